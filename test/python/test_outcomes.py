@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Published training runs: how rows are read, what they become, and what the estimate makes of them."""
+import json
 import pathlib
 import sys
 
@@ -169,3 +170,14 @@ def test_the_page_names_families_refusals_and_curves():
 def test_nearly_all_published_rows_with_a_full_layout_are_written_down():
     written, refused = card.write_down(facts.read(WHOLE))
     assert card.share_written(written, refused) >= 0.8
+
+
+def test_workload_prints_the_step_of_a_framework_and_its_kernels_are_the_framework_s(tmp_path):
+    command = [ROOT / "scripts/workload.py", "--model", "gpt_22b", "--num_layers", "4", "--world_size", "8", "--tp", "8", "--gpu_type", "A100", "-o", tmp_path]
+    plain = run_script([*map(str, command), "--name", "plain"], timeout=HANGS)
+    old = run_script([*map(str, command), "--name", "old", "--framework", "megatron_2022"], timeout=HANGS)
+    assert "estimated step" not in plain.stdout and "estimated step with megatron_2022" in old.stdout, old.stderr
+    facts = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in ("plain", "old")}
+    shares = facts["old"]["estimate"]
+    assert sum(shares[name] for name in estimate.SHARES) == pytest.approx(shares["step_ns"])
+    assert facts["old"]["compute_ns"] > facts["plain"]["compute_ns"]

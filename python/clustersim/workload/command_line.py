@@ -8,8 +8,8 @@ import sys
 
 import pydantic
 
-from clustersim.workload import (adapters, aicb, catalogue, chakra, gpus, hugging_face, keeping, measured, megatron, memory, pipeline,
-                                 precision, recompute, simai_text)
+from clustersim.workload import (adapters, aicb, catalogue, chakra, estimate, frameworks, gpus, hugging_face, keeping, measured, megatron,
+                                 memory, pipeline, precision, recompute, simai_text)
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import Model
 from clustersim.workload.parallel import RECOMPUTATION, Parallelism
@@ -141,6 +141,8 @@ def make_parser(description):
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
     group.add_argument("--measured", "--comp_filepath", metavar="FILE",
                        help="times of operators: CSV, or what AICB's AIOB writes")
+    group.add_argument("--framework", metavar="NAME", help="whose kernels and overlaps these are (none): "
+                       f"{', '.join(frameworks.names())}; the estimate of the step is printed, too")
     group.add_argument("--aiob_enable", "--aiob", action="store_true", help="AICB's; with --layout aicb its profiled rows")
     group.add_argument("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
                        help=f"memory of a GPU that the job cannot have ({memory.RESERVED_GB:g})")
@@ -315,7 +317,8 @@ def dtype_of(given):
 
 def find_gpu(given):
     gpu = gpus.find(given.gpu_type, dtype_of(given))
-    return gpu.copy(update={"measured": measured.read(given.measured)}) if given.measured else gpu
+    gpu = gpu.copy(update={"measured": measured.read(given.measured)}) if given.measured else gpu
+    return frameworks.apply(gpu, frameworks.find(given.framework)) if given.framework else gpu
 
 
 def file_name(model, plan):
@@ -345,6 +348,17 @@ def summary(iteration, used, gpu, warnings=()):
             "memory_bytes": {"total": used.total, "weights": used.weights, "gradients": used.gradients,
                              "optimizer": used.optimizer, "activations": used.activations},
             "warnings": list(warnings), "flops": iteration.flops(), "compute_ns": max(map(iteration.compute_ns, range(plan.pp)))}
+
+
+def estimate_step(given, iteration):
+    """@return the Estimate with the framework of the flags on usual servers; None without one"""
+    if not given.framework:
+        return None
+    try:
+        return estimate.estimate(iteration, estimate.usual_machine(iteration.gpu, iteration.plan), frameworks.find(given.framework))
+    except FileNotFoundError as error:
+        print(f"workload.py: warning: no estimate of the step: {error}", file=sys.stderr)
+        return None
 
 
 def _write(given, iteration, directory, name):
@@ -379,10 +393,15 @@ def run(arguments, description):
     directory, name = pathlib.Path(given.output_dir), given.name or file_name(model, plan)
     written = _write(given, iteration, directory, name)
     facts = summary(iteration, used, gpu, warnings)
+    step = estimate_step(given, iteration)
+    if step:
+        facts["estimate"] = {"step_ns": step.total_ns, "framework": given.framework, **step.shares}
     write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
     print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
     print(f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} micro-batch{'es' if plan.micro_batches > 1 else ''} of {plan.micro_batch} x "
           f"{plan.sequence} tokens")
     print(f"memory of a GPU: {used.describe()}")
     print(f"computation of a GPU: {facts['compute_ns'] / 1e6:.1f} ms of an iteration")
+    if step:
+        print(f"estimated step with {given.framework}: {step.describe()}")
     print("written: " + ", ".join(map(str, written)))

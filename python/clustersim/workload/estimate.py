@@ -10,17 +10,24 @@ SimAI_analytical, which gives the same time.
 """
 import collections
 import dataclasses
+import math
 
 from clustersim.workload import operators, schedule
-from clustersim.workload.collective_times import CollectiveTimes
+from clustersim.workload.collective_times import CollectiveTimes, Machine
 from clustersim.workload.rows import Collective
 
-SHARES = ("kernels", "recomputation", "launch", "TP", "CP", "EP", "DP", "PP", "bubble", "optimizer", "host")
+SHARES = ("kernels", "recomputation", "launch", "TP", "CP", "EP", "DP", "PP", "bubble", "optimizer", "host", "stragglers")
 BACKWARD_KERNELS = 2  # launches of a backward pass, for each of the forward pass
 # Products beside which the collectives of a row run: after its forward collective or before it, and the same backward.
 PRODUCTS = {"attention_column": ("qkv", "query", "query_up", "key_value_up"), "attention_row": ("projection",),
             "mlp_column": ("mlp_up",), "mlp_row": ("mlp_down",), "mlp_shared_column": ("shared_up",), "mlp_shared_row": ("shared_down",),
             "head_column": ("logits",)}
+
+
+def usual_machine(gpu, plan):
+    """@return servers of 8 GPUs, or NVLink domains of 64 with Grace, and a NIC of 400 Gb/s for each GPU"""
+    most = 64 if gpu.name.startswith("GB") else 8
+    return Machine(gpu.name, max(size for size in range(1, most + 1) if plan.world_size % size == 0))
 
 
 class Shares(collections.Counter):
@@ -156,9 +163,9 @@ class _Passes:
         else:
             kind = self.iteration.model.layer_kind(layer)
             count = len(operators.layer(self.iteration.model, self.plan, layer)) + framework.extra_kernels
+            if kind.experts:
+                count += framework.moe_kernels + framework.expert_kernels * self.iteration.model.experts // self.plan.ep
         host = count * framework.launch_ns
-        if layer is not None and kind.experts:
-            host += framework.moe_host_ns
         for shares, host_ns in ((forward, host), (backward, BACKWARD_KERNELS * host)):
             shares["launch"] += max(0.0, host_ns - shares.total)
 
@@ -309,6 +316,8 @@ def estimate(iteration, machine, framework=None):
         shares["DP"] += _reduce(stage, framework, end, ends)
         first = sum(each.total for each in stage.forward) * min(plan.pp, plan.micro_batches)
         shares.plus(_once(stage, framework, times, first))
+        if framework:
+            shares["stragglers"] = iteration.gpu.spread * math.log2(plan.world_size) * shares.total
         if best is None or shares.total > best.total_ns:
             best = Estimate(shares.total, {name: shares[name] for name in SHARES}, stage.stage)
     return best

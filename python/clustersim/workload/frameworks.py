@@ -32,7 +32,8 @@ class Framework(BaseModel, extra=Extra.forbid, frozen=True):
     launch_ns: float
     graphs: bool
     extra_kernels: int
-    moe_host_ns: float
+    moe_kernels: int
+    expert_kernels: int
     step_ns: float
     tp: Literal["exposed", "backward", "products"]
     dp: Literal["exposed", "buckets"]
@@ -53,6 +54,7 @@ class Constants(BaseModel, extra=Extra.forbid, frozen=True):
     ampere: float
     hopper: float
     blackwell: float
+    spread: float
 
     def sustained(self, gpu):
         """@return the share of the rate of short measurements that a GPU's products keep in training"""
@@ -63,6 +65,7 @@ class ProfiledGpu(gpus.Gpu):
     """A GPU that runs a framework's kernels."""
     framework: Framework
     sustained: float
+    spread: float
 
     def times_ns(self, operator):
         forward, data, weight = super().times_ns(operator)
@@ -149,4 +152,5 @@ def find(name):
 
 def apply(gpu, framework, constants=None):
     """@param constants fitted ones; those that are shipped if None @return the Gpu with the framework's kernels"""
-    return ProfiledGpu(**gpu.dict(), framework=framework, sustained=(constants or fitted()).sustained(gpu))
+    constants = constants or fitted()
+    return ProfiledGpu(**gpu.dict(), framework=framework, sustained=constants.sustained(gpu), spread=constants.spread)
