@@ -166,9 +166,12 @@ def state_space(model, plan):
     yield _matmul("mamba_in", tokens, width + convolved + heads, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden)
     yield _convolution("mamba_conv", tokens, convolved, m.conv, bias=1)
     states = 4 * tokens / m.chunk * width * m.state  # float32
+    scores = 4 * tokens * m.chunk * groups
     flops = tokens * (2 * m.chunk * m.state * groups + width * (2 * m.chunk + 4 * m.state))
-    yield Operator("mamba_scan", "fused", ELEMENT * tokens * (width + convolved + heads) + 2 * states, flops, parameters=3 * heads,
-                   kept=ELEMENT * tokens * (convolved + heads) + states)
+    # Its kernels (ops/triton/ssd_combined.py of state-spaces/mamba): scores; states; states passed on from chunk to chunk; the result. So inputs
+    # are read twice, scores written and read, and states written and read twice.
+    moved = ELEMENT * tokens * (2 * convolved + width + heads) + 2 * scores + 4 * states
+    yield Operator("mamba_scan", "fused", moved, flops, parameters=3 * heads, kept=ELEMENT * tokens * (convolved + heads) + states)
     # The norm gates with as many columns.
     yield Operator("mamba_norm", "memory", ELEMENT * 3 * tokens * width, parameters=width, kept=ELEMENT * 2 * tokens * width)
     yield _matmul("mamba_out", tokens, model.hidden, width)
