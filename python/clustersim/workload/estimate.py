@@ -280,7 +280,7 @@ def _once(stage, framework, times, first_forward_ns):
             chunks = stage.iteration.plan.virtual
             # The first bucket has nothing beside it; the others come beside the first forward passes.
             time = 0.1 * time / chunks + stage.beside.excess(first_forward_ns, 0.9 * time)
-        shares["DP"] += time
+        shares["DP"] += time + times(row.input)
     if framework:
         shares["host"] += framework.step_ns
     return shares
@@ -290,7 +290,7 @@ def _collectives(iteration, framework):
     """@return every collective that an iteration asks for"""
     found, seen = set(), set()
     for stage in range(iteration.plan.pp):
-        found.update(row.weight for row in iteration.once(stage))
+        found.update(each for row in iteration.once(stage) for each in (row.input, row.weight))
         for chunk in iteration.blocks(stage):
             found.update(_gradients(chunk, framework))
             for _, rows in chunk:

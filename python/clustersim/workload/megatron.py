@@ -23,6 +23,14 @@ class Iteration:
         check(model, plan)
         self.model, self.plan, self.gpu = model, plan, gpu
 
+    def of_plan(self, plan):
+        """@return the same of another plan"""
+        return Iteration(self.model, plan, self.gpu)
+
+    def needed(self):
+        """@return Memory of the GPU that needs most"""
+        return memory.needed(self.model, self.plan)
+
     @property
     def pipeline_bytes(self):
         """Bytes that a rank sends to the next stage for each micro-batch."""

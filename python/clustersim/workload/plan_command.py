@@ -4,6 +4,7 @@ import argparse
 import csv
 import dataclasses
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from clustersim.simulation import find_program, run_program
 from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
-from clustersim.workload import command_line, gpus, memory, plans, search, simai_text
+from clustersim.workload import against, command_line, frameworks, gpus, memory, plans, search, simai_text
+from clustersim.workload.collective_times import Machine as CollectiveMachine
 from clustersim.workload.errors import InputError
 from clustersim.whole_file import whole_file, write_text
 
@@ -39,7 +41,9 @@ def make_parser(description):
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     command_line.add_model_flags(parser)
     add = parser.add_argument
-    add("--gpus", "--world_size", type=int, required=True, metavar="N", help="number of GPUs")
+    add("--gpus", "--world_size", type=int, metavar="N", help="number of GPUs")
+    add("--framework", metavar="NAME", help="time plans as a framework overlaps and launches: " + ", ".join(frameworks.names()) +
+        "; without: SimAI_analytical, nothing overlaps but gradients")
     add("--topology", "-n", metavar="FILE", help="gives GPU type, GPUs per server and the links' rates")
     add("--gpu_type", default=None, metavar="GPU", help=f"without a topology (H100): {', '.join(gpus.names())}")
     add("--gpus_per_server", type=int, default=None, metavar="N", help="without a topology (8)")
@@ -61,12 +65,15 @@ def make_parser(description):
     add("--conf", "-c", default=str(CONF) if CONF.is_file() else None, metavar="FILE", help="of the simulation (conf/SimAI.conf)")
     add("--time_limit", type=float, default=600, metavar="S", help="seconds for each simulation (600)")
     add("--output_dir", "-o", default="results/plan", metavar="DIR", help="plans.csv, plans.json, plans.png, workloads")
+    add("--against", metavar="FILE", help="instead: time the layouts of a CSV file with published speeds, and compare the order")
     add("--bin", metavar="DIR", help="the programs (bin, or on the PATH)")
     parser.set_defaults(frame="Megatron", tp=1)
     return parser
 
 
 def _check(given):
+    if given.gpus is None and not given.against:
+        raise InputError("there is no number of GPUs; expected --gpus")
     for flag in ("gpus", "top", "seq_length", "gpus_per_server", "global_batch"):
         if getattr(given, flag) is not None and getattr(given, flag) < 1:
             raise InputError(f"--{flag} is {getattr(given, flag)}; expected at least 1")
@@ -130,15 +137,28 @@ def _value(given, timed):
     return timed.total_ns if given.objective == "time" else -timed.tokens_per_s / timed.plan.world_size
 
 
+def _timers(given, machine, gpu, flags, directory, framework):
+    """@return a function that gives what times plans of a number of GPUs"""
+    if framework:
+        if given.bin:
+            os.environ["PROGRAM_DIR"] = given.bin  # where estimates find the cost model
+        timer = search.Estimated(CollectiveMachine(gpu.name, machine.gpus_per_server, machine.nic, nvlink_gbps=machine.nvlink), framework)
+        return lambda count: timer
+    program = _program(given, "SimAI_analytical")
+    return lambda count: search.Analytical(program, ["-g", str(count), *flags], directory)
+
+
 def _search(given, model, machine, gpu, flags, directory):
     """@return the best plans, and counts of what was looked at"""
+    framework = frameworks.find(given.framework) if given.framework else None
+    gpu = frameworks.apply(gpu, framework) if framework else gpu
+    timer_of = _timers(given, machine, gpu, flags, directory, framework)
     found, seen, timed = [], 0, 0
     for count in _counts(given):
         listed, too_large = plans.candidates(model, gpu, machine, count, given.global_batch or given.gpus, given.seq_length,
-                                             given.reserved_gb)
+                                             given.reserved_gb, framework)
         seen += len(listed) + too_large
-        analytical = search.Analytical(_program(given, "SimAI_analytical"), ["-g", str(count), *flags], directory)
-        some, runs = search.best(listed, analytical, given.top)
+        some, runs = search.best(listed, timer_of(count), given.top)
         found, timed = found + some, timed + runs
     if not found:
         raise InputError(f"{model.name} fits on {given.gpus} {gpu.name} in none of {seen} plans; expected more GPUs, more "
@@ -149,14 +169,13 @@ def _search(given, model, machine, gpu, flags, directory):
 
 def _row(number, timed, gpu, hour):
     plan = timed.plan
-    share = {key: value / timed.total_ns for key, value in timed.parts.items()}
+    share = {key: timed.parts.get(key, 0.0) / timed.total_ns for key in (*search.COMMUNICATION, "bubble")}
     cost = plan.world_size * timed.total_ns / 3.6e12 * hour / (plan.sequences * plan.sequence) * 1e9
     return {"rank": number, "gpus": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp, "vpp": plan.virtual,
             "ep": plan.ep, "cp": plan.cp, "zero": plan.zero, "recompute": plan.recompute, "micro_batch": plan.micro_batch,
             "micro_batches": plan.micro_batches, "memory_gb": timed.candidate.memory.total / 1e9,
             "time_ms": timed.total_ns / 1e6, "tokens_per_s_per_gpu": timed.tokens_per_s / plan.world_size,
-            "mfu": timed.utilisation(gpu), "cost": cost, "computation": share["compute"],
-            **{key: share[key] for key in ("TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")}, "bound_by": timed.bound_by,
+            "mfu": timed.utilisation(gpu), "cost": cost, "computation": 1 - sum(share.values()), **share, "bound_by": timed.bound_by,
             "simulated_ms": None}
 
 
@@ -204,9 +223,38 @@ def _write(given, rows, best, directory, title):
     plan_picture.write(rows, title, directory)
 
 
+def _against(given):
+    """Times published layouts, of --gpus and --model if they are given, and prints how our order compares."""
+    layouts = [each for each in against.read(given.against) if given.gpus in (None, each.plan.world_size)
+               and given.model_name in (None, each.model)]
+    if not layouts:
+        raise InputError(f"{given.against}: no layout of {given.model_name} on {given.gpus} GPUs; expected at least one")
+    machine, gpu, flags = find_machine(given)
+    framework = frameworks.find(given.framework) if given.framework else None
+    gpu = frameworks.apply(gpu, framework) if framework else gpu
+
+    def iteration(layout):
+        return plans.iteration_of(framework, against.model_of(framework, layout.model), layout.plan, gpu, machine)
+
+    with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
+        compared = against.compare(layouts, iteration, _timers(given, machine, gpu, flags, scratch, framework), gpu, given.reserved_gb)
+    directory = pathlib.Path(given.output_dir)
+    directory.mkdir(parents=True, exist_ok=True)
+    against.write(compared, directory / "against.csv")
+    stuck = against.stalled(layouts)
+    print(against.table(against.summary(compared)))
+    if stuck:
+        print(f"\nwithout {len(stuck)} layouts whose micro-batches took {against.STALLED} times as long as elsewhere:")
+        print(against.table(against.summary([each for each in compared if each.layout not in stuck])))
+    print(f"every layout is in {directory / 'against.csv'}")
+
+
 def run(arguments, description):
     given = make_parser(description).parse_args(arguments)
     _check(given)
+    if given.against:
+        _against(given)
+        return
     model = command_line.find_model(given)
     try:
         machine, gpu, flags = find_machine(given)

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 
-from clustersim.workload import memory, megatron
+from clustersim.workload import memory, megatron, nanotron
 from clustersim.workload.errors import InputError
 from clustersim.workload.parallel import RECOMPUTATION, Parallelism, check
 
@@ -67,8 +67,9 @@ def _duration_ns(plan, machine):
 class _Bound:
     """The parts of a bound, in nanoseconds."""
 
-    def __init__(self, iteration, machine):
-        self.iteration, self.duration, self.known = iteration, _duration_ns(iteration.plan, machine), {}
+    def __init__(self, iteration, machine, overlapped):
+        self.iteration, self.overlapped, self.known = iteration, overlapped, {}
+        self.duration = (lambda collective: 0.0) if overlapped else _duration_ns(iteration.plan, machine)
 
     def _block(self, layer, rows):
         """Forward pass, backward pass and gradients of a layer's rows."""
@@ -76,7 +77,8 @@ class _Bound:
         if id(rows) not in self.known or layer is None:
             forward = sum(row.forward_ns + duration(row.forward) for row in rows)
             backward = sum(row.input_ns + duration(row.input) + row.weight_ns for row in rows)
-            again = sum(row.forward_ns + duration(row.forward) for row in self.iteration.recomputed(rows))
+            repeated = [] if self.overlapped else self.iteration.recomputed(rows)
+            again = sum(row.forward_ns + duration(row.forward) for row in repeated)
             self.known[id(rows)] = forward, backward + again, sum(duration(row.weight) for row in rows)
         return self.known[id(rows)]
 
@@ -90,11 +92,14 @@ class _Bound:
         return once + gradients * (self.iteration.plan.micro_batches if self.iteration.reduces_each else 1)
 
 
-def bound_ns(iteration, machine):
+def bound_ns(iteration, machine, overlapped=False):
     """@return nanoseconds that no simulation of the iteration can go below: its computation, its collectives at the line rate,
-    and the bubble of both"""
+    and the bubble of both
+
+    @param overlapped whether a framework may hide its collectives and cut its recomputation short: they count nothing then
+    """
     plan, stages = iteration.plan, iteration.plan.pp
-    parts = _Bound(iteration, machine)
+    parts = _Bound(iteration, machine, overlapped)
     chunks = [parts.chunks(stage) for stage in range(stages)]
     whole = [tuple(map(sum, zip(*stage))) for stage in chunks]
     count, bound, done, beyond = plan.micro_batches, 0.0, 0.0, 0.0
@@ -112,13 +117,20 @@ def bound_ns(iteration, machine):
     return bound
 
 
-def _fitting(model, plan, gpu, reserved_gb):
-    """@return the plan with the least recomputation that fits, and its memory, or None"""
+def iteration_of(framework, model, plan, gpu, machine):
+    """@param framework a frameworks.Framework or None @return the Iteration of a plan on a Machine as that framework carries it out"""
+    if framework and framework.name == "nanotron":
+        return nanotron.Iteration(model, plan, gpu, machine)
+    return megatron.Iteration(model, plan, gpu)
+
+
+def _fitting(model, plan, gpu, machine, reserved_gb, framework):
+    """@return the iteration of the plan with the least recomputation that fits, and its memory, or None"""
     for recompute in RECOMPUTATION:
-        candidate = dataclasses.replace(plan, recompute=recompute)
-        needed = memory.needed(model, candidate)
+        iteration = iteration_of(framework, model, dataclasses.replace(plan, recompute=recompute), gpu, machine)
+        needed = iteration.needed()
         if needed.total <= (gpu.memory_gb - reserved_gb) * 1e9:
-            return candidate, needed
+            return iteration, needed
     return None
 
 
@@ -142,15 +154,15 @@ def shapes(model, world_size, global_batch, sequence, gpus_per_server):
                                 yield plan
 
 
-def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved_gb=memory.RESERVED_GB):
+def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved_gb=memory.RESERVED_GB,
+               framework=None):
     """@return Candidates, the most promising first, and how many plans do not fit"""
     found, too_large = [], 0
     for plan in shapes(model, world_size, global_batch, sequence, machine.gpus_per_server):
-        fitting = _fitting(model, plan, gpu, reserved_gb)
+        fitting = _fitting(model, plan, gpu, machine, reserved_gb, framework)
         if fitting is None:
             too_large += 1
             continue
-        plan, needed = fitting
-        iteration = megatron.Iteration(model, plan, gpu)
-        found.append(Candidate(iteration, needed, bound_ns(iteration, machine)))
+        iteration, needed = fitting
+        found.append(Candidate(iteration, needed, bound_ns(iteration, machine, framework is not None)))
     return sorted(found, key=lambda candidate: candidate.bound_ns), too_large

@@ -61,6 +61,7 @@ class Program:
             for kind, sender in (("send_tied", self.stage), ("receive_tied", self.plan.pp - 1 - self.stage)):
                 self._message(kind, self.plan.micro_batches, sender, False)
         for row in reversed(rows):
+            self._collective("blocking", row.name, row.input)
             if row.weight_ns > 0:
                 self.steps.append(Step("optimizer", row.name, row.weight_ns))
             self._collective("beside", row.name, row.weight)

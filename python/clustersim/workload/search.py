@@ -7,13 +7,14 @@ import os
 import pathlib
 
 from clustersim.simulation import run_program
-from clustersim.workload import megatron, simai_text
+from clustersim.workload import estimate, simai_text
 from clustersim.workload.errors import InputError
 
 # Beyond so many micro-batches for each stage, an iteration grows by the same time with each further group of them.
 STEADY_GROUPS = 6
 PARTS = {"Expose DP comm": "DP", "Expose DP_EP comm": "DP_EP", "Expose TP comm": "TP", "Expose_EP_comm": "EP",
          "Expose_PP_comm": "PP", "Expose_CP_comm": "CP", "bubble time": "bubble", "total comp": "compute"}
+COMMUNICATION = ("TP", "DP", "DP_EP", "EP", "CP", "PP")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Timed:
     @property
     def bound_by(self):
         """@return the part that takes the most of what is not computation, or 'computation' if little else is left"""
-        waits = {key: value for key, value in self.parts.items() if key != "compute"}
+        waits = {key: self.parts.get(key, 0.0) for key in (*COMMUNICATION, "bubble")}
         largest = max(waits, key=waits.get)
         if waits[largest] < 0.05 * self.total_ns:
             return "computation"
@@ -81,9 +82,20 @@ class Analytical:
         return Timed(candidate, runs[0][0] + steps * (runs[1][0] - runs[0][0]), parts)
 
 
+class Estimated:
+    """Times iterations as a framework carries them out, with what it overlaps."""
+
+    def __init__(self, machine, framework):
+        """@param machine a collective_times.Machine @param framework a frameworks.Framework"""
+        self.machine, self.framework = machine, framework
+
+    def time(self, candidate, _name):
+        found = estimate.estimate(candidate.iteration, self.machine, self.framework)
+        return Timed(candidate, found.total_ns, found.shares)
+
+
 def _with_micro_batches(iteration, count):
-    plan = dataclasses.replace(iteration.plan, global_batch=count * iteration.plan.micro_batch * iteration.plan.dp)
-    return megatron.Iteration(iteration.model, plan, iteration.gpu)
+    return iteration.of_plan(dataclasses.replace(iteration.plan, global_batch=count * iteration.plan.micro_batch * iteration.plan.dp))
 
 
 def best(candidates, analytical, wanted):
