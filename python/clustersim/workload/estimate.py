@@ -164,7 +164,9 @@ class _Passes:
             kind = self.iteration.model.layer_kind(layer)
             count = len(operators.layer(self.iteration.model, self.plan, layer)) + framework.extra_kernels
             if kind.experts:
-                count += framework.moe_kernels + framework.expert_kernels * self.iteration.model.experts // self.plan.ep
+                count += framework.moe_kernels
+                if self.iteration.gpu.product:
+                    count += framework.expert_kernels * self.iteration.model.experts // self.plan.ep
         host = count * framework.launch_ns
         for shares, host_ns in ((forward, host), (backward, BACKWARD_KERNELS * host)):
             shares["launch"] += max(0.0, host_ns - shares.total)

@@ -34,6 +34,7 @@ class Framework(BaseModel, extra=Extra.forbid, frozen=True):
     extra_kernels: int
     moe_kernels: int
     expert_kernels: int
+    exchange_bytes: float
     step_ns: float
     tp: Literal["exposed", "backward", "products"]
     dp: Literal["exposed", "buckets"]
@@ -94,10 +95,13 @@ class ProfiledGpu(gpus.Gpu):
 
     def _extra_ns(self, operator):
         """Of kernels beside those that every framework has, half of them at each of a layer's norms."""
+        rate = self.memory_gbps * self.stream
+        if operator.name in ("dispatch", "combine"):  # both read and write each token for each of its experts
+            return operator.bytes / (2 * FACTOR_BYTES) * self.framework.exchange_bytes / 2 / rate
         if operator.name not in ("input_norm", "post_norm"):
             return 0.0
         # A norm reads and writes two numbers for each token and hidden unit.
-        return operator.bytes / (4 * FACTOR_BYTES) * self.framework.extra_bytes / 2 / (self.memory_gbps * self.stream)
+        return operator.bytes / (4 * FACTOR_BYTES) * self.framework.extra_bytes / 2 / rate
 
     def _cast_ns(self, operator):
         """Of what a product's input, or its result's gradient, is turned into."""
