@@ -13,9 +13,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHORT = ROOT / "docs/source/data/outcomes_short.csv"
 WHOLE = OTHERS_FILES / "outcomes/end_to_end.csv"
 sys.path.insert(0, str(ROOT / "python"))
-from clustersim.simulation import find_program  # noqa: E402
+from clustersim.simulation import find_program, simulate  # noqa: E402
 from clustersim.outcomes import card, facts, fit, page, runs, scaling  # noqa: E402
-from clustersim.workload import catalogue, estimate, frameworks, gpus, megatron, search, simai_text  # noqa: E402
+from clustersim.workload import catalogue, chakra, estimate, frameworks, gpus, megatron, search, simai_text  # noqa: E402
 from clustersim.workload.collective_times import Machine  # noqa: E402
 from clustersim.workload.errors import InputError  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
@@ -181,3 +181,18 @@ def test_workload_prints_the_step_of_a_framework_and_its_kernels_are_the_framewo
     shares = facts["old"]["estimate"]
     assert sum(shares[name] for name in estimate.SHARES) == pytest.approx(shares["step_ns"])
     assert facts["old"]["compute_ns"] > facts["plain"]["compute_ns"]
+
+
+def test_traces_of_a_framework_scatter_input_gradients_beside_the_product_of_weight_gradients(tmp_path):
+    plan = dict(world_size=8, tp=8, sequence_parallel=True, global_batch=1)
+    took = {}
+    topology = tmp_path / "topology"
+    assert run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "8", "-gt", "H100", "-bw", "400Gbps", "-psn", "8",
+                       "-o", topology], timeout=HANGS).returncode == 0
+    for way in ("exposed", "backward"):
+        profile = frameworks.find("megatron_2022").copy(update={"tp": way})
+        job = megatron.Iteration(catalogue.find("llama3_8b").copy(update={"layers": 2}), Parallelism(**plan),
+                                 frameworks.apply(gpus.find("H100"), profile))
+        chakra.write(job, tmp_path / way)
+        took[way] = simulate(tmp_path / way, topology, output=tmp_path / f"out-{way}", network="flow").simulated_ns
+    assert took["backward"] < 0.97 * took["exposed"]

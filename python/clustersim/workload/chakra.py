@@ -56,6 +56,7 @@ class _Trace:
         self.proto = messages()
         self.data = [self._delimited(self.proto.GlobalMetadata(version="0.0.4"))]
         self.next_id, self.last, self.beside = 0, None, []
+        self.issued, self.joined = [], []  # collectives that the next join waits for; that the next node waits for
         self.written_us, self.due_ns = 0, 0.0
         self._groups(program)
         for step in program.steps:
@@ -81,11 +82,15 @@ class _Trace:
         self.data.append(self._delimited(node))
         self.next_id += 1
         if blocks:
-            self.last = node.id
+            self.last, self.joined = node.id, []
         return node.id
 
+    def _before(self):
+        """@return the nodes that the next one follows"""
+        return [self.last, *self.joined]
+
     def _groups(self, program):
-        used = {step.collective.group for step in program.steps if step.kind in ("blocking", "beside")}
+        used = {step.collective.group for step in program.steps if step.kind in ("blocking", "beside", "issue")}
         table = []
         for kind in KINDS:
             if kind in used and layout.size_of(self.plan, kind) > 1:
@@ -99,7 +104,7 @@ class _Trace:
         microseconds = round(self.due_ns / 1000) - self.written_us
         if microseconds > 0 or after:
             self.written_us += microseconds
-            self._node(step.name, "COMP_NODE", after or [self.last], microseconds=microseconds, is_cpu_op=False)
+            self._node(step.name, "COMP_NODE", after or self._before(), microseconds=microseconds, is_cpu_op=False)
 
     def _collective(self, step, blocks):
         collective = step.collective
@@ -108,10 +113,10 @@ class _Trace:
             return
         brought = collective.bytes // size if collective.op == "ALLGATHER" else collective.bytes
         name = f"{collective.group}{layout.group_of(self.plan, collective.group, self.rank)[0]}"
-        number = self._node(f"{collective.op} {step.name}", "COMM_COLL_NODE", [self.last], blocks, is_cpu_op=False,
+        number = self._node(f"{collective.op} {step.name}", "COMM_COLL_NODE", self._before(), blocks, is_cpu_op=False,
                             comm_type=OPERATIONS[collective.op], comm_size=brought, pg_name=name)
         if not blocks:
-            self.beside.append(number)
+            (self.issued if step.kind == "issue" else self.beside).append(number)
 
     def _blocking(self, step):
         self._collective(step, True)
@@ -119,14 +124,20 @@ class _Trace:
     def _beside(self, step):
         self._collective(step, False)
 
+    def _issue(self, step):
+        self._collective(step, False)
+
+    def _join(self, step):
+        self.joined, self.issued = self.joined + self.issued, []
+
     def _optimizer(self, step):
         """The step needs all gradients; what it updates is gathered after it."""
-        self._compute(step, [self.last, *self.beside])
+        self._compute(step, [*self._before(), *self.beside])
 
     def _message(self, step, kind, blocks, bytes_, **peer):
         micro_batch, sender, forward = step.message
         tag = (micro_batch * self.plan.pp * self.plan.virtual + sender) * 2 + forward
-        self._node(step.name, kind, [self.last], blocks, is_cpu_op=False, comm_size=bytes_, comm_tag=tag, **peer)
+        self._node(step.name, kind, self._before(), blocks, is_cpu_op=False, comm_size=bytes_, comm_tag=tag, **peer)
 
     def _neighbour(self, virtual_stage):
         in_stage = self.plan.world_size // self.plan.pp

@@ -11,7 +11,7 @@ from clustersim.workload.rows import Collective
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """`kind` is compute, blocking, beside (a collective nobody waits for yet), optimizer, send, receive, or the same of the
+    """`kind` is compute, blocking, beside (a collective nobody waits for yet), issue (one that the next join waits for), join, optimizer, send, receive, or the same of the
     gradients that the ends of the pipeline exchange: send_tied, receive_tied."""
     kind: str
     name: str
@@ -54,6 +54,11 @@ class Program:
         for forward, micro_batch, chunk in units(self.plan, stage):
             (self._forward if forward else self._backward)(micro_batch, chunk)
         self._once(iteration.once(stage))
+
+    def hides(self, row):
+        """@return whether the framework, if there is one, carries out a row's input gradient's collective beside its product"""
+        framework = getattr(self.iteration.gpu, "framework", None)
+        return bool(framework) and framework.tp != "exposed" and row.input.group == "TP" and row.input.bytes > 0 and row.weight_ns > 0
 
     def _once(self, rows):
         """After the last micro-batch."""
@@ -101,8 +106,12 @@ class Program:
             row = rows[number]
             self._forward_rows(rows[number - row.again:number])
             self._compute(row.name, row.input_ns)
-            self._collective("blocking", row.name, row.input)
+            # A framework may scatter the input's gradient while the product of the weights' gradient is computed.
+            beside = self.hides(row)
+            self._collective("issue" if beside else "blocking", row.name, row.input)
             self._compute(row.name, row.weight_ns)
+            if beside:
+                self.steps.append(Step("join", row.name))
             if reduces:
                 self._collective("beside", row.name, row.weight)
         if here > 0:
