@@ -151,6 +151,10 @@ def test_windows_count_in_the_work_of_their_layers_alone():
     (dict(mlp_bias=True), "mlp_bias true without attention_bias is not supported"),
     (dict(model_type="qwen3_moe", num_experts=8, num_experts_per_tok=2, mlp_only_layers=[3]), "mlp_only_layers [3] is not supported"),
     (dict(model_type="opt", word_embed_proj_dim=512), "word_embed_proj_dim 512 is not supported"),
+    (dict(model_type="minimax_m2", attn_type_list=[0] * 62), "attn_type_list"),
+    (dict(model_type="starcoder2", mlp_type="gated"), 'mlp_type "gated" is not supported'),
+    (dict(model_type="mimo_v2", v_head_dim=128), '"v_head_dim" is not a key that this program knows'),
+    (dict(model_type="mimo_v2", num_experts=8, num_experts_per_tok=2, moe_layer_freq=[0, 1] * 31), "moe_layer_freq is not 0 for the first"),
 ])
 def test_a_key_that_changes_work_is_never_ignored(keys, message, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({**GEMMA, **keys}))
@@ -262,6 +266,38 @@ def kept_of(model=None, **sizes):
     model, plan = model or gpt(), Parallelism(**{**LAYER, **sizes})
     _, ends = memory.stage_operators(model, plan, 0)
     return memory.of_stage(model, plan, 0).activations - sum(operator.kept for operator in ends)
+
+
+# Files as their authors write them, shortened to what says something about sizes, and published parameters (10^9).
+FAMILIES = {
+    "mpt": (dict(d_model=4096, n_heads=32, n_layers=32, expansion_ratio=4, max_seq_len=2048, vocab_size=50432, no_bias=True,
+                 attn_config=dict(alibi=True, attn_impl="torch")), 6.65),
+    "bloom": (dict(n_embed=14336, n_layer=70, num_attention_heads=112, vocab_size=250880), 176.25),
+    "falcon": (dict(hidden_size=8192, num_attention_heads=128, num_hidden_layers=60, num_kv_heads=8, vocab_size=65024, bias=False,
+                    new_decoder_architecture=True), 41.3),
+    "dbrx": (dict(d_model=6144, n_heads=48, n_layers=40, vocab_size=100352, attn_config=dict(clip_qkv=8, kv_n_heads=8, rope_theta=5e5),
+                  ffn_config=dict(ffn_hidden_size=10752, moe_num_experts=16, moe_top_k=4)), 131.6),
+    "gemma2": (dict(hidden_size=4608, intermediate_size=36864, num_attention_heads=32, head_dim=128, num_hidden_layers=46,
+                    num_key_value_heads=16, sliding_window_size=4096, vocab_size=256000), 27.2),
+    "starcoder2": (dict(hidden_size=6144, intermediate_size=24576, num_attention_heads=48, num_hidden_layers=40, num_key_value_heads=4,
+                        vocab_size=49152, use_bias=True, mlp_type="default"), 15.66),
+    "ernie4_5_moe": (dict(hidden_size=8192, intermediate_size=28672, num_attention_heads=64, num_hidden_layers=54, num_key_value_heads=8,
+                          vocab_size=103424, moe_num_experts=64, moe_k=8, moe_intermediate_size=3584, moe_layer_start_index=3,
+                          moe_layer_end_index=53, moe_num_shared_experts=0), 300.0),
+    "hunyuan_v1_moe": (dict(hidden_size=4096, intermediate_size=3072, num_attention_heads=32, num_hidden_layers=32, num_key_value_heads=8,
+                            vocab_size=128167, num_experts=64, moe_topk=[8] * 32, moe_intermediate_size=[3072] * 32,
+                            num_shared_expert=[1] * 32), 80.9),
+    "glm4_moe": (dict(hidden_size=5120, intermediate_size=12288, num_attention_heads=96, head_dim=128, num_hidden_layers=92,
+                      num_key_value_heads=8, vocab_size=151552, attention_bias=True, n_routed_experts=160, n_shared_experts=1,
+                      num_experts_per_tok=8, moe_intermediate_size=1536, first_k_dense_replace=3, moe_layer_freq=[0] * 3 + [1] * 89), 352.8),
+}
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_files_of_many_families_are_read_by_their_own_names(kind, tmp_path):
+    keys, published = FAMILIES[kind]
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, **keys}))
+    assert hugging_face.read(tmp_path / "config.json").parameters() / 1e9 == pytest.approx(published, rel=0.005)
 
 
 def test_hybrid_configurations_give_the_catalogue_s_models(tmp_path):

@@ -6,11 +6,11 @@ import pathlib
 import pydantic
 
 from clustersim import input_file
-from clustersim.workload import hugging_face_hybrid, hugging_face_keys
+from clustersim.workload import hugging_face_hybrid, hugging_face_keys, hugging_face_names
 from clustersim.workload.errors import InputError, nearest
 from clustersim.workload.model import CompressedAttention, LatentAttention, Model, SparseAttention
 
-OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "opt", "gptj", "bloom", "phi"}
+OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "gptj", "bloom", "phi", "mpt", "falcon", "starcoder2"}
 # What a layer of this kind does is not what the operators of this package do.
 OTHER_KINDS = {"mamba": "state-space layers", "jamba": "state-space layers",
                "t5": "an encoder", "bert": "an encoder", "whisper": "an encoder", "rwkv": "recurrent layers"}
@@ -72,8 +72,9 @@ def _load(path):
         raise InputError(f"{path}:1: not an object; expected the keys of a model's configuration")
     text = keys.get("text_config")
     if not isinstance(text, dict):
-        return _Config(path, keys, {})
-    return _Config(path, text, {key: value for key, value in keys.items() if key not in ("text_config", *text)})
+        return _Config(path, hugging_face_names.common(keys, {}), {})
+    beside = {key: value for key, value in keys.items() if key not in ("text_config", "vocab_size", *text)}
+    return _Config(path, hugging_face_names.common(text, keys), beside)
 
 
 def _attention(config, kind):
@@ -136,7 +137,8 @@ def _is_windowed(config, kind, layers):
                        default=6 if kind.startswith("gemma3") else 2 if kind in ("gemma2", "gpt_oss") else 0)
     ropes = config.get("no_rope_layers")  # Llama 4: layers without positions see all tokens
     interval = config.get("no_rope_layer_interval", default=4)
-    first = config.get("max_window_layers", default=0) if kind.startswith("qwen") else 0
+    first = config.get("max_window_layers", default=0)
+    first = first if kind.startswith("qwen") else 0
     if listed is not None:
         return listed
     if llama4 and isinstance(ropes, list) and len(ropes) == layers:
@@ -166,6 +168,15 @@ def _experts(config, kind, layers, ffn):
     if not experts:
         return {}
     config.only("mlp_only_layers", [])
+    config.only("moe_layer_end_index", None, layers - 1)
+    every = config.get("moe_layer_freq", "interleave_moe_layer_step", "decoder_sparse_step", default=1)
+    dense = config.get("first_k_dense_replace", default=0)
+    if isinstance(every, list):  # 1 for each layer with experts
+        dense = every.index(1) if 1 in every else len(every)
+        if every != [int(layer >= dense) for layer in range(layers)]:
+            raise InputError(f"{config.path}: moe_layer_freq is not 0 for the first and 1 for all other layers; expected that, or a number")
+        every = 1
+    config.only("shared_intermediate_size", 0)
     expert_ffn = config.get("moe_intermediate_size", default=config.get("intermediate_size", default=ffn))
     shared = config.get("n_shared_experts", "num_shared_experts", default=1 if kind.startswith("llama4") else 0)
     return dict(experts=experts,
@@ -174,8 +185,7 @@ def _experts(config, kind, layers, ffn):
                 shared_ffn=config.get("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", default=shared * expert_ffn),
                 shared_gate=(kind == "qwen2_moe" or hugging_face_hybrid.is_linear(kind)) and bool(config.get("shared_expert_intermediate_size")),
                 router_bias=config.get("topk_method") == "noaux_tc" or kind.startswith(("nemotron_h", "glm4_moe", "gpt_oss")),
-                dense_layers=min(config.get("first_k_dense_replace", default=0), layers),
-                moe_every=config.get("moe_layer_freq", "interleave_moe_layer_step", "decoder_sparse_step", default=1))
+                dense_layers=min(dense, layers), moe_every=every)
 
 
 def _ask_for_all_of_experts(config):
@@ -213,16 +223,20 @@ def read(path, tell=lambda line: None):
         ffn = config.get("moe_intermediate_size", default=ffn) if kind == "deepseek_v4" else ffn
         attention = _attention(config, kind)
         config.only("word_embed_proj_dim", hidden)
+        config.only("attn_type_list", None, [1] * layers)  # MiniMax: 0 is linear attention
+        config.only("mlp_type", "default")
+        config.only("use_gated_activation", True)
         learned = config.get("n_positions", "max_position_embeddings", default=0)
         norms = config.get("use_qk_norm", "qk_layernorm", default=kind.startswith(("qwen3", "gemma3")))
         model = Model(
             name=str(config.get("_name_or_path", default="") or kind or pathlib.Path(path).stem).split("/")[-1],
             layers=layers, hidden=hidden, ffn=ffn, vocabulary=config.need("vocab_size"),
-            positions=learned if kind in ("gpt2", "opt", "gpt_neo") else 0,
+            positions=learned if kind in ("gpt2", "opt", "gpt_neo") or config.get("learned_pos_emb", default=kind == "mpt") and not
+            config.get("alibi") else 0,
             gated=hybrid.pop("gated", not old), norm="layer" if old else "rms",
             # Llama 4 norms queries and keys without weights.
             qk_norm=bool(norms) and not kind.startswith("llama4"),
-            tied=bool(config.get("tie_word_embeddings", default=kind == "gpt2")),
+            tied=bool(config.get("tie_word_embeddings", default=kind.startswith(hugging_face_names.TIED))),
             **attention, **_biases(config, kind, old), **_windows(config, kind, layers), **_experts(config, kind, layers, ffn),
             **hybrid, **_sparse(config, kind, layers))
         _ask_for_all_of_experts(config)

@@ -22,6 +22,11 @@ WITHOUT_EFFECT = set("""
     n_ctx do_layer_norm_before layer_norm_elementwise_affine layerdrop gelu_approximate use_sdpa
     hidden_act hidden_activation hidden_activation_param activation_function use_unit_offset vision_feature_layer
     vision_feature_select_strategy image_seq_length mm_tokens_per_image boi_token_index eoi_token_index
+    qk_norm_type use_routing_bias use_mtp num_mtp_modules mtp_transformer_layers rotary_dim rotary_pct alibi_bias_max slow_but_exact skip_bias_add
+    skip_bias_add_qkv masked_softmax_fusion offset_alibi seq_length init_config init_device tokenizer_name verbose embedding_fraction emb_pdrop
+    no_bias expansion_ratio clip_qkv moe_jitter_eps moe_loss_weight moe_normalize_expert_weights uniform_expert_assignment attn_impl
+    moe_capacity moe_gate moe_use_aux_free moe_layer_interval use_mixed_mlp_moe norm_head norm_softmax order_of_interleaved_layers use_parallel_block
+    position_embedding_type norm_type new_decoder_architecture multi_query ffn_act_fn
     use_qk_norm_eps attention_chunk_rope no_rope_scaling sliding_window_size_hint use_mrope interleave_rope_dim
     """.split())
 # Families of such keys.
