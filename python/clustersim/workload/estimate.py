@@ -278,6 +278,7 @@ def _once(stage, framework, times, first_forward_ns):
     for row in stage.iteration.once(stage.stage):
         shares["optimizer"] += row.weight_ns
         time = times(row.weight)
+        shares["DP"] += times(row.input)  # Nanotron's gradients
         if framework and framework.dp == "buckets":
             chunks = stage.iteration.plan.virtual
             # The first bucket has nothing beside it; the others come beside the first forward passes.

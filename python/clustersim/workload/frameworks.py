@@ -37,7 +37,7 @@ class Framework(BaseModel, extra=Extra.forbid, frozen=True):
     exchange_bytes: float
     step_ns: float
     tp: Literal["exposed", "backward", "products"]
-    dp: Literal["exposed", "buckets"]
+    dp: Literal["exposed", "gradients", "buckets"]
     fsdp: bool
     cp: Literal["exposed", "ring"]
     ep: Literal["exposed", "beside"]
