@@ -57,11 +57,15 @@ def family_of(fact):
     raise CannotBeWritten("a source that runs.yaml does not know", f"{fact.source} is of no family")
 
 
+def _is_of(fact, rule):
+    return all(text in str(getattr(fact, column)) for column, text in rule["where"].items())
+
+
 def completed(fact):
     """@return the row with what its source says elsewhere, and fields of its plan from there"""
     plan = {}
     for rule in rules()["also"]:
-        if all(text in str(getattr(fact, column)) for column, text in rule["where"].items()):
+        if _is_of(fact, rule):
             fact = dataclasses.replace(fact, **rule.get("set", {}))
             plan |= {name: tuple(value) if isinstance(value, list) else value for name, value in rule.get("plan", {}).items()}
     return fact, plan
@@ -69,6 +73,9 @@ def completed(fact):
 
 def framework_of(fact, rule):
     """@return the name of the profile of a row"""
+    for each in rules()["also"]:
+        if "framework" in each and _is_of(fact, each):
+            return each["framework"]
     return next((name for text, name in rule.get("variants", {}).items() if text in fact.notes), rule["framework"])
 
 
