@@ -8,7 +8,7 @@ import sys
 
 import pydantic
 
-from clustersim.workload import (adapters, aicb, catalogue, chakra, estimate, frameworks, gpus, hugging_face, keeping, measured, megatron,
+from clustersim.workload import (adapters, aicb, catalogue, chakra, estimate, exchange_flags, frameworks, gpus, hugging_face, keeping, measured, megatron,
                                  memory, pipeline, precision, recompute, simai_text)
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import Model
@@ -84,6 +84,7 @@ def add_model_flags(parser):
 
 
 def add_plan_flags(parser):
+    exchange_flags.add(parser)
     group = parser.add_argument_group("parallelism")
     add = group.add_argument
     add("--world_size", "--world-size", "--gpus", type=int, metavar="N", help="number of GPUs")
@@ -270,7 +271,7 @@ def find_plan(given, model):
                        etp=_expert_parts(given), split=_split(given, model), sequence_parallel=given.sequence_parallel, zero=zero, recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
                        offload_layers=given.offload_num_layers, document=given.document_length,
-                       adapters=_adapters(given), precision=_precision(given), keeping=keeping.find(given.keeps),
+                       adapters=_adapters(given), precision=_precision(given), keeping=keeping.find(given.keeps), exchange=exchange_flags.find(given, model),
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
 
 
@@ -341,7 +342,8 @@ def summary(iteration, used, gpu, warnings=()):
     model, plan = iteration.model, iteration.plan
     return {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
             "parallelism": plan.describe(), "world_size": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp,
-            "vpp": plan.virtual, "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "recompute": plan.recompute,
+            "vpp": plan.virtual, "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero,
+            "exchange": plan.exchange.describe() if model.experts else None, "recompute": plan.recompute,
             "recompute_modules": list(plan.modules), "lora_rank": plan.adapters.rank if plan.adapters else 0,
             "precision": dataclasses.asdict(plan.precision), "sequence_parallel": plan.sequence_parallel, "micro_batch": plan.micro_batch, "micro_batches": plan.micro_batches,
             "global_batch": plan.sequences, "seq_length": plan.sequence, "gpu_type": gpu.name,

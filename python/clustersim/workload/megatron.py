@@ -8,7 +8,7 @@ same collectives come in the opposite order, gathering for scattering (Korthikan
 import dataclasses
 import functools
 
-from clustersim.workload import adapters, memory, operators, pipeline, recompute
+from clustersim.workload import adapters, exchange, memory, operators, pipeline, recompute
 from clustersim.workload.operators import ELEMENT
 from clustersim.workload.parallel import check
 from clustersim.workload.rows import NOTHING, Collective, Row
@@ -219,19 +219,20 @@ class Iteration:
 
     def _moe(self, known):
         model, plan = self.model, self.plan
-        tokens = ELEMENT * plan.local_tokens * model.experts_per_token * model.expert_hidden
-        exchange = Collective("ALLTOALL", "EP", tokens) if plan.ep > 1 else NOTHING
+        slowest = plan.exchange.slowest(model.experts, plan.ep)
+        tokens = int(ELEMENT * plan.local_tokens * model.experts_per_token * model.expert_hidden * slowest)
+        dispatched, combined = self._exchange(plan.exchange.dispatch_bytes), self._exchange(ELEMENT)
         counts = Collective("ALLGATHER", "EP", COUNT * model.experts * plan.ep) if plan.ep > 1 else NOTHING
         routing = [n for n in ("feed_streams", "post_norm", "router", "shared_gate", "latent_down") if n in known]
         work = ["expert_up", "expert_activation", "expert_down"]
         router = Row("mlp_router", self._sum(known, routing, 0), counts, self._sum(known, routing, 1), NOTHING,
                      self._sum(known, routing, 2), self._gradients(known, routing))
-        dispatch = Row("mlp_dispatch", self._sum(known, ["dispatch"], 0), exchange, self._sum(known, ["dispatch"], 1), exchange)
+        dispatch = Row("mlp_dispatch", self._sum(known, ["dispatch"], 0), dispatched, self._sum(known, ["dispatch"], 1), combined)
         gather = Row("mlp_gather", 0.0, self._expert_tp("ALLGATHER", tokens), self._sum(known, work, 1),
                      self._expert_tp("REDUCESCATTER", tokens), self._sum(known, work, 2), self._gradients(known, work, expert=True))
         scatter = Row("mlp_experts", self._sum(known, work, 0), self._expert_tp("REDUCESCATTER", tokens),
                       0.0, self._expert_tp("ALLGATHER", tokens))
-        combine = Row("mlp_combine", self._sum(known, ["combine"], 0), exchange, self._sum(known, ["combine"], 1), exchange)
+        combine = Row("mlp_combine", self._sum(known, ["combine"], 0), combined, self._sum(known, ["combine"], 1), dispatched)
         rows = [router, dispatch, gather, scatter, combine]
         if model.expert_latent:
             up = ["latent_up"]
@@ -240,6 +241,11 @@ class Iteration:
         if model.shared_ffn:
             rows += self._block("mlp_shared", known, [name for name in known if name.startswith("shared_") and name != "shared_gate"])
         return rows
+
+    def _exchange(self, number_bytes):
+        if self.plan.ep < 2:
+            return NOTHING
+        return Collective("ALLTOALL", "EP", exchange.all_to_all_bytes(self.model, self.plan, number_bytes))
 
     # -- weights and their gradients
 

@@ -243,11 +243,11 @@ def permute(name, model, plan):
 
 
 def experts(model, plan):
-    """The routed experts of a rank, each with its fair share of the tokens."""
+    """The routed experts of the rank that computes most of them."""
     local = model.experts // plan.ep
     # Tokens of all ranks that exchange, times the experts of each, over all experts. Sequence parallelism cuts tokens.
     tokens = plan.local_tokens * plan.expert_tp if plan.sequence_parallel else plan.tokens
-    arriving = tokens * plan.ep * model.experts_per_token // model.experts
+    arriving = int(tokens * plan.ep * model.experts_per_token / model.experts * plan.exchange.computed(model.experts, plan.ep))
     yield from _mlp(model, plan, "expert_", model.expert_ffn // plan.expert_tp, max(arriving, 1), local, kept_input=False,
                     hidden=model.expert_hidden)
 

@@ -3,9 +3,10 @@
 import dataclasses
 from typing import Optional, Tuple
 
-from clustersim.workload import pipeline
+from clustersim.workload import exchange, pipeline
 from clustersim.workload.adapters import Adapters
 from clustersim.workload.errors import InputError
+from clustersim.workload.exchange import Exchange
 from clustersim.workload.keeping import Keeping
 from clustersim.workload.precision import Precision
 from clustersim.workload.recompute import KINDS as RECOMPUTATION
@@ -35,6 +36,7 @@ class Parallelism:
     adapters: Optional[Adapters] = None  # LoRA
     precision: Precision = Precision()
     keeping: Keeping = Keeping()
+    exchange: Exchange = Exchange()
 
     @property
     def expert_tp(self):
@@ -131,6 +133,7 @@ def check(model, plan):
              "a divisor of the experts")
     if model.experts:
         _check_experts(model, plan)
+        exchange.check(model, plan)
     _check_recurrent(model, plan)
     if max(model.kv_heads, plan.tp) % min(model.kv_heads, plan.tp):
         raise InputError(f"TP {plan.tp} and {model.kv_heads} key-value heads do not divide one another; "

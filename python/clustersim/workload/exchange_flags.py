@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Flags that say how tokens reach their experts, in Megatron-Core's spellings and ours."""
+from clustersim.workload import exchange
+from clustersim.workload.errors import InputError
+
+TYPES = {"alltoall": "alltoall", "flex": "deepep", "deepep": "deepep", "deepep_ll": "deepep_ll"}
+
+
+def add(parser):
+    group = parser.add_argument_group("experts")
+    flag = group.add_argument
+    flag("--moe_dispatcher", "--moe_token_dispatcher_type", "--moe-token-dispatcher-type", default="alltoall", metavar="NAME",
+         help="alltoall (default): a token goes once to each of its experts; deepep (Megatron's flex): once to each server; deepep_ll: DeepEP's "
+              "low-latency kernels")
+    flag("--moe_flex_dispatcher_backend", "--moe-flex-dispatcher-backend", metavar="NAME", help="of Megatron's flex: deepep")
+    flag("--moe_dispatch_dtype", default="bf16", metavar="TYPE", help="of dispatched tokens: bf16 (default) or fp8; results are combined in bf16")
+    flag("--moe_node_limit", "--moe_router_group_topk", "--moe-router-group-topk", type=int, default=0, metavar="N",
+         help="servers that a token's experts are on at most (any); DeepSeek-V3: 4")
+    flag("--moe_gpus_per_server", type=int, default=8, metavar="N", help="GPUs between which a token is forwarded (8)")
+    flag("--moe_imbalance", default="none", metavar="none|zipf:S[:SEED]|FILE",
+         help="how uneven experts' shares are: not (default), Zipf with exponent S, or a file with tokens of each expert, one a line")
+    flag("--moe_capacity_factor", "--moe_expert_capacity_factor", "--moe-expert-capacity-factor", type=float, default=0.0, metavar="X",
+         help="an expert takes at most X times the mean and drops the rest (0: nothing is dropped)")
+    flag("--moe_pad_expert_input_to_capacity", "--moe-pad-expert-input-to-capacity", action="store_true",
+         help="each expert computes its whole capacity")
+
+
+def _loads(text, experts):
+    kind, *values = text.split(":")
+    if text == "none":
+        return ()
+    if kind != "zipf":
+        return exchange.read_loads(text, experts)
+    try:
+        exponent, seed = float(values[0]), int(values[1]) if len(values) > 1 else 1
+        if not 0 <= exponent <= 10 or len(values) > 2:
+            raise ValueError
+    except (ValueError, IndexError):
+        raise InputError(f'--moe_imbalance "{text}" is not valid; expected zipf:EXPONENT or zipf:EXPONENT:SEED, with an exponent from 0 to 10') from None
+    return exchange.zipf(experts, exponent, seed)
+
+
+def _dispatcher(given):
+    name, backend = given.moe_dispatcher, given.moe_flex_dispatcher_backend
+    if name not in TYPES:
+        raise InputError(f'--moe_dispatcher "{name}" is not supported; expected {", ".join(TYPES)}')
+    if backend is not None and (name != "flex" or backend != "deepep"):
+        raise InputError(f'--moe_flex_dispatcher_backend "{backend}" with dispatcher {name} is not supported; expected flex with deepep')
+    return TYPES[name]
+
+
+def find(given, model):
+    """@return the Exchange that the flags describe"""
+    if given.moe_dispatch_dtype not in exchange.BYTES:
+        raise InputError(f'--moe_dispatch_dtype "{given.moe_dispatch_dtype}" is not supported; expected {", ".join(exchange.BYTES)}')
+    if given.moe_node_limit < 0 or given.moe_gpus_per_server < 1:
+        raise InputError("--moe_node_limit or --moe_gpus_per_server is not valid; expected a limit of 0 or more, and at least 1 GPU")
+    if not 0 <= given.moe_capacity_factor < float("inf"):
+        raise InputError(f"--moe_capacity_factor is {given.moe_capacity_factor:g}; expected a number, 0 or more")
+    if given.moe_pad_expert_input_to_capacity and not given.moe_capacity_factor:
+        raise InputError("--moe_pad_expert_input_to_capacity has no capacity; expected --moe_capacity_factor")
+    found = exchange.Exchange(_dispatcher(given), exchange.BYTES[given.moe_dispatch_dtype], given.moe_node_limit, given.moe_gpus_per_server,
+                              _loads(given.moe_imbalance, model.experts) if model.experts else (), given.moe_capacity_factor,
+                              given.moe_pad_expert_input_to_capacity)
+    if not model.experts and (found != exchange.Exchange() or given.moe_imbalance != "none"):
+        raise InputError(f"{model.name} has no experts that tokens could be sent to; expected no --moe_ flags")
+    return found
