@@ -15,6 +15,7 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
+from clustersim.outcomes import facts, runs  # noqa: E402
 from clustersim.workload import (adapters, aicb, catalogue, command_line, gpus, hugging_face, keeping, layout, measured, megatron,  # noqa: E402
                                  memory, operators, pipeline, schedule, simai_text)
 from clustersim.workload.errors import InputError  # noqa: E402
@@ -437,10 +438,15 @@ def test_core_attention_that_is_computed_again_takes_its_forward_pass_once_more(
 def test_full_recomputation_of_some_layers_keeps_the_others_whole():
     one, none = kept_of(recompute="full", recompute_layers=1), kept_of()
     [norm, *_] = layer = operators.layer(gpt(), Parallelism(**LAYER), 0)
-    # The first layer keeps its input, and all of it while it is computed again.
-    assert one == none + norm.kept
+    whole = sum(o.kept for o in layer)
+    # The first layer keeps its input alone.
+    assert one == none - whole + norm.kept
+    # Where the loss takes less memory than a layer, the first layer's is the most: the others are whole, and it is computed again.
+    small = gpt(vocabulary=100)
+    ends = sum(o.kept for o in memory.stage_operators(small, Parallelism(**LAYER), 0)[1])
+    assert kept_of(small, recompute="full", recompute_layers=1) + ends == none + norm.kept
     assert kept_of(recompute="full", recompute_layers=4) == kept_of(recompute="full")
-    assert kept_of(offload_layers=4) == 0 and kept_of(offload_layers=1) == none - sum(o.kept for o in layer)
+    assert kept_of(offload_layers=4) == 0 and kept_of(offload_layers=1) == none - whole
 
 
 def test_documents_that_share_a_sequence_do_not_attend_to_each_other():
@@ -510,6 +516,9 @@ def test_sharded_weights_of_a_layer_and_of_the_next_are_whole():
     plan = Parallelism(**LAYER, zero=3)
     used, layer = memory.of_stage(model, plan, 0), model.layer_parameters(0)
     assert used.weights == pytest.approx(2 * model.parameters() / 8 + 2 * 2 * layer)
+    # FSDP shards float32 weights, which are the optimizer's, too.
+    alone = memory.of_stage(model, dataclasses.replace(plan, keeping=keeping.FRAMEWORKS["torch"]), 0)
+    assert alone.weights == pytest.approx(2 * 2 * layer)
     assert used.gradients == pytest.approx(4 * model.parameters() / 8 + 2 * layer)
 
 
@@ -521,6 +530,24 @@ def nanotron_model(name):
     layers, hidden, heads, ffn = NANOTRON[name]
     return Model(name=name, layers=layers, hidden=hidden, heads=heads, kv_heads=heads, head_dim=hidden // heads, ffn=ffn, vocabulary=131072,
                  tied=True)
+
+
+@pytest.mark.others_files
+def test_published_runs_whose_recomputation_is_known_fit_into_their_gpus():
+    shares = []
+    for fact in facts.read(OTHERS_FILES / "outcomes/end_to_end.csv"):
+        try:
+            run = runs.write_down(fact)
+        except runs.CannotBeWritten:
+            continue
+        if fact.recompute:
+            shares.append((memory.needed(run.model, run.plan).total / (run.gpu.memory_gb * 1e9), run.family))
+    assert len(shares) > 150
+    # They ran.
+    assert sum(share > 1 for share, _ in shares) <= 2 and max(shares)[0] < 1.04
+    # llm-foundry takes the largest micro-batch that fits, or half of it.
+    foundry = sorted(share for share, family in shares if family == "llm-foundry")
+    assert foundry[len(foundry) // 2] > 0.75
 
 
 @pytest.mark.others_files

@@ -24,7 +24,8 @@ GPT = ["--model_name", "gpt_22b", "--num_layers", 4]  # tied embedding, learned 
 EXPERTS = ["--model_name", "mixtral_8x7b", "--num_layers", 4]
 MEASURED = "operator,forward_us,input_gradient_us,weight_gradient_us\nattention,100,250,0\noptimizer,500,0,0\n"
 WINDOWS = {"model_type": "gemma3_text", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 6,
-           "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 32000, "sliding_window": 256}
+           "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 32000, "sliding_window": 256,
+           "tie_word_embeddings": False}
 HYBRID = {"model_type": "nemotron_h", "hidden_size": 1024, "num_hidden_layers": 8, "hybrid_override_pattern": "MEM*-MEM",
           "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 128, "intermediate_size": 2048, "vocab_size": 32000,
           "mamba_num_heads": 32, "mamba_head_dim": 64, "n_groups": 4, "ssm_state_size": 128, "conv_kernel": 4, "chunk_size": 128,

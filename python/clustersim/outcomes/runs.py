@@ -8,7 +8,7 @@ import re
 import pydantic
 import yaml
 
-from clustersim.workload import catalogue, gpus, memory, pipeline, precision
+from clustersim.workload import catalogue, gpus, keeping, memory, pipeline, precision
 from clustersim.workload.collective_times import Machine
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import Model
@@ -199,7 +199,7 @@ def plan_of(fact, rule, model, recompute, more):
                        cp=fact.cp or 1, zero=_zero_of(fact), recompute=recompute, micro_batch=fact.micro_batch or 1,
                        sequence_parallel=tp > 1 and (rule.get("sequence_parallel", True) if not fact.sp else fact.sp == "yes")
                        and "all-reduce TP" not in fact.notes, global_batch=fact.global_batch, sequence=fact.seq_len,
-                       precision=_bytes_of(fact, rule), **more)
+                       precision=_bytes_of(fact, rule), keeping=keeping.find(rule.get("keeps", "megatron")), **more)
 
 
 def _choose(fact, rule, model, gpu, more):

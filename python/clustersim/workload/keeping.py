@@ -12,17 +12,18 @@ class Keeping:
     logit: float = 6
     gradient_copy: float = 0  # of a gradient in the weight's type, beside the one in which micro-batches add up
     activated_gate: bool = False  # an MLP with a gate keeps its activation, too: it is not fused with the product
+    sharded_copy: bool = True  # sharded weights are stored beside the optimizer's; else those are cast as they are gathered
     gathered_inputs: bool = False  # sequence parallelism keeps the gathered inputs of products, and does not gather them again
 
 
-# PyTorch's cross_entropy has logits in bfloat16 (2) and float32 (4), their logarithms (4) and the gradient (4) at once.
-EAGER_LOGIT = 14
 FRAMEWORKS = {
     "megatron": Keeping(),
-    "torch": Keeping(logit=EAGER_LOGIT),
-    # src/nanotron: nn/activations.py multiplies in two kernels, parallel/tensor_parallel/functional.py computes the loss out of place, and
-    # optim/gradient_accumulator.py adds bfloat16 gradients up in float32.
-    "nanotron": Keeping(EAGER_LOGIT, 2, True, True),
+    # PyTorch's cross_entropy of bfloat16 logits (2) casts them to float32 (4) and keeps the logarithms (4); backward, the gradient (4) is in place of
+    # the cast. FSDP shards float32 weights alone.
+    "torch": Keeping(logit=10, sharded_copy=False),
+    # src/nanotron: parallel/tensor_parallel/functional.py computes the loss out of place, with three copies in float32; nn/activations.py
+    # multiplies in two kernels, and optim/gradient_accumulator.py adds bfloat16 gradients up in float32.
+    "nanotron": Keeping(logit=14, gradient_copy=2, activated_gate=True, gathered_inputs=True),
 }
 
 

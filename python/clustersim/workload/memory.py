@@ -88,7 +88,8 @@ def _activations(model, plan, stage):
             if recompute.is_whole(plan, position):
                 again = max(again, sum(_kept_of(plan, operator) for operator in layer))  # the one computed again
     _, ends = stage_operators(model, plan, stage)
-    return in_flight(plan, stage) * kept + again + sum(operator.kept for operator in ends)
+    # A layer is computed again when the loss has been passed.
+    return in_flight(plan, stage) * kept + max(again, sum(operator.kept for operator in ends))
 
 
 def of_stage(model, plan, stage):
@@ -111,7 +112,8 @@ def of_stage(model, plan, stage):
 
     # Of sharded weights a layer's are whole, and the next one's under way; so are a layer's gradients until they are reduced.
     largest = max(layers, key=whole, default=[]) if plan.shards_weights else []
-    return Memory(shared(numbers.weight, 3, whole, plan.shards_weights) + 2 * numbers.gathered * whole(largest),
+    weight = 0 if plan.shards_weights and not plan.keeping.sharded_copy else numbers.weight
+    return Memory(shared(weight, 3, whole, plan.shards_weights) + 2 * numbers.gathered * whole(largest),
                   shared(numbers.gradient + plan.keeping.gradient_copy, 2, trained, plan.shards_gradients) +
                   numbers.gathered * trained(largest),
                   shared(numbers.optimizer, 1, trained), _activations(model, plan, stage))
