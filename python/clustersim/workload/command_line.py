@@ -90,9 +90,10 @@ def add_plan_flags(parser):
     add("--world_size", "--world-size", "--gpus", type=int, metavar="N", help="number of GPUs")
     add("--tp", "--tensor_model_parallel_size", "--tensor-model-parallel-size", type=int, default=1, metavar="N",
         help="tensor parallel")
-    add("--pp", "--pipeline_model_parallel", "--pipeline-model-parallel", "--pipeline_model_parallel_size", type=int,
+    add("--pp", "--pipeline_model_parallel", "--pipeline-model-parallel", "--pipeline_model_parallel_size",
+        "--pipeline-model-parallel-size", type=int,
         default=1, metavar="N", help="pipeline stages")
-    add("--vpp", "--virtual_pipeline", type=int, default=1, metavar="N", help="interleaved chunks of layers per stage")
+    add("--vpp", "--virtual_pipeline", "--num-virtual-stages-per-pipeline-rank", type=int, default=1, metavar="N", help="interleaved chunks of layers per stage")
     add("--ep", "--expert_model_parallel_size", "--expert-model-parallel-size", type=int, default=1, metavar="N",
         help="expert parallel")
     add("--cp", "--context_parallel_size", "--context-parallel-size", type=int, default=1, metavar="N",
@@ -106,11 +107,11 @@ def add_plan_flags(parser):
     add(*_spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT", help='chunks, in Megatron-Core\'s language: "Et|(tt|)*30L"')
     add("--pipeline_split_by_cost", "--pipeline-split-by-cost", action="store_true", help="stages of equal cost, as Nanotron has them")
     add("--dp", "--data_parallel_size", type=int, metavar="N", help="data parallel: what is left, or an error")
-    add("--sp", "--sp-enable", "--enable_sequence_parallel", "--enable-sequence-parallel", dest="sequence_parallel",
+    add("--sp", "--sp-enable", "--sequence-parallel", "--enable_sequence_parallel", "--enable-sequence-parallel", dest="sequence_parallel",
         action="store_true", help="sequence parallel")
     add("--zero", "--zero_stage", "--stage", type=int, metavar="0..3", help="stage of ZeRO (1: Megatron's distributed optimizer)")
     add("--use-distributed-optimizer", "--use_distributed_optimizer", action="store_true", help="the same as --zero 1")
-    add("--recompute", "--recompute_activations", "--recompute-activations", nargs="?", const="selective", default="none",
+    add("--recompute", "--recompute_activations", "--recompute-activations", "--recompute-granularity", nargs="?", const="selective", default="none",
         metavar="KIND", help=f"{', '.join(RECOMPUTATION)}; without KIND selective")
     add("--recompute_modules", "--recompute-modules", nargs="+", default=[], metavar="MODULE",
         help=f"of selective recomputation, of {', '.join(recompute.MODULES)} ({' '.join(recompute.DEFAULT)})")
@@ -118,8 +119,8 @@ def add_plan_flags(parser):
         help="full recomputation of the first N layers of each chunk alone")
     add("--offload_num_layers", "--cpu_offloading_num_layers", "--cpu-offloading-num-layers", type=int, default=0, metavar="N",
         help="the first N layers of each chunk keep their activations in the host's memory")
-    add("--micro_batch", "--micro-batch", type=int, default=1, metavar="N", help="sequences of a micro-batch")
-    add("--global_batch", "--global-batch", type=int, default=0, metavar="N", help="sequences of an iteration")
+    add("--micro_batch", "--micro-batch", "--micro-batch-size", type=int, default=1, metavar="N", help="sequences of a micro-batch")
+    add("--global_batch", "--global-batch", "--global-batch-size", type=int, default=0, metavar="N", help="sequences of an iteration")
     add("--seq_length", "--seq-length", "--seq_len", type=int, default=2048, metavar="N", help="tokens of a sequence (2048)")
     add("--document_length", "--document-length", type=int, default=0, metavar="N",
         help="tokens of a document: a sequence is packed with several that do not attend to each other")

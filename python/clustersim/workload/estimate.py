@@ -278,12 +278,11 @@ def _once(stage, framework, times, first_forward_ns):
     for row in stage.iteration.once(stage.stage):
         shares["optimizer"] += row.weight_ns
         time = times(row.weight)
-        shares["DP"] += times(row.input)  # Nanotron's gradients
         if framework and framework.dp == "buckets":
             chunks = stage.iteration.plan.virtual
             # The first bucket has nothing beside it; the others come beside the first forward passes.
             time = 0.1 * time / chunks + stage.beside.excess(first_forward_ns, 0.9 * time)
-        shares["DP"] += time + times(row.input)
+        shares["DP"] += time + times(row.input)  # Nanotron waits for its gradients, then for weights
     if framework:
         shares["host"] += framework.step_ns
     return shares

@@ -14,21 +14,23 @@ from clustersim.simulation import find_program, run_program
 from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
-from clustersim.workload import against, command_line, frameworks, gpus, memory, plans, search, simai_text
+from clustersim.workload import (against, command_line, exchange_flags, frameworks, gpus, launch_arguments, memory, plans, recompute,
+                                 search, simai_text)
 from clustersim.workload.collective_times import Machine as CollectiveMachine
 from clustersim.workload.errors import InputError
 from clustersim.whole_file import whole_file, write_text
 
+OVERLAPS = ("tp", "dp", "ep", "pp")
 LARGEST = 1_000_000_000  # of what is counted; more would be searched for hours
 CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
 # Peaks of NVLink and NIC in GB/s, one direction, where no topology says them.
 NVLINK_GBPS = {"A100": 300, "A800": 200, "H800": 200, "B200": 900, "GB200": 900, "B300": 900, "GB300": 900}
 NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
-COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "cp", "zero", "recompute", "micro_batch", "micro_batches", "memory_gb",
+COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "recompute", "micro_batch", "micro_batches", "memory_gb",
            "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble",
            "bound_by", "simulated_ms")
-SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "cp", "zero", "recompute", "micro_batch", "memory_gb", "time_ms",
+SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "recompute", "micro_batch", "memory_gb", "time_ms",
          "tokens_per_s_per_gpu", "mfu", "cost", "bubble", "bound_by", "simulated_ms")
 
 
@@ -40,6 +42,7 @@ def make_parser(description):
     parser = command_line.Parser(prog="plan.py", description=description, allow_abbrev=False,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     command_line.add_model_flags(parser)
+    exchange_flags.add(parser)
     add = parser.add_argument
     add("--gpus", "--world_size", type=int, metavar="N", help="number of GPUs")
     add("--framework", metavar="NAME", help="time plans as a framework overlaps and launches: " + ", ".join(frameworks.names()) +
@@ -65,6 +68,10 @@ def make_parser(description):
     add("--conf", "-c", default=str(CONF) if CONF.is_file() else None, metavar="FILE", help="of the simulation (conf/SimAI.conf)")
     add("--time_limit", type=float, default=600, metavar="S", help="seconds for each simulation (600)")
     add("--output_dir", "-o", default="results/plan", metavar="DIR", help="plans.csv, plans.json, plans.png, workloads")
+    for group in OVERLAPS:
+        add(f"--{group}_overlap", type=float, metavar="X", help=f"share of {group.upper()} communication that is hidden, 0 to 1")
+    add("--print_arguments", "--print-arguments", metavar="NAME",
+        help=f"print the best plan as arguments of a framework: {', '.join(launch_arguments.WRITERS)}")
     add("--against", metavar="FILE", help="instead: time the layouts of a CSV file with published speeds, and compare the order")
     add("--bin", metavar="DIR", help="the programs (bin, or on the PATH)")
     parser.set_defaults(frame="Megatron", tp=1)
@@ -82,6 +89,13 @@ def _check(given):
     for flag in ("time_limit", "reserved_gb"):
         if not 0 <= getattr(given, flag) < float("inf"):
             raise InputError(f"--{flag} is {getattr(given, flag):g}; expected a number, 0 or more")
+    shares = [getattr(given, f"{group}_overlap") for group in OVERLAPS]
+    if any(share is not None and not 0 <= share <= 1 for share in shares):
+        raise InputError("a share of hidden communication is not valid; expected --tp_overlap and its like from 0 to 1")
+    if given.framework and any(share is not None for share in shares):
+        raise InputError("--framework says what overlaps; expected no --tp_overlap or its like")
+    if given.print_arguments not in (None, *launch_arguments.WRITERS):
+        raise InputError(f'--print_arguments "{given.print_arguments}" is not known; expected {", ".join(launch_arguments.WRITERS)}')
     if given.simulate < 0 or (given.gpu_hour is not None and not 0 <= given.gpu_hour < float("inf")):
         raise InputError("--simulate or --gpu_hour is not valid; expected a number, 0 or more")
     if not 0 < given.years < float("inf") or not 0 <= given.kwh < float("inf"):
@@ -145,6 +159,9 @@ def _timers(given, machine, gpu, flags, directory, framework):
         timer = search.Estimated(CollectiveMachine(gpu.name, machine.gpus_per_server, machine.nic, nvlink_gbps=machine.nvlink), framework)
         return lambda count: timer
     program = _program(given, "SimAI_analytical")
+    for group in OVERLAPS:
+        share = getattr(given, f"{group}_overlap")
+        flags = [*flags, f"-{group}_o", str(share)] if share is not None else flags
     return lambda count: search.Analytical(program, ["-g", str(count), *flags], directory)
 
 
@@ -153,10 +170,12 @@ def _search(given, model, machine, gpu, flags, directory):
     framework = frameworks.find(given.framework) if given.framework else None
     gpu = frameworks.apply(gpu, framework) if framework else gpu
     timer_of = _timers(given, machine, gpu, flags, directory, framework)
+    exchange = exchange_flags.find(given, model)
+    hidden = any(getattr(given, f"{group}_overlap") for group in OVERLAPS)
     found, seen, timed = [], 0, 0
     for count in _counts(given):
         listed, too_large = plans.candidates(model, gpu, machine, count, given.global_batch or given.gpus, given.seq_length,
-                                             given.reserved_gb, framework)
+                                             given.reserved_gb, framework, exchange, hidden)
         seen += len(listed) + too_large
         some, runs = search.best(listed, timer_of(count), given.top)
         found, timed = found + some, timed + runs
@@ -167,12 +186,31 @@ def _search(given, model, machine, gpu, flags, directory):
     return found[:given.top], seen, timed
 
 
+def _recomputed(plan):
+    """@return what is computed again, as in `full:2` (layers of each chunk) or `selective:mla_up_proj`"""
+    more = [str(plan.recompute_layers)] if plan.recompute_layers else []
+    more += [",".join(name for name in plan.modules if name not in recompute.DEFAULT)] if plan.modules else []
+    return ":".join([plan.recompute, *more])
+
+
+def differences(rows):
+    """@return for people, what each plan takes more than the best, in ms, and which parts of it"""
+    keys = ("computation", *search.COMMUNICATION, "bubble")
+    best, lines = rows[0], [("rank", "total", *keys)]
+    for row in rows[1:]:
+        more = [row[key] * row["time_ms"] - best[key] * best["time_ms"] for key in keys]
+        lines.append((str(row["rank"]), *(f"{value:+.1f}" for value in (row["time_ms"] - best["time_ms"], *more))))
+    kept = [0, 1, *(column for column in range(2, len(lines[0])) if any(line[column] not in ("+0.0", "-0.0") for line in lines[1:]))]
+    widths = {column: max(len(line[column]) for line in lines) for column in kept}
+    return "\n".join("  ".join(line[column].rjust(widths[column]) for column in kept) for line in lines)
+
+
 def _row(number, timed, gpu, hour):
     plan = timed.plan
     share = {key: timed.parts.get(key, 0.0) / timed.total_ns for key in (*search.COMMUNICATION, "bubble")}
     cost = plan.world_size * timed.total_ns / 3.6e12 * hour / (plan.sequences * plan.sequence) * 1e9
     return {"rank": number, "gpus": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp, "vpp": plan.virtual,
-            "ep": plan.ep, "cp": plan.cp, "zero": plan.zero, "recompute": plan.recompute, "micro_batch": plan.micro_batch,
+            "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "recompute": _recomputed(plan), "micro_batch": plan.micro_batch,
             "micro_batches": plan.micro_batches, "memory_gb": timed.candidate.memory.total / 1e9,
             "time_ms": timed.total_ns / 1e6, "tokens_per_s_per_gpu": timed.tokens_per_s / plan.world_size,
             "mfu": timed.utilisation(gpu), "cost": cost, "computation": 1 - sum(share.values()), **share, "bound_by": timed.bound_by,
@@ -210,6 +248,24 @@ def _simulate(given, best, rows, directory):
                   "--network flow is faster", file=sys.stderr)
             continue
         row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6
+
+
+def _by_simulation(best, rows, directory):
+    """Sorts plans that were simulated by what they took then, before all others, and renames their files."""
+    order = sorted(range(len(rows)), key=lambda i: (rows[i]["simulated_ms"] is None, rows[i]["simulated_ms"] or i))
+    for number in range(1, len(rows) + 1):
+        for ending in (".txt", ""):
+            path = directory / f"plan{number}{ending}"
+            if path.exists():
+                path.rename(directory / f"plan{number}-as-estimated{ending}")
+    for number, old in enumerate(order, 1):
+        for ending in (".txt", ""):
+            path = directory / f"plan{old + 1}-as-estimated{ending}"
+            if path.exists():
+                path.rename(directory / f"plan{number}{ending}")
+    for number, old in enumerate(order, 1):
+        rows[old]["rank"] = number
+    return [best[i] for i in order], [rows[i] for i in order]
 
 
 def _write(given, rows, best, directory, title):
@@ -269,10 +325,16 @@ def run(arguments, description):
         for number, each in enumerate(best, 1):
             simai_text.write(each.candidate.iteration, directory / f"plan{number}.txt")
         _simulate(given, best, rows, directory)
+        best, rows = _by_simulation(best, rows, directory)
     except TopologyError as error:
         raise InputError(str(error)) from None
     title = f"{model.name} on {given.gpus} {gpu.name}, {given.global_batch or given.gpus} x {given.seq_length} tokens"
     _write(given, rows, best, directory, title)
     print(f"{title}: {seen} plans, {timed} timed, the others cannot be better")
     print(table(rows, costs=given.objective == "cost" or bool(given.prices)))
+    if len(rows) > 1:
+        print("ms that each plan takes more than the best, as estimated:")
+        print(differences(rows))
+    if given.print_arguments:
+        print(f"arguments of {given.print_arguments}:\n{launch_arguments.text(given.print_arguments, model, best[0].plan)}")
     print(f"results in {directory}; the best plan's workload is {directory / 'plan1.txt'}")

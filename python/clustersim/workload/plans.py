@@ -3,12 +3,13 @@
 import dataclasses
 import itertools
 
-from clustersim.workload import memory, megatron, nanotron
+from clustersim.workload import keeping, memory, megatron, nanotron, pipeline, recompute
 from clustersim.workload.errors import InputError
-from clustersim.workload.parallel import RECOMPUTATION, Parallelism, check
+from clustersim.workload.exchange import Exchange
+from clustersim.workload.parallel import Parallelism, check
 
 MICRO_BATCHES = (1, 2, 4, 8)
-VIRTUAL = (1, 2, 4)
+VIRTUAL = (1, 2, 4, 8)
 CONTEXT = (1, 2, 4, 8)
 
 
@@ -121,48 +122,81 @@ def iteration_of(framework, model, plan, gpu, machine):
     """@param framework a frameworks.Framework or None @return the Iteration of a plan on a Machine as that framework carries it out"""
     if framework and framework.name == "nanotron":
         return nanotron.Iteration(model, plan, gpu, machine)
+    if framework and framework.name.startswith("torch"):
+        plan = dataclasses.replace(plan, keeping=keeping.find("torch"))
     return megatron.Iteration(model, plan, gpu)
+
+
+def _recomputations(model, plan):
+    """@return changes to a plan, which need less and less memory"""
+    yield {"recompute": "none"}
+    yield {"recompute": "selective"}
+    if model.latent:
+        yield {"recompute": "selective", "modules": (*recompute.DEFAULT, "mla_up_proj")}
+    of_chunk = model.layers // (plan.pp * plan.virtual)
+    if of_chunk > 1:
+        yield {"recompute": "full", "recompute_layers": of_chunk // 2}
+    yield {"recompute": "full"}
 
 
 def _fitting(model, plan, gpu, machine, reserved_gb, framework):
     """@return the iteration of the plan with the least recomputation that fits, and its memory, or None"""
-    for recompute in RECOMPUTATION:
-        iteration = iteration_of(framework, model, dataclasses.replace(plan, recompute=recompute), gpu, machine)
+    for changes in _recomputations(model, plan):
+        iteration = iteration_of(framework, model, dataclasses.replace(plan, **changes), gpu, machine)
         needed = iteration.needed()
         if needed.total <= (gpu.memory_gb - reserved_gb) * 1e9:
             return iteration, needed
     return None
 
 
-def shapes(model, world_size, global_batch, sequence, gpus_per_server):
+def _splits(model, pp, virtual):
+    """@return how layers may be spread: as they come, and with the embedding and the loss as layers if stages are equal then"""
+    equal = pp > 1 and virtual == 1 and model.layers % pp and (model.layers + 2) % pp == 0
+    return (pipeline.Split(), pipeline.Split(embedding=True, loss=True)) if equal else (pipeline.Split(),)
+
+
+def _expert_degrees(model, tp, replicas):
+    """@return (EP, parts of an expert): experts cut as everything else, or whole and spread over tensor parallelism, too"""
+    every = _divisors(max(model.experts, 1))
+    cut = [(ep, 0) for ep in every if replicas % ep == 0]
+    return cut + [(ep, 1) for ep in every if model.experts and tp > 1 and (replicas * tp) % ep == 0]
+
+
+def _layouts(model, world_size, tp, pp, cp):
+    """@return what else a plan of these degrees may choose"""
+    for ep, etp in _expert_degrees(model, tp, world_size // (tp * pp)):
+        for virtual in VIRTUAL if pp > 1 else (1,):
+            for split in _splits(model, pp, virtual):
+                for zero in (1, 3) if pp == 1 else (1,):
+                    for micro_batch in MICRO_BATCHES:
+                        yield dict(ep=ep, etp=etp, virtual=virtual, split=split, zero=zero, micro_batch=micro_batch)
+
+
+def shapes(model, world_size, global_batch, sequence, gpus_per_server, exchange=Exchange()):
     """@return Parallelisms that Megatron-LM allows. Tensor parallelism stays within a server"""
     for tp in [t for t in _divisors(world_size) if t <= gpus_per_server]:
         for pp in [p for p in _divisors(world_size // tp) if p <= model.layers]:
             for cp in [c for c in CONTEXT if world_size // (tp * pp) % c == 0]:
-                replicas = world_size // (tp * pp)
-                for ep in [e for e in _divisors(max(model.experts, 1)) if replicas % e == 0]:
-                    for micro_batch in MICRO_BATCHES:
-                        for virtual in VIRTUAL if pp > 1 else (1,):
-                            for zero in (1, 3) if pp == 1 else (1,):
-                                plan = Parallelism(world_size=world_size, tp=tp, pp=pp, virtual=virtual, ep=ep, cp=cp,
-                                                   sequence_parallel=tp > 1, zero=zero, micro_batch=micro_batch,
-                                                   global_batch=global_batch, sequence=sequence)
-                                try:
-                                    check(model, plan)
-                                except InputError:
-                                    continue
-                                yield plan
+                for layout in _layouts(model, world_size, tp, pp, cp):
+                    plan = Parallelism(world_size=world_size, tp=tp, pp=pp, cp=cp, sequence_parallel=tp > 1, global_batch=global_batch,
+                                       sequence=sequence, exchange=exchange, **layout)
+                    try:
+                        check(model, plan)
+                    except InputError:
+                        continue
+                    yield plan
 
 
-def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved_gb=memory.RESERVED_GB,
-               framework=None):
-    """@return Candidates, the most promising first, and how many plans do not fit"""
+def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved_gb=memory.RESERVED_GB, framework=None, exchange=Exchange(),
+               overlapped=False):
+    """@param overlapped whether communication may be hidden, so that no time of it is sure
+    @return Candidates, the most promising first, and how many plans do not fit"""
     found, too_large = [], 0
-    for plan in shapes(model, world_size, global_batch, sequence, machine.gpus_per_server):
+    for plan in shapes(model, world_size, global_batch, sequence, machine.gpus_per_server, exchange):
         fitting = _fitting(model, plan, gpu, machine, reserved_gb, framework)
         if fitting is None:
             too_large += 1
             continue
         iteration, needed = fitting
-        found.append(Candidate(iteration, needed, bound_ns(iteration, machine, framework is not None)))
+        found.append(Candidate(iteration, needed, bound_ns(iteration, machine, overlapped or framework is not None)))
     return sorted(found, key=lambda candidate: candidate.bound_ns), too_large
