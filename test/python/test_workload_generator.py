@@ -499,6 +499,12 @@ def test_stages_of_equal_cost_give_the_loss_the_time_of_its_product(pp, expected
     assert counts(Parallelism(world_size=8, pp=pp, split=split), 16) == expected
 
 
+def test_the_stage_that_needs_most_memory_may_be_any_one():
+    model = gpt(layers=10)
+    plan = Parallelism(world_size=4, pp=4, split=pipeline.Split(layout=pipeline.parse("Et|t|t*7|tL")), global_batch=8)
+    assert memory.needed(model, plan) == memory.of_stage(model, plan, 2)
+
+
 def test_what_a_framework_keeps_is_in_its_memory():
     model, plan = gpt(gated=True), Parallelism(**{**LAYER, "world_size": 8, "tp": 8, "sequence_parallel": True})
     def held(**habits):

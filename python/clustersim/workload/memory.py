@@ -121,7 +121,9 @@ def of_stage(model, plan, stage):
 
 def needed(model, plan):
     """@return Memory of the GPU that needs most"""
-    stages = {0, plan.pp - 1} | ({1} if plan.pp > 2 else set())
+    # Of stages that are alike, the first one has most micro-batches in flight.
+    are_alike = plan.split == pipeline.Split() and not model.pattern and not model.compressed
+    stages = {0, plan.pp - 1} | ({1} if plan.pp > 2 else set()) if are_alike else range(plan.pp)
     return max((of_stage(model, plan, stage) for stage in sorted(stages)), key=lambda memory: memory.total)
 
 
