@@ -64,7 +64,7 @@ def test_the_prefill_of_a_gpu_is_the_roofline_of_its_operators(tmp_path):
     star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
     run = simulate(tmp_path, (tmp_path / "w.txt").read_text(), topology=star, network="analytical")
     model = catalogue.find("llama3_8b").copy(update={"layers": 4})
-    gpu = gpus.find("A100")
+    gpu = gpus.find("A100", kernels="roofline")
     plan = Parallelism(world_size=1, sequence=tokens)
 
     def time(operator):
@@ -340,7 +340,7 @@ def test_layers_with_a_window_read_and_keep_its_tokens(tmp_path):
     assert peaks["windows"] == 101 + 3 * 5
     # Each score and its product with a value: 2 x 2 x 1024 operations. Of each token attention reads keys, values and query,
     # and writes keys, values and result: 1,024 numbers of two bytes each.
-    gpu = gpus.find("H100")
+    gpu = gpus.find("H100", kernels="roofline")
     moved = 1600 * 6 * 2 * 1024 / (gpu.memory_gbps * gpu.stream)
     full, windowed = (max(4 * 1024 * scores / (gpu.tflops * 1e3 * gpu.attention[0]), moved)
                       for scores in (1600 * 1601 / 2, 64 * 65 / 2 + (1600 - 64) * 64))

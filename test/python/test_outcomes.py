@@ -80,7 +80,7 @@ def test_what_runs_beside_computation_costs_less_than_what_does_not_and_more_tha
 
 
 def test_a_layer_with_few_tokens_is_bound_by_launches_unless_graphs_launch_it():
-    plan = dict(world_size=8, tp=8, sequence_parallel=True, global_batch=1, sequence=512)
+    plan = dict(world_size=8, tp=8, sequence_parallel=True, global_batch=1, sequence=128)
     profile = frameworks.find("megatron_2025")
     launch = {graphs: estimate.estimate(iteration(framework=profile.copy(update={"graphs": graphs}), **plan), Machine("H100"),
                                         profile.copy(update={"graphs": graphs})).shares["launch"] for graphs in (False, True)}

@@ -23,7 +23,7 @@ from clustersim.workload.model import Model  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
-H100 = gpus.find("H100")
+H100 = gpus.find("H100", kernels="roofline")
 
 
 def gpt(layers=4, hidden=1024, heads=16, vocabulary=32000, **others):
@@ -1041,17 +1041,19 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_estimates_of_dense_models_are_close_to_published_throughput(name, tmp_path):
+def test_published_throughput_is_between_computation_alone_and_with_every_collective_exposed(name, tmp_path):
     sizes, published = PUBLISHED[name]
     plan = Parallelism(**sizes, sequence=8192)
-    simai_text.write(megatron.Iteration(catalogue.find(name), plan, gpus.find("H100", "fp8")), tmp_path / "w.txt")
+    iteration = megatron.Iteration(catalogue.find(name), plan, gpus.find("H100", "fp8"))
+    simai_text.write(iteration, tmp_path / "w.txt")
     run("SimAI_analytical", "-w", tmp_path / "w.txt", "-g", plan.world_size, "-g_type", "H100", "-r_f", tmp_path / "r")
-    estimate = plan.sequences * plan.sequence / plan.world_size / (total_us(tmp_path / "r") / 1e6)
-    assert estimate == pytest.approx(published, rel=0.16)
+    computed, exposed = max(map(iteration.compute_ns, range(plan.pp))) / 1e9, total_us(tmp_path / "r") / 1e6
+    step = plan.sequences * plan.sequence / plan.world_size / published
+    assert 0.9 * step < computed < step < exposed < 1.25 * step
 
 
 def test_products_of_8_bit_floats_take_half_the_time_and_attention_the_same():
-    eight, sixteen = gpus.find("H100", "fp8"), H100
+    eight, sixteen = gpus.find("H100", "fp8", "roofline"), H100
     product = operators._matmul("x", 8192, 8192, 8192)
     assert eight.times_ns(product)[0] == pytest.approx(sixteen.times_ns(product)[0] * 989 * 0.803 / (1979 * 0.709))
     attention = next(o for o in operators.attention(gpt(), Parallelism(world_size=1)) if o.kind == "attention")

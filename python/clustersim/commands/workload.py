@@ -5,7 +5,7 @@
     scripts/workload.py --config config.json --world_size 64 --ep 8 --format chakra
     scripts/workload.py --inference --help
 
-Computation is a roofline of each operator on --gpu_type, or --measured. The plan must fit into the GPU's memory.
+Operators take the time of measured kernels on --gpu_type, of --kernels roofline, or of --measured. The plan must fit into the GPU's memory.
 Beside DIR/NAME.txt (SimAI's text) or DIR/NAME.<rank>.et (Chakra) it writes DIR/NAME.json: memory, work, sizes.
 """
 from clustersim.required_modules import require

@@ -7,6 +7,6 @@
     simai_text.write(iteration, "llama.txt")
 
 A model (`model`, `catalogue`, `hugging_face`) and its parallelism (`parallel`) become operators
-(`operators`) with times (`gpus`, `measured`) and memory (`memory`), and these the rows of a pipeline
+(`operators`) with times (`gpus`, `kernels`, `measured`) and memory (`memory`), and these the rows of a pipeline
 stage (`megatron`; `aicb` for AICB's own rows). Two writers write rows: `simai_text` and `chakra`.
 """

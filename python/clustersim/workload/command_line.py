@@ -131,6 +131,13 @@ def add_plan_flags(parser):
         help="AICB's; DeepSpeed means ZeRO of --stage (3)")
 
 
+def add_kernel_flags(group):
+    group.add_argument("--kernels", choices=gpus.KERNELS, default=gpus.KERNELS[0],
+                       help="times of operators: from tables of measured kernels, or peaks times the best kernels' shares (measured)")
+    group.add_argument("--measured", "--comp_filepath", metavar="FILE",
+                       help="times of operators: CSV, or what AICB's AIOB writes; or a directory of kernel_tables.py")
+
+
 def make_parser(description):
     parser = Parser(prog="workload.py", description=description, allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -141,8 +148,7 @@ def make_parser(description):
     add_plan_flags(parser)
     group = parser.add_argument_group("time and memory")
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
-    group.add_argument("--measured", "--comp_filepath", metavar="FILE",
-                       help="times of operators: CSV, or what AICB's AIOB writes")
+    add_kernel_flags(group)
     group.add_argument("--framework", metavar="NAME", help="whose kernels and overlaps these are (none): "
                        f"{', '.join(frameworks.names())}; the estimate of the step is printed, too")
     group.add_argument("--aiob_enable", "--aiob", action="store_true", help="AICB's; with --layout aicb its profiled rows")
@@ -318,9 +324,17 @@ def dtype_of(given):
 
 
 def find_gpu(given):
-    gpu = gpus.find(given.gpu_type, dtype_of(given))
-    gpu = gpu.copy(update={"measured": measured.read(given.measured)}) if given.measured else gpu
+    gpu = with_times(gpus.find(given.gpu_type, dtype_of(given), given.kernels), given)
     return frameworks.apply(gpu, frameworks.find(given.framework)) if given.framework else gpu
+
+
+def with_times(gpu, given):
+    """@return the Gpu with the times, or the tables, of --measured"""
+    if not given.measured:
+        return gpu
+    if pathlib.Path(given.measured).is_dir():
+        return gpu.copy(update={"tables": gpus.tables_of(gpu, given.measured)})
+    return gpu.copy(update={"measured": measured.read(given.measured)})
 
 
 def file_name(model, plan):
@@ -347,7 +361,7 @@ def summary(iteration, used, gpu, warnings=()):
             "exchange": plan.exchange.describe() if model.experts else None, "recompute": plan.recompute,
             "recompute_modules": list(plan.modules), "lora_rank": plan.adapters.rank if plan.adapters else 0,
             "precision": dataclasses.asdict(plan.precision), "sequence_parallel": plan.sequence_parallel, "micro_batch": plan.micro_batch, "micro_batches": plan.micro_batches,
-            "global_batch": plan.sequences, "seq_length": plan.sequence, "gpu_type": gpu.name,
+            "global_batch": plan.sequences, "seq_length": plan.sequence, "gpu_type": gpu.name, "kernels": gpu.kernels,
             "memory_bytes": {"total": used.total, "weights": used.weights, "gradients": used.gradients,
                              "optimizer": used.optimizer, "activations": used.activations},
             "warnings": list(warnings), "flops": iteration.flops(), "compute_ns": max(map(iteration.compute_ns, range(plan.pp)))}

@@ -72,9 +72,10 @@ class ProfiledGpu(gpus.Gpu):
         forward, data, weight = super().times_ns(operator)
         if operator.name in self.measured:
             return forward, data, weight
-        if operator.kind == "attention" and self.framework.attention in ("flash1", "flash2"):
+        has_tables = self.kernels == "measured"
+        if operator.kind == "attention" and self.framework.attention in (("flash1",) if has_tables else ("flash1", "flash2")):
             return self._by_version(operator)
-        if operator.kind != "memory":
+        if operator.kind != "memory" and not has_tables:
             forward, data, weight = (each / self.sustained for each in (forward, data, weight))
         profile = self.framework
         if operator.kind == "memory":
@@ -82,7 +83,7 @@ class ProfiledGpu(gpus.Gpu):
             return forward * profile.stream_passes + extra, data * profile.stream_passes + 1.5 * extra, weight
         if operator.kind == "attention" and profile.attention == "unfused" and getattr(operator, "heads", None):
             return self._unfused(operator)
-        if operator.kind == "matmul" and self.product:
+        if operator.kind == "matmul" and self.product and not has_tables:
             cast = self._cast_ns(operator)
             return forward + cast, data + cast, weight
         return forward, data, weight
@@ -157,4 +158,7 @@ def find(name):
 def apply(gpu, framework, constants=None):
     """@param constants fitted ones; those that are shipped if None @return the Gpu with the framework's kernels"""
     constants = constants or fitted()
-    return ProfiledGpu(**gpu.dict(), framework=framework, sustained=constants.sustained(gpu), spread=constants.spread)
+    sustained = constants.sustained(gpu)
+    library = "flash" if framework.attention == "flash2" else gpu.attention_library
+    return ProfiledGpu(**{**gpu.dict(), "loaded": sustained, "attention_library": library}, framework=framework, sustained=sustained,
+                       spread=constants.spread)

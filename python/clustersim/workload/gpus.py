@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Types of GPUs: rates, and how long an operator takes on them."""
 import functools
+import os
 import pathlib
 from typing import Dict, Optional, Tuple
 
@@ -32,11 +33,23 @@ class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
     precision: str = "bfloat16"  # of the factors of matrix products
     like: str = ""  # the GPU whose kernels reach the same shares of their rooflines; "": it has tables of its own
     kernels: str = "roofline"  # where times come from: measured or roofline
+    loaded: float = 1.0  # rate of products under lasting load / that of the tables
+    attention_table: str = "tensorrt"  # the library that the table of attention stands for
+    attention_library: str = "cudnn"  # the one that is used: cudnn, or flash (FlashAttention-2)
+    tables: str = ""  # directory of the tables, if not that of the package
     measured: Dict[str, Tuple[float, float, float]] = {}
 
     def times_ns(self, operator):
         """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass"""
         return self.measured.get(operator.name) or kernels.times_ns(self, operator)
+
+    def optimizer_ns(self, bytes_):
+        """@return nanoseconds of Adam's step, which moves so many bytes of weights, gradients and states"""
+        return kernels.optimizer_ns(self, bytes_)
+
+    def table(self, kind):
+        """@return the table of `kind` of the GPU whose tables it takes"""
+        return os.path.join(self.tables, f"{kind}-{self.like or self.name}.csv")
 
     def precision_of(self, operator):
         return operator.precision or self.precision
@@ -68,7 +81,16 @@ def _refuse_precision(known, fields, precision):
         raise InputError(f"{known} has no MXFP8, which came with Blackwell; expected --dtype fp8 or fp8_blockwise")
 
 
-def find(name, dtype="bfloat16", kernels="roofline"):
+def tables_of(gpu, directory):
+    """@return the directory, which must have the GPU's tables"""
+    for kind in ("products", "attention"):
+        name = gpu.table(kind)
+        if not (pathlib.Path(directory) / name).is_file():
+            raise InputError(f"{directory}: has no {name}; expected the tables that scripts/maintain/kernel_tables.py writes")
+    return str(pathlib.Path(directory).resolve())
+
+
+def find(name, dtype="bfloat16", kernels="measured"):
     """@return the Gpu of that name, whose matrix products have factors of type `dtype`; attention and logits are of bfloat16
 
     @param kernels measured: times from tables (GPUs without one take the shares of the GPU that they are `like`), or roofline

@@ -146,7 +146,7 @@ def file_name(model, pools):
 def run(arguments):
     given = make_parser().parse_args(arguments)
     check(given)
-    model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, command_line.dtype_of(given))
+    model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, command_line.dtype_of(given), "roofline")
     pools = find_pools(given, model)
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)

@@ -298,7 +298,7 @@ class Iteration:
                 name = "expert_parameters" if expert else "parameters"
                 gathered.append(Row(name, weight=Collective("ALLGATHER", group, int(plan.precision.gathered * parameters))))
         measured = self.gpu.measured.get("optimizer")
-        update = measured[0] if measured else held * plan.precision.update / self.gpu.stream_rate
+        update = measured[0] if measured else self.gpu.optimizer_ns(held * plan.precision.update)
         return [*gathered, Row("optimizer", weight_ns=update)]
 
     # -- the ends

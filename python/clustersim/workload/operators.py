@@ -15,6 +15,7 @@ ELEMENT = 2  # bytes of a bfloat16
 
 # Products that training and inference leave in bfloat16 when others have 8-bit or 4-bit factors.
 ALWAYS_BFLOAT16 = {"logits", "router", "shared_gate"}
+AFTER_NORM = {"qkv", "query", "query_down", "key_value_down", "mlp_up", "shared_up", "logits", "router", "shared_gate"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +42,11 @@ class Operator:
     kept: float = 0.0  # bytes that backward needs
     heads: Optional[Heads] = None  # of attention
     precision: str = ""  # of a product's factors; "": the GPU's
+
+    @property
+    def after_norm(self):
+        """Whether a product reads what a norm has written."""
+        return self.name in AFTER_NORM
 
 
 def _matmul(name, m, n, k, count=1, bias=0, kept=None):

@@ -59,7 +59,7 @@ def make_parser(description):
     add("--prices", metavar="FILE", help="instead: prices and watts of the topology's parts, such as topologies/prices.yaml")
     add("--years", type=float, default=4.0, metavar="N", help="in which the parts' prices are written off (4)")
     add("--kwh", type=float, default=0.1, metavar="PRICE", help="price of a kilowatt-hour (0.1)")
-    add("--measured", metavar="FILE", help="times of operators, as for workload.py")
+    command_line.add_kernel_flags(parser)
     add("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {command_line.DTYPES} (bfloat16)")
     add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB", help="memory that the job cannot have (5)")
     add("--top", type=int, default=10, metavar="N", help="plans to show (10)")
@@ -111,7 +111,7 @@ def _check(given):
 def find_machine(given):
     """@return Machine, the Gpu, and the flags of SimAI_analytical that mean the same"""
     if not given.topology:
-        gpu = gpus.find(given.gpu_type or "H100", command_line.dtype_of(given))
+        gpu = gpus.find(given.gpu_type or "H100", command_line.dtype_of(given), given.kernels)
         per_server = given.gpus_per_server or 8
         machine = plans.Machine(per_server, NVLINK_GBPS.get(gpu.name, 450), NIC_GBPS[given.nic_type])
         return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", given.nic_type]
@@ -127,7 +127,7 @@ def find_machine(given):
             rates["nic" if other in outside else "nvlink" if other in inside else "nic"] += link.rate_bps / 8e9
     fastest = max(rates.values())
     machine = plans.Machine(topology.gpus_per_server, rates["nvlink"] or fastest, rates["nic"] or fastest)
-    return machine, gpus.find(topology.gpu_type, command_line.dtype_of(given)), ["-n", given.topology]
+    return machine, gpus.find(topology.gpu_type, command_line.dtype_of(given), given.kernels), ["-n", given.topology]
 
 
 def gpu_hour(given):
@@ -314,8 +314,7 @@ def run(arguments, description):
     model = command_line.find_model(given)
     try:
         machine, gpu, flags = find_machine(given)
-        if given.measured:
-            gpu = gpu.copy(update={"measured": command_line.measured.read(given.measured)})
+        gpu = command_line.with_times(gpu, given)
         with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
             best, seen, timed = _search(given, model, machine, gpu, flags, scratch)
         hour = gpu_hour(given)

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How long kernels take on a GPU.
 
-`roofline` works from peaks and ceilings alone. `launch` has what the CPU takes to start kernels.
+`roofline` works from peaks and ceilings alone. With tables (`products`, `attention`, `streams`; scripts/maintain/kernel_tables.py makes them)
+a kernel reaches the share of its roofline that such kernels were measured to reach. `launch` has what the CPU takes to start kernels.
 """
-from clustersim.workload.kernels import roofline
+from clustersim.workload.kernels import attention, products, roofline, streams
 
 
 def times_ns(gpu, operator):
     """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass on the Gpu"""
-    return roofline.times_ns(gpu, operator)
+    if gpu.kernels == "roofline" or operator.kind == "fused":
+        return roofline.times_ns(gpu, operator)
+    return {"matmul": products, "attention": attention, "memory": streams}[operator.kind].times_ns(gpu, operator)
+
+
+def optimizer_ns(gpu, bytes_):
+    """@return nanoseconds of Adam's step, which moves so many bytes of weights, gradients and states"""
+    return bytes_ / gpu.stream_rate if gpu.kernels == "roofline" else streams.optimizer_ns(gpu, bytes_)

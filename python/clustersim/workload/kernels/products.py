@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Times of matrix products from tables of the share of the roofline that bfloat16 products reach.
+
+Grouped products, one per expert, are one product of all experts' tokens, but for the weights of each expert that they read.
+"""
+import functools
+
+from clustersim.workload.kernels import grid, roofline
+
+SHORTEST_NS = 2000.0  # the fastest products of the tables take 2.5 us, elementwise kernels in a graph 1 us
+# Products of 8-bit floats whose sums the tensor cores hand over to float32 often enough for gradients, against those with fast sums,
+# on Hopper: median of 18 (measured-H100.csv).
+PRECISE_SUMS = 1.07
+# Time of grouped products / that of one product of all their rows, or of reading their weights: median of 72 (measured-H100.csv).
+GROUPED = 1.11
+# Weight gradients are added to float32 sums, which are read and written. Products hide half of that (median of 18, measured-H100.csv).
+ACCUMULATED_BYTES, SHOWN = 8, 0.5
+
+
+@functools.lru_cache(None)
+def relative(gpu):
+    """@return by precision, time of products of a GPU's table / what the peaks make of that of bfloat16 (precisions.csv)
+
+    Products of MXFP8 are what DeepGEMM's kernels of fp8_block carry out on Blackwell.
+    """
+    _, found = grid.rows("precisions.csv")
+    known = {row[1]: float(row[2]) for row in found if row[0] == gpu}
+    return {"bfloat16": 1.0, **known, "mxfp8": known.get("fp8_block", 1.0)}
+
+
+@functools.lru_cache(65536)
+def share(table, m, n, k):
+    return grid.load(table).at(n, k, m)
+
+
+def _loaded(gpu, compute, moved):
+    """Under load the power limit lowers the clock, which slows computation and not memory."""
+    return 1 + (1 / gpu.loaded - 1) * min(1.0, compute / moved)
+
+
+def product_ns(gpu, precision, m, n, k, count=1):
+    """@return nanoseconds of `count` products, whose rows or columns are those of one large product"""
+    peak, _ = gpu.peak_and_ceiling(precision)
+    compute = 2 * m * n * k * count / (gpu.tflops * 1e3)
+    moved = roofline.product_bytes(m, n, k, 1, "bfloat16") / gpu.memory_gbps * count
+    together = max(compute, roofline.product_bytes(m * count, n, k, 1, "bfloat16") / gpu.memory_gbps)
+    time = together / share(gpu.table("products"), m * count, n, k) * _loaded(gpu, compute, moved)
+    time *= relative(gpu.like or gpu.name)[precision] * gpu.tflops / peak
+    bytes_ns = roofline.product_bytes(m, n, k, count, precision) / gpu.stream_rate
+    return max(time, 2 * m * n * k * count / (peak * 1e3), bytes_ns, SHORTEST_NS) * (GROUPED if count > 1 else 1)
+
+
+def quantized_ns(gpu, precision, elements):
+    """@return nanoseconds to make low-precision copies of a tensor, one for each direction of its scales"""
+    return (roofline.FACTOR_BYTES["bfloat16"] + 2 * roofline.FACTOR_BYTES[precision]) * elements / gpu.stream_rate
+
+
+def times_ns(gpu, operator):
+    """@return nanoseconds of a product's forward, input-gradient and weight-gradient pass, with the quantization of what it reads"""
+    precision, (m, n, k, count) = gpu.precision_of(operator), operator.shape
+    forward, by_input, by_weight = roofline.passes(operator.shape)
+    times = [product_ns(gpu, precision, *shape, count) for shape in (forward, by_input)]
+    rows, columns, depth = by_weight  # experts' weight gradients lie beside each other
+    times.append(product_ns(gpu, precision, rows, columns, depth, count))
+    times[2] += SHOWN * ACCUMULATED_BYTES * n * k * count / gpu.stream_rate
+    if precision == "bfloat16":
+        return tuple(times)
+    if not gpu.fp4:  # Hopper
+        times[1:] = [time * PRECISE_SUMS for time in times[1:]]
+    if not operator.after_norm:  # a norm writes its output in that precision
+        times[0] += quantized_ns(gpu, precision, m * k * count)
+    times[1] += quantized_ns(gpu, precision, m * n * count)
+    return tuple(times)
