@@ -275,10 +275,12 @@ def find_plan(given, model):
     if zero is None:
         zero = 3 if given.frame == "DeepSpeed" else 1
     return Parallelism(world_size=world, tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
-                       etp=_expert_parts(given), split=_split(given, model), sequence_parallel=given.sequence_parallel, zero=zero, recompute=given.recompute,
+                       etp=_expert_parts(given), split=_split(given, model), sequence_parallel=given.sequence_parallel, zero=zero,
+                       recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
                        offload_layers=given.offload_num_layers, document=given.document_length,
-                       adapters=_adapters(given), precision=_precision(given), keeping=keeping.find(given.keeps), exchange=exchange_flags.find(given, model),
+                       adapters=_adapters(given), precision=_precision(given), keeping=keeping.find(given.keeps),
+                       exchange=exchange_flags.find(given, model),
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
 
 
@@ -311,8 +313,8 @@ def _split(given, model):
     if first < 0 or last < 0:
         raise InputError(f"the first stage has {first} layers and the last one {last}; expected at least 1, or no such flag")
     if sum(map(bool, (first or last, any(counted), layout, given.pipeline_split_by_cost))) > 1:
-        raise InputError("the layers of stages are given in several ways; expected uneven ends, embedding and loss as layers, stages of equal "
-                         "cost, or a layout")
+        raise InputError("the layers of stages are given in several ways; expected uneven ends, embedding and loss as layers, stages of "
+                         "equal cost, or a layout")
     costs = (model.layer_parameters(0), model.vocabulary * model.hidden) if given.pipeline_split_by_cost else (0.0, 0.0)
     return pipeline.Split(first, last, *counted, layout, costs)
 
@@ -360,7 +362,8 @@ def summary(iteration, used, gpu, warnings=()):
             "vpp": plan.virtual, "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero,
             "exchange": plan.exchange.describe() if model.experts else None, "recompute": plan.recompute,
             "recompute_modules": list(plan.modules), "lora_rank": plan.adapters.rank if plan.adapters else 0,
-            "precision": dataclasses.asdict(plan.precision), "sequence_parallel": plan.sequence_parallel, "micro_batch": plan.micro_batch, "micro_batches": plan.micro_batches,
+            "precision": dataclasses.asdict(plan.precision), "sequence_parallel": plan.sequence_parallel,
+            "micro_batch": plan.micro_batch, "micro_batches": plan.micro_batches,
             "global_batch": plan.sequences, "seq_length": plan.sequence, "gpu_type": gpu.name, "kernels": gpu.kernels,
             "memory_bytes": {"total": used.total, "weights": used.weights, "gradients": used.gradients,
                              "optimizer": used.optimizer, "activations": used.activations},

@@ -182,15 +182,18 @@ def _experts(config, kind, layers, ffn):
     return dict(experts=experts,
                 experts_per_token=config.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token"),
                 expert_ffn=expert_ffn,
-                shared_ffn=config.get("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", default=shared * expert_ffn),
-                shared_gate=(kind == "qwen2_moe" or hugging_face_hybrid.is_linear(kind)) and bool(config.get("shared_expert_intermediate_size")),
+                shared_ffn=config.get("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size",
+                                      default=shared * expert_ffn),
+                shared_gate=(kind == "qwen2_moe" or hugging_face_hybrid.is_linear(kind)) and
+                bool(config.get("shared_expert_intermediate_size")),
                 router_bias=config.get("topk_method") == "noaux_tc" or kind.startswith(("nemotron_h", "glm4_moe", "gpt_oss")),
                 dense_layers=min(dense, layers), moe_every=every)
 
 
 def _ask_for_all_of_experts(config):
     """Files of dense models have some of these keys, too: without experts they say nothing."""
-    config.get("moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "n_shared_experts",
+    config.get("moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok", "num_experts_per_token",
+               "experts_per_token", "n_shared_experts",
                "num_shared_experts", "shared_expert_intermediate_size", "topk_method", "first_k_dense_replace", "moe_layer_freq",
                "interleave_moe_layer_step", "decoder_sparse_step", "mlp_only_layers", "moe_layers", "intermediate_size_mlp",
                "intermediate_size", "num_key_value_heads", "head_dim", "q_lora_rank", "qk_head_dim")

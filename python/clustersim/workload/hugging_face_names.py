@@ -7,7 +7,8 @@ NAMES = {
     "num_kv_heads": "num_key_value_heads", "ffn_hidden_size": "intermediate_size", "sliding_window_size": "sliding_window",
     "moe_num_experts": "num_experts", "moe_k": "num_experts_per_tok", "moe_top_k": "num_experts_per_tok", "moe_topk": "num_experts_per_tok",
     "moe_num_shared_experts": "num_shared_experts", "num_shared_expert": "num_shared_experts",
-    "moe_layer_start_index": "first_k_dense_replace", "max_seq_len": "max_position_embeddings", "use_embedding_sharing": "tie_word_embeddings",
+    "moe_layer_start_index": "first_k_dense_replace", "max_seq_len": "max_position_embeddings",
+    "use_embedding_sharing": "tie_word_embeddings",
 }
 NESTED = ("attn_config", "ffn_config")
 # Lists with a value for each layer, which is the same for all where this program can read the file.

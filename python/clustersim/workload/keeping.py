@@ -18,8 +18,8 @@ class Keeping:
 
 FRAMEWORKS = {
     "megatron": Keeping(),
-    # PyTorch's cross_entropy of bfloat16 logits (2) casts them to float32 (4) and keeps the logarithms (4); backward, the gradient (4) is in place of
-    # the cast. FSDP shards float32 weights alone.
+    # PyTorch's cross_entropy of bfloat16 logits (2) casts them to float32 (4) and keeps the logarithms (4); backward, the gradient (4) is
+    # in place of the cast. FSDP shards float32 weights alone.
     "torch": Keeping(logit=10, sharded_copy=False),
     # src/nanotron: parallel/tensor_parallel/functional.py computes the loss out of place, with three copies in float32; nn/activations.py
     # multiplies in two kernels, and optim/gradient_accumulator.py adds bfloat16 gradients up in float32.

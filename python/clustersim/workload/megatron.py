@@ -346,7 +346,8 @@ class Iteration:
 
 
 _ATTENTION = {"input_norm", "qkv", "query", "query_down", "query_up", "key_value_down", "key_value_up", "attention", "output_gate",
-              "projection", "mixer_streams", "compress", "index_compress", "index_query", "index_key", "index_weights", "index_scores", "output_down"}
+              "projection", "mixer_streams", "compress", "index_compress", "index_query", "index_key", "index_weights", "index_scores",
+              "output_down"}
 _RECURRENT = {"state_space": "mamba", "linear": "delta"}  # what their operators' names begin with
 # Sequence parallelism computes these on a part of the sequence.
 _BEFORE_GATHER = {"mixer_streams", "feed_streams", "input_norm", "post_norm", "query_down", "key_value_down"}

@@ -281,7 +281,8 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         return self.kind_parameters(self.layer_kind(layer))
 
     def prediction_parameters(self):
-        """Of what predicts one further token: norms of the last layer and of the next embedding, a product that joins them, layers, a norm."""
+        """Of what predicts one further token: norms of the last layer and of the next embedding, a product that joins them, layers, and
+        the norm of a head."""
         return 2 * self.hidden ** 2 + 3 * self.norm_parameters + sum(map(self.kind_parameters, self.prediction_kinds()))
 
     def parameters(self):

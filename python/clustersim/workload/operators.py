@@ -113,16 +113,16 @@ def _indexer(model, plan, q_rank, key_inputs, entries):
     yield _matmul("index_key", tokens, i.head_dim, key_inputs, kept=0)
     yield _matmul("index_weights", tokens, i.heads, model.hidden, kept=0)
     pairs = plan.micro_batch * plan.sequence * entries / 2 / plan.cp
-    chosen = min(i.top, entries)
-    yield Operator("index_scores", "fused", ELEMENT * tokens * i.head_dim * (i.heads + 1) + 4 * tokens * chosen, 2 * pairs * i.heads * i.head_dim,
-                   kept=ELEMENT * tokens * i.head_dim * (i.heads + 1) + 4 * tokens * chosen)
+    moved = ELEMENT * tokens * i.head_dim * (i.heads + 1) + 4 * tokens * min(i.top, entries)
+    yield Operator("index_scores", "fused", moved, 2 * pairs * i.heads * i.head_dim, kept=moved)
 
 
 def _sparse_attention(model, plan, key_dim, value_dim, pairs):
     """Every head reads the keys of one, whose first columns are values."""
     heads, tokens = model.heads // plan.tp, plan.tokens
     columns = heads * (key_dim + value_dim) + key_dim
-    return Operator("attention", "fused", ELEMENT * tokens * columns, 2 * plan.micro_batch * pairs / plan.cp * heads * (key_dim + value_dim),
+    flops = 2 * plan.micro_batch * pairs / plan.cp * heads * (key_dim + value_dim)
+    return Operator("attention", "fused", ELEMENT * tokens * columns, flops,
                     kept=ELEMENT * tokens * (heads * key_dim + key_dim))
 
 
@@ -174,8 +174,8 @@ def state_space(model, plan):
     states = 4 * tokens / m.chunk * width * m.state  # float32
     scores = 4 * tokens * m.chunk * groups
     flops = tokens * (2 * m.chunk * m.state * groups + width * (2 * m.chunk + 4 * m.state))
-    # Its kernels (ops/triton/ssd_combined.py of state-spaces/mamba): scores; states; states passed on from chunk to chunk; the result. So inputs
-    # are read twice, scores written and read, and states written and read twice.
+    # Its kernels (ops/triton/ssd_combined.py of state-spaces/mamba): scores; states; states passed on from chunk to chunk; the result.
+    # So inputs are read twice, scores written and read, and states written and read twice.
     moved = ELEMENT * tokens * (2 * convolved + width + heads) + 2 * scores + 4 * states
     yield Operator("mamba_scan", "fused", moved, flops, parameters=3 * heads, kept=ELEMENT * tokens * (convolved + heads) + states)
     # The norm gates with as many columns.
@@ -185,8 +185,8 @@ def state_space(model, plan):
 
 def linear_attention(model, plan):
     """A gated delta network in chunks of C tokens (arXiv 2412.06464, section 3.3): for each head and token the products of a chunk's keys
-    with each other (2 C K), the inverse of that triangle (C C), what it makes of keys and values (2 C K + 2 C V), queries with keys and their sum
-    of values (2 C K + 2 C V), and three products with the state (6 K V)."""
+    with each other (2 C K), the inverse of that triangle (C C), what it makes of keys and values (2 C K + 2 C V), queries with keys and
+    their sum of values (2 C K + 2 C V), and three products with the state (6 K V)."""
     a, tokens = model.linear, plan.tokens
     heads = a.value_heads // plan.tp
     values, convolved = heads * a.value_dim, a.convolved // plan.tp
@@ -309,7 +309,8 @@ def prediction(model, plan):
     its layers and a head of its own follow."""
     local = plan.local_tokens
     yield dataclasses.replace(_norm("prediction_norms", model, 2 * local), parameters=2 * model.norm_parameters)
-    yield _matmul("prediction_join", plan.tokens, model.hidden // plan.tp, 2 * model.hidden, kept=ELEMENT * 2 * plan.input_tokens * model.hidden)
+    yield _matmul("prediction_join", plan.tokens, model.hidden // plan.tp, 2 * model.hidden,
+                  kept=ELEMENT * 2 * plan.input_tokens * model.hidden)
 
 
 def prediction_head(model, plan):

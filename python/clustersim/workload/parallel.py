@@ -162,7 +162,8 @@ def _check_recurrent(model, plan):
     heads = [("state-space", model.state_space.heads)] if model.state_space else []
     heads += [("linear-attention", model.linear.key_heads)] if model.linear else []
     for name, count in heads:
-        _divides(plan.tp * plan.cp, count, f"TP {plan.tp} x CP {plan.cp} does not divide the {count} {name} heads", "a divisor of the heads")
+        _divides(plan.tp * plan.cp, count, f"TP {plan.tp} x CP {plan.cp} does not divide the {count} {name} heads",
+                 "a divisor of the heads")
 
 
 def _check_sequence(model, plan):
