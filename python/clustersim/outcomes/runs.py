@@ -116,8 +116,8 @@ def model_of(fact):
         fields |= dict(layers=fact.layers, hidden=fact.hidden, heads=fact.heads or fields["heads"])
     if fields.get("positions"):
         fields["positions"] = fact.seq_len
-    if "MTP" in fact.model and "w/o MTP" not in fact.model:
-        fields["predictions"] = 1
+    if "MTP" in fact.model:
+        fields["predictions"] = 0 if "w/o MTP" in fact.model else 1
     try:
         return Model(**fields)
     except pydantic.ValidationError as error:
