@@ -86,9 +86,9 @@ def write_islands(directory, islands):
     (directory / "flows").write_text(f"{len(flows)}\n" + "\n".join(flows) + "\n")
 
 
-def run(directory, keys, check=True):
+def run(directory, keys, check=True, flags=()):
     (directory / "conf").write_text("\n".join([f"PACKET_PAYLOAD_SIZE {PAYLOAD}", "BUFFER_SIZE 100000000000", *keys]) + "\n")
-    result = subprocess.run([PROGRAM, "conf", "-n", "topology", "-f", "flows", "-o", "out"], cwd=directory, capture_output=True,
+    result = subprocess.run([PROGRAM, "conf", "-n", "topology", "-f", "flows", "-o", "out", *flags], cwd=directory, capture_output=True,
                             text=True, timeout=120, check=False)
     assert result.returncode == 0 or not check, result.stderr
     fct = {}
@@ -112,11 +112,11 @@ def expected(island, routing, used, telemetry):
         paths = [path for path, carried in zip(island.paths, used) if carried > PAYLOAD]
         assert len(paths) == 1 or routing != "ecmp"
         gbps = min(island.gbps, *(rate for rate, _ in paths))
-        back = island.paths
+        back = sorted(island.paths, key=lambda path: path[1] + ack * 8 / path[0])
         return (island.alone_ns(gbps, paths, wire, ack) - island.alone_ns(gbps, paths, 0, ack)
-                + island.alone_ns(gbps, [min(back, key=lambda path: path[1])], 0, ack),
+                + island.alone_ns(gbps, back[:1], 0, ack),
                 island.alone_ns(gbps, paths, wire, ack) - island.alone_ns(gbps, paths, 0, ack)
-                + island.alone_ns(gbps, [max(back, key=lambda path: path[1])], 0, ack))
+                + island.alone_ns(gbps, back[-1:], 0, ack))
     # All paths together; in turn, each gets as many frames as the slowest.
     together = len(island.paths) * min(rate for rate, _ in island.paths) if "spray" in routing else sum(rate for rate, _ in island.paths)
     gbps = min(island.gbps, together)
@@ -129,56 +129,144 @@ def expected(island, routing, used, telemetry):
             island.alone_ns(gbps, [slowest], wire, ack) + len(island.paths) * wire * 8 / gbps)
 
 
-def slowest_law(control, window):
-    """How much longer than on idle links a flow may take that its control governs."""
+def round_trip_ns(island, path, wire, ack):
+    return dataclasses.replace(island, size=PAYLOAD).alone_ns(island.gbps, [path], wire, ack)
+
+
+def timely_climbs_ns(island, wire, rtt):
+    """At most: TIMELY's first cut takes all of the rate (MaxDecrease 1 of CC_MODE 7). From MinRate, each round trip adds RateAi, or
+    RateHai from the sixth rise in a row on."""
+    frames, rate, rises, ns = island.size / PAYLOAD, 0.1, 0, 2 * rtt
+    while frames > 0:
+        took = wire * 8 / rate + rtt
+        frames -= took * rate / (wire * 8)
+        ns += took
+        rises += 1
+        rate = min(island.gbps, rate + (0.05 if rises < 6 else 0.1))
+    return ns
+
+
+def timely_falls_ns(island, wire, rtt, sample):
+    """On a path whose round trip is above THigh, 500 us, every update multiplies the rate; the first sample of two changes nothing."""
+    frames, rate, ns = island.size / PAYLOAD, island.gbps, rtt
+    factor = 1 - 0.8 * (1 - 500 * US / sample)
+    took = rtt  # until the first sample; then until a frame that left after the update is acknowledged
+    for update in itertools.count():
+        sent = took * rate / (wire * 8)
+        if sent >= frames:
+            return ns + frames * wire * 8 / rate
+        frames -= sent
+        ns += took
+        rate = max(0.1, rate * (factor if update else 1))
+        took = rtt + wire * 8 / rate
+
+
+def share_at_random(target, frames):
+    """The load at which a link of a random spray seems used to a target: HPCC counts queues as use, U = load + queue / (B T), and a
+    queue of random arrivals is load^2 / (2 (1 - load)) frames long (M/D/1). Samples differ by as much as their mean, both links of a
+    path have a queue, and the busiest sample counts. @param frames of a round trip, on one link"""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        load = (low + high) / 2
+        low, high = (load, high) if load + 2 * load**2 / (1 - load) / frames < target else (low, load)
+    return low
+
+
+def at_random(island, routing):
+    return routing == "random-spray" and len(island.paths) > 1
+
+
+def random_walk(island, wire, rtt):
+    """How much longer frames take that choose one of K links at random, near full load. The frames of a link are a random walk about
+    its share: of n frames, four standard deviations, 4 sqrt((K - 1) / n). Bounded in flight by N frames, a network of 2K links is busy
+    for N / (N + 2K - 1) of the time at least (balanced job bounds, Zahorjan et al. 1982)."""
+    links, frames = len(island.paths), island.size / PAYLOAD
+    if island.gbps < 0.8 * links * min(rate for rate, _ in island.paths):
+        return 1.1
+    in_flight = max(1, island.gbps * rtt / 8 / wire)
+    return (1 + 4 * ((links - 1) / frames) ** 0.5) * (in_flight + 2 * links - 1) / in_flight
+
+
+def is_narrow(island, routing):
+    """@return whether a flow's path is slower than its NIC: a queue is made, and the control decides"""
+    return routing in PER_FLOW and min(rate for rate, _ in island.paths) < island.gbps
+
+
+def by_law(island, control, routing, bounded, most, cnps, wire, ack):
+    """@return the longest time that a control's law allows, where paths alone take so long at most @param bounded in flight"""
+    rtts = [round_trip_ns(island, path, wire, ack) for path in island.paths]
+    by_chance = at_random(island, routing)
+    if by_chance:
+        most *= random_walk(island, wire, max(rtts))
     if control in ("HPCC", "PINT"):
-        return 1 / ETA * (1.05 if control == "PINT" else 1.01)  # PINT rounds to a factor of 1.05
-    return 1.005 if window else 1.002
+        # PINT rounds to a factor of 1.05. A flow starts at its NIC's rate; the queue of that takes a round trip to drain.
+        target, rounding = ETA, 1.05 if control == "PINT" else 1.01
+        most = most / ETA * rounding + (max(rtts) if is_narrow(island, routing) else 0)
+        if by_chance:
+            link = island.gbps / len(island.paths) * max(rtts) / 8 / wire
+            most = max(most, most * ETA / share_at_random(target / rounding, link))
+        return most
+    if control == "TIMELY":
+        if max(rtts) > 500 * US:
+            most = max(most, timely_falls_ns(island, wire, min(rtts), max(rtts)))
+        if by_chance or (is_narrow(island, routing) and not bounded):
+            most = max(most, timely_climbs_ns(island, wire, max(rtts)))
+    if control == "DCQCN" and (by_chance or (is_narrow(island, routing) and not bounded)):
+        # A notification halves the rate at most, and nothing halves it but notifications; the rest of the time it rises.
+        most *= 2 ** cnps
+    return most * (1.005 if bounded else 1.002)
 
 
-def names_for(control, routing):
-    """Islands on which nothing but the law holds a flow back."""
-    for name, island in ISLANDS.items():
-        narrow = min(rate for rate, _ in island.paths) < island.gbps
-        if control == "TIMELY" and "10 ms" in name:
-            continue  # THigh: see below
-        if routing in PER_FLOW and narrow:
-            continue  # one path is slower than the NIC: queues, and control, decide
-        if routing == "random-spray" and name in ("four quarters", "rates", "three, uneven share"):
-            continue  # at full load, or near it, queues of random arrivals grow without bound
-        if control in ("HPCC", "PINT") and routing in PER_FRAME and len(island.paths) > 1:
-            continue  # their telemetry is of one path
-        yield name
+def notifications(directory):
+    """@return the most that each flow has been told of, by the address of its source"""
+    counts = {}
+    for line in (directory / "out/cnp.txt").read_text().splitlines()[1:]:
+        fields = line.split(",")
+        counts[int(fields[1])] = int(fields[6])
+    return counts
 
 
 @pytest.mark.parametrize("routing", PER_FLOW + PER_FRAME)
 @pytest.mark.parametrize("control", CONTROLS)
 def test_a_lone_flow_takes_the_time_of_its_frames(control, routing, tmp_path):
+    """On every island: the time of its frames, or what by_law() says."""
     mode, telemetry = CONTROLS[control]
-    names = list(names_for(control, routing))
-    islands = [ISLANDS[name] for name in names]
-    write_islands(tmp_path, islands)
+    wire, ack = PAYLOAD + OVERHEAD + telemetry, ACK + telemetry
+    write_islands(tmp_path, ISLANDS.values())
     wrong = []
     for recovery, window in itertools.product(("gbn", "irn"), (0, 1)):
         fct, sent, record, errors = run(tmp_path, (f"CC_MODE {mode}", f"ROUTING {routing}", f"LOSS_RECOVERY {recovery}",
-                                                   f"HAS_WIN {window}"))
+                                                   f"HAS_WIN {window}", "QP_MON_INTERVAL 20", "MON_END 1000000"))
         way = f"{recovery}, HAS_WIN {window}"
         for figure in ("pauses", "drops", "timeouts", "retransmitted_bytes", "nacks"):
             if record[figure]:
                 wrong.append(f"{way}: {record[figure]} {figure}")
-        assert record["warnings"] == [] or wrong, record["warnings"]
-        first = 0
-        for name, island in zip(names, islands):
+        above = [line for line in record["warnings"] if "THigh" not in line or control != "TIMELY"]
+        assert above == [] or wrong, record["warnings"]
+        cnps = notifications(tmp_path) if control == "DCQCN" else {}
+        first = host = 0
+        for name, island in ISLANDS.items():
             took, ideal = fct[address(first)]
             used = [sent[first + 2, first + 4 + i] for i in range(len(island.paths))]
             least, most = expected(island, routing, used, telemetry)
-            most = most * (1.1 if routing == "random-spray" and len(island.paths) > 1 else slowest_law(control, window or recovery == "irn"))
+            most = by_law(island, control, routing, window or recovery == "irn", most, 1 + cnps.get(host, 0), wire, ack)
             if not least - 2 <= took <= most + 2:
                 wrong.append(f"{way}: {name} took {took} ns; expected {least:.0f} to {most:.0f}")
             if ideal > took:
                 wrong.append(f"{way}: {name} took {took} ns, less than its ideal {ideal}")
             first += island.nodes()
+            host += 2
     assert not wrong, "\n".join(wrong)
+
+
+def test_timely_above_thigh_falls_as_its_law_says(tmp_path):
+    island = Island(10, ((10, 5 * MS),), 12000 * PAYLOAD)
+    write_islands(tmp_path, [island])
+    fct, _, record, errors = run(tmp_path, ("CC_MODE 7", "HAS_WIN 0"))
+    rtt = round_trip_ns(island, island.paths[0], PAYLOAD + OVERHEAD, ACK)
+    law = timely_falls_ns(island, PAYLOAD + OVERHEAD, rtt, rtt)
+    assert law > 20 * island.size * 8 / 10
+    assert fct[address(0)][0] == pytest.approx(law, rel=0.02)
 
 
 LONG = Island(10, ((10, 10 * MS),), 100 * PAYLOAD)
@@ -201,6 +289,57 @@ def test_a_constant_that_does_not_fit_a_path_is_named(keys, warning, tmp_path):
     else:
         assert any(warning in line for line in record["warnings"]), record["warnings"]
         assert f"warning: {warning}" in errors
+
+
+# A path of 1 ms and one of 10 ms: delays differ by 18 ms, and the time of a full frame on four links by that of the shortest one.
+APART = Island(10, ((10, 1 * MS), (10, 10 * MS)), 4000 * PAYLOAD)
+APART_US = 18000 + 4 * (PAYLOAD + OVERHEAD - ACK) * 8 / 10 / 1000
+
+
+@pytest.mark.parametrize("keys, flags, warning", [
+    (("ROUTING spray", "REORDER_TIME 18000"), (), "REORDER_TIME (ns3::RdmaLossRecovery::ReorderTime) of 18000 us is not above the "
+     f"difference of paths' delays, {APART_US:g} us"),
+    (("ROUTING spray", "REORDER_TIME 18000", "LOSS_RECOVERY irn"), (), "REORDER_TIME (ns3::RdmaLossRecovery::ReorderTime) of 18000 us"),
+    # Half of the frames of the 18 ms, and some, are on the slow path.
+    (("ROUTING spray", "REORDER_FRAMES 2000"), (), "REORDER_FRAMES (ns3::RdmaLossRecovery::ReorderFrames) of 2000 is below the "),
+    (("ROUTING spray", "REORDER_TIME 18030"), (), None),
+    (("ROUTING flowlet",), ("--ns3::FlowletRouting::Gap=18ms",), "ns3::FlowletRouting::Gap of 18000 us is below the difference of "
+     f"paths' delays, {APART_US:g} us"),
+    (("ROUTING flowlet",), ("--ns3::FlowletRouting::Gap=18030us",), None),
+    (("ROUTING ecmp",), ("--ns3::RdmaGoBackN::NackInterval=1ms",), "ns3::RdmaGoBackN::NackInterval of 1000 us is not above the idle "
+     "round trip of a path"),
+    (("ROUTING ecmp",), ("--ns3::RdmaGoBackN::NackInterval=41ms",), None),
+    (("ROUTING spray",), (), None), (("ROUTING flowlet",), (), None),
+])
+def test_a_time_given_is_compared_with_the_paths(keys, flags, warning, tmp_path):
+    write_islands(tmp_path, [dataclasses.replace(APART, size=100 * PAYLOAD)])
+    _, _, record, errors = run(tmp_path, ("CC_MODE 0", "ERROR_RATE_PER_LINK 1e-12", *keys), flags=flags)
+    said = [line for line in errors.splitlines() if line.startswith("warning: ")]
+    assert (said == [] if warning is None else len(said) == 1 and said[0].startswith(f"warning: {warning}")), errors
+
+
+@pytest.mark.parametrize("recovery", ["gbn", "irn"])
+def test_a_receiver_waits_as_long_as_paths_differ(recovery, tmp_path):
+    """Where frames may be lost, it asks for those that are late; not while they are on a slower path."""
+    write_islands(tmp_path, [APART])
+    _, sent, record, _ = run(tmp_path, ("CC_MODE 0", "ROUTING spray", "ERROR_RATE_PER_LINK 1e-12", f"LOSS_RECOVERY {recovery}"))
+    assert min(sent[2, 4], sent[2, 5]) > APART.size / 3 and record["out_of_order_packets"] > 1000
+    assert record["nacks"] == record["retransmitted_bytes"] == 0, record
+
+
+def test_go_back_n_goes_back_once_for_a_loss(tmp_path):
+    """A receiver asks again for a gap when the answer is overdue, which on a long path takes longer than 500 us."""
+    island = Island(10, ((10, 10 * MS),), 10000 * PAYLOAD)
+    write_islands(tmp_path, [island])
+    # A link is down for 20 us, less than routes take to change, and loses what is on it: frames of 10 ms and those of 20 us.
+    fct, _, record, _ = run(tmp_path, ("CC_MODE 0", "HAS_WIN 0", "LINK_DOWN 20000 2 4", "LINK_UP 20020 2 4"))
+    rtt = round_trip_ns(island, island.paths[0], PAYLOAD + OVERHEAD, ACK)
+    assert record["drops"] > 0 and record["nacks"] == 1
+    # All that was sent until the NACK came is sent again.
+    sent_again = rtt + 10 * MS + 20 * US
+    assert record["retransmitted_bytes"] == pytest.approx(sent_again * 10 / 8 * PAYLOAD / (PAYLOAD + OVERHEAD), rel=0.01)
+    wire = (PAYLOAD + OVERHEAD) * 8 / 10
+    assert fct[address(0)][0] <= island.alone_ns(10, island.paths, PAYLOAD + OVERHEAD, ACK) + sent_again + 3 * wire
 
 
 def test_timeouts_without_a_loss_are_told(tmp_path):

@@ -140,6 +140,24 @@ TEST(PathSurvey, FramesThatPartHaveTheRateOfAllPathsAndTheRoundTripOfTheSlowest)
     EXPECT_FALSE(PathSurvey(routes, PathUse::All).DependsOnHash());
 }
 
+TEST(PathSurvey, AFrameIsOvertakenByNoMoreThanPathsDiffer)
+{
+    const ClusterTopology topology = TwoSpines();
+    const FabricRoutes routes(topology);
+    // A full frame by 5, 2 x 3 us; the shortest by 4, 2 x 1 us, which is slower and still sooner.
+    const int64_t spreadPs =
+        2 * (SerializationPs(1082, 400 * GBPS) + SerializationPs(1082, 200 * GBPS) + 4 * US) -
+        2 * (SerializationPs(84, 400 * GBPS) + SerializationPs(84, 100 * GBPS) + 2 * US);
+    for (const PathUse use : {PathUse::InTurn, PathUse::All})
+    {
+        const PathSurvey survey(routes, use);
+        EXPECT_EQ(survey.FindLimits(0, 1, SIZES).spreadPs, spreadPs);
+        EXPECT_EQ(FindExtremes(survey, SIZES).maxSpreadPs, spreadPs);
+    }
+    EXPECT_EQ(PathSurvey(routes, PathUse::Fixed).FindLimits(0, 1, SIZES).spreadPs, 0)
+        << "frames on one path keep their order";
+}
+
 TEST(PathSurvey, TheNicLimitsWhatManyPathsCarry)
 {
     const ClusterTopology topology = RailCluster(2, 2, 1, 4);

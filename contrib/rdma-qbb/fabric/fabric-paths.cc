@@ -42,6 +42,7 @@ FabricPaths::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& o
     const bool global = m_global && !pair.nvlink;
     path.baseRttPs = global ? m_global->maxBaseRttPs : limits.rttPs;
     path.bdpBytes = global ? m_global->maxBdpBytes : limits.BdpBytes();
+    path.spreadPs = limits.spreadPs;
     return path;
 }
 

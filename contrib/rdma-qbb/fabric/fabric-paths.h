@@ -51,6 +51,12 @@ class FabricPaths : public RdmaPathPlanner
         return ns3::FindExtremes(m_planner.GetSurvey(), m_network);
     }
 
+    /// @return whether the frames of a connection may take one path after the other
+    bool MayPart() const
+    {
+        return m_planner.GetSurvey().Parts();
+    }
+
     RdmaPath PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& options) override;
 
     /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path

@@ -411,11 +411,37 @@ RdmaFabric::MakePaths()
     {
         driver->SetPathPlanner(m_paths.get());
     }
+    if (const std::string misfit = FitRoutingToPaths(); !misfit.empty())
+    {
+        m_parts.conf->warnings.push_back(misfit);
+    }
     m_faults = std::make_unique<FabricFaults>(m_parts, *m_paths, m_routeUpdateDelay, [this] {
+        FitRoutingToPaths();
         m_routesChanged();
     });
     m_inNetworkPlanner =
         std::make_unique<InNetworkPlanner>(m_parts, m_faults->GetLinks(), m_inNetworkReduction);
+}
+
+std::string
+RdmaFabric::FitRoutingToPaths()
+{
+    // Where frames are expected to overtake each other, nobody has to prevent it.
+    if (m_reorders || !m_paths->MayPart())
+    {
+        return "";
+    }
+    const int64_t spreadPs = m_paths->FindExtremes().maxSpreadPs;
+    std::string misfit;
+    for (SwitchNode* node : m_parts.switches)
+    {
+        if (const Ptr<RoutingPolicy> policy = node ? node->GetRoutingPolicy() : nullptr)
+        {
+            const std::string text = policy->FitToPaths(spreadPs);
+            misfit = misfit.empty() ? text : misfit;
+        }
+    }
+    return misfit;
 }
 
 void

@@ -252,6 +252,8 @@ class RdmaFabric : public Object
     void RequireShared(uint32_t node) const;
     /// Find how connections and in-network operations get from host to host.
     void MakePaths();
+    /// Tell routing policies how far paths differ. @return what does not fit; empty if all does
+    std::string FitRoutingToPaths();
     /// @return how long receivers wait for a frame that others overtook, where the attribute does
     /// not say; 0: for ever
     Time LossTime() const;

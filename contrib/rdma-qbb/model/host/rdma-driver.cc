@@ -97,6 +97,7 @@ RdmaDriver::Connect(uint32_t dst, const RdmaConnectionOptions& options)
     config.closeWhenDone = options.closeWhenDone;
     config.baseRttPs = path.baseRttPs;
     config.bdpBytes = path.bdpBytes;
+    config.spreadPs = path.spreadPs;
     const bool hasWindow = m_hasWindow && !path.nvlink;
     config.windowBytes = hasWindow ? path.bdpBytes : 0;
     config.variableWindow = hasWindow && m_variableWindow;

@@ -33,6 +33,7 @@ struct RdmaPath
     bool nvlink{false};    ///< stays in the server
     int64_t baseRttPs{0};  ///< of a full frame and its ACK on the idle path
     uint64_t bdpBytes{0};  ///< bandwidth-delay product: what HasWindow bounds flight to
+    int64_t spreadPs{0};   ///< most that a frame may be overtaken by on idle paths
 };
 
 /// Who knows paths: implemented by what builds the fabric.

@@ -26,10 +26,17 @@ namespace
 
 /// @return what the other host is told of a connection
 RdmaPeer
-AsPeer(const RdmaQueuePair& qp)
+AsPeer(const RdmaQueuePair& qp, int64_t spreadPs)
 {
-    const auto mtu = static_cast<uint16_t>(qp.mtu);
-    return {qp.src, qp.qpn, 0, qp.sport, qp.dport, mtu, qp.priority, qp.lossless};
+    return {.host = qp.src,
+            .qpn = qp.qpn,
+            .sport = qp.sport,
+            .dport = qp.dport,
+            .mtu = qp.mtu,
+            .priority = qp.priority,
+            .lossless = qp.lossless,
+            .baseRttPs = qp.baseRttPs,
+            .spreadPs = spreadPs};
 }
 
 /// @return an end of a connection that has ended, or else a new one; and whether it is new
@@ -77,7 +84,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     {
         qp.m_peer = config.peer;
         const bool isAfar = !config.lossless && IsAfar(*config.peer);
-        isAfar ? AskFromAfar(qp) : AskForAcceptance(qp);
+        isAfar ? AskFromAfar(qp, config.spreadPs) : AskForAcceptance(qp, config.spreadPs);
         m_recovery->OnQpInit(qp, config.bdpBytes);
     }
     qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
@@ -92,7 +99,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         m_controlled.set(qp.qpn & INDEX_MASK);
         m_congestion->OnQpInit(qp);
     }
-    NoteMisfits(qp, config.bdpBytes);
+    NoteMisfits(qp, config);
     qp.m_open = true;
     NS_LOG_INFO("opens " << qp.Describe() << " at " << qp.GetRate() << " bps, window "
                          << qp.m_windowBytes << " bytes");
@@ -101,25 +108,26 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
 }
 
 void
-RdmaHw::NoteMisfits(const RdmaQueuePair& qp, uint64_t bdpBytes)
+RdmaHw::NoteMisfits(const RdmaQueuePair& qp, const RdmaQueuePairConfig& config)
 {
     if (qp.lossless || qp.contribution)
     {
         return; // neither is subject to congestion control
     }
-    const auto note = [&](RdmaMisfit& longest, const auto& plugIn) {
+    const auto note = [&](RdmaMisfit& longest, const auto& describe) {
         if (qp.baseRttPs <= longest.baseRttPs)
         {
             return;
         }
-        std::string text = plugIn.DescribeMisfit(qp, bdpBytes);
+        std::string text = describe();
         if (!text.empty())
         {
             longest = {qp.baseRttPs, std::move(text)};
         }
     };
-    note(m_misfits[0], *m_congestion);
-    note(m_misfits[1], *m_recovery);
+    note(m_misfits[0], [&] { return m_congestion->DescribeMisfit(qp, config.bdpBytes); });
+    note(m_misfits[1],
+         [&] { return m_recovery->DescribeMisfit(qp, config.bdpBytes, config.spreadPs); });
 }
 
 void
@@ -163,11 +171,11 @@ RdmaHw::IsAfar(const RdmaHw& peer) const
 }
 
 void
-RdmaHw::AskForAcceptance(RdmaQueuePair& qp)
+RdmaHw::AskForAcceptance(RdmaQueuePair& qp, int64_t spreadPs)
 {
     RdmaHw& peer = *qp.m_peer;
     const PartitionMemory::Visit visit(&peer);
-    const RdmaAcceptance accepted = peer.Accept(AsPeer(qp));
+    const RdmaAcceptance accepted = peer.Accept(AsPeer(qp, spreadPs));
     qp.dst = accepted.host;
     qp.peerQpn = accepted.qpn;
     qp.messages = accepted.messages;
@@ -238,7 +246,7 @@ RdmaHw::TellPeer(RdmaHw& peer, const Record& record)
 }
 
 void
-RdmaHw::AskFromAfar(RdmaQueuePair& qp)
+RdmaHw::AskFromAfar(RdmaQueuePair& qp, int64_t spreadPs)
 {
     RdmaHw& peer = *qp.m_peer;
     qp.m_isAfar = true;
@@ -248,7 +256,7 @@ RdmaHw::AskFromAfar(RdmaQueuePair& qp)
         const PartitionMemory::Visit visit(&peer);
         qp.dst = peer.m_hostIndex;
     }
-    TellPeer(peer, AcceptFromAfar{AsPeer(qp), qp.hw->GetAddress()});
+    TellPeer(peer, AcceptFromAfar{AsPeer(qp, spreadPs), qp.hw->GetAddress()});
 }
 
 void

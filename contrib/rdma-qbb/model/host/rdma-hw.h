@@ -53,6 +53,7 @@ struct RdmaQueuePairConfig
     bool closeWhenDone{false};  ///< end when all that was posted is acknowledged
     int64_t baseRttPs{0};       ///< of a full frame and its ACK on an idle path
     uint64_t bdpBytes{0};       ///< bandwidth-delay product of the path; 0 if not known
+    int64_t spreadPs{0};        ///< most that a frame may be overtaken by on idle paths
     uint64_t windowBytes{0};    ///< payload bytes in flight; 0 for no window
     bool variableWindow{false}; ///< scale the window by rate / line rate
     bool paced{true};           ///< space frames by the rate
@@ -382,9 +383,9 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Have the other side of a connection that has ended end, too.
     void TellOfEnd(const RdmaQueuePair& qp) const;
     /// The control plane's part in Connect(): Accept() at the other host.
-    static void AskForAcceptance(RdmaQueuePair& qp);
+    static void AskForAcceptance(RdmaQueuePair& qp, int64_t spreadPs);
     /// The same, where the other host may be in another partition.
-    static void AskFromAfar(RdmaQueuePair& qp);
+    static void AskFromAfar(RdmaQueuePair& qp, int64_t spreadPs);
     struct NameReceiver;
     struct AcceptFromAfar;
     struct ExpectFromAfar;
@@ -408,7 +409,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     RdmaRxQueuePair& TakeReceiver();
     RdmaQueuePair& TakeSender();
     /// Remember which constants do not fit the path of a connection.
-    void NoteMisfits(const RdmaQueuePair& qp, uint64_t bdpBytes);
+    void NoteMisfits(const RdmaQueuePair& qp, const RdmaQueuePairConfig& config);
     void Configure(RdmaQueuePair& qp, const RdmaQueuePairConfig& config);
 
     /// Give back a frame that ends here.

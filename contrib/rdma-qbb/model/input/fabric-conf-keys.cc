@@ -310,7 +310,8 @@ Transport()
          "keeps frames that come out of order; those beyond are dropped and asked for again."},
         {{"REORDER_TIME", Micros(true), "ns3::RdmaLossRecovery::ReorderTime"},
          "Where routing is per frame, the time after which a receiver takes a frame for lost; "
-         "0: 100 in a fabric that may lose frames, else never."},
+         "0: in a fabric that may lose frames, 100 or twice the difference of the paths' delays if "
+         "that is longer; else never."},
         {{"RTO",
           Rto(),
           {"ns3::RdmaGoBackN::Timeout", "ns3::RdmaIrn::RtoHigh", "ns3::RdmaIrn::RtoLow"}},

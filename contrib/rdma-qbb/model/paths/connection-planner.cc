@@ -65,7 +65,7 @@ ConnectionPlanner::FindLimits(Pair& pair, uint32_t src, uint32_t dst) const
 PathLimits
 ConnectionPlanner::LimitsOf(const PathInfo& there, const PathInfo& back, bool nvlink) const
 {
-    return {there.bottleneckBps, BaseRttPs(there, back, nvlink ? m_nvlink : m_network)};
+    return {there.bottleneckBps, BaseRttPs(there, back, nvlink ? m_nvlink : m_network), 0};
 }
 
 std::optional<ConnectionStart>

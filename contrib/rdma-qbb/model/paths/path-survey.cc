@@ -42,6 +42,7 @@ struct Reached
     uint64_t widestBps{UINT64_MAX};
     int64_t dataPs{0};
     int64_t ackPs{0};
+    int64_t soonestPs{0};
 };
 
 /// Add what one more link brings to its far end.
@@ -59,6 +60,7 @@ Merge(std::vector<Reached>& nodes, const Reached& more)
     known->widestBps = std::max(known->widestBps, more.widestBps);
     known->dataPs = std::max(known->dataPs, more.dataPs);
     known->ackPs = std::max(known->ackPs, more.ackPs);
+    known->soonestPs = std::min(known->soonestPs, more.soonestPs);
 }
 
 /// Hosts of one group whose links have the same rates and delays: one, and another if there is one.
@@ -142,6 +144,7 @@ PathSurvey::WalkFrom(uint32_t src, uint16_t port, uint32_t dst, const FrameSizes
     const ClusterTopology& topology = m_routes.Topology();
     const uint32_t last = topology.NodeOfHost(dst);
     const uint32_t fullWire = sizes.DataWireBytes(sizes.mtuPayload);
+    const uint32_t shortestWire = sizes.DataWireBytes(1);
     Walk walk;
     // All paths are as long as each other, so the frames are at one distance at a time.
     std::vector<Reached> here{{.node = topology.NodeOfHost(src)}};
@@ -164,11 +167,13 @@ PathSurvey::WalkFrom(uint32_t src, uint16_t port, uint32_t dst, const FrameSizes
                 levelBps += link.rateBps;
                 const int64_t dataPs = SerializationPs(fullWire, link.rateBps);
                 const int64_t ackPs = SerializationPs(sizes.ackWireBytes, link.rateBps);
+                const int64_t shortestPs = SerializationPs(shortestWire, link.rateBps);
                 Merge(next,
                       {far.peer,
                        std::min(from.widestBps, link.rateBps),
                        AddPs(from.dataPs, AddPs(dataPs, link.delayPs)),
-                       AddPs(from.ackPs, AddPs(ackPs, link.delayPs))});
+                       AddPs(from.ackPs, AddPs(ackPs, link.delayPs)),
+                       AddPs(from.soonestPs, AddPs(shortestPs, link.delayPs))});
             }
         }
         walk.levelBps.push_back(levelBps);
@@ -180,6 +185,7 @@ PathSurvey::WalkFrom(uint32_t src, uint16_t port, uint32_t dst, const FrameSizes
         walk.widestBps = here.front().widestBps;
         walk.dataPs = here.front().dataPs;
         walk.ackPs = here.front().ackPs;
+        walk.soonestPs = here.front().soonestPs;
     }
     return walk;
 }
@@ -196,6 +202,10 @@ PathSurvey::FindLimits(uint32_t src, uint32_t dst, const FrameSizes& sizes) cons
             m_use == PathUse::All ? *std::ranges::min_element(walk.levelBps) : walk.widestBps;
         limits.rateBps = std::max(limits.rateBps, rateBps);
         limits.rttPs = std::max(limits.rttPs, AddPs(walk.dataPs, walk.ackPs));
+        if (Parts())
+        {
+            limits.spreadPs = std::max(limits.spreadPs, walk.dataPs - walk.soonestPs);
+        }
         if (one)
         {
             break;
@@ -241,6 +251,7 @@ FindExtremes(const PathSurvey& survey, const FrameSizes& sizes)
             const PathLimits limits = survey.FindLimits(src, dst, sizes);
             extremes.maxBaseRttPs = std::max(extremes.maxBaseRttPs, limits.rttPs);
             extremes.maxBdpBytes = std::max(extremes.maxBdpBytes, limits.BdpBytes());
+            extremes.maxSpreadPs = std::max(extremes.maxSpreadPs, limits.spreadPs);
         }
     }
     return extremes;

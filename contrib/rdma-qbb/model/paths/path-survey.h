@@ -25,6 +25,9 @@ struct PathLimits
 {
     uint64_t rateBps{0}; ///< most that the links of its paths carry
     int64_t rttPs{0};    ///< of a full frame and its ACK, each over the slowest of the paths
+    /// Most that a frame may be overtaken by: a full one on the slowest path and the shortest one
+    /// on the fastest; 0 where all frames take one path.
+    int64_t spreadPs{0};
 
     /// @return the bandwidth-delay product: bytes in flight that never limit a lone connection
     uint64_t BdpBytes() const
@@ -89,6 +92,7 @@ class PathSurvey
         uint64_t widestBps{0};          ///< lowest rate of the best path
         int64_t dataPs{0};              ///< of a full frame over the slowest path
         int64_t ackPs{0};               ///< of an acknowledgement
+        int64_t soonestPs{0};           ///< of the shortest frame over the fastest path
     };
 
     bool FindEven() const;
@@ -104,11 +108,12 @@ class PathSurvey
     bool m_even;
 };
 
-/// The largest values over all pairs of hosts (GLOBAL_T).
+/// The largest values over all pairs of hosts (GLOBAL_T, flowlets).
 struct FabricExtremes
 {
     int64_t maxBaseRttPs{0}; ///< largest base RTT of two hosts
     uint64_t maxBdpBytes{0}; ///< largest bandwidth-delay product of two hosts
+    int64_t maxSpreadPs{0};  ///< largest PathLimits::spreadPs of two hosts
 };
 
 /**

@@ -6,6 +6,7 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace ns3
 {
@@ -27,7 +28,8 @@ RdmaLossRecovery::GetTypeId()
                           MakeUintegerChecker<uint32_t>(2, UINT16_MAX))
             .AddAttribute("ReorderTime",
                           "How long a gap may then last before the receiver asks for what is "
-                          "missing; 0: as long as the fabric says",
+                          "missing; 0: as long as the fabric says, or twice the difference of the "
+                          "paths' delays if that is longer",
                           TimeValue(Time(0)),
                           MakeTimeAccessor(&RdmaLossRecovery::m_reorderTime),
                           MakeTimeChecker(Time(0)));
@@ -35,20 +37,52 @@ RdmaLossRecovery::GetTypeId()
 }
 
 int64_t
-RdmaLossRecovery::TimeoutForPath(int64_t baseRttPs, int64_t leastPs)
+RdmaLossRecovery::LimitForPath(int64_t idlePs, int64_t leastPs)
 {
-    return std::max(leastPs, 2 * baseRttPs);
+    return std::max(leastPs, 2 * idlePs);
 }
 
 std::optional<RdmaLossRecovery::Reordering>
-RdmaLossRecovery::GetReordering() const
+RdmaLossRecovery::GetReordering(int64_t spreadPs) const
 {
     if (!m_reorders)
     {
         return std::nullopt;
     }
-    const Time limit = m_reorderTime.IsZero() ? m_lossTime : m_reorderTime;
-    return Reordering{m_reorderFrames, limit.GetTimeStep()};
+    int64_t limitPs = m_reorderTime.GetTimeStep();
+    if (limitPs == 0 && !m_lossTime.IsZero())
+    {
+        limitPs = LimitForPath(spreadPs, m_lossTime.GetTimeStep());
+    }
+    return Reordering{m_reorderFrames, limitPs};
+}
+
+std::string
+RdmaLossRecovery::DescribeReordering(int64_t spreadPs, double aheadFrames) const
+{
+    if (!m_reorders || spreadPs == 0)
+    {
+        return "";
+    }
+    const double spreadUs = static_cast<double>(spreadPs) / 1e6;
+    if (!m_reorderTime.IsZero() && m_reorderTime.GetTimeStep() <= spreadPs)
+    {
+        return fmt::format("REORDER_TIME (ns3::RdmaLossRecovery::ReorderTime) of {:g} us is not "
+                           "above the difference of paths' delays, {:g} us: frames that were "
+                           "overtaken count as lost",
+                           static_cast<double>(m_reorderTime.GetTimeStep()) / 1e6,
+                           spreadUs);
+    }
+    if (aheadFrames > m_reorderFrames)
+    {
+        return fmt::format("REORDER_FRAMES (ns3::RdmaLossRecovery::ReorderFrames) of {} is below "
+                           "the {:.0f} frames that get ahead of others where paths' delays differ "
+                           "by {:g} us: those beyond are sent again",
+                           m_reorderFrames,
+                           aheadFrames,
+                           spreadUs);
+    }
+    return "";
 }
 
 RdmaLossRecovery::Verdict

@@ -67,7 +67,7 @@ class RdmaLossRecovery : public Object
     /**
      * Take frames out of order for overtaken, not for a sign of a loss; before the first
      * connection.
-     * @param lossTime for how long, where ReorderTime does not say; 0: for ever
+     * @param lossTime for how long at least, where ReorderTime does not say; 0: for ever
      */
     void ExpectReordering(Time lossTime)
     {
@@ -97,10 +97,17 @@ class RdmaLossRecovery : public Object
     {
     }
 
-    /// @return why the pair cannot have the speed of an idle path, naming attribute and value;
-    /// empty if it can. @param bdpBytes as in OnQpInit()
+    /**
+     * Compare the constants with a path.
+     * @param qp a queue pair that is new
+     * @param bdpBytes as in OnQpInit()
+     * @param spreadPs most that a frame may be overtaken by on idle paths
+     * @return why the pair cannot have the speed of an idle path, naming attribute and value; empty
+     * if it can
+     */
     virtual std::string DescribeMisfit([[maybe_unused]] const RdmaQueuePair& qp,
-                                       [[maybe_unused]] uint64_t bdpBytes) const
+                                       [[maybe_unused]] uint64_t bdpBytes,
+                                       [[maybe_unused]] int64_t spreadPs) const
     {
         return "";
     }
@@ -138,12 +145,17 @@ class RdmaLossRecovery : public Object
     }
 
   protected:
-    /// @return a timeout for a path: @p leastPs, or two of its idle round trips if an answer may
-    /// take longer
-    static int64_t TimeoutForPath(int64_t baseRttPs, int64_t leastPs);
+    /// @return a time limit for what takes @p idlePs on an idle path: twice that, at least @p
+    /// leastPs
+    static int64_t LimitForPath(int64_t idlePs, int64_t leastPs);
 
     /// @return what the attributes say; nothing where frames keep their order
-    std::optional<Reordering> GetReordering() const;
+    /// @param spreadPs most that a frame may be overtaken by on idle paths
+    std::optional<Reordering> GetReordering(int64_t spreadPs) const;
+
+    /// @return as DescribeMisfit(), which of the attributes does not fit
+    /// @param aheadFrames how many frames get ahead of one in @p spreadPs
+    std::string DescribeReordering(int64_t spreadPs, double aheadFrames) const;
 
     /// @return what to answer to a frame that was kept: its marks and telemetry cannot wait
     static Verdict AnswerToKept(const QbbFrame& frame);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace ns3
 {
@@ -43,6 +44,17 @@ class RoutingPolicy : public Object
     virtual bool Reorders() const
     {
         return true;
+    }
+
+    /**
+     * The paths are known, or have changed.
+     * @param spreadPs most that a frame may be overtaken by on the idle paths of any two hosts
+     * @return why frames may overtake each other although Reorders() says no, naming attribute and
+     * value; empty if they may not
+     */
+    virtual std::string FitToPaths([[maybe_unused]] int64_t spreadPs)
+    {
+        return "";
     }
 
     /// Fix the random streams. @return how many were used

@@ -26,8 +26,9 @@ NS_OBJECT_ENSURE_REGISTERED(RdmaGoBackN);
 namespace
 {
 
-/// On paths whose round trip is not longer than half of it.
+// On paths whose round trip is not longer than half of it.
 constexpr int64_t LEAST_TIMEOUT_PS = 4'000'000'000;
+constexpr int64_t LEAST_NACK_INTERVAL_PS = 500'000'000;
 
 /// What a receiver keeps where frames may overtake each other.
 struct GoBackNReceiver : public RdmaRecoveryState
@@ -46,8 +47,9 @@ RdmaGoBackN::GetTypeId()
             .SetGroupName("RdmaQbb")
             .AddConstructor<RdmaGoBackN>()
             .AddAttribute("NackInterval",
-                          "Least time between two NACKs for the same gap",
-                          TimeValue(MicroSeconds(500)),
+                          "Least time between two NACKs for the same gap. 0: 500 us, or two idle "
+                          "round trips of the path if those are longer",
+                          TimeValue(Time(0)),
                           MakeTimeAccessor(&RdmaGoBackN::m_nackInterval),
                           MakeTimeChecker(Time(0)))
             .AddAttribute("Timeout",
@@ -73,7 +75,7 @@ RdmaGoBackN::GetTypeId()
 void
 RdmaGoBackN::OnReceiverInit(RdmaRxQueuePair& rx)
 {
-    if (auto reorder = ReorderBuffer::Make(rx, GetReordering(), false))
+    if (auto reorder = ReorderBuffer::Make(rx, GetReordering(rx.peer.spreadPs), false))
     {
         auto receiver = std::make_unique<GoBackNReceiver>();
         receiver->reorder = std::move(reorder);
@@ -99,7 +101,7 @@ RdmaGoBackN::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t no
     {
         return AnswerToKept(frame);
     }
-    if (rx.nackedSeq == rx.expectedSeq && nowPs < rx.nackPs + m_nackInterval.GetTimeStep())
+    if (rx.nackedSeq == rx.expectedSeq && nowPs < rx.nackPs + GetNackIntervalPs(rx))
     {
         return Verdict::Silent;
     }
@@ -131,22 +133,43 @@ RdmaGoBackN::GoBackTo(RdmaQueuePair& qp, uint64_t seq) const
 int64_t
 RdmaGoBackN::GetTimeoutPs(const RdmaQueuePair& qp) const
 {
-    return m_timeout.IsZero() ? TimeoutForPath(qp.baseRttPs, LEAST_TIMEOUT_PS)
+    return m_timeout.IsZero() ? LimitForPath(qp.baseRttPs, LEAST_TIMEOUT_PS)
                               : m_timeout.GetTimeStep();
 }
 
-std::string
-RdmaGoBackN::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
+int64_t
+RdmaGoBackN::GetNackIntervalPs(const RdmaRxQueuePair& rx) const
 {
-    if (m_timeout.IsZero() || m_timeout.GetTimeStep() > qp.baseRttPs)
+    return m_nackInterval.IsZero() ? LimitForPath(rx.peer.baseRttPs, LEAST_NACK_INTERVAL_PS)
+                                   : m_nackInterval.GetTimeStep();
+}
+
+std::string
+RdmaGoBackN::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes, int64_t spreadPs) const
+{
+    const auto isShort = [&qp](const Time& given) {
+        return !given.IsZero() && given.GetTimeStep() <= qp.baseRttPs;
+    };
+    const auto describe = [&qp](const char* name, const Time& given, const char* effect) {
+        return fmt::format("{} of {:g} us is not above the idle round trip of a path, {:g} us: {}",
+                           name,
+                           static_cast<double>(given.GetTimeStep()) / 1e6,
+                           static_cast<double>(qp.baseRttPs) / 1e6,
+                           effect);
+    };
+    if (isShort(m_timeout))
     {
-        return "";
+        return describe("RTO (ns3::RdmaGoBackN::Timeout)",
+                        m_timeout,
+                        "all is sent again though nothing is lost");
     }
-    return fmt::format(
-        "RTO (ns3::RdmaGoBackN::Timeout) of {:g} us is not above the idle round trip "
-        "of a path, {:g} us: all is sent again though nothing is lost",
-        m_timeout.GetTimeStep() / 1e6,
-        qp.baseRttPs / 1e6);
+    if (isShort(m_nackInterval))
+    {
+        return describe("ns3::RdmaGoBackN::NackInterval",
+                        m_nackInterval,
+                        "the sender goes back several times for one loss");
+    }
+    return DescribeReordering(spreadPs, ReorderBuffer::FramesAhead(qp, bdpBytes, spreadPs));
 }
 
 } // namespace ns3

@@ -31,9 +31,13 @@ class RdmaGoBackN : public RdmaLossRecovery
     void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;
     void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
     int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;
-    std::string DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const override;
+    std::string DescribeMisfit(const RdmaQueuePair& qp,
+                               uint64_t bdpBytes,
+                               int64_t spreadPs) const override;
 
   private:
+    /// @return the least time between two NACKs for one gap
+    int64_t GetNackIntervalPs(const RdmaRxQueuePair& rx) const;
     /// Send again from a byte, or from its chunk's first one.
     void GoBackTo(RdmaQueuePair& qp, uint64_t seq) const;
 

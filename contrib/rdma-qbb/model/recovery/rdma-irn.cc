@@ -173,11 +173,11 @@ RdmaIrn::OnQpInit(RdmaQueuePair& qp, uint64_t bdpBytes)
 }
 
 std::string
-RdmaIrn::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
+RdmaIrn::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes, int64_t spreadPs) const
 {
     if (m_bdpCapBytes == 0 || m_bdpCapBytes >= bdpBytes)
     {
-        return "";
+        return DescribeReordering(spreadPs, ReorderBuffer::FramesAhead(qp, bdpBytes, spreadPs));
     }
     return fmt::format("ns3::RdmaIrn::BdpCap of {} bytes is below the bandwidth-delay product of a "
                        "path, {} bytes",
@@ -189,7 +189,7 @@ void
 RdmaIrn::OnReceiverInit(RdmaRxQueuePair& rx)
 {
     auto receiver = std::make_unique<IrnReceiver>();
-    receiver->reorder = ReorderBuffer::Make(rx, GetReordering(), true);
+    receiver->reorder = ReorderBuffer::Make(rx, GetReordering(rx.peer.spreadPs), true);
     rx.recovery = std::move(receiver);
 }
 
@@ -325,7 +325,7 @@ RdmaIrn::GetTimeoutPs(const RdmaQueuePair& qp) const
     const bool few = qp.GetInFlight() <= uint64_t{m_rtoLowFrames} * qp.mtu;
     const int64_t timeout = (few ? m_rtoLow : m_rtoHigh).GetTimeStep();
     // On a path longer than the paper's an answer takes longer than its timeouts.
-    return TimeoutForPath(qp.baseRttPs, timeout);
+    return LimitForPath(qp.baseRttPs, timeout);
 }
 
 uint64_t

@@ -34,7 +34,9 @@ class RdmaIrn : public RdmaLossRecovery
     static TypeId GetTypeId();
 
     void OnQpInit(RdmaQueuePair& qp, uint64_t bdpBytes) override;
-    std::string DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const override;
+    std::string DescribeMisfit(const RdmaQueuePair& qp,
+                               uint64_t bdpBytes,
+                               int64_t spreadPs) const override;
     void OnReceiverInit(RdmaRxQueuePair& rx) override;
     Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
     void OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs) override;

@@ -4,8 +4,12 @@
 #include "reorder-buffer.h"
 
 #include "ns3/rdma-hw.h"
+#include "ns3/rdma-queue-pair.h"
 #include "ns3/rdma-rx-queue-pair.h"
 #include "ns3/simulator.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace ns3
 {
@@ -32,6 +36,14 @@ ReorderBuffer::Make(RdmaRxQueuePair& rx,
                     bool selective)
 {
     return reordering ? std::make_unique<ReorderBuffer>(rx, *reordering, selective) : nullptr;
+}
+
+double
+ReorderBuffer::FramesAhead(const RdmaQueuePair& qp, uint64_t bdpBytes, int64_t latePs)
+{
+    const auto roundTripPs = static_cast<double>(std::max<int64_t>(qp.baseRttPs, 1));
+    return std::ceil(static_cast<double>(bdpBytes) * static_cast<double>(latePs) / roundTripPs /
+                     qp.mtu);
 }
 
 bool

@@ -17,6 +17,7 @@
 namespace ns3
 {
 
+class RdmaQueuePair;
 struct RdmaRxQueuePair;
 
 /**
@@ -44,6 +45,10 @@ class ReorderBuffer
         RdmaRxQueuePair& rx,
         const std::optional<RdmaLossRecovery::Reordering>& reordering,
         bool selective);
+
+    /// @return how many frames of a sender whose path holds @p bdpBytes overtake one that is
+    /// @p latePs late
+    static double FramesAhead(const RdmaQueuePair& qp, uint64_t bdpBytes, int64_t latePs);
 
     /// A frame beyond the byte expected has come. @return false if it is too far ahead to be kept
     bool Keep(const QbbFrame& frame, int64_t nowPs);

@@ -10,6 +10,7 @@
 #include "ns3/switch-node.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace ns3
 {
@@ -18,6 +19,14 @@ NS_LOG_COMPONENT_DEFINE("FlowletRouting");
 
 NS_OBJECT_ENSURE_REGISTERED(FlowletRouting);
 NS_OBJECT_ENSURE_REGISTERED(AdaptiveFlowletRouting);
+
+namespace
+{
+
+/// Where paths' delays differ by no more.
+constexpr int64_t LEAST_GAP_PS = 50'000'000;
+
+} // namespace
 
 TypeId
 FlowletRouting::GetTypeId()
@@ -28,9 +37,9 @@ FlowletRouting::GetTypeId()
             .SetGroupName("RdmaQbb")
             .AddConstructor<FlowletRouting>()
             .AddAttribute("Gap",
-                          "Pause of a flow after which it may take another path; longer than the "
-                          "paths' delays differ",
-                          TimeValue(MicroSeconds(50)),
+                          "Pause of a flow after which it may take another path. 0: 50 us, or the "
+                          "difference of the paths' delays if that is longer",
+                          TimeValue(Time(0)),
                           MakeTimeAccessor(&FlowletRouting::m_gap),
                           MakeTimeChecker(Time(0)));
     return tid;
@@ -42,7 +51,8 @@ FlowletRouting::FlowletRouting()
 }
 
 FlowletRouting::FlowletRouting(bool atRandom)
-    : m_atRandom(atRandom),
+    : m_gapForPathsPs(LEAST_GAP_PS),
+      m_atRandom(atRandom),
       m_random(CreateObject<UniformRandomVariable>())
 {
 }
@@ -69,7 +79,8 @@ FlowletRouting::Choose(std::span<const uint16_t> ports,
                        int64_t nowPs)
 {
     Flowlet& flowlet = m_flowlets[static_cast<uint64_t>(frame.hash) << 32 | frame.dst];
-    const bool stays = nowPs - flowlet.lastPs <= m_gap.GetTimeStep() &&
+    const int64_t gapPs = m_gap.IsZero() ? m_gapForPathsPs : m_gap.GetTimeStep();
+    const bool stays = nowPs - flowlet.lastPs <= gapPs &&
                        std::find(ports.begin(), ports.end(), flowlet.port) != ports.end();
     flowlet.lastPs = nowPs;
     if (stays)
@@ -89,6 +100,20 @@ FlowletRouting::Choose(std::span<const uint16_t> ports,
     NS_LOG_LOGIC("switch " << node.GetId() << " begins a flowlet of host " << frame.src
                            << " to host " << frame.dst << " at port " << flowlet.port);
     return flowlet.port;
+}
+
+std::string
+FlowletRouting::FitToPaths(int64_t spreadPs)
+{
+    m_gapForPathsPs = std::max(LEAST_GAP_PS, spreadPs);
+    if (m_gap.IsZero() || m_gap.GetTimeStep() >= spreadPs)
+    {
+        return "";
+    }
+    return fmt::format("ns3::FlowletRouting::Gap of {:g} us is below the difference of paths' "
+                       "delays, {:g} us: frames overtake each other and count as lost",
+                       static_cast<double>(m_gap.GetTimeStep()) / 1e6,
+                       static_cast<double>(spreadPs) / 1e6);
 }
 
 int64_t

@@ -10,6 +10,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <string>
 
 namespace ns3
 {
@@ -43,6 +44,7 @@ class FlowletRouting : public RoutingPolicy
         return false;
     }
 
+    std::string FitToPaths(int64_t spreadPs) override;
     int64_t AssignStreams(int64_t stream) override;
 
   protected:
@@ -57,6 +59,7 @@ class FlowletRouting : public RoutingPolicy
     };
 
     Time m_gap;
+    int64_t m_gapForPathsPs; ///< in force if m_gap is 0
     bool m_atRandom;
     Ptr<UniformRandomVariable> m_random;
     boost::unordered_flat_map<uint64_t, Flowlet> m_flowlets; ///< by 5-tuple hash and destination
