@@ -108,6 +108,13 @@ TEST(ServingFile, SaysWhatIsWrong)
     EXPECT_THAT(ReaderErrorOf("instances decode 0 dp: 2\n"),
                 HasSubstr("'dp:' is not a valid size"));
     EXPECT_THAT(ReaderErrorOf(colocated + colocated), HasSubstr("colocated instances already"));
+    EXPECT_THAT(ReaderErrorOf("layers 3\nlayers 4\n"),
+                HasSubstr("serve.txt:3: the key 'layers' occurs twice; expected each key once"));
+    EXPECT_THAT(ReaderErrorOf("layers 3\n" + colocated + "layers 4\n"),
+                HasSubstr("serve.txt:4: the key 'layers' occurs twice"));
+    EXPECT_THAT(ReaderErrorOf("window 3\n" + colocated + "window 4\nwindow 5\n"),
+                HasSubstr("serve.txt:5: the key 'window' occurs twice"))
+        << "once for all instances and once for these";
     EXPECT_THAT(ReaderErrorOf("row a all cubic 3 NONE 0\n"), HasSubstr("'cubic' is not a kind"));
     EXPECT_THAT(ReaderErrorOf("row a all linear 3 NONE 0\n"), HasSubstr("this row has 7 fields"));
     EXPECT_THAT(ReaderErrorOf("row a 4-2 memory 3 NONE 0\n"),

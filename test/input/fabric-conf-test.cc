@@ -303,21 +303,41 @@ TEST(FabricConf, KeysOfConweaveStandForOurs)
     EXPECT_THAT(ConfErrorOf("LB_MODE 9\n"), HasSubstr("LB_MODE cannot be '9'"));
 }
 
-TEST(FabricConf, OneErrorNamesAllUnknownKeys)
+TEST(FabricConf, OneLineNamesAllUnknownKeys)
 {
     EXPECT_EQ(ConfErrorOf("CONN_MON_FILE a\nCC_MODE 3\nLOAD 50\n"),
-              "c:1: unknown key CONN_MON_FILE; expected a known key; the nearest is CNP_MON_FILE\n"
-              "c:3: unknown key LOAD; expected a known key");
-    EXPECT_THAT(ConfErrorOf("LOAD 50\nCC_MODE 99\nOTHER 1\n"),
-                testing::AllOf(testing::StartsWith("c:1: unknown key LOAD;"),
-                               HasSubstr("\nc:2: CC_MODE cannot be '99'")));
+              "c:1: unknown key CONN_MON_FILE; expected a known key; the nearest is CNP_MON_FILE; "
+              "1 more: LOAD (line 3)");
+    EXPECT_EQ(ConfErrorOf("LOAD 50\nCC_MODE 99\n"), "c:1: unknown key LOAD; expected a known key")
+        << "the first mistake counts";
+    EXPECT_THAT(ConfErrorOf("CC_MODE 99\nLOAD 50\n"),
+                testing::StartsWith("c:1: CC_MODE cannot be '99'"));
     std::string noConf;
     for (int line = 0; line < 1000; ++line)
     {
         noConf += "x " + std::to_string(line) + "\n";
     }
-    const std::string error = ConfErrorOf(noConf);
-    EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 19) << "20 lines are enough";
+    EXPECT_THAT(ConfErrorOf(noConf),
+                testing::AllOf(HasSubstr("; 999 more: x (line 2), x (line 3), "),
+                               testing::EndsWith(", x (line 21), ...")));
+}
+
+TEST(FabricConf, ARepeatedKeyIsTold)
+{
+    using testing::ElementsAre;
+    const FabricConf conf = ParseConf("HAS_WIN 0\nSEED 3\nHAS_WIN 1\nSEED 3\n");
+    EXPECT_THAT(
+        conf.warnings,
+        ElementsAre("c:3: HAS_WIN replaces that of line 1", "c:4: SEED replaces that of line 2"));
+    FabricConf replaced = ParseConf("HAS_WIN 0\n");
+    replaced.Set("HAS_WIN=1", "--set HAS_WIN=1");
+    replaced.Set("HAS_WIN=0", "--set HAS_WIN=0");
+    EXPECT_THAT(replaced.warnings, ElementsAre()) << "that is what --set is for";
+    EXPECT_THAT(ParseConf("LINK_DOWN 1 2 3\nLINK_DOWN 2 2 3\nNODE_UP 1 2\nNODE_UP 2 2\n"
+                          "QUEUE_WEIGHT 3 1\nQUEUE_WEIGHT 4 2\nROUTING_AT spray asw\n"
+                          "ROUTING_AT spray psw\nPLANE TP 0\nPLANE DP 1\n")
+                    .warnings,
+                ElementsAre());
 }
 
 TEST(FabricConf, ChangesOfLinksCountFrom2sWhereAllFlowsStartThere)

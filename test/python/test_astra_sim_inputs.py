@@ -52,6 +52,25 @@ def record(tmp_path):
     return json.loads((tmp_path / "out" / "run.json").read_text())
 
 
+@pytest.mark.parametrize("entries, dimensions, fits", [(1, None, True), (3, None, False), (3, [2, 2], False), (2, [2, 2], True),
+                                                       (1, [2, 2], True)])
+def test_implementations_are_no_more_than_dimensions(entries, dimensions, fits, tmp_path):
+    keys = {"all-reduce-implementation": ["ring"] * entries, "all-to-all-implementation": ["ring"] * entries}
+    (tmp_path / "work").write_text("1 ALLREDUCE 100000 DP\n")
+    arguments = ["-w", tmp_path / "work", "-n", star(tmp_path / "topology", 4),
+                 "--system-configuration", system(tmp_path / "system.json", **keys)]
+    if dimensions:
+        (tmp_path / "dims.json").write_text(json.dumps({"logical-dims": list(map(str, dimensions))}))
+        arguments += ["--logical-topology-configuration", tmp_path / "dims.json"]
+    result = run(tmp_path, *arguments)
+    assert result.returncode == (0 if fits else 2), result.stderr
+    if not fits:
+        count = len(dimensions or [1])
+        assert result.stderr == (f"{tmp_path}/system.json:1: 'all-reduce-implementation' has 3 entries for {count} dimension"
+                                 f"{'s' if count > 1 else ''}; expected one entry per dimension (--logical-topology-configuration), "
+                                 "or one for all\n")
+
+
 def message_ns(size):
     """From the call to the last byte, over two links with store and forward between them."""
     frames = math.ceil(size / PAYLOAD)

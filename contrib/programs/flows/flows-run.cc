@@ -119,6 +119,16 @@ RecordInputs(RunRecord& record, const FlowsOptions& options, const FabricConf& c
     record.SetOption("ns3", options.ns3Flags);
 }
 
+/// @return where the flows are, if the configuration has them in a folder of the output directory:
+/// a user of the HPCC simulator looks for that folder elsewhere
+std::string
+DescribeFlowsFolder(const FabricConf& conf, const std::string& output)
+{
+    const std::filesystem::path file = std::filesystem::path(conf.fctOutputFile).lexically_normal();
+    const bool isInside = file.is_relative() && file.has_parent_path() && *file.begin() != "..";
+    return isInside ? ", flows in " + (std::filesystem::path(output) / file).string() : "";
+}
+
 void
 PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSeconds)
 {
@@ -396,7 +406,8 @@ FlowsRun::Report()
     if (!m_options.quiet)
     {
         PrintSummary(*m_runner, totals, GetWallSeconds());
-        std::cout << "results in " << GetDirectory().Path() << "\n";
+        std::cout << "results in " << GetDirectory().Path()
+                  << DescribeFlowsFolder(m_conf, GetDirectory().Path()) << "\n";
     }
     if (!m_failures.GetFailures().empty())
     {

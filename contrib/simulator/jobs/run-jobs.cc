@@ -262,6 +262,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     {
         description.logicalDimensions = ReadLogicalDimensions(m_options.logicalTopology);
     }
+    m_system.RequireDimensions(std::max<std::size_t>(1, description.logicalDimensions.size()));
     const auto& engines = backend.GetCapabilities().engines;
     description.engines = engines ? engines->collectives : nullptr;
     description.observer = &running->observers;

@@ -35,6 +35,7 @@ class SystemFile
         : m_path(path)
     {
         m_text = ns3::ReadInputFile(path, "a system file in JSON");
+        m_config.file = path;
     }
 
     SystemConfig Read()
@@ -74,15 +75,17 @@ class SystemFile
   private:
     using Setter = std::function<void(const std::string& key, const Json& value)>;
 
+    std::size_t LineOf(const std::string& key) const
+    {
+        const auto position = m_text.find('"' + key + '"');
+        return position == std::string::npos ? 0 : LineAt(m_text, position);
+    }
+
     [[noreturn]] void Fail(const std::string& key,
                            const std::string& what,
                            const std::string& expected) const
     {
-        const auto position = m_text.find('"' + key + '"');
-        throw ns3::InputError(m_path,
-                              position == std::string::npos ? 0 : LineAt(m_text, position),
-                              "'" + key + "' " + what,
-                              expected);
+        throw ns3::InputError(m_path, LineOf(key), "'" + key + "' " + what, expected);
     }
 
     double Number(const std::string& key, const Json& value) const
@@ -148,7 +151,7 @@ class SystemFile
         return value.get<std::string>();
     }
 
-    std::vector<std::string> List(const std::string& key, const Json& value) const
+    std::vector<std::string> List(const std::string& key, const Json& value)
     {
         if (value.is_string())
         {
@@ -163,6 +166,7 @@ class SystemFile
         {
             list.push_back(Text(key, entry));
         }
+        m_config.listedByDimension.push_back({key, list.size(), LineOf(key)});
         return list;
     }
 
@@ -339,6 +343,24 @@ SystemConfig::AlgorithmsOf(CollectiveOp op) const
         return allToAll;
     default:
         return NONE;
+    }
+}
+
+void
+SystemConfig::RequireDimensions(std::size_t dimensions) const
+{
+    for (const ListedByDimension& each : listedByDimension)
+    {
+        if (each.entries > dimensions)
+        {
+            throw ns3::InputError(file,
+                                  each.line,
+                                  "'" + each.key + "' has " + std::to_string(each.entries) +
+                                      " entries for " + std::to_string(dimensions) +
+                                      (dimensions == 1 ? " dimension" : " dimensions"),
+                                  "one entry per dimension (--logical-topology-configuration), or "
+                                  "one for all");
+        }
     }
 }
 

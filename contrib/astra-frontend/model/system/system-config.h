@@ -10,6 +10,7 @@
 #include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -57,6 +58,20 @@ struct SystemConfig
     double injectionScale{1};          ///< --injection-scale: multiplies the endpoint delay
     bool rendezvous{false};            ///< --rendezvous-protocol
     std::vector<std::string> warnings; ///< keys that have no effect
+
+    /// A key that lists something by dimension.
+    struct ListedByDimension
+    {
+        std::string key;
+        std::size_t entries;
+        std::size_t line;
+    };
+
+    std::string file; ///< that says all this; empty: none
+    std::vector<ListedByDimension> listedByDimension;
+
+    /// @throw ns3::InputError if a key lists more than so many dimensions
+    void RequireDimensions(std::size_t dimensions) const;
 
     /// @return the algorithms of @p op, one per dimension; empty where nccl decides
     const std::vector<NativeAlgorithm>& AlgorithmsOf(CollectiveOp op) const;

@@ -41,6 +41,25 @@ PlaceOf(std::string_view name)
     return static_cast<std::size_t>(row - rows.begin());
 }
 
+/// A key that occurs twice in a file has its last value: say so.
+void
+WarnOfRepetition(FabricConf& conf, const InputLines& line, const FabricConfKey& key)
+{
+    if (line.Line() == 0 || key.range.ends_with("may be repeated"))
+    {
+        return; // a line of 0: --set replaces what the file says, and is meant to
+    }
+    const auto before = std::find(conf.given.begin(), conf.given.end(), key.name);
+    if (before != conf.given.end())
+    {
+        conf.warnings.push_back(fmt::format("{}:{}: {} replaces that of line {}",
+                                            line.Name(),
+                                            line.Line(),
+                                            key.name,
+                                            conf.origins[before - conf.given.begin()].line));
+    }
+}
+
 void
 SetFromLine(FabricConf& conf, const InputLines& line)
 {
@@ -59,6 +78,7 @@ SetFromLine(FabricConf& conf, const InputLines& line)
                               "a known key" + NearestHint(name, names));
     }
     const conf_format::KeyRow& row = rows[place];
+    WarnOfRepetition(conf, line, row.key);
     if (line.Fields().size() < 2)
     {
         line.Fail(row.key.name + " has no value", row.key.range);
@@ -78,15 +98,37 @@ SetFromLine(FabricConf& conf, const InputLines& line)
     conf.origins.push_back({line.Name(), line.Line()});
 }
 
+/// @return an error that names the first unknown key of a file, and those after it
+InputError
+AllUnknown(const UnknownKeyError& first, InputLines& lines)
+{
+    constexpr std::size_t MOST = 20; // of a file that is no configuration
+    std::string more;
+    std::size_t count = 0;
+    while (lines.Next())
+    {
+        if (PlaceOf(lines.Fields()[0]) == conf_format::AllRows().size() && ++count <= MOST)
+        {
+            more += fmt::format("{} {} (line {})",
+                                more.empty() ? "" : ",",
+                                lines.Fields()[0],
+                                lines.Line());
+        }
+    }
+    return count == 0 ? InputError(first)
+                      : InputError(fmt::format("{}; {} more:{}{}",
+                                               first.what(),
+                                               count,
+                                               more,
+                                               count > MOST ? ", ..." : ""));
+}
+
 /// Sets what all lines say. Another simulator's file may have several keys that are unknown here:
-/// one error names all of them, each on a line of its own.
+/// one error names all of them.
 void
 SetFromLines(FabricConf& conf, InputLines& lines)
 {
-    constexpr std::size_t MOST = 20; // of a file that is no configuration
-    std::size_t unknown = 0;
-    std::string mistakes;
-    while (unknown < MOST && lines.Next())
+    while (lines.Next())
     {
         try
         {
@@ -94,16 +136,8 @@ SetFromLines(FabricConf& conf, InputLines& lines)
         }
         catch (const UnknownKeyError& error)
         {
-            mistakes += (unknown++ ? "\n" : "") + std::string(error.what());
+            throw AllUnknown(error, lines);
         }
-        catch (const InputError& error)
-        {
-            throw InputError(mistakes + (unknown ? "\n" : "") + error.what());
-        }
-    }
-    if (unknown)
-    {
-        throw InputError(mistakes);
     }
 }
 

@@ -123,11 +123,16 @@ ServingReader::Read()
 void
 ServingReader::ReadKey()
 {
-    const std::string_view key = m_lines.Fields()[0];
-    if (!ReadRequestKey(key) && !ReadModelKey(key) && !ReadPoolKey(key))
+    const std::string key(m_lines.Fields()[0]);
+    const InstancePool* pool = ReadRequestKey(key) || ReadModelKey(key) ? nullptr : m_pool;
+    if (pool && !ReadPoolKey(key))
     {
-        m_lines.Fail("unknown key '" + std::string(key) + "'",
-                     "a key such as " + ns3::NearestName(key, KEYS));
+        m_lines.Fail("unknown key '" + key + "'", "a key such as " + ns3::NearestName(key, KEYS));
+    }
+    const bool repeats = key == "row" || key == "instances"; // each role once: ReadInstances()
+    if (!repeats && !m_seen.emplace(pool, key).second)
+    {
+        m_lines.Fail("the key '" + key + "' occurs twice", "each key once, or once for instances");
     }
 }
 

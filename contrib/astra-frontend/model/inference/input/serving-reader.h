@@ -12,8 +12,10 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace AstraSim
 {
@@ -47,6 +49,8 @@ class ServingReader
     ServingConfig m_config;
     InstancePool m_defaults;
     InstancePool* m_pool; ///< that keys of instances belong to
+    /// Keys so far, with the instances that they are of; null: of all.
+    std::set<std::pair<const InstancePool*, std::string>> m_seen;
     PoissonRequests m_poisson;
     std::string m_trace;
     std::size_t m_traceLine{0};
