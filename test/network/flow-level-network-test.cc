@@ -317,7 +317,7 @@ TEST_F(FlowLevel, ACutLinkStopsAMessageUntilRoutesChange)
     m_loop.Run();
     // Both ways are cut after 20 us. At 120 us routes lead over switch 3 again, and it goes on.
     EXPECT_NEAR(received->at, 100'000'000 + 1000 * FRAME + FRAME + 2 * DELAY, 2);
-    EXPECT_TRUE(m_fabric->DescribeWaits(10).empty());
+    EXPECT_TRUE(m_fabric->DescribeCutOff(10).empty());
 }
 
 TEST_F(FlowLevel, SaysWhatHasNoPath)
@@ -328,9 +328,10 @@ TEST_F(FlowLevel, SaysWhatHasNoPath)
     m_loop.Run();
     Send(0, 1, 1000);
     m_loop.Run();
-    const auto lines = m_fabric->DescribeWaits(10);
-    ASSERT_EQ(lines.size(), 2U);
+    const auto lines = m_fabric->DescribeCutOff(10);
+    ASSERT_EQ(lines.size(), 1U);
     EXPECT_EQ(lines[0], "rank 0 has 1000 bytes for rank 1 and no path");
+    EXPECT_EQ(m_fabric->DescribeReceives(10).size(), 1U);
 }
 
 TEST_F(FlowLevel, AReductionAndMulticastStreamsThroughTheSwitch)

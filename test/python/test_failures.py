@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="SimAI_simulator is
 # 64 GPUs in two segments of four servers: NVSwitches 64..71, then eight ASWs per segment and plane.
 PLANE_1, PLANE_2 = range(72, 88), range(88, 104)
 SPINES_1, SPINES_2 = range(104, 112), range(112, 120)
+NETWORKS = ("packet", "flow")
 WORKLOAD = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 "
             "all_gpus: 64 checkpoints: 0 checkpoint_initiates: 0\n1\n"
             "layer\t-1\t1000\tNONE\t0\t1\tNONE\t0\t1\tALLREDUCE\t8388608\t1\n")
@@ -41,12 +43,12 @@ def topology(tmp_path_factory):
     return path
 
 
-def run(folder, topology, down=(), up=(), at=120, again=600, sets=()):
+def run(folder, topology, down=(), up=(), at=120, again=600, sets=(), network="packet"):
     conf = CONF.read_text() + "".join(f"\nNODE_DOWN {at} {node}" for node in down)
     conf += "".join(f"\nNODE_UP {again} {node}" for node in up) + "\n"
     (folder / "run.conf").write_text(conf)
     (folder / "w.txt").write_text(WORKLOAD)
-    result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", "run.conf", "-o", "out",
+    result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", "run.conf", "-o", "out", "--network", network,
                              *(flag for key in sets for flag in ("--set", key))],
                             cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False)
     record = json.loads((folder / "out/run.json").read_text())
@@ -61,55 +63,63 @@ def bytes_of(links, nodes):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory, topology):
-    """run.json and links.csv of the run without failures."""
-    return run(tmp_path_factory.mktemp("undisturbed"), topology)[1:]
+    """By network, run.json and links.csv of the run without failures."""
+    return {network: run(tmp_path_factory.mktemp(network), topology, network=network)[1:] for network in NETWORKS}
 
 
-@pytest.mark.parametrize("recovery", ["gbn", "irn"])
-def test_a_whole_access_switch_goes_down_and_the_run_finishes(tmp_path, topology, undisturbed, recovery):
-    result, record, links = run(tmp_path, topology, down=PLANE_1[:1], sets=[f"LOSS_RECOVERY={recovery}"])
+@pytest.mark.parametrize("network, recovery", [("packet", "gbn"), ("packet", "irn"), ("flow", "gbn")])
+def test_a_whole_access_switch_goes_down_and_the_run_finishes(tmp_path, topology, undisturbed, network, recovery):
+    result, record, links = run(tmp_path, topology, down=PLANE_1[:1], sets=[f"LOSS_RECOVERY={recovery}"], network=network)
     assert result.returncode == 0, result.stderr
     assert record["status"] == "finished"
-    assert record["drops"] > 0, "what was on its wires is lost"
+    assert network == "flow" or record["drops"] > 0, "what was on its wires is lost"
     # Its rail goes on by the other plane's switch.
-    assert bytes_of(links, {PLANE_1[0]}) < bytes_of(undisturbed[1], {PLANE_1[0]})
-    assert bytes_of(links, {PLANE_2[0]}) > bytes_of(undisturbed[1], {PLANE_2[0]})
+    before = undisturbed[network][1]
+    assert bytes_of(links, {PLANE_1[0]}) < bytes_of(before, {PLANE_1[0]})
+    assert bytes_of(links, {PLANE_2[0]}) > bytes_of(before, {PLANE_2[0]})
 
 
-def test_a_whole_plane_goes_down_and_the_run_finishes(tmp_path, topology, undisturbed):
-    result, record, links = run(tmp_path, topology, down=[*PLANE_1, *SPINES_1])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_whole_plane_goes_down_and_the_run_finishes(tmp_path, topology, undisturbed, network):
+    result, record, links = run(tmp_path, topology, down=[*PLANE_1, *SPINES_1], network=network)
     assert result.returncode == 0, result.stderr
     assert record["status"] == "finished"
-    assert record["simulated_ns"] > undisturbed[0]["simulated_ns"], "half of the bandwidth is gone"
-    assert bytes_of(links, set(PLANE_1)) < bytes_of(undisturbed[1], set(PLANE_1))
-    assert bytes_of(links, set(PLANE_2)) > bytes_of(undisturbed[1], set(PLANE_2))
+    was, before = undisturbed[network]
+    assert record["simulated_ns"] > was["simulated_ns"], "half of the bandwidth is gone"
+    assert bytes_of(links, set(PLANE_1)) < bytes_of(before, set(PLANE_1))
+    assert bytes_of(links, set(PLANE_2)) > bytes_of(before, set(PLANE_2))
 
 
-def test_a_plane_that_was_down_from_the_start_carries_nothing(tmp_path, topology):
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_plane_that_was_down_from_the_start_carries_nothing(tmp_path, topology, network):
     result, record, links = run(tmp_path, topology, down=[*PLANE_1, *SPINES_1], at=0,
-                                sets=["RTO=300"])
+                                sets=["RTO=300"], network=network)
     assert result.returncode == 0, result.stderr
     assert record["status"] == "finished"
     assert bytes_of(links, set(PLANE_1) | set(SPINES_1)) == 0
 
 
-def test_both_planes_of_a_rail_down_ends_with_the_flows_that_have_no_path(tmp_path, topology):
-    result, record, _ = run(tmp_path, topology, down=[PLANE_1[0], PLANE_2[0]])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_both_planes_of_a_rail_down_ends_with_the_flows_that_have_no_path(tmp_path, topology, network):
+    result, record, _ = run(tmp_path, topology, down=[PLANE_1[0], PLANE_2[0]], network=network)
     assert result.returncode == 1
     assert record["status"] == "stuck"
     assert "cannot finish" in result.stderr and "no path" in result.stderr
     cut_off = {0, 8, 16, 24}
     named = [line for line in result.stderr.splitlines() if "no path" in line]
     for line in named:
-        pair = next(word for word in line.split() if "->" in word)
-        assert cut_off & {int(host) for host in pair.split("->")}, line
+        # "queue pair 8->16 ... no path" of packets, "rank 8 has 1 bytes for rank 16 and no path" of flows.
+        pair = re.search(r"(\d+)->(\d+)" if network == "packet" else r"rank (\d+) has \d+ bytes for rank (\d+) and", line)
+        assert cut_off & set(map(int, pair.groups())), line
 
 
-def test_switches_that_come_back_let_a_cut_off_rail_finish(tmp_path, topology):
+@pytest.mark.parametrize("network", NETWORKS)
+def test_switches_that_come_back_let_a_cut_off_rail_finish(tmp_path, topology, network):
     switches = [PLANE_1[0], PLANE_2[0]]
-    result, record, _ = run(tmp_path, topology, down=switches, up=switches)
+    result, record, _ = run(tmp_path, topology, down=switches, up=switches, network=network)
     assert result.returncode == 0, result.stderr
-    assert record["status"] == "finished" and record["timeouts"] > 0
+    assert record["status"] == "finished" and record["simulated_ns"] > 600_000
+    assert network == "flow" or record["timeouts"] > 0
 
 
 @pytest.mark.parametrize("line, expected", [

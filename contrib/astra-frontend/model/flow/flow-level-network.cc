@@ -500,7 +500,7 @@ FlowLevelFabric::Acknowledge(Message* message)
 }
 
 std::vector<std::string>
-FlowLevelFabric::DescribeWaits(std::size_t limit) const
+FlowLevelFabric::DescribeCutOff(std::size_t limit) const
 {
     std::vector<std::string> lines;
     for (const Part* part : m_withoutPath)
@@ -519,8 +519,6 @@ FlowLevelFabric::DescribeWaits(std::size_t limit) const
                             " on their way, over a link that is down");
         }
     });
-    const auto waits = DescribeReceives(limit);
-    lines.insert(lines.end(), waits.begin(), waits.end());
     if (lines.size() > limit)
     {
         lines.resize(limit);

@@ -139,8 +139,8 @@ class FlowLevelFabric : public SharedNetwork
         return m_router.GetTopology();
     }
 
-    /// @return who waits for what in the network, at most @p limit lines
-    std::vector<std::string> DescribeWaits(std::size_t limit) const;
+    /// @return messages that no path carries on, at most @p limit lines
+    std::vector<std::string> DescribeCutOff(std::size_t limit) const;
 
   private:
     struct Connection;
