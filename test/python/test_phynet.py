@@ -271,6 +271,20 @@ def test_what_ends_one_rank_ends_all_within_ten_seconds(tmp_path, provider, vict
     assert table(tmp_path / "out", "collectives.csv") is not None
 
 
+def test_shared_memory_that_is_used_up_is_told(tmp_path):
+    """The kernel sends SIGBUS to who writes to a page of /dev/shm that there is no room for."""
+    process = start_long_run(tmp_path, "--provider", "shm", "--timeout", 2)
+    pids = ranks_of(process)
+    os.kill(pids[1], signal.SIGBUS)
+    try:
+        _, output = process.communicate(timeout=HANGS)
+    finally:
+        for pid in filter(is_alive, pids):
+            os.kill(pid, signal.SIGKILL)
+    assert process.returncode != 0
+    assert output.count("the provider shm has no memory left: /dev/shm is full; expected 16 MiB for each rank of this host") == 1, output
+
+
 def test_memory_that_there_is_not_is_a_failure_of_all(tmp_path):
     # 768 MiB of data and as much that arrives, of which each rank may have 1 GB.
     w = workload(tmp_path / "w.txt", 2, [("layer", "NONE", 0, "ALLREDUCE", 768 * MIB)])

@@ -327,7 +327,7 @@ def test_changes_of_links_count_from_2_s_in_hpccs_files(tmp_path):
 def test_one_run_names_all_keys_that_are_unknown(tmp_path):
     result = run(tmp_path, conf=CONF + "LOAD 50\nCONN_MON_FILE x\n")
     assert result.returncode == 2
-    assert result.stderr == "run.conf:6: unknown key LOAD; expected a known key; 1 more: CONN_MON_FILE (line 7)\n"
+    assert result.stderr == "run.conf:6: unknown key LOAD and 1 more: CONN_MON_FILE (line 7); expected a known key\n"
 
 
 def test_the_shipped_configuration_marks_at_200_gbps_as_simais_does(tmp_path):

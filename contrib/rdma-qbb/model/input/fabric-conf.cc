@@ -23,11 +23,44 @@ namespace ns3
 namespace
 {
 
+std::vector<std::string>
+KeyNames()
+{
+    std::vector<std::string> names;
+    const auto& rows = conf_format::AllRows();
+    std::transform(rows.begin(), rows.end(), std::back_inserter(names), [](const auto& each) {
+        return each.key.name;
+    });
+    return names;
+}
+
 /// A line whose key nobody knows.
 class UnknownKeyError : public InputError
 {
   public:
-    using InputError::InputError;
+    /// @param others words about further keys
+    UnknownKeyError(const InputLines& lines,
+                    std::size_t line,
+                    const std::string& key,
+                    const std::string& others = "")
+        : InputError(lines.Name(),
+                     line,
+                     "unknown key " + key + others,
+                     "a known key" + NearestHint(key, KeyNames())),
+          m_line(line),
+          m_key(key)
+    {
+    }
+
+    /// @return the same with words about further keys
+    UnknownKeyError With(const InputLines& lines, const std::string& others) const
+    {
+        return {lines, m_line, m_key, others};
+    }
+
+  private:
+    std::size_t m_line;
+    std::string m_key;
 };
 
 /// @return the key's place in the table; the number of keys if it is unknown
@@ -68,14 +101,7 @@ SetFromLine(FabricConf& conf, const InputLines& line)
     const std::size_t place = PlaceOf(name);
     if (place == rows.size())
     {
-        std::vector<std::string> names;
-        std::transform(rows.begin(), rows.end(), std::back_inserter(names), [](const auto& each) {
-            return each.key.name;
-        });
-        throw UnknownKeyError(line.Name(),
-                              line.Line(),
-                              "unknown key " + std::string(name),
-                              "a known key" + NearestHint(name, names));
+        throw UnknownKeyError(line, line.Line(), std::string(name));
     }
     const conf_format::KeyRow& row = rows[place];
     WarnOfRepetition(conf, line, row.key);
@@ -98,29 +124,23 @@ SetFromLine(FabricConf& conf, const InputLines& line)
     conf.origins.push_back({line.Name(), line.Line()});
 }
 
-/// @return an error that names the first unknown key of a file, and those after it
-InputError
-AllUnknown(const UnknownKeyError& first, InputLines& lines)
+/// @return words about the unknown keys of the rest of a file
+std::string
+DescribeUnknown(InputLines& lines)
 {
     constexpr std::size_t MOST = 20; // of a file that is no configuration
-    std::string more;
+    std::string named;
     std::size_t count = 0;
     while (lines.Next())
     {
-        if (PlaceOf(lines.Fields()[0]) == conf_format::AllRows().size() && ++count <= MOST)
+        const std::string_view name = lines.Fields()[0];
+        if (PlaceOf(name) == conf_format::AllRows().size() && ++count <= MOST)
         {
-            more += fmt::format("{} {} (line {})",
-                                more.empty() ? "" : ",",
-                                lines.Fields()[0],
-                                lines.Line());
+            named += fmt::format("{} {} (line {})", named.empty() ? "" : ",", name, lines.Line());
         }
     }
-    return count == 0 ? InputError(first)
-                      : InputError(fmt::format("{}; {} more:{}{}",
-                                               first.what(),
-                                               count,
-                                               more,
-                                               count > MOST ? ", ..." : ""));
+    return count == 0 ? ""
+                      : fmt::format(" and {} more:{}{}", count, named, count > MOST ? ", ..." : "");
 }
 
 /// Sets what all lines say. Another simulator's file may have several keys that are unknown here:
@@ -136,7 +156,7 @@ SetFromLines(FabricConf& conf, InputLines& lines)
         }
         catch (const UnknownKeyError& error)
         {
-            throw AllUnknown(error, lines);
+            throw error.With(lines, DescribeUnknown(lines));
         }
     }
 }
