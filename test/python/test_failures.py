@@ -133,3 +133,14 @@ def test_bad_node_events_are_refused(tmp_path, topology, line, expected):
     result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", "run.conf", "-o", "out"],
                             cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 2 and expected in result.stderr and "run.conf:1:" in result.stderr
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_time_in_another_unit_that_never_falls_due_is_told(tmp_path, topology, network):
+    # SimAI's page writes nanoseconds: 1 ms, which is 1 s here.
+    result, record, _ = run(tmp_path, topology, sets=[f"LINK_DOWN=1000000 0 {PLANE_1[0]}"], network=network)
+    assert result.returncode == 0
+    ended = record["simulated_ns"] / 1000
+    [warning] = record["warnings"]
+    assert warning.startswith(f"LINK_DOWN of 0 {PLANE_1[0]} at 1000000 us never fell due: the run ended at {int(ended)}")
+    assert f"warning: {warning}" in result.stderr
