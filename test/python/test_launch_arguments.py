@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A plan as arguments of Megatron-LM, torchtitan and NeMo; what else the search looks at; how plans are compared."""
+import dataclasses
 import os
 import pathlib
 import shlex
@@ -11,7 +12,8 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import catalogue, command_line, gpus, launch_arguments, megatron, pipeline, plan_command, plans, simai_text  # noqa: E402
+from clustersim.workload import (catalogue, command_line, gpus, launch_arguments, megatron, memory, pipeline, plan_command, plans,  # noqa: E402
+                                 simai_text)
 from clustersim.workload.errors import InputError  # noqa: E402
 from clustersim.workload.exchange import Exchange  # noqa: E402
 from clustersim.workload.parallel import Parallelism, check  # noqa: E402
@@ -75,6 +77,21 @@ def test_nemo_has_servers_of_eight_and_no_sharded_weights():
     assert found["model.config.recompute_modules"] == "['layernorm', 'mlp_act']"
     with pytest.raises(InputError, match="no ZeRO-3 .*; expected --print-arguments megatron"):
         launch_arguments.text("nemo", DENSE, Parallelism(world_size=8, zero=3))
+
+
+def test_the_shortcuts_of_the_search_miss_no_plan_that_fits():
+    """A plan whose full recomputation does not fit, or whose smaller micro-batch does not, has no recomputation that fits."""
+    machine, h100 = plans.Machine(8, 450, 50), gpus.find("H100")
+    listed, too_large = plans.candidates(DENSE, h100, machine, 8, 32, 8192)
+    fitting = {}
+    every = list(plans.shapes(DENSE, 8, 32, 8192, 8))
+    for plan in every:
+        tried = [dataclasses.replace(plan, **changes) for changes in plans._recomputations(DENSE, plan)]
+        fits = [each for each in tried if memory.needed(DENSE, each).total <= 75e9]
+        if fits:
+            fitting[plan] = fits[0]
+    assert 20 < len(listed) < len(every) and too_large == len(every) - len(listed)
+    assert {candidate.plan for candidate in listed} == set(fitting.values())
 
 
 def row(rank, time, simulated=None, **parts):

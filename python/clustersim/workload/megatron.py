@@ -312,6 +312,7 @@ class Iteration:
                   backward, self._tp("ALLGATHER", whole) if sequence else NOTHING, 0.0, self._reduce([operator]))
         return [row]
 
+    @functools.lru_cache(None)
     def _prediction(self):
         """What predicts a further token: the next embedding is taken to be here, and what joins it is gathered."""
         model, plan = self.model, self.plan

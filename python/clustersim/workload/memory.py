@@ -80,13 +80,16 @@ def in_flight(plan, stage):
 
 
 def _activations(model, plan, stage):
-    kept, again = 0.0, 0.0
+    kept, again, known = 0.0, 0.0, {}
     for place in pipeline.of_stage(plan, model, stage):
         for position, index in enumerate(place.layers):
-            layer = operators.layer(model, plan, index)
-            kept += _kept(plan, layer, position) if position >= plan.offload_layers else 0.0
-            if recompute.is_whole(plan, position):
-                again = max(again, sum(_kept_of(plan, operator) for operator in layer))  # the one computed again
+            key = model.layer_kind(index), recompute.is_whole(plan, position)
+            if key not in known:
+                layer = operators.layer(model, plan, index)
+                whole = sum(_kept_of(plan, operator) for operator in layer) if key[1] else 0.0
+                known[key] = _kept(plan, layer, position), whole
+            kept += known[key][0] if position >= plan.offload_layers else 0.0
+            again = max(again, known[key][1])  # the one computed again
     _, ends = stage_operators(model, plan, stage)
     # A layer is computed again when the loss has been passed.
     return in_flight(plan, stage) * kept + max(again, sum(operator.kept for operator in ends))
@@ -94,14 +97,17 @@ def _activations(model, plan, stage):
 
 def of_stage(model, plan, stage):
     layers, ends = stage_operators(model, plan, stage)
-    every = [operator for layer in layers for operator in layer] + ends
+    alike = {}  # layers of one kind are one object
+    for block in [*layers, ends]:
+        alike.setdefault(id(block), [block, 0])[1] += 1
     numbers = plan.precision
 
     def shared(bytes_each, from_stage, count, is_spread=True):
         spread = plan.zero >= from_stage and is_spread
         held = 0.0
         for expert, replicas in ((False, plan.replicas), (True, plan.expert_replicas)):
-            held += count([o for o in every if is_expert(o) == expert]) / (replicas if spread else 1)
+            total = sum(times * count([o for o in block if is_expert(o) == expert]) for block, times in alike.values())
+            held += total / (replicas if spread else 1)
         return bytes_each * held
 
     def whole(some):

@@ -141,12 +141,19 @@ def _recomputations(model, plan):
 
 def _fitting(model, plan, gpu, machine, reserved_gb, framework):
     """@return the iteration of the plan with the least recomputation that fits, and its memory, or None"""
-    for changes in _recomputations(model, plan):
+    *lighter, last = _recomputations(model, plan)
+    fitting = None
+    for changes in (last, *lighter):  # the last one needs least: if it does not fit, none does
         iteration = iteration_of(framework, model, dataclasses.replace(plan, **changes), gpu, machine)
         needed = iteration.needed()
-        if needed.total <= (gpu.memory_gb - reserved_gb) * 1e9:
+        fits = needed.total <= (gpu.memory_gb - reserved_gb) * 1e9
+        if changes is last:
+            if not fits:
+                return None
+            fitting = iteration, needed
+        elif fits:
             return iteration, needed
-    return None
+    return fitting
 
 
 def _splits(model, pp, virtual):
@@ -191,10 +198,13 @@ def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved
                overlapped=False):
     """@param overlapped whether communication may be hidden, so that no time of it is sure
     @return Candidates, the most promising first, and how many plans do not fit"""
-    found, too_large = [], 0
+    found, too_large, full = [], 0, set()
     for plan in shapes(model, world_size, global_batch, sequence, machine.gpus_per_server, exchange):
-        fitting = _fitting(model, plan, gpu, machine, reserved_gb, framework)
+        layout = dataclasses.replace(plan, micro_batch=1)
+        # What is too large for a micro-batch is so for larger ones, which come after it.
+        fitting = None if layout in full else _fitting(model, plan, gpu, machine, reserved_gb, framework)
         if fitting is None:
+            full.add(layout)
             too_large += 1
             continue
         iteration, needed = fitting
