@@ -237,7 +237,7 @@ def test_a_plane_carries_caches_alone(tmp_path):
     topology = tmp_path / "dual"
     run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp", "-g", "16", "-asn",
                 "16", "-psn", "16", "-o", topology], check=True)
-    workload = one_request(200, 3) + ("requests 6\nlayers 2\nkv_heads 8\nkv_bytes 256\ninstances prefill 0-7 tp: 8\n"
+    workload = one_request(200, 3).replace("requests 1\n", "requests 6\n") + ("layers 2\nkv_heads 8\nkv_bytes 256\ninstances prefill 0-7 tp: 8\n"
                                       "row a all linear 1000 10 0 0 NONE 0\ninstances decode 8-15 tp: 8\n" +
                                       LINEAR.format(1000))
 
