@@ -173,8 +173,11 @@ def _zero_of(fact):
 
 
 def _split_of(fact, model):
-    """Where chunks do not divide the layers but those with the embedding and the loss, these two count as layers."""
+    """A recipe's own layout; where chunks do not divide the layers but those with the embedding and the loss, these two count as layers."""
     chunks = (fact.pp or 1) * (fact.vp or 1)
+    layout = rules()["layouts"].get(model.name, {}).get(chunks)
+    if layout:
+        return pipeline.Split(layout=pipeline.parse(layout if model.predictions else layout.replace("m", "")))
     counted = model.layers % chunks != 0 and (model.layers + 2) % chunks == 0
     return pipeline.Split(embedding=counted, loss=counted)
 
