@@ -59,7 +59,8 @@ class Constants(BaseModel, extra=Extra.forbid, frozen=True):
 
     def sustained(self, gpu):
         """@return the share of the rate of short measurements that a GPU's products keep in training"""
-        return getattr(self, _generation(gpu))
+        watts = _table()["watts"]
+        return min(1.0, getattr(self, _generation(gpu)) * (watts.get(gpu.name, watts["B200"]) / watts["B200"]) ** (1 / 3))
 
 
 class ProfiledGpu(gpus.Gpu):
