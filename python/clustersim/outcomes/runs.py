@@ -11,6 +11,7 @@ import yaml
 from clustersim.workload import catalogue, gpus, keeping, memory, pipeline, precision
 from clustersim.workload.collective_times import Machine
 from clustersim.workload.errors import InputError
+from clustersim.workload.exchange import Exchange
 from clustersim.workload.model import Model
 from clustersim.workload.parallel import RECOMPUTATION, Parallelism, check
 
@@ -71,12 +72,14 @@ def completed(fact):
     return fact, plan
 
 
+def _said(fact, key, otherwise):
+    """@return what the last entry with this key says of a row"""
+    return next((rule[key] for rule in reversed(rules()["also"]) if key in rule and _is_of(fact, rule)), otherwise)
+
+
 def framework_of(fact, rule):
     """@return the name of the profile of a row"""
-    for each in rules()["also"]:
-        if "framework" in each and _is_of(fact, each):
-            return each["framework"]
-    return next((name for text, name in rule.get("variants", {}).items() if text in fact.notes), rule["framework"])
+    return _said(fact, "framework", None) or next((name for text, name in rule.get("variants", {}).items() if text in fact.notes), rule["framework"])
 
 
 # -- the model
@@ -194,7 +197,7 @@ def _bytes_of(fact, rule):
     return precision.of(product_of(fact), **rule.get("precision", {}))
 
 
-def plan_of(fact, rule, model, recompute, more):
+def plan_of(fact, rule, model, recompute, exchange, more):
     """@return the Parallelism of a row"""
     tp = fact.tp or 1
     return Parallelism(world_size=fact.gpus, tp=tp, pp=fact.pp or 1, virtual=fact.vp or 1, ep=(fact.ep or 1) if model.experts else 1,
@@ -202,17 +205,18 @@ def plan_of(fact, rule, model, recompute, more):
                        cp=fact.cp or 1, zero=_zero_of(fact), recompute=recompute, micro_batch=fact.micro_batch or 1,
                        sequence_parallel=tp > 1 and (rule.get("sequence_parallel", True) if not fact.sp else fact.sp == "yes")
                        and "all-reduce TP" not in fact.notes, global_batch=fact.global_batch, sequence=fact.seq_len,
-                       precision=_bytes_of(fact, rule), keeping=keeping.find(rule.get("keeps", "megatron")), **more)
+                       precision=_bytes_of(fact, rule), keeping=keeping.find(rule.get("keeps", "megatron")), exchange=exchange, **more)
 
 
-def _choose(fact, rule, model, gpu, more):
+def _choose(fact, rule, model, gpu, machine, more):
     """@return the plan with the recomputation that the row states, or else the least that fits, and whether it does"""
     stated = fact.recompute or (rule["recompute"] if rule["recompute"] != "fits" else "")
     if stated and stated not in RECOMPUTATION:
         raise CannotBeWritten("recomputation", f'"{stated}" is not a kind of recomputation')
     tried = [stated] if stated else RECOMPUTATION
+    exchange = Exchange(_said(fact, "dispatcher", "alltoall"), gpus_per_server=machine.gpus_per_server)
     for recompute in tried:
-        plan = plan_of(fact, rule, model, recompute, more)
+        plan = plan_of(fact, rule, model, recompute, exchange, more)
         try:
             check(model, plan)
         except InputError as error:
@@ -232,5 +236,5 @@ def write_down(fact):
     fact, more = completed(fact)
     gpu, machine = machine_of(fact)
     model = model_of(fact)
-    plan, fits = _choose(fact, rule, model, gpu, more)
+    plan, fits = _choose(fact, rule, model, gpu, machine, more)
     return Run(fact, rule["family"], framework_of(fact, rule), model, plan, gpu, machine, fits)
