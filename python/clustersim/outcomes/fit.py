@@ -14,24 +14,28 @@ import numpy as np
 from clustersim.outcomes import card
 from clustersim.workload import frameworks
 
-GRID = np.log([0.6, 0.8, 1.0, 1.25, 1.6])  # of a constant, relative to the values that the search starts from
+GRID = np.log([0.7, 0.85, 1.0, 1.2])  # of a constant, relative to the values that the search starts from
 STEPS = np.linspace(GRID[0], GRID[-1], 99)
 SWEEPS = 6
 NAMES = tuple(frameworks.Constants.__fields__)
 
 
-def _logs(runs, constants):
-    return np.log([card.estimate_run(run, constants).total_ns / 1e9 for run in runs])
+def _log(run, constants):
+    return np.log(card.estimate_run(run, constants).total_ns / 1e9)
+
+
+def _effect(run, start, base, name):
+    """@return what each of STEPS of a constant adds to a row's logarithm"""
+    if name not in start.of(run.gpu):
+        return np.zeros(len(STEPS))
+    at = [0.0 if by == 0 else _log(run, start.copy(update={name: getattr(start, name) * float(np.exp(by))})) - base for by in GRID]
+    return np.interp(STEPS, GRID, at)
 
 
 def _effects(runs, start):
     """@return the rows' logarithms at the start, and by constant what each of STEPS adds to them"""
-    base = _logs(runs, start)
-    effects = []
-    for name in NAMES:
-        at = [base if by == 0 else _logs(runs, start.copy(update={name: getattr(start, name) * float(np.exp(by))})) for by in GRID]
-        effects.append(np.array([np.interp(STEPS, GRID, row) for row in (np.array(at) - base).T]))
-    return base, effects
+    base = np.array([_log(run, start) for run in runs])
+    return base, [np.array([_effect(run, start, log, name) for run, log in zip(runs, base)]) for name in NAMES]
 
 
 def _best(errors, effects, families):

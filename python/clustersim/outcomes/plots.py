@@ -6,6 +6,7 @@ from clustersim.outcomes.card import WITHIN
 from clustersim.results.plots import style
 from clustersim.workload.estimate import SHARES
 
+MARKERS = "o+x^vsD*<p1"
 COLUMNS = 3  # of scaling curves
 SPREAD = 0.3  # of points of a family, up and down
 
@@ -23,7 +24,7 @@ def times(frame):
         axes.plot(ends, [end * factor for end in ends], color=style.soft_colour(), linewidth=0.8, linestyle=":")
     for number, family in enumerate(_families(frame)):
         rows = frame[frame["family"] == family]
-        axes.plot(rows["published_s"], rows["predicted_s"], "o+x^vsD*"[number % 8], color=style.colour(number), markersize=4, label=family,
+        axes.plot(rows["published_s"], rows["predicted_s"], MARKERS[number % len(MARKERS)], color=style.colour(number), markersize=4, label=family,
                   markerfacecolor="none")
     axes.set(xscale="log", yscale="log", xlabel="published seconds of a step", ylabel="predicted", title="Step times")
     for axis in (axes.xaxis, axes.yaxis):
@@ -55,19 +56,22 @@ def scaling(points):
     """@return a Figure with a panel for each curve"""
     curves = list(dict.fromkeys(point.curve for point in points))
     rows = -(-len(curves) // COLUMNS)
-    figure, panels = style.new_figure(11, 2.6 * rows, rows=rows, columns=COLUMNS, squeeze=False)
+    figure, panels = style.new_figure(10, 2.2 * rows, rows=rows, columns=COLUMNS, squeeze=False)
     for axes, curve in zip(panels.flat, curves):
         own = [point for point in points if point.curve == curve]
         axes.plot([p.gpus for p in own], [p.published for p in own], "o", markerfacecolor="none", color=style.colour(5), label="published")
         axes.plot([p.gpus for p in own], [p.predicted for p in own], color=style.colour(0), label="predicted")
-        axes.set(xscale="log", ylim=(0.6, 1.15), xlabel="GPUs")
-        axes.set_title(curve, fontsize=8)
-        axes.set_xticks(sorted({p.gpus for p in own}), [str(gpus) for gpus in sorted({p.gpus for p in own})], fontsize=7)
+        axes.set(xscale="log", ylim=(0.8, 1.05))
+        axes.set_title(curve, fontsize=7)
+        axes.tick_params(labelsize=7)
+        ends = own[0].gpus, own[-1].gpus  # labels of all would overlap
+        axes.set_xticks(ends, [f"{gpus:,}" for gpus in ends])
         axes.xaxis.set_minor_formatter(NullFormatter())
     for axes in list(panels.flat)[len(curves):]:
         axes.set_axis_off()
     panels.flat[0].legend(fontsize=7)
-    panels.flat[0].set_ylabel("work per GPU and second", fontsize=8)
+    figure.supylabel("work per GPU and second, that of the smallest job = 1", fontsize=8)
+    figure.supxlabel("GPUs", fontsize=8)
     return figure
 
 
@@ -77,7 +81,7 @@ def shares(frame):
     figure, axes = style.new_figure(8, 1.4 + 0.45 * len(means))
     left = [0.0] * len(means)
     for number, name in enumerate(SHARES):
-        axes.barh(range(len(means)), means[name], left=left, color=style.colour(number), hatch="" if number < 8 else "//", label=name)
+        axes.barh(range(len(means)), means[name], left=left, color=style.colour(number), hatch="" if number < 8 else "///", label=name)
         left = [a + b for a, b in zip(left, means[name])]
     axes.set_yticks(range(len(means)), means.index)
     axes.invert_yaxis()

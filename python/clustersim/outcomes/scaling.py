@@ -5,15 +5,15 @@ import dataclasses
 import pandas as pd
 
 CURVES = {
-    "Llama 3.1 405B, 512 to 8,192 H100 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="H100"),
+    "Llama 3.1 405B, 512 to 8,192 H100, fp8 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="H100"),
     "Llama 3.1 405B, 256 to 2,496 GB200, fp8 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="GB200", precision="FP8"),
     "Llama 3.1 405B, 512 to 5,120 GB200, fp4 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="GB200", precision="FP4"),
     "Llama 3.1 405B, 128 to 512 GB200, bf16": dict(family="DGX Cloud", model="Llama 3.1 405B", precision="BF16"),
     "Grok-1, 128 to 512 GB200, bf16": dict(family="DGX Cloud", model="Grok1 314B", precision="BF16"),
     "GPT-3 175B (MLPerf)": dict(family="MLPerf", model="GPT-3 175B", gpu="H100"),
-    "Llama 3.1 8B, 8 to 128 H100, compiled bf16 (torchtitan)": dict(family="torchtitan", ids=("E546", "E549")),
-    "Llama 3.1 8B, 8 to 128 H100, eager bf16 (torchtitan)": dict(family="torchtitan", ids=("E545", "E548")),
-    "Llama 3.1 8B, 8 to 128 H100, compiled fp8 (torchtitan)": dict(family="torchtitan", ids=("E547", "E550")),
+    "Llama 3.1 8B, 8 to 128 H100, bf16 (torchtitan)": dict(family="torchtitan", ids=("E546", "E549")),
+    "The same, not compiled (torchtitan)": dict(family="torchtitan", ids=("E545", "E548")),
+    "The same, fp8 (torchtitan)": dict(family="torchtitan", ids=("E547", "E550")),
     "MPT-30b, 128 to 512 H100 (llm-foundry)": dict(family="llm-foundry", ids=("E298", "E299", "E300")),
     "MPT-13b, 128 to 512 H100 (llm-foundry)": dict(family="llm-foundry", ids=("E301", "E302", "E303")),
     "MPT-7b, 128 to 512 H100 (llm-foundry)": dict(family="llm-foundry", ids=("E304", "E305", "E306")),

@@ -57,6 +57,10 @@ class Constants(BaseModel, extra=Extra.forbid, frozen=True):
     blackwell: float
     spread: float
 
+    def of(self, gpu):
+        """@return the names of those that matter on a Gpu"""
+        return _generation(gpu), "spread"
+
     def sustained(self, gpu):
         """@return the share of the rate of short measurements that a GPU's products keep in training"""
         watts = _table()["watts"]
