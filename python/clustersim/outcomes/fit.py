@@ -4,8 +4,8 @@
 Every row is estimated at the same few values of each constant, whatever was published. Between them the logarithm of a row's time is
 interpolated, and the effects of constants add. So families that are left out have no part in the constants that they are predicted with.
 
-What is made small is the sum of the errors' sizes, not of their squares: odd rows of a family do not matter much. A family counts as the
-square root of its rows.
+What is made small is the sum of squares of small errors and of the sizes of large ones: odd rows of a family do not matter much. A family
+counts as the square root of its rows.
 """
 import collections
 
@@ -17,6 +17,7 @@ from clustersim.workload import frameworks
 GRID = np.log([0.7, 0.85, 1.0, 1.2])  # of a constant, relative to the values that the search starts from
 STEPS = np.linspace(GRID[0], GRID[-1], 99)
 SWEEPS = 6
+LARGE = 0.2  # from here on an error counts by its size (Huber's loss)
 NAMES = tuple(frameworks.Constants.__fields__)
 
 
@@ -38,6 +39,10 @@ def _effects(runs, start):
     return base, [np.array([_effect(run, start, log, name) for run, log in zip(runs, base)]) for name in NAMES]
 
 
+def _loss(sizes):
+    return np.where(sizes < LARGE, sizes ** 2, LARGE * (2 * sizes - LARGE))
+
+
 def _best(errors, effects, families):
     """@return for each constant the number of the step that makes the errors small"""
     count = collections.Counter(families)
@@ -47,7 +52,7 @@ def _best(errors, effects, families):
     for _ in range(SWEEPS):
         for number, effect in enumerate(effects):
             others = errors + sum(e[:, chosen[k]] for k, e in enumerate(effects) if k != number)
-            cost = weights @ np.abs(others[:, None] + effect)
+            cost = weights @ _loss(np.abs(others[:, None] + effect))
             # Of steps that do equally well, the one nearest to the start.
             chosen[number] = min(np.flatnonzero(cost <= cost.min() * (1 + 1e-9)), key=lambda step: abs(step - middle))
     return chosen

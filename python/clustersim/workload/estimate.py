@@ -91,9 +91,9 @@ class _Passes:
             backward["kernels"] += row.input_ns + row.weight_ns
             for again in rows[number - row.again:number]:
                 backward["recomputation"] += again.forward_ns
-                if not self.is_gathering(again):
+                if not _Stage.gathers(again):
                     self._add(backward, again, again.forward, products, 0)
-            if not self.is_gathering(row):
+            if not _Stage.gathers(row):
                 self._add(forward, row, row.forward, products, 0)
                 self._add(backward, row, row.input, products, 1)
         if self.framework and layer is not None:
@@ -113,10 +113,6 @@ class _Passes:
     def _last_product_ns(self, layer):
         last = [o for o in operators.layer(self.iteration.model, self.plan, layer) if o.name in ("mlp_down", "expert_down")]
         return sum(self.iteration.gpu.times_ns(o)[0] for o in last)
-
-    def is_gathering(self, row):
-        """Whether a row gathers weights of ZeRO-3."""
-        return row.name.startswith(("weights", "expert_weights"))
 
     def _products(self, layer):
         """@return by row's name the nanoseconds of products: forward, input gradient, weight gradient"""
@@ -197,7 +193,7 @@ class _Stage:
                 forward.plus(ahead)
                 backward.plus(back)
                 for row in rows:
-                    if passes.is_gathering(row):
+                    if self.gathers(row):
                         gathered[0] += times(row.forward)
                         gathered[1] += times(row.input)
             self.forward.append(forward)
@@ -207,6 +203,11 @@ class _Stage:
         if iteration.reduces_each or iteration.plan.zero == 3:
             self._add_sharded()
 
+    @staticmethod
+    def gathers(row):
+        """@return whether a row gathers weights of ZeRO-3"""
+        return row.name.startswith(("weights", "expert_weights"))
+
     def _add_sharded(self):
         """Weights are gathered and gradients scattered for each micro-batch: beside computation with prefetching."""
         for chunk, (ahead, back) in enumerate(self.gathered):
@@ -215,6 +216,11 @@ class _Stage:
                 beside = self.framework and self.framework.fsdp
                 shares["DP"] += self.beside.excess(shares.total, time) if beside else time
             self.reduced[chunk] = 0.0
+            if self.framework:
+                held = sum(row.forward.bytes for _, rows in self.iteration.blocks(self.stage)[chunk] for row in rows if self.gathers(row))
+                moved = held / self.iteration.plan.precision.gathered / self.iteration.gpu.stream_rate
+                self.forward[chunk]["kernels"] += self.framework.gather_bytes * moved
+                self.backward[chunk]["kernels"] += (self.framework.gather_bytes + self.framework.scatter_bytes) * moved
 
 
 def _run_pipeline(stages, plan, send_ns, blocks):

@@ -39,6 +39,8 @@ class Framework(BaseModel, extra=Extra.forbid, frozen=True):
     tp: Literal["exposed", "backward", "products"]
     dp: Literal["exposed", "gradients", "buckets"]
     fsdp: bool
+    gather_bytes: float
+    scatter_bytes: float
     cp: Literal["exposed", "ring"]
     ep: Literal["exposed", "beside"]
     pp: Literal["exposed", "hidden"]
