@@ -131,13 +131,13 @@ def test_every_row_that_is_shipped_has_a_source_and_most_are_written_down():
     found = facts.read(SHORT)
     assert len(found) >= 20 and all(fact.source and fact.step_s for fact in found)
     written, refused = card.write_down(found)
-    assert card.share_written(written, refused) >= 0.75, [each.reason for each in refused]
+    assert card.share_written(written, refused) >= 0.95, [each.reason for each in refused]
 
 
 def test_the_short_set_is_predicted_about_as_well_as_the_card_says():
     written, _ = card.write_down(facts.read(SHORT))
     summary = card.by_family(card.frame_of(written)).iloc[-1]
-    assert 0.85 < summary["median"] < 1.15 and summary["within"] > 0.5
+    assert 0.9 < summary["median"] < 1.1 and summary["within"] > 0.65
 
 
 def test_a_family_left_out_has_no_part_in_its_constants():
@@ -169,7 +169,7 @@ def test_the_page_names_families_refusals_and_curves():
 @pytest.mark.others_files
 def test_nearly_all_published_rows_with_a_full_layout_are_written_down():
     written, refused = card.write_down(facts.read(WHOLE))
-    assert card.share_written(written, refused) >= 0.8
+    assert card.share_written(written, refused) >= 0.95, [each.reason for each in refused]
 
 
 def test_workload_prints_the_step_of_a_framework_and_its_kernels_are_the_framework_s(tmp_path):
