@@ -12,8 +12,9 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import (catalogue, command_line, gpus, launch_arguments, megatron, memory, pipeline, plan_command, plans,  # noqa: E402
-                                 simai_text)
+from clustersim.workload import (catalogue, command_line, frameworks, gpus, launch_arguments, megatron, memory, pipeline,  # noqa: E402
+                                 plan_command, plans, search, simai_text)
+from clustersim.workload.collective_times import Machine as CollectiveMachine  # noqa: E402
 from clustersim.workload.errors import InputError  # noqa: E402
 from clustersim.workload.exchange import Exchange  # noqa: E402
 from clustersim.workload.parallel import Parallelism, check  # noqa: E402
@@ -92,6 +93,19 @@ def test_the_shortcuts_of_the_search_miss_no_plan_that_fits():
             fitting[plan] = fits[0]
     assert 20 < len(listed) < len(every) and too_large == len(every) - len(listed)
     assert {candidate.plan for candidate in listed} == set(fitting.values())
+
+
+@pytest.mark.parametrize("name", ["megatron_2025", "torchtitan", "nanotron", "deepseek"])
+def test_no_framework_is_faster_than_the_bound_of_a_plan(name, monkeypatch):
+    monkeypatch.setenv("PROGRAM_DIR", str(PROGRAMS))
+    framework = frameworks.find(name)
+    h100 = frameworks.apply(gpus.find("H100"), framework)
+    model = (DENSE if name == "nanotron" else EXPERTS).copy(update={"layers": 8})
+    listed, _ = plans.candidates(model, h100, plans.Machine(8, 450, 50), 16, 32, 2048, framework=framework)
+    timer = search.Estimated(CollectiveMachine("H100"), framework)
+    assert len(listed) > 100
+    for candidate in listed[::len(listed) // 12]:
+        assert timer.time(candidate, "").total_ns >= candidate.bound_ns, candidate.plan.describe()
 
 
 def row(rank, time, simulated=None, **parts):

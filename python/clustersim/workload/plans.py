@@ -68,8 +68,8 @@ def _duration_ns(plan, machine):
 class _Bound:
     """The parts of a bound, in nanoseconds."""
 
-    def __init__(self, iteration, machine, overlapped):
-        self.iteration, self.overlapped, self.known = iteration, overlapped, {}
+    def __init__(self, iteration, machine, overlapped, shortened):
+        self.iteration, self.shortened, self.known = iteration, shortened, {}
         self.duration = (lambda collective: 0.0) if overlapped else _duration_ns(iteration.plan, machine)
 
     def _block(self, layer, rows):
@@ -78,7 +78,7 @@ class _Bound:
         if id(rows) not in self.known or layer is None:
             forward = sum(row.forward_ns + duration(row.forward) for row in rows)
             backward = sum(row.input_ns + duration(row.input) + row.weight_ns for row in rows)
-            repeated = [] if self.overlapped else self.iteration.recomputed(rows)
+            repeated = [] if self.shortened else self.iteration.recomputed(rows)
             again = sum(row.forward_ns + duration(row.forward) for row in repeated)
             self.known[id(rows)] = forward, backward + again, sum(duration(row.weight) for row in rows)
         return self.known[id(rows)]
@@ -93,14 +93,15 @@ class _Bound:
         return once + gradients * (self.iteration.plan.micro_batches if self.iteration.reduces_each else 1)
 
 
-def bound_ns(iteration, machine, overlapped=False):
+def bound_ns(iteration, machine, overlapped=False, shortened=False):
     """@return nanoseconds that no simulation of the iteration can go below: its computation, its collectives at the line rate,
     and the bubble of both
 
-    @param overlapped whether a framework may hide its collectives and cut its recomputation short: they count nothing then
+    @param overlapped whether a framework may hide its collectives, which count nothing then
+    @param shortened whether it ends a layer's recomputation early; then that counts nothing
     """
     plan, stages = iteration.plan, iteration.plan.pp
-    parts = _Bound(iteration, machine, overlapped)
+    parts = _Bound(iteration, machine, overlapped, shortened)
     chunks = [parts.chunks(stage) for stage in range(stages)]
     whole = [tuple(map(sum, zip(*stage))) for stage in chunks]
     count, bound, done, beyond = plan.micro_batches, 0.0, 0.0, 0.0
@@ -208,5 +209,6 @@ def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved
             too_large += 1
             continue
         iteration, needed = fitting
-        found.append(Candidate(iteration, needed, bound_ns(iteration, machine, overlapped or framework is not None)))
+        bound = bound_ns(iteration, machine, overlapped or framework is not None, framework is not None and framework.stops_early)
+        found.append(Candidate(iteration, needed, bound))
     return sorted(found, key=lambda candidate: candidate.bound_ns), too_large
