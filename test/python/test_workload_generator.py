@@ -489,6 +489,10 @@ def test_weights_gradients_and_states_take_the_bytes_of_their_types(tmp_path):
     eight = written("--dtype", "fp8")
     assert eight["weights"] == 4 * held and eight["activations"] < plain["activations"]
     assert written("--dtype", "fp8", "--fp8_param_gather")["weights"] == 2 * held
+    # Blackwell's products of matrices with one scale read them in either order; blocks have scales along rows or columns.
+    blackwell = ["--gpu_type", "B200", "--fp8_param_gather"]
+    assert written("--dtype", "fp8", *blackwell)["weights"] == held
+    assert written("--dtype", "mxfp8", *blackwell)["weights"] == 2 * 33 / 32 * held
 
 
 @pytest.mark.parametrize("pp, expected", [(1, [16]), (2, [10, 6]), (4, [5, 5, 5, 1])])

@@ -297,7 +297,8 @@ def _precision(given):
             raise InputError(f'{flag} "{name}" is not a type of numbers; expected one of {", ".join(precision.BYTES)}')
     gradient = "bf16" if given.grad_reduce_in_bf16 else types["--main_grads_dtype"]
     return precision.of(dtype_of(given), given.fp8_param_gather, gradient, types["--grad_reduce_dtype"],
-                        types["--main_params_dtype"], (types["--exp_avg_dtype"], types["--exp_avg_sq_dtype"]))
+                        types["--main_params_dtype"], (types["--exp_avg_dtype"], types["--exp_avg_sq_dtype"]),
+                        reads_either_order=bool(gpus.find(given.gpu_type, dtype_of(given)).fp4))
 
 
 def _expert_parts(given):

@@ -5,7 +5,8 @@ import dataclasses
 # Bytes of a number. The scales of blocks count: one byte for 32 numbers of MXFP8, for 16 of NVFP4.
 BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1, "fp8_block": 1, "mxfp8": 33 / 32,
          "nvfp4": 9 / 16}
-# Copies of a weight that products with fewer bits read, by rows and by columns (Transformer Engine keeps both for the whole iteration).
+# Copies of a weight that products with fewer bits read, by rows and by columns (Transformer Engine keeps both for the whole iteration). From
+# Blackwell on, products of 8-bit floats with a scale for a whole matrix read one copy in either order.
 COPIES = 2
 
 
@@ -25,13 +26,15 @@ class Precision:
         return self.gradient + 2 * self.optimizer + self.gathered
 
 
-def of(product="bfloat16", gathered_as_product=False, gradient="fp32", reduced=None, master="fp32", moments=("fp32", "fp32")):
+def of(product="bfloat16", gathered_as_product=False, gradient="fp32", reduced=None, master="fp32", moments=("fp32", "fp32"),
+       reads_either_order=False):
     """
     @param product type of the factors of matrix products, of gpus.PRECISIONS
     @param gathered_as_product whether weights are stored and gathered in that type (Megatron-Core's --fp8-param-gather)
+    @param reads_either_order whether the GPU is of Blackwell or later
     @param reduced type in which ranks reduce gradients, if not the one in which they add up
     """
     few, states = BYTES[product], BYTES[master] + sum(BYTES[moment] for moment in moments)
-    copies = COPIES * few if few < 2 else 0
+    copies = (1 if reads_either_order and product == "fp8" else COPIES) * few if few < 2 else 0
     stored = copies if gathered_as_product and copies else 2 + copies
     return Precision(stored, few if gathered_as_product else 2, BYTES[gradient], BYTES[reduced or gradient], states, few)
