@@ -31,11 +31,9 @@ using AstraSim::OperationShape;
 using AstraSim::PartOperation;
 using AstraSim::PartOutcome;
 using AstraSim::PartPattern;
-using AstraSim::PartRound;
-using AstraSim::RepeatingSimulation;
+using AstraSim::PatternSimulation;
 using AstraSim::ShapeFinder;
 using AstraSim::StartsAndEnds;
-using AstraSim::TimedOperation;
 using AstraSim::TimePs;
 
 namespace
@@ -174,7 +172,7 @@ namespace
 {
 
 /// A network on which collectives end as @p ends says.
-class ScriptedEnds : public RepeatingSimulation
+class ScriptedEnds : public PatternSimulation
 {
   public:
     using Ends = std::function<Times(const Times& starts)>;
@@ -190,23 +188,6 @@ class ScriptedEnds : public RepeatingSimulation
         outcome.ends = {m_ends(pattern.front().starts)};
         outcome.traffic.flows = 1;
         return outcome;
-    }
-
-    PartRound Repeat(const TimedOperation&, const Times&) override
-    {
-        ADD_FAILURE() << "nothing varies";
-        return {};
-    }
-
-    uint64_t GetRepetition() const override
-    {
-        return 0;
-    }
-
-    PartRound GoOn() override
-    {
-        ADD_FAILURE() << "nothing varies";
-        return {};
     }
 
   private:
@@ -330,7 +311,7 @@ TEST(Stragglers, OfAnotherKindAreSimulated)
 
 TEST(Stragglers, AreAllSimulatedWhereTimesAreExact)
 {
-    Stragglers job(EndsOf, {.tail = 0, .tolerance = 0, .drawError = 0});
+    Stragglers job(EndsOf, {.tail = 0, .tolerance = 0});
     EXPECT_EQ(job.Run(200), 0);
     EXPECT_EQ(job.GetReport().inferred, 0U);
 }

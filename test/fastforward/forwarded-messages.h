@@ -98,19 +98,11 @@ SendPlainly(const ClusterTopology& topology, std::vector<Message>& messages)
     loop.Run();
 }
 
-/// Whether an operation that comes for the first time may run on the network of the run.
-enum class InPlace : uint8_t
-{
-    Never,
-    IfNew,
-};
-
 /// Send @p messages with their times from patterns of the flow-level network.
 inline FastForwardReport
 SendForwarded(const ClusterTopology& topology,
               std::vector<Message>& messages,
-              FastForwardConfig config = {.tail = 0, .tolerance = 0},
-              InPlace inPlace = InPlace::Never)
+              FastForwardConfig config = {.tail = 0, .tolerance = 0})
 {
     EventLoop loop;
     FlowLevelFabric fabric(loop, topology, FlowLevelConfig{});
@@ -119,11 +111,7 @@ SendForwarded(const ClusterTopology& topology,
     const auto carried = [&fabric] { return CarriedTraffic{.flows = fabric.GetDelivered()}; };
     SideSimulation side({network, nullptr, [&loop] { loop.Run(); }, carried});
     PlainSimulation own(network, nullptr, carried);
-    FastForward forward(config,
-                        fabric.GetNetwork(0),
-                        shapes,
-                        side,
-                        inPlace == InPlace::IfNew ? &own : nullptr);
+    FastForward forward(config, fabric.GetNetwork(0), shapes, side, &own);
     ForwardedNetwork forwarded(topology.hostCount, network, forward, shapes);
     side.Start();
     for (Message& message : messages)

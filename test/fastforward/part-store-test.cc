@@ -3,9 +3,7 @@
  */
 #include "astra-frontend/model/fastforward/patterns/part-store.h"
 
-#include <cmath>
 #include <gtest/gtest.h>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,15 +32,6 @@ OutcomeOf(std::size_t ranks)
     return outcome;
 }
 
-/// Put an outcome under key 0 that is over after @p length.
-void
-PutLength(PartStore& store, TimePs length)
-{
-    PartOutcome outcome;
-    outcome.ends = {{length / 2, length}};
-    store.Put(KeyOf(0), {}, std::move(outcome));
-}
-
 } // namespace
 
 TEST(Digest, TellsSequencesApart)
@@ -63,7 +52,7 @@ TEST(Digest, TellsSequencesApart)
     EXPECT_EQ(ab, same);
 }
 
-TEST(PartStore, KeepsWhatFitsAndForgetsWhatWasNotAskedForLongest)
+TEST(PartStore, ForgetsTheLeastRecentlyUsedBeyondItsBound)
 {
     // Each outcome takes a little more than the 80 kB of its 10,000 ends: three of them fit.
     PartStore store(250'000);
@@ -110,76 +99,10 @@ TEST(PartStore, FindsTheNearestTimesWithinTheTolerance)
     EXPECT_EQ(store.Find(KeyOf(0), {50, 100}, 20), nullptr) << "all times count";
 }
 
-TEST(PartStore, OutcomesVaryOnceFourAreThereThatDiffer)
-{
-    PartStore store(1'000'000);
-    for (const TimePs length : {1000, 1005, 995})
-    {
-        PutLength(store, length);
-        EXPECT_FALSE(store.Varies(KeyOf(0), 0));
-    }
-    PutLength(store, 1000);
-    EXPECT_TRUE(store.Varies(KeyOf(0), 0.009)) << "995 to 1005";
-    EXPECT_FALSE(store.Varies(KeyOf(0), 0.01));
-    EXPECT_FALSE(store.Varies(KeyOf(1), 0));
-}
-
-// Sixteen batches of four. Their means are 950 and 1050 by turns, so their standard deviation is
-// 50 * sqrt(16 / 15), and the standard error of the mean of all a quarter of it: 50 / sqrt(15).
-TEST(PartStore, KnowsTheStandardErrorOfTheMean)
-{
-    PartStore store(1'000'000);
-    for (int number = 0; number < 64; ++number)
-    {
-        EXPECT_FALSE(store.FindSteady(KeyOf(0), 4)) << number;
-        PutLength(store, number / 4 % 2 ? 1050 : 950);
-    }
-    ASSERT_TRUE(store.FindSteady(KeyOf(0), 4));
-    EXPECT_NEAR(store.FindSteady(KeyOf(0), 4)->error, 50 / std::sqrt(15) / 1000, 1e-12);
-    EXPECT_EQ(store.FindSteady(KeyOf(0), 4)->first, 0U);
-    EXPECT_FALSE(store.FindSteady(KeyOf(0), 5)) << "80 outcomes";
-}
-
-// Ranks in step until the 18th time: of 16 batches of four the fifth is of both kinds, and from the
-// sixth on all are alike.
-TEST(PartStore, WhatLedToTheSteadyStateIsNotDrawn)
-{
-    PartStore store(1'000'000);
-    for (int number = 0; number < 64; ++number)
-    {
-        PutLength(store, number < 18 ? 500 : number % 2 ? 995 : 1005);
-    }
-    const auto steady = store.FindSteady(KeyOf(0), 4);
-    ASSERT_TRUE(steady);
-    EXPECT_EQ(steady->first, 20U);
-    EXPECT_EQ(steady->error, 0);
-    for (int number = 20; number < 2 * 64 - 20; ++number)
-    {
-        PartStore::Entry* entry = store.Draw(KeyOf(0), steady->first);
-        ++entry->uses;
-        EXPECT_GT(entry->length, 500);
-    }
-}
-
-TEST(PartStore, KnowsHowFarApartRanksHaveEnded)
-{
-    PartStore store(1'000'000);
-    EXPECT_EQ(store.GetSpreads(KeyOf(0)).largest, 0);
-    for (const TimePs last : {70, 30, 50})
-    {
-        PartOutcome outcome;
-        outcome.ends = {{20, last, 25}};
-        store.Put(KeyOf(0), {}, std::move(outcome));
-    }
-    EXPECT_EQ(store.GetSpreads(KeyOf(0)).median, 30);
-    EXPECT_EQ(store.GetSpreads(KeyOf(0)).largest, 50);
-    EXPECT_EQ(store.GetSpreads(KeyOf(1)).median, 0);
-}
-
 TEST(PartStore, MarksAndLossesAreDraws)
 {
     PartStore store(1'000'000);
-    PutLength(store, 5);
+    store.Put(KeyOf(0), {}, OutcomeOf(2));
     EXPECT_FALSE(store.HasDraws(KeyOf(0)));
     PartOutcome marked;
     marked.traffic.cnps = 1;
@@ -189,38 +112,4 @@ TEST(PartStore, MarksAndLossesAreDraws)
     lost.traffic.drops = 1;
     store.Put(KeyOf(1), {}, std::move(lost));
     EXPECT_TRUE(store.HasDraws(KeyOf(1)));
-    EXPECT_TRUE(store.AreFew(KeyOf(0)));
-    PutLength(store, 5);
-    PutLength(store, 5);
-    EXPECT_FALSE(store.AreFew(KeyOf(0)));
-}
-
-// As in a network where a collective that took long leaves less for the next one.
-TEST(PartStore, WhatCancelsInNeighboursIsNoErrorOfTheMean)
-{
-    PartStore store(1'000'000);
-    for (int number = 0; number < 64; ++number)
-    {
-        PutLength(store, number % 2 ? 1500 : 500);
-    }
-    ASSERT_TRUE(store.FindSteady(KeyOf(0), 4));
-    EXPECT_EQ(store.FindSteady(KeyOf(0), 4)->error, 0);
-}
-
-TEST(PartStore, DrawsAllEquallyOftenInTheOrderInWhichTheyCame)
-{
-    PartStore store(1'000'000);
-    EXPECT_EQ(store.Draw(KeyOf(0), 0), nullptr);
-    for (const TimePs length : {3, 1, 2})
-    {
-        PutLength(store, length);
-    }
-    std::vector<TimePs> drawn;
-    for (int number = 0; number < 6; ++number)
-    {
-        PartStore::Entry* entry = store.Draw(KeyOf(0), 0);
-        ++entry->uses;
-        drawn.push_back(entry->length);
-    }
-    EXPECT_EQ(drawn, (std::vector<TimePs>{3, 1, 2, 3, 1, 2}));
 }

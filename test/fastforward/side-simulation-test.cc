@@ -1,200 +1,29 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * A collective that is repeated beside the run: two ranks exchange messages. And messages that
- * begin while others of their pattern are under way.
+ * Messages that begin while others of their pattern are under way.
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
 #include "astra-frontend/model/fastforward/side-simulation.h"
 #include "astra-frontend/model/flow/flow-level-network.h"
 
-#include "ns3/collective-implementation.h"
 #include "ns3/event-loop.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <functional>
 #include <gtest/gtest.h>
-#include <memory>
 #include <random>
-#include <string>
 #include <sys/mman.h>
-#include <utility>
 #include <vector>
 
-using AstraSim::CollectiveChoice;
-using AstraSim::CollectiveImplementation;
-using AstraSim::CollectiveOp;
-using AstraSim::CollectivePlan;
-using AstraSim::CollectiveRequest;
-using AstraSim::CommGroup;
 using AstraSim::EventLoop;
 using AstraSim::FlowLevelConfig;
 using AstraSim::FlowLevelFabric;
-using AstraSim::MessageInfo;
 using AstraSim::PartOperation;
 using AstraSim::PartOutcome;
 using AstraSim::PartPattern;
-using AstraSim::PartRound;
-using AstraSim::RankCollective;
 using AstraSim::RankNetwork;
 using AstraSim::SideSimulation;
 using AstraSim::TimePs;
 using ns3::CarriedTraffic;
-
-namespace
-{
-
-const std::string TWO_HOSTS = "3 1 0 1 2 A100\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n";
-
-/// Sends a message to the other rank and ends when the other's is there.
-class ExchangingRank : public RankCollective
-{
-  public:
-    ExchangingRank(RankNetwork& network,
-                   int peer,
-                   int tag,
-                   uint64_t bytes,
-                   std::function<void()> done)
-        : m_network(network),
-          m_peer(peer),
-          m_tag(tag),
-          m_bytes(bytes),
-          m_done(std::move(done))
-    {
-    }
-
-    void Start() override
-    {
-        MessageInfo info;
-        m_network.Send({.dst = m_peer,
-                        .tag = m_tag,
-                        .bytes = m_bytes,
-                        .info = &info,
-                        .handler = [](void*) {},
-                        .arg = this});
-        m_network.Receive(
-            {.src = m_peer,
-             .tag = m_tag,
-             .bytes = m_bytes,
-             .info = &info,
-             .handler = [](void* arg) { static_cast<ExchangingRank*>(arg)->m_done(); },
-             .arg = this});
-    }
-
-    std::string DescribeWait() const override
-    {
-        return "waits for the other rank";
-    }
-
-  private:
-    RankNetwork& m_network;
-    int m_peer;
-    int m_tag;
-    uint64_t m_bytes;
-    std::function<void()> m_done;
-};
-
-class ExchangePlan : public CollectivePlan
-{
-  public:
-    explicit ExchangePlan(uint64_t bytes)
-        : CollectivePlan(CollectiveChoice{}),
-          m_bytes(bytes)
-    {
-    }
-
-    std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               RankNetwork& network,
-                                               int tagBase,
-                                               const MessageInfo&,
-                                               std::function<void()> done) const override
-    {
-        const int peer = rankIndex == 0 ? 1 : 0;
-        return std::make_unique<ExchangingRank>(network, peer, tagBase, m_bytes, std::move(done));
-    }
-
-  private:
-    uint64_t m_bytes;
-};
-
-class Exchange : public CollectiveImplementation
-{
-  public:
-    std::shared_ptr<const CollectivePlan> Plan(const CommGroup&,
-                                               const CollectiveRequest& request) override
-    {
-        return std::make_shared<ExchangePlan>(request.bytes);
-    }
-};
-
-/// @return how two hosts exchange messages of that many bytes, beside a run
-std::vector<PartRound>
-RepeatExchange(uint64_t bytes,
-               const std::vector<TimePs>& starts,
-               uint32_t times,
-               const std::vector<TimePs>& gaps)
-{
-    const ns3::ClusterTopology topology = ns3::ReadTopology(TWO_HOSTS);
-    EventLoop loop;
-    FlowLevelFabric fabric(loop, topology, FlowLevelConfig{});
-    Exchange exchange;
-    SideSimulation side({[&fabric](int rank) -> RankNetwork& { return fabric.GetNetwork(rank); },
-                         [&exchange](uint32_t) -> Exchange& { return exchange; },
-                         [&loop] { loop.Run(); },
-                         [&fabric] { return CarriedTraffic{.flows = fabric.GetDelivered()}; }});
-    side.Start();
-    PartOperation operation;
-    operation.group.ranks = {0, 1};
-    operation.request.op = CollectiveOp::AllToAll;
-    operation.request.bytes = bytes;
-    std::vector<PartRound> rounds = {side.Repeat({&operation, starts}, gaps)};
-    EXPECT_EQ(side.GetRepetition(), 1U);
-    while (rounds.size() < times)
-    {
-        rounds.push_back(side.GoOn());
-    }
-    side.Simulate({{&operation, starts}});
-    EXPECT_EQ(side.GetRepetition(), 0U) << "something else was asked for";
-    return rounds;
-}
-
-} // namespace
-
-// One rank's message is through before the other begins, so each takes the same time T. The rank
-// that begins last ends at once, the other one T later; then each begins again after its gap.
-TEST(SideSimulation, RepeatsACollectiveWithEachRanksGap)
-{
-    constexpr uint64_t BYTES = 1 << 20;
-    constexpr TimePs US = 1'000'000;
-    const std::vector<PartRound> alone =
-        RepeatExchange(BYTES, {0, 1000 * US}, 2, {1000 * US, 1000 * US});
-    const TimePs message = alone.front().outcome.ends.front()[0] - 1000 * US;
-    EXPECT_GT(message, 83 * US) << "1 MiB at 100 Gb/s takes 83.9 us";
-
-    const std::vector<TimePs> gaps = {400 * US, 150 * US};
-    std::vector<TimePs> starts = {0, 300 * US};
-    const std::vector<PartRound> rounds = RepeatExchange(BYTES, starts, 5, gaps);
-    ASSERT_EQ(rounds.size(), 5U);
-    for (const PartRound& round : rounds)
-    {
-        EXPECT_EQ(round.starts, starts);
-        ASSERT_GT(std::abs(starts[0] - starts[1]), message);
-        const TimePs last = std::max(starts[0], starts[1]);
-        const std::vector<TimePs> ends = {starts[0] == last ? last : last + message,
-                                          starts[1] == last ? last : last + message};
-        EXPECT_EQ(round.outcome.ends.front(), ends);
-        starts = {ends[0] + gaps[0], ends[1] + gaps[1]};
-    }
-}
-
-TEST(SideSimulation, CountsWhatEachTimeCarried)
-{
-    for (const PartRound& round : RepeatExchange(1 << 20, {0, 0}, 4, {1'000'000, 1'000'000}))
-    {
-        EXPECT_EQ(round.outcome.traffic.flows, 2U);
-    }
-}
 
 namespace
 {

@@ -23,7 +23,7 @@ Messages(std::size_t count, uint64_t bytes)
     OwnedPattern pattern;
     for (std::size_t number = 0; number < count; ++number)
     {
-        auto& [operation, starts] = pattern.operations.emplace_back();
+        auto& [operation, starts] = pattern.emplace_back();
         operation.isMessage = true;
         operation.group.ranks = {0, 1};
         operation.request.bytes = bytes;

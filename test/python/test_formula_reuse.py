@@ -105,9 +105,11 @@ def test_a_random_job_has_the_same_outputs_with_and_without_reuse(tmp_path, seed
         return  # some combinations of algorithm and protocol are refused
     assert_same_outputs(tmp_path / "each", tmp_path / "reused")
     assert "fast_forward" not in record(tmp_path / "each")
+    if "fast_forward_given_up" in record(tmp_path / "reused"):
+        return
     forward = record(tmp_path / "reused")["fast_forward"]
     assert forward["simulated"] - forward["of_which_again"] + forward["reused"] == record(tmp_path / "each")["flows"]
-    assert forward["tails_cut"] == forward["inferred"] == forward["drawn"] == forward["late_ends"] == 0
+    assert forward["tails_cut"] == forward["inferred"] == forward["late_ends"] == 0
 
 
 @pytest.mark.parametrize("workload", ["serve_16g_colocated", "serve_16g_disaggregated", "microAllReduce_16g", "training_TP8_DP2"])

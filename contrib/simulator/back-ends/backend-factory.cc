@@ -70,7 +70,7 @@ RunNetwork::RunNetwork(const RunOptions& options,
                        FastForwardBackend::IsSafe(options, inputs, background))
 {
     warnings.insert(warnings.end(), background.warnings.begin(), background.warnings.end());
-    if (!options.IsFastForwarded() && !m_reusesByItself)
+    if (!mayReuse || (!options.IsFastForwarded() && !m_reusesByItself))
     {
         return;
     }

@@ -35,7 +35,7 @@ class RunNetwork
      * @param background flows beside the workloads
      * @param output directory of the network's own files
      * @param threads of a packet-level network; nothing: it is not divided
-     * @param mayReuse whether traffic that repeats may be reused without being told to
+     * @param mayReuse whether traffic that repeats may be reused
      * @param warnings gets a line for each thing a user should know
      * @throw ns3::InputError for a mistake in an input, or one that this network has no use for
      */

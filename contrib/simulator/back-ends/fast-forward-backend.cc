@@ -76,8 +76,34 @@ FindObstacle(const RunOptions& options, const RunInputs& inputs, const Backgroun
     return std::nullopt;
 }
 
+/// @param copies whether copies of the process simulate patterns
+/// @return about 5 ms of CPU time for simulations in vain, 0.5 ms for the copies of the process
+/// that simulate a pattern, and 2 us for a connection, whose pages these copy (bench/RESULTS.md)
+ReusePatience
+PatienceOn(NetworkModel network, bool copies)
+{
+    ReusePatience patience;
+    switch (network)
+    {
+    case NetworkModel::Packet:
+        patience.work = 100'000;
+        patience.perPattern = 10'000;
+        patience.perConnection = 40;
+        break;
+    case NetworkModel::Flow:
+        patience.work = 5'000;
+        patience.perPattern = 500;
+        break;
+    case NetworkModel::Analytical:
+        patience.work = 10'000;
+        patience.perPattern = copies ? 1'000 : 100; // a new network costs less than a copy
+        break;
+    }
+    return patience;
+}
+
 FastForwardConfig
-ConfigOf(FastForwardMode mode, const RunOptions& options)
+ConfigOf(FastForwardMode mode, const RunOptions& options, bool copies)
 {
     FastForwardConfig config;
     config.verifies = mode == FastForwardMode::Verify;
@@ -85,13 +111,9 @@ ConfigOf(FastForwardMode mode, const RunOptions& options)
     {
         config.tail = 0;
         config.tolerance = 0;
-        config.drawError = 0;
     }
     config.memoryBytes = options.fastForwardMemoryMib << 20;
-    if (options.fastForward == FastForwardMode::Auto)
-    {
-        config.patience = 1'000'000; // flows: half a second
-    }
+    config.patience = PatienceOn(options.network, copies);
     return config;
 }
 
@@ -165,11 +187,11 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
               }}),
       m_patterns(ChoosePatterns(mode, options, inputs, ncclOf(0))),
       m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
-      m_forward(ConfigOf(mode, options),
+      m_forward(ConfigOf(mode, options, !m_fresh),
                 m_inner->GetNetwork(0),
                 m_shapes,
                 m_patterns,
-                ChooseInPlace(options, nccl)),
+                ChoosePlain(nccl)),
       m_collectives(nccl, m_forward, m_shapes),
       m_network(
           inputs.topology.hostCount,
@@ -189,7 +211,6 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
     }
     m_can.finishWorkloads = m_inner->GetCapabilities().finishWorkloads;
     m_can.finish = m_inner->GetCapabilities().finish;
-    m_forward.SetGiveUpHandler([this] { m_inner->Interrupt(); });
     if (options.network != NetworkModel::Analytical)
     {
         warnings.emplace_back("--fast-forward: the files of the network (fct.txt, links.csv, "
@@ -238,18 +259,17 @@ FastForwardBackend::ChoosePatterns(FastForwardMode mode,
 }
 
 PlainSimulation*
-FastForwardBackend::ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl)
+FastForwardBackend::ChoosePlain(CollectiveImplementation& nccl)
 {
-    // A divided network carries nothing undivided, what runs in place could not be kept for other
-    // runs, and on a network that is made for it an operation costs no more than in place.
-    if (m_inner->GetCapabilities().divided || !options.fastForwardStore.empty() || m_fresh)
+    // A divided network runs on its threads only. Where all outputs are to be those of a run
+    // without reuse, operations that are under way must not be left out.
+    if (m_inner->GetCapabilities().divided || m_fresh)
     {
         return nullptr;
     }
-    return &m_inPlace.emplace(
-        [this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
-        &nccl,
-        [this] { return m_inner->GetTotals(); });
+    return &m_plain.emplace([this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
+                            &nccl,
+                            [this] { return m_inner->GetTotals(); });
 }
 
 FreshSimulation::Network
@@ -283,9 +303,7 @@ FastForwardBackend::GetReport() const
     FastForwardReport report = m_forward.GetReport();
     const StoreReport store = GetStoreReport().value_or(StoreReport{});
     report.simulations -= store.patterns;
-    report.simulatedWork += store.replayedWork;
     report.simulatedWork -= store.work;
-    report.repeatedWork += store.replayedWork;
     return report;
 }
 
@@ -293,7 +311,7 @@ std::vector<std::string>
 FastForwardBackend::DescribeApproximations() const
 {
     const FastForwardReport report = m_forward.GetReport();
-    if (report.reusedWork == 0 && report.simulatedWork == report.inPlaceWork)
+    if (report.reusedWork == 0 && report.simulatedWork == report.plainWork)
     {
         return {}; // the run itself, packet by packet
     }
@@ -302,8 +320,8 @@ FastForwardBackend::DescribeApproximations() const
         {report.carried.cnps, "congestion notifications"},
         {report.carried.marks, "packets marked"},
         {report.carried.drops, "lost packets"},
-        {report.draws, "times drawn from outcomes that vary"},
         {report.late, "ends known too late"},
+        {report.underWay, "operations under way when reuse ended"},
     };
     for (const auto& [count, name] : counts)
     {
@@ -352,12 +370,14 @@ FastForwardBackend::DescribeTraffic(double wallSeconds) const
                                    report.carried.Work(),
                                    unit,
                                    wallSeconds,
-                                   report.simulatedWork - report.inPlaceWork,
+                                   report.simulatedWork - report.plainWork,
                                    report.simulations,
                                    report.reusedWork);
-    if (report.inPlace)
+    if (report.gaveUpAt)
     {
-        text += fmt::format("; {} simulated in place", report.inPlaceWork);
+        text += fmt::format("; {} without reuse, which did not pay, from {:.3f} us on",
+                            report.plainWork,
+                            static_cast<double>(*report.gaveUpAt) / 1e6);
     }
     const auto store = GetStoreReport();
     if (store)

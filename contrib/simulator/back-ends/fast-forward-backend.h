@@ -32,8 +32,8 @@ namespace AstraSim
  * @ingroup simulator
  * @brief A network whose traffic is simulated once per pattern, on copies of another network.
  *
- * In the run itself the other network carries what comes for the first time, if anything may run
- * in place; else only its clock runs.
+ * In the run itself only the other network's clock runs, until reuse has not paid: from then on it
+ * carries the traffic that begins.
  */
 class FastForwardBackend : public SimulationBackend
 {
@@ -66,9 +66,23 @@ class FastForwardBackend : public SimulationBackend
                        const RunInputs& inputs,
                        const BackgroundFlows& background);
 
-    /// Keep the network as it is now; before anything begins on it.
-    void Start()
+    /// Let the run begin anew without reuse if that does not pay and this network cannot carry the
+    /// traffic that begins then: Run() returns, and MustBeginAnew() is true.
+    void AllowBeginningAnew()
     {
+        m_forward.SetGiveUpHandler([this] { m_inner->Interrupt(); });
+    }
+
+    bool MustBeginAnew() const
+    {
+        return m_forward.HasGivenUp() && !m_plain;
+    }
+
+    /// Keep the network as it is now, before anything begins on it.
+    /// @param collectives of the run; 0: unknown
+    void Start(uint64_t collectives)
+    {
+        m_forward.SetCollectiveCount(collectives);
         const Capabilities& can = m_inner->GetCapabilities();
         if (!m_fresh)
         {
@@ -84,23 +98,16 @@ class FastForwardBackend : public SimulationBackend
         }
     }
 
-    /// @return whether the run has been ended, as too little of what was simulated is of use
-    bool HasGivenUp() const
-    {
-        return m_forward.HasGivenUp();
-    }
-
-    /// @return what was simulated and reused, what came from the store counted for itself
+    /// @return the totals, without simulations that the store has saved
     FastForwardReport GetReport() const;
 
-    /// @return what makes times of what was reused differ from those of a run without reuse, in
-    /// words
+    /// @return the reasons why times may differ from those of a run without reuse, in words
     std::vector<std::string> DescribeApproximations() const;
 
-    /// @return what the store did; nothing without one
+    /// @return the totals of the store; nothing without one
     std::optional<StoreReport> GetStoreReport() const;
 
-    /// @return what the user should know of the store, a line each; forgotten with the call
+    /// @return the store's warnings, a line each; forgotten with the call
     std::vector<std::string> TakeWarnings();
 
     RankNetwork& GetNetwork(int rank) override
@@ -134,14 +141,13 @@ class FastForwardBackend : public SimulationBackend
     }
 
   private:
-    /// @return where what comes of patterns is asked for
+    /// @return the simulator of patterns, or the store before it
     PatternSimulation& ChoosePatterns(FastForwardMode mode,
                                       const RunOptions& options,
                                       const RunInputs& inputs,
                                       CollectiveImplementation& nccl);
-    /// @return where operations run that come for the first time; null if they are simulated beside
-    /// the run like all others
-    PlainSimulation* ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl);
+    /// @return the network that goes on after reuse has ended; null if the run has to begin anew
+    PlainSimulation* ChoosePlain(CollectiveImplementation& nccl);
     std::string DescribeTraffic(double wallSeconds) const;
     /// @return the partition of a rank in the other network; 0 if that is not divided
     uint32_t PartitionOf(int rank) const;
@@ -156,7 +162,7 @@ class FastForwardBackend : public SimulationBackend
     std::optional<DiskStore> m_disk;
     std::optional<StoredSimulation> m_stored; ///< with --fast-forward-store
     PatternSimulation& m_patterns;
-    std::optional<PlainSimulation> m_inPlace;
+    std::optional<PlainSimulation> m_plain;
     ShapeFinder m_shapes;
     FastForward m_forward;
     ForwardedCollectives m_collectives;

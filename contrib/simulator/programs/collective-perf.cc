@@ -256,7 +256,7 @@ CollectivePerf::Start()
     m_console.Say(m_table->ColumnNames());
     if (FastForwardBackend* forward = m_network->GetForward())
     {
-        forward->Start();
+        forward->Start(0);
     }
     m_job->Start();
 }

@@ -65,9 +65,9 @@ class SimulationRun : public RunDriver
     }
 
     void RecordInputs();
-    /// Make all that simulates and writes. @param mayReuse whether without being told to, too
+    /// Make all that simulates and writes. @param mayReuse whether traffic may be reused
     void MakeSimulation(const BackgroundFlows& background, bool mayReuse);
-    /// Reuse has given up: begin without it.
+    /// Reuse does not pay: begin without it.
     void BeginAnew();
     void RecordWorkload(const std::string& path);
     void RecordResults();
@@ -260,7 +260,8 @@ SimulationRun::Start()
     });
     if (FastForwardBackend* forward = m_network->GetForward())
     {
-        forward->Start();
+        forward->AllowBeginningAnew();
+        forward->Start(m_jobs->Progress().collectivesTotal);
     }
     m_jobs->Start([this] {
         m_progress->Stop();
@@ -277,7 +278,7 @@ SimulationRun::Simulate()
 {
     m_end = Backend().Run();
     m_progress->Stop();
-    if (m_network->ReusesByItself() && m_network->GetForward()->HasGivenUp())
+    if (const auto* forward = m_network->GetForward(); forward && forward->MustBeginAnew())
     {
         BeginAnew();
         m_end = Backend().Run();
@@ -288,7 +289,7 @@ SimulationRun::Simulate()
 void
 SimulationRun::BeginAnew()
 {
-    m_console.Say("too little repeats: the run begins anew, with --fast-forward=off\n");
+    m_console.Say("reuse does not pay: the run begins anew, with --fast-forward=off\n");
     GetRecord().Set("fast_forward_given_up", true);
     const std::lock_guard lock(m_exchange);
     Release();
@@ -339,18 +340,13 @@ SimulationRun::RecordFastForward()
         {"unit", hasPackets ? "packet_hops" : "flows"},
         {"simulated", report.simulatedWork},
         {"of_which_again", report.repeatedWork},
-        {"of_which_in_place", report.inPlaceWork},
+        {"of_which_in_place", report.plainWork},
         {"reused", report.reusedWork},
         {"skipped", 0},
         {"parts", report.parts},
         {"patterns_simulated", report.simulations},
         {"patterns_reused", report.reuses},
         {"inferred", report.inferred},
-        {"drawn", report.draws},
-        {"drawn_standard_error", report.drawError},
-        {"in_place", report.inPlace},
-        {"sampled_in_place", report.sampled},
-        {"ghosts", report.ghosts},
         {"tails_cut", report.cutTails},
         {"late_ends", report.late},
         {"stored_patterns", report.storedPatterns},
@@ -358,6 +354,10 @@ SimulationRun::RecordFastForward()
         {"forgotten_patterns", report.forgottenPatterns},
         {"approximate", forward.DescribeApproximations()},
     };
+    if (report.gaveUpAt)
+    {
+        record["gave_up_ns"] = static_cast<double>(*report.gaveUpAt) / 1e3;
+    }
     if (m_options.fastForward == FastForwardMode::Verify)
     {
         record["verified_ends"] = report.verified;

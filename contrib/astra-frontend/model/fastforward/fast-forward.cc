@@ -16,47 +16,26 @@
 namespace AstraSim
 {
 
-/// A collective or a message that ranks are about.
+/// A collective or a message that ranks begin and end.
 class FastForward::Operation
 {
   public:
     PartOperation what;
-    const OperationShape* known{nullptr};   ///< its shape; null if it is still to be worked out
-    const DeferredShape* deferred{nullptr}; ///< then
+    const OperationShape* shape{nullptr};
     EndHandler ended;
     FastForward* owner{nullptr};
     Part* part{nullptr};        ///< whose pattern it belongs to
     uint64_t order{0};          ///< of its first start
     std::vector<TimePs> starts; ///< by rank; NO_TIME if not yet
-    std::vector<TimePs> ends;   ///< as foreseen; NO_TIME if not yet known
-    std::vector<bool> told;
+    std::vector<TimePs> ends;   ///< as expected; NO_TIME if not yet known
+    std::vector<bool> told;     ///< by rank: whether its end has been told
     uint32_t begun{0};
     uint32_t over{0};
     uint32_t events{0};      ///< of its ends, in the event loop
     TimePs armed{INT64_MAX}; ///< time of the earliest
-    bool holdsLinks{false};  ///< is under way, as seen by others
-    bool isPast{false};      ///< its ends are settled, whatever comes of its part
-    bool isUndecided{false}; ///< nobody knows yet whether it will run in place
-    bool isGhost{false};     ///< runs in place although its ends are foreseen
-    /// Carries it out in place; null if its ends are foreseen from its first start on.
-    std::unique_ptr<PlainSimulation::Operation> inPlace;
-
-    const OperationShape& Shape() const
-    {
-        return known ? *known : deferred->Get();
-    }
-
-    /// @return the same for operations of the same shape
-    const Digest& RoughShape() const
-    {
-        return known ? known->digest : deferred->GetRough();
-    }
-
-    /// @return what names its shape, which may not have been worked out
-    const void* NameOfShape() const
-    {
-        return known ? static_cast<const void*>(known) : deferred;
-    }
+    bool holdsLinks{false};  ///< is in the lists of its links' users
+    bool isPast{false};      ///< its ends stay as they are, whatever begins in its part
+    std::unique_ptr<PlainSimulation::Operation> plain; ///< if it began after reuse had ended
 
     uint32_t CountRanks() const
     {
@@ -71,12 +50,6 @@ class FastForward::Operation
     bool IsOver() const
     {
         return over == CountRanks();
-    }
-
-    /// @return whether packets of it are under way in place, or may be
-    bool IsRunning() const
-    {
-        return inPlace && inPlace->IsRunning();
     }
 
     /// @return what its ends follow: the last start where it needs all ranks, else the first
@@ -112,12 +85,11 @@ struct FastForward::Part
     TimePs changed{NO_TIME}; ///< when the first began that the last evaluation did not know
     TimePs nextEvaluation{INT64_MAX};
     bool isMerged{false};        ///< its operations belong to another
-    bool isInPlace{false};       ///< its operations run in place, which tells their ends
-    bool wasSimulated{false};    ///< what its ends are from was simulated for it
+    bool wasSimulated{false};    ///< its present ends were simulated for it
     uint64_t simulatedWork{0};   ///< for it, all times together
+    uint64_t learned{0};         ///< its share of m_learned
+    uint64_t saved{0};           ///< its share of m_saved
     ns3::CarriedTraffic traffic; ///< as of the last evaluation
-    /// What came of it in place, and is to be kept as soon as something else may repeat it.
-    std::optional<PartOutcome> toKeep;
 
     TimePs Begin() const
     {
@@ -137,13 +109,12 @@ FastForward::FastForward(FastForwardConfig config,
                          RankNetwork& clock,
                          ShapeFinder& shapes,
                          PatternSimulation& patterns,
-                         PlainSimulation* inPlace)
+                         PlainSimulation* plain)
     : m_config(config),
       m_clock(clock),
       m_shapes(shapes),
       m_patterns(patterns),
-      m_repeating(patterns.AsRepeating()),
-      m_inPlace(inPlace),
+      m_plain(plain),
       m_store(config.memoryBytes),
       m_users(shapes.CountLinks())
 {
@@ -157,74 +128,70 @@ FastForward::Schedule(TimePs delay, MessageHandler handler, void* arg)
     m_clock.Schedule(delay, handler, arg);
 }
 
-// --- what begins
+// --- operations that begin
 
 FastForward::Operation&
 FastForward::Open(PartOperation what, const OperationShape& shape, EndHandler ended)
 {
-    Operation& operation = Open(std::move(what), std::move(ended));
-    operation.known = &shape;
-    return operation;
-}
-
-FastForward::Operation&
-FastForward::Open(PartOperation what, const DeferredShape& shape, EndHandler ended)
-{
-    Operation& operation = Open(std::move(what), std::move(ended));
-    operation.deferred = &shape;
-    return operation;
-}
-
-FastForward::Operation&
-FastForward::Open(PartOperation what, EndHandler ended)
-{
+    // Best where nothing is under way: then nothing is left out of what begins on the network.
+    if (m_parts.empty() && !HasGivenUp() && ShareInVain() > 0.5)
+    {
+        GiveUp();
+    }
     Part& part = m_parts.emplace_back();
     part.owner = this;
     part.self = std::prev(m_parts.end());
     auto& operation = part.operations.emplace_back(std::make_unique<Operation>());
     const std::size_t ranks = what.group.ranks.size();
+    m_opened += !what.isMessage;
     operation->what = std::move(what);
+    operation->shape = &shape;
     operation->ended = std::move(ended);
     operation->owner = this;
     operation->part = &part;
     operation->starts.assign(ranks, NO_TIME);
     operation->ends.assign(ranks, NO_TIME);
     operation->told.assign(ranks, false);
+    if (HasGivenUp() && m_plain)
+    {
+        OpenPlainly(*operation);
+    }
     return *operation;
+}
+
+void
+FastForward::OpenPlainly(Operation& operation)
+{
+    operation.plain = m_plain->Open(operation.what, [this, &operation](uint32_t rank) {
+        operation.ended(rank);
+        if (++operation.over == operation.CountRanks())
+        {
+            // Its own code is below this one on the stack.
+            Schedule(
+                0,
+                [](void* arg) {
+                    const Part& part = *static_cast<Operation*>(arg)->part;
+                    part.owner->m_parts.erase(part.self);
+                },
+                &operation);
+        }
+    });
 }
 
 void
 FastForward::Begin(Operation& operation, uint32_t rank)
 {
-    operation.starts[rank] = Now();
-    ++operation.begun;
-    if (operation.inPlace)
+    if (operation.plain)
     {
-        operation.inPlace->Begin(rank);
+        operation.plain->Begin(rank);
+        return;
     }
-    else if (operation.begun == 1 && MayRunInPlace(operation))
-    {
-        operation.isUndecided = true;
-        m_undecided.push_back(&operation);
-        Schedule(
-            0,
-            [](void* arg) { static_cast<FastForward*>(arg)->Decide(); },
-            this);
-    }
-    if (!operation.isUndecided)
-    {
-        TakeIn(operation);
-    }
-}
-
-void
-FastForward::TakeIn(Operation& operation)
-{
     const TimePs now = Now();
-    // What a rank can send before the others begin is little.
-    const bool counts =
-        operation.HasBegun() || m_config.tail == 0 || !NeedsAllRanks(operation.what);
-    if (!counts)
+    operation.starts[rank] = now;
+    ++operation.begun;
+    // Before the others have begun, a rank of a collective sends little.
+    const bool isReady = operation.HasBegun() || !NeedsAllRanks(operation.what);
+    if (!isReady && m_config.tail > 0)
     {
         return;
     }
@@ -236,15 +203,10 @@ FastForward::TakeIn(Operation& operation)
     Part& part = *operation.part;
     ++part.starts;
     part.lastStart = now;
-    if (part.isInPlace)
-    {
-        return;
-    }
-    KeepNow();
     part.changed = part.changed == NO_TIME ? now : part.changed;
-    // What a rank sends before the others begin may also change the order of others' messages, so
+    // Where times are exact, the little that it sends may change the order of others' messages, so
     // that they end sooner.
-    if (operation.HasBegun() || m_config.tolerance == 0 || !NeedsAllRanks(operation.what))
+    if (isReady || m_config.tolerance == 0)
     {
         Plan(part, now + ShortestTime(operation));
     }
@@ -253,16 +215,11 @@ FastForward::TakeIn(Operation& operation)
 void
 FastForward::JoinPart(Operation& operation)
 {
+    // Parts are connected components: an operation joins those of all users of its links into one.
     const TimePs now = Now();
     ++operation.part->underWay;
     operation.holdsLinks = true;
-    if (m_holding++ == 0)
-    {
-        m_lone = &operation;
-        return;
-    }
-    EnterLone();
-    for (const uint32_t link : operation.Shape().links)
+    for (const uint32_t link : operation.shape->links)
     {
         auto& users = m_users[link];
         for (std::size_t i = users.size(); i-- > 0;)
@@ -283,21 +240,10 @@ FastForward::JoinPart(Operation& operation)
     }
 }
 
-void
-FastForward::EnterLone()
-{
-    if (Operation* lone = std::exchange(m_lone, nullptr))
-    {
-        for (const uint32_t link : lone->Shape().links)
-        {
-            m_users[link].push_back(lone);
-        }
-    }
-}
-
 bool
 FastForward::IsNearlyOver(const Operation& operation, TimePs now) const
 {
+    // Ends may change until the part's last starts have been taken in.
     const bool isCertain = operation.part->changed == NO_TIME || operation.part->changed == now;
     if (!operation.HasBegun() || (m_config.tail == 0 && !isCertain))
     {
@@ -336,13 +282,7 @@ FastForward::Release(Operation& operation)
         return;
     }
     operation.holdsLinks = false;
-    --m_holding;
-    if (m_lone == &operation)
-    {
-        m_lone = nullptr;
-        return;
-    }
-    for (const uint32_t link : operation.Shape().links)
+    for (const uint32_t link : operation.shape->links)
     {
         auto& users = m_users[link];
         const auto self = std::find(users.begin(), users.end(), &operation);
@@ -356,10 +296,6 @@ FastForward::Release(Operation& operation)
 void
 FastForward::Merge(Part& into, Part& from)
 {
-    if (into.isInPlace != from.isInPlace)
-    {
-        ForeseeAfterAll(into.isInPlace ? into : from);
-    }
     for (auto& operation : from.operations)
     {
         operation->part = &into;
@@ -371,8 +307,10 @@ FastForward::Merge(Part& into, Part& from)
     into.underWay += from.underWay;
     into.starts += from.starts;
     into.simulatedWork += from.simulatedWork;
+    into.learned += from.learned;
+    into.saved += from.saved;
     into.lastStart = std::max(into.lastStart, from.lastStart);
-    if (!into.isInPlace && into.changed == NO_TIME)
+    if (into.changed == NO_TIME)
     {
         into.changed = Now();
     }
@@ -386,11 +324,13 @@ FastForward::Merge(Part& into, Part& from)
     }
 }
 
-// --- what comes of it
+// --- when the ends of a part are worked out
 
 void
 FastForward::Plan(Part& part, TimePs time)
 {
+    // A pattern is simulated when its first end may be next, not at each start, so that starts that
+    // follow soon are in it. Events are not cancelled: one that is no longer the next does nothing.
     if (time >= part.nextEvaluation)
     {
         return;
@@ -448,7 +388,6 @@ FastForward::Evaluate(Part& part)
         return; // not before another rank begins
     }
     part.changed = NO_TIME;
-    KeepNow();
     SortByLikeness(part);
     Apply(part, Find(part));
 }
@@ -457,7 +396,6 @@ void
 FastForward::Apply(Part& part, const PartOutcome& outcome)
 {
     const TimePs now = Now();
-    m_expectedWork += outcome.traffic.Work() - part.traffic.Work();
     part.traffic = outcome.traffic;
     for (std::size_t i = 0; i < part.byLikeness.size(); ++i)
     {
@@ -466,6 +404,7 @@ FastForward::Apply(Part& part, const PartOutcome& outcome)
         {
             continue;
         }
+        // Within the tolerance starts may differ from the outcome's; ends move with the anchor.
         const TimePs anchor = operation.Anchor();
         for (uint32_t rank = 0; rank < operation.CountRanks(); ++rank)
         {
@@ -481,7 +420,7 @@ FastForward::Apply(Part& part, const PartOutcome& outcome)
     }
 }
 
-// --- what ends
+// --- operations that end
 
 void
 FastForward::Arm(Operation& operation)
@@ -500,15 +439,9 @@ FastForward::Arm(Operation& operation)
         return;
     }
     operation.armed = next;
-    ScheduleEnd(operation, next - Now());
-}
-
-void
-FastForward::ScheduleEnd(Operation& operation, TimePs delay)
-{
     ++operation.events;
     Schedule(
-        delay,
+        next - Now(),
         [](void* arg) {
             auto& due = *static_cast<Operation*>(arg);
             due.owner->OnEnd(due);
@@ -528,9 +461,8 @@ FastForward::OnEnd(Operation& operation)
     Part& part = *operation.part;
     if (!operation.isPast && part.changed != NO_TIME && part.changed < now)
     {
-        Evaluate(part); // what began since may have put this off
+        Evaluate(part); // operations that began since may delay this end
     }
-    const bool wasOver = operation.IsOver();
     for (uint32_t rank = 0; rank < operation.CountRanks(); ++rank)
     {
         if (!operation.told[rank] && operation.ends[rank] != NO_TIME && operation.ends[rank] <= now)
@@ -549,15 +481,7 @@ FastForward::OnEnd(Operation& operation)
         Arm(operation);
         return;
     }
-    if (!wasOver && part.isInPlace)
-    {
-        KeepIfAlone(operation);
-    }
-    if (!wasOver && m_config.drawError > 0 && NeedsAllRanks(operation.what))
-    {
-        m_varying.Ended(operation.NameOfShape(), operation.ends);
-    }
-    if (operation.events == 0 && !operation.IsRunning())
+    if (operation.events == 0)
     {
         Leave(operation);
     }
@@ -576,20 +500,13 @@ FastForward::Leave(Operation& operation)
 void
 FastForward::End(Part& part)
 {
-    const uint64_t work = part.traffic.Work();
-    m_expectedWork -= work;
     if (!part.isMerged)
     {
+        const uint64_t work = part.traffic.Work();
         m_report.carried += part.traffic;
         ++m_report.parts;
         m_report.reusedWork += part.wasSimulated ? 0 : work;
         m_report.repeatedWork += part.simulatedWork - (part.wasSimulated ? work : 0);
-        DiscountGhosts(part);
-    }
-    if (part.toKeep)
-    {
-        m_keptParts.splice(m_keptParts.end(), m_parts, part.self);
-        return;
     }
     m_parts.erase(part.self);
 }
@@ -598,288 +515,36 @@ FastForwardReport
 FastForward::GetReport() const
 {
     FastForwardReport report = m_report;
-    if (m_inPlace)
+    if (m_plain)
     {
-        const ns3::CarriedTraffic carried = m_inPlace->GetCarried();
+        const ns3::CarriedTraffic carried = m_plain->GetCarried();
         report.carried += carried;
-        report.carried -= m_ghostTraffic;
-        report.inPlaceWork = carried.Work();
+        report.plainWork = carried.Work();
         report.simulatedWork += carried.Work();
     }
     report.meanError = m_report.verified ? m_errorSum / static_cast<double>(m_report.verified) : 0;
-    report.storedPatterns = m_store.GetSize() + m_toKeep.size();
+    report.storedPatterns = m_store.GetSize();
     report.storedBytes = m_store.GetBytes();
     report.forgottenPatterns = m_store.GetForgotten();
     return report;
 }
 
-// --- FastForward: operations that run on the network of the run, as there is nothing to
-//     reuse.
-
-bool
-FastForward::MayRunInPlace(const Operation& operation)
-{
-    // What is left of ghosts on the network is no part of anything.
-    return m_inPlace && m_ghosts == 0 &&
-           (!HasBegunBefore(operation) || IsToBeSampled(operation) ||
-            (operation.what.isMessage && MeetsWhatIsInPlace(operation)));
-}
-
-bool
-FastForward::HasBegunBefore(const Operation& operation)
-{
-    const auto known = m_begunRoughly.find(operation.RoughShape());
-    if (known == m_begunRoughly.end())
-    {
-        return false;
-    }
-    if (const DeferredShape* first = std::exchange(known->second, nullptr))
-    {
-        m_begun.insert(first->Get().digest);
-    }
-    return m_begun.contains(operation.Shape().digest);
-}
-
-void
-FastForward::NoteBegun(const Operation& operation)
-{
-    const auto [known, isFirst] =
-        m_begunRoughly.try_emplace(operation.RoughShape(), operation.deferred);
-    if (!isFirst || !operation.deferred)
-    {
-        m_begun.insert(operation.Shape().digest);
-    }
-}
-
-void
-FastForward::Decide()
-{
-    const std::vector<Operation*> undecided = std::exchange(m_undecided, {});
-    boost::unordered_flat_map<Digest, uint32_t, Digest::Hash> roughly;
-    boost::unordered_flat_map<Digest, uint32_t, Digest::Hash> alike;
-    for (const Operation* operation : undecided)
-    {
-        ++roughly[operation->RoughShape()];
-    }
-    const auto isOneOfSeveral = [&roughly](const Operation& operation) {
-        return roughly[operation.RoughShape()] > 1;
-    };
-    for (const Operation* operation : undecided)
-    {
-        if (isOneOfSeveral(*operation))
-        {
-            ++alike[operation->Shape().digest];
-        }
-    }
-    for (Operation* operation : undecided)
-    {
-        operation->isUndecided = false;
-        const bool joins = operation->what.isMessage && MeetsWhatIsInPlace(*operation);
-        // Several of a shape at once repeat each other.
-        const bool isNew = !HasBegunBefore(*operation) &&
-                           (!isOneOfSeveral(*operation) || alike[operation->Shape().digest] == 1);
-        NoteBegun(*operation);
-        const bool isSampled = IsToBeSampled(*operation);
-        if ((isNew || joins || isSampled) && m_ghosts == 0 && MeetsNothingForwarded(*operation))
-        {
-            m_report.sampled += isSampled;
-            OpenInPlace(*operation);
-        }
-        TakeIn(*operation);
-    }
-}
-
-bool
-FastForward::MeetsWhatIsInPlace(const Operation& operation)
-{
-    if (m_holding == 0)
-    {
-        return false;
-    }
-    EnterLone();
-    const auto& links = operation.Shape().links;
-    return std::any_of(links.begin(), links.end(), [this](uint32_t link) {
-        const auto& users = m_users[link];
-        return std::any_of(users.begin(), users.end(), [](const Operation* user) {
-            return user->part->isInPlace;
-        });
-    });
-}
-
-bool
-FastForward::MeetsNothingForwarded(const Operation& operation)
-{
-    if (m_holding == 0 || (m_lone && m_lone->part->isInPlace))
-    {
-        return true;
-    }
-    EnterLone();
-    // A collective counts once all have begun: what ranks have left by now will be over then.
-    const bool waits = m_config.tail > 0 && !operation.HasBegun() && NeedsAllRanks(operation.what);
-    const auto isInTheWay = [&](const Operation* user) {
-        return !user->part->isInPlace && !IsNearlyOver(*user, Now()) && !(waits && user->over > 0);
-    };
-    const auto& links = operation.Shape().links;
-    return std::none_of(links.begin(), links.end(), [&](uint32_t link) {
-        return std::any_of(m_users[link].begin(), m_users[link].end(), isInTheWay);
-    });
-}
-
-void
-FastForward::OpenInPlace(Operation& operation)
-{
-    ++m_report.inPlace;
-    if (m_running++ == 0)
-    {
-        m_alone = {operation.NameOfShape(), m_inPlace->GetCarried()};
-    }
-    else if (m_alone.shape != operation.NameOfShape())
-    {
-        m_alone.shape = nullptr;
-    }
-    operation.part->isInPlace = true;
-    operation.inPlace = m_inPlace->Open(operation.what, [this, &operation](uint32_t rank) {
-        OnEndInPlace(operation, rank);
-    });
-    for (uint32_t rank = 0; rank < operation.CountRanks(); ++rank)
-    {
-        if (operation.starts[rank] != NO_TIME)
-        {
-            operation.inPlace->Begin(rank);
-        }
-    }
-}
-
-void
-FastForward::OnEndInPlace(Operation& operation, uint32_t rank)
-{
-    const bool isThrough = !operation.IsRunning();
-    m_running -= isThrough;
-    if (!operation.isGhost)
-    {
-        operation.ends[rank] = Now();
-        Arm(operation);
-    }
-    else if (isThrough)
-    {
-        --m_ghosts;
-        ScheduleEnd(operation, 0); // it may have waited for that alone
-    }
-}
-
-void
-FastForward::KeepIfAlone(Operation& operation)
-{
-    Part& part = *operation.part;
-    if (m_alone.shape != operation.NameOfShape() || part.operations.size() > 1)
-    {
-        m_sampled.erase(operation.NameOfShape());
-        return;
-    }
-    const ns3::CarriedTraffic carried = m_inPlace->GetCarried();
-    ns3::CarriedTraffic own = carried;
-    own -= m_alone.before;
-    const bool isSampled = m_sampled.contains(operation.NameOfShape());
-    if (NeedsAllRanks(operation.what) && (isSampled || own.HasDraws()))
-    {
-        m_alone.before = carried; // the next of its kind may have begun
-        Sample(operation, own);
-        return;
-    }
-    if (carried.HasDraws())
-    {
-        return; // connections are no longer in their first state, or it comes otherwise next time
-    }
-    part.toKeep = OutcomeOf(operation, own);
-    m_toKeep.push_back(&part);
-    constexpr std::size_t MOST_RANKS = 1 << 20; // some tens of bytes for each
-    m_ranksToKeep += operation.CountRanks();
-    if (m_ranksToKeep > MOST_RANKS)
-    {
-        KeepNow();
-    }
-}
-
-PartOutcome
-FastForward::OutcomeOf(const Operation& operation, const ns3::CarriedTraffic& traffic)
-{
-    PartOutcome outcome{{operation.ends}, traffic};
-    for (TimePs& end : outcome.ends.front())
-    {
-        end -= operation.Anchor();
-    }
-    return outcome;
-}
-
-void
-FastForward::KeepNow()
-{
-    for (Part* part : std::exchange(m_toKeep, {}))
-    {
-        PartOutcome outcome = std::move(*part->toKeep);
-        part->toKeep.reset();
-        SortByLikeness(*part);
-        auto [key, times] = AddressOf(*part);
-        LearnTimes(*part, m_store.Put(key, std::move(times), std::move(outcome))->outcome);
-    }
-    m_ranksToKeep = 0;
-    m_keptParts.clear();
-}
-
-void
-FastForward::ForeseeAfterAll(Part& part)
-{
-    part.isInPlace = false;
-    for (const auto& operation : part.operations)
-    {
-        operation->isGhost = true;
-        m_sampled.erase(operation->NameOfShape());
-        ++m_report.ghosts;
-        m_ghosts += operation->IsRunning();
-    }
-    part.changed = Now();
-    Plan(part, Now());
-}
-
-void
-FastForward::DiscountGhosts(const Part& part)
-{
-    PartPattern ghosts;
-    for (const auto& operation : part.operations)
-    {
-        if (operation->isGhost)
-        {
-            ghosts.push_back({&operation->what, operation->starts});
-        }
-    }
-    if (ghosts.empty())
-    {
-        return;
-    }
-    const ns3::CarriedTraffic twice =
-        m_patterns.Simulate(SinceFirstStart(std::move(ghosts))).traffic;
-    m_ghostTraffic += twice;
-    m_report.simulatedWork += twice.Work();
-    m_report.repeatedWork += 2 * twice.Work();
-}
-
 std::string
 FastForward::DescribeWait(const Operation& operation, uint32_t rank)
 {
-    return operation.inPlace && !operation.isGhost
-               ? operation.inPlace->DescribeWait(rank)
-               : "is fast-forwarded, and waits for its end or for other ranks to begin";
+    return operation.plain ? operation.plain->DescribeWait(rank)
+                           : "is fast-forwarded, and waits for its end or for other ranks to begin";
 }
 
-// --- FastForward: the pattern of a part, and what comes of it.
+// --- how long operations take
 
 TimePs
 FastForward::ShortestTime(const Operation& operation) const
 {
     // Alone, an operation may be more than twice as fast as any that was seen.
     const auto known =
-        m_config.tolerance == 0 ? m_soonest.end() : m_soonest.find(operation.Shape().digest);
-    return known == m_soonest.end() ? 0 : known->second / 2;
+        m_config.tolerance == 0 ? m_shortest.end() : m_shortest.find(operation.shape->digest);
+    return known == m_shortest.end() ? 0 : known->second / 2;
 }
 
 void
@@ -888,53 +553,32 @@ FastForward::LearnTimes(const Part& part, const PartOutcome& outcome)
     for (std::size_t i = 0; i < part.byLikeness.size(); ++i)
     {
         const Operation& operation = *part.byLikeness[i];
-        const auto& starts = operation.starts;
-        const auto& ends = outcome.ends[i];
         if (!operation.HasBegun())
         {
             continue;
         }
+        const auto& starts = operation.starts;
+        const auto& ends = outcome.ends[i];
         const TimePs last = *std::max_element(starts.begin(), starts.end()) - operation.Anchor();
         const TimePs shortest = *std::min_element(ends.begin(), ends.end()) - last;
-        LearnTime(m_shortest, operation, shortest);
-        LearnTime(m_soonest, operation, shortest);
+        const auto [known, isNew] = m_shortest.try_emplace(operation.shape->digest, shortest);
+        known->second = std::max<TimePs>(std::min(known->second, shortest), 0);
     }
 }
 
-void
-FastForward::LearnTime(TimeByShape& times, const Operation& operation, TimePs time)
-{
-    const auto [known, isNew] = times.try_emplace(operation.Shape().digest, time);
-    known->second = std::max<TimePs>(std::min(known->second, time), 0);
-}
+// --- the pattern of a part
 
 PartPattern
 FastForward::PatternOf(const Part& part)
 {
+    const TimePs begin = part.Begin();
     PartPattern pattern;
     for (const auto& operation : part.operations)
     {
-        pattern.push_back({&operation->what, operation->starts});
-    }
-    return SinceFirstStart(std::move(pattern));
-}
-
-PartPattern
-FastForward::SinceFirstStart(PartPattern pattern)
-{
-    TimePs first = INT64_MAX;
-    for (const TimedOperation& timed : pattern)
-    {
-        for (const TimePs start : timed.starts)
-        {
-            first = start == NO_TIME ? first : std::min(first, start);
-        }
-    }
-    for (TimedOperation& timed : pattern)
-    {
+        TimedOperation& timed = pattern.emplace_back(&operation->what, operation->starts);
         for (TimePs& start : timed.starts)
         {
-            start = start == NO_TIME ? NO_TIME : start - first;
+            start = start == NO_TIME ? NO_TIME : start - begin;
         }
     }
     return pattern;
@@ -943,10 +587,12 @@ FastForward::SinceFirstStart(PartPattern pattern)
 void
 FastForward::SortByLikeness(Part& part)
 {
+    // Equal parts must have equal keys, whichever of their operations began first. So operations
+    // are sorted by digests of their shapes and of those that they meet.
     std::vector<const OperationShape*> shapes;
     for (const auto& operation : part.operations)
     {
-        shapes.push_back(&operation->Shape());
+        shapes.push_back(operation->shape);
     }
     const std::vector<Digest> likeness = LikenessOf(shapes);
     std::vector<std::size_t> order(likeness.size());
@@ -967,7 +613,7 @@ FastForward::ToleranceOf(const Part& part) const
     TimePs shortest = INT64_MAX;
     for (const Operation* operation : part.byLikeness)
     {
-        const auto known = m_shortest.find(operation->Shape().digest);
+        const auto known = m_shortest.find(operation->shape->digest);
         shortest = known == m_shortest.end() ? 0 : std::min(shortest, known->second);
     }
     return static_cast<TimePs>(m_config.tolerance * static_cast<double>(shortest));
@@ -977,7 +623,7 @@ TimePs
 FastForward::EarliestStart(const Part& part) const
 {
     const Operation& only = *part.operations.front();
-    const auto known = m_shortest.find(only.Shape().digest);
+    const auto known = m_shortest.find(only.shape->digest);
     const bool matters = m_config.tolerance == 0 || part.operations.size() > 1 ||
                          known == m_shortest.end() || !NeedsAllRanks(only.what);
     return matters ? INT64_MIN : -known->second;
@@ -1002,12 +648,12 @@ FastForward::TimesOf(const Part& part) const
 }
 
 Digest
-FastForward::KeyOf(const Part& part) const
+FastForward::KeyOf(const Part& part)
 {
     Digest key;
     for (const Operation* operation : part.byLikeness)
     {
-        key.Add(operation->Shape().digest);
+        key.Add(operation->shape->digest);
         for (const TimePs start : operation->starts)
         {
             key.Add(uint64_t{start == NO_TIME});
@@ -1017,11 +663,12 @@ FastForward::KeyOf(const Part& part) const
     {
         return key;
     }
-    // Which links are the same.
+    // Shapes say how an operation's links are joined. The key also needs to say which links of one
+    // operation are links of another: pairs of (operation, place among its links).
     boost::unordered_flat_map<uint32_t, uint64_t> first; // link: operation and place where it was
     for (uint64_t number = 0; number < part.byLikeness.size(); ++number)
     {
-        const auto& links = part.byLikeness[number]->Shape().links;
+        const auto& links = part.byLikeness[number]->shape->links;
         for (uint64_t place = 0; place < links.size(); ++place)
         {
             const auto [known, isNew] = first.try_emplace(links[place], number << 32 | place);
@@ -1035,11 +682,7 @@ FastForward::KeyOf(const Part& part) const
     return key;
 }
 
-PartOutcome
-FastForward::Simulate(const Part& part)
-{
-    return InOrderOfLikeness(part, m_patterns.Simulate(PatternOf(part)));
-}
+// --- its outcome
 
 PartOutcome
 FastForward::InOrderOfLikeness(const Part& part, PartOutcome outcome)
@@ -1063,47 +706,42 @@ FastForward::InOrderOfLikeness(const Part& part, PartOutcome outcome)
     return outcome;
 }
 
-FastForward::Address
-FastForward::AddressOf(const Part& part) const
-{
-    Address address{KeyOf(part), TimesOf(part)};
-    if (m_config.tolerance == 0)
-    {
-        for (const TimePs time : address.times)
-        {
-            address.key.Add(static_cast<uint64_t>(time));
-        }
-        address.times.clear();
-    }
-    return address;
-}
-
 const PartOutcome&
 FastForward::Find(Part& part)
 {
-    auto [key, times] = AddressOf(part);
-    if (const PartOutcome* drawn = FindIfVarying(part, key, times))
+    const Digest kind = KeyOf(part);
+    Digest key = kind;
+    std::vector<TimePs> times = TimesOf(part);
+    if (m_config.tolerance == 0)
     {
-        return *drawn;
+        // Times must be equal, so they are part of the key.
+        for (const TimePs time : std::exchange(times, {}))
+        {
+            key.Add(static_cast<uint64_t>(time));
+        }
     }
-    const bool mayVary = MayVary(part) && m_store.AreFew(key) && m_store.HasDraws(key);
-    PartStore::Entry* known = mayVary ? nullptr : m_store.Find(key, times, ToleranceOf(part));
-    if (known)
+    const PartOutcome* found = nullptr;
+    if (PartStore::Entry* known = m_store.Find(key, times, ToleranceOf(part)))
     {
-        part.wasSimulated = false;
-        ++m_report.reuses;
+        found = &known->outcome;
         // The 1st, 2nd, 4th, 8th ... reuse of each.
         if (m_config.verifies && std::has_single_bit(++known->uses))
         {
-            Verify(part, known->outcome);
+            Verify(part, *found);
         }
-        return known->outcome;
     }
-    if (const PartOutcome* inferred = Infer(part, key, times))
+    else
     {
-        return *inferred;
+        found = Infer(part, key, times);
     }
-    return FindNew(part, key, std::move(times));
+    if (!found)
+    {
+        return FindNew(part, kind, key, std::move(times));
+    }
+    part.wasSimulated = false;
+    ++m_report.reuses;
+    Account(part, 0, found->traffic.Work());
+    return *found;
 }
 
 bool
@@ -1127,8 +765,6 @@ FastForward::Infer(Part& part, const Digest& key, const std::vector<TimePs>& tim
         return nullptr;
     }
     m_inferred = {{std::move(*ends)}, m_store.GetTraffic(key)};
-    part.wasSimulated = false;
-    ++m_report.reuses;
     ++m_report.inferred;
     if (const uint64_t uses = m_store.UseAll(key); m_config.verifies && std::has_single_bit(uses))
     {
@@ -1138,9 +774,9 @@ FastForward::Infer(Part& part, const Digest& key, const std::vector<TimePs>& tim
 }
 
 const PartOutcome&
-FastForward::FindNew(Part& part, const Digest& key, std::vector<TimePs> times)
+FastForward::FindNew(Part& part, const Digest& kind, const Digest& key, std::vector<TimePs> times)
 {
-    PartOutcome outcome = Simulate(part);
+    PartOutcome outcome = InOrderOfLikeness(part, m_patterns.Simulate(PatternOf(part)));
     if (m_config.tolerance > 0 && IsOneCollective(part))
     {
         const auto bounds = m_store.BoundEnds(key, times);
@@ -1149,33 +785,24 @@ FastForward::FindNew(Part& part, const Digest& key, std::vector<TimePs> times)
             m_store.Distrust(key);
         }
     }
-    PartStore::Entry* made = m_store.Put(key, std::move(times), std::move(outcome));
-    LearnTimes(part, made->outcome);
+    const PartOutcome& made = m_store.Put(key, std::move(times), std::move(outcome))->outcome;
+    LearnTimes(part, made);
+    const uint64_t work = made.traffic.Work();
     part.wasSimulated = true;
-    part.simulatedWork += made->outcome.traffic.Work();
-    m_report.simulatedWork += made->outcome.traffic.Work();
+    part.simulatedWork += work;
+    m_report.simulatedWork += work;
     ++m_report.simulations;
-    GiveUpIfInVain();
-    return made->outcome;
-}
-
-void
-FastForward::SetGiveUpHandler(std::function<void()> handler)
-{
-    m_giveUp = std::move(handler);
-}
-
-void
-FastForward::GiveUpIfInVain()
-{
-    constexpr uint64_t MOST = 3; // times what has come, or is about to come, of the run
-    const uint64_t useful = m_report.carried.Work() + m_expectedWork;
-    if (m_config.patience > 0 && !m_hasGivenUp &&
-        m_report.simulatedWork > MOST * useful + m_config.patience)
+    m_overhead += m_config.patience.perPattern;
+    for (const auto& operation : part.operations)
     {
-        m_hasGivenUp = true;
-        m_giveUp();
+        m_overhead += m_config.patience.perConnection * operation->shape->connections;
     }
+    Account(part, m_kinds.insert(kind).second ? work : 0, 0);
+    if (!HasGivenUp() && ShareInVain() > 1)
+    {
+        GiveUp();
+    }
+    return made;
 }
 
 void
@@ -1201,215 +828,61 @@ FastForward::Verify(const Part& part, const PartOutcome& outcome)
     }
 }
 
-// --- FastForward: collectives whose packets are marked at random run in place until it is
-//     known what to reuse.
+// --- whether reuse pays
 
-bool
-FastForward::IsToBeSampled(const Operation& operation)
+void
+FastForward::SetGiveUpHandler(std::function<void()> handler)
 {
-    const auto found = m_sampled.find(operation.NameOfShape());
-    if (found == m_sampled.end() || found->second.isKnown)
-    {
-        return false;
-    }
-    // From then on for good: on a network that lies idle for a while, rates would recover.
-    Sampled& sampled = found->second;
-    if (sampled.varies)
-    {
-        Part& part = *operation.part;
-        SortByLikeness(part);
-        const std::vector<TimePs> gaps =
-            m_varying.ExpectGaps(found->first, operation.starts, ToleranceOf(part));
-        sampled.isKnown = m_store.FindSteady(KindOf(sampled.key, gaps), FEWEST).has_value();
-    }
-    return !sampled.isKnown;
+    m_giveUp = std::move(handler);
 }
 
 void
-FastForward::Sample(Operation& operation, const ns3::CarriedTraffic& traffic)
+FastForward::Account(Part& part, uint64_t learned, uint64_t saved)
 {
-    KeepNow();
-    Part& part = *operation.part;
-    SortByLikeness(part);
-    PartOutcome outcome = OutcomeOf(operation, traffic);
-    auto [key, times] = AddressOf(part);
-    Sampled& sampled = m_sampled[operation.NameOfShape()];
-    sampled.key = key;
-    if (const auto gaps = FindGapsIfVarying(part, key))
+    // The part has a new outcome, so its last one has been simulated or reused in vain.
+    m_learned += learned - part.learned;
+    m_saved += saved - part.saved;
+    part.learned = learned;
+    part.saved = saved;
+}
+
+double
+FastForward::ShareInVain() const
+{
+    const ReusePatience& patience = m_config.patience;
+    if (patience.work == 0)
     {
-        sampled.varies = true;
-        LearnSoonest(operation, outcome);
-        m_store.Put(KindOf(key, *gaps), std::move(times), std::move(outcome))->uses = 1;
+        return 0;
+    }
+    // So far the run has m_learned and m_saved of work, and m_opened of its collectives. Everything
+    // else that was simulated is in vain, and m_saved makes up for it.
+    const double useful = static_cast<double>(m_learned) + static_cast<double>(m_saved);
+    const double expected = useful * static_cast<double>(std::max(m_collectives, m_opened)) /
+                            static_cast<double>(std::max<uint64_t>(m_opened, 1));
+    const auto spent = static_cast<double>(m_report.simulatedWork + m_overhead);
+    return (spent - useful) / (static_cast<double>(patience.work) + patience.share * expected);
+}
+
+void
+FastForward::GiveUp()
+{
+    m_report.gaveUpAt = Now();
+    if (!m_plain)
+    {
+        m_giveUp();
         return;
     }
-    const bool areEnough = !MayVary(part) || !m_store.AreFew(key);
-    sampled.isKnown = areEnough && m_store.Find(key, times, ToleranceOf(part));
-    if (!sampled.isKnown)
+    for (const Part& part : m_parts)
     {
-        LearnTimes(part, m_store.Put(key, std::move(times), std::move(outcome))->outcome);
+        m_report.underWay += part.underWay;
+        for (const auto& operation : part.operations)
+        {
+            if (operation->begun == 0)
+            {
+                OpenPlainly(*operation);
+            }
+        }
     }
-}
-
-// --- FastForward: collectives that take another time whenever they come.
-
-namespace
-{
-
-/// @return @p starts, counted from the last of them
-std::vector<TimePs>
-BesideTheLast(std::vector<TimePs> starts)
-{
-    const TimePs last = *std::max_element(starts.begin(), starts.end());
-    for (TimePs& start : starts)
-    {
-        start -= last;
-    }
-    return starts;
-}
-
-} // namespace
-
-bool
-FastForward::MayVary(const Part& part) const
-{
-    return m_config.drawError > 0 && m_repeating && IsOneCollective(part);
-}
-
-FastForward::Crowding
-FastForward::CrowdingOf(const Digest& key, const std::vector<TimePs>& gaps) const
-{
-    if (gaps.empty())
-    {
-        return Crowding::None;
-    }
-    // Four times what has been seen is taken for what may come.
-    const PartStore::Spreads spreads = m_store.GetSpreads(key);
-    const TimePs gap = *std::min_element(gaps.begin(), gaps.end());
-    return spreads.median >= gap        ? Crowding::Steady
-           : spreads.largest >= gap / 4 ? Crowding::MayCome
-                                        : Crowding::None;
-}
-
-Digest
-FastForward::KindOf(Digest key, const std::vector<TimePs>& gaps)
-{
-    key.Add(VaryingOperations::ClassOf(gaps));
-    return key;
-}
-
-std::optional<std::vector<TimePs>>
-FastForward::FindGapsIfVarying(const Part& part, const Digest& key)
-{
-    if (!MayVary(part))
-    {
-        return std::nullopt;
-    }
-    const bool varies = m_store.Varies(key, m_config.drawError);
-    if (!varies && !m_store.HasDraws(key))
-    {
-        return std::nullopt;
-    }
-    const Operation& only = *part.operations.front();
-    std::vector<TimePs> gaps = m_varying.GapsOf(only.NameOfShape(), only.starts, ToleranceOf(part));
-    return varies || CrowdingOf(key, gaps) != Crowding::None ? std::optional(std::move(gaps))
-                                                             : std::nullopt;
-}
-
-const PartOutcome*
-FastForward::FindIfVarying(Part& part, const Digest& key, const std::vector<TimePs>& times)
-{
-    const auto gaps = FindGapsIfVarying(part, key);
-    return gaps ? &FindVarying(part, key, times, *gaps) : nullptr;
-}
-
-const PartOutcome&
-FastForward::FindVarying(Part& part,
-                         const Digest& key,
-                         const std::vector<TimePs>& times,
-                         const std::vector<TimePs>& gaps)
-{
-    const Digest kind = KindOf(key, gaps);
-    PartStore::Entry* found = FindDrawn(kind, gaps);
-    if (!found)
-    {
-        found = SimulateVarying(part, kind, times, gaps);
-    }
-    part.wasSimulated = found->uses++ == 0;
-    if (part.wasSimulated)
-    {
-        part.simulatedWork += found->outcome.traffic.Work();
-    }
-    else
-    {
-        ++m_report.reuses;
-        ++m_report.draws;
-    }
-    return found->outcome;
-}
-
-std::optional<PartStore::Steady>
-FastForward::FindKnownMean(const Digest& key, const std::vector<TimePs>& gaps) const
-{
-    // Ranks that are in step until a rare event are simulated for longer: it may come.
-    constexpr std::size_t FEWEST_IN_STEP = 32;
-    const bool mayCome = CrowdingOf(key, gaps) == Crowding::MayCome;
-    const auto steady = m_store.FindSteady(key, mayCome ? FEWEST_IN_STEP : FEWEST);
-    return steady && steady->error <= m_config.drawError ? steady : std::nullopt;
-}
-
-PartStore::Entry*
-FastForward::FindDrawn(const Digest& key, const std::vector<TimePs>& gaps)
-{
-    const auto steady = FindKnownMean(key, gaps);
-    if (!steady)
-    {
-        return nullptr;
-    }
-    m_report.drawError = std::max(m_report.drawError, steady->error);
-    // Outcomes come in the order in which they were simulated, and all equally often.
-    return m_store.Draw(key, steady->first);
-}
-
-PartStore::Entry*
-FastForward::SimulateVarying(Part& part,
-                             const Digest& key,
-                             const std::vector<TimePs>& times,
-                             const std::vector<TimePs>& gaps)
-{
-    ++m_report.simulations;
-    PartOutcome outcome = gaps.empty() ? Simulate(part) : GoOn(part, key, gaps);
-    LearnSoonest(*part.operations.front(), outcome);
-    m_report.simulatedWork += outcome.traffic.Work();
-    return m_store.Put(key, times, std::move(outcome));
-}
-
-void
-FastForward::LearnSoonest(const Operation& operation, const PartOutcome& outcome)
-{
-    const auto& ends = outcome.ends.front();
-    LearnTime(m_soonest, operation, *std::min_element(ends.begin(), ends.end()));
-}
-
-PartOutcome
-FastForward::GoOn(const Part& part, const Digest& key, const std::vector<TimePs>& gaps)
-{
-    const Operation& only = *part.operations.front();
-    const bool goesOn = m_ahead.number && m_ahead.number == m_repeating->GetRepetition() &&
-                        m_ahead.key == key && m_ahead.starts == BesideTheLast(only.starts);
-    PartRound round =
-        goesOn ? m_repeating->GoOn() : m_repeating->Repeat(PatternOf(part).front(), gaps);
-    std::vector<TimePs> next = round.outcome.ends.front();
-    for (std::size_t rank = 0; rank < next.size(); ++rank)
-    {
-        next[rank] += gaps[rank];
-    }
-    m_ahead = {m_repeating->GetRepetition(), key, BesideTheLast(std::move(next))};
-    const TimePs last = *std::max_element(round.starts.begin(), round.starts.end());
-    for (TimePs& end : round.outcome.ends.front())
-    {
-        end -= last;
-    }
-    return std::move(round.outcome);
 }
 
 } // namespace AstraSim

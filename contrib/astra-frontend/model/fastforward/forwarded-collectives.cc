@@ -61,7 +61,7 @@ class ForwardedPlan : public CollectivePlan
         : CollectivePlan(inner->GetChoice()),
           m_inner(std::move(inner)),
           m_what{false, group, request, {}},
-          m_shape(RoughShape(), [this, &shapes] { return Shape(shapes); }),
+          m_shape(FindShape(shapes)),
           m_forward(forward)
     {
     }
@@ -95,16 +95,7 @@ class ForwardedPlan : public CollectivePlan
     }
 
   private:
-    Digest RoughShape() const
-    {
-        Digest rough;
-        rough.Add(static_cast<uint64_t>(m_what.request.op));
-        rough.Add(m_what.request.bytes);
-        rough.Add(uint64_t{m_what.group.ranks.size()});
-        return rough;
-    }
-
-    OperationShape Shape(ShapeFinder& shapes) const
+    OperationShape FindShape(ShapeFinder& shapes) const
     {
         OperationShape shape = shapes.Find(m_what, m_inner->GetGraph());
         const CollectiveChoice& choice = GetChoice();
@@ -126,7 +117,7 @@ class ForwardedPlan : public CollectivePlan
 
     std::shared_ptr<const CollectivePlan> m_inner;
     PartOperation m_what;
-    DeferredShape m_shape;
+    OperationShape m_shape;
     FastForward& m_forward;
     mutable std::map<int, std::shared_ptr<Instance>> m_instances; ///< by their first tags
 };

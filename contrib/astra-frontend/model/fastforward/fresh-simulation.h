@@ -20,8 +20,8 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief Simulates each pattern on a network that is made for it, in the process itself.
  *
- * For networks that cost little to make, and have nothing that is drawn at random. SideSimulation
- * serves all others.
+ * For networks that cost little to make and draw nothing at random. SideSimulation serves all
+ * others.
  */
 class FreshSimulation : public PatternSimulation
 {

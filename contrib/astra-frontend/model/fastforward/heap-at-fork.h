@@ -14,8 +14,8 @@ namespace AstraSim
  * @brief Keeps a fork from sharing heap that is free: whoever allocates it afterwards then need not
  * copy it page by page first (Linux with the GNU C library; elsewhere it does nothing).
  *
- * What has been freed is put together before the fork, as both processes would have to do so, each
- * on its copy. The free end of the heap, which may have huge pages already, stays with the process
+ * Freed pieces are put together before the fork, as both processes would have to do so, each on its
+ * copy. The free end of the heap, which may have huge pages already, stays with the process
  * that forks; in the other one it is new, empty memory.
  *
  * @code

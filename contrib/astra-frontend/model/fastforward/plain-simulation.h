@@ -21,7 +21,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Carries operations out on a network as it is: that of the run itself, or one of their own.
+ * @brief Simulates operations on a network as it is: that of the run, or one of their own.
  *
  * @code
  * PlainSimulation network(ofRank, &nccl, carried);

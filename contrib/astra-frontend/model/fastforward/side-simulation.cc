@@ -20,7 +20,6 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,22 +63,7 @@ ReceiveBlock(int socket)
     return block;
 }
 
-/// @return whether the other side asks next for more of the same, which is left to be received
-bool
-AsksForMore(int socket)
-{
-    char begin[sizeof(uint64_t) + 1]; // the size of the block, and its first byte
-    ssize_t peeked = -1;
-    do
-    {
-        peeked = ::recv(socket, begin, sizeof(begin), MSG_PEEK | MSG_WAITALL);
-        // A part of it may be there first: the rest is on its way.
-    } while (peeked < 0 ? errno == EINTR
-                        : peeked > 0 && peeked < static_cast<ssize_t>(sizeof(begin)));
-    return peeked == sizeof(begin) && begin[sizeof(uint64_t)] != 0;
-}
-
-/// The files of the run are the run's: what a copy writes to them goes nowhere.
+/// Replace the files of the run by /dev/null, so that a copy does not write to them.
 void
 LetGoOfFiles(int socket)
 {
@@ -110,12 +94,11 @@ class SideSimulation::Copy : public ns3::QbbAddressee
 {
   public:
     /**
-     * @param socket where what came of the pattern is reported
-     * @param more where more that begins is told; -1 if nothing can be
+     * @param socket for the outcome
+     * @param more for patterns that begin in the same way; -1 if there will be none
      */
     Copy(const Setup& setup, const OwnedPattern& pattern, int socket, int more)
         : m_setup(setup),
-          m_gaps(pattern.repetition.gaps),
           m_socket(socket),
           m_more(more)
     {
@@ -136,10 +119,6 @@ class SideSimulation::Copy : public ns3::QbbAddressee
             }
         }
         m_setup.run();
-        if (Repeats())
-        {
-            ::_exit(1); // nothing is left to happen, yet ranks wait
-        }
         Report();
     }
 
@@ -154,7 +133,7 @@ class SideSimulation::Copy : public ns3::QbbAddressee
         uint32_t rank;
     };
 
-    /// An operation of the pattern, or one of the times that its only one is carried out.
+    /// An operation of the pattern.
     struct Simulated
     {
         const PartOperation* what;
@@ -172,14 +151,14 @@ class SideSimulation::Copy : public ns3::QbbAddressee
         }
     };
 
-    /// A rank tells that it is through.
+    /// Tells all partitions that a rank has ended.
     struct Ended
     {
         uint32_t operation;
 
         void operator()(Copy& copy) const
         {
-            copy.NoteEnd(copy.At(operation));
+            copy.NoteEnd(copy.m_operations[operation]);
         }
     };
 
@@ -191,11 +170,11 @@ class SideSimulation::Copy : public ns3::QbbAddressee
     /// Take in what is not known yet of a pattern. @param pattern outlives the object
     void TakeIn(const OwnedPattern& pattern)
     {
-        for (std::size_t i = 0; i < pattern.operations.size(); ++i)
+        for (std::size_t i = 0; i < pattern.size(); ++i)
         {
-            const auto& [operation, starts] = pattern.operations[i];
-            const std::vector<TimePs> none(starts.size(), NO_TIME);
-            Simulated& simulated = i < m_operations.size() ? m_operations[i] : Add(operation, none);
+            const auto& [operation, starts] = pattern[i];
+            Simulated& simulated =
+                i < m_operations.size() ? m_operations[i] : Add(operation, starts.size());
             for (uint32_t rank = 0; rank < starts.size(); ++rank)
             {
                 if (simulated.starts[rank] == NO_TIME && starts[rank] != NO_TIME)
@@ -208,16 +187,16 @@ class SideSimulation::Copy : public ns3::QbbAddressee
         m_expected = 0;
         for (const Simulated& operation : m_operations)
         {
-            // Of one that not all have begun, nobody knows which ranks will end: all that can
-            // happen does.
+            // It is not known which ranks of an unfinished group will end, so the pattern is
+            // simulated until nothing is left to happen.
             m_expected += operation.HasBegun()             ? operation.left
                           : NeedsAllRanks(*operation.what) ? 0
                                                            : 1;
         }
     }
 
-    /// Have the ranks begin that are next, and then those after them. Each is scheduled when those
-    /// before it begin, so that it makes no difference when it became known.
+    /// Let the ranks begin that are next, and then those after them. Each is scheduled when those
+    /// before it begin, so the order of events does not depend on when it became known.
     void BeginNext()
     {
         const auto earlier = [](const Place* a, const Place* b) {
@@ -248,7 +227,8 @@ class SideSimulation::Copy : public ns3::QbbAddressee
             this);
     }
 
-    /// Let a copy of this one simulate the rest, and wait for what else begins until then.
+    /// Let a copy of this one simulate the rest, and wait for a pattern that begins in the same
+    /// way.
     void WaitForMore()
     {
         const pid_t rest = ::fork();
@@ -270,14 +250,13 @@ class SideSimulation::Copy : public ns3::QbbAddressee
         BeginNext();
     }
 
-    Simulated& Add(const PartOperation& what, const std::vector<TimePs>& starts)
+    Simulated& Add(const PartOperation& what, std::size_t ranks)
     {
-        const std::size_t ranks = starts.size();
         const auto number = static_cast<uint32_t>(m_operations.size());
         Simulated& added = m_operations.emplace_back();
         added.what = &what;
         added.number = number;
-        added.starts = starts;
+        added.starts.assign(ranks, NO_TIME);
         added.ends.assign(ranks, NO_TIME);
         added.left = ranks;
         added.ranks.resize(ranks);
@@ -288,27 +267,6 @@ class SideSimulation::Copy : public ns3::QbbAddressee
             added.plans.resize(std::max(added.plans.size(), partition + 1));
         }
         return added;
-    }
-
-    Simulated& At(uint32_t number)
-    {
-        const std::lock_guard lock(m_growing);
-        return m_operations[number];
-    }
-
-    /// @return the time after this one; the first rank that comes to it makes it
-    Simulated& After(const Simulated& operation)
-    {
-        const std::lock_guard lock(m_growing);
-        const uint32_t next = operation.number + 1;
-        return next < m_operations.size()
-                   ? m_operations[next]
-                   : Add(*operation.what, std::vector<TimePs>(operation.ends.size(), NO_TIME));
-    }
-
-    bool Repeats() const
-    {
-        return !m_gaps.empty();
     }
 
     int RankOf(const Place& place) const
@@ -358,69 +316,37 @@ class SideSimulation::Copy : public ns3::QbbAddressee
     {
         Simulated& simulated = *place.operation;
         simulated.ends[place.rank] = NetworkOf(place).Now();
-        if (Repeats())
-        {
-            Schedule(After(simulated).places[place.rank], m_gaps[place.rank]);
-        }
         ns3::QbbPartitions::Tell(*this, Ended{simulated.number});
     }
 
     void NoteEnd(Simulated& operation)
     {
-        const bool isOver = --operation.left == 0;
-        if (Repeats())
-        {
-            if (isOver)
-            {
-                ns3::QbbPartitions::React([this, &operation] { ReportRound(operation); });
-            }
-        }
-        else if (operation.HasBegun() && --m_expected == 0)
+        --operation.left;
+        if (operation.HasBegun() && --m_expected == 0)
         {
             ns3::QbbPartitions::React([this] { Report(); });
         }
     }
 
-    /// Report one of the times that the operation is carried out, and wait for what is asked next.
-    void ReportRound(Simulated& over)
-    {
-        ns3::CarriedTraffic carried = m_setup.carried();
-        carried -= m_carried;
-        m_carried += carried;
-        if (over.number > 0)
-        {
-            At(over.number - 1).ranks.clear();
-        }
-        const bool sent = SendBlock(m_socket, ToBytes({over.starts, {{over.ends}, carried}}));
-        if (!sent || !AsksForMore(m_socket))
-        {
-            ::_exit(sent ? 0 : 1);
-        }
-        ReceiveBlock(m_socket);
-    }
-
     [[noreturn]] void Report()
     {
-        PartRound only;
-        only.outcome.traffic = m_setup.carried();
+        PartOutcome outcome;
+        outcome.traffic = m_setup.carried();
         for (const Simulated& each : m_operations)
         {
-            only.outcome.ends.push_back(each.ends);
+            outcome.ends.push_back(each.ends);
         }
-        const bool sent = SendBlock(m_socket, ToBytes(only));
+        const bool sent = SendBlock(m_socket, ToBytes(outcome));
         ::_exit(sent ? 0 : 1);
     }
 
     const Setup& m_setup;
-    const std::vector<TimePs>& m_gaps; ///< by rank, if the operation is repeated
-    ns3::CarriedTraffic m_carried;     ///< until the last of the times that are over
     int m_socket;
     int m_more;
     std::deque<OwnedPattern> m_longer; ///< those that became known later
     std::vector<Place*> m_pending;     ///< ranks that are not scheduled yet
     std::size_t m_expected{0};         ///< ends of operations that all ranks have begun
     std::deque<Simulated> m_operations;
-    std::mutex m_growing; ///< held by whoever looks something up in m_operations
 };
 
 SideSimulation::SideSimulation(Setup setup)
@@ -484,9 +410,8 @@ SideSimulation::Serve(int socket)
                 m_setup.unwatch(); // now that it is needed: it takes memory of its own
             }
             const OwnedPattern pattern = PatternFromBytes(*block);
-            const bool mayGoOn = m_setup.isOneThread && pattern.repetition.gaps.empty();
-            if (!(mayGoOn ? SimulateOn(pattern, *block, socket, waiting)
-                          : SimulateOnce(pattern, socket)))
+            if (!(m_setup.isOneThread ? SimulateOn(pattern, *block, socket, waiting)
+                                      : SimulateOnce(pattern, socket)))
             {
                 SendBlock(socket, {});
             }
@@ -571,31 +496,8 @@ SideSimulation::SimulateOn(const OwnedPattern& pattern,
 PartOutcome
 SideSimulation::Simulate(const PartPattern& pattern)
 {
-    m_repeats = false;
-    return std::move(Ask(pattern, {}).outcome);
-}
-
-PartRound
-SideSimulation::Repeat(const TimedOperation& first, const std::vector<TimePs>& gaps)
-{
-    PartRound round = Ask({first}, {.goesOn = false, .gaps = gaps});
-    m_repeats = true;
-    ++m_repetitions;
-    return round;
-}
-
-PartRound
-SideSimulation::GoOn()
-{
-    return Ask({}, {.goesOn = true, .gaps = {}});
-}
-
-PartRound
-SideSimulation::Ask(const PartPattern& pattern, const Repetition& repetition)
-{
-    const auto answer = SendBlock(m_socket, ToBytes(pattern, repetition))
-                            ? ReceiveBlock(m_socket)
-                            : std::optional<ns3::QbbBytes>();
+    const auto answer = SendBlock(m_socket, ToBytes(pattern)) ? ReceiveBlock(m_socket)
+                                                              : std::optional<ns3::QbbBytes>();
     if (!answer || answer->empty())
     {
         throw ns3::InputError("--fast-forward",
@@ -603,7 +505,7 @@ SideSimulation::Ask(const PartPattern& pattern, const Repetition& repetition)
                               "the simulation of a part of the network failed",
                               "a run that works without the flag");
     }
-    return RoundFromBytes(*answer);
+    return OutcomeFromBytes(*answer);
 }
 
 } // namespace AstraSim

@@ -24,16 +24,16 @@ namespace AstraSim
  * @brief Simulates patterns beside the run, each on a network on which nothing has happened yet.
  *
  * A copy of the process (fork) is made before the run begins and keeps the untouched network; for
- * each pattern it makes a copy of itself, which simulates the pattern, reports and ends. So what
- * comes of a pattern depends on the pattern alone, whatever was simulated before, and the run's own
- * clock and network are not touched. gem5 samples processors in the same way.
+ * each pattern it makes a copy of itself, which simulates the pattern, reports and ends. So an
+ * outcome depends on its pattern alone, whatever was simulated before, and the run's own clock and
+ * network are not touched. gem5 samples processors in the same way.
  *
  * Where the last rank of a pattern has begun, its copy makes another one, which simulates the rest,
  * and waits: a pattern that begins in the same way goes on from there (WaitingCopies), with the
  * same results as from its first start.
  *
- * If the network is divided, copies run on its threads, what comes of a pattern does not depend on
- * their number, and none waits.
+ * If the network is divided, copies run on its threads. Outcomes do not depend on the number of
+ * threads, and no copy waits.
  *
  * @code
  * SideSimulation side({network, nccl, run, carried});
@@ -41,10 +41,10 @@ namespace AstraSim
  * const PartOutcome outcome = side.Simulate(pattern);
  * @endcode
  */
-class SideSimulation : public RepeatingSimulation
+class SideSimulation : public PatternSimulation
 {
   public:
-    /// What the copies work with; everything borrowed.
+    /// The network that copies simulate on; everything borrowed.
     struct Setup
     {
         std::function<RankNetwork&(int)> network; ///< of a rank
@@ -69,16 +69,6 @@ class SideSimulation : public RepeatingSimulation
 
     PartOutcome Simulate(const PartPattern& pattern) override;
 
-    /// The copy that carries the collective out waits, to go on, until something else is asked for.
-    PartRound Repeat(const TimedOperation& first, const std::vector<TimePs>& gaps) override;
-
-    uint64_t GetRepetition() const override
-    {
-        return m_repeats ? m_repetitions : 0;
-    }
-
-    PartRound GoOn() override;
-
   private:
     class Copy;
 
@@ -93,13 +83,10 @@ class SideSimulation : public RepeatingSimulation
                     const ns3::QbbBytes& block,
                     int socket,
                     WaitingCopies& waiting);
-    PartRound Ask(const PartPattern& pattern, const Repetition& repetition);
 
     Setup m_setup;
     int m_socket{-1};
     pid_t m_server{-1};
-    bool m_repeats{false};
-    uint64_t m_repetitions{0};
 };
 
 } // namespace AstraSim

@@ -18,10 +18,11 @@ namespace
 ns3::QbbBytes
 BytesOf(const PartOperation& operation)
 {
-    return ToBytes({{&operation, {}}}, {});
+    return ToBytes(PartPattern{{&operation, {}}});
 }
 
-/// @return whether what has begun began at the same times, and the rest later than @p last
+/// @return whether the ranks that had begun began at the same times, and the others later than
+/// @p last
 bool
 GoOn(const std::vector<TimePs>& before, const std::vector<TimePs>& longer, TimePs last)
 {
@@ -52,7 +53,7 @@ WaitingCopies::Copy*
 WaitingCopies::Find(const OwnedPattern& longer)
 {
     std::vector<ns3::QbbBytes> operations;
-    for (const OwnedOperation& timed : longer.operations)
+    for (const OwnedOperation& timed : longer)
     {
         operations.push_back(BytesOf(timed.operation));
     }
@@ -65,7 +66,7 @@ WaitingCopies::Find(const OwnedPattern& longer)
         bool hasMore = known < operations.size();
         for (std::size_t i = 0; goesOn && i < operations.size(); ++i)
         {
-            const auto& starts = longer.operations[i].starts;
+            const auto& starts = longer[i].starts;
             static const std::vector<TimePs> none;
             const auto& before = i < known ? copy->starts[i] : none;
             goesOn = GoOn(before, starts, copy->last);
@@ -106,10 +107,10 @@ WaitingCopies::Extend(Copy& copy, const OwnedPattern& pattern)
 void
 WaitingCopies::Describe(Copy& copy, const OwnedPattern& pattern) const
 {
-    copy.worth = m_spent + pattern.operations.size();
+    copy.worth = m_spent + pattern.size();
     copy.operations.clear();
     copy.starts.clear();
-    for (const OwnedOperation& timed : pattern.operations)
+    for (const OwnedOperation& timed : pattern)
     {
         copy.operations.push_back(BytesOf(timed.operation));
         copy.starts.push_back(timed.starts);

@@ -29,7 +29,7 @@ class WaitingCopies
     {
         pid_t process;
         int socket;
-        std::vector<ns3::QbbBytes> operations; ///< what is done, without when
+        std::vector<ns3::QbbBytes> operations; ///< without times
         std::vector<std::vector<TimePs>> starts;
         TimePs last{0};    ///< of the starts
         uint64_t worth{0}; ///< the copy with the least of it goes first
@@ -41,9 +41,8 @@ class WaitingCopies
     /// @return the copy whose pattern @p longer is, with more that begins later; null if none is
     Copy* Find(const OwnedPattern& longer);
 
-    /// A copy simulates @p pattern. If there are too many, the one ends that is the least worth:
-    /// few operations would have to be simulated again, or others have come and gone since it was
-    /// asked.
+    /// A copy simulates @p pattern. If there are too many, the one with the least worth ends: it
+    /// has few operations, or others have come and gone since it was asked.
     Copy& Add(pid_t process, int socket, const OwnedPattern& pattern);
 
     /// @p copy simulates @p pattern now, which Find() found it for.
@@ -52,7 +51,7 @@ class WaitingCopies
     /// A copy has ended, or is to.
     void Remove(Copy& copy);
 
-    /// In one of the copies: the others are none of its business.
+    /// In a new copy: close the sockets of the others.
     void LetGo();
 
   private:

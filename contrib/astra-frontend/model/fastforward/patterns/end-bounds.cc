@@ -47,7 +47,7 @@ EndBounds::Within(TimePs tolerance) const
     for (std::size_t rank = 0; rank < m_latest.size(); ++rank)
     {
         const TimePs apart = m_latest[rank] - m_earliest[rank];
-        // What is known may cross by as much: it is not exact, either.
+        // Known ends may contradict each other by as much, as they are not exact, either.
         if (apart > 2 * tolerance || apart < -2 * tolerance)
         {
             return std::nullopt;

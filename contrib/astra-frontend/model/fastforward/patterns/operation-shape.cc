@@ -109,6 +109,7 @@ ShapeFinder::Find(const PartOperation& operation, const FlowGraph* graph)
     OperationShape shape = graph ? FindPaths() : MakePaths(!m_messagesKeepPaths);
     digest.Add(shape.digest);
     shape.digest = digest;
+    shape.connections = m_pairs.size();
     return shape;
 }
 

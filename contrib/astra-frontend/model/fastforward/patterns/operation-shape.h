@@ -12,6 +12,7 @@
 
 #include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,7 +22,7 @@
 namespace AstraSim
 {
 
-/// What an operation does to the network, wherever in the network it is.
+/// The flows of an operation and their paths, wherever in the network it is.
 struct OperationShape
 {
     /// The same for operations with the same flows over links of the same rates and delays that are
@@ -30,47 +31,7 @@ struct OperationShape
     /// Directed links that its data and acknowledgements may take, in an order that operations of
     /// the same shape share.
     std::vector<uint32_t> links;
-};
-
-/**
- * @ingroup astra-frontend
- * @brief A shape that is worked out when it is asked for: of a collective that is alone and comes
- * for the first time, nobody asks.
- */
-class DeferredShape
-{
-  public:
-    /// @param rough the same for operations of the same shape @param make works the shape out
-    DeferredShape(const Digest& rough, std::function<OperationShape()> make)
-        : m_rough(rough),
-          m_make(std::move(make))
-    {
-    }
-
-    const Digest& GetRough() const
-    {
-        return m_rough;
-    }
-
-    const OperationShape& Get() const
-    {
-        if (!m_shape)
-        {
-            m_shape = m_make();
-        }
-        return *m_shape;
-    }
-
-    /// @return whether anybody has asked
-    bool IsKnown() const
-    {
-        return m_shape.has_value();
-    }
-
-  private:
-    Digest m_rough;
-    std::function<OperationShape()> m_make;
-    mutable std::optional<OperationShape> m_shape;
+    std::size_t connections{0}; ///< pairs of ranks and channels that it sends on
 };
 
 /**
@@ -107,7 +68,7 @@ class ShapeFinder
     }
 
   private:
-    /// Who sends to whom, by hosts and channel.
+    /// A source and a destination, and the channel between them.
     struct Pair
     {
         uint32_t src;

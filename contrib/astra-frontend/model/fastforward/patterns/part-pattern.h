@@ -14,7 +14,7 @@
 namespace AstraSim
 {
 
-/// What ranks do together: a collective, or a message from the first to the second of its ranks.
+/// A collective, or a message from the first to the second of its ranks.
 struct PartOperation
 {
     bool isMessage{false};
@@ -23,7 +23,7 @@ struct PartOperation
     MessageInfo info;
 };
 
-/// @return whether no rank is through with @p what before all have begun it
+/// @return whether no rank can leave @p what before all have begun it
 bool NeedsAllRanks(const PartOperation& what);
 
 /// A time that is not there: not started, or not over.
@@ -36,10 +36,10 @@ struct TimedOperation
     std::vector<TimePs> starts; ///< by rank, since the part began; NO_TIME if not yet
 };
 
-/// All that determines what happens in a part of the network, from its first start on.
+/// All that determines the traffic of a part of the network, from its first start on.
 using PartPattern = std::vector<TimedOperation>;
 
-/// What came of a pattern.
+/// The ends and the traffic of a pattern.
 struct PartOutcome
 {
     /// By operation and rank, since the part began; NO_TIME where the operation is not over. The
@@ -49,20 +49,6 @@ struct PartOutcome
 
     /// @return bytes of memory it takes
     uint64_t MemoryBytes() const;
-};
-
-/// Whether ranks carry out the only operation of a pattern again and again.
-struct Repetition
-{
-    bool goesOn{false};       ///< after what was repeated last
-    std::vector<TimePs> gaps; ///< by rank: from its end to when it begins again; none: once
-};
-
-/// What was simulated: a pattern, or one of the times that an operation was repeated.
-struct PartRound
-{
-    std::vector<TimePs> starts; ///< by rank, since the part began
-    PartOutcome outcome;        ///< its ends, too
 };
 
 } // namespace AstraSim

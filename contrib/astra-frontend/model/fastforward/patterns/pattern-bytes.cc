@@ -9,7 +9,7 @@ namespace AstraSim
 namespace
 {
 
-/// What a message's info has to do with when it arrives; what only records tell stays behind.
+/// The members of a message's info that decide when it arrives; those for records are left out.
 void
 PutInfo(ns3::QbbBytes& bytes, const MessageInfo& info)
 {
@@ -39,11 +39,9 @@ GetInfo(ns3::QbbByteReader& reader)
 } // namespace
 
 ns3::QbbBytes
-ToBytes(const PartPattern& pattern, const Repetition& repetition)
+ToBytes(const PartPattern& pattern)
 {
     ns3::QbbBytes bytes;
-    ns3::PutValue(bytes, repetition.goesOn);
-    ns3::PutValues(bytes, repetition.gaps);
     ns3::PutValue(bytes, uint64_t{pattern.size()});
     for (const TimedOperation& timed : pattern)
     {
@@ -65,11 +63,8 @@ OwnedPattern
 PatternFromBytes(const ns3::QbbBytes& bytes)
 {
     ns3::QbbByteReader reader(bytes);
-    OwnedPattern pattern;
-    reader.GetTo(pattern.repetition.goesOn);
-    reader.GetValues(pattern.repetition.gaps);
-    pattern.operations.resize(reader.Get<uint64_t>());
-    for (OwnedOperation& timed : pattern.operations)
+    OwnedPattern pattern(reader.Get<uint64_t>());
+    for (OwnedOperation& timed : pattern)
     {
         PartOperation& operation = timed.operation;
         reader.GetTo(operation.isMessage);
@@ -86,32 +81,30 @@ PatternFromBytes(const ns3::QbbBytes& bytes)
 }
 
 ns3::QbbBytes
-ToBytes(const PartRound& round)
+ToBytes(const PartOutcome& outcome)
 {
     ns3::QbbBytes bytes;
-    ns3::PutValues(bytes, round.starts);
-    ns3::PutValue(bytes, round.outcome.traffic);
-    ns3::PutValue(bytes, uint64_t{round.outcome.ends.size()});
-    for (const auto& ends : round.outcome.ends)
+    ns3::PutValue(bytes, outcome.traffic);
+    ns3::PutValue(bytes, uint64_t{outcome.ends.size()});
+    for (const auto& ends : outcome.ends)
     {
         ns3::PutValues(bytes, ends);
     }
     return bytes;
 }
 
-PartRound
-RoundFromBytes(const ns3::QbbBytes& bytes)
+PartOutcome
+OutcomeFromBytes(const ns3::QbbBytes& bytes)
 {
     ns3::QbbByteReader reader(bytes);
-    PartRound round;
-    reader.GetValues(round.starts);
-    reader.GetTo(round.outcome.traffic);
-    round.outcome.ends.resize(reader.Get<uint64_t>());
-    for (auto& ends : round.outcome.ends)
+    PartOutcome outcome;
+    reader.GetTo(outcome.traffic);
+    outcome.ends.resize(reader.Get<uint64_t>());
+    for (auto& ends : outcome.ends)
     {
         reader.GetValues(ends);
     }
-    return round;
+    return outcome;
 }
 
 } // namespace AstraSim

@@ -20,12 +20,8 @@ struct OwnedOperation
     std::vector<TimePs> starts;
 };
 
-/// What is to be simulated.
-struct OwnedPattern
-{
-    std::vector<OwnedOperation> operations;
-    Repetition repetition;
-};
+/// As PartPattern, with operations of its own.
+using OwnedPattern = std::vector<OwnedOperation>;
 
 /**
  * @name Between copies of one process
@@ -33,12 +29,11 @@ struct OwnedPattern
  * memory.
  * @{
  */
-/// Equal for patterns of which the same comes, numbers that only records tell left out; its first
-/// byte says whether the repetition goes on.
-ns3::QbbBytes ToBytes(const PartPattern& pattern, const Repetition& repetition);
+/// Equal for patterns with the same outcome: numbers that serve records only are left out.
+ns3::QbbBytes ToBytes(const PartPattern& pattern);
 OwnedPattern PatternFromBytes(const ns3::QbbBytes& bytes);
-ns3::QbbBytes ToBytes(const PartRound& round);
-PartRound RoundFromBytes(const ns3::QbbBytes& bytes);
+ns3::QbbBytes ToBytes(const PartOutcome& outcome);
+PartOutcome OutcomeFromBytes(const ns3::QbbBytes& bytes);
 /** @} */
 
 } // namespace AstraSim
