@@ -307,7 +307,7 @@ class Bench:
         """CPU seconds with fast-forward and a store that another run has filled."""
         store = self.directory / "store"
         seconds = [self.timed(*job, "--fast-forward", "--fast-forward-store", store)[0] for _ in range(2)]
-        shutil.rmtree(store)
+        store.unlink()
         return seconds[-1]
 
     def mixture_of_experts(self):
@@ -321,15 +321,6 @@ class Bench:
             flows, fluid = self.timed(*job, "--network", "flow")
             time = self.packets_and_fast_forward(name, job)
             print(f"{flows:14.2f}{100 * (fluid / time - 1):11.4f}%")
-
-    def many_all_to_alls(self):
-        """So many congested AllToAlls that the means of their times become known; ten minutes with packets."""
-        if "mixture-of-experts-long" not in (self.only or ()):
-            return
-        layers, batches = (30, 4) if self.quick else (240, 8)
-        self.packets_and_fast_forward(f"{2 * layers * batches} AllToAlls, 4 to 1",
-                                      self.all_to_alls(layers, batches, CONGESTED))
-        print()
 
     def all_to_alls(self, layers, batches, arguments):
         """Arguments of a job with two AllToAlls over 64 ranks for each layer and micro-batch."""
@@ -406,7 +397,7 @@ def main():
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
                         help="a case, or instructions, memory, monitors, fast-forward, fast-forward-new, mixture-of-experts, threads, groups, or the name "
-                             "of a micro-benchmark; may repeat; fast-forward-1024, fast-forward-1024-h100, gpt-13b (minutes) and mixture-of-experts-long (a quarter of an hour) run only "
+                             "of a micro-benchmark; may repeat; fast-forward-1024, fast-forward-1024-h100 and gpt-13b (minutes) run only "
                              "if named")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
@@ -424,7 +415,7 @@ def main():
             bench.train()
             return 0
         for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward, bench.nothing_repeats,
-                     bench.gpt_1024, bench.gpt_1024_h100, bench.gpt_13b, bench.mixture_of_experts, bench.many_all_to_alls, bench.threads, bench.groups,
+                     bench.gpt_1024, bench.gpt_1024_h100, bench.gpt_13b, bench.mixture_of_experts, bench.threads, bench.groups,
                      bench.micro):
             part()
             sys.stdout.flush()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Finds the installed ns-3; ns3_modules lists its targets. Debian's name the headers of Python and libxml2, too, and GSL,
-# SQLite and libxml2 to link: nothing here uses them, and what ns-3's libraries need of them, these find themselves.
+# SQLite and libxml2 to link: nothing here needs them through ns-3, whose libraries find their own.
 find_package(ns3 REQUIRED)
 get_property(ns3_modules DIRECTORY PROPERTY IMPORTED_TARGETS)
 list(FILTER ns3_modules INCLUDE REGEX "^ns3::lib")

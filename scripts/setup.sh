@@ -13,7 +13,7 @@ packages=(
   # the simulator
   build-essential cmake ninja-build ccache git
   libns3-dev ns3
-  libboost1.81-dev libboost-program-options1.81-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev zlib1g-dev
+  libboost1.81-dev libboost-program-options1.81-dev libfmt-dev nlohmann-json3-dev libsqlite3-dev libyaml-cpp-dev zlib1g-dev
   libprotobuf-dev protobuf-compiler python3-protobuf libssl-dev
   # its physical back end
   pkg-config libfabric-dev libopenmpi-dev openmpi-bin iproute2

@@ -341,13 +341,13 @@ AddFastForwardStore(FlagTable& flags, RunOptions& options)
         .Add(Limit,
              "fast-forward-store",
              options.fastForwardStore,
-             "directory where --fast-forward keeps what it has simulated for later runs")
+             "SQLite file where --fast-forward keeps outcomes of patterns for later runs")
         .Needs("--fast-forward", [&options] { return options.IsFastForwarded(); });
     flags
         .Add(Limit,
              "fast-forward-store-size",
              options.fastForwardStoreMib,
-             "MiB that the directory may take (1024)")
+             "MiB that the file may take (1024)")
         .AtLeast(1, "MiB, 1 or more")
         .Needs("--fast-forward-store", [&options] { return !options.fastForwardStore.empty(); });
 }

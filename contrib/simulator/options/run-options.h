@@ -80,7 +80,7 @@ struct RunOptions
     bool rendezvous{false};
     FastForwardMode fastForward{FastForwardMode::Auto};
     uint64_t fastForwardMemoryMib{1024}; ///< --fast-forward-memory
-    std::string fastForwardStore;        ///< --fast-forward-store: a directory; empty for none
+    std::string fastForwardStore;        ///< --fast-forward-store: a file; empty for none
     uint64_t fastForwardStoreMib{1024};  ///< --fast-forward-store-size
     /// Flags that may change how a network carries traffic, and ns-3's; files apart, and not what
     /// the traffic is, where results go and how much a run may use. See DescribeModels().

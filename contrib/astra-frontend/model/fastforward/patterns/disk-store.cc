@@ -3,24 +3,14 @@
  */
 #include "disk-store.h"
 
-#include "move-bytes.h"
-
 #include "ns3/input-error.h"
 
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
-#include <random>
-#include <string_view>
-#include <sys/stat.h>
+#include <sqlite3.h>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 
 namespace AstraSim
@@ -31,35 +21,22 @@ namespace
 
 namespace fs = std::filesystem;
 
-constexpr const char* TAG = "CACHEDIR.TAG";
-/// As the Cache Directory Tagging Specification has it.
-constexpr std::string_view SIGNATURE = "Signature: 8a477f597d28d172789f06886806bc55\n";
-constexpr std::string_view KIND =
-    "# Patterns of traffic and what came of them (--fast-forward-store), format ";
-constexpr std::string_view FORMAT = "1";
+/// "ffst" in SQLite's header, where file(1) and we tell the files of programs apart.
+constexpr int64_t APPLICATION = 0x66667374;
+constexpr int64_t FORMAT = 2;       ///< 1 was a directory with a file per value
+constexpr int PATIENCE_MS = 60'000; ///< for others who write
 
-/// What the name of a file begins with that is not whole.
-constexpr std::string_view NEW = ".new-";
-constexpr auto NEW_AT_MOST = std::chrono::hours(1); ///< older ones were left by who was killed
+constexpr const char* EXPECTED = "an SQLite file of --fast-forward-store, or one that can be made";
 
-constexpr const char* EXPECTED =
-    "a directory of --fast-forward-store, an empty one, or one that can be made";
-
-std::string
-TagText()
+int64_t
+NowUs()
 {
-    return fmt::format("{}{}{}\n", SIGNATURE, KIND, FORMAT);
-}
-
-std::string
-NewName()
-{
-    std::random_device random;
-    return fmt::format("{}{:08x}{:08x}", NEW, random(), random());
+    using namespace std::chrono;
+    return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
 }
 
 Sha256::Value
-ChecksumOf(const DiskStore::Key& key, const std::byte* value, std::size_t count)
+ChecksumOf(const DiskStore::Key& key, const void* value, std::size_t count)
 {
     Sha256 sum;
     sum.Add(key.data(), key.size());
@@ -67,174 +44,143 @@ ChecksumOf(const DiskStore::Key& key, const std::byte* value, std::size_t count)
     return sum.Finish();
 }
 
-/// @return all bytes of an open file; nothing if it cannot be read
-std::optional<ns3::QbbBytes>
-ReadAll(int descriptor)
+void
+BindKey(sqlite3_stmt* statement, int place, const Sha256::Value& key)
 {
-    struct stat status
-    {
-    };
-
-    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
-    {
-        return std::nullopt;
-    }
-    ns3::QbbBytes bytes(static_cast<std::size_t>(status.st_size));
-    const auto read = [descriptor](std::byte* to, std::size_t count) {
-        return ::read(descriptor, to, count);
-    };
-    return MoveAll(read, bytes.data(), bytes.size()) ? std::optional(std::move(bytes))
-                                                     : std::nullopt;
-}
-
-/// Write a file that gets its name when it is whole. @return 0, or the errno of what went wrong
-int
-WriteWhole(const std::string& path, const void* bytes, std::size_t count)
-{
-    const std::string temporary = fs::path(path).parent_path().string() + "/" + NewName();
-    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0)
-    {
-        return errno;
-    }
-    const auto write = [descriptor](const std::byte* from, std::size_t length) {
-        return ::write(descriptor, from, length);
-    };
-    errno = EIO; // if nothing is written, and nobody says why
-    int error = MoveAll(write, static_cast<const std::byte*>(bytes), count) ? 0 : errno;
-    if (::close(descriptor) != 0 && error == 0)
-    {
-        error = errno; // a network's file system tells of a full disk only now
-    }
-    if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0)
-    {
-        error = errno;
-    }
-    if (error != 0)
-    {
-        ::unlink(temporary.c_str());
-    }
-    return error;
-}
-
-/// A file of a share.
-struct Kept
-{
-    std::string path;
-    timespec used;
-    uint64_t bytes;
-};
-
-/// @return the files of a share, of which those that were left unfinished are removed
-std::vector<Kept>
-FilesOf(const std::string& share)
-{
-    std::vector<Kept> files;
-    const auto oldest =
-        std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() - NEW_AT_MOST);
-    std::error_code error;
-    for (fs::directory_iterator each(share, error), end; !error && each != end;
-         each.increment(error))
-    {
-        struct stat status
-        {
-        };
-
-        const std::string path = each->path();
-        if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
-        {
-            continue; // another run may have removed it
-        }
-        if (each->path().filename().string().starts_with(NEW))
-        {
-            if (status.st_mtime < oldest)
-            {
-                ::unlink(path.c_str());
-            }
-            continue;
-        }
-        constexpr uint64_t BLOCK = 512;
-        files.push_back({path, status.st_mtim, static_cast<uint64_t>(status.st_blocks) * BLOCK});
-    }
-    return files;
+    sqlite3_bind_blob(statement, place, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
 }
 
 } // namespace
 
-DiskStore::DiskStore(std::string directory, uint64_t limit)
-    : m_directory(std::move(directory)),
-      m_limit(limit / SHARES)
+void
+DiskStore::Closer::operator()(sqlite3* database) const
+{
+    sqlite3_close_v2(database);
+}
+
+void
+DiskStore::Closer::operator()(sqlite3_stmt* statement) const
+{
+    sqlite3_finalize(statement);
+}
+
+DiskStore::DiskStore(std::string file, uint64_t limit)
+    : m_file(std::move(file)),
+      m_limit(limit)
 {
     Open();
 }
 
+DiskStore::~DiskStore()
+{
+    NoteUses();
+}
+
 void
-DiskStore::Open() const
+DiskStore::Refuse(const std::string& what) const
+{
+    throw ns3::InputError(m_file, 0, what, EXPECTED);
+}
+
+void
+DiskStore::Open()
 {
     std::error_code error;
-    fs::create_directories(m_directory, error);
-    if (std::error_code unknown;
-        fs::exists(m_directory, unknown) && !fs::is_directory(m_directory, unknown))
+    if (fs::is_directory(m_file, error))
     {
-        throw ns3::InputError(m_directory, 0, "is not a directory", EXPECTED);
+        Refuse(fs::exists(m_file + "/CACHEDIR.TAG", error)
+                   ? "is a directory, as stores of earlier versions were"
+                   : "is a directory");
     }
-    if (error || ::access(m_directory.c_str(), R_OK | W_OK | X_OK) != 0)
+    if (const fs::path parent = fs::path(m_file).parent_path(); !parent.empty())
     {
-        const int reason = error ? error.value() : errno;
-        throw ns3::InputError(m_directory,
-                              0,
-                              std::string("cannot be used: ") + std::strerror(reason),
-                              EXPECTED);
+        fs::create_directories(parent, error);
     }
-    // Looked at in this order, as other runs may be making the same directory theirs.
-    const bool isEmpty = std::all_of(fs::directory_iterator(m_directory),
-                                     fs::directory_iterator(),
-                                     [](const fs::directory_entry& each) {
-                                         return each.path().filename().string().starts_with(NEW);
-                                     });
-    const std::string tag = m_directory + "/" + TAG;
-    std::ifstream file(tag);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    if (text == TagText())
+    sqlite3* database = nullptr;
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    const int opened = sqlite3_open_v2(m_file.c_str(), &database, flags, nullptr);
+    m_database.reset(database);
+    if (opened != SQLITE_OK)
     {
-        return;
+        Refuse(std::string("cannot be opened: ") +
+               (error ? error.message() : std::strerror(sqlite3_system_errno(database))));
     }
-    const std::string kind = std::string(SIGNATURE) + std::string(KIND);
-    if (text.starts_with(kind))
+    sqlite3_busy_timeout(database, PATIENCE_MS);
+    if (IsNew())
     {
-        const std::string format =
-            text.substr(kind.size(), text.find('\n', kind.size()) - kind.size());
-        throw ns3::InputError(
-            m_directory,
-            0,
-            fmt::format("is of another version of this program (format {})", format),
-            fmt::format("format {}, or another directory", FORMAT));
+        MakeTable();
     }
-    if (!isEmpty)
+    // No value is worth waiting for the disk: a power failure may damage the file, which checksums
+    // or SQLite find. Rollback journals, unlike write-ahead logs, work on a network's file system.
+    Execute("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF");
+    const auto page = static_cast<uint64_t>(Ask("PRAGMA page_size").value_or(1));
+    Ask(fmt::format("PRAGMA max_page_count = {}", m_limit / page));
+    m_find = Prepare("SELECT sum, value FROM outcomes WHERE key = ?1");
+    m_insert = Prepare("INSERT OR REPLACE INTO outcomes VALUES (?1, ?2, ?3, ?4)");
+}
+
+bool
+DiskStore::IsNew()
+{
+    const auto application = Ask("PRAGMA application_id");
+    const auto format = Ask("PRAGMA user_version");
+    const auto tables = Ask("SELECT count(*) FROM sqlite_master");
+    if (!application || !format || !tables)
     {
-        throw ns3::InputError(m_directory, 0, "holds other files", EXPECTED);
+        Refuse(std::string("cannot be used: ") + sqlite3_errmsg(m_database.get()));
     }
-    const std::string own = TagText();
-    if (const int reason = WriteWhole(tag, own.data(), own.size()))
+    if (*tables > 0 && *application != APPLICATION)
     {
-        throw ns3::InputError(m_directory,
-                              0,
-                              std::string("cannot be written: ") + std::strerror(reason),
-                              EXPECTED);
+        Refuse("belongs to another program");
+    }
+    if (*tables > 0 && *format != FORMAT)
+    {
+        Refuse(fmt::format("is of another version of this program (format {}, not {})",
+                           *format,
+                           FORMAT));
+    }
+    return *tables == 0;
+}
+
+void
+DiskStore::MakeTable()
+{
+    // Another run may be making it, too.
+    const bool isMade =
+        Execute("BEGIN IMMEDIATE;"
+                "CREATE TABLE IF NOT EXISTS outcomes (key BLOB PRIMARY KEY, sum BLOB NOT NULL,"
+                " used INTEGER NOT NULL, value BLOB NOT NULL);"
+                "CREATE INDEX IF NOT EXISTS by_use ON outcomes (used);" +
+                fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT",
+                            APPLICATION,
+                            FORMAT));
+    if (!isMade)
+    {
+        Refuse(std::string("cannot be written: ") + sqlite3_errmsg(m_database.get()));
     }
 }
 
-std::string
-DiskStore::PathOf(uint32_t share) const
+DiskStore::Statement
+DiskStore::Prepare(const char* sql)
 {
-    return fmt::format("{}/{:x}", m_directory, share);
+    sqlite3_stmt* statement = nullptr;
+    sqlite3_prepare_v2(m_database.get(), sql, -1, &statement, nullptr);
+    return Statement(statement);
 }
 
-std::string
-DiskStore::PathOf(const Key& key) const
+std::optional<int64_t>
+DiskStore::Ask(const std::string& sql)
 {
-    const std::string name = Sha256::ToHex(key);
-    return m_directory + "/" + name.substr(0, 1) + "/" + name.substr(1);
+    const Statement statement = Prepare(sql.c_str());
+    return statement && sqlite3_step(statement.get()) == SQLITE_ROW
+               ? std::optional<int64_t>(sqlite3_column_int64(statement.get(), 0))
+               : std::nullopt;
+}
+
+bool
+DiskStore::Execute(const std::string& sql)
+{
+    return sqlite3_exec(m_database.get(), sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
 void
@@ -242,7 +188,7 @@ DiskStore::WarnOnce(const std::string& what)
 {
     if (!std::exchange(m_hasWarned, true))
     {
-        m_warnings.push_back("--fast-forward-store: " + what);
+        m_warnings.push_back(fmt::format("--fast-forward-store: {} {}", m_file, what));
     }
 }
 
@@ -255,104 +201,101 @@ DiskStore::TakeWarnings()
 std::optional<ns3::QbbBytes>
 DiskStore::Find(const Key& key)
 {
-    const std::string path = PathOf(key);
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0)
+    sqlite3_stmt* statement = m_find.get();
+    BindKey(statement, 1, key);
+    const int status = sqlite3_step(statement);
+    std::optional<ns3::QbbBytes> found;
+    if (status == SQLITE_ROW)
     {
-        if (errno != ENOENT)
+        const auto count = static_cast<std::size_t>(sqlite3_column_bytes(statement, 1));
+        const auto* value = static_cast<const std::byte*>(sqlite3_column_blob(statement, 1));
+        const Sha256::Value sum = ChecksumOf(key, value, count);
+        const bool isWhole =
+            sqlite3_column_bytes(statement, 0) == static_cast<int>(sum.size()) &&
+            std::memcmp(sqlite3_column_blob(statement, 0), sum.data(), sum.size()) == 0;
+        if (isWhole)
         {
-            WarnOnce(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
+            found.emplace(value, value + count);
+            m_used.push_back(key);
         }
-        return std::nullopt;
+        else
+        {
+            WarnOnce("is damaged; missing outcomes are simulated again");
+        }
     }
-    auto bytes = ReadAll(descriptor);
-    ::futimens(descriptor, nullptr); // it was asked for now; if that fails, it goes earlier
-    ::close(descriptor);
-    constexpr std::size_t SUM = sizeof(Sha256::Value);
-    if (bytes && bytes->size() >= SUM)
+    else if (status != SQLITE_DONE)
     {
-        const Sha256::Value sum = ChecksumOf(key, bytes->data() + SUM, bytes->size() - SUM);
-        if (std::memcmp(sum.data(), bytes->data(), SUM) == 0)
-        {
-            bytes->erase(bytes->begin(), bytes->begin() + SUM);
-            return bytes;
-        }
+        WarnOnce(fmt::format("cannot be read: {}", sqlite3_errmsg(m_database.get())));
     }
-    WarnOnce(path + " is damaged; what it held is simulated again");
-    return std::nullopt;
+    sqlite3_reset(statement);
+    return found;
 }
 
 void
 DiskStore::Put(const Key& key, const ns3::QbbBytes& value)
 {
-    ns3::QbbBytes file;
-    ns3::PutValue(file, ChecksumOf(key, value.data(), value.size()));
-    ns3::PutMemory(file, value.data(), value.size());
-    if (!m_canWrite || file.size() > m_limit)
+    if (!m_canWrite || value.size() > m_limit / 4)
     {
         return;
     }
-    const uint32_t share = key[0] >> 4;
-    MakeRoom(share, file.size());
-    Write(PathOf(key), file);
-}
-
-void
-DiskStore::Write(const std::string& path, const ns3::QbbBytes& file)
-{
-    int error = WriteWhole(path, file.data(), file.size());
-    if (error == ENOENT) // the first of its share
+    // The file is full at its bound, and where the disk is: only the first can be helped.
+    int status = Insert(key, value);
+    while (status == SQLITE_FULL && MakeRoom())
     {
-        const std::string share = fs::path(path).parent_path();
-        const bool isThere = ::mkdir(share.c_str(), 0777) == 0 || errno == EEXIST;
-        error = isThere ? WriteWhole(path, file.data(), file.size()) : errno;
+        status = Insert(key, value);
     }
-    if (error != 0)
+    if (status != SQLITE_DONE)
     {
         m_canWrite = false;
-        WarnOnce(fmt::format("{} cannot be written: {}; nothing more is kept",
-                             m_directory,
-                             std::strerror(error)));
+        WarnOnce(
+            fmt::format("cannot be written: {}; nothing more is kept", sqlite3_errstr(status)));
     }
 }
 
-void
-DiskStore::MakeRoom(uint32_t share, uint64_t bytes)
+int
+DiskStore::Insert(const Key& key, const ns3::QbbBytes& value)
 {
-    // Looking at all files for each that is written would take long; between two looks a share
-    // grows by no more than this.
-    constexpr uint64_t BLOCK = 4096;
-    const uint64_t spare = m_limit / 16;
-    Share& known = m_shares[share];
-    const uint64_t onDisk = (bytes + BLOCK - 1) / BLOCK * BLOCK;
-    known.written += onDisk;
-    if (known.isKnown && known.written <= spare)
+    const Sha256::Value sum = ChecksumOf(key, value.data(), value.size());
+    sqlite3_stmt* statement = m_insert.get();
+    BindKey(statement, 1, key);
+    BindKey(statement, 2, sum);
+    // A null address would be NULL instead of an empty value.
+    sqlite3_bind_blob64(statement,
+                        4,
+                        value.empty() ? "" : static_cast<const void*>(value.data()),
+                        value.size(),
+                        SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 3, NowUs());
+    const int status = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    return status;
+}
+
+bool
+DiskStore::MakeRoom()
+{
+    NoteUses();
+    return Execute("DELETE FROM outcomes WHERE key IN (SELECT key FROM outcomes ORDER BY used"
+                   " LIMIT (SELECT 1 + count(*) / 8 FROM outcomes))") &&
+           sqlite3_changes(m_database.get()) > 0;
+}
+
+void
+DiskStore::NoteUses()
+{
+    if (m_used.empty() || !Execute("BEGIN IMMEDIATE"))
     {
-        return;
+        return; // then they count as unused, and go earlier
     }
-    known = {true, onDisk};
-    std::vector<Kept> files = FilesOf(PathOf(share));
-    uint64_t total = std::max(onDisk, spare);
-    for (const Kept& file : files)
+    const Statement update = Prepare("UPDATE outcomes SET used = ?2 WHERE key = ?1");
+    for (const Key& key : std::exchange(m_used, {}))
     {
-        total += file.bytes;
+        BindKey(update.get(), 1, key);
+        sqlite3_bind_int64(update.get(), 2, NowUs());
+        sqlite3_step(update.get());
+        sqlite3_reset(update.get());
     }
-    if (total <= m_limit)
-    {
-        return;
-    }
-    std::sort(files.begin(), files.end(), [](const Kept& a, const Kept& b) {
-        return std::pair(a.used.tv_sec, a.used.tv_nsec) < std::pair(b.used.tv_sec, b.used.tv_nsec);
-    });
-    for (const Kept& file : files)
-    {
-        if (total <= m_limit)
-        {
-            break;
-        }
-        ::unlink(file.path.c_str()); // or another run has
-        total -= file.bytes;
-    }
+    Execute("COMMIT");
 }
 
 } // namespace AstraSim

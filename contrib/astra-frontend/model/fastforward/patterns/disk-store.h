@@ -7,26 +7,28 @@
 #include "ns3/qbb-bytes.h"
 #include "ns3/sha256.h"
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+struct sqlite3;
+struct sqlite3_stmt;
 
 namespace AstraSim
 {
 
 /**
  * @ingroup astra-frontend
- * @brief Values by key in a directory, kept between runs: a cache of bounded size, from which what
- * was not asked for longest goes first.
+ * @brief Values by key in an SQLite file, kept between runs: a cache of bounded size. The least
+ * recently used go first.
  *
- * Each value is a file with its own checksum, which gets its name when it is whole. So any number
- * of programs may use a directory at once, and one that is killed leaves it as it was. A file that
- * is damaged counts as one that is not there. The directory is marked as a cache (CACHEDIR.TAG), so
- * that backups leave it out, and nothing is removed from a directory of another kind.
+ * Any number of programs may use a file at once, and a killed one does no harm. Each value has a
+ * checksum; a damaged one counts as missing. After any other error the run goes on without the
+ * file, with a warning.
  *
- * A key stands for all that its value follows from; a directory may hold those of many programs.
+ * A key stands for all that its value depends on, so a file may hold those of many programs.
  */
 class DiskStore
 {
@@ -34,43 +36,58 @@ class DiskStore
     using Key = Sha256::Value;
 
     /**
-     * @param directory is made if need be
-     * @param limit of what its files take on the disk, in bytes
-     * @throw ns3::InputError if the directory cannot be written or holds something else
+     * @param file is made if need be, with the directories above it
+     * @param limit of its size, in bytes
+     * @throw ns3::InputError if the file cannot be opened or written, or holds something else
      */
-    DiskStore(std::string directory, uint64_t limit);
+    DiskStore(std::string file, uint64_t limit);
+    /// Note which values have been used.
+    ~DiskStore();
+    DiskStore(const DiskStore&) = delete;
+    DiskStore& operator=(const DiskStore&) = delete;
 
-    /// @return the value of @p key; nothing if it is not there
+    /// @return the value of @p key; nothing if it is missing
     std::optional<ns3::QbbBytes> Find(const Key& key);
 
-    /// Keep a value. Where that fails, nothing is kept from then on.
+    /// Keep a value. If that fails, nothing is kept from then on.
     void Put(const Key& key, const ns3::QbbBytes& value);
 
-    /// @return what the user should know, a line each; forgotten with the call
+    /// @return warnings, a line each; forgotten with the call
     std::vector<std::string> TakeWarnings();
 
-    /// @return where the value of a key is kept
-    std::string PathOf(const Key& key) const;
-
   private:
-    /// A directory in it, which keeps its own share of the bound.
-    static constexpr uint32_t SHARES = 16;
-
-    struct Share
+    struct Closer
     {
-        bool isKnown{false};
-        uint64_t written{0}; ///< since it was last looked at
+        void operator()(sqlite3* database) const;
+        void operator()(sqlite3_stmt* statement) const;
     };
 
-    void Open() const;
-    std::string PathOf(uint32_t share) const;
-    void Write(const std::string& path, const ns3::QbbBytes& file);
-    void MakeRoom(uint32_t share, uint64_t bytes);
+    using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
+
+    void Open();
+    /// @return whether the file is empty @throw ns3::InputError if it belongs to something else
+    bool IsNew();
+    /// @throw ns3::InputError if the file cannot be written
+    void MakeTable();
+    /// @return the first number of the result; nothing after an error
+    std::optional<int64_t> Ask(const std::string& sql);
+    /// @return whether all went well
+    bool Execute(const std::string& sql);
+    Statement Prepare(const char* sql);
+    /// @return SQLITE_DONE, or an error
+    int Insert(const Key& key, const ns3::QbbBytes& value);
+    /// Remove an eighth of the values, those that were not used longest. @return whether any was
+    bool MakeRoom();
+    void NoteUses();
+    [[noreturn]] void Refuse(const std::string& what) const;
     void WarnOnce(const std::string& what);
 
-    std::string m_directory;
-    uint64_t m_limit; ///< of a share
-    std::array<Share, SHARES> m_shares;
+    std::string m_file;
+    uint64_t m_limit;
+    std::unique_ptr<sqlite3, Closer> m_database;
+    Statement m_find;
+    Statement m_insert;
+    std::vector<Key> m_used; ///< not noted in the file yet
     bool m_canWrite{true};
     bool m_hasWarned{false};
     std::vector<std::string> m_warnings;
