@@ -8,7 +8,7 @@ import re
 import pydantic
 import yaml
 
-from clustersim.workload import catalogue, gpus, keeping, memory, pipeline, precision
+from clustersim.workload import catalogue, frameworks, gpus, keeping, memory, pipeline, precision
 from clustersim.workload.collective_times import Machine
 from clustersim.workload.errors import InputError
 from clustersim.workload.exchange import Exchange
@@ -160,7 +160,7 @@ def machine_of(fact):
                                         if fact.gpus % size == 0 and size <= max(8, found["gpus_per_server"] + 8))
     gpu = gpu.copy(update=entry.get("fields", {}))
     if "watts" in entry:
-        slower = (entry["watts"] / WATTS[entry["gpu"]]) ** (1 / 3)
+        slower = frameworks.clock(entry["watts"], WATTS[entry["gpu"]])
         gpu = gpu.copy(update={"tflops": gpu.tflops * slower, "fp8": gpu.fp8 and (gpu.fp8[0] * slower, gpu.fp8[1]),
                                "product": gpu.product and (gpu.product[0] * slower, gpu.product[1])})
     return gpu, Machine(gpu_type=entry["gpu"], **found)

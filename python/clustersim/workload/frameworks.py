@@ -48,6 +48,12 @@ class Framework(BaseModel, extra=Extra.forbid, frozen=True):
     bandwidth: float
 
 
+def clock(watts, usual):
+    """@return the clock of a GPU whose products are bound by a power limit, relative to that with the usual limit"""
+    idle = _table()["watts"]["idle"]
+    return ((watts - idle) / (usual - idle)) ** (1 / 3)
+
+
 def _generation(gpu):
     return {"A": "ampere", "H": "hopper", "B": "blackwell"}[gpu.name.removeprefix("G")[0]]
 
@@ -65,8 +71,8 @@ class Constants(BaseModel, extra=Extra.forbid, frozen=True):
 
     def sustained(self, gpu):
         """@return the share of the rate of short measurements that a GPU's products keep in training"""
-        watts = _table()["watts"]
-        return min(1.0, getattr(self, _generation(gpu)) * (watts.get(gpu.name, watts["B200"]) / watts["B200"]) ** (1 / 3))
+        limit = _table()["watts"]["B200"]
+        return min(1.0, getattr(self, _generation(gpu)) * clock(_table()["watts"].get(gpu.name, limit), limit))
 
 
 class ProfiledGpu(gpus.Gpu):
