@@ -43,8 +43,6 @@ As far as it is known, and not corrected:
 - Row-wise 8-bit products of torchtitan's benchmark of June 2025 are as slow as bfloat16, and its context parallelism beyond two ranks costs more
   than the attention of other ranks' keys.
 - BigScience's runs with 128 heads of 108 numbers, and with micro-batches of one, are slower than unaligned products and launches explain.
-- Products of bfloat16 in PyTorch's frameworks of 2023 and 2024 keep less of an H100 than 8-bit ones in Transformer Engine of 2025: one
-  constant for Hopper is between the two.
 
 """
 SHAPE = """\
@@ -123,7 +121,9 @@ def _fitted_text(constants):
     shares = ", ".join(f"{getattr(constants, key):.2f} on {name}" for key, name in names.items())
     return (f"{len(constants.__fields__)}. Under the load of training, power lowers clocks, and products keep a share of the rate of the tables: "
             f"{shares} (a loop of products on an H100 keeps 0.86, :doc:`kernels`). And a step grows with each doubling of GPUs by "
-            f"{100 * constants.spread:.1f}%, since it waits for the slowest GPU and message")
+            f"{100 * constants.spread:.1f}%, since it waits for the slowest GPU and message. "
+            f"Kernels of PyTorch's own builds on other people's clusters take {constants.others:.2f} of the time of NVIDIA's runs, which no table "
+            "explains")
 
 
 def render(frame, written, refused, points, constants, images):

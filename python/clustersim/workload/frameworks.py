@@ -23,6 +23,7 @@ ALIGNMENT, FP32_TFLOPS = 8, 19.5
 class Framework(BaseModel, extra=Extra.forbid, frozen=True):
     """A profile; frameworks.yaml says what each constant means."""
     name: str
+    tuned: bool
     attention: Literal["newest", "flash2", "flash1", "unfused"]
     stream_passes: float
     extra_bytes: float
@@ -64,10 +65,11 @@ class Constants(BaseModel, extra=Extra.forbid, frozen=True):
     hopper: float
     blackwell: float
     spread: float
+    others: float
 
-    def of(self, gpu):
-        """@return the names of those that matter on a Gpu"""
-        return _generation(gpu), "spread"
+    def of(self, gpu, framework):
+        """@return the names of those that matter on a Gpu with a Framework"""
+        return (_generation(gpu), "spread") + (() if framework.tuned else ("others",))
 
     def sustained(self, gpu):
         """@return the share of the rate of short measurements that a GPU's products keep in training"""
@@ -80,11 +82,15 @@ class ProfiledGpu(gpus.Gpu):
     framework: Framework
     sustained: float
     spread: float
+    slower: float  # time of kernels / that of NVIDIA's builds
 
     def times_ns(self, operator):
-        forward, data, weight = super().times_ns(operator)
         if operator.name in self.measured:
-            return forward, data, weight
+            return super().times_ns(operator)
+        return tuple(self.slower * each for each in self._times_ns(operator))
+
+    def _times_ns(self, operator):
+        forward, data, weight = super().times_ns(operator)
         has_tables = self.kernels == "measured"
         if operator.kind == "attention" and self.framework.attention in (("flash1",) if has_tables else ("flash1", "flash2")):
             return self._by_version(operator)
@@ -174,4 +180,4 @@ def apply(gpu, framework, constants=None):
     sustained = constants.sustained(gpu)
     library = "flash" if framework.attention == "flash2" else gpu.attention_library
     return ProfiledGpu(**{**gpu.dict(), "loaded": sustained, "attention_library": library}, framework=framework, sustained=sustained,
-                       spread=constants.spread)
+                       spread=constants.spread, slower=1.0 if framework.tuned else constants.others)
