@@ -20,7 +20,7 @@ def roofline_s(iteration, gpu):
 def closed_form_s(run):
     """@return seconds of a step by the closed form"""
     plan = run.plan
-    gpu = gpus.find(run.gpu.name, getattr(run.gpu, "precision", "bfloat16")).copy(
+    gpu = gpus.find(run.gpu.name, run.gpu.precision, kernels="roofline").copy(
         update={"memory_gb": run.gpu.memory_gb, "memory_gbps": run.gpu.memory_gbps})
     iteration = megatron.Iteration(run.model, plan, gpu)
     duration = plans._duration_ns(plan, run.machine.line_rates())
