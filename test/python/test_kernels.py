@@ -33,9 +33,9 @@ def gpt():
                  norm="layer")
 
 
-def own(group):
-    """@return rows of what we have measured on an H100, with the numbers of their shapes"""
-    header, rows = grid.rows("measured-H100.csv")
+def own(group, gpu="H100"):
+    """@return rows of what we have measured on a GPU, with the numbers of their shapes"""
+    header, rows = grid.rows(f"measured-{gpu}.csv")
     found = [dict(zip(header, row)) for row in rows if row[0] == group]
     return [{**row, "us": float(row["us"]), "sizes": {key: int(value) for key, value in (part.split("=") for part in row["shape"].split())}}
             for row in found]
@@ -224,17 +224,18 @@ def test_windows_of_128_tokens_were_measured_to_take_that_share():
 LAYERS = {"llama3_8b": 0.05, "llama3_70b of TP 8": 0.05, "gpt_175b of TP 8": 0.08}
 
 
+@pytest.mark.parametrize("gpu", ["H100", "H200"])
 @pytest.mark.parametrize("name", LAYERS)
-def test_layers_under_load_on_an_h100_take_the_sum_of_their_operators(name):
-    """Forward and backward pass of layers that no constant comes from, for seconds."""
-    rows = [row for row in own("sustained") if row["kernel"] == name and row["sizes"]["second"] >= 2]
+def test_layers_under_load_take_the_sum_of_their_operators(name, gpu):
+    """Forward and backward pass of layers, for seconds: no constant comes from them, nor from any measurement on our H200."""
+    rows = [row for row in own("sustained", gpu) if row["kernel"] == name and row["sizes"]["second"] >= 2]
     sizes = rows[0]["sizes"]
     model = Model(name="l", layers=1, hidden=sizes["hidden"], heads=sizes["heads"], kv_heads=sizes["kv_heads"], head_dim=sizes["head_dim"],
                   ffn=sizes["ffn"], vocabulary=1024, gated=bool(sizes["gated"]))
     plan = Parallelism(world_size=1, micro_batch=sizes["sequences"], sequence=sizes["tokens"])
     measured = statistics.median(row["us"] for row in rows) * 1e3
-    predicted, bound = (sum(sum(gpu.times_ns(o)) for o in operators.layer(model, plan, 0))
-                        for gpu in (H100, gpus.find("H100", kernels="roofline")))
+    predicted, bound = (sum(sum(gpus.find(gpu, kernels=kernels).times_ns(o)) for o in operators.layer(model, plan, 0))
+                        for kernels in gpus.KERNELS)
     assert predicted == pytest.approx(measured, rel=LAYERS[name])
     assert bound < 0.85 * measured
 
