@@ -6,7 +6,7 @@ import dataclasses
 import pandas as pd
 
 from clustersim.outcomes import baselines, runs
-from clustersim.workload import estimate, frameworks, megatron, nanotron
+from clustersim.workload import estimate, frameworks, megatron, plans
 from clustersim.workload.errors import InputError
 
 WITHIN = 0.15
@@ -35,14 +35,8 @@ def write_down(facts):
 def estimate_run(run, constants=None):
     """@param constants fitted ones, or those that are shipped @return the Estimate of a Run"""
     framework = frameworks.find(run.framework)
-    return estimate.estimate(iteration_of(run, frameworks.apply(run.gpu, framework, constants)), run.machine, framework)
-
-
-def iteration_of(run, gpu):
-    """@return the rows of a Run, as its framework carries them out"""
-    if run.framework == "nanotron":
-        return nanotron.Iteration(run.model, run.plan, gpu, run.machine.line_rates())
-    return megatron.Iteration(run.model, run.plan, gpu)
+    gpu = frameworks.apply(run.gpu, framework, constants)
+    return estimate.estimate(plans.iteration_of(framework, run.model, run.plan, gpu, run.machine.line_rates()), run.machine, framework)
 
 
 def row_of(run, found):

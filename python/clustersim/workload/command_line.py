@@ -8,8 +8,8 @@ import sys
 
 import pydantic
 
-from clustersim.workload import (adapters, aicb, catalogue, chakra, estimate, exchange_flags, frameworks, gpus, hugging_face, keeping, measured, megatron,
-                                 memory, pipeline, precision, recompute, simai_text)
+from clustersim.workload import (adapters, aicb, catalogue, chakra, estimate, exchange_flags, frameworks, gpus, hugging_face, keeping,
+                                 measured, megatron, memory, pipeline, plans, precision, recompute, simai_text)
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import Model
 from clustersim.workload.parallel import RECOMPUTATION, Parallelism
@@ -371,6 +371,12 @@ def summary(iteration, used, gpu, warnings=()):
             "warnings": list(warnings), "flops": iteration.flops(), "compute_ns": max(map(iteration.compute_ns, range(plan.pp)))}
 
 
+def _iteration(given, model, plan, gpu):
+    if not given.framework:
+        return megatron.Iteration(model, plan, gpu)
+    return plans.iteration_of(frameworks.find(given.framework), model, plan, gpu, estimate.usual_machine(gpu, plan).line_rates())
+
+
 def estimate_step(given, iteration):
     """@return the Estimate with the framework of the flags on usual servers; None without one"""
     if not given.framework:
@@ -406,7 +412,7 @@ def run(arguments, description):
     given = make_parser(description).parse_args(arguments)
     model, gpu = find_model(given), find_gpu(given)
     plan = find_plan(given, model)
-    iteration = megatron.Iteration(model, plan, gpu)
+    iteration = _iteration(given, model, plan, gpu)
     used, warnings = check_memory(given, iteration)
     _warn(given)
     for line in warnings:
