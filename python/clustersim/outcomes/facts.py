@@ -25,23 +25,23 @@ class Fact:
     interconnect: str
     notes: str
     source: str
-    gpus: int = None
+    gpus: int | None = None
     gpus_doubtful: bool = False  # the source does not say how many; whoever gathered the table guessed
-    seq_len: int = None
-    step_s: float = None
-    tp: int = None
-    pp: int = None
-    cp: int = None
-    vp: int = None
-    ep: int = None
-    etp: int = None
-    dp: int = None
-    micro_batch: int = None
-    global_batch: int = None
-    layers: int = None
-    hidden: int = None
-    heads: int = None
-    vocab: int = None
+    seq_len: int | None = None
+    step_s: float | None = None
+    tp: int | None = None
+    pp: int | None = None
+    cp: int | None = None
+    vp: int | None = None
+    ep: int | None = None
+    etp: int | None = None
+    dp: int | None = None
+    micro_batch: int | None = None
+    global_batch: int | None = None
+    layers: int | None = None
+    hidden: int | None = None
+    heads: int | None = None
+    vocab: int | None = None
 
     @property
     def has_full_layout(self):
