@@ -2,23 +2,37 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Measures kernels of training on this machine's GPU that published tables lack, with PyTorch: about five minutes.
 
-    scripts/maintain/measure_kernels.py OUTPUT.csv [attention products grouped launches losses optimizers loads layers streams]
-
 Columns: group, kernel, variant, pass, shape (key=value, blanks between), us. Inputs are random. Times are medians of rounds of calls that
 the GPU does back to back: a kernel that sleeps keeps it busy until the CPU has launched all of them.
 """
+import argparse
 import csv
 import itertools
 import statistics
-import sys
 import time
 
-import pynvml
-import torch
-import torch._dynamo
-import torch._functorch.config
-import torch.nn.functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
+PARTS = ("attention", "products", "grouped", "launches", "losses", "optimizers", "loads", "layers", "streams")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", metavar="OUTPUT.csv")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure; default: all of {', '.join(PARTS)}")
+    given = parser.parse_args()
+    for unknown in set(given.parts) - set(PARTS):
+        parser.error(f"unknown part {unknown}; expected some of {', '.join(PARTS)}")
+    return given
+
+
+if __name__ == "__main__":
+    GIVEN = arguments()  # --help works without PyTorch and a GPU
+
+import pynvml  # noqa: E402
+import torch  # noqa: E402
+import torch._dynamo  # noqa: E402
+import torch._functorch.config  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
 torch._functorch.config.donated_buffer = False  # backward passes are timed again and again
 torch._dynamo.config.recompile_limit = 64
@@ -341,22 +355,19 @@ def loads(table):
     sustained(table, "copy", {"elements": 1 << 28}, lambda: target.copy_(source), 5)
 
 
-PARTS = (attention, products, grouped, launches, losses, optimizers, loads, layers, streams)
-
-
-def main():
+def main(output, parts):
     torch.manual_seed(1)
-    table = Table(sys.argv[1])
+    table = Table(output)
     print(torch.cuda.get_device_name(), torch.__version__, state(), flush=True)
-    for part in [part for part in PARTS if not sys.argv[2:] or part.__name__ in sys.argv[2:]]:
+    for part in parts or PARTS:
         start = time.perf_counter()
         try:
-            part(table)
+            globals()[part](table)
         except Exception as error:
-            print(part.__name__, "stopped:", str(error).splitlines()[0][:300], flush=True)
-        print(part.__name__, f"{time.perf_counter() - start:.1f} s", state(), flush=True)
+            print(part, "stopped:", str(error).splitlines()[0][:300], flush=True)
+        print(part, f"{time.perf_counter() - start:.1f} s", state(), flush=True)
         torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":
-    main()
+    main(GIVEN.output, GIVEN.parts)

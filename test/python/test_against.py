@@ -115,7 +115,6 @@ def test_without_zero_gradients_are_reduced_beside_backward_and_with_it_after():
 
 
 @pytest.mark.others_files
-@pytest.mark.skipif(not PUBLISHED.exists(), reason="needs ../shared/data/outcomes")
 def test_layouts_come_in_the_order_of_their_published_speeds(monkeypatch):
     """Models and numbers of GPUs that no constant of the model comes from."""
     monkeypatch.setenv("PROGRAM_DIR", str(PROGRAMS))

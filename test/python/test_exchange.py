@@ -189,7 +189,6 @@ ERRORS = {("normal", 1, "h100_sxm"): (0.05, 0.08), ("normal", 2, "h100_sxm"): (0
 
 
 @pytest.mark.others_files
-@pytest.mark.skipif(not MEASURED.exists(), reason="needs ../shared/data/collectives")
 def test_times_are_those_that_were_measured():
     off = {}
     with gzip.open(MEASURED, "rt") as file:

@@ -24,9 +24,10 @@ namespace ns3
 using FabricConfValue = std::variant<int64_t, double, std::string>;
 
 /**
+ * @ingroup rdma-qbb
  * @brief How a configuration writes the values of a key.
  *
- * A format without @ref fields and @ref take accepts anything, without effect.
+ * A format without @ref fields and `take` accepts anything, without effect.
  */
 struct FabricConfFormat
 {
@@ -44,9 +45,9 @@ struct FabricConfFormat
     std::function<
         Settings(FabricConf&, const Values&, const InputLines& line, const FabricConfKey& key)>
         take{};
-    /// @return the values in force that @ref take has put somewhere
+    /// @return the values in force that `take` has put somewhere
     std::function<std::string(const FabricConf& conf, const FabricConfKey& key)> get{};
-    std::string defaultValue{}; ///< of what @ref take takes
+    std::string defaultValue{}; ///< of what `take` takes
 };
 
 /// The formats of keys.
