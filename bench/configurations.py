@@ -20,10 +20,9 @@ WORKLOADS = {
 }
 
 
-def write_workload(path, name, gpus=16, divisor=1):
-    """Writes one of WORKLOADS as a workload file, with so many times fewer bytes."""
+def write_workload(path, name, gpus=16):
+    """Writes one of WORKLOADS as a workload file."""
     tp, ep, layers = WORKLOADS[name]
-    layers = [(fwd, -(-fwd_bytes // divisor), grad, -(-grad_bytes // divisor)) for fwd, fwd_bytes, grad, grad_bytes in layers]
     rows = [f"layer{i}\t-1\t1000\t{fwd}\t{fwd_bytes}\t1\tNONE\t0\t1\t{grad}\t{grad_bytes}\t1\n"
             for i, (fwd, fwd_bytes, grad, grad_bytes) in enumerate(layers)]
     path.write_text(HEADER.format(tp=tp, ep=ep, gpus=gpus) + f"{len(rows)}\n" + "".join(rows))
@@ -60,13 +59,13 @@ def write_star(path, hosts=16, gbps=100, delay_ps=1_000_000):
     return path
 
 
-def write_incast(path, hosts=16, divisor=1):
-    """Writes a flow file: everybody to host 0, and crosswise, of several sizes and priorities, with so many times fewer bytes."""
+def write_incast(path, hosts=16):
+    """Writes a flow file: everybody to host 0, and crosswise, of several sizes and priorities."""
     flows = [(src, 0, 3, 800_000 + 999 * src, 1e-6 * (src % 3)) for src in range(1, hosts)]
     flows += [(src, hosts - 1 - src, 3 + src % 2, 50_000, 5e-6) for src in range(hosts // 2)]
     flows.sort(key=lambda flow: flow[4])
     path.write_text(f"{len(flows)}\n" + "".join(
-        f"{src} {dst} {priority} 100 {-(-size // divisor)} {start:.9f}\n" for src, dst, priority, size, start in flows))
+        f"{src} {dst} {priority} 100 {size} {start:.9f}\n" for src, dst, priority, size, start in flows))
     return path
 
 
@@ -102,13 +101,13 @@ CONFIGURATIONS = {
 }
 
 
-def prepare(directory, divisor=1):
-    """Writes the input files of all configurations, with so many times fewer bytes."""
+def prepare(directory):
+    """Writes the input files of all configurations."""
     write_rails(directory / "rails")
     write_star(directory / "star")
-    write_incast(directory / "incast", divisor=divisor)
+    write_incast(directory / "incast")
     for name in WORKLOADS:
-        write_workload(directory / f"{name}.txt", name, divisor=divisor)
+        write_workload(directory / f"{name}.txt", name)
 
 
 def run(program, name, inputs, output, seed=1, flags=()):

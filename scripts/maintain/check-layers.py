@@ -124,14 +124,10 @@ DERIVED_FOLDERS = ELISION_FOLDERS + tuple(f"contrib/rdma-qbb/model/{folder}/" fo
 FETCH = re.compile(r"__builtin_prefetch|Fetch(?:Lines|Ahead)")
 FETCH_FOLDERS = ELISION_FOLDERS + tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("host", "switch"))
 # What belongs to the sender of a connection, and the files of the receiving side, which learns from frames and from what was
-# set up. Another host is visited where connections are set up and end, by the wire itself, and by those who count and report.
+# set up.
 SENDERS = re.compile(r"\b(?:RdmaMessage|RdmaQueuePair|RdmaHw::Connect|m_senders|FindSender|m_peer)\b")
 RECEIVER_FILES = {f"contrib/rdma-qbb/model/host/{name}" for name in
                   ("rdma-rx-queue-pair.h", "rdma-message-wire.h", "rdma-hw-receive.cc")}
-VISIT = re.compile(r"\bPartitionMemory::Visit\b")
-VISIT_FILES = {f"contrib/rdma-qbb/{name}" for name in
-               ("model/partitions/partition-memory.cc", "model/engine/link-wire.cc", "model/in-network/in-network-engine.cc",
-                "model/host/rdma-hw-connections.cc", "fabric/link-counting.cc")} | {"contrib/simulator/back-ends/packet-backend.cc"}
 # Pairs of files that include each other, by the names without suffix: a thing and its parts, which call it.
 PARTS = {
     ("link-port", "link-agenda"), ("link-port", "link-node"), ("link-port", "link-wire"),  # the link engine
@@ -252,8 +248,6 @@ def check_words(path):
     if where in RECEIVER_FILES:
         errors += [f"{where}: {word} is the sender's; a receiver learns from frames and from what was set up"
                    for word in sorted(set(SENDERS.findall(code)))]
-    if VISIT.search(code) and where not in VISIT_FILES:
-        errors.append(f"{where}: only the control plane visits another partition (PartitionMemory::Visit)")
     if not where.startswith(FETCH_FOLDERS):
         errors += [f"{where}: {word}: fetching ahead belongs to {', '.join(FETCH_FOLDERS)}" for word in set(FETCH.findall(code))]
     return errors

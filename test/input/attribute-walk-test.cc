@@ -358,12 +358,6 @@ TEST_F(Defaults, EveryAttributeThatAFlagChangesIsWhatTheObjectsOfAFabricHave)
     {
         EXPECT_TRUE(ChangeByFlag(name)) << name;
     }
-    // The guard of partitions needs our simulator, and says so.
-    std::istringstream guarded(TWO_SERVERS);
-    const ClusterTopology unguarded = ClusterTopology::Read(guarded, "topology");
-    FabricConf plain;
-    EXPECT_THROW(CreateObject<RdmaFabric>()->Build(unguarded, plain), InputError);
-    ApplyNs3Flags({"--ns3::RdmaFabric::GuardPartitions=false"});
     // Room enough for what the flags above ask for.
     ApplyNs3Flags({"--ns3::SwitchMmu::BufferBytes=77777777",
                    "--ns3::SwitchMmu::ReserveBytes=5555",

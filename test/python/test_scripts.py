@@ -180,8 +180,6 @@ def test_layers_in_order_pass(tree):
      "model/base.cc: Base includes leaf.h of its subclass Leaf"),
     ({"rdma-qbb/model/host/rdma-hw-receive.cc": "void f(RdmaMessage* message);\n"},
      "rdma-hw-receive.cc: RdmaMessage is the sender's"),
-    ({"rdma-qbb/model/congestion/a.cc": "const PartitionMemory::Visit visit(&peer);\n"},
-     "congestion/a.cc: only the control plane visits another partition"),
     ({"rdma-qbb/model/a.h": "class A\n{\n};\n", "rdma-qbb/model/a.cc": '#include "b.h"\n',
       "rdma-qbb/model/b.h": "class B\n{\n};\n", "rdma-qbb/model/b.cc": '#include "a.h"\n'},
      "a and b include each other; list them in PARTS"),

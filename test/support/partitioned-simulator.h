@@ -18,10 +18,10 @@ namespace ns3
 class PartitionedSimulator
 {
   public:
-    /// @param guarded make each node of a fabric a partition whose memory is closed to all others
-    explicit PartitionedSimulator(bool guarded)
+    /// @param apart make each node of a fabric a partition of its own
+    explicit PartitionedSimulator(bool apart)
     {
-        Set("ns3::QbbSimulatorImpl", guarded);
+        Set("ns3::QbbSimulatorImpl", apart);
     }
 
     ~PartitionedSimulator()
@@ -33,11 +33,10 @@ class PartitionedSimulator
     PartitionedSimulator& operator=(const PartitionedSimulator&) = delete;
 
   private:
-    static void Set(const std::string& simulator, bool guarded)
+    static void Set(const std::string& simulator, bool apart)
     {
         GlobalValue::Bind("SimulatorImplementationType", StringValue(simulator));
-        Config::SetDefault("ns3::RdmaFabric::PartitionPerNode", BooleanValue(guarded));
-        Config::SetDefault("ns3::RdmaFabric::GuardPartitions", BooleanValue(guarded));
+        Config::SetDefault("ns3::RdmaFabric::PartitionPerNode", BooleanValue(apart));
     }
 };
 

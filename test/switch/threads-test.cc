@@ -232,15 +232,15 @@ TEST_P(Threads, DoNotChangeResults)
 TEST_P(Threads, ShareNothingButWires)
 {
     const bool fillsBuffers = std::string(GetParam()).starts_with("BUFFER_SIZE");
-    const auto run = [fillsBuffers](bool guarded) {
-        const PartitionedSimulator simulator(guarded);
+    const auto run = [fillsBuffers](bool apart) {
+        const PartitionedSimulator simulator(apart);
         TrafficOutcome outcome = RunTraffic(GetParam(), 1, fillsBuffers ? 24 : 10);
-        EXPECT_EQ(outcome.partitions, guarded ? 16U : 1U);
+        EXPECT_EQ(outcome.partitions, apart ? 16U : 1U);
         return outcome;
     };
-    const TrafficOutcome guarded = run(true);
-    ExpectSame(guarded, run(false));
-    ExpectWhatKeysAskFor(GetParam(), guarded.totals);
+    const TrafficOutcome apart = run(true);
+    ExpectSame(apart, run(false));
+    ExpectWhatKeysAskFor(GetParam(), apart.totals);
 }
 
 INSTANTIATE_TEST_SUITE_P(Configurations,

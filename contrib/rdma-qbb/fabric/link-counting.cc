@@ -55,7 +55,6 @@ class MessageCounter::Walk
             {
                 return;
             }
-            const PartitionMemory::Visit visit(next);
             const auto ports = m_fabric.GetRoutes().Table(node).NextHops(m_qp.dst);
             if (ports.size() > 1 && !next->UsesEcmp())
             {

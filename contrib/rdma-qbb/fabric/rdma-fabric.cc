@@ -117,12 +117,6 @@ RdmaFabric::GetTypeId()
                           UintegerValue(0),
                           MakeUintegerAccessor(&RdmaFabric::m_wantedPartitions),
                           MakeUintegerChecker<uint32_t>())
-            .AddAttribute("GuardPartitions",
-                          "A check: end the program where an event of one partition touches the "
-                          "state of another (see PartitionMemory)",
-                          BooleanValue(false),
-                          MakeBooleanAccessor(&RdmaFabric::m_guardPartitions),
-                          MakeBooleanChecker())
             .AddTraceSource("RoutesChanged",
                             "All routes have been worked out again after a link changed",
                             MakeTraceSourceAccessor(&RdmaFabric::m_routesChanged),
@@ -143,10 +137,6 @@ RdmaFabric::DoDispose()
     m_watchdog = nullptr;
     m_faults.reset();
     m_paths.reset();
-    if (m_guardPartitions)
-    {
-        PartitionMemory::Unguard();
-    }
     m_parts.nodes.clear();
     m_parts.devices.clear();
     m_parts.switches.clear();
@@ -233,17 +223,9 @@ RdmaFabric::CreateNodes(const ClusterTopology& topology)
     using Kind = ClusterTopology::NodeKind;
     const RdmaHostHelper hosts;
     const SwitchHelper switches;
-    if (m_guardPartitions && !PartitionMemory::Guard())
-    {
-        throw InputError("ns3::RdmaFabric::GuardPartitions",
-                         0,
-                         "another simulator implementation",
-                         "ns3::QbbSimulatorImpl, which tells whose event it runs");
-    }
     for (uint32_t id = 0; id < topology.nodeCount; ++id)
     {
         const uint32_t partition = m_parts.partitions.partitionOf[id];
-        const PartitionMemory::Scope scope(partition);
         if (topology.Is(id, Kind::Host))
         {
             m_parts.nodes.push_back(CreateObject<Node>());

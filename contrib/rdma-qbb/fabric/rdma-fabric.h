@@ -283,7 +283,6 @@ class RdmaFabric : public Object
     bool m_persistentQueuePairs{false};
     bool m_deliverOnAck{false};
     bool m_partitionPerNode{false};
-    bool m_guardPartitions{false};
     uint32_t m_qpsPerConnection{1};
     double m_errorRatePerLink{0};
     Time m_nicPauseTime;

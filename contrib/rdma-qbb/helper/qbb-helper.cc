@@ -35,7 +35,6 @@ QbbHelper::SetChannelAttribute(const std::string& name, const AttributeValue& va
 Ptr<QbbNetDevice>
 QbbHelper::AddPort(Ptr<Node> node)
 {
-    const PartitionMemory::Scope scope(node->GetSystemId());
     if (!m_model)
     {
         m_model = m_device.Create<QbbNetDevice>();

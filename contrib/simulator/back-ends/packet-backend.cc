@@ -10,7 +10,6 @@
 #include "ns3/clock-range.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/links-writer.h"
-#include "ns3/partition-memory.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/qbb-processes.h"
 #include "ns3/qbb-simulator-impl.h"
@@ -215,7 +214,6 @@ PacketBackend::FinishWorkloads()
     {
         Simulator::Remove(m_stop);
     }
-    const ns3::PartitionMemory::Visit all;
     m_links = ns3::CountersNow(*m_fabric, Now());
 }
 

@@ -30,7 +30,7 @@ IsEarlier(uint64_t a, uint64_t b)
 } // namespace
 
 /// The work, as the simulator sees it.
-class LinkAgenda::LateWork final : public QbbLateWork, public PartitionState
+class LinkAgenda::LateWork final : public QbbLateWork
 {
   public:
     LateWork(LinkAgenda* agenda, uint32_t context)

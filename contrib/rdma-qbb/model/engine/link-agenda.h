@@ -4,7 +4,6 @@
 #ifndef LINK_AGENDA_H
 #define LINK_AGENDA_H
 
-#include "ns3/partition-memory.h"
 #include "ns3/ptr.h"
 #include "ns3/qbb-late-work.h"
 #include "ns3/qbb-simulator-impl.h"
@@ -37,7 +36,7 @@ class QbbTimeline;
  * LinkEngine says so, each of these things is an event (it is exact). What enters a wire to another
  * partition is carried out by the end of the window.
  */
-class alignas(64) LinkAgenda : public PartitionState
+class alignas(64) LinkAgenda
 {
   public:
     static constexpr int64_t NEVER = INT64_MAX;

@@ -7,7 +7,6 @@
 #include "link-agenda.h"
 
 #include "ns3/fetch-lines.h"
-#include "ns3/partition-memory.h"
 #include "ns3/qbb-clock.h"
 #include "ns3/qbb-frame.h"
 
@@ -35,7 +34,7 @@ class Packet;
  * What a derived class needs first when a frame arrives comes first among its members: they follow
  * in the same three cache lines.
  */
-class alignas(64) LinkNode : public PartitionState
+class alignas(64) LinkNode
 {
   public:
     LinkNode() = default;

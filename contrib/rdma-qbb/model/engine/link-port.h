@@ -9,7 +9,6 @@
 #include "link-wire.h"
 #include "qbb-frame-pool.h"
 
-#include "ns3/partition-memory.h"
 #include "ns3/ptr.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/serialization-delay.h"
@@ -48,7 +47,7 @@ struct QbbPortCounters
  * The source tells the port which priorities have a frame ready (LinkPort::SetSourceReady), and
  * when it wants to be called (LinkPort::SetTimer).
  */
-class alignas(64) LinkSource : public PartitionState
+class alignas(64) LinkSource
 {
   public:
     virtual ~LinkSource() = default;
@@ -76,7 +75,7 @@ class alignas(64) LinkSource : public PartitionState
  * chooses among the priorities that have a frame and are not paused. Each is sent at its time, and
  * what others are told of the port is as it is at the present moment (LinkAgenda).
  */
-class LinkPort : public PartitionState
+class LinkPort
 {
   public:
     static constexpr uint8_t PRIORITIES = 8;

@@ -172,7 +172,6 @@ LinkWire::PutElsewhere(QbbFrame* frame)
     }
     else if (!isLost)
     {
-        const PartitionMemory::Visit visit(m_receiver);
         Accept(*frame, hasTelemetry ? frame->telemetry : nullptr);
     }
     if (frame->kind == QbbFrameKind::Other)

@@ -6,7 +6,6 @@
 
 #include "link-engine.h"
 
-#include "ns3/partition-memory.h"
 #include "ns3/ptr.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/simple-ref-count.h"
@@ -29,7 +28,7 @@ namespace ns3
  * the fabric and given back at another. Each device starts with a pool of its own; Merge() makes
  * two into one. A frame that goes to another partition moves into the pool there: Take().
  */
-class QbbFramePool : public SimpleRefCount<QbbFramePool>, public PartitionState
+class QbbFramePool : public SimpleRefCount<QbbFramePool>
 {
   public:
     ~QbbFramePool();
@@ -92,7 +91,7 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>, public PartitionState
     static constexpr uint32_t SLAB = 256; ///< frames or records per allocation
 
     template <typename T>
-    struct Slab : PartitionState
+    struct Slab
     {
         std::array<T, SLAB> items;
     };

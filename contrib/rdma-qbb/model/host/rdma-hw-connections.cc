@@ -166,7 +166,6 @@ RdmaHw::IsAfar(const RdmaHw& peer) const
     {
         return false;
     }
-    const PartitionMemory::Visit visit(&peer);
     return peer.m_server != m_server;
 }
 
@@ -174,7 +173,6 @@ void
 RdmaHw::AskForAcceptance(RdmaQueuePair& qp, int64_t spreadPs)
 {
     RdmaHw& peer = *qp.m_peer;
-    const PartitionMemory::Visit visit(&peer);
     const RdmaAcceptance accepted = peer.Accept(AsPeer(qp, spreadPs));
     qp.dst = accepted.host;
     qp.peerQpn = accepted.qpn;
@@ -241,7 +239,6 @@ template <typename Record>
 void
 RdmaHw::TellPeer(RdmaHw& peer, const Record& record)
 {
-    const PartitionMemory::Visit visit(&peer);
     QbbPartitions::CallAt(peer.GetNodeId(), peer, record);
 }
 
@@ -252,10 +249,7 @@ RdmaHw::AskFromAfar(RdmaQueuePair& qp, int64_t spreadPs)
     qp.m_isAfar = true;
     qp.m_namesItself = true;
     qp.peerQpn = qp.qpn;
-    {
-        const PartitionMemory::Visit visit(&peer);
-        qp.dst = peer.m_hostIndex;
-    }
+    qp.dst = peer.m_hostIndex;
     TellPeer(peer, AcceptFromAfar{AsPeer(qp, spreadPs), qp.hw->GetAddress()});
 }
 
@@ -347,7 +341,6 @@ RdmaHw::TellOfEnd(const RdmaQueuePair& qp) const
         TellPeer(peer, DisconnectFromAfar{m_hostIndex, qp.qpn});
         return;
     }
-    const PartitionMemory::Visit visit(&peer);
     peer.Disconnect(qp.peerQpn);
 }
 

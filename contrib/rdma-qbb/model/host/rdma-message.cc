@@ -8,7 +8,7 @@
 namespace ns3
 {
 
-class RdmaMessageFunctions::Message final : public RdmaMessage, public PartitionState
+class RdmaMessageFunctions::Message final : public RdmaMessage
 {
   public:
     explicit Message(RdmaMessageFunctions& owner)

@@ -4,7 +4,6 @@
 #ifndef RDMA_MESSAGE_H
 #define RDMA_MESSAGE_H
 
-#include "ns3/partition-memory.h"
 #include "ns3/qbb-call.h"
 
 #include <cstdint>

@@ -7,7 +7,6 @@
 #include "rdma-message.h"
 
 #include "ns3/fetch-lines.h"
-#include "ns3/partition-memory.h"
 #include "ns3/rdma-congestion-ops.h"
 #include "ns3/rdma-deadline-timer.h"
 #include "ns3/rdma-loss-recovery.h"
@@ -31,7 +30,7 @@ class RdmaNic;
  * flight, 0 for none) bound the sender together; a congestion control sets both through SetRate()
  * and SetWindow(), so that the packet path reads plain fields.
  */
-class alignas(64) RdmaQueuePair : public PartitionState
+class alignas(64) RdmaQueuePair
 {
   public:
     RdmaQueuePair();

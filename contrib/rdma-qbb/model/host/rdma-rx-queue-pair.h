@@ -6,7 +6,6 @@
 
 #include "rdma-message-wire.h"
 
-#include "ns3/partition-memory.h"
 #include "ns3/rdma-loss-recovery.h"
 
 #include <cstdint>
@@ -48,7 +47,7 @@ struct RdmaAcceptance
  * Knows its sender as connection set-up has told it (RdmaPeer) and as frames tell: which bytes are
  * there, and where messages end.
  */
-struct alignas(64) RdmaRxQueuePair : PartitionState
+struct alignas(64) RdmaRxQueuePair
 {
     // --- what a data frame in order touches: one cache line
     RdmaMessageWire* messages{nullptr}; ///< what the bytes belong to; null: not connected

@@ -184,14 +184,12 @@ InNetworkEngine::~InNetworkEngine() = default;
 uint32_t
 InNetworkMember::GetHostIndex() const
 {
-    const PartitionMemory::Visit visit(host);
     return host->GetHostIndex();
 }
 
 uint32_t
 InNetworkEngine::Open(InNetworkSpec spec)
 {
-    const PartitionMemory::Visit visit(spec.members[0].host); // which says how large frames are
     uint32_t index;
     if (m_free.empty())
     {

@@ -391,7 +391,6 @@ QbbPartitions::RunWindow(uint64_t bound)
         WaitForOthers();
     }
     QbbTimeline::SetCurrent(&m_global);
-    LeaveNodes();
     for (WindowTime& thread : m_windowTimes)
     {
         if (thread.failure)
@@ -429,7 +428,6 @@ void
 QbbPartitions::RunPartition(QbbTimeline& timeline, uint32_t number)
 {
     QbbTimeline::SetCurrent(&timeline);
-    LeaveNodes();
     TakeIncoming(number, m_parity ^ 1);
     timeline.parity = m_parity;
     timeline.firstOutgoing = QbbTimeline::NEVER;
@@ -456,24 +454,11 @@ QbbPartitions::CarryOutLate(QbbTimeline& timeline) const
     for (const auto& work : timeline.late)
     {
         timeline.context = work->GetContext();
-        if (m_simulator.m_contextHook)
-        {
-            m_simulator.m_contextHook(timeline.context);
-        }
         work->CarryOut(static_cast<int64_t>(m_bound - 1));
         work->isListed = work->GetDuePs() != INT64_MAX;
     }
     std::erase_if(timeline.late, [](const auto& work) { return !work->isListed; });
     timeline.nowTs = nowTs;
-}
-
-void
-QbbPartitions::LeaveNodes() const
-{
-    if (m_simulator.m_contextHook)
-    {
-        m_simulator.m_contextHook(Simulator::NO_CONTEXT);
-    }
 }
 
 void
@@ -519,8 +504,6 @@ QbbPartitions::TakeAllIncoming()
 void
 QbbPartitions::StartThreads()
 {
-    NS_ABORT_MSG_IF(m_plan.threads > 1 && m_simulator.m_contextHook,
-                    "the memory of partitions is guarded with one thread only");
     m_quit = false;
     m_left.store(m_plan.threads - 1, std::memory_order_relaxed);
     for (uint32_t thread = 1; thread < m_plan.threads; ++thread)

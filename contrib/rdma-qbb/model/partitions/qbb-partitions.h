@@ -261,8 +261,6 @@ class QbbPartitions
     void RunPartition(QbbTimeline& timeline, uint32_t number);
     /// Carry out what nodes do late and others will notice, up to the end of the window.
     void CarryOutLate(QbbTimeline& timeline) const;
-    /// No node's event is executed any more.
-    void LeaveNodes() const;
     /// Take what others have sent to a partition.
     void TakeIncoming(uint32_t partition, uint32_t parity);
     void TakeAllIncoming();

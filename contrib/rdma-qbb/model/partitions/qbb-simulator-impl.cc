@@ -147,10 +147,6 @@ QbbSimulatorImpl::Execute(QbbTimeline& timeline, const Scheduler::Event& next)
     timeline.nowTs = next.key.m_ts;
     timeline.context = next.key.m_context;
     timeline.currentUid = next.key.m_uid;
-    if (m_contextHook) [[unlikely]]
-    {
-        m_contextHook(timeline.context);
-    }
     const auto address = reinterpret_cast<uintptr_t>(next.impl);
     if (address & TIMED)
     {
@@ -185,10 +181,6 @@ QbbSimulatorImpl::Run()
         {
             InsertForeign();
         }
-    }
-    if (m_contextHook)
-    {
-        m_contextHook(Simulator::NO_CONTEXT);
     }
 }
 

@@ -168,14 +168,6 @@ class QbbSimulatorImpl final : public SimulatorImpl
         return m_partitions.get();
     }
 
-    /// Called before each event with the node it belongs to (or NO_CONTEXT), and after the last.
-    using ContextHook = void (*)(uint32_t context);
-
-    void SetContextHook(ContextHook hook)
-    {
-        m_contextHook = hook;
-    }
-
     // --- SimulatorImpl
     void Destroy() override;
     bool IsFinished() const override;
@@ -243,7 +235,6 @@ class QbbSimulatorImpl final : public SimulatorImpl
     bool m_runsUndivided{false};
     uint32_t m_places{1}; ///< QbbTimedEvent::TakePlace(); 0 ends windows
     std::unordered_map<uint32_t, QbbTimedEvent*> m_wires; ///< that lead elsewhere, by place
-    ContextHook m_contextHook{nullptr};
     std::atomic<bool> m_stop{false};
     std::list<EventId> m_destroyEvents;
     std::thread::id m_thread;

@@ -5,7 +5,6 @@
 #define RDMA_CONGESTION_OPS_H
 
 #include "ns3/object.h"
-#include "ns3/partition-memory.h"
 
 #include <cstdint>
 #include <string>
@@ -17,7 +16,7 @@ class RdmaQueuePair;
 struct QbbTelemetry;
 
 /// Base of what a congestion control keeps per queue pair; each algorithm derives its own.
-struct RdmaCongestionState : PartitionState
+struct RdmaCongestionState
 {
     virtual ~RdmaCongestionState() = default;
 };

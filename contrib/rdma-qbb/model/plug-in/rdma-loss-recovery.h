@@ -6,7 +6,6 @@
 
 #include "ns3/nstime.h"
 #include "ns3/object.h"
-#include "ns3/partition-memory.h"
 #include "ns3/qbb-frame.h"
 
 #include <cstdint>
@@ -20,7 +19,7 @@ class RdmaQueuePair;
 struct RdmaRxQueuePair;
 
 /// Base of what a loss recovery keeps per queue pair, of either side.
-struct RdmaRecoveryState : PartitionState
+struct RdmaRecoveryState
 {
     virtual ~RdmaRecoveryState() = default;
 };

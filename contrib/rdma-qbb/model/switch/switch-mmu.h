@@ -8,7 +8,6 @@
 #include "ns3/link-node.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
-#include "ns3/partition-memory.h"
 #include "ns3/random-variable-stream.h"
 #include "ns3/rate-map.h"
 
@@ -51,7 +50,7 @@ struct EcnThresholds
  * What one may ask at any time is answered as of the present moment. What a switch asks and says
  * for each frame is as of the frame's moment, which comes first.
  */
-class SwitchMmu : public Object, public PartitionState
+class SwitchMmu : public Object
 {
   public:
     static constexpr uint8_t PRIORITIES = 8;
