@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Ways through the simulator that must give the same results, byte by byte, over twenty configurations and seeds:
-our simulator implementation and wheel beside ns-3's own, each kind of event that the link engine leaves out beside without it,
-each node as a partition of its own, whose state no other may touch, beside all in one, the monitors' samples beside none, and somebody who looks at every frame of the hosts beside nobody."""
+"""Ways through the simulator that must give the same results, byte by byte, over twenty configurations and seeds: our simulator
+implementation and wheel beside ns-3's own, ends of transmissions as events beside left out, each node as a partition of its own beside
+all in one, the monitors' samples beside none, and somebody who looks at every frame of the hosts beside nobody."""
 import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -17,7 +18,7 @@ NAMES = list(configurations.CONFIGURATIONS)
 
 NS3_OWN = ["--SimulatorImplementationType=ns3::DefaultSimulatorImpl", "--SchedulerType=ns3::MapScheduler"]
 NO_SAMPLES = ["--set", "MON_START=1000000000", "--set", "MON_END=2000000000"]
-EVENTS = {name: [f"--ns3::LinkEngine::{name}=true"] for name in ("ArrivalEvents", "SendEvents")}
+SEND_EVENTS = ["--ns3::LinkEngine::SendEvents=true"]
 APART = ["--ns3::RdmaFabric::PartitionPerNode=true"]
 WATCHED = ["--set", "ENABLE_TRACE=1", "--set"]
 
@@ -40,9 +41,8 @@ def test_results_do_not_depend_on_the_way_through_the_simulator(name, inputs, tm
     configurations.run(PROGRAM, name, inputs, tmp_path / "ns3", seed, NS3_OWN)
     assert configurations.fingerprint(tmp_path / "ns3") == ours
 
-    for attribute, flags in EVENTS.items():
-        configurations.run(PROGRAM, name, inputs, tmp_path / attribute, seed, flags)
-        assert configurations.fingerprint(tmp_path / attribute) == ours, attribute
+    configurations.run(PROGRAM, name, inputs, tmp_path / "events", seed, SEND_EVENTS)
+    assert configurations.fingerprint(tmp_path / "events") == ours
 
     configurations.run(PROGRAM, name, inputs, tmp_path / "watched", seed, [*WATCHED, f"TRACE_FILE={inputs / 'hosts'}"])
     watched = configurations.fingerprint(tmp_path / "watched")
@@ -77,10 +77,32 @@ def test_the_configurations_meet_marks_pauses_losses_and_cuts(inputs, tmp_path):
     assert met == {"pauses", "drops", "timeouts", "retransmitted_bytes", "marks"}
 
 
+def test_ends_of_transmissions_as_events_change_only_ties_where_all_links_are_equal(inputs, tmp_path):
+    links = [f"{host} {16 + host // 8} 100Gbps 500ns 0" for host in range(16)]
+    links += [f"{leaf} {spine} 100Gbps 500ns 0" for leaf in (16, 17) for spine in range(18, 26)]
+    topology = tmp_path / "equal"
+    topology.write_text(f"26 1 0 10 {len(links)} A100
+{' '.join(map(str, range(16, 26)))}
+" + "
+".join(links) + "
+")
+    conf = ROOT / "conf" / "SimAI.conf"
+    for name in configurations.WORKLOADS:
+        records, flows = [], []
+        for where, flags in (("left out", []), ("events", SEND_EVENTS)):
+            output = tmp_path / name / where
+            subprocess.run([PROGRAM, "-w", inputs / f"{name}.txt", "-n", topology, "-c", conf, "-o", output, "-q", *flags], check=True)
+            records.append(configurations.record(output))
+            flows.append(sorted(line.split()[:5] for line in (output / "fct.txt").read_text().splitlines()))
+        assert flows[0] == flows[1], name
+        for key in ("packet_hops", "flows", "collectives", "drops"):
+            assert records[0][key] == records[1][key], (name, key)
+        assert records[0]["simulated_ns"] == pytest.approx(records[1]["simulated_ns"], rel=1e-3), name
+
+
 def test_the_link_engine_leaves_events_out_unless_told_otherwise(inputs, tmp_path):
     events = {}
-    for attribute, flags in {"neither": [], **EVENTS}.items():
+    for attribute, flags in (("left out", []), ("events", SEND_EVENTS)):
         configurations.run(PROGRAM, "dcqcn-tensor", inputs, tmp_path / attribute, 1, flags)
         events[attribute] = configurations.record(tmp_path / attribute)["events"]
-    assert events["ArrivalEvents"] > events["neither"]
-    assert events["SendEvents"] > events["neither"]
+    assert events["events"] > events["left out"]

@@ -33,8 +33,8 @@ class QbbTimeline;
  *
  * A switch's ports share its buffer and thus one agenda; each port of a host has its own. Where
  * somebody looks at frames, where the end of a transmission may have the partner resumed, and where
- * LinkEngine says so, each of these things is an event (it is exact). What enters a wire to another
- * partition is carried out by the end of the window.
+ * LinkEngine says so, each of these things is an event (it is exact). Frames enter a wire to
+ * another partition by the end of the window.
  */
 class alignas(64) LinkAgenda
 {

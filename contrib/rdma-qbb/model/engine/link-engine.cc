@@ -3,8 +3,6 @@
  */
 #include "link-engine.h"
 
-#include "link-wire.h"
-
 #include "ns3/boolean.h"
 #include "ns3/log.h"
 
@@ -23,12 +21,6 @@ LinkEngine::GetTypeId()
             .SetParent<Object>()
             .SetGroupName("RdmaQbb")
             .AddConstructor<LinkEngine>()
-            .AddAttribute("ArrivalEvents",
-                          "Make every arrival of a frame an event, those included that only change "
-                          "what a host on NVLink has counted",
-                          BooleanValue(false),
-                          MakeBooleanAccessor(&LinkEngine::m_arrivalEvents),
-                          MakeBooleanChecker())
             .AddAttribute("SendEvents",
                           "Make every end of a transmission for which a frame waits, and every end "
                           "of a gap between two frames of a queue pair, an event",
@@ -41,33 +33,5 @@ LinkEngine::GetTypeId()
 LinkEngine::LinkEngine() = default;
 
 LinkEngine::~LinkEngine() = default;
-
-void
-LinkEngine::DoDispose()
-{
-    m_wires.clear();
-    Object::DoDispose();
-}
-
-void
-LinkEngine::AddWireToEndpoint(Ptr<LinkWire> wire)
-{
-    m_wires.push_back(wire);
-}
-
-void
-LinkEngine::OnDisorder()
-{
-    if (m_arrivalEvents)
-    {
-        return;
-    }
-    NS_LOG_INFO("every arrival is an event from now on");
-    m_arrivalEvents = true;
-    for (const auto& wire : m_wires)
-    {
-        wire->ForbidQuiet();
-    }
-}
 
 } // namespace ns3

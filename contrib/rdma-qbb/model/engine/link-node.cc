@@ -64,13 +64,4 @@ LinkNode::CatchUpPorts(int64_t nowPs) const
     }
 }
 
-void
-LinkNode::HandOverArrivals() const
-{
-    for (const LinkPort* port : m_joined->all)
-    {
-        port->HandOverArrivals(m_clock.NowPs());
-    }
-}
-
 } // namespace ns3

@@ -28,10 +28,10 @@ class Packet;
  *
  * Ports tell it of arrivals and departures, each with its time and in the order of times. Whatever
  * it shows to others it shows by way of Present(), since the ports may have more to do by then:
- * what changes at a departure or at an arrival is then as it is at the present moment.
+ * what changes at a departure is then as it is at the present moment.
  *
  * One indirect call per arrival and one per departure is all the indirection of the packet path.
- * What a derived class needs first when a frame arrives comes first among its members: they follow
+ * A derived class puts first the members that it needs first when a frame arrives: they follow
  * in the same three cache lines.
  */
 class alignas(64) LinkNode
@@ -74,8 +74,7 @@ class alignas(64) LinkNode
         return ArrivalCallOf<LinkNode>();
     }
 
-    /// @return whether frames end here: what the ports do then changes nothing but their own state,
-    /// and a frame that asks for no answer (QbbFrame::AsksNothing()) changes nothing but counts
+    /// @return whether frames end here: what the ports do then changes nothing but their own state
     virtual bool IsEndpoint() const
     {
         return false;
@@ -165,19 +164,10 @@ class alignas(64) LinkNode
     /// The node ends: its ports do nothing more.
     void RemoveLinkPorts();
 
-    /// @return @p state, which arrivals here change as well
-    template <typename T>
-    T& Received(T& state) const
-    {
-        HandOverArrivals();
-        return Present(state);
-    }
-
   private:
     void CatchUpPorts(int64_t nowPs) const;
-    void HandOverArrivals() const;
 
-    /// What is looked at seldom, out of the way of what each frame touches.
+    /// Members that frames do not touch, in another cache line.
     struct Ports
     {
         std::vector<std::unique_ptr<LinkAgenda>> agendas;

@@ -156,8 +156,6 @@ LinkPort::Enqueue(QbbFrame* frame, int64_t nowPs)
     }
     NS_LOG_LOGIC("node " << m_hot.nodeId << " port " << m_hot.port << " queues " << *frame
                          << " behind " << m_queues[frame->priority].bytes << " bytes");
-    m_hot.wire->Classify(*frame);
-    m_hot.loudQueued += !frame->quiet;
     Queue& queue = m_queues[frame->priority];
     frame->next = nullptr;
     if (queue.tail)
@@ -181,7 +179,6 @@ LinkPort::Dequeue(uint8_t priority)
     QbbFrame* frame = queue.head;
     queue.head = frame->next;
     queue.bytes -= frame->wireBytes;
-    m_hot.loudQueued -= !frame->quiet;
     if (!queue.head)
     {
         queue.tail = nullptr;
@@ -202,8 +199,8 @@ LinkPort::PutOnWire(QbbFrame* frame, int64_t nowPs)
     const int64_t txTime = GetTxTimePs(frame->wireBytes);
     m_hot.busyUntilPs = nowPs + txTime;
     m_hot.busyPs += txTime;
-    m_hot.lastIsEvent = !frame->quiet && !m_hot.wire->LeadsElsewhere();
-    m_hot.wire->Put(frame, m_hot.busyUntilPs + m_hot.delayPs, nowPs);
+    m_hot.lastIsEvent = !m_hot.wire->LeadsElsewhere();
+    m_hot.wire->Put(frame, m_hot.busyUntilPs + m_hot.delayPs);
 }
 
 void
@@ -212,7 +209,6 @@ LinkPort::SendNow(QbbFrame* frame, int64_t nowPs)
     NS_ASSERT(CanSendNow(nowPs));
     ++m_hot.txFrames;
     m_hot.txBytes += frame->wireBytes;
-    m_hot.wire->Classify(*frame);
     PutOnWire(frame, nowPs);
 }
 
@@ -244,7 +240,6 @@ LinkPort::TakeNext(int64_t nowPs)
     else
     {
         frame = m_hot.source->PullFrame(priority, nowPs);
-        m_hot.wire->Classify(*frame);
     }
     if (several)
     {
@@ -285,10 +280,8 @@ LinkPort::Transmit(int64_t nowPs)
 void
 LinkPort::ArmTransmit(int64_t nowPs)
 {
-    // What waits leaves in time if the arrival of the frame being sent is an event. If all of it
-    // arrives quietly, there is time until something else happens.
-    const bool inTime = !(m_hot.loudQueued || m_hot.control || m_hot.sourceReady) ||
-                        m_hot.lastIsEvent || m_hot.wire->AwaitLast();
+    // The next frame leaves in time if the frame being sent arrives in this partition.
+    const bool inTime = m_hot.lastIsEvent || m_hot.wire->AwaitsLast();
     if (!m_hot.transmitArmed)
     {
         m_hot.transmitArmed = true;
@@ -307,7 +300,7 @@ LinkPort::ArmTransmit(int64_t nowPs)
 void
 LinkPort::AwaitWork(int64_t nowPs)
 {
-    if (!m_hot.source || !m_hot.agenda->IsPending() || (!IsExact() && m_hot.wire->AwaitLast()))
+    if (!m_hot.source || !m_hot.agenda->IsPending() || (!IsExact() && m_hot.wire->AwaitsLast()))
     {
         return;
     }
@@ -342,15 +335,6 @@ LinkPort::OnTransmissionEnd(int64_t timePs)
 
 // --- asking and watching
 
-void
-LinkPort::HandOverArrivals(int64_t nowPs) const
-{
-    if (m_incoming)
-    {
-        m_incoming->HandOverQuiet(nowPs);
-    }
-}
-
 QbbPortCounters
 LinkPort::CountAll() const
 {
@@ -358,7 +342,6 @@ LinkPort::CountAll() const
     {
         m_hot.node->CatchUpIfDue();
     }
-    HandOverArrivals(Simulator::Now().GetTimeStep());
     QbbPortCounters counters = m_counters;
     counters.busyPs = m_hot.busyPs;
     counters.txFrames = m_hot.txFrames;
@@ -394,23 +377,6 @@ LinkPort::Watch()
     if (m_incoming)
     {
         m_incoming->SetReceiverWatched();
-    }
-}
-
-void
-LinkPort::OnQuietForbidden()
-{
-    for (Queue& queue : m_queues)
-    {
-        for (QbbFrame* frame = queue.head; frame; frame = frame->next)
-        {
-            m_hot.loudQueued += frame->quiet;
-            frame->quiet = false;
-        }
-    }
-    if (m_hot.transmitArmed)
-    {
-        ArmTransmit(Simulator::Now().GetTimeStep());
     }
 }
 
@@ -472,14 +438,13 @@ void
 LinkPort::SetLinkUp(bool up, int64_t nowPs)
 {
     CatchUp();
-    HandOverArrivals(nowPs);
     m_hot.linkUp = up;
     if (up)
     {
         TransmitWhenFree(nowPs);
         return;
     }
-    m_hot.wire->Cut(nowPs);
+    m_hot.wire->Cut();
     m_hot.lastIsEvent = false;
     FlushQueues(nowPs);
     FreeControl();
@@ -501,10 +466,6 @@ LinkPort::Discard(QbbFrame* frame, uint64_t& count)
     if (frame->kind == QbbFrameKind::Data)
     {
         m_counters.lostPayload += frame->payloadBytes;
-        if (frame->flags & (QBB_FLAG_LOSSLESS | QBB_FLAG_MULTICAST))
-        {
-            m_hot.pool->GetEngine().OnDisorder(); // what follows will be out of order
-        }
     }
     m_hot.pool->Free(frame);
 }

@@ -24,7 +24,7 @@ namespace ns3
 
 // Hot path: Enqueue, SendNow and Transmit run once per packet and hop.
 
-/// What a port has done so far.
+/// Counters of a port.
 struct QbbPortCounters
 {
     int64_t busyPs{0};          ///< time spent sending
@@ -272,10 +272,6 @@ class LinkPort
     /// See to it that the source's work, if it has some, is carried out in time; it waits for no
     /// end of a transmission.
     void AwaitWork(int64_t nowPs);
-    /// The wire schedules every arrival from now on.
-    void OnQuietForbidden();
-    /// Hand over what has arrived here.
-    void HandOverArrivals(int64_t nowPs) const;
     /// Count and free a frame that the wire has lost.
     void Lose(QbbFrame* frame);
 
@@ -357,7 +353,7 @@ class LinkPort
         return state;
     }
 
-    /// What each frame touches: two cache lines.
+    /// Members that each frame touches: two cache lines.
     struct alignas(64) Hot
     {
         QbbFrame* control{nullptr}; ///< PFC frames to send, newest first
@@ -374,7 +370,6 @@ class LinkPort
         bool departuresInTime{false};
         uint16_t port{0};
         bool lastIsEvent{false}; ///< the arrival of the frame sent last is one, here, not elsewhere
-        uint32_t loudQueued{0};  ///< frames in the queues that will not arrive quietly
         uint32_t nodeId{0};
         LinkNode* node{nullptr};
         LinkWire* wire{nullptr};

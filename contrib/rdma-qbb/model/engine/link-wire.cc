@@ -45,12 +45,6 @@ LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere, bool inWindows
         m_sendersContext = m_sender->GetNodeId();
         return;
     }
-    LinkEngine& engine = m_sender->GetPool().GetEngine();
-    m_mayBeQuiet = !lossy && m_node->IsEndpoint() && engine.MayLeaveOutArrivals();
-    if (m_mayBeQuiet)
-    {
-        engine.AddWireToEndpoint(this);
-    }
 }
 
 void
@@ -59,10 +53,6 @@ LinkWire::Detach()
     while (m_head)
     {
         PoolOnWire().Free(Pop());
-    }
-    if (m_watchEvent)
-    {
-        m_watchEvent->Detach();
     }
     while (m_lost)
     {
@@ -73,7 +63,6 @@ LinkWire::Detach()
     {
         m_lossEvent->Detach();
     }
-    m_mayBeQuiet = false;
     m_armedPs = NEVER;
     SetSendersAgenda(nullptr, true);
     m_ownWorkPs = NEVER;
@@ -91,28 +80,6 @@ LinkWire::SetReceiverWatched()
 {
     m_receiverWatched = true;
     m_special = true;
-    if (!m_watchEvent)
-    {
-        m_watchEvent = Create<WatchEvent>(this);
-    }
-}
-
-void
-LinkWire::ForbidQuiet()
-{
-    if (!m_mayBeQuiet)
-    {
-        return;
-    }
-    m_mayBeQuiet = false;
-    HandOverQuiet(Simulator::Now().GetTimeStep());
-    for (QbbFrame* frame = m_head; frame; frame = frame->next)
-    {
-        frame->quiet = false;
-    }
-    m_armedPs = NEVER; // the first of them may come before what was scheduled
-    ArmNext();
-    m_sender->OnQuietForbidden();
 }
 
 [[gnu::noinline]] void
@@ -122,7 +89,7 @@ LinkWire::ArmFirst(int64_t timePs)
 }
 
 [[gnu::noinline]] bool
-LinkWire::PutRarely(QbbFrame* frame, int64_t nowPs)
+LinkWire::PutRarely(QbbFrame* frame)
 {
     // Drawn for each frame that is sent, whether or not the wire is cut before it arrives.
     frame->lost = m_lossy && m_loses();
@@ -130,15 +97,6 @@ LinkWire::PutRarely(QbbFrame* frame, int64_t nowPs)
     {
         PutElsewhere(frame);
         return true;
-    }
-    if (frame->quiet)
-    {
-        HandOverQuiet(nowPs); // so that frames are given back while a long message is under way
-        frame->quiet = m_mayBeQuiet;
-        if (m_special && m_receiverWatched) [[unlikely]]
-        {
-            m_watchEvent->ScheduleAt(m_context, frame->timePs);
-        }
     }
     return false;
 }
@@ -221,11 +179,6 @@ void
 LinkWire::Accept(const QbbFrame& sent, const QbbTelemetry* telemetry)
 {
     QbbFramePool& pool = m_receiver->GetPool();
-    if (sent.AsksNothing()) [[unlikely]]
-    {
-        // Of an NVLink domain that is divided: what is lost elsewhere is not known here.
-        pool.GetEngine().OnDisorder();
-    }
     QbbFrame* frame = pool.Allocate();
     *frame = sent;
     if (telemetry)
@@ -263,34 +216,9 @@ LinkWire::OnLost(int64_t nowPs)
     m_lostEnd = m_lost ? m_lostEnd : &m_lost;
 }
 
-bool
-LinkWire::AwaitLast()
-{
-    if (m_elsewhere)
-    {
-        return m_inWindows;
-    }
-    if (!m_head)
-    {
-        return false;
-    }
-    static_assert(std::is_standard_layout_v<QbbFrame> && offsetof(QbbFrame, next) == 0);
-    QbbFrame& last = *reinterpret_cast<QbbFrame*>(m_end);
-    if (last.quiet)
-    {
-        last.quiet = false;
-        if (m_armedPs == NEVER)
-        {
-            Arm(last.timePs);
-        }
-    }
-    return true;
-}
-
 void
-LinkWire::Cut(int64_t nowPs)
+LinkWire::Cut()
 {
-    HandOverQuiet(nowPs);
     while (m_head)
     {
         LoseAtSender(Pop());
@@ -329,7 +257,6 @@ LinkWire::Fire(int64_t nowPs)
         return; // the frame was lost in a cut, or is scheduled for another time
     }
     m_armedPs = NEVER;
-    HandOverQuiet(nowPs);
     QbbFrame* frame = nullptr;
     if (m_head && m_head->timePs <= nowPs) [[likely]]
     {
@@ -366,11 +293,6 @@ void
 LinkWire::HandOver(QbbFrame* frame)
 {
     ++m_arrived;
-    if (frame->quiet && m_special && m_receiverWatched) [[unlikely]]
-    {
-        m_receiver->TraceRx(*frame);
-    }
-    frame->quiet = false;
     frame->inPort = m_port;
     m_arrivalCall(*m_node, m_port, frame, frame->timePs);
 }

@@ -28,9 +28,7 @@ class QbbFramePool;
  * @brief One direction of a link: the frames that a port has sent and the far end lacks.
  *
  * Frames arrive in the order in which they were sent, so only the first one is scheduled, and the
- * wire itself is that event. A frame at whose arrival nothing is decided (it ends there and asks
- * for no answer) is quiet, that is, it is not scheduled at all: it is handed over, with the time of
- * its arrival, before the next thing is that the far end may notice.
+ * wire itself is that event.
  */
 class alignas(64) LinkWire final : public QbbTimedEvent
 {
@@ -70,53 +68,37 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     /// The sender ends: frames that are under way are freed, what is scheduled does nothing.
     void Detach();
 
-    /// Find out whether the arrival of a frame will be an event, and note it in the frame.
-    void Classify(QbbFrame& frame)
-    {
-        frame.quiet = frame.AsksNothing() && m_mayBeQuiet;
-    }
-
     /**
-     * Send a frame that has been classified.
+     * Send a frame.
      * @param arrivalPs when the far end has all of it; frames do not overtake each other
-     * @param nowPs when it begins to be sent
      */
-    void Put(QbbFrame* frame, int64_t arrivalPs, int64_t nowPs)
+    void Put(QbbFrame* frame, int64_t arrivalPs)
     {
         frame->timePs = arrivalPs;
         frame->next = nullptr;
-        if ((frame->quiet | m_rare) && PutRarely(frame, nowPs))
+        if (m_rare && PutRarely(frame))
         {
             return;
         }
         *m_end = frame;
         m_end = &frame->next;
-        if (m_armedPs == NEVER && !frame->quiet)
+        if (m_armedPs == NEVER)
         {
             ArmFirst(arrivalPs);
         }
     }
 
-    /// Hand over the quiet frames that have arrived up to @p nowPs.
-    void HandOverQuiet(int64_t nowPs)
-    {
-        while (m_head && m_head->quiet && m_head->timePs <= nowPs)
-        {
-            HandOver(Pop());
-        }
-    }
-
     /**
-     * Schedule the arrival of the frame sent last.
+     * See to the arrival of the frame sent last.
      * @return whether what the sender has to do until then is carried out in time
      */
-    bool AwaitLast();
-
-    /// From now on every arrival is an event; what is under way included.
-    void ForbidQuiet();
+    bool AwaitsLast() const
+    {
+        return m_elsewhere ? m_inWindows : m_head != nullptr;
+    }
 
     /// Lose all frames that have not arrived.
-    void Cut(int64_t nowPs);
+    void Cut();
 
     /// @return frames handed over, PFC not included
     uint64_t GetArrivedCount() const
@@ -184,39 +166,34 @@ class alignas(64) LinkWire final : public QbbTimedEvent
         ScheduleAt(m_context, timePs);
     }
 
-    /// @return whether the sending port's own work is due later. What is due now and has been put
-    /// behind all else awaits what follows when it is done.
+    /// @return whether the sending port's own work is due later. Work that is due now and comes
+    /// last schedules its successor when it is done.
     bool HasOwnWorkAfter(int64_t nowPs) const
     {
         return m_ownWorkPs > nowPs && m_ownWorkPs != NEVER;
     }
 
-    /// Schedule the first frame that is not quiet. @return false if there is none
+    /// Schedule the first frame. @return false if there is none
     bool ArmNext()
     {
-        const QbbFrame* frame = m_head;
-        while (frame && frame->quiet)
+        if (m_head)
         {
-            frame = frame->next;
+            Arm(m_head->timePs);
         }
-        if (frame)
-        {
-            Arm(frame->timePs);
-        }
-        return frame;
+        return m_head;
     }
 
     // Not inlined, so that Put() without them needs no room on the stack.
     /// Arm() of a frame that has been put on an idle wire.
     void ArmFirst(int64_t timePs);
-    /// What a frame needs that may arrive quietly or be lost, or goes elsewhere.
+    /// Draw whether a frame is lost, and send it to the other partition if the wire leads there.
     /// @return whether it is on its way
-    bool PutRarely(QbbFrame* frame, int64_t nowPs);
+    bool PutRarely(QbbFrame* frame);
     /// Send a frame to the other partition.
     void PutElsewhere(QbbFrame* frame);
 
     void HandOver(QbbFrame* frame);
-    /// What is rare at an arrival. @return the frame; null if it is gone
+    /// Handle losses and watchers at an arrival. @return the frame; null if it is gone
     QbbFrame* HandleSpecial(QbbFrame* frame);
     /// Put a frame that comes from elsewhere on the wire. @param sent what was sent
     void Accept(const QbbFrame& sent, const QbbTelemetry* telemetry);
@@ -235,7 +212,6 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     uint32_t m_context{0};     ///< its id
     uint16_t m_port{0};        ///< the receiver's index there
     bool m_special{false};     ///< frames may be lost, or somebody looks
-    bool m_mayBeQuiet : 1 {false};
     bool m_elsewhere : 1 {false}; ///< the far end is in another partition
     bool m_inWindows : 1 {false}; ///< and the sender's work is carried out by the end of a window
     bool m_rare : 1 {false};      ///< frames may be lost or go elsewhere
@@ -255,8 +231,6 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     LinkPort* m_receiver{nullptr};
     bool m_lossy{false};
     bool m_receiverWatched{false};
-    using WatchEvent = QbbPortEvent<LinkWire, &LinkWire::HandOverQuiet>;
-    Ptr<WatchEvent> m_watchEvent; ///< a look at quiet arrivals for who watches; decides nothing
     std::function<bool()> m_loses;
     using LossEvent = QbbPortEvent<LinkWire, &LinkWire::OnLost>;
     Ptr<LossEvent> m_lossEvent;   ///< of the sender's node; null unless frames go elsewhere

@@ -179,7 +179,7 @@ RdmaHw::AskForAcceptance(RdmaQueuePair& qp, int64_t spreadPs)
     qp.messages = accepted.messages;
 }
 
-// What a host is told by one of another server (QbbPartitions::CallAt()).
+// Records that a host of another server sends (QbbPartitions::CallAt()).
 
 struct RdmaHw::NameReceiver
 {
@@ -360,10 +360,6 @@ RdmaHw::Disconnect(uint32_t qpn)
 {
     const uint32_t index = qpn & INDEX_MASK;
     RdmaRxQueuePair& rx = m_receivers[index];
-    if (rx.lossless)
-    {
-        Received(rx); // frames that have arrived quietly are on NVLink
-    }
     // The memory stays for the next connection.
     std::unique_ptr<RdmaMessageWire> messageWire = std::move(rx.messageWire);
     messageWire->Clear();
@@ -377,11 +373,6 @@ void
 RdmaHw::MoveQueuePair(uint32_t qpn, uint16_t nic)
 {
     RdmaQueuePair& qp = Present(*FindSender(qpn));
-    if (qp.lossless)
-    {
-        // On the new way frames may overtake those on the old one.
-        m_devices[nic]->GetPool().GetEngine().OnDisorder();
-    }
     NS_LOG_INFO("moves " << qp.Describe() << " to port " << nic);
     qp.nic->Deactivate(qp);
     qp.nic = m_nics[nic].get();

@@ -314,7 +314,7 @@ RdmaHw::ExpectReordering(Time lossTime)
 RdmaHwCounters
 RdmaHw::GetCounters() const
 {
-    return Received(m_counters);
+    return Present(m_counters);
 }
 
 std::vector<const RdmaQueuePair*>

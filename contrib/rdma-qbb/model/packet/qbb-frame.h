@@ -13,7 +13,7 @@ namespace ns3
 
 // Hot path: every hop of every packet touches one QbbFrame. It is one cache line.
 
-/// What travels in a QbbFrame.
+/// Kind of a QbbFrame.
 enum class QbbFrameKind : uint8_t
 {
     Data,  ///< RoCEv2 data (RDMA WRITE)
@@ -145,7 +145,6 @@ struct alignas(64) QbbFrame
     uint16_t inPort; ///< port it came in by, at the node it is at
     QbbFrameKind kind;
     uint8_t priority : 6; ///< queue, 0..7
-    uint8_t quiet : 1;    ///< the link engine's: its arrival is no event
     uint8_t lost : 1;     ///< the link engine's: the wire it is on loses it
     EcnCodepoint ecn;
 
@@ -153,14 +152,6 @@ struct alignas(64) QbbFrame
         uint8_t flags;       ///< Data: QbbDataFlags
         uint8_t answerFlags; ///< Ack, Nack, Cnp: QbbAnswerFlags
     };
-
-    /// @return whether a host that gets it, all of its message before it, has nothing to answer or
-    /// to decide
-    bool AsksNothing() const
-    {
-        return (flags & (QBB_FLAG_LOSSLESS | QBB_FLAG_MULTICAST)) &&
-               !(flags & (QBB_FLAG_LAST | QBB_FLAG_ACK_REQUEST)) && kind == QbbFrameKind::Data;
-    }
 };
 
 static_assert(sizeof(QbbFrame) == 64, "a frame is one cache line");

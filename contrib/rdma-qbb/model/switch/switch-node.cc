@@ -196,10 +196,6 @@ SwitchNode::Route(const QbbFrame& frame, int64_t nowPs) const
     }
     if (m_policy)
     {
-        if (frame.kind == QbbFrameKind::Data && (frame.flags & QBB_FLAG_LOSSLESS))
-        {
-            m_ports[0]->GetPool().GetEngine().OnDisorder(); // they may overtake each other
-        }
         return m_policy->Choose(ports, frame, *this, nowPs);
     }
     return ports[EcmpChoice(frame.hash, m_seed, static_cast<uint32_t>(ports.size()))];
