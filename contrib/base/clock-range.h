@@ -15,9 +15,9 @@ namespace ns3
 
 /**
  * @file
- * What keeps times and their sums from wrapping round. The simulated clock counts picoseconds in 63
+ * Keeps times and their sums from wrapping round. The simulated clock counts picoseconds in 63
  * bits: it ends after 106 days. Times that are computed (a size over a rate, a scaled duration)
- * stop at that end instead of becoming negative, and who schedules such a time refuses it.
+ * stop at that end instead of becoming negative, and the scheduler refuses such a time.
  */
 
 /// The clock's end in picoseconds: nothing is scheduled for it or for later.

@@ -87,7 +87,7 @@ OutputFile::OutputFile(const std::string& path)
                              "is being written by another program",
                              "an output directory for each run (-o)");
         }
-        // Whoever had the lock may have given the file its name before we got it.
+        // Another holder of the lock may have given the file its name before we got it.
     } while (m_part != m_path && !IsFileAt(m_descriptor, m_part));
     if (m_part != m_path && ftruncate(m_descriptor, 0) != 0)
     {
@@ -212,7 +212,7 @@ OutputFile::MakeRoom(std::string_view line)
 void
 OutputFile::Flush()
 {
-    // What cannot be written is not tried again: half of it may be in the file.
+    // A failed write is not tried again: half of it may be in the file.
     const std::string_view text(m_buffer.get(), m_used);
     m_used = 0;
     if (const int error = WriteOut(text))

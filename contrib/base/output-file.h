@@ -31,7 +31,7 @@ namespace ns3
 class OutputFile
 {
   public:
-    /// What the name of a file ends in that is not whole.
+    /// Suffix of a file's name until the file is whole.
     static constexpr const char* PART_SUFFIX = ".part";
 
     /// @param path file to create or to replace @throw InputError if that is impossible, or if

@@ -36,7 +36,7 @@ constexpr uint16_t SINK_PORT = 9;
 constexpr uint64_t RDMA_BYTES = 1'000'000;
 constexpr uint32_t RDMA_PAYLOAD = 1000;
 
-/// What the command line says.
+/// Options of the command line.
 struct Options
 {
     std::string load{"udp"};

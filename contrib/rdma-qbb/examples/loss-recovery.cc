@@ -21,14 +21,14 @@ using namespace ns3;
 namespace
 {
 
-/// What the command line says.
+/// Options of the command line.
 struct Options
 {
     uint64_t megabytes{10};
     uint64_t gbps{100};
 };
 
-/// What became of the message.
+/// Outcome of the message.
 struct Result
 {
     double goodputGbps;

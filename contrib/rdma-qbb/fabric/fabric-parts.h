@@ -23,8 +23,8 @@
 namespace ns3
 {
 
-/// What a fabric is made of, numbered as in its topology. RdmaFabric puts it together; whoever
-/// works with what is built takes this.
+/// The parts of a fabric, numbered as in its topology. RdmaFabric puts them together; users of the
+/// built fabric take this.
 struct FabricParts
 {
     const ClusterTopology* topology{nullptr};

@@ -48,7 +48,7 @@ class LinkUse
         uint64_t inherited; ///< part of bytes that may be other pairs'
     };
 
-    /// What used one port.
+    /// Senders and bytes of one port.
     struct Port
     {
         uint64_t messages{0};
@@ -61,8 +61,8 @@ class LinkUse
     explicit LinkUse(const ClusterTopology& topology);
 
     /**
-     * What some of the senders use, to be added to that of all by Merge(). It knows only the ports
-     * that they do use.
+     * The use by some of the senders, to be added to that of all by Merge(). It knows only the
+     * ports that they use.
      * @param whole that of all
      */
     static LinkUse PartOf(const LinkUse& whole);

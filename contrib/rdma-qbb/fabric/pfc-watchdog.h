@@ -23,7 +23,7 @@ namespace ns3
 
 struct FabricParts;
 
-/// What is done about a queue that is paused for too long: an attribute's type.
+/// Reaction to a queue that is paused for too long: an attribute's type.
 enum class PfcAction
 {
     Alert,   ///< reports it
@@ -36,7 +36,7 @@ std::istream& operator>>(std::istream& text, PfcAction& action);
 
 ATTRIBUTE_HELPER_HEADER(PfcAction);
 
-/// What pauses have done to one queue of a port.
+/// Pauses of one queue of a port.
 struct PfcPauseRecord
 {
     uint32_t node;        ///< topology node
@@ -54,8 +54,8 @@ struct PfcPauseRecord
  * @ingroup rdma-qbb
  * @brief Watches the pauses of all ports of a fabric: who pauses whom, storms, deadlocks.
  *
- * A queue that is paused without a break for the Timeout is a storm. What happens then says the
- * Action, as with the watchdogs of switches: Alert notes it; Drop drops what the queue holds;
+ * A queue that is paused without a break for the Timeout is a storm. The Action decides what
+ * happens then, as with the watchdogs of switches: Alert notes it; Drop drops what the queue holds;
  * Forward lets it send in spite of the pauses for the same time again. At each storm the pauses are
  * searched for a deadlock; with Alert, which cannot resolve one, that ends the simulation.
  *

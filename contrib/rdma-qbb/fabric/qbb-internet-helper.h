@@ -32,8 +32,8 @@ namespace ns3
  * load.Install(fabric->GetNode(fabric->GetTopology().NodeOfHost(0)));
  * @endcode
  *
- * IPv4 unicast only: switches forward by host, and nothing floods. What has no host's address is
- * dropped at the first switch.
+ * IPv4 unicast only: switches forward by host, and nothing floods. The first switch drops packets
+ * to an address that is no host's.
  */
 class QbbInternetHelper
 {

@@ -211,7 +211,7 @@ RdmaFabric::Divide()
         here += QbbProcesses::IsHere(partition, m_parts.partitions.count);
     }
     plan.threads = std::clamp(here, 1U, m_threads);
-    // What partitions bring about at each other may come sooner than frames.
+    // Calls between partitions may come sooner than frames.
     plan.lookaheadPs = std::min(m_parts.partitions.lookaheadPs, m_parts.partitions.reactionPs);
     plan.reactionPs = m_parts.partitions.reactionPs;
     simulator->Divide(std::move(plan));

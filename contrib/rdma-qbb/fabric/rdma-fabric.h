@@ -34,8 +34,8 @@ class PfcWatchdog;
  *
  * Creates one ns-3 node per topology node, in the order of their ids, with QbbNetDevices whose port
  * numbers are those of ClusterTopology; RdmaHw and RdmaDriver on hosts; forwarding tables, buffers
- * and ECN thresholds on switches. What is built (FabricParts) has its paths from FabricPaths and
- * its sums from FabricTotals; FabricFaults carries out the configuration's link events.
+ * and ECN thresholds on switches. FabricParts are its parts, FabricPaths knows their paths and
+ * FabricTotals their sums; FabricFaults carries out the configuration's link events.
  *
  * @code
  * Time::SetResolution(Time::PS);

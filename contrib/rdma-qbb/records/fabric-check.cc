@@ -415,7 +415,7 @@ FabricCheck::CheckBuffer(uint32_t node)
         {
             uint64_t queued = 0;
             at.GetPort(port).ForEachQueued(priority, [&queued](const QbbFrame& frame) {
-                // What the switch made itself is in no ingress, and not in the buffer.
+                // The switch's own frames are in no ingress, and not in the buffer.
                 queued += frame.inPort == UINT16_MAX ? 0 : frame.wireBytes;
             });
             if (queued != mmu.GetEgressBytes(port, priority))

@@ -63,7 +63,7 @@ class FabricCheck
         int64_t duePs;
     };
 
-    /// What one port sends.
+    /// Frames of one port.
     struct Port
     {
         uint32_t node;

@@ -15,7 +15,7 @@ namespace ns3
 
 class RdmaFabric;
 
-/// What a port has done up to now.
+/// Counters of a port up to now.
 struct LinkCounters
 {
     uint64_t rateBps{0};
@@ -32,8 +32,8 @@ using LinkCountersOf = std::function<LinkCounters(uint32_t node, uint16_t port)>
 /// @return what reads the counters of a fabric, which must outlive it
 LinkCountersOf CountersOf(const RdmaFabric& fabric);
 
-/// What ports have done up to now, whatever they do later: at the end of the last flow, what
-/// follows (a resume, a duplicate) is nobody's. Drops are those of the moment of asking.
+/// Counters of ports up to now: frames after the end of the last flow (a resume, a duplicate)
+/// belong to no flow. Drops are those of the moment of asking.
 /// @param endPs when the last flow ended, at most now: nothing was busy or paused for longer
 LinkCountersOf CountersNow(const RdmaFabric& fabric, int64_t endPs);
 

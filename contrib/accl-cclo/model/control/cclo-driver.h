@@ -29,7 +29,7 @@ struct CcloBuffer
     uint64_t count{0};
 };
 
-/// What a host asks an engine to do.
+/// A host's request to an engine.
 struct CcloRequest
 {
     CcloOperation operation{CcloOperation::Nop};
@@ -69,7 +69,7 @@ class CcloDriver : public Object
     CcloDriver();
     ~CcloDriver() override;
 
-    /// What a request ends with: the engine's return value, see CcloErrorNames().
+    /// Gets the engine's return value when a request ends, see CcloErrorNames().
     using Done = std::function<void(uint32_t)>;
 
     void SetEngine(Ptr<CcloEngine> engine);

@@ -47,7 +47,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     CcloFirmware();
     ~CcloFirmware() override;
 
-    /// What a call ends with: its return value.
+    /// Gets a call's return value when the call ends.
     using Completion = std::function<void(uint32_t)>;
 
     /// Connect to the rest of the engine, whose parts outlive this object's use.
@@ -99,7 +99,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     void DoDispose() override;
 
   private:
-    /// What the processor waits for; named, so that a stall can be.
+    /// Reason for which the processor waits; named, so that a message about a stall can name it.
     enum class Wait : uint8_t
     {
         Call,       ///< for a call, or for a reason to try one again

@@ -15,7 +15,7 @@ namespace ns3
  * @ingroup accl-cclo
  * @brief A routine of the firmware: a coroutine that returns a status when it has ended.
  *
- * Lazy: it begins when awaited, or by Start(). Whoever holds the outermost owns all.
+ * Lazy: it begins when awaited, or by Start(). The holder of the outermost task owns all.
  *
  * @code
  * CcloTask Send(CcloCall call) { co_await StartMove(...); co_return co_await EndMove(); }

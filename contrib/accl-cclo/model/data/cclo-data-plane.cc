@@ -783,7 +783,7 @@ struct CcloDataPlane::RouteOperand
     bool isConverted;
 };
 
-/// What the words of a move pass, and what that takes.
+/// Units that the words of a move pass, and the time that they take.
 struct CcloDataPlane::Route
 {
     bool converts{false}; ///< operands; both lanes do so at once

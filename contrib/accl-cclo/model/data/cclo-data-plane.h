@@ -54,7 +54,7 @@ class CcloDataPlane : public Object
     CcloDataPlane();
     ~CcloDataPlane() override;
 
-    /// What the firmware is told.
+    /// Calls to the firmware.
     struct Listener
     {
         virtual ~Listener() = default;
@@ -132,7 +132,7 @@ class CcloDataPlane : public Object
     void DoDispose() override;
 
   private:
-    /// What a move may hold while its words pass.
+    /// Units that a move may hold while its words pass.
     enum Unit : uint8_t
     {
         READ_0,
@@ -147,7 +147,7 @@ class CcloDataPlane : public Object
         UNITS
     };
 
-    /// What the move at the head waits for.
+    /// Reason for which the move at the head waits.
     enum class Wait : uint8_t
     {
         None,

@@ -32,7 +32,7 @@ class CcloArithmetic
     static void Combine(uint32_t function, std::span<uint8_t> a, std::span<const uint8_t> b);
 };
 
-/// What a compression lane computes: function 0 makes float16 of float32, function 1 the reverse.
+/// A compression lane: function 0 converts float32 to float16, function 1 the reverse.
 class CcloCompressionLane
 {
   public:

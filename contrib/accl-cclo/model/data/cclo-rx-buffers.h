@@ -32,7 +32,7 @@ namespace ns3
 class CcloRxBuffers
 {
   public:
-    /// What a search found.
+    /// Result of a search.
     struct Match
     {
         bool found{false};

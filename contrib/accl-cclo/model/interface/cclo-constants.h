@@ -15,7 +15,7 @@ namespace ns3
 /// Bytes on their way through an engine.
 using CcloBytes = std::vector<uint8_t>;
 
-/// What an engine can be called to do; the numbers are those of call descriptors.
+/// Operations of an engine; the numbers are those of call descriptors.
 enum class CcloOperation : uint32_t
 {
     Config = 0,

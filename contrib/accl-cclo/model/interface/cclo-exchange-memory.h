@@ -150,7 +150,7 @@ class CcloExchangeMemory
 class CcloRxBufferTable
 {
   public:
-    /// What has become of a buffer.
+    /// State of a buffer.
     enum Status : uint32_t
     {
         IDLE = 0,     ///< nobody has it

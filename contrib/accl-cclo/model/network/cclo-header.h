@@ -11,7 +11,7 @@
 namespace ns3
 {
 
-/// What a message between engines is.
+/// Type of a message between engines.
 enum class CcloMessageType : uint8_t
 {
     Eager = 0,             ///< a header and data for an rx buffer or a stream

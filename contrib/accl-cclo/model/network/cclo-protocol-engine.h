@@ -47,7 +47,7 @@ class CcloProtocolEngine : public Object
   public:
     static TypeId GetTypeId();
 
-    /// What the engine is told.
+    /// Calls to the engine.
     struct Listener
     {
         virtual ~Listener() = default;

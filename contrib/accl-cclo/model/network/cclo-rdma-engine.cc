@@ -20,7 +20,7 @@ NS_LOG_COMPONENT_DEFINE("CcloRdmaEngine");
 
 NS_OBJECT_ENSURE_REGISTERED(CcloRdmaEngine);
 
-/// What the receiver is told of a message.
+/// Notice of a message to its receiver.
 struct CcloRdmaEngine::Arrival
 {
     uint32_t session;      ///< the sender's host

@@ -28,7 +28,7 @@ using CcloTcpPeers = std::shared_ptr<std::map<Ipv4Address, CcloTcpEngine*>>;
  *
  * As ACCL's host code does with the session handler, each engine opens its port and a connection to
  * every peer; a session's data go out by the own connection and come in by the peer's. One header
- * per message, no padding (tcp_packetizer.cpp). What is lost is sent again by TCP.
+ * per message, no padding (tcp_packetizer.cpp). TCP sends lost segments again.
  *
  * A sender waits while "ReceiveBufferSize" bytes of a session have not reached the peer's rx
  * buffers: the receiver's window. The word that there is room again takes half a round-trip time

@@ -26,8 +26,8 @@ namespace ns3
  * Nothing is sent again and nobody waits for a receiver. A message whose only packet is lost leaves
  * a gap in the sequence numbers, at which a move waits for ever. A packet lost within a message
  * leaves ACCL's depacketizer out of step: it would take data for a header. Here the session ends
- * then, and says so. What finds more than "ReceiveBufferSize" bytes in front of full rx buffers is
- * lost as well.
+ * then, and says so. A datagram that finds more than "ReceiveBufferSize" bytes in front of full rx
+ * buffers is lost as well.
  */
 class CcloUdpEngine : public CcloSocketEngine
 {

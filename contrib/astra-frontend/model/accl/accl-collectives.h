@@ -54,7 +54,7 @@ class AcclCollectives : public CollectiveImplementation
         return m_checked;
     }
 
-    /// What one rank asks its engine for.
+    /// One rank's request to its engine.
     struct Part
     {
         ns3::CcloRequest request;

@@ -19,7 +19,7 @@ using MessageHandler = void (*)(void* arg);
 /// All messages of one (source, destination, tag), as a network knows them.
 struct MessageStream;
 
-/// What a message belongs to: carried for records and per-flow options, never for matching.
+/// Origin of a message: carried for records and per-flow options, never for matching.
 struct MessageInfo
 {
     uint32_t collective{0};  ///< collective instance, from 1; 0 for none
@@ -35,8 +35,8 @@ struct MessageInfo
     /// the tag, since each side gives out tags for itself.
     uint64_t collectiveKey{NO_COLLECTIVE};
     static constexpr uint64_t NO_COLLECTIVE = UINT64_MAX;
-    /// Set by the network. Who gives it back with the next message of the same source, destination
-    /// and tag saves the network a look-up; null is always right.
+    /// Set by the network. A caller that gives it back with the next message of the same source,
+    /// destination and tag saves the network a look-up; null is always right.
     MessageStream* stream{nullptr};
 };
 

@@ -121,7 +121,7 @@ OpOf(int64_t type)
     }
 }
 
-/// What a node says of itself besides its type and what it waits for.
+/// Reads a node's attributes: all but its type and its dependencies.
 /// @param commType gets "comm_type" @return false for a number that is negative or too large
 template <typename Attribute>
 bool

@@ -86,7 +86,7 @@ class CheckedNetwork : public ForwardingNetwork
         return info && info->isCredit;
     }
 
-    /// What a rank has asked to be told of.
+    /// A receive that a rank has posted.
     struct Wait
     {
         CheckedNetwork* network;

@@ -18,7 +18,7 @@ namespace AstraSim
 class CollectiveData;
 class FlowGraph;
 
-/// What was chosen for a collective; becomes columns of collectives.csv.
+/// Choices for a collective; they become columns of collectives.csv.
 struct CollectiveChoice
 {
     std::string algorithm; ///< "Ring", "Tree", "NVLS", ... or a native's name

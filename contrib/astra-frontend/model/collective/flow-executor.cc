@@ -464,8 +464,8 @@ FlowExecutor::OnReceived(Inbound& inbound)
     }
     ++inbound.received;
     --m_left;
-    // What is passed on is out of its slot when it has been: OnSent(). If not, or if it has been
-    // copied, it is now.
+    // Data that is passed on leaves its slot when it has been sent: OnSent(). Other data, and data
+    // that has been copied, leaves it now.
     if (m_holdsSlots && inbound.lane.kind == LaneKind::Message &&
         (!inbound.isPassedOn || inbound.taken != inbound.told))
     {
@@ -577,7 +577,7 @@ FlowExecutor::LeaveSlots(Outbound& outbound)
     outbound.passed = outbound.sentNeeds;
     for (const uint32_t source : outbound.sources)
     {
-        // What came over another network link stays until it has gone on: its sender would advance
+        // Data from another network link stays until it has been sent on: its sender would advance
         // here, and so on, from rank to rank around a ring.
         if (m_inbound[source].lane.slots == 1)
         {
@@ -589,7 +589,7 @@ FlowExecutor::LeaveSlots(Outbound& outbound)
 void
 FlowExecutor::FreeSlots(Inbound& inbound)
 {
-    // What has been passed on to everyone, or is passed on to no one, is out of its slot.
+    // Data that has been passed on to everyone, or is passed on to no one, has left its slot.
     uint32_t taken = inbound.received;
     for (const uint32_t target : inbound.passedBy)
     {

@@ -17,7 +17,7 @@
 namespace AstraSim
 {
 
-/// What every rank's executor of one instance has in common.
+/// Shared state of all ranks' executors of one instance.
 struct FlowExecution
 {
     /// Ranks of the network in each of a graph's sets of members.
@@ -158,7 +158,7 @@ class FlowExecutor : public RankCollective
         return outbound.isBuffered ? outbound.sent : outbound.completed;
     }
 
-    /// What a message brought has been copied into the buffer of its next lane.
+    /// The data of a message has been copied into the buffer of its next lane.
     void LeaveSlots(Outbound& outbound);
     /// @return messages of an inbound lane that the message copied last to @p outbound needed
     uint32_t NeededByLast(const Outbound& outbound, uint32_t inbound) const;

@@ -15,8 +15,8 @@ namespace AstraSim
 {
 
 /**
- * What a message is for, as records of traffic name it: a collective operation and the kind of its
- * group, in one small number. 0: no collective's (a message between two ranks).
+ * Purpose of a message, as records of traffic name it: a collective operation and the kind of its
+ * group, in one small number. 0: no collective (a message between two ranks).
  */
 constexpr uint16_t
 TrafficPurpose(CollectiveOp op, GroupKind kind)

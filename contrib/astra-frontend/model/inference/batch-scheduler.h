@@ -16,7 +16,7 @@
 namespace AstraSim
 {
 
-/// What a step does for one sequence.
+/// A step's work for one sequence.
 struct BatchItem
 {
     Sequence* sequence;

@@ -23,7 +23,7 @@ struct CacheShare
 uint32_t HeadsPerRank(uint32_t heads, uint32_t tp);
 
 /**
- * Who sends which heads to whom between tensor-parallel groups of any two sizes. A rank keeps a
+ * Transfers of heads between tensor-parallel groups of any two sizes. A rank keeps a
  * range of heads; where ranks keep copies, those that need a head take it from different ones.
  *
  * @param heads of a layer; divides both sizes, or is a multiple of them

@@ -33,7 +33,7 @@ class Sys;
 class CacheTransfers
 {
   public:
-    /// What transfers need of the rest.
+    /// Calls of transfers to the serving engine.
     struct Hooks
     {
         std::function<Sys&(uint32_t jobRank)> sys;

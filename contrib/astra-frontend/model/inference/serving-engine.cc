@@ -83,7 +83,7 @@ ServingEngine::~ServingEngine() = default;
 void
 ServingEngine::NameLayers()
 {
-    // What steps compute without a collective has a step's name alone.
+    // Computation of a step without a collective has the step's name alone.
     m_layerNames.assign(STEP_NAMES.begin(), STEP_NAMES.end());
     for (const InstancePool& pool : m_config.pools)
     {

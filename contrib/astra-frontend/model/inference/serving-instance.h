@@ -24,7 +24,7 @@ class ServingInstance;
 class ServingEngine;
 class ServingRank;
 
-/// What a step is made of, for the names of its layers.
+/// Kind of a step, for the names of its layers.
 enum class StepKind : uint8_t
 {
     Prefill,
@@ -45,7 +45,7 @@ struct ServingStep
     uint32_t lastStageLeft;
 };
 
-/// What an instance has done, for instances.csv.
+/// Sums over an instance's steps, for instances.csv.
 struct InstanceTotals
 {
     uint64_t steps{0};

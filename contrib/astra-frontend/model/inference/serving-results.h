@@ -17,7 +17,7 @@
 namespace AstraSim
 {
 
-/// What a value is over all requests.
+/// Distribution of a value over all requests.
 struct Distribution
 {
     double mean{0};

@@ -13,7 +13,7 @@
 namespace AstraSim
 {
 
-/// What a step computes for one replica: sums over the sequences of its batch.
+/// Computation of a step for one replica: sums over the sequences of its batch.
 struct StepShape
 {
     uint64_t tokens{0};            ///< new ones

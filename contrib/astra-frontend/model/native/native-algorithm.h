@@ -34,7 +34,7 @@ struct NativeAlgorithm
     bool operator==(const NativeAlgorithm&) const = default;
 };
 
-/// What a user may write for ParseNativeAlgorithm().
+/// Names that ParseNativeAlgorithm() accepts.
 inline constexpr const char* NATIVE_ALGORITHM_NAMES =
     "ring, oneRing, doubleBinaryTree, halvingDoubling, oneHalvingDoubling, direct[N], "
     "oneDirect[N], "

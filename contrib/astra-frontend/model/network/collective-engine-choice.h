@@ -18,7 +18,7 @@ namespace AstraSim
  * @brief NCCL, but for the collectives of some classes of traffic, which engines in the NICs carry
  * out (COLLECTIVE_ENGINE).
  *
- * What engines do not have (exchanges of unequal parts) stays with NCCL.
+ * NCCL carries out operations that engines lack (exchanges of unequal parts).
  */
 class CollectiveEngineChoice : public CollectiveImplementation
 {

@@ -168,7 +168,8 @@ struct alignas(64) MessageStream
 {
     MessageMatcher::Key key; ///< of no message while the stream is not in use
     bool isExpecting{false}; ///< whether there is a receive
-    /// What the first receive lacks; without one, what is delivered in order and not received.
+    /// Bytes that the first receive lacks; without a receive, bytes delivered in order and not
+    /// received.
     uint64_t bytes{0};
     MessageHandler handler{nullptr}; ///< of the first receive
     void* arg{nullptr};              ///< of the first receive

@@ -129,7 +129,7 @@ class SharedNetwork
     /// Make the views of @p count ranks from @p first on, of @p size.
     void MakeRanks(uint32_t first, uint32_t count, uint32_t size);
 
-    /// What the network has to do about a call.
+    /// A call's demand on the network.
     struct Demand
     {
         TimePs latency;     ///< before the first byte leaves

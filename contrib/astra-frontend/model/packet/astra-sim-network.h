@@ -73,7 +73,7 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
                    uint32_t rankCount,
                    uint32_t context);
 
-    /// What all messages know; in the cache line of what is touched when one ends.
+    /// Fields of all messages; they share the cache line that is touched when a message ends.
     struct MessageHead : ns3::RdmaMessage
     {
         AstraSimFabric* fabric{nullptr};

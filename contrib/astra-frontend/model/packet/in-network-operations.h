@@ -32,8 +32,8 @@ namespace AstraSim
  * @brief Operations that an RdmaFabric's switches carry out, joined by ranks in any order.
  *
  * Every member calls Join() for every operation of its (members, tag); the n-th calls of all
- * members belong together. What switches can serve a list of members is found once, and again after
- * Forget().
+ * members belong together. The switches that can serve a list of members are found once, and again
+ * after Forget().
  */
 class InNetworkOperations
 {

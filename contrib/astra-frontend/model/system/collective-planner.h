@@ -48,8 +48,8 @@ struct CollectiveSchedule
  *
  * A collective for which the file names native algorithms is split into preferred-dataset-splits
  * chunks, each of which goes through the dimensions of its group one after the other; a group that
- * no dimensions make up is one flat dimension with the first algorithm. What the file leaves to
- * collective engines goes to them whole; everything else goes to NCCL whole, which has chunks of
+ * no dimensions make up is one flat dimension with the first algorithm. Collectives that the file
+ * leaves to collective engines go to them whole; all others go to NCCL whole, which has chunks of
  * its own.
  */
 class CollectivePlanner

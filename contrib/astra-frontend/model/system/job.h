@@ -25,7 +25,7 @@
 namespace AstraSim
 {
 
-/// What a job is made from.
+/// Description of a job.
 struct JobDescription
 {
     Workload* workload; ///< borrowed

@@ -22,7 +22,7 @@ enum class RemoteMemoryType : uint8_t
     Pool,        ///< one for all
 };
 
-/// What a remote memory file says.
+/// Contents of a remote memory file.
 struct RemoteMemoryConfig
 {
     RemoteMemoryType type{RemoteMemoryType::NoExpansion};

@@ -15,7 +15,7 @@
 namespace AstraSim
 {
 
-/// What a layer does at a time; the three groups of columns of a SimAI workload.
+/// Phases of a layer: the three groups of columns of a SimAI workload.
 enum class TrainingPhase : uint8_t
 {
     Forward,

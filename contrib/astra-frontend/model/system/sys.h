@@ -23,7 +23,7 @@
 namespace AstraSim
 {
 
-/// What all ranks of a job share; everything borrowed.
+/// Objects that all ranks of a job share; everything is borrowed.
 struct JobContext
 {
     const SystemConfig* config;

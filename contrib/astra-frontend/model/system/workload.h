@@ -17,7 +17,7 @@ namespace AstraSim
 
 class Sys;
 
-/// What one rank does, step by step; drives its Sys.
+/// The work of one rank, step by step; drives its Sys.
 class RankWorkload
 {
   public:

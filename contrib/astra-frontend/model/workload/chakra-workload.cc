@@ -44,7 +44,7 @@ class ChakraRank : public RankWorkload
     std::vector<std::string> DescribeWaits() const override;
 
   private:
-    /// What only one node at a time can use.
+    /// A resource that one node at a time can use.
     struct Processor
     {
         bool busy{false};
@@ -313,7 +313,7 @@ ChakraWorkload::DefineGroups(const ChakraNode& node, const ChakraTrace& trace)
 namespace
 {
 
-/// What an element-wise AllReduce of a barrier carries.
+/// Bytes of a barrier's AllReduce.
 constexpr uint64_t BARRIER_BYTES = 4;
 
 } // namespace

@@ -32,7 +32,7 @@ struct CollectiveTestIterations
     bool simulatesAll{false}; ///< also those that a steady state would repeat
 };
 
-/// What a point took.
+/// Times of a point.
 struct CollectiveTestResult
 {
     std::vector<double> microseconds; ///< per iteration, of each rank

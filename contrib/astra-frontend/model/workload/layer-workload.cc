@@ -28,7 +28,7 @@ class LayerRank : public RankWorkload
     std::vector<std::string> DescribeWaits() const override;
 
   private:
-    /// What the rank does now.
+    /// Present work of the rank.
     enum class State : uint8_t
     {
         Runs,

@@ -15,7 +15,7 @@
 namespace AstraSim
 {
 
-/// What the command line adds to a workload file.
+/// Options of the command line that add to a workload file.
 struct WorkloadOptions
 {
     ParallelSizes sizes;         ///< --tp --ep --pp, for files that do not say

@@ -155,7 +155,7 @@ void
 SetDefaultUnlessSet(const AttributeSetting& setting)
 {
     const auto declared = FindAttributes(setting.name);
-    // Whoever sets a default puts a value of his own in its place.
+    // Setting a default puts another value in its place.
     if (std::all_of(declared.begin(), declared.end(), [](const auto& each) {
             return each.information.initialValue == each.information.originalInitialValue;
         }))

@@ -24,7 +24,7 @@ class CollectiveOffload : public Object
   public:
     static TypeId GetTypeId();
 
-    /// What may be written.
+    /// Accepted values, for messages.
     static constexpr const char* EXPECTED =
         "NCCL, or ACCL and then none (all) or some of TP, DP, EP, DP_EP, PP, CP and CUSTOM";
 

@@ -25,7 +25,7 @@ struct RdmaHpccLaw
     double minBps;
     double maxBps;
 
-    /// What the law remembers per queue pair (or per hop with MultiRate).
+    /// The law's state per queue pair (or per hop with MultiRate).
     struct State
     {
         double referenceBps; ///< Wc / T: the rate one round trip ago

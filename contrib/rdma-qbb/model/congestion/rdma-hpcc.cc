@@ -22,7 +22,7 @@ NS_OBJECT_ENSURE_REGISTERED(RdmaHpcc);
 namespace
 {
 
-/// What one hop's two successive records say.
+/// Difference of one hop's two successive records.
 struct HopSample
 {
     double utilization; ///< u

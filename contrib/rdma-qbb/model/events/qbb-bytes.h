@@ -16,7 +16,7 @@
 namespace ns3
 {
 
-/// What processes of a run send each other.
+/// Bytes that processes of a run send each other.
 using QbbBytes = std::vector<std::byte>;
 
 /// Append memory as it is.

@@ -49,7 +49,7 @@ class QbbAddressee
     uint32_t m_address;
 };
 
-/// What is done with a record, by number.
+/// Functions that take a record, by number.
 class QbbCallKinds
 {
   public:
@@ -139,7 +139,7 @@ class QbbCallOf
     alignas(8) std::array<std::byte, Room> m_room;
 };
 
-/// What a node has done at another.
+/// A call of a node to another.
 using QbbCall = QbbCallOf<112>;
 
 } // namespace ns3

@@ -42,7 +42,7 @@ class QbbTimeline
     /// Set in the numbers of what another server's nodes have called.
     static constexpr uint32_t CALLED = uint32_t{1} << 30;
 
-    /// What a node has done at another when the time has come.
+    /// A call of a node to another, with its time.
     struct Call
     {
         uint64_t ts;
@@ -157,10 +157,10 @@ class QbbTimeline
     // --- with partitions
     QbbPartitions* partitions{nullptr};
     QbbNotes notes; ///< since the last window
-    /// What has sent something to each partition in a window; that of even and of odd windows,
-    /// since what one has sent is taken while the next one goes on.
+    /// Wires with frames for each partition, of even and of odd windows: the frames of one window
+    /// are taken while the next one runs.
     std::array<std::vector<std::vector<QbbTimedEvent*>>, 2> outgoing;
-    /// What has been called at each partition's nodes, likewise.
+    /// Calls to each partition's nodes, likewise.
     std::array<std::vector<std::vector<Call>>, 2> calls;
     uint64_t lastCalledTs{0};           ///< the latest of the calls that have been put in the list
     uint32_t calledUid{0};              ///< counts them since the first of that time

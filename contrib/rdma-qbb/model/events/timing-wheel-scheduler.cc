@@ -238,8 +238,8 @@ TimingWheelScheduler::FillCurrent()
 uint32_t
 TimingWheelScheduler::Sort(uint32_t list)
 {
-    // What was inserted in order comes in the opposite order, since a bucket is a stack, or, from
-    // the far wheel, in order again: a look at one end, seldom the other, finds its place.
+    // Events inserted in order come in the opposite order, since a bucket is a stack, or, from the
+    // far wheel, in order again: the place is nearly always at one end, sometimes at the other.
     uint32_t sorted = list;
     uint32_t last = list;
     uint32_t steps = 0;

@@ -320,7 +320,8 @@ class TimingWheelScheduler final : public Scheduler
     bool RemoveFromWheel(Wheel& wheel, uint64_t tick, const Event& ev);
     bool RemoveFromList(uint32_t& head, const Event& ev);
 
-    // What has the earliest time comes first; each holds only what is not in those before it.
+    // The container with the earliest times comes first; each holds only events that those before
+    // it lack.
     uint32_t m_nextList{NIL};  ///< the bucket after m_current's, when that was filled: a guess
     uint32_t m_fetched{NIL};   ///< node of that list fetched ahead last
     uint32_t m_current{NIL};   ///< up to m_currentEnd: a list, earliest first

@@ -13,7 +13,7 @@
 namespace ns3
 {
 
-/// What a user of the RDMA engine may ask of a connection.
+/// Options of a connection.
 struct RdmaConnectionOptions
 {
     uint8_t priority{3};       ///< priority group, 1..7
@@ -24,7 +24,7 @@ struct RdmaConnectionOptions
     bool closeWhenDone{false}; ///< end when all that was posted is acknowledged
 };
 
-/// What a driver needs to know of the path to another host.
+/// The path to another host, as a driver needs it.
 struct RdmaPath
 {
     RdmaHw* peer{nullptr}; ///< the other host
@@ -36,7 +36,7 @@ struct RdmaPath
     int64_t spreadPs{0};   ///< most that a frame may be overtaken by on idle paths
 };
 
-/// Who knows paths: implemented by what builds the fabric.
+/// Answers questions about paths; the builder of the fabric implements it.
 class RdmaPathPlanner
 {
   public:

@@ -220,7 +220,8 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
     if (device.IsLinkUp() && (qp.GetInFlight() == 0 || paused) &&
         qp.pausedTimeouts < m_maxPausedTimeouts)
     {
-        // What has not been sent cannot have been lost. A pause that never ends is a deadlock.
+        // Frames that have not been sent cannot have been lost. A pause that never ends is a
+        // deadlock.
         qp.pausedTimeouts += paused;
         RestartTimer(qp, nowPs);
         return;

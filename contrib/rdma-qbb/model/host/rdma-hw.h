@@ -39,7 +39,7 @@ namespace ns3
 class Node;
 class Packet;
 
-/// What a connection needs to know when it is set up.
+/// Parameters of a connection.
 struct RdmaQueuePairConfig
 {
     RdmaHw* peer{nullptr};      ///< receiving host
@@ -71,7 +71,7 @@ struct RdmaMisfit
     std::string text;      ///< which constant, and why
 };
 
-/// What a host's RDMA engine has done so far; the conservation law is checked on it.
+/// Counters of a host's RDMA engine; the conservation law is checked on them.
 struct RdmaHwCounters
 {
     uint64_t postedBytes{0};       ///< message bytes posted
@@ -315,7 +315,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     static constexpr uint32_t INDEX_BITS = 20;
     static constexpr uint32_t INDEX_MASK = (1U << INDEX_BITS) - 1;
 
-    /// What the congestion control wants of frames: asked once per connection, not per frame.
+    /// The congestion control's demands on frames: asked once per connection, not per frame.
     struct FrameWishes
     {
         int64_t cnpIntervalPs{0};
@@ -398,7 +398,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Tell the receiver of a message posted to it.
     void Announce(const RdmaQueuePair& qp, RdmaMessage& message) const;
 
-    /// What names a connection at its receiver before the sender knows the receiver's number.
+    /// @return key of a connection at its receiver before the sender knows the receiver's number
     static uint64_t AfarKey(uint32_t host, uint32_t qpn)
     {
         return uint64_t{host} << 32 | qpn;

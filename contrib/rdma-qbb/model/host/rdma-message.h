@@ -14,10 +14,10 @@
 namespace ns3
 {
 
-/// What is done at the receiver of a message, which shares nothing with its sender.
+/// Call at the receiver of a message, which shares nothing with its sender.
 using RdmaDeliveryCall = QbbCallOf<64>;
 
-/// What the receiver of a message is told of it: all that it ever knows.
+/// A message as its receiver knows it.
 struct RdmaExpectedMessage
 {
     uint64_t endSeq;            ///< offset after its last byte
@@ -30,7 +30,7 @@ struct RdmaExpectedMessage
  * @ingroup rdma-qbb
  * @brief A message posted to a queue pair: a range of its byte stream, told how it fares.
  *
- * It is the sender's: the receiver is told of it (RdmaExpectedMessage). Whoever posts it keeps it
+ * It is the sender's: the receiver is told of it (RdmaExpectedMessage). The poster keeps it
  * at its address until OnSent() or OnForgotten(), one of which comes last; it may be posted again
  * then, even from inside. A sender's message is often not in the cache, so that whoever keeps more
  * about it than this derives from it.

@@ -39,7 +39,7 @@ class RdmaNic final : public LinkSource
     /// ring).
     void Deactivate(RdmaQueuePair& qp);
 
-    /// What decides when a queue pair sends its next frame, or the frame, has changed.
+    /// The time of a queue pair's next frame, or the frame, has changed.
     void OnChange(RdmaQueuePair& qp);
 
     // --- LinkSource

@@ -199,7 +199,7 @@ class alignas(64) RdmaQueuePair
     template <typename T>
     T& Present(T& state) const;
 
-    // What the public functions of these names say, for the engine, which knows the state.
+    // As the public functions of these names, for the engine, which knows the state.
     uint64_t InFlight() const
     {
         return m_sndNxt > sndUna ? m_sndNxt - sndUna : 0;

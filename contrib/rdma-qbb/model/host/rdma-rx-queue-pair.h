@@ -17,7 +17,7 @@ namespace ns3
 
 class RdmaHw;
 
-/// What a sender tells the other host when a connection is set up.
+/// The sender, as it tells the other host when a connection is set up.
 struct RdmaPeer
 {
     uint32_t host{0}; ///< its host index
@@ -32,7 +32,7 @@ struct RdmaPeer
     int64_t spreadPs{0};  ///< most that a frame may be overtaken by on idle paths
 };
 
-/// What the other host answers.
+/// Answer of the other host.
 struct RdmaAcceptance
 {
     uint32_t host{0};                   ///< its host index

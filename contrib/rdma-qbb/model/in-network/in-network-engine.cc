@@ -21,8 +21,8 @@ NS_LOG_COMPONENT_DEFINE("InNetworkEngine");
 NS_OBJECT_ENSURE_REGISTERED(InNetworkEngine);
 
 /**
- * An operation in progress. Who sends to a switch or receives from it has a number: members theirs,
- * switch s the number of members plus s.
+ * An operation in progress. Each partner of a switch has a number: members theirs, switch s the
+ * number of members plus s.
  */
 struct InNetworkEngine::Operation
 {
@@ -42,7 +42,7 @@ struct InNetworkEngine::Operation
         std::function<void()> onDone;
     };
 
-    /// Who gets the result from a switch.
+    /// A receiver of a switch's result.
     struct Receiver
     {
         uint32_t number;

@@ -39,7 +39,7 @@ struct InNetworkSwitch
     uint16_t parentPort{0}; ///< that switch's port to it
 };
 
-/// What an in-network operation does.
+/// Kind of an in-network operation.
 enum class InNetworkKind : uint8_t
 {
     Reduce,          ///< every member sends, the root receives the sum

@@ -89,7 +89,7 @@ class RoceAeth : public Header
     uint32_t Deserialize(Buffer::Iterator start) override;
 };
 
-/// What follows the RoceBth of a congestion notification packet: 16 bytes, reserved, zero.
+/// Payload of a congestion notification packet after its RoceBth: 16 bytes, reserved, zero.
 class RoceCnpPayload : public Header
 {
   public:

@@ -42,7 +42,7 @@ struct QbbPartitionPlan
     int64_t reactionPs{0};
 };
 
-/// What became of the time of the threads of a run.
+/// Use of the time of a run's threads.
 struct QbbThreadUse
 {
     uint32_t threads{1};
@@ -75,8 +75,8 @@ struct QbbThreadUse
  * earliest event of all on, every partition goes on for the lookahead without the others, since
  * whatever they send it meanwhile arrives later. Events of no node (starts of flows, link events,
  * samples) come before all others of their time, with every partition at that time, and may touch
- * everything. What happens at a node and is told to those who watch all nodes is told between two
- * windows, in the order of time and node: Tell().
+ * everything. Observers of all nodes get their notes between two windows, in the order of time and
+ * node: Tell().
  *
  * Events of a node at the same time come in an order that does not depend on how the nodes are
  * shared out: first frames that arrive, in the order of the wires, then what nodes of other servers
@@ -225,8 +225,8 @@ class QbbPartitions
     }
 
     /**
-     * Who has been told something does something about it: at once, or, in a run with partitions,
-     * when QbbPartitionPlan::reactionPs has passed. It may touch everything then.
+     * An observer acts on a note: at once, or, in a run with partitions, when
+     * QbbPartitionPlan::reactionPs has passed. It may touch everything then.
      */
     static void React(std::function<void()> reaction);
 
@@ -254,7 +254,7 @@ class QbbPartitions
     void WaitForOthers();
     /// A thread has done its part of the window.
     void EndWork();
-    /// What a thread other than the caller's does.
+    /// Main function of a thread other than the caller's.
     void Work(uint32_t thread);
     /// Run the partitions of a thread up to m_bound. @param threads that run some
     void RunWindowOf(uint32_t thread, uint32_t threads);
@@ -269,7 +269,7 @@ class QbbPartitions
     void RunGlobalEvents(uint64_t ts);
     void TellNotes();
 
-    /// Run @p step, a window or the events of none. What keeps it from its end is thrown once all
+    /// Run @p step, a window or the events of none. An exception of it is thrown again once all
     /// processes know of it.
     template <typename Step>
     void RunStep(Step step);

@@ -64,7 +64,7 @@ class QbbProcesses
     static void Set(QbbProcesses* processes);
 };
 
-/// What keeps a process from going on, as it tells the others.
+/// Failure of a process, as it tells the others.
 struct QbbFailure
 {
     /// Kinds of it.
@@ -91,7 +91,7 @@ struct QbbFailure
 /// Throw @p failure, unless it is null; then, if another process has one, what says the same.
 void ThrowInAllProcesses(const std::exception_ptr& failure);
 
-// What all processes of a run have, where there are several; else what this one has.
+// Values of all processes of a run, or of this one if there is no other.
 
 /// @return what each process gives, by process
 std::vector<QbbBytes> FromAllProcesses(const QbbBytes& bytes);

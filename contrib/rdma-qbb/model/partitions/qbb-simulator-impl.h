@@ -196,7 +196,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
   private:
     static constexpr uintptr_t TIMED = 1;
 
-    /// What another thread has scheduled; its delay counts from when it is looked at.
+    /// An event that another thread has scheduled; its delay counts from when it is looked at.
     struct ForeignEvent
     {
         uint32_t context;

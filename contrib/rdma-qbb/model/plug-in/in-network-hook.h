@@ -15,7 +15,7 @@ namespace ns3
 class RdmaHw;
 class SwitchNode;
 
-/// What switches and hosts do with frames of in-network operations: contributions and results.
+/// Handles frames of in-network operations (contributions and results) at switches and hosts.
 class InNetworkHook : public Object
 {
   public:

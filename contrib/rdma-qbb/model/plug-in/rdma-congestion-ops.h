@@ -21,7 +21,7 @@ struct RdmaCongestionState
     virtual ~RdmaCongestionState() = default;
 };
 
-/// What an acknowledgement tells a congestion control.
+/// An acknowledgement, as a congestion control gets it.
 struct RdmaAckView
 {
     int64_t nowPs;                 ///< current time
@@ -45,7 +45,7 @@ struct RdmaAckView
 class RdmaCongestionOps : public Object
 {
   public:
-    /// What frames must carry for the algorithm; other algorithms' frames carry nothing.
+    /// Telemetry that frames must carry for the algorithm; other algorithms' frames carry nothing.
     enum class Telemetry
     {
         None,

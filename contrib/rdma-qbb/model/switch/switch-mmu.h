@@ -47,8 +47,8 @@ struct EcnThresholds
  *
  * Bytes are bytes on the wire, as in QbbFrame::wireBytes.
  *
- * What one may ask at any time is answered as of the present moment. What a switch asks and says
- * for each frame is as of the frame's moment, which comes first.
+ * Public queries answer as of the present moment. A switch's calls for each frame are as of the
+ * frame's moment, which comes first.
  */
 class SwitchMmu : public Object
 {

@@ -41,7 +41,7 @@ struct ServingRequest
     std::optional<uint64_t> ContentOf(uint64_t block, uint32_t blockTokens) const;
 };
 
-/// What the time of an operator follows from.
+/// Kinds of operators, by what determines their time.
 enum class OperatorKind : uint8_t
 {
     Matmul,       ///< figures: n, k, how many products
@@ -89,7 +89,7 @@ struct GpuRoofline
     double eightBitMatmul{1};
 };
 
-/// What instances of a pool do with requests.
+/// Part of a request's work that instances of a pool do.
 enum class InstanceRole : uint8_t
 {
     Colocated, ///< prompts and decoding
@@ -100,7 +100,7 @@ enum class InstanceRole : uint8_t
 /// @return "colocated", "prefill" or "decode"
 const char* ToString(InstanceRole role);
 
-/// What becomes of the cache of a sequence that must make room.
+/// Treatment of the cache of a sequence that must make room.
 enum class PreemptionMode : uint8_t
 {
     Recompute, ///< dropped; its tokens are computed again

@@ -30,7 +30,7 @@ class ServingReader
     ServingConfig Read();
 
   private:
-    /// What reads the value of each key.
+    /// Readers of values, by key.
     using Readers = std::map<std::string_view, std::function<void()>>;
 
     void ReadKey();
