@@ -81,11 +81,7 @@ def test_ends_of_transmissions_as_events_change_only_ties_where_all_links_are_eq
     links = [f"{host} {16 + host // 8} 100Gbps 500ns 0" for host in range(16)]
     links += [f"{leaf} {spine} 100Gbps 500ns 0" for leaf in (16, 17) for spine in range(18, 26)]
     topology = tmp_path / "equal"
-    topology.write_text(f"26 1 0 10 {len(links)} A100
-{' '.join(map(str, range(16, 26)))}
-" + "
-".join(links) + "
-")
+    topology.write_text(f"26 1 0 10 {len(links)} A100\n{' '.join(map(str, range(16, 26)))}\n" + "\n".join(links) + "\n")
     conf = ROOT / "conf" / "SimAI.conf"
     for name in configurations.WORKLOADS:
         records, flows = [], []
