@@ -13,12 +13,12 @@
 #include "astra-frontend/model/system/remote-memory.h"
 #include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/workload/kv-cache-workload.h"
-#include "astra-frontend/model/workload/layer-table.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/flow-file.h"
 #include "ns3/input-error.h"
+#include "ns3/layer-table.h"
 #include "ns3/units.h"
 
 #include <array>

@@ -45,7 +45,8 @@ const std::set<std::string> OF_THE_RUN{
     "ROUTING_AT",      "LINK_DOWN",       "LINK_UP",           "NODE_DOWN",
     "NODE_UP",         "L2_WAIT_FOR_ACK", "INT_MULTI",         "MON_START",
     "MON_END",         "QP_MON_INTERVAL", "QLEN_MON_INTERVAL", "BW_MON_INTERVAL",
-    "QLEN_MON_START",  "QLEN_MON_END",    "GPUS_PER_SERVER",   "PLANE"};
+    "QLEN_MON_START",  "QLEN_MON_END",    "GPUS_PER_SERVER",   "PLANE",
+    "MONITOR"};
 
 /// What the topology file says of each link.
 const std::set<std::string> OF_THE_TOPOLOGY{"ns3::QbbNetDevice::DataRate",

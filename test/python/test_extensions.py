@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""CONTRIBUTING's "to add X, touch these files": a congestion control, a loss recovery, a routing policy, a collective and a
-topology are added in a folder outside the tree, without a change to any file of it."""
+"""CONTRIBUTING's "to add X, touch these files": a congestion control, a loss recovery, a routing policy, a monitor, a workload format,
+a collective and a topology are added in a folder outside the tree, without a change to any file of it."""
 import csv
 import json
 import os
@@ -16,7 +16,7 @@ PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(extensions LANGUAGES CXX)
 find_package(cluster-sim REQUIRED PATHS {build} NO_DEFAULT_PATH)
-add_simulator(extended-simulator rdma-fixed-rate.cc rdma-timer-only.cc last-port-routing.cc)
+add_simulator(extended-simulator rdma-fixed-rate.cc rdma-timer-only.cc last-port-routing.cc size-monitor.cc steps-format.cc)
 """
 
 CONGESTION_CONTROL = """
@@ -147,6 +147,103 @@ NS_OBJECT_ENSURE_REGISTERED(LastPortRouting);
 } // namespace ns3
 """
 
+MONITOR = """
+#include "ns3/callback.h"
+#include "ns3/cluster-topology.h"
+#include "ns3/fabric-monitor.h"
+#include "ns3/output-file.h"
+#include "ns3/rdma-fabric.h"
+#include "ns3/rdma-hw.h"
+#include "ns3/rdma-message.h"
+#include "ns3/string.h"
+
+#include <memory>
+
+namespace ns3
+{
+
+/// Writes the size of each message that its sender knows to have arrived.
+class SizeMonitor : public FabricMonitor
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("ns3::SizeMonitor")
+                                .SetParent<FabricMonitor>()
+                                .AddConstructor<SizeMonitor>()
+                                .AddAttribute("File", "Name in the directory of results", StringValue("sizes.txt"),
+                                              MakeStringAccessor(&SizeMonitor::m_name), MakeStringChecker());
+        return tid;
+    }
+
+    void Start(RdmaFabric& fabric, const std::string& directory) override
+    {
+        m_file = std::make_unique<OutputFile>(directory + "/" + m_name);
+        for (uint32_t host = 0; host < fabric.GetTopology().hostCount; ++host)
+        {
+            fabric.GetHw(host).TraceConnectWithoutContext("MessageSent", MakeCallback(&SizeMonitor::OnMessage, this));
+        }
+    }
+
+    void Finish() override
+    {
+        m_file->Finish();
+    }
+
+  private:
+    void OnMessage(const RdmaQueuePair&, const RdmaMessage& message)
+    {
+        m_file->Write(std::to_string(message.bytes) + "\\n");
+    }
+
+    std::string m_name;
+    std::unique_ptr<OutputFile> m_file;
+};
+
+NS_OBJECT_ENSURE_REGISTERED(SizeMonitor);
+
+} // namespace ns3
+"""
+
+WORKLOAD_FORMAT = """
+#include "ns3/input-lines.h"
+#include "ns3/units.h"
+#include "ns3/workload-format.h"
+
+namespace
+{
+
+using namespace AstraSim;
+
+/// After the word STEPS, a line for each AllReduce of all ranks: its bytes.
+LayerTable
+ReadSteps(const std::string& path)
+{
+    ns3::InputLines lines(path);
+    lines.Next();
+    LayerTable table;
+    table.microLines = true;
+    while (lines.Next())
+    {
+        const auto bytes = ns3::ParseUnsigned(lines.Fields()[0]);
+        if (!bytes)
+        {
+            lines.Fail("this is no size", "bytes of an AllReduce");
+        }
+        Layer layer;
+        layer.name = "step" + std::to_string(table.layers.size());
+        layer.line = static_cast<uint32_t>(lines.Line());
+        layer.comm[0] = {CollectiveOp::AllReduce, GroupKind::Dp, false, *bytes};
+        table.layers.push_back(layer);
+    }
+    return table;
+}
+
+const WorkloadFormat steps("STEPS", ReadSteps);
+
+} // namespace
+"""
+
 BYTES = 1_000_000
 RATE_GBPS = 400
 # Four hosts: two at each of two switches, which two others join.
@@ -192,6 +289,8 @@ def extended_simulator(tmp_path_factory):
     (folder / "rdma-fixed-rate.cc").write_text(CONGESTION_CONTROL)
     (folder / "rdma-timer-only.cc").write_text(LOSS_RECOVERY)
     (folder / "last-port-routing.cc").write_text(ROUTING)
+    (folder / "size-monitor.cc").write_text(MONITOR)
+    (folder / "steps-format.cc").write_text(WORKLOAD_FORMAT)
     (folder / "topology.txt").write_text(TOPOLOGY)
     (folder / "workload.txt").write_text(f"1 ALLREDUCE {BYTES} DP\n")
     for rank in range(4):
@@ -247,3 +346,43 @@ def test_a_routing_policy_of_ones_own_chooses_the_links(folder, tmp_path):
         carried = {(int(row["node"]), int(row["peer"])): int(row["tx_bytes"]) for row in csv.DictReader(file)}
     assert carried[4, 7] > 2 * BYTES
     assert carried[4, 6] == 0
+
+
+def test_a_monitor_of_ones_own_observes_both_programs(folder, tmp_path):
+    flows = simulate(folder, tmp_path / "out", "--set", "MONITOR=ns3::SizeMonitor")
+    assert (tmp_path / "out/sizes.txt").read_text() == "".join(flow["bytes"] + "\n" for flow in flows)
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    assert record["options"]["MONITOR"] == "ns3::SizeMonitor"
+
+    (tmp_path / "flow.txt").write_text("1\n0 2 3 100 3000 0\n")
+    conf = tmp_path / "flows.conf"
+    conf.write_text(f"TOPOLOGY_FILE {folder}/topology.txt\nFLOW_FILE {tmp_path}/flow.txt\nMONITOR SizeMonitor\n")
+    done = subprocess.run([folder / "build/extended-simulator-flows", conf, "-t", "2", "-o", tmp_path / "flows",
+                           "--ns3::SizeMonitor::File=seen.txt"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "flows/seen.txt").read_text() == "3000\n"
+    assert "one thread, as MONITOR needs" in done.stdout
+
+
+def test_a_monitor_that_nobody_has_is_refused(folder, tmp_path):
+    conf = tmp_path / "wrong.conf"
+    conf.write_text("\nMONITOR ns3::RdmaFixedRate\n")
+    done = subprocess.run([folder / "build/extended-simulator-flows", conf, "-o", tmp_path / "out"],
+                          capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, f"{conf}:2: MONITOR cannot be 'ns3::RdmaFixedRate'; expected TypeId, a class derived "
+                                                 "from ns3::FabricMonitor; may be repeated\n")
+
+
+def test_a_workload_format_of_ones_own_is_read_by_its_word(folder, tmp_path):
+    steps = tmp_path / "steps.txt"
+    steps.write_text("STEPS\n4000\n8000\n")
+    command = [folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", steps, "--network", "analytical"]
+    done = subprocess.run([*command, "-o", tmp_path / "out"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "out/collectives.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["op"], int(row["bytes"])) for row in rows] == [("AllReduce", 4000), ("AllReduce", 8000)]
+
+    steps.write_text("STEPS\n4000\nmany\n")
+    done = subprocess.run([*command, "-o", tmp_path / "out"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, f"{steps}:3: this is no size; expected bytes of an AllReduce\n")

@@ -7,8 +7,9 @@
 #include "../support/loopback-network.h"
 #include "astra-frontend/model/native/native-algorithm.h"
 #include "astra-frontend/model/system/job.h"
-#include "astra-frontend/model/workload/layer-table.h"
 #include "astra-frontend/model/workload/layer-workload.h"
+
+#include "ns3/layer-table.h"
 
 #include <memory>
 #include <numeric>

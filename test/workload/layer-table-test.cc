@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../support/others-files.h"
-#include "astra-frontend/model/workload/layer-table.h"
 
 #include "ns3/input-error.h"
+#include "ns3/layer-table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,12 +8,12 @@
 #include "astra-frontend/model/packet/astra-sim-network.h"
 #include "astra-frontend/model/system/job.h"
 #include "astra-frontend/model/system/run-observer.h"
-#include "astra-frontend/model/workload/layer-table.h"
 #include "astra-frontend/model/workload/layer-workload.h"
 
 #include "ns3/astra-network-api.h"
 #include "ns3/attribute-default.h"
 #include "ns3/fabric-conf.h"
+#include "ns3/layer-table.h"
 #include "ns3/simulator.h"
 #include "ns3/test.h"
 

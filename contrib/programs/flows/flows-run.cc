@@ -255,7 +255,10 @@ FlowsRun::Build()
         traceNodes = ReadTraceNodes(m_conf.traceFile, m_topology.nodeCount);
     }
     m_fabric = CreateObject<RdmaFabric>();
-    const ThreadWatchers watchers{m_options.check, !m_options.pcap.empty(), !traceNodes.empty()};
+    const ThreadWatchers watchers{m_options.check,
+                                  !m_options.pcap.empty(),
+                                  !traceNodes.empty(),
+                                  !m_conf.monitors.empty()};
     if (const auto threads = ChooseThreads(m_options.threads, watchers, m_console))
     {
         m_fabric->SetThreads(*threads);

@@ -106,7 +106,8 @@ ChooseThreads(std::optional<uint32_t> wanted,
     CheckThreadedSimulator();
     const ThreadObstacle obstacles[] = {{watchers.checks, "--check"},
                                         {watchers.captures, "--pcap"},
-                                        {watchers.tracesFrames, "TRACE_FILE"}};
+                                        {watchers.tracesFrames, "TRACE_FILE"},
+                                        {watchers.monitors, "MONITOR"}};
     const ThreadObstacle* obstacle = FindObstacle(obstacles);
     if (!obstacle)
     {

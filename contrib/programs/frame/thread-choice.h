@@ -36,6 +36,7 @@ struct ThreadWatchers
     bool checks;       ///< --check
     bool captures;     ///< --pcap
     bool tracesFrames; ///< TRACE_FILE
+    bool monitors;     ///< MONITOR
 };
 
 /**

@@ -5,6 +5,7 @@
 
 #include "bandwidth-monitor.h"
 #include "cnp-monitor.h"
+#include "fabric-monitor.h"
 #include "fct-monitor.h"
 #include "packet-event-monitor.h"
 #include "pauses-writer.h"
@@ -12,6 +13,8 @@
 #include "qlen-monitor.h"
 #include "rate-monitor.h"
 #include "rdma-qbb/fabric/fabric-identity.h"
+
+#include "ns3/object-factory.h"
 
 #include <filesystem>
 #include <system_error>
@@ -57,6 +60,11 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
                                                  place("TRACE_OUTPUT_FILE", conf.traceOutputFile),
                                                  traceNodes);
     }
+    for (const std::string& type : conf.monitors)
+    {
+        m_plugIns.push_back(ObjectFactory(type).Create<FabricMonitor>());
+        m_plugIns.back()->Start(fabric, outputDirectory);
+    }
     WarnOfMoved(moved, outputDirectory, warnings);
 }
 
@@ -81,6 +89,10 @@ FabricMonitors::StopSampling()
     m_bandwidth->Stop();
     m_rate->Stop();
     m_cnp->Stop();
+    for (const Ptr<FabricMonitor>& monitor : m_plugIns)
+    {
+        monitor->StopSampling();
+    }
 }
 
 void
@@ -97,6 +109,10 @@ FabricMonitors::Finish()
     if (m_packets)
     {
         m_packets->Finish();
+    }
+    for (const Ptr<FabricMonitor>& monitor : m_plugIns)
+    {
+        monitor->Finish();
     }
 }
 

@@ -15,6 +15,7 @@ namespace ns3
 
 class BandwidthMonitor;
 class CnpMonitor;
+class FabricMonitor;
 class FctMonitor;
 class PacketEventMonitor;
 class PfcMonitor;
@@ -69,6 +70,7 @@ class FabricMonitors
     std::unique_ptr<RateMonitor> m_rate;
     std::unique_ptr<CnpMonitor> m_cnp;
     std::unique_ptr<PacketEventMonitor> m_packets;
+    std::vector<Ptr<FabricMonitor>> m_plugIns; ///< MONITOR
 };
 
 } // namespace ns3

@@ -54,7 +54,8 @@ IsOfPackets(const FabricConfKey& key)
                              "QLEN_MON_INTERVAL",
                              "BW_MON_INTERVAL",
                              "QLEN_MON_START",
-                             "QLEN_MON_END"};
+                             "QLEN_MON_END",
+                             "MONITOR"};
     return ns3::IsOfPlugIn(key) || ns3::StandsForAny(key, classes) || HasName(key, names);
 }
 

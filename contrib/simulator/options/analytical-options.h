@@ -5,9 +5,10 @@
 #define ANALYTICAL_OPTIONS_H
 
 #include "astra-frontend/model/group/analytical-collectives.h"
-#include "astra-frontend/model/workload/layer-table.h"
 #include "programs/frame/run-limits.h"
 #include "run-environment.h"
+
+#include "ns3/layer-table.h"
 
 #include <cstdint>
 #include <optional>

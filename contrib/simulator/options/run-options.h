@@ -6,10 +6,11 @@
 
 #include "astra-frontend/model/nccl/nccl-options.h"
 #include "astra-frontend/model/system/rank-list.h"
-#include "astra-frontend/model/workload/layer-table.h"
 #include "programs/frame/program-flags.h"
 #include "programs/frame/run-limits.h"
 #include "run-environment.h"
+
+#include "ns3/layer-table.h"
 
 #include <cstdint>
 #include <functional>

@@ -3,12 +3,12 @@
  */
 #include "simccl-jobs.h"
 
-#include "astra-frontend/model/workload/layer-table.h"
 #include "astra-frontend/model/workload/rank-layout.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/input-error.h"
 #include "ns3/input-lines.h"
+#include "ns3/layer-table.h"
 
 #include <boost/algorithm/string/predicate.hpp>
 #include <charconv>

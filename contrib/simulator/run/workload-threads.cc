@@ -74,7 +74,10 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
     {
         NeedOneProcess("--fast-forward"); // makes copies of it
     }
-    const ThreadWatchers watchers{options.check, !options.pcap.empty(), !inputs.traceNodes.empty()};
+    const ThreadWatchers watchers{options.check,
+                                  !options.pcap.empty(),
+                                  !inputs.traceNodes.empty(),
+                                  !inputs.conf.monitors.empty()};
     return ChooseThreads(options.threads, watchers, console);
 }
 

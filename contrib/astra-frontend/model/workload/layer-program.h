@@ -4,6 +4,7 @@
 #ifndef LAYER_PROGRAM_H
 #define LAYER_PROGRAM_H
 
+#include "astra-frontend/model/system/run-observer.h"
 #include "layer-table.h"
 
 #include <cstdint>

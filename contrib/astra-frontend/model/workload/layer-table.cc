@@ -3,6 +3,8 @@
  */
 #include "layer-table.h"
 
+#include "astra-frontend/model/system/run-observer.h"
+
 #include "ns3/input-error.h"
 #include "ns3/input-lines.h"
 #include "ns3/units.h"

@@ -4,8 +4,6 @@
 #ifndef LAYER_TABLE_H
 #define LAYER_TABLE_H
 
-#include "astra-frontend/model/system/run-observer.h"
-
 #include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
 
@@ -41,7 +39,8 @@ struct LayerCollective
     uint64_t bytes{0};
 };
 
-/// One row of a text workload. Arrays are indexed by TrainingPhase.
+/// One row of a text workload. Arrays are indexed by TrainingPhase: forward, input gradient, weight
+/// gradient.
 struct Layer
 {
     std::string name;

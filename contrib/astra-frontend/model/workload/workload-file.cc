@@ -7,6 +7,7 @@
 #include "chakra-workload.h"
 #include "kv-cache-workload.h"
 #include "layer-workload.h"
+#include "workload-format.h"
 
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
@@ -79,7 +80,8 @@ OpenWorkload(const std::string& path, const WorkloadOptions& options)
     {
         return std::make_unique<InferenceWorkload>(ReadServingConfig(path));
     }
-    return std::make_unique<LayerWorkload>(ReadLayerTable(path),
+    const auto read = WorkloadFormat::Find(kind);
+    return std::make_unique<LayerWorkload>(read ? read(path) : ReadLayerTable(path),
                                            options.sizes,
                                            options.passes,
                                            options.waitsForGradients);

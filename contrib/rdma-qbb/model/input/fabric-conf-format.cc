@@ -511,6 +511,23 @@ RoutingAt(const Words& policies)
 }
 
 Format
+Monitor()
+{
+    Format format = PlugIn("TypeId",
+                           "a class derived from ns3::FabricMonitor; may be repeated",
+                           "ns3::FabricMonitor",
+                           {});
+    format.take = [](FabricConf& conf, const Values& values, const Line&, const Key&) {
+        conf.monitors.push_back(std::get<std::string>(values[0]));
+        return Settings{};
+    };
+    format.get = [](const FabricConf& conf, const Key&) {
+        return fmt::format("{}", fmt::join(conf.monitors, "; "));
+    };
+    return format;
+}
+
+Format
 PlaneOfClass()
 {
     Format format{"class of traffic and a number",

@@ -94,6 +94,8 @@ FabricConfFormat PfcEnabled();
 FabricConfFormat Rto();
 /// `policy switches...`: ROUTING for some switches; may be repeated.
 FabricConfFormat RoutingAt(const Words& policies);
+/// The TypeId name of a class derived from FabricMonitor; may be repeated.
+FabricConfFormat Monitor();
 /// `class plane`: the plane that a class of traffic takes; may be repeated.
 FabricConfFormat PlaneOfClass();
 /// `t a b`: at t microseconds the link between nodes a and b changes; `0 0 0` means none.

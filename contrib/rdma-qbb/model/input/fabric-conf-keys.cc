@@ -436,6 +436,7 @@ MonitorsAndRun()
         {{"BW_MON_INTERVAL", Micros(false), &C::bwMonIntervalPs}, "Bandwidth samples."},
         {{"QLEN_MON_START", Micros(true), &C::qlenMonStartPs}, "MON_START of queue lengths alone."},
         {{"QLEN_MON_END", Micros(true), &C::qlenMonEndPs}, "MON_END of queue lengths alone."},
+        {{"MONITOR", Monitor()}, "A monitor of your own also observes the fabric."},
         {{"GPUS_PER_SERVER", Whole("GPUs", 0, 1'000'000), &C::gpusPerServer},
          "Hosts of a server; 0: as the topology says."},
         {{"SEED", Whole("number", 1, UINT32_MAX), "RngSeed"}, "Seed of all random variables."},

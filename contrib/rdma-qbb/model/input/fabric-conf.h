@@ -103,6 +103,7 @@ struct FabricConf
     int64_t bwMonIntervalPs{10'000'000'000};
     std::optional<int64_t> qlenMonStartPs; ///< not set: monStartPs
     std::optional<int64_t> qlenMonEndPs;   ///< not set: monEndPs
+    std::vector<std::string> monitors;     ///< TypeId names of classes derived from FabricMonitor
 
     // --- the run
     uint32_t gpusPerServer{0}; ///< 0: as the topology says
