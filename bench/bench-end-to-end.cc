@@ -8,7 +8,7 @@
 #include "programs/frame/ns3-flags.h"
 #include "programs/frame/run-record.h"
 #include "simulator/options/run-options.h"
-#include "simulator/programs/simulation-run.h"
+#include "simulator/programs/program-runs.h"
 
 #include "ns3/input-error.h"
 #include "ns3/nstime.h"

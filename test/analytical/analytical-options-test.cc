@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "simulator/options/analytical-options.h"
-#include "simulator/programs/analytical-run.h"
+#include "simulator/programs/program-runs.h"
 
 #include "ns3/input-error.h"
 

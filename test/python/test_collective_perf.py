@@ -334,6 +334,19 @@ def test_the_directory_of_results_has_a_record_of_the_run(tmp_path, two_servers)
     assert "fct.txt" in record["outputs"]
     assert record["options"]["PACKET_PAYLOAD_SIZE"] == "2000"
     assert record["options"]["set"] == ["PACKET_PAYLOAD_SIZE=2000"]
+    assert record["packets"] > 0 and record["collectives"] > 0 and record["simulated_ns"] > 0
+    assert (record["warnings"], record["seed"]) == ([], 1)
+
+
+@pytest.mark.parametrize("limit, reason", [(("--max-sim-time", "2us"), "--max-sim-time came before the workload finished"),
+                                           (("--max-time", "1ms"), "--max-time")])
+def test_limits_are_those_of_every_program(tmp_path, two_servers, limit, reason):
+    done = run("all_reduce_perf", "-b", "1M", "-e", "64M", "-f", 2, "--network-topo", two_servers, "--output", tmp_path / "out", *limit)
+    assert done.returncode == 1
+    assert reason in done.stderr
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    assert record["status"] == "stopped" and reason in record["reason"]
+    assert "packets" in record
 
 
 def test_a_refused_run_leaves_its_reason_in_the_record(tmp_path, two_servers):

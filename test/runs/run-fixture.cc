@@ -10,11 +10,7 @@
 #include "simulator/options/collective-perf-options.h"
 #include "simulator/options/run-options.h"
 #include "simulator/options/simccl-options.h"
-#include "simulator/programs/analytical-run.h"
-#include "simulator/programs/collective-perf.h"
-#include "simulator/programs/iterations-run.h"
-#include "simulator/programs/simccl-run.h"
-#include "simulator/programs/simulation-run.h"
+#include "simulator/programs/program-runs.h"
 
 #include "ns3/config.h"
 #include "ns3/input-error.h"
@@ -101,10 +97,7 @@ RunTest::Analytical(const Words& words)
 RunTest::Outcome
 RunTest::SimCcl(const Words& words)
 {
-    return Run([&] {
-        RunSimCcl(SimCclOptions::Parse(words));
-        return 0;
-    });
+    return Run([&] { return RunSimCcl(SimCclOptions::Parse(words)); });
 }
 
 RunTest::Outcome

@@ -5,6 +5,7 @@
  */
 #include "programs/flows/flows-options.h"
 #include "programs/frame/program-flags.h"
+#include "programs/frame/run-record.h"
 #include "simulator/options/collective-perf-options.h"
 #include "simulator/options/run-options.h"
 #include "simulator/options/run-replay.h"
@@ -221,10 +222,11 @@ TEST(FlagTable, AnswersFromItsRows)
 
 TEST(SimulatorFlags, AskForHelpWithoutInputs)
 {
-    EXPECT_TRUE(Simulator({"--help"}).help);
-    EXPECT_TRUE(Simulator({"--help-conf"}).helpConf);
-    EXPECT_TRUE(Simulator({"--version"}).version);
-    EXPECT_THAT(RunOptions::Help(), HasSubstr("--network"));
+    EXPECT_THAT(Simulator({"--help"}).answer, HasSubstr("--network"));
+    EXPECT_THAT(Simulator({"--help-conf"}).answer, HasSubstr("  CC_MODE "));
+    EXPECT_THAT(Simulator({"--PrintAttributes", "ns3::RdmaDcqcn"}).answer, HasSubstr("RpTimer"));
+    EXPECT_EQ(Simulator({"--version"}).answer, "SimAI_simulator " + ProgramVersion() + "\n");
+    EXPECT_EQ(Simulator({"-w", "w"}).answer, "");
     for (const NetworkModel network :
          {NetworkModel::Packet, NetworkModel::Flow, NetworkModel::Analytical})
     {
@@ -277,8 +279,8 @@ TEST(FlowsFlags, SetWhatTheyNameAndAreRefusedByName)
     EXPECT_EQ(options.topology, "topology");
     EXPECT_EQ(options.keys, Words{"CC_MODE=8"});
     EXPECT_EQ(options.ns3Flags, Words{"--ns3::RdmaHw::Mtu=2048"});
-    EXPECT_TRUE(FlowsOptions::Parse({"--version"}).version);
-    EXPECT_THAT(FlowsOptions::Help(), HasSubstr("--flows"));
+    EXPECT_THAT(FlowsOptions::Parse({"--version"}).answer, HasSubstr("qbb-flows "));
+    EXPECT_THAT(FlowsOptions::Parse({"--help"}).answer, HasSubstr("--flows"));
     ExpectRefusals(FlowsOptions::Parse, {{{}, "no configuration"}, {{"conf", "--flow"}, "--flow"}});
 }
 
@@ -291,7 +293,7 @@ TEST(SimCclFlags, SetWhatTheyNameAndAreRefusedByName)
     EXPECT_EQ(options.nodes, 4U);
     EXPECT_EQ(options.gpusPerNode, 8U) << "unless given";
     EXPECT_EQ(options.output, "out");
-    EXPECT_THAT(SimCclOptions::Help(), HasSubstr("--nRanks"));
+    EXPECT_THAT(SimCclOptions::Parse({"--help"}).answer, HasSubstr("--nRanks"));
     ExpectRefusals(SimCclOptions::Parse, {{{"--bogus"}, "--bogus"}, {{"--size", "x"}, "--size"}});
 }
 
@@ -326,7 +328,10 @@ TEST(PerfFlags, AreThoseOfNcclTests)
     EXPECT_EQ(options.root, -1);
     EXPECT_EQ(Perf({"-e", "1G"}).maxBytes, 1U << 30);
     EXPECT_GT(Perf({"-d", "all", "-o", "all"}).types.size(), 9U);
-    EXPECT_THAT(CollectivePerfOptions::Help(), HasSubstr("--ngpus"));
+    EXPECT_THAT(Perf({"--help"}).run.answer, HasSubstr("--ngpus"));
+    EXPECT_THAT(CollectivePerfOptions::Parse("collective-perf", {"-h"}, NoVariables).run.answer,
+                HasSubstr("all_gather_perf"));
+    EXPECT_EQ(Perf({"--max-time", "2min"}).run.limits.seconds, 120);
     ExpectRefusals(Perf,
                    {{{"-b", "2K", "-e", "1K"}, "-b 2K is above -e 1K"},
                     {{"-b", "x"}, "\"x\" is not a valid size"},

@@ -5,6 +5,7 @@
 
 #include "programs/frame/ns3-flags.h"
 #include "programs/frame/program-flags.h"
+#include "programs/frame/program-questions.h"
 #include "programs/frame/run-failures.h"
 
 namespace AstraSim
@@ -14,13 +15,13 @@ namespace
 {
 
 constexpr const char* USAGE_OF_FLOWS = "qbb-flows [CONF] [flags]";
+constexpr const char* NOTES = "\nAny ns-3 attribute default or global value is a flag too:\n"
+                              "  --ns3::RdmaHw::DataOverhead=52 --RngRun=3\n";
 
 void
 DescribeFlags(FlagTable& flags, FlowsOptions& options)
 {
     using enum FlagSubject;
-    flags.Add(Output, "help,h", options.help, "this text");
-    flags.Add(Output, "help-conf", options.helpConf, "the keys of a configuration file");
     flags.Add(Model, "network-conf,c", options.conf, "configuration file (SimAI.conf syntax)");
     flags.Add(Model, "network-topo,n", options.topology, "topology file; else TOPOLOGY_FILE");
     flags.Add(Traffic, "flows,f", options.flows, "flow file; else FLOW_FILE");
@@ -40,12 +41,7 @@ DescribeFlags(FlagTable& flags, FlowsOptions& options)
              "threads to run on, at most one per server; results do not depend on their number")
         .AtLeast(1, "1 or more threads");
     flags.Add(Model, "pcap", options.pcap, "NODE:PORT to capture; may repeat");
-    flags.Add(Output,
-              "PrintAttributes",
-              options.printAttributes,
-              "the attributes of a class of ns-3, such as ns3::RdmaDcqcn");
     AddLimits(flags, options.limits);
-    flags.Add(Output, "version", options.version, "the version of this program");
     flags.Add(Output, "quiet,q", options.quiet, "print nothing but warnings and errors");
 }
 
@@ -57,6 +53,8 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
     FlowsOptions options;
     options.check = RunFailures::IsDefault();
     FlagTable flags(USAGE_OF_FLOWS);
+    ProgramQuestions questions;
+    AddQuestions(flags, questions, true);
     DescribeFlags(flags, options);
     for (const std::string& word : flags.Read(arguments))
     {
@@ -71,7 +69,8 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
         }
         options.ns3Flags.push_back(word);
     }
-    if (options.help || options.helpConf || options.version || !options.printAttributes.empty())
+    options.answer = Answer(questions, flags, "qbb-flows", std::string(SPELLING_NOTE) + NOTES);
+    if (!options.answer.empty())
     {
         return options;
     }
@@ -81,17 +80,6 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
     }
     flags.Check();
     return options;
-}
-
-std::string
-FlowsOptions::Help()
-{
-    FlowsOptions unused;
-    FlagTable flags(USAGE_OF_FLOWS);
-    DescribeFlags(flags, unused);
-    return flags.Help() + SPELLING_NOTE +
-           "\nAny ns-3 attribute default or global value is a flag too:\n"
-           "  --ns3::RdmaHw::DataOverhead=52 --RngRun=3\n";
 }
 
 } // namespace AstraSim

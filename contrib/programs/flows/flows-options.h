@@ -26,18 +26,12 @@ struct FlowsOptions
     std::optional<uint32_t> threads; ///< without it, all events are in one list
     bool check{false};               ///< --check; always in the checking build
     bool quiet{false};
-    bool help{false};
-    bool helpConf{false};
-    bool version{false};
-    std::string printAttributes; ///< name of a class
+    std::string answer; ///< what is asked for instead of a run; empty: nothing
     std::vector<std::string> ns3Flags;
     RunLimits limits; ///< --max-time, --max-sim-time, --max-memory
 
     /// @param arguments without the program's name @throw ns3::InputError for a mistake in them
     static FlowsOptions Parse(const std::vector<std::string>& arguments);
-
-    /// @return the text for --help
-    static std::string Help();
 };
 
 } // namespace AstraSim

@@ -3,6 +3,8 @@
  */
 #include "ns3-flags.h"
 
+#include "huge-pages.h"
+
 #include "ns3/attribute-default.h"
 #include "ns3/config.h"
 #include "ns3/global-value.h"
@@ -339,6 +341,14 @@ UseFastSimulator()
 {
     ApplyNs3Flags({"--SimulatorImplementationType=ns3::QbbSimulatorImpl",
                    "--SchedulerType=ns3::TimingWheelScheduler"});
+}
+
+void
+PrepareSimulator()
+{
+    Time::SetResolution(Time::PS);
+    UseHugePages();
+    UseFastSimulator();
 }
 
 void

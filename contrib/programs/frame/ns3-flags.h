@@ -49,6 +49,10 @@ void ApplyNs3Environment();
  */
 void UseFastSimulator();
 
+/// Set ns-3 up as all programs have it: picoseconds, huge pages, the fast simulator. Called before
+/// anything makes a Time or schedules an event.
+void PrepareSimulator();
+
 /// End Simulator::Run() after the current event. Any thread may call it, the simulator's included.
 void StopSimulatorFromAnyThread();
 

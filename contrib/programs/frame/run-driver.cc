@@ -219,6 +219,21 @@ RunDriver::ReportFailures(const std::vector<std::string>& failures)
     return 1;
 }
 
+int
+RunDriver::ReportUnfinished(const StopCause& cause,
+                            int64_t nowPs,
+                            const std::vector<std::vector<std::string>>& waits,
+                            std::size_t most)
+{
+    EndRecord(cause.status, cause.text);
+    std::cerr << cause.text << ", waiting at " << nowPs / 1000 << " ns:\n";
+    for (const std::vector<std::string>& lines : waits)
+    {
+        PrintIndented(lines, most);
+    }
+    return cause.exitStatus;
+}
+
 StopCause
 RunDriver::GetStopCause() const
 {

@@ -83,6 +83,16 @@ class RunDriver
     /// EndRecord() for checks that failed, and name them. @return exit status
     int ReportFailures(const std::vector<std::string>& failures);
 
+    /**
+     * EndRecord() for a workload that did not finish, and print who waits for what.
+     * @param nowPs simulated time @param waits lists of lines @param most lines of each list
+     * @return exit status
+     */
+    int ReportUnfinished(const StopCause& cause,
+                         int64_t nowPs,
+                         const std::vector<std::vector<std::string>>& waits,
+                         std::size_t most);
+
     /// @return what stopped a run that was stopped, be it another process
     StopCause GetStopCause() const;
 

@@ -4,6 +4,7 @@
 #include "analytical-options.h"
 
 #include "programs/frame/program-flags.h"
+#include "programs/frame/program-questions.h"
 
 #include <initializer_list>
 
@@ -15,6 +16,11 @@ namespace
 
 constexpr const char* USAGE_OF_ANALYTICAL =
     "SimAI_analytical -w WORKLOAD -g GPUS [flags]; in brackets SimAI's short flag";
+constexpr const char* NOTES_OF_ANALYTICAL =
+    "\nEnvironment: AS_NVLS_ENABLE AS_NVLSTREE_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
+    "  AS_GPU_TYPE AS_NET_BW AS_SEND_LAT AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO\n"
+    "  NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_TUNING NCCL_SELECT\n"
+    "\nExit status: 0 done, 1 the workload did not finish, 2 an input is wrong.\n";
 
 /// Add the flags of the machine.
 void
@@ -83,8 +89,6 @@ void
 DescribeFlags(FlagTable& flags, AnalyticalOptions& options, int& visual)
 {
     using enum FlagSubject;
-    flags.Add(Output, "help,h", options.help, "this text");
-    flags.Add(Output, "version", options.version, "the version of the program");
     flags.Add(Traffic, "workload,w", options.workload, "workload file");
     AddMachine(flags, options);
     AddOverlaps(flags, options);
@@ -135,6 +139,8 @@ AnalyticalOptions::Parse(const std::vector<std::string>& arguments,
     AnalyticalOptions options;
     int visual = 0;
     FlagTable flags(USAGE_OF_ANALYTICAL);
+    ProgramQuestions questions;
+    AddQuestions(flags, questions, false);
     DescribeFlags(flags, options, visual);
     const auto unknown = flags.Read(CompleteVisual(arguments));
     if (!unknown.empty())
@@ -143,7 +149,11 @@ AnalyticalOptions::Parse(const std::vector<std::string>& arguments,
     }
     options.environment = RunEnvironment::Read(environment);
     options.quiet = options.quiet || options.environment.logLevel > LogLevel::Info;
-    if (options.help || options.version)
+    options.answer = Answer(questions,
+                            flags,
+                            "SimAI_analytical",
+                            std::string(SPELLING_NOTE) + NOTES_OF_ANALYTICAL);
+    if (!options.answer.empty())
     {
         return options;
     }
@@ -156,20 +166,6 @@ AnalyticalOptions::Parse(const std::vector<std::string>& arguments,
     options.overlap[static_cast<std::size_t>(GroupKind::DpEp)] =
         options.overlap[static_cast<std::size_t>(GroupKind::Dp)];
     return options;
-}
-
-std::string
-AnalyticalOptions::Help()
-{
-    AnalyticalOptions options;
-    int visual = 0;
-    FlagTable flags(USAGE_OF_ANALYTICAL);
-    DescribeFlags(flags, options, visual);
-    return flags.Help() + SPELLING_NOTE +
-           "\nEnvironment: AS_NVLS_ENABLE AS_NVLSTREE_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
-           "  AS_GPU_TYPE AS_NET_BW AS_SEND_LAT AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO\n"
-           "  NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_TUNING NCCL_SELECT\n"
-           "\nExit status: 0 done, 1 the workload did not finish, 2 an input is wrong.\n";
 }
 
 } // namespace AstraSim

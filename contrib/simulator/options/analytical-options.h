@@ -39,8 +39,7 @@ struct AnalyticalOptions
     uint32_t passes{1};
     RunLimits limits; ///< --max-time, --max-sim-time, --max-memory
     bool quiet{false};
-    bool help{false};
-    bool version{false};
+    std::string answer; ///< what is asked for instead of a run; empty: nothing
     RunEnvironment environment;
 
     /**
@@ -50,9 +49,6 @@ struct AnalyticalOptions
      */
     static AnalyticalOptions Parse(const std::vector<std::string>& arguments,
                                    const NcclOptions::Lookup& environment);
-
-    /// @return the text of --help
-    static std::string Help();
 };
 
 } // namespace AstraSim

@@ -4,6 +4,7 @@
 #include "collective-perf-options.h"
 
 #include "programs/frame/program-flags.h"
+#include "programs/frame/program-questions.h"
 #include "run-environment.h"
 
 #include "ns3/nearest-name.h"
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <sstream>
 
 namespace AstraSim
 {
@@ -209,6 +209,7 @@ AddSimulation(FlagTable& flags, CollectivePerfOptions& options)
               "quiet,q",
               run.quiet,
               "print nothing but warnings and errors; results are in --output");
+    AddLimits(flags, run.limits);
     flags.Add(Traffic,
               "all-iterations",
               options.simulatesAll,
@@ -219,9 +220,6 @@ void
 DescribeFlags(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
 {
     using enum FlagSubject;
-    flags.Add(Output, "help,h", options.help, "this text");
-    flags.Add(Output, "help-conf", options.helpConf, "the keys of a configuration file");
-    flags.Add(Output, "version", options.version, "the version of the program");
     AddSizes(flags, options, raw);
     AddRanks(flags, options, raw);
     AddOthers(flags, raw);
@@ -355,6 +353,22 @@ SpellAllRoots(std::vector<std::string>& arguments)
     }
 }
 
+/// @return what follows the flags in --help
+std::string
+Notes()
+{
+    std::string text = "\nTests, also by a link of that name to the program:";
+    constexpr std::size_t IN_A_LINE = 4;
+    std::size_t count = 0;
+    for (const CollectiveTest& test : TESTS)
+    {
+        text += (count++ % IN_A_LINE == 0 ? "\n  " : " ") + std::string(test.program);
+    }
+    return text + "\n\nFlags with a letter are nccl-tests'. Environment: as SimAI_simulator.\n"
+                  "Exit status: 0 done, 1 the test did not finish, 2 an input is wrong,\n"
+                  "  129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM.\n";
+}
+
 } // namespace
 
 CollectivePerfOptions
@@ -365,28 +379,18 @@ CollectivePerfOptions::Parse(const std::string& program,
     CollectivePerfOptions options;
     RawPerfFlags raw;
     const RunEnvironment read = RunEnvironment::Read(environment);
-    options.run.nccl = read.nccl;
-    options.run.netBandwidthBps = read.netBandwidthBps;
-    options.run.environment = read.variables;
-    options.run.warnings = read.warnings;
-    options.run.logLevel = read.logLevel;
+    options.run.Take(read);
     options.run.fastForward = FastForwardMode::Off;
-    const auto asks = [&](std::initializer_list<const char*> flags) {
-        return !arguments.empty() &&
-               std::find(flags.begin(), flags.end(), arguments[0]) != flags.end();
-    };
-    options.help = asks({"-h", "--help", "-help"});
-    options.version = asks({"--version", "-version"});
-    options.helpConf = asks({"--help-conf", "-help-conf", "--help_conf", "-help_conf"});
-    if (options.help || options.version || options.helpConf)
-    {
-        return options;
-    }
-    options.run.arguments = arguments;
-    options.test = TakeTest(program, arguments);
-    SpellAllRoots(arguments);
     FlagTable flags(USAGE_OF_PERF);
+    ProgramQuestions questions;
+    AddQuestions(flags, questions, true);
     DescribeFlags(flags, options, raw);
+    // A question needs no test, by whatever name the program is called.
+    options.run.arguments = arguments;
+    const bool isQuestion =
+        !arguments.empty() && arguments[0].starts_with('-') && !FindTest(program);
+    options.test = isQuestion ? &TESTS[0] : TakeTest(program, arguments);
+    SpellAllRoots(arguments);
     for (const std::string& flag : flags.Read(arguments))
     {
         if (!flag.starts_with("--ns3::"))
@@ -395,9 +399,14 @@ CollectivePerfOptions::Parse(const std::string& program,
         }
         options.run.ns3Flags.push_back(flag);
     }
-    if (options.help || options.version || options.helpConf)
+    options.run.answer = Answer(questions, flags, "collective-perf", Notes());
+    if (!options.run.answer.empty())
     {
         return options;
+    }
+    if (isQuestion)
+    {
+        TakeTest(program, arguments); // refuses
     }
     const std::vector<std::string> warnings = flags.Check();
     options.run.warnings.insert(options.run.warnings.end(), warnings.begin(), warnings.end());
@@ -408,27 +417,6 @@ CollectivePerfOptions::Parse(const std::string& program,
     ReadTypes(raw, options);
     ReadRoot(raw, options);
     return options;
-}
-
-std::string
-CollectivePerfOptions::Help()
-{
-    CollectivePerfOptions options;
-    RawPerfFlags raw;
-    std::ostringstream text;
-    FlagTable flags(USAGE_OF_PERF);
-    DescribeFlags(flags, options, raw);
-    text << flags.Help() << "\nTests, also by a link of that name to the program:";
-    constexpr std::size_t IN_A_LINE = 4;
-    std::size_t count = 0;
-    for (const CollectiveTest& test : TESTS)
-    {
-        text << (count++ % IN_A_LINE == 0 ? "\n  " : " ") << test.program;
-    }
-    text << "\n\nFlags with a letter are nccl-tests'. Environment: as SimAI_simulator.\n"
-            "Exit status: 0 done, 1 the test did not finish, 2 an input is wrong,\n"
-            "  129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM.\n";
-    return text.str();
 }
 
 } // namespace AstraSim

@@ -66,9 +66,6 @@ struct CollectivePerfOptions
     std::vector<ElementType> types;
     std::vector<std::string> reductions;
     int root{0}; ///< -1: each in turn
-    bool help{false};
-    bool version{false};
-    bool helpConf{false};
 
     /**
      * @param program the name the program was called by; a test's name chooses that test
@@ -79,9 +76,6 @@ struct CollectivePerfOptions
     static CollectivePerfOptions Parse(const std::string& program,
                                        std::vector<std::string> arguments,
                                        const RunOptions::Environment& environment);
-
-    /// @return the text of --help
-    static std::string Help();
 };
 
 } // namespace AstraSim

@@ -6,6 +6,7 @@
 #include "astra-network-file.h"
 #include "programs/frame/ns3-flags.h"
 #include "programs/frame/program-flags.h"
+#include "programs/frame/program-questions.h"
 #include "run-check.h"
 #include "run-environment.h"
 #include "run-replay.h"
@@ -13,7 +14,6 @@
 #include "ns3/input-error.h"
 
 #include <optional>
-#include <sstream>
 #include <utility>
 
 namespace AstraSim
@@ -23,6 +23,16 @@ namespace
 {
 
 constexpr const char* USAGE = "SimAI_simulator -w WORKLOAD -n TOPOLOGY -c CONF [flags]";
+constexpr const char* NOTES_OF_SIMULATOR =
+    "\nAny ns-3 attribute default or global value is a flag too:\n"
+    "  --ns3::RdmaHw::DataOverhead=52 --SchedulerType=ns3::MapScheduler --RngRun=3\n"
+    "\nEnvironment: AS_SEND_LAT AS_NVLS_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
+    "  AS_GPU_TYPE AS_NETWORK_KIND AS_HOST_CPU AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL\n"
+    "  NCCL_NVLS_ENABLE NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS\n"
+    "  NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT\n"
+    "\nExit status: 0 done, 1 the workload did not finish or a check failed,\n"
+    "  2 an input is wrong, 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM,\n"
+    "  after results so far were written.\n";
 
 /// Every kind of network by its name; what --network takes.
 constexpr std::pair<const char*, NetworkModel> NETWORKS[] = {
@@ -67,20 +77,6 @@ struct RawRunFlags
     std::vector<std::string> workloads;
     std::string networkKind;
 };
-
-/// Add the flags that ask for a text instead of a run.
-void
-AddQuestions(FlagTable& flags, RunOptions& options)
-{
-    using enum FlagSubject;
-    flags.Add(Output, "help,h", options.help, "this text");
-    flags.Add(Output, "help-conf", options.helpConf, "the keys of a configuration file");
-    flags.Add(Output,
-              "PrintAttributes",
-              options.printAttributes,
-              "the attributes of a class of ns-3, such as ns3::RdmaDcqcn");
-    flags.Add(Output, "version", options.version, "the version of the program");
-}
 
 /// Add the inputs by their own names, and by ASTRA-sim's.
 void
@@ -212,7 +208,6 @@ void
 Describe(FlagTable& flags, RunOptions& options, RawRunFlags& raw)
 {
     using enum FlagSubject;
-    AddQuestions(flags, options);
     AddInputs(flags, options, raw);
     AddAmounts(flags, options);
     AddWork(flags, options);
@@ -352,6 +347,16 @@ AddFastForwardStore(FlagTable& flags, RunOptions& options)
         .Needs("--fast-forward-store", [&options] { return !options.fastForwardStore.empty(); });
 }
 
+void
+RunOptions::Take(const RunEnvironment& read)
+{
+    nccl = read.nccl;
+    netBandwidthBps = read.netBandwidthBps;
+    environment = read.variables;
+    warnings = read.warnings;
+    logLevel = read.logLevel;
+}
+
 RunOptions
 RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& environment)
 {
@@ -374,14 +379,12 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     const RunEnvironment read = RunEnvironment::Read(environment);
     RunOptions options;
     options.arguments = arguments;
-    options.nccl = read.nccl;
-    options.netBandwidthBps = read.netBandwidthBps;
-    options.environment = read.variables;
-    options.warnings = read.warnings;
-    options.logLevel = read.logLevel;
+    options.Take(read);
     options.threads = read.threads;
     RawRunFlags raw;
     FlagTable flags(USAGE);
+    ProgramQuestions questions;
+    AddQuestions(flags, questions, true);
     Describe(flags, options, raw);
     SortOutUnknown(flags.Read(arguments), flags, options);
     options.quiet = options.quiet || read.logLevel > LogLevel::Info;
@@ -389,7 +392,11 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     {
         options.nccl.SetNetworkKind(raw.networkKind, "command line", "--network-kind");
     }
-    if (options.help || options.helpConf || options.version || !options.printAttributes.empty())
+    options.answer = Answer(questions,
+                            flags,
+                            "SimAI_simulator",
+                            std::string(SPELLING_NOTE) + NOTES_OF_SIMULATOR);
+    if (!options.answer.empty())
     {
         return options;
     }
@@ -402,27 +409,6 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     TakeCheck(options);
     TakeJobs(options, raw);
     return options;
-}
-
-std::string
-RunOptions::Help()
-{
-    RunOptions options;
-    RawRunFlags raw;
-    FlagTable flags(USAGE);
-    Describe(flags, options, raw);
-    std::ostringstream text;
-    text << flags.Help() << SPELLING_NOTE
-         << "\nAny ns-3 attribute default or global value is a flag too:\n"
-            "  --ns3::RdmaHw::DataOverhead=52 --SchedulerType=ns3::MapScheduler --RngRun=3\n"
-            "\nEnvironment: AS_SEND_LAT AS_NVLS_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
-            "  AS_GPU_TYPE AS_NETWORK_KIND AS_HOST_CPU AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL\n"
-            "  NCCL_NVLS_ENABLE NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS\n"
-            "  NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT\n"
-            "\nExit status: 0 done, 1 the workload did not finish or a check failed,\n"
-            "  2 an input is wrong, 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM,\n"
-            "  after results so far were written.\n";
-    return text.str();
 }
 
 } // namespace AstraSim

@@ -94,11 +94,8 @@ struct RunOptions
     RunLimits limits;  ///< --max-time, --max-sim-time, --max-memory
     bool check{false}; ///< --check; always in the checking build
     bool quiet{false};
-    LogLevel logLevel{LogLevel::Info}; ///< AS_LOG_LEVEL
-    bool help{false};
-    bool helpConf{false};
-    std::string printAttributes; ///< name of a class
-    bool version{false};
+    LogLevel logLevel{LogLevel::Info};  ///< AS_LOG_LEVEL
+    std::string answer;                 ///< what is asked for instead of a run; empty: nothing
     std::vector<std::string> arguments; ///< of the program, those that --replay stands for included
     std::vector<std::string> confKeys;  ///< --set KEY=VALUE
     std::vector<std::string> pcap;      ///< --pcap NODE:PORT
@@ -115,6 +112,9 @@ struct RunOptions
         return fastForward != FastForwardMode::Off && fastForward != FastForwardMode::Auto;
     }
 
+    /// Take what the environment says.
+    void Take(const RunEnvironment& read);
+
     /// @return the value of an environment variable, or nothing
     using Environment = NcclOptions::Lookup;
 
@@ -124,9 +124,6 @@ struct RunOptions
      */
     static RunOptions Parse(const std::vector<std::string>& arguments,
                             const Environment& environment);
-
-    /// @return the text of --help
-    static std::string Help();
 };
 
 /// Add --network. @param options where it goes

@@ -4,6 +4,7 @@
 #include "simccl-options.h"
 
 #include "programs/frame/program-flags.h"
+#include "programs/frame/program-questions.h"
 
 #include <cstdint>
 #include <string>
@@ -22,8 +23,6 @@ DescribeFlags(FlagTable& flags, SimCclOptions& options, std::string& size)
 {
     using enum FlagSubject;
     using Text = std::string;
-    flags.Add(Output, "help,h", options.help, "this text");
-    flags.Add(Output, "version", options.version, "the version of the program");
     flags.Add(Output, "quiet,q", options.quiet, "write the files and print nothing");
     flags.AddDefault(Traffic,
                      "op",
@@ -70,24 +69,17 @@ SimCclOptions::Parse(const std::vector<std::string>& arguments)
     SimCclOptions options;
     std::string size;
     FlagTable flags(USAGE_OF_SIMCCL);
+    ProgramQuestions questions;
+    AddQuestions(flags, questions, false);
     DescribeFlags(flags, options, size);
     const auto unknown = flags.Read(arguments);
     if (!unknown.empty())
     {
         flags.RefuseUnknown(unknown.front());
     }
+    options.answer = Answer(questions, flags, "SimCCL", SPELLING_NOTE);
     options.size = ParseSizeFlag("--size", size);
     return options;
-}
-
-std::string
-SimCclOptions::Help()
-{
-    SimCclOptions unused;
-    std::string size;
-    FlagTable flags(USAGE_OF_SIMCCL);
-    DescribeFlags(flags, unused, size);
-    return flags.Help() + SPELLING_NOTE;
 }
 
 } // namespace AstraSim

@@ -30,14 +30,10 @@ struct SimCclOptions
     std::string output;
     uint64_t maxFlows;
     bool quiet{false};
-    bool help{false};
-    bool version{false};
+    std::string answer; ///< what is asked for instead of a run; empty: nothing
 
     /// @param arguments without the program's name @throw ns3::InputError for a mistake in them
     static SimCclOptions Parse(const std::vector<std::string>& arguments);
-
-    /// @return the text for --help
-    static std::string Help();
 };
 
 } // namespace AstraSim

@@ -1,14 +1,13 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "analytical-run.h"
-
 #include "astra-frontend/model/formula/machine-paths.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
 #include "astra-frontend/model/system/job.h"
 #include "astra-frontend/model/system/run-observers.h"
 #include "astra-frontend/model/workload/workload-file.h"
 #include "plotting-tool.h"
+#include "program-runs.h"
 #include "programs/frame/run-console.h"
 #include "programs/frame/run-driver.h"
 #include "programs/frame/run-results.h"
@@ -295,11 +294,10 @@ AnalyticalRun::Report()
         .WriteTo(GetRecord());
     if (!m_job->Finished())
     {
-        const StopCause cause = DescribeEnd(m_end, true);
-        EndRecord(cause.status, cause.text);
-        std::cerr << cause.text << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
-        PrintIndented(m_job->DescribeWaits(), MAX_WAITS_OF_ESTIMATE);
-        return cause.exitStatus;
+        return ReportUnfinished(DescribeEnd(m_end, true),
+                                m_backend->Now(),
+                                {m_job->DescribeWaits()},
+                                MAX_WAITS_OF_ESTIMATE);
     }
     m_endToEnd->Finish();
     const TimeBreakdown breakdown = m_endToEnd->GetBreakdown();

@@ -1,19 +1,19 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "collective-perf.h"
-
 #include "astra-frontend/model/gpu/machine-model.h"
 #include "astra-frontend/model/system/job.h"
 #include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/workload/collective-test-workload.h"
 #include "collective-perf-points.h"
 #include "collective-perf-table.h"
+#include "program-runs.h"
 #include "programs/frame/program-flags.h"
 #include "programs/frame/run-console.h"
 #include "programs/frame/run-driver.h"
 #include "simulator/back-ends/backend-factory.h"
 #include "simulator/inputs/run-inputs.h"
+#include "simulator/run/run-report.h"
 
 #include "ns3/config.h"
 #include "ns3/fabric-monitors.h"
@@ -83,7 +83,7 @@ class CollectivePerf : public RunDriver
 
     uint32_t CountRanks() const;
     void CheckRanks() const;
-    void RecordInputs();
+    void RecordResults(const std::vector<std::string>& trouble);
     void PrintDevices() const;
     void PointDone(std::size_t point, const CollectiveTestResult& result);
     void PrintRow(std::size_t row);
@@ -172,26 +172,23 @@ CollectivePerf::PrintRow(std::size_t row)
 int
 CollectivePerf::ReportUnfinished()
 {
-    const StopCause cause = DescribeEnd(m_end, false);
-    EndRecord(cause.status, cause.text);
+    const StopCause cause =
+        DescribeEnd(m_end, m_options.run.limits.simulated == m_inputs.conf.stopTimePs);
     if (const std::string split = m_inputs.DescribeSplitRails();
         m_end == SimulationEnd::Drained && !split.empty())
     {
+        EndRecord(cause.status, cause.text);
         std::cerr << split << "\n";
         return 1;
     }
-    std::cerr << (cause.status == "stuck" ? "the test cannot finish" : cause.text)
-              << ", waiting at " << m_network->GetBackend().Now() / 1000 << " ns:\n";
-    const NetworkDescription network =
-        m_network->GetBackend().Describe(GetWallSeconds(), MAX_WAITS_OF_SIZE);
-    std::vector<std::string> lines = network.obstacles;
-    for (const auto& more : {m_job->DescribeWaits(), network.waits})
-    {
-        lines.insert(lines.end(), more.begin(), more.end());
-    }
-    lines.resize(std::min(lines.size(), MAX_WAITS_OF_SIZE));
-    PrintIndented(lines, MAX_WAITS_OF_SIZE);
-    return cause.exitStatus;
+    SimulationBackend& backend = m_network->GetBackend();
+    const NetworkDescription network = backend.Describe(GetWallSeconds(), MAX_WAITS_OF_SIZE);
+    std::vector<std::string> lines = m_job->DescribeWaits();
+    lines.insert(lines.end(), network.waits.begin(), network.waits.end());
+    return RunDriver::ReportUnfinished(cause,
+                                       backend.Now(),
+                                       {network.obstacles, lines},
+                                       MAX_WAITS_OF_SIZE);
 }
 
 void
@@ -199,7 +196,8 @@ CollectivePerf::Build()
 {
     if (HasRecord())
     {
-        RecordInputs();
+        RecordInputs(GetRecord(), m_options.run, m_inputs);
+        GetRecord().Set("test", m_options.test->program);
     }
     std::vector<std::string> warnings;
     m_network.emplace(m_options.run,
@@ -341,27 +339,19 @@ CollectivePerf::CheckRanks() const
 }
 
 void
-CollectivePerf::RecordInputs()
+CollectivePerf::RecordResults(const std::vector<std::string>& trouble)
 {
-    GetRecord().AddInput("topology", m_inputs.conf.topologyFile);
-    if (!m_options.run.conf.empty())
+    SimulationBackend& backend = m_network->GetBackend();
+    RunResults{backend.Now(),
+               GetWallSeconds(),
+               backend.GetTotals(),
+               m_job->Progress().collectivesDone}
+        .WriteTo(GetRecord());
+    GetRecord().Set("warnings", trouble);
+    if (FastForwardBackend* forward = m_network->GetForward())
     {
-        GetRecord().AddInput("configuration", m_options.run.conf);
+        RecordReuse(GetRecord(), *forward, m_options.run);
     }
-    GetRecord().Set("topology", m_inputs.conf.topologyFile);
-    GetRecord().Set("network", ToString(m_options.run.network));
-    GetRecord().Set("arguments", m_options.run.arguments);
-    GetRecord().Set("test", m_options.test->program);
-    for (const auto& [key, value] : ns3::FabricConfValues(m_inputs.conf))
-    {
-        GetRecord().SetOption(key, value);
-    }
-    GetRecord().SetOption("nccl_environment", m_options.run.environment);
-    for (const auto& [key, value] : m_options.run.recorded.items())
-    {
-        GetRecord().SetOption(key, value);
-    }
-    GetRecord().SetOption("ns3", m_options.run.ns3Flags);
 }
 
 int
@@ -370,6 +360,10 @@ CollectivePerf::Report()
     m_network->GetBackend().Finish();
     std::vector<std::string> trouble =
         m_network->GetBackend().Describe(GetWallSeconds(), 0).trouble;
+    if (HasRecord())
+    {
+        RecordResults(trouble);
+    }
     m_console.Warn(trouble);
     if (FastForwardBackend* forward = m_network->GetForward())
     {

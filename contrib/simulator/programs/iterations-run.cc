@@ -1,13 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "iterations-run.h"
-
 #include "astra-frontend/model/system/json-file.h"
+#include "program-runs.h"
 #include "programs/frame/ending-signals.h"
 #include "programs/frame/guarded-main.h"
 #include "programs/frame/run-record.h"
-#include "simulation-run.h"
 #include "simulator/options/run-replay.h"
 
 #include "ns3/input-error.h"

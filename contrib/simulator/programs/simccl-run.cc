@@ -1,9 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "simccl-run.h"
-
 #include "astra-frontend/model/group/mock-nccl-group.h"
+#include "program-runs.h"
 #include "programs/frame/run-console.h"
 #include "simccl-jobs.h"
 #include "simulator/options/run-environment.h"
@@ -139,7 +138,7 @@ PathOf(const SimCclOptions& options, const std::string& name)
 
 } // namespace
 
-void
+int
 RunSimCcl(const SimCclOptions& options)
 {
     RunEnvironment environment = RunEnvironment::Read(EnvironmentVariable);
@@ -195,6 +194,7 @@ RunSimCcl(const SimCclOptions& options)
         std::error_code error;
         std::filesystem::remove(PathOf(options, PICTURE_FILE), error);
     }
+    return 0;
 }
 
 } // namespace AstraSim

@@ -1,10 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "simulation-run.h"
-
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
-#include "astra-frontend/model/workload/workload-file.h"
+#include "program-runs.h"
 #include "programs/frame/run-console.h"
 #include "programs/frame/run-driver.h"
 #include "programs/frame/run-results.h"
@@ -13,11 +11,11 @@
 #include "simulator/inputs/run-inputs.h"
 #include "simulator/jobs/run-jobs.h"
 #include "simulator/run/run-progress.h"
+#include "simulator/run/run-report.h"
 #include "simulator/run/workload-threads.h"
 
 #include "ns3/fabric-monitors.h"
 #include "ns3/qbb-processes.h"
-#include "ns3/rng-seed-manager.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -64,14 +62,11 @@ class SimulationRun : public RunDriver
         return m_network->GetBackend();
     }
 
-    void RecordInputs();
     /// Make all that simulates and writes. @param mayReuse whether traffic may be reused
     void MakeSimulation(const BackgroundFlows& background, bool mayReuse);
     /// Reuse does not pay: begin without it.
     void BeginAnew();
-    void RecordWorkload(const std::string& path);
     void RecordResults();
-    void RecordFastForward();
     int ReportUnfinished();
     void SayVerdict() const;
     void SayApproximations() const;
@@ -135,62 +130,9 @@ SimulationRun::GetOutput() const
 }
 
 void
-SimulationRun::RecordInputs()
-{
-    for (const JobPlacement& job : m_options.jobs)
-    {
-        RecordWorkload(job.workload);
-    }
-    const ns3::FabricConf& conf = m_inputs.conf;
-    GetRecord().AddInput("topology", conf.topologyFile);
-    GetRecord().Set("topology", conf.topologyFile);
-    const std::string confFile = m_inputs.dimensions.empty() ? m_options.conf : "";
-    const std::pair<const char*, const std::string&> files[] = {
-        {"configuration", confFile},
-        {"system", m_options.system},
-        {"logical topology", m_options.logicalTopology},
-        {"communicators", m_options.communicators},
-        {"remote memory", m_options.remoteMemory},
-        {"GPU table", m_options.nccl.gpuTable},
-    };
-    for (const auto& [role, file] : files)
-    {
-        if (!file.empty())
-        {
-            GetRecord().AddInput(role, file);
-        }
-    }
-    GetRecord().Set("network", ToString(m_options.network));
-    GetRecord().Set("arguments", m_options.arguments);
-    GetRecord().Set("seed", ns3::RngSeedManager::GetSeed());
-    GetRecord().SetOption("network_kind", m_options.nccl.networkKind->name);
-    GetRecord().SetOption("nvls", m_options.nccl.nvlsEnable);
-    GetRecord().SetOption("nvls_tree", m_options.nccl.nvlsTreeEnable);
-    for (const auto& [key, value] : ns3::FabricConfValues(conf))
-    {
-        GetRecord().SetOption(key, value);
-    }
-    GetRecord().SetOption("nccl_environment", m_options.environment);
-    for (const auto& [key, value] : m_options.recorded.items())
-    {
-        GetRecord().SetOption(key, value);
-    }
-    GetRecord().SetOption("ns3", m_options.ns3Flags);
-}
-
-void
-SimulationRun::RecordWorkload(const std::string& path)
-{
-    for (const std::string& file : WorkloadFiles(path))
-    {
-        GetRecord().AddInput("workload", file);
-    }
-}
-
-void
 SimulationRun::Build()
 {
-    RecordInputs();
+    RecordInputs(GetRecord(), m_options, m_inputs);
     const BackgroundFlows background = BackgroundFlows::Find(m_options, m_inputs);
     if (!background.file.empty())
     {
@@ -324,60 +266,12 @@ SimulationRun::RecordResults()
     const TimePs simulated = m_jobs->AllFinished() ? m_jobs->GetFinishTime() : Backend().Now();
     RunResults{simulated, GetWallSeconds(), Backend().GetTotals(), m_jobs->GetSummary().GetCount()}
         .WriteTo(GetRecord());
-    if (m_network->GetForward())
+    if (FastForwardBackend* forward = m_network->GetForward())
     {
-        RecordFastForward();
+        RecordReuse(GetRecord(), *forward, m_options);
+        std::vector<std::string> warnings = forward->TakeWarnings();
+        m_console.Warn(warnings);
     }
-}
-
-void
-SimulationRun::RecordFastForward()
-{
-    FastForwardBackend& forward = *m_network->GetForward();
-    const FastForwardReport report = forward.GetReport();
-    const bool hasPackets = report.carried.packetHops > 0;
-    nlohmann::ordered_json record = {
-        {"unit", hasPackets ? "packet_hops" : "flows"},
-        {"simulated", report.simulatedWork},
-        {"of_which_again", report.repeatedWork},
-        {"of_which_in_place", report.plainWork},
-        {"reused", report.reusedWork},
-        {"skipped", 0},
-        {"parts", report.parts},
-        {"patterns_simulated", report.simulations},
-        {"patterns_reused", report.reuses},
-        {"inferred", report.inferred},
-        {"tails_cut", report.cutTails},
-        {"late_ends", report.late},
-        {"stored_patterns", report.storedPatterns},
-        {"stored_bytes", report.storedBytes},
-        {"forgotten_patterns", report.forgottenPatterns},
-        {"approximate", forward.DescribeApproximations()},
-    };
-    if (report.gaveUpAt)
-    {
-        record["gave_up_ns"] = static_cast<double>(*report.gaveUpAt) / 1e3;
-    }
-    if (m_options.fastForward == FastForwardMode::Verify)
-    {
-        record["verified_ends"] = report.verified;
-        record["largest_error"] = report.largestError;
-        record["mean_error"] = report.meanError;
-    }
-    if (const auto store = forward.GetStoreReport())
-    {
-        record["store"] = m_options.fastForwardStore;
-        record["from_store"] = store->work;
-        record["patterns_from_store"] = store->patterns;
-        if (m_options.fastForward == FastForwardMode::Verify)
-        {
-            record["store_verified"] = store->verifiedPatterns;
-            record["store_wrong"] = store->wrongPatterns;
-        }
-    }
-    GetRecord().Set("fast_forward", record);
-    std::vector<std::string> warnings = forward.TakeWarnings();
-    m_console.Warn(warnings);
 }
 
 int
@@ -385,19 +279,20 @@ SimulationRun::ReportUnfinished()
 {
     const StopCause cause =
         DescribeEnd(m_end, m_options.limits.simulated == m_inputs.conf.stopTimePs);
-    EndRecord(cause.status, cause.text);
     const std::string split = m_inputs.DescribeSplitRails();
     if (m_end == SimulationEnd::Drained && !split.empty())
     {
+        EndRecord(cause.status, cause.text);
         std::cerr << split << "\n";
         return 1;
     }
-    std::cerr << cause.text << ", waiting at " << Backend().Now() / 1000 << " ns:\n";
     const NetworkDescription network = Backend().Describe(GetWallSeconds(), MAX_WAITS_OF_RANKS);
-    PrintIndented(network.obstacles, MAX_WAITS_OF_RANKS);
     std::vector<std::string> lines = m_jobs->DescribeWaits();
     lines.insert(lines.end(), network.waits.begin(), network.waits.end());
-    PrintIndented(lines, MAX_WAITS_OF_RANKS);
+    RunDriver::ReportUnfinished(cause,
+                                Backend().Now(),
+                                {network.obstacles, lines},
+                                MAX_WAITS_OF_RANKS);
     if (m_network->ReusesByItself())
     {
         std::cerr << "--fast-forward=off tells which messages are waited for\n";

@@ -4,6 +4,7 @@
 #include "phy-options.h"
 
 #include "programs/frame/program-flags.h"
+#include "programs/frame/program-questions.h"
 
 #include <boost/algorithm/string/split.hpp>
 #include <utility>
@@ -15,6 +16,13 @@ namespace
 {
 
 constexpr const char* USAGE = "mpirun -np RANKS SimAI_phynet -w WORKLOAD -n TOPOLOGY [flags]";
+constexpr const char* NOTES =
+    "\nEnvironment: AS_PXN_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
+    "  AS_NETWORK_KIND AS_NET_BW AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS\n"
+    "  NCCL_MAX_NCHANNELS NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT, and libfabric's\n"
+    "  FI_...\n"
+    "\nExit status: 0 done, 1 a rank failed, 2 an input is wrong, 129, 130 and 143\n"
+    "  ended by SIGHUP, SIGINT and SIGTERM. If one rank fails, all exit within 10 s.\n";
 constexpr double MAX_TIMEOUT = 3600; ///< seconds
 
 constexpr std::pair<const char*, ComputeMode> COMPUTE_MODES[] = {
@@ -72,9 +80,6 @@ Describe(FlagTable& flags, PhyOptions& options, RawFlags& raw)
 {
     using enum FlagSubject;
     RunOptions& run = options.run;
-    flags.Add(Output, "help,h", run.help, "this text");
-    flags.Add(Output, "help-conf", run.helpConf, "the keys of a configuration file");
-    flags.Add(Output, "version", run.version, "the version of the program");
     flags.Add(
         Traffic,
         "workload,w",
@@ -136,13 +141,11 @@ PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::
     RunOptions& run = options.run;
     const RunEnvironment read = RunEnvironment::Read(environment);
     run.arguments = arguments;
-    run.nccl = read.nccl;
-    run.netBandwidthBps = read.netBandwidthBps;
-    run.environment = read.variables;
-    run.warnings = read.warnings;
-    run.logLevel = read.logLevel;
+    run.Take(read);
     RawFlags raw;
     FlagTable flags(USAGE);
+    ProgramQuestions questions;
+    AddQuestions(flags, questions, true);
     Describe(flags, options, raw);
     const auto unknown = flags.Read(arguments);
     if (!unknown.empty())
@@ -159,7 +162,8 @@ PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::
     {
         run.nccl.SetNetworkKind(raw.networkKind, "command line", "--network-kind");
     }
-    if (run.help || run.helpConf || run.version)
+    run.answer = Answer(questions, flags, "SimAI_phynet", std::string(SPELLING_NOTE) + NOTES);
+    if (!run.answer.empty())
     {
         return options;
     }
@@ -183,22 +187,6 @@ PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::
         options.devices = SplitNames("--interface", raw.interfaces);
     }
     return options;
-}
-
-std::string
-PhyOptions::Help()
-{
-    PhyOptions options;
-    RawFlags raw;
-    FlagTable flags(USAGE);
-    Describe(flags, options, raw);
-    return flags.Help() + SPELLING_NOTE +
-           "\nEnvironment: AS_PXN_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
-           "  AS_NETWORK_KIND AS_NET_BW AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS\n"
-           "  NCCL_MAX_NCHANNELS NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT, and libfabric's\n"
-           "  FI_...\n"
-           "\nExit status: 0 done, 1 a rank failed, 2 an input is wrong, 129, 130 and 143\n"
-           "  ended by SIGHUP, SIGINT and SIGTERM. If one rank fails, all exit within 10 s.\n";
 }
 
 } // namespace AstraSim

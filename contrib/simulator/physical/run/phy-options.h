@@ -33,9 +33,6 @@ struct PhyOptions
      */
     static PhyOptions Parse(const std::vector<std::string>& arguments,
                             const NcclOptions::Lookup& environment);
-
-    /// @return the text of --help
-    static std::string Help();
 };
 
 } // namespace AstraSim

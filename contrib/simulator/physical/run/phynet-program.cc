@@ -5,10 +5,9 @@
 #include "phy-run.h"
 #include "programs/frame/ending-signals.h"
 #include "programs/frame/guarded-main.h"
-#include "programs/frame/run-record.h"
+#include "programs/frame/program-questions.h"
 #include "simulator/options/run-environment.h"
 
-#include "ns3/fabric-conf.h"
 #include "ns3/nstime.h"
 #include "ns3/simulator-programs.h"
 
@@ -34,19 +33,8 @@ AstraSim::PhynetProgram(int argc, char* argv[])
         ns3::Time::SetResolution(ns3::Time::PS);
         const auto options =
             AstraSim::PhyOptions::Parse({argv + 1, argv + argc}, AstraSim::EnvironmentVariable);
-        if (options.run.help)
+        if (AstraSim::PrintAnswer(options.run.answer))
         {
-            std::cout << AstraSim::PhyOptions::Help();
-            return 0;
-        }
-        if (options.run.helpConf)
-        {
-            std::cout << ns3::FabricConfHelp();
-            return 0;
-        }
-        if (options.run.version)
-        {
-            std::cout << "SimAI_phynet " << AstraSim::ProgramVersion() << "\n";
             return 0;
         }
         // MPI's own threads must not take the signals that end a run.
