@@ -62,7 +62,7 @@ class AnaSimTest : public testing::Test
         TopologyPaths::Sizes sizes;
         sizes.nvlink.dataOverhead = 0;
         sizes.nvlink.minWireBytes = 0;
-        sizes.partsPerMessage = parts;
+        sizes.queuePairs = parts;
         m_network = std::make_unique<AnaSim>(std::make_unique<TopologyPaths>(m_topology, sizes));
     }
 

@@ -138,7 +138,7 @@ TEST_F(StoredSimulationTest, ADifferenceThatMattersMakesAnotherPattern)
         [](PartOperation& each) { each.request.bytesPerPair = {0}; },
         [](PartOperation& each) { each.info.collective = 1; },
         [](PartOperation& each) { each.info.channel = 1; },
-        [](PartOperation& each) { each.info.nic = 1; },
+        [](PartOperation& each) { each.info.plane = 1; },
         [](PartOperation& each) { each.info.isCredit = true; },
         [](PartOperation& each) { each.info.sendLatency = 1; },
         [](PartOperation& each) { each.info.wireInflation = 2; },

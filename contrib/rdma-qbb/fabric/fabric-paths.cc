@@ -15,11 +15,12 @@ namespace ns3
 FabricPaths::FabricPaths(const FabricParts& fabric,
                          FabricRoutes& routes,
                          const FabricFrameSizes& sizes,
-                         PathUse use)
+                         PathUse use,
+                         uint32_t queuePairs)
     : m_fabric(fabric),
       m_routes(routes),
       m_network(sizes.network),
-      m_planner(*fabric.topology, routes, sizes.network, sizes.nvlink, use)
+      m_planner(*fabric.topology, routes, sizes.network, sizes.nvlink, use, queuePairs)
 {
 }
 

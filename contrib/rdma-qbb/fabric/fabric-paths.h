@@ -33,11 +33,13 @@ class FabricPaths : public RdmaPathPlanner
      * @param fabric,routes outlive the object
      * @param sizes of the fabric's frames
      * @param use how many of the shortest paths the packets of a connection take
+     * @param queuePairs of a message on each NIC
      */
     FabricPaths(const FabricParts& fabric,
                 FabricRoutes& routes,
                 const FabricFrameSizes& sizes,
-                PathUse use);
+                PathUse use,
+                uint32_t queuePairs);
 
     /// Connections over the network use these instead of base RTT and product of their own pair.
     void UseGlobally(const FabricExtremes& extremes)
@@ -58,6 +60,12 @@ class FabricPaths : public RdmaPathPlanner
     }
 
     RdmaPath PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& options) override;
+
+    /// @return how messages from one host to another are cut
+    const MessageCut& FindCut(uint32_t src, uint32_t dst)
+    {
+        return *m_planner.Find(src, dst).cut;
+    }
 
     /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path
     int64_t GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)

@@ -384,7 +384,8 @@ RdmaFabric::MakePaths()
         std::make_unique<FabricPaths>(m_parts,
                                       *m_routes,
                                       m_frameSizes,
-                                      PathUseOf(RoutingBySwitch(*m_parts.topology, *m_parts.conf)));
+                                      PathUseOf(RoutingBySwitch(*m_parts.topology, *m_parts.conf)),
+                                      m_qpsPerConnection);
     if (m_globalBaseRtt)
     {
         m_paths->UseGlobally(m_paths->FindExtremes());

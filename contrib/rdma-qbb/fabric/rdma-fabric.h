@@ -79,7 +79,7 @@ class RdmaFabric : public Object
         return m_parts.IsHere(node);
     }
 
-    /// @return queue pairs that a message is split over
+    /// @return queue pairs that a message is split over on each NIC
     uint32_t GetQpsPerConnection() const
     {
         return m_qpsPerConnection;
@@ -213,6 +213,12 @@ class RdmaFabric : public Object
     const FrameSizes& GetFrameSizes() const
     {
         return m_frameSizes.network;
+    }
+
+    /// @return how messages from one host to another are cut
+    const MessageCut& FindCut(uint32_t src, uint32_t dst)
+    {
+        return m_paths->FindCut(src, dst);
     }
 
     /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path

@@ -69,9 +69,9 @@ AnalyticalBackend::Make(const RunOptions& options,
         warnings.push_back("--network analytical loses no packets: error rates have no effect");
     }
     const auto frames = ns3::FabricFrameSizes::OfDefaults();
-    const auto qpsPerConnection = static_cast<uint32_t>(
+    const auto queuePairs = static_cast<uint32_t>(
         ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
-    const TopologyPaths::Sizes sizes{frames.network, frames.nvlink, qpsPerConnection};
+    const TopologyPaths::Sizes sizes{frames.network, frames.nvlink, queuePairs};
     const TimePs limit =
         inputs.conf.stopTimePs == ns3::TIME_PS_MAX ? EventLoop::NO_LIMIT : inputs.conf.stopTimePs;
     if (!inputs.dimensions.empty())

@@ -39,7 +39,7 @@ MakeConfig(const FabricConf& conf, const ns3::ClusterTopology& topology)
     config.networkFrames = frames.network;
     config.nvlinkFrames = frames.nvlink;
     config.ackIntervalBytes = AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::AckInterval");
-    config.qpsPerConnection = static_cast<uint32_t>(
+    config.queuePairs = static_cast<uint32_t>(
         AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
     config.persistentConnections =
         AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PersistentQueuePairs");

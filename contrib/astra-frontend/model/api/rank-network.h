@@ -22,9 +22,10 @@ struct MessageStream;
 /// Origin of a message: carried for records and per-flow options, never for matching.
 struct MessageInfo
 {
-    uint32_t collective{0};  ///< collective instance, from 1; 0 for none
-    uint32_t channel{0};     ///< NCCL channel: chooses the QP of the connection
-    uint32_t nic{0};         ///< chooses the NIC of a source that has several: the remainder counts
+    uint32_t collective{0};     ///< collective instance, from 1; 0 for none
+    uint32_t channel{0};        ///< NCCL channel: chooses the connection, and the NVSwitch
+    uint16_t plane{ALL_PLANES}; ///< the only NIC of the source that it may take, by number
+    static constexpr uint16_t ALL_PLANES = UINT16_MAX;
     uint16_t purpose{0};     ///< what it is for, see TrafficPurpose()
     bool isCredit{false};    ///< tells a sender, against the lane's direction, that a slot is free
     TimePs sendLatency{0};   ///< software latency before the first byte leaves

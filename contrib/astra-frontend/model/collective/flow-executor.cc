@@ -86,7 +86,6 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         }
         m_left += outbound.lane.messages;
     }
-    AssignNics();
     m_inbound.reserve(graph.GetLaneCount());
     for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
     {
@@ -104,34 +103,6 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
             });
         }
         m_left += inbound.lane.messages;
-    }
-}
-
-void
-FlowExecutor::AssignNics()
-{
-    // Not by the channel's number: the channels that leave a server by one GPU are often all even
-    // or all odd. By their order, the GPUs of a rail agree, so receivers' NICs share the work too.
-    const auto serverOf = [this](uint32_t rank) {
-        return m_execution.serverOf ? (*m_execution.serverOf)[rank] : rank;
-    };
-    uint32_t channels = 0;
-    uint32_t last = Lane::NONE;
-    for (Outbound& outbound : m_outbound)
-    {
-        Lane& lane = outbound.lane;
-        if (lane.nic != Lane::NONE)
-        {
-            continue;
-        }
-        lane.nic = lane.channel;
-        if (lane.kind == LaneKind::Message && outbound.isUsed &&
-            serverOf(lane.peer) != serverOf(m_rank))
-        {
-            channels += lane.channel != last;
-            last = lane.channel;
-            lane.nic = channels - 1;
-        }
     }
 }
 
@@ -313,8 +284,6 @@ FlowExecutor::Send(Outbound& outbound)
     }
     MessageInfo info = m_info;
     info.channel = lane.channel;
-    // Connections of one message each do not all take the first NIC.
-    info.nic = lane.nic == Lane::NICS_IN_TURN ? lane.channel + outbound.sent - 1 : lane.nic;
     info.sendLatency =
         outbound.busy ? OccupyCpu(outbound.busy) + outbound.latency : outbound.latency;
     if (lane.psPerAccess > 0)
@@ -683,14 +652,6 @@ FlowExecutor::ExpectCredit(Outbound& outbound)
 }
 
 // --- FlowExecutor: how long blocks of a GPU and its CPU are at work for a message.
-
-namespace
-{
-
-/// How much faster a GPU copies within its memory than it sends to another's.
-constexpr TimePs OWN_COPY_SPEED = 2;
-
-} // namespace
 
 TimePs
 FlowExecutor::OccupyCpu(TimePs busy)

@@ -32,8 +32,6 @@ struct FlowExecution
     std::shared_ptr<const MemberRanks> memberRanks;
     TimePs startLatency{0};  ///< once, before the first flow
     double wireInflation{1}; ///< protocol overhead on the wire
-    /// The server of each rank of the group; empty: each is its own.
-    std::shared_ptr<const std::vector<uint32_t>> serverOf;
     /// Payload of a packet: one can leave when a GPU has written all of it; 0: bytes leave one by
     /// one.
     uint64_t packetBytes{0};
@@ -138,8 +136,6 @@ class FlowExecutor : public RankCollective
     /// @return whether a lane's other end is at a rank that is not near
     bool IsFar(const Lane& lane) const;
     void Begin();
-    /// Share the lanes to other servers out to the rank's NICs.
-    void AssignNics();
     /// Send what may be sent on a lane.
     void Advance(Outbound& outbound);
     /// Wait for the next message of a lane, if there is one.

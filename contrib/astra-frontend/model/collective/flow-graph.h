@@ -102,9 +102,6 @@ struct Lane
     uint32_t hiddenBytes{0};
     /// Data that the GPU's block moves in one pass of its copy loop; 0: the rate alone counts.
     uint32_t passBytes{0};
-    /// MessageInfo::nic of its messages; NONE: the executor shares channels out to the NICs.
-    uint32_t nic{NONE};
-    static constexpr uint32_t NICS_IN_TURN = NONE - 1; ///< as nic: its messages take them in turn
     /// How many messages, the first ones, have the latency: the GPU waits for others while it is at
     /// work. NONE: all have it.
     uint32_t withLatency{NONE};
@@ -135,6 +132,9 @@ struct Lane
         return kind == LaneKind::Multicast && peer != rank;
     }
 };
+
+/// How much faster a GPU copies within its memory than it sends to another's.
+inline constexpr TimePs OWN_COPY_SPEED = 2;
 
 /// What it takes a GPU to move a message.
 struct CopyTime

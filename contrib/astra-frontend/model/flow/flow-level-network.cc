@@ -82,11 +82,13 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
                                  FlowLevelConfig config)
     : m_loop(loop),
       m_config(std::move(config)),
+      m_backgroundCut(std::vector<uint64_t>(m_config.queuePairs, 1)),
       m_router(topology,
                m_config.ecmpSeed,
                m_config.networkFrames,
                m_config.nvlinkFrames,
-               m_config.pathUse),
+               m_config.pathUse,
+               m_config.queuePairs),
       m_transfers(loop)
 {
     for (const auto& link : topology.links)
@@ -95,7 +97,6 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
         m_transfers.AddLink(link.rateBps);
     }
     MakeRanks(topology.hostCount);
-    LookAtNics(topology);
     m_router.SetSpreading(m_config.spreading);
     ScheduleLinkEvents();
 }
@@ -111,7 +112,7 @@ FlowLevelFabric::Send(uint32_t src, const SendRequest& request)
     message->fabric = this;
     const auto [latency, wireBytes] = Accept(*message, src, request);
     message->wireBytes = wireBytes;
-    message->lane = LaneOf(*message);
+    message->lane = message->channel;
     // Never from inside the call: handlers of a message to oneself would run too early.
     if (latency > 0 || message->IsLocal())
     {
@@ -165,27 +166,28 @@ FlowLevelFabric::Launch(Message* message)
             message);
         return;
     }
-    const uint64_t frames = (message->wireBytes - 1) / m_config.networkFrames.mtuPayload + 1;
-    const auto parts = static_cast<uint32_t>(std::min<uint64_t>(m_config.qpsPerConnection, frames));
-    message->partsToDeliver = static_cast<uint16_t>(parts);
-    message->partsToAcknowledge = static_cast<uint16_t>(parts);
-    const uint64_t each = message->wireBytes / parts;
-    for (uint32_t number = 0; number < parts; ++number)
+    const auto parts =
+        message->hashesNic
+            ? m_backgroundCut.Divide(message->wireBytes, m_config.networkFrames.mtuPayload, 0)
+            : Cut(message->src, message->dst, message->wireBytes, message->channel, message->plane);
+    message->partsToDeliver = static_cast<uint16_t>(parts.size());
+    message->partsToAcknowledge = static_cast<uint16_t>(parts.size());
+    for (uint32_t number = 0; number < parts.size(); ++number)
     {
-        LaunchPart(message,
-                   number,
-                   number + 1 == parts ? message->wireBytes - each * number : each);
+        LaunchPart(message, number, parts[number]);
     }
 }
 
 void
-FlowLevelFabric::LaunchPart(Message* message, uint32_t number, uint64_t bytes)
+FlowLevelFabric::LaunchPart(Message* message, uint32_t number, const ns3::MessagePart& cut)
 {
     Part* part = m_parts.Take();
     part->fabric = this;
     part->message = message;
     part->number = number;
-    part->bytes = bytes;
+    part->port = cut.port;
+    part->rateCapBps = cut.ShareOf(message->rateCapBps);
+    part->bytes = cut.bytes;
     part->startPs = m_loop.Now();
     const bool background = !message->IsMatched();
     const bool shared = m_config.persistentConnections ||
@@ -194,32 +196,33 @@ FlowLevelFabric::LaunchPart(Message* message, uint32_t number, uint64_t bytes)
     if (shared)
     {
         auto& connection =
-            m_connections[{message->src, message->dst, message->lane, number, message->rateCapBps}];
+            m_connections[{message->src, message->dst, message->lane, number, part->rateCapBps}];
         if (!connection)
         {
             connection = std::make_unique<Connection>();
         }
         part->connection = connection.get();
     }
-    else if (message->keepsOrder && message->partsToDeliver == 1)
+    else if (message->keepsOrder)
     {
-        part->connection = FollowStream(*message);
+        part->connection = FollowStream(*message, number);
     }
     Post(part);
 }
 
 FlowLevelFabric::Connection*
-FlowLevelFabric::FollowStream(const Message& message)
+FlowLevelFabric::FollowStream(const Message& message, uint32_t number)
 {
-    Connection*& busy = m_busyStreams[message.stream];
+    Connection*& busy = m_busyStreams[{message.stream, number}];
     if (!busy)
     {
         busy = m_ownConnections.Take();
         busy->stream = message.stream;
-        busy->sport = PortInNote(MessageMatcher::NoteOf(message));
-        busy->nic = message.nic;
+        busy->number = number;
+        const uint16_t first = PortInNote(MessageMatcher::NoteOf(message));
+        busy->sport = first ? ns3::ConnectionPlanner::SourcePortOf(first, number) : 0;
     }
-    return busy->nic == message.nic ? busy : nullptr;
+    return busy;
 }
 
 void
@@ -251,7 +254,7 @@ FlowLevelFabric::Begin(Part* part)
     const bool isOpen = connection ? connection->open : part->start.sport != 0;
     if (!isOpen)
     {
-        const int64_t channel = message.hashesNic ? -1 : int64_t{message.nic} + part->number;
+        const int64_t channel = message.hashesNic ? -1 : int64_t{part->port};
         const uint16_t sport = connection ? connection->sport : 0;
         const auto start = m_router.Open(message.src, message.dst, channel, message.dport, sport);
         if (!start)
@@ -262,8 +265,8 @@ FlowLevelFabric::Begin(Part* part)
         {
             connection->open = true;
             connection->start = *start;
-            connection->rateCapBps = message.rateCapBps;
-            if (connection->stream)
+            connection->rateCapBps = part->rateCapBps;
+            if (connection->stream && part->number == 0)
             {
                 MessageMatcher::NoteOf(message) = NoteOfSport(start->sport);
             }
@@ -429,7 +432,7 @@ FlowLevelFabric::AdvanceConnection(Connection& connection)
         connection.last = nullptr;
         if (connection.stream)
         {
-            m_busyStreams.erase(connection.stream);
+            m_busyStreams.erase({connection.stream, connection.number});
             m_ownConnections.GiveBack(&connection);
         }
     }

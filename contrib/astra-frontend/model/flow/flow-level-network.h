@@ -34,7 +34,7 @@ struct FlowLevelConfig
     ns3::FrameSizes networkFrames;             ///< frames between servers
     ns3::FrameSizes nvlinkFrames;              ///< frames on NVLink
     uint64_t ackIntervalBytes{1};              ///< payload per acknowledgement; 1: one per frame
-    uint32_t qpsPerConnection{1};              ///< parts that a message is cut into
+    uint32_t queuePairs{1};                    ///< of a message on each NIC
     bool persistentConnections{false};         ///< messages between servers share connections
     uint32_t ecmpSeed{1};                      ///< as ns3::SwitchNode::EcmpSeed
     ns3::PathUse pathUse{ns3::PathUse::Fixed}; ///< how packets of a flow part, for its ideal
@@ -152,7 +152,7 @@ class FlowLevelFabric : public SharedNetwork
         Message* next{nullptr};
         FlowLevelFabric* fabric{nullptr};
         uint64_t wireBytes{0};
-        uint64_t lane{0};      ///< tells connections between two hosts apart
+        uint64_t lane{0}; ///< tells connections between two hosts apart: a channel, or a priority
         bool hashesNic{false}; ///< of no channel: the NIC is chosen by the hash
         uint16_t dport{100};
     };
@@ -172,6 +172,8 @@ class FlowLevelFabric : public SharedNetwork
         ns3::ConnectionStart start{};
         uint32_t member{0};       ///< of the operation
         uint32_t number{0};       ///< of the message's parts
+        uint32_t port{0};         ///< see ns3::MessagePart
+        uint64_t rateCapBps{0};   ///< its share of the message's
         bool left{false};         ///< all its bytes have left the source
         bool acknowledged{false}; ///< and its sender knows that they have arrived
     };
@@ -186,8 +188,8 @@ class FlowLevelFabric : public SharedNetwork
         Part* first{nullptr};
         Part* last{nullptr};
         uint64_t rateCapBps{0};
-        uint16_t sport{0}; ///< to open it with; 0: the next free one
-        uint16_t nic{0};   ///< of a stream's: of its messages
+        uint32_t number{0}; ///< of a stream's: of the parts of its messages
+        uint16_t sport{0};  ///< to open it with; 0: the next free one
         bool open{false};
     };
 
@@ -207,19 +209,29 @@ class FlowLevelFabric : public SharedNetwork
 
     void Send(uint32_t src, const SendRequest& request) override;
 
+    ns3::MessageCut::Parts Cut(uint32_t src,
+                               uint32_t dst,
+                               uint64_t bytes,
+                               uint32_t channel,
+                               uint16_t plane) override
+    {
+        const uint64_t frame = m_config.networkFrames.mtuPayload;
+        return m_router.FindCut(src, dst).Divide(bytes, frame, channel, plane);
+    }
+
     void Forget(NetworkMessage& message) override
     {
         m_messages.GiveBack(static_cast<Message*>(&message));
     }
 
     void Launch(Message* message);
-    void LaunchPart(Message* message, uint32_t number, uint64_t bytes);
+    void LaunchPart(Message* message, uint32_t number, const ns3::MessagePart& cut);
     void Post(Part* part);
     bool Begin(Part* part);
     void AdvanceConnection(Connection& connection);
-    /// @return the connection that messages before in the stream have not left yet, or a new one on
-    /// their path; null if they leave by another NIC
-    Connection* FollowStream(const Message& message);
+    /// @return the connection that parts of this number of messages before in the stream have not
+    /// left yet, or a new one on their path
+    Connection* FollowStream(const Message& message, uint32_t number);
     void OnPartLeft(Part* part);
     void OnPartDelivered(Part* part);
     void OnPartAcknowledged(Part* part);
@@ -268,6 +280,7 @@ class FlowLevelFabric : public SharedNetwork
     EventLoop& m_loop;
     FlowLevelConfig m_config;
     ns3::LinkUse* m_use{nullptr};
+    ns3::MessageCut m_backgroundCut; ///< whose parts choose their NICs by the hash
     FlowRouter m_router;
     FluidTransfers m_transfers;
     boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKey::Hash>
@@ -276,7 +289,8 @@ class FlowLevelFabric : public SharedNetwork
     std::map<std::pair<uint32_t, uint32_t>, SwitchPorts> m_switchPorts; ///< by set and stripe
     JoinedOperations<Operation*> m_operations;
     ObjectPool<Connection> m_ownConnections; ///< of streams
-    boost::unordered_flat_map<const MessageStream*, Connection*> m_busyStreams;
+    /// By stream and number of a part.
+    boost::unordered_flat_map<std::pair<const MessageStream*, uint32_t>, Connection*> m_busyStreams;
     ObjectPool<Message> m_messages;
     ObjectPool<Part> m_parts;
     std::vector<std::unique_ptr<Operation>> m_allOperations;

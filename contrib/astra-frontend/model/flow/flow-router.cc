@@ -16,10 +16,11 @@ FlowRouter::FlowRouter(const ClusterTopology& topology,
                        uint32_t ecmpSeed,
                        const ns3::FrameSizes& network,
                        const ns3::FrameSizes& nvlink,
-                       ns3::PathUse use)
+                       ns3::PathUse use,
+                       uint32_t queuePairs)
     : m_topology(topology),
       m_routes(topology),
-      m_planner(topology, m_routes, network, nvlink, use),
+      m_planner(topology, m_routes, network, nvlink, use, queuePairs),
       m_links(topology.links.size()),
       m_seeds(topology.nodeCount)
 {

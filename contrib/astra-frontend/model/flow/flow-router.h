@@ -41,12 +41,14 @@ class FlowRouter
      * @param ecmpSeed as ns3::SwitchNode::EcmpSeed
      * @param network,nvlink sizes of frames through network switches and through NVSwitches
      * @param use how many of the shortest paths the packets of a flow take
+     * @param queuePairs of a message on each NIC
      */
     FlowRouter(const ns3::ClusterTopology& topology,
                uint32_t ecmpSeed,
                const ns3::FrameSizes& network,
                const ns3::FrameSizes& nvlink,
-               ns3::PathUse use);
+               ns3::PathUse use,
+               uint32_t queuePairs = 1);
 
     /// A new connection, as ConnectionPlanner::Open() has it.
     /// @return where it starts, or nothing if no path leads there
@@ -55,6 +57,12 @@ class FlowRouter
                                              int64_t channel,
                                              uint16_t dport,
                                              uint16_t sport = 0);
+
+    /// @return how messages from one host to another are cut
+    const ns3::MessageCut& FindCut(uint32_t src, uint32_t dst)
+    {
+        return *m_planner.Find(src, dst).cut;
+    }
 
     /// The next connection of any two hosts is the first of them again.
     void ForgetConnections()

@@ -64,21 +64,23 @@ AnaSim::Launch(void* argument)
         self.m_loop.Schedule(0, &AnaSim::Delivered, &message);
         return;
     }
-    const uint32_t parts = self.m_paths->CountParts(message.src, message.dst, message.wireBytes);
-    message.partsToDeliver = static_cast<uint16_t>(parts);
-    const uint64_t each = message.wireBytes / parts;
-    for (uint32_t part = 0; part < parts; ++part)
+    const auto parts =
+        self.Cut(message.src, message.dst, message.wireBytes, message.channel, message.plane);
+    message.partsToDeliver = static_cast<uint16_t>(parts.size());
+    for (uint32_t number = 0; number < parts.size(); ++number)
     {
-        self.LaunchPart(message, part, part + 1 == parts ? message.wireBytes - each * part : each);
+        self.LaunchPart(message, number, parts[number]);
     }
 }
 
 void
-AnaSim::LaunchPart(Message& message, uint32_t number, uint64_t bytes)
+AnaSim::LaunchPart(Message& message, uint32_t number, const ns3::MessagePart& part)
 {
-    const uint32_t channel = message.channel + number;
-    const auto path =
-        m_paths->Find(message.src, message.dst, message.nic + number, bytes, message.rateCapBps);
+    const auto path = m_paths->Find(message.src,
+                                    message.dst,
+                                    part.port,
+                                    part.bytes,
+                                    part.ShareOf(message.rateCapBps));
     if (!path)
     {
         m_withoutPath.emplace_back(message.src, message.dst);
@@ -91,7 +93,7 @@ AnaSim::LaunchPart(Message& message, uint32_t number, uint64_t bytes)
         return;
     }
     const TimePs now = m_loop.Now();
-    TimePs& laneFree = m_laneFree[{message.src, message.dst, channel}];
+    TimePs& laneFree = m_laneFree[{message.src, message.dst, message.channel, number}];
     const TimePs turn = std::max(now, laneFree);
     laneFree = ns3::AddPs(ns3::AddPs(turn, path->egressTime), path->limited - path->alone);
     if (turn == now)
@@ -100,10 +102,10 @@ AnaSim::LaunchPart(Message& message, uint32_t number, uint64_t bytes)
         return;
     }
     // A port gets its work when it could begin with it: lanes fill it side by side.
-    Part* part = m_parts.Take();
-    part->message = &message;
-    part->path = *path;
-    m_loop.Schedule(turn - now, &AnaSim::TakeTurn, part);
+    Part* waiting = m_parts.Take();
+    waiting->message = &message;
+    waiting->path = *path;
+    m_loop.Schedule(turn - now, &AnaSim::TakeTurn, waiting);
 }
 
 void

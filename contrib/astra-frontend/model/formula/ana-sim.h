@@ -93,7 +93,8 @@ class AnaSim : public SharedNetwork
         TimePs ingressEnd;
     };
 
-    using Lane = std::tuple<uint32_t, uint32_t, uint32_t>; ///< source, destination, channel
+    /// Source, destination, channel, and the number of a part of its messages.
+    using Lane = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
 
     /// Who is told when an in-network operation that some members have joined is over.
     using Operation = std::vector<std::pair<MessageHandler, void*>>;
@@ -110,6 +111,15 @@ class AnaSim : public SharedNetwork
 
     void Send(uint32_t src, const SendRequest& request) override;
 
+    ns3::MessageCut::Parts Cut(uint32_t src,
+                               uint32_t dst,
+                               uint64_t bytes,
+                               uint32_t channel,
+                               uint16_t plane) override
+    {
+        return m_paths->Cut(src, dst, bytes, channel, plane);
+    }
+
     void Forget(NetworkMessage& message) override
     {
         m_messages.GiveBack(static_cast<Message*>(&message));
@@ -122,7 +132,7 @@ class AnaSim : public SharedNetwork
 
     bool Join(int rank, const JoinRequest& request) override;
     static void Launch(void* message);
-    void LaunchPart(Message& message, uint32_t part, uint64_t bytes);
+    void LaunchPart(Message& message, uint32_t number, const ns3::MessagePart& part);
     static void TakeTurn(void* part);
     void EnterPorts(Message& message, const MessagePath& path);
     /// Give the messages that have been sent at this time their places at the ports.

@@ -57,12 +57,6 @@ DimensionalPaths::GetPortCount() const
     return GetRankCount() * PORTS_PER_DIMENSION * static_cast<uint32_t>(m_dimensions.size());
 }
 
-uint32_t
-DimensionalPaths::CountParts(uint32_t, uint32_t, uint64_t)
-{
-    return 1;
-}
-
 std::optional<MessagePath>
 DimensionalPaths::Find(uint32_t src,
                        uint32_t dst,

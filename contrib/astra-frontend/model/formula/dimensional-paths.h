@@ -47,10 +47,9 @@ class DimensionalPaths : public MessagePaths
 
     uint32_t GetRankCount() const override;
     uint32_t GetPortCount() const override;
-    uint32_t CountParts(uint32_t src, uint32_t dst, uint64_t wireBytes) override;
     std::optional<MessagePath> Find(uint32_t src,
                                     uint32_t dst,
-                                    uint32_t channel,
+                                    uint32_t port,
                                     uint64_t wireBytes,
                                     uint64_t rateCapBps) override;
     bool ShareReducingSwitch(std::span<const int> ranks) const override;

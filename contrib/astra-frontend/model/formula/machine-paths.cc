@@ -30,12 +30,6 @@ MachinePaths::GetPortCount() const
     return PORTS_PER_RANK * m_machine.ranks;
 }
 
-uint32_t
-MachinePaths::CountParts(uint32_t, uint32_t, uint64_t)
-{
-    return 1;
-}
-
 std::optional<MessagePath>
 MachinePaths::Find(uint32_t src, uint32_t dst, uint32_t, uint64_t wireBytes, uint64_t rateCapBps)
 {

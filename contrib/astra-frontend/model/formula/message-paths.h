@@ -4,6 +4,7 @@
 #ifndef MESSAGE_PATHS_H
 #define MESSAGE_PATHS_H
 
+#include "ns3/message-cut.h"
 #include "ns3/rank-network.h"
 
 #include <cstdint>
@@ -41,19 +42,27 @@ class MessagePaths
     /// @return ports are numbered below this
     virtual uint32_t GetPortCount() const = 0;
 
-    /// @return in how many parts a message of @p wireBytes goes, each over ports of its own
-    virtual uint32_t CountParts(uint32_t src, uint32_t dst, uint64_t wireBytes) = 0;
+    /// @return the parts of a message, each over ports of its own. @param channel,plane see
+    /// ns3::MessageCut
+    virtual ns3::MessageCut::Parts Cut(uint32_t,
+                                       uint32_t,
+                                       uint64_t wireBytes,
+                                       uint32_t channel,
+                                       uint16_t plane)
+    {
+        return ns3::MessageCut().Divide(wireBytes, wireBytes, channel, plane);
+    }
 
     /**
      * @param src,dst different ranks
-     * @param channel chooses among the ports
+     * @param port chooses among the ports
      * @param wireBytes not 0
      * @param rateCapBps speed limit; 0 for none
      * @return the path, or nothing if there is none
      */
     virtual std::optional<MessagePath> Find(uint32_t src,
                                             uint32_t dst,
-                                            uint32_t channel,
+                                            uint32_t port,
                                             uint64_t wireBytes,
                                             uint64_t rateCapBps) = 0;
 

@@ -56,21 +56,41 @@ TopologyPaths::FindPair(uint32_t src, uint32_t dst)
     {
         return pair;
     }
-    const auto path = m_routes.Path(src, dst);
-    if (!path)
+    const auto there = m_routes.HostPorts(src, dst);
+    const auto back = m_routes.HostPorts(dst, src);
+    if (there.empty() || back.empty())
     {
         return pair;
     }
-    for (const uint16_t port : m_routes.HostPorts(src, dst))
+    const auto ports = m_topology.Ports(m_topology.NodeOfHost(src));
+    const auto rateOf = [&](uint16_t port) { return m_topology.links[ports[port].link].rateBps; };
+    uint32_t shape = 0;
+    for (std::size_t i = 0; i < there.size(); ++i)
     {
-        pair.egress.push_back(PortAt(src, port, true));
+        if (i == 0 || rateOf(there[i]) != rateOf(there[i - 1]))
+        {
+            const auto path = PathFrom(src, dst, there[i]);
+            shape = FindShape(*path, m_topology.IsNvLink(path->hops.front().link));
+        }
+        pair.ways.push_back(
+            {PortAt(src, there[i], true), PortAt(dst, back[i % back.size()], false), shape});
     }
-    for (const uint16_t port : m_routes.HostPorts(dst, src))
+    const auto [cut, isNewCut] = m_cuts.try_emplace({src, there});
+    if (isNewCut)
     {
-        pair.ingress.push_back(PortAt(dst, port, false));
+        cut->second = ns3::MessageCut(m_topology, src, there, m_sizes.queuePairs);
     }
-    pair.shape = FindShape(*path, m_topology.IsNvLink(path->hops.front().link));
+    pair.cut = &cut->second;
     return pair;
+}
+
+std::optional<ns3::PathInfo>
+TopologyPaths::PathFrom(uint32_t src, uint32_t dst, uint16_t port) const
+{
+    const uint32_t first = m_topology.NodeOfHost(src);
+    return m_routes.Path(src, dst, [&](uint32_t node, std::span<const uint16_t> ports) {
+        return node == first ? port : ports.front();
+    });
 }
 
 uint32_t
@@ -113,30 +133,32 @@ TopologyPaths::FindTimes(uint32_t number, uint64_t wireBytes)
     return it->second;
 }
 
-uint32_t
-TopologyPaths::CountParts(uint32_t src, uint32_t dst, uint64_t wireBytes)
+ns3::MessageCut::Parts
+TopologyPaths::Cut(uint32_t src, uint32_t dst, uint64_t wireBytes, uint32_t channel, uint16_t plane)
 {
-    const uint64_t frames = (wireBytes - 1) / m_sizes.network.mtuPayload + 1;
-    return static_cast<uint32_t>(std::min<uint64_t>(m_sizes.partsPerMessage, frames));
+    const Pair& pair = FindPair(src, dst);
+    return (pair.cut ? *pair.cut : ns3::MessageCut())
+        .Divide(wireBytes, m_sizes.network.mtuPayload, channel, plane);
 }
 
 std::optional<MessagePath>
 TopologyPaths::Find(uint32_t src,
                     uint32_t dst,
-                    uint32_t channel,
+                    uint32_t port,
                     uint64_t wireBytes,
                     uint64_t rateCapBps)
 {
     const Pair& pair = FindPair(src, dst);
-    if (pair.egress.empty())
+    if (pair.ways.empty())
     {
         return std::nullopt;
     }
-    const Shape& shape = m_shapes[pair.shape];
-    const Times& times = FindTimes(pair.shape, wireBytes);
+    const Way& way = pair.ways[port % pair.ways.size()];
+    const Shape& shape = m_shapes[way.shape];
+    const Times& times = FindTimes(way.shape, wireBytes);
     MessagePath path{};
-    path.egress = pair.egress[channel % pair.egress.size()];
-    path.ingress = pair.ingress[channel % pair.ingress.size()];
+    path.egress = way.egress;
+    path.ingress = way.ingress;
     path.egressTime = times.egress;
     path.ingressTime = times.ingress;
     path.alone = times.alone;

@@ -36,7 +36,7 @@ class TopologyPaths : public MessagePaths
     {
         ns3::FrameSizes network;
         ns3::FrameSizes nvlink;
-        uint32_t partsPerMessage{1}; ///< QPS_PER_CONNECTION
+        uint32_t queuePairs{1}; ///< of a message on each NIC
     };
 
     /// @param topology outlives the object
@@ -44,21 +44,32 @@ class TopologyPaths : public MessagePaths
 
     uint32_t GetRankCount() const override;
     uint32_t GetPortCount() const override;
-    uint32_t CountParts(uint32_t src, uint32_t dst, uint64_t wireBytes) override;
+    ns3::MessageCut::Parts Cut(uint32_t src,
+                               uint32_t dst,
+                               uint64_t wireBytes,
+                               uint32_t channel,
+                               uint16_t plane) override;
     std::optional<MessagePath> Find(uint32_t src,
                                     uint32_t dst,
-                                    uint32_t channel,
+                                    uint32_t port,
                                     uint64_t wireBytes,
                                     uint64_t rateCapBps) override;
     bool ShareReducingSwitch(std::span<const int> ranks) const override;
 
   private:
+    /// A path between two ranks.
+    struct Way
+    {
+        uint32_t egress;
+        uint32_t ingress;
+        uint32_t shape;
+    };
+
     /// What the messages of two ranks have in common.
     struct Pair
     {
-        boost::container::small_vector<uint32_t, 4> egress;
-        boost::container::small_vector<uint32_t, 4> ingress;
-        uint32_t shape{0};
+        boost::container::small_vector<Way, 2> ways; ///< one for each port that begins a path
+        const ns3::MessageCut* cut{nullptr};         ///< null without a path
     };
 
     /// Paths with the same rates and delays.
@@ -79,6 +90,8 @@ class TopologyPaths : public MessagePaths
     };
 
     const Pair& FindPair(uint32_t src, uint32_t dst);
+    /// @return the path that begins at a port of its source
+    std::optional<ns3::PathInfo> PathFrom(uint32_t src, uint32_t dst, uint16_t port) const;
     uint32_t FindShape(const ns3::PathInfo& path, bool nvlink);
     const Times& FindTimes(uint32_t shape, uint64_t wireBytes);
     uint32_t PortAt(uint32_t host, uint16_t port, bool egress) const;
@@ -89,6 +102,8 @@ class TopologyPaths : public MessagePaths
     ns3::FabricRoutes m_routes;
     Sizes m_sizes;
     boost::unordered_flat_map<uint64_t, Pair> m_pairs;
+    std::map<std::pair<uint32_t, std::vector<uint16_t>>, ns3::MessageCut>
+        m_cuts; ///< by source and ports
     std::map<ShapeKey, uint32_t> m_shapeNumbers;
     std::vector<Shape> m_shapes;
     boost::unordered_flat_map<std::pair<uint32_t, uint64_t>, Times> m_times;

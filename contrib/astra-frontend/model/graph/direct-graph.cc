@@ -119,9 +119,6 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
     lane.type = ConnType::P2p;
     lane.messages = DivideUp(PairBytes(m_request, GetRanks(), from, to), MessageBytesOf(from, to));
     const bool inter = !AreInOneNode(from, to);
-    // NCCL src/graph/paths.cc, ncclTopoGetNchannels: between nodes a pair has a channel for each
-    // NIC at least.
-    lane.nic = inter && m_plan.nics > 1 ? Lane::NICS_IN_TURN : lane.channel;
     lane.latency = m_stepLatency >= 0 ? m_stepLatency
                    : inter            ? m_plan.interLatency
                                       : m_plan.intraLatency;

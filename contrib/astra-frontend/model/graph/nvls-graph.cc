@@ -20,18 +20,11 @@ namespace
 constexpr uint32_t REDUCE_SLOTS = 1;
 constexpr uint32_t MULTICAST_SLOTS = UINT32_MAX;
 constexpr uint8_t TREE_TAGS = 4 * NvlsGraph::MAX_HEADS; // after those of the switches' operations
-constexpr uint32_t MAX_NICS = 32;                       ///< so that the tags of two trees fit
 
 uint32_t
 TreesOf(const GroupShape& shape)
 {
     return shape.GetNodes() > 1 ? 2 : 1;
-}
-
-uint32_t
-NicsOf(const GroupShape& shape, const NcclPlan& plan)
-{
-    return shape.GetNodes() > 1 ? std::clamp(plan.nics, 1U, MAX_NICS) : 1;
 }
 
 /// @return a channel's chunk (NCCL src/enqueue.cc, calcCollChunking; src/transport/nvls.cc)
@@ -68,8 +61,7 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
                      TimePs stepLatency)
     : FlowGraph(shape.GetRanks(),
                 shape.GetRanks() > 1
-                    ? TreesOf(shape) * (3 * NicsOf(shape, plan) + 3 +
-                                        std::min(MAX_HEADS, shape.GetFewestRanks()))
+                    ? TreesOf(shape) * (OWN_LANES + std::min(MAX_HEADS, shape.GetFewestRanks()))
                     : 0,
                 REDUCE_SLOTS),
       m_op(request.op),
@@ -78,7 +70,6 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
       m_bytes(request.bytes),
       m_stepLatency(stepLatency),
       m_heads(std::min(MAX_HEADS, shape.GetFewestRanks())),
-      m_nics(NicsOf(shape, plan)),
       m_headOf(shape.GetRanks()),
       m_trees(TreesOf(shape))
 {
@@ -199,58 +190,37 @@ uint32_t
 NvlsGraph::GetShareOf(uint32_t rank, uint32_t index) const
 {
     const uint32_t lane = Locate(index).lane;
-    return lane < OwnLanes() ? m_headOf[rank] : lane - OwnLanes();
+    return lane < OWN_LANES ? m_headOf[rank] : lane - OWN_LANES;
 }
 
 uint64_t
-NvlsGraph::MessageBytes(uint32_t rank,
-                        uint32_t index,
-                        uint64_t message,
-                        std::optional<uint32_t> nic) const
+NvlsGraph::MessageBytes(uint32_t rank, uint32_t index, uint64_t message, bool isTreeLane) const
 {
     const auto [tree, lane] = Locate(index);
-    const uint64_t share = GetShareBytes(GetShareOf(rank, index), tree);
-    if (!nic)
+    if (lane == SCATTER || lane == GATHER)
     {
-        return std::min(m_messageBytes[tree], share - message * m_messageBytes[tree]);
+        return RoundBytes(tree, message);
     }
-    const uint64_t chunk = std::min(ChunkBytes(tree), share - message * ChunkBytes(tree));
-    const uint64_t each = RoundUp(DivideUp(chunk, m_nics), NCCL_ALIGNMENT);
-    return std::min(each, chunk - std::min(chunk, *nic * each));
+    const uint64_t share = GetShareBytes(GetShareOf(rank, index), tree);
+    const uint64_t most = isTreeLane ? ChunkBytes(tree) : m_messageBytes[tree];
+    return std::min(most, share - message * most);
 }
 
 uint64_t
 NvlsGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    const auto [tree, lane] = Locate(outbound);
-    if (lane == Scatter() || lane == Gather())
-    {
-        return RoundBytes(tree, message);
-    }
-    return MessageBytes(rank,
-                        outbound,
-                        message,
-                        lane < Multicast() ? std::optional(lane % m_nics) : std::nullopt);
+    return MessageBytes(rank, outbound, message, Locate(outbound).lane < MULTICAST);
 }
 
 uint64_t
 NvlsGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    const auto [tree, lane] = Locate(inbound);
-    if (lane == Scattered() || lane == Gathered())
-    {
-        return RoundBytes(tree, message);
-    }
-    std::optional<uint32_t> nic;
-    if (lane < Scattered() && lane != Sum())
-    {
-        nic = lane < Sum() ? lane : (lane - FromChildren()) % m_nics;
-    }
-    return MessageBytes(rank, inbound, message, nic);
+    const uint32_t lane = Locate(inbound).lane;
+    return MessageBytes(rank, inbound, message, lane != SUM && lane < SCATTERED);
 }
 
 Lane
-NvlsGraph::TreeLane(uint32_t rank, uint32_t tree, uint32_t nic, uint32_t neighbour) const
+NvlsGraph::TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const
 {
     if (neighbour == Lane::NONE || m_headOf[rank] >= m_heads)
     {
@@ -259,21 +229,13 @@ NvlsGraph::TreeLane(uint32_t rank, uint32_t tree, uint32_t nic, uint32_t neighbo
     Lane lane;
     lane.peer = m_shape.nodes[neighbour][m_headOf[rank]];
     lane.channel = m_headOf[rank];
-    lane.nic = tree * m_nics + nic;
-    lane.tag = static_cast<uint8_t>(TREE_TAGS + lane.nic);
+    lane.tag = static_cast<uint8_t>(TREE_TAGS + tree);
     lane.type = ConnType::Tree;
     lane.messages = ChunkCount(m_headOf[rank], tree);
     lane.latency = m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
     lane.slots = std::max(1U, NCCL_STEPS / m_plan.slotTrips);
     lane.slowStarts = m_plan.slowStarts;
     return lane;
-}
-
-Lane
-NvlsGraph::ChildLane(uint32_t rank, uint32_t tree, uint32_t child, uint32_t nic) const
-{
-    const TreeNode& node = NodeOf(rank, tree);
-    return TreeLane(rank, tree, nic, child < node.childCount ? node.children[child] : Lane::NONE);
 }
 
 Lane
@@ -338,7 +300,7 @@ NvlsGraph::CopyLane(uint32_t rank, uint32_t tree, bool scatters) const
         lane.aloneSpeed = static_cast<float>(m_plan.nvlsHunkUs / m_plan.nvlsAloneUs);
     }
     lane.slots = 1;
-    lane.result = tree * LanesPerTree() + (scatters ? Scattered() : Gathered());
+    lane.result = tree * LanesPerTree() + (scatters ? SCATTERED : GATHERED);
     return lane;
 }
 
@@ -347,28 +309,30 @@ NvlsGraph::GetOutbound(uint32_t rank, uint32_t index) const
 {
     const auto [tree, lane] = Locate(index);
     const uint32_t base = tree * LanesPerTree();
+    const TreeNode& node = NodeOf(rank, tree);
     Lane out;
-    if (lane < ToChild())
+    if (lane == TO_PARENT)
     {
-        return TreeLane(rank, tree, lane, NodeOf(rank, tree).parent);
+        return TreeLane(rank, tree, node.parent);
     }
-    if (lane < Multicast())
+    if (lane < MULTICAST)
     {
-        return ChildLane(rank, tree, (lane - ToChild()) / m_nics, lane % m_nics);
+        const uint32_t child = lane - TO_CHILD;
+        return TreeLane(rank, tree, child < node.childCount ? node.children[child] : Lane::NONE);
     }
-    if (lane == Multicast())
+    if (lane == MULTICAST)
     {
         out = SwitchLane(rank, tree, m_headOf[rank], LaneKind::Multicast);
-        out.result = out.messages ? base + OwnLanes() + m_headOf[rank] : Lane::NONE;
+        out.result = out.messages ? base + OWN_LANES + m_headOf[rank] : Lane::NONE;
         return out;
     }
-    if (lane < OwnLanes())
+    if (lane < OWN_LANES)
     {
-        return CopyLane(rank, tree, lane == Scatter());
+        return CopyLane(rank, tree, lane == SCATTER);
     }
-    const uint32_t head = lane - OwnLanes();
+    const uint32_t head = lane - OWN_LANES;
     out = SwitchLane(rank, tree, head, LaneKind::Reduce);
-    out.result = head == m_headOf[rank] ? base + Sum() : Lane::NONE;
+    out.result = head == m_headOf[rank] ? base + SUM : Lane::NONE;
     return out;
 }
 
@@ -376,24 +340,25 @@ Lane
 NvlsGraph::GetInbound(uint32_t rank, uint32_t index) const
 {
     const auto [tree, lane] = Locate(index);
-    if (lane < Sum())
+    const TreeNode& node = NodeOf(rank, tree);
+    if (lane == FROM_PARENT)
     {
-        return TreeLane(rank, tree, lane, NodeOf(rank, tree).parent);
+        return TreeLane(rank, tree, node.parent);
     }
-    if (lane == Sum())
+    if (lane == SUM)
     {
         return SwitchLane(rank, tree, m_headOf[rank], LaneKind::Reduce);
     }
-    if (lane < Scattered())
+    if (lane == SCATTERED || lane == GATHERED)
     {
-        const uint32_t number = lane - FromChildren();
-        return ChildLane(rank, tree, number < m_nics ? 1 : 0, number % m_nics);
+        return CopyLane(rank, tree, lane == SCATTERED);
     }
-    if (lane < OwnLanes())
+    if (lane < OWN_LANES)
     {
-        return CopyLane(rank, tree, lane == Scattered());
+        const uint32_t child = FROM_FIRST_CHILD - lane;
+        return TreeLane(rank, tree, child < node.childCount ? node.children[child] : Lane::NONE);
     }
-    return SwitchLane(rank, tree, lane - OwnLanes(), LaneKind::Multicast);
+    return SwitchLane(rank, tree, lane - OWN_LANES, LaneKind::Multicast);
 }
 
 LaneRange
@@ -401,25 +366,22 @@ NvlsGraph::GetSources(uint32_t rank, uint32_t outbound) const
 {
     const auto [tree, lane] = Locate(outbound);
     const uint32_t base = tree * LanesPerTree();
-    if (lane >= OwnLanes())
+    if (lane >= OWN_LANES)
     {
-        const uint32_t lanes = ChildrenOf(rank, tree) * m_nics;
-        return Lanes(base + Scattered() - lanes, lanes + (m_stepLatency < 0 ? 1 : 0));
+        const uint32_t children = ChildrenOf(rank, tree);
+        return Lanes(base + SCATTERED - children, children + (m_stepLatency < 0 ? 1 : 0));
     }
-    if (lane == Gather())
+    if (lane == GATHER)
     {
-        return Lanes(base + OwnLanes(), m_heads);
+        return Lanes(base + OWN_LANES, m_heads);
     }
-    if (lane == Scatter() || !Reduces())
+    if (lane == SCATTER || !Reduces())
     {
         return Lanes(0, 0);
     }
     // The root of a tree sends the sum down itself.
-    if (lane < ToChild() || NodeOf(rank, tree).parent == Lane::NONE)
-    {
-        return Lanes(base + Sum(), 1);
-    }
-    return lane < Multicast() ? Lanes(base + lane % m_nics, 1) : Lanes(base, m_nics);
+    const bool isSum = lane == TO_PARENT || NodeOf(rank, tree).parent == Lane::NONE;
+    return Lanes(base + (isSum ? SUM : FROM_PARENT), 1);
 }
 
 LaneRange
@@ -427,20 +389,21 @@ NvlsGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
     const auto [tree, lane] = Locate(inbound);
     const uint32_t base = tree * LanesPerTree();
-    if (lane >= OwnLanes())
+    if (lane >= OWN_LANES)
     {
-        return Lanes(base + Gather(), 1);
+        return Lanes(base + GATHER, 1);
     }
-    if (lane == Gathered())
+    if (lane == GATHERED)
     {
         return Lanes(0, 0);
     }
-    if (lane >= FromChildren())
+    if (lane >= FROM_SECOND_CHILD)
     {
-        return Lanes(base + OwnLanes(), m_heads);
+        return Lanes(base + OWN_LANES, m_heads);
     }
-    const bool goesDown = lane < Sum() || NodeOf(rank, tree).parent == Lane::NONE;
-    return goesDown ? Lanes(base + ToChild(), 2 * m_nics + 1) : Lanes(base, m_nics);
+    return lane == FROM_PARENT || NodeOf(rank, tree).parent == Lane::NONE
+               ? Lanes(base + TO_CHILD, 3)
+               : Lanes(base + TO_PARENT, 1);
 }
 
 uint64_t
@@ -448,20 +411,20 @@ NvlsGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t
 {
     const auto [tree, lane] = Locate(inbound);
     const uint32_t to = Locate(outbound).lane;
-    if (lane >= OwnLanes())
+    if (lane >= OWN_LANES)
     {
         // Results of each share are gathered by chunks.
-        return std::min((message + 1) * m_messagesPerChunk, MessageCount(lane - OwnLanes(), tree));
+        return std::min((message + 1) * m_messagesPerChunk, MessageCount(lane - OWN_LANES, tree));
     }
-    if (lane == Sum() && to != Multicast())
+    if (lane == SUM && to != MULTICAST)
     {
         return std::min((message + 1) * m_messagesPerChunk, MessageCount(m_headOf[rank], tree));
     }
-    if (to >= Multicast() && lane != Sum())
+    if (to >= MULTICAST && lane != SUM)
     {
         // Others' shares may have more chunks than the rank's own.
         const uint64_t chunk = message / m_messagesPerChunk + 1;
-        return lane == Scattered() ? chunk : std::min(chunk, ChunkCount(m_headOf[rank], tree));
+        return lane == SCATTERED ? chunk : std::min(chunk, ChunkCount(m_headOf[rank], tree));
     }
     return message + 1;
 }

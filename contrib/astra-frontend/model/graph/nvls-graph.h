@@ -42,7 +42,7 @@ namespace AstraSim
  * when what its own children send has come, which is at the same time.
  *
  * The channels of a head run in step: a message within a node is what one pass of their reducing
- * warps moves, a message between nodes one chunk of each channel, or a NIC's part of it.
+ * warps moves, a message between nodes one chunk of each channel.
  */
 class NvlsGraph : public FlowGraph
 {
@@ -106,57 +106,26 @@ class NvlsGraph : public FlowGraph
     uint64_t GetShareBytes(uint32_t head, uint32_t tree) const;
 
   private:
-    // A head's own lanes of a tree, in each direction; those of the reductions (out) or multicasts
-    // (in) follow. A connection between nodes has a lane for each NIC of a GPU.
-
-    /// @return first lane out to the first child; that to the parent is 0
-    uint32_t ToChild() const
+    // A head's own lanes of a tree; those of the reductions (out) or multicasts (in) follow.
+    enum OwnOut : uint32_t
     {
-        return m_nics;
-    }
+        TO_PARENT,
+        TO_CHILD,
+        MULTICAST = TO_CHILD + 2,
+        SCATTER,
+        GATHER,
+        OWN_LANES
+    };
 
-    uint32_t Multicast() const
+    enum OwnIn : uint32_t
     {
-        return 3 * m_nics;
-    }
-
-    uint32_t Scatter() const
-    {
-        return Multicast() + 1;
-    }
-
-    uint32_t Gather() const
-    {
-        return Multicast() + 2;
-    }
-
-    uint32_t OwnLanes() const
-    {
-        return Multicast() + 3;
-    }
-
-    /// @return lane in with the node's sum; those from the parent are before it
-    uint32_t Sum() const
-    {
-        return m_nics;
-    }
-
-    /// @return first lane in from the second child; those from the first child follow, and then
-    /// Scattered(), so that a reduction waits for lanes in a row
-    uint32_t FromChildren() const
-    {
-        return Sum() + 1;
-    }
-
-    uint32_t Scattered() const
-    {
-        return Multicast() + 1;
-    }
-
-    uint32_t Gathered() const
-    {
-        return Multicast() + 2;
-    }
+        FROM_PARENT,
+        SUM,
+        FROM_SECOND_CHILD,
+        FROM_FIRST_CHILD, ///< beside SCATTERED: reductions wait for both
+        SCATTERED,
+        GATHERED
+    };
 
     /// A node's place in one of the trees.
     struct TreeNode
@@ -180,7 +149,7 @@ class NvlsGraph : public FlowGraph
 
     uint32_t LanesPerTree() const
     {
-        return OwnLanes() + m_heads;
+        return OWN_LANES + m_heads;
     }
 
     const TreeNode& NodeOf(uint32_t rank, uint32_t tree) const
@@ -215,14 +184,9 @@ class NvlsGraph : public FlowGraph
     /// @return what the warps of a channel that scatter or gather copy; 0 for no limit
     double CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const;
     Lane CopyLane(uint32_t rank, uint32_t tree, bool scatters) const;
-    /// @param nic whose lane between nodes it is; nothing for a lane within a node
-    uint64_t MessageBytes(uint32_t rank,
-                          uint32_t index,
-                          uint64_t message,
-                          std::optional<uint32_t> nic) const;
-    Lane TreeLane(uint32_t rank, uint32_t tree, uint32_t nic, uint32_t neighbour) const;
-    /// @return the lane from or to a child of a NIC
-    Lane ChildLane(uint32_t rank, uint32_t tree, uint32_t child, uint32_t nic) const;
+    /// @param isTreeLane whether the lane joins nodes
+    uint64_t MessageBytes(uint32_t rank, uint32_t index, uint64_t message, bool isTreeLane) const;
+    Lane TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const;
     Lane SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind) const;
 
     CollectiveOp m_op;
@@ -231,10 +195,9 @@ class NvlsGraph : public FlowGraph
     uint64_t m_bytes;
     TimePs m_stepLatency;
     uint32_t m_heads;
-    uint32_t m_nics;                ///< of a GPU: each carries a part of every chunk between nodes
-    std::vector<uint32_t> m_headOf; ///< place in the node, by rank
-    uint64_t m_chunkBytes{0};       ///< of a channel
-    uint64_t m_messagesPerChunk{1}; ///< within a node
+    std::vector<uint32_t> m_headOf;             ///< place in the node, by rank
+    uint64_t m_chunkBytes{0};                   ///< of a channel
+    uint64_t m_messagesPerChunk{1};             ///< within a node
     std::vector<uint64_t> m_messageBytes;       ///< by tree
     std::vector<std::vector<TreeNode>> m_trees; ///< by tree and node
 };

@@ -215,8 +215,6 @@ PxnGraph::GetLane(uint32_t rank, uint32_t number, bool outbound) const
         }
     }
     lane.channel = PairChannel(m_shape, outbound ? rank : lane.peer, outbound ? lane.peer : rank);
-    // One connection stands for all channels between two GPUs of a rail.
-    lane.nic = stage == Stage::Net ? Lane::NICS_IN_TURN : lane.channel;
     lane.latency = m_stepLatency >= 0    ? m_stepLatency
                    : stage == Stage::Net ? m_plan.interLatency
                                          : m_plan.intraLatency;

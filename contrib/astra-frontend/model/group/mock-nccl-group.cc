@@ -34,7 +34,6 @@ class GraphPlan : public CollectivePlan
   public:
     GraphPlan(const CommGroup& group,
               std::shared_ptr<const FlowGraph> graph,
-              const GroupShape& shape,
               TimePs startLatency,
               double wireInflation,
               uint64_t packetBytes,
@@ -46,12 +45,6 @@ class GraphPlan : public CollectivePlan
         m_execution.startLatency = startLatency;
         m_execution.wireInflation = wireInflation;
         m_execution.packetBytes = packetBytes;
-        auto serverOf = std::make_shared<std::vector<uint32_t>>(shape.GetRanks());
-        for (uint32_t rank = 0; rank < shape.GetRanks(); ++rank)
-        {
-            (*serverOf)[rank] = shape.NodeOf(rank);
-        }
-        m_execution.serverOf = std::move(serverOf);
     }
 
     const FlowGraph* GetGraph() const override
@@ -384,7 +377,6 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
     const auto made =
         std::make_shared<GraphPlan>(group,
                                     MakeGraph(request, shape, plan),
-                                    shape,
                                     m_options.sendLatency ? userLatency : plan.baseLatency,
                                     plan.wireInflation,
                                     m_machine.packetBytes,

@@ -219,14 +219,7 @@ CacheTransfers::Send(Sequence& sequence, uint32_t from, uint32_t to, uint64_t by
     receiver.ReceiveMessage(sender.get_rank(), bytes, tag, [this, &sequence, &receiver](TimePs) {
         Arrived(sequence, receiver.Now());
     });
-    // Hosts with several NICs send by them in turn, unless a plane is given to caches.
-    constexpr uint32_t NICS = 16;
-    sender.SendMessage(receiver.get_rank(),
-                       bytes,
-                       tag,
-                       position,
-                       {},
-                       {KV_CACHE_PURPOSE, m_messages++ % NICS});
+    sender.SendMessage(receiver.get_rank(), bytes, tag, position, {}, KV_CACHE_PURPOSE);
 }
 
 void

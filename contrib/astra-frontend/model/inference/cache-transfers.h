@@ -99,7 +99,6 @@ class CacheTransfers
     std::vector<CacheShare> m_shares;
     std::unique_ptr<StepCost> m_prefillStages; ///< for which layers are where
     std::unique_ptr<StepCost> m_decodeStages;
-    uint32_t m_messages{0}; ///< sent so far
 };
 
 } // namespace AstraSim

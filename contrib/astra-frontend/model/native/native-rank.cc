@@ -105,7 +105,6 @@ NativeRank::run(Packet& packet)
     const int tag = m_tagBase + static_cast<int>(packet.lane);
     MessageInfo info = m_info;
     info.channel = packet.lane;
-    info.nic = packet.lane;
     if (step.sendTo >= 0)
     {
         const int curr_receiver = m_ranks[static_cast<std::size_t>(step.sendTo)];

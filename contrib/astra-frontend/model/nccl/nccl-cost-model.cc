@@ -66,7 +66,6 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
     plan.interLatency = InterLatency(latencies.net[p]);
     plan.slotTrips = m_options.networkKind->slotTrips;
     plan.slowStarts = GetSlowStarts();
-    plan.nics = m_machine.nicsPerGpu;
     return plan;
 }
 
@@ -156,7 +155,7 @@ NcclCostModel::CopyGBps(NcclProtocol protocol,
     {
         return all / within;
     }
-    const uint32_t channels = std::min(CommonChannels(shape), MAX_RING_CHANNELS);
+    const uint32_t channels = GetChannels(NcclAlgorithm::Ring, shape);
     return std::min(passing * all / channels, BlockGBps(protocol, shape));
 }
 

@@ -104,7 +104,7 @@ PlaneNetwork::Send(const SendRequest& request)
                                                 static_cast<uint32_t>(GetRank()),
                                                 static_cast<uint32_t>(request.dst)))
         {
-            request.info->nic = *plane;
+            request.info->plane = static_cast<uint16_t>(*plane);
         }
     }
     GetNetwork().Send(request);

@@ -3,7 +3,6 @@
  */
 #include "shared-network.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace AstraSim
@@ -55,7 +54,7 @@ SharedNetwork::Describe(NetworkMessage& message, uint32_t src, const SendRequest
     }
     message.keepsOrder = info->collective > 0;
     message.channel = info->channel;
-    message.nic = static_cast<uint16_t>(info->nic);
+    message.plane = info->plane;
     message.purpose = info->purpose;
     message.rateCapBps = info->rateCapBps;
     const double inflation = info->wireInflation;
@@ -63,18 +62,6 @@ SharedNetwork::Describe(NetworkMessage& message, uint32_t src, const SendRequest
             inflation == 1
                 ? request.bytes
                 : static_cast<uint64_t>(std::ceil(static_cast<double>(request.bytes) * inflation))};
-}
-
-void
-SharedNetwork::LookAtNics(const ns3::ClusterTopology& topology)
-{
-    for (uint32_t host = 0; host < topology.hostCount && !m_severalNics; ++host)
-    {
-        const auto ports = topology.Ports(topology.NodeOfHost(host));
-        m_severalNics = std::count_if(ports.begin(), ports.end(), [&](const auto& port) {
-                            return !topology.IsNvLink(port.link);
-                        }) > 1;
-    }
 }
 
 void
@@ -113,6 +100,72 @@ SharedNetwork::Receive(uint32_t dst, const ReceiveRequest& request)
     {
         Schedule(0, request.handler, request.arg);
     }
+}
+
+namespace
+{
+
+/// A rank's wait for all parts of an operation.
+struct WaitForParts
+{
+    std::size_t left;
+    MessageHandler handler;
+    void* arg;
+
+    static void Ended(void* self)
+    {
+        auto* wait = static_cast<WaitForParts*>(self);
+        if (--wait->left > 0)
+        {
+            return;
+        }
+        const WaitForParts ended = *wait;
+        delete wait;
+        if (ended.handler)
+        {
+            ended.handler(ended.arg);
+        }
+    }
+};
+
+} // namespace
+
+bool
+SharedNetwork::JoinParts(int rank, const JoinRequest& request)
+{
+    if (!request.info || request.bytes == 0 || request.members.size() < 2)
+    {
+        return Join(rank, request);
+    }
+    const auto parts = Cut(static_cast<uint32_t>(request.members.front()),
+                           static_cast<uint32_t>(request.members.back()),
+                           request.bytes,
+                           request.info->channel,
+                           MessageInfo::ALL_PLANES);
+    if (parts.size() == 1)
+    {
+        return Join(rank, request);
+    }
+    // All members cut alike, so their n-th calls still belong together.
+    MessageInfo info = *request.info;
+    JoinRequest joined = request;
+    joined.info = &info;
+    joined.handler = &WaitForParts::Ended;
+    auto wait =
+        std::make_unique<WaitForParts>(WaitForParts{parts.size(), request.handler, request.arg});
+    joined.arg = wait.get();
+    for (const ns3::MessagePart& part : parts)
+    {
+        joined.bytes = part.bytes;
+        info.channel = part.port;
+        info.rateCapBps = part.ShareOf(request.info->rateCapBps);
+        if (!Join(rank, joined))
+        {
+            return false;
+        }
+    }
+    static_cast<void>(wait.release()); // the last part to end deletes it
+    return true;
 }
 
 // --- one rank
@@ -156,7 +209,7 @@ SharedRankNetwork::Supports(std::span<const int> members) const
 bool
 SharedRankNetwork::Join(const JoinRequest& request)
 {
-    return m_network.Join(GetRank(), request);
+    return m_network.JoinParts(GetRank(), request);
 }
 
 bool

@@ -7,7 +7,7 @@
 #include "message-matcher.h"
 #include "object-pool.h"
 
-#include "ns3/cluster-topology.h"
+#include "ns3/message-cut.h"
 #include "ns3/rank-network.h"
 
 #include <cstdint>
@@ -102,8 +102,8 @@ class SharedNetwork
         uint32_t src{0};
         uint32_t dst{0};
         uint32_t channel{0};
-        uint16_t purpose{0}; ///< what it is for, see TrafficPurpose()
-        uint16_t nic{0};     ///< of the source's that it leaves by: the remainder counts
+        uint16_t purpose{0};                     ///< what it is for, see TrafficPurpose()
+        uint16_t plane{MessageInfo::ALL_PLANES}; ///< see MessageInfo
 
         /// Of a rank's program, as opposed to traffic beside it.
         bool IsMatched() const
@@ -171,21 +171,6 @@ class SharedNetwork
 
     uint64_t m_deliveredCount{0};
 
-    /// Look whether hosts have several NICs, which then tell connections apart.
-    void LookAtNics(const ns3::ClusterTopology& topology);
-
-    /// As LookAtNics() of another network of the same hosts.
-    void SetNicsAs(const SharedNetwork& other)
-    {
-        m_severalNics = other.m_severalNics;
-    }
-
-    /// @return what tells the connections of a source and destination apart: channel and NIC
-    uint64_t LaneOf(const NetworkMessage& message) const
-    {
-        return message.channel | (m_severalNics ? uint64_t{message.nic} << 32 : 0);
-    }
-
     /// Give back a message that ended while those sent before it were under way.
     virtual void Forget(NetworkMessage& message) = 0;
 
@@ -208,6 +193,17 @@ class SharedNetwork
     {
     }
 
+    /// @return the parts of a message, or of an operation that begins with these ranks, each over a
+    /// connection of its own. @param channel,plane see ns3::MessageCut
+    virtual ns3::MessageCut::Parts Cut(uint32_t,
+                                       uint32_t,
+                                       uint64_t bytes,
+                                       uint32_t channel,
+                                       uint16_t plane)
+    {
+        return ns3::MessageCut().Divide(bytes, bytes, channel, plane);
+    }
+
     virtual void Schedule(TimePs delay, MessageHandler handler, void* arg) = 0;
     virtual void Send(uint32_t src, const SendRequest& request) = 0;
 
@@ -223,11 +219,13 @@ class SharedNetwork
   private:
     friend class SharedRankNetwork;
 
+    /// Join() an operation in parts, as messages go.
+    bool JoinParts(int rank, const JoinRequest& request);
+
     MessageMatcher m_matcher;
     std::vector<std::unique_ptr<SharedRankNetwork>> m_ranks;
     int m_first{0};
     int m_size{0};
-    bool m_severalNics{false};
 };
 
 } // namespace AstraSim

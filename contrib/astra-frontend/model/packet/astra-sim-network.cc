@@ -20,13 +20,10 @@ namespace
 // queue pair of its own that its messages had last.
 static_assert(sizeof(uintptr_t) == 8);
 
-constexpr uint16_t NIC_MASK = 0x7fff;
-
 const void*
-NoteOfOwn(const ns3::RdmaQueuePair& qp, uint16_t nic)
+NoteOfOwn(const ns3::RdmaQueuePair& qp)
 {
-    return reinterpret_cast<const void*>(uintptr_t{nic} << 49 | uintptr_t{qp.qpn} << 17 |
-                                         uintptr_t{qp.sport} << 1 | 1);
+    return reinterpret_cast<const void*>(uintptr_t{qp.qpn} << 17 | uintptr_t{qp.sport} << 1 | 1);
 }
 
 bool
@@ -39,12 +36,6 @@ uint16_t
 SportIn(const void* note)
 {
     return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(note) >> 1);
-}
-
-uint16_t
-NicIn(const void* note)
-{
-    return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(note) >> 49);
 }
 
 uint32_t
@@ -66,7 +57,6 @@ AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
     // Handlers of several ranks share an event: it is of no node.
     : AstraSimFabric(fabric, nullptr, 0, fabric.GetTopology().hostCount, Simulator::NO_CONTEXT)
 {
-    LookAtNics(fabric.GetTopology());
 }
 
 AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric, uint32_t server, const Servers& servers)
@@ -76,14 +66,6 @@ AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric, uint32_t server, const S
                      RanksOf(fabric.GetTopology(), server),
                      fabric.GetHw(server * fabric.GetTopology().gpusPerServer).GetNodeId())
 {
-    if (server == 0)
-    {
-        LookAtNics(fabric.GetTopology());
-    }
-    else
-    {
-        SetNicsAs(*servers.front());
-    }
 }
 
 AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric,
@@ -181,29 +163,24 @@ AstraSimFabric::Launch(Message* message)
         LaunchLocal(message);
         return;
     }
-    const uint64_t bytes = message->WireBytes();
-    uint32_t parts = m_fabric.GetQpsPerConnection();
-    if (parts > 1)
-    {
-        const uint64_t frames = (bytes - 1) / m_fabric.GetHw(message->src).GetMtu() + 1;
-        parts = static_cast<uint32_t>(std::min<uint64_t>(parts, frames));
-    }
-    message->partsToDeliver = static_cast<uint16_t>(parts);
-    message->partsToAcknowledge = static_cast<uint16_t>(parts);
+    const auto parts =
+        Cut(message->src, message->dst, message->WireBytes(), message->channel, message->plane);
+    message->partsToDeliver = static_cast<uint16_t>(parts.size());
+    message->partsToAcknowledge = static_cast<uint16_t>(parts.size());
     if (message->isFar)
     {
-        static_cast<FarMessage*>(message)->parts = parts;
+        static_cast<FarMessage*>(message)->parts = static_cast<uint32_t>(parts.size());
     }
-    if (parts == 1)
+    for (uint32_t number = 0; number < parts.size(); ++number)
     {
-        LaunchPart(message, 0, bytes);
-        return;
+        LaunchPart(message, number, parts[number]);
     }
-    const uint64_t each = bytes / parts;
-    for (uint32_t part = 0; part < parts; ++part)
-    {
-        LaunchPart(message, part, part + 1 == parts ? bytes - each * part : each);
-    }
+}
+
+ns3::MessageCut::Parts
+AstraSimFabric::Cut(uint32_t src, uint32_t dst, uint64_t bytes, uint32_t channel, uint16_t plane)
+{
+    return m_fabric.FindCut(src, dst).Divide(bytes, m_fabric.GetHw(src).GetMtu(), channel, plane);
 }
 
 bool
@@ -214,11 +191,14 @@ AstraSimFabric::HasOwnQueuePair(const Message& message) const
 }
 
 ns3::RdmaQueuePair*
-AstraSimFabric::Connect(const Message& message, uint32_t part, bool closeWhenDone, uint16_t sport)
+AstraSimFabric::Connect(const Message& message,
+                        const ns3::MessagePart& part,
+                        bool closeWhenDone,
+                        uint16_t sport)
 {
     ns3::RdmaConnectionOptions options;
-    options.channel = static_cast<int32_t>(message.nic + part);
-    options.rateCapBps = message.rateCapBps;
+    options.channel = static_cast<int32_t>(part.port);
+    options.rateCapBps = part.ShareOf(message.rateCapBps);
     options.closeWhenDone = closeWhenDone;
     options.sport = sport;
     return m_fabric.GetDriver(message.src)->Connect(message.dst, options);
@@ -229,49 +209,51 @@ AstraSimFabric::FindLastQueuePair(const Message& message) const
 {
     const void* note = NoteOf(message);
     const auto* last = IsOfOwn(note) ? nullptr : static_cast<const Connection*>(note);
-    return last && last->lane == LaneOf(message) && last->rateCapBps == message.rateCapBps
+    return last && last->channel == message.channel && last->rateCapBps == message.rateCapBps
                ? last->qp
                : nullptr;
 }
 
 ns3::RdmaQueuePair*
-AstraSimFabric::FollowStream(const Message& message)
+AstraSimFabric::FollowStream(const Message& message, uint32_t number, const ns3::MessagePart& part)
 {
     const void*& note = NoteOf(message);
-    const uint16_t nic = message.nic & NIC_MASK;
-    ns3::RdmaQueuePair* qp = nullptr;
-    uint16_t sport = 0;
-    if (IsOfOwn(note) && NicIn(note) == nic)
-    {
-        qp = m_fabric.GetHw(message.src).FindQueuePair(NumberIn(note));
-        sport = SportIn(note);
-    }
-    if (qp && qp->dst == message.dst && qp->GetSndNxt() < qp->endSeq)
+    const uint16_t first = IsOfOwn(note) ? SportIn(note) : 0;
+    const uint16_t sport = first ? ns3::ConnectionPlanner::SourcePortOf(first, number) : 0;
+    uint32_t* other = number ? &m_otherParts[{StreamOf(message), number}] : nullptr;
+    ns3::RdmaQueuePair* qp =
+        sport ? m_fabric.GetHw(message.src).FindQueuePair(other ? *other : NumberIn(note))
+              : nullptr;
+    if (qp && qp->dst == message.dst && qp->sport == sport && qp->GetSndNxt() < qp->endSeq)
     {
         return qp;
     }
-    qp = Connect(message, 0, true, sport);
-    if (qp)
+    qp = Connect(message, part, true, sport);
+    if (qp && other)
     {
-        note = NoteOfOwn(*qp, nic);
+        *other = qp->qpn;
+    }
+    else if (qp)
+    {
+        note = NoteOfOwn(*qp);
     }
     return qp;
 }
 
 ns3::RdmaQueuePair*
-AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
+AstraSimFabric::FindQueuePair(const Message& message, uint32_t number, const ns3::MessagePart& part)
 {
-    if (part == 0 && message.qp)
+    if (message.qp && part.share == 1)
     {
         return message.qp;
     }
     if (HasOwnQueuePair(message))
     {
-        const bool follows = message.keepsOrder && message.partsToDeliver == 1;
-        return follows ? FollowStream(message) : Connect(message, part, true);
+        return message.keepsOrder ? FollowStream(message, number, part)
+                                  : Connect(message, part, true);
     }
-    Connection*& connection =
-        m_connections[{message.src, message.dst, LaneOf(message), part, message.rateCapBps}];
+    Connection*& connection = m_connections
+        [{message.src, message.dst, message.channel, number, part.ShareOf(message.rateCapBps)}];
     if (!connection)
     {
         ns3::RdmaQueuePair* qp = Connect(message, part, false);
@@ -282,9 +264,9 @@ AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
         connection = m_connectionPool.Take();
         connection->qp = qp;
         connection->rateCapBps = message.rateCapBps;
-        connection->lane = LaneOf(message);
+        connection->channel = message.channel;
     }
-    if (part == 0)
+    if (part.share == 1)
     {
         NoteOf(message) = connection;
     }
@@ -292,26 +274,26 @@ AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
 }
 
 void
-AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
+AstraSimFabric::LaunchPart(Message* message, uint32_t number, const ns3::MessagePart& part)
 {
-    ns3::RdmaQueuePair* qp = FindQueuePair(*message, part);
+    ns3::RdmaQueuePair* qp = FindQueuePair(*message, number, part);
     if (!qp)
     {
-        m_withoutPath.push_back({message, part, bytes});
+        m_withoutPath.push_back({message, number, part});
         return;
     }
     if (m_counter)
     {
-        m_counter->Count(*qp, bytes, message->purpose);
+        m_counter->Count(*qp, part.bytes, message->purpose);
     }
-    if (part == 0)
+    if (number == 0)
     {
-        qp->hw->PostMessage(*qp, bytes, *message);
+        qp->hw->PostMessage(*qp, part.bytes, *message);
         return;
     }
     Part* other = m_parts.Take();
     other->whole = message;
-    qp->hw->PostMessage(*qp, bytes, *other);
+    qp->hw->PostMessage(*qp, part.bytes, *other);
 }
 
 void
@@ -322,7 +304,7 @@ AstraSimFabric::OnRoutesChanged()
     pending.swap(m_withoutPath);
     for (const PendingPart& each : pending)
     {
-        LaunchPart(each.message, each.part, each.bytes);
+        LaunchPart(each.message, each.number, each.part);
     }
 }
 
@@ -360,7 +342,7 @@ AstraSimFabric::DescribePending() const
     for (const PendingPart& each : m_withoutPath)
     {
         lines.push_back("rank " + std::to_string(each.message->src) + " has " +
-                        std::to_string(each.bytes) + " bytes for rank " +
+                        std::to_string(each.part.bytes) + " bytes for rank " +
                         std::to_string(each.message->dst) + " and no path");
     }
     return lines;

@@ -177,15 +177,15 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
         Connection* next{nullptr};
         ns3::RdmaQueuePair* qp{nullptr};
         uint64_t rateCapBps{0};
-        uint64_t lane{0}; ///< LaneOf() its messages
+        uint32_t channel{0}; ///< of its messages
     };
 
     /// A part of a message that found no path; tried again when routes change.
     struct PendingPart
     {
         Message* message;
-        uint32_t part;
-        uint64_t bytes;
+        uint32_t number;
+        ns3::MessagePart part;
     };
 
     TimePs Now() const override;
@@ -215,6 +215,8 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     void OnFarArrival(const FarArrival& part);
     /// @return what is kept with the stream of a message
     static const void*& NoteOf(const Message& message);
+    /// @return what tells the stream of a message from others
+    static const void* StreamOf(const Message& message);
 
     void Forget(NetworkMessage& message) override
     {
@@ -227,21 +229,30 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     }
 
     bool Join(int rank, const JoinRequest& request) override;
+    ns3::MessageCut::Parts Cut(uint32_t src,
+                               uint32_t dst,
+                               uint64_t bytes,
+                               uint32_t channel,
+                               uint16_t plane) override;
     void Launch(Message* message);
-    void LaunchPart(Message* message, uint32_t part, uint64_t bytes);
+    void LaunchPart(Message* message, uint32_t number, const ns3::MessagePart& part);
     /// @return the connection that the message before in its stream used, if it may use it too;
     /// messages of a stream do, as a rule
     ns3::RdmaQueuePair* FindLastQueuePair(const Message& message) const;
     /// @return the queue pair for a part of a message, or null if it has no path
-    ns3::RdmaQueuePair* FindQueuePair(const Message& message, uint32_t part);
+    ns3::RdmaQueuePair* FindQueuePair(const Message& message,
+                                      uint32_t number,
+                                      const ns3::MessagePart& part);
     /// @param sport UDP source port; 0 for the next free one
     ns3::RdmaQueuePair* Connect(const Message& message,
-                                uint32_t part,
+                                const ns3::MessagePart& part,
                                 bool closeWhenDone,
                                 uint16_t sport = 0);
-    /// @return the queue pair that messages before in the stream have not left yet, or a new one on
-    /// their path
-    ns3::RdmaQueuePair* FollowStream(const Message& message);
+    /// @return the queue pair that parts of this number of messages before in the stream have not
+    /// left yet, or a new one on their path
+    ns3::RdmaQueuePair* FollowStream(const Message& message,
+                                     uint32_t number,
+                                     const ns3::MessagePart& part);
     /// @return whether messages like this one have a queue pair each
     bool HasOwnQueuePair(const Message& message) const;
     /// Find switches anew, and try again what found no path.
@@ -258,6 +269,8 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     std::optional<ns3::MessageCounter> m_counter;
     boost::unordered_flat_map<ConnectionKey, Connection*, ConnectionKey::Hash> m_connections;
     ObjectPool<Connection> m_connectionPool;
+    /// Numbers of the queue pairs that parts of streams used last: by stream and number from 1 on.
+    boost::unordered_flat_map<std::pair<const void*, uint32_t>, uint32_t> m_otherParts;
     HandlerEvents m_events;
     InNetworkOperations m_inNetwork;
     ObjectPool<Message> m_messages;

@@ -251,18 +251,16 @@ Sys::SendMessage(int dst,
                  uint32_t tag,
                  const WorkloadPosition& position,
                  std::function<void()> done,
-                 const MessageOptions& options)
+                 uint16_t purpose)
 {
     const int networkTag = CollectiveLedger::MessageTag(tag);
-    get_ledger().MessageSent(
-        {get_rank(), dst, networkTag, bytes, position, Now(), options.purpose});
+    get_ledger().MessageSent({get_rank(), dst, networkTag, bytes, position, Now(), purpose});
     m_messages.push_front({this, dst, networkTag, bytes, false, std::move(done), {}, {}});
     Message& message = m_messages.front();
     message.self = m_messages.begin();
     MessageInfo info;
-    info.purpose = options.purpose;
-    info.channel = options.purpose;
-    info.nic = options.nic;
+    info.purpose = purpose;
+    info.channel = purpose;
     m_network.Send({.dst = dst,
                     .tag = networkTag,
                     .bytes = bytes,

@@ -35,13 +35,6 @@ struct JobContext
     const std::vector<int>* ranks; ///< the network's rank of each rank of the job
 };
 
-/// How a message travels, beside its size.
-struct MessageOptions
-{
-    uint16_t purpose{0}; ///< what it is for, see traffic-purpose.h; each has its connection
-    uint32_t nic{0};     ///< chooses the NIC of a host that has several: the remainder counts
-};
-
 /**
  * @ingroup astra-frontend
  * @brief The system layer of one rank: its streams, queues and clock.
@@ -101,13 +94,13 @@ class Sys
                                  std::function<void()> done);
 
     /// Send @p bytes to network rank @p dst. @param tag matches the receive's @param done may be
-    /// empty
+    /// empty @param purpose see traffic-purpose.h; each has its connection
     void SendMessage(int dst,
                      uint64_t bytes,
                      uint32_t tag,
                      const WorkloadPosition& position,
                      std::function<void()> done,
-                     const MessageOptions& options = {});
+                     uint16_t purpose = 0);
 
     /// Receive @p bytes from network rank @p src. @param done gets the time at which it was sent
     void ReceiveMessage(int src, uint64_t bytes, uint32_t tag, std::function<void(TimePs)> done);

@@ -122,7 +122,7 @@ class KvCacheRank : public RankWorkload
             request,
             {1, 0, TrainingPhase::Forward},
             [&rank]() { rank.End(); },
-            {KV_CACHE_PURPOSE});
+            KV_CACHE_PURPOSE);
         if (rank.m_next < rank.m_requests.size())
         {
             rank.BeginPrefill();

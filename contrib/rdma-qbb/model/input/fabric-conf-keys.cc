@@ -318,7 +318,8 @@ Transport()
          "Retransmission timeout; 0: two idle round trips of the path, at least 4000 with gbn, "
          "and with irn 320, or 100 while few packets are in flight."},
         {{"QPS_PER_CONNECTION", Whole("queue pairs", 1, 1024), "ns3::RdmaFabric::QpsPerConnection"},
-         "Number of queue pairs, each with its own source port, that a message is split over."},
+         "Number of queue pairs, each with its own source port, that a message is split over; of "
+         "messages of ranks, on each NIC."},
         {{"QP_MODE", mode, "ns3::RdmaFabric::PersistentQueuePairs"},
          "New queue pairs for each message, or for those of a collective's channel under way at "
          "once; or congestion state kept between messages."},

@@ -17,11 +17,13 @@ ConnectionPlanner::ConnectionPlanner(const ClusterTopology& topology,
                                      const FabricRoutes& routes,
                                      const FrameSizes& network,
                                      const FrameSizes& nvlink,
-                                     PathUse use)
+                                     PathUse use,
+                                     uint32_t queuePairs)
     : m_topology(topology),
       m_routes(routes),
       m_network(network),
       m_nvlink(nvlink),
+      m_queuePairs(queuePairs),
       m_survey(routes, use),
       m_ideal(m_survey),
       m_sources(topology.hostCount)
@@ -33,9 +35,15 @@ ConnectionPlanner::Fill(Pair& pair, uint32_t src, uint32_t dst)
 {
     pair.idealKind = IdealFct::UNKNOWN;
     pair.limits = {};
-    pair.ports = &*m_sources[src].portSets.insert(m_routes.HostPorts(src, dst)).first;
+    const auto [known, isNew] = m_sources[src].portSets.try_emplace(m_routes.HostPorts(src, dst));
+    pair.ports = &known->first;
+    pair.cut = &known->second;
     if (!pair.ports->empty())
     {
+        if (isNew)
+        {
+            known->second = MessageCut(m_topology, src, *pair.ports, m_queuePairs);
+        }
         const auto ports = m_topology.Ports(m_topology.NodeOfHost(src));
         pair.nvlink = m_topology.IsNvLink(ports[pair.ports->front()].link);
     }
@@ -95,6 +103,15 @@ ConnectionPlanner::Open(Pair& pair,
     NS_LOG_INFO("host " << src << " is to reach host " << dst << " from UDP port " << start.sport
                         << " through its port " << start.firstPort << ", one of " << count);
     return start;
+}
+
+uint16_t
+ConnectionPlanner::SourcePortOf(uint16_t first, uint32_t part)
+{
+    // Far from those that the next streams of the same hosts begin with.
+    constexpr uint32_t STRIDE = 4099;
+    constexpr uint32_t PORTS = UINT16_MAX + 1 - FIRST_SPORT;
+    return static_cast<uint16_t>(FIRST_SPORT + (first - FIRST_SPORT + part * STRIDE) % PORTS);
 }
 
 std::optional<uint16_t>

@@ -6,6 +6,7 @@
 
 #include "fabric-routes.h"
 #include "ideal-fct.h"
+#include "message-cut.h"
 #include "path-survey.h"
 
 #include "ns3/flow-hash.h"
@@ -13,8 +14,8 @@
 #include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 namespace ns3
@@ -45,6 +46,7 @@ class ConnectionPlanner
     struct Pair
     {
         const std::vector<uint16_t>* ports{nullptr}; ///< that begin a path; not null
+        const MessageCut* cut{nullptr};              ///< of messages; not null
         PathLimits limits;                           ///< see FindLimits(); rate 0 if not known
         uint32_t idealKind{IdealFct::UNKNOWN};
         uint16_t nextSport{FIRST_SPORT};
@@ -55,12 +57,14 @@ class ConnectionPlanner
      * @param topology,routes outlive the object
      * @param network,nvlink sizes of frames through network switches and through NVSwitches
      * @param use how many of the shortest paths the packets of a connection take
+     * @param queuePairs of a message on each NIC
      */
     ConnectionPlanner(const ClusterTopology& topology,
                       const FabricRoutes& routes,
                       const FrameSizes& network,
                       const FrameSizes& nvlink,
-                      PathUse use);
+                      PathUse use,
+                      uint32_t queuePairs = 1);
 
     /// @return what is known of two hosts; stays at its address until the next pair is looked for
     Pair& Find(uint32_t src, uint32_t dst);
@@ -98,6 +102,10 @@ class ConnectionPlanner
                                                int64_t channel,
                                                uint16_t dport,
                                                uint16_t sport);
+
+    /// @return UDP source port of a part of a message, where that of its first part is @p first:
+    /// the parts of a stream of messages keep their paths
+    static uint16_t SourcePortOf(uint16_t first, uint32_t part);
 
     /// @return the port by which a connection goes on that used @p port, which may begin a path no
     /// longer; nothing if no port does
@@ -142,9 +150,9 @@ class ConnectionPlanner
             return MixBits(dst ^ static_cast<uint32_t>(bytes)) % RECENT;
         }
 
-        boost::unordered_flat_map<uint32_t, Pair> pairs; ///< by destination
-        std::set<std::vector<uint16_t>> portSets;        ///< few: pairs share them
-        std::array<RecentIdeal, RECENT> recentIdeals;    ///< by PlaceOf()
+        boost::unordered_flat_map<uint32_t, Pair> pairs;      ///< by destination
+        std::map<std::vector<uint16_t>, MessageCut> portSets; ///< few: pairs share them
+        std::array<RecentIdeal, RECENT> recentIdeals;         ///< by PlaceOf()
     };
 
     void Fill(Pair& pair, uint32_t src, uint32_t dst);
@@ -154,6 +162,7 @@ class ConnectionPlanner
     const FabricRoutes& m_routes;
     FrameSizes m_network;
     FrameSizes m_nvlink;
+    uint32_t m_queuePairs;
     PathSurvey m_survey;
     IdealFct m_ideal;
     std::vector<Source> m_sources; ///< by host

@@ -254,8 +254,19 @@ ShapeFinder::MakePaths(bool all)
 void
 ShapeFinder::AddPath(const Pair& pair, bool all)
 {
+    // A message of many frames takes all the ports that one of few may take.
+    for (const auto& part :
+         m_router.FindCut(pair.src, pair.dst).Divide(UINT32_MAX, 1, pair.channel))
+    {
+        AddPathFrom(pair, part.port, all);
+    }
+}
+
+void
+ShapeFinder::AddPathFrom(const Pair& pair, uint32_t port, bool all)
+{
     const auto& [src, dst, channel] = pair;
-    const auto start = m_router.Open(src, dst, channel, RANKS_DPORT);
+    const auto start = m_router.Open(src, dst, port, RANKS_DPORT);
     if (!start || !m_router.Follow(src, dst, *start, m_path, &m_back))
     {
         m_paths.digest.Add(UINT64_MAX); // no path: it waits for ever
@@ -275,8 +286,8 @@ ShapeFinder::AddPath(const Pair& pair, bool all)
     }
     AddFan(src, dst, start->firstPort, start->hash);
     const auto& last = m_topology.links[m_path.hops.back().link];
-    const uint16_t port = last.a == m_topology.NodeOfHost(dst) ? last.portA : last.portB;
-    AddFan(dst, src, port, ~start->hash);
+    const uint16_t lastPort = last.a == m_topology.NodeOfHost(dst) ? last.portA : last.portB;
+    AddFan(dst, src, lastPort, ~start->hash);
 }
 
 void

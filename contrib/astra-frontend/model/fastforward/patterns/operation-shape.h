@@ -92,6 +92,8 @@ class ShapeFinder
     /// @return the paths of m_pairs. @param all also those of later connections
     Paths MakePaths(bool all);
     void AddPath(const Pair& pair, bool all);
+    /// Take in the path that begins at a port. @param all also those of later connections
+    void AddPathFrom(const Pair& pair, uint32_t port, bool all);
     /// Take in all links that frames may be spread over from a host's port on.
     void AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash);
     /// Take in the links of m_shares, in an order that does not depend on the path that was chosen.

@@ -15,7 +15,7 @@ PutInfo(ns3::QbbBytes& bytes, const MessageInfo& info)
 {
     ns3::PutValue(bytes, info.collective > 0);
     ns3::PutValue(bytes, info.channel);
-    ns3::PutValue(bytes, info.nic);
+    ns3::PutValue(bytes, info.plane);
     ns3::PutValue(bytes, info.isCredit);
     ns3::PutValue(bytes, info.sendLatency);
     ns3::PutValue(bytes, info.wireInflation);
@@ -28,7 +28,7 @@ GetInfo(ns3::QbbByteReader& reader)
     MessageInfo info;
     info.collective = reader.Get<bool>() ? 1 : 0;
     reader.GetTo(info.channel);
-    reader.GetTo(info.nic);
+    reader.GetTo(info.plane);
     reader.GetTo(info.isCredit);
     reader.GetTo(info.sendLatency);
     reader.GetTo(info.wireInflation);
