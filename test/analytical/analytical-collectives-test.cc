@@ -130,8 +130,10 @@ TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
     const NcclPlan plan = m_nccl.Choose(server, within);
     const double pairsGBps = plan.pairGBps / plan.wireInflation;
     EXPECT_LE(pairsGBps, 360);
+    // The last 512 KiB of each of a pair's 8 channels are copied out of their slots, twice as fast.
+    const double copied = 7 * 8 * 524'288 / 2.0;
     EXPECT_NEAR(static_cast<double>(collectives.GetTime(server, within)),
-                (8.4 + 3.4 + 700 * MB / (pairsGBps * 1e9) * 1e6) * 1e6,
+                (8.4 + 3.4 + (700 * MB + copied) / (pairsGBps * 1e9) * 1e6) * 1e6,
                 1);
 }
 

@@ -76,8 +76,10 @@ def test_all_networks_agree_where_nothing_queues(directory, ranks, per_server, o
     if is_nvls_tree:  # NCCL's estimate leaves out how long its pipeline takes to fill
         size = 2048 * MIB
         flow = simulated_us(directory, topology, op, size, "flow")
-    # Between servers, NCCL's estimates of rings that have no copies to count leave out what a loop waits for the last one.
-    assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=0.2)
+    # NCCL's estimates leave out how long NVLS takes to fill, and what a loop of a ring between servers of several GPUs waits for the
+    # last one; those of pairs know the ports of GPUs only, as formulas do.
+    bound = 0.2 if ranks >= 8 and op != "ALLTOALL" else 0.15 if ranks > 32 else 0.1 if op == "ALLREDUCE" else 0.05
+    assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=bound)
 
 
 @pytest.mark.parametrize("op", ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER"))

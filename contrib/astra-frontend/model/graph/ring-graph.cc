@@ -170,17 +170,22 @@ RingGraph::ServesNetwork(uint32_t rank, uint32_t channel) const
 }
 
 uint32_t
-RingGraph::GetSendAccesses(uint32_t rank, uint32_t outbound, uint64_t message) const
+RingGraph::GetSendAccesses(uint32_t, uint32_t outbound, uint64_t message) const
+{
+    return SendAccesses(m_op, GetRanks(), Locate(outbound, message).step);
+}
+
+uint32_t
+RingGraph::SendAccesses(CollectiveOp op, uint32_t ranks, uint32_t step)
 {
     // A step that passes on reads a slot and writes another, and either writes the output or reads
     // what it adds. The first writes the output in AllGather only (out of place); the one in the
     // middle of AllReduce does all (src/device/prims_simple.h, genericOp).
-    const uint32_t step = Locate(outbound, message).step;
-    if (step == 0 && m_op != CollectiveOp::AllGather)
+    if (step == 0 && op != CollectiveOp::AllGather)
     {
         return 2;
     }
-    return m_op == CollectiveOp::AllReduce && step + 1 == GetRanks() ? 4 : 3;
+    return op == CollectiveOp::AllReduce && step + 1 == ranks ? 4 : 3;
 }
 
 uint64_t
@@ -227,7 +232,7 @@ RingGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const
     if (ServesNetwork(rank, channel))
     {
         lane.psPerAccess = 1000 / (3 * GetPlan().blockGBps); // that speed is of steps that pass on
-        lane.takeAccesses = m_op == CollectiveOp::ReduceScatter ? 3 : 2;
+        lane.takeAccesses = TakeAccesses(m_op);
     }
     lane.messages = shape.bytes == 0 ? 0
                                      : shape.fullLoops * shape.perFullLoop +

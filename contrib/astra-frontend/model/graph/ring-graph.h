@@ -57,6 +57,15 @@ class RingGraph : public ChannelGraph
 
     uint32_t GetSendAccesses(uint32_t rank, uint32_t outbound, uint64_t message) const override;
 
+    /// @return reads and writes of each byte that a block sends in a step of so many ranks' ring
+    static uint32_t SendAccesses(CollectiveOp op, uint32_t ranks, uint32_t step);
+
+    /// @return those of each byte that it takes in the last step
+    static uint32_t TakeAccesses(CollectiveOp op)
+    {
+        return op == CollectiveOp::ReduceScatter ? 3 : 2;
+    }
+
     /// Where a message stands in the schedule.
     struct Position
     {

@@ -5,6 +5,7 @@
 
 #include "astra-frontend/model/graph/direct-graph.h"
 #include "astra-frontend/model/graph/pair-bytes.h"
+#include "astra-frontend/model/graph/ring-graph.h"
 
 #include "ns3/clock-range.h"
 
@@ -56,7 +57,7 @@ MessagesInARow(NcclAlgorithm algorithm, CollectiveOp op, const GroupShape& shape
 
 /**
  * What blocks of a ring with Simple copy while no link is at work: NCCL's estimates leave it out.
- * In a server, a block copies the results out of its buffers, twice as fast as it sends. Where all
+ * In a server, a block copies the results out of its buffers (OWN_COPY_SPEED). Where all
  * neighbours are in other servers, one of the two slices of a chunk is copied while the other
  * moves, so the first slice's way out of the input and the last one's into the output are left
  * (RingGraph).
@@ -73,15 +74,15 @@ ExposedCopies(const NcclPlan& plan, CollectiveOp op, const GroupShape& shape, ui
     const double ofRank = static_cast<double>(bytes) / shape.GetRanks() / plan.channels;
     if (shape.GetNodes() == 1)
     {
-        return TransferTime(ofRank / 2, plan.channelGBps);
+        return TransferTime(ofRank / OWN_COPY_SPEED, plan.channelGBps);
     }
     if (shape.GetRanksPerNode() > 1 || plan.blockGBps <= 0)
     {
         return 0;
     }
-    // Reads and writes of the first send and of the last take, see RingGraph::GetSendAccesses():
-    // in between, the other slice is on its way.
-    const double accesses = op == CollectiveOp::AllReduce ? 2 + 2 : 3 + 2;
+    // The first send and the last take: in between, the other slice is on its way.
+    const uint32_t accesses =
+        RingGraph::SendAccesses(op, shape.GetRanks(), 0) + RingGraph::TakeAccesses(op);
     return TransferTime(ofRank / 2 * accesses, 3 * plan.blockGBps);
 }
 
@@ -143,18 +144,27 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request)
     return busiest;
 }
 
-/// @return GB/s of data that a rank sends to its pairs within a node, as DirectGraph has it
-double
-PairsGBps(const NcclPlan& plan, const CollectiveRequest& request, const GroupShape& shape)
+/// @return what a rank's pairs within a node take for so many bytes, as DirectGraph has it
+/// @param copies whether each pair's last message is copied out of its slot when all have come
+TimePs
+PairsTime(const NcclPlan& plan,
+          const CollectiveRequest& request,
+          const GroupShape& shape,
+          double bytes,
+          bool copies)
 {
     const uint32_t ranks = shape.GetRanks();
-    const uint32_t channels = ChannelsOfPair(MostPairBytes(request, ranks),
-                                             plan.pairChannels,
-                                             ranks,
-                                             shape.GetNodes(),
-                                             plan.protocol);
+    const uint64_t most = MostPairBytes(request, ranks);
+    const uint32_t channels =
+        ChannelsOfPair(most, plan.pairChannels, ranks, shape.GetNodes(), plan.protocol);
     const uint32_t pairs = request.op == CollectiveOp::SendRecv ? 1 : shape.GetRanksPerNode() - 1;
-    return std::min(plan.pairGBps, plan.pairBlockGBps * channels * pairs) / plan.wireInflation;
+    const double last =
+        copies && plan.protocol == NcclProtocol::Simple
+            ? static_cast<double>(std::min(most, DirectGraph::MESSAGE_BYTES * channels))
+            : 0;
+    return TransferTime(bytes + last * pairs / OWN_COPY_SPEED,
+                        std::min(plan.pairGBps, plan.pairBlockGBps * channels * pairs) /
+                            plan.wireInflation);
 }
 
 class WaitingRank;
@@ -339,7 +349,7 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
     if (busiest.nearBytes > 0)
     {
         time = sendLatency.value_or(plan.intraLatency) +
-               TransferTime(busiest.nearBytes, PairsGBps(plan, request, shape));
+               PairsTime(plan, request, shape, busiest.nearBytes, !sendLatency);
     }
     if (busiest.farBytes > 0)
     {
