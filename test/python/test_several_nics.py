@@ -122,8 +122,9 @@ def equal_nics(directory, servers):
     return paths
 
 
-# NCCL opens more channels for more NICs, and what a block does takes less time on more blocks.
-CHANNELS = {"NCCL_MIN_NCHANNELS": "32", "NCCL_MAX_NCHANNELS": "32"}
+# NCCL opens more channels for more NICs, and a block's work takes less time on more blocks. Its choice of a protocol
+# follows from the channels that it finds, too.
+CHANNELS = {"NCCL_MIN_NCHANNELS": "32", "NCCL_MAX_NCHANNELS": "32", "NCCL_PROTO": "Simple"}
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -165,7 +166,7 @@ IN_A_SERVER = {
 
 @pytest.mark.parametrize("network", ("flow", "analytical", "packet"))
 @pytest.mark.parametrize("algorithm", IN_A_SERVER)
-def test_uneven_nvlinks_take_as_long_as_even_ones(directory, network, algorithm):
+def test_uneven_nvlinks_lose_nothing(directory, network, algorithm):
     """A GPU of a DGX H100 has 5, 4, 4 and 5 of its 18 NVLinks on the four NVSwitches of its server."""
     even, uneven = directory / "even", directory / "uneven"
     if not uneven.exists():
@@ -181,7 +182,8 @@ def test_uneven_nvlinks_take_as_long_as_even_ones(directory, network, algorithm)
     test, environment = IN_A_SERVER[algorithm]
     size = "16M" if network == "packet" else "64M"
     times = [measured_us(topology, test, size, network, **environment) for topology in (even, uneven)]
-    assert times[1] == pytest.approx(times[0], rel=0.03)
+    # Messages are cut over uneven NVLinks and stay whole on even ones, where the first chunk takes four times as long.
+    assert 0.85 * times[0] <= times[1] <= 1.03 * times[0]
 
 
 def test_trees_of_switches_of_all_groups_share_the_spines(tmp_path):

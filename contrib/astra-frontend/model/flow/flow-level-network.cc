@@ -276,6 +276,10 @@ FlowLevelFabric::Begin(Part* part)
             part->start = *start;
         }
     }
+    else if (connection && !m_router.Move(message.src, message.dst, connection->start))
+    {
+        return false; // routes have changed since the part before it
+    }
     if (connection)
     {
         part->start = connection->start;

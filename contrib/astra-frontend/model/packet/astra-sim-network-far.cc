@@ -121,13 +121,6 @@ AstraSimFabric::NoteOf(const Message& message)
                          : MessageMatcher::NoteOf(message);
 }
 
-const void*
-AstraSimFabric::StreamOf(const Message& message)
-{
-    return message.isFar ? static_cast<const void*>(static_cast<const FarMessage&>(message).out)
-                         : message.stream;
-}
-
 void
 AstraSimFabric::SendFar(uint32_t src, const SendRequest& request)
 {

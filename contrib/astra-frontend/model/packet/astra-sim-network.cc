@@ -220,7 +220,8 @@ AstraSimFabric::FollowStream(const Message& message, uint32_t number, const ns3:
     const void*& note = NoteOf(message);
     const uint16_t first = IsOfOwn(note) ? SportIn(note) : 0;
     const uint16_t sport = first ? ns3::ConnectionPlanner::SourcePortOf(first, number) : 0;
-    uint32_t* other = number ? &m_otherParts[{StreamOf(message), number}] : nullptr;
+    // Only the queue pair of the first part has its number in the note.
+    uint32_t* other = number && sport ? &m_otherParts[{message.src, sport}] : nullptr;
     ns3::RdmaQueuePair* qp =
         sport ? m_fabric.GetHw(message.src).FindQueuePair(other ? *other : NumberIn(note))
               : nullptr;
@@ -233,7 +234,7 @@ AstraSimFabric::FollowStream(const Message& message, uint32_t number, const ns3:
     {
         *other = qp->qpn;
     }
-    else if (qp)
+    else if (qp && number == 0)
     {
         note = NoteOfOwn(*qp);
     }

@@ -215,8 +215,6 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     void OnFarArrival(const FarArrival& part);
     /// @return what is kept with the stream of a message
     static const void*& NoteOf(const Message& message);
-    /// @return what tells the stream of a message from others
-    static const void* StreamOf(const Message& message);
 
     void Forget(NetworkMessage& message) override
     {
@@ -269,8 +267,9 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     std::optional<ns3::MessageCounter> m_counter;
     boost::unordered_flat_map<ConnectionKey, Connection*, ConnectionKey::Hash> m_connections;
     ObjectPool<Connection> m_connectionPool;
-    /// Numbers of the queue pairs that parts of streams used last: by stream and number from 1 on.
-    boost::unordered_flat_map<std::pair<const void*, uint32_t>, uint32_t> m_otherParts;
+    /// Numbers of the queue pairs that parts but the first of streams used last: by source and its
+    /// port.
+    boost::unordered_flat_map<std::pair<uint32_t, uint16_t>, uint32_t> m_otherParts;
     HandlerEvents m_events;
     InNetworkOperations m_inNetwork;
     ObjectPool<Message> m_messages;
