@@ -25,50 +25,6 @@ function(stub_headers headers)
   endforeach()
 endfunction()
 
-# Sources that are included look like headers to a warning about unnamed namespaces.
-set(COMBINED_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-
-# Compiles sources together, at most SIZE at a time: reading headers is half of what a source costs, and more of a test.
-# Names in their unnamed namespaces must differ; with OWN_LOGS each keeps its log component. Sources with flags of their own
-# stay alone.
-function(combine_sources result name size)
-  cmake_parse_arguments(PARSE_ARGV 3 COMBINE OWN_LOGS "" "")
-  set(together "")
-  set(alone "")
-  foreach(source ${COMBINE_UNPARSED_ARGUMENTS})
-    get_source_file_property(definitions ${source} COMPILE_DEFINITIONS)
-    get_source_file_property(options ${source} COMPILE_OPTIONS)
-    if(size EQUAL 1 OR definitions OR options)
-      list(APPEND alone ${source})
-    else()
-      list(APPEND together ${source})
-    endif()
-  endforeach()
-  list(LENGTH together count)
-  math(EXPR units "(${count} + ${size} - 1) / ${size}")
-  set(files "")
-  set(content "")
-  set(index 0)
-  foreach(source ${together})
-    get_filename_component(path ${source} ABSOLUTE)
-    file(RELATIVE_PATH relative ${CMAKE_CURRENT_BINARY_DIR}/combined ${path}) # as above
-    set(include "#include \"${relative}\"\n")
-    if(COMBINE_OWN_LOGS)
-      set(include "#define g_log g_log_${index}\n${include}#undef g_log\n")
-    endif()
-    string(APPEND content "${include}")
-    math(EXPR unit "${index} * ${units} / ${count}") # of about the same number of sources each
-    math(EXPR index "${index} + 1")
-    math(EXPR next_unit "${index} * ${units} / ${count}")
-    if(NOT next_unit EQUAL unit)
-      list(APPEND files ${CMAKE_CURRENT_BINARY_DIR}/combined/${name}-${unit}.cc)
-      file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/combined/${name}-${unit}.cc CONTENT "${content}" @ONLY)
-      set(content "")
-    endif()
-  endforeach()
-  set(${result} ${alone} ${files} PARENT_SCOPE)
-endfunction()
-
 function(build_lib)
   cmake_parse_arguments(
     LIB "IGNORE_PCH" "LIBNAME"
@@ -79,15 +35,12 @@ function(build_lib)
     set(LIB_SOURCE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${LIB_LIBNAME}-without-sources.cc)
     file(CONFIGURE OUTPUT ${LIB_SOURCE_FILES} CONTENT "" @ONLY)
   endif()
-  combine_sources(sources ${LIB_LIBNAME} ${COMBINE_SOURCES} OWN_LOGS ${LIB_SOURCE_FILES})
-  add_library(${LIB_LIBNAME} ${sources})
+  add_library(${LIB_LIBNAME} ${LIB_SOURCE_FILES})
+  set_target_properties(${LIB_LIBNAME} PROPERTIES UNITY_BUILD_UNIQUE_ID g_log) # each source keeps its log component
   target_include_directories(${LIB_LIBNAME} PUBLIC ${NS3_MODULE_HEADERS})
   target_link_libraries(${LIB_LIBNAME} PUBLIC ${LIB_LIBRARIES_TO_LINK} project-options)
   target_compile_options(${LIB_LIBNAME}
                          PRIVATE $<TARGET_PROPERTY:program-options,INTERFACE_COMPILE_OPTIONS>)
-  if(COMBINE_SOURCES GREATER 1)
-    target_compile_options(${LIB_LIBNAME} PRIVATE ${COMBINED_OPTIONS})
-  endif()
   if(COVERAGE)
     # Counters are not atomic, which would make the tests take seven times as long: threads lose a count now and then.
     # Paths from the root find the sources wherever the program runs; ccache would make them relative to the build.
@@ -104,8 +57,7 @@ function(build_lib)
   endif()
   set(lib${LIB_LIBNAME} ${lib${LIB_LIBNAME}} CACHE INTERNAL "how to link ${LIB_LIBNAME}")
   if(LIB_TEST_SOURCES)
-    combine_sources(test_sources ${LIB_LIBNAME}-test ${COMBINE_TESTS} ${LIB_TEST_SOURCES})
-    add_library(${LIB_LIBNAME}-test OBJECT ${test_sources})
+    add_library(${LIB_LIBNAME}-test OBJECT ${LIB_TEST_SOURCES})
     target_link_libraries(${LIB_LIBNAME}-test PUBLIC ${lib${LIB_LIBNAME}} ${LIB_TEST_LIBRARIES_TO_LINK})
     set_property(GLOBAL APPEND PROPERTY NS3_MODULE_TESTS ${LIB_LIBNAME}-test)
   endif()

@@ -126,7 +126,7 @@ def prepare(areas, jobs):
     if not data.exists():
         data.symlink_to(ROOT.parent / "shared")
     # Each source alone, so that a fault costs one. Otherwise the flags of scripts/test.sh: ccache knows the tests.
-    subprocess.run(["cmake", "--preset", "release", "-DWARNINGS_AS_ERRORS=ON", "-DCOMBINE_SOURCES=1"],
+    subprocess.run(["cmake", "--preset", "release", "-DWARNINGS_AS_ERRORS=ON", "-DCMAKE_UNITY_BUILD=OFF"],
                    cwd=COPY / "source", check=True, stdout=subprocess.DEVNULL)
     if not build(areas, jobs):
         raise BaselineError("the sources do not compile; expected a checkout that does, without warnings")

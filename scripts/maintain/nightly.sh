@@ -31,7 +31,7 @@ builds_that_differ() {
 
 # Sources are compiled together elsewhere, where one may live on what another includes.
 run_alone() {
-  cmake -S . -B build/alone -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O0 -DCOMBINE_SOURCES=1 -DCOMBINE_TESTS=1 \
+  cmake -S . -B build/alone -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O0 -DCMAKE_UNITY_BUILD=OFF \
     -DWARNINGS_AS_ERRORS=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache > /dev/null &&
     cmake --build build/alone -j "$(nproc)" &&
     scripts/maintain/check-layers.py --alone

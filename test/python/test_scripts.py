@@ -42,7 +42,7 @@ def test_who_refuses_arguments_or_prints_help_loads_no_tables_and_no_pictures(co
 def test_training_records_and_is_used(tmp_path):
     flags = {}
     for training in ("record", "use"):
-        subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCOMBINE_SOURCES=1",
+        subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_UNITY_BUILD=OFF",
                         f"-DTRAINING={training}"], check=True, capture_output=True)
         commands = json.loads((tmp_path / "compile_commands.json").read_text())
         (flags[training],) = (entry["command"] for entry in commands if entry["file"].endswith("model/host/rdma-hw.cc"))
