@@ -104,7 +104,7 @@ ReadConf(const FlowsOptions& options)
     return conf;
 }
 
-/// What run.json says before the run.
+/// The part of run.json that is written before the run.
 void
 RecordInputs(RunRecord& record, const FlowsOptions& options, const FabricConf& conf)
 {

@@ -162,7 +162,7 @@ SetAttributeDefault(const Ns3Flag& flag)
     SetDefault(setting);
 }
 
-/// What a program does with the attributes that a topology file decides on.
+/// A program's treatment of the attributes that a topology file decides on.
 enum class OfTopology
 {
     Apply,

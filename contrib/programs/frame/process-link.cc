@@ -30,7 +30,7 @@ namespace
 namespace fs = std::filesystem;
 
 constexpr const char* LIBRARY = "simai-mpi.so";
-/// Whoever started the processes ends all of them once one has failed; the first is to say why.
+/// The starter of the processes ends all of them once one has failed; the first is to say why.
 constexpr std::chrono::seconds PATIENCE{2};
 
 /// @return the value of an environment variable; 0 if it is none

@@ -39,7 +39,7 @@ RefuseNegatives(const po::parsed_options& parsed)
     }
 }
 
-/// What a flag is called in some programs or simulators, and its name here.
+/// A flag's name in some programs or simulators, and its name here.
 const std::map<std::string, std::string> ALIASES_OF_ALL = {
     {"topo", "network-topo"},
     {"topology", "network-topo"},

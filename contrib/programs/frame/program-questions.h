@@ -11,7 +11,7 @@
 namespace AstraSim
 {
 
-/// What a user may ask a program for instead of a run.
+/// Questions that a program answers instead of a run.
 struct ProgramQuestions
 {
     bool help{false};

@@ -13,7 +13,7 @@
 namespace AstraSim
 {
 
-/// What a run tells of itself; a level includes those after it.
+/// Levels of a run's messages; a level includes those after it.
 enum class LogLevel : uint8_t
 {
     Debug,   ///< each collective as it starts and ends
@@ -22,7 +22,7 @@ enum class LogLevel : uint8_t
     Error,   ///< why a run fails
 };
 
-/// What a run tells the person who started it.
+/// Messages of a run to the person who started it.
 class RunConsole
 {
   public:

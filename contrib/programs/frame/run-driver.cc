@@ -32,7 +32,7 @@ MakeTemporaryDirectory()
     return path;
 }
 
-/// What it takes to write a record. malloc maps so large a piece by itself, and gives it back.
+/// Memory needed to write a record. malloc maps so large a piece by itself, and gives it back.
 constexpr std::size_t RESERVE_BYTES = 1 << 20;
 
 } // namespace

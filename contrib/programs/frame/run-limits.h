@@ -13,7 +13,7 @@
 namespace AstraSim
 {
 
-/// What a run may take; nothing: any amount. A run that takes more stops in an orderly way.
+/// Limits of a run; nothing: any amount. A run that takes more stops in an orderly way.
 struct RunLimits
 {
     std::optional<double> seconds;       ///< of wall time, --max-time

@@ -18,7 +18,7 @@
 namespace AstraSim
 {
 
-/// What ended a run before its work was done.
+/// Reason for which a run ended before its work was done.
 struct StopCause
 {
     std::string status; ///< of run.json: "interrupted" or "stopped"

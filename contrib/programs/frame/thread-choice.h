@@ -14,7 +14,7 @@
 namespace AstraSim
 {
 
-/// What a run is asked for that keeps it from using several threads.
+/// A request that keeps a run from using several threads.
 struct ThreadObstacle
 {
     bool applies;
@@ -30,7 +30,7 @@ bool StaysWhole(std::span<const ThreadObstacle> obstacles,
                 uint32_t wanted,
                 const RunConsole& console);
 
-/// What a run is asked for that looks at several nodes at once: results are the same on one thread.
+/// Requests that look at several nodes at once: results are the same on one thread.
 struct ThreadWatchers
 {
     bool checks;       ///< --check

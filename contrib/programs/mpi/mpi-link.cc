@@ -16,7 +16,7 @@ constexpr int DATA_TAG = 2;
 constexpr uint64_t PIECE = uint64_t{1} << 30; ///< an int counts the bytes of a message
 
 using Clock = std::chrono::steady_clock;
-/// What another process needs for the exchange of a window comes within this time, where each has a
+/// Data for the exchange of a window comes from another process within this time, where each has a
 /// core of its own.
 constexpr std::chrono::microseconds BUSY_WAIT{200};
 /// Where not, the core is for others meanwhile: for an eighth of what has been waited, and no more

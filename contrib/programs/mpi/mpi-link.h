@@ -8,7 +8,7 @@
 
 /**
  * @file
- * What a simulator has of MPI. It is loaded when a run is started by mpirun or srun, so that no
+ * A simulator's part of MPI. It is loaded when a run is started by mpirun or srun, so that no
  * simulator needs MPI otherwise, or waits for it to be loaded.
  */
 

@@ -25,7 +25,7 @@ namespace AstraSim
 namespace
 {
 
-/// What keeps a run from being fast-forwarded, and what would not.
+/// A reason that keeps a run from being fast-forwarded, and a choice that would not.
 struct Obstacle
 {
     std::string what;

@@ -277,7 +277,7 @@ FlowLevelBackend::Schedule(TimePs delay, std::function<void()> action)
 bool
 FlowLevelBackend::IsIdle() const
 {
-    // What has just begun has no event before its rate is known.
+    // A transfer that has just begun has no event before its rate is known.
     return m_loop.IsIdle() && !m_fabric->GetTransfers().GetSolver().IsDirty();
 }
 

@@ -23,7 +23,7 @@ namespace AstraSim
 class FlowLevelCheck
 {
   public:
-    /// What surrounds the payload on the links.
+    /// Bytes around the payload on the links.
     struct Overhead
     {
         ns3::FrameSizes network;      ///< frames between servers

@@ -29,7 +29,7 @@ using ns3::Simulator;
 namespace
 {
 
-/// What this process has done.
+/// Totals of this process.
 struct OwnTotals
 {
     uint64_t events{0};

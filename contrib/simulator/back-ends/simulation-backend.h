@@ -25,8 +25,8 @@ namespace AstraSim
 struct NetworkDescription
 {
     std::string traffic; ///< a phrase for the last line of a run, such as "3 flows, 2 drops"
-    /// What keeps data from arriving (no path, a deadlock), a line each: the cause, where the next
-    /// ones tell the consequence.
+    /// Obstacles that keep data from arriving (no path, a deadlock), a line each: the cause, where
+    /// the next ones tell the consequence.
     std::vector<std::string> obstacles;
     std::vector<std::string> waits; ///< who waits for what in the network, a line each
     /// Losses that should not be, constants that do not fit a path, failures that never fell due,

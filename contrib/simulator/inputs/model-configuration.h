@@ -16,7 +16,7 @@ namespace AstraSim
 
 /**
  * All that the models of a run are configured with, and the program they are part of: two runs with
- * the same text carry the same traffic in the same way. What decides what the traffic is (the
+ * the same text carry the same traffic in the same way. The choice of the traffic (the
  * workload and its flags), and where results go, is no part of it.
  *
  * It is made of what is given, not of a list of what matters: all flags but those known to make no

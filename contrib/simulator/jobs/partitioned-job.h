@@ -26,7 +26,7 @@ namespace AstraSim
 class PartitionedJob
 {
   public:
-    /// What a part of a job may not share with another.
+    /// Objects that a part of a job may not share with another.
     struct Part
     {
         std::unique_ptr<Workload> workload;

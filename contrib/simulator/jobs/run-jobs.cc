@@ -67,7 +67,7 @@ class RunJobs::FinishWatcher : public RunObserver
         m_jobs.m_finishedPs = std::max(m_jobs.m_finishedPs, now);
         if (--m_ranksLeft == 0)
         {
-            // What ends the run looks at all nodes.
+            // The end of the run looks at all nodes.
             ns3::QbbPartitions::React(m_finished);
         }
     }

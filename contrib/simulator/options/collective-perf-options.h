@@ -41,7 +41,7 @@ struct ElementType
     uint32_t bytes;
 };
 
-/// What collective-perf is asked for: nccl-tests' flags, and the machine that is simulated.
+/// Options of collective-perf: nccl-tests' flags, and the machine that is simulated.
 struct CollectivePerfOptions
 {
     const CollectiveTest* test{nullptr};

@@ -11,7 +11,7 @@
 namespace AstraSim
 {
 
-/// What a job's records must agree with: every start has one end, and no clock runs backwards.
+/// Checks a job's records: every start has one end, and no clock runs backwards.
 class RunCheck::JobObserver : public RunObserver
 {
   public:

@@ -215,7 +215,7 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
         known.insert(name);
         return lookup(name);
     };
-    // What is looked up and set is also what run.json tells.
+    // run.json tells every variable that is looked up and set.
     const NcclOptions::Lookup recording = [&](const std::string& name) {
         const auto value = noting(name);
         if (value && !value->empty())

@@ -19,7 +19,7 @@ namespace AstraSim
 /// @return the value of an environment variable of this process, as NcclOptions::Lookup wants it
 std::optional<std::string> EnvironmentVariable(const std::string& name);
 
-/// What the environment variables of the programs say.
+/// Values of the environment variables of the programs.
 struct RunEnvironment
 {
     NcclOptions nccl;

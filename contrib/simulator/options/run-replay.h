@@ -12,7 +12,7 @@
 namespace AstraSim
 {
 
-/// What a run was asked for, from its run.json.
+/// Arguments and inputs of a run, from its run.json.
 struct RunReplay
 {
     std::vector<std::string> arguments;           ///< of the program

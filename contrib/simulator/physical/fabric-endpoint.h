@@ -16,7 +16,7 @@
 namespace AstraSim
 {
 
-/// What a rank sends its data with.
+/// The provider and device that send a rank's data.
 struct FabricChoice
 {
     std::string provider; ///< libfabric's name, such as "verbs;ofi_rxm", "tcp;ofi_rxm" or "shm"

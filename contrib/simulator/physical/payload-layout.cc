@@ -161,7 +161,7 @@ class PatLayout : public PayloadLayout
     uint64_t m_bytes;
 };
 
-/// What pairs send, in buffers that are ordered by the other rank.
+/// Data of pairs, in buffers that are ordered by the other rank.
 class DirectLayout : public PayloadLayout
 {
   public:

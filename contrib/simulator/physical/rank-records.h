@@ -100,7 +100,7 @@ class RankRecords
         TimePs time;
     };
 
-    /// What a rank noted of itself alone.
+    /// Reads a rank's notes of itself.
     void ReadRank(const nlohmann::json& json);
     void PutTogether(Parts& parts, bool isPartial);
 

@@ -159,7 +159,7 @@ RankWatch::Look()
     }
     m_nextSignNs = now + SIGN_NS / 4;
     m_network.SendControl(static_cast<uint32_t>(Other(1)), ALIVE);
-    // Who was stopped itself first looks at what has come meanwhile.
+    // A rank that was stopped itself first looks at the messages that have come meanwhile.
     const bool wasAway = now - m_lastLookNs > m_timeoutNs / 2;
     m_lastLookNs = now;
     if (wasAway)
@@ -200,7 +200,7 @@ bool
 RankWatch::TellAll(const RankFailure& failure)
 {
     m_ended = true;
-    // Whoever told of one before, and waited, has not heard of this one and speaks.
+    // A rank that told of one before, and waited, has not heard of this one and speaks.
     if (WasToldMeanwhile())
     {
         return false;
@@ -226,7 +226,7 @@ RankWatch::TellAll(const RankFailure& failure)
     }
     catch (const RankFailure&)
     {
-        // Who cannot be told notices the silence.
+        // A rank that cannot be told notices the silence.
     }
     const int64_t end = PhysicalLoop::MonotonicNs() + TELL_NS;
     while (PhysicalLoop::MonotonicNs() < end)

@@ -19,7 +19,7 @@
 namespace AstraSim
 {
 
-/// What is simulated for a table of nccl-tests, and the times that follow from it. Rows that differ
+/// Simulated points of a table of nccl-tests, and the times that follow from them. Rows that differ
 /// in name only share a point.
 class CollectivePerfPoints
 {

@@ -190,7 +190,7 @@ RunSimCcl(const SimCclOptions& options)
     }
     if (!drawn)
     {
-        // What an earlier run left must not pass for this one's.
+        // Output of an earlier run must not pass for this one's.
         std::error_code error;
         std::filesystem::remove(PathOf(options, PICTURE_FILE), error);
     }

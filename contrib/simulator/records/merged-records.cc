@@ -22,7 +22,7 @@ namespace AstraSim
 
 using ns3::QbbPartitions;
 
-// What a part tells (QbbPartitions::Tell()): records whose addresses are filled in where they are
+// Messages of a part (QbbPartitions::Tell()): records whose addresses are filled in where they are
 // told. Layers are those of positions.
 
 struct MergedRecords::GroupMet
@@ -196,7 +196,7 @@ class MergedRecords::Part : public RunObserver
     {
         m_keyOf[record.id] = record.key;
         const CommGroup& group = *record.group;
-        // Who tells again at the same time is told of before those who have told.
+        // A part that tells again at the same time is told of before those who have told.
         if (m_groupsMet.try_emplace(group.id, record.start).first->second == record.start)
         {
             const GroupMet met{group.id, group.kind, static_cast<uint32_t>(group.ranks.size())};

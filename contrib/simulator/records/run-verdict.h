@@ -19,7 +19,7 @@
 namespace AstraSim
 {
 
-/// What one port of a network has done for collectives, from the first to the last of them.
+/// Work of one port of a network for collectives, from the first to the last of them.
 struct LinkLoad
 {
     uint32_t node;

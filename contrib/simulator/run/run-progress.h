@@ -13,7 +13,7 @@
 namespace AstraSim
 {
 
-/// What a progress line tells.
+/// Content of a progress line.
 struct ProgressSample
 {
     uint64_t collectivesDone{0};

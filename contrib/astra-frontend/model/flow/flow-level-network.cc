@@ -780,7 +780,7 @@ FlowLevelFabric::CountStream(const Operation& operation,
     if (m_use)
     {
         const ns3::PathHop hop = OneLink(GetTopology(), directedLink).hops.front();
-        // What the protocol adds counts as with messages, whose bytes are those on the wire.
+        // The protocol's overhead counts as with messages, whose bytes are those on the wire.
         const uint64_t mtu = operation.frames.mtuPayload;
         const uint64_t added = (operation.bytes + mtu - 1) / mtu *
                                (operation.frames.dataOverhead - m_config.nvlinkFrames.dataOverhead);

@@ -28,7 +28,7 @@
 namespace AstraSim
 {
 
-/// What a FlowLevelFabric takes from a configuration.
+/// Settings of a FlowLevelFabric.
 struct FlowLevelConfig
 {
     ns3::FrameSizes networkFrames;             ///< frames between servers
@@ -157,7 +157,7 @@ class FlowLevelFabric : public SharedNetwork
         uint16_t dport{100};
     };
 
-    /// What one connection carries of a message, or a member's share of an in-network operation.
+    /// The part of a message on one connection, or a member's share of an in-network operation.
     struct Part
     {
         Part* next{nullptr};
@@ -182,7 +182,7 @@ class FlowLevelFabric : public SharedNetwork
     struct Connection
     {
         Connection* next{nullptr};
-        /// Whose messages alone it is for, while some are left to send; null: it stays.
+        /// The stream that it serves while messages are left to send; null: it stays.
         const MessageStream* stream{nullptr};
         ns3::ConnectionStart start{};
         Part* first{nullptr};

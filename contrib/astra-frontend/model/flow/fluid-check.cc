@@ -17,7 +17,7 @@ namespace
 /// Sums of many terms differ in their last digits.
 constexpr double CHECK_ROUNDING = 1e-6;
 
-/// What acknowledgements take may change by that much before the shares of others do.
+/// The share of acknowledgements may change by that much before the shares of others do.
 constexpr double SHIFT = 1e-3;
 
 /// A link that is as full as this is full: the solver lets that much pass, and acknowledgements
@@ -188,7 +188,7 @@ void
 FluidCheck::Finish(bool drained)
 {
     m_transfers.UpdateCarried();
-    // What stands on a cut link waits for good, and the run says so.
+    // A transfer on a cut link waits for good, and the run says so.
     uint64_t left = 0;
     m_transfers.ForEach([&](const FluidTransfer& transfer) { left += transfer.bundle->rate > 0; });
     if (drained && left > 0)

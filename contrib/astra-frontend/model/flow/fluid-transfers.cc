@@ -129,7 +129,7 @@ FluidTransfers::TakeTurns(FluidTransfer& transfer, double bytes)
         {
             continue; // it ends later, however they take turns
         }
-        // Of those that begin together the first goes first; a frame that ends now holds nobody up.
+        // The first of those that begin together goes first; a frame that ends now holds nobody up.
         const double frames = moved / (earlier->framePs * earlier->idleRate);
         const double frameLeft = moved > 0 ? std::ceil(frames - BYTE_ROUNDING) - frames : 1;
         earlier->turnsAfterPs +=

@@ -81,7 +81,7 @@ struct FluidBundle
  *
  * Where each beginning or end changes the rates of dozens of flows, as in an AllToAll, several of
  * them are worked out together, within a twenty-fifth of the time that the shortest of those
- * transfers takes. What a flow has moved is then corrected as if the new rates had held from the
+ * transfers takes. A flow's bytes are then corrected as if the new rates had held from the
  * mean time of the changes on. In shorter times there are more groups of changes, which differ from
  * rank to rank: with a hundredth, ranks of an AllToAll between equals drift apart.
  *
@@ -97,7 +97,7 @@ class FluidTransfers
   public:
     static constexpr double NO_RATE = 1e300; ///< any: a transfer without frames takes no turns
 
-    /// What a transfer asks for.
+    /// A transfer to be started.
     struct Request
     {
         std::span<const MaxMinSolver::Use> uses; ///< its links

@@ -24,7 +24,7 @@ class FluidWatch
                          std::span<const MaxMinSolver::Use> uses,
                          double bytes) = 0;
 
-    /// What is left of a transfer goes on over other links.
+    /// The rest of a transfer goes on over other links.
     virtual void Moved(const FluidTransfer& transfer,
                        std::span<const MaxMinSolver::Use> uses,
                        double left) = 0;

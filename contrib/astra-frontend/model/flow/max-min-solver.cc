@@ -491,7 +491,7 @@ MaxMinSolver::FindViolations()
         {
             SumUp(resource);
         }
-        // What follows flows may overfill a resource that holds nobody.
+        // Followers of flows may overfill a resource that holds nobody.
         if (resource.bottlenecked > 0 || (resource.following > 0 && ExcessOf(resource) > m_shift))
         {
             CheckResource(index);

@@ -27,8 +27,8 @@ namespace AstraSim
  * they are, looks for flows that the condition does not hold for any more, takes them in, and
  * fills again. A flow that comes or goes where nothing is full concerns no other.
  *
- * What follows a flow without holding it back, as acknowledgements do, takes its part of a resource
- * before the others share the rest: no flow is slower because of what follows it.
+ * A follower of a flow that does not hold it back, as acknowledgements, takes its part of a
+ * resource before the others share the rest: no flow is slower because of its followers.
  *
  * @code
  * MaxMinSolver solver;

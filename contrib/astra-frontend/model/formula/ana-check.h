@@ -49,7 +49,7 @@ class AnaCheck
     void Finish(TimePs now, bool drained);
 
   private:
-    /// What a port has done.
+    /// Counts of a port.
     struct Port
     {
         TimePs served{0}; ///< time that its messages took

@@ -19,7 +19,7 @@ namespace AstraSim
 class MachinePaths : public MessagePaths
 {
   public:
-    /// What the machine is; bandwidths of one GPU in one direction, GB/s (10^9).
+    /// The machine; bandwidths of one GPU in one direction, GB/s (10^9).
     struct Machine
     {
         uint32_t ranks{1};

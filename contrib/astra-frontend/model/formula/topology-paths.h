@@ -31,7 +31,7 @@ namespace AstraSim
 class TopologyPaths : public MessagePaths
 {
   public:
-    /// What a host's frames occupy.
+    /// Sizes of a host's frames.
     struct Sizes
     {
         ns3::FrameSizes network;
@@ -65,7 +65,7 @@ class TopologyPaths : public MessagePaths
         uint32_t shape;
     };
 
-    /// What the messages of two ranks have in common.
+    /// Properties that all messages of two ranks share.
     struct Pair
     {
         boost::container::small_vector<Way, 2> ways; ///< one for each port that begins a path

@@ -28,8 +28,8 @@ struct GpuProfile
 {
     std::string name;
     GpuGeneration generation{GpuGeneration::Hopper};
-    /// What one channel copies within a node, GB/s, and how many such channels a node's NVLinks
-    /// hold (NCCL src/graph/search.cc: speeds it tries; topo.h: NVLink rates).
+    /// Rate at which one channel copies within a node, GB/s, and how many such channels a node's
+    /// NVLinks hold (NCCL src/graph/search.cc: speeds it tries; topo.h: NVLink rates).
     double channelGBps{30};
     double nvlinkGBps{360}; ///< NCCL's usable NVLink rate of a GPU in one direction
     bool meshed{false};     ///< NVLinks join the GPUs of a node directly, without an NVSwitch
@@ -37,7 +37,7 @@ struct GpuProfile
     /// GB/s of the PCIe slot between GPU and NICs in one direction; 0: there is none, or unknown.
     double pcieGBps{0};
 
-    /// What a message between servers costs a CPU that sends it by itself.
+    /// Cost of a message between servers for a CPU that sends it by itself.
     struct MessageCost
     {
         uint64_t above; ///< bytes on the wire: longer messages cost this

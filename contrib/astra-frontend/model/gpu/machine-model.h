@@ -47,7 +47,7 @@ struct MachineModel
     double nicGBps{50};              ///< of all NICs of one GPU together
     uint32_t nicsPerGpu{1};          ///< at least 1
     uint32_t gpusPerNic{1};          ///< above 1: neighbours of a server share a NIC of nicGBps
-    /// What the links of the shortest path between NICs take, one way; NCCL's latencies have it in
+    /// Latency of the shortest path's links between NICs, one way; NCCL's latencies have it in
     /// them.
     TimePs networkDelay{0};
     /// Payload of the network's packets, which leave when a GPU has written them; 0 for none.

@@ -116,7 +116,7 @@ class NcclChoices
     std::map<CollectiveOp, std::vector<E>> m_of;
 };
 
-/// What a user may set; the names are those of the environment variables.
+/// Settings of a user; the names are those of the environment variables.
 struct NcclOptions
 {
     bool nvlsEnable{true};                   ///< NCCL_NVLS_ENABLE; AS_NVLS_ENABLE wins

@@ -119,7 +119,7 @@ MakeReachSets(const ClusterTopology& topology, bool gpusPassOn)
     }
     for (uint32_t host = 0; gpusPassOn && host < topology.hostCount; ++host)
     {
-        // What hangs on a GPU of a server is within reach of all GPUs on its NVSwitch.
+        // A host that hangs on a GPU of a server is within reach of all GPUs on its NVSwitch.
         const auto ports = topology.Ports(topology.NodeOfHost(host));
         const auto nvswitch = std::find_if(ports.begin(), ports.end(), [&](const Port& port) {
             return topology.Is(port.peer, Kind::NvSwitch);

@@ -39,7 +39,7 @@ namespace ns3
 class ClusterTopology
 {
   public:
-    /// What a node is.
+    /// Kind of a node.
     enum class NodeKind : uint8_t
     {
         Host,     ///< a GPU with its NICs, or a server in the three-field form

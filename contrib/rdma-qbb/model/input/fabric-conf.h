@@ -37,8 +37,8 @@ struct LinkEvent
  * @brief What a SimAI.conf or an HPCC configuration file says.
  *
  * Parameters of models are attributes of ns-3: a key is another name for one (or for some), and
- * Apply() makes its value the attribute's default. What a run reads, writes and does at which time
- * is kept here. FabricConfHelp() describes every key.
+ * Apply() makes its value the attribute's default. A run's inputs, outputs and the times of its
+ * events are kept here. FabricConfHelp() describes every key.
  *
  * @code
  * FabricConf conf = FabricConf::Read("SimAI.conf");
@@ -176,7 +176,7 @@ struct FabricConf
     std::vector<AttributeSetting> Apply() const;
 };
 
-/// What a user may write for a key.
+/// A key, and the values that a user may write for it.
 struct FabricConfKey
 {
     std::string name;                      ///< "CC_MODE"

@@ -85,7 +85,7 @@ class FlowFile
     int64_t m_lastStartPs{0};
 };
 
-/// What a flow file holds in sum.
+/// Sums over a flow file.
 struct FlowFileSummary
 {
     uint64_t flows{0};

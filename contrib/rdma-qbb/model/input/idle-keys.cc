@@ -99,7 +99,7 @@ MayReorder(const FabricConf& conf)
     });
 }
 
-/// What makes keys idle besides the choice of plug-ins.
+/// A condition that makes keys idle besides the choice of plug-ins.
 struct Condition
 {
     std::vector<std::string_view> keys;

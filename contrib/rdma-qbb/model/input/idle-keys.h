@@ -28,7 +28,7 @@ std::vector<std::string> DescribeIdleKeys(
     const std::function<std::string(const FabricConfKey& key)>& reason);
 
 /**
- * What other keys make idle: a parameter of an algorithm that is not chosen, a threshold where
+ * Keys that other keys make idle: a parameter of an algorithm that is not chosen, a threshold where
  * nothing is marked. Call it when what was given is in force (FabricConf::Apply()).
  *
  * @return why the key changes nothing, for DescribeIdleKeys(); empty if it does

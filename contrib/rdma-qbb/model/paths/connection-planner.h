@@ -21,7 +21,7 @@
 namespace ns3
 {
 
-/// What a connection's path follows from.
+/// Choices from which a connection's path follows.
 struct ConnectionStart
 {
     uint32_t hash{0};      ///< of the 5-tuple
@@ -42,7 +42,7 @@ class ConnectionPlanner
   public:
     static constexpr uint16_t FIRST_SPORT = 10000;
 
-    /// What connections from one host to another have in common.
+    /// Properties that all connections from one host to another share.
     struct Pair
     {
         const std::vector<uint16_t>* ports{nullptr}; ///< that begin a path; not null
@@ -137,7 +137,7 @@ class ConnectionPlanner
         uint32_t dst{UINT32_MAX};
     };
 
-    /// What a host knows of others.
+    /// A host's knowledge of others.
     struct Source
     {
         /// Ideals that are remembered. Messages of a ring have one peer and one size or two; those

@@ -30,7 +30,7 @@ namespace ns3
 class IdealFct
 {
   public:
-    /// What a pair of hosts has that was not looked up.
+    /// Index of a pair of hosts that was not looked up.
     static constexpr uint32_t UNKNOWN = UINT32_MAX;
 
     /// @param survey of the paths; borrowed

@@ -14,7 +14,7 @@ namespace ns3
 
 class ClusterTopology;
 
-/// What one connection carries of a message.
+/// The part of a message on one connection.
 struct MessagePart
 {
     uint32_t port;  ///< chooses among the ports that begin a path: the remainder counts

@@ -85,7 +85,7 @@ class PathSurvey
     std::vector<uint64_t> FindLevels(uint32_t src, uint32_t dst) const;
 
   private:
-    /// What the frames meet that leave by one port of the source.
+    /// Findings about frames that leave by one port of the source.
     struct Walk
     {
         std::vector<uint64_t> levelBps; ///< all links together, by distance

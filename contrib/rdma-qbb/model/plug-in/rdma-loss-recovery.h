@@ -30,13 +30,13 @@ struct RdmaRecoveryState
  *
  * Each host has an object of its own; the two sides of a connection know each other by frames only.
  *
- * RdmaHw handles what is in order by itself and asks the plug-in only where it is not. What a
+ * RdmaHw handles frames in order by itself and asks the plug-in only about others. State that a
  * plug-in keeps per queue pair it stores in RdmaQueuePair::recovery and RdmaRxQueuePair::recovery.
  *
  * Each hook that something brings about is told its time, in picoseconds: that may be before
- * Simulator::Now() where a port sends later than it could be told of. What is only asked for
- * (HasRetransmission(), GetFlightLimit(), GetTimeoutPs()) follows from the state of the queue pair,
- * not from the time: it is asked when something happens to the pair.
+ * Simulator::Now() where a port sends later than it could be told of. Each answer to
+ * HasRetransmission(), GetFlightLimit() and GetTimeoutPs() follows from the state of the queue
+ * pair, not from the time: it is asked when something happens to the pair.
  *
  * Where switches choose paths per frame, frames out of order are no sign of a loss
  * (ExpectReordering()). A receiver keeps them and waits (ReorderBuffer); only when a gap has lasted
@@ -45,7 +45,7 @@ struct RdmaRecoveryState
 class RdmaLossRecovery : public Object
 {
   public:
-    /// What a receiver answers to a data frame that is not the one expected next.
+    /// A receiver's answer to a data frame that is not the one expected next.
     enum class Verdict
     {
         Silent,        ///< nothing

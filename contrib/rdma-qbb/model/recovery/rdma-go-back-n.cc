@@ -30,7 +30,7 @@ namespace
 constexpr int64_t LEAST_TIMEOUT_PS = 4'000'000'000;
 constexpr int64_t LEAST_NACK_INTERVAL_PS = 500'000'000;
 
-/// What a receiver keeps where frames may overtake each other.
+/// A receiver's state where frames may overtake each other.
 struct GoBackNReceiver : public RdmaRecoveryState
 {
     std::unique_ptr<ReorderBuffer> reorder;

@@ -26,7 +26,7 @@ NS_OBJECT_ENSURE_REGISTERED(RdmaIrn);
 namespace
 {
 
-/// What the sender knows beyond the cumulative acknowledgement.
+/// The sender's knowledge beyond the cumulative acknowledgement.
 struct IrnSender : public RdmaRecoveryState
 {
     uint64_t bdpBytes{0}; ///< of the paths; 0 if not known
@@ -42,7 +42,7 @@ struct IrnSender : public RdmaRecoveryState
     }
 };
 
-/// What the receiver keeps.
+/// The receiver's state.
 struct IrnReceiver : public RdmaRecoveryState
 {
     SeqRanges kept;                         ///< out of order, above expectedSeq
@@ -251,7 +251,7 @@ RdmaIrn::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
     }
     IrnSender& sender = SenderState(qp);
     NoteArrived(qp, nack, sender.arrived);
-    // Whatever came out of order, the frame expected did not come before it.
+    // The expected frame did not come before any that came out of order.
     uint64_t lostBelow = nack.expectedSeq == qp.sndUna ? qp.sndUna + 1 : 0;
     if (!sender.arrived.IsEmpty())
     {

@@ -68,7 +68,7 @@ class PhyRun
     int Run();
 
   private:
-    /// What one iteration leaves on this rank.
+    /// Results of one iteration on this rank.
     struct Iteration
     {
         RankRecorder recorder;
@@ -385,7 +385,7 @@ PhyRun::Fail(RankFailure failure)
 {
     m_supervisor.EndWatch();
     m_network->Abandon();
-    // Who was stopped has been given up by the others, and they have said so.
+    // The others have given up a rank that was stopped, and they have said so.
     const bool wasAway = m_watch->WasAway() && failure.what() != std::string("SIGINT");
     if (wasAway)
     {
@@ -444,7 +444,7 @@ PhyRun::Greet()
 {
     Connect();
     const std::string silent = m_watch->Greet();
-    // Whoever has heard all still has to help others on.
+    // A rank that has heard all still has to help others on.
     m_ranks.Barrier([this] { m_network->Progress(); });
     if (!silent.empty())
     {
