@@ -334,7 +334,7 @@ MaxMinSolver::FillOne()
             bottleneck = place.resource;
         }
     }
-    Settle(m_affected.front(), rate, bottleneck);
+    Freeze(m_affected.front(), rate, bottleneck);
 }
 
 void
@@ -391,7 +391,7 @@ MaxMinSolver::FillMany()
         }
         else
         {
-            Settle(id, m_flows[id].alone, m_flows[id].aloneAt);
+            Freeze(id, m_flows[id].alone, m_flows[id].aloneAt);
         }
     }
     std::make_heap(m_levels.begin(), m_levels.end(), HIGHER);
@@ -410,7 +410,7 @@ MaxMinSolver::FillMany()
         {
             continue;
         }
-        // Shares only grow while flows settle below them: one that has grown goes back.
+        // Shares only grow while flows freeze below them: one that has grown goes back.
         const double level = LevelOf(resource);
         if (level > lowest.rate * (1 + RATE_ROUNDING))
         {
@@ -418,16 +418,16 @@ MaxMinSolver::FillMany()
             std::push_heap(m_levels.begin(), m_levels.end(), HIGHER);
             continue;
         }
-        bool settled = false;
+        bool frozen = false;
         for (; next != m_bounded.end() && next->rate <= level; ++next)
         {
             if (m_flows[next->flow].filled != m_filling)
             {
-                Settle(next->flow, next->rate, m_flows[next->flow].aloneAt);
-                settled = true;
+                Freeze(next->flow, next->rate, m_flows[next->flow].aloneAt);
+                frozen = true;
             }
         }
-        if (settled)
+        if (frozen)
         {
             m_levels.push_back(lowest);
             std::push_heap(m_levels.begin(), m_levels.end(), HIGHER);
@@ -440,30 +440,30 @@ MaxMinSolver::FillMany()
             if (flow.affected == m_solve && flow.filled != m_filling &&
                 !flow.places[resource.members[i].place].follows)
             {
-                Settle(id, level, lowest.resource);
+                Freeze(id, level, lowest.resource);
             }
         }
     }
 }
 
 void
-MaxMinSolver::Settle(FlowId id, double rate, uint32_t bottleneck)
+MaxMinSolver::Freeze(FlowId id, double rate, uint32_t bottleneck)
 {
     Flow& flow = m_flows[id];
-    const double settled = Trim(rate);
+    const double trimmed = Trim(rate);
     flow.filled = m_filling;
     for (const Place& place : flow.places)
     {
         Resource& resource = m_resources[place.resource];
-        AddLoad(resource, place, WeightOf(flow, place) * (settled - flow.rate));
+        AddLoad(resource, place, WeightOf(flow, place) * (trimmed - flow.rate));
         if (!place.follows)
         {
-            resource.residual -= WeightOf(flow, place) * settled;
+            resource.residual -= WeightOf(flow, place) * trimmed;
             resource.open -= WeightOf(flow, place);
             --resource.openFlows;
         }
     }
-    flow.rate = settled;
+    flow.rate = trimmed;
     SetBottleneck(flow, bottleneck);
 }
 

@@ -205,7 +205,7 @@ class MaxMinSolver
     void FillOne();
     void FindContested();
     void FillMany();
-    void Settle(FlowId id, double rate, uint32_t bottleneck);
+    void Freeze(FlowId id, double rate, uint32_t bottleneck);
     void SumUp(Resource& resource) const;
     void FindViolations();
     void CheckResource(uint32_t index);
