@@ -27,7 +27,7 @@ using FabricConfValue = std::variant<int64_t, double, std::string>;
  * @ingroup rdma-qbb
  * @brief How a configuration writes the values of a key.
  *
- * A format without @ref fields and `take` accepts anything, without effect.
+ * A format without `fields` and `take` accepts anything, without effect.
  */
 struct FabricConfFormat
 {
