@@ -88,16 +88,21 @@ struct LoggedStory
 class LogCapture
 {
   public:
-    explicit LogCapture(const std::string& component)
+    explicit LogCapture(const std::string& component, bool withTime = false)
         : m_component(component),
           m_before(std::clog.rdbuf(m_text.rdbuf()))
     {
         LogComponentEnable(m_component.c_str(), LOG_LEVEL_ALL);
+        if (withTime)
+        {
+            LogComponentEnable(m_component.c_str(), LOG_PREFIX_TIME);
+        }
     }
 
     ~LogCapture()
     {
         LogComponentDisable(m_component.c_str(), LOG_LEVEL_ALL);
+        LogComponentDisable(m_component.c_str(), LOG_PREFIX_TIME);
         std::clog.rdbuf(m_before);
     }
 
@@ -222,6 +227,46 @@ class RunsLogStoriesTestCase : public TestCase
     }
 };
 
+/// Frames of a message follow each other without a gap, and ports put off what nobody notices.
+class LogsTellTheirTimeTestCase : public TestCase
+{
+  public:
+    LogsTellTheirTimeTestCase()
+        : TestCase("the prefix of what is logged late is the time at which it happens")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        constexpr int FRAMES = 20;
+        LogCapture log("QbbNetDevice", true);
+        FabricUnderTest test("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n",
+                             "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\n");
+        test.Build();
+        test.Send(0, 1, FRAMES * 1000);
+        Simulator::Run();
+        std::vector<double> begins; // of the sender's frames, in seconds
+        std::istringstream lines(log.Text());
+        for (std::string line; std::getline(lines, line);)
+        {
+            if (line.find("node 0 port") != std::string::npos &&
+                line.find("begins to send") != std::string::npos)
+            {
+                begins.push_back(std::stod(line));
+            }
+        }
+        NS_TEST_ASSERT_MSG_EQ(begins.size(), FRAMES, "each frame is logged");
+        const double frame = begins[1] - begins[0];
+        NS_TEST_EXPECT_MSG_GT(frame, 80e-9, "payload at 100 Gb/s, and headers");
+        NS_TEST_EXPECT_MSG_LT(frame, 88e-9, "payload at 100 Gb/s, and headers");
+        for (int i = 0; i < FRAMES; ++i)
+        {
+            NS_TEST_EXPECT_MSG_EQ_TOL(begins[i], begins[0] + i * frame, 1e-12, "frame " << i);
+        }
+    }
+};
+
 #endif // NS3_LOG_ENABLE
 
 class RdmaQbbLogTestSuite : public TestSuite
@@ -233,6 +278,7 @@ class RdmaQbbLogTestSuite : public TestSuite
         AddTestCase(new ModelsLogTestCase);
 #ifdef NS3_LOG_ENABLE
         AddTestCase(new RunsLogStoriesTestCase);
+        AddTestCase(new LogsTellTheirTimeTestCase);
 #endif
     }
 };

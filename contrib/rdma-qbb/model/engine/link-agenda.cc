@@ -6,8 +6,12 @@
 #include "link-port.h"
 
 #include "ns3/fetch-lines.h"
+#include "ns3/log.h"
+#include "ns3/nstime.h"
 #include "ns3/qbb-timeline.h"
+#include "ns3/simulator.h"
 
+#include <iomanip>
 #include <utility>
 
 namespace ns3
@@ -26,6 +30,62 @@ IsEarlier(uint64_t a, uint64_t b)
 {
     return static_cast<int64_t>(a - b) < 0;
 }
+
+#ifdef NS3_LOG_ENABLE
+
+/// Work that is carried out late: NS_LOG's prefix shows its own time instead of Simulator::Now().
+class LogTime
+{
+  public:
+    explicit LogTime(int64_t timePs)
+        : m_before(std::exchange(g_timePs, timePs))
+    {
+    }
+
+    ~LogTime()
+    {
+        g_timePs = m_before;
+    }
+
+    LogTime(const LogTime&) = delete;
+    LogTime& operator=(const LogTime&) = delete;
+
+    /// Have NS_LOG show it.
+    static void Install()
+    {
+        Simulator::GetImplementation(); // which installs a printer of its own when it is made
+        LogSetTimePrinter(&Print);
+    }
+
+  private:
+    static void Print(std::ostream& os)
+    {
+        const Time time = g_timePs < 0 ? Simulator::Now() : PicoSeconds(g_timePs);
+        const std::ios::fmtflags flags = os.flags();
+        const std::streamsize precision = os.precision();
+        os << std::fixed << std::setprecision(12) << time.As(Time::S);
+        os.flags(flags);
+        os.precision(precision);
+    }
+
+    static inline thread_local int64_t g_timePs{-1}; ///< -1: no work is late
+    int64_t m_before;
+};
+
+#else
+
+struct LogTime
+{
+    explicit LogTime(int64_t)
+    {
+    }
+
+    static void Install()
+    {
+    }
+};
+
+#endif
 
 } // namespace
 
@@ -68,6 +128,7 @@ LinkAgenda::LinkAgenda(Order order, int64_t& nodesDuePs)
       m_event(Create<Event>(this)),
       m_lastEvent(Create<LastEvent>(this))
 {
+    LogTime::Install();
 }
 
 LinkAgenda::~LinkAgenda()
@@ -246,6 +307,7 @@ LinkAgenda::CarryOut(int64_t untilPs)
     m_settling = true;
     do
     {
+        const LogTime time(std::min(m_timerPs, m_endPs));
         if (m_timerPs <= m_endPs)
         {
             m_ports[0]->OnTimer(std::exchange(m_timerPs, NEVER));

@@ -194,8 +194,7 @@ LinkPort::PutOnWire(QbbFrame* frame, int64_t nowPs)
     {
         TraceTx(*frame);
     }
-    NS_LOG_LOGIC("node " << m_hot.nodeId << " port " << m_hot.port << " begins to send " << *frame
-                         << ", at " << nowPs << " ps");
+    NS_LOG_LOGIC("node " << m_hot.nodeId << " port " << m_hot.port << " begins to send " << *frame);
     const int64_t txTime = GetTxTimePs(frame->wireBytes);
     m_hot.busyUntilPs = nowPs + txTime;
     m_hot.busyPs += txTime;
