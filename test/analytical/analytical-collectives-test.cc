@@ -118,11 +118,21 @@ TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
 {
     AnalyticalCollectives collectives(m_nccl, {}, {});
     constexpr double MB = 1e6;
-    // 16 ranks on two servers send 100 MB to each: 700 MB within, 800 MB over a NIC at 50 GB/s.
-    // Base 8.4 us, network 2.8 us and 3.3 of a CPU for each of 8 peers.
+    // 16 ranks on two servers send 100 MB to each: 700 MB within, 800 MB over a NIC at 50 GB/s, in
+    // 763 messages of 128 KiB for each of 8 peers. A CPU takes 3.3 us for each, which is longer
+    // than the NIC takes. Base 8.4 us, network 2.8 us.
     EXPECT_NEAR(static_cast<double>(collectives.GetTime(Group(GroupKind::Ep, 16),
                                                         {CollectiveOp::AllToAll, 1'600'000'000})),
-                (8.4 + 2.8 + 8 * 3.3 + 800 * MB / 50e9 * 1e6) * 1e6,
+                (8.4 + 2.8 + 8 * 763 * 3.3 + 800 * MB / 50e9 / (8 * 763) * 1e6) * 1e6,
+                1);
+    // With messages of 512 KiB the NIC is at work all the time.
+    NcclOptions large;
+    large.pairNetChunk = 524288;
+    const MockNcclGroup nccl(Machine(), large);
+    EXPECT_NEAR(static_cast<double>(AnalyticalCollectives(nccl, {}, {})
+                                        .GetTime(Group(GroupKind::Ep, 16),
+                                                 {CollectiveOp::AllToAll, 1'600'000'000})),
+                (8.4 + 2.8 + 3.3 + 800 * MB / 50e9 * 1e6) * 1e6,
                 1);
     // 8 ranks within: 700 MB at what pairs move over NVLinks of 360 GB/s, 3.4 us.
     const CommGroup server = Group(GroupKind::Ep, 8);
@@ -142,7 +152,7 @@ TEST_F(AnalyticalCollectivesTest, RootedAndUnevenOperationsTakeTheBusiestRank)
     AnalyticalCollectives collectives(m_nccl, {}, {});
     const CommGroup group = Group(GroupKind::Custom, 16);
     // Half of the root's 1.6 GB comes over its one NIC. Its 8 peers across the network have a CPU
-    // each to send with, 3.3 us; the root that scatters has one.
+    // each to send with, 3.3 us for a message; the root that scatters has one for all messages.
     const double gather = (8.4 + 2.8 + 3.3 + 800e6 / 50e9 * 1e6) * 1e6;
     EXPECT_NEAR(
         static_cast<double>(collectives.GetTime(group, {CollectiveOp::Gather, 1'600'000'000, 3})),
@@ -150,7 +160,7 @@ TEST_F(AnalyticalCollectivesTest, RootedAndUnevenOperationsTakeTheBusiestRank)
         1);
     EXPECT_NEAR(
         static_cast<double>(collectives.GetTime(group, {CollectiveOp::Scatter, 1'600'000'000, 3})),
-        gather + 7 * 3.3e6,
+        (8.4 + 2.8 + 8 * 763 * 3.3 + 800e6 / 50e9 / (8 * 763) * 1e6) * 1e6,
         1);
     CollectiveRequest uneven{CollectiveOp::AllToAllV, 0};
     uneven.bytesPerPair.assign(256, 0);

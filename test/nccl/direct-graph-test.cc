@@ -89,13 +89,13 @@ TEST(DirectGraph, LargePairsGetMoreChannels)
                                                       {2048 * MIB, 32}};
     for (const auto& [bytes, channels] : expected)
     {
-        EXPECT_EQ(ChannelsOfPair(bytes, 32, 8, 1), channels) << bytes;
+        EXPECT_EQ(ChannelsOfPair(bytes, 32, 8, 1, 512 * KIB), channels) << bytes;
     }
     // Between nodes parts have 64 to 128 KiB, and 16 ranks leave two channels for each pair.
-    EXPECT_EQ(ChannelsOfPair(64 * KIB, 32, 16, 2), 1U);
-    EXPECT_EQ(ChannelsOfPair(256 * KIB, 32, 16, 2), 2U);
-    EXPECT_EQ(ChannelsOfPair(512 * KIB, 32, 16, 2), 4U);
-    EXPECT_EQ(ChannelsOfPair(64 * MIB, 32, 16, 2), 32U);
+    EXPECT_EQ(ChannelsOfPair(64 * KIB, 32, 16, 2, 128 * KIB), 1U);
+    EXPECT_EQ(ChannelsOfPair(256 * KIB, 32, 16, 2, 128 * KIB), 2U);
+    EXPECT_EQ(ChannelsOfPair(512 * KIB, 32, 16, 2, 128 * KIB), 4U);
+    EXPECT_EQ(ChannelsOfPair(64 * MIB, 32, 16, 2, 128 * KIB), 32U);
 }
 
 TEST(DirectGraph, APairHasTheRateOfItsChannels)
@@ -116,7 +116,7 @@ TEST(DirectGraph, APairHasTheRateOfItsChannels)
     const DirectGraph neighbours(request, MakeShape(RANKS, RANKS), plan, -1);
     // 4 of 32 channels, each with messages of a chunk.
     EXPECT_EQ(neighbours.GetOutbound(0, 0).rateCapBps, 80ULL * 8'000'000'000);
-    EXPECT_EQ(neighbours.GetOutbound(0, 0).messages, BYTES / (4 * DirectGraph::MESSAGE_BYTES));
+    EXPECT_EQ(neighbours.GetOutbound(0, 0).messages, BYTES / (4 * plan.pairChunk));
     EXPECT_EQ(neighbours.GetOutbound(0, 1).messages, 0U);
 
     request.op = CollectiveOp::AllToAll;
@@ -133,7 +133,7 @@ TEST(DirectGraph, ChannelsOfAPairChangeAtTheByte)
     constexpr uint64_t KIB = 1024;
     constexpr uint64_t MIB = KIB * KIB;
     const auto simple = [](uint64_t bytes, uint32_t ranks, uint32_t nodes) {
-        return ChannelsOfPair(bytes, 32, ranks, nodes);
+        return ChannelsOfPair(bytes, 32, ranks, nodes, nodes > 1 ? 128 * KIB : 512 * KIB);
     };
     EXPECT_EQ(simple(64 * KIB + 1, 8, 1), 2U);
     EXPECT_EQ(simple(64 * MIB + 1, 8, 1), 8U);
@@ -144,7 +144,7 @@ TEST(DirectGraph, ChannelsOfAPairChangeAtTheByte)
     EXPECT_EQ(simple(64 * KIB + 1, 17, 3), 1U);
     // With LL a chunk has 64 KiB in both cases.
     const auto ll = [](uint64_t bytes, uint32_t ranks, uint32_t nodes) {
-        return ChannelsOfPair(bytes, 32, ranks, nodes, NcclProtocol::Ll);
+        return ChannelsOfPair(bytes, 32, ranks, nodes, DirectGraph::LL_STEP);
     };
     EXPECT_EQ(ll(8 * KIB, 8, 1), 1U);
     EXPECT_EQ(ll(8 * KIB + 1, 8, 1), 2U);
@@ -153,6 +153,34 @@ TEST(DirectGraph, ChannelsOfAPairChangeAtTheByte)
     EXPECT_EQ(ll(32 * KIB, 16, 2), 1U);
     EXPECT_EQ(ll(128 * KIB, 16, 2), 2U);
     EXPECT_EQ(ll(128 * KIB + 1, 16, 2), 4U);
+}
+
+// NCCL src/enqueue.cc, addP2pToPlan: a quarter of a step below one, half of one below eight.
+TEST(DirectGraph, MessagesBetweenNodesAreSmallerWhereAPairHasLittle)
+{
+    constexpr uint64_t KIB = 1024;
+    const auto messages = [](uint64_t bytes, uint64_t step) {
+        CollectiveRequest request;
+        request.op = CollectiveOp::AllToAll;
+        request.bytes = 4 * bytes;
+        NcclPlan plan;
+        plan.pairChunk = step;
+        const DirectGraph graph(request, MakeShape(4, 1), plan, -1);
+        const uint64_t count = graph.GetOutbound(0, 0).messages;
+        uint64_t sum = 0;
+        for (uint64_t message = 0; message < count; ++message)
+        {
+            sum += graph.GetBytes(0, 0, message);
+        }
+        EXPECT_EQ(sum, bytes);
+        return count;
+    };
+    EXPECT_EQ(messages(32 * KIB, 128 * KIB), 1U);
+    EXPECT_EQ(messages(128 * KIB - 1, 128 * KIB), 4U);
+    EXPECT_EQ(messages(128 * KIB, 128 * KIB), 2U);
+    EXPECT_EQ(messages(1024 * KIB - 1, 128 * KIB), 16U);
+    EXPECT_EQ(messages(1024 * KIB, 128 * KIB), 8U);
+    EXPECT_EQ(messages(4096 * KIB, 512 * KIB), 8U);
 }
 
 TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)

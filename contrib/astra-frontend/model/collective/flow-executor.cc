@@ -178,9 +178,29 @@ FlowExecutor::Begin()
     {
         Expect(inbound);
     }
+    SendByTurns();
     for (auto& outbound : m_outbound)
     {
         Advance(outbound);
+    }
+}
+
+void
+FlowExecutor::SendByTurns()
+{
+    const auto takesTurns = [](const Outbound& outbound) {
+        const auto& starts = outbound.lane.slowStarts;
+        return outbound.sources.empty() && std::any_of(starts.begin(),
+                                                       starts.end(),
+                                                       [](auto& start) { return start.occupies; });
+    };
+    for (bool hasSent = true; hasSent;)
+    {
+        hasSent = false;
+        for (auto& outbound : m_outbound)
+        {
+            hasSent = (takesTurns(outbound) && AdvanceOne(outbound)) || hasSent;
+        }
     }
 }
 
@@ -219,34 +239,44 @@ FlowExecutor::HasData(const Outbound& outbound) const
 void
 FlowExecutor::Advance(Outbound& outbound)
 {
-    while (outbound.sent - outbound.completed < outbound.window)
+    while (AdvanceOne(outbound))
     {
-        if (!outbound.isNextKnown)
-        {
-            outbound.next =
-                m_execution.graph->GetOutboundMessage(m_rank, outbound.index, outbound.sent);
-            outbound.isNextKnown = true;
-        }
-        if (!HasSlot(outbound) || !HasData(outbound))
-        {
-            return;
-        }
-        outbound.isNextKnown = false;
-        outbound.sentNeeds = static_cast<uint32_t>(outbound.next.needs);
-        if (++outbound.sent == outbound.lane.messages)
-        {
-            outbound.window = 0;
-        }
-        Send(outbound);
-        if (outbound.isBuffered)
-        {
-            LeaveSlots(outbound);
-        }
-        if (outbound.delaysCopy && outbound.lane.psPerAccess > 0)
-        {
-            CopyArrived(m_inbound[outbound.index]);
-        }
     }
+}
+
+inline bool
+FlowExecutor::AdvanceOne(Outbound& outbound)
+{
+    if (outbound.sent - outbound.completed >= outbound.window)
+    {
+        return false;
+    }
+    if (!outbound.isNextKnown)
+    {
+        outbound.next =
+            m_execution.graph->GetOutboundMessage(m_rank, outbound.index, outbound.sent);
+        outbound.isNextKnown = true;
+    }
+    if (!HasSlot(outbound) || !HasData(outbound))
+    {
+        return false;
+    }
+    outbound.isNextKnown = false;
+    outbound.sentNeeds = static_cast<uint32_t>(outbound.next.needs);
+    if (++outbound.sent == outbound.lane.messages)
+    {
+        outbound.window = 0;
+    }
+    Send(outbound);
+    if (outbound.isBuffered)
+    {
+        LeaveSlots(outbound);
+    }
+    if (outbound.delaysCopy && outbound.lane.psPerAccess > 0)
+    {
+        CopyArrived(m_inbound[outbound.index]);
+    }
+    return true;
 }
 
 void

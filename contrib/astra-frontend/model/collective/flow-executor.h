@@ -138,6 +138,11 @@ class FlowExecutor : public RankCollective
     void Begin();
     /// Send what may be sent on a lane.
     void Advance(Outbound& outbound);
+    /// Send the next message of a lane, if it may go. @return whether it does
+    bool AdvanceOne(Outbound& outbound);
+    /// At first, a CPU that serves a NIC sends a message of each lane in turn (NCCL
+    /// src/transport/net.cc, sendProxyProgress).
+    void SendByTurns();
     /// Wait for the next message of a lane, if there is one.
     void Expect(Inbound& inbound);
     void OnSent(Outbound& outbound);

@@ -11,26 +11,11 @@
 namespace AstraSim
 {
 
-namespace
-{
-
-constexpr uint64_t NETWORK_CHUNK = 131072; ///< of a channel between nodes (P2P_NET_CHUNKSIZE)
-constexpr uint64_t LL_STEP = 65536;        ///< of a channel's buffer, flags included
-
-} // namespace
-
 uint32_t
-ChannelsOfPair(uint64_t bytes,
-               uint32_t channels,
-               uint32_t ranks,
-               uint32_t nodes,
-               NcclProtocol protocol)
+ChannelsOfPair(uint64_t bytes, uint32_t channels, uint32_t ranks, uint32_t nodes, uint64_t step)
 {
-    const uint64_t chunk = protocol == NcclProtocol::Ll ? LL_STEP
-                           : nodes > 1                  ? NETWORK_CHUNK
-                                                        : DirectGraph::MESSAGE_BYTES;
-    const uint64_t leastPart = nodes > 1 ? chunk / 2 : chunk / 8;
-    const uint64_t mostPart = nodes > 1 ? chunk : chunk * 32;
+    const uint64_t leastPart = nodes > 1 ? step / 2 : step / 8;
+    const uint64_t mostPart = nodes > 1 ? step : step * 32;
     uint32_t few = channels;
     while (few > 1 && few * ranks > channels)
     {
@@ -42,6 +27,13 @@ ChannelsOfPair(uint64_t bytes,
         used *= 2;
     }
     return used;
+}
+
+uint64_t
+NetworkMessageBytes(const NcclPlan& plan, uint64_t bytes)
+{
+    const uint64_t step = plan.pairChunk;
+    return bytes < step ? step / 4 : bytes < 8 * step ? step / 2 : step;
 }
 
 DirectGraph::DirectGraph(const CollectiveRequest& request,
@@ -98,15 +90,20 @@ DirectGraph::ChannelsOf(uint32_t from, uint32_t to) const
                                 m_plan.pairChannels,
                                 GetRanks(),
                                 m_shape.GetNodes(),
-                                m_plan.protocol)
+                                m_plan.protocol == NcclProtocol::Ll ? LL_STEP : m_plan.pairChunk)
                : 1;
 }
 
 uint64_t
 DirectGraph::MessageBytesOf(uint32_t from, uint32_t to) const
 {
-    return (m_plan.protocol == NcclProtocol::Ll ? LL_MESSAGE_BYTES : MESSAGE_BYTES) *
-           ChannelsOf(from, to);
+    if (m_plan.protocol == NcclProtocol::Ll)
+    {
+        return LL_STEP / 2 * ChannelsOf(from, to);
+    }
+    return AreInOneNode(from, to)
+               ? m_plan.pairChunk * ChannelsOf(from, to)
+               : NetworkMessageBytes(m_plan, PairBytes(m_request, GetRanks(), from, to));
 }
 
 Lane

@@ -21,12 +21,21 @@ namespace AstraSim
  * @return channels that the data of a pair is divided over (NCCL src/enqueue.cc, addP2pToPlan):
  * at first as many as each pair may have without sharing any, twice as many while parts are large
  * @param channels all that there are, a power of two
+ * @param step bytes of a channel's step: NcclPlan::pairChunk, or DirectGraph::LL_STEP
  */
 uint32_t ChannelsOfPair(uint64_t bytes,
                         uint32_t channels,
                         uint32_t ranks,
                         uint32_t nodes,
-                        NcclProtocol protocol = NcclProtocol::Simple);
+                        uint64_t step);
+
+/**
+ * @return most data of a message of a pair between nodes (NCCL src/enqueue.cc, addP2pToPlan: the
+ * chunk is tuned for the network; releases before 2.22 go by the part of a channel instead of by
+ * all the pair's data)
+ * @param bytes of the pair
+ */
+uint64_t NetworkMessageBytes(const NcclPlan& plan, uint64_t bytes);
 
 /**
  * @ingroup astra-frontend
@@ -36,15 +45,14 @@ uint32_t ChannelsOfPair(uint64_t bytes,
  * Every pair with data has a lane; ranks serve their peers in the order of a PairSchedule. Nothing
  * waits for anything but its slot. Within a node a pair has the rate of its channels, and no more
  * than its part of what all pairs have; a message is a chunk of each of them, which the receiver
- * copies out of its slot (with LL, as it arrives).
+ * copies out of its slot (with LL, as it arrives). Between nodes, messages are smaller where a pair
+ * has little data (NetworkMessageBytes()).
  */
 class DirectGraph : public FlowGraph
 {
   public:
-    /// Data per message, of a channel: NCCL's point-to-point chunk over NVLink (512 KiB).
-    static constexpr uint64_t MESSAGE_BYTES = 524288;
-    /// The same with LL, which fills half of its steps of 64 KiB with flags.
-    static constexpr uint64_t LL_MESSAGE_BYTES = 32768;
+    /// Bytes of a channel's step with LL, half of which are flags.
+    static constexpr uint64_t LL_STEP = 65536;
 
     /// @param stepLatency overrides the plan's latencies, if not negative
     DirectGraph(const CollectiveRequest& request,

@@ -3,6 +3,7 @@
  */
 #include "analytical-collectives.h"
 
+#include "astra-frontend/model/collective/divide-up.h"
 #include "astra-frontend/model/graph/direct-graph.h"
 #include "astra-frontend/model/graph/pair-bytes.h"
 #include "astra-frontend/model/graph/ring-graph.h"
@@ -91,13 +92,16 @@ struct BusiestRank
 {
     double nearBytes{0};
     double farBytes{0};
-    TimePs farPeers{0}; ///< that a rank sends to over its NIC
+    TimePs messages{0}; ///< that a rank sends over its NIC
 };
 
 BusiestRank
-FindBusiest(const GroupShape& shape, const CollectiveRequest& request)
+FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const NcclPlan& plan)
 {
     const uint32_t ranks = shape.GetRanks();
+    const auto messagesOf = [&](uint64_t bytes) {
+        return static_cast<TimePs>(DivideUp(bytes, NetworkMessageBytes(plan, bytes)));
+    };
     BusiestRank busiest;
     if (request.op == CollectiveOp::AllToAll)
     {
@@ -107,7 +111,9 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request)
             const auto near = static_cast<double>(node.size() - 1);
             busiest.nearBytes = std::max(busiest.nearBytes, near * each);
             busiest.farBytes = std::max(busiest.farBytes, (ranks - 1 - near) * each);
-            busiest.farPeers = std::max<TimePs>(busiest.farPeers, ranks - node.size());
+            busiest.messages = std::max<TimePs>(busiest.messages,
+                                                (ranks - node.size()) *
+                                                    messagesOf(DivideUp(request.bytes, ranks)));
         }
         return busiest;
     }
@@ -122,19 +128,19 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request)
     for (uint32_t src = 0; src < ranks; ++src)
     {
         Load out;
-        TimePs farPeers = 0;
+        TimePs messages = 0;
         for (uint32_t dst = 0; dst < ranks; ++dst)
         {
-            const auto bytes =
-                src == dst ? 0 : static_cast<double>(PairBytes(request, ranks, src, dst));
+            const uint64_t ofPair = src == dst ? 0 : PairBytes(request, ranks, src, dst);
+            const auto bytes = static_cast<double>(ofPair);
             const bool far = shape.NodeOf(src) != shape.NodeOf(dst);
             (far ? out.far : out.near) += bytes;
             (far ? in[dst].far : in[dst].near) += bytes;
-            farPeers += far && bytes > 0;
+            messages += far && ofPair > 0 ? messagesOf(ofPair) : 0;
         }
         busiest.nearBytes = std::max(busiest.nearBytes, out.near);
         busiest.farBytes = std::max(busiest.farBytes, out.far);
-        busiest.farPeers = std::max(busiest.farPeers, farPeers);
+        busiest.messages = std::max(busiest.messages, messages);
     }
     for (const Load& load : in)
     {
@@ -156,12 +162,15 @@ PairsTime(const NcclPlan& plan,
     const uint32_t ranks = shape.GetRanks();
     const uint64_t most = MostPairBytes(request, ranks);
     const uint32_t channels =
-        ChannelsOfPair(most, plan.pairChannels, ranks, shape.GetNodes(), plan.protocol);
+        ChannelsOfPair(most,
+                       plan.pairChannels,
+                       ranks,
+                       shape.GetNodes(),
+                       plan.protocol == NcclProtocol::Ll ? DirectGraph::LL_STEP : plan.pairChunk);
     const uint32_t pairs = request.op == CollectiveOp::SendRecv ? 1 : shape.GetRanksPerNode() - 1;
-    const double last =
-        copies && plan.protocol == NcclProtocol::Simple
-            ? static_cast<double>(std::min(most, DirectGraph::MESSAGE_BYTES * channels))
-            : 0;
+    const double last = copies && plan.protocol == NcclProtocol::Simple
+                            ? static_cast<double>(std::min(most, plan.pairChunk * channels))
+                            : 0;
     return TransferTime(bytes + last * pairs / OWN_COPY_SPEED,
                         std::min(plan.pairGBps, plan.pairBlockGBps * channels * pairs) /
                             plan.wireInflation);
@@ -342,8 +351,8 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
 {
     const MachineModel& machine = m_nccl.GetMachine();
     const GroupShape shape(group, machine);
-    const BusiestRank busiest = FindBusiest(shape, request);
     const NcclPlan plan = m_nccl.Choose(group, request);
+    const BusiestRank busiest = FindBusiest(shape, request, plan);
     const auto sendLatency = m_nccl.GetOptions().sendLatency;
     TimePs time = 0;
     if (busiest.nearBytes > 0)
@@ -353,13 +362,16 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
     }
     if (busiest.farBytes > 0)
     {
-        // The CPU that serves a rank's NIC sends to one peer after the other.
+        // The CPU that serves a rank's NIC sends one message after the other. Either it or the NIC
+        // is at work all the time.
         const SlowStart& first = plan.slowStarts.front();
-        const TimePs all =
-            first.occupies && first.above == 0 ? ns3::TimesPs(first.latency, busiest.farPeers) : 0;
-        time = std::max(time,
-                        sendLatency.value_or(ns3::AddPs(plan.interLatency, all)) +
-                            TransferTime(busiest.farBytes, machine.nicGBps));
+        const TimePs one = first.occupies && first.above == 0 ? first.latency : 0;
+        const TimePs all = TransferTime(busiest.farBytes, machine.nicGBps);
+        const TimePs last = all / std::max<TimePs>(busiest.messages, 1);
+        const TimePs sent =
+            std::max(ns3::AddPs(one, all), ns3::AddPs(ns3::TimesPs(one, busiest.messages), last));
+        time =
+            std::max(time, sendLatency ? *sendLatency + all : ns3::AddPs(plan.interLatency, sent));
     }
     return (sendLatency ? 0 : plan.baseLatency) + time;
 }

@@ -168,6 +168,11 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     const uint32_t channels = GetPairChannels(shape);
     NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
     plan.pairChannels = channels;
+    // NCCL src/init.cc, computeBuffSizes: no more than a step of other collectives.
+    constexpr uint64_t MOST_CHUNK = 524288;
+    plan.pairChunk =
+        std::min(MOST_CHUNK,
+                 shape.GetNodes() > 1 ? m_options.pairNetChunk : m_options.pairNvlinkChunk);
     plan.pairGBps = PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
     plan.pairBlockGBps = PAIR_EFFICIENCY * NcclBlockGBps(m_machine.gpu.generation);
     plan.interLatency = InterLatency(PAIR_NET_US - PAIR_CPU_US);

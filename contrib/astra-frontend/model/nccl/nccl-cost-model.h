@@ -42,6 +42,7 @@ struct NcclPlan
     double pairGBps{0};         ///< what a rank sends to all others of its node
     uint32_t pairChannels{0};   ///< that all its pairs have together; 0: they share the rate alone
     double pairBlockGBps{0};    ///< what one of them moves at most
+    uint64_t pairChunk{524288}; ///< bytes of a pair's step with Simple
     uint64_t nvlsChunk{0};      ///< of NVLS-Tree: bytes of a channel's chunk at most
     double nvlsHunkUs{0};       ///< of NVLS: what an iteration of a warp that copies takes
     double nvlsAloneUs{0};      ///< the same while nothing else loads the memory; 0: as long

@@ -119,16 +119,20 @@ class NcclChoices
 /// Settings of a user; the names are those of the environment variables.
 struct NcclOptions
 {
-    bool nvlsEnable{true};                   ///< NCCL_NVLS_ENABLE; AS_NVLS_ENABLE wins
-    bool nvlsTreeEnable{true};               ///< AS_NVLSTREE_ENABLE; as nvlsEnable if not given
-    bool nvlsRequired{false};                ///< NCCL_NVLS_ENABLE 1: an error where there is none
-    bool collNetEnable{false};               ///< NCCL_COLLNET_ENABLE
-    std::optional<bool> pxnEnable;           ///< AS_PXN_ENABLE; empty: where it must be
-    NcclChoices<NcclAlgorithm> algorithms;   ///< NCCL_ALGO
-    NcclChoices<NcclProtocol> protocols;     ///< NCCL_PROTO
-    uint32_t minChannels{0};                 ///< NCCL_MIN_NCHANNELS; 0: none
-    uint32_t maxChannels{0};                 ///< NCCL_MAX_NCHANNELS; 0: none
-    uint32_t ringChannels{0};                ///< AS_RING_CHANNELS, AS_NV_CHANNELS; 0: NCCL's
+    bool nvlsEnable{true};                 ///< NCCL_NVLS_ENABLE; AS_NVLS_ENABLE wins
+    bool nvlsTreeEnable{true};             ///< AS_NVLSTREE_ENABLE; as nvlsEnable if not given
+    bool nvlsRequired{false};              ///< NCCL_NVLS_ENABLE 1: an error where there is none
+    bool collNetEnable{false};             ///< NCCL_COLLNET_ENABLE
+    std::optional<bool> pxnEnable;         ///< AS_PXN_ENABLE; empty: where it must be
+    NcclChoices<NcclAlgorithm> algorithms; ///< NCCL_ALGO
+    NcclChoices<NcclProtocol> protocols;   ///< NCCL_PROTO
+    uint32_t minChannels{0};               ///< NCCL_MIN_NCHANNELS; 0: none
+    uint32_t maxChannels{0};               ///< NCCL_MAX_NCHANNELS; 0: none
+    uint32_t ringChannels{0};              ///< AS_RING_CHANNELS, AS_NV_CHANNELS; 0: NCCL's
+    /// NCCL_P2P_NET_CHUNKSIZE and NCCL_P2P_NVL_CHUNKSIZE: bytes of a step of sends and receives
+    /// between pairs in groups of several nodes, and of one.
+    uint64_t pairNetChunk{131072};
+    uint64_t pairNvlinkChunk{524288};
     bool crossNic{true};                     ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
     NcclRelease release{NcclRelease::V2_30}; ///< NCCL_TUNING
     bool selectByRules{false};               ///< NCCL_SELECT rules instead of model
