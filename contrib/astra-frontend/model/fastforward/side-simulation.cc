@@ -6,7 +6,6 @@
 #include "astra-frontend/model/fastforward/patterns/move-bytes.h"
 #include "astra-frontend/model/fastforward/patterns/operation-begin.h"
 #include "astra-frontend/model/fastforward/patterns/pattern-bytes.h"
-#include "heap-at-fork.h"
 
 #include "ns3/input-error.h"
 #include "ns3/qbb-call.h"
@@ -372,13 +371,7 @@ SideSimulation::Start()
     int ends[2];
     const bool connected = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0;
     std::cout.flush();
-    HeapAtFork heap;
     m_server = connected ? ::fork() : -1;
-    const bool isWhole = heap.Keep();
-    if (m_server == 0 && !isWhole)
-    {
-        ::_exit(1);
-    }
     if (m_server < 0)
     {
         throw ns3::InputError("--fast-forward",
