@@ -145,6 +145,8 @@ def test_the_best_plans_are_simulated_on_the_topology(tmp_path):
     (["--gpus", 8], "there is no model"),
     (["--model", "llama2_7b", "--gpus", 8, "--gpus_per_server", 0], "--gpus_per_server is 0"),
     (["--model", "llama2_7b", "--gpus", 8, "--time_limit", -1], "--time_limit is -1"),
+    (["--model", "llama2_7b", "--gpus", 8, "--gpus_per_server", 3], "--gpus 8 is no multiple of --gpus_per_server 3"),
+    (["--model", "llama2_7b", "--gpus", 8, "--network-kind", "Foo"], "is 'Foo'"),
 ])
 def test_what_cannot_be_planned_is_refused_in_one_line(arguments, message, tmp_path):
     done = plan(*arguments, "-o", tmp_path / "out", status=2)

@@ -51,6 +51,7 @@ def make_parser(description):
     add("--gpu_type", default=None, metavar="GPU", help=f"without a topology (H100): {', '.join(gpus.names())}")
     add("--gpus_per_server", type=int, default=None, metavar="N", help="without a topology (8)")
     add("--nic_type", choices=NIC_GBPS, default="cx7", help="without a topology (cx7: 400 Gb/s)")
+    add("--network_kind", "--network-kind", metavar="NAME", help="what joins the servers, as of SimAI_simulator (AS_NETWORK_KIND, or none)")
     add("--global_batch", type=int, metavar="N", help="sequences of an iteration (as many as GPUs)")
     add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (4096)")
     add("--objective", choices=OBJECTIVES, default="time",
@@ -110,9 +111,13 @@ def _check(given):
 
 def find_machine(given):
     """@return Machine, the Gpu, and the flags of SimAI_analytical that mean the same"""
+    if given.network_kind:
+        os.environ["AS_NETWORK_KIND"] = given.network_kind  # the programs that time plans read it
     if not given.topology:
         gpu = gpus.find(given.gpu_type or "H100", command_line.dtype_of(given), given.kernels)
         per_server = given.gpus_per_server or 8
+        if (given.gpus or 0) > per_server and given.gpus % per_server:
+            raise InputError(f"--gpus {given.gpus} is no multiple of --gpus_per_server {per_server}; expected whole servers")
         machine = plans.Machine(per_server, NVLINK_GBPS.get(gpu.name, 450), NIC_GBPS[given.nic_type])
         return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", given.nic_type]
     topology = read_topology(given.topology)
