@@ -238,6 +238,23 @@ TEST_F(DiskStoreTest, SeveralProcessesMayUseItAtOnce)
     }
 }
 
+TEST_F(DiskStoreTest, SeveralProcessesMayMakeItAtOnce)
+{
+    for (int round = 0; round < 200; ++round)
+    {
+        const std::string file = m_root / std::to_string(round);
+        const pid_t pid = ::fork();
+        if (pid == 0)
+        {
+            ::_exit(ErrorOf(file).empty() ? 0 : 1);
+        }
+        EXPECT_EQ(ErrorOf(file), "");
+        int status = -1;
+        ::waitpid(pid, &status, 0);
+        EXPECT_EQ(status, 0);
+    }
+}
+
 TEST_F(DiskStoreTest, AKilledRunDoesNoHarm)
 {
     DiskStore(m_file, MIB).Put(StoreKey(1), ValueOf(1, 10));

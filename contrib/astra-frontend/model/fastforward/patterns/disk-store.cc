@@ -122,6 +122,8 @@ DiskStore::Open()
 bool
 DiskStore::IsNew()
 {
+    // Another run may be making the table: one transaction sees all of that, or nothing.
+    Execute("BEGIN");
     const auto application = Ask("PRAGMA application_id");
     const auto format = Ask("PRAGMA user_version");
     const auto tables = Ask("SELECT count(*) FROM sqlite_master");
@@ -139,6 +141,7 @@ DiskStore::IsNew()
                            *format,
                            FORMAT));
     }
+    Execute("COMMIT");
     return *tables == 0;
 }
 
