@@ -90,17 +90,17 @@ TEST(AnalyticalOptions, EveryFlagHasItsShortAndLongSpelling)
         EXPECT_EQ(Overlap(options, GroupKind::DpEp), 0.1);
         EXPECT_EQ(Overlap(options, GroupKind::Ep), 0.2);
         EXPECT_EQ(Overlap(options, GroupKind::Tp), 0.3);
-        EXPECT_EQ(Overlap(options, GroupKind::Pp), 0.4);
+        EXPECT_EQ(options.pipelineOverlap, 0.4);
     }
 }
 
-TEST(AnalyticalOptions, NothingButPipelineMessagesOverlapsByDefault)
+TEST(AnalyticalOptions, NothingOverlapsByDefaultAndTheWorkloadSaysWhetherPipelineMessagesDo)
 {
     const AnalyticalOptions options = Parse({"-w", "w.txt", "-v", "0"});
     EXPECT_EQ(Overlap(options, GroupKind::Dp), 0);
     EXPECT_EQ(Overlap(options, GroupKind::Tp), 0);
     EXPECT_EQ(Overlap(options, GroupKind::Ep), 0);
-    EXPECT_EQ(Overlap(options, GroupKind::Pp), 1);
+    EXPECT_FALSE(options.pipelineOverlap);
     EXPECT_FALSE(options.visual);
     EXPECT_FALSE(options.gpus);
 }

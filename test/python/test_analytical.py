@@ -121,6 +121,32 @@ def test_micro_lines_take_their_groups_from_the_flags(tmp_path, flags, ranks, co
     assert json.loads((tmp_path / "out" / "run.json").read_text())["options"]["ranks_simulated"] == computed
 
 
+@pytest.mark.parametrize("operation", ["ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL", "SENDRECV", "BROADCAST", "REDUCE",
+                                       "GATHER", "SCATTER"])
+def test_a_micro_line_takes_time_on_every_kind_of_group(tmp_path, operation):
+    """Equal groups, here pairs of servers, take equal times whatever they are called."""
+    def time(group, *flags):
+        (tmp_path / "micro.txt").write_text(f"1 {operation} 1000000 {group}\n")
+        result = run(tmp_path, "-w", "micro.txt", "-g", 16, "-g_p_s", 1, "-r_f", "out", *flags)
+        assert result.returncode == 0, result.stderr
+        return summary(tmp_path / "out" / "EndToEnd.csv")[0]["Total time"]
+
+    of_pair = time("TP", "--tp", 2)
+    assert of_pair > 10
+    for flags in (["PP", "--pp", 2], ["EP", "--ep", 2], ["DP", "--tp", 8], ["DP_EP", "--ep", 8]):
+        assert time(*flags) == pytest.approx(of_pair), flags
+    assert time("PP", "--pp", 2, "-pp_o", 0.75) == pytest.approx(of_pair / 4)
+
+
+@pytest.mark.parametrize("group, flags", [("TP", ["--tp", 4]), ("DP", ["--tp", 2]), ("EP", ["--ep", 8]), ("PP", ["--pp", 4])])
+def test_a_pair_of_more_than_two_ranks_is_refused_where_it_is_written(tmp_path, group, flags):
+    (tmp_path / "micro.txt").write_text(f"1 ALLREDUCE 8 TP\n1 SENDRECV 100 {group}\n")
+    flags += [] if "--tp" in flags else ["--tp", 2]
+    result = run(tmp_path, "-w", "micro.txt", "-g", 16, "-r_f", "out", *flags)
+    assert result.returncode == 2
+    assert re.fullmatch(rf"micro.txt:2: SENDRECV on {group} groups, which have \d ranks; expected groups of two ranks, .*\n", result.stderr)
+
+
 def test_faster_links_shorten_what_they_carry(tmp_path):
     w = workload(tmp_path / "w.txt", 16, tp=8, rows=[
         ("a", 1000, "ALLREDUCE", 1 << 30, 1000, "NONE", 0, 1000, "ALLREDUCE", 1 << 30, 0)])

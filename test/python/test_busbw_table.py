@@ -48,7 +48,7 @@ def test_the_programs_table_and_both_scripts_have_the_same_columns_of_bandwidth(
     """Pairs of an AllToAll end at different times on the leaves, so ranks of the AllReduce after it start at different times."""
     run_script([SCRIPT.parents[1] / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 24 --nics_per_leaf 16 -gps 4 -o n".split()],
                cwd=tmp_path, check=True)
-    (tmp_path / "w").write_text("1 ALLTOALL 4194304 DP\n1 ALLREDUCE 1048576 TP\n")
+    (tmp_path / "w").write_text("1 ALLTOALL 4194304 DP\n1 ALLREDUCE 262144 TP\n")
     program = subprocess.run([PROGRAM, *"-w w -n n --tp 6 --network flow -o out".split()], cwd=tmp_path, check=True,
                              capture_output=True, text=True)
     analysed = run_script([SCRIPT.with_name("analyze_results.py"), tmp_path / "out", "--tables", "busbw"], check=True)

@@ -63,26 +63,28 @@ AddOverlaps(FlagTable& flags, AnalyticalOptions& options)
 {
     const auto add = [&](const char* name,
                          std::initializer_list<const char*> aliases,
-                         GroupKind kind,
+                         auto& ratio,
                          const char* help) {
-        flags.Add(FlagSubject::Model, name, options.overlap[static_cast<std::size_t>(kind)], help)
+        flags.Add(FlagSubject::Model, name, ratio, help)
             .Alias(aliases)
             .Within(0, 1, "a ratio from 0 to 1");
     };
+    const auto of = [&](GroupKind kind) -> double& {
+        return options.overlap[static_cast<std::size_t>(kind)];
+    };
     add("tp-overlap-ratio",
         {"tp-o", "tp-overlap"},
-        GroupKind::Tp,
+        of(GroupKind::Tp),
         "[-tp_o] 0 to 1, of TP communication");
     add("dp-overlap-ratio",
         {"dp-o", "dp-overlap"},
-        GroupKind::Dp,
+        of(GroupKind::Dp),
         "[-dp_o] the same of DP and DP_EP");
-    add("ep-overlap-ratio", {"ep-o", "ep-overlap"}, GroupKind::Ep, "[-ep_o] the same of EP");
-    options.overlap[static_cast<std::size_t>(GroupKind::Pp)] = 1;
+    add("ep-overlap-ratio", {"ep-o", "ep-overlap"}, of(GroupKind::Ep), "[-ep_o] the same of EP");
     add("pp-overlap-ratio",
         {"pp-o", "pp-overlap"},
-        GroupKind::Pp,
-        "[-pp_o] the same of PP; else 1");
+        options.pipelineOverlap,
+        "[-pp_o] the same of PP; else 1, or 0 for micro lines");
 }
 
 void

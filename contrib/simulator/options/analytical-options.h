@@ -33,7 +33,9 @@ struct AnalyticalOptions
     std::optional<double> nicGBps;    ///< of a NIC
     std::string nicType;              ///< empty: not given
     std::string gpuType;              ///< empty: not given
-    OverlapRatios overlap{};
+    OverlapRatios overlap{};          ///< of all but PP
+    std::optional<double>
+        pipelineOverlap; ///< of PP; else 1, and 0 of micro lines, which compute nothing
     bool visual{false};
     ParallelSizes sizes;
     uint32_t passes{1};

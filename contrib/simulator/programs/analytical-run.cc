@@ -72,6 +72,7 @@ class AnalyticalRun : public RunDriver
     RunConsole m_console;
     uint32_t m_gpus{0};
     MachineModel m_machine;
+    OverlapRatios m_overlap{};
     BusbwTable m_busbw;
     SimulationEnd m_end{SimulationEnd::Drained};
     std::unique_ptr<Workload> m_workload;
@@ -99,6 +100,11 @@ AnalyticalRun::ReadInputs()
     options.waitsForGradients = true;
     options.sizes.gpusPerServer = m_machine.gpusPerServer;
     m_workload = OpenWorkload(m_options.workload, options);
+    const auto* layers = dynamic_cast<const LayerWorkload*>(m_workload.get());
+    const bool computes = !layers || !layers->GetTable().microLines;
+    m_overlap = m_options.overlap;
+    m_overlap[static_cast<std::size_t>(GroupKind::Pp)] =
+        m_options.pipelineOverlap.value_or(computes ? 1 : 0);
     warnings = DescribeIdleSizes(*m_workload, m_options.sizes);
     m_console.Warn(warnings);
     const uint32_t needed = m_workload->GetRankCount();
@@ -164,9 +170,7 @@ AnalyticalRun::RecordInputs()
     {
         GetRecord().AddInput("bus bandwidths", m_options.busbw);
     }
-    const auto ratio = [this](GroupKind kind) {
-        return m_options.overlap[static_cast<std::size_t>(kind)];
-    };
+    const auto ratio = [this](GroupKind kind) { return m_overlap[static_cast<std::size_t>(kind)]; };
     GetRecord().Set("network", "busbw");
     GetRecord().SetOption("passes", m_options.passes);
     GetRecord().SetOption("gpus", m_gpus);
@@ -190,14 +194,14 @@ AnalyticalRun::Build()
     nccl.gpuType.clear(); // MakeMachine() has read both
     nccl.gpuTable.clear();
     m_nccl = std::make_unique<MockNcclGroup>(m_machine, nccl);
-    m_collectives = std::make_unique<AnalyticalCollectives>(*m_nccl, m_busbw, m_options.overlap);
+    m_collectives = std::make_unique<AnalyticalCollectives>(*m_nccl, m_busbw, m_overlap);
     const auto pipelineGBps = m_busbw.Find(GroupKind::Pp, CollectiveOp::SendRecv);
     MachinePaths::Machine paths;
     paths.ranks = m_gpus;
     paths.gpusPerServer = m_machine.gpusPerServer;
     paths.nvlinkGBps = pipelineGBps.value_or(m_machine.nvlinkGBps);
     paths.nicGBps = pipelineGBps.value_or(m_machine.nicGBps);
-    paths.exposed = 1 - m_options.overlap[static_cast<std::size_t>(GroupKind::Pp)];
+    paths.exposed = 1 - m_overlap[static_cast<std::size_t>(GroupKind::Pp)];
     m_backend = std::make_unique<AnalyticalBackend>(
         std::make_unique<MachinePaths>(paths),
         m_options.limits.simulated.value_or(EventLoop::NO_LIMIT));

@@ -27,8 +27,8 @@ constexpr std::string_view POLICY_NAMES =
     "HYBRID_TRANSFORMER_FWD_IN_BCKWD, HYBRID_TRANSFORMER, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA, "
     "HYBRID_DLRM_ENHANCED, DLRM, DATA, MODEL or MICRO";
 constexpr std::string_view OP_NAMES =
-    "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, ALLREDUCEALLTOALL or SENDRECV, with or "
-    "without _TP, _DP, _EP, _DP_EP, _PP or _CP";
+    "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, ALLREDUCEALLTOALL, SENDRECV, BROADCAST, "
+    "REDUCE, GATHER or SCATTER, with or without _TP, _DP, _EP, _DP_EP, _PP or _CP";
 
 std::optional<ParallelismPolicy>
 ParsePolicy(std::string_view word)

@@ -116,6 +116,7 @@ LayerWorkload::Bind(const std::vector<int>& ranks)
     m_layout = std::make_unique<RankLayout>(sizes, ranks, m_table.file);
     m_groupsAreServers = sizes.gpusPerServer > 0;
     RefuseMicroLinesOfOneRank();
+    RefuseSendRecvOfMany();
     const uint32_t stages = m_layout->GetStageCount();
     for (uint32_t stage = 0; stage < stages; ++stage)
     {
@@ -156,6 +157,27 @@ LayerWorkload::RefuseMicroLinesOfOneRank() const
                                   size(GroupKind::Dp) + ", " + size(GroupKind::Ep) + ", " +
                                   size(GroupKind::DpEp) + ", " + size(GroupKind::Pp),
                               "groups of two ranks or more (--tp, --ep and --pp set their sizes)");
+    }
+}
+
+void
+LayerWorkload::RefuseSendRecvOfMany() const
+{
+    for (const Layer& layer : m_table.layers)
+    {
+        for (const LayerCollective& collective : layer.comm)
+        {
+            const uint32_t ranks = m_layout->GetSize(collective.group);
+            if (collective.op == CollectiveOp::SendRecv && collective.bytes > 0 && ranks > 2)
+            {
+                throw ns3::InputError(m_table.file,
+                                      layer.line,
+                                      std::string("SENDRECV on ") + ToString(collective.group) +
+                                          " groups, which have " + std::to_string(ranks) + " ranks",
+                                      "groups of two ranks, the first sends to the second (--tp, "
+                                      "--ep and --pp set their sizes)");
+            }
+        }
     }
 }
 

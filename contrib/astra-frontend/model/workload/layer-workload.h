@@ -77,6 +77,8 @@ class LayerWorkload : public Workload
   private:
     /// A collective of one rank measures nothing. @throw ns3::InputError
     void RefuseMicroLinesOfOneRank() const;
+    /// @throw ns3::InputError for a SENDRECV of a group of neither one rank nor two
+    void RefuseSendRecvOfMany() const;
 
     LayerTable m_table;
     ParallelSizes m_options;
