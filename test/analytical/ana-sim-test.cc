@@ -205,6 +205,21 @@ TEST_F(AnaSimTest, ShorterMessagesAreThroughBeforeLongerOnes)
     EXPECT_EQ(longest.received, Alone(600));
 }
 
+TEST_F(AnaSimTest, MessagesOfAConnectionFollowEachOtherBesideThoseOfOthers)
+{
+    Use(Star(4));
+    const Ends& first = Send(0, 3, 100'000, {}, 1);
+    const Ends& second = Send(0, 3, 100'000, {}, 2);
+    const Ends& third = Send(0, 3, 200'000, {}, 3);
+    const Ends& other = Send(1, 3, 150'000);
+    Run();
+    // Two connections share until the other one has had its 150 frames.
+    EXPECT_EQ(first.received, Alone(200));
+    EXPECT_EQ(other.received, Alone(300));
+    EXPECT_EQ(second.received, Alone(350));
+    EXPECT_EQ(third.received, Alone(550));
+}
+
 TEST_F(AnaSimTest, WhatIsSentLaterTakesItsTurn)
 {
     Use(Star(3));

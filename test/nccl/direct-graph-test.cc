@@ -325,7 +325,44 @@ TEST(DirectGraph, GatherAndScatterMoveDataToAndFromTheRootOnly)
     }
 }
 
-TEST(ChainGraph, BroadcastCopiesFromAnyRootAndReduceSumsAtIt)
+// A pass of LL128 is 640 threads' 64 bytes, 15/16 of them data; a step's buffer holds 15.
+TEST(ChainGraph, WithLl128PassesGoOnInAServerAndWholeChunksBetween)
+{
+    constexpr uint64_t PASSES = 40;
+    CollectiveRequest request;
+    request.op = CollectiveOp::Broadcast;
+    request.bytes = PASSES * 38400 - 1;
+    NcclPlan plan;
+    plan.protocol = NcclProtocol::Ll128;
+    plan.channels = 1;
+    plan.passBytes = 38400;
+    const ChainGraph graph(request, MakeShape(8, 4), plan, true, -1);
+    EXPECT_EQ(graph.GetOutbound(0, 0).messages, PASSES);
+    EXPECT_EQ(graph.GetBytes(1, 0, PASSES - 1), 38399U);
+    for (uint32_t rank = graph.GetOutbound(0, 0).peer; rank != 0;
+         rank = graph.GetOutbound(rank, 0).peer)
+    {
+        const bool leaves = graph.GetOutbound(rank, 0).peer / 4 != rank / 4;
+        for (uint64_t pass = 0; pass < PASSES; ++pass)
+        {
+            const uint64_t chunk = pass < 15 ? 15 : pass < 30 ? 30 : PASSES;
+            EXPECT_EQ(graph.GetNeeds(rank, 0, pass, 0), leaves ? chunk : pass + 1);
+        }
+    }
+    EXPECT_EQ(graph.GetNeeds(0, 0, PASSES - 1, 0), 0U) << "the root has all";
+}
+
+class ChainGraphOf : public testing::TestWithParam<NcclProtocol>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         ChainGraphOf,
+                         testing::Values(NcclProtocol::Simple,
+                                         NcclProtocol::Ll,
+                                         NcclProtocol::Ll128));
+
+TEST_P(ChainGraphOf, BroadcastCopiesFromAnyRootAndReduceSumsAtIt)
 {
     for (uint32_t ranks = 2; ranks <= 33; ++ranks)
     {
@@ -337,6 +374,12 @@ TEST(ChainGraph, BroadcastCopiesFromAnyRootAndReduceSumsAtIt)
             request.op = reduces ? CollectiveOp::Reduce : CollectiveOp::Broadcast;
             NcclPlan plan;
             plan.channels = 2;
+            plan.protocol = GetParam();
+            plan.passBytes = 38400;
+            const std::map<NcclProtocol, uint64_t> lasts{{NcclProtocol::Simple, 1},
+                                                         {NcclProtocol::Ll, 18},
+                                                         {NcclProtocol::Ll128, 15}};
+            const uint64_t last = lasts.at(plan.protocol);
             const ChainGraph graph(request, MakeShape(ranks, 8), plan, true, -1);
             SymbolicGraph symbols(graph);
             std::multiset<uint32_t> all;
@@ -345,7 +388,10 @@ TEST(ChainGraph, BroadcastCopiesFromAnyRootAndReduceSumsAtIt)
                 all.insert(rank);
                 for (uint64_t channel = 0; channel < 2; ++channel)
                 {
-                    symbols.At(rank, {channel, 0}) = symbols.At(rank, {channel, 1}) = {rank};
+                    for (uint64_t message = 0; message <= last; ++message)
+                    {
+                        symbols.At(rank, {channel, message}) = {rank};
+                    }
                 }
             }
             ASSERT_TRUE(symbols.Run([&](uint32_t from, uint32_t lane, uint64_t message) {
@@ -359,7 +405,8 @@ TEST(ChainGraph, BroadcastCopiesFromAnyRootAndReduceSumsAtIt)
                 {
                     continue;
                 }
-                ASSERT_EQ(symbols.At(rank, {1, 1}), reduces ? all : std::multiset<uint32_t>{root});
+                ASSERT_EQ(symbols.At(rank, {1, last}),
+                          reduces ? all : std::multiset<uint32_t>{root});
             }
             EXPECT_EQ(symbols.GetBytesMoved(), (ranks - 1) * request.bytes);
         }

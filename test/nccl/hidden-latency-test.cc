@@ -82,9 +82,28 @@ TEST(HiddenLatency, OfAChainInAServerCountsForTheFirstChunk)
                 .withLatency;
         };
     EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, -1), 1U);
-    EXPECT_EQ(withLatency(NcclProtocol::Ll, 4, -1), Lane::NONE);
+    EXPECT_EQ(withLatency(NcclProtocol::Ll, 4, -1), 1U);
+    EXPECT_EQ(withLatency(NcclProtocol::Ll, 2, -1), 1U) << "in servers, flags are in the data";
+    EXPECT_EQ(withLatency(NcclProtocol::Ll, 1, -1), Lane::NONE);
     EXPECT_EQ(withLatency(NcclProtocol::Simple, 2, -1), Lane::NONE);
     EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, 3000), Lane::NONE);
+}
+
+TEST(HiddenLatency, OfAChainOfLl128CountsForItsFirstWordsUnlessABlockWaitsInEachPass)
+{
+    CollectiveRequest request;
+    request.op = CollectiveOp::Reduce;
+    request.bytes = CHUNK;
+    NcclPlan plan = OneChannel(NcclProtocol::Ll128);
+    plan.passBytes = 38400;
+    const auto withLatency = [&](uint32_t gpusPerServer) {
+        const ChainGraph graph(request, MakeShape(4, gpusPerServer), plan, true, -1);
+        return graph.GetOutbound(1, 0).withLatency;
+    };
+    EXPECT_EQ(withLatency(4), 1U);
+    EXPECT_EQ(withLatency(1), Lane::NONE) << "the network's, which counts for each message";
+    plan.waitsEachPass = true;
+    EXPECT_EQ(withLatency(4), Lane::NONE);
 }
 
 } // namespace AstraSim

@@ -120,7 +120,45 @@ AnaSim::TakeTurn(void* argument)
 void
 AnaSim::EnterPorts(Message& message, const MessagePath& path)
 {
-    m_entering.push_back({&message, path, 0, 0});
+    m_entering.push_back({&message, path, path.egressTime, path.ingressTime, 0, 0, true});
+}
+
+void
+AnaSim::QueueConnections()
+{
+    const auto connection = [this](uint32_t index) {
+        const Entering& entry = m_entering[index];
+        return std::tuple(entry.path.egress,
+                          entry.path.ingress,
+                          entry.message->src,
+                          entry.message->dst,
+                          entry.message->channel);
+    };
+    m_order.resize(m_entering.size());
+    std::iota(m_order.begin(), m_order.end(), 0);
+    std::sort(m_order.begin(), m_order.end(), [&](uint32_t a, uint32_t b) {
+        return std::tuple(connection(a), a) < std::tuple(connection(b), b);
+    });
+    for (std::size_t i = 1; i < m_order.size(); ++i)
+    {
+        if (connection(m_order[i - 1]) == connection(m_order[i]))
+        {
+            Entering& before = m_entering[m_order[i - 1]];
+            Entering& entry = m_entering[m_order[i]];
+            before.isLast = false;
+            entry.egressWork = ns3::AddPs(entry.egressWork, before.egressWork);
+            entry.ingressWork = ns3::AddPs(entry.ingressWork, before.ingressWork);
+        }
+    }
+}
+
+uint64_t
+AnaSim::CountConnections(std::span<const uint32_t> entries) const
+{
+    return static_cast<uint64_t>(
+        std::count_if(entries.begin(), entries.end(), [this](uint32_t index) {
+            return m_entering[index].isLast;
+        }));
 }
 
 void
@@ -130,13 +168,14 @@ AnaSim::ShareEgress(std::span<const uint32_t> entries)
     TimePs& free = m_portFree[m_entering[entries.front()].path.egress];
     TimePs end = std::max(now, free);
     TimePs taken = 0;
-    auto left = static_cast<uint64_t>(entries.size());
+    uint64_t left = CountConnections(entries);
     for (const uint32_t index : entries)
     {
         Entering& entry = m_entering[index];
-        // The smaller ones are through; the others have had as much each and go on.
-        end = ns3::AddPs(end, ns3::TimesPs(entry.path.egressTime - taken, left--));
-        taken = entry.path.egressTime;
+        // Connections with less to do are through; the others have had as much each and go on.
+        end = ns3::AddPs(end, ns3::TimesPs(entry.egressWork - taken, left));
+        taken = entry.egressWork;
+        left -= entry.isLast ? 1 : 0;
         entry.egressEnd = end;
     }
     free = end;
@@ -157,12 +196,13 @@ AnaSim::ShareIngress(std::span<const uint32_t> entries)
     TimePs& free = m_portFree[m_entering[entries.front()].path.ingress];
     TimePs end = std::max(ns3::AddPs(now, first), free);
     TimePs taken = 0;
-    auto left = static_cast<uint64_t>(entries.size());
+    uint64_t left = CountConnections(entries);
     for (const uint32_t index : entries)
     {
         Entering& entry = m_entering[index];
-        end = ns3::AddPs(end, ns3::TimesPs(entry.path.ingressTime - taken, left--));
-        taken = entry.path.ingressTime;
+        end = ns3::AddPs(end, ns3::TimesPs(entry.ingressWork - taken, left));
+        taken = entry.ingressWork;
+        left -= entry.isLast ? 1 : 0;
         entry.ingressEnd = std::max(end, ns3::AddPs(now, entry.path.alone));
     }
     free = end;
@@ -177,13 +217,15 @@ AnaSim::SharePorts()
     }
     // Messages that are sent together share both ports from the start, as their packets would
     // alternate; so what a message waits for at one port does not keep the other from its work.
-    const auto forEachPort = [this](auto port, auto time, auto share) {
+    QueueConnections();
+    const auto forEachPort = [this](auto port, auto work, auto share) {
         m_order.resize(m_entering.size());
         std::iota(m_order.begin(), m_order.end(), 0);
         std::sort(m_order.begin(), m_order.end(), [&](uint32_t a, uint32_t b) {
-            const MessagePath& left = m_entering[a].path;
-            const MessagePath& right = m_entering[b].path;
-            return std::tuple(left.*port, left.*time, a) < std::tuple(right.*port, right.*time, b);
+            const Entering& left = m_entering[a];
+            const Entering& right = m_entering[b];
+            return std::tuple(left.path.*port, left.*work, a) <
+                   std::tuple(right.path.*port, right.*work, b);
         });
         for (auto begin = m_order.begin(); begin != m_order.end();)
         {
@@ -195,8 +237,8 @@ AnaSim::SharePorts()
             begin = end;
         }
     };
-    forEachPort(&MessagePath::egress, &MessagePath::egressTime, &AnaSim::ShareEgress);
-    forEachPort(&MessagePath::ingress, &MessagePath::ingressTime, &AnaSim::ShareIngress);
+    forEachPort(&MessagePath::egress, &Entering::egressWork, &AnaSim::ShareEgress);
+    forEachPort(&MessagePath::ingress, &Entering::ingressWork, &AnaSim::ShareIngress);
     const TimePs now = m_loop.Now();
     for (const Entering& entry : m_entering)
     {

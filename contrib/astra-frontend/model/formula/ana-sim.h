@@ -29,7 +29,8 @@ namespace AstraSim
  * @brief The analytical network that all ranks share: a few events per message, no packets.
  *
  * A message takes the time it would take alone, and longer where messages share a port next to a
- * rank: a port serves those that are sent at the same time side by side, and the others in turn.
+ * rank: a port serves those that are sent at the same time side by side, and the others in turn;
+ * messages of one connection (source, destination, channel) come one after the other.
  * Between the ports the network holds any number of messages (full bisection), so there is no
  * congestion inside it. Send latency, wire inflation and speed limits of messages count; messages
  * of one (source, destination, channel) with a limit share it.
@@ -89,8 +90,11 @@ class AnaSim : public SharedNetwork
     {
         Message* message;
         MessagePath path;
+        TimePs egressWork;  ///< time at the port of all up to it that its connection has sent now
+        TimePs ingressWork; ///< the same at the other port
         TimePs egressEnd;
         TimePs ingressEnd;
+        bool isLast; ///< of its connection
     };
 
     /// Source, destination, channel, and the number of a part of its messages.
@@ -137,7 +141,11 @@ class AnaSim : public SharedNetwork
     void EnterPorts(Message& message, const MessagePath& path);
     /// Give the messages that have been sent at this time their places at the ports.
     void SharePorts();
-    /// @param entries of one port, by size
+    /// Put the messages that a connection has sent at this time one behind the other.
+    void QueueConnections();
+    /// @return how many connections send messages of one port
+    uint64_t CountConnections(std::span<const uint32_t> entries) const;
+    /// @param entries of one port, by what their connections have to do until they are through
     void ShareEgress(std::span<const uint32_t> entries);
     void ShareIngress(std::span<const uint32_t> entries);
     static void Delivered(void* message);

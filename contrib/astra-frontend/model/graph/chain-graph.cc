@@ -10,16 +10,37 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+/// @return whether messages are passes of LL128
+bool
+HasPasses(const NcclPlan& plan, TimePs stepLatency)
+{
+    return stepLatency < 0 && plan.protocol == NcclProtocol::Ll128 && plan.passBytes > 0;
+}
+
+} // namespace
+
 ChainGraph::ChainGraph(const CollectiveRequest& request,
                        const GroupShape& shape,
                        const NcclPlan& plan,
                        bool crossNic,
                        TimePs stepLatency)
-    : ChannelGraph(request, shape, plan, 1, 8, stepLatency),
+    : ChannelGraph(request,
+                   shape,
+                   plan,
+                   1,
+                   NCCL_STEPS * (HasPasses(plan, stepLatency) ? LL128_PASSES : 1),
+                   stepLatency),
       m_root(static_cast<uint32_t>(request.root)),
       m_endsAtRoot(request.op == CollectiveOp::Reduce),
-      m_chunksHideLatency(stepLatency < 0 && shape.GetNodes() == 1 &&
-                          plan.protocol == NcclProtocol::Simple),
+      m_messageBytes(HasPasses(plan, stepLatency)                           ? plan.passBytes
+                     : stepLatency < 0 && plan.protocol == NcclProtocol::Ll ? LL_BYTES
+                                                                            : MESSAGE_BYTES),
+      m_chunkMessages(HasPasses(plan, stepLatency) ? LL128_PASSES : 1),
+      m_messagesHideLatency(stepLatency < 0 && !plan.waitsEachPass &&
+                            (shape.GetNodes() == 1 || plan.protocol != NcclProtocol::Simple)),
       m_rings(shape, GetSplit().GetChannels(), crossNic)
 {
 }
@@ -39,8 +60,8 @@ ChainGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t first, uint32_t chan
 {
     Lane lane = Connect(rank, peer, channel, ConnType::Ring);
     const bool inChain = DepthOf(first, channel) + 1 < GetRanks();
-    lane.messages = inChain ? DivideUp(GetSplit().GetBytes(channel), MESSAGE_BYTES) : 0;
-    if (m_chunksHideLatency)
+    lane.messages = inChain ? DivideUp(GetSplit().GetBytes(channel), m_messageBytes) : 0;
+    if (m_messagesHideLatency && lane.rateCapBps > 0)
     {
         lane.withLatency = 1;
     }
@@ -61,15 +82,27 @@ ChainGraph::GetInbound(uint32_t rank, uint32_t index) const
 }
 
 uint64_t
+ChainGraph::GetMessagesAtOnce(uint32_t rank, uint32_t channel) const
+{
+    const uint32_t next = m_rings.NextOf(rank, channel);
+    return GetShape().NodeOf(rank) != GetShape().NodeOf(next) ? m_chunkMessages : 1;
+}
+
+uint64_t
 ChainGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    return std::min(MESSAGE_BYTES, GetSplit().GetBytes(outbound) - message * MESSAGE_BYTES);
+    return std::min(m_messageBytes, GetSplit().GetBytes(outbound) - message * m_messageBytes);
 }
 
 uint64_t
 ChainGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
 {
-    return DepthOf(rank, outbound) == 0 ? 0 : message + 1;
+    if (DepthOf(rank, outbound) == 0)
+    {
+        return 0;
+    }
+    const uint64_t all = DivideUp(GetSplit().GetBytes(outbound), m_messageBytes);
+    return std::min(RoundUp(message + 1, GetMessagesAtOnce(rank, outbound)), all);
 }
 
 } // namespace AstraSim

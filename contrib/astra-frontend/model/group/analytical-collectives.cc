@@ -4,6 +4,7 @@
 #include "analytical-collectives.h"
 
 #include "astra-frontend/model/collective/divide-up.h"
+#include "astra-frontend/model/graph/chain-graph.h"
 #include "astra-frontend/model/graph/direct-graph.h"
 #include "astra-frontend/model/graph/pair-bytes.h"
 #include "astra-frontend/model/graph/ring-graph.h"
@@ -66,9 +67,8 @@ MessagesInARow(NcclAlgorithm algorithm, CollectiveOp op, const GroupShape& shape
 TimePs
 ExposedCopies(const NcclPlan& plan, CollectiveOp op, const GroupShape& shape, uint64_t bytes)
 {
-    const bool isRing = plan.algorithm == NcclAlgorithm::Ring && op != CollectiveOp::Broadcast &&
-                        op != CollectiveOp::Reduce;
-    if (!isRing || plan.protocol != NcclProtocol::Simple || shape.GetRanks() < 2)
+    if (plan.algorithm != NcclAlgorithm::Ring || plan.protocol != NcclProtocol::Simple ||
+        shape.GetRanks() < 2)
     {
         return 0;
     }
@@ -174,6 +174,73 @@ PairsTime(const NcclPlan& plan,
     return TransferTime(bytes + last * pairs / OWN_COPY_SPEED,
                         std::min(plan.pairGBps, plan.pairBlockGBps * channels * pairs) /
                             plan.wireInflation);
+}
+
+bool
+IsChain(CollectiveOp op)
+{
+    return op == CollectiveOp::Broadcast || op == CollectiveOp::Reduce;
+}
+
+/// @return how many channels a rank's NIC sends
+std::vector<uint32_t>
+CountFarLanes(const ChainGraph& graph)
+{
+    std::vector<uint32_t> lanes(graph.GetRanks(), 0);
+    for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
+    {
+        for (uint32_t channel = 0; channel < graph.GetLaneCount(); ++channel)
+        {
+            const Lane lane = graph.GetOutbound(rank, channel);
+            lanes[rank] += lane.messages > 0 && lane.rateCapBps == 0 ? 1 : 0;
+        }
+    }
+    return lanes;
+}
+
+/**
+ * The first message passes all connections of a chain; the others follow at the pace of the
+ * slowest.
+ * @return the time of the channel that takes longest
+ */
+TimePs
+LongestChain(const ChainGraph& graph, double inflation, double nicGBps)
+{
+    const std::vector<uint32_t> farLanes = CountFarLanes(graph);
+    TimePs longest = 0;
+    for (uint32_t channel = 0; channel < graph.GetLaneCount(); ++channel)
+    {
+        TimePs first = 0;
+        TimePs slowest = 0;
+        double more = 0; // messages; the last may be short
+        for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
+        {
+            const Lane lane = graph.GetOutbound(rank, channel);
+            if (lane.messages == 0)
+            {
+                continue;
+            }
+            const uint64_t bytes = graph.GetBytes(rank, channel, 0);
+            const bool far = lane.rateCapBps == 0;
+            const CopyTime copy = CopyTimeOf(lane, bytes, inflation, lane.HasLatency(0));
+            const CopyTime next = CopyTimeOf(lane, bytes, inflation, lane.HasLatency(1));
+            const TimePs wire = TransferTime(static_cast<double>(bytes) * inflation,
+                                             nicGBps / std::max(1U, farLanes[rank]));
+            // A whole chunk has to come before its first message goes into the network.
+            const bool isFirst = graph.GetNeeds(rank, channel, 0, channel) == 0;
+            const uint64_t atOnce =
+                isFirst ? 1 : std::min(lane.messages, graph.GetMessagesAtOnce(rank, channel));
+            first = ns3::AddPs(first,
+                               copy.latency + (far ? ns3::TimesPs(wire, atOnce) : copy.duration));
+            slowest =
+                std::max(slowest, far ? std::max(wire, copy.busy) : next.latency + next.duration);
+            more = static_cast<double>(graph.GetSplit().GetBytes(channel) - bytes) /
+                   static_cast<double>(bytes);
+        }
+        const TimePs others = ns3::RoundToPs(more * static_cast<double>(slowest));
+        longest = std::max(longest, ns3::AddPs(first, others));
+    }
+    return longest;
 }
 
 class WaitingRank;
@@ -326,11 +393,14 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
     {
         const NcclPlan plan = m_nccl.Choose(group, request);
         const bool pairwise = IsPairwise(request.op);
+        const bool chain = IsChain(request.op);
         chosen.algorithm = pairwise ? "Direct" : ToString(plan.algorithm);
         chosen.protocol = ToString(plan.protocol);
         chosen.channels = pairwise ? 1 : plan.channels;
-        time = pairwise ? PairwiseTime(group, request) : plan.predicted;
-        if (!pairwise)
+        time = pairwise ? PairwiseTime(group, request)
+               : chain  ? ChainTime(group, request)
+                        : plan.predicted;
+        if (!pairwise && !chain)
         {
             const GroupShape shape(group, m_nccl.GetMachine());
             time += sendLatency ? *sendLatency * MessagesInARow(plan.algorithm, request.op, shape) -
@@ -374,6 +444,20 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
             std::max(time, sendLatency ? *sendLatency + all : ns3::AddPs(plan.interLatency, sent));
     }
     return (sendLatency ? 0 : plan.baseLatency) + time;
+}
+
+// NCCL's estimate counts one step, or one for each rank, and no message's way along the chain: what
+// it is for, the choice of a protocol, hangs little on that.
+TimePs
+AnalyticalCollectives::ChainTime(const CommGroup& group, const CollectiveRequest& request) const
+{
+    const GroupShape shape(group, m_nccl.GetMachine());
+    const NcclPlan plan = m_nccl.Choose(group, request);
+    const NcclOptions& options = m_nccl.GetOptions();
+    const TimePs stepLatency = options.sendLatency.value_or(-1);
+    const ChainGraph graph(request, shape, plan, options.crossNic, stepLatency);
+    const TimePs longest = LongestChain(graph, plan.wireInflation, m_nccl.GetMachine().nicGBps);
+    return options.sendLatency ? longest : ns3::AddPs(plan.baseLatency, longest);
 }
 
 std::shared_ptr<const CollectivePlan>

@@ -30,10 +30,10 @@ using OverlapRatios = std::array<double, 7>;
  * The bandwidth is the user's (busbw.yaml), which then is all there is to it, or follows from
  * NCCL's cost model: time = latency + bytes / bandwidth of the algorithm and protocol it would
  * choose on the machine. AllToAll, Gather, Scatter and SendRecv move at the speed of the NVLinks
- * and NICs that carry them. Ranks wait for (1 - overlap ratio) of the time; the rest counts in
- * records only. A latency that the user gives (AS_SEND_LAT) counts once for a bandwidth of the
- * user's; elsewhere it takes the place of NCCL's latencies, before each of the messages that wait
- * for each other.
+ * and NICs that carry them, Broadcast and Reduce through the chains of their channels. Ranks wait
+ * for (1 - overlap ratio) of the time; the rest counts in records only. A latency that the user
+ * gives (AS_SEND_LAT) counts once for a bandwidth of the user's; elsewhere it takes the place of
+ * NCCL's latencies, before each of the messages that wait for each other.
  */
 class AnalyticalCollectives : public CollectiveImplementation
 {
@@ -69,6 +69,7 @@ class AnalyticalCollectives : public CollectiveImplementation
     using Key = std::tuple<const CommGroup*, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
 
     TimePs PairwiseTime(const CommGroup& group, const CollectiveRequest& request) const;
+    TimePs ChainTime(const CommGroup& group, const CollectiveRequest& request) const;
 
     const MockNcclGroup& m_nccl;
     BusbwTable m_busbw;
