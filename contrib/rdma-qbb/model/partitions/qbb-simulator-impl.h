@@ -4,6 +4,8 @@
 #ifndef QBB_SIMULATOR_IMPL_H
 #define QBB_SIMULATOR_IMPL_H
 
+#include "ns3/assert.h"
+#include "ns3/event-id.h"
 #include "ns3/event-impl.h"
 #include "ns3/object-factory.h"
 #include "ns3/ptr.h"
@@ -291,6 +293,29 @@ class QbbPortEvent final : public QbbTimedEvent
   private:
     T* m_owner;
 };
+
+inline void
+QbbSimulatorImpl::Execute(QbbTimeline& timeline, const Scheduler::Event& next)
+{
+    NS_ASSERT(next.key.m_ts >= timeline.nowTs);
+    ++timeline.eventCount;
+    timeline.nowTs = next.key.m_ts;
+    timeline.context = next.key.m_context;
+    timeline.currentUid = next.key.m_uid;
+    const auto address = reinterpret_cast<uintptr_t>(next.impl);
+    if (address & TIMED)
+    {
+        auto* event = reinterpret_cast<QbbTimedEvent*>(address & ~TIMED);
+        event->Fire(static_cast<int64_t>(next.key.m_ts));
+        event->Unref();
+    }
+    else
+    {
+        PreEventHook(EventId(next.impl, next.key.m_ts, next.key.m_context, next.key.m_uid));
+        const Ptr<EventImpl> event(next.impl, false); // goes also if it throws
+        event->Invoke();
+    }
+}
 
 } // namespace ns3
 
