@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """CONTRIBUTING's "to add X, touch these files": a congestion control, a loss recovery, a routing policy, a monitor, a workload format,
-a collective and a topology are added in a folder outside the tree, without a change to any file of it."""
+an algorithm, a collective and a topology are added in a folder outside the tree, without a change to any file of it."""
 import csv
 import json
 import os
@@ -16,7 +16,8 @@ PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(extensions LANGUAGES CXX)
 find_package(cluster-sim REQUIRED PATHS {build} NO_DEFAULT_PATH)
-add_simulator(extended-simulator rdma-fixed-rate.cc rdma-timer-only.cc last-port-routing.cc size-monitor.cc steps-format.cc)
+add_simulator(extended-simulator rdma-fixed-rate.cc rdma-timer-only.cc last-port-routing.cc size-monitor.cc steps-format.cc
+              one-shot.cc)
 """
 
 CONGESTION_CONTROL = """
@@ -244,6 +245,81 @@ const WorkloadFormat steps("STEPS", ReadSteps);
 } // namespace
 """
 
+ALGORITHM = """
+#include "ns3/collective-algorithm.h"
+
+namespace
+{
+
+using namespace AstraSim;
+
+/// Each rank sends all it has to all others at once, and adds up what they send.
+class OneShotGraph : public FlowGraph
+{
+  public:
+    explicit OneShotGraph(const CollectiveTask& task)
+        : FlowGraph(Ranks(task), Ranks(task) - 1, 1),
+          m_bytes(task.request.bytes)
+    {
+    }
+
+    static uint32_t Ranks(const CollectiveTask& task)
+    {
+        return static_cast<uint32_t>(task.servers.size());
+    }
+
+    // Lane i goes to the rank i + 1 places on, and lane i comes from the one so far back.
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override
+    {
+        Lane lane;
+        lane.peer = (rank + (outbound ? index + 1 : GetRanks() - index - 1)) % GetRanks();
+        lane.messages = 1;
+        return lane;
+    }
+
+    uint64_t GetBytes(uint32_t, uint32_t, uint64_t) const override
+    {
+        return m_bytes;
+    }
+
+    // Nothing waits for anything.
+    LaneRange GetSources(uint32_t, uint32_t) const override
+    {
+        return Lanes(0, 0);
+    }
+
+    LaneRange GetTargets(uint32_t, uint32_t, uint64_t) const override
+    {
+        return Lanes(0, 0);
+    }
+
+  private:
+    uint64_t m_bytes;
+};
+
+bool
+IsAllReduce(const CollectiveTask& task)
+{
+    return task.request.op == CollectiveOp::AllReduce;
+}
+
+/// 2 us, and the bytes that a rank sends at the rate of its NICs.
+TimePs
+TimeOf(const CollectiveTask& task)
+{
+    const double bytes = static_cast<double>(task.request.bytes) * (OneShotGraph::Ranks(task) - 1);
+    return 2'000'000 + static_cast<TimePs>(bytes * 1000 / task.nicGBps);
+}
+
+const CollectiveAlgorithm oneShot("OneShot",
+                                  {.can = IsAllReduce,
+                                   .cost = TimeOf,
+                                   .graph = [](const CollectiveTask& task) { return std::make_shared<OneShotGraph>(task); },
+                                   .startLatency = 2'000'000});
+
+} // namespace
+"""
+
 BYTES = 1_000_000
 RATE_GBPS = 400
 # Four hosts: two at each of two switches, which two others join.
@@ -291,6 +367,7 @@ def extended_simulator(tmp_path_factory):
     (folder / "last-port-routing.cc").write_text(ROUTING)
     (folder / "size-monitor.cc").write_text(MONITOR)
     (folder / "steps-format.cc").write_text(WORKLOAD_FORMAT)
+    (folder / "one-shot.cc").write_text(ALGORITHM)
     (folder / "topology.txt").write_text(TOPOLOGY)
     (folder / "workload.txt").write_text(f"1 ALLREDUCE {BYTES} DP\n")
     for rank in range(4):
@@ -386,3 +463,36 @@ def test_a_workload_format_of_ones_own_is_read_by_its_word(folder, tmp_path):
     steps.write_text("STEPS\n4000\nmany\n")
     done = subprocess.run([*command, "-o", tmp_path / "out"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, f"{steps}:3: this is no size; expected bytes of an AllReduce\n")
+
+
+def reduce_all(folder, output, size, *flags, **environment):
+    """The row of collectives.csv of one AllReduce of all ranks by NCCL's rules, and what was printed on standard error."""
+    (output.parent / "w").write_text(f"1 ALLREDUCE {size} DP\n")
+    done = subprocess.run([folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", output.parent / "w", "-c",
+                           SOURCE / "conf/none.conf", "--tp", "1", "-o", output, *flags], capture_output=True, text=True, check=False,
+                          env=os.environ | environment)
+    if done.returncode:
+        return None, done.stderr
+    with (output / "collectives.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    return row, done.stderr
+
+
+@pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
+def test_an_algorithm_of_ones_own_is_chosen_where_it_costs_least_or_is_named(folder, tmp_path, network):
+    row, _ = reduce_all(folder, tmp_path / "small", 1000, "--network", network, "--check")
+    assert (row["algorithm"], row["protocol"], int(row["flows"])) == ("OneShot", "-", 4 * 3)
+    row, _ = reduce_all(folder, tmp_path / "large", 100_000_000, "--network", network)
+    assert row["algorithm"] != "OneShot"
+    row, _ = reduce_all(folder, tmp_path / "named", 10_000_000, "--network", network, "--check", NCCL_ALGO="oneshot")
+    assert row["algorithm"] == "OneShot"
+    # 2 us, then three messages share the NIC both ways; headers, and acknowledgements with packets, take a few per cent.
+    took = (float(row["end_ns"]) - float(row["start_ns"])) / 1e3
+    assert took == pytest.approx(2 + 3 * 10_000_000 * 8 / RATE_GBPS / 1e3, rel=0.04)
+    row, _ = reduce_all(folder, tmp_path / "other", 1000, "--network", network, NCCL_ALGO="^OneShot")
+    assert row["algorithm"] != "OneShot"
+
+
+def test_an_algorithm_of_ones_own_is_among_those_that_a_mistake_is_told(folder, tmp_path):
+    _, error = reduce_all(folder, tmp_path / "out", 1000, NCCL_ALGO="twoshot")
+    assert error.endswith("expected a comma list of Ring, Tree, NVLS, NVLSTree, PAT, CollNetDirect, CollNetChain, OneShot\n")

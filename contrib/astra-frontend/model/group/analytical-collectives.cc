@@ -392,15 +392,15 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
     else
     {
         const NcclPlan plan = m_nccl.Choose(group, request);
-        const bool pairwise = IsPairwise(request.op);
-        const bool chain = IsChain(request.op);
+        const bool pairwise = IsPairwise(request.op) && !IsPlugIn(plan);
+        const bool chain = IsChain(request.op) && !IsPlugIn(plan);
         chosen.algorithm = pairwise ? "Direct" : ToString(plan.algorithm);
-        chosen.protocol = ToString(plan.protocol);
+        chosen.protocol = IsPlugIn(plan) ? "-" : ToString(plan.protocol);
         chosen.channels = pairwise ? 1 : plan.channels;
         time = pairwise ? PairwiseTime(group, request)
                : chain  ? ChainTime(group, request)
                         : plan.predicted;
-        if (!pairwise && !chain)
+        if (!pairwise && !chain && !IsPlugIn(plan))
         {
             const GroupShape shape(group, m_nccl.GetMachine());
             time += sendLatency ? *sendLatency * MessagesInARow(plan.algorithm, request.op, shape) -

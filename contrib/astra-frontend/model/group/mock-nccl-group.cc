@@ -126,12 +126,21 @@ class GraphPlan : public CollectivePlan
     mutable std::map<int, std::weak_ptr<FlowRanks>> m_instances; ///< by first tag
 };
 
+/// @return the plug-in whose plan it is; null for NCCL's own
+const CollectiveAlgorithm*
+PlugInOf(const NcclPlan& plan)
+{
+    return IsPlugIn(plan) ? CollectiveAlgorithm::GetAll()[static_cast<std::size_t>(plan.algorithm) -
+                                                          NCCL_ALGORITHMS]
+                          : nullptr;
+}
+
 /// @return channels that get data
 uint32_t
 UsedChannels(const CollectiveRequest& request, const GroupShape& shape, const NcclPlan& plan)
 {
-    if (plan.algorithm == NcclAlgorithm::Nvls || plan.algorithm == NcclAlgorithm::NvlsTree ||
-        plan.algorithm == NcclAlgorithm::CollNetDirect)
+    if (IsPlugIn(plan) || plan.algorithm == NcclAlgorithm::Nvls ||
+        plan.algorithm == NcclAlgorithm::NvlsTree || plan.algorithm == NcclAlgorithm::CollNetDirect)
     {
         return plan.channels;
     }
@@ -240,11 +249,62 @@ MockNcclGroup::Decide(const CommGroup& group,
                       const GroupShape& shape,
                       const CollectiveRequest& request) const
 {
+    const auto plugIn = FindPlugIn(request, shape);
     if (IsPairwise(request.op))
     {
-        return m_model.EvaluatePairs(request.op, shape, MostPairBytes(request, shape.GetRanks()));
+        return plugIn ? *plugIn
+                      : m_model.EvaluatePairs(request.op,
+                                              shape,
+                                              MostPairBytes(request, shape.GetRanks()));
+    }
+    if (plugIn)
+    {
+        const auto own = m_model.ChooseAllowed(request.op, shape, request.bytes);
+        return own && own->predicted <= plugIn->predicted ? *own : *plugIn;
     }
     return m_model.Choose(request.op, shape, group.kind, request.bytes);
+}
+
+CollectiveTask
+MockNcclGroup::MakeTask(const CollectiveRequest& request, const GroupShape& shape) const
+{
+    CollectiveTask task{request, {}, m_machine.nvlinkGBps, m_machine.nicGBps, {}};
+    task.sendLatency = m_options.sendLatency;
+    for (uint32_t rank = 0; rank < shape.GetRanks(); ++rank)
+    {
+        task.servers.push_back(shape.NodeOf(rank));
+    }
+    return task;
+}
+
+std::optional<NcclPlan>
+MockNcclGroup::FindPlugIn(const CollectiveRequest& request, const GroupShape& shape) const
+{
+    const auto& all = CollectiveAlgorithm::GetAll();
+    std::optional<NcclPlan> best;
+    if (all.empty() || m_options.selectByRules || shape.GetRanks() < 2)
+    {
+        return best;
+    }
+    const CollectiveTask task = MakeTask(request, shape);
+    for (std::size_t i = 0; i < all.size(); ++i)
+    {
+        const CollectiveAlgorithm::Rules& rules = all[i]->GetRules();
+        const auto number = static_cast<NcclAlgorithm>(NCCL_ALGORITHMS + i);
+        if (!m_options.algorithms.Allow(request.op, number) || !rules.can(task))
+        {
+            continue;
+        }
+        const TimePs cost = rules.cost(task);
+        if (!best || cost < best->predicted)
+        {
+            best = NcclPlan();
+            best->algorithm = number;
+            best->predicted = cost;
+            best->baseLatency = rules.startLatency;
+        }
+    }
+    return best;
 }
 
 CollectiveChoice
@@ -263,9 +323,14 @@ MockNcclGroup::NameChoice(const CollectiveRequest& request,
 {
     CollectiveChoice choice;
     choice.algorithm = ToString(plan.algorithm);
+    choice.predicted = plan.predicted;
+    if (IsPlugIn(plan))
+    {
+        choice.protocol = "-";
+        return choice;
+    }
     choice.protocol = ToString(plan.protocol);
     choice.channels = UsedChannels(request, shape, plan);
-    choice.predicted = plan.predicted;
     if (IsPairwise(request.op))
     {
         choice.algorithm = UsesPxn(request.op, shape) ? "PXN" : "Direct";
@@ -300,6 +365,18 @@ MockNcclGroup::MakeGraph(const CollectiveRequest& request,
                          const GroupShape& shape,
                          const NcclPlan& plan) const
 {
+    if (const CollectiveAlgorithm* plugIn = PlugInOf(plan))
+    {
+        auto graph = plugIn->GetRules().graph(MakeTask(request, shape));
+        if (graph->GetRanks() != shape.GetRanks())
+        {
+            throw ns3::InputError(plugIn->GetName(),
+                                  0,
+                                  "made a graph of " + std::to_string(graph->GetRanks()) + " ranks",
+                                  "the group's " + std::to_string(shape.GetRanks()));
+        }
+        return graph;
+    }
     // A latency the user gives stands for all of NCCL's.
     const TimePs latency = m_options.sendLatency.value_or(-1);
     if (UsesPxn(request.op, shape))

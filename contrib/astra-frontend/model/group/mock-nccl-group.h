@@ -9,11 +9,13 @@
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
 
+#include "ns3/collective-algorithm.h"
 #include "ns3/collective-implementation.h"
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -28,7 +30,8 @@ namespace AstraSim
  * AllReduce uses rings or double binary trees, NVLS within a node and NVLS-Tree between nodes where
  * they are enabled and faster; AllGather and ReduceScatter use rings, or PAT where every node has
  * one GPU; Broadcast and Reduce use pipelined chains; AllToAll(v), Gather, Scatter and SendRecv are
- * sends between pairs; a Barrier is the smallest AllReduce.
+ * sends between pairs; a Barrier is the smallest AllReduce. A CollectiveAlgorithm may take their
+ * place.
  */
 class MockNcclGroup : public CollectiveImplementation
 {
@@ -78,6 +81,11 @@ class MockNcclGroup : public CollectiveImplementation
     NcclPlan Decide(const CommGroup& group,
                     const GroupShape& shape,
                     const CollectiveRequest& request) const;
+    /// @return a collective as a plug-in is asked about it
+    CollectiveTask MakeTask(const CollectiveRequest& request, const GroupShape& shape) const;
+    /// @return the plan of the plug-in that can, may, and costs least
+    std::optional<NcclPlan> FindPlugIn(const CollectiveRequest& request,
+                                       const GroupShape& shape) const;
     /// @return the request that is carried out in place of @p request
     static CollectiveRequest Translate(const CommGroup& group, const CollectiveRequest& request);
     CollectiveChoice NameChoice(const CollectiveRequest& request,

@@ -457,10 +457,7 @@ NcclCostModel::Choose(CollectiveOp op,
     {
         return ChooseByRules(op, shape, kind, bytes);
     }
-    const auto allows = [&](NcclAlgorithm algorithm) {
-        return m_options.algorithms.Allow(op, algorithm);
-    };
-    auto best = ChooseAmong(op, shape, bytes, allows);
+    auto best = ChooseAllowed(op, shape, bytes);
     if (!best && op != CollectiveOp::AllReduce && !m_options.algorithms.AreOwn(op))
     {
         // NCCL never takes rings away from other collectives than AllReduce, so that programs can
@@ -479,6 +476,14 @@ NcclCostModel::Choose(CollectiveOp op,
                               "an algorithm that supports it, such as Ring");
     }
     return *best;
+}
+
+std::optional<NcclPlan>
+NcclCostModel::ChooseAllowed(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const
+{
+    return ChooseAmong(op, shape, bytes, [&](NcclAlgorithm algorithm) {
+        return m_options.algorithms.Allow(op, algorithm);
+    });
 }
 
 std::optional<NcclPlan>

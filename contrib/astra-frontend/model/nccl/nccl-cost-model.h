@@ -54,6 +54,13 @@ struct NcclPlan
     SlowStarts slowStarts{};    ///< see Lane, between nodes
 };
 
+/// @return whether a plan is of a CollectiveAlgorithm, and has a name, a start and a time alone
+inline bool
+IsPlugIn(const NcclPlan& plan)
+{
+    return static_cast<std::size_t>(plan.algorithm) >= NCCL_ALGORITHMS;
+}
+
 /**
  * @ingroup astra-frontend
  * @brief NCCL's cost model: expected time of each algorithm and protocol, and the choice.
@@ -81,6 +88,11 @@ class NcclCostModel
      * @throw ns3::InputError if the user's algorithms and protocols leave none
      */
     NcclPlan Choose(CollectiveOp op, const GroupShape& shape, GroupKind kind, uint64_t bytes) const;
+
+    /// @return the same of those that NCCL_ALGO and NCCL_PROTO leave, if any
+    std::optional<NcclPlan> ChooseAllowed(CollectiveOp op,
+                                          const GroupShape& shape,
+                                          uint64_t bytes) const;
 
     /// @return the plan of one algorithm and protocol
     NcclPlan Evaluate(NcclAlgorithm algorithm,

@@ -3,6 +3,7 @@
  */
 #include "nccl-options.h"
 
+#include "ns3/collective-algorithm.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -197,7 +198,10 @@ ToString(NcclAlgorithm algorithm)
 {
     static constexpr const char* NAMES[] =
         {"Ring", "Tree", "NVLS", "NVLSTree", "PAT", "CollNetDirect", "CollNetChain"};
-    return NAMES[static_cast<uint8_t>(algorithm)];
+    const auto number = static_cast<std::size_t>(algorithm);
+    return number < NCCL_ALGORITHMS
+               ? NAMES[number]
+               : CollectiveAlgorithm::GetAll()[number - NCCL_ALGORITHMS]->GetName().c_str();
 }
 
 const char*
@@ -233,14 +237,12 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     {
         options.pxnEnable = *disable == 0;
     }
-    options.algorithms = reader.Choices<NcclAlgorithm>("NCCL_ALGO",
-                                                       {NcclAlgorithm::Ring,
-                                                        NcclAlgorithm::Tree,
-                                                        NcclAlgorithm::Nvls,
-                                                        NcclAlgorithm::NvlsTree,
-                                                        NcclAlgorithm::Pat,
-                                                        NcclAlgorithm::CollNetDirect,
-                                                        NcclAlgorithm::CollNetChain});
+    std::vector<NcclAlgorithm> algorithms;
+    for (std::size_t i = 0; i < NCCL_ALGORITHMS + CollectiveAlgorithm::GetAll().size(); ++i)
+    {
+        algorithms.push_back(static_cast<NcclAlgorithm>(i));
+    }
+    options.algorithms = reader.Choices<NcclAlgorithm>("NCCL_ALGO", algorithms);
     options.protocols =
         reader.Choices<NcclProtocol>("NCCL_PROTO",
                                      {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple});

@@ -22,7 +22,7 @@
 namespace AstraSim
 {
 
-/// Algorithms of MockNcclGroup.
+/// Algorithms of MockNcclGroup; from NCCL_ALGORITHMS on those of CollectiveAlgorithm::GetAll().
 enum class NcclAlgorithm : uint8_t
 {
     Ring,
@@ -57,7 +57,8 @@ enum class NcclRelease : uint8_t
     V2_30,
 };
 
-/// @return "Ring", "Tree", "NVLS", "NVLSTree", "PAT", "CollNetDirect" or "CollNetChain"
+/// @return "Ring", "Tree", "NVLS", "NVLSTree", "PAT", "CollNetDirect", "CollNetChain", or the name
+/// of a plug-in
 const char* ToString(NcclAlgorithm algorithm);
 
 /// @return "LL", "LL128" or "Simple"

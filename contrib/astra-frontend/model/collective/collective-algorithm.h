@@ -1,0 +1,86 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLECTIVE_ALGORITHM_H
+#define COLLECTIVE_ALGORITHM_H
+
+#include "collective-types.h"
+#include "flow-graph.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// A collective on a group of a machine, as an algorithm is asked about it.
+struct CollectiveTask
+{
+    CollectiveRequest request;
+    std::vector<uint32_t> servers; ///< of each rank of the group, numbered from 0
+    double nvlinkGBps{0};          ///< of a GPU in one direction
+    double nicGBps{0};             ///< of all NICs of one GPU together
+    /// Latency before each message that the user gives (AS_SEND_LAT), in place of all others.
+    std::optional<TimePs> sendLatency;
+};
+
+/**
+ * @ingroup astra-frontend
+ * @brief An algorithm for collectives beside NCCL's: a plug-in.
+ *
+ * A static object makes it known, from any file of a program. Where it can carry out a collective,
+ * it is chosen if it costs less than what NCCL has, or if NCCL_ALGO names it. For AllToAll,
+ * AllToAllV, Gather, Scatter and SendRecv NCCL has nothing but sends between pairs, and no
+ * estimate: there an algorithm that can is chosen unless NCCL_ALGO leaves it out.
+ *
+ * @code
+ * const CollectiveAlgorithm oneShot("OneShot",
+ *                                   {.can = IsSmallAllReduce, .cost = OneShotTime, .graph =
+ * MakeOneShot});
+ * @endcode
+ */
+class CollectiveAlgorithm
+{
+  public:
+    struct Rules
+    {
+        /// @return whether it carries out such a collective
+        std::function<bool(const CollectiveTask&)> can;
+        /// @return picoseconds that it is expected to take
+        std::function<TimePs(const CollectiveTask&)> cost;
+        /// @return what ranks send and what each message waits for
+        std::function<std::shared_ptr<const FlowGraph>(const CollectiveTask&)> graph;
+        TimePs startLatency{0}; ///< before the first message of each rank, as launching a kernel
+    };
+
+    /// @param name that no other algorithm has, whatever its case
+    CollectiveAlgorithm(std::string name, Rules rules);
+    ~CollectiveAlgorithm();
+    CollectiveAlgorithm(const CollectiveAlgorithm&) = delete;
+    CollectiveAlgorithm& operator=(const CollectiveAlgorithm&) = delete;
+
+    const std::string& GetName() const
+    {
+        return m_name;
+    }
+
+    const Rules& GetRules() const
+    {
+        return m_rules;
+    }
+
+    /// @return all there are, in the order of their names
+    static const std::vector<const CollectiveAlgorithm*>& GetAll();
+
+  private:
+    std::string m_name;
+    Rules m_rules;
+};
+
+} // namespace AstraSim
+
+#endif /* COLLECTIVE_ALGORITHM_H */
