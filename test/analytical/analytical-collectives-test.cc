@@ -138,7 +138,7 @@ TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
     const CommGroup server = Group(GroupKind::Ep, 8);
     const CollectiveRequest within{CollectiveOp::AllToAll, 800'000'000};
     const NcclPlan plan = m_nccl.Choose(server, within);
-    const double pairsGBps = plan.pairGBps / plan.wireInflation;
+    const double pairsGBps = plan.Of<PairPlan>().rankGBps / plan.wireInflation;
     EXPECT_LE(pairsGBps, 360);
     // The last 512 KiB of each of a pair's 8 channels are copied out of their slots, twice as fast.
     const double copied = 7 * 8 * 524'288 / 2.0;

@@ -53,7 +53,7 @@ TEST(DirectGraph, PairsOfANodeShareTheRateOfItsBlocks)
     request.op = CollectiveOp::AllToAll;
     request.bytes = 64 * 1024;
     NcclPlan plan;
-    plan.pairGBps = 700;
+    plan.Of<PairPlan>().rankGBps = 700;
     const DirectGraph graph(request, MakeShape(16, 8), plan, -1);
     uint64_t within = 0;
     for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
@@ -110,13 +110,13 @@ TEST(DirectGraph, APairHasTheRateOfItsChannels)
         request.bytesPerPair[rank * RANKS + (rank + 1) % RANKS] = BYTES;
     }
     NcclPlan plan;
-    plan.pairGBps = 640;
-    plan.pairChannels = 32;
-    plan.pairBlockGBps = 20;
+    plan.Of<PairPlan>().rankGBps = 640;
+    plan.Of<PairPlan>().channels = 32;
+    plan.Of<PairPlan>().blockGBps = 20;
     const DirectGraph neighbours(request, MakeShape(RANKS, RANKS), plan, -1);
     // 4 of 32 channels, each with messages of a chunk.
     EXPECT_EQ(neighbours.GetOutbound(0, 0).rateCapBps, 80ULL * 8'000'000'000);
-    EXPECT_EQ(neighbours.GetOutbound(0, 0).messages, BYTES / (4 * plan.pairChunk));
+    EXPECT_EQ(neighbours.GetOutbound(0, 0).messages, BYTES / (4 * plan.Of<PairPlan>().chunk));
     EXPECT_EQ(neighbours.GetOutbound(0, 1).messages, 0U);
 
     request.op = CollectiveOp::AllToAll;
@@ -164,7 +164,7 @@ TEST(DirectGraph, MessagesBetweenNodesAreSmallerWhereAPairHasLittle)
         request.op = CollectiveOp::AllToAll;
         request.bytes = 4 * bytes;
         NcclPlan plan;
-        plan.pairChunk = step;
+        plan.Of<PairPlan>().chunk = step;
         const DirectGraph graph(request, MakeShape(4, 1), plan, -1);
         const uint64_t count = graph.GetOutbound(0, 0).messages;
         uint64_t sum = 0;
@@ -191,7 +191,7 @@ TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
     NcclPlan plan;
     plan.intraLatency = 1000;
     plan.interLatency = 5000;
-    plan.pairGBps = 300;
+    plan.Of<PairPlan>().rankGBps = 300;
     plan.slowStarts[0].latency = 7;
     // Ranks 0 and 1 are one node, 2 and 3 the other. Rank 0 sends to 1, 2, 3, and receives from
     // them in this order.
@@ -243,7 +243,7 @@ TEST(DirectGraph, APairsRateIsThatOfItsBusierEnd)
     send(3, 2);
     send(4, 2);
     NcclPlan plan;
-    plan.pairGBps = 600;
+    plan.Of<PairPlan>().rankGBps = 600;
     const DirectGraph graph(request, MakeShape(RANKS, RANKS), plan, -1);
     const auto rate = [&](uint32_t from, uint32_t to) {
         return static_cast<double>(

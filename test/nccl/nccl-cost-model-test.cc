@@ -544,7 +544,8 @@ TEST(NcclCostModel, NvlsTreeOnBlackwellHasTheChannelsThatNcclSets)
                                                        cluster.Servers(item.servers),
                                                        1 << 30);
         EXPECT_EQ(plan.channels, item.channels) << item.gpu << " " << item.servers;
-        EXPECT_EQ(plan.nvlsChunk, item.chunkKiB * 1024) << item.gpu << " " << item.servers;
+        EXPECT_EQ(plan.Of<NvlsPlan>().chunk, item.chunkKiB * 1024)
+            << item.gpu << " " << item.servers;
     }
 }
 
@@ -554,12 +555,12 @@ TEST(NcclCostModel, PairsShareWhatBlocksStoreOverNvLink)
         return cluster.Model().EvaluatePairs(CollectiveOp::AllToAll, cluster.Servers(1), 1 << 30);
     };
     Cluster cluster("B200", 8, 50);
-    EXPECT_NEAR(pairs(cluster).pairGBps, 0.925 * 450, 1e-9); // the cluster's NVLinks
+    EXPECT_NEAR(pairs(cluster).Of<PairPlan>().rankGBps, 0.925 * 450, 1e-9); // the cluster's NVLinks
     cluster.SetNvLinkGBps(900);
-    EXPECT_NEAR(pairs(cluster).pairGBps, 0.925 * 720, 1e-9);
-    EXPECT_NEAR(pairs(cluster).pairBlockGBps, 0.925 * 720 / 32, 1e-9)
+    EXPECT_NEAR(pairs(cluster).Of<PairPlan>().rankGBps, 0.925 * 720, 1e-9);
+    EXPECT_NEAR(pairs(cluster).Of<PairPlan>().blockGBps, 0.925 * 720 / 32, 1e-9)
         << "32 of them fill the links";
-    EXPECT_NEAR(pairs(Cluster("H100", 8, 50)).pairBlockGBps, 0.925 * 720 / 32, 1e-9)
+    EXPECT_NEAR(pairs(Cluster("H100", 8, 50)).Of<PairPlan>().blockGBps, 0.925 * 720 / 32, 1e-9)
         << "fewer fill slower links";
 }
 
@@ -576,11 +577,11 @@ TEST(NcclCostModel, PairsOfANodeUseLlUpTo16KiBForEachChannel)
     };
     const NcclPlan ll = pairs(512 << 10);
     EXPECT_EQ(ll.protocol, NcclProtocol::Ll);
-    EXPECT_EQ(ll.pairChannels, 32U);
+    EXPECT_EQ(ll.Of<PairPlan>().channels, 32U);
     EXPECT_EQ(ll.wireInflation, 2);
     EXPECT_EQ(ll.baseLatency, 8.4 * PS_PER_US) << "the kernel is the one of Simple";
     // Half of a block's 282 / 32 GB/s of data, which are twice as many on the wire.
-    EXPECT_NEAR(ll.pairGBps / ll.pairChannels, 282.0 / 32, 1e-9);
+    EXPECT_NEAR(ll.Of<PairPlan>().rankGBps / ll.Of<PairPlan>().channels, 282.0 / 32, 1e-9);
     EXPECT_EQ(pairs((512 << 10) + 1).protocol, NcclProtocol::Simple);
     EXPECT_EQ(pairs(8, 2).protocol, NcclProtocol::Simple) << "between servers";
     cluster.options = OptionsOf({{"NCCL_PROTO", "Simple"}});
@@ -718,17 +719,21 @@ TEST(NcclCostModel, TreesDivideABlocksThreads)
                                         cluster.Servers(2),
                                         1 << 20);
     };
-    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).treeUpGBps, 720.0 / 32 * 352 / 512, 1e-9);
-    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).treeDownGBps, 720.0 / 32 * 224 / 512, 1e-9);
-    EXPECT_NEAR(plan("A100", NcclProtocol::Simple).treeDownGBps, 20.0 * 224 / 512, 1e-9);
+    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).Of<TreePlan>().upGBps,
+                720.0 / 32 * 352 / 512,
+                1e-9);
+    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).Of<TreePlan>().downGBps,
+                720.0 / 32 * 224 / 512,
+                1e-9);
+    EXPECT_NEAR(plan("A100", NcclProtocol::Simple).Of<TreePlan>().downGBps, 20.0 * 224 / 512, 1e-9);
     const NcclPlan ll128 = plan("B200", NcclProtocol::Ll128);
-    EXPECT_NEAR(ll128.treeUpGBps, 40.0 / 2 * 128 / 120 * 448 / 640, 1e-9);
-    EXPECT_NEAR(ll128.treeDownGBps, 40.0 / 2 * 128 / 120 * 192 / 640, 1e-9);
+    EXPECT_NEAR(ll128.Of<TreePlan>().upGBps, 40.0 / 2 * 128 / 120 * 448 / 640, 1e-9);
+    EXPECT_NEAR(ll128.Of<TreePlan>().downGBps, 40.0 / 2 * 128 / 120 * 192 / 640, 1e-9);
     const NcclPlan ll = plan("B200", NcclProtocol::Ll);
-    EXPECT_NEAR(ll.treeUpGBps, 282.0 / 32 * 2 * 352 / 512, 1e-9);
-    EXPECT_NEAR(ll.treeDownGBps, 282.0 / 32 * 2 * 160 / 512, 1e-9);
-    EXPECT_EQ(plan("A100", NcclProtocol::Ll).treeUpGBps, 0);
-    EXPECT_EQ(plan("A100", NcclProtocol::Ll128).treeDownGBps, 0);
+    EXPECT_NEAR(ll.Of<TreePlan>().upGBps, 282.0 / 32 * 2 * 352 / 512, 1e-9);
+    EXPECT_NEAR(ll.Of<TreePlan>().downGBps, 282.0 / 32 * 2 * 160 / 512, 1e-9);
+    EXPECT_EQ(plan("A100", NcclProtocol::Ll).Of<TreePlan>().upGBps, 0);
+    EXPECT_EQ(plan("A100", NcclProtocol::Ll128).Of<TreePlan>().downGBps, 0);
 }
 
 TEST(NetworkKind, OnEfaAMessageKeepsItsSlotForFourTrips)
@@ -756,9 +761,9 @@ TEST(NcclCostModel, StagesOfNvlsMakeUpNcclsLatency)
                                      cluster.Servers(servers),
                                      1 << 30);
         EXPECT_EQ(plan.intraLatency, 4 * PS_PER_US);
-        EXPECT_GT(plan.nvlsHunkUs, plan.nvlsAloneUs) << "others slow it down";
+        EXPECT_GT(plan.Of<NvlsPlan>().hunkUs, plan.Of<NvlsPlan>().aloneUs) << "others slow it down";
         return static_cast<double>(plan.baseLatency + plan.intraLatency) / PS_PER_US +
-               2 * plan.nvlsAloneUs;
+               2 * plan.Of<NvlsPlan>().aloneUs;
     };
     EXPECT_NEAR(least("H100", 1), 25, 1e-6);
     EXPECT_NEAR(least("H100", 2), 25, 1e-6);
@@ -795,7 +800,8 @@ TEST(NcclCostModel, BytesOfNvlsTreeCountForMoreOnNvLinks)
                       CollectiveOp::AllReduce,
                       cluster.Servers(servers),
                       1 << 30)
-            .nvlsInflation;
+            .Of<NvlsPlan>()
+            .inflation;
     };
     EXPECT_NEAR(inflation(NcclAlgorithm::NvlsTree, 2), 450 / (0.92 * 360), 1e-9);
     EXPECT_EQ(inflation(NcclAlgorithm::Nvls, 1), 1) << "there lanes have all that links may carry";

@@ -338,7 +338,7 @@ TEST(NvlsGraph, TreesShareTheLinksInsteadOfHalvingThem)
     plan.channelGBps = 20;
     for (const uint32_t nodes : {1U, 2U})
     {
-        plan.nvlsInflation = nodes == 1 ? 1 : 1.25;
+        plan.Of<NvlsPlan>().inflation = nodes == 1 ? 1 : 1.25;
         const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 26),
                               MakeShape(8 * nodes, 8),
                               plan,
@@ -385,7 +385,7 @@ TEST(NvlsGraph, CopiesTakeWholeIterationsOfTheirWarpsForEachHead)
 {
     NcclPlan plan;
     plan.channels = 16;
-    plan.nvlsHunkUs = 1.25;
+    plan.Of<NvlsPlan>().hunkUs = 1.25;
     const auto copiesUs = [&](uint32_t ranks, uint32_t perNode, uint64_t bytes) {
         const NvlsGraph graph(Request(CollectiveOp::AllReduce, bytes),
                               MakeShape(ranks, perNode),
@@ -418,7 +418,7 @@ TEST(NvlsGraph, CopiesTakeWholeIterationsOfTheirWarpsForEachHead)
                             isAbout(8 * 5 * 1.25),
                             isAbout(8 * 7 * 1.25),
                             isAbout(8 * 7 * 1.25)));
-    plan.nvlsHunkUs = 0;
+    plan.Of<NvlsPlan>().hunkUs = 0;
     EXPECT_THAT(copiesUs(8, 8, GIB), ElementsAre(0, 0)) << "no time of its own";
 }
 
@@ -427,8 +427,8 @@ TEST(NvlsGraph, TheFirstScatterAndTheLastGatherAreAlone)
 {
     NcclPlan plan;
     plan.channels = 16;
-    plan.nvlsHunkUs = 1.2;
-    plan.nvlsAloneUs = 0.6;
+    plan.Of<NvlsPlan>().hunkUs = 1.2;
+    plan.Of<NvlsPlan>().aloneUs = 0.6;
     const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 28), MakeShape(16, 8), plan, -1);
     std::multiset<std::pair<bool, bool>> fast; // whether the first and the last are
     for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)

@@ -406,7 +406,7 @@ struct PairsOfGpus
         return {request, GroupShape(FirstRanks(ranks), machine), plan, true, stepLatency};
     }
 
-    NcclPlan plan{.channels = 1};
+    NcclPlan plan{.channels = 1, .own = {}};
 };
 
 } // namespace

@@ -276,9 +276,9 @@ TEST(TreeGraph, ChunksOfSimpleFollowTheDepthWhereTheReleaseCutsThem)
                 return graph.GetOutbound(0, lane).messages;
             });
         };
-        plan.treeCutsChunks = true;
+        plan.Of<TreePlan>().cutsChunks = true;
         EXPECT_EQ(messages(), bytes / chunk) << bytes;
-        plan.treeCutsChunks = false;
+        plan.Of<TreePlan>().cutsChunks = false;
         EXPECT_EQ(messages(), (bytes + 524287) / 524288) << bytes << ", from 2.20 on";
     }
 }
@@ -316,7 +316,7 @@ TEST(TreeGraph, BlocksAreTwiceAsFastUntilChunksComeBackFromTheRoot)
     plan.algorithm = NcclAlgorithm::Tree;
     plan.channels = 1;
     plan.channelGBps = 7;
-    plan.treeCutsChunks = false;
+    plan.Of<TreePlan>().cutsChunks = false;
     const auto rate = [&](uint64_t chunks) {
         const TreeGraph graph(Request(CollectiveOp::AllReduce, chunks * 524288),
                               MakeShape(16, 8),
@@ -338,8 +338,8 @@ TEST(TreeGraph, ThreadsThatWorkUpwardsAndDownwardsHaveLimitsOfTheirOwn)
     plan.algorithm = NcclAlgorithm::Tree;
     plan.channels = 1;
     plan.channelGBps = 10; // 20 for a single chunk
-    plan.treeUpGBps = 14;
-    plan.treeDownGBps = 9;
+    plan.Of<TreePlan>().upGBps = 14;
+    plan.Of<TreePlan>().downGBps = 9;
     const TreeGraph graph(Request(CollectiveOp::AllReduce, 524288), MakeShape(8, 4), plan, -1);
     uint32_t fromRoot = 0;
     for (uint32_t rank = 0; rank < 8; ++rank)

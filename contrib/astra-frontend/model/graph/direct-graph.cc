@@ -32,7 +32,7 @@ ChannelsOfPair(uint64_t bytes, uint32_t channels, uint32_t ranks, uint32_t nodes
 uint64_t
 NetworkMessageBytes(const NcclPlan& plan, uint64_t bytes)
 {
-    const uint64_t step = plan.pairChunk;
+    const uint64_t step = plan.Of<PairPlan>().chunk;
     return bytes < step ? step / 4 : bytes < 8 * step ? step / 2 : step;
 }
 
@@ -85,12 +85,13 @@ uint32_t
 DirectGraph::ChannelsOf(uint32_t from, uint32_t to) const
 {
     const uint64_t bytes = PairBytes(m_request, GetRanks(), from, to);
-    return m_plan.pairChannels && bytes && AreInOneNode(from, to)
+    return m_plan.Of<PairPlan>().channels && bytes && AreInOneNode(from, to)
                ? ChannelsOfPair(bytes,
-                                m_plan.pairChannels,
+                                m_plan.Of<PairPlan>().channels,
                                 GetRanks(),
                                 m_shape.GetNodes(),
-                                m_plan.protocol == NcclProtocol::Ll ? LL_STEP : m_plan.pairChunk)
+                                m_plan.protocol == NcclProtocol::Ll ? LL_STEP
+                                                                    : m_plan.Of<PairPlan>().chunk)
                : 1;
 }
 
@@ -102,7 +103,7 @@ DirectGraph::MessageBytesOf(uint32_t from, uint32_t to) const
         return LL_STEP / 2 * ChannelsOf(from, to);
     }
     return AreInOneNode(from, to)
-               ? m_plan.pairChunk * ChannelsOf(from, to)
+               ? m_plan.Of<PairPlan>().chunk * ChannelsOf(from, to)
                : NetworkMessageBytes(m_plan, PairBytes(m_request, GetRanks(), from, to));
 }
 
@@ -125,9 +126,11 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
     }
     if (!inter && m_stepLatency < 0 && lane.messages)
     {
-        const double share = m_plan.pairGBps / std::max(m_peersOut[from], m_peersIn[to]);
-        const double blocks =
-            m_plan.pairChannels ? m_plan.pairBlockGBps * ChannelsOf(from, to) : share;
+        const double share =
+            m_plan.Of<PairPlan>().rankGBps / std::max(m_peersOut[from], m_peersIn[to]);
+        const double blocks = m_plan.Of<PairPlan>().channels
+                                  ? m_plan.Of<PairPlan>().blockGBps * ChannelsOf(from, to)
+                                  : share;
         lane.rateCapBps = static_cast<uint64_t>(std::min(share, blocks) * 8e9);
     }
     return lane;

@@ -21,7 +21,7 @@ namespace AstraSim
  * @return channels that the data of a pair is divided over (NCCL src/enqueue.cc, addP2pToPlan):
  * at first as many as each pair may have without sharing any, twice as many while parts are large
  * @param channels all that there are, a power of two
- * @param step bytes of a channel's step: NcclPlan::pairChunk, or DirectGraph::LL_STEP
+ * @param step bytes of a channel's step: PairPlan::chunk, or DirectGraph::LL_STEP
  */
 uint32_t ChannelsOfPair(uint64_t bytes,
                         uint32_t channels,

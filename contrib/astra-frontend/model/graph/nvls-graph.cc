@@ -40,7 +40,7 @@ NvlsChunkBytes(const GroupShape& shape, uint32_t heads, const NcclPlan& plan, ui
     static constexpr Limit ONE_NODE[] = {{65536, 64}, {32768, 8}, {16384, 2}};
     static constexpr Limit TREE[] = {{262144, 32}, {131072, 16}, {65536, 4}, {32768, 1}};
     const uint64_t concurrent = uint64_t{plan.channels} * heads;
-    uint64_t chunk = plan.nvlsChunk ? plan.nvlsChunk : 131072;
+    uint64_t chunk = plan.Of<NvlsPlan>().chunk ? plan.Of<NvlsPlan>().chunk : 131072;
     const auto limits =
         shape.GetNodes() > 1 ? std::span<const Limit>(TREE) : std::span<const Limit>(ONE_NODE);
     for (const Limit& limit : limits)
@@ -256,9 +256,9 @@ NvlsGraph::SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind
     lane.messages = MessageCount(head, tree);
     // All heads' chunks go through a GPU's links at once. The trees share these links, too: while
     // one waits for the network, the other has them to itself.
-    lane.wireInflation = static_cast<float>(m_plan.nvlsInflation);
+    lane.wireInflation = static_cast<float>(m_plan.Of<NvlsPlan>().inflation);
     lane.rateCapBps = static_cast<uint64_t>(m_plan.channelGBps * m_plan.channels * 8e9 *
-                                            m_plan.nvlsInflation / m_heads);
+                                            m_plan.Of<NvlsPlan>().inflation / m_heads);
     lane.slots = reduces || !Reduces() || lane.peer != rank ? REDUCE_SLOTS : MULTICAST_SLOTS;
     if (m_stepLatency < 0 && (reduces || !Reduces()))
     {
@@ -275,7 +275,7 @@ NvlsGraph::CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const
     const Warps warps = WarpsOf(m_op, m_shape.GetRanks(), passesUp);
     const uint64_t iterations =
         DivideUp(m_chunkBytes, (scatters ? warps.scatter : warps.gather) * HUNK_BYTES);
-    const double us = static_cast<double>(iterations) * m_plan.nvlsHunkUs;
+    const double us = static_cast<double>(iterations) * m_plan.Of<NvlsPlan>().hunkUs;
     return us > 0 ? static_cast<double>(m_chunkBytes) / us / 1e3 : 0;
 }
 
@@ -293,11 +293,12 @@ NvlsGraph::CopyLane(uint32_t rank, uint32_t tree, bool scatters) const
     lane.messages = RoundCount(tree);
     lane.rateCapBps =
         static_cast<uint64_t>(CopyGBps(rank, tree, scatters) * ChannelsOf(tree) * 8e9);
-    if (m_plan.nvlsAloneUs > 0)
+    if (m_plan.Of<NvlsPlan>().aloneUs > 0)
     {
         // Scatters begin before anything else does, and gathers end after it.
         lane.aloneAt = scatters ? AloneAt::First : AloneAt::Last;
-        lane.aloneSpeed = static_cast<float>(m_plan.nvlsHunkUs / m_plan.nvlsAloneUs);
+        lane.aloneSpeed =
+            static_cast<float>(m_plan.Of<NvlsPlan>().hunkUs / m_plan.Of<NvlsPlan>().aloneUs);
     }
     lane.slots = 1;
     lane.result = tree * LanesPerTree() + (scatters ? SCATTERED : GATHERED);

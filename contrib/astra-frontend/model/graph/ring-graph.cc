@@ -66,7 +66,8 @@ RingGraph::ShapeOf(uint64_t bytes) const
     const uint64_t even = DivideUp(bytes, GetRanks());
     LoopShape shape;
     // A rank's block is its own data: only the chunks of an AllReduce can have another size.
-    shape.chunk = std::min(m_maxChunk, m_inBlocks ? even : RoundUp(even, GetPlan().chunkGrain));
+    shape.chunk = std::min(m_maxChunk,
+                           m_inBlocks ? even : RoundUp(even, GetPlan().Of<RingPlan>().chunkGrain));
     shape.slices = shape.chunk > m_minSlice && GetPlan().protocol == NcclProtocol::Simple ? 2 : 1;
     return shape;
 }

@@ -43,7 +43,7 @@ TreeChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape&
     }
     if (plan.protocol == NcclProtocol::Simple)
     {
-        return SimpleChunkBytes(plan.treeCutsChunks, bytesPerChannel, shape);
+        return SimpleChunkBytes(plan.Of<TreePlan>().cutsChunks, bytesPerChannel, shape);
     }
     const double perNode = static_cast<double>(shape.GetRanks()) / shape.GetNodes();
     const double steps = std::bit_width(shape.GetNodes()) + 0.1 * perNode;
@@ -160,7 +160,8 @@ TreeGraph::MakeLane(uint32_t rank, uint32_t index) const
     lane.messages = DivideUp(GetSplit().GetBytes(channel), m_chunkBytes);
     lane.rateCapBps = static_cast<uint64_t>(static_cast<double>(lane.rateCapBps) *
                                             SpeedUp(rank, index, lane.messages));
-    const double threadsGBps = slot == 0 ? GetPlan().treeUpGBps : GetPlan().treeDownGBps;
+    const double threadsGBps =
+        slot == 0 ? GetPlan().Of<TreePlan>().upGBps : GetPlan().Of<TreePlan>().downGBps;
     if (threadsGBps > 0 && place.parent != NONE)
     {
         lane.rateCapBps = std::min(lane.rateCapBps, static_cast<uint64_t>(threadsGBps * 8e9));

@@ -8,6 +8,7 @@
 #include "astra-frontend/model/graph/direct-graph.h"
 #include "astra-frontend/model/graph/pair-bytes.h"
 #include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
 
 #include "ns3/clock-range.h"
 
@@ -29,32 +30,6 @@ TimePs
 TransferTime(double bytes, double GBps)
 {
     return ns3::RoundToPs(bytes * PS_PER_BYTE / GBps);
-}
-
-/// @return how many messages of a collective wait for each other, one after another
-uint32_t
-MessagesInARow(NcclAlgorithm algorithm, CollectiveOp op, const GroupShape& shape)
-{
-    const uint32_t ranks = shape.GetRanks();
-    const uint32_t nodes = shape.GetNodes();
-    const auto levels = static_cast<uint32_t>(std::bit_width(nodes) - 1);
-    switch (algorithm)
-    {
-    case NcclAlgorithm::Ring:
-        return (op == CollectiveOp::AllReduce ? 2 : 1) * (ranks - 1);
-    case NcclAlgorithm::Tree:
-        return 2 * (shape.GetRanksPerNode() - 1 + levels);
-    case NcclAlgorithm::NvlsTree:
-        return 1 + 2 * levels;
-    case NcclAlgorithm::Pat:
-        return static_cast<uint32_t>(std::bit_width(ranks - 1));
-    case NcclAlgorithm::CollNetChain:
-        return 2 * (shape.GetRanksPerNode() - 1) + 1;
-    case NcclAlgorithm::Nvls:
-    case NcclAlgorithm::CollNetDirect:
-        break;
-    }
-    return nodes > 1 ? 2 : 1;
 }
 
 /**
@@ -161,19 +136,21 @@ PairsTime(const NcclPlan& plan,
 {
     const uint32_t ranks = shape.GetRanks();
     const uint64_t most = MostPairBytes(request, ranks);
-    const uint32_t channels =
-        ChannelsOfPair(most,
-                       plan.pairChannels,
-                       ranks,
-                       shape.GetNodes(),
-                       plan.protocol == NcclProtocol::Ll ? DirectGraph::LL_STEP : plan.pairChunk);
+    const uint32_t channels = ChannelsOfPair(
+        most,
+        plan.Of<PairPlan>().channels,
+        ranks,
+        shape.GetNodes(),
+        plan.protocol == NcclProtocol::Ll ? DirectGraph::LL_STEP : plan.Of<PairPlan>().chunk);
     const uint32_t pairs = request.op == CollectiveOp::SendRecv ? 1 : shape.GetRanksPerNode() - 1;
-    const double last = copies && plan.protocol == NcclProtocol::Simple
-                            ? static_cast<double>(std::min(most, plan.pairChunk * channels))
-                            : 0;
-    return TransferTime(bytes + last * pairs / OWN_COPY_SPEED,
-                        std::min(plan.pairGBps, plan.pairBlockGBps * channels * pairs) /
-                            plan.wireInflation);
+    const double last =
+        copies && plan.protocol == NcclProtocol::Simple
+            ? static_cast<double>(std::min(most, plan.Of<PairPlan>().chunk * channels))
+            : 0;
+    return TransferTime(
+        bytes + last * pairs / OWN_COPY_SPEED,
+        std::min(plan.Of<PairPlan>().rankGBps, plan.Of<PairPlan>().blockGBps * channels * pairs) /
+            plan.wireInflation);
 }
 
 bool
@@ -403,9 +380,12 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
         if (!pairwise && !chain && !IsPlugIn(plan))
         {
             const GroupShape shape(group, m_nccl.GetMachine());
-            time += sendLatency ? *sendLatency * MessagesInARow(plan.algorithm, request.op, shape) -
-                                      plan.latency
-                                : ExposedCopies(plan, request.op, shape, request.bytes);
+            time +=
+                sendLatency
+                    ? *sendLatency *
+                              NcclTableRow::Of(plan.algorithm).messagesInARow(request.op, shape) -
+                          plan.latency
+                    : ExposedCopies(plan, request.op, shape, request.bytes);
         }
     }
     chosen.predicted = time;

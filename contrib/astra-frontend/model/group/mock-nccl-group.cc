@@ -4,16 +4,11 @@
 #include "mock-nccl-group.h"
 
 #include "astra-frontend/model/collective/flow-executor.h"
-#include "astra-frontend/model/graph/chain-graph.h"
-#include "astra-frontend/model/graph/collnet-chain-graph.h"
-#include "astra-frontend/model/graph/collnet-direct-graph.h"
+#include "astra-frontend/model/graph/channel-split.h"
 #include "astra-frontend/model/graph/direct-graph.h"
-#include "astra-frontend/model/graph/nvls-graph.h"
 #include "astra-frontend/model/graph/pair-bytes.h"
-#include "astra-frontend/model/graph/pat-graph.h"
 #include "astra-frontend/model/graph/pxn-graph.h"
-#include "astra-frontend/model/graph/ring-graph.h"
-#include "astra-frontend/model/graph/tree-graph.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
 
 #include "ns3/input-error.h"
 
@@ -139,8 +134,7 @@ PlugInOf(const NcclPlan& plan)
 uint32_t
 UsedChannels(const CollectiveRequest& request, const GroupShape& shape, const NcclPlan& plan)
 {
-    if (IsPlugIn(plan) || plan.algorithm == NcclAlgorithm::Nvls ||
-        plan.algorithm == NcclAlgorithm::NvlsTree || plan.algorithm == NcclAlgorithm::CollNetDirect)
+    if (IsPlugIn(plan) || NcclTableRow::Of(plan.algorithm).usesAllChannels)
     {
         return plan.channels;
     }
@@ -387,26 +381,8 @@ MockNcclGroup::MakeGraph(const CollectiveRequest& request,
     {
         return std::make_shared<DirectGraph>(request, shape, plan, latency);
     }
-    if (request.op == CollectiveOp::Broadcast || request.op == CollectiveOp::Reduce)
-    {
-        return std::make_shared<ChainGraph>(request, shape, plan, m_options.crossNic, latency);
-    }
-    switch (plan.algorithm)
-    {
-    case NcclAlgorithm::Tree:
-        return std::make_shared<TreeGraph>(request, shape, plan, latency);
-    case NcclAlgorithm::Nvls:
-    case NcclAlgorithm::NvlsTree:
-        return std::make_shared<NvlsGraph>(request, shape, plan, latency);
-    case NcclAlgorithm::CollNetDirect:
-        return std::make_shared<CollNetDirectGraph>(request, shape, plan, latency);
-    case NcclAlgorithm::CollNetChain:
-        return std::make_shared<CollNetChainGraph>(request, shape, plan, latency);
-    case NcclAlgorithm::Pat:
-        return std::make_shared<PatGraph>(request, shape, plan, latency);
-    default:
-        return std::make_shared<RingGraph>(request, shape, plan, m_options.crossNic, latency);
-    }
+    return NcclTableRow::Of(plan.algorithm)
+        .graph(request, shape, plan, m_options.crossNic, latency);
 }
 
 std::vector<SingleFlow>
@@ -448,9 +424,9 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
     const GroupShape shape(group, m_machine);
     const NcclPlan plan = Decide(group, shape, request);
 
-    // NVLS has no latency per step that could stand for a latency the user gives.
-    const bool nvls = plan.algorithm == NcclAlgorithm::Nvls;
-    const TimePs userLatency = nvls ? m_options.sendLatency.value_or(0) : 0;
+    // Where there are no steps, a latency the user gives counts once.
+    const bool once = !IsPlugIn(plan) && !NcclTableRow::Of(plan.algorithm).hasSteps;
+    const TimePs userLatency = once ? m_options.sendLatency.value_or(0) : 0;
     const auto made =
         std::make_shared<GraphPlan>(group,
                                     MakeGraph(request, shape, plan),

@@ -3,6 +3,8 @@
  */
 #include "nccl-cost-model.h"
 
+#include "nccl-algorithm.h"
+
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -167,14 +169,15 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     constexpr uint64_t LL_THRESHOLD = 16384;
     const uint32_t channels = GetPairChannels(shape);
     NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
-    plan.pairChannels = channels;
+    plan.Of<PairPlan>().channels = channels;
     // NCCL src/init.cc, computeBuffSizes: no more than a step of other collectives.
     constexpr uint64_t MOST_CHUNK = 524288;
-    plan.pairChunk =
+    plan.Of<PairPlan>().chunk =
         std::min(MOST_CHUNK,
                  shape.GetNodes() > 1 ? m_options.pairNetChunk : m_options.pairNvlinkChunk);
-    plan.pairGBps = PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
-    plan.pairBlockGBps = PAIR_EFFICIENCY * NcclBlockGBps(m_machine.gpu.generation);
+    plan.Of<PairPlan>().rankGBps =
+        PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    plan.Of<PairPlan>().blockGBps = PAIR_EFFICIENCY * NcclBlockGBps(m_machine.gpu.generation);
     plan.interLatency = InterLatency(PAIR_NET_US - PAIR_CPU_US);
     // A network, a host or a user may have figures of their own.
     if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&
@@ -191,9 +194,9 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
         const double block = CopyGBps(NcclProtocol::Ll, op, shape) / 2;
         plan = EvaluateRing(NcclProtocol::Ll, op, shape, bytes);
         plan.baseLatency = start;
-        plan.pairChannels = channels;
-        plan.pairGBps = block * channels * plan.wireInflation;
-        plan.pairBlockGBps = block * plan.wireInflation;
+        plan.Of<PairPlan>().channels = channels;
+        plan.Of<PairPlan>().rankGBps = block * channels * plan.wireInflation;
+        plan.Of<PairPlan>().blockGBps = block * plan.wireInflation;
     }
     return plan;
 }
@@ -266,9 +269,10 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     if (m_tuning.roundsChunks)
     {
         // Rounding a chunk of LL128 to half a pass is how NCCL of that time did it.
-        plan.chunkGrain = protocol == NcclProtocol::Ll      ? block.passBytes
-                          : protocol == NcclProtocol::Ll128 ? block.passBytes / 2
-                                                            : block.threads * sizeof(uint64_t);
+        plan.Of<RingPlan>().chunkGrain = protocol == NcclProtocol::Ll ? block.passBytes
+                                         : protocol == NcclProtocol::Ll128
+                                             ? block.passBytes / 2
+                                             : block.threads * sizeof(uint64_t);
     }
 
     const double net = (m_options.hostsAreAmd ? NET_OVERHEAD_AMD : NET_OVERHEAD) *
@@ -366,11 +370,11 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
         const NcclTreeThreads threads = NcclTreeThreadsOf(protocol);
         const double thread =
             BlockGBps(protocol, shape) * plan.wireInflation / NcclBlockOf(protocol).threads;
-        plan.treeUpGBps = thread * threads.up;
-        plan.treeDownGBps = thread * threads.down;
+        plan.Of<TreePlan>().upGBps = thread * threads.up;
+        plan.Of<TreePlan>().downGBps = thread * threads.down;
     }
     plan.passBytes = NcclBlockOf(protocol).passBytes;
-    plan.treeCutsChunks = m_tuning.treeCutsChunks;
+    plan.Of<TreePlan>().cutsChunks = m_tuning.treeCutsChunks;
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Tree);
     const double latency =
@@ -409,21 +413,16 @@ NcclCostModel::Evaluate(NcclAlgorithm algorithm,
                         const GroupShape& shape,
                         uint64_t bytes) const
 {
-    switch (algorithm)
-    {
-    case NcclAlgorithm::Tree:
-        return EvaluateTree(protocol, shape, bytes);
-    case NcclAlgorithm::Pat:
-        return EvaluatePat(shape, bytes);
-    case NcclAlgorithm::Nvls:
-    case NcclAlgorithm::NvlsTree:
-        return EvaluateNvls(algorithm, op, shape, bytes);
-    case NcclAlgorithm::CollNetDirect:
-    case NcclAlgorithm::CollNetChain:
-        return EvaluateCollNet(algorithm, shape, bytes);
-    default:
-        return EvaluateRing(protocol, op, shape, bytes);
-    }
+    return NcclTableRow::Of(algorithm).cost(*this, {protocol, op, shape}, bytes);
+}
+
+bool
+NcclCostModel::IsPossible(NcclAlgorithm algorithm,
+                          NcclProtocol protocol,
+                          CollectiveOp op,
+                          const GroupShape& shape) const
+{
+    return NcclTableRow::Of(algorithm).can(*this, {protocol, op, shape});
 }
 
 NcclPlan
@@ -494,14 +493,9 @@ NcclCostModel::ChooseAmong(CollectiveOp op,
 {
     std::optional<NcclPlan> best;
     // NCCL's order: the first of equals wins.
-    for (const NcclAlgorithm algorithm : {NcclAlgorithm::Tree,
-                                          NcclAlgorithm::Ring,
-                                          NcclAlgorithm::CollNetDirect,
-                                          NcclAlgorithm::CollNetChain,
-                                          NcclAlgorithm::Nvls,
-                                          NcclAlgorithm::NvlsTree,
-                                          NcclAlgorithm::Pat})
+    for (std::size_t number = 0; number < NCCL_ALGORITHMS; ++number)
     {
+        const auto algorithm = static_cast<NcclAlgorithm>(number);
         for (const NcclProtocol protocol :
              {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
         {
@@ -526,9 +520,7 @@ NcclCostModel::ChooseAmong(CollectiveOp op,
 namespace
 {
 
-constexpr uint32_t MAX_COLLNET_RANKS = 8; ///< of a node (NCCL_MAX_DIRECT_ARITY and the own)
-constexpr uint32_t MAX_NVLS_RANKS = 32;   ///< of AllGather and ReduceScatter by NVLS
-constexpr double ARM_LINK_GBPS = 6;       ///< of a link between Arm CPUs (topo.h, ARM_BW)
+constexpr double ARM_LINK_GBPS = 6; ///< of a link between Arm CPUs (topo.h, ARM_BW)
 
 bool
 IsSwitched(NcclAlgorithm algorithm)
@@ -758,41 +750,6 @@ NcclCostModel::ChannelsForSize(uint32_t channels,
 }
 
 bool
-NcclCostModel::IsPossible(NcclAlgorithm algorithm,
-                          NcclProtocol protocol,
-                          CollectiveOp op,
-                          const GroupShape& shape) const
-{
-    const bool simple = protocol == NcclProtocol::Simple;
-    const bool allReduce = op == CollectiveOp::AllReduce;
-    const bool gathersOrScatters =
-        op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
-    switch (algorithm)
-    {
-    case NcclAlgorithm::Ring:
-        return true;
-    case NcclAlgorithm::Tree:
-        return allReduce && shape.GetRanks() > 1;
-    case NcclAlgorithm::Pat:
-        return m_tuning.hasPat && simple && shape.GetNodes() > 1 && shape.GetRanksPerNode() == 1 &&
-               gathersOrScatters;
-    case NcclAlgorithm::Nvls:
-        return simple && shape.GetNodes() == 1 && HasNvls(shape) &&
-               (allReduce ? m_options.nvlsEnable
-                          : gathersOrScatters && m_options.release != NcclRelease::V2_18 &&
-                                (m_options.nvlsEnable || m_options.nvlsTreeEnable) &&
-                                shape.GetRanksPerNode() <= MAX_NVLS_RANKS);
-    case NcclAlgorithm::NvlsTree:
-        return m_options.nvlsTreeEnable && simple && allReduce && shape.GetNodes() > 1 &&
-               HasNvls(shape);
-    default:
-        return m_options.collNetEnable && simple && allReduce && shape.GetNodes() > 1 &&
-               shape.GetRanksPerNode() <= MAX_COLLNET_RANKS &&
-               (algorithm == NcclAlgorithm::CollNetChain || m_machine.nvswitchesPerServer > 0);
-    }
-}
-
-bool
 NcclCostModel::SuitsNetwork(NcclProtocol protocol,
                             CollectiveOp op,
                             const GroupShape& shape,
@@ -939,23 +896,23 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     plan.channels = GetChannels(algorithm, shape);
     const double algGBps = NvlsAlgGBps(m_tuning, algorithm, op, shape);
     plan.channelGBps = NvlsLinkGBps(shape) / plan.channels;
-    plan.nvlsChunk = TuneNvls(shape).chunk;
+    plan.Of<NvlsPlan>().chunk = TuneNvls(shape).chunk;
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
-    plan.nvlsHunkUs = (tree ? NVLS_TREE_HUNK_US : NVLS_HUNK_US)[generation];
-    plan.nvlsAloneUs = NVLS_ALONE_US[generation];
+    plan.Of<NvlsPlan>().hunkUs = (tree ? NVLS_TREE_HUNK_US : NVLS_HUNK_US)[generation];
+    plan.Of<NvlsPlan>().aloneUs = NVLS_ALONE_US[generation];
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
     if (tree)
     {
         // Within a node channelGBps is what all heads' lanes may carry together; two trees share it
         // on the links.
-        plan.nvlsInflation = m_machine.nvlinkGBps / UsableNvlinkGBps(m_machine);
+        plan.Of<NvlsPlan>().inflation = m_machine.nvlinkGBps / UsableNvlinkGBps(m_machine);
     }
     // What NCCL calls a step's latency is that of the whole pipeline with few data: one iteration
     // that scatters, a chunk that is announced, and one that gathers, all of which are simulated.
     const double whole = latencies.base[p] + latencies.nvlink[p];
-    plan.baseLatency =
-        FromMicroseconds(whole + NVLS_MORE_US[generation] - NVLS_SYNC_US - 2 * plan.nvlsAloneUs);
+    plan.baseLatency = FromMicroseconds(whole + NVLS_MORE_US[generation] - NVLS_SYNC_US -
+                                        2 * plan.Of<NvlsPlan>().aloneUs);
     plan.intraLatency = FromMicroseconds(NVLS_SYNC_US);
     const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
     Predict(plan,

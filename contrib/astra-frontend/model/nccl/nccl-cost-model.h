@@ -6,6 +6,7 @@
 
 #include "astra-frontend/model/gpu/machine-model.h"
 #include "nccl-options.h"
+#include "nccl-plan.h"
 #include "nccl-tuning.h"
 
 #include "ns3/collective-types.h"
@@ -17,49 +18,6 @@
 
 namespace AstraSim
 {
-
-/// One way to carry out a collective, and what NCCL expects of it.
-struct NcclPlan
-{
-    NcclAlgorithm algorithm{NcclAlgorithm::Ring};
-    NcclProtocol protocol{NcclProtocol::Simple};
-    uint32_t channels{1};
-    double channelGBps{0};   ///< what a channel moves per direction, protocol overhead included
-    double blockGBps{0};     ///< data that a block passes on with Simple; 0: no limit between nodes
-    double wireInflation{1}; ///< bytes moved per byte of data
-    TimePs baseLatency{0};   ///< once per collective
-    TimePs intraLatency{0};  ///< per step within a node
-    TimePs interLatency{0};  ///< per step between nodes
-    TimePs predicted{0};     ///< latency + bytes / bandwidth
-    TimePs latency{0};       ///< of which latency, all steps together
-    /// Data that a channel's block moves in one pass of its copy loop; 0: it never waits for
-    /// itself.
-    uint64_t passBytes{0};
-    uint32_t hiddenBytes{0};    ///< see Lane
-    bool waitsEachPass{false};  ///< see Lane
-    bool wholePasses{false};    ///< see Lane
-    uint64_t chunkGrain{16};    ///< a ring's chunks are multiples of it
-    double pairGBps{0};         ///< what a rank sends to all others of its node
-    uint32_t pairChannels{0};   ///< that all its pairs have together; 0: they share the rate alone
-    double pairBlockGBps{0};    ///< what one of them moves at most
-    uint64_t pairChunk{524288}; ///< bytes of a pair's step with Simple
-    uint64_t nvlsChunk{0};      ///< of NVLS-Tree: bytes of a channel's chunk at most
-    double nvlsHunkUs{0};       ///< of NVLS: what an iteration of a warp that copies takes
-    double nvlsAloneUs{0};      ///< the same while nothing else loads the memory; 0: as long
-    double nvlsInflation{1};    ///< of NVLS: bytes on NVLinks per byte that is added or multicast
-    double treeUpGBps{0};       ///< what the threads that send sums up a tree move; 0: enough
-    double treeDownGBps{0};     ///< the same of those that send results down
-    uint32_t slotTrips{1};      ///< see NetworkKind
-    bool treeCutsChunks{false}; ///< a tree's chunks of Simple shrink with the data of a channel
-    SlowStarts slowStarts{};    ///< see Lane, between nodes
-};
-
-/// @return whether a plan is of a CollectiveAlgorithm, and has a name, a start and a time alone
-inline bool
-IsPlugIn(const NcclPlan& plan)
-{
-    return static_cast<std::size_t>(plan.algorithm) >= NCCL_ALGORITHMS;
-}
 
 /**
  * @ingroup astra-frontend
@@ -119,6 +77,40 @@ class NcclCostModel
 
     /// @return channels that sends and receives between pairs have together
     uint32_t GetPairChannels(const GroupShape& shape) const;
+
+    // The plans of NCCL's own algorithms.
+    NcclPlan EvaluateRing(NcclProtocol protocol,
+                          CollectiveOp op,
+                          const GroupShape& shape,
+                          uint64_t bytes) const;
+    NcclPlan EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint64_t bytes) const;
+    NcclPlan EvaluatePat(const GroupShape& shape, uint64_t bytes) const;
+    NcclPlan EvaluateNvls(NcclAlgorithm algorithm,
+                          CollectiveOp op,
+                          const GroupShape& shape,
+                          uint64_t bytes) const;
+    NcclPlan EvaluateCollNet(NcclAlgorithm algorithm,
+                             const GroupShape& shape,
+                             uint64_t bytes) const;
+
+    /// @return whether NVSwitches of every node may reduce
+    bool HasNvls(const GroupShape& shape) const;
+
+    const MachineModel& GetMachine() const
+    {
+        return m_machine;
+    }
+
+    const NcclOptions& GetOptions() const
+    {
+        return m_options;
+    }
+
+    /// @return the figures of the user's release
+    const NcclTuning& GetTuning() const
+    {
+        return m_tuning;
+    }
 
     /// @return channels a communicator of this shape has
     uint32_t GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const;
@@ -195,20 +187,6 @@ class NcclCostModel
                        CollectiveOp op,
                        const GroupShape& shape) const;
 
-    NcclPlan EvaluateRing(NcclProtocol protocol,
-                          CollectiveOp op,
-                          const GroupShape& shape,
-                          uint64_t bytes) const;
-    NcclPlan EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint64_t bytes) const;
-    NcclPlan EvaluatePat(const GroupShape& shape, uint64_t bytes) const;
-    NcclPlan EvaluateNvls(NcclAlgorithm algorithm,
-                          CollectiveOp op,
-                          const GroupShape& shape,
-                          uint64_t bytes) const;
-    NcclPlan EvaluateCollNet(NcclAlgorithm algorithm,
-                             const GroupShape& shape,
-                             uint64_t bytes) const;
-
     /// What NCCL sets for NVLS-Tree between Blackwell nodes.
     struct NvlsTuning
     {
@@ -221,8 +199,6 @@ class NcclCostModel
                              NcclProtocol protocol,
                              uint32_t ranks,
                              uint64_t bytes) const;
-    /// @return whether NVSwitches of every node may reduce
-    bool HasNvls(const GroupShape& shape) const;
     /// @return what messages between nodes take besides, by their size
     SlowStarts GetSlowStarts() const;
     /// @return a plan with an algorithm's latencies

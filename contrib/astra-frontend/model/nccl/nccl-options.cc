@@ -193,24 +193,6 @@ ReadNvls(const Reader& reader, NcclOptions& options)
 
 } // namespace
 
-const char*
-ToString(NcclAlgorithm algorithm)
-{
-    static constexpr const char* NAMES[] =
-        {"Ring", "Tree", "NVLS", "NVLSTree", "PAT", "CollNetDirect", "CollNetChain"};
-    const auto number = static_cast<std::size_t>(algorithm);
-    return number < NCCL_ALGORITHMS
-               ? NAMES[number]
-               : CollectiveAlgorithm::GetAll()[number - NCCL_ALGORITHMS]->GetName().c_str();
-}
-
-const char*
-ToString(NcclProtocol protocol)
-{
-    static constexpr const char* NAMES[] = {"LL", "LL128", "Simple"};
-    return NAMES[static_cast<uint8_t>(protocol)];
-}
-
 void
 NcclOptions::SetNetworkKind(const std::string& kind,
                             const std::string& source,

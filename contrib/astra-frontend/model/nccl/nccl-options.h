@@ -4,6 +4,7 @@
 #ifndef NCCL_OPTIONS_H
 #define NCCL_OPTIONS_H
 
+#include "nccl-plan.h"
 #include "network-kind.h"
 
 #include "ns3/collective-types.h"
@@ -22,30 +23,6 @@
 namespace AstraSim
 {
 
-/// Algorithms of MockNcclGroup; from NCCL_ALGORITHMS on those of CollectiveAlgorithm::GetAll().
-enum class NcclAlgorithm : uint8_t
-{
-    Ring,
-    Tree,
-    Nvls,
-    NvlsTree,
-    Pat,
-    CollNetDirect,
-    CollNetChain,
-};
-
-constexpr std::size_t NCCL_ALGORITHMS = 7;
-
-/// NCCL's protocols.
-enum class NcclProtocol : uint8_t
-{
-    Ll,
-    Ll128,
-    Simple,
-};
-
-constexpr std::size_t NCCL_PROTOCOLS = 3;
-
 /// The release whose cost model and kernels are followed.
 enum class NcclRelease : uint8_t
 {
@@ -56,13 +33,6 @@ enum class NcclRelease : uint8_t
     V2_29,
     V2_30,
 };
-
-/// @return "Ring", "Tree", "NVLS", "NVLSTree", "PAT", "CollNetDirect", "CollNetChain", or the name
-/// of a plug-in
-const char* ToString(NcclAlgorithm algorithm);
-
-/// @return "LL", "LL128" or "Simple"
-const char* ToString(NcclProtocol protocol);
 
 /// Which of NCCL's algorithms, or protocols, a user lets it choose from; none named: all.
 template <typename E>

@@ -1,0 +1,202 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "astra-frontend/model/nccl/nccl-options.h"
+#include "chain-graph.h"
+#include "collnet-chain-graph.h"
+#include "collnet-direct-graph.h"
+#include "nvls-graph.h"
+#include "pat-graph.h"
+#include "ring-graph.h"
+#include "tree-graph.h"
+
+#include <bit>
+
+namespace AstraSim
+{
+
+// NCCL's own algorithms. Its releases differ in which they have: src/graph/tuning.cc.
+
+namespace
+{
+
+constexpr uint32_t MAX_COLLNET_RANKS = 8; ///< of a node (NCCL_MAX_DIRECT_ARITY and the own)
+constexpr uint32_t MAX_NVLS_RANKS = 32;   ///< of AllGather and ReduceScatter by NVLS
+
+bool
+GathersOrScatters(const NcclCase& which)
+{
+    return which.op == CollectiveOp::AllGather || which.op == CollectiveOp::ReduceScatter;
+}
+
+/// @return whether it is an AllReduce with Simple between nodes
+bool
+ReducesBetweenNodes(const NcclCase& which)
+{
+    return which.protocol == NcclProtocol::Simple && which.op == CollectiveOp::AllReduce &&
+           which.shape.GetNodes() > 1;
+}
+
+bool
+CanCollNet(const NcclCostModel& model, const NcclCase& which)
+{
+    return model.GetOptions().collNetEnable && ReducesBetweenNodes(which) &&
+           which.shape.GetRanksPerNode() <= MAX_COLLNET_RANKS;
+}
+
+bool
+CanNvls(const NcclCostModel& model, const NcclCase& which)
+{
+    const NcclOptions& options = model.GetOptions();
+    return which.protocol == NcclProtocol::Simple && which.shape.GetNodes() == 1 &&
+           model.HasNvls(which.shape) &&
+           (which.op == CollectiveOp::AllReduce
+                ? options.nvlsEnable
+                : GathersOrScatters(which) && options.release != NcclRelease::V2_18 &&
+                      (options.nvlsEnable || options.nvlsTreeEnable) &&
+                      which.shape.GetRanksPerNode() <= MAX_NVLS_RANKS);
+}
+
+/// @return levels of a tree of nodes
+uint32_t
+NodeLevels(const GroupShape& shape)
+{
+    return static_cast<uint32_t>(std::bit_width(shape.GetNodes()) - 1);
+}
+
+template <typename Graph>
+std::shared_ptr<const FlowGraph>
+Make(const CollectiveRequest& request,
+     const GroupShape& shape,
+     const NcclPlan& plan,
+     bool /* crossNic */,
+     TimePs stepLatency)
+{
+    return std::make_shared<Graph>(request, shape, plan, stepLatency);
+}
+
+const NcclTableRow TREE(NcclAlgorithm::Tree,
+                        {.name = "Tree",
+                         .can =
+                             [](const NcclCostModel&, const NcclCase& which) {
+                                 return which.op == CollectiveOp::AllReduce &&
+                                        which.shape.GetRanks() > 1;
+                             },
+                         .cost =
+                             [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
+                                 return model.EvaluateTree(which.protocol, which.shape, bytes);
+                             },
+                         .graph = Make<TreeGraph>,
+                         .messagesInARow =
+                             [](CollectiveOp, const GroupShape& shape) {
+                                 return 2 * (shape.GetRanksPerNode() - 1 + NodeLevels(shape));
+                             }});
+
+const NcclTableRow RING(
+    NcclAlgorithm::Ring,
+    {.name = "Ring",
+     .can = [](const NcclCostModel&, const NcclCase&) { return true; },
+     .cost =
+         [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
+             return model.EvaluateRing(which.protocol, which.op, which.shape, bytes);
+         },
+     .graph = [](const CollectiveRequest& request,
+                 const GroupShape& shape,
+                 const NcclPlan& plan,
+                 bool crossNic,
+                 TimePs latency) -> std::shared_ptr<const FlowGraph> {
+         if (request.op == CollectiveOp::Broadcast || request.op == CollectiveOp::Reduce)
+         {
+             return std::make_shared<ChainGraph>(request, shape, plan, crossNic, latency);
+         }
+         return std::make_shared<RingGraph>(request, shape, plan, crossNic, latency);
+     },
+     .messagesInARow =
+         [](CollectiveOp op, const GroupShape& shape) {
+             return (op == CollectiveOp::AllReduce ? 2 : 1) * (shape.GetRanks() - 1);
+         }});
+
+const NcclTableRow COLLNET_DIRECT(
+    NcclAlgorithm::CollNetDirect,
+    {.name = "CollNetDirect",
+     .can =
+         [](const NcclCostModel& model, const NcclCase& which) {
+             return CanCollNet(model, which) && model.GetMachine().nvswitchesPerServer > 0;
+         },
+     .cost =
+         [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
+             return model.EvaluateCollNet(NcclAlgorithm::CollNetDirect, which.shape, bytes);
+         },
+     .graph = Make<CollNetDirectGraph>,
+     .usesAllChannels = true});
+
+const NcclTableRow COLLNET_CHAIN(
+    NcclAlgorithm::CollNetChain,
+    {.name = "CollNetChain",
+     .can = CanCollNet,
+     .cost =
+         [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
+             return model.EvaluateCollNet(NcclAlgorithm::CollNetChain, which.shape, bytes);
+         },
+     .graph = Make<CollNetChainGraph>,
+     .messagesInARow =
+         [](CollectiveOp, const GroupShape& shape) {
+             return 2 * (shape.GetRanksPerNode() - 1) + 1;
+         }});
+
+const NcclTableRow NVLS(NcclAlgorithm::Nvls,
+                        {.name = "NVLS",
+                         .can = CanNvls,
+                         .cost =
+                             [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
+                                 return model.EvaluateNvls(NcclAlgorithm::Nvls,
+                                                           which.op,
+                                                           which.shape,
+                                                           bytes);
+                             },
+                         .graph = Make<NvlsGraph>,
+                         .usesAllChannels = true,
+                         .hasSteps = false});
+
+const NcclTableRow NVLS_TREE(
+    NcclAlgorithm::NvlsTree,
+    {.name = "NVLSTree",
+     .can =
+         [](const NcclCostModel& model, const NcclCase& which) {
+             return model.GetOptions().nvlsTreeEnable && ReducesBetweenNodes(which) &&
+                    model.HasNvls(which.shape);
+         },
+     .cost =
+         [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
+             return model.EvaluateNvls(NcclAlgorithm::NvlsTree, which.op, which.shape, bytes);
+         },
+     .graph = Make<NvlsGraph>,
+     .messagesInARow = [](CollectiveOp,
+                          const GroupShape& shape) { return 1 + 2 * NodeLevels(shape); },
+     .usesAllChannels = true});
+
+const NcclTableRow PAT(NcclAlgorithm::Pat,
+                       {.name = "PAT",
+                        .can =
+                            [](const NcclCostModel& model, const NcclCase& which) {
+                                return model.GetTuning().hasPat &&
+                                       which.protocol == NcclProtocol::Simple &&
+                                       which.shape.GetNodes() > 1 &&
+                                       which.shape.GetRanksPerNode() == 1 &&
+                                       GathersOrScatters(which);
+                            },
+                        .cost =
+                            [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
+                                return model.EvaluatePat(which.shape, bytes);
+                            },
+                        .graph = Make<PatGraph>,
+                        .messagesInARow =
+                            [](CollectiveOp, const GroupShape& shape) {
+                                return static_cast<uint32_t>(std::bit_width(shape.GetRanks() - 1));
+                            }});
+
+} // namespace
+
+} // namespace AstraSim

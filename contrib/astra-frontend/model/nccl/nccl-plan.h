@@ -1,0 +1,130 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NCCL_PLAN_H
+#define NCCL_PLAN_H
+
+#include "ns3/flow-graph.h"
+#include "ns3/rank-network.h"
+
+#include <cstdint>
+#include <variant>
+
+namespace AstraSim
+{
+
+/// Algorithms of MockNcclGroup, in NCCL's order; from NCCL_ALGORITHMS on those of
+/// CollectiveAlgorithm::GetAll().
+enum class NcclAlgorithm : uint8_t
+{
+    Tree,
+    Ring,
+    CollNetDirect,
+    CollNetChain,
+    Nvls,
+    NvlsTree,
+    Pat,
+};
+
+constexpr std::size_t NCCL_ALGORITHMS = 7;
+
+/// NCCL's protocols.
+enum class NcclProtocol : uint8_t
+{
+    Ll,
+    Ll128,
+    Simple,
+};
+
+constexpr std::size_t NCCL_PROTOCOLS = 3;
+
+/// @return its name, such as "Ring" or "NVLSTree", or that of a plug-in
+const char* ToString(NcclAlgorithm algorithm);
+
+/// @return "LL", "LL128" or "Simple"
+const char* ToString(NcclProtocol protocol);
+
+/// What a plan of rings has besides.
+struct RingPlan
+{
+    uint64_t chunkGrain{16}; ///< chunks are multiples of it
+};
+
+/// What a plan of trees has besides.
+struct TreePlan
+{
+    double upGBps{0};       ///< what the threads that send sums up a tree move; 0: enough
+    double downGBps{0};     ///< the same of those that send results down
+    bool cutsChunks{false}; ///< chunks of Simple shrink with the data of a channel
+};
+
+/// What a plan of NVLS and NVLS-Tree has besides.
+struct NvlsPlan
+{
+    uint64_t chunk{0};   ///< of NVLS-Tree: bytes of a channel's chunk at most
+    double hunkUs{0};    ///< what an iteration of a warp that copies takes
+    double aloneUs{0};   ///< the same while nothing else loads the memory; 0: as long
+    double inflation{1}; ///< bytes on NVLinks per byte that is added or multicast
+};
+
+/// What a plan of sends and receives between pairs has besides.
+struct PairPlan
+{
+    double rankGBps{0};     ///< what a rank sends to all others of its node
+    uint32_t channels{0};   ///< that all its pairs have together; 0: they share the rate alone
+    double blockGBps{0};    ///< what one of them moves at most
+    uint64_t chunk{524288}; ///< bytes of a pair's step with Simple
+};
+
+/// One way to carry out a collective, and what NCCL expects of it.
+struct NcclPlan
+{
+    NcclAlgorithm algorithm{NcclAlgorithm::Ring};
+    NcclProtocol protocol{NcclProtocol::Simple};
+    uint32_t channels{1};
+    double channelGBps{0};   ///< what a channel moves per direction, protocol overhead included
+    double blockGBps{0};     ///< data that a block passes on with Simple; 0: no limit between nodes
+    double wireInflation{1}; ///< bytes moved per byte of data
+    TimePs baseLatency{0};   ///< once per collective
+    TimePs intraLatency{0};  ///< per step within a node
+    TimePs interLatency{0};  ///< per step between nodes
+    TimePs predicted{0};     ///< latency + bytes / bandwidth
+    TimePs latency{0};       ///< of which latency, all steps together
+    /// Data that a channel's block moves in one pass of its copy loop; 0: it never waits for
+    /// itself.
+    uint64_t passBytes{0};
+    uint32_t hiddenBytes{0};   ///< see Lane
+    bool waitsEachPass{false}; ///< see Lane
+    bool wholePasses{false};   ///< see Lane
+    uint32_t slotTrips{1};     ///< see NetworkKind
+    SlowStarts slowStarts{};   ///< see Lane, between nodes
+    std::variant<std::monostate, RingPlan, TreePlan, NvlsPlan, PairPlan> own; ///< see Of()
+
+    /// @return what it has of one kind of plan, which it is from now on
+    template <typename Kind>
+    Kind& Of()
+    {
+        Kind* known = std::get_if<Kind>(&own);
+        return known ? *known : own.emplace<Kind>();
+    }
+
+    /// @return what it has of one kind of plan; of another kind's, what counts where nobody says
+    template <typename Kind>
+    const Kind& Of() const
+    {
+        static const Kind UNSAID{};
+        const Kind* known = std::get_if<Kind>(&own);
+        return known ? *known : UNSAID;
+    }
+};
+
+/// @return whether a plan is of a CollectiveAlgorithm, and has a name, a start and a time alone
+inline bool
+IsPlugIn(const NcclPlan& plan)
+{
+    return static_cast<std::size_t>(plan.algorithm) >= NCCL_ALGORITHMS;
+}
+
+} // namespace AstraSim
+
+#endif /* NCCL_PLAN_H */
