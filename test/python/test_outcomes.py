@@ -79,6 +79,19 @@ def test_what_runs_beside_computation_costs_less_than_what_does_not_and_more_tha
     assert 0 < waits["products"] < waits["backward"] < waits["exposed"]
 
 
+@pytest.mark.parametrize("model, ep", [("qwen3_235b_a22b", 16), ("qwen3_30b_a3b", 8)])
+def test_an_exchange_beside_another_micro_batch_costs_the_multiprocessors_it_takes_from_the_whole_layer(model, ep):
+    """It is shorter than what a layer computes, but longer than what the rows around it do."""
+    plan = dict(world_size=64, ep=ep, global_batch=128, micro_batch=2)
+    shares = {}
+    for way in ("exposed", "beside"):
+        profile = frameworks.find("megatron_2025").copy(update={"ep": way})
+        shares[way] = estimate.estimate(iteration(model, framework=profile, **plan), Machine("H100"), profile).shares
+    assert 0.2 * shares["exposed"]["kernels"] < shares["exposed"]["EP"] < shares["exposed"]["kernels"]
+    taken = profile.sms / gpus.find("H100").sms * (1 + profile.bandwidth)
+    assert shares["beside"]["EP"] == pytest.approx(taken * shares["exposed"]["EP"], rel=0.01)
+
+
 def test_a_layer_with_few_tokens_is_bound_by_launches_unless_graphs_launch_it():
     plan = dict(world_size=8, tp=8, sequence_parallel=True, global_batch=1, sequence=128)
     profile = frameworks.find("megatron_2025")

@@ -98,8 +98,19 @@ class _Passes:
                 self._add(backward, row, row.input, products, 1)
         if self.framework and layer is not None:
             self._add_recomputation(layer, rows, backward)
+        if self.framework and self.framework.ep == "beside":
+            self._put_exchanges_beside(forward, backward)
         self._add_launches(layer, forward, backward)
         return forward, backward
+
+    def _put_exchanges_beside(self, forward, backward):
+        """A layer's exchanges for one micro-batch run beside all that the layer computes for another, forward beside backward."""
+        exchanged = forward["EP"] + backward["EP"]
+        if exchanged:
+            computed = sum(shares[key] for shares in (forward, backward) for key in ("kernels", "recomputation"))
+            left = self.beside.excess(computed, exchanged) / exchanged
+            forward["EP"] *= left
+            backward["EP"] *= left
 
     def _add_recomputation(self, layer, rows, backward):
         """Adds what the framework's own way to recompute takes more, or less."""
@@ -146,8 +157,6 @@ class _Passes:
         if collective.group == "CP" and framework.cp == "ring":
             attention = row.input_ns if which else products.get("attention_row", (0,))[0]
             return self.beside.excess(max(attention, row.forward_ns), time)
-        if collective.group == "EP" and framework.ep == "beside":
-            return self.beside.excess(row.forward_ns + row.input_ns + row.weight_ns, time)
         return time
 
     def _add_launches(self, layer, forward, backward):
