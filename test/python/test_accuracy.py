@@ -83,6 +83,38 @@ def test_errors_are_those_of_the_bandwidth_and_tables_count_the_same(tmp_path):
     assert total["tables"].iloc[0] == 2 and total["count"].iloc[0] == 3
 
 
+def test_a_bias_keeps_its_sign_and_the_rates_of_links_are_a_baseline(tmp_path):
+    # 8 GPUs with 450 GB/s of NVLink each: an AllReduce of 450 MB takes 2 x 7/8 ms by the links alone.
+    table = a_table(tmp_path, [(450_000_000, 3500, ""), (900_000_000, 7000, "")])
+    ours = {450_000_000: simulate.Simulated(2800.0, "RING", "LL", 1), 900_000_000: simulate.Simulated(8750.0, "RING", "LL", 1)}
+    frame = card.frame_of(card.rows_of(table, ours))
+    assert list(frame["links busbw"]) == [450, 450]
+    summary = card.summarize(frame)
+    assert summary["bias"].iloc[0] == pytest.approx((0.25 - 0.2) / 2)
+    assert summary["links"].iloc[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("test, servers, expected", [
+    ("all_reduce_perf", 1, 2 * 3 / 4 / 450), ("sendrecv_perf", 1, 1 / 450), ("alltoall_perf", 1, 3 / 4 / 450),
+    ("all_gather_perf", 2, 7 / 8 / 200), ("sendrecv_perf", 2, 1 / 50), ("alltoall_perf", 2, 4 / 8 / 50)])
+def test_links_alone_take_what_crosses_the_slowest(test, servers, expected):
+    machine = tables.Machine(gpu="H100", nvlink_gbps=3600, test=test, servers=servers, gpus_per_server=4)
+    assert machine.links_us(1_000_000) == pytest.approx(1000 * expected)
+
+
+def test_no_table_is_simulated_with_what_it_shows_of_launches_itself():
+    def machine(us, threads=8):
+        return tables.Machine(gpu="H100", nvlink_gbps=3600, gpus_per_thread=threads, launch_us=us, launch_channel_us=us / 10)
+    found = tables.with_launches_of_others({"a": machine(3), "b": machine(4), "c": machine(8), "d": machine(0, threads=1)})
+    assert [found[name].launch_us for name in "abcd"] == [6, 5.5, 3.5, 0]
+    assert found["a"].launch_channel_us == pytest.approx(0.6)
+    assert tables.with_launches_of_others({"a": machine(3)})["a"].launch_us == 0
+    real = {table.name: table.machine for table in tables.read_tables(MEASUREMENTS)}
+    own = tables.read_machines(MEASUREMENTS / "machines.yaml")
+    assert sum(machine.gpus_per_thread > 1 for machine in real.values()) == 6
+    assert real["allreduce_1x8xA100_azure_ndv4"].launch_us != own["allreduce_1x8xA100_azure_ndv4"].launch_us
+
+
 def test_errors_are_summed_up_as_they_are_recorded(tmp_path):
     # 99.0049 of 100 us is an error of 1.0051 %, recorded as 0.0101; 99.0101 us one of 0.9998 %, as 0.0100.
     table = a_table(tmp_path, [(1 << 20, 100, ""), (2 << 20, 100, "")])

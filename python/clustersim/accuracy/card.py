@@ -18,7 +18,7 @@ class Goal:
 
 GOALS = {"small": Goal(0.15), "large": Goal(0.05, 0.15)}  # of a band; those between have none
 ROW_COLUMNS = ("table", "held out", "size", "measured us", "simulated us", "measured busbw", "simulated busbw", "error",
-               "algorithm", "protocol", "channels", "doubt")
+               "algorithm", "protocol", "channels", "links busbw", "doubt")
 ERROR_DECIMALS = 4
 
 
@@ -34,8 +34,10 @@ def rows_of(table, simulated):
             continue
         ours = simulated[row.size]
         busbw = row.busbw * row.microseconds / ours.microseconds
+        links = row.busbw * row.microseconds / table.machine.links_us(row.size)
         rows.append((table.name, table.machine.held_out, row.size, row.microseconds, ours.microseconds, row.busbw, busbw,
-                     row.microseconds / ours.microseconds - 1, ours.algorithm, ours.protocol, ours.channels, row.doubt))
+                     row.microseconds / ours.microseconds - 1, ours.algorithm, ours.protocol, ours.channels,
+                     round(links, 3), row.doubt))
     return rows
 
 
@@ -47,10 +49,13 @@ def frame_of(rows):
 
 
 def summarize(frame):
-    """@return per table and band of sizes: how many sizes, the mean and the largest size of the error"""
-    counted = frame[frame["doubt"] == ""].assign(magnitude=lambda rows: rows["error"].abs())
-    grouped = counted.groupby(["table", "held out", "band"], sort=False)["magnitude"]
-    return grouped.agg(["count", "mean", "max"]).reset_index()
+    """@return per table and band of sizes: how many sizes, the mean and the largest size of the error, its mean with its sign, and
+    the mean size of the error of the links' rates alone"""
+    counted = frame[frame["doubt"] == ""].assign(magnitude=lambda rows: rows["error"].abs(),
+                                                 links=lambda rows: (rows["links busbw"] / rows["measured busbw"] - 1).abs())
+    grouped = counted.groupby(["table", "held out", "band"], sort=False)
+    return grouped.agg(count=("magnitude", "count"), mean=("magnitude", "mean"), max=("magnitude", "max"), bias=("error", "mean"),
+                       links=("links", "mean")).reset_index()
 
 
 def overall(frame):

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import pathlib
+import statistics
 
 import yaml
 
@@ -50,6 +51,21 @@ class Machine:
     def ranks(self):
         return self.servers * self.gpus_per_server
 
+    def links_us(self, size):
+        """@return what the vendors' rates of links alone make a size take: the baseline that knows nothing of NCCL"""
+        nic = self.nic_gbps / 8 * self.nics_per_gpu / self.gpus_per_nic  # GB/s of a GPU
+        nvlink = self.nvlink_gbps / 8 or nic
+        near, far = (self.gpus_per_server - 1) / self.ranks, (self.ranks - self.gpus_per_server) / self.ranks
+        if self.test == "alltoall_perf":
+            return max(near * size / nvlink, far * size / nic) / 1e3
+        if self.servers == 1:
+            rate = nvlink
+        elif self.test == "sendrecv_perf" or self.gpus_per_server == 1:
+            rate = nic
+        else:  # all NICs of a server carry a ring's data
+            rate = min(nvlink, nic * self.gpus_per_server)
+        return FACTORS[self.test](self.ranks) * size / rate / 1e3
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -88,6 +104,18 @@ def read_machines(path):
     return machines
 
 
+def with_launches_of_others(machines):
+    """@return the machines, with what a thread's launches take by all tables but the own: none is scored with a figure of its own"""
+    several = {name: machine for name, machine in machines.items() if machine.gpus_per_thread > 1}
+
+    def median(own, field):
+        others = [getattr(machine, field) for name, machine in several.items() if name != own]
+        return statistics.median(others) if others else 0.0
+    return machines | {name: dataclasses.replace(machine, launch_us=median(name, "launch_us"),
+                                                 launch_channel_us=median(name, "launch_channel_us"))
+                       for name, machine in several.items()}
+
+
 def read_table(path, machine):
     header, lines = {}, []
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -118,7 +146,7 @@ def read_table(path, machine):
 def read_tables(directory):
     """@return every table of a directory, in the order of machines.yaml"""
     directory = pathlib.Path(directory)
-    machines = read_machines(directory / "machines.yaml")
+    machines = with_launches_of_others(read_machines(directory / "machines.yaml"))
     described, present = set(machines), {path.stem for path in directory.glob("*.csv")}
     if described != present:
         odd = sorted(described ^ present)[0]
