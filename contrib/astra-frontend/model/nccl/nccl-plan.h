@@ -98,7 +98,7 @@ struct NcclPlan
     bool wholePasses{false};   ///< see Lane
     uint32_t slotTrips{1};     ///< see NetworkKind
     SlowStarts slowStarts{};   ///< see Lane, between nodes
-    std::variant<std::monostate, RingPlan, TreePlan, NvlsPlan, PairPlan> own; ///< see Of()
+    std::variant<std::monostate, RingPlan, TreePlan, NvlsPlan, PairPlan> own{}; ///< see Of()
 
     /// @return what it has of one kind of plan, which it is from now on
     template <typename Kind>
