@@ -44,13 +44,13 @@ const char* ToString(NcclAlgorithm algorithm);
 /// @return "LL", "LL128" or "Simple"
 const char* ToString(NcclProtocol protocol);
 
-/// What a plan of rings has besides.
+/// Further fields of a plan of rings.
 struct RingPlan
 {
     uint64_t chunkGrain{16}; ///< chunks are multiples of it
 };
 
-/// What a plan of trees has besides.
+/// Further fields of a plan of trees.
 struct TreePlan
 {
     double upGBps{0};       ///< what the threads that send sums up a tree move; 0: enough
@@ -58,7 +58,7 @@ struct TreePlan
     bool cutsChunks{false}; ///< chunks of Simple shrink with the data of a channel
 };
 
-/// What a plan of NVLS and NVLS-Tree has besides.
+/// Further fields of a plan of NVLS and NVLS-Tree.
 struct NvlsPlan
 {
     uint64_t chunk{0};   ///< of NVLS-Tree: bytes of a channel's chunk at most
@@ -67,7 +67,7 @@ struct NvlsPlan
     double inflation{1}; ///< bytes on NVLinks per byte that is added or multicast
 };
 
-/// What a plan of sends and receives between pairs has besides.
+/// Further fields of a plan of sends and receives between pairs.
 struct PairPlan
 {
     double rankGBps{0};     ///< what a rank sends to all others of its node
