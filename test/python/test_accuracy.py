@@ -152,6 +152,11 @@ def test_a_short_set_is_no_worse_than_the_card_says(tmp_path):
     assert (tmp_path / "plots" / f"{SHORT[0]}.svg").is_file()
 
 
+def test_the_page_has_images_of_its_tables_alone():
+    images = {path.stem for path in (ROOT / "docs/source/models/images/accuracy").iterdir()}
+    assert images == {table.name for table in tables.read_tables(MEASUREMENTS)}
+
+
 def test_the_page_shows_every_table_of_the_card():
     text = (ROOT / "docs/source/models/accuracy.rst").read_text()
     for table in tables.read_tables(MEASUREMENTS):

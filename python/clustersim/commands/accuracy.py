@@ -127,7 +127,9 @@ def main(arguments):
     if options.update:
         write(frame, DATA / "accuracy.csv")
         shutil.rmtree(PAGE.parent / IMAGES, ignore_errors=True)
-        shutil.copytree(images, PAGE.parent / IMAGES)
+        (PAGE.parent / IMAGES).mkdir()
+        for table in found:  # earlier runs may have left plots of others
+            shutil.copy(images / f"{table.name}.svg", PAGE.parent / IMAGES)
         PAGE.write_text(page.render(found, frame, options.network, lambda table: IMAGES / f"{table.name}.svg"),
                         encoding="utf-8")
     return 0
