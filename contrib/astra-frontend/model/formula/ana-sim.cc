@@ -124,27 +124,22 @@ AnaSim::EnterPorts(Message& message, const MessagePath& path)
 }
 
 void
-AnaSim::QueueConnections()
+AnaSim::QueueConnections(std::span<uint32_t> entries)
 {
     const auto connection = [this](uint32_t index) {
         const Entering& entry = m_entering[index];
-        return std::tuple(entry.path.egress,
-                          entry.path.ingress,
-                          entry.message->src,
-                          entry.message->dst,
-                          entry.message->channel);
+        const Message& message = *entry.message;
+        return std::tuple(entry.path.ingress, message.src, message.dst, message.channel);
     };
-    m_order.resize(m_entering.size());
-    std::iota(m_order.begin(), m_order.end(), 0);
-    std::sort(m_order.begin(), m_order.end(), [&](uint32_t a, uint32_t b) {
+    std::sort(entries.begin(), entries.end(), [&](uint32_t a, uint32_t b) {
         return std::tuple(connection(a), a) < std::tuple(connection(b), b);
     });
-    for (std::size_t i = 1; i < m_order.size(); ++i)
+    for (std::size_t i = 1; i < entries.size(); ++i)
     {
-        if (connection(m_order[i - 1]) == connection(m_order[i]))
+        if (connection(entries[i - 1]) == connection(entries[i]))
         {
-            Entering& before = m_entering[m_order[i - 1]];
-            Entering& entry = m_entering[m_order[i]];
+            Entering& before = m_entering[entries[i - 1]];
+            Entering& entry = m_entering[entries[i]];
             before.isLast = false;
             entry.egressWork = ns3::AddPs(entry.egressWork, before.egressWork);
             entry.ingressWork = ns3::AddPs(entry.ingressWork, before.ingressWork);
@@ -152,37 +147,44 @@ AnaSim::QueueConnections()
     }
 }
 
-uint64_t
-AnaSim::CountConnections(std::span<const uint32_t> entries) const
+TimePs
+AnaSim::Serve(std::span<uint32_t> entries,
+              TimePs begin,
+              TimePs Entering::*work,
+              TimePs Entering::*end)
 {
-    return static_cast<uint64_t>(
-        std::count_if(entries.begin(), entries.end(), [this](uint32_t index) {
+    std::sort(entries.begin(), entries.end(), [&](uint32_t a, uint32_t b) {
+        return std::tuple(m_entering[a].*work, a) < std::tuple(m_entering[b].*work, b);
+    });
+    auto connections =
+        static_cast<uint64_t>(std::count_if(entries.begin(), entries.end(), [this](uint32_t index) {
             return m_entering[index].isLast;
         }));
-}
-
-void
-AnaSim::ShareEgress(std::span<const uint32_t> entries)
-{
-    const TimePs now = m_loop.Now();
-    TimePs& free = m_portFree[m_entering[entries.front()].path.egress];
-    TimePs end = std::max(now, free);
+    TimePs now = begin;
     TimePs taken = 0;
-    uint64_t left = CountConnections(entries);
     for (const uint32_t index : entries)
     {
         Entering& entry = m_entering[index];
         // Connections with less to do are through; the others have had as much each and go on.
-        end = ns3::AddPs(end, ns3::TimesPs(entry.egressWork - taken, left));
-        taken = entry.egressWork;
-        left -= entry.isLast ? 1 : 0;
-        entry.egressEnd = end;
+        now = ns3::AddPs(now, ns3::TimesPs(entry.*work - taken, connections));
+        taken = entry.*work;
+        connections -= entry.isLast ? 1 : 0;
+        entry.*end = now;
     }
-    free = end;
+    return now;
 }
 
 void
-AnaSim::ShareIngress(std::span<const uint32_t> entries)
+AnaSim::ShareEgress(std::span<uint32_t> entries)
+{
+    QueueConnections(entries);
+    TimePs& free = m_portFree[m_entering[entries.front()].path.egress];
+    free =
+        Serve(entries, std::max(m_loop.Now(), free), &Entering::egressWork, &Entering::egressEnd);
+}
+
+void
+AnaSim::ShareIngress(std::span<uint32_t> entries)
 {
     const TimePs now = m_loop.Now();
     const auto firstBit = [this](uint32_t index) {
@@ -194,18 +196,34 @@ AnaSim::ShareIngress(std::span<const uint32_t> entries)
             return firstBit(a) < firstBit(b);
         }));
     TimePs& free = m_portFree[m_entering[entries.front()].path.ingress];
-    TimePs end = std::max(ns3::AddPs(now, first), free);
-    TimePs taken = 0;
-    uint64_t left = CountConnections(entries);
+    free = Serve(entries,
+                 std::max(ns3::AddPs(now, first), free),
+                 &Entering::ingressWork,
+                 &Entering::ingressEnd);
     for (const uint32_t index : entries)
     {
         Entering& entry = m_entering[index];
-        end = ns3::AddPs(end, ns3::TimesPs(entry.ingressWork - taken, left));
-        taken = entry.ingressWork;
-        left -= entry.isLast ? 1 : 0;
-        entry.ingressEnd = std::max(end, ns3::AddPs(now, entry.path.alone));
+        entry.ingressEnd = std::max(entry.ingressEnd, ns3::AddPs(now, entry.path.alone));
     }
-    free = end;
+}
+
+void
+AnaSim::ForEachPort(uint32_t MessagePath::*port, void (AnaSim::*share)(std::span<uint32_t>))
+{
+    const auto number = [&](uint32_t index) { return m_entering[index].path.*port; };
+    m_order.resize(m_entering.size());
+    std::iota(m_order.begin(), m_order.end(), 0);
+    std::sort(m_order.begin(), m_order.end(), [&](uint32_t a, uint32_t b) {
+        return number(a) < number(b);
+    });
+    for (auto begin = m_order.begin(); begin != m_order.end();)
+    {
+        const auto end = std::find_if(begin, m_order.end(), [&](uint32_t index) {
+            return number(index) != number(*begin);
+        });
+        (this->*share)({begin, end});
+        begin = end;
+    }
 }
 
 void
@@ -217,28 +235,8 @@ AnaSim::SharePorts()
     }
     // Messages that are sent together share both ports from the start, as their packets would
     // alternate; so what a message waits for at one port does not keep the other from its work.
-    QueueConnections();
-    const auto forEachPort = [this](auto port, auto work, auto share) {
-        m_order.resize(m_entering.size());
-        std::iota(m_order.begin(), m_order.end(), 0);
-        std::sort(m_order.begin(), m_order.end(), [&](uint32_t a, uint32_t b) {
-            const Entering& left = m_entering[a];
-            const Entering& right = m_entering[b];
-            return std::tuple(left.path.*port, left.*work, a) <
-                   std::tuple(right.path.*port, right.*work, b);
-        });
-        for (auto begin = m_order.begin(); begin != m_order.end();)
-        {
-            const uint32_t number = m_entering[*begin].path.*port;
-            const auto end = std::find_if(begin, m_order.end(), [&](uint32_t index) {
-                return m_entering[index].path.*port != number;
-            });
-            (this->*share)({begin, end});
-            begin = end;
-        }
-    };
-    forEachPort(&MessagePath::egress, &Entering::egressWork, &AnaSim::ShareEgress);
-    forEachPort(&MessagePath::ingress, &Entering::ingressWork, &AnaSim::ShareIngress);
+    ForEachPort(&MessagePath::egress, &AnaSim::ShareEgress);
+    ForEachPort(&MessagePath::ingress, &AnaSim::ShareIngress);
     const TimePs now = m_loop.Now();
     for (const Entering& entry : m_entering)
     {

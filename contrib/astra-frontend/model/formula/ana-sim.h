@@ -90,7 +90,7 @@ class AnaSim : public SharedNetwork
     {
         Message* message;
         MessagePath path;
-        TimePs egressWork;  ///< time at the port of all up to it that its connection has sent now
+        TimePs egressWork;  ///< time at the port of its connection's messages up to it, sent now
         TimePs ingressWork; ///< the same at the other port
         TimePs egressEnd;
         TimePs ingressEnd;
@@ -141,13 +141,25 @@ class AnaSim : public SharedNetwork
     void EnterPorts(Message& message, const MessagePath& path);
     /// Give the messages that have been sent at this time their places at the ports.
     void SharePorts();
-    /// Put the messages that a connection has sent at this time one behind the other.
-    void QueueConnections();
-    /// @return how many connections send messages of one port
-    uint64_t CountConnections(std::span<const uint32_t> entries) const;
-    /// @param entries of one port, by what their connections have to do until they are through
-    void ShareEgress(std::span<const uint32_t> entries);
-    void ShareIngress(std::span<const uint32_t> entries);
+    /// Share each port among the entries that pass it.
+    void ForEachPort(uint32_t MessagePath::*port, void (AnaSim::*share)(std::span<uint32_t>));
+    /// Queue the messages that a connection sends at this time. @param entries of an egress port
+    void QueueConnections(std::span<uint32_t> entries);
+    /**
+     * Serve connections side by side at one port.
+     * @param entries of the port
+     * @param begin when the port begins
+     * @param work of an entry's connection until the entry is through
+     * @param end gets the time when an entry is through
+     * @return when all are through
+     */
+    TimePs Serve(std::span<uint32_t> entries,
+                 TimePs begin,
+                 TimePs Entering::*work,
+                 TimePs Entering::*end);
+    /// @param entries of one port
+    void ShareEgress(std::span<uint32_t> entries);
+    void ShareIngress(std::span<uint32_t> entries);
     static void Delivered(void* message);
     static void Acknowledged(void* message);
     TimePs InNetworkTime(const JoinRequest& request);
