@@ -13,11 +13,27 @@ namespace AstraSim
 namespace
 {
 
-/// @return whether messages are passes of LL128
-bool
-HasPasses(const NcclPlan& plan, TimePs stepLatency)
+/// @return most data of a chunk. A latency that a user gives is one of each 512 KiB.
+uint64_t
+ChunkBytes(const NcclPlan& plan, TimePs stepLatency)
 {
-    return stepLatency < 0 && plan.protocol == NcclProtocol::Ll128 && plan.passBytes > 0;
+    return StepBytes(stepLatency < 0 ? plan.protocol : NcclProtocol::Simple);
+}
+
+/// @return most data of a message
+uint64_t
+MessageBytes(const NcclPlan& plan, TimePs stepLatency)
+{
+    const bool hasPasses =
+        stepLatency < 0 && plan.protocol == NcclProtocol::Ll128 && plan.passBytes > 0;
+    return hasPasses ? plan.passBytes : ChunkBytes(plan, stepLatency);
+}
+
+/// @return messages of a chunk
+uint32_t
+MessagesPerChunk(const NcclPlan& plan, TimePs stepLatency)
+{
+    return static_cast<uint32_t>(ChunkBytes(plan, stepLatency) / MessageBytes(plan, stepLatency));
 }
 
 } // namespace
@@ -31,14 +47,12 @@ ChainGraph::ChainGraph(const CollectiveRequest& request,
                    shape,
                    plan,
                    1,
-                   NCCL_STEPS * (HasPasses(plan, stepLatency) ? LL128_PASSES : 1),
+                   NCCL_STEPS * MessagesPerChunk(plan, stepLatency),
                    stepLatency),
       m_root(static_cast<uint32_t>(request.root)),
       m_endsAtRoot(request.op == CollectiveOp::Reduce),
-      m_messageBytes(HasPasses(plan, stepLatency)                           ? plan.passBytes
-                     : stepLatency < 0 && plan.protocol == NcclProtocol::Ll ? LL_BYTES
-                                                                            : MESSAGE_BYTES),
-      m_chunkMessages(HasPasses(plan, stepLatency) ? LL128_PASSES : 1),
+      m_messageBytes(MessageBytes(plan, stepLatency)),
+      m_messagesPerChunk(MessagesPerChunk(plan, stepLatency)),
       m_messagesHideLatency(stepLatency < 0 && !plan.waitsEachPass &&
                             (shape.GetNodes() == 1 || plan.protocol != NcclProtocol::Simple)),
       m_rings(shape, GetSplit().GetChannels(), crossNic)
@@ -85,7 +99,7 @@ uint64_t
 ChainGraph::GetMessagesAtOnce(uint32_t rank, uint32_t channel) const
 {
     const uint32_t next = m_rings.NextOf(rank, channel);
-    return GetShape().NodeOf(rank) != GetShape().NodeOf(next) ? m_chunkMessages : 1;
+    return GetShape().NodeOf(rank) != GetShape().NodeOf(next) ? m_messagesPerChunk : 1;
 }
 
 uint64_t

@@ -18,19 +18,12 @@ namespace AstraSim
  *
  * Broadcast goes from the root around the ring to the root's predecessor, Reduce from the root's
  * successor around to the root; a rank passes on each chunk as it arrives (NCCL
- * src/device/broadcast.h, reduce.h). With LL and LL128 it passes on words as they arrive, which
- * chunks of LL and passes of LL128's loop stand for; into the network goes a whole chunk at once.
+ * src/device/broadcast.h, reduce.h). With LL and LL128 it passes on words as they arrive. Chunks of
+ * LL and passes of LL128's copy loop stand for these words. The network gets whole chunks.
  */
 class ChainGraph : public ChannelGraph
 {
   public:
-    /// Data per message (NCCL's chunk of one step): 512 KiB.
-    static constexpr uint64_t MESSAGE_BYTES = 524288;
-    /// The same of LL: half of a step's buffer, whose other half is flags.
-    static constexpr uint64_t LL_BYTES = 32768;
-    /// Passes of a chunk of LL128: 120 of 128 bytes of a step's buffer.
-    static constexpr uint32_t LL128_PASSES = 15;
-
     /// @param stepLatency overrides the plan's latencies, if not negative
     ChainGraph(const CollectiveRequest& request,
                const GroupShape& shape,
@@ -46,6 +39,12 @@ class ChainGraph : public ChannelGraph
                       uint64_t message,
                       uint32_t inbound) const override;
 
+    /// @return most data of a message
+    uint64_t GetMessageBytes() const
+    {
+        return m_messageBytes;
+    }
+
     /// @return how many messages have to come before @p rank passes on the first of them
     uint64_t GetMessagesAtOnce(uint32_t rank, uint32_t channel) const;
 
@@ -58,7 +57,7 @@ class ChainGraph : public ChannelGraph
     uint32_t m_root;
     bool m_endsAtRoot;
     uint64_t m_messageBytes;
-    uint64_t m_chunkMessages; ///< the network gets so many at once
+    uint32_t m_messagesPerChunk; ///< the network gets so many at once
     /// In a server, a block moves one message while it waits for the flag of the next: the latency
     /// counts for the first.
     bool m_messagesHideLatency;

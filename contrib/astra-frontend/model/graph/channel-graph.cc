@@ -9,6 +9,20 @@ namespace AstraSim
 {
 
 uint64_t
+StepBytes(NcclProtocol protocol)
+{
+    switch (protocol)
+    {
+    case NcclProtocol::Ll:
+        return 32768; // of 64 KiB, half of them flags
+    case NcclProtocol::Ll128:
+        return 576000; // of 614400 bytes, 120 of each 128
+    default:
+        return 524288;
+    }
+}
+
+uint64_t
 CutChunk(uint64_t chunk,
          std::initializer_list<ChunkRule> rules,
          uint64_t channelBytes,

@@ -19,6 +19,9 @@ namespace AstraSim
 /// Messages of a connection that may be under way at once: the slots of its buffer (NCCL_STEPS).
 inline constexpr uint32_t NCCL_STEPS = 8;
 
+/// @return most data bytes in a step's buffer (NCCL src/init.cc, computeBuffSizes)
+uint64_t StepBytes(NcclProtocol protocol);
+
 /// How far a chunk is cut so that the data makes enough of them.
 struct ChunkRule
 {

@@ -107,7 +107,7 @@ const NcclTableRow RING(
                  const NcclPlan& plan,
                  bool crossNic,
                  TimePs latency) -> std::shared_ptr<const FlowGraph> {
-         if (request.op == CollectiveOp::Broadcast || request.op == CollectiveOp::Reduce)
+         if (IsChain(request.op))
          {
              return std::make_shared<ChainGraph>(request, shape, plan, crossNic, latency);
          }

@@ -24,15 +24,12 @@ struct ProtocolSizes
 ProtocolSizes
 SizesOf(NcclProtocol protocol)
 {
-    switch (protocol)
+    const uint64_t step = StepBytes(protocol);
+    if (protocol == NcclProtocol::Simple)
     {
-    case NcclProtocol::Ll:
-        return {32768, 32768, 8}; // 64 KiB of buffer per step, half of it flags
-    case NcclProtocol::Ll128:
-        return {576000, 576000, 8}; // 614400 bytes of buffer, 120 of each 128 are data
-    default:
-        return {2097152, 32768, 4}; // chunks of 4 steps, slices of 2: 8 steps are 4 slices
+        return {4 * step, 32768, 4}; // chunks of 4 steps, slices of 2: 8 steps are 4 slices
     }
+    return {step, step, NCCL_STEPS};
 }
 
 } // namespace

@@ -19,7 +19,7 @@ namespace
 uint64_t
 SimpleChunkBytes(bool cutsChunks, uint64_t bytesPerChannel, const GroupShape& shape)
 {
-    uint64_t chunk = 524288;
+    const uint64_t chunk = StepBytes(NcclProtocol::Simple);
     if (!cutsChunks)
     {
         return chunk;
@@ -35,11 +35,9 @@ SimpleChunkBytes(bool cutsChunks, uint64_t bytesPerChannel, const GroupShape& sh
 uint64_t
 TreeChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape& shape)
 {
-    constexpr uint64_t LL_CHUNK = 32768;
-    constexpr uint64_t LL128_CHUNK = 576000;
     if (plan.protocol == NcclProtocol::Ll)
     {
-        return LL_CHUNK;
+        return StepBytes(plan.protocol);
     }
     if (plan.protocol == NcclProtocol::Simple)
     {
@@ -47,7 +45,7 @@ TreeChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape&
     }
     const double perNode = static_cast<double>(shape.GetRanks()) / shape.GetNodes();
     const double steps = std::bit_width(shape.GetNodes()) + 0.1 * perNode;
-    uint64_t chunk = LL128_CHUNK;
+    uint64_t chunk = StepBytes(plan.protocol);
     const auto chunks = [&] { return static_cast<double>(bytesPerChannel / chunk); };
     while (chunk > 131072 && chunks() < steps * 64 / perNode)
     {

@@ -136,27 +136,20 @@ PairsTime(const NcclPlan& plan,
 {
     const uint32_t ranks = shape.GetRanks();
     const uint64_t most = MostPairBytes(request, ranks);
-    const uint32_t channels = ChannelsOfPair(
-        most,
-        plan.Of<PairPlan>().channels,
-        ranks,
-        shape.GetNodes(),
-        plan.protocol == NcclProtocol::Ll ? DirectGraph::LL_STEP : plan.Of<PairPlan>().chunk);
+    const auto& own = plan.Of<PairPlan>();
+    const uint32_t channels =
+        ChannelsOfPair(most,
+                       own.channels,
+                       ranks,
+                       shape.GetNodes(),
+                       plan.protocol == NcclProtocol::Ll ? DirectGraph::LL_STEP : own.chunk);
     const uint32_t pairs = request.op == CollectiveOp::SendRecv ? 1 : shape.GetRanksPerNode() - 1;
-    const double last =
-        copies && plan.protocol == NcclProtocol::Simple
-            ? static_cast<double>(std::min(most, plan.Of<PairPlan>().chunk * channels))
-            : 0;
-    return TransferTime(
-        bytes + last * pairs / OWN_COPY_SPEED,
-        std::min(plan.Of<PairPlan>().rankGBps, plan.Of<PairPlan>().blockGBps * channels * pairs) /
-            plan.wireInflation);
-}
-
-bool
-IsChain(CollectiveOp op)
-{
-    return op == CollectiveOp::Broadcast || op == CollectiveOp::Reduce;
+    const double last = copies && plan.protocol == NcclProtocol::Simple
+                            ? static_cast<double>(std::min(most, own.chunk * channels))
+                            : 0;
+    return TransferTime(bytes + last * pairs / OWN_COPY_SPEED,
+                        std::min(own.rankGBps, own.blockGBps * channels * pairs) /
+                            plan.wireInflation);
 }
 
 /// @return how many channels a rank's NIC sends
@@ -178,46 +171,47 @@ CountFarLanes(const ChainGraph& graph)
 /**
  * The first message passes all connections of a chain; the others follow at the pace of the
  * slowest.
- * @return the time of the channel that takes longest
+ * @param farLanes see CountFarLanes()
+ * @return time of a channel
  */
 TimePs
-LongestChain(const ChainGraph& graph, double inflation, double nicGBps)
+ChainTimeOf(const ChainGraph& graph,
+            uint32_t channel,
+            const std::vector<uint32_t>& farLanes,
+            double inflation,
+            double nicGBps)
 {
-    const std::vector<uint32_t> farLanes = CountFarLanes(graph);
-    TimePs longest = 0;
-    for (uint32_t channel = 0; channel < graph.GetLaneCount(); ++channel)
+    TimePs first = 0;
+    TimePs slowest = 0;
+    for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
     {
-        TimePs first = 0;
-        TimePs slowest = 0;
-        double more = 0; // messages; the last may be short
-        for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
+        const Lane lane = graph.GetOutbound(rank, channel);
+        if (lane.messages == 0)
         {
-            const Lane lane = graph.GetOutbound(rank, channel);
-            if (lane.messages == 0)
-            {
-                continue;
-            }
-            const uint64_t bytes = graph.GetBytes(rank, channel, 0);
-            const bool far = lane.rateCapBps == 0;
-            const CopyTime copy = CopyTimeOf(lane, bytes, inflation, lane.HasLatency(0));
-            const CopyTime next = CopyTimeOf(lane, bytes, inflation, lane.HasLatency(1));
-            const TimePs wire = TransferTime(static_cast<double>(bytes) * inflation,
-                                             nicGBps / std::max(1U, farLanes[rank]));
-            // A whole chunk has to come before its first message goes into the network.
-            const bool isFirst = graph.GetNeeds(rank, channel, 0, channel) == 0;
-            const uint64_t atOnce =
-                isFirst ? 1 : std::min(lane.messages, graph.GetMessagesAtOnce(rank, channel));
-            first = ns3::AddPs(first,
-                               copy.latency + (far ? ns3::TimesPs(wire, atOnce) : copy.duration));
-            slowest =
-                std::max(slowest, far ? std::max(wire, copy.busy) : next.latency + next.duration);
-            more = static_cast<double>(graph.GetSplit().GetBytes(channel) - bytes) /
-                   static_cast<double>(bytes);
+            continue;
         }
-        const TimePs others = ns3::RoundToPs(more * static_cast<double>(slowest));
-        longest = std::max(longest, ns3::AddPs(first, others));
+        const uint64_t bytes = graph.GetBytes(rank, channel, 0);
+        const CopyTime copy = CopyTimeOf(lane, bytes, inflation, lane.HasLatency(0));
+        if (lane.rateCapBps > 0)
+        {
+            const CopyTime next = CopyTimeOf(lane, bytes, inflation, lane.HasLatency(1));
+            first = ns3::AddPs(first, copy.latency + copy.duration);
+            slowest = std::max(slowest, next.latency + next.duration);
+            continue;
+        }
+        const TimePs wire =
+            TransferTime(static_cast<double>(bytes) * inflation, nicGBps / farLanes[rank]);
+        // A whole chunk has to come before its first message goes into the network.
+        const bool isRoot = graph.GetNeeds(rank, channel, 0, channel) == 0;
+        const uint64_t atOnce =
+            isRoot ? 1 : std::min(lane.messages, graph.GetMessagesAtOnce(rank, channel));
+        first = ns3::AddPs(first, copy.latency + ns3::TimesPs(wire, atOnce));
+        slowest = std::max({slowest, wire, copy.busy});
     }
-    return longest;
+    const auto all = static_cast<double>(graph.GetSplit().GetBytes(channel));
+    const auto message = static_cast<double>(graph.GetMessageBytes());
+    const double more = std::max(0.0, all / message - 1); // the last message may be short
+    return ns3::AddPs(first, ns3::RoundToPs(more * static_cast<double>(slowest)));
 }
 
 class WaitingRank;
@@ -370,23 +364,10 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
     {
         const NcclPlan plan = m_nccl.Choose(group, request);
         const bool pairwise = IsPairwise(request.op) && !IsPlugIn(plan);
-        const bool chain = IsChain(request.op) && !IsPlugIn(plan);
         chosen.algorithm = pairwise ? "Direct" : ToString(plan.algorithm);
         chosen.protocol = IsPlugIn(plan) ? "-" : ToString(plan.protocol);
         chosen.channels = pairwise ? 1 : plan.channels;
-        time = pairwise ? PairwiseTime(group, request)
-               : chain  ? ChainTime(group, request)
-                        : plan.predicted;
-        if (!pairwise && !chain && !IsPlugIn(plan))
-        {
-            const GroupShape shape(group, m_nccl.GetMachine());
-            time +=
-                sendLatency
-                    ? *sendLatency *
-                              NcclTableRow::Of(plan.algorithm).messagesInARow(request.op, shape) -
-                          plan.latency
-                    : ExposedCopies(plan, request.op, shape, request.bytes);
-        }
+        time = PlannedTime(plan, GroupShape(group, m_nccl.GetMachine()), request);
     }
     chosen.predicted = time;
     if (choice)
@@ -397,11 +378,37 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
 }
 
 TimePs
-AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequest& request) const
+AnalyticalCollectives::PlannedTime(const NcclPlan& plan,
+                                   const GroupShape& shape,
+                                   const CollectiveRequest& request) const
+{
+    if (IsPlugIn(plan))
+    {
+        return plan.predicted;
+    }
+    if (IsPairwise(request.op))
+    {
+        return PairwiseTime(plan, shape, request);
+    }
+    if (IsChain(request.op))
+    {
+        return ChainTime(plan, shape, request);
+    }
+    if (const auto sendLatency = m_nccl.GetOptions().sendLatency)
+    {
+        const NcclMethod& method = NcclTableRow::Of(plan.algorithm);
+        return plan.predicted - plan.latency +
+               *sendLatency * method.messagesInARow(request.op, shape);
+    }
+    return plan.predicted + ExposedCopies(plan, request.op, shape, request.bytes);
+}
+
+TimePs
+AnalyticalCollectives::PairwiseTime(const NcclPlan& plan,
+                                    const GroupShape& shape,
+                                    const CollectiveRequest& request) const
 {
     const MachineModel& machine = m_nccl.GetMachine();
-    const GroupShape shape(group, machine);
-    const NcclPlan plan = m_nccl.Choose(group, request);
     const BusiestRank busiest = FindBusiest(shape, request, plan);
     const auto sendLatency = m_nccl.GetOptions().sendLatency;
     TimePs time = 0;
@@ -426,17 +433,24 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
     return (sendLatency ? 0 : plan.baseLatency) + time;
 }
 
-// NCCL's estimate counts one step, or one for each rank, and no message's way along the chain: what
-// it is for, the choice of a protocol, hangs little on that.
+// NCCL's estimate leaves out how long the first message takes along the chain. It serves the choice
+// of a protocol, for which that matters little.
 TimePs
-AnalyticalCollectives::ChainTime(const CommGroup& group, const CollectiveRequest& request) const
+AnalyticalCollectives::ChainTime(const NcclPlan& plan,
+                                 const GroupShape& shape,
+                                 const CollectiveRequest& request) const
 {
-    const GroupShape shape(group, m_nccl.GetMachine());
-    const NcclPlan plan = m_nccl.Choose(group, request);
     const NcclOptions& options = m_nccl.GetOptions();
     const TimePs stepLatency = options.sendLatency.value_or(-1);
     const ChainGraph graph(request, shape, plan, options.crossNic, stepLatency);
-    const TimePs longest = LongestChain(graph, plan.wireInflation, m_nccl.GetMachine().nicGBps);
+    const std::vector<uint32_t> farLanes = CountFarLanes(graph);
+    TimePs longest = 0;
+    for (uint32_t channel = 0; channel < graph.GetLaneCount(); ++channel)
+    {
+        longest = std::max(
+            longest,
+            ChainTimeOf(graph, channel, farLanes, plan.wireInflation, m_nccl.GetMachine().nicGBps));
+    }
     return options.sendLatency ? longest : ns3::AddPs(plan.baseLatency, longest);
 }
 

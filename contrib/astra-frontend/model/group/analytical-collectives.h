@@ -68,8 +68,16 @@ class AnalyticalCollectives : public CollectiveImplementation
   private:
     using Key = std::tuple<const CommGroup*, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
 
-    TimePs PairwiseTime(const CommGroup& group, const CollectiveRequest& request) const;
-    TimePs ChainTime(const CommGroup& group, const CollectiveRequest& request) const;
+    /// @return time of a collective whose bandwidth the user does not give
+    TimePs PlannedTime(const NcclPlan& plan,
+                       const GroupShape& shape,
+                       const CollectiveRequest& request) const;
+    TimePs PairwiseTime(const NcclPlan& plan,
+                        const GroupShape& shape,
+                        const CollectiveRequest& request) const;
+    TimePs ChainTime(const NcclPlan& plan,
+                     const GroupShape& shape,
+                     const CollectiveRequest& request) const;
 
     const MockNcclGroup& m_nccl;
     BusbwTable m_busbw;

@@ -262,8 +262,11 @@ MockNcclGroup::Decide(const CommGroup& group,
 CollectiveTask
 MockNcclGroup::MakeTask(const CollectiveRequest& request, const GroupShape& shape) const
 {
-    CollectiveTask task{request, {}, m_machine.nvlinkGBps, m_machine.nicGBps, {}};
-    task.sendLatency = m_options.sendLatency;
+    CollectiveTask task{request,
+                        {},
+                        m_machine.nvlinkGBps,
+                        m_machine.nicGBps,
+                        m_options.sendLatency};
     for (uint32_t rank = 0; rank < shape.GetRanks(); ++rank)
     {
         task.servers.push_back(shape.NodeOf(rank));

@@ -169,15 +169,14 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     constexpr uint64_t LL_THRESHOLD = 16384;
     const uint32_t channels = GetPairChannels(shape);
     NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
-    plan.Of<PairPlan>().channels = channels;
+    PairPlan pairs{.channels = channels};
     // NCCL src/init.cc, computeBuffSizes: no more than a step of other collectives.
     constexpr uint64_t MOST_CHUNK = 524288;
-    plan.Of<PairPlan>().chunk =
+    pairs.chunk =
         std::min(MOST_CHUNK,
                  shape.GetNodes() > 1 ? m_options.pairNetChunk : m_options.pairNvlinkChunk);
-    plan.Of<PairPlan>().rankGBps =
-        PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
-    plan.Of<PairPlan>().blockGBps = PAIR_EFFICIENCY * NcclBlockGBps(m_machine.gpu.generation);
+    pairs.rankGBps = PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    pairs.blockGBps = PAIR_EFFICIENCY * NcclBlockGBps(m_machine.gpu.generation);
     plan.interLatency = InterLatency(PAIR_NET_US - PAIR_CPU_US);
     // A network, a host or a user may have figures of their own.
     if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&
@@ -194,10 +193,11 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
         const double block = CopyGBps(NcclProtocol::Ll, op, shape) / 2;
         plan = EvaluateRing(NcclProtocol::Ll, op, shape, bytes);
         plan.baseLatency = start;
-        plan.Of<PairPlan>().channels = channels;
-        plan.Of<PairPlan>().rankGBps = block * channels * plan.wireInflation;
-        plan.Of<PairPlan>().blockGBps = block * plan.wireInflation;
+        pairs = {.rankGBps = block * channels * plan.wireInflation,
+                 .channels = channels,
+                 .blockGBps = block * plan.wireInflation};
     }
+    plan.own = pairs;
     return plan;
 }
 
@@ -247,7 +247,7 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     const uint32_t ranks = shape.GetRanks();
     const uint32_t nodes = shape.GetNodes();
     const bool allReduce = op == CollectiveOp::AllReduce;
-    const bool chain = op == CollectiveOp::Broadcast || op == CollectiveOp::Reduce;
+    const bool chain = IsChain(op);
     const uint32_t rounds = allReduce ? 2 : 1;
     const double steps = chain ? ranks : rounds * (ranks - 1.0);
     const uint32_t extra = allReduce && m_tuning.extraInterStep ? 1 : 0;
@@ -896,23 +896,24 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     plan.channels = GetChannels(algorithm, shape);
     const double algGBps = NvlsAlgGBps(m_tuning, algorithm, op, shape);
     plan.channelGBps = NvlsLinkGBps(shape) / plan.channels;
-    plan.Of<NvlsPlan>().chunk = TuneNvls(shape).chunk;
+    auto& nvls = plan.Of<NvlsPlan>();
+    nvls.chunk = TuneNvls(shape).chunk;
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
-    plan.Of<NvlsPlan>().hunkUs = (tree ? NVLS_TREE_HUNK_US : NVLS_HUNK_US)[generation];
-    plan.Of<NvlsPlan>().aloneUs = NVLS_ALONE_US[generation];
+    nvls.hunkUs = (tree ? NVLS_TREE_HUNK_US : NVLS_HUNK_US)[generation];
+    nvls.aloneUs = NVLS_ALONE_US[generation];
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
     if (tree)
     {
         // Within a node channelGBps is what all heads' lanes may carry together; two trees share it
         // on the links.
-        plan.Of<NvlsPlan>().inflation = m_machine.nvlinkGBps / UsableNvlinkGBps(m_machine);
+        nvls.inflation = m_machine.nvlinkGBps / UsableNvlinkGBps(m_machine);
     }
     // What NCCL calls a step's latency is that of the whole pipeline with few data: one iteration
     // that scatters, a chunk that is announced, and one that gathers, all of which are simulated.
     const double whole = latencies.base[p] + latencies.nvlink[p];
-    plan.baseLatency = FromMicroseconds(whole + NVLS_MORE_US[generation] - NVLS_SYNC_US -
-                                        2 * plan.Of<NvlsPlan>().aloneUs);
+    plan.baseLatency =
+        FromMicroseconds(whole + NVLS_MORE_US[generation] - NVLS_SYNC_US - 2 * nvls.aloneUs);
     plan.intraLatency = FromMicroseconds(NVLS_SYNC_US);
     const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
     Predict(plan,

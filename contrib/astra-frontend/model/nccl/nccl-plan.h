@@ -4,6 +4,7 @@
 #ifndef NCCL_PLAN_H
 #define NCCL_PLAN_H
 
+#include "ns3/collective-types.h"
 #include "ns3/flow-graph.h"
 #include "ns3/rank-network.h"
 
@@ -100,7 +101,7 @@ struct NcclPlan
     SlowStarts slowStarts{};   ///< see Lane, between nodes
     std::variant<std::monostate, RingPlan, TreePlan, NvlsPlan, PairPlan> own{}; ///< see Of()
 
-    /// @return what it has of one kind of plan, which it is from now on
+    /// @return its fields of one kind, of which it is from now on
     template <typename Kind>
     Kind& Of()
     {
@@ -108,7 +109,7 @@ struct NcclPlan
         return known ? *known : own.emplace<Kind>();
     }
 
-    /// @return what it has of one kind of plan; of another kind's, what counts where nobody says
+    /// @return its fields of one kind; the defaults if it is of another kind
     template <typename Kind>
     const Kind& Of() const
     {
@@ -123,6 +124,13 @@ inline bool
 IsPlugIn(const NcclPlan& plan)
 {
     return static_cast<std::size_t>(plan.algorithm) >= NCCL_ALGORITHMS;
+}
+
+/// @return whether NCCL carries it out as a chain along each channel's ring
+inline bool
+IsChain(CollectiveOp op)
+{
+    return op == CollectiveOp::Broadcast || op == CollectiveOp::Reduce;
 }
 
 } // namespace AstraSim
