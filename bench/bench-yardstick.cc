@@ -201,7 +201,7 @@ class Yardstick
         // By the NVSwitch that both are on, else to the receiver's first port that is no NVLink.
         const uint32_t src = m_topology.NodeOfHost(flow.src);
         const uint32_t dst = m_topology.NodeOfHost(flow.dst);
-        const bool together = m_topology.ShareNvSwitch(flow.src, flow.dst);
+        const bool together = m_topology.ShareNvLink(flow.src, flow.dst);
         const auto fits = [&](uint32_t peer) {
             return m_topology.Is(peer, ClusterTopology::NodeKind::NvSwitch) == together;
         };

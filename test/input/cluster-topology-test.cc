@@ -78,8 +78,8 @@ TEST(ClusterTopology, SixFieldFormGivesServersNvSwitchesAndExactUnits)
     EXPECT_DOUBLE_EQ(t.links[7].errorRate, 0.01);
     EXPECT_TRUE(t.IsNvLink(0));
     EXPECT_FALSE(t.IsNvLink(1));
-    EXPECT_TRUE(t.ShareNvSwitch(0, 1));
-    EXPECT_FALSE(t.ShareNvSwitch(1, 2));
+    EXPECT_TRUE(t.ShareNvLink(0, 1));
+    EXPECT_FALSE(t.ShareNvLink(1, 2));
     EXPECT_EQ(t.MaxNicRateBps(), 400'000'000'000u);
 }
 
@@ -185,6 +185,39 @@ TEST(ClusterTopology, RailsThatMeetInNvLinkAloneAreAWarning)
     EXPECT_THAT(ErrorOf("6 1 0 2 4 H100\n4 5\n0 4 1Gbps 1us 0\n1 5 1Gbps 1us 0\n2 4 1Gbps 1us 0\n"
                         "3 5 1Gbps 1us 0\n"),
                 testing::HasSubstr("cannot be reached"));
+}
+
+TEST(ClusterTopology, LinksBetweenGpusOfOneServerAreItsOwnNetwork)
+{
+    // Two servers of two GPUs; a link in each, and one between them.
+    const ClusterTopology t = Parse("5 2 0 1 7 MI300X\n4\n0 1 384Gbps 25ns 0\n2 3 384Gbps 25ns 0\n"
+                                    "1 2 100Gbps 25ns 0\n0 4 400Gbps 1us 0\n1 4 400Gbps 1us 0\n"
+                                    "2 4 400Gbps 1us 0\n3 4 400Gbps 1us 0\n");
+    EXPECT_TRUE(t.IsNvLink(0));
+    EXPECT_TRUE(t.IsNvLink(1));
+    EXPECT_FALSE(t.IsNvLink(2)) << "it joins two servers";
+    EXPECT_FALSE(t.IsNvLink(3));
+    EXPECT_TRUE(t.ShareNvLink(0, 1));
+    EXPECT_FALSE(t.ShareNvLink(1, 2));
+    EXPECT_EQ(t.MaxNicRateBps(), 400'000'000'000U);
+    // Where one is missing, they are links like others.
+    const ClusterTopology part =
+        Parse("5 4 0 1 6 MI300X\n4\n0 1 384Gbps 25ns 0\n2 3 384Gbps 25ns 0\n"
+              "0 4 400Gbps 1us 0\n1 4 400Gbps 1us 0\n2 4 400Gbps 1us 0\n"
+              "3 4 400Gbps 1us 0\n");
+    EXPECT_FALSE(part.IsMesh());
+    EXPECT_FALSE(part.IsNvLink(0));
+    EXPECT_FALSE(part.ShareNvLink(0, 1));
+}
+
+TEST(ClusterTopology, RailsThatMeetInLinksBetweenGpusAloneAreAWarning)
+{
+    const ClusterTopology t =
+        Parse("6 2 0 2 6 MI300X\n4 5\n0 1 384Gbps 25ns 0\n2 3 384Gbps 25ns 0\n"
+              "0 4 1Gbps 1us 0\n1 5 1Gbps 1us 0\n2 4 1Gbps 1us 0\n"
+              "3 5 1Gbps 1us 0\n");
+    ASSERT_EQ(t.warnings.size(), 1u);
+    EXPECT_THAT(t.warnings[0], testing::HasSubstr("host 0 and host 3 meet only in"));
 }
 
 TEST(ClusterTopology, GpusInARingWithoutASwitchAreAWarning)

@@ -49,6 +49,19 @@ TEST(GpuTable, KnowsNvidiasTypesByThemselves)
     EXPECT_EQ(table.Find("V100"), nullptr);
 }
 
+TEST(GpuTable, KnowsAmdsTypesWithoutAnNvSwitch)
+{
+    const GpuTable table;
+    for (const char* name : {"MI300X", "MI325X", "MI350X", "MI355X"})
+    {
+        const GpuProfile* profile = table.Find(name);
+        ASSERT_NE(profile, nullptr) << name;
+        EXPECT_TRUE(IsAmd(profile->generation));
+        EXPECT_TRUE(profile->meshed);
+    }
+    EXPECT_FALSE(IsAmd(GpuGeneration::Blackwell));
+}
+
 TEST(GpuTable, RowsAddTypesAndReplaceThem)
 {
     std::istringstream text("# name generation channel NVLink\n"
@@ -63,7 +76,7 @@ TEST(GpuTable, RowsAddTypesAndReplaceThem)
     EXPECT_EQ(added->nvlinkGBps, 800);
     EXPECT_EQ(table.Find("H100")->nvlinkGBps, 300);
     EXPECT_EQ(table.Find("H200")->nvlinkGBps, 360) << "the others stay";
-    EXPECT_THAT(table.GetNames(), testing::EndsWith("GB300, MyGpu"));
+    EXPECT_THAT(table.GetNames(), testing::EndsWith("MI355X, MyGpu"));
 }
 
 TEST(GpuTable, ATypeMayNotBeListedTwice)
@@ -135,7 +148,8 @@ TEST(GpuTable, MistakesNameFileAndLine)
 {
     using testing::HasSubstr;
     EXPECT_THAT(ErrorOf("\nB300 Blackwell 45\n"), HasSubstr("gpus.txt:2"));
-    EXPECT_THAT(ErrorOf("B300 Blackwel 45 800\n"), HasSubstr("Ampere, Hopper or Blackwell"));
+    EXPECT_THAT(ErrorOf("B300 Blackwel 45 800\n"),
+                HasSubstr("Ampere, Hopper, Blackwell, CDNA3 or CDNA4"));
     EXPECT_THAT(ErrorOf("B300 Blackwell fast 800\n"), HasSubstr("'fast' is not a valid bandwidth"));
     EXPECT_THAT(ErrorOf("B300 Blackwell -1 800\n"), HasSubstr("above 0"));
     EXPECT_THAT(ErrorOf("B300 Blackwell nan 800\n"), HasSubstr("above 0"));

@@ -7,10 +7,95 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
 {
+
+namespace
+{
+
+/// @return ranks 0..ranks-1 in nodes of @p gpus that are linked to each other
+GroupShape
+MakeMesh(uint32_t ranks, uint32_t gpus)
+{
+    MachineModel machine;
+    machine.gpusPerServer = gpus;
+    machine.nvswitchesPerServer = 0;
+    machine.isMesh = true;
+    return {FirstRanks(ranks), machine};
+}
+
+/// How often links between two ranks are used, by direction.
+using Uses = std::map<std::pair<uint32_t, uint32_t>, uint32_t>;
+
+/// Expect that all links between @p ranks ranks are used so often in both directions.
+void
+ExpectEachUsed(const Uses& uses, uint32_t ranks, uint32_t times)
+{
+    EXPECT_EQ(uses.size(), std::size_t{ranks} * (ranks - 1)) << ranks << " ranks";
+    for (const auto& [link, count] : uses)
+    {
+        EXPECT_EQ(count, times) << ranks << " ranks: " << link.first << " to " << link.second;
+    }
+}
+
+} // namespace
+
+TEST(RingOrder, RingsOfAMeshUseAllLinksAlike)
+{
+    for (uint32_t ranks = 2; ranks <= 16; ++ranks)
+    {
+        const GroupShape shape = MakeMesh(ranks, ranks);
+        const uint32_t channels = 2 * (ranks - 1);
+        const RingOrders rings(shape, 2 * channels, true);
+        Uses uses;
+        for (uint32_t channel = 0; channel < 2 * channels; ++channel)
+        {
+            std::set<uint32_t> seen;
+            uint32_t at = 0;
+            for (uint32_t i = 0; i < ranks; ++i)
+            {
+                const uint32_t next = rings.NextOf(at, channel);
+                ++uses[{at, next}];
+                seen.insert(next);
+                at = next;
+            }
+            EXPECT_EQ(seen.size(), ranks) << "channel " << channel;
+        }
+        ExpectEachUsed(uses, ranks, 4);
+    }
+}
+
+TEST(RingOrder, PathsThroughAMeshUseEachLinkOnceAndStayOnTheirRails)
+{
+    for (const uint32_t gpus : {2, 4, 6, 8, 16})
+    {
+        const GroupShape shape = MakeMesh(4 * gpus, gpus);
+        Uses uses;
+        for (uint32_t channel = 0; channel < gpus; ++channel)
+        {
+            const auto order = RingOrder(shape, channel, true);
+            ASSERT_EQ(std::set<uint32_t>(order.begin(), order.end()).size(), 4U * gpus);
+            for (std::size_t i = 0; i < order.size(); ++i)
+            {
+                const uint32_t from = order[i];
+                const uint32_t to = order[(i + 1) % order.size()];
+                if (from / gpus != to / gpus)
+                {
+                    EXPECT_EQ(from % gpus, to % gpus) << "channel " << channel;
+                }
+                else if (from < gpus)
+                {
+                    ++uses[{from, to}];
+                }
+            }
+        }
+        ExpectEachUsed(uses, gpus, 1);
+    }
+}
 
 TEST(RingOrder, WithoutCrossingNicsRingsAreThoseNcclPrints)
 {

@@ -103,15 +103,17 @@ def test_links_alone_take_what_crosses_the_slowest(test, servers, expected):
 
 
 def test_no_table_is_simulated_with_what_it_shows_of_launches_itself():
-    def machine(us, threads=8):
-        return tables.Machine(gpu="H100", nvlink_gbps=3600, gpus_per_thread=threads, launch_us=us, launch_channel_us=us / 10)
+    def machine(us, threads=8, gpu="H100"):
+        return tables.Machine(gpu=gpu, nvlink_gbps=3600, gpus_per_thread=threads, launch_us=us, launch_channel_us=us / 10)
     found = tables.with_launches_of_others({"a": machine(3), "b": machine(4), "c": machine(8), "d": machine(0, threads=1)})
     assert [found[name].launch_us for name in "abcd"] == [6, 5.5, 3.5, 0]
     assert found["a"].launch_channel_us == pytest.approx(0.6)
     assert tables.with_launches_of_others({"a": machine(3)})["a"].launch_us == 0
+    mixed = tables.with_launches_of_others({"a": machine(3), "b": machine(4), "c": machine(8, gpu="MI300X"), "d": machine(9, gpu="MI325X")})
+    assert [mixed[name].launch_us for name in "abcd"] == [4, 3, 9, 8], "CUDA's and HIP's are apart"
     real = {table.name: table.machine for table in tables.read_tables(MEASUREMENTS)}
     own = tables.read_machines(MEASUREMENTS / "machines.yaml")
-    assert sum(machine.gpus_per_thread > 1 for machine in real.values()) == 6
+    assert sum(machine.gpus_per_thread > 1 for machine in real.values()) == 8
     assert real["allreduce_1x8xA100_azure_ndv4"].launch_us != own["allreduce_1x8xA100_azure_ndv4"].launch_us
 
 

@@ -349,7 +349,11 @@ MakeMachine(const AnalyticalOptions& options, uint32_t* gpus)
     {
         machine.gpu = *profile;
         machine.gpuType = profile->name;
-        machine.nvlinkGBps = options.topology.empty() ? profile->nvlinkGBps : machine.nvlinkGBps;
+        if (options.topology.empty())
+        {
+            machine.nvlinkGBps = profile->nvlinkGBps;
+            machine.SetServersOf(*profile);
+        }
     }
     else if (!gpuType.empty())
     {

@@ -116,6 +116,7 @@ FindSimCclCluster(const SimCclOptions& options, const GpuTable& gpus)
     machine.gpusPerServer = options.gpusPerNode;
     machine.nvlinkGBps = options.nvlinkGBps > 0 ? options.nvlinkGBps : machine.gpu.nvlinkGBps;
     machine.nicGBps = options.nicGbps / 8;
+    machine.SetServersOf(*gpu);
     return {machine, uint64_t{options.nodes} * options.gpusPerNode};
 }
 

@@ -47,7 +47,7 @@ class LinkClasses
         {
             return flow.type == ConnType::Nvls;
         }
-        return m_machine.nvswitchesPerServer > 0 &&
+        return m_machine.JoinsServers() &&
                m_machine.ServerOf(flow.src) == m_machine.ServerOf(flow.dst);
     }
 

@@ -7,6 +7,8 @@ import statistics
 
 import yaml
 
+from clustersim.topology.presets import MESH
+
 FACTORS = {  # busbw over algbw, as nccl-tests counts
     "all_reduce_perf": lambda ranks: 2 * (ranks - 1) / ranks,
     "all_gather_perf": lambda ranks: (ranks - 1) / ranks,
@@ -105,11 +107,13 @@ def read_machines(path):
 
 
 def with_launches_of_others(machines):
-    """@return the machines, with what a thread's launches take by all tables but the own: none is scored with a figure of its own"""
+    """@return the machines, with what a thread's launches take by all tables but the own, of CUDA or of HIP: none is scored with
+    a figure of its own"""
     several = {name: machine for name, machine in machines.items() if machine.gpus_per_thread > 1}
 
     def median(own, field):
-        others = [getattr(machine, field) for name, machine in several.items() if name != own]
+        others = [getattr(machine, field) for name, machine in several.items()
+                  if name != own and (machine.gpu in MESH) == (machines[own].gpu in MESH)]
         return statistics.median(others) if others else 0.0
     return machines | {name: dataclasses.replace(machine, launch_us=median(name, "launch_us"),
                                                  launch_channel_us=median(name, "launch_channel_us"))

@@ -40,7 +40,10 @@ class Cluster:
 
 
 def nvlinks(gpu, options, gpus):
-    """Yields the NVLinks of one GPU, one for each NVSwitch of its server."""
+    """Yields the NVLinks of one GPU: one for each NVSwitch of its server, or of a mesh those to later GPUs."""
+    if options.mesh:
+        for peer in range(gpu + 1, gpu // options.gpu_per_server * options.gpu_per_server + options.gpu_per_server):
+            yield gpu, peer, options.nvlink_bw, options.nv_latency
     first = gpus + gpu // options.gpu_per_server * options.nv_switch_per_server
     for switch in range(first, first + options.nv_switch_per_server):
         yield gpu, switch, options.nvlink_bw, options.nv_latency

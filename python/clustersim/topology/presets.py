@@ -3,9 +3,10 @@
 and rates.
 
 A100 and A800 have the nominal rate. From Hopper on it is 80 % of the nominal rate, as in SimAI's files of H100 (2880 of
-3600 Gb/s).
+3600 Gb/s). AMD's GPUs have a link to each other GPU of their server, with the rate that
+copies reach (AMD, Understanding RCCL Bandwidth and xGMI Performance on AMD Instinct MI300X, 2025).
 """
-from clustersim.topology.cluster import rate_bps
+from clustersim.topology.cluster import InputError, rate_bps
 
 SIMAIS_RATE = "2880Gbps"  # which SimAI's generator writes whatever the GPU is
 SIMAIS_TYPES = ("A100", "A800", "H100", "H800", "H20")
@@ -23,6 +24,13 @@ NVLINK = {
     "B300": "5760Gbps",   # 1800 GB/s x 0.8
     "GB300": "5760Gbps",  # 1800 GB/s x 0.8
 }
+# Of one link of a mesh, in one direction.
+MESH = {
+    "MI300X": "384Gbps",  # 48 of 64 GB/s
+    "MI325X": "384Gbps",
+    "MI350X": "488Gbps",  # 61 of 76.8 GB/s, as rings on MI355X show
+    "MI355X": "488Gbps",
+}
 # A rack of NVL36 or NVL72 is one server, as its NVSwitches join all its GPUs.
 MACHINES = {
     "GH200-quad": ("GH200", dict(gpu_per_server=4, bandwidth="200Gbps")),     # Alps: 4 NICs of Slingshot-11
@@ -37,7 +45,7 @@ MACHINES = {
     "H100-4NIC": ("H100", dict(gpus_per_nic=2)),                              # 4 x 400 Gb/s
     "H100-1NIC": ("H100", dict(gpus_per_nic=8)),                              # one 400 Gb/s NIC for 8 GPUs
 }
-PRESETS = [*NVLINK, *MACHINES]
+PRESETS = [*NVLINK, *MESH, *MACHINES]
 
 
 def preset(name):
@@ -45,14 +53,31 @@ def preset(name):
     return dict(gpu_type=gpu_type) | machine
 
 
+def choose_mesh(options):
+    """Sets whether links join every two GPUs of a server: as a flag says, or where the GPU is made so. NVSwitches come where
+    there is no mesh."""
+    if options.mesh is None:
+        options.mesh = options.gpu_type in MESH and not options.nv_switch_per_server
+    if options.mesh and options.nv_switch_per_server:
+        raise InputError(f"--mesh and --nv_switch_per_server {options.nv_switch_per_server} contradict each other; expected one of them")
+    if options.nv_switch_per_server is None:
+        options.nv_switch_per_server = 0 if options.mesh else 1
+
+
 def set_nvlink_rate(options):
-    """Sets the rate of an NVLink line of the file, unless a flag gave it: a GPU's over its NVSwitches. SimAI's generator writes
-    the same for every GPU, and files of its GPU types stay as they are there. @return warnings"""
+    """Sets the rate of an NVLink line of the file, unless a flag gave it: a GPU's over its NVSwitches, or over its links to the
+    others of a mesh. SimAI's generator writes the same for every GPU, and files of its GPU types stay as they are there.
+    @return warnings"""
+    if options.mesh and not options.nvlink_bw and (options.gpu_type in MESH or options.gpu_type in NVLINK):
+        others = max(1, options.gpu_per_server - 1)
+        options.nvlink_bw = MESH.get(options.gpu_type) or f"{rate_bps(NVLINK[options.gpu_type]) / others / 1e9:.10g}Gbps"
     switches = options.nv_switch_per_server
     if options.nvlink_bw or switches < 1:
         options.nvlink_bw = options.nvlink_bw or SIMAIS_RATE
         return []
     own = NVLINK.get(options.gpu_type)
+    if options.gpu_type in MESH:  # a switch in the place of a mesh
+        own = f"{rate_bps(MESH[options.gpu_type]) * (options.gpu_per_server - 1) / 1e9:.10g}Gbps"
     if own is None:
         options.nvlink_bw = SIMAIS_RATE
         return [f"the NVLink rate of {options.gpu_type} is not known, {SIMAIS_RATE} of an H100 is written; expected -nvbw RATE"]

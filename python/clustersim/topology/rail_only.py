@@ -9,9 +9,9 @@ from clustersim.topology.cluster import Cluster, InputError, count_nvswitches, n
 def build(options):
     gpus = options.gpu or 64
     nvswitches = count_nvswitches(gpus, options)
-    if nvswitches == 0 and options.gpu_per_server > 1:
+    if nvswitches == 0 and options.gpu_per_server > 1 and not options.mesh:
         raise InputError("a rail-only network without NVSwitches has no way between rails; expected "
-                         "--nv_switch_per_server of 1 or more")
+                         "--nv_switch_per_server of 1 or more, or --mesh")
     name = f"RailOnly_{gpus}g_{options.gpu_per_server}gps_{options.bandwidth}_{options.gpu_type}"
     return Cluster(name, gpus, options.gpu_per_server, nvswitches, options.gpu_per_server, options.gpu_type,
                    links(options, gpus, nvswitches), options.error_rate), []

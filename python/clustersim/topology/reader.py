@@ -217,9 +217,10 @@ def find_unreachable(topology, over_nvlink):
             if gpu in gpus:
                 (linked if other in switches else near)[gpu].add(other)
     for gpu in gpus if over_nvlink else ():
-        for nvswitch in sorted(near[gpu] - gpus)[:1]:
-            for switch in linked[gpu]:
-                connected.union(switch, nvswitch)
+        # A GPU passes on what its NVSwitch brings, or in a mesh what GPUs that it is linked to do.
+        beyond = [*sorted(near[gpu] - gpus)[:1], *(switch for other in near[gpu] & gpus for switch in linked[other])]
+        for switch in linked[gpu]:
+            connected.union(switch, *beyond)
     kinds = {}
     for gpu, direct in linked.items():
         kinds.setdefault(frozenset(connected[switch] for switch in direct), []).append(gpu)

@@ -56,7 +56,8 @@ def clock(watts, usual):
 
 
 def _generation(gpu):
-    return {"A": "ampere", "H": "hopper", "B": "blackwell"}[gpu.name.removeprefix("G")[0]]
+    """@return the generation whose constants count; no run on AMD's GPUs has been compared"""
+    return {"A": "ampere", "H": "hopper", "B": "blackwell", "M": "hopper"}[gpu.name.removeprefix("G")[0]]
 
 
 class Constants(BaseModel, extra=Extra.forbid, frozen=True):
@@ -73,6 +74,8 @@ class Constants(BaseModel, extra=Extra.forbid, frozen=True):
 
     def sustained(self, gpu):
         """@return the share of the rate of short measurements that a GPU's products keep in training"""
+        if gpu.name.startswith("MI"):
+            return gpu.loaded  # AMD measures under lasting load
         limit = _table()["watts"]["B200"]
         return min(1.0, getattr(self, _generation(gpu)) * clock(_table()["watts"].get(gpu.name, limit), limit))
 

@@ -16,7 +16,7 @@ from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
 from clustersim.workload import (against, command_line, exchange_flags, frameworks, gpus, launch_arguments, memory, plans, recompute,
                                  search, simai_text)
-from clustersim.workload.collective_times import Machine as CollectiveMachine
+from clustersim.workload.collective_times import NVLINK_GBPS, Machine as CollectiveMachine
 from clustersim.workload.errors import InputError
 from clustersim.whole_file import whole_file, write_text
 
@@ -24,8 +24,7 @@ OVERLAPS = ("tp", "dp", "ep", "pp")
 LARGEST = 1_000_000_000  # of what is counted; more would be searched for hours
 CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
-# Peaks of NVLink and NIC in GB/s, one direction, where no topology says them.
-NVLINK_GBPS = {"A100": 300, "A800": 200, "H800": 200, "B200": 900, "GB200": 900, "B300": 900, "GB300": 900}
+# Peaks of NICs in GB/s, one direction, where no topology says them.
 NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
 COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "recompute", "micro_batch", "micro_batches", "memory_gb",
            "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble",
@@ -118,7 +117,7 @@ def find_machine(given):
         per_server = given.gpus_per_server or 8
         if (given.gpus or 0) > per_server and given.gpus % per_server:
             raise InputError(f"--gpus {given.gpus} is no multiple of --gpus_per_server {per_server}; expected whole servers")
-        machine = plans.Machine(per_server, NVLINK_GBPS.get(gpu.name, 450), NIC_GBPS[given.nic_type])
+        machine = plans.Machine(per_server, NVLINK_GBPS[gpu.name], NIC_GBPS[given.nic_type])
         return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", given.nic_type]
     topology = read_topology(given.topology)
     if len(topology.gpus) < given.gpus:

@@ -122,7 +122,7 @@ class FlowRouter
     /// @return whether an NVSwitch joins the two hosts
     bool SharesNvSwitch(uint32_t src, uint32_t dst) const
     {
-        return m_topology.ShareNvSwitch(src, dst);
+        return m_topology.ShareNvLink(src, dst);
     }
 
     /**

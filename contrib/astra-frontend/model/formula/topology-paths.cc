@@ -35,7 +35,7 @@ TopologyPaths::GetRankCount() const
 uint32_t
 TopologyPaths::GetPortCount() const
 {
-    return static_cast<uint32_t>(2 * m_topology.links.size());
+    return static_cast<uint32_t>(4 * m_topology.links.size());
 }
 
 uint32_t
@@ -44,7 +44,9 @@ TopologyPaths::PortAt(uint32_t host, uint16_t port, bool egress) const
     const uint32_t node = m_topology.NodeOfHost(host);
     const uint32_t link = m_topology.Ports(node)[port].link;
     const bool towardsB = (m_topology.links[link].a == node) == egress;
-    return 2 * link + (towardsB ? 1 : 0);
+    // A link between two hosts is where messages leave one and enter the other: two ports, or each
+    // message would pass the same one twice.
+    return 4 * link + (egress ? 2 : 0) + (towardsB ? 1 : 0);
 }
 
 const TopologyPaths::Pair&
@@ -180,8 +182,8 @@ bool
 TopologyPaths::ShareReducingSwitch(std::span<const int> ranks) const
 {
     return std::all_of(ranks.begin() + 1, ranks.end(), [&](int rank) {
-        return m_topology.ShareNvSwitch(static_cast<uint32_t>(ranks.front()),
-                                        static_cast<uint32_t>(rank));
+        return m_topology.ShareNvLink(static_cast<uint32_t>(ranks.front()),
+                                      static_cast<uint32_t>(rank));
     });
 }
 

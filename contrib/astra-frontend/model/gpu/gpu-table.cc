@@ -25,8 +25,11 @@ constexpr std::size_t FIELDS = 4; ///< that every row has
 std::optional<GpuGeneration>
 ParseGeneration(std::string_view text)
 {
-    for (const GpuGeneration generation :
-         {GpuGeneration::Ampere, GpuGeneration::Hopper, GpuGeneration::Blackwell})
+    for (const GpuGeneration generation : {GpuGeneration::Ampere,
+                                           GpuGeneration::Hopper,
+                                           GpuGeneration::Blackwell,
+                                           GpuGeneration::Cdna3,
+                                           GpuGeneration::Cdna4})
     {
         if (text == ToString(generation))
         {
@@ -81,14 +84,17 @@ ParseMessageCost(const ns3::InputLines& lines, std::string_view text)
 const char*
 ToString(GpuGeneration generation)
 {
-    static constexpr const char* NAMES[] = {"Ampere", "Hopper", "Blackwell"};
+    static constexpr const char* NAMES[] = {"Ampere", "Hopper", "Blackwell", "CDNA3", "CDNA4"};
     return NAMES[static_cast<uint8_t>(generation)];
 }
 
 // Channel speeds: 12 channels fill a node's NVLinks (A100 12 x 20, H100 12 x 30 GB/s), 16 those of
 // Blackwell (16 x 45); A800, H800 and H20 have fewer or as many NVLinks of the same kind. A GH200
 // is an H100 to NCCL, a B300 or GB300 a B200: the same NVLinks, the same tables (compute capability
-// 10).
+// 10). AMD's GPUs have 7 links of xGMI, each of which takes 48 of 64 GB/s (AMD, Understanding RCCL
+// Bandwidth and xGMI Performance on AMD Instinct MI300X, 2025), on MI350X and MI355X 61 of 76.8
+// (all_reduce_perf on 8 MI355X of OCI, if rings reach the same part of it). RCCL has 28 channels in
+// a node, from MI350X on 112 (its changes in 7.0); the search makes two of each it finds.
 GpuTable::GpuTable()
     : m_rows{{"A100", GpuGeneration::Ampere, 20, 240, false, false, 32},
              {"A800", GpuGeneration::Ampere, 20, 160, false, false, 32},
@@ -100,7 +106,11 @@ GpuTable::GpuTable()
              {"B200", GpuGeneration::Blackwell, 45, 720, false, false, 64},
              {"GB200", GpuGeneration::Blackwell, 45, 720, false, true},
              {"B300", GpuGeneration::Blackwell, 45, 720, false, false, 128},
-             {"GB300", GpuGeneration::Blackwell, 45, 720, false, true}}
+             {"GB300", GpuGeneration::Blackwell, 45, 720, false, true},
+             {"MI300X", GpuGeneration::Cdna3, 24, 336, true, false, 64},
+             {"MI325X", GpuGeneration::Cdna3, 24, 336, true, false, 64},
+             {"MI350X", GpuGeneration::Cdna4, 7.625, 427, true, false, 64},
+             {"MI355X", GpuGeneration::Cdna4, 7.625, 427, true, false, 64}}
 {
 }
 
@@ -133,7 +143,7 @@ GpuTable::AddRows(std::istream& text, const std::string& source)
         if (!generation)
         {
             lines.Fail("unknown generation '" + std::string(fields[1]) + "'",
-                       "Ampere, Hopper or Blackwell");
+                       "Ampere, Hopper, Blackwell, CDNA3 or CDNA4");
         }
         row.generation = *generation;
         row.channelGBps = ParseGBps(lines, fields[2]);

@@ -12,16 +12,25 @@
 namespace AstraSim
 {
 
-/// GPU generation, as NCCL's tables have it.
+/// GPU generation, as NCCL's tables and RCCL's have it.
 enum class GpuGeneration : uint8_t
 {
     Ampere,
     Hopper,
     Blackwell,
+    Cdna3, ///< AMD's gfx942: MI300X, MI325X
+    Cdna4, ///< AMD's gfx950: MI350X, MI355X
 };
 
-/// @return "Ampere", "Hopper" or "Blackwell"
+/// @return "Ampere", "Hopper", "Blackwell", "CDNA3" or "CDNA4"
 const char* ToString(GpuGeneration generation);
+
+/// @return whether the GPU is AMD's: RCCL carries out its collectives
+constexpr bool
+IsAmd(GpuGeneration generation)
+{
+    return generation >= GpuGeneration::Cdna3;
+}
 
 /// What NCCL knows of a GPU model.
 struct GpuProfile
@@ -32,8 +41,8 @@ struct GpuProfile
     /// NVLinks hold (NCCL src/graph/search.cc: speeds it tries; topo.h: NVLink rates).
     double channelGBps{30};
     double nvlinkGBps{360}; ///< NCCL's usable NVLink rate of a GPU in one direction
-    bool meshed{false};     ///< NVLinks join the GPUs of a node directly, without an NVSwitch
-    bool onGrace{false};    ///< the CPU is on the same module: NICs are reached over it
+    bool meshed{false};  ///< NVLinks or xGMI join the GPUs of a node directly, without an NVSwitch
+    bool onGrace{false}; ///< the CPU is on the same module: NICs are reached over it
     /// GB/s of the PCIe slot between GPU and NICs in one direction; 0: there is none, or unknown.
     double pcieGBps{0};
 

@@ -121,6 +121,7 @@ MachineModel::FromTopology(const ns3::ClusterTopology& topology, double nicRateP
     machine.gpusPerServer = topology.gpusPerServer;
     machine.nvswitchesPerServer =
         topology.ServerCount() ? topology.nvswitchCount / topology.ServerCount() : 0;
+    machine.isMesh = topology.IsMesh();
     double nvlink = 0;
     double nic = 0;
     uint32_t nics = 0;
@@ -140,8 +141,7 @@ MachineModel::FromTopology(const ns3::ClusterTopology& topology, double nicRateP
         machine.networkDelay = 2 * topology.links[link].delayPs;
     }
     machine.switchesJoinServers = machine.nvswitchesPerServer > 0 && SwitchesJoinServers(topology);
-    machine.isRailOnly =
-        machine.nvswitchesPerServer > 0 && topology.FindUnconnected(false).has_value();
+    machine.isRailOnly = machine.JoinsServers() && topology.FindUnconnected(false).has_value();
     machine.nvlinkGBps = nvlink;
     machine.nicGBps = nic / nicRatePart;
     machine.nicsPerGpu = std::max(1U, nics);
@@ -151,6 +151,7 @@ MachineModel::FromTopology(const ns3::ClusterTopology& topology, double nicRateP
 GroupShape::GroupShape(const CommGroup& group, const MachineModel& machine)
     : m_ranks(static_cast<uint32_t>(group.ranks.size())),
       m_rails(machine.gpusPerServer),
+      m_isMesh(machine.isMesh),
       m_nodeOf(group.ranks.size()),
       m_placeInNode(group.ranks.size()),
       m_railOf(group.ranks.size())
@@ -158,10 +159,10 @@ GroupShape::GroupShape(const CommGroup& group, const MachineModel& machine)
     std::unordered_map<uint32_t, uint32_t> nodeOfServer;
     for (uint32_t i = 0; i < group.ranks.size(); ++i)
     {
-        // Without NVSwitches every GPU is a node of its own: its neighbours are as far as any
-        // other.
-        const uint32_t server = machine.nvswitchesPerServer ? machine.ServerOf(group.ranks[i])
-                                                            : static_cast<uint32_t>(group.ranks[i]);
+        // Where only NICs join the GPUs of a server, each is a node of its own: its neighbours are
+        // as far as any other.
+        const uint32_t server = machine.JoinsServers() ? machine.ServerOf(group.ranks[i])
+                                                       : static_cast<uint32_t>(group.ranks[i]);
         const auto [it, isNew] =
             nodeOfServer.try_emplace(server, static_cast<uint32_t>(nodes.size()));
         if (isNew)

@@ -40,8 +40,9 @@ struct MachineModel
     std::string source;         ///< the topology's file, for messages
     std::size_t gpuTypeLine{0}; ///< where the file says it; 0 if unknown
     uint32_t gpusPerServer{8};
-    uint32_t nvswitchesPerServer{1}; ///< 0: GPUs of a server talk through their NICs
+    uint32_t nvswitchesPerServer{1}; ///< 0: NVLinks join GPUs directly, or there are none
     bool switchesJoinServers{true};  ///< whether one NVSwitch reaches all GPUs of a server (NVLS)
+    bool isMesh{false};              ///< a link joins every two GPUs of a server, without switches
     bool isRailOnly{false};          ///< some GPUs meet in another GPU's NVLink only
     double nvlinkGBps{360};          ///< of a GPU in one direction, as the topology has it
     double nicGBps{50};              ///< of all NICs of one GPU together
@@ -57,10 +58,25 @@ struct MachineModel
     /// rate
     static MachineModel FromTopology(const ns3::ClusterTopology& topology, double nicRatePart = 1);
 
+    /// Where no topology says it: servers of a type whose GPUs are linked to each other have no
+    /// NVSwitch.
+    void SetServersOf(const GpuProfile& profile)
+    {
+        isMesh = IsAmd(profile.generation) && profile.meshed && gpusPerServer > 1;
+        nvswitchesPerServer = isMesh ? 0 : nvswitchesPerServer;
+        switchesJoinServers = switchesJoinServers && !isMesh;
+    }
+
     /// @return the server of a rank
     uint32_t ServerOf(int rank) const
     {
         return static_cast<uint32_t>(rank) / gpusPerServer;
+    }
+
+    /// @return whether GPUs of a server reach each other without their NICs
+    bool JoinsServers() const
+    {
+        return nvswitchesPerServer > 0 || isMesh;
     }
 };
 
@@ -92,6 +108,12 @@ struct GroupShape
     uint32_t GetFewestRanks() const
     {
         return m_fewestRanks;
+    }
+
+    /// @return whether a link joins every two ranks of a node
+    bool IsMesh() const
+    {
+        return m_isMesh;
     }
 
     /// @return whether every node has the same number of ranks
@@ -138,6 +160,7 @@ struct GroupShape
     static constexpr uint32_t NONE = UINT32_MAX;
 
     uint32_t m_rails;
+    bool m_isMesh;
     uint32_t m_gpusPerNic{1};
     std::vector<uint32_t> m_nodeOf;
     std::vector<uint32_t> m_placeInNode;

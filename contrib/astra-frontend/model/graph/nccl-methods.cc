@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "all-pairs-graph.h"
 #include "astra-frontend/model/nccl/nccl-algorithm.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
@@ -29,6 +30,13 @@ bool
 GathersOrScatters(const NcclCase& which)
 {
     return which.op == CollectiveOp::AllGather || which.op == CollectiveOp::ReduceScatter;
+}
+
+/// @return whether RCCL has the protocol, as NCCL has
+bool
+HasProtocol(const NcclCostModel& model, const NcclCase& which)
+{
+    return !model.GetRccl() || which.protocol != NcclProtocol::Ll128 || model.GetRccl()->hasLl128;
 }
 
 /// @return whether it is an AllReduce with Simple between nodes
@@ -80,9 +88,12 @@ Make(const CollectiveRequest& request,
 const NcclTableRow TREE(NcclAlgorithm::Tree,
                         {.name = "Tree",
                          .can =
-                             [](const NcclCostModel&, const NcclCase& which) {
+                             [](const NcclCostModel& model, const NcclCase& which) {
+                                 // RCCL has no trees with Simple in one node.
+                                 const bool simple = which.protocol == NcclProtocol::Simple;
                                  return which.op == CollectiveOp::AllReduce &&
-                                        which.shape.GetRanks() > 1;
+                                        which.shape.GetRanks() > 1 && HasProtocol(model, which) &&
+                                        !(model.GetRccl() && simple && which.shape.GetNodes() == 1);
                              },
                          .cost =
                              [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
@@ -97,7 +108,7 @@ const NcclTableRow TREE(NcclAlgorithm::Tree,
 const NcclTableRow RING(
     NcclAlgorithm::Ring,
     {.name = "Ring",
-     .can = [](const NcclCostModel&, const NcclCase&) { return true; },
+     .can = HasProtocol,
      .cost =
          [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
              return model.EvaluateRing(which.protocol, which.op, which.shape, bytes);
@@ -196,6 +207,25 @@ const NcclTableRow PAT(NcclAlgorithm::Pat,
                             [](CollectiveOp, const GroupShape& shape) {
                                 return static_cast<uint32_t>(std::bit_width(shape.GetRanks() - 1));
                             }});
+
+const NcclTableRow ALL_PAIRS(
+    NcclAlgorithm::AllPairs,
+    {.name = "AllPairs",
+     .can =
+         [](const NcclCostModel& model, const NcclCase& which) {
+             // RCCL comes with it for servers of 8 of its first such GPUs.
+             constexpr uint32_t RANKS = 8;
+             return model.GetMachine().gpu.generation == GpuGeneration::Cdna3 &&
+                    which.protocol != NcclProtocol::Ll128 && which.op == CollectiveOp::AllReduce &&
+                    which.shape.GetNodes() == 1 && which.shape.GetRanks() == RANKS;
+         },
+     .cost =
+         [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
+             return model.EvaluateAllPairs(which.protocol, which.shape, bytes);
+         },
+     .graph = Make<AllPairsGraph>,
+     .messagesInARow = [](CollectiveOp, const GroupShape&) { return 2U; },
+     .usesAllChannels = true});
 
 } // namespace
 

@@ -8,31 +8,84 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+/// @return what stands at a place of a path to and fro between numbers below @p size
+uint32_t
+ToAndFro(uint32_t first, uint32_t place, uint32_t size)
+{
+    const uint32_t step = place % 2 == 1 ? (place + 1) / 2 : size - place / 2;
+    return (first + step) % size;
+}
+
+/// @return the order of a ring within one mesh
+std::vector<uint32_t>
+MeshRing(const std::vector<uint32_t>& node, uint32_t channel)
+{
+    const auto others = static_cast<uint32_t>(node.size()) - 1;
+    std::vector<uint32_t> order{node.back()};
+    for (uint32_t i = 0; i < others; ++i)
+    {
+        order.push_back(node[ToAndFro(channel % others, i, others)]);
+    }
+    if (channel / others % 2 == 1)
+    {
+        std::reverse(order.begin(), order.end());
+    }
+    return order;
+}
+
+/// @return how many channels have different rings
+uint32_t
+DistinctRings(const GroupShape& shape)
+{
+    return shape.IsMesh() && shape.GetNodes() == 1
+               ? std::max(1U, 2 * (shape.GetRanksPerNode() - 1))
+               : shape.GetRanksPerNode(); // those that enter nodes at the same GPU are the same
+}
+
+} // namespace
+
+std::vector<uint32_t>
+NodePath(const GroupShape& shape, uint32_t node, uint32_t channel)
+{
+    const auto& ranks = shape.nodes[node];
+    const auto size = static_cast<uint32_t>(ranks.size());
+    const uint32_t first = channel * shape.GetGpusPerNic() % size;
+    std::vector<uint32_t> path;
+    path.reserve(size);
+    for (uint32_t i = 0; i < size; ++i)
+    {
+        path.push_back(
+            ranks[shape.IsMesh() ? ToAndFro(first, i, size) : (first + size - i) % size]);
+    }
+    return path;
+}
+
 std::vector<uint32_t>
 RingOrder(const GroupShape& shape, uint32_t channel, bool crossNic)
 {
+    if (shape.IsMesh() && shape.GetNodes() == 1 && shape.GetRanks() > 1)
+    {
+        return MeshRing(shape.nodes.front(), channel);
+    }
     std::vector<uint32_t> order;
     order.reserve(shape.GetRanks());
     for (uint32_t n = 0; n < shape.GetNodes(); ++n)
     {
-        const auto& node = shape.nodes[n];
-        const auto size = static_cast<uint32_t>(node.size());
-        const auto begin = order.size();
-        for (uint32_t i = 0; i < size; ++i)
-        {
-            order.push_back(node[(channel * shape.GetGpusPerNic() % size + size - i) % size]);
-        }
+        std::vector<uint32_t> path = NodePath(shape, n, channel);
         if (crossNic && n % 2 == 1)
         {
-            std::reverse(order.begin() + static_cast<std::ptrdiff_t>(begin), order.end());
+            std::reverse(path.begin(), path.end());
         }
+        order.insert(order.end(), path.begin(), path.end());
     }
     return order;
 }
 
 RingOrders::RingOrders(const GroupShape& shape, uint32_t channels, bool crossNic)
-    // Channels whose rings enter nodes at the same GPU have the same ring.
-    : m_rings(shape.IsBalanced() ? std::min(channels, shape.GetRanksPerNode()) : channels)
+    : m_rings(shape.IsBalanced() ? std::min(channels, DistinctRings(shape)) : channels)
 {
     for (uint32_t c = 0; c < m_rings.size(); ++c)
     {

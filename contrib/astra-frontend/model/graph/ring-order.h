@@ -13,12 +13,25 @@ namespace AstraSim
 {
 
 /**
+ * The order in which a channel's path visits the ranks of a node, from the (first) GPU of its NIC.
+ *
+ * Through NVSwitches it is a descending one (NCCL's rings on such machines). Over a mesh it goes to
+ * and fro: up by one, down by two, up by three. The paths from all GPUs of a node of even size
+ * together use every link once in each direction (E. J. Williams, Experimental designs balanced for
+ * the estimation of residual effects of treatments, 1949), as RCCL's do (src/graph/rome_models.cc).
+ *
+ * @return indices in the group
+ */
+std::vector<uint32_t> NodePath(const GroupShape& shape, uint32_t node, uint32_t channel);
+
+/**
  * The order in which a channel's ring visits the ranks of a group.
  *
- * Nodes come in the group's order. Channel c enters the first node at the (first) GPU of its NIC c
- * and leaves by the GPU after that, after all others, in descending order (NCCL's rings on NVSwitch
- * machines). With @p crossNic every other node is walked the other way round, so that a crossing
- * stays on one rail (NCCL alternates rings for the same reason).
+ * Nodes come in the group's order, each along its NodePath(). With @p crossNic every other node is
+ * walked the other way round, so that a crossing stays on one rail (NCCL alternates rings for the
+ * same reason). A ring within one mesh goes to and fro between all GPUs but the last, which closes
+ * it; every other set of such rings is walked backwards. The rings of 2 (n - 1) channels together
+ * use each link between n GPUs twice in each direction (once, if n is odd: W. Walecki, 1892).
  *
  * @return indices in the group
  */

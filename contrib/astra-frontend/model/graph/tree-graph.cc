@@ -5,6 +5,7 @@
 
 #include "astra-frontend/model/collective/divide-up.h"
 #include "double-tree.h"
+#include "ring-order.h"
 
 #include <algorithm>
 #include <bit>
@@ -84,20 +85,20 @@ TreeGraph::AddChannel(uint32_t channel)
         places[child].parent = parent;
         places[parent].children[places[parent].childCount++] = child;
     };
-    const auto member = [&](uint32_t node, uint32_t place) {
-        const auto& ranks = GetShape().nodes[node];
-        const auto size = static_cast<uint32_t>(ranks.size());
-        return ranks[(channel % half * GetShape().GetGpusPerNic() + size - place) % size];
-    };
+    std::vector<std::vector<uint32_t>> paths;
     for (uint32_t node = 0; node < GetShape().GetNodes(); ++node)
     {
-        for (uint32_t place = 1; place < GetShape().nodes[node].size(); ++place)
+        paths.push_back(NodePath(GetShape(), node, channel % half));
+    }
+    for (uint32_t node = 0; node < GetShape().GetNodes(); ++node)
+    {
+        for (uint32_t place = 1; place < paths[node].size(); ++place)
         {
-            attach(member(node, place), member(node, place - 1));
+            attach(paths[node][place], paths[node][place - 1]);
         }
         if (const auto parent = DoubleTreeParent(GetShape().GetNodes(), node, second))
         {
-            attach(member(node, 0), member(*parent, 0));
+            attach(paths[node].front(), paths[*parent].front());
         }
     }
 }

@@ -29,7 +29,7 @@ constexpr std::array<double, NCCL_PROTOCOLS> WIRE_INFLATION = {2.0, 128.0 / 120.
 // pass. Through an NVSwitch that is so on Hopper (nccl-tests' AllReduce of few bytes on 8 H100, one
 // process for each); AllReduce and AllGather of few bytes on 8 B200, and on 4 GH200 without an
 // NVSwitch, have other steps.
-constexpr std::array<double, NcclTuning::GENERATIONS> LL_STEP_SWITCHED = {1.4, 0.6, 1.4};
+constexpr std::array<double, NcclTuning::GENERATIONS> LL_STEP_SWITCHED = {1.4, 0.6, 1.4, 0.8, 0.8};
 constexpr double LL_STEP_DIRECT = 0.2; // from GPU to GPU
 
 // While a thread of LL waits for its word, others store theirs: the words of half a block are moved
@@ -39,6 +39,7 @@ constexpr uint32_t LL_HIDDEN_BYTES = 256 * 8;
 // Sends and receives between pairs reach that part of the rate NCCL counts for a GPU's NVLinks, and
 // of a block's: 664 of 720 GB/s in sendrecv_perf on 8 B200, whose 32 blocks move 22.5 each.
 constexpr double PAIR_EFFICIENCY = 0.925;
+constexpr double RCCL_PAIR_EFFICIENCY = 0.85; // alltoall_perf on 8 MI355X of OCI: 361.4 of 427
 
 // Between servers, a message of a pair takes so many microseconds from GPU to GPU, of which the CPU
 // thread that serves a GPU's NIC (src/proxy.cc) spends PAIR_CPU_US on nothing else: it posts, tests
@@ -51,14 +52,27 @@ constexpr uint32_t MAX_PAT_CHANNELS = 8; ///< lanes of all distances share an in
 
 } // namespace
 
+NcclTuning::Latencies
+NcclCostModel::KernelLatencies(NcclAlgorithm algorithm) const
+{
+    // Where releases differ in rings and trees, only their estimates do: the kernels are the same.
+    const bool isTree = algorithm == NcclAlgorithm::Tree;
+    const bool isCommon = isTree || algorithm == NcclAlgorithm::Ring;
+    NcclTuning::Latencies latencies = (isCommon ? m_hardware : m_tuning).LatenciesOf(algorithm);
+    if (m_rccl && (isCommon || algorithm == NcclAlgorithm::AllPairs))
+    {
+        const auto& own = isTree ? m_rccl->tree : m_rccl->ring;
+        latencies.base = own.latencies.base;
+        latencies.nvlink = own.latencies.nvlink;
+    }
+    return latencies;
+}
+
 NcclPlan
 NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
 {
     const auto p = static_cast<std::size_t>(protocol);
-    // Where releases differ in rings and trees, only their estimates do: the kernels are the same.
-    const bool kernelsDiffer = algorithm != NcclAlgorithm::Ring && algorithm != NcclAlgorithm::Tree;
-    const NcclTuning::Latencies& latencies =
-        (kernelsDiffer ? m_tuning : m_hardware).LatenciesOf(algorithm);
+    const NcclTuning::Latencies latencies = KernelLatencies(algorithm);
     NcclPlan plan;
     plan.algorithm = algorithm;
     plan.protocol = protocol;
@@ -149,16 +163,28 @@ NcclCostModel::CopyGBps(NcclProtocol protocol,
                         const GroupShape& shape,
                         double passing) const
 {
-    const Search search = SearchWithinNode();
+    const Search search = SearchWithinNode(shape);
     const double all = RingBusGBps(m_hardware, protocol, op, 1, search);
-    const uint32_t within = std::min(2 * search.channels, MAX_RING_CHANNELS);
+    const uint32_t within = std::min(2 * search.channels, MostChannels());
     // LL's limit is of all channels together, whatever their number: it says nothing of a block.
+    if (protocol == NcclProtocol::Ll && m_rccl)
+    {
+        constexpr double CHANNELS = 28; // of MI300X: later GPUs have more, with blocks as fast
+        return m_hardware.llMax[static_cast<std::size_t>(GpuGeneration::Cdna3)][0] / CHANNELS;
+    }
     if (protocol == NcclProtocol::Ll || shape.GetNodes() == 1)
     {
         return all / within;
     }
     const uint32_t channels = GetChannels(NcclAlgorithm::Ring, shape);
     return std::min(passing * all / channels, BlockGBps(protocol, shape));
+}
+
+uint64_t
+NcclCostModel::PairNetChunk(const GroupShape& shape) const
+{
+    constexpr uint64_t NCCLS = 131072;
+    return m_rccl ? std::max(NCCLS, m_rccl->PairNetChunk(shape.GetRanks())) : NCCLS;
 }
 
 NcclPlan
@@ -168,15 +194,17 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     // that a pair may have, which is all of them over NVLink.
     constexpr uint64_t LL_THRESHOLD = 16384;
     const uint32_t channels = GetPairChannels(shape);
+    const double efficiency = m_rccl ? RCCL_PAIR_EFFICIENCY : PAIR_EFFICIENCY;
     NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
     PairPlan pairs{.channels = channels};
     // NCCL src/init.cc, computeBuffSizes: no more than a step of other collectives.
     constexpr uint64_t MOST_CHUNK = 524288;
     pairs.chunk =
         std::min(MOST_CHUNK,
-                 shape.GetNodes() > 1 ? m_options.pairNetChunk : m_options.pairNvlinkChunk);
-    pairs.rankGBps = PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
-    pairs.blockGBps = PAIR_EFFICIENCY * NcclBlockGBps(m_machine.gpu.generation);
+                 shape.GetNodes() > 1 ? m_options.pairNetChunk.value_or(PairNetChunk(shape))
+                                      : m_options.pairNvlinkChunk);
+    pairs.rankGBps = efficiency * NvlinkGBps(shape);
+    pairs.blockGBps = efficiency * NcclBlockGBps(m_machine.gpu.generation);
     plan.interLatency = InterLatency(PAIR_NET_US - PAIR_CPU_US);
     // A network, a host or a user may have figures of their own.
     if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&
@@ -218,9 +246,15 @@ NcclCostModel::LlMaxGBps(const NcclTuning& tuning, uint32_t nodes) const
 double
 NcclCostModel::LlStepUs() const
 {
-    return m_machine.gpu.meshed
+    return m_machine.gpu.meshed && !m_rccl
                ? LL_STEP_DIRECT
                : LL_STEP_SWITCHED[static_cast<std::size_t>(m_machine.gpu.generation)];
+}
+
+double
+NcclCostModel::NetOverheadUs() const
+{
+    return m_options.hostsAreAmd ? NET_OVERHEAD_AMD : NET_OVERHEAD;
 }
 
 double
@@ -258,7 +292,7 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     plan.channels = ChannelsForSize(all, protocol, ranks, bytes);
 
     const double busGBps = RingBusGBps(m_tuning, protocol, op, nodes, SearchChannels(shape, true));
-    plan.channelGBps = CopyGBps(protocol, op, shape) * plan.wireInflation;
+    plan.channelGBps = CopyGBps(protocol, op, shape, PassingOf(shape, true)) * plan.wireInflation;
     plan.blockGBps = NcclBlockGBps(m_machine.gpu.generation);
     // On Ampere alone, published tables show whole passes, and LL128 that waits for each.
     const bool ampere = m_machine.gpu.generation == GpuGeneration::Ampere;
@@ -275,8 +309,7 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
                                              : block.threads * sizeof(uint64_t);
     }
 
-    const double net = (m_options.hostsAreAmd ? NET_OVERHEAD_AMD : NET_OVERHEAD) *
-                       (protocol == NcclProtocol::Simple ? 3 : 1);
+    const double net = NetOverheadUs() * (protocol == NcclProtocol::Simple ? 3 : 1);
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Ring);
     const double intra = nodes > 1 ? std::max(latencies.nvlink[p], net) : latencies.nvlink[p];
     // With one rank per node the network's latency is fully exposed.
@@ -311,6 +344,10 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
                                                  : latencies.net[p]));
     }
     Predict(plan, latency, busGBps * (steps > 0 ? ranks / steps : 1.0), bytes);
+    if (m_rccl)
+    {
+        PredictAsRccl(plan, op, shape, bytes);
+    }
     return plan;
 }
 
@@ -374,14 +411,34 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
         plan.Of<TreePlan>().downGBps = thread * threads.down;
     }
     plan.passBytes = NcclBlockOf(protocol).passBytes;
-    plan.Of<TreePlan>().cutsChunks = m_tuning.treeCutsChunks;
+    plan.Of<TreePlan>().cutsChunks = m_tuning.treeCutsChunks || m_rccl; // RCCL still does
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Tree);
     const double latency =
         latencies.base[p] + 2 * ((shape.GetRanksPerNode() - 1.0) * latencies.nvlink[p] +
                                  FloorLog2(nodes) * EstimatedInterUs(protocol, latencies.net[p]));
     Predict(plan, latency, algGBps * NcclTreeCorrection(protocol, bytes), bytes);
+    if (m_rccl)
+    {
+        PredictAsRccl(plan, CollectiveOp::AllReduce, shape, bytes);
+    }
     return plan;
+}
+
+void
+NcclCostModel::PredictAsRccl(NcclPlan& plan,
+                             CollectiveOp op,
+                             const GroupShape& shape,
+                             uint64_t bytes) const
+{
+    const bool isRing = plan.algorithm == NcclAlgorithm::Ring;
+    const uint32_t ranks = shape.GetRanks();
+    const uint32_t nodes = shape.GetNodes();
+    const RcclTuning::Estimate estimate =
+        isRing ? m_rccl->OfRing(plan.protocol, op, ranks, nodes, bytes, NetOverheadUs())
+               : m_rccl->OfTree(plan.protocol, ranks, nodes, bytes);
+    const double links = SearchChannels(shape, isRing).Bandwidth(nodes);
+    Predict(plan, estimate.latencyUs, estimate.part * links, bytes);
 }
 
 NcclPlan
@@ -403,6 +460,24 @@ NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
     const double latency = latencies.base[static_cast<std::size_t>(plan.protocol)] +
                            FloorLog2(shape.GetNodes()) * level + PER_RANK * ranks;
     Predict(plan, latency, algGBps, bytes);
+    return plan;
+}
+
+NcclPlan
+NcclCostModel::EvaluateAllPairs(NcclProtocol protocol,
+                                const GroupShape& shape,
+                                uint64_t bytes) const
+{
+    // GB/s that the 8 blocks of a pair move over its link: AllReduce of 1 to 16 MiB on 8 MI300X
+    // (AMD's table, RCCL 2.22.3) grows by 8.1 us with each MiB.
+    constexpr double PAIR_GBPS = 32.4;
+    NcclPlan plan = StartPlan(NcclAlgorithm::AllPairs, protocol);
+    plan.channels = 8;
+    plan.channelGBps = PAIR_GBPS;
+    const double gbps = PAIR_GBPS * shape.GetRanks() / (2 * plan.wireInflation);
+    const auto p = static_cast<std::size_t>(protocol);
+    const NcclTuning::Latencies& latencies = m_rccl->ring.latencies;
+    Predict(plan, latencies.base[p] + 2 * latencies.nvlink[p], gbps, bytes);
     return plan;
 }
 
@@ -457,6 +532,14 @@ NcclCostModel::Choose(CollectiveOp op,
         return ChooseByRules(op, shape, kind, bytes);
     }
     auto best = ChooseAllowed(op, shape, bytes);
+    if (best && m_rccl && !m_options.protocols.AreGiven(op) && !IsPlugIn(*best))
+    {
+        const auto protocol = m_rccl->ProtocolOf(op, shape.GetRanks(), shape.GetNodes(), bytes);
+        if (protocol && IsPossible(best->algorithm, *protocol, op, shape))
+        {
+            return Evaluate(best->algorithm, *protocol, op, shape, bytes);
+        }
+    }
     if (!best && op != CollectiveOp::AllReduce && !m_options.algorithms.AreOwn(op))
     {
         // NCCL never takes rings away from other collectives than AllReduce, so that programs can
@@ -539,15 +622,24 @@ HighestSpeed(std::span<const double> speeds, Fits fits, double otherwise)
 
 } // namespace
 
+double
+NcclCostModel::NvlinkGBps(const GroupShape& shape) const
+{
+    const double all = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    return m_machine.isMesh
+               ? all * (std::max(2U, shape.GetRanksPerNode()) - 1) / (m_machine.gpusPerServer - 1)
+               : all;
+}
+
 NcclCostModel::Search
-NcclCostModel::SearchWithinNode() const
+NcclCostModel::SearchWithinNode(const GroupShape& shape) const
 {
     // As many channels of the GPU's speed as its NVLinks hold.
-    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    const double nvlink = NvlinkGBps(shape);
     Search search;
     search.channels =
         std::max(1U, static_cast<uint32_t>(std::lround(nvlink / m_machine.gpu.channelGBps)));
-    search.channels = std::min(search.channels, MAX_RING_CHANNELS / 2);
+    search.channels = std::min(search.channels, MostChannels() / 2);
     search.intraGBps = nvlink / search.channels;
     search.interGBps = search.intraGBps;
     return search;
@@ -567,9 +659,11 @@ NcclCostModel::RingsReturnOverCpus(const GroupShape& shape) const
 double
 NcclCostModel::PassingOf(const GroupShape& shape, bool closes) const
 {
-    // What does not close in a node leaves the NVLinks of one GPU of it free.
+    // What does not close in a node leaves the NVLinks of one GPU of it free, or over a mesh a link
+    // of each.
     const double perNode = shape.GetRanksPerNode();
-    return closes || m_machine.gpu.meshed ? 1 : perNode / std::max(1.0, perNode - 1);
+    const bool leaves = m_machine.isMesh || !(closes || m_machine.gpu.meshed);
+    return leaves ? perNode / std::max(1.0, perNode - 1) : 1;
 }
 
 NcclCostModel::Search
@@ -577,16 +671,18 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
 {
     if (shape.GetNodes() == 1)
     {
-        return SearchWithinNode();
+        return SearchWithinNode(shape);
     }
-    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    const double nvlink = NvlinkGBps(shape);
     Search search;
     // One channel per NIC, as fast as it and the NVLinks allow; few fast ones are cut in half.
     const uint32_t nicUsers = std::max(1U, shape.GetRanksPerNode() / shape.GetGpusPerNic());
     const bool overCpus = RingsReturnOverCpus(shape);
-    const uint32_t wanted =
-        overCpus ? nicUsers * (shape.GetRanksPerNode() - 1) : nicUsers * m_machine.nicsPerGpu;
-    search.channels = std::clamp(wanted, 1U, MAX_RING_CHANNELS / 2);
+    constexpr uint32_t RCCL_PER_NIC = 4; // rome_models.cc
+    const uint32_t wanted = overCpus
+                                ? nicUsers * (shape.GetRanksPerNode() - 1)
+                                : nicUsers * m_machine.nicsPerGpu * (m_rccl ? RCCL_PER_NIC : 1);
+    search.channels = std::clamp(wanted, 1U, MostChannels() / 2);
     double nic = m_machine.nicGBps * nicUsers / search.channels;
     if (overCpus && closes)
     {
@@ -603,7 +699,7 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
     constexpr double VERY_FAST = 50;
     const bool enough = m_machine.gpu.generation != GpuGeneration::Ampere && speed < VERY_FAST &&
                         search.channels > 4;
-    if (speed >= FAST && !enough && 2 * search.channels <= MAX_RING_CHANNELS / 2)
+    if (speed >= FAST && !enough && 2 * search.channels <= MostChannels() / 2)
     {
         search.channels *= 2;
         speed /= 2;
@@ -714,10 +810,10 @@ NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) con
     {
         // NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS are of rings, which the others follow
         // (src/graph/connect.cc); NVLS has channels of its own (src/transport/nvls.cc).
-        return std::clamp(TuneNvls(shape).channels, 1U, MAX_RING_CHANNELS);
+        return std::clamp(TuneNvls(shape).channels, 1U, MostChannels());
     }
     uint32_t channels = m_options.ringChannels ? m_options.ringChannels : CommonChannels(shape);
-    channels = std::clamp(channels, 1U, MAX_RING_CHANNELS);
+    channels = std::clamp(channels, 1U, MostChannels());
     if (m_options.maxChannels)
     {
         channels = std::min(channels, m_options.maxChannels);
@@ -739,10 +835,12 @@ NcclCostModel::ChannelsForSize(uint32_t channels,
                                uint64_t bytes) const
 {
     const NcclBlock block = NcclBlockOf(protocol);
+    constexpr uint32_t RCCL_THREADS = 256;
+    const uint32_t threads = m_rccl ? RCCL_THREADS : block.threads;
     const uint64_t threshold =
         uint64_t{block.threshold} * (protocol == NcclProtocol::Ll ? ranks : 1);
     const uint32_t least = std::max(1U, m_options.minChannels);
-    while (channels > least && bytes < channels * block.threads * threshold)
+    while (channels > least && bytes < channels * threads * threshold)
     {
         --channels;
     }

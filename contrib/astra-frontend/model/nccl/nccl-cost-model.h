@@ -8,6 +8,7 @@
 #include "nccl-options.h"
 #include "nccl-plan.h"
 #include "nccl-tuning.h"
+#include "rccl-tuning.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/flow-graph.h"
@@ -37,7 +38,10 @@ class NcclCostModel
         : m_machine(machine),
           m_options(options),
           m_tuning(NcclTuning::Of(options.release)),
-          m_hardware(NcclTuning::Of(NcclRelease::V2_30))
+          m_hardware(NcclTuning::Of(NcclRelease::V2_30)),
+          m_rccl(IsAmd(machine.gpu.generation)
+                     ? &RcclTuning::Of(machine.gpu.generation, options.release)
+                     : nullptr)
     {
     }
 
@@ -69,7 +73,14 @@ class NcclCostModel
     bool HasNvls() const
     {
         return m_machine.nvswitchesPerServer > 0 && m_machine.switchesJoinServers &&
-               !m_machine.gpu.meshed && m_machine.gpu.generation != GpuGeneration::Ampere;
+               !m_machine.gpu.meshed && !m_rccl &&
+               m_machine.gpu.generation != GpuGeneration::Ampere;
+    }
+
+    /// @return the figures by which RCCL chooses; null on GPUs that are not AMD's
+    const RcclTuning* GetRccl() const
+    {
+        return m_rccl;
     }
 
     /// @return the plan of sends and receives between pairs. @param bytes of the pair that has most
@@ -85,6 +96,7 @@ class NcclCostModel
                           uint64_t bytes) const;
     NcclPlan EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint64_t bytes) const;
     NcclPlan EvaluatePat(const GroupShape& shape, uint64_t bytes) const;
+    NcclPlan EvaluateAllPairs(NcclProtocol protocol, const GroupShape& shape, uint64_t bytes) const;
     NcclPlan EvaluateNvls(NcclAlgorithm algorithm,
                           CollectiveOp op,
                           const GroupShape& shape,
@@ -116,7 +128,11 @@ class NcclCostModel
     uint32_t GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const;
 
   private:
-    static constexpr uint32_t MAX_RING_CHANNELS = 32;
+    /// @return channels that rings and trees have at most
+    uint32_t MostChannels() const
+    {
+        return m_rccl ? 128 : 32;
+    }
 
     /// What NCCL's search of the topology finds for an algorithm in one node.
     struct Search
@@ -140,7 +156,14 @@ class NcclCostModel
     Search SearchChannels(const GroupShape& shape, bool closes) const;
     /// @return GB/s of a tree's channel within a node
     double RaiseForTrees(double interGBps, double nvlinkGBps) const;
-    Search SearchWithinNode() const;
+    Search SearchWithinNode(const GroupShape& shape) const;
+    /// @return GB/s of a GPU's links to the others of its node that are in the group
+    double NvlinkGBps(const GroupShape& shape) const;
+    /// Set the time that RCCL expects of a ring, or of a tree
+    void PredictAsRccl(NcclPlan& plan,
+                       CollectiveOp op,
+                       const GroupShape& shape,
+                       uint64_t bytes) const;
     Search SearchNvls(const GroupShape& shape) const;
 
     // Bandwidths in GB/s that all channels have together, by the figures of a release.
@@ -173,6 +196,10 @@ class NcclCostModel
     /// @return whether a ring between nodes has Simple where NCCL's estimates would have LL128,
     /// since Simple's estimate is below LL's; measured on Blackwell
     bool SimpleFollowsLl(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const;
+    /// @return bytes of a step of sends and receives between nodes, where the user gives none
+    uint64_t PairNetChunk(const GroupShape& shape) const;
+    /// @return what NCCL takes posting a message between nodes to take
+    double NetOverheadUs() const;
     /// @return what NCCL takes a step between nodes to take
     double EstimatedInterUs(NcclProtocol protocol, double ncclUs) const;
     /// @return what a step between nodes takes besides the links' delay
@@ -201,6 +228,8 @@ class NcclCostModel
                              uint64_t bytes) const;
     /// @return what messages between nodes take besides, by their size
     SlowStarts GetSlowStarts() const;
+    /// @return what an algorithm's kernels take
+    NcclTuning::Latencies KernelLatencies(NcclAlgorithm algorithm) const;
     /// @return a plan with an algorithm's latencies
     NcclPlan StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const;
     /// Set the expected time. @param latencyUs in all @param algGBps of all channels
@@ -220,6 +249,7 @@ class NcclCostModel
     const NcclTuning& m_tuning;
     /// What hardware can do does not depend on the release: the newest knows it best.
     const NcclTuning& m_hardware;
+    const RcclTuning* m_rccl; ///< null on GPUs that are not AMD's
 };
 
 } // namespace AstraSim

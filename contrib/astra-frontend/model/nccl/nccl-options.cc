@@ -228,20 +228,20 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     options.protocols =
         reader.Choices<NcclProtocol>("NCCL_PROTO",
                                      {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple});
-    const std::string channelRange = "a number of channels from 1 to 64";
+    const std::string channelRange = "a number of channels from 1 to 128";
     options.minChannels =
-        reader.Number<uint32_t>("NCCL_MIN_NCHANNELS", 1, 64, channelRange).value_or(0);
+        reader.Number<uint32_t>("NCCL_MIN_NCHANNELS", 1, 128, channelRange).value_or(0);
     options.maxChannels =
-        reader.Number<uint32_t>("NCCL_MAX_NCHANNELS", 1, 64, channelRange).value_or(0);
+        reader.Number<uint32_t>("NCCL_MAX_NCHANNELS", 1, 128, channelRange).value_or(0);
     options.ringChannels =
-        reader.Number<uint32_t>("AS_RING_CHANNELS", 1, 64, channelRange)
-            .value_or(reader.Number<uint32_t>("AS_NV_CHANNELS", 1, 64, channelRange).value_or(0));
+        reader.Number<uint32_t>("AS_RING_CHANNELS", 1, 128, channelRange)
+            .value_or(reader.Number<uint32_t>("AS_NV_CHANNELS", 1, 128, channelRange).value_or(0));
     const std::string chunkRange = "bytes from 1024 to 1073741824";
-    const auto chunk = [&](const char* name, uint64_t byDefault) {
-        return reader.Number<uint64_t>(name, 1024, 1 << 30, chunkRange).value_or(byDefault);
+    const auto chunk = [&](const char* name) {
+        return reader.Number<uint64_t>(name, 1024, 1 << 30, chunkRange);
     };
-    options.pairNetChunk = chunk("NCCL_P2P_NET_CHUNKSIZE", options.pairNetChunk);
-    options.pairNvlinkChunk = chunk("NCCL_P2P_NVL_CHUNKSIZE", options.pairNvlinkChunk);
+    options.pairNetChunk = chunk("NCCL_P2P_NET_CHUNKSIZE");
+    options.pairNvlinkChunk = chunk("NCCL_P2P_NVL_CHUNKSIZE").value_or(options.pairNvlinkChunk);
     options.crossNic = reader.Number<uint32_t>("NCCL_CROSS_NIC", 0, 2, "0, 1 or 2").value_or(2) > 0;
     if (const auto release = reader.Text("NCCL_TUNING"))
     {

@@ -102,7 +102,7 @@ struct NcclOptions
     uint32_t ringChannels{0};              ///< AS_RING_CHANNELS, AS_NV_CHANNELS; 0: NCCL's
     /// NCCL_P2P_NET_CHUNKSIZE and NCCL_P2P_NVL_CHUNKSIZE: bytes of a step of sends and receives
     /// between pairs in groups of several nodes, and of one.
-    uint64_t pairNetChunk{131072};
+    std::optional<uint64_t> pairNetChunk; ///< empty: NCCL's, or RCCL's
     uint64_t pairNvlinkChunk{524288};
     bool crossNic{true};                     ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
     NcclRelease release{NcclRelease::V2_30}; ///< NCCL_TUNING

@@ -14,7 +14,7 @@
 namespace AstraSim
 {
 
-/// Algorithms of MockNcclGroup, in NCCL's order; from NCCL_ALGORITHMS on those of
+/// Algorithms of MockNcclGroup, in NCCL's order, then RCCL's own; from NCCL_ALGORITHMS on those of
 /// CollectiveAlgorithm::GetAll().
 enum class NcclAlgorithm : uint8_t
 {
@@ -25,9 +25,10 @@ enum class NcclAlgorithm : uint8_t
     Nvls,
     NvlsTree,
     Pat,
+    AllPairs,
 };
 
-constexpr std::size_t NCCL_ALGORITHMS = 7;
+constexpr std::size_t NCCL_ALGORITHMS = 8;
 
 /// NCCL's protocols.
 enum class NcclProtocol : uint8_t

@@ -13,7 +13,7 @@ namespace AstraSim
 namespace
 {
 
-constexpr std::array<NetworkKind, 6> KINDS = {{
+constexpr std::array<NetworkKind, 7> KINDS = {{
     {"none",
      1,
      0,
@@ -50,6 +50,19 @@ constexpr std::array<NetworkKind, 6> KINDS = {{
      0,
      true,
      "ib_write_bw of 384 to 390 of 400 Gb/s (OCI's guides of their shapes)"},
+    {"Pollara",
+     0.94,
+     4096,
+     6,
+     0,
+     {},
+     1,
+     true,
+     true,
+     0,
+     true,
+     "AMD Pensando Pollara 400: latency at 8 B and rate of long messages of AllReduce on 2 servers "
+     "of 8 MI355X"},
     {"Slingshot",
      0.935,
      2048,

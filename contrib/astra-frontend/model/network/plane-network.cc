@@ -82,7 +82,7 @@ std::optional<uint32_t>
 TrafficPlanes::PlaneOf(uint16_t purpose, uint32_t src, uint32_t dst) const
 {
     const int32_t plane = m_planeOf[purpose];
-    if (plane < 0 || m_topology.ShareNvSwitch(src, dst))
+    if (plane < 0 || m_topology.ShareNvLink(src, dst))
     {
         return std::nullopt;
     }

@@ -187,7 +187,7 @@ bool
 AstraSimFabric::HasOwnQueuePair(const Message& message) const
 {
     return !m_fabric.HasPersistentQueuePairs() && !message.rateCapBps &&
-           !m_fabric.GetTopology().ShareNvSwitch(message.src, message.dst);
+           !m_fabric.GetTopology().ShareNvLink(message.src, message.dst);
 }
 
 ns3::RdmaQueuePair*

@@ -42,11 +42,11 @@ class TopologyFile
         ReadHeader();
         ReadSwitchIds();
         ReadLinks();
-        m_topology.Index();
         if (gpusPerServer != 0)
         {
             m_topology.gpusPerServer = gpusPerServer;
         }
+        m_topology.Index();
         CheckNvSwitches();
         CheckReachable();
         return std::move(m_topology);

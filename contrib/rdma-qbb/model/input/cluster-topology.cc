@@ -46,25 +46,38 @@ ClusterTopology::Index()
         m_ports[m_firstPort[link.a] + link.portA] = {link.b, i, link.portB};
         m_ports[m_firstPort[link.b] + link.portB] = {link.a, i, link.portA};
     }
+    m_isMesh = gpusPerServer > 1 && nvswitchCount == 0 && LinksJoinServers();
 }
 
 bool
-ClusterTopology::ShareNvSwitch(uint32_t hostA, uint32_t hostB) const
+ClusterTopology::LinksJoinServers() const
+{
+    for (uint32_t to = 0; to < hostCount; ++to)
+    {
+        for (uint32_t from = to - to % gpusPerServer; from < to; ++from)
+        {
+            if (LinksBetween(NodeOfHost(from), NodeOfHost(to)).empty())
+            {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool
+ClusterTopology::ShareNvLink(uint32_t hostA, uint32_t hostB) const
 {
     if (Server(hostA) != Server(hostB))
     {
         return false;
     }
     const auto b = Ports(NodeOfHost(hostB));
-    for (const Port& port : Ports(NodeOfHost(hostA)))
-    {
-        if (Is(port.peer, NodeKind::NvSwitch) &&
-            std::any_of(b.begin(), b.end(), [&](const Port& p) { return p.peer == port.peer; }))
-        {
-            return true;
-        }
-    }
-    return false;
+    return std::ranges::any_of(Ports(NodeOfHost(hostA)), [&](const Port& port) {
+        const auto ends = [&](const Port& other) { return other.peer == port.peer; };
+        return Is(port.peer, NodeKind::NvSwitch) ? std::ranges::any_of(b, ends)
+                                                 : m_isMesh && port.peer == NodeOfHost(hostB);
+    });
 }
 
 std::vector<uint32_t>
@@ -119,16 +132,19 @@ MakeReachSets(const ClusterTopology& topology, bool gpusPassOn)
     }
     for (uint32_t host = 0; gpusPassOn && host < topology.hostCount; ++host)
     {
-        // A host that hangs on a GPU of a server is within reach of all GPUs on its NVSwitch.
-        const auto ports = topology.Ports(topology.NodeOfHost(host));
-        const auto nvswitch = std::find_if(ports.begin(), ports.end(), [&](const Port& port) {
-            return topology.Is(port.peer, Kind::NvSwitch);
+        // A host that hangs on a GPU of a server is within reach of all GPUs on its NVSwitch, or
+        // that it is linked to.
+        const uint32_t node = topology.NodeOfHost(host);
+        const auto ports = topology.Ports(node);
+        const auto nvlink = std::ranges::find_if(ports, [&](const Port& port) {
+            return topology.IsNvLink(port.link);
         });
         for (const Port& port : ports)
         {
-            if (nvswitch != ports.end() && topology.Is(port.peer, Kind::Switch))
+            if (nvlink != ports.end() && topology.Is(port.peer, Kind::Switch))
             {
-                sets.union_set(port.peer, nvswitch->peer);
+                const bool switched = topology.Is(nvlink->peer, Kind::NvSwitch);
+                sets.union_set(port.peer, switched ? nvlink->peer : node);
             }
         }
     }
@@ -164,7 +180,7 @@ bool
 AreNeighbours(const ClusterTopology& topology, uint32_t hostA, uint32_t hostB)
 {
     const auto ports = topology.Ports(topology.NodeOfHost(hostA));
-    return topology.ShareNvSwitch(hostA, hostB) ||
+    return topology.ShareNvLink(hostA, hostB) ||
            std::any_of(ports.begin(), ports.end(), [&](const Port& port) {
                return port.peer == topology.NodeOfHost(hostB);
            });

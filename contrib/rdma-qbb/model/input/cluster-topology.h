@@ -92,8 +92,8 @@ class ClusterTopology
                                 uint32_t gpusPerServer = 0);
 
     /**
-     * Number hosts and ports after kind and links were filled by a program instead of a file.
-     * Fills hostCount, nvswitchCount, switchCount, nodeCount and the links' ports.
+     * Number hosts and ports after kind, links and gpusPerServer were filled by a program instead
+     * of a file. Fills hostCount, nvswitchCount, switchCount, nodeCount and the links' ports.
      */
     void Index();
 
@@ -133,14 +133,23 @@ class ClusterTopology
         return kind[node] == wanted;
     }
 
-    /// @return whether the link ends at an NVSwitch
-    bool IsNvLink(uint32_t link) const
+    /// @return whether links join every two hosts of each server, and there are no NVSwitches
+    bool IsMesh() const
     {
-        return Is(links[link].a, NodeKind::NvSwitch) || Is(links[link].b, NodeKind::NvSwitch);
+        return m_isMesh;
     }
 
-    /// @return whether the two hosts share a server whose NVSwitches connect them
-    bool ShareNvSwitch(uint32_t hostA, uint32_t hostB) const;
+    /// @return whether the link is of a server's own network, as NVLink or xGMI: it ends at an
+    /// NVSwitch, or is one of a mesh
+    bool IsNvLink(uint32_t link) const
+    {
+        return Is(links[link].a, NodeKind::NvSwitch) || Is(links[link].b, NodeKind::NvSwitch) ||
+               (m_isMesh && JoinsNeighbours(links[link]));
+    }
+
+    /// @return whether the two hosts share a server that has an NVSwitch, or a link of a mesh,
+    /// between them
+    bool ShareNvLink(uint32_t hostA, uint32_t hostB) const;
 
     /// @return indices of the links between two nodes: none, one, or those of a bundle
     std::vector<uint32_t> LinksBetween(uint32_t a, uint32_t b) const;
@@ -165,6 +174,17 @@ class ClusterTopology
     std::optional<Unconnected> FindUnconnected(bool gpusPassOn) const;
 
   private:
+    /// @return whether a link joins two hosts of one server
+    bool JoinsNeighbours(const Link& link) const
+    {
+        return Is(link.a, NodeKind::Host) && Is(link.b, NodeKind::Host) &&
+               Server(m_hostIndex[link.a]) == Server(m_hostIndex[link.b]);
+    }
+
+    /// @return whether a link joins every two hosts of each server
+    bool LinksJoinServers() const;
+
+    bool m_isMesh{false};
     std::vector<std::size_t> m_firstPort; ///< per node, into m_ports; one more at the end
     std::vector<Port> m_ports;
     std::vector<uint32_t> m_hostIndex;

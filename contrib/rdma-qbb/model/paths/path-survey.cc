@@ -86,7 +86,7 @@ LikeHosts(const FabricRoutes& routes)
         std::sort(attachments.begin(), attachments.end());
         Representatives& hosts = kinds[attachments];
         // Two hosts of one server may be joined by NVLink alone, so keep hosts of two servers.
-        if (hosts.empty() || (hosts.size() == 1 && !topology.ShareNvSwitch(hosts.front(), host)))
+        if (hosts.empty() || (hosts.size() == 1 && !topology.ShareNvLink(hosts.front(), host)))
         {
             hosts.push_back(host);
         }
@@ -241,10 +241,10 @@ FindExtremes(const PathSurvey& survey, const FrameSizes& sizes)
         for (const Representatives& sources : kinds)
         {
             const uint32_t src =
-                sources.front() != dst && !topology.ShareNvSwitch(sources.front(), dst)
+                sources.front() != dst && !topology.ShareNvLink(sources.front(), dst)
                     ? sources.front()
                     : sources.back();
-            if (src == dst || topology.ShareNvSwitch(src, dst))
+            if (src == dst || topology.ShareNvLink(src, dst))
             {
                 continue;
             }

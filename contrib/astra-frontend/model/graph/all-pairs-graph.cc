@@ -1,0 +1,57 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "all-pairs-graph.h"
+
+#include "astra-frontend/model/collective/divide-up.h"
+
+namespace AstraSim
+{
+
+// The lanes of a rank are those of the first step, to the ranks after it in turn, and then those of
+// the second step, to the same ranks.
+
+AllPairsGraph::AllPairsGraph(const CollectiveRequest& request,
+                             const GroupShape& shape,
+                             const NcclPlan& plan,
+                             TimePs stepLatency)
+    : FlowGraph(shape.GetRanks(), 2 * (shape.GetRanks() - 1), 1),
+      m_bytes(request.bytes)
+{
+    m_lane.type = ConnType::P2p;
+    m_lane.slots = 1;
+    m_lane.messages = 1;
+    m_lane.latency = stepLatency >= 0 ? stepLatency : plan.intraLatency;
+    m_lane.rateCapBps = static_cast<uint64_t>(plan.channelGBps * 8e9);
+}
+
+Lane
+AllPairsGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
+{
+    const uint32_t step = index % Others() + 1;
+    Lane lane = m_lane;
+    lane.peer = (rank + (outbound ? step : GetRanks() - step)) % GetRanks();
+    lane.tag = static_cast<uint8_t>(index / Others());
+    return lane;
+}
+
+uint64_t
+AllPairsGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const uint32_t owner = outbound < Others() ? GetLane(rank, outbound, true).peer : rank;
+    return BlockRange(m_bytes, GetRanks(), owner).second;
+}
+
+LaneRange
+AllPairsGraph::GetSources(uint32_t rank, uint32_t outbound) const
+{
+    return outbound < Others() ? Lanes(0, 0) : Lanes(0, Others());
+}
+
+LaneRange
+AllPairsGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    return inbound < Others() ? Lanes(Others(), Others()) : Lanes(0, 0);
+}
+
+} // namespace AstraSim

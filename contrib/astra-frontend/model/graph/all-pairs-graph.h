@@ -1,0 +1,55 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef ALL_PAIRS_GRAPH_H
+#define ALL_PAIRS_GRAPH_H
+
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/nccl/nccl-plan.h"
+
+#include "ns3/collective-types.h"
+#include "ns3/flow-graph.h"
+
+#include <cstdint>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup astra-frontend
+ * @brief AllReduce in two steps over a mesh, as MSCCL does it (RCCL's allreduce-allpairs).
+ *
+ * Every rank owns a part of the data. It sends each other rank the part that this one owns, adds
+ * what it receives to its own part, and sends the sum to all. The channels of a pair work side by
+ * side: they are one lane with the rate of all.
+ */
+class AllPairsGraph : public FlowGraph
+{
+  public:
+    /// @param stepLatency overrides the plan's latencies of both steps, if not negative
+    AllPairsGraph(const CollectiveRequest& request,
+                  const GroupShape& shape,
+                  const NcclPlan& plan,
+                  TimePs stepLatency);
+
+    uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
+    LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
+
+  protected:
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
+
+  private:
+    /// @return the number of others, and of the lanes of a step
+    uint32_t Others() const
+    {
+        return GetRanks() - 1;
+    }
+
+    uint64_t m_bytes;
+    Lane m_lane; ///< what all lanes have in common
+};
+
+} // namespace AstraSim
+
+#endif /* ALL_PAIRS_GRAPH_H */

@@ -1,0 +1,63 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "astra-frontend/model/graph/all-pairs-graph.h"
+#include "symbolic-graph.h"
+
+#include <gtest/gtest.h>
+
+namespace AstraSim
+{
+
+TEST(AllPairsGraph, EveryRankGetsTheSumOfAllPartsAndSendsTwiceItsShare)
+{
+    for (uint32_t ranks = 2; ranks <= 9; ++ranks)
+    {
+        const uint64_t bytes = 1000 * ranks + 3; // parts differ by a byte
+        const AllPairsGraph graph(Request(CollectiveOp::AllReduce, bytes),
+                                  MakeShape(ranks, ranks),
+                                  NcclPlan{},
+                                  -1);
+        SymbolicGraph symbols(graph);
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            for (uint32_t owner = 0; owner < ranks; ++owner)
+            {
+                symbols.At(rank, {owner, 0}) = {rank};
+            }
+        }
+        const uint32_t others = ranks - 1;
+        ASSERT_TRUE(symbols.Run([&](uint32_t from, uint32_t lane, uint64_t) {
+            const bool scatters = lane < others;
+            const uint32_t owner = scatters ? graph.GetOutbound(from, lane).peer : from;
+            return SymbolicGraph::Move{{owner, 0}, scatters};
+        }));
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            for (uint32_t owner = 0; owner < ranks; ++owner)
+            {
+                std::multiset<uint32_t> all;
+                for (uint32_t i = 0; i < ranks; ++i)
+                {
+                    all.insert(i);
+                }
+                EXPECT_EQ(symbols.At(rank, {owner, 0}), all) << rank << " of " << ranks;
+            }
+        }
+        EXPECT_EQ(symbols.GetBytesMoved(), 2 * others * bytes);
+    }
+}
+
+TEST(AllPairsGraph, AStepHasThePlansLatencyOrTheUsers)
+{
+    NcclPlan plan;
+    plan.intraLatency = 2100;
+    plan.channelGBps = 32;
+    const auto request = Request(CollectiveOp::AllReduce, 1 << 20);
+    const Lane own = AllPairsGraph(request, MakeShape(8, 8), plan, -1).GetOutbound(0, 0);
+    EXPECT_EQ(own.latency, 2100);
+    EXPECT_EQ(own.rateCapBps, 256'000'000'000U);
+    EXPECT_EQ(AllPairsGraph(request, MakeShape(8, 8), plan, 7).GetOutbound(0, 13).latency, 7);
+}
+
+} // namespace AstraSim

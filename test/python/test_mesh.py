@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Servers whose GPUs are linked to each other: what the generator makes, and collectives on it against closed forms and between networks."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+from script_process import run_script
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
+ROW = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ", re.MULTILINE)
+MIB = 1 << 20
+
+
+def generate(path, *flags):
+    result = run_script([ROOT / "topologies/gen_Topo_Template.py", "-o", path, "--force", *flags])
+    assert result.returncode == 0, result.stderr
+    return path
+
+
+def microseconds(test, topology, size, network="packet", **environment):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
+    result = subprocess.run([PROGRAMS / test, "-b", str(size), "-e", str(size), "-n", "1", "-w", "0", "--network", network,
+                             "--network-topo", topology], env=clean | environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return float(ROW.search(result.stdout)[2])
+
+
+@pytest.fixture(scope="module", name="mesh")
+def one_mesh(tmp_path_factory):
+    return generate(tmp_path_factory.mktemp("mesh") / "mesh", "-topo", "Clos2", "-g", "8", "-gt", "MI300X")
+
+
+@pytest.fixture(scope="module", name="meshes")
+def two_meshes(tmp_path_factory):
+    return generate(tmp_path_factory.mktemp("mesh") / "meshes", "-topo", "Clos2", "-g", "16", "-gt", "MI300X")
+
+
+@pytest.mark.parametrize("topology", ["FatTree", "Clos2", "Clos3 -g 256", "Dragonfly", "Torus", "RailOnly", "DCN+ -g 64", "AlibabaHPN -g 64"])
+def test_every_two_gpus_of_a_server_are_linked_once_on_every_architecture(tmp_path, topology):
+    lines = generate(tmp_path / "t", "-topo", *topology.split(), "-gt", "MI355X").read_text().splitlines()
+    nodes, per_server, nvswitches, switches = map(int, lines[0].split()[:4])
+    gpus = nodes - switches
+    assert nvswitches == 0
+    direct = [tuple(sorted(map(int, line.split()[:2]))) for line in lines[2:] if max(map(int, line.split()[:2])) < gpus]
+    expected = [(a, b) for a in range(gpus) for b in range(a + 1, (a // per_server + 1) * per_server)]
+    assert sorted(direct) == expected
+    assert run_script([ROOT / "topologies/gen_Topo_Template.py", "--check", tmp_path / "t"]).returncode == 0
+
+
+def test_flags_choose_between_a_mesh_and_nvswitches(tmp_path):
+    star = generate(tmp_path / "star", "-topo", "Clos2", "-g", "8", "-gt", "MI300X", "-nsps", "1").read_text().splitlines()
+    assert star[0].split()[2] == "1" and star[2].split()[2] == "2688Gbps"  # 7 x 384
+    own = generate(tmp_path / "own", "-topo", "Clos2", "-g", "8", "-gt", "H100", "--mesh", "-nvbw", "200Gbps").read_text().splitlines()
+    assert own[2].split()[:3] == ["0", "1", "200Gbps"]
+    both = run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "8", "--mesh", "-nsps", "1"])
+    assert both.returncode == 2 and "contradict each other" in both.stderr
+
+
+def test_a_long_ring_uses_all_links_of_a_mesh(mesh):
+    # Each rank sends 14/8 of the data over 7 links of 48 GB/s, but for what packets' headers and latencies take.
+    ideal = 14 / 8 * 1024 * MIB / (7 * 48e9) * 1e6
+    assert microseconds("all_reduce_perf", mesh, 1024 * MIB) == pytest.approx(1.03 * ideal, rel=0.03)
+
+
+def test_pairs_of_a_mesh_have_a_link_each(mesh):
+    # 64 MiB for each pair, at 0.85 of the 48 GB/s of a link.
+    assert microseconds("alltoall_perf", mesh, 512 * MIB) == pytest.approx(64 * MIB / (0.85 * 48e9) * 1e6, rel=0.05)
+
+
+@pytest.mark.parametrize("size", [64 << 10, 8 * MIB, 256 * MIB])
+@pytest.mark.parametrize("test", ["all_reduce_perf", "all_gather_perf", "alltoall_perf", "broadcast_perf", "sendrecv_perf"])
+def test_flows_and_formulas_agree_with_packets_on_a_mesh(mesh, test, size):
+    packets = microseconds(test, mesh, size)
+    assert microseconds(test, mesh, size, "flow") == pytest.approx(packets, rel=0.03)
+    assert microseconds(test, mesh, size, "analytical") == pytest.approx(packets, rel=0.05)
+
+
+@pytest.mark.parametrize("test", ["all_reduce_perf", "all_gather_perf", "alltoall_perf"])
+def test_flows_and_formulas_agree_with_packets_between_meshes(meshes, test):
+    packets = microseconds(test, meshes, 64 * MIB)
+    assert microseconds(test, meshes, 64 * MIB, "flow") == pytest.approx(packets, rel=0.03)
+    assert microseconds(test, meshes, 64 * MIB, "analytical") == pytest.approx(packets, rel=0.1)
+
+
+@pytest.mark.parametrize("test", ["all_reduce_perf", "sendrecv_perf", "alltoall_perf"])
+def test_a_formula_counts_a_direct_link_once(tmp_path, test):
+    """It counted the link twice, at both of its ends: messages took twice as long."""
+    pair = tmp_path / "pair"
+    pair.write_text("3 2 0 1 3 MI300X\n2\n0 1 384Gbps 25ns 0\n0 2 400Gbps 500ns 0\n1 2 400Gbps 500ns 0\n")
+    assert microseconds(test, pair, 64 * MIB, "analytical") == pytest.approx(microseconds(test, pair, 64 * MIB), rel=0.01)
