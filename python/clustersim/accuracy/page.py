@@ -21,7 +21,7 @@ run anew, in about ten minutes, and this page is written, by ``scripts/accuracy.
 - Sizes are reported apart: up to 32 KiB, where latencies count; 64 to 512 KiB; and from 1 MiB, where bandwidths do.
 - A tenth of the tables, @HELD_OUT@, chosen by the SHA-256 of their names, are **held out**: no model may be changed by looking
   at them, and they are reported apart. They are the better estimate of the error on your machine. Tables came in batches; each
-  batch's tenth was chosen before any of it was simulated.
+  batch's tenth was chosen before any of it was simulated, but the third's, of AMD's GPUs: the same rule chose it afterwards.
 - Tables that a measured figure of the model comes from, or a rule that is inferred (for a generation of GPUs or a kind of network,
   never for a size), are apart from the others, too.
 - A size does not count (grey crosses) where its source calls it bad, or where a larger size was measured to take less than
@@ -40,8 +40,9 @@ What is table and what is model
 - *Inferred from tables*, not proved by NCCL's code, and kept for all machines of a kind: that rings between servers of Blackwell leave
   LL128 where NCCL's estimate for Simple falls below that for LL; that TCPXO's tuner leaves LL128; that steps' latency in rings of one
   server counts until data have gone around once; that a block between two other servers takes as long for each read as for each write.
-- *Launches*: where one thread launches on all GPUs of a server, as six sources do, each launch takes the median of what the **other** such
-  tables show, so no table is scored with a figure of its own (``machines.yaml`` has what each shows).
+  Of AMD's GPUs: the rate of a link of MI355X, the part of it that pairs reach, what the blocks of a pair move in AllPairs.
+- *Launches*: where one thread launches on all GPUs of a server, as eight sources do, each launch takes the median of what the **other** such
+  tables of CUDA, or of HIP, show, so no table is scored with a figure of its own (``machines.yaml`` has what each shows).
 - *Not modelled*: other launches of kernels, how busy CPU proxies are
   (but in AllToAll and with libfabric), tuner plugins of clouds, other tenants of a cloud's
   network, firmware.
