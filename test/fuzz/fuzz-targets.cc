@@ -8,6 +8,7 @@
 #include "astra-frontend/model/group/busbw-table.h"
 #include "astra-frontend/model/inference/input/request-source.h"
 #include "astra-frontend/model/inference/input/serving-config.h"
+#include "astra-frontend/model/msccl/msccl-program.h"
 #include "astra-frontend/model/system/logical-topology.h"
 #include "astra-frontend/model/system/rank-list.h"
 #include "astra-frontend/model/system/remote-memory.h"
@@ -138,6 +139,13 @@ ReadBusbw(std::string_view input)
 }
 
 void
+ReadMsccl(std::string_view input)
+{
+    auto text = Stream(input);
+    AstraSim::MscclProgram::Read(text, "input");
+}
+
+void
 ReadGpuTable(std::string_view input)
 {
     AstraSim::GpuTable::Read(MemoryFile(input).Path());
@@ -207,6 +215,7 @@ constexpr std::array TARGETS = {
     FuzzTarget{"request-trace", &ReadTraceOfRequests},
     FuzzTarget{"busbw", &ReadBusbw},
     FuzzTarget{"gpu-table", &ReadGpuTable},
+    FuzzTarget{"msccl", &ReadMsccl},
     FuzzTarget{"system", &ReadSystem},
     FuzzTarget{"logical-topology", &ReadLogicalTopology},
     FuzzTarget{"communicators", &ReadCommunicators},

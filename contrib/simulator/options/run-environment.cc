@@ -3,6 +3,8 @@
  */
 #include "run-environment.h"
 
+#include "astra-frontend/model/msccl/msccl-algorithms.h"
+
 #include "ns3/input-error.h"
 #include "ns3/nearest-name.h"
 #include "ns3/units.h"
@@ -222,6 +224,7 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
         }
         return value;
     };
+    LoadMscclAlgorithms(recording); // NCCL_ALGO may name them
     environment.nccl = NcclOptions::FromEnvironment(recording);
     if (environment.nccl.selectByRules)
     {

@@ -7,6 +7,7 @@
 #include "collective-types.h"
 #include "flow-graph.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,6 +27,17 @@ struct CollectiveTask
     double nicGBps{0};             ///< of all NICs of one GPU together
     /// Latency before each message that the user gives (AS_SEND_LAT), in place of all others.
     std::optional<TimePs> sendLatency;
+
+    /// What a thread block of a kernel takes on the machine.
+    struct Block
+    {
+        TimePs start{0};   ///< once per collective: launching the kernel
+        TimePs step{0};    ///< before each message within a server
+        TimePs netStep{0}; ///< before each message between servers
+        double GBps{0};    ///< that it moves over a link in a server, flags included
+    };
+
+    std::array<Block, 3> blocks{}; ///< by NCCL's protocols: LL, LL128, Simple
 };
 
 /**
@@ -55,6 +67,9 @@ class CollectiveAlgorithm
         /// @return what ranks send and what each message waits for
         std::function<std::shared_ptr<const FlowGraph>(const CollectiveTask&)> graph;
         TimePs startLatency{0}; ///< before the first message of each rank, as launching a kernel
+        /// The same where it depends on the machine; none: startLatency.
+        std::function<TimePs(const CollectiveTask&)> start{};
+        double wireInflation{1}; ///< bytes moved per byte of data: 2 with LL's flags
     };
 
     /// @param name that no other algorithm has, whatever its case

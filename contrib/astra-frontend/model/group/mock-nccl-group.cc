@@ -266,7 +266,8 @@ MockNcclGroup::MakeTask(const CollectiveRequest& request, const GroupShape& shap
                         {},
                         m_machine.nvlinkGBps,
                         m_machine.nicGBps,
-                        m_options.sendLatency};
+                        m_options.sendLatency,
+                        m_model.BlocksOf(shape)};
     for (uint32_t rank = 0; rank < shape.GetRanks(); ++rank)
     {
         task.servers.push_back(shape.NodeOf(rank));
@@ -298,7 +299,8 @@ MockNcclGroup::FindPlugIn(const CollectiveRequest& request, const GroupShape& sh
             best = NcclPlan();
             best->algorithm = number;
             best->predicted = cost;
-            best->baseLatency = rules.startLatency;
+            best->baseLatency = rules.start ? rules.start(task) : rules.startLatency;
+            best->wireInflation = rules.wireInflation;
         }
     }
     return best;

@@ -41,6 +41,10 @@ constexpr uint32_t LL_HIDDEN_BYTES = 256 * 8;
 constexpr double PAIR_EFFICIENCY = 0.925;
 constexpr double RCCL_PAIR_EFFICIENCY = 0.85; // alltoall_perf on 8 MI355X of OCI: 361.4 of 427
 
+// GB/s that a block of MSCCL's moves over a link of AMD's: with the 8 blocks of a pair, AllReduce
+// of 1 to 16 MiB on 8 MI300X (AMD's table, RCCL 2.22.3) grows by 8.1 us with each MiB.
+constexpr double MSCCL_BLOCK_GBPS = 4.05;
+
 // Between servers, a message of a pair takes so many microseconds from GPU to GPU, of which the CPU
 // thread that serves a GPU's NIC (src/proxy.cc) spends PAIR_CPU_US on nothing else: it posts, tests
 // and flushes what is sent and received, one after the other. SendRecv of few bytes on 2 servers of
@@ -463,18 +467,32 @@ NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
     return plan;
 }
 
+std::array<CollectiveTask::Block, NCCL_PROTOCOLS>
+NcclCostModel::BlocksOf(const GroupShape& shape) const
+{
+    std::array<CollectiveTask::Block, NCCL_PROTOCOLS> blocks;
+    for (const NcclProtocol protocol :
+         {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
+    {
+        const NcclPlan plan = EvaluateRing(protocol, CollectiveOp::AllReduce, shape, 1);
+        const double rate = m_rccl ? MSCCL_BLOCK_GBPS : NcclBlockGBps(m_machine.gpu.generation);
+        blocks[static_cast<std::size_t>(protocol)] = {plan.baseLatency,
+                                                      plan.intraLatency,
+                                                      plan.interLatency,
+                                                      rate};
+    }
+    return blocks;
+}
+
 NcclPlan
 NcclCostModel::EvaluateAllPairs(NcclProtocol protocol,
                                 const GroupShape& shape,
                                 uint64_t bytes) const
 {
-    // GB/s that the 8 blocks of a pair move over its link: AllReduce of 1 to 16 MiB on 8 MI300X
-    // (AMD's table, RCCL 2.22.3) grows by 8.1 us with each MiB.
-    constexpr double PAIR_GBPS = 32.4;
     NcclPlan plan = StartPlan(NcclAlgorithm::AllPairs, protocol);
     plan.channels = 8;
-    plan.channelGBps = PAIR_GBPS;
-    const double gbps = PAIR_GBPS * shape.GetRanks() / (2 * plan.wireInflation);
+    plan.channelGBps = plan.channels * MSCCL_BLOCK_GBPS;
+    const double gbps = plan.channelGBps * shape.GetRanks() / (2 * plan.wireInflation);
     const auto p = static_cast<std::size_t>(protocol);
     const NcclTuning::Latencies& latencies = m_rccl->ring.latencies;
     Predict(plan, latencies.base[p] + 2 * latencies.nvlink[p], gbps, bytes);

@@ -10,9 +10,11 @@
 #include "nccl-tuning.h"
 #include "rccl-tuning.h"
 
+#include "ns3/collective-algorithm.h"
 #include "ns3/collective-types.h"
 #include "ns3/flow-graph.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -123,6 +125,9 @@ class NcclCostModel
     {
         return m_tuning;
     }
+
+    /// @return what a thread block of an algorithm beside NCCL's takes, by protocol
+    std::array<CollectiveTask::Block, NCCL_PROTOCOLS> BlocksOf(const GroupShape& shape) const;
 
     /// @return channels a communicator of this shape has
     uint32_t GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const;

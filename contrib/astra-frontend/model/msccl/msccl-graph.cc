@@ -1,0 +1,213 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "msccl-graph.h"
+
+#include "astra-frontend/model/collective/divide-up.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr uint32_t SLOTS = 8; ///< of a connection between servers
+
+uint32_t
+MostBlocks(const MscclProgram& program)
+{
+    const auto most = std::ranges::max_element(program.gpus, {}, [](const auto& blocks) {
+        return blocks.size();
+    });
+    return static_cast<uint32_t>(most->size());
+}
+
+} // namespace
+
+uint64_t
+MscclGraph::SliceBytes(NcclProtocol protocol)
+{
+    // Data of a step's buffer; of Simple, four steps (MSCCL_CHUNKSTEPS).
+    switch (protocol)
+    {
+    case NcclProtocol::Ll:
+        return 32768;
+    case NcclProtocol::Ll128:
+        return 576000;
+    default:
+        return 4 * 524288;
+    }
+}
+
+MscclGraph::MscclGraph(std::shared_ptr<const MscclProgram> program, const CollectiveTask& task)
+    : FlowGraph(static_cast<uint32_t>(program->gpus.size()), MostBlocks(*program), SLOTS),
+      m_program(std::move(program)),
+      m_task(task),
+      m_chunkBytes(task.request.bytes / m_program->chunks),
+      m_slices(DivideUp(m_chunkBytes, SliceBytes(m_program->protocol)))
+{
+    for (uint32_t gpu = 0; gpu < GetRanks(); ++gpu)
+    {
+        AddGpu(gpu);
+    }
+}
+
+void
+MscclGraph::AddGpu(uint32_t gpu)
+{
+    const auto& blocks = m_program->gpus[gpu];
+    std::vector<std::vector<Counts>> known(blocks.size());
+    for (uint32_t b = 0; b < blocks.size(); ++b)
+    {
+        known[b].resize(blocks[b].steps.size());
+    }
+    auto& connections = m_connections.emplace_back(GetLaneCount());
+    for (uint32_t b = 0; b < blocks.size(); ++b)
+    {
+        const MscclBlock& block = blocks[b];
+        Connection& connection = connections[b];
+        connection.needs.resize(blocks.size());
+        for (uint32_t s = 0; s < block.steps.size(); ++s)
+        {
+            const MscclStep& step = block.steps[s];
+            connection.needs = NeedsOf(gpu, b, s, known);
+            connection.receives += step.receives ? 1 : 0;
+            if (step.sends)
+            {
+                connection.sendings.push_back({step.chunks, connection.needs});
+            }
+        }
+        if (block.sendsTo)
+        {
+            connection.receiver = *m_program->FindReceiver(*block.sendsTo, gpu, block.channel);
+        }
+        if (block.receivesFrom)
+        {
+            connection.sender =
+                m_program->FindSender(*block.receivesFrom, gpu, block.channel).value_or(0);
+        }
+    }
+}
+
+const MscclGraph::Counts&
+MscclGraph::NeedsOf(uint32_t gpu,
+                    uint32_t block,
+                    uint32_t step,
+                    std::vector<std::vector<Counts>>& known) const
+{
+    Counts& needs = known[block][step];
+    if (!needs.empty())
+    {
+        return needs;
+    }
+    Counts found(known.size());
+    const auto include = [&](const Counts& others) {
+        std::ranges::transform(found, others, found.begin(), [](uint32_t a, uint32_t b) {
+            return std::max(a, b);
+        });
+    };
+    const MscclStep& own = m_program->gpus[gpu][block].steps[step];
+    if (step > 0)
+    {
+        include(NeedsOf(gpu, block, step - 1, known));
+    }
+    if (own.block)
+    {
+        include(NeedsOf(gpu, *own.block, own.blockStep, known));
+    }
+    found[block] += own.receives ? 1 : 0;
+    return needs = std::move(found);
+}
+
+Lane
+MscclGraph::MakeLane(uint32_t from, uint32_t block, uint32_t to, uint32_t peer) const
+{
+    const CollectiveTask::Block& times =
+        m_task.blocks[static_cast<std::size_t>(m_program->protocol)];
+    const bool isNear = m_task.servers[from] == m_task.servers[to];
+    Lane lane;
+    lane.peer = peer;
+    lane.channel = m_program->gpus[from][block].channel;
+    lane.tag = static_cast<uint8_t>(lane.channel);
+    lane.messages = m_slices * m_connections[from][block].sendings.size();
+    lane.latency = m_task.sendLatency.value_or(isNear ? times.step : times.netStep);
+    if (isNear)
+    {
+        lane.slots = 1;
+        lane.rateCapBps = m_task.sendLatency ? 0 : static_cast<uint64_t>(times.GBps * 8e9);
+    }
+    return lane;
+}
+
+Lane
+MscclGraph::GetOutbound(uint32_t rank, uint32_t index) const
+{
+    const auto& blocks = m_program->gpus[rank];
+    if (index >= blocks.size() || !blocks[index].sendsTo)
+    {
+        return {};
+    }
+    return MakeLane(rank, index, *blocks[index].sendsTo, *blocks[index].sendsTo);
+}
+
+Lane
+MscclGraph::GetInbound(uint32_t rank, uint32_t index) const
+{
+    const auto& blocks = m_program->gpus[rank];
+    if (index >= blocks.size() || m_connections[rank][index].receives == 0)
+    {
+        return {};
+    }
+    const uint32_t from = *blocks[index].receivesFrom;
+    return MakeLane(from, GetPeerLane(rank, index), rank, from);
+}
+
+uint64_t
+MscclGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const auto& sendings = m_connections[rank][outbound].sendings;
+    const uint64_t slice = SliceBytes(m_program->protocol);
+    const uint64_t begin = message / sendings.size() * slice;
+    return sendings[message % sendings.size()].chunks * std::min(slice, m_chunkBytes - begin);
+}
+
+uint64_t
+MscclGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    const uint32_t from = *m_program->gpus[rank][inbound].receivesFrom;
+    return GetBytes(from, GetPeerLane(rank, inbound), message);
+}
+
+LaneRange
+MscclGraph::GetSources(uint32_t rank, uint32_t outbound) const
+{
+    return Lanes(0, static_cast<uint32_t>(m_program->gpus[rank].size()));
+}
+
+LaneRange
+MscclGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    return Lanes(0, static_cast<uint32_t>(m_program->gpus[rank].size()));
+}
+
+uint64_t
+MscclGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
+{
+    const Connection& connection = m_connections[rank][outbound];
+    const uint64_t slice = message / connection.sendings.size();
+    const uint64_t inSlice = m_connections[rank][inbound].receives;
+    const uint32_t now = connection.sendings[message % connection.sendings.size()].needs[inbound];
+    // All of a block's steps are done for the slice before, with what they waited for.
+    const uint64_t before = slice == 0 ? 0 : (slice - 1) * inSlice + connection.needs[inbound];
+    return std::max(before, now == 0 ? 0 : slice * inSlice + now);
+}
+
+uint32_t
+MscclGraph::GetPeerLane(uint32_t rank, uint32_t inbound) const
+{
+    return m_connections[rank][inbound].sender;
+}
+
+} // namespace AstraSim
