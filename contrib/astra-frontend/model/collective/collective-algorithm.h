@@ -28,7 +28,7 @@ struct CollectiveTask
     /// Latency before each message that the user gives (AS_SEND_LAT), in place of all others.
     std::optional<TimePs> sendLatency;
 
-    /// What a thread block of a kernel takes on the machine.
+    /// Times of a thread block of a kernel on the machine.
     struct Block
     {
         TimePs start{0};   ///< once per collective: launching the kernel

@@ -140,7 +140,7 @@ class Element
     const ptree& m_tree;
 };
 
-/// What a type of step does.
+/// The work of a type of step.
 struct Kind
 {
     bool receives;
