@@ -4,6 +4,7 @@
 #include "msccl-graph.h"
 
 #include "astra-frontend/model/collective/divide-up.h"
+#include "astra-frontend/model/graph/channel-graph.h"
 
 #include <algorithm>
 
@@ -29,16 +30,8 @@ MostBlocks(const MscclProgram& program)
 uint64_t
 MscclGraph::SliceBytes(NcclProtocol protocol)
 {
-    // Data of a step's buffer; of Simple, four steps (MSCCL_CHUNKSTEPS).
-    switch (protocol)
-    {
-    case NcclProtocol::Ll:
-        return 32768;
-    case NcclProtocol::Ll128:
-        return 576000;
-    default:
-        return 4 * 524288;
-    }
+    constexpr uint64_t CHUNK_STEPS = 4; // of Simple: MSCCL_CHUNKSTEPS
+    return StepBytes(protocol) * (protocol == NcclProtocol::Simple ? CHUNK_STEPS : 1);
 }
 
 MscclGraph::MscclGraph(std::shared_ptr<const MscclProgram> program, const CollectiveTask& task)

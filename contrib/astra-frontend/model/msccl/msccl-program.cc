@@ -326,23 +326,28 @@ MscclProgram::Read(std::istream& text, const std::string& name)
 }
 
 std::optional<uint32_t>
-MscclProgram::FindReceiver(uint32_t gpu, uint32_t from, uint32_t channel) const
+MscclProgram::FindBlock(uint32_t gpu,
+                        std::optional<uint32_t> MscclBlock::*end,
+                        uint32_t peer,
+                        uint32_t channel) const
 {
     const auto it = std::ranges::find_if(gpus[gpu], [&](const MscclBlock& block) {
-        return block.receivesFrom == from && block.channel == channel;
+        return block.*end == peer && block.channel == channel;
     });
     return it == gpus[gpu].end() ? std::nullopt
                                  : std::optional(static_cast<uint32_t>(it - gpus[gpu].begin()));
 }
 
 std::optional<uint32_t>
+MscclProgram::FindReceiver(uint32_t gpu, uint32_t from, uint32_t channel) const
+{
+    return FindBlock(gpu, &MscclBlock::receivesFrom, from, channel);
+}
+
+std::optional<uint32_t>
 MscclProgram::FindSender(uint32_t gpu, uint32_t to, uint32_t channel) const
 {
-    const auto it = std::ranges::find_if(gpus[gpu], [&](const MscclBlock& block) {
-        return block.sendsTo == to && block.channel == channel;
-    });
-    return it == gpus[gpu].end() ? std::nullopt
-                                 : std::optional(static_cast<uint32_t>(it - gpus[gpu].begin()));
+    return FindBlock(gpu, &MscclBlock::sendsTo, to, channel);
 }
 
 } // namespace AstraSim

@@ -93,6 +93,12 @@ struct MscclProgram
 
     /// @return the block of a GPU that sends to another on a channel
     std::optional<uint32_t> FindSender(uint32_t gpu, uint32_t to, uint32_t channel) const;
+
+  private:
+    std::optional<uint32_t> FindBlock(uint32_t gpu,
+                                      std::optional<uint32_t> MscclBlock::*end,
+                                      uint32_t peer,
+                                      uint32_t channel) const;
 };
 
 /// Carry a program out on symbols. @throw ns3::InputError as MscclProgram::Read() does
