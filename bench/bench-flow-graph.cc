@@ -81,6 +81,10 @@ Flows(benchmark::State& state)
     {
         Generate(state, Graph(request, shape, plan, true, -1));
     }
+    else if constexpr (std::is_same_v<Graph, PxnGraph>)
+    {
+        Generate(state, Graph(request, shape));
+    }
     else
     {
         Generate(state, Graph(request, shape, plan, -1));

@@ -91,9 +91,10 @@ ROOMS = {
     "astra-frontend/model/fastforward/patterns": {"model/api", "model/collective", "model/flow"},
     "astra-frontend/model/msccl": {"model/collective", "model/graph", "model/nccl"},
     "astra-frontend/model/graph": {"model/collective", "model/gpu", "model/nccl"},
+    "astra-frontend/model/timing": {"model/collective", "model/graph", "model/nccl"},
     "astra-frontend/model/system": {"model/api", "model/collective", "model/native"},
     "astra-frontend/model/fastforward": {"model/api", "model/collective", "model/fastforward/patterns", "model/network"},
-    "astra-frontend/model/group": {"model/collective", "model/gpu", "model/graph", "model/nccl"},
+    "astra-frontend/model/group": {"model/collective", "model/gpu", "model/graph", "model/nccl", "model/timing"},
     "astra-frontend/model/inference/input": {"model/api", "model/collective", "model/system"},
     "astra-frontend/model/inference": {"model/api", "model/collective", "model/inference/input", "model/system"},
     "astra-frontend/model/workload": {"model/api", "model/chakra", "model/collective", "model/inference", "model/system"},
@@ -109,7 +110,7 @@ ROOMS = {
 }
 # What the model of a room must not reach: it runs on any network.
 WITHOUT_NS3 = {f"astra-frontend/model/{room}" for room in
-               ("collective", "native", "chakra", "gpu", "nccl", "graph", "group", "system", "inference", "inference/input", "workload")}
+               ("collective", "native", "chakra", "gpu", "nccl", "graph", "timing", "group", "system", "inference", "inference/input", "workload")}
 # Folders beside the rooms.
 BESIDE = ("test", "examples", "doc")
 

@@ -206,7 +206,7 @@ class Stragglers
         message.isMessage = true;
         message.group.ranks = {0, 1};
         message.request.bytes = 1000;
-        m_shape = m_shapes.Find(message, nullptr);
+        m_shape = m_shapes.Find(message, {});
     }
 
     /// Carry out @p count collectives. @return the largest difference from EndsOf()

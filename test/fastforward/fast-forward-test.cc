@@ -35,7 +35,7 @@ ShapeOfMessage(ShapeFinder& shapes, int src, int dst, uint64_t bytes)
     what.isMessage = true;
     what.group.ranks = {src, dst};
     what.request.bytes = bytes;
-    return shapes.Find(what, nullptr);
+    return shapes.Find(what, {});
 }
 
 } // namespace

@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/graph/all-pairs-graph.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
 #include "symbolic-graph.h"
+#include "timed-lanes.h"
 
 #include <gtest/gtest.h>
 
@@ -14,10 +16,7 @@ TEST(AllPairsGraph, EveryRankGetsTheSumOfAllPartsAndSendsTwiceItsShare)
     for (uint32_t ranks = 2; ranks <= 9; ++ranks)
     {
         const uint64_t bytes = 1000 * ranks + 3; // parts differ by a byte
-        const AllPairsGraph graph(Request(CollectiveOp::AllReduce, bytes),
-                                  MakeShape(ranks, ranks),
-                                  NcclPlan{},
-                                  -1);
+        const AllPairsGraph graph(Request(CollectiveOp::AllReduce, bytes), MakeShape(ranks, ranks));
         SymbolicGraph symbols(graph);
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
@@ -54,10 +53,11 @@ TEST(AllPairsGraph, AStepHasThePlansLatencyOrTheUsers)
     plan.intraLatency = 2100;
     plan.channelGBps = 32;
     const auto request = Request(CollectiveOp::AllReduce, 1 << 20);
-    const Lane own = AllPairsGraph(request, MakeShape(8, 8), plan, -1).GetOutbound(0, 0);
+    const auto& make = NcclTableRow::Of(NcclAlgorithm::AllPairs).graph;
+    const LaneTimes own = TimedLanes(make(request, MakeShape(8, 8), plan, true, -1)).Out(0, 0);
     EXPECT_EQ(own.latency, 2100);
     EXPECT_EQ(own.rateCapBps, 256'000'000'000U);
-    EXPECT_EQ(AllPairsGraph(request, MakeShape(8, 8), plan, 7).GetOutbound(0, 13).latency, 7);
+    EXPECT_EQ(TimedLanes(make(request, MakeShape(8, 8), plan, true, 7)).Out(0, 13).latency, 7);
 }
 
 } // namespace AstraSim

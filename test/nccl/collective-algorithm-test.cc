@@ -7,6 +7,7 @@
 #include "astra-frontend/model/group/analytical-collectives.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
 
+#include "ns3/block-times.h"
 #include "ns3/collective-algorithm.h"
 #include "ns3/input-error.h"
 
@@ -34,6 +35,12 @@ class SilentGraph : public FlowGraph
     uint64_t GetBytes(uint32_t, uint32_t, uint64_t) const override
     {
         return 0;
+    }
+
+  private:
+    Lane GetLane(uint32_t, uint32_t, bool) const override
+    {
+        return {};
     }
 };
 
@@ -127,6 +134,26 @@ TEST_F(CollectiveAlgorithmTest, AnEstimateTakesItsCost)
     CollectiveChoice choice;
     EXPECT_EQ(estimates.GetTime(m_group, {CollectiveOp::AllToAll, 1'000'000}, &choice), 12'345);
     EXPECT_EQ(choice.algorithm + choice.protocol, "Fixed-");
+}
+
+TEST_F(CollectiveAlgorithmTest, HasTheTimesOfItsGpuOrNone)
+{
+    CollectiveAlgorithm::Rules rules = RulesFor(CollectiveOp::Reduce, 1);
+    rules.can = [](const CollectiveTask&) { return true; };
+    const auto latency = [&](int peer) {
+        const CollectiveAlgorithm own("Own", rules);
+        MockNcclGroup nccl(m_machine, {});
+        const TimedGraph timed = nccl.Plan(m_group, {CollectiveOp::Reduce, 1'000'000})->GetGraph();
+        Lane lane;
+        lane.peer = static_cast<uint32_t>(peer);
+        return timed.gpu->GetTimes(0, 0, true, lane).latency;
+    };
+    EXPECT_EQ(latency(1), 0) << "the network alone sets the pace";
+    rules.gpu = [](const CollectiveTask& task) {
+        return std::make_shared<BlockTimes>(task, CollectiveTask::Block{0, 200, 900, 8});
+    };
+    EXPECT_EQ(latency(1), 200) << "in a server";
+    EXPECT_EQ(latency(8), 900) << "between servers";
 }
 
 TEST_F(CollectiveAlgorithmTest, AGraphOfAnotherGroupIsRefused)

@@ -3,7 +3,9 @@
  */
 #include "astra-frontend/model/graph/chain-graph.h"
 #include "astra-frontend/model/graph/direct-graph.h"
+#include "astra-frontend/model/timing/pair-times.h"
 #include "symbolic-graph.h"
+#include "timed-lanes.h"
 
 #include <array>
 #include <gtest/gtest.h>
@@ -55,17 +57,18 @@ TEST(DirectGraph, PairsOfANodeShareTheRateOfItsBlocks)
     NcclPlan plan;
     plan.Of<PairPlan>().rankGBps = 700;
     const DirectGraph graph(request, MakeShape(16, 8), plan, -1);
+    const TimedLanes times = TimesOf<DirectTimes>(graph, plan, TimePs{-1});
     uint64_t within = 0;
     for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
     {
         const Lane out = graph.GetOutbound(3, lane);
         if (out.peer < 8)
         {
-            within += out.rateCapBps;
+            within += times.Out(3, lane).rateCapBps;
         }
         else
         {
-            EXPECT_EQ(out.rateCapBps, 0U) << "the NIC limits it";
+            EXPECT_EQ(times.Out(3, lane).rateCapBps, 0U) << "the NIC limits it";
         }
     }
     EXPECT_EQ(within, 700ULL * 8 * 1'000'000'000);
@@ -115,7 +118,8 @@ TEST(DirectGraph, APairHasTheRateOfItsChannels)
     plan.Of<PairPlan>().blockGBps = 20;
     const DirectGraph neighbours(request, MakeShape(RANKS, RANKS), plan, -1);
     // 4 of 32 channels, each with messages of a chunk.
-    EXPECT_EQ(neighbours.GetOutbound(0, 0).rateCapBps, 80ULL * 8'000'000'000);
+    EXPECT_EQ(TimesOf<DirectTimes>(neighbours, plan, TimePs{-1}).Out(0, 0).rateCapBps,
+              80ULL * 8'000'000'000);
     EXPECT_EQ(neighbours.GetOutbound(0, 0).messages, BYTES / (4 * plan.Of<PairPlan>().chunk));
     EXPECT_EQ(neighbours.GetOutbound(0, 1).messages, 0U);
 
@@ -123,7 +127,8 @@ TEST(DirectGraph, APairHasTheRateOfItsChannels)
     request.bytes = RANKS * (BYTES << 4);
     const DirectGraph all(request, MakeShape(RANKS, RANKS), plan, -1);
     // Each pair could have all channels: they share them.
-    EXPECT_EQ(all.GetOutbound(0, 0).rateCapBps, static_cast<uint64_t>(640e9 * 8 / 7));
+    EXPECT_EQ(TimesOf<DirectTimes>(all, plan, TimePs{-1}).Out(0, 0).rateCapBps,
+              static_cast<uint64_t>(640e9 * 8 / 7));
 }
 
 // A part is at least an eighth of a chunk within a node, at most 32 chunks; between nodes half of
@@ -196,19 +201,19 @@ TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
     // Ranks 0 and 1 are one node, 2 and 3 the other. Rank 0 sends to 1, 2, 3, and receives from
     // them in this order.
     const DirectGraph graph(request, MakeShape(4, 2), plan, -1);
+    const TimedLanes times = TimesOf<DirectTimes>(graph, plan, TimePs{-1});
     EXPECT_EQ(graph.GetOutbound(0, 0).peer, 1U);
-    EXPECT_EQ(graph.GetOutbound(0, 0).latency, 1000);
-    EXPECT_EQ(graph.GetOutbound(0, 0).slowStarts[0].latency, 0);
-    EXPECT_EQ(graph.GetOutbound(0, 0).rateCapBps, 300ULL * 8'000'000'000)
-        << "no other pair in its node";
+    EXPECT_EQ(times.Out(0, 0).latency, 1000);
+    EXPECT_EQ(times.Out(0, 0).slowStarts[0].latency, 0);
+    EXPECT_EQ(times.Out(0, 0).rateCapBps, 300ULL * 8'000'000'000) << "no other pair in its node";
     EXPECT_EQ(graph.GetOutbound(0, 1).peer, 2U);
-    EXPECT_EQ(graph.GetOutbound(0, 1).latency, 5000);
-    EXPECT_EQ(graph.GetOutbound(0, 1).slowStarts[0].latency, 7);
-    EXPECT_EQ(graph.GetOutbound(0, 1).rateCapBps, 0U);
+    EXPECT_EQ(times.Out(0, 1).latency, 5000);
+    EXPECT_EQ(times.Out(0, 1).slowStarts[0].latency, 7);
+    EXPECT_EQ(times.Out(0, 1).rateCapBps, 0U);
     EXPECT_EQ(graph.GetInbound(0, 2).peer, 3U);
-    EXPECT_EQ(graph.GetInbound(0, 2).latency, 5000);
+    EXPECT_EQ(times.In(0, 2).latency, 5000);
     EXPECT_EQ(graph.GetInbound(0, 0).peer, 1U);
-    EXPECT_EQ(graph.GetInbound(0, 0).latency, 0) << "copied out of its slot at once";
+    EXPECT_EQ(times.In(0, 0).latency, 0) << "copied out of its slot at once";
     EXPECT_EQ(graph.GetOwnCopy(0, 0, 0), 0U);
     EXPECT_FALSE(graph.GetOwnCopy(0, 2, 0)) << "the NIC has put it there";
 
@@ -216,11 +221,12 @@ TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
     for (const TimePs latency : {0, 9})
     {
         const DirectGraph given(request, MakeShape(4, 2), plan, latency);
+        const TimedLanes givenTimes = TimesOf<DirectTimes>(given, plan, latency);
         for (uint32_t lane = 0; lane < 3; ++lane)
         {
-            EXPECT_EQ(given.GetOutbound(0, lane).latency, latency);
-            EXPECT_EQ(given.GetInbound(0, lane).latency, latency);
-            EXPECT_EQ(given.GetOutbound(0, lane).rateCapBps, 0U);
+            EXPECT_EQ(givenTimes.Out(0, lane).latency, latency);
+            EXPECT_EQ(givenTimes.In(0, lane).latency, latency);
+            EXPECT_EQ(givenTimes.Out(0, lane).rateCapBps, 0U);
             EXPECT_FALSE(given.GetOwnCopy(0, lane, 0));
         }
     }
@@ -245,15 +251,15 @@ TEST(DirectGraph, APairsRateIsThatOfItsBusierEnd)
     NcclPlan plan;
     plan.Of<PairPlan>().rankGBps = 600;
     const DirectGraph graph(request, MakeShape(RANKS, RANKS), plan, -1);
+    const TimedLanes times = TimesOf<DirectTimes>(graph, plan, TimePs{-1});
     const auto rate = [&](uint32_t from, uint32_t to) {
-        return static_cast<double>(
-                   graph.GetOutbound(from, (to + RANKS - from) % RANKS - 1).rateCapBps) /
-               8e9;
+        const uint32_t lane = (to + RANKS - from) % RANKS - 1;
+        return static_cast<double>(times.Out(from, lane).rateCapBps) / 8e9;
     };
     EXPECT_EQ(rate(0, 1), 300) << "rank 0 sends to two";
     EXPECT_EQ(rate(0, 2), 200) << "rank 2 receives from three";
     EXPECT_EQ(rate(3, 2), 200);
-    EXPECT_EQ(rate(1, 2), 0) << "nothing to send";
+    EXPECT_EQ(graph.GetOutbound(1, 0).messages, 0U) << "nothing to send";
 }
 
 TEST(DirectGraph, MessagesWithLlAreHalfOfItsSteps)

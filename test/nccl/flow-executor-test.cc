@@ -4,7 +4,7 @@
 #include "../support/loopback-network.h"
 #include "astra-frontend/model/collective/flow-executor.h"
 
-#include "ns3/flow-graph.h"
+#include "ns3/gpu-model.h"
 #include "ns3/input-error.h"
 
 #include <gtest/gtest.h>
@@ -28,22 +28,14 @@ class Line : public FlowGraph
 {
   public:
     /// @param empty how many messages without bytes come first
-    Line(uint32_t ranks, bool holds, const Lane& copying, uint64_t empty)
+    /// @param copies whether the last rank copies each message out of its slot
+    Line(uint32_t ranks, bool holds, bool copies, uint64_t empty, uint64_t messages = MESSAGES)
         : FlowGraph(ranks, 1, SLOTS),
-          m_holds(holds),
-          m_copying(copying),
-          m_empty(empty)
+          m_copies(copies),
+          m_empty(empty),
+          m_messages(messages)
     {
-    }
-
-    Lane GetOutbound(uint32_t rank, uint32_t) const override
-    {
-        return rank + 1 < GetRanks() ? Between(rank + 1) : Lane{};
-    }
-
-    Lane GetInbound(uint32_t rank, uint32_t) const override
-    {
-        return rank > 0 ? Between(rank - 1) : Lane{};
+        SetHoldsSlots(holds);
     }
 
     uint64_t GetBytes(uint32_t, uint32_t, uint64_t message) const override
@@ -61,29 +53,25 @@ class Line : public FlowGraph
         return message + 1;
     }
 
-    bool HoldsSlots() const override
-    {
-        return m_holds;
-    }
-
     std::optional<uint64_t> GetOwnCopy(uint32_t rank, uint32_t, uint64_t) const override
     {
-        return m_copying.rateCapBps && rank + 1 == GetRanks() ? std::optional<uint64_t>(0)
-                                                              : std::nullopt;
+        return m_copies && rank + 1 == GetRanks() ? std::optional<uint64_t>(0) : std::nullopt;
     }
 
-  private:
-    Lane Between(uint32_t peer) const
+  protected:
+    Lane GetLane(uint32_t rank, uint32_t, bool outbound) const override
     {
-        Lane lane = m_copying;
-        lane.peer = peer;
-        lane.messages = m_copying.messages ? m_copying.messages : MESSAGES;
+        Lane lane;
+        const bool isUsed = outbound ? rank + 1 < GetRanks() : rank > 0;
+        lane.peer = isUsed ? (outbound ? rank + 1 : rank - 1) : 0;
+        lane.messages = isUsed ? m_messages : 0;
         return lane;
     }
 
-    bool m_holds;
-    Lane m_copying;
+  private:
+    bool m_copies;
     uint64_t m_empty;
+    uint64_t m_messages;
 };
 
 /// A Line of three whose middle passes the first message on and copies the others.
@@ -91,18 +79,8 @@ class Tap : public Line
 {
   public:
     Tap()
-        : Line(3, true, {}, 0)
+        : Line(3, true, false, 0)
     {
-    }
-
-    Lane GetOutbound(uint32_t rank, uint32_t lane) const override
-    {
-        return FirstOf(1, rank, Line::GetOutbound(rank, lane));
-    }
-
-    Lane GetInbound(uint32_t rank, uint32_t lane) const override
-    {
-        return FirstOf(2, rank, Line::GetInbound(rank, lane));
     }
 
     std::optional<uint64_t> GetOwnCopy(uint32_t rank, uint32_t, uint64_t message) const override
@@ -111,37 +89,23 @@ class Tap : public Line
     }
 
   private:
-    static Lane FirstOf(uint32_t shortened, uint32_t rank, Lane lane)
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override
     {
-        lane.messages = rank == shortened ? 1 : lane.messages;
+        Lane lane = Line::GetLane(rank, index, outbound);
+        lane.messages = rank == (outbound ? 1 : 2) ? 1 : lane.messages;
         return lane;
     }
 };
 
 /// A Line of three whose first connection is within a server and whose second is between two.
-class Border : public Line
+class Border : public GpuModel
 {
   public:
-    Border()
-        : Line(3, true, {}, 0)
+    LaneTimes GetTimes(uint32_t rank, uint32_t, bool, const Lane& lane) const override
     {
-    }
-
-    Lane GetOutbound(uint32_t rank, uint32_t lane) const override
-    {
-        return WithSlots(rank == 0 ? 1 : 2 * SLOTS, Line::GetOutbound(rank, lane));
-    }
-
-    Lane GetInbound(uint32_t rank, uint32_t lane) const override
-    {
-        return WithSlots(rank == 1 ? 1 : 2 * SLOTS, Line::GetInbound(rank, lane));
-    }
-
-  private:
-    static Lane WithSlots(uint32_t slots, Lane lane)
-    {
-        lane.slots = slots;
-        return lane;
+        LaneTimes times;
+        times.slots = rank + lane.peer == 1 ? 1 : 2 * SLOTS;
+        return times;
     }
 };
 
@@ -149,14 +113,17 @@ class Border : public Line
 class Chain
 {
   public:
-    Chain(uint32_t ranks, bool holds, const Lane& copying = {}, uint64_t empty = 0)
-        : Chain(std::make_shared<Line>(ranks, holds, copying, empty))
+    Chain(uint32_t ranks, bool holds, const LaneTimes& times = {}, uint64_t empty = 0)
+        : Chain(std::make_shared<Line>(ranks, holds, times.rateCapBps > 0, empty),
+                std::make_shared<UniformGpu>(times))
     {
     }
 
-    explicit Chain(std::shared_ptr<const FlowGraph> graph)
+    explicit Chain(std::shared_ptr<const FlowGraph> graph,
+                   std::shared_ptr<const GpuModel> gpu = std::make_shared<UniformGpu>())
         : network(static_cast<int>(graph->GetRanks()), MICROSECOND, 0),
           m_graph(std::move(graph)),
+          m_gpu(std::move(gpu)),
           m_shared(std::make_shared<FlowRanks>(m_graph->GetRanks())),
           m_done(m_graph->GetRanks()),
           m_executors(m_graph->GetRanks())
@@ -170,7 +137,7 @@ class Chain
     void Start(uint32_t rank)
     {
         m_executors[rank] =
-            std::make_unique<FlowExecutor>(FlowExecution(m_graph, m_group),
+            std::make_unique<FlowExecutor>(FlowExecution({m_graph, m_gpu}, m_group),
                                            m_shared,
                                            rank,
                                            network.At(static_cast<int>(rank)),
@@ -190,6 +157,7 @@ class Chain
   private:
     CommGroup m_group;
     std::shared_ptr<const FlowGraph> m_graph;
+    std::shared_ptr<const GpuModel> m_gpu;
     std::shared_ptr<FlowRanks> m_shared;
     std::vector<TimePs> m_done;
     std::vector<std::unique_ptr<FlowExecutor>> m_executors;
@@ -213,7 +181,7 @@ TEST(FlowExecutor, MessagesStayInTheirSlotsUntilTheReceiverHasPassedThemOn)
 
 TEST(FlowExecutor, WhatANetworkIsToCarryLeavesItsSlotForABuffer)
 {
-    Chain chain(std::make_shared<Border>());
+    Chain chain(std::make_shared<Line>(3, true, false, 0), std::make_shared<Border>());
     chain.Start(0);
     chain.Start(1);
     chain.network.Run();
@@ -229,7 +197,7 @@ TEST(FlowExecutor, WhatANetworkIsToCarryLeavesItsSlotForABuffer)
 TEST(FlowExecutor, ACpuThatServesANicStartsOneMessageAfterTheOther)
 {
     const auto doneAt = [](bool occupies, uint64_t above, double psPerByte = 0) {
-        Lane lane;
+        LaneTimes lane;
         lane.slots = MESSAGES;
         lane.slowStarts[0] = {above, 3 * MICROSECOND, occupies, psPerByte};
         Chain chain(2, false, lane);
@@ -292,7 +260,7 @@ TEST(FlowExecutor, TheLastRankCopiesOneMessageAfterTheOther)
 {
     // 1000 bytes at 8 Gb/s last 1 us, half of that in the own memory, and each copy waits 3 us
     // first.
-    Lane copying;
+    LaneTimes copying;
     copying.latency = 3 * MICROSECOND;
     copying.rateCapBps = 8000000000;
     Chain chain(2, true, copying);
@@ -305,7 +273,7 @@ TEST(FlowExecutor, TheLastRankCopiesOneMessageAfterTheOther)
 TEST(FlowExecutor, OnlyTheFirstMessagesWaitWhereLaterOnesFindTheGpuAtWork)
 {
     constexpr TimePs WITH_LATENCY = 4;
-    Lane lane;
+    LaneTimes lane;
     lane.latency = 3 * MICROSECOND;
     lane.withLatency = WITH_LATENCY;
     lane.slots = 1; // one message after the other, each of which the network carries in 1 us
@@ -342,16 +310,16 @@ TEST(FlowExecutor, ACopiedMessageIsOutOfItsSlotThoughOthersArePassedOn)
 
 TEST(FlowExecutor, RefusesMoreMessagesThanItCanCount)
 {
-    Lane lane;
-    lane.messages = uint64_t{1} << 31;
-    EXPECT_THROW(Chain(2, true, lane).Start(0), ns3::InputError);
-    lane.messages = (uint64_t{1} << 31) - 1;
-    EXPECT_NO_THROW(Chain(2, true, lane).Start(0));
+    const auto start = [](uint64_t messages) {
+        Chain(std::make_shared<Line>(2, true, false, 0, messages)).Start(0);
+    };
+    EXPECT_THROW(start(uint64_t{1} << 31), ns3::InputError);
+    EXPECT_NO_THROW(start((uint64_t{1} << 31) - 1));
 }
 
 TEST(CopyTime, PassesThatAreCutShortLastAsLongAsWholeOnes)
 {
-    Lane lane;
+    LaneTimes lane;
     lane.latency = 2 * MICROSECOND;
     lane.rateCapBps = 8000000000; // 1000 bytes per us
     lane.passBytes = 1000;
@@ -370,7 +338,7 @@ TEST(CopyTime, PassesThatAreCutShortLastAsLongAsWholeOnes)
 
 TEST(CopyTime, FlagsInTheDataAreWaitedForInEachPass)
 {
-    Lane lane;
+    LaneTimes lane;
     lane.latency = 2 * MICROSECOND;
     lane.rateCapBps = 8000000000;
     lane.passBytes = 1000;
@@ -381,7 +349,7 @@ TEST(CopyTime, FlagsInTheDataAreWaitedForInEachPass)
 
 TEST(CopyTime, WithoutARateTheNetworkAloneSetsThePace)
 {
-    Lane lane;
+    LaneTimes lane;
     lane.latency = MICROSECOND;
     lane.passBytes = 1000;
     const CopyTime copy = CopyTimeOf(lane, 1500, 1);

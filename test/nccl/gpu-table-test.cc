@@ -4,6 +4,8 @@
 #include "astra-frontend/model/gpu/gpu-table.h"
 #include "astra-frontend/model/graph/ring-graph.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/timing/ring-times.h"
+#include "timed-lanes.h"
 
 #include "ns3/input-error.h"
 
@@ -120,7 +122,8 @@ TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
     const auto lane = [&](const NcclOptions& options) {
         const MockNcclGroup group(machine, options);
         const NcclPlan plan = group.Choose(pair, request);
-        return RingGraph(request, GroupShape(pair, machine), plan, true, 0).GetOutbound(0, 0);
+        const RingGraph graph(request, GroupShape(pair, machine), plan, true, 0);
+        return TimesOf<RingTimes>(graph, plan, TimePs{0}).Out(0, 0);
     };
     NcclOptions options;
     options.algorithms = {NcclAlgorithm::Ring};
@@ -130,7 +133,7 @@ TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
     {
         // A user's latency stands for those of NCCL, not for what the host's CPU does.
         options.sendLatency = userGivesLatency ? std::optional<TimePs>(0) : std::optional<TimePs>();
-        const Lane host = lane(options);
+        const LaneTimes host = lane(options);
         // 4 us, and 0.8 ns for each byte at 1.25 GB/s.
         EXPECT_EQ(CopyTimeOf(host, 1000, 1).latency, 4'000'000);
         EXPECT_EQ(CopyTimeOf(host, 1000, 1).busy, 4'000'000 + 800'000);

@@ -6,7 +6,10 @@
 #include "astra-frontend/model/graph/chain-graph.h"
 #include "astra-frontend/model/graph/ring-graph.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "astra-frontend/model/timing/chain-times.h"
+#include "astra-frontend/model/timing/ring-times.h"
 #include "symbolic-graph.h"
+#include "timed-lanes.h"
 
 #include "ns3/collective-types.h"
 
@@ -44,24 +47,22 @@ TEST(HiddenLatency, OfARingInAServerCountsUntilDataHaveGoneAroundOnce)
                                  uint32_t gpusPerServer = 4,
                                  TimePs stepLatency = -1) {
         request.bytes = bytes;
-        return RingGraph(request,
-                         MakeShape(4, gpusPerServer),
-                         OneChannel(protocol),
-                         true,
-                         stepLatency)
-            .GetOutbound(0, 0)
-            .withLatency;
+        const NcclPlan plan = OneChannel(protocol);
+        const RingGraph ring(request, MakeShape(4, gpusPerServer), plan, true, stepLatency);
+        return TimesOf<RingTimes>(ring, plan, stepLatency).Out(0, 0).withLatency;
     };
     request.op = CollectiveOp::AllReduce;
     constexpr uint32_t SLICES = 2; // of a chunk
     EXPECT_EQ(withLatency(5 * 4 * CHUNK), 2 * (4 - 1) * SLICES);
     EXPECT_EQ(withLatency(4 * CHUNK + 1), 2 * (4 - 1) * SLICES);
-    EXPECT_EQ(withLatency(4 * CHUNK), Lane::NONE) << "a single round";
+    EXPECT_EQ(withLatency(4 * CHUNK), LaneTimes::NONE) << "a single round";
     request.op = CollectiveOp::AllGather;
     EXPECT_EQ(withLatency(5 * 4 * CHUNK), (4 - 1) * SLICES);
-    EXPECT_EQ(withLatency(5 * 4 * CHUNK, NcclProtocol::Ll128), Lane::NONE) << "flags in the data";
-    EXPECT_EQ(withLatency(5 * 4 * CHUNK, NcclProtocol::Simple, 2), Lane::NONE) << "two servers";
-    EXPECT_EQ(withLatency(5 * 4 * CHUNK, NcclProtocol::Simple, 4, 3000), Lane::NONE)
+    EXPECT_EQ(withLatency(5 * 4 * CHUNK, NcclProtocol::Ll128), LaneTimes::NONE)
+        << "flags in the data";
+    EXPECT_EQ(withLatency(5 * 4 * CHUNK, NcclProtocol::Simple, 2), LaneTimes::NONE)
+        << "two servers";
+    EXPECT_EQ(withLatency(5 * 4 * CHUNK, NcclProtocol::Simple, 4, 3000), LaneTimes::NONE)
         << "AS_SEND_LAT is that of every chunk";
 }
 
@@ -73,20 +74,16 @@ TEST(HiddenLatency, OfAChainInAServerCountsForTheFirstChunk)
     request.bytes = 16 * CHUNK;
     const auto withLatency =
         [&](NcclProtocol protocol, uint32_t gpusPerServer, TimePs stepLatency) {
-            return ChainGraph(request,
-                              MakeShape(4, gpusPerServer),
-                              OneChannel(protocol),
-                              true,
-                              stepLatency)
-                .GetOutbound(0, 0)
-                .withLatency;
+            const NcclPlan plan = OneChannel(protocol);
+            const ChainGraph chain(request, MakeShape(4, gpusPerServer), plan, true, stepLatency);
+            return TimesOf<ChainTimes>(chain, plan, stepLatency).Out(0, 0).withLatency;
         };
     EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, -1), 1U);
     EXPECT_EQ(withLatency(NcclProtocol::Ll, 4, -1), 1U);
     EXPECT_EQ(withLatency(NcclProtocol::Ll, 2, -1), 1U) << "in servers, flags are in the data";
-    EXPECT_EQ(withLatency(NcclProtocol::Ll, 1, -1), Lane::NONE);
-    EXPECT_EQ(withLatency(NcclProtocol::Simple, 2, -1), Lane::NONE);
-    EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, 3000), Lane::NONE);
+    EXPECT_EQ(withLatency(NcclProtocol::Ll, 1, -1), LaneTimes::NONE);
+    EXPECT_EQ(withLatency(NcclProtocol::Simple, 2, -1), LaneTimes::NONE);
+    EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, 3000), LaneTimes::NONE);
 }
 
 TEST(HiddenLatency, OfAChainOfLl128CountsForItsFirstWordsUnlessABlockWaitsInEachPass)
@@ -98,12 +95,12 @@ TEST(HiddenLatency, OfAChainOfLl128CountsForItsFirstWordsUnlessABlockWaitsInEach
     plan.passBytes = 38400;
     const auto withLatency = [&](uint32_t gpusPerServer) {
         const ChainGraph graph(request, MakeShape(4, gpusPerServer), plan, true, -1);
-        return graph.GetOutbound(1, 0).withLatency;
+        return TimesOf<ChainTimes>(graph, plan, TimePs{-1}).Out(1, 0).withLatency;
     };
     EXPECT_EQ(withLatency(4), 1U);
-    EXPECT_EQ(withLatency(1), Lane::NONE) << "the network's, which counts for each message";
+    EXPECT_EQ(withLatency(1), LaneTimes::NONE) << "the network's, which counts for each message";
     plan.waitsEachPass = true;
-    EXPECT_EQ(withLatency(4), Lane::NONE);
+    EXPECT_EQ(withLatency(4), LaneTimes::NONE);
 }
 
 } // namespace AstraSim

@@ -4,7 +4,9 @@
 #include "astra-frontend/model/msccl/msccl-graph.h"
 #include "astra-frontend/model/msccl/msccl-program.h"
 #include "symbolic-graph.h"
+#include "timed-lanes.h"
 
+#include "ns3/block-times.h"
 #include "ns3/input-error.h"
 
 #include <fmt/format.h>
@@ -217,13 +219,16 @@ TEST(MscclGraph, LanesHaveTheTimesOfBlocksInAServerAndOfTheNetworkBetweenServers
     task.request = Request(CollectiveOp::AllGather, 4096);
     task.servers = {0, 0, 1, 1};
     task.blocks.fill({1000, 200, 900, 8});
-    const MscclGraph graph(program, task);
-    EXPECT_EQ(graph.GetOutbound(0, 0).latency, 200);
-    EXPECT_EQ(graph.GetOutbound(0, 0).rateCapBps, 64'000'000'000U);
-    EXPECT_EQ(graph.GetOutbound(1, 0).latency, 900);
-    EXPECT_EQ(graph.GetOutbound(1, 0).rateCapBps, 0U);
+    const auto lanes = [&]() {
+        return TimedLanes({std::make_shared<MscclGraph>(program, task),
+                           std::make_shared<BlockTimes>(task, task.blocks[0])});
+    };
+    EXPECT_EQ(lanes().Out(0, 0).latency, 200);
+    EXPECT_EQ(lanes().Out(0, 0).rateCapBps, 64'000'000'000U);
+    EXPECT_EQ(lanes().Out(1, 0).latency, 900);
+    EXPECT_EQ(lanes().Out(1, 0).rateCapBps, 0U);
     task.sendLatency = 7;
-    EXPECT_EQ(MscclGraph(program, task).GetOutbound(1, 0).latency, 7);
+    EXPECT_EQ(lanes().Out(1, 0).latency, 7);
 }
 
 TEST(MscclProgram, MistakesNameTheirLine)

@@ -6,6 +6,8 @@
 #include "astra-frontend/model/graph/tree-graph.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
+#include "astra-frontend/model/timing/tree-times.h"
+#include "timed-lanes.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/input-error.h"
@@ -923,11 +925,12 @@ TEST(NetworkKind, MessagesAboveALimitTakeLongerToStart)
                                                    cluster.Servers(4),
                                                    request.bytes);
     const TreeGraph graph(request, cluster.Servers(4), plan, -1);
-    Lane between;
+    const TimedLanes lanes = TimesOf<TreeTimes>(graph, plan, TimePs{-1});
+    LaneTimes between;
     for (uint32_t rank = 0; rank < 16; ++rank)
     {
         const Lane lane = graph.GetOutbound(rank, 0);
-        between = lane.messages && lane.peer / 4 != rank / 4 ? lane : between;
+        between = lane.messages && lane.peer / 4 != rank / 4 ? lanes.Out(rank, 0) : between;
     }
     const auto more = [&](uint64_t bytes) {
         return CopyTimeOf(between, bytes, 2).latency - between.latency;

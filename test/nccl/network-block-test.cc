@@ -9,7 +9,9 @@
 #include "astra-frontend/model/graph/ring-graph.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
+#include "astra-frontend/model/timing/ring-times.h"
 #include "symbolic-graph.h"
+#include "timed-lanes.h"
 
 #include "ns3/collective-types.h"
 
@@ -28,7 +30,7 @@ constexpr uint64_t RING_SLICE = 1048576; // half of a chunk of 4 buffers of 512 
 constexpr double PS_PER_ACCESS = 8;
 
 /// A ring of one channel, whose block passes on a byte (three accesses) in 24 ps.
-std::shared_ptr<RingGraph>
+TimedLanes
 MakeRing(CollectiveOp op,
          uint32_t ranks,
          uint64_t bytes,
@@ -40,18 +42,19 @@ MakeRing(CollectiveOp op,
     plan.protocol = protocol;
     plan.channels = 1;
     plan.blockGBps = 1000 / (3 * PS_PER_ACCESS);
-    return std::make_shared<RingGraph>(Request(op, bytes),
-                                       MakeShape(ranks, gpusPerServer),
-                                       plan,
-                                       true,
-                                       stepLatency);
+    const RingGraph ring(Request(op, bytes),
+                         MakeShape(ranks, gpusPerServer),
+                         plan,
+                         true,
+                         stepLatency);
+    return TimesOf<RingTimes>(ring, plan, stepLatency);
 }
 
 /// @return when rank 0 of a ring is done, on a network that takes @p latency for any message
 TimePs
-TimeOf(const std::shared_ptr<RingGraph>& ring, TimePs latency)
+TimeOf(const TimedLanes& ring, TimePs latency)
 {
-    const uint32_t ranks = ring->GetRanks();
+    const uint32_t ranks = ring.Get().graph->GetRanks();
     const CommGroup group = FirstRanks(ranks);
     LoopbackNetwork network(static_cast<int>(ranks), latency, 0);
     network.DelayStarts();
@@ -61,7 +64,7 @@ TimeOf(const std::shared_ptr<RingGraph>& ring, TimePs latency)
     for (uint32_t rank = 0; rank < ranks; ++rank)
     {
         executors.push_back(std::make_unique<FlowExecutor>(
-            FlowExecution(ring, group),
+            FlowExecution(ring.Get(), group),
             shared,
             rank,
             network.At(static_cast<int>(rank)),
@@ -116,18 +119,18 @@ TEST(NetworkBlock, ReadsWhatItAddsToAndWritesWhatItKeeps)
 
     const auto ring = MakeRing(CollectiveOp::AllReduce, 4, 4 * 2 * RING_SLICE);
     std::vector<uint32_t> accesses;
-    for (uint64_t message = 0; message < ring->GetOutbound(0, 0).messages; message += 2)
+    for (uint64_t message = 0; message < ring.Get().graph->GetOutbound(0, 0).messages; message += 2)
     {
-        accesses.push_back(ring->GetSendAccesses(0, 0, message));
+        accesses.push_back(ring.Get().gpu->GetSendAccesses(0, 0, message));
     }
     EXPECT_EQ(accesses, (std::vector<uint32_t>{2, 3, 3, 4, 3, 3}));
-    EXPECT_EQ(ring->GetInbound(0, 0).takeAccesses, 2U);
+    EXPECT_EQ(ring.In(0, 0).takeAccesses, 2U);
 }
 
 TEST(NetworkBlock, HasItsTimeOnlyWhereBothNeighboursAreInOtherServers)
 {
-    const auto psPerAccess = [](const std::shared_ptr<RingGraph>& ring, uint32_t rank) {
-        return ring->GetOutbound(rank, 0).psPerAccess;
+    const auto psPerAccess = [](const TimedLanes& ring, uint32_t rank) {
+        return ring.Out(rank, 0).psPerAccess;
     };
     constexpr uint64_t BYTES = 1 << 26;
     constexpr auto OP = CollectiveOp::AllGather;

@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/graph/nvls-graph.h"
+#include "astra-frontend/model/timing/nvls-times.h"
 #include "symbolic-graph.h"
+#include "timed-lanes.h"
 
 #include <algorithm>
 #include <gmock/gmock.h>
@@ -152,8 +154,8 @@ TEST(NvlsGraph, ADomainOf72GpusHasAtMost32Heads)
     EXPECT_EQ(graph.GetHeads(), 32U);
     EXPECT_EQ(graph.GetHeadOf(31), 31U);
     EXPECT_FALSE(graph.GetHeadOf(32));
-    EXPECT_EQ(graph.GetMemberSets(), 2U);
-    EXPECT_EQ(graph.GetMembers(1).front(), 72U);
+    EXPECT_EQ(graph.GetMemberSets().size(), 2U);
+    EXPECT_EQ(graph.GetMemberSets()[1].front(), 72U);
 }
 
 TEST(NvlsGraph, AllGatherMulticastsEachBlockFromItsOwner)
@@ -343,6 +345,7 @@ TEST(NvlsGraph, TreesShareTheLinksInsteadOfHalvingThem)
                               MakeShape(8 * nodes, 8),
                               plan,
                               -1);
+        const TimedLanes times = TimesOf<NvlsTimes>(graph, plan, TimePs{-1});
         uint32_t operations = 0;
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
         {
@@ -353,8 +356,9 @@ TEST(NvlsGraph, TreesShareTheLinksInsteadOfHalvingThem)
             }
             ++operations;
             // 320 GB/s in all, 40 for each head; on the wire 50 where bytes count a quarter more.
-            EXPECT_EQ(out.rateCapBps, (nodes == 1 ? 40 : 50) * 8'000'000'000ULL);
-            EXPECT_FLOAT_EQ(out.wireInflation, nodes == 1 ? 1 : 1.25);
+            const LaneTimes own = times.Out(0, lane);
+            EXPECT_EQ(own.rateCapBps, (nodes == 1 ? 40 : 50) * 8'000'000'000ULL);
+            EXPECT_FLOAT_EQ(own.wireInflation, nodes == 1 ? 1 : 1.25);
         }
         EXPECT_EQ(operations, nodes * (8 + 1)) << "a reduction for each head, and its multicast";
     }
@@ -391,13 +395,14 @@ TEST(NvlsGraph, CopiesTakeWholeIterationsOfTheirWarpsForEachHead)
                               MakeShape(ranks, perNode),
                               plan,
                               -1);
+        const TimedLanes lanes = TimesOf<NvlsTimes>(graph, plan, TimePs{-1});
         std::vector<double> times;
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
         {
             const Lane out = graph.GetOutbound(0, lane);
             if (out.kind == LaneKind::Copy && out.messages > 0)
             {
-                const CopyTime time = CopyTimeOf(out, graph.GetBytes(0, lane, 0), 1);
+                const CopyTime time = CopyTimeOf(lanes.Out(0, lane), graph.GetBytes(0, lane, 0), 1);
                 times.push_back(static_cast<double>(time.latency + time.duration) / 1e6);
             }
         }
@@ -430,6 +435,7 @@ TEST(NvlsGraph, TheFirstScatterAndTheLastGatherAreAlone)
     plan.Of<NvlsPlan>().hunkUs = 1.2;
     plan.Of<NvlsPlan>().aloneUs = 0.6;
     const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 28), MakeShape(16, 8), plan, -1);
+    const TimedLanes lanes = TimesOf<NvlsTimes>(graph, plan, TimePs{-1});
     std::multiset<std::pair<bool, bool>> fast; // whether the first and the last are
     for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
     {
@@ -439,15 +445,17 @@ TEST(NvlsGraph, TheFirstScatterAndTheLastGatherAreAlone)
             continue;
         }
         ASSERT_GT(out.messages, 2U);
-        EXPECT_EQ(out.SpeedOf(1), 1);
+        const LaneTimes times = lanes.Out(0, lane);
+        const auto speed = [&](uint64_t message) { return times.SpeedOf(message, out.messages); };
+        EXPECT_EQ(speed(1), 1);
         if (out.kind == LaneKind::Copy)
         {
-            EXPECT_FLOAT_EQ(out.aloneSpeed, 2);
-            fast.emplace(out.SpeedOf(0) > 1, out.SpeedOf(out.messages - 1) > 1);
+            EXPECT_FLOAT_EQ(times.aloneSpeed, 2);
+            fast.emplace(speed(0) > 1, speed(out.messages - 1) > 1);
         }
         else
         {
-            EXPECT_EQ(out.SpeedOf(0), 1);
+            EXPECT_EQ(speed(0), 1);
         }
     }
     using Ends = std::pair<bool, bool>;
@@ -465,6 +473,7 @@ TEST(NvlsGraph, AHeadAnnouncesEachChunkOnce)
     for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::AllGather})
     {
         const NvlsGraph graph(Request(op, 1 << 27), MakeShape(8, 8), plan, -1);
+        const TimedLanes lanes = TimesOf<NvlsTimes>(graph, plan, TimePs{-1});
         const LaneKind announced =
             op == CollectiveOp::AllGather ? LaneKind::Multicast : LaneKind::Reduce;
         // 8 passes of 4 warps, or 3 of 11.
@@ -474,8 +483,9 @@ TEST(NvlsGraph, AHeadAnnouncesEachChunkOnce)
             const Lane out = graph.GetOutbound(0, lane);
             if (out.messages > 0)
             {
-                EXPECT_EQ(out.latency, out.kind == announced ? 4'000'000 / passes : 0);
-                EXPECT_TRUE(out.kind != announced || out.slots == 1);
+                const LaneTimes times = lanes.Out(0, lane);
+                EXPECT_EQ(times.latency, out.kind == announced ? 4'000'000 / passes : 0);
+                EXPECT_TRUE(out.kind != announced || times.slots == 1);
             }
         }
     }

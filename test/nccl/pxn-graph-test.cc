@@ -33,7 +33,7 @@ struct Outcome
 Outcome
 Exchange(const CollectiveRequest& request, const GroupShape& shape)
 {
-    const PxnGraph graph(request, shape, NcclPlan{}, -1);
+    const PxnGraph graph(request, shape);
     const uint32_t ranks = shape.GetRanks();
     SymbolicGraph symbols(graph);
     std::vector<Holdings> holds(ranks);
@@ -122,10 +122,7 @@ TEST(PxnGraph, BytesMatchTheClosedForm)
 
 TEST(PxnGraph, ARankHasConnectionsToItsRailInsteadOfToAll)
 {
-    const PxnGraph graph(Request(CollectiveOp::AllToAll, 1 << 20),
-                         MakeShape(64, 8),
-                         NcclPlan{},
-                         -1);
+    const PxnGraph graph(Request(CollectiveOp::AllToAll, 1 << 20), MakeShape(64, 8));
     uint32_t between = 0;
     for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
     {
@@ -137,10 +134,7 @@ TEST(PxnGraph, ARankHasConnectionsToItsRailInsteadOfToAll)
 
 TEST(PxnGraph, WhatARankReceivesOnItsRailIsSpreadOverTwoPorts)
 {
-    const PxnGraph graph(Request(CollectiveOp::AllToAll, 1 << 20),
-                         MakeShape(64, 8),
-                         NcclPlan{},
-                         -1);
+    const PxnGraph graph(Request(CollectiveOp::AllToAll, 1 << 20), MakeShape(64, 8));
     for (uint32_t rank = 0; rank < 64; ++rank)
     {
         int odd = 0;
@@ -162,10 +156,7 @@ TEST(PxnGraph, WhatARankReceivesOnItsRailIsSpreadOverTwoPorts)
 TEST(PxnGraph, MessagesOfANodeForOneRankAreAggregated)
 {
     // 8 ranks x 64 KiB for each rank of the other node are 512 KiB: one message.
-    const PxnGraph graph(Request(CollectiveOp::AllToAll, 16 * 65536),
-                         MakeShape(16, 8),
-                         NcclPlan{},
-                         -1);
+    const PxnGraph graph(Request(CollectiveOp::AllToAll, 16 * 65536), MakeShape(16, 8));
     for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
     {
         const Lane out = graph.GetOutbound(3, lane);

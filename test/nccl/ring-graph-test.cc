@@ -6,7 +6,9 @@
 #include "astra-frontend/model/graph/ring-order.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
+#include "astra-frontend/model/timing/ring-times.h"
 #include "symbolic-graph.h"
+#include "timed-lanes.h"
 
 #include "ns3/collective-types.h"
 
@@ -257,43 +259,6 @@ TEST(RingGraph, BytesOnTheWireMatchTheClosedForm)
     }
 }
 
-TEST(RingGraph, AnswersToSeveralQuestionsAreThoseToEach)
-{
-    for (const NcclProtocol protocol :
-         {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
-    {
-        // Ends of loops, chunks and slices at other places for each size.
-        for (const uint64_t bytes : {16ULL, 100'000ULL, 3ULL << 20, 33'554'432ULL, 75'000'016ULL})
-        {
-            MachineModel machine;
-            machine.gpusPerServer = 2;
-            const GroupShape shape(FirstRanks(6), machine);
-            CollectiveRequest request;
-            request.op = CollectiveOp::AllReduce;
-            request.bytes = bytes;
-            NcclPlan plan = MakePlan(2, protocol);
-            plan.passBytes = 4096;
-            const RingGraph graph(request, shape, plan, true, -1);
-            for (uint32_t rank = 0; rank < 6; ++rank)
-            {
-                for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
-                {
-                    for (uint64_t m = 0; m < graph.GetOutbound(rank, lane).messages; ++m)
-                    {
-                        const auto out = graph.GetOutboundMessage(rank, lane, m);
-                        const auto in = graph.GetInboundMessage(rank, lane, m);
-                        const uint32_t peer = graph.GetInbound(rank, lane).peer;
-                        ASSERT_EQ(out.bytes, graph.GetBytes(rank, lane, m));
-                        ASSERT_EQ(out.needs, graph.GetNeeds(rank, lane, m, lane));
-                        ASSERT_EQ(in.bytes, graph.GetBytes(peer, lane, m));
-                        ASSERT_EQ(in.ownCopy, graph.GetOwnCopy(rank, lane, m));
-                    }
-                }
-            }
-        }
-    }
-}
-
 TEST(RingOrder, CrossingsStayOnOneRailWithAnEvenNumberOfNodes)
 {
     MachineModel machine;
@@ -422,15 +387,17 @@ TEST(RingGraph, OnlyLanesWithinANodeHaveTheRateOfAChannel)
     request.op = CollectiveOp::AllReduce;
     request.bytes = 4096; // a slice each
     const RingGraph graph = pairs.Ring(request, 4);
+    const TimedLanes lanes = TimesOf<RingTimes>(graph, pairs.plan, TimePs{-1});
     uint32_t within = 0;
     for (uint32_t rank = 0; rank < 4; ++rank)
     {
         const Lane lane = graph.GetOutbound(rank, 0);
         const bool inside = lane.peer / 2 == rank / 2;
         within += inside;
-        EXPECT_EQ(lane.rateCapBps, inside ? 160'000'000'000U : 0U) << rank;
-        EXPECT_EQ(lane.latency, inside ? 700 : 2600) << rank;
-        EXPECT_EQ(lane.slowStarts[1].latency, inside ? 0 : 5) << rank;
+        const LaneTimes times = lanes.Out(rank, 0);
+        EXPECT_EQ(times.rateCapBps, inside ? 160'000'000'000U : 0U) << rank;
+        EXPECT_EQ(times.latency, inside ? 700 : 2600) << rank;
+        EXPECT_EQ(times.slowStarts[1].latency, inside ? 0 : 5) << rank;
     }
     EXPECT_EQ(within, 2U);
 }
@@ -453,7 +420,7 @@ TEST(RingGraph, EachSliceOfSimpleHasTheLatencyOfAStepBetweenServersOnly)
             const Lane lane = graph.GetOutbound(rank, 0);
             if (lane.peer / 2 == rank / 2)
             {
-                return lane.latency;
+                return TimesOf<RingTimes>(graph, pairs.plan, stepLatency).Out(rank, 0).latency;
             }
         }
         return TimePs{-1};

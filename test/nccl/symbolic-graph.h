@@ -87,6 +87,7 @@ class SymbolicGraph
 
     explicit SymbolicGraph(const FlowGraph& graph)
         : m_graph(graph),
+          m_memberSets(graph.GetMemberSets()),
           m_data(graph.GetRanks()),
           m_sent(graph.GetRanks(), std::vector<uint64_t>(graph.GetLaneCount())),
           m_received(m_sent)
@@ -199,7 +200,7 @@ class SymbolicGraph
         if (out.messages > 0 && out.kind != LaneKind::Message && out.kind != LaneKind::Copy)
         {
             ++m_switches[{out.members, out.tag}].senders;
-            const auto members = m_graph.GetMembers(out.members);
+            const auto& members = m_memberSets[out.members];
             EXPECT_TRUE(std::find(members.begin(), members.end(), rank) != members.end());
             EXPECT_TRUE(std::find(members.begin(), members.end(), out.peer) != members.end());
             const bool receives = out.kind == LaneKind::ReduceMulticast || out.peer == rank;
@@ -238,6 +239,7 @@ class SymbolicGraph
         }
         const uint32_t inbound = found->second;
         EXPECT_EQ(m_graph.GetInbound(lane.peer, inbound).messages, lane.messages);
+        EXPECT_EQ(m_graph.GetPeerLane(lane.peer, inbound), index);
         EXPECT_EQ(m_graph.GetInboundBytes(lane.peer, inbound, message),
                   m_graph.GetBytes(rank, index, message));
         for (uint64_t number = 0; number < move.count; ++number)
@@ -260,9 +262,9 @@ class SymbolicGraph
         const auto& data = At(rank, move.piece);
         sum.insert(data.begin(), data.end());
         const std::size_t receivers =
-            lane.kind == LaneKind::Reduce ? 1 : m_graph.GetMembers(lane.members).size();
+            lane.kind == LaneKind::Reduce ? 1 : m_memberSets[lane.members].size();
         const std::size_t senders =
-            lane.kind == LaneKind::Multicast ? 1 : m_graph.GetMembers(lane.members).size();
+            lane.kind == LaneKind::Multicast ? 1 : m_memberSets[lane.members].size();
         EXPECT_EQ(at.receivers.size(), receivers);
         EXPECT_EQ(at.senders, senders);
         if (++arrived < at.senders)
@@ -303,6 +305,7 @@ class SymbolicGraph
     }
 
     const FlowGraph& m_graph;
+    std::vector<std::vector<uint32_t>> m_memberSets;
     std::vector<std::map<Piece, std::multiset<uint32_t>>> m_data;
     std::vector<std::vector<uint64_t>> m_sent;
     std::vector<std::vector<uint64_t>> m_received;

@@ -4,7 +4,9 @@
 #include "astra-frontend/model/graph/double-tree.h"
 #include "astra-frontend/model/graph/pat-graph.h"
 #include "astra-frontend/model/graph/tree-graph.h"
+#include "astra-frontend/model/timing/tree-times.h"
 #include "symbolic-graph.h"
+#include "timed-lanes.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -71,6 +73,7 @@ TEST(TreeGraph, ChunksAreCopiedOneByOneInANodeAndSixteenMayBeOnANetwork)
     plan.algorithm = NcclAlgorithm::Tree;
     plan.channels = 1;
     const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(24, 4), plan, -1);
+    const TimedLanes times = TimesOf<TreeTimes>(graph, plan, TimePs{-1});
     for (uint32_t rank = 0; rank < 24; ++rank)
     {
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
@@ -78,7 +81,7 @@ TEST(TreeGraph, ChunksAreCopiedOneByOneInANodeAndSixteenMayBeOnANetwork)
             const Lane out = graph.GetOutbound(rank, lane);
             if (out.messages > 0)
             {
-                EXPECT_EQ(out.slots, out.peer / 4 == rank / 4 ? 1U : 16U);
+                EXPECT_EQ(times.Out(rank, lane).slots, out.peer / 4 == rank / 4 ? 1U : 16U);
             }
         }
     }
@@ -95,12 +98,13 @@ TEST(TreeGraph, MessagesThatKeepTheirSlotsLongerAreFewerOnTheNetwork)
     {
         plan.slotTrips = trips;
         const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(8, 4), plan, -1);
+        const TimedLanes times = TimesOf<TreeTimes>(graph, plan, TimePs{-1});
         for (uint32_t rank = 0; rank < 8; ++rank)
         {
             const Lane out = graph.GetOutbound(rank, 0);
             if (out.messages > 0)
             {
-                EXPECT_EQ(out.slots, out.peer / 4 == rank / 4 ? 1U : slots) << trips;
+                EXPECT_EQ(times.Out(rank, 0).slots, out.peer / 4 == rank / 4 ? 1U : slots) << trips;
             }
         }
     }
@@ -322,8 +326,9 @@ TEST(TreeGraph, BlocksAreTwiceAsFastUntilChunksComeBackFromTheRoot)
                               MakeShape(16, 8),
                               plan,
                               -1);
-        return static_cast<double>(LargestOfLanes(graph, [&graph](uint32_t lane) {
-            return graph.GetOutbound(0, lane).rateCapBps;
+        const TimedLanes times = TimesOf<TreeTimes>(graph, plan, TimePs{-1});
+        return static_cast<double>(LargestOfLanes(graph, [&](uint32_t lane) {
+            return graph.GetOutbound(0, lane).messages ? times.Out(0, lane).rateCapBps : 0;
         }));
     };
     EXPECT_NEAR(rate(9), 2 * 56e9, 1);
@@ -341,6 +346,7 @@ TEST(TreeGraph, ThreadsThatWorkUpwardsAndDownwardsHaveLimitsOfTheirOwn)
     plan.Of<TreePlan>().upGBps = 14;
     plan.Of<TreePlan>().downGBps = 9;
     const TreeGraph graph(Request(CollectiveOp::AllReduce, 524288), MakeShape(8, 4), plan, -1);
+    const TimedLanes times = TimesOf<TreeTimes>(graph, plan, TimePs{-1});
     uint32_t fromRoot = 0;
     for (uint32_t rank = 0; rank < 8; ++rank)
     {
@@ -351,7 +357,8 @@ TEST(TreeGraph, ThreadsThatWorkUpwardsAndDownwardsHaveLimitsOfTheirOwn)
             if (lane.messages && lane.peer / 4 == rank / 4)
             {
                 const double expected = isRoot ? 20 : index == 0 ? 14 : 9;
-                EXPECT_NEAR(static_cast<double>(lane.rateCapBps), expected * 8e9, 1) << rank;
+                const auto rate = static_cast<double>(times.Out(rank, index).rateCapBps);
+                EXPECT_NEAR(rate, expected * 8e9, 1) << rank;
                 fromRoot += isRoot;
             }
         }

@@ -96,7 +96,7 @@ class ReducedPlan : public CollectivePlan
     {
     }
 
-    const FlowGraph* GetGraph() const override
+    TimedGraph GetGraph() const override
     {
         return m_inner->GetGraph();
     }
@@ -107,7 +107,7 @@ class ReducedPlan : public CollectivePlan
                                                const MessageInfo& info,
                                                std::function<void()> done) const override
     {
-        auto rank = std::make_unique<ReducedRank>(*m_inner->GetGraph(),
+        auto rank = std::make_unique<ReducedRank>(*m_inner->GetGraph().graph,
                                                   m_request,
                                                   rankIndex,
                                                   info.collectiveKey);
@@ -327,7 +327,7 @@ std::shared_ptr<const CollectivePlan>
 ReducedCollectives::Plan(const CommGroup& group, const CollectiveRequest& request)
 {
     auto plan = m_inner.Plan(group, request);
-    if (!plan->GetGraph())
+    if (!plan->GetGraph().graph)
     {
         throw ns3::InputError("--reduce", 0, "needs collectives with a graph", "those of NCCL");
     }

@@ -5,7 +5,7 @@
 #define COLLECTIVE_ALGORITHM_H
 
 #include "collective-types.h"
-#include "flow-graph.h"
+#include "gpu-model.h"
 
 #include <array>
 #include <cstdint>
@@ -66,6 +66,9 @@ class CollectiveAlgorithm
         std::function<TimePs(const CollectiveTask&)> cost;
         /// @return what ranks send and what each message waits for
         std::function<std::shared_ptr<const FlowGraph>(const CollectiveTask&)> graph;
+        /// @return how long GPUs take for its messages; none: no time, the network alone sets the
+        /// pace. BlockTimes is that of blocks as NCCL's.
+        std::function<std::shared_ptr<const GpuModel>(const CollectiveTask&)> gpu{};
         TimePs startLatency{0}; ///< before the first message of each rank, as launching a kernel
         /// The same where it depends on the machine; none: startLatency.
         std::function<TimePs(const CollectiveTask&)> start{};

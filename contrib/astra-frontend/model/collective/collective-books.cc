@@ -36,6 +36,10 @@ CollectiveBooks::CollectiveBooks(const CommGroup& group,
       m_report(std::move(report)),
       m_ranks(group.ranks.size())
 {
+    if (graph)
+    {
+        m_memberSets = graph->GetMemberSets();
+    }
     for (uint32_t rank = 0; rank < m_ranks.size(); ++rank)
     {
         m_indexOf[group.ranks[rank]] = rank;
@@ -250,8 +254,7 @@ CollectiveBooks::JoinEnded(uint32_t rank, const Joined& joined, int tag, uint64_
     }
     const Sum& sum = m_sums[{joined.set, tag, joined.message}];
     const LaneKind kind = m_graph->GetInbound(rank, joined.inbound).kind;
-    const std::size_t senders =
-        kind == LaneKind::Multicast ? 1 : m_graph->GetMembers(joined.set).size();
+    const std::size_t senders = kind == LaneKind::Multicast ? 1 : m_memberSets[joined.set].size();
     if (sum.senders != senders)
     {
         Fail(fmt::format("rank {} gets a result of {} contributions instead of {}",

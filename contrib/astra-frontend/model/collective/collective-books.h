@@ -112,6 +112,7 @@ class CollectiveBooks
     const CommGroup& m_group;
     CollectiveRequest m_request;
     const FlowGraph* m_graph;
+    std::vector<std::vector<uint32_t>> m_memberSets; ///< of the graph
     std::string m_algorithm;
     CheckReport m_report;
     std::map<int, uint32_t> m_indexOf; ///< in the group, by rank of the network

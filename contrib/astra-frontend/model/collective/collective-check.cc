@@ -180,7 +180,7 @@ class CheckedPlan : public CollectivePlan
     {
     }
 
-    const FlowGraph* GetGraph() const override
+    TimedGraph GetGraph() const override
     {
         return m_plan->GetGraph();
     }
@@ -232,7 +232,7 @@ class CollectiveCheck::Watched : public CollectiveImplementation
         }
         auto books = std::make_shared<CollectiveBooks>(group,
                                                        request,
-                                                       plan->GetGraph(),
+                                                       plan->GetGraph().graph.get(),
                                                        plan->GetChoice().algorithm,
                                                        m_check.m_report);
         if (plan->GetChoice().algorithm == "Custom")

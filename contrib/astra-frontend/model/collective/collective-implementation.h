@@ -5,6 +5,7 @@
 #define COLLECTIVE_IMPLEMENTATION_H
 
 #include "collective-types.h"
+#include "gpu-model.h"
 
 #include "ns3/rank-network.h"
 
@@ -16,7 +17,6 @@ namespace AstraSim
 {
 
 class CollectiveData;
-class FlowGraph;
 
 /// Choices for a collective; they become columns of collectives.csv.
 struct CollectiveChoice
@@ -71,10 +71,10 @@ class CollectivePlan
         return m_choice;
     }
 
-    /// @return the flows; null if they do not follow from a graph
-    virtual const FlowGraph* GetGraph() const
+    /// @return the flows, where they follow from a graph
+    virtual TimedGraph GetGraph() const
     {
-        return nullptr;
+        return {};
     }
 
     /**

@@ -33,16 +33,18 @@ Countable(const Lane& lane)
 
 } // namespace
 
-FlowExecution::FlowExecution(std::shared_ptr<const FlowGraph> theGraph, const CommGroup& theGroup)
-    : graph(std::move(theGraph)),
+FlowExecution::FlowExecution(TimedGraph timed, const CommGroup& theGroup)
+    : graph(std::move(timed.graph)),
+      gpu(std::move(timed.gpu)),
       group(&theGroup)
 {
-    auto ranks = std::make_shared<MemberRanks>(graph->GetMemberSets());
-    for (uint32_t set = 0; set < ranks->size(); ++set)
+    auto ranks = std::make_shared<MemberRanks>();
+    for (const auto& members : graph->GetMemberSets())
     {
-        for (const uint32_t member : graph->GetMembers(set))
+        auto& set = ranks->emplace_back();
+        for (const uint32_t member : members)
         {
-            (*ranks)[set].push_back(group->ranks[member]);
+            set.push_back(group->ranks[member]);
         }
     }
     memberRanks = std::move(ranks);
@@ -68,6 +70,7 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
     (*m_ranks)[rank] = this;
     m_info.wireInflation = m_execution.wireInflation;
     const FlowGraph& graph = *m_execution.graph;
+    const GpuModel& gpu = *m_execution.gpu;
     m_outbound.reserve(graph.GetLaneCount());
     for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
     {
@@ -82,6 +85,7 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         m_hasFar = m_hasFar || outbound.isFar;
         if (outbound.isUsed)
         {
+            outbound.times = gpu.GetTimes(rank, i, true, outbound.lane);
             outbound.sources = graph.GetSources(rank, i);
         }
         m_left += outbound.lane.messages;
@@ -95,6 +99,11 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         inbound.lane = Countable(graph.GetInbound(rank, i));
         inbound.isFar = inbound.lane.messages > 0 && IsFar(inbound.lane);
         m_hasFar = m_hasFar || inbound.isFar;
+        if (inbound.lane.messages > 0)
+        {
+            inbound.times = gpu.GetTimes(rank, i, false, inbound.lane);
+            inbound.peerLane = graph.GetPeerLane(rank, i);
+        }
         if (m_holdsSlots && inbound.lane.messages)
         {
             inbound.passedBy = graph.GetTargets(rank, i, 0);
@@ -163,13 +172,14 @@ FlowExecutor::Begin()
         const Lane& lane = outbound.lane;
         if (lane.messages > 0)
         {
-            outbound.window = lane.slots ? lane.slots : m_execution.graph->GetSlots();
+            outbound.window =
+                outbound.times.slots ? outbound.times.slots : m_execution.graph->GetSlots();
         }
-        outbound.isBuffered =
-            outbound.holdsSlots && !m_isPhysical && lane.slots > m_execution.graph->GetSlots();
+        outbound.isBuffered = outbound.holdsSlots && !m_isPhysical &&
+                              outbound.times.slots > m_execution.graph->GetSlots();
         if (outbound.isFar && outbound.holdsSlots)
         {
-            outbound.creditsToCome = CreditsOf(lane);
+            outbound.creditsToCome = CreditsOf(lane, outbound.times);
             ExpectCredit(outbound);
         }
     }
@@ -189,7 +199,7 @@ void
 FlowExecutor::SendByTurns()
 {
     const auto takesTurns = [](const Outbound& outbound) {
-        const auto& starts = outbound.lane.slowStarts;
+        const auto& starts = outbound.times.slowStarts;
         return outbound.sources.empty() && std::any_of(starts.begin(),
                                                        starts.end(),
                                                        [](auto& start) { return start.occupies; });
@@ -209,8 +219,8 @@ FlowExecutor::HasSlot(const Outbound& outbound) const
 {
     // The receiver of a message without bytes may be ahead of its sender; it takes no slot. Where
     // credits are messages it waits, too, so that the last one has come before the rank is done.
-    return !outbound.holdsSlots || (outbound.next.bytes == 0 && !outbound.isFar) ||
-           outbound.sent < outbound.taken + SlotsOf(outbound.lane);
+    return !outbound.holdsSlots || (outbound.nextBytes == 0 && !outbound.isFar) ||
+           outbound.sent < outbound.taken + SlotsOf(outbound.times);
 }
 
 inline bool
@@ -221,7 +231,7 @@ FlowExecutor::HasData(const Outbound& outbound) const
         return true;
     }
     const uint32_t first = outbound.sources.front();
-    if (m_inbound[first].received < outbound.next.needs)
+    if (m_inbound[first].received < outbound.nextNeeds)
     {
         return false;
     }
@@ -253,8 +263,13 @@ FlowExecutor::AdvanceOne(Outbound& outbound)
     }
     if (!outbound.isNextKnown)
     {
-        outbound.next =
-            m_execution.graph->GetOutboundMessage(m_rank, outbound.index, outbound.sent);
+        const FlowGraph& graph = *m_execution.graph;
+        const auto& sources = outbound.sources;
+        outbound.nextBytes = graph.GetBytes(m_rank, outbound.index, outbound.sent);
+        outbound.nextNeeds =
+            sources.empty()
+                ? 0
+                : graph.GetNeeds(m_rank, outbound.index, outbound.sent, sources.front());
         outbound.isNextKnown = true;
     }
     if (!HasSlot(outbound) || !HasData(outbound))
@@ -262,7 +277,7 @@ FlowExecutor::AdvanceOne(Outbound& outbound)
         return false;
     }
     outbound.isNextKnown = false;
-    outbound.sentNeeds = static_cast<uint32_t>(outbound.next.needs);
+    outbound.sentNeeds = static_cast<uint32_t>(outbound.nextNeeds);
     if (++outbound.sent == outbound.lane.messages)
     {
         outbound.window = 0;
@@ -272,7 +287,7 @@ FlowExecutor::AdvanceOne(Outbound& outbound)
     {
         LeaveSlots(outbound);
     }
-    if (outbound.delaysCopy && outbound.lane.psPerAccess > 0)
+    if (outbound.delaysCopy && outbound.times.psPerAccess > 0)
     {
         CopyArrived(m_inbound[outbound.index]);
     }
@@ -283,7 +298,8 @@ void
 FlowExecutor::Send(Outbound& outbound)
 {
     const Lane& lane = outbound.lane;
-    const uint64_t bytes = outbound.next.bytes;
+    const LaneTimes& times = outbound.times;
+    const uint64_t bytes = outbound.nextBytes;
     const MessageHandler sent = [](void* arg) {
         auto* lane = static_cast<Outbound*>(arg);
         lane->owner->OnSent(*lane);
@@ -300,15 +316,15 @@ FlowExecutor::Send(Outbound& outbound)
     }
     if (lane.kind != LaneKind::Message)
     {
-        Join(lane, bytes, sent, &outbound);
+        Join(lane, times, bytes, sent, &outbound);
         return;
     }
-    const bool hasLatency = lane.HasLatency(outbound.sent - 1);
+    const bool hasLatency = times.HasLatency(outbound.sent - 1);
     if (outbound.latencyBytes != bytes || outbound.latencyCounts != hasLatency)
     {
         outbound.latencyBytes = bytes;
         outbound.latencyCounts = hasLatency;
-        const CopyTime start = StartOf(lane, bytes, hasLatency);
+        const CopyTime start = StartOf(times, bytes, hasLatency);
         outbound.latency = start.latency;
         outbound.busy = start.busy;
     }
@@ -316,13 +332,13 @@ FlowExecutor::Send(Outbound& outbound)
     info.channel = lane.channel;
     info.sendLatency =
         outbound.busy ? OccupyCpu(outbound.busy) + outbound.latency : outbound.latency;
-    if (lane.psPerAccess > 0)
+    if (times.psPerAccess > 0)
     {
         const uint32_t accesses =
-            m_execution.graph->GetSendAccesses(m_rank, outbound.index, outbound.sent - 1);
+            m_execution.gpu->GetSendAccesses(m_rank, outbound.index, outbound.sent - 1);
         info.sendLatency = ns3::AddPs(info.sendLatency, OccupyBlock(outbound, bytes, accesses));
     }
-    info.rateCapBps = lane.rateCapBps;
+    info.rateCapBps = times.rateCapBps;
     info.stream = outbound.stream;
     m_network.Send(
         {.dst = m_execution.group->ranks[lane.peer],
@@ -348,8 +364,10 @@ FlowExecutor::Expect(Inbound& inbound)
         auto* lane = static_cast<Inbound*>(arg);
         lane->owner->OnArrived(*lane);
     };
-    inbound.next = m_execution.graph->GetInboundMessage(m_rank, inbound.index, inbound.received);
-    const uint64_t bytes = inbound.next.bytes;
+    const FlowGraph& graph = *m_execution.graph;
+    const uint64_t bytes = graph.GetBytes(lane.peer, inbound.peerLane, inbound.received);
+    inbound.nextBytes = bytes;
+    inbound.nextOwnCopy = graph.GetOwnCopy(m_rank, inbound.index, inbound.received);
     if (bytes == 0)
     {
         Defer(received, &inbound);
@@ -357,7 +375,7 @@ FlowExecutor::Expect(Inbound& inbound)
     }
     if (joins)
     {
-        Join(lane, bytes, received, &inbound);
+        Join(lane, inbound.times, bytes, received, &inbound);
         return;
     }
     MessageInfo info = m_info;
@@ -375,7 +393,11 @@ FlowExecutor::Expect(Inbound& inbound)
 }
 
 void
-FlowExecutor::Join(const Lane& lane, uint64_t bytes, MessageHandler handler, void* arg)
+FlowExecutor::Join(const Lane& lane,
+                   const LaneTimes& times,
+                   uint64_t bytes,
+                   MessageHandler handler,
+                   void* arg)
 {
     static constexpr InNetworkOp OPERATIONS[] = {InNetworkOp::Reduce,
                                                  InNetworkOp::Multicast,
@@ -383,9 +405,9 @@ FlowExecutor::Join(const Lane& lane, uint64_t bytes, MessageHandler handler, voi
     const int root = m_execution.group->ranks[lane.peer];
     MessageInfo info = m_info;
     info.channel = lane.channel;
-    info.sendLatency = lane.latency;
-    info.rateCapBps = lane.rateCapBps;
-    info.wireInflation = lane.wireInflation;
+    info.sendLatency = times.latency;
+    info.rateCapBps = times.rateCapBps;
+    info.wireInflation = times.wireInflation;
     const auto kind = static_cast<uint8_t>(lane.kind) - static_cast<uint8_t>(LaneKind::Reduce);
     const bool hasBegun = m_network.Join({.op = OPERATIONS[kind],
                                           .members = (*m_execution.memberRanks)[lane.members],
@@ -439,7 +461,7 @@ FlowExecutor::OnSent(Outbound& outbound)
 void
 FlowExecutor::OnArrived(Inbound& inbound)
 {
-    if (inbound.next.ownCopy)
+    if (inbound.nextOwnCopy)
     {
         CopyArrived(inbound);
         return;
@@ -457,7 +479,7 @@ FlowExecutor::NeededByLast(const Outbound& outbound, uint32_t inbound) const
 void
 FlowExecutor::OnReceived(Inbound& inbound)
 {
-    if (m_data && inbound.next.bytes > 0 && inbound.lane.kind == LaneKind::Message)
+    if (m_data && inbound.nextBytes > 0 && inbound.lane.kind == LaneKind::Message)
     {
         m_data->Arrived(inbound.index, inbound.received);
     }
@@ -548,9 +570,7 @@ FlowExecutor::LearnSlots()
             if (inbound.lane.messages > 0 && inbound.lane.kind == LaneKind::Message &&
                 inbound.lane.peer == m_rank)
             {
-                const uint32_t lane =
-                    m_execution.graph->GetPeerLane(receiver->m_rank, inbound.index);
-                m_outbound[lane].taken = inbound.taken;
+                m_outbound[inbound.peerLane].taken = inbound.taken;
             }
         }
     }
@@ -578,7 +598,7 @@ FlowExecutor::LeaveSlots(Outbound& outbound)
     {
         // Data from another network link stays until it has been sent on: its sender would advance
         // here, and so on, from rank to rank around a ring.
-        if (m_inbound[source].lane.slots == 1)
+        if (m_inbound[source].times.slots == 1)
         {
             FreeSlots(m_inbound[source]);
         }
@@ -617,7 +637,7 @@ FlowExecutor::FreeSlots(Inbound& inbound)
     }
     if (!inbound.sender)
     {
-        inbound.sender = &sender->m_outbound[m_execution.graph->GetPeerLane(m_rank, inbound.index)];
+        inbound.sender = &sender->m_outbound[inbound.peerLane];
     }
     Outbound& outbound = *inbound.sender;
     if (outbound.taken < inbound.taken)
@@ -628,17 +648,17 @@ FlowExecutor::FreeSlots(Inbound& inbound)
 }
 
 uint32_t
-FlowExecutor::SlotsOf(const Lane& lane) const
+FlowExecutor::SlotsOf(const LaneTimes& times) const
 {
     // A lane on which less is under way at once has its slots all the same.
-    return std::max(lane.slots, m_execution.graph->GetSlots());
+    return std::max(times.slots, m_execution.graph->GetSlots());
 }
 
 uint32_t
-FlowExecutor::CreditsOf(const Lane& lane) const
+FlowExecutor::CreditsOf(const Lane& lane, const LaneTimes& times) const
 {
     // The last messages have a slot when those before them are through; nobody waits for theirs.
-    const uint64_t slots = SlotsOf(lane);
+    const uint64_t slots = SlotsOf(times);
     return lane.messages > slots ? static_cast<uint32_t>(lane.messages - slots) : 0;
 }
 
@@ -647,7 +667,7 @@ FlowExecutor::SendCredits(const Inbound& inbound, uint32_t before)
 {
     MessageInfo info = m_info;
     info.isCredit = true;
-    const uint32_t last = std::min(inbound.told, CreditsOf(inbound.lane));
+    const uint32_t last = std::min(inbound.told, CreditsOf(inbound.lane, inbound.times));
     for (uint32_t credit = before; credit < last; ++credit)
     {
         m_network.Send({.dst = m_execution.group->ranks[inbound.lane.peer],
@@ -697,16 +717,16 @@ FlowExecutor::OccupyBlock(Outbound& outbound, uint64_t bytes, uint32_t accesses)
 {
     const TimePs now = m_network.Now();
     const TimePs work =
-        ns3::TruncateToPs(outbound.lane.psPerAccess * static_cast<double>(bytes) * accesses);
+        ns3::TruncateToPs(outbound.times.psPerAccess * static_cast<double>(bytes) * accesses);
     outbound.blockFree = ns3::AddPs(std::max(now, outbound.blockFree), work);
     return outbound.blockFree - now;
 }
 
 CopyTime
-FlowExecutor::StartOf(const Lane& lane, uint64_t bytes, bool hasLatency) const
+FlowExecutor::StartOf(const LaneTimes& times, uint64_t bytes, bool hasLatency) const
 {
-    CopyTime copy = CopyTimeOf(lane, bytes, m_execution.wireInflation, hasLatency);
-    if (lane.passBytes == 0)
+    CopyTime copy = CopyTimeOf(times, bytes, m_execution.wireInflation, hasLatency);
+    if (times.passBytes == 0)
     {
         return copy;
     }
@@ -726,8 +746,8 @@ FlowExecutor::StartOf(const Lane& lane, uint64_t bytes, bool hasLatency) const
 void
 FlowExecutor::Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler)
 {
-    const CopyTime copy = m_isPhysical ? CopyTime{} : CopyTimeOf(outbound.lane, bytes, 1);
-    const double speed = outbound.lane.SpeedOf(outbound.sent - 1);
+    const CopyTime copy = m_isPhysical ? CopyTime{} : CopyTimeOf(outbound.times, bytes, 1);
+    const double speed = outbound.times.SpeedOf(outbound.sent - 1, outbound.lane.messages);
     const TimePs duration =
         speed == 1 ? copy.duration : ns3::TruncateToPs(static_cast<double>(copy.duration) / speed);
     m_network.Schedule(ns3::AddPs(copy.latency, duration), handler, &outbound);
@@ -738,24 +758,24 @@ FlowExecutor::CopyArrived(Inbound& inbound)
 {
     Outbound& own = m_outbound[inbound.index];
     // A block that serves the network goes on as soon as it has written a slot.
-    const bool servesNetwork = inbound.lane.psPerAccess > 0;
-    own.delaysCopy = (servesNetwork ? own.sent : own.completed) < inbound.next.ownCopy.value_or(0);
+    const bool servesNetwork = inbound.times.psPerAccess > 0;
+    own.delaysCopy = (servesNetwork ? own.sent : own.completed) < inbound.nextOwnCopy.value_or(0);
     if (own.delaysCopy)
     {
         return;
     }
-    const uint64_t bytes = inbound.next.bytes;
+    const uint64_t bytes = inbound.nextBytes;
     TimePs duration = 0;
     if (bytes && !m_isPhysical && servesNetwork)
     {
-        duration = OccupyBlock(own, bytes, inbound.lane.takeAccesses);
+        duration = OccupyBlock(own, bytes, inbound.times.takeAccesses);
     }
     else if (bytes && !m_isPhysical)
     {
-        const CopyTime copy = CopyTimeOf(inbound.lane,
+        const CopyTime copy = CopyTimeOf(inbound.times,
                                          bytes,
                                          m_execution.wireInflation,
-                                         inbound.lane.HasLatency(inbound.received));
+                                         inbound.times.HasLatency(inbound.received));
         duration = copy.latency + copy.duration / OWN_COPY_SPEED;
     }
     m_network.Schedule(

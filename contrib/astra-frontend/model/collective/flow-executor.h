@@ -7,11 +7,12 @@
 #include "collective-data.h"
 #include "collective-implementation.h"
 #include "collective-types.h"
-#include "flow-graph.h"
+#include "gpu-model.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace AstraSim
@@ -25,9 +26,10 @@ struct FlowExecution
 
     FlowExecution() = default;
     /// @param group outlives the execution
-    FlowExecution(std::shared_ptr<const FlowGraph> graph, const CommGroup& group);
+    FlowExecution(TimedGraph timed, const CommGroup& group);
 
     std::shared_ptr<const FlowGraph> graph;
+    std::shared_ptr<const GpuModel> gpu;
     const CommGroup* group{nullptr};
     std::shared_ptr<const MemberRanks> memberRanks;
     TimePs startLatency{0};  ///< once, before the first flow
@@ -89,21 +91,22 @@ class FlowExecutor : public RankCollective
         FlowExecutor* owner;
         uint32_t sent{0};
         uint32_t completed{0};
-        uint32_t taken{0};               ///< out of their slots at the receiver
-        uint32_t passed{0};              ///< what the message that left last needed
-        FlowGraph::OutboundMessage next; ///< the message `sent`, once isNextKnown
+        uint32_t taken{0};     ///< out of their slots at the receiver
+        uint32_t passed{0};    ///< what the message that left last needed
+        uint64_t nextBytes{0}; ///< of the message `sent`, once isNextKnown
+        uint64_t nextNeeds{0}; ///< what it needs of the first of sources; 0 without sources
         LaneRange sources{0, 0};
         uint32_t window{0};    ///< messages that may be on their way now; 0 if none may be sent
-        uint32_t sentNeeds{0}; ///< next.needs of the message sent last
+        uint32_t sentNeeds{0}; ///< nextNeeds of the message sent last
         uint32_t index;
         bool holdsSlots : 1 {false}; ///< whether its messages wait for slots at the receiver
         bool isUsed : 1 {false};     ///< whether it has messages
         bool hasResult : 1 {false};  ///< whether it fills an inbound lane of its own, lane.result
         bool isBuffered : 1 {false}; ///< whether messages wait in a buffer of the sender's own
         bool isFar : 1 {false};      ///< whether the receiver tells of free slots in messages
-        bool isNextKnown{false};     ///< whether next has been asked for
+        bool isNextKnown{false};     ///< whether the message `sent` has been asked for
         bool delaysCopy{false};      ///< CopyArrived() of the same index waits for it
-        bool latencyCounts{true};    ///< Lane::HasLatency() where latencyBytes was worked out
+        bool latencyCounts{true};    ///< LaneTimes::HasLatency() where latencyBytes was worked out
 
         // what sending one takes besides
         MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
@@ -113,6 +116,7 @@ class FlowExecutor : public RankCollective
         uint32_t creditsToCome{0};      ///< messages from a receiver that is far
         TimePs blockFree{0};            ///< when the channel's block has done what it was given
         Lane lane;
+        LaneTimes times;
     };
 
     struct alignas(64) Inbound
@@ -122,15 +126,18 @@ class FlowExecutor : public RankCollective
         uint32_t taken{0}; ///< passed on or copied: their slots are free
         uint32_t told{0};  ///< of which the sender has been told
         uint32_t index : 30;
-        uint32_t isFar : 1 {0};         ///< whether the sender is told of free slots in messages
-        uint32_t isPassedOn : 1 {0};    ///< whether one of passedBy has messages
-        LaneRange passedBy{0, 0};       ///< GetTargets(), where slots are held
-        Outbound* sender{nullptr};      ///< the lane at its sender, once it has begun
-        FlowGraph::InboundMessage next; ///< the message `received`
+        uint32_t isFar : 1 {0};      ///< whether the sender is told of free slots in messages
+        uint32_t isPassedOn : 1 {0}; ///< whether one of passedBy has messages
+        LaneRange passedBy{0, 0};    ///< GetTargets(), where slots are held
+        Outbound* sender{nullptr};   ///< the lane at its sender, once it has begun
+        uint64_t nextBytes{0};       ///< of the message `received`
+        std::optional<uint64_t> nextOwnCopy; ///< its FlowGraph::GetOwnCopy()
 
         // what receiving one takes besides
         MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
+        uint32_t peerLane{0};           ///< FlowGraph::GetPeerLane()
         Lane lane;
+        LaneTimes times;
     };
 
     /// @return whether a lane's other end is at a rank that is not near
@@ -172,9 +179,9 @@ class FlowExecutor : public RankCollective
     /// Tell a sender that is far of slots that have become free since it was told.
     void SendCredits(const Inbound& inbound, uint32_t before);
     /// @return slots between a lane's sender and what its receiver passes on
-    uint32_t SlotsOf(const Lane& lane) const;
+    uint32_t SlotsOf(const LaneTimes& times) const;
     /// @return messages whose slots the sender of a lane has to be told of
-    uint32_t CreditsOf(const Lane& lane) const;
+    uint32_t CreditsOf(const Lane& lane, const LaneTimes& times) const;
     /// @return whether the next message of a lane has a slot at its receiver
     bool HasSlot(const Outbound& outbound) const;
     /// @return whether what the next message of a lane waits for has arrived
@@ -182,7 +189,7 @@ class FlowExecutor : public RankCollective
     /// Send the next message of a lane.
     void Send(Outbound& outbound);
     /// @return what passes from when a message may go to when its first packet does
-    CopyTime StartOf(const Lane& lane, uint64_t bytes, bool hasLatency) const;
+    CopyTime StartOf(const LaneTimes& times, uint64_t bytes, bool hasLatency) const;
     /// @return how long a message waits until the CPU that serves the NIC is free
     /// @param busy what it then takes this CPU
     TimePs OccupyCpu(TimePs busy);
@@ -193,7 +200,11 @@ class FlowExecutor : public RankCollective
     void Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler);
     void OnReceived(Inbound& inbound);
     /// Take part in an in-network operation of a lane. @param message of the lane
-    void Join(const Lane& lane, uint64_t bytes, MessageHandler handler, void* arg);
+    void Join(const Lane& lane,
+              const LaneTimes& times,
+              uint64_t bytes,
+              MessageHandler handler,
+              void* arg);
     void CheckDone();
     /// Run @p handler with @p arg from the event loop.
     void Defer(MessageHandler handler, void* arg);

@@ -4,9 +4,6 @@
 #ifndef FLOW_GRAPH_H
 #define FLOW_GRAPH_H
 
-#include "ns3/rank-network.h"
-
-#include <array>
 #include <boost/range/irange.hpp>
 #include <cstdint>
 #include <optional>
@@ -41,40 +38,14 @@ enum class LaneKind : uint8_t
     Copy,            ///< the GPU copies within its own memory
 };
 
-/// Which copies of a lane nothing else in the GPU slows down.
-enum class AloneAt : uint8_t
-{
-    Nowhere,
-    First, ///< the first: nothing has come yet that others could work on
-    Last,  ///< the last: all others have finished
-};
-
-/// Messages of more than so many bytes on the wire take longer to start on some networks.
-struct SlowStart
-{
-    uint64_t above{0};
-    TimePs latency{0};    ///< on top; 0: none
-    bool occupies{false}; ///< whether the CPU that serves the NIC does nothing else meanwhile
-    /// What each byte then takes this CPU, while it leaves; 0: the NIC moves it by itself.
-    double psPerByte{0};
-
-    /// @return whether messages above the limit differ at all from others
-    bool Applies() const
-    {
-        return latency > 0 || psPerByte > 0;
-    }
-};
-
-/// What a network does so to messages, by rising size.
-using SlowStarts = std::array<SlowStart, 3>;
-
 /**
  * @ingroup astra-frontend
  * @brief A connection as one of its ends sees it: messages go through it in order.
  *
  * A lane of an in-network operation has an outbound end at every rank that sends and an inbound end
  * at every rank that receives; a rank's outbound end fills its inbound end, where it has both. So
- * it does on a lane of copies, whose peer is the rank itself.
+ * it does on a lane of copies, whose peer is the rank itself. A GpuModel says how long its messages
+ * take.
  */
 struct Lane
 {
@@ -85,46 +56,9 @@ struct Lane
     uint8_t tag{0};      ///< message tag; the same at both ends, one lane per (src, dst, tag)
     ConnType type{ConnType::P2p};
     LaneKind kind{LaneKind::Message};
-    bool waitsEachPass{false};         ///< each pass waits for the flags that travel with its data
-    bool wholePasses{false};           ///< a pass that is cut short takes as long as a whole one
-    AloneAt aloneAt{AloneAt::Nowhere}; ///< of copies: which one goes at aloneSpeed
-    /// Messages that may be on their way at once; 0 for GetSlots(). 1: the GPU copies one by one
-    /// (NVLink). More than GetSlots(): both ends have a buffer, as across a network.
-    uint32_t slots{0};
     uint64_t messages{0};   ///< how many messages it carries
-    TimePs latency{0};      ///< software latency of each message
-    uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
-    uint32_t members{NONE}; ///< in-network: number of the set of members, see GetMembers()
-    float wireInflation{1}; ///< in-network: bytes on the members' links per byte of data
-    float aloneSpeed{1};    ///< of copies: how many times as fast as the others
+    uint32_t members{NONE}; ///< in-network: number of the set of members, see GetMemberSets()
     uint32_t result{NONE};  ///< outbound: the own inbound lane that it fills
-    /// Data whose time at the lane's rate is within the latency already.
-    uint32_t hiddenBytes{0};
-    /// Data that the GPU's block moves in one pass of its copy loop; 0: the rate alone counts.
-    uint32_t passBytes{0};
-    /// How many messages, the first ones, have the latency: the GPU waits for others while it is at
-    /// work. NONE: all have it.
-    uint32_t withLatency{NONE};
-    SlowStarts slowStarts{}; ///< the last that applies counts
-    /// What the channel's block takes to read or write a byte of a buffer, where it does nothing
-    /// but serve the network: one message after the other, before it goes or once it has come. 0:
-    /// what it takes does not show.
-    double psPerAccess{0};
-    uint32_t takeAccesses{0}; ///< inbound: reads and writes of each byte that is not passed on
-
-    /// @return whether a message has the latency
-    bool HasLatency(uint64_t message) const
-    {
-        return message < withLatency || withLatency == NONE;
-    }
-
-    /// @return how many times as fast as the lane's rate a message is copied
-    double SpeedOf(uint64_t message) const
-    {
-        const bool isAlone = (aloneAt == AloneAt::First && message == 0) ||
-                             (aloneAt == AloneAt::Last && message + 1 == messages);
-        return isAlone ? aloneSpeed : 1;
-    }
 
     /// @return whether an inbound end takes part by itself, not through an outbound end
     bool OnlyReceives(uint32_t rank) const
@@ -132,28 +66,6 @@ struct Lane
         return kind == LaneKind::Multicast && peer != rank;
     }
 };
-
-/// How much faster a GPU copies within its memory than it sends to another's.
-inline constexpr TimePs OWN_COPY_SPEED = 2;
-
-/// What it takes a GPU to move a message.
-struct CopyTime
-{
-    TimePs latency{0};  ///< waiting and synchronizing, before the first byte
-    TimePs duration{0}; ///< of all bytes at the lane's rate; 0 without a rate
-    TimePs busy{0};     ///< time in which the rank's CPU starts no other message
-};
-
-/**
- * Where passes are whole, one that is cut short takes as long as any; in a message of less than a
- * pass the latency stands for that waiting.
- * @param lane what moves it
- * @param bytes of data
- * @param wireInflation bytes on the wire per byte of data
- * @param hasLatency Lane::HasLatency() of the message
- * @return what it takes to move a message of a lane
- */
-CopyTime CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation, bool hasLatency = true);
 
 /// Numbers of lanes, ascending. Not std::ranges::iota_view: clang 14 cannot read that of GCC 12's
 /// library.
@@ -165,15 +77,16 @@ using LaneRange = boost::integer_range<uint32_t>;
  *
  * A collective is a set of lanes. A rank sends the messages of an outbound lane in order, each as
  * soon as enough messages of its inbound lanes have arrived (GetNeeds()) and a slot is free: up to
- * GetSlots() (or Lane::slots) of a lane may be under way. A slot is free when its message is there,
- * where HoldsSlots() when the receiver has also passed it on (if to a buffer) or copied it.
- * The state of a rank is a few counters per lane, whatever the number of flows.
+ * GetSlots() of a lane may be under way, or as many as its GpuModel says. A slot is free when its
+ * message is there, where HoldsSlots() when the receiver has also passed it on (if to a buffer) or
+ * copied it. The state of a rank is a few counters per lane, whatever the number of flows.
  *
  * Every rank has the same number of lanes in each direction; those it does not use have no
  * messages. Unless an algorithm says otherwise, lane i out of a rank arrives as its peer's lane i,
  * and waits for the rank's own inbound lane i alone.
  *
- * The same numbers make SingleFlows for inspection (BuildSingleFlows()).
+ * How long a GPU takes for a message is what a GpuModel says. The same numbers make SingleFlows for
+ * inspection (BuildSingleFlows()).
  */
 class FlowGraph
 {
@@ -210,14 +123,20 @@ class FlowGraph
         return m_slots;
     }
 
+    /// @return whether a message occupies its slot until the receiver has passed it on or copied it
+    bool HoldsSlots() const
+    {
+        return m_holdsSlots;
+    }
+
     /// @return lane @p index out of @p rank
-    virtual Lane GetOutbound(uint32_t rank, uint32_t index) const
+    Lane GetOutbound(uint32_t rank, uint32_t index) const
     {
         return GetLane(rank, index, true);
     }
 
     /// @return lane @p index into @p rank
-    virtual Lane GetInbound(uint32_t rank, uint32_t index) const
+    Lane GetInbound(uint32_t rank, uint32_t index) const
     {
         return GetLane(rank, index, false);
     }
@@ -225,42 +144,10 @@ class FlowGraph
     /// @return bytes of a message of an outbound lane; may be 0 (nothing is sent)
     virtual uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const = 0;
 
-    /// @return bytes of a message of an inbound lane
-    virtual uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+    /// @return bytes of a message of an inbound lane: what its sender says
+    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
     {
-        return GetBytes(GetInbound(rank, inbound).peer, inbound, message);
-    }
-
-    /// What a rank asks when it comes to a message of an outbound lane.
-    struct OutboundMessage
-    {
-        uint64_t bytes; ///< GetBytes()
-        uint64_t needs; ///< GetNeeds() of the first of GetSources(); 0 without sources
-    };
-
-    /// @return several answers at once, for graphs that work them out together
-    virtual OutboundMessage GetOutboundMessage(uint32_t rank,
-                                               uint32_t outbound,
-                                               uint64_t message) const
-    {
-        const LaneRange sources = GetSources(rank, outbound);
-        return {GetBytes(rank, outbound, message),
-                sources.empty() ? 0 : GetNeeds(rank, outbound, message, sources.front())};
-    }
-
-    /// What a rank asks when it expects a message of an inbound lane.
-    struct InboundMessage
-    {
-        uint64_t bytes;                  ///< GetInboundBytes()
-        std::optional<uint64_t> ownCopy; ///< GetOwnCopy()
-    };
-
-    /// @return several answers at once, for graphs that work them out together
-    virtual InboundMessage GetInboundMessage(uint32_t rank,
-                                             uint32_t inbound,
-                                             uint64_t message) const
-    {
-        return {GetInboundBytes(rank, inbound, message), GetOwnCopy(rank, inbound, message)};
+        return GetBytes(GetInbound(rank, inbound).peer, GetPeerLane(rank, inbound), message);
     }
 
     /// @return inbound lanes that an outbound lane waits for
@@ -301,33 +188,15 @@ class FlowGraph
         return std::nullopt;
     }
 
-    /// @return how often a block of psPerAccess reads or writes each byte of a message that it
-    /// sends
-    virtual uint32_t GetSendAccesses(uint32_t rank, uint32_t outbound, uint64_t message) const
-    {
-        return 0;
-    }
-
-    /// @return whether a message occupies its slot until the receiver has passed it on or copied it
-    virtual bool HoldsSlots() const
-    {
-        return false;
-    }
-
-    /// @return the number that the inbound lane @p inbound has at its sender
+    /// @return the number that the inbound lane @p inbound has at its peer: the sender, the rank
+    /// itself if it copies, the root of an in-network operation
     virtual uint32_t GetPeerLane(uint32_t rank, uint32_t inbound) const
     {
         return inbound;
     }
 
-    /// @return number of sets of members of in-network operations
-    virtual uint32_t GetMemberSets() const
-    {
-        return 0;
-    }
-
-    /// @return ranks of a set of members of in-network operations
-    virtual std::vector<uint32_t> GetMembers(uint32_t set) const
+    /// @return the ranks of each set of members of in-network operations
+    virtual std::vector<std::vector<uint32_t>> GetMemberSets() const
     {
         return {};
     }
@@ -336,16 +205,19 @@ class FlowGraph
     uint64_t CountFlows() const;
 
   protected:
-    /// @return what GetOutbound() or GetInbound() does, in graphs that make both alike
-    virtual Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const
-    {
-        return {};
-    }
+    /// @return lane @p index out of a rank, or into it
+    virtual Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const = 0;
 
     /// Set the number of lanes, where it is known only now.
     void SetLaneCount(uint32_t lanes)
     {
         m_lanes = lanes;
+    }
+
+    /// Say that messages occupy their slots until they are passed on or copied, or not.
+    void SetHoldsSlots(bool holds)
+    {
+        m_holdsSlots = holds;
     }
 
     /// @return @p count lanes from @p first on
@@ -358,6 +230,7 @@ class FlowGraph
     uint32_t m_ranks;
     uint32_t m_lanes;
     uint32_t m_slots;
+    bool m_holdsSlots{false};
 };
 
 } // namespace AstraSim

@@ -89,7 +89,7 @@ class ForwardedPlan : public CollectivePlan
         return std::make_unique<ForwardedRank>(m_forward, instance, rankIndex);
     }
 
-    const FlowGraph* GetGraph() const override
+    TimedGraph GetGraph() const override
     {
         return m_inner->GetGraph();
     }

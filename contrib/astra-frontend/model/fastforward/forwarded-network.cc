@@ -110,7 +110,7 @@ ForwardedNetwork::ShapeOf(const PartOperation& what)
                            info.rateCapBps}];
     if (!shape)
     {
-        shape = std::make_unique<OperationShape>(m_shapes.Find(what, nullptr));
+        shape = std::make_unique<OperationShape>(m_shapes.Find(what, {}));
     }
     return *shape;
 }

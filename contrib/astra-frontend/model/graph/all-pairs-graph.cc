@@ -11,27 +11,20 @@ namespace AstraSim
 // The lanes of a rank are those of the first step, to the ranks after it in turn, and then those of
 // the second step, to the same ranks.
 
-AllPairsGraph::AllPairsGraph(const CollectiveRequest& request,
-                             const GroupShape& shape,
-                             const NcclPlan& plan,
-                             TimePs stepLatency)
+AllPairsGraph::AllPairsGraph(const CollectiveRequest& request, const GroupShape& shape)
     : FlowGraph(shape.GetRanks(), 2 * (shape.GetRanks() - 1), 1),
       m_bytes(request.bytes)
 {
-    m_lane.type = ConnType::P2p;
-    m_lane.slots = 1;
-    m_lane.messages = 1;
-    m_lane.latency = stepLatency >= 0 ? stepLatency : plan.intraLatency;
-    m_lane.rateCapBps = static_cast<uint64_t>(plan.channelGBps * 8e9);
 }
 
 Lane
 AllPairsGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 {
     const uint32_t step = index % Others() + 1;
-    Lane lane = m_lane;
+    Lane lane;
     lane.peer = (rank + (outbound ? step : GetRanks() - step)) % GetRanks();
     lane.tag = static_cast<uint8_t>(index / Others());
+    lane.messages = 1;
     return lane;
 }
 

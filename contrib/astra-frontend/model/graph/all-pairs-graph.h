@@ -5,7 +5,6 @@
 #define ALL_PAIRS_GRAPH_H
 
 #include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/nccl/nccl-plan.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/flow-graph.h"
@@ -21,16 +20,12 @@ namespace AstraSim
  *
  * Every rank owns a part of the data. It sends each other rank the part that this one owns, adds
  * what it receives to its own part, and sends the sum to all. The channels of a pair work side by
- * side: they are one lane with the rate of all.
+ * side: they are one lane.
  */
 class AllPairsGraph : public FlowGraph
 {
   public:
-    /// @param stepLatency overrides the plan's latencies of both steps, if not negative
-    AllPairsGraph(const CollectiveRequest& request,
-                  const GroupShape& shape,
-                  const NcclPlan& plan,
-                  TimePs stepLatency);
+    AllPairsGraph(const CollectiveRequest& request, const GroupShape& shape);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
@@ -47,7 +42,6 @@ class AllPairsGraph : public FlowGraph
     }
 
     uint64_t m_bytes;
-    Lane m_lane; ///< what all lanes have in common
 };
 
 } // namespace AstraSim

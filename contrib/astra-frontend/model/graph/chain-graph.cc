@@ -53,8 +53,6 @@ ChainGraph::ChainGraph(const CollectiveRequest& request,
       m_endsAtRoot(request.op == CollectiveOp::Reduce),
       m_messageBytes(MessageBytes(plan, stepLatency)),
       m_messagesPerChunk(MessagesPerChunk(plan, stepLatency)),
-      m_messagesHideLatency(stepLatency < 0 && !plan.waitsEachPass &&
-                            (shape.GetNodes() == 1 || plan.protocol != NcclProtocol::Simple)),
       m_rings(shape, GetSplit().GetChannels(), crossNic)
 {
 }
@@ -70,29 +68,13 @@ ChainGraph::DepthOf(uint32_t rank, uint32_t channel) const
 // The last of a chain sends nothing and the first receives nothing; their lanes have no messages.
 
 Lane
-ChainGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t first, uint32_t channel) const
+ChainGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 {
-    Lane lane = Connect(rank, peer, channel, ConnType::Ring);
-    const bool inChain = DepthOf(first, channel) + 1 < GetRanks();
-    lane.messages = inChain ? DivideUp(GetSplit().GetBytes(channel), m_messageBytes) : 0;
-    if (m_messagesHideLatency && lane.rateCapBps > 0)
-    {
-        lane.withLatency = 1;
-    }
+    const uint32_t peer = outbound ? m_rings.NextOf(rank, index) : m_rings.PreviousOf(rank, index);
+    Lane lane = Connect(peer, index, ConnType::Ring);
+    const bool inChain = DepthOf(outbound ? rank : peer, index) + 1 < GetRanks();
+    lane.messages = inChain ? DivideUp(GetSplit().GetBytes(index), m_messageBytes) : 0;
     return lane;
-}
-
-Lane
-ChainGraph::GetOutbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, m_rings.NextOf(rank, index), rank, index);
-}
-
-Lane
-ChainGraph::GetInbound(uint32_t rank, uint32_t index) const
-{
-    const uint32_t previous = m_rings.PreviousOf(rank, index);
-    return MakeLane(rank, previous, previous, index);
 }
 
 uint64_t

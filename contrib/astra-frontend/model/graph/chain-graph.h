@@ -24,15 +24,13 @@ namespace AstraSim
 class ChainGraph : public ChannelGraph
 {
   public:
-    /// @param stepLatency overrides the plan's latencies, if not negative
+    /// @param stepLatency a latency that the user gives every message; negative: none
     ChainGraph(const CollectiveRequest& request,
                const GroupShape& shape,
                const NcclPlan& plan,
                bool crossNic,
                TimePs stepLatency);
 
-    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
-    Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     uint64_t GetNeeds(uint32_t rank,
                       uint32_t outbound,
@@ -51,16 +49,12 @@ class ChainGraph : public ChannelGraph
   private:
     /// @return how many ranks of a channel's chain come before @p rank
     uint32_t DepthOf(uint32_t rank, uint32_t channel) const;
-    /// @param first the one of both ends that comes first in the ring
-    Lane MakeLane(uint32_t rank, uint32_t peer, uint32_t first, uint32_t channel) const;
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
 
     uint32_t m_root;
     bool m_endsAtRoot;
     uint64_t m_messageBytes;
     uint32_t m_messagesPerChunk; ///< the network gets so many at once
-    /// In a server, a block moves one message while it waits for the flag of the next: the latency
-    /// counts for the first.
-    bool m_messagesHideLatency;
     RingOrders m_rings;
 };
 

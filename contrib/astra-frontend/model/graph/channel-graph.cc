@@ -3,8 +3,6 @@
  */
 #include "channel-graph.h"
 
-#include <algorithm>
-
 namespace AstraSim
 {
 
@@ -64,37 +62,17 @@ ChannelGraph::ChannelGraph(const CollectiveRequest& request,
       m_split(SplitOf(request, shape, plan)),
       m_stepLatency(stepLatency)
 {
+    SetHoldsSlots(true);
 }
 
 Lane
-ChannelGraph::Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType type) const
+ChannelGraph::Connect(uint32_t peer, uint32_t channel, ConnType type)
 {
     Lane lane;
     lane.peer = peer;
     lane.channel = channel;
     lane.tag = static_cast<uint8_t>(channel);
     lane.type = type;
-    const bool inter = m_shape.NodeOf(rank) != m_shape.NodeOf(peer);
-    lane.latency = m_stepLatency >= 0 ? m_stepLatency
-                   : inter            ? m_plan.interLatency
-                                      : m_plan.intraLatency;
-    // Across a network there are two buffers of NCCL_STEPS, the sender's and the receiver's
-    // (src/transport/net.cc): a step's latency is spent in one or in the other.
-    lane.slots = !inter                 ? 1
-                 : m_plan.slotTrips > 1 ? std::max(1U, GetSlots() / m_plan.slotTrips)
-                                        : 2 * GetSlots();
-    if (!inter && m_stepLatency < 0)
-    {
-        lane.passBytes = m_plan.passBytes;
-        lane.hiddenBytes = m_plan.hiddenBytes;
-        lane.waitsEachPass = m_plan.waitsEachPass;
-        lane.wholePasses = m_plan.wholePasses;
-    }
-    if (inter)
-    {
-        lane.slowStarts = m_plan.slowStarts;
-    }
-    lane.rateCapBps = inter ? 0 : static_cast<uint64_t>(m_plan.channelGBps * 8e9);
     return lane;
 }
 

@@ -45,20 +45,20 @@ uint64_t CutChunk(uint64_t chunk,
 /**
  * @ingroup astra-frontend
  * @brief What the graphs of NCCL's algorithms have in common: a group on a machine, a plan, the
- * data's division over channels, and how fast a connection of a channel is.
+ * data's division over channels, and which copies blocks make.
  */
 class ChannelGraph : public FlowGraph
 {
   public:
-    bool HoldsSlots() const override
-    {
-        return true;
-    }
-
     /// @return which part of the data a channel carries
     const ChannelSplit& GetSplit() const
     {
         return m_split;
+    }
+
+    const GroupShape& GetShape() const
+    {
+        return m_shape;
     }
 
   protected:
@@ -66,7 +66,7 @@ class ChannelGraph : public FlowGraph
      * @param request the collective; its bytes are divided over the plan's channels
      * @param lanesPerChannel out of each rank, and into it
      * @param slots see FlowGraph
-     * @param stepLatency overrides the plan's latencies of every message, if not negative
+     * @param stepLatency a latency that the user gives every message; negative: none
      */
     ChannelGraph(const CollectiveRequest& request,
                  const GroupShape& shape,
@@ -75,8 +75,8 @@ class ChannelGraph : public FlowGraph
                  uint32_t slots,
                  TimePs stepLatency);
 
-    /// @return a lane between two ranks of the group, without messages
-    Lane Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType type) const;
+    /// @return a lane to a rank of the group, without messages
+    static Lane Connect(uint32_t peer, uint32_t channel, ConnType type);
 
     /// @return whether a GPU's copying of what it has received from @p peer takes time of its own
     bool CopiesFrom(uint32_t rank, uint32_t peer) const
@@ -91,17 +91,6 @@ class ChannelGraph : public FlowGraph
     {
         return m_stepLatency < 0 && m_plan.protocol == NcclProtocol::Simple &&
                m_plan.blockGBps > 0 && m_shape.NodeOf(rank) != m_shape.NodeOf(peer);
-    }
-
-    /// @return software latency of an operation of the network's switches
-    TimePs SwitchLatency() const
-    {
-        return m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
-    }
-
-    const GroupShape& GetShape() const
-    {
-        return m_shape;
     }
 
     const NcclPlan& GetPlan() const

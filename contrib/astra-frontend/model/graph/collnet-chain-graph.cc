@@ -63,14 +63,11 @@ CollNetChainGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
         }
         peer = AtDepth(node, toHead ? depth - 1 : depth + 1, channel);
     }
-    Lane lane = Connect(rank, peer, channel, ConnType::CollNet);
+    Lane lane = Connect(peer, channel, ConnType::CollNet);
     lane.messages = DivideUp(GetSplit().GetBytes(channel), m_chunkBytes);
     if (link == SWITCHES)
     {
         lane.kind = LaneKind::ReduceMulticast;
-        lane.latency = SwitchLatency();
-        lane.slots = 0;
-        lane.rateCapBps = 0;
         lane.members = channel;
         lane.result = outbound ? index : Lane::NONE;
     }
@@ -82,12 +79,6 @@ CollNetChainGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) 
 {
     const uint64_t part = GetSplit().GetBytes(outbound / LANES);
     return std::min(m_chunkBytes, part - message * m_chunkBytes);
-}
-
-uint64_t
-CollNetChainGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
-{
-    return GetBytes(rank, inbound, message);
 }
 
 LaneRange
@@ -115,21 +106,18 @@ CollNetChainGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message)
     return Lanes(first + (DepthOf(rank, channel) == 0 ? SWITCHES : UP), 1);
 }
 
-uint32_t
+std::vector<std::vector<uint32_t>>
 CollNetChainGraph::GetMemberSets() const
 {
-    return GetSplit().GetChannels();
-}
-
-std::vector<uint32_t>
-CollNetChainGraph::GetMembers(uint32_t set) const
-{
-    std::vector<uint32_t> members;
-    for (uint32_t node = 0; node < GetShape().GetNodes(); ++node)
+    std::vector<std::vector<uint32_t>> sets(GetSplit().GetChannels());
+    for (uint32_t channel = 0; channel < sets.size(); ++channel)
     {
-        members.push_back(AtDepth(node, 0, set));
+        for (uint32_t node = 0; node < GetShape().GetNodes(); ++node)
+        {
+            sets[channel].push_back(AtDepth(node, 0, channel));
+        }
     }
-    return members;
+    return sets;
 }
 
 } // namespace AstraSim

@@ -23,18 +23,16 @@ namespace AstraSim
 class CollNetChainGraph : public ChannelGraph
 {
   public:
-    /// @param stepLatency overrides the plan's latencies, if not negative
+    /// @param stepLatency a latency that the user gives every message; negative: none
     CollNetChainGraph(const CollectiveRequest& request,
                       const GroupShape& shape,
                       const NcclPlan& plan,
                       TimePs stepLatency);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
-    uint32_t GetMemberSets() const override;
-    std::vector<uint32_t> GetMembers(uint32_t set) const override;
+    std::vector<std::vector<uint32_t>> GetMemberSets() const override;
 
   private:
     /// Lanes of a channel at a rank; those into it come from behind it, the switches, before it.

@@ -88,20 +88,16 @@ CollNetDirectGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
     const bool toSwitch = index == SwitchLane();
     const uint32_t peer =
         toSwitch ? GetShape().nodes.front()[*head] : *NeighbourOf(rank, index, outbound);
-    Lane lane = Connect(rank, peer, *head, ConnType::CollNet);
+    Lane lane = Connect(peer, *head, ConnType::CollNet);
     lane.messages = DivideUp(ShareBytes(*head), m_messageBytes);
     if (!toSwitch)
     {
-        // All channels of a head at once; the heads share what a GPU's channels copy.
-        lane.rateCapBps = lane.rateCapBps * GetPlan().channels / m_heads;
+        // All channels of a head at once.
         lane.tag = static_cast<uint8_t>(index < FirstBack() ? 0 : 1);
         return lane;
     }
     lane.kind = LaneKind::ReduceMulticast;
     lane.tag = static_cast<uint8_t>(2 + *head);
-    lane.latency = SwitchLatency();
-    lane.slots = 0;
-    lane.rateCapBps = 0;
     lane.members = *head;
     lane.result = outbound ? SwitchLane() : Lane::NONE;
     return lane;
@@ -111,12 +107,6 @@ uint64_t
 CollNetDirectGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
     return MessageBytes(*ShareOfLane(rank, outbound, true), message);
-}
-
-uint64_t
-CollNetDirectGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
-{
-    return MessageBytes(*ShareOfLane(rank, inbound, false), message);
 }
 
 LaneRange
@@ -141,21 +131,18 @@ CollNetDirectGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message
     return inbound == SwitchLane() ? Lanes(FirstBack(), m_neighbours) : Lanes(0, 0);
 }
 
-uint32_t
+std::vector<std::vector<uint32_t>>
 CollNetDirectGraph::GetMemberSets() const
 {
-    return m_heads;
-}
-
-std::vector<uint32_t>
-CollNetDirectGraph::GetMembers(uint32_t set) const
-{
-    std::vector<uint32_t> members;
+    std::vector<std::vector<uint32_t>> sets(m_heads);
     for (const auto& node : GetShape().nodes)
     {
-        members.push_back(node[set]);
+        for (uint32_t head = 0; head < m_heads; ++head)
+        {
+            sets[head].push_back(node[head]);
+        }
     }
-    return members;
+    return sets;
 }
 
 } // namespace AstraSim

@@ -30,18 +30,22 @@ class CollNetDirectGraph : public ChannelGraph
     /// Heads of a node at most (NCCL_MAX_DIRECT_ARITY and the rank itself).
     static constexpr uint32_t MAX_HEADS = 8;
 
-    /// @param stepLatency overrides the plan's latencies, if not negative
+    /// @param stepLatency a latency that the user gives every message; negative: none
     CollNetDirectGraph(const CollectiveRequest& request,
                        const GroupShape& shape,
                        const NcclPlan& plan,
                        TimePs stepLatency);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
-    uint32_t GetMemberSets() const override;
-    std::vector<uint32_t> GetMembers(uint32_t set) const override;
+    std::vector<std::vector<uint32_t>> GetMemberSets() const override;
+
+    /// @return number of heads of each node
+    uint32_t GetHeads() const
+    {
+        return m_heads;
+    }
 
     /// @return the head whose share an outbound lane of a rank carries; nothing if it is unused
     std::optional<uint32_t> GetShareOf(uint32_t rank, uint32_t outbound) const;

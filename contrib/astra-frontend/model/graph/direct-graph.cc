@@ -45,28 +45,14 @@ DirectGraph::DirectGraph(const CollectiveRequest& request,
       m_shape(shape),
       m_schedule(shape),
       m_plan(plan),
-      m_stepLatency(stepLatency),
-      m_peersOut(shape.GetRanks()),
-      m_peersIn(shape.GetRanks())
+      m_stepLatency(stepLatency)
 {
-    CountPeers();
 }
 
-void
-DirectGraph::CountPeers()
+uint64_t
+DirectGraph::PairBytesOf(uint32_t from, uint32_t to) const
 {
-    for (const auto& node : m_shape.nodes)
-    {
-        for (const uint32_t from : node)
-        {
-            for (const uint32_t to : node)
-            {
-                const bool sends = from != to && PairBytes(m_request, GetRanks(), from, to) > 0;
-                m_peersOut[from] += sends;
-                m_peersIn[to] += sends;
-            }
-        }
-    }
+    return PairBytes(m_request, GetRanks(), from, to);
 }
 
 uint32_t
@@ -84,7 +70,7 @@ DirectGraph::AreInOneNode(uint32_t from, uint32_t to) const
 uint32_t
 DirectGraph::ChannelsOf(uint32_t from, uint32_t to) const
 {
-    const uint64_t bytes = PairBytes(m_request, GetRanks(), from, to);
+    const uint64_t bytes = PairBytesOf(from, to);
     return m_plan.Of<PairPlan>().channels && bytes && AreInOneNode(from, to)
                ? ChannelsOfPair(bytes,
                                 m_plan.Of<PairPlan>().channels,
@@ -102,56 +88,19 @@ DirectGraph::MessageBytesOf(uint32_t from, uint32_t to) const
     {
         return LL_STEP / 2 * ChannelsOf(from, to);
     }
-    return AreInOneNode(from, to)
-               ? m_plan.Of<PairPlan>().chunk * ChannelsOf(from, to)
-               : NetworkMessageBytes(m_plan, PairBytes(m_request, GetRanks(), from, to));
+    return AreInOneNode(from, to) ? m_plan.Of<PairPlan>().chunk * ChannelsOf(from, to)
+                                  : NetworkMessageBytes(m_plan, PairBytesOf(from, to));
 }
 
 Lane
-DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
+DirectGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 {
     Lane lane;
-    lane.peer = other;
+    lane.peer = PeerOf(rank, index, outbound);
+    const uint32_t from = outbound ? rank : lane.peer;
+    const uint32_t to = outbound ? lane.peer : rank;
     lane.channel = PairChannel(m_shape, from, to);
-    lane.tag = 0;
-    lane.type = ConnType::P2p;
-    lane.messages = DivideUp(PairBytes(m_request, GetRanks(), from, to), MessageBytesOf(from, to));
-    const bool inter = !AreInOneNode(from, to);
-    lane.latency = m_stepLatency >= 0 ? m_stepLatency
-                   : inter            ? m_plan.interLatency
-                                      : m_plan.intraLatency;
-    if (inter)
-    {
-        lane.slowStarts = m_plan.slowStarts;
-    }
-    if (!inter && m_stepLatency < 0 && lane.messages)
-    {
-        const double share =
-            m_plan.Of<PairPlan>().rankGBps / std::max(m_peersOut[from], m_peersIn[to]);
-        const double blocks = m_plan.Of<PairPlan>().channels
-                                  ? m_plan.Of<PairPlan>().blockGBps * ChannelsOf(from, to)
-                                  : share;
-        lane.rateCapBps = static_cast<uint64_t>(std::min(share, blocks) * 8e9);
-    }
-    return lane;
-}
-
-Lane
-DirectGraph::GetOutbound(uint32_t rank, uint32_t index) const
-{
-    const uint32_t peer = PeerOf(rank, index, true);
-    return MakeLane(rank, peer, peer);
-}
-
-Lane
-DirectGraph::GetInbound(uint32_t rank, uint32_t index) const
-{
-    const uint32_t peer = PeerOf(rank, index, false);
-    Lane lane = MakeLane(peer, rank, peer);
-    if (m_stepLatency < 0 && AreInOneNode(peer, rank))
-    {
-        lane.latency = 0; // the copy out of a slot follows the arrival at once
-    }
+    lane.messages = DivideUp(PairBytesOf(from, to), MessageBytesOf(from, to));
     return lane;
 }
 
@@ -160,7 +109,7 @@ DirectGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
     const uint32_t peer = PeerOf(rank, outbound, true);
     const uint64_t most = MessageBytesOf(rank, peer);
-    return std::min(most, PairBytes(m_request, GetRanks(), rank, peer) - message * most);
+    return std::min(most, PairBytesOf(rank, peer) - message * most);
 }
 
 std::optional<uint64_t>

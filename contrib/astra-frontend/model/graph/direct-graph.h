@@ -12,7 +12,7 @@
 #include "ns3/flow-graph.h"
 
 #include <cstdint>
-#include <vector>
+#include <optional>
 
 namespace AstraSim
 {
@@ -54,14 +54,12 @@ class DirectGraph : public FlowGraph
     /// Bytes of a channel's step with LL, half of which are flags.
     static constexpr uint64_t LL_STEP = 65536;
 
-    /// @param stepLatency overrides the plan's latencies, if not negative
+    /// @param stepLatency a latency that the user gives every message; negative: none
     DirectGraph(const CollectiveRequest& request,
                 const GroupShape& shape,
                 const NcclPlan& plan,
                 TimePs stepLatency);
 
-    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
-    Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
@@ -73,15 +71,22 @@ class DirectGraph : public FlowGraph
                                        uint32_t inbound,
                                        uint64_t message) const override;
 
-  private:
+    const GroupShape& GetShape() const
+    {
+        return m_shape;
+    }
+
+    /// @return bytes that a rank sends another
+    uint64_t PairBytesOf(uint32_t from, uint32_t to) const;
+
     /// @return channels of a pair of one node; 1 of other pairs
     uint32_t ChannelsOf(uint32_t from, uint32_t to) const;
+
+  private:
     /// @return most bytes of a message
     uint64_t MessageBytesOf(uint32_t from, uint32_t to) const;
     bool AreInOneNode(uint32_t from, uint32_t to) const;
-    /// Count with how many others of its node each rank exchanges data.
-    void CountPeers();
-    Lane MakeLane(uint32_t from, uint32_t to, uint32_t other) const;
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
     /// @return the peer of a rank's lane
     uint32_t PeerOf(uint32_t rank, uint32_t index, bool outbound) const;
 
@@ -90,8 +95,6 @@ class DirectGraph : public FlowGraph
     PairSchedule m_schedule;
     NcclPlan m_plan;
     TimePs m_stepLatency;
-    std::vector<uint32_t> m_peersOut; ///< by rank: others of its node that it sends to
-    std::vector<uint32_t> m_peersIn;  ///< by rank: others of its node that send to it
 };
 
 } // namespace AstraSim

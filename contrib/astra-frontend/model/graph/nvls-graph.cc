@@ -16,9 +16,6 @@ namespace AstraSim
 namespace
 {
 
-/// A head multicasts while it reduces the next chunk, which is the only limit of multicasts.
-constexpr uint32_t REDUCE_SLOTS = 1;
-constexpr uint32_t MULTICAST_SLOTS = UINT32_MAX;
 constexpr uint8_t TREE_TAGS = 4 * NvlsGraph::MAX_HEADS; // after those of the switches' operations
 
 uint32_t
@@ -63,12 +60,12 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
                 shape.GetRanks() > 1
                     ? TreesOf(shape) * (OWN_LANES + std::min(MAX_HEADS, shape.GetFewestRanks()))
                     : 0,
-                REDUCE_SLOTS),
+                1),
       m_op(request.op),
       m_shape(shape),
-      m_plan(plan),
+      m_channels(plan.channels),
+      m_copies(stepLatency < 0),
       m_bytes(request.bytes),
-      m_stepLatency(stepLatency),
       m_heads(std::min(MAX_HEADS, shape.GetFewestRanks())),
       m_headOf(shape.GetRanks()),
       m_trees(TreesOf(shape))
@@ -129,7 +126,7 @@ NvlsGraph::ChannelsOf(uint32_t tree) const
 {
     // Channel c uses tree c modulo 2.
     const auto trees = static_cast<uint32_t>(m_trees.size());
-    return std::max(1U, (m_plan.channels + trees - 1 - tree) / trees);
+    return std::max(1U, (m_channels + trees - 1 - tree) / trees);
 }
 
 uint64_t
@@ -194,29 +191,16 @@ NvlsGraph::GetShareOf(uint32_t rank, uint32_t index) const
 }
 
 uint64_t
-NvlsGraph::MessageBytes(uint32_t rank, uint32_t index, uint64_t message, bool isTreeLane) const
+NvlsGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    const auto [tree, lane] = Locate(index);
+    const auto [tree, lane] = Locate(outbound);
     if (lane == SCATTER || lane == GATHER)
     {
         return RoundBytes(tree, message);
     }
-    const uint64_t share = GetShareBytes(GetShareOf(rank, index), tree);
-    const uint64_t most = isTreeLane ? ChunkBytes(tree) : m_messageBytes[tree];
+    const uint64_t share = GetShareBytes(GetShareOf(rank, outbound), tree);
+    const uint64_t most = lane < MULTICAST ? ChunkBytes(tree) : m_messageBytes[tree];
     return std::min(most, share - message * most);
-}
-
-uint64_t
-NvlsGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
-{
-    return MessageBytes(rank, outbound, message, Locate(outbound).lane < MULTICAST);
-}
-
-uint64_t
-NvlsGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
-{
-    const uint32_t lane = Locate(inbound).lane;
-    return MessageBytes(rank, inbound, message, lane != SUM && lane < SCATTERED);
 }
 
 Lane
@@ -232,9 +216,6 @@ NvlsGraph::TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const
     lane.tag = static_cast<uint8_t>(TREE_TAGS + tree);
     lane.type = ConnType::Tree;
     lane.messages = ChunkCount(m_headOf[rank], tree);
-    lane.latency = m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
-    lane.slots = std::max(1U, NCCL_STEPS / m_plan.slotTrips);
-    lane.slowStarts = m_plan.slowStarts;
     return lane;
 }
 
@@ -254,35 +235,14 @@ NvlsGraph::SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind
     lane.type = ConnType::Nvls;
     lane.kind = kind;
     lane.messages = MessageCount(head, tree);
-    // All heads' chunks go through a GPU's links at once. The trees share these links, too: while
-    // one waits for the network, the other has them to itself.
-    lane.wireInflation = static_cast<float>(m_plan.Of<NvlsPlan>().inflation);
-    lane.rateCapBps = static_cast<uint64_t>(m_plan.channelGBps * m_plan.channels * 8e9 *
-                                            m_plan.Of<NvlsPlan>().inflation / m_heads);
-    lane.slots = reduces || !Reduces() || lane.peer != rank ? REDUCE_SLOTS : MULTICAST_SLOTS;
-    if (m_stepLatency < 0 && (reduces || !Reduces()))
-    {
-        lane.latency = m_plan.intraLatency / static_cast<TimePs>(m_messagesPerChunk);
-    }
     lane.members = node;
     return lane;
-}
-
-double
-NvlsGraph::CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const
-{
-    const bool passesUp = NodeOf(rank, tree).parent != Lane::NONE;
-    const Warps warps = WarpsOf(m_op, m_shape.GetRanks(), passesUp);
-    const uint64_t iterations =
-        DivideUp(m_chunkBytes, (scatters ? warps.scatter : warps.gather) * HUNK_BYTES);
-    const double us = static_cast<double>(iterations) * m_plan.Of<NvlsPlan>().hunkUs;
-    return us > 0 ? static_cast<double>(m_chunkBytes) / us / 1e3 : 0;
 }
 
 Lane
 NvlsGraph::CopyLane(uint32_t rank, uint32_t tree, bool scatters) const
 {
-    if (m_stepLatency >= 0 || !(scatters ? Reduces() : Multicasts()))
+    if (!m_copies || !(scatters ? Reduces() : Multicasts()))
     {
         return {};
     }
@@ -291,22 +251,18 @@ NvlsGraph::CopyLane(uint32_t rank, uint32_t tree, bool scatters) const
     lane.type = ConnType::Nvls;
     lane.kind = LaneKind::Copy;
     lane.messages = RoundCount(tree);
-    lane.rateCapBps =
-        static_cast<uint64_t>(CopyGBps(rank, tree, scatters) * ChannelsOf(tree) * 8e9);
-    if (m_plan.Of<NvlsPlan>().aloneUs > 0)
-    {
-        // Scatters begin before anything else does, and gathers end after it.
-        lane.aloneAt = scatters ? AloneAt::First : AloneAt::Last;
-        lane.aloneSpeed =
-            static_cast<float>(m_plan.Of<NvlsPlan>().hunkUs / m_plan.Of<NvlsPlan>().aloneUs);
-    }
-    lane.slots = 1;
     lane.result = tree * LanesPerTree() + (scatters ? SCATTERED : GATHERED);
     return lane;
 }
 
 Lane
-NvlsGraph::GetOutbound(uint32_t rank, uint32_t index) const
+NvlsGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
+{
+    return outbound ? OutboundLane(rank, index) : InboundLane(rank, index);
+}
+
+Lane
+NvlsGraph::OutboundLane(uint32_t rank, uint32_t index) const
 {
     const auto [tree, lane] = Locate(index);
     const uint32_t base = tree * LanesPerTree();
@@ -338,7 +294,7 @@ NvlsGraph::GetOutbound(uint32_t rank, uint32_t index) const
 }
 
 Lane
-NvlsGraph::GetInbound(uint32_t rank, uint32_t index) const
+NvlsGraph::InboundLane(uint32_t rank, uint32_t index) const
 {
     const auto [tree, lane] = Locate(index);
     const TreeNode& node = NodeOf(rank, tree);
@@ -370,7 +326,7 @@ NvlsGraph::GetSources(uint32_t rank, uint32_t outbound) const
     if (lane >= OWN_LANES)
     {
         const uint32_t children = ChildrenOf(rank, tree);
-        return Lanes(base + SCATTERED - children, children + (m_stepLatency < 0 ? 1 : 0));
+        return Lanes(base + SCATTERED - children, children + (m_copies ? 1 : 0));
     }
     if (lane == GATHER)
     {
@@ -431,15 +387,36 @@ NvlsGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t
 }
 
 uint32_t
-NvlsGraph::GetMemberSets() const
+NvlsGraph::GetPeerLane(uint32_t rank, uint32_t inbound) const
 {
-    return m_shape.GetNodes();
+    const auto [tree, lane] = Locate(inbound);
+    const uint32_t base = tree * LanesPerTree();
+    if (lane >= OWN_LANES)
+    {
+        return base + MULTICAST;
+    }
+    const TreeNode& node = NodeOf(rank, tree);
+    switch (lane)
+    {
+    case FROM_PARENT: {
+        const bool isFirst = m_trees[tree][node.parent].children[0] == m_shape.NodeOf(rank);
+        return base + TO_CHILD + (isFirst ? 0 : 1);
+    }
+    case SUM:
+        return base + OWN_LANES + m_headOf[rank];
+    case SCATTERED:
+        return base + SCATTER;
+    case GATHERED:
+        return base + GATHER;
+    default:
+        return base + TO_PARENT;
+    }
 }
 
-std::vector<uint32_t>
-NvlsGraph::GetMembers(uint32_t set) const
+std::vector<std::vector<uint32_t>>
+NvlsGraph::GetMemberSets() const
 {
-    return m_shape.nodes[set];
+    return m_shape.nodes;
 }
 
 } // namespace AstraSim

@@ -66,26 +66,72 @@ class NvlsGraph : public FlowGraph
 
     /**
      * @param request AllReduce; in one node also AllGather and ReduceScatter
-     * @param stepLatency overrides the plan's latency of messages between nodes, if not negative,
-     * and the time of the copies
+     * @param stepLatency a latency that the user gives messages between nodes; then there are no
+     * copies. Negative: none.
      */
     NvlsGraph(const CollectiveRequest& request,
               const GroupShape& shape,
               const NcclPlan& plan,
               TimePs stepLatency);
 
-    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
-    Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     uint64_t GetNeeds(uint32_t rank,
                       uint32_t outbound,
                       uint64_t message,
                       uint32_t inbound) const override;
-    uint32_t GetMemberSets() const override;
-    std::vector<uint32_t> GetMembers(uint32_t set) const override;
+    uint32_t GetPeerLane(uint32_t rank, uint32_t inbound) const override;
+    std::vector<std::vector<uint32_t>> GetMemberSets() const override;
+
+    CollectiveOp GetOp() const
+    {
+        return m_op;
+    }
+
+    const GroupShape& GetShape() const
+    {
+        return m_shape;
+    }
+
+    /// @return bytes of a channel's chunk
+    uint64_t GetChunkBytes() const
+    {
+        return m_chunkBytes;
+    }
+
+    /// @return messages within a node that carry a chunk
+    uint64_t GetMessagesPerChunk() const
+    {
+        return m_messagesPerChunk;
+    }
+
+    /// @return the tree that a lane is of
+    uint32_t TreeOf(uint32_t index) const
+    {
+        return Locate(index).tree;
+    }
+
+    /// @return channels of a tree
+    uint32_t ChannelsOf(uint32_t tree) const;
+
+    /// @return whether a lane of copies scatters, instead of gathering
+    bool Scatters(uint32_t index, bool outbound) const
+    {
+        return Locate(index).lane == (outbound ? uint32_t{SCATTER} : uint32_t{SCATTERED});
+    }
+
+    /// @return whether a rank's node sends its sums on to another
+    bool PassesUp(uint32_t rank, uint32_t tree) const
+    {
+        return NodeOf(rank, tree).parent != Lane::NONE;
+    }
+
+    /// @return whether switches add, as in AllReduce and ReduceScatter
+    bool Reduces() const
+    {
+        return m_op != CollectiveOp::AllGather;
+    }
 
     /// @return number of heads of each node
     uint32_t GetHeads() const
@@ -163,11 +209,6 @@ class NvlsGraph : public FlowGraph
         return m_headOf[rank] < m_heads ? NodeOf(rank, tree).childCount : 0;
     }
 
-    bool Reduces() const
-    {
-        return m_op != CollectiveOp::AllGather;
-    }
-
     bool Multicasts() const
     {
         return m_op != CollectiveOp::ReduceScatter;
@@ -180,20 +221,18 @@ class NvlsGraph : public FlowGraph
     /// @return chunks of the largest share: what copies take at a time is one of each share
     uint64_t RoundCount(uint32_t tree) const;
     uint64_t RoundBytes(uint32_t tree, uint64_t round) const;
-    uint32_t ChannelsOf(uint32_t tree) const;
-    /// @return what the warps of a channel that scatter or gather copy; 0 for no limit
-    double CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const;
     Lane CopyLane(uint32_t rank, uint32_t tree, bool scatters) const;
-    /// @param isTreeLane whether the lane joins nodes
-    uint64_t MessageBytes(uint32_t rank, uint32_t index, uint64_t message, bool isTreeLane) const;
     Lane TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const;
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
+    Lane OutboundLane(uint32_t rank, uint32_t index) const;
+    Lane InboundLane(uint32_t rank, uint32_t index) const;
     Lane SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind) const;
 
     CollectiveOp m_op;
     GroupShape m_shape;
-    NcclPlan m_plan;
+    uint32_t m_channels;
+    bool m_copies; ///< whether GPUs copy before and after
     uint64_t m_bytes;
-    TimePs m_stepLatency;
     uint32_t m_heads;
     std::vector<uint32_t> m_headOf;             ///< place in the node, by rank
     uint64_t m_chunkBytes{0};                   ///< of a channel

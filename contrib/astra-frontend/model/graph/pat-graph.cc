@@ -53,6 +53,8 @@ PatGraph::PatGraph(const CollectiveRequest& request,
       m_levels(LevelsOf(shape)),
       m_messageBytes(MessageBytes(request, GetSplit().GetChannels()))
 {
+    // A round's data stay until later rounds have passed them on: slots do not tell.
+    SetHoldsSlots(false);
 }
 
 uint64_t
@@ -88,7 +90,7 @@ PatGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
     const bool upwards = outbound == (m_op == CollectiveOp::AllGather);
     const auto peer =
         static_cast<uint32_t>((rank + (upwards ? distance : ranks - distance)) % ranks);
-    Lane lane = Connect(rank, peer, channel, ConnType::Net);
+    Lane lane = Connect(peer, channel, ConnType::Net);
     lane.tag = static_cast<uint8_t>(index);
     lane.messages = BlocksAt(distance) * PiecesOf(channel);
     return lane;

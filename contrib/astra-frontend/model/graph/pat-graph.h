@@ -36,12 +36,6 @@ class PatGraph : public ChannelGraph
              const NcclPlan& plan,
              TimePs stepLatency);
 
-    /// A round's data stay until later rounds have passed them on: slots do not tell.
-    bool HoldsSlots() const override
-    {
-        return false;
-    }
-
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;

@@ -11,15 +11,10 @@
 namespace AstraSim
 {
 
-PxnGraph::PxnGraph(const CollectiveRequest& request,
-                   const GroupShape& shape,
-                   const NcclPlan& plan,
-                   TimePs stepLatency)
+PxnGraph::PxnGraph(const CollectiveRequest& request, const GroupShape& shape)
     : FlowGraph(shape.GetRanks(), 0, SLOTS),
       m_request(request),
       m_shape(shape),
-      m_plan(plan),
-      m_stepLatency(stepLatency),
       m_leastBytes(request.bytes / shape.GetRanks()),
       m_leftBytes(static_cast<uint32_t>(request.bytes % shape.GetRanks())),
       m_neighbours(shape.GetRanksPerNode() - 1),
@@ -93,8 +88,10 @@ PxnGraph::Connect()
                     uint64_t bytes = 0;
                     VisitNetItems(from, to, 0, 1, [&](const Item& item) { bytes += item.bytes; });
                     const uint64_t messages = DivideUp(bytes, MESSAGE_BYTES);
-                    m_to[from].push_back({to, Total(m_to[from]), messages});
-                    m_from[to].push_back({from, Total(m_from[to]), messages});
+                    const auto out = static_cast<uint32_t>(m_to[from].size());
+                    const auto in = static_cast<uint32_t>(m_from[to].size());
+                    m_to[from].push_back({to, Total(m_to[from]), messages, in});
+                    m_from[to].push_back({from, Total(m_from[to]), messages, out});
                     most = std::max({most, m_to[from].size(), m_from[to].size()});
                 }
             }
@@ -215,9 +212,6 @@ PxnGraph::GetLane(uint32_t rank, uint32_t number, bool outbound) const
         }
     }
     lane.channel = PairChannel(m_shape, outbound ? rank : lane.peer, outbound ? lane.peer : rank);
-    lane.latency = m_stepLatency >= 0    ? m_stepLatency
-                   : stage == Stage::Net ? m_plan.interLatency
-                                         : m_plan.intraLatency;
     return lane;
 }
 
@@ -271,20 +265,11 @@ PxnGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
     return bytes;
 }
 
-uint64_t
-PxnGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+uint32_t
+PxnGraph::GetPeerLane(uint32_t rank, uint32_t inbound) const
 {
     const auto [stage, index] = Locate(inbound);
-    if (stage != Stage::Net)
-    {
-        return GetBytes(*NeighbourOf(rank, index, false), inbound, message);
-    }
-    const Connection& connection = m_from[rank][index];
-    uint64_t bytes = 0;
-    VisitNetItems(connection.peer, rank, message, connection.messages, [&](const Item& item) {
-        bytes += item.bytes;
-    });
-    return bytes;
+    return stage == Stage::Net ? FirstOf(Stage::Net) + m_from[rank][index].number : inbound;
 }
 
 LaneRange

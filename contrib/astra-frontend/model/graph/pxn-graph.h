@@ -5,7 +5,6 @@
 #define PXN_GRAPH_H
 
 #include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/flow-graph.h"
@@ -36,23 +35,17 @@ class PxnGraph : public FlowGraph
     static constexpr uint64_t MESSAGE_BYTES = 524288; ///< most data of a message
     static constexpr uint32_t SLOTS = 8;              ///< NCCL_STEPS
 
-    /**
-     * @param request AllToAll or AllToAllv
-     * @param stepLatency overrides the plan's latencies, if not negative
-     */
-    PxnGraph(const CollectiveRequest& request,
-             const GroupShape& shape,
-             const NcclPlan& plan,
-             TimePs stepLatency);
+    /// @param request AllToAll or AllToAllv
+    PxnGraph(const CollectiveRequest& request, const GroupShape& shape);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     uint64_t GetNeeds(uint32_t rank,
                       uint32_t outbound,
                       uint64_t message,
                       uint32_t inbound) const override;
+    uint32_t GetPeerLane(uint32_t rank, uint32_t inbound) const override;
 
     /// Bytes of one pair's data within a message.
     struct Item
@@ -88,6 +81,7 @@ class PxnGraph : public FlowGraph
         uint32_t peer;     ///< the rank at the other end
         uint64_t first;    ///< messages of the end's connections before this one
         uint64_t messages; ///< of this one
+        uint32_t number;   ///< among the connections of the other end
     };
 
     using Connections = std::vector<Connection>;
@@ -113,8 +107,6 @@ class PxnGraph : public FlowGraph
 
     CollectiveRequest m_request;
     GroupShape m_shape;
-    NcclPlan m_plan;
-    TimePs m_stepLatency;
     uint64_t m_leastBytes;           ///< AllToAll: of a pair
     uint32_t m_leftBytes;            ///< AllToAll: pairs with so many first ranks have one more
     uint32_t m_neighbours;           ///< most other ranks of a node

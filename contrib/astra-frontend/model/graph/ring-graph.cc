@@ -45,9 +45,6 @@ RingGraph::RingGraph(const CollectiveRequest& request,
       m_steps((m_inBlocks ? 1 : 2) * (shape.GetRanks() - 1)),
       m_maxChunk(SizesOf(plan.protocol).chunk),
       m_minSlice(SizesOf(plan.protocol).minSlice),
-      m_slicesShareLatency(stepLatency >= 0 || (shape.GetNodes() == 1 && !plan.wholePasses)),
-      m_loopsHideLatency(stepLatency < 0 && shape.GetNodes() == 1 &&
-                         plan.protocol == NcclProtocol::Simple),
       m_full(ShapeOf(m_maxChunk * GetRanks())),
       m_rings(shape, GetSplit().GetChannels(), crossNic)
 {
@@ -132,32 +129,11 @@ RingGraph::SliceRange(uint32_t channel, const Position& position, uint32_t chunk
     return {begin + from + offset, std::min(slice, length - offset)};
 }
 
-uint64_t
-RingGraph::BytesAt(uint32_t place, uint32_t channel, const Position& position) const
+uint32_t
+RingGraph::GetSlices(uint32_t channel) const
 {
-    return SliceRange(channel, position, ChunkOf(place, position.step)).second;
-}
-
-uint64_t
-RingGraph::NeedsAt(const Position& position, uint64_t message)
-{
-    // The same slice of the step before stands `slices` messages earlier. A loop begins when the
-    // one before is done.
-    return position.step == 0 ? message - position.slice : message - position.slices + 1;
-}
-
-std::optional<uint64_t>
-RingGraph::OwnCopyAt(uint32_t rank,
-                     uint32_t channel,
-                     const Position& position,
-                     uint64_t message) const
-{
-    if (position.step + 1 != m_steps ||
-        (!CopiesFrom(rank, m_rings.PreviousOf(rank, channel)) && !ServesNetwork(rank, channel)))
-    {
-        return std::nullopt;
-    }
-    return message + position.slices - position.slice;
+    const ChannelShape& shape = m_channels[channel];
+    return shape.fullLoops ? m_full.slices : std::max(1U, shape.last.slices);
 }
 
 bool
@@ -167,99 +143,45 @@ RingGraph::ServesNetwork(uint32_t rank, uint32_t channel) const
            CopiesAcross(rank, m_rings.NextOf(rank, channel));
 }
 
-uint32_t
-RingGraph::GetSendAccesses(uint32_t, uint32_t outbound, uint64_t message) const
-{
-    return SendAccesses(m_op, GetRanks(), Locate(outbound, message).step);
-}
-
-uint32_t
-RingGraph::SendAccesses(CollectiveOp op, uint32_t ranks, uint32_t step)
-{
-    // A step that passes on reads a slot and writes another, and either writes the output or reads
-    // what it adds. The first writes the output in AllGather only (out of place); the one in the
-    // middle of AllReduce does all (src/device/prims_simple.h, genericOp).
-    if (step == 0 && op != CollectiveOp::AllGather)
-    {
-        return 2;
-    }
-    return op == CollectiveOp::AllReduce && step + 1 == ranks ? 4 : 3;
-}
-
 uint64_t
 RingGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    return BytesAt(PlaceOf(rank, outbound), outbound, Locate(outbound, message));
-}
-
-uint64_t
-RingGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
-{
-    return GetBytes(m_rings.PreviousOf(rank, inbound), inbound, message);
-}
-
-FlowGraph::OutboundMessage
-RingGraph::GetOutboundMessage(uint32_t rank, uint32_t outbound, uint64_t message) const
-{
     const Position position = Locate(outbound, message);
-    return {BytesAt(PlaceOf(rank, outbound), outbound, position), NeedsAt(position, message)};
-}
-
-FlowGraph::InboundMessage
-RingGraph::GetInboundMessage(uint32_t rank, uint32_t inbound, uint64_t message) const
-{
-    const Position position = Locate(inbound, message);
-    const uint32_t place = PlaceOf(rank, inbound);
-    const uint32_t before = place == 0 ? GetRanks() - 1 : place - 1;
-    return {BytesAt(before, inbound, position), OwnCopyAt(rank, inbound, position, message)};
+    const uint32_t chunk = ChunkOf(PlaceOf(rank, outbound), position.step);
+    return SliceRange(outbound, position, chunk).second;
 }
 
 Lane
-RingGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const
+RingGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 {
-    const ChannelShape& shape = m_channels[channel];
-    Lane lane = Connect(rank, peer, channel, ConnType::Ring);
-    if (lane.slots == 1 && m_slicesShareLatency)
-    {
-        lane.latency /= shape.fullLoops ? m_full.slices : std::max(1U, shape.last.slices);
-    }
-    if (m_loopsHideLatency && shape.fullLoops)
-    {
-        lane.withLatency = static_cast<uint32_t>(shape.perFullLoop);
-    }
-    if (ServesNetwork(rank, channel))
-    {
-        lane.psPerAccess = 1000 / (3 * GetPlan().blockGBps); // that speed is of steps that pass on
-        lane.takeAccesses = TakeAccesses(m_op);
-    }
+    const ChannelShape& shape = m_channels[index];
+    const uint32_t peer = outbound ? m_rings.NextOf(rank, index) : m_rings.PreviousOf(rank, index);
+    Lane lane = Connect(peer, index, ConnType::Ring);
     lane.messages = shape.bytes == 0 ? 0
                                      : shape.fullLoops * shape.perFullLoop +
                                            static_cast<uint64_t>(m_steps) * shape.last.slices;
     return lane;
 }
 
-Lane
-RingGraph::GetOutbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, m_rings.NextOf(rank, index), index);
-}
-
-Lane
-RingGraph::GetInbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, m_rings.PreviousOf(rank, index), index);
-}
-
 uint64_t
 RingGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
 {
-    return NeedsAt(Locate(outbound, message), message);
+    // The same slice of the step before stands `slices` messages earlier. A loop begins when the
+    // one before is done.
+    const Position position = Locate(outbound, message);
+    return position.step == 0 ? message - position.slice : message - position.slices + 1;
 }
 
 std::optional<uint64_t>
 RingGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    return OwnCopyAt(rank, inbound, Locate(inbound, message), message);
+    const Position position = Locate(inbound, message);
+    if (position.step + 1 != m_steps ||
+        (!CopiesFrom(rank, m_rings.PreviousOf(rank, inbound)) && !ServesNetwork(rank, inbound)))
+    {
+        return std::nullopt;
+    }
+    return message + position.slices - position.slice;
 }
 
 } // namespace AstraSim

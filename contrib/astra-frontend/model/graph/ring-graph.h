@@ -29,7 +29,7 @@ class RingGraph : public ChannelGraph
     /**
      * @param request AllReduce, AllGather or ReduceScatter
      * @param crossNic see RingOrder()
-     * @param stepLatency overrides the plan's latencies of every message, if not negative
+     * @param stepLatency a latency that the user gives every message; negative: none
      */
     RingGraph(const CollectiveRequest& request,
               const GroupShape& shape,
@@ -37,16 +37,7 @@ class RingGraph : public ChannelGraph
               bool crossNic,
               TimePs stepLatency);
 
-    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
-    Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
-    OutboundMessage GetOutboundMessage(uint32_t rank,
-                                       uint32_t outbound,
-                                       uint64_t message) const override;
-    InboundMessage GetInboundMessage(uint32_t rank,
-                                     uint32_t inbound,
-                                     uint64_t message) const override;
     uint64_t GetNeeds(uint32_t rank,
                       uint32_t outbound,
                       uint64_t message,
@@ -55,16 +46,23 @@ class RingGraph : public ChannelGraph
                                        uint32_t inbound,
                                        uint64_t message) const override;
 
-    uint32_t GetSendAccesses(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-
-    /// @return reads and writes of each byte that a block sends in a step of so many ranks' ring
-    static uint32_t SendAccesses(CollectiveOp op, uint32_t ranks, uint32_t step);
-
-    /// @return those of each byte that it takes in the last step
-    static uint32_t TakeAccesses(CollectiveOp op)
+    CollectiveOp GetOp() const
     {
-        return op == CollectiveOp::ReduceScatter ? 3 : 2;
+        return m_op;
     }
+
+    /// @return slices of a chunk: of full loops, where there are any
+    uint32_t GetSlices(uint32_t channel) const;
+
+    /// @return messages of a rank in each full loop; 0 where there is none
+    uint64_t GetMessagesOfLoop(uint32_t channel) const
+    {
+        return m_channels[channel].fullLoops ? m_channels[channel].perFullLoop : 0;
+    }
+
+    /// @return whether a rank's block, with both its neighbours in other servers, does nothing but
+    /// serve the network
+    bool ServesNetwork(uint32_t rank, uint32_t channel) const;
 
     /// Where a message stands in the schedule.
     struct Position
@@ -111,30 +109,13 @@ class RingGraph : public ChannelGraph
 
     LoopShape ShapeOf(uint64_t bytes) const;
     ChannelShape ShapeOfChannel(uint32_t channel) const;
-    Lane MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const;
-    /// @return bytes of a message that the rank at @p place sends
-    uint64_t BytesAt(uint32_t place, uint32_t channel, const Position& position) const;
-    /// @return whether a rank's block has both its neighbours in other servers
-    bool ServesNetwork(uint32_t rank, uint32_t channel) const;
-    /// @return GetNeeds() of a message
-    static uint64_t NeedsAt(const Position& position, uint64_t message);
-    /// @return GetOwnCopy() of a message
-    std::optional<uint64_t> OwnCopyAt(uint32_t rank,
-                                      uint32_t channel,
-                                      const Position& position,
-                                      uint64_t message) const;
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
 
     CollectiveOp m_op;
     bool m_inBlocks; ///< a chunk is of one rank's block; else all cut the same data
     uint32_t m_steps;
     uint64_t m_maxChunk;
     uint64_t m_minSlice;
-    /// In a server the slices of a chunk follow each other within its latency. Between servers a
-    /// slice goes through the CPU's hands by itself, and a ring is as slow as its slowest step.
-    bool m_slicesShareLatency;
-    /// In a server, a block of Simple works on one slice while it waits for the flag of the other:
-    /// the latency counts until data has gone around the ring once.
-    bool m_loopsHideLatency;
     LoopShape m_full; ///< of loops of the full size
     RingOrders m_rings;
     std::vector<ChannelShape> m_channels;

@@ -35,8 +35,9 @@ Depend(std::vector<SingleFlow>& flows, uint64_t child, uint64_t parent)
 class FlowWriter
 {
   public:
-    FlowWriter(const FlowGraph& graph, const std::vector<int>& ranks)
-        : m_graph(graph),
+    FlowWriter(const TimedGraph& timed, const std::vector<int>& ranks)
+        : m_graph(*timed.graph),
+          m_gpu(*timed.gpu),
           m_ranks(ranks),
           m_firstSwitch(1 + *std::max_element(ranks.begin(), ranks.end()))
     {
@@ -85,7 +86,7 @@ class FlowWriter
         return m_firstSwitch + static_cast<int>(lane.members);
     }
 
-    SingleFlow& Add(const Lane& lane, uint64_t message, uint64_t bytes)
+    SingleFlow& Add(const Lane& lane, const LaneTimes& times, uint64_t message, uint64_t bytes)
     {
         SingleFlow& flow = m_flows.emplace_back();
         flow.id = m_flows.size() - 1;
@@ -94,7 +95,7 @@ class FlowWriter
         flow.chunk = message;
         flow.chunkCount = lane.messages;
         flow.type = lane.type;
-        flow.rateCapBps = lane.rateCapBps;
+        flow.rateCapBps = times.rateCapBps;
         return flow;
     }
 
@@ -114,12 +115,13 @@ class FlowWriter
         {
             m_firstFlow[{rank, lane.peer, lane.tag}] = m_flows.size();
         }
+        const LaneTimes times = m_gpu.GetTimes(rank, index, true, lane);
         for (uint64_t message = 0; message < lane.messages; ++message)
         {
-            SingleFlow& flow = Add(lane, message, m_graph.GetBytes(rank, index, message));
+            SingleFlow& flow = Add(lane, times, message, m_graph.GetBytes(rank, index, message));
             flow.src = m_ranks[rank];
             flow.dst = toSwitch ? SwitchOf(lane) : m_ranks[lane.peer];
-            flow.latency = lane.HasLatency(message) ? lane.latency : 0;
+            flow.latency = times.HasLatency(message) ? times.latency : 0;
         }
     }
 
@@ -131,9 +133,11 @@ class FlowWriter
             return;
         }
         m_firstResult[{rank, index}] = m_flows.size();
+        const LaneTimes times = m_gpu.GetTimes(rank, index, false, lane);
         for (uint64_t message = 0; message < lane.messages; ++message)
         {
-            SingleFlow& flow = Add(lane, message, m_graph.GetInboundBytes(rank, index, message));
+            const uint64_t bytes = m_graph.GetInboundBytes(rank, index, message);
+            SingleFlow& flow = Add(lane, times, message, bytes);
             flow.src = SwitchOf(lane);
             flow.dst = m_ranks[rank];
             for (const uint64_t first : m_contributions.at({lane.members, lane.tag}))
@@ -168,6 +172,7 @@ class FlowWriter
     }
 
     const FlowGraph& m_graph;
+    const GpuModel& m_gpu;
     const std::vector<int>& m_ranks;
     int m_firstSwitch;
     std::vector<SingleFlow> m_flows;
@@ -191,9 +196,9 @@ WriteList(std::ostream& out, const std::vector<T>& list)
 } // namespace
 
 std::vector<SingleFlow>
-BuildSingleFlows(const FlowGraph& graph, const std::vector<int>& ranks)
+BuildSingleFlows(const TimedGraph& timed, const std::vector<int>& ranks)
 {
-    return FlowWriter(graph, ranks).Write();
+    return FlowWriter(timed, ranks).Write();
 }
 
 FlowDagSummary

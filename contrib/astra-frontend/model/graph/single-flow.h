@@ -4,7 +4,7 @@
 #ifndef SINGLE_FLOW_H
 #define SINGLE_FLOW_H
 
-#include "ns3/flow-graph.h"
+#include "ns3/gpu-model.h"
 
 #include <cstdint>
 #include <functional>
@@ -18,9 +18,9 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief One flow of a collective, written out: the exchange form of SimAI's flow models.
  *
- * Made from a FlowGraph for inspection and tests only; a run never stores it. src and dst are ranks
- * of the network; what carries out the operations of a set of members (the NVSwitch of a node, the
- * switches between nodes) has the number above all ranks of the group plus the set's.
+ * Made from a TimedGraph for inspection and tests only; a run never stores it. src and dst are
+ * ranks of the network; what carries out the operations of a set of members (the NVSwitch of a
+ * node, the switches between nodes) has the number above all ranks of the group plus the set's.
  */
 struct SingleFlow
 {
@@ -40,7 +40,7 @@ struct SingleFlow
 };
 
 /// Flows, number i at index i. @param ranks the network's rank of each index of the group
-std::vector<SingleFlow> BuildSingleFlows(const FlowGraph& graph, const std::vector<int>& ranks);
+std::vector<SingleFlow> BuildSingleFlows(const TimedGraph& timed, const std::vector<int>& ranks);
 
 /// What the dependencies of flows say, without a network.
 struct FlowDagSummary

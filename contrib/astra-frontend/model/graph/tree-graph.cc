@@ -110,26 +110,6 @@ TreeGraph::GetParent(uint32_t rank, uint32_t channel) const
     return parent == NONE ? std::nullopt : std::optional(parent);
 }
 
-double
-TreeGraph::SpeedUp(uint32_t rank, uint32_t index, uint64_t messages) const
-{
-    // A block works upwards on each chunk and, when that is back from the root, downwards: at both
-    // at once on all chunks but as many as the way to the root and back is long, for an average
-    // rank. The plan's rate is that of blocks that always do both.
-    const double way = GetShape().GetRanksPerNode() + std::bit_width(GetShape().GetNodes()) - 1.0;
-    const auto chunks = static_cast<double>(std::max<uint64_t>(1, messages));
-    const double both = std::max(0.0, 1 - way / chunks);
-    double speedUp = 2 / (1 + both);
-    // With LL a chunk goes on, half a block's words at a time, while the rest of it is on its way.
-    const uint64_t ahead = GetPlan().passBytes / 2;
-    const uint64_t chunk = std::min(m_chunkBytes, GetSplit().GetBytes(index / LANES));
-    if (GetPlan().protocol == NcclProtocol::Ll && ForwardsWithinNode(rank, index) && chunk > ahead)
-    {
-        speedUp *= static_cast<double>(chunk) / static_cast<double>(std::max<uint64_t>(1, ahead));
-    }
-    return speedUp;
-}
-
 bool
 TreeGraph::ForwardsWithinNode(uint32_t rank, uint32_t index) const
 {
@@ -145,7 +125,7 @@ TreeGraph::ForwardsWithinNode(uint32_t rank, uint32_t index) const
 }
 
 Lane
-TreeGraph::MakeLane(uint32_t rank, uint32_t index) const
+TreeGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 {
     const uint32_t channel = index / LANES;
     const uint32_t slot = index % LANES;
@@ -155,29 +135,9 @@ TreeGraph::MakeLane(uint32_t rank, uint32_t index) const
         return {};
     }
     const uint32_t peer = slot == 0 ? place.parent : place.children[slot - 1];
-    Lane lane = Connect(rank, peer, channel, ConnType::Tree);
+    Lane lane = Connect(peer, channel, ConnType::Tree);
     lane.messages = DivideUp(GetSplit().GetBytes(channel), m_chunkBytes);
-    lane.rateCapBps = static_cast<uint64_t>(static_cast<double>(lane.rateCapBps) *
-                                            SpeedUp(rank, index, lane.messages));
-    const double threadsGBps =
-        slot == 0 ? GetPlan().Of<TreePlan>().upGBps : GetPlan().Of<TreePlan>().downGBps;
-    if (threadsGBps > 0 && place.parent != NONE)
-    {
-        lane.rateCapBps = std::min(lane.rateCapBps, static_cast<uint64_t>(threadsGBps * 8e9));
-    }
     return lane;
-}
-
-Lane
-TreeGraph::GetOutbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, index);
-}
-
-Lane
-TreeGraph::GetInbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, index);
 }
 
 uint64_t
@@ -185,12 +145,6 @@ TreeGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
     const uint64_t part = GetSplit().GetBytes(outbound / LANES);
     return std::min(m_chunkBytes, part - message * m_chunkBytes);
-}
-
-uint64_t
-TreeGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
-{
-    return GetBytes(rank, inbound, message);
 }
 
 LaneRange
@@ -232,12 +186,6 @@ TreeGraph::GetPeerLane(uint32_t rank, uint32_t inbound) const
     const auto* const end = above.children + above.childCount;
     const auto* const self = std::find(above.children, end, rank);
     return channel * LANES + 1 + static_cast<uint32_t>(self - above.children);
-}
-
-uint64_t
-TreeGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
-{
-    return message + 1;
 }
 
 } // namespace AstraSim

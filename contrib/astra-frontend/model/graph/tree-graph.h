@@ -30,26 +30,34 @@ class TreeGraph : public ChannelGraph
   public:
     static constexpr uint32_t MAX_CHILDREN = 3; ///< the chain's next, and two nodes
 
-    /// @param stepLatency overrides the plan's latencies, if not negative
+    /// @param stepLatency a latency that the user gives every message; negative: none
     TreeGraph(const CollectiveRequest& request,
               const GroupShape& shape,
               const NcclPlan& plan,
               TimePs stepLatency);
 
-    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
-    Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
-    uint64_t GetNeeds(uint32_t rank,
-                      uint32_t outbound,
-                      uint64_t message,
-                      uint32_t inbound) const override;
     std::optional<uint64_t> GetOwnCopy(uint32_t rank,
                                        uint32_t inbound,
                                        uint64_t message) const override;
     uint32_t GetPeerLane(uint32_t rank, uint32_t inbound) const override;
+
+    /// @return most data of a message
+    uint64_t GetChunkBytes() const
+    {
+        return m_chunkBytes;
+    }
+
+    /// @return whether a lane carries sums, up the tree
+    static bool GoesUp(uint32_t index)
+    {
+        return index % LANES == 0;
+    }
+
+    /// @return whether a lane passes on what comes from a GPU of the same node
+    bool ForwardsWithinNode(uint32_t rank, uint32_t index) const;
 
     /// @return the rank above @p rank in a channel's tree; nothing for the root
     std::optional<uint32_t> GetParent(uint32_t rank, uint32_t channel) const;
@@ -72,11 +80,7 @@ class TreeGraph : public ChannelGraph
     }
 
     void AddChannel(uint32_t channel);
-    Lane MakeLane(uint32_t rank, uint32_t index) const;
-    /// @return how much faster than the plan's rate a lane's block is. @param messages of the lane
-    double SpeedUp(uint32_t rank, uint32_t index, uint64_t messages) const;
-    /// @return whether a lane passes on what comes from a GPU of the same node
-    bool ForwardsWithinNode(uint32_t rank, uint32_t index) const;
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
 
     uint64_t m_chunkBytes;
     std::vector<Place> m_places; ///< by channel and rank

@@ -4,11 +4,11 @@
 #include "analytical-collectives.h"
 
 #include "astra-frontend/model/collective/divide-up.h"
-#include "astra-frontend/model/graph/chain-graph.h"
 #include "astra-frontend/model/graph/direct-graph.h"
 #include "astra-frontend/model/graph/pair-bytes.h"
-#include "astra-frontend/model/graph/ring-graph.h"
 #include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "astra-frontend/model/timing/chain-times.h"
+#include "astra-frontend/model/timing/ring-times.h"
 
 #include "ns3/clock-range.h"
 
@@ -37,7 +37,7 @@ TransferTime(double bytes, double GBps)
  * In a server, a block copies the results out of its buffers (OWN_COPY_SPEED). Where all
  * neighbours are in other servers, one of the two slices of a chunk is copied while the other
  * moves, so the first slice's way out of the input and the last one's into the output are left
- * (RingGraph).
+ * (RingTimes).
  */
 TimePs
 ExposedCopies(const NcclPlan& plan, CollectiveOp op, const GroupShape& shape, uint64_t bytes)
@@ -58,7 +58,7 @@ ExposedCopies(const NcclPlan& plan, CollectiveOp op, const GroupShape& shape, ui
     }
     // The first send and the last take: in between, the other slice is on its way.
     const uint32_t accesses =
-        RingGraph::SendAccesses(op, shape.GetRanks(), 0) + RingGraph::TakeAccesses(op);
+        RingTimes::SendAccesses(op, shape.GetRanks(), 0) + RingTimes::TakeAccesses(op);
     return TransferTime(ofRank / 2 * accesses, 3 * plan.blockGBps);
 }
 
@@ -154,7 +154,7 @@ PairsTime(const NcclPlan& plan,
 
 /// @return how many channels a rank's NIC sends
 std::vector<uint32_t>
-CountFarLanes(const ChainGraph& graph)
+CountFarLanes(const ChainGraph& graph, const ChainTimes& gpu)
 {
     std::vector<uint32_t> lanes(graph.GetRanks(), 0);
     for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
@@ -162,7 +162,8 @@ CountFarLanes(const ChainGraph& graph)
         for (uint32_t channel = 0; channel < graph.GetLaneCount(); ++channel)
         {
             const Lane lane = graph.GetOutbound(rank, channel);
-            lanes[rank] += lane.messages > 0 && lane.rateCapBps == 0 ? 1 : 0;
+            const bool isFar = gpu.GetTimes(rank, channel, true, lane).rateCapBps == 0;
+            lanes[rank] += lane.messages > 0 && isFar ? 1 : 0;
         }
     }
     return lanes;
@@ -176,6 +177,7 @@ CountFarLanes(const ChainGraph& graph)
  */
 TimePs
 ChainTimeOf(const ChainGraph& graph,
+            const ChainTimes& gpu,
             uint32_t channel,
             const std::vector<uint32_t>& farLanes,
             double inflation,
@@ -191,10 +193,11 @@ ChainTimeOf(const ChainGraph& graph,
             continue;
         }
         const uint64_t bytes = graph.GetBytes(rank, channel, 0);
-        const CopyTime copy = CopyTimeOf(lane, bytes, inflation, lane.HasLatency(0));
-        if (lane.rateCapBps > 0)
+        const LaneTimes times = gpu.GetTimes(rank, channel, true, lane);
+        const CopyTime copy = CopyTimeOf(times, bytes, inflation, times.HasLatency(0));
+        if (times.rateCapBps > 0)
         {
-            const CopyTime next = CopyTimeOf(lane, bytes, inflation, lane.HasLatency(1));
+            const CopyTime next = CopyTimeOf(times, bytes, inflation, times.HasLatency(1));
             first = ns3::AddPs(first, copy.latency + copy.duration);
             slowest = std::max(slowest, next.latency + next.duration);
             continue;
@@ -442,14 +445,17 @@ AnalyticalCollectives::ChainTime(const NcclPlan& plan,
 {
     const NcclOptions& options = m_nccl.GetOptions();
     const TimePs stepLatency = options.sendLatency.value_or(-1);
-    const ChainGraph graph(request, shape, plan, options.crossNic, stepLatency);
-    const std::vector<uint32_t> farLanes = CountFarLanes(graph);
+    const auto chain =
+        std::make_shared<const ChainGraph>(request, shape, plan, options.crossNic, stepLatency);
+    const ChainGraph& graph = *chain;
+    const ChainTimes gpu(chain, plan, stepLatency);
+    const std::vector<uint32_t> farLanes = CountFarLanes(graph, gpu);
     TimePs longest = 0;
+    const double nicGBps = m_nccl.GetMachine().nicGBps;
     for (uint32_t channel = 0; channel < graph.GetLaneCount(); ++channel)
     {
-        longest = std::max(
-            longest,
-            ChainTimeOf(graph, channel, farLanes, plan.wireInflation, m_nccl.GetMachine().nicGBps));
+        longest = std::max(longest,
+                           ChainTimeOf(graph, gpu, channel, farLanes, plan.wireInflation, nicGBps));
     }
     return options.sendLatency ? longest : ns3::AddPs(plan.baseLatency, longest);
 }

@@ -5,10 +5,10 @@
 
 #include "astra-frontend/model/collective/flow-executor.h"
 #include "astra-frontend/model/graph/channel-split.h"
-#include "astra-frontend/model/graph/direct-graph.h"
 #include "astra-frontend/model/graph/pair-bytes.h"
 #include "astra-frontend/model/graph/pxn-graph.h"
 #include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "astra-frontend/model/timing/pair-times.h"
 
 #include "ns3/input-error.h"
 
@@ -28,23 +28,23 @@ class GraphPlan : public CollectivePlan
 {
   public:
     GraphPlan(const CommGroup& group,
-              std::shared_ptr<const FlowGraph> graph,
+              TimedGraph timed,
               TimePs startLatency,
               double wireInflation,
               uint64_t packetBytes,
               CollectiveChoice choice)
-        : CollectivePlan(WithFlows(std::move(choice), *graph)),
+        : CollectivePlan(WithFlows(std::move(choice), *timed.graph)),
           m_group(group),
-          m_execution(std::move(graph), m_group)
+          m_execution(std::move(timed), m_group)
     {
         m_execution.startLatency = startLatency;
         m_execution.wireInflation = wireInflation;
         m_execution.packetBytes = packetBytes;
     }
 
-    const FlowGraph* GetGraph() const override
+    TimedGraph GetGraph() const override
     {
-        return m_execution.graph.get();
+        return {m_execution.graph, m_execution.gpu};
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
@@ -87,7 +87,7 @@ class GraphPlan : public CollectivePlan
     void CheckSwitches(uint32_t rank, const RankNetwork& network) const
     {
         const FlowGraph& graph = *m_execution.graph;
-        if (graph.GetMemberSets() == 0)
+        if (m_execution.memberRanks->empty())
         {
             return;
         }
@@ -359,14 +359,16 @@ MockNcclGroup::Translate(const CommGroup& group, const CollectiveRequest& reques
     return result;
 }
 
-std::shared_ptr<const FlowGraph>
+TimedGraph
 MockNcclGroup::MakeGraph(const CollectiveRequest& request,
                          const GroupShape& shape,
                          const NcclPlan& plan) const
 {
     if (const CollectiveAlgorithm* plugIn = PlugInOf(plan))
     {
-        auto graph = plugIn->GetRules().graph(MakeTask(request, shape));
+        const CollectiveTask task = MakeTask(request, shape);
+        const CollectiveAlgorithm::Rules& rules = plugIn->GetRules();
+        auto graph = rules.graph(task);
         if (graph->GetRanks() != shape.GetRanks())
         {
             throw ns3::InputError(plugIn->GetName(),
@@ -374,17 +376,19 @@ MockNcclGroup::MakeGraph(const CollectiveRequest& request,
                                   "made a graph of " + std::to_string(graph->GetRanks()) + " ranks",
                                   "the group's " + std::to_string(shape.GetRanks()));
         }
-        return graph;
+        return {std::move(graph), rules.gpu ? rules.gpu(task) : std::make_shared<UniformGpu>()};
     }
     // A latency the user gives stands for all of NCCL's.
     const TimePs latency = m_options.sendLatency.value_or(-1);
     if (UsesPxn(request.op, shape))
     {
-        return std::make_shared<PxnGraph>(request, shape, plan, latency);
+        return {std::make_shared<PxnGraph>(request, shape),
+                std::make_shared<PxnTimes>(plan, latency)};
     }
     if (IsPairwise(request.op))
     {
-        return std::make_shared<DirectGraph>(request, shape, plan, latency);
+        auto graph = std::make_shared<const DirectGraph>(request, shape, plan, latency);
+        return {graph, std::make_shared<DirectTimes>(graph, plan, latency)};
     }
     return NcclTableRow::Of(plan.algorithm)
         .graph(request, shape, plan, m_options.crossNic, latency);
@@ -399,15 +403,15 @@ MockNcclGroup::GetSingleFlows(const CommGroup& group,
     const CollectiveRequest request = Translate(group, original);
     const GroupShape shape(group, m_machine);
     const NcclPlan plan = Decide(group, shape, request);
-    const auto graph = MakeGraph(request, shape, plan);
-    if (const uint64_t flows = graph->CountFlows(); flows > limit)
+    const TimedGraph timed = MakeGraph(request, shape, plan);
+    if (const uint64_t flows = timed.graph->CountFlows(); flows > limit)
     {
         throw ns3::InputError("collective",
                               0,
                               "has " + std::to_string(flows) + " flows",
                               "at most " + std::to_string(limit) + " to write out");
     }
-    return BuildSingleFlows(*graph, group.ranks);
+    return BuildSingleFlows(timed, group.ranks);
 }
 
 std::shared_ptr<const CollectivePlan>

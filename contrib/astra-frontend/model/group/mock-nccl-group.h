@@ -93,9 +93,9 @@ class MockNcclGroup : public CollectiveImplementation
                                 const NcclPlan& plan) const;
     /// @return whether data for other nodes goes through the GPU on its destination's rail
     bool UsesPxn(CollectiveOp op, const GroupShape& shape) const;
-    std::shared_ptr<const FlowGraph> MakeGraph(const CollectiveRequest& request,
-                                               const GroupShape& shape,
-                                               const NcclPlan& plan) const;
+    TimedGraph MakeGraph(const CollectiveRequest& request,
+                         const GroupShape& shape,
+                         const NcclPlan& plan) const;
 
     MachineModel m_machine;
     NcclOptions m_options;

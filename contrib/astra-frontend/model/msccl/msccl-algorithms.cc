@@ -6,6 +6,7 @@
 #include "msccl-graph.h"
 #include "msccl-program.h"
 
+#include "ns3/block-times.h"
 #include "ns3/collective-algorithm.h"
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
@@ -40,6 +41,9 @@ RulesOf(const std::shared_ptr<const MscclProgram>& program)
             .cost = [](const CollectiveTask&) { return TimePs{0}; },
             .graph = [program](const CollectiveTask& task) -> std::shared_ptr<const FlowGraph> {
                 return std::make_shared<MscclGraph>(program, task);
+            },
+            .gpu = [protocol](const CollectiveTask& task) -> std::shared_ptr<const GpuModel> {
+                return std::make_shared<BlockTimes>(task, task.blocks[protocol]);
             },
             .start = [protocol](const CollectiveTask& task) { return task.blocks[protocol].start; },
             .wireInflation = program->protocol == NcclProtocol::Ll      ? 2.0

@@ -37,7 +37,6 @@ MscclGraph::SliceBytes(NcclProtocol protocol)
 MscclGraph::MscclGraph(std::shared_ptr<const MscclProgram> program, const CollectiveTask& task)
     : FlowGraph(static_cast<uint32_t>(program->gpus.size()), MostBlocks(*program), SLOTS),
       m_program(std::move(program)),
-      m_task(task),
       m_chunkBytes(task.request.bytes / m_program->chunks),
       m_slices(DivideUp(m_chunkBytes, SliceBytes(m_program->protocol)))
 {
@@ -115,46 +114,24 @@ MscclGraph::NeedsOf(uint32_t gpu,
 }
 
 Lane
-MscclGraph::MakeLane(uint32_t from, uint32_t block, uint32_t to, uint32_t peer) const
+MscclGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 {
-    const CollectiveTask::Block& times =
-        m_task.blocks[static_cast<std::size_t>(m_program->protocol)];
-    const bool isNear = m_task.servers[from] == m_task.servers[to];
+    const auto& blocks = m_program->gpus[rank];
+    const bool isUsed =
+        index < blocks.size() &&
+        (outbound ? blocks[index].sendsTo.has_value() : m_connections[rank][index].receives > 0);
+    if (!isUsed)
+    {
+        return {};
+    }
     Lane lane;
-    lane.peer = peer;
+    lane.peer = outbound ? *blocks[index].sendsTo : *blocks[index].receivesFrom;
+    const uint32_t from = outbound ? rank : lane.peer;
+    const uint32_t block = outbound ? index : GetPeerLane(rank, index);
     lane.channel = m_program->gpus[from][block].channel;
     lane.tag = static_cast<uint8_t>(lane.channel);
     lane.messages = m_slices * m_connections[from][block].sendings.size();
-    lane.latency = m_task.sendLatency.value_or(isNear ? times.step : times.netStep);
-    if (isNear)
-    {
-        lane.slots = 1;
-        lane.rateCapBps = m_task.sendLatency ? 0 : static_cast<uint64_t>(times.GBps * 8e9);
-    }
     return lane;
-}
-
-Lane
-MscclGraph::GetOutbound(uint32_t rank, uint32_t index) const
-{
-    const auto& blocks = m_program->gpus[rank];
-    if (index >= blocks.size() || !blocks[index].sendsTo)
-    {
-        return {};
-    }
-    return MakeLane(rank, index, *blocks[index].sendsTo, *blocks[index].sendsTo);
-}
-
-Lane
-MscclGraph::GetInbound(uint32_t rank, uint32_t index) const
-{
-    const auto& blocks = m_program->gpus[rank];
-    if (index >= blocks.size() || m_connections[rank][index].receives == 0)
-    {
-        return {};
-    }
-    const uint32_t from = *blocks[index].receivesFrom;
-    return MakeLane(from, GetPeerLane(rank, index), rank, from);
 }
 
 uint64_t
@@ -164,13 +141,6 @@ MscclGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
     const uint64_t slice = SliceBytes(m_program->protocol);
     const uint64_t begin = message / sendings.size() * slice;
     return sendings[message % sendings.size()].chunks * std::min(slice, m_chunkBytes - begin);
-}
-
-uint64_t
-MscclGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
-{
-    const uint32_t from = *m_program->gpus[rank][inbound].receivesFrom;
-    return GetBytes(from, GetPeerLane(rank, inbound), message);
 }
 
 LaneRange

@@ -32,10 +32,7 @@ class MscclGraph : public FlowGraph
 
     MscclGraph(std::shared_ptr<const MscclProgram> program, const CollectiveTask& task);
 
-    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
-    Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     uint64_t GetNeeds(uint32_t rank,
@@ -71,10 +68,9 @@ class MscclGraph : public FlowGraph
                           uint32_t block,
                           uint32_t step,
                           std::vector<std::vector<Counts>>& known) const;
-    Lane MakeLane(uint32_t from, uint32_t block, uint32_t to, uint32_t peer) const;
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
 
     std::shared_ptr<const MscclProgram> m_program;
-    CollectiveTask m_task;
     uint64_t m_chunkBytes;
     uint64_t m_slices;                                  ///< of a chunk
     std::vector<std::vector<Connection>> m_connections; ///< by GPU and block

@@ -35,12 +35,13 @@ struct NcclMethod
     std::function<bool(const NcclCostModel& model, const NcclCase& which)> can;
     /// @return its plan and how long NCCL expects it to take. @param bytes of the collective
     std::function<NcclPlan(const NcclCostModel& model, const NcclCase& which, uint64_t bytes)> cost;
-    /// @return its flows. @param stepLatency overrides the plan's latencies, if not negative
-    std::function<std::shared_ptr<const FlowGraph>(const CollectiveRequest& request,
-                                                   const GroupShape& shape,
-                                                   const NcclPlan& plan,
-                                                   bool crossNic,
-                                                   TimePs stepLatency)>
+    /// @return its flows and how long GPUs take for them. @param stepLatency overrides the plan's
+    /// latencies, if not negative
+    std::function<TimedGraph(const CollectiveRequest& request,
+                             const GroupShape& shape,
+                             const NcclPlan& plan,
+                             bool crossNic,
+                             TimePs stepLatency)>
         graph;
     /// @return how many messages wait for each other, one after another
     std::function<uint32_t(CollectiveOp op, const GroupShape& shape)> messagesInARow =

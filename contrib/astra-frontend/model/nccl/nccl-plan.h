@@ -5,7 +5,7 @@
 #define NCCL_PLAN_H
 
 #include "ns3/collective-types.h"
-#include "ns3/flow-graph.h"
+#include "ns3/gpu-model.h"
 #include "ns3/rank-network.h"
 
 #include <cstdint>
@@ -95,11 +95,11 @@ struct NcclPlan
     /// Data that a channel's block moves in one pass of its copy loop; 0: it never waits for
     /// itself.
     uint64_t passBytes{0};
-    uint32_t hiddenBytes{0};   ///< see Lane
-    bool waitsEachPass{false}; ///< see Lane
-    bool wholePasses{false};   ///< see Lane
+    uint32_t hiddenBytes{0};   ///< see LaneTimes
+    bool waitsEachPass{false}; ///< see LaneTimes
+    bool wholePasses{false};   ///< see LaneTimes
     uint32_t slotTrips{1};     ///< see NetworkKind
-    SlowStarts slowStarts{};   ///< see Lane, between nodes
+    SlowStarts slowStarts{};   ///< see LaneTimes, between nodes
     std::variant<std::monostate, RingPlan, TreePlan, NvlsPlan, PairPlan> own{}; ///< see Of()
 
     /// @return its fields of one kind, of which it is from now on

@@ -77,7 +77,7 @@ ShapeFinder::ShapeFinder(const ns3::ClusterTopology& topology,
 }
 
 OperationShape
-ShapeFinder::Find(const PartOperation& operation, const FlowGraph* graph)
+ShapeFinder::Find(const PartOperation& operation, const TimedGraph& timed)
 {
     Digest digest;
     const CollectiveRequest& request = operation.request;
@@ -98,15 +98,16 @@ ShapeFinder::Find(const PartOperation& operation, const FlowGraph* graph)
     digest.Add(uint64_t{ranks.size()});
     m_pairs.clear();
     m_laneKind = {};
-    if (graph)
+    const bool hasGraph = timed.graph != nullptr;
+    if (hasGraph)
     {
-        AddLanes(digest, operation, *graph);
+        AddLanes(digest, operation, timed);
     }
     else
     {
         AddPair(ranks[0], ranks[1], info.channel);
     }
-    OperationShape shape = graph ? FindPaths() : MakePaths(!m_messagesKeepPaths);
+    OperationShape shape = hasGraph ? FindPaths() : MakePaths(!m_messagesKeepPaths);
     digest.Add(shape.digest);
     shape.digest = digest;
     shape.connections = m_pairs.size();
@@ -114,18 +115,20 @@ ShapeFinder::Find(const PartOperation& operation, const FlowGraph* graph)
 }
 
 void
-ShapeFinder::AddLanes(Digest& digest, const PartOperation& operation, const FlowGraph& graph)
+ShapeFinder::AddLanes(Digest& digest, const PartOperation& operation, const TimedGraph& timed)
 {
+    const FlowGraph& graph = *timed.graph;
+    m_memberSets = graph.GetMemberSets();
     for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
     {
         for (uint32_t index = 0; index < graph.GetLaneCount(); ++index)
         {
-            AddLane(digest, operation, graph, rank, index);
+            AddLane(digest, operation, timed, rank, index);
         }
     }
-    for (uint32_t set = 0; set < graph.GetMemberSets(); ++set)
+    for (const auto& members : m_memberSets)
     {
-        for (const uint32_t member : graph.GetMembers(set))
+        for (const uint32_t member : members)
         {
             digest.Add(uint64_t{member});
         }
@@ -135,29 +138,31 @@ ShapeFinder::AddLanes(Digest& digest, const PartOperation& operation, const Flow
 void
 ShapeFinder::AddLane(Digest& digest,
                      const PartOperation& operation,
-                     const FlowGraph& graph,
+                     const TimedGraph& timed,
                      uint32_t rank,
                      uint32_t index)
 {
+    const FlowGraph& graph = *timed.graph;
     const Lane lane = graph.GetOutbound(rank, index);
     if (lane.messages == 0)
     {
         return;
     }
+    const LaneTimes times = timed.gpu->GetTimes(rank, index, true, lane);
     // Most lanes are of one kind: what it is has been said then.
     const std::array<uint64_t, 10> kind{
-        static_cast<uint64_t>(lane.type) << 32 | static_cast<uint64_t>(lane.aloneAt) << 16 |
-            static_cast<uint64_t>(lane.kind) << 8 | uint64_t{lane.wholePasses} << 1 |
-            uint64_t{lane.waitsEachPass},
-        uint64_t{lane.slots} << 32 | lane.passBytes,
+        static_cast<uint64_t>(lane.type) << 32 | static_cast<uint64_t>(times.aloneAt) << 16 |
+            static_cast<uint64_t>(lane.kind) << 8 | uint64_t{times.wholePasses} << 1 |
+            uint64_t{times.waitsEachPass},
+        uint64_t{times.slots} << 32 | times.passBytes,
         uint64_t{lane.members} << 32 | lane.result,
         lane.messages,
-        static_cast<uint64_t>(lane.latency),
-        lane.withLatency,
-        lane.rateCapBps,
-        std::bit_cast<uint64_t>(double{lane.aloneSpeed}),
-        std::bit_cast<uint64_t>(lane.psPerAccess),
-        std::bit_cast<uint64_t>(double{lane.wireInflation})};
+        static_cast<uint64_t>(times.latency),
+        times.withLatency,
+        times.rateCapBps,
+        std::bit_cast<uint64_t>(double{times.aloneSpeed}),
+        std::bit_cast<uint64_t>(times.psPerAccess),
+        std::bit_cast<uint64_t>(double{times.wireInflation})};
     const bool isOther = kind != m_laneKind;
     digest.Add(uint64_t{rank} << 32 | index);
     digest.Add(uint64_t{isOther} << 63 | uint64_t{lane.peer} << 32 | lane.channel);
@@ -188,7 +193,7 @@ ShapeFinder::AddLane(Digest& digest,
         return;
     }
     // An in-network operation goes up to switches between its members, and down from them.
-    for (const uint32_t member : graph.GetMembers(lane.members))
+    for (const uint32_t member : m_memberSets[lane.members])
     {
         if (member != rank)
         {

@@ -8,7 +8,7 @@
 #include "digest.h"
 #include "part-pattern.h"
 
-#include "ns3/flow-graph.h"
+#include "ns3/gpu-model.h"
 
 #include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -58,8 +58,8 @@ class ShapeFinder
      */
     ShapeFinder(const ns3::ClusterTopology& topology, uint32_t ecmpSeed, bool messagesKeepPaths);
 
-    /// @param graph the flows of a collective; null for a message
-    OperationShape Find(const PartOperation& operation, const FlowGraph* graph);
+    /// @param timed the flows of a collective; none for a message
+    OperationShape Find(const PartOperation& operation, const TimedGraph& timed);
 
     /// @return number of directed links of the cluster
     uint32_t CountLinks() const
@@ -80,10 +80,10 @@ class ShapeFinder
     /// for collectives of all sizes.
     using Paths = OperationShape;
 
-    void AddLanes(Digest& digest, const PartOperation& operation, const FlowGraph& graph);
+    void AddLanes(Digest& digest, const PartOperation& operation, const TimedGraph& timed);
     void AddLane(Digest& digest,
                  const PartOperation& operation,
-                 const FlowGraph& graph,
+                 const TimedGraph& timed,
                  uint32_t rank,
                  uint32_t index);
     void AddPair(int src, int dst, uint32_t channel);
@@ -106,6 +106,7 @@ class ShapeFinder
     FlowRouter m_router; ///< whose switches all have their choice
     bool m_messagesKeepPaths;
 
+    std::vector<std::vector<uint32_t>> m_memberSets; ///< of the graph that is looked at
     /// Paths of collectives, by their pairs.
     boost::unordered_flat_map<Digest, Paths, Digest::Hash> m_known;
     std::size_t m_knownLinks{0}; ///< in all of them

@@ -1,17 +1,17 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "all-pairs-graph.h"
+#include "astra-frontend/model/graph/all-pairs-graph.h"
+#include "astra-frontend/model/graph/collnet-chain-graph.h"
+#include "astra-frontend/model/graph/pat-graph.h"
 #include "astra-frontend/model/nccl/nccl-algorithm.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
-#include "chain-graph.h"
-#include "collnet-chain-graph.h"
-#include "collnet-direct-graph.h"
-#include "nvls-graph.h"
-#include "pat-graph.h"
-#include "ring-graph.h"
-#include "tree-graph.h"
+#include "chain-times.h"
+#include "collnet-times.h"
+#include "nvls-times.h"
+#include "ring-times.h"
+#include "tree-times.h"
 
 #include <bit>
 
@@ -74,15 +74,29 @@ NodeLevels(const GroupShape& shape)
     return static_cast<uint32_t>(std::bit_width(shape.GetNodes()) - 1);
 }
 
-template <typename Graph>
-std::shared_ptr<const FlowGraph>
+template <typename Graph, typename Times>
+TimedGraph
 Make(const CollectiveRequest& request,
      const GroupShape& shape,
      const NcclPlan& plan,
      bool /* crossNic */,
      TimePs stepLatency)
 {
-    return std::make_shared<Graph>(request, shape, plan, stepLatency);
+    auto graph = std::make_shared<const Graph>(request, shape, plan, stepLatency);
+    return {graph, std::make_shared<const Times>(graph, plan, stepLatency)};
+}
+
+/// The same of graphs along a ring.
+template <typename Graph, typename Times>
+TimedGraph
+MakeRing(const CollectiveRequest& request,
+         const GroupShape& shape,
+         const NcclPlan& plan,
+         bool crossNic,
+         TimePs stepLatency)
+{
+    auto graph = std::make_shared<const Graph>(request, shape, plan, crossNic, stepLatency);
+    return {graph, std::make_shared<const Times>(graph, plan, stepLatency)};
 }
 
 const NcclTableRow TREE(NcclAlgorithm::Tree,
@@ -99,7 +113,7 @@ const NcclTableRow TREE(NcclAlgorithm::Tree,
                              [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
                                  return model.EvaluateTree(which.protocol, which.shape, bytes);
                              },
-                         .graph = Make<TreeGraph>,
+                         .graph = Make<TreeGraph, TreeTimes>,
                          .messagesInARow =
                              [](CollectiveOp, const GroupShape& shape) {
                                  return 2 * (shape.GetRanksPerNode() - 1 + NodeLevels(shape));
@@ -113,17 +127,16 @@ const NcclTableRow RING(
          [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
              return model.EvaluateRing(which.protocol, which.op, which.shape, bytes);
          },
-     .graph = [](const CollectiveRequest& request,
-                 const GroupShape& shape,
-                 const NcclPlan& plan,
-                 bool crossNic,
-                 TimePs latency) -> std::shared_ptr<const FlowGraph> {
-         if (IsChain(request.op))
-         {
-             return std::make_shared<ChainGraph>(request, shape, plan, crossNic, latency);
-         }
-         return std::make_shared<RingGraph>(request, shape, plan, crossNic, latency);
-     },
+     .graph =
+         [](const CollectiveRequest& request,
+            const GroupShape& shape,
+            const NcclPlan& plan,
+            bool crossNic,
+            TimePs latency) {
+             const auto make = IsChain(request.op) ? MakeRing<ChainGraph, ChainTimes>
+                                                   : MakeRing<RingGraph, RingTimes>;
+             return make(request, shape, plan, crossNic, latency);
+         },
      .messagesInARow =
          [](CollectiveOp op, const GroupShape& shape) {
              return (op == CollectiveOp::AllReduce ? 2 : 1) * (shape.GetRanks() - 1);
@@ -140,7 +153,7 @@ const NcclTableRow COLLNET_DIRECT(
          [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
              return model.EvaluateCollNet(NcclAlgorithm::CollNetDirect, which.shape, bytes);
          },
-     .graph = Make<CollNetDirectGraph>,
+     .graph = Make<CollNetDirectGraph, CollNetDirectTimes>,
      .usesAllChannels = true});
 
 const NcclTableRow COLLNET_CHAIN(
@@ -151,7 +164,7 @@ const NcclTableRow COLLNET_CHAIN(
          [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
              return model.EvaluateCollNet(NcclAlgorithm::CollNetChain, which.shape, bytes);
          },
-     .graph = Make<CollNetChainGraph>,
+     .graph = Make<CollNetChainGraph, CollNetTimes>,
      .messagesInARow =
          [](CollectiveOp, const GroupShape& shape) {
              return 2 * (shape.GetRanksPerNode() - 1) + 1;
@@ -167,7 +180,7 @@ const NcclTableRow NVLS(NcclAlgorithm::Nvls,
                                                            which.shape,
                                                            bytes);
                              },
-                         .graph = Make<NvlsGraph>,
+                         .graph = Make<NvlsGraph, NvlsTimes>,
                          .usesAllChannels = true,
                          .hasSteps = false});
 
@@ -183,7 +196,7 @@ const NcclTableRow NVLS_TREE(
          [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
              return model.EvaluateNvls(NcclAlgorithm::NvlsTree, which.op, which.shape, bytes);
          },
-     .graph = Make<NvlsGraph>,
+     .graph = Make<NvlsGraph, NvlsTimes>,
      .messagesInARow = [](CollectiveOp,
                           const GroupShape& shape) { return 1 + 2 * NodeLevels(shape); },
      .usesAllChannels = true});
@@ -202,7 +215,7 @@ const NcclTableRow PAT(NcclAlgorithm::Pat,
                             [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
                                 return model.EvaluatePat(which.shape, bytes);
                             },
-                        .graph = Make<PatGraph>,
+                        .graph = Make<PatGraph, ChannelTimes>,
                         .messagesInARow =
                             [](CollectiveOp, const GroupShape& shape) {
                                 return static_cast<uint32_t>(std::bit_width(shape.GetRanks() - 1));
@@ -223,7 +236,20 @@ const NcclTableRow ALL_PAIRS(
          [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
              return model.EvaluateAllPairs(which.protocol, which.shape, bytes);
          },
-     .graph = Make<AllPairsGraph>,
+     .graph =
+         [](const CollectiveRequest& request,
+            const GroupShape& shape,
+            const NcclPlan& plan,
+            bool,
+            TimePs latency) {
+             // The channels of a pair are one lane with the rate of all.
+             LaneTimes times;
+             times.slots = 1;
+             times.latency = latency >= 0 ? latency : plan.intraLatency;
+             times.rateCapBps = static_cast<uint64_t>(plan.channelGBps * 8e9);
+             return TimedGraph{std::make_shared<AllPairsGraph>(request, shape),
+                               std::make_shared<UniformGpu>(times)};
+         },
      .messagesInARow = [](CollectiveOp, const GroupShape&) { return 2U; },
      .usesAllChannels = true});
 

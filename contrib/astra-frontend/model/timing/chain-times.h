@@ -1,0 +1,51 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef CHAIN_TIMES_H
+#define CHAIN_TIMES_H
+
+#include "astra-frontend/model/graph/chain-graph.h"
+#include "channel-times.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup astra-frontend
+ * @brief What blocks take in a ChainGraph.
+ *
+ * In a server, a block moves one message while it waits for the flag of the next: the latency
+ * counts for the first.
+ */
+class ChainTimes : public ChannelTimes
+{
+  public:
+    /// @param stepLatency overrides the plan's latencies, if not negative
+    ChainTimes(std::shared_ptr<const ChainGraph> graph, const NcclPlan& plan, TimePs stepLatency)
+        : ChannelTimes(std::move(graph), plan, stepLatency)
+    {
+    }
+
+    LaneTimes GetTimes(uint32_t rank,
+                       uint32_t index,
+                       bool outbound,
+                       const Lane& lane) const override
+    {
+        LaneTimes times = ChannelTimes::GetTimes(rank, index, outbound, lane);
+        const bool hidesLatency =
+            HasOwnLatency() && !GetPlan().waitsEachPass &&
+            (GetShape().GetNodes() == 1 || GetPlan().protocol != NcclProtocol::Simple);
+        if (hidesLatency && times.rateCapBps > 0)
+        {
+            times.withLatency = 1;
+        }
+        return times;
+    }
+};
+
+} // namespace AstraSim
+
+#endif /* CHAIN_TIMES_H */

@@ -1,0 +1,68 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLNET_TIMES_H
+#define COLLNET_TIMES_H
+
+#include "astra-frontend/model/graph/collnet-direct-graph.h"
+#include "channel-times.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace AstraSim
+{
+
+/// @ingroup astra-frontend
+/// @brief What blocks take where the network's switches carry out operations between nodes.
+class CollNetTimes : public ChannelTimes
+{
+  public:
+    using ChannelTimes::ChannelTimes;
+
+    LaneTimes GetTimes(uint32_t rank,
+                       uint32_t index,
+                       bool outbound,
+                       const Lane& lane) const override
+    {
+        LaneTimes times = ChannelTimes::GetTimes(rank, index, outbound, lane);
+        if (lane.kind != LaneKind::Message)
+        {
+            times.latency = SwitchLatency();
+            times.slots = 0;
+            times.rateCapBps = 0;
+        }
+        return times;
+    }
+};
+
+/// The same of CollNet Direct, whose heads share what a GPU's channels copy.
+class CollNetDirectTimes : public CollNetTimes
+{
+  public:
+    /// @param stepLatency overrides the plan's latencies, if not negative
+    CollNetDirectTimes(const std::shared_ptr<const CollNetDirectGraph>& graph,
+                       const NcclPlan& plan,
+                       TimePs stepLatency)
+        : CollNetTimes(graph, plan, stepLatency),
+          m_heads(graph->GetHeads())
+    {
+    }
+
+    LaneTimes GetTimes(uint32_t rank,
+                       uint32_t index,
+                       bool outbound,
+                       const Lane& lane) const override
+    {
+        LaneTimes times = CollNetTimes::GetTimes(rank, index, outbound, lane);
+        times.rateCapBps = times.rateCapBps * GetPlan().channels / m_heads;
+        return times;
+    }
+
+  private:
+    uint32_t m_heads;
+};
+
+} // namespace AstraSim
+
+#endif /* COLLNET_TIMES_H */

@@ -1,0 +1,69 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef PAIR_TIMES_H
+#define PAIR_TIMES_H
+
+#include "astra-frontend/model/graph/direct-graph.h"
+#include "astra-frontend/model/nccl/nccl-plan.h"
+
+#include "ns3/gpu-model.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup astra-frontend
+ * @brief What GPUs take in a DirectGraph.
+ *
+ * Within a node a pair has the rate of its channels, and no more than its part of what all pairs
+ * have.
+ */
+class DirectTimes : public GpuModel
+{
+  public:
+    /// @param stepLatency overrides the plan's latencies, if not negative
+    DirectTimes(std::shared_ptr<const DirectGraph> graph, const NcclPlan& plan, TimePs stepLatency);
+
+    LaneTimes GetTimes(uint32_t rank,
+                       uint32_t index,
+                       bool outbound,
+                       const Lane& lane) const override;
+
+  private:
+    /// Count with how many others of its node each rank exchanges data.
+    void CountPeers();
+    bool AreInOneNode(uint32_t rank, uint32_t peer) const;
+
+    std::shared_ptr<const DirectGraph> m_graph;
+    NcclPlan m_plan;
+    TimePs m_stepLatency;
+    std::vector<uint32_t> m_peersOut; ///< by rank: others of its node that it sends to
+    std::vector<uint32_t> m_peersIn;  ///< by rank: others of its node that send to it
+};
+
+/// @ingroup astra-frontend
+/// @brief What GPUs take in a PxnGraph: latencies.
+class PxnTimes : public GpuModel
+{
+  public:
+    /// @param stepLatency overrides the plan's latencies, if not negative
+    PxnTimes(const NcclPlan& plan, TimePs stepLatency);
+
+    LaneTimes GetTimes(uint32_t rank,
+                       uint32_t index,
+                       bool outbound,
+                       const Lane& lane) const override;
+
+  private:
+    LaneTimes m_inNode;
+    LaneTimes m_betweenNodes;
+};
+
+} // namespace AstraSim
+
+#endif /* PAIR_TIMES_H */

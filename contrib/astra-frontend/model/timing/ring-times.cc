@@ -1,0 +1,61 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ring-times.h"
+
+namespace AstraSim
+{
+
+RingTimes::RingTimes(std::shared_ptr<const RingGraph> graph,
+                     const NcclPlan& plan,
+                     TimePs stepLatency)
+    : ChannelTimes(graph, plan, stepLatency),
+      m_graph(std::move(graph))
+{
+}
+
+LaneTimes
+RingTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& lane) const
+{
+    LaneTimes times = ChannelTimes::GetTimes(rank, index, outbound, lane);
+    const bool inOneNode = GetShape().GetNodes() == 1;
+    if (times.slots == 1 && (!HasOwnLatency() || (inOneNode && !GetPlan().wholePasses)))
+    {
+        times.latency /= m_graph->GetSlices(index);
+    }
+    const uint64_t inLoop = m_graph->GetMessagesOfLoop(index);
+    if (HasOwnLatency() && inOneNode && GetPlan().protocol == NcclProtocol::Simple && inLoop > 0)
+    {
+        times.withLatency = static_cast<uint32_t>(inLoop);
+    }
+    if (m_graph->ServesNetwork(rank, index))
+    {
+        // The plan's speed is of steps that pass on: three accesses.
+        times.psPerAccess = 1000 / (3 * GetPlan().blockGBps);
+        times.takeAccesses = TakeAccesses(m_graph->GetOp());
+    }
+    return times;
+}
+
+uint32_t
+RingTimes::GetSendAccesses(uint32_t, uint32_t outbound, uint64_t message) const
+{
+    return SendAccesses(m_graph->GetOp(),
+                        m_graph->GetRanks(),
+                        m_graph->Locate(outbound, message).step);
+}
+
+uint32_t
+RingTimes::SendAccesses(CollectiveOp op, uint32_t ranks, uint32_t step)
+{
+    // A step that passes on reads a slot and writes another, and either writes the output or reads
+    // what it adds. The first writes the output in AllGather only (out of place); the one in the
+    // middle of AllReduce does all (src/device/prims_simple.h, genericOp).
+    if (step == 0 && op != CollectiveOp::AllGather)
+    {
+        return 2;
+    }
+    return op == CollectiveOp::AllReduce && step + 1 == ranks ? 4 : 3;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,57 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "tree-times.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace AstraSim
+{
+
+TreeTimes::TreeTimes(std::shared_ptr<const TreeGraph> graph,
+                     const NcclPlan& plan,
+                     TimePs stepLatency)
+    : ChannelTimes(graph, plan, stepLatency),
+      m_graph(std::move(graph))
+{
+}
+
+double
+TreeTimes::SpeedUp(uint32_t rank, uint32_t index, const Lane& lane) const
+{
+    // A block works upwards on each chunk and, when that is back from the root, downwards: at both
+    // at once on all chunks but as many as the way to the root and back is long, for an average
+    // rank. The plan's rate is that of blocks that always do both.
+    const double way = GetShape().GetRanksPerNode() + std::bit_width(GetShape().GetNodes()) - 1.0;
+    const auto chunks = static_cast<double>(std::max<uint64_t>(1, lane.messages));
+    const double both = std::max(0.0, 1 - way / chunks);
+    double speedUp = 2 / (1 + both);
+    // With LL a chunk goes on, half a block's words at a time, while the rest of it is on its way.
+    const uint64_t ahead = GetPlan().passBytes / 2;
+    const uint64_t chunk =
+        std::min(m_graph->GetChunkBytes(), m_graph->GetSplit().GetBytes(lane.channel));
+    if (GetPlan().protocol == NcclProtocol::Ll && m_graph->ForwardsWithinNode(rank, index) &&
+        chunk > ahead)
+    {
+        speedUp *= static_cast<double>(chunk) / static_cast<double>(std::max<uint64_t>(1, ahead));
+    }
+    return speedUp;
+}
+
+LaneTimes
+TreeTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& lane) const
+{
+    LaneTimes times = ChannelTimes::GetTimes(rank, index, outbound, lane);
+    times.rateCapBps =
+        static_cast<uint64_t>(static_cast<double>(times.rateCapBps) * SpeedUp(rank, index, lane));
+    const auto& threads = GetPlan().Of<TreePlan>();
+    const double threadsGBps = TreeGraph::GoesUp(index) ? threads.upGBps : threads.downGBps;
+    if (threadsGBps > 0 && m_graph->GetParent(rank, lane.channel))
+    {
+        times.rateCapBps = std::min(times.rateCapBps, static_cast<uint64_t>(threadsGBps * 8e9));
+    }
+    return times;
+}
+
+} // namespace AstraSim
