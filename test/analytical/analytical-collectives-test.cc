@@ -118,21 +118,22 @@ TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
 {
     AnalyticalCollectives collectives(m_nccl, {}, {});
     constexpr double MB = 1e6;
-    // 16 ranks on two servers send 100 MB to each: 700 MB within, 800 MB over a NIC at 50 GB/s, in
-    // 763 messages of 128 KiB for each of 8 peers. A CPU takes 3.3 us for each, which is longer
-    // than the NIC takes. Base 8.4 us, network 2.8 us.
+    // 16 ranks on two servers send 100 MB to each: 700 MB within, 800 MB over a NIC at 50 GB/s.
+    // Base 8.4 us, network 2.8 us, and a CPU takes 3.3 us for the first message of each of a peer's
+    // four channels. For further ones of 128 KiB it takes less than the NIC.
     EXPECT_NEAR(static_cast<double>(collectives.GetTime(Group(GroupKind::Ep, 16),
                                                         {CollectiveOp::AllToAll, 1'600'000'000})),
-                (8.4 + 2.8 + 8 * 763 * 3.3 + 800 * MB / 50e9 / (8 * 763) * 1e6) * 1e6,
+                (8.4 + 2.8 + 3.3 + 800 * MB / 50e9 * 1e6) * 1e6,
                 1);
-    // With messages of 512 KiB the NIC is at work all the time.
-    NcclOptions large;
-    large.pairNetChunk = 524288;
-    const MockNcclGroup nccl(Machine(), large);
+    // 1526 messages of 64 KiB for each of 8 peers take it 2 us each, longer than the NIC.
+    NcclOptions small;
+    small.pairNetChunk = 65536;
+    const MockNcclGroup nccl(Machine(), small);
+    const double work = 8 * (4 * 3.3 + 1522 * 2);
     EXPECT_NEAR(static_cast<double>(AnalyticalCollectives(nccl, {}, {})
                                         .GetTime(Group(GroupKind::Ep, 16),
                                                  {CollectiveOp::AllToAll, 1'600'000'000})),
-                (8.4 + 2.8 + 3.3 + 800 * MB / 50e9 * 1e6) * 1e6,
+                (8.4 + 2.8 + work + 800 * MB / 50e9 / (8 * 1526) * 1e6) * 1e6,
                 1);
     // 8 ranks within: 700 MB at what pairs move over NVLinks of 360 GB/s, 3.4 us.
     const CommGroup server = Group(GroupKind::Ep, 8);
@@ -149,10 +150,14 @@ TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
 
 TEST_F(AnalyticalCollectivesTest, RootedAndUnevenOperationsTakeTheBusiestRank)
 {
-    AnalyticalCollectives collectives(m_nccl, {}, {});
+    NcclOptions small;
+    small.pairNetChunk = 65536;
+    const MockNcclGroup nccl(Machine(), small);
+    AnalyticalCollectives collectives(nccl, {}, {});
     const CommGroup group = Group(GroupKind::Custom, 16);
     // Half of the root's 1.6 GB comes over its one NIC. Its 8 peers across the network have a CPU
-    // each to send with, 3.3 us for a message; the root that scatters has one for all messages.
+    // each to send with, 3.3 us for the first message of 64 KiB in each of four channels and 2 us
+    // for a further one; the root that scatters has one for all messages.
     const double gather = (8.4 + 2.8 + 3.3 + 800e6 / 50e9 * 1e6) * 1e6;
     EXPECT_NEAR(
         static_cast<double>(collectives.GetTime(group, {CollectiveOp::Gather, 1'600'000'000, 3})),
@@ -160,8 +165,9 @@ TEST_F(AnalyticalCollectivesTest, RootedAndUnevenOperationsTakeTheBusiestRank)
         1);
     EXPECT_NEAR(
         static_cast<double>(collectives.GetTime(group, {CollectiveOp::Scatter, 1'600'000'000, 3})),
-        (8.4 + 2.8 + 8 * 763 * 3.3 + 800e6 / 50e9 / (8 * 763) * 1e6) * 1e6,
+        (8.4 + 2.8 + 8 * (4 * 3.3 + 1522 * 2) + 800e6 / 50e9 / (8 * 1526) * 1e6) * 1e6,
         1);
+    // Two pairs of 7630 messages each take the CPU less than the NIC that receives them.
     CollectiveRequest uneven{CollectiveOp::AllToAllV, 0};
     uneven.bytesPerPair.assign(256, 0);
     uneven.bytesPerPair[2 * 16 + 9] = 500'000'000; // 2 to 9, over the NICs

@@ -16,6 +16,8 @@ namespace AstraSim
 namespace
 {
 
+constexpr PairPlan ALL_CHANNELS{.channels = 32, .perPair = 32};
+
 /// Runs a pairwise collective. @return bytes by source and destination
 std::map<std::pair<uint32_t, uint32_t>, uint64_t>
 Exchange(const CollectiveRequest& request, uint32_t ranks)
@@ -92,13 +94,17 @@ TEST(DirectGraph, LargePairsGetMoreChannels)
                                                       {2048 * MIB, 32}};
     for (const auto& [bytes, channels] : expected)
     {
-        EXPECT_EQ(ChannelsOfPair(bytes, 32, 8, 1, 512 * KIB), channels) << bytes;
+        EXPECT_EQ(ChannelsOfPair(bytes, ALL_CHANNELS, 8, 1, 512 * KIB), channels) << bytes;
     }
-    // Between nodes parts have 64 to 128 KiB, and 16 ranks leave two channels for each pair.
-    EXPECT_EQ(ChannelsOfPair(64 * KIB, 32, 16, 2, 128 * KIB), 1U);
-    EXPECT_EQ(ChannelsOfPair(256 * KIB, 32, 16, 2, 128 * KIB), 2U);
-    EXPECT_EQ(ChannelsOfPair(512 * KIB, 32, 16, 2, 128 * KIB), 4U);
-    EXPECT_EQ(ChannelsOfPair(64 * MIB, 32, 16, 2, 128 * KIB), 32U);
+    // Between nodes parts have 64 to 128 KiB, and 16 ranks leave two channels for each pair, which
+    // may be all that it ever has.
+    EXPECT_EQ(ChannelsOfPair(64 * KIB, ALL_CHANNELS, 16, 2, 128 * KIB), 1U);
+    EXPECT_EQ(ChannelsOfPair(256 * KIB, ALL_CHANNELS, 16, 2, 128 * KIB), 2U);
+    EXPECT_EQ(ChannelsOfPair(512 * KIB, ALL_CHANNELS, 16, 2, 128 * KIB), 4U);
+    EXPECT_EQ(ChannelsOfPair(64 * MIB, ALL_CHANNELS, 16, 2, 128 * KIB), 32U);
+    const PairPlan few{.channels = 32, .perPair = 2};
+    EXPECT_EQ(ChannelsOfPair(64 * KIB, few, 16, 2, 128 * KIB), 1U);
+    EXPECT_EQ(ChannelsOfPair(64 * MIB, few, 16, 2, 128 * KIB), 2U);
 }
 
 TEST(DirectGraph, APairHasTheRateOfItsChannels)
@@ -115,6 +121,7 @@ TEST(DirectGraph, APairHasTheRateOfItsChannels)
     NcclPlan plan;
     plan.Of<PairPlan>().rankGBps = 640;
     plan.Of<PairPlan>().channels = 32;
+    plan.Of<PairPlan>().perPair = 32;
     plan.Of<PairPlan>().blockGBps = 20;
     const DirectGraph neighbours(request, MakeShape(RANKS, RANKS), plan, -1);
     // 4 of 32 channels, each with messages of a chunk.
@@ -138,7 +145,8 @@ TEST(DirectGraph, ChannelsOfAPairChangeAtTheByte)
     constexpr uint64_t KIB = 1024;
     constexpr uint64_t MIB = KIB * KIB;
     const auto simple = [](uint64_t bytes, uint32_t ranks, uint32_t nodes) {
-        return ChannelsOfPair(bytes, 32, ranks, nodes, nodes > 1 ? 128 * KIB : 512 * KIB);
+        const uint64_t step = nodes > 1 ? 128 * KIB : 512 * KIB;
+        return ChannelsOfPair(bytes, ALL_CHANNELS, ranks, nodes, step);
     };
     EXPECT_EQ(simple(64 * KIB + 1, 8, 1), 2U);
     EXPECT_EQ(simple(64 * MIB + 1, 8, 1), 8U);
@@ -149,7 +157,7 @@ TEST(DirectGraph, ChannelsOfAPairChangeAtTheByte)
     EXPECT_EQ(simple(64 * KIB + 1, 17, 3), 1U);
     // With LL a chunk has 64 KiB in both cases.
     const auto ll = [](uint64_t bytes, uint32_t ranks, uint32_t nodes) {
-        return ChannelsOfPair(bytes, 32, ranks, nodes, DirectGraph::LL_STEP);
+        return ChannelsOfPair(bytes, ALL_CHANNELS, ranks, nodes, DirectGraph::LL_STEP);
     };
     EXPECT_EQ(ll(8 * KIB, 8, 1), 1U);
     EXPECT_EQ(ll(8 * KIB + 1, 8, 1), 2U);

@@ -220,6 +220,30 @@ TEST(FlowExecutor, ACpuThatServesANicStartsOneMessageAfterTheOther)
     EXPECT_EQ(doneAt(false, BYTES - 1, 1000), (3 + 1) * MICROSECOND);
 }
 
+TEST(FlowExecutor, TheFirstMessageOfAConnectionTakesACpuLonger)
+{
+    LaneTimes lane;
+    lane.slots = MESSAGES;
+    lane.slowStarts[0] = {0, 3 * MICROSECOND, true, 0, 2 * MICROSECOND};
+    Chain chain(2, false, lane);
+    chain.network.DelayStarts();
+    chain.Start(0);
+    chain.Start(1);
+    chain.network.Run();
+    // The network takes 1 us; the CPU prepares one message after the other.
+    EXPECT_EQ(chain.DoneAt(1), (3 + 2 * (static_cast<TimePs>(MESSAGES) - 1) + 1) * MICROSECOND);
+
+    // Over four connections, four messages are the first of one.
+    lane.connections = 4;
+    Chain spread(2, false, lane);
+    spread.network.DelayStarts();
+    spread.Start(0);
+    spread.Start(1);
+    spread.network.Run();
+    EXPECT_EQ(spread.DoneAt(1),
+              (3 * 4 + 2 * (static_cast<TimePs>(MESSAGES) - 4) + 1) * MICROSECOND);
+}
+
 TEST(FlowExecutor, SendersThatBeginLateLearnWhichSlotsAreFree)
 {
     // Ranks 1 and 2 are past the messages without bytes long before rank 0 begins.

@@ -311,6 +311,7 @@ TEST(NcclCostModel, PairsBetweenServersWaitForTheCpuOfTheirNic)
     EXPECT_EQ(plan().slowStarts.front().latency, 3.3 * PS_PER_US);
     EXPECT_EQ(plan().slowStarts.front().above, 0U);
     EXPECT_TRUE(plan().slowStarts.front().occupies);
+    EXPECT_EQ(plan().slowStarts.front().again, 2 * PS_PER_US) << "further messages of a pair";
     cluster.options = OptionsOf({{"AS_NETWORK_KIND", "EFA"}});
     EXPECT_EQ(plan().interLatency + plan().slowStarts.front().latency, 41.1 * PS_PER_US);
     // On Slingshot the CPU's work has figures of its own, by size.
@@ -1044,6 +1045,30 @@ TEST(NcclCostModel, PairsHaveAPowerOfTwoOfChannels)
         cluster.options.ringChannels = rings;
         EXPECT_EQ(cluster.Model().GetPairChannels(cluster.Servers(1)), pairs) << rings;
     }
+}
+
+// NCCL src/graph/paths.cc, ncclTopoGetNchannels: up to 2.28 two channels for a peer across the
+// network, one if eight operations and more would share a channel; from 2.29 on one for each 14
+// GB/s of the NICs, as long as eight peers at a time have channels of their own.
+TEST(NcclCostModel, APairsChannelsAreAsManyAsTheNetworkNeeds)
+{
+    const auto most = [](uint32_t servers, double nicGBps, const char* release) {
+        Cluster cluster("H100", 8, nicGBps);
+        cluster.options = OptionsOf({{"NCCL_TUNING", release}});
+        cluster.options.ringChannels = 16;
+        return cluster.Model().GetChannelsPerPair(cluster.Servers(servers));
+    };
+    EXPECT_EQ(most(1, 50, "2.28"), 16U) << "NVLinks alone";
+    EXPECT_EQ(most(2, 50, "2.28"), 2U);
+    EXPECT_EQ(most(4, 50, "2.28"), 2U);
+    EXPECT_EQ(most(5, 50, "2.28"), 1U);
+    EXPECT_EQ(most(2, 25, "2.30"), 2U);
+    EXPECT_EQ(most(2, 50, "2.30"), 4U);
+    EXPECT_EQ(most(2, 100, "2.30"), 8U);
+    EXPECT_EQ(most(4, 100, "2.30"), 4U);
+    Cluster cluster("H100", 8, 50);
+    cluster.options = OptionsOf({{"NCCL_NCHANNELS_PER_NET_PEER", "3"}});
+    EXPECT_EQ(cluster.Model().GetChannelsPerPair(cluster.Servers(2)), 4U);
 }
 
 // NCCL's search takes the fastest channels that fill the NVLinks (src/graph/search.cc): 12 of 20

@@ -30,7 +30,7 @@ constexpr const char* NOTES_OF_SIMULATOR =
     "  AS_GPU_TYPE AS_NETWORK_KIND AS_HOST_CPU AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL\n"
     "  NCCL_NVLS_ENABLE NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS\n"
     "  NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT\n"
-    "  NCCL_P2P_NET_CHUNKSIZE NCCL_P2P_NVL_CHUNKSIZE\n"
+    "  NCCL_P2P_NET_CHUNKSIZE NCCL_P2P_NVL_CHUNKSIZE NCCL_NCHANNELS_PER_NET_PEER\n"
     "\nExit status: 0 done, 1 the workload did not finish or a check failed,\n"
     "  2 an input is wrong, 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM,\n"
     "  after results so far were written.\n";

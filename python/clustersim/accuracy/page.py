@@ -24,8 +24,9 @@ run anew, in about ten minutes, and this page is written, by ``scripts/accuracy.
   batch's tenth was chosen before any of it was simulated, but the third's, of AMD's GPUs: the same rule chose it afterwards.
 - Tables that a measured figure of the model comes from, or a rule that is inferred (for a generation of GPUs or a kind of network,
   never for a size), are apart from the others, too.
-- A size does not count (grey crosses) where its source calls it bad, or where a larger size was measured to take less than
-  nine tenths of its time: no model of a quiet machine makes a message slower by making it shorter.
+- A size does not count (grey crosses) where its source calls it bad, where a larger size was measured to take less than
+  nine tenths of its time (no model of a quiet machine makes a message slower by making it shorter), or where its source has two
+  tables of one test on one machine that differ by more than a tenth, and does not say by which setting: then the faster one counts.
 - More than 64 ranks carry out one iteration of each size.
 - Every variable has its default, but for what the source says was set; the release of NCCL is that of the source, where it
   names one. The network is @NETWORK@.

@@ -44,6 +44,7 @@ class Machine:
     batch: int = 1  # tables that came together; a tenth of each is held out
     held_out: bool = False
     bad: tuple = ()
+    disputed_from: float = float("inf")
     note: str = ""
     informs: str = ""    # which measured figure of the model comes from this table
     proved: str = ""     # why it is off, as far as something shows it
@@ -141,6 +142,8 @@ def read_table(path, machine):
         doubt = ""
         if size in machine.bad:
             doubt = "bad by its source"
+        elif size >= machine.disputed_from:
+            doubt = "another table of its source says otherwise"
         elif min(times[i:]) < DISTURBED * times[i]:
             doubt = "a larger size was faster"
         rows.append(Row(size, times[i], factor * size / times[i] / 1e3, doubt))

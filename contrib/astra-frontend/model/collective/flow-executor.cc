@@ -319,12 +319,12 @@ FlowExecutor::Send(Outbound& outbound)
         Join(lane, times, bytes, sent, &outbound);
         return;
     }
-    const bool hasLatency = times.HasLatency(outbound.sent - 1);
-    if (outbound.latencyBytes != bytes || outbound.latencyCounts != hasLatency)
+    const uint64_t message = outbound.sent - 1;
+    if (outbound.latencyBytes != bytes || message == 0 || message == times.connections ||
+        message == times.withLatency)
     {
         outbound.latencyBytes = bytes;
-        outbound.latencyCounts = hasLatency;
-        const CopyTime start = StartOf(times, bytes, hasLatency);
+        const CopyTime start = StartOf(times, bytes, message);
         outbound.latency = start.latency;
         outbound.busy = start.busy;
     }
@@ -334,20 +334,18 @@ FlowExecutor::Send(Outbound& outbound)
         outbound.busy ? OccupyCpu(outbound.busy) + outbound.latency : outbound.latency;
     if (times.psPerAccess > 0)
     {
-        const uint32_t accesses =
-            m_execution.gpu->GetSendAccesses(m_rank, outbound.index, outbound.sent - 1);
+        const uint32_t accesses = m_execution.gpu->GetSendAccesses(m_rank, outbound.index, message);
         info.sendLatency = ns3::AddPs(info.sendLatency, OccupyBlock(outbound, bytes, accesses));
     }
     info.rateCapBps = times.rateCapBps;
     info.stream = outbound.stream;
-    m_network.Send(
-        {.dst = m_execution.group->ranks[lane.peer],
-         .tag = m_tagBase + lane.tag,
-         .bytes = bytes,
-         .info = &info,
-         .handler = sent,
-         .arg = &outbound,
-         .buffer = m_data ? m_data->GetOutgoing(outbound.index, outbound.sent - 1) : nullptr});
+    m_network.Send({.dst = m_execution.group->ranks[lane.peer],
+                    .tag = m_tagBase + lane.tag,
+                    .bytes = bytes,
+                    .info = &info,
+                    .handler = sent,
+                    .arg = &outbound,
+                    .buffer = m_data ? m_data->GetOutgoing(outbound.index, message) : nullptr});
     outbound.stream = info.stream;
 }
 
@@ -723,9 +721,9 @@ FlowExecutor::OccupyBlock(Outbound& outbound, uint64_t bytes, uint32_t accesses)
 }
 
 CopyTime
-FlowExecutor::StartOf(const LaneTimes& times, uint64_t bytes, bool hasLatency) const
+FlowExecutor::StartOf(const LaneTimes& times, uint64_t bytes, uint64_t message) const
 {
-    CopyTime copy = CopyTimeOf(times, bytes, m_execution.wireInflation, hasLatency);
+    CopyTime copy = CopyTimeOf(times, bytes, m_execution.wireInflation, message);
     if (times.passBytes == 0)
     {
         return copy;
@@ -772,10 +770,8 @@ FlowExecutor::CopyArrived(Inbound& inbound)
     }
     else if (bytes && !m_isPhysical)
     {
-        const CopyTime copy = CopyTimeOf(inbound.times,
-                                         bytes,
-                                         m_execution.wireInflation,
-                                         inbound.times.HasLatency(inbound.received));
+        const CopyTime copy =
+            CopyTimeOf(inbound.times, bytes, m_execution.wireInflation, inbound.received);
         duration = copy.latency + copy.duration / OWN_COPY_SPEED;
     }
     m_network.Schedule(

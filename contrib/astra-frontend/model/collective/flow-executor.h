@@ -106,7 +106,6 @@ class FlowExecutor : public RankCollective
         bool isFar : 1 {false};      ///< whether the receiver tells of free slots in messages
         bool isNextKnown{false};     ///< whether the message `sent` has been asked for
         bool delaysCopy{false};      ///< CopyArrived() of the same index waits for it
-        bool latencyCounts{true};    ///< LaneTimes::HasLatency() where latencyBytes was worked out
 
         // what sending one takes besides
         MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
@@ -189,7 +188,7 @@ class FlowExecutor : public RankCollective
     /// Send the next message of a lane.
     void Send(Outbound& outbound);
     /// @return what passes from when a message may go to when its first packet does
-    CopyTime StartOf(const LaneTimes& times, uint64_t bytes, bool hasLatency) const;
+    CopyTime StartOf(const LaneTimes& times, uint64_t bytes, uint64_t message) const;
     /// @return how long a message waits until the CPU that serves the NIC is free
     /// @param busy what it then takes this CPU
     TimePs OccupyCpu(TimePs busy);

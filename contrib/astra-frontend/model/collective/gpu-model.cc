@@ -13,9 +13,9 @@ namespace AstraSim
 {
 
 CopyTime
-CopyTimeOf(const LaneTimes& lane, uint64_t bytes, double wireInflation, bool hasLatency)
+CopyTimeOf(const LaneTimes& lane, uint64_t bytes, double wireInflation, uint64_t message)
 {
-    const TimePs latency = hasLatency ? lane.latency : 0;
+    const TimePs latency = lane.HasLatency(message) ? lane.latency : 0;
     if (lane.rateCapBps == 0)
     {
         const double wireBytes = static_cast<double>(bytes) * wireInflation;
@@ -24,11 +24,12 @@ CopyTimeOf(const LaneTimes& lane, uint64_t bytes, double wireInflation, bool has
         {
             if (slow.Applies() && wireBytes > static_cast<double>(slow.above))
             {
-                start.latency = ns3::AddPs(latency, slow.latency);
-                start.busy =
-                    slow.occupies
-                        ? ns3::AddPs(slow.latency, ns3::TruncateToPs(slow.psPerByte * wireBytes))
-                        : 0;
+                const bool isFirst = message < lane.connections || slow.again < 0;
+                const TimePs more = isFirst ? slow.latency : slow.again;
+                start.latency = ns3::AddPs(latency, more);
+                start.busy = slow.occupies
+                                 ? ns3::AddPs(more, ns3::TruncateToPs(slow.psPerByte * wireBytes))
+                                 : 0;
             }
         }
         return start;

@@ -31,6 +31,9 @@ struct SlowStart
     bool occupies{false}; ///< whether the CPU that serves the NIC does nothing else meanwhile
     /// What each byte then takes this CPU, while it leaves; 0: the NIC moves it by itself.
     double psPerByte{0};
+    /// The latency of messages after the first ones (LaneTimes::connections), which find the CPU
+    /// prepared. Negative: as that of the first.
+    TimePs again{-1};
 
     /// @return whether messages above the limit differ at all from others
     bool Applies() const
@@ -60,6 +63,8 @@ struct LaneTimes
     /// How many messages, the first ones, have the latency: the GPU waits for others while it is at
     /// work. NONE: all have it.
     uint32_t withLatency{NONE};
+    /// Connections that the lane's messages are spread over, each of which has a first one.
+    uint32_t connections{1};
     /// Data that the GPU's block moves in one pass of its copy loop; 0: the rate alone counts.
     uint32_t passBytes{0};
     /// Data whose time at the lane's rate is within the latency already.
@@ -109,13 +114,13 @@ struct CopyTime
  * @param lane what it takes to move
  * @param bytes of data
  * @param wireInflation bytes on the wire per byte of data
- * @param hasLatency LaneTimes::HasLatency() of the message
+ * @param message number of the message in its lane
  * @return what it takes to move a message of a lane
  */
 CopyTime CopyTimeOf(const LaneTimes& lane,
                     uint64_t bytes,
                     double wireInflation,
-                    bool hasLatency = true);
+                    uint64_t message = 0);
 
 /**
  * @ingroup astra-frontend

@@ -12,17 +12,17 @@ namespace AstraSim
 {
 
 uint32_t
-ChannelsOfPair(uint64_t bytes, uint32_t channels, uint32_t ranks, uint32_t nodes, uint64_t step)
+ChannelsOfPair(uint64_t bytes, const PairPlan& plan, uint32_t ranks, uint32_t nodes, uint64_t step)
 {
     const uint64_t leastPart = nodes > 1 ? step / 2 : step / 8;
     const uint64_t mostPart = nodes > 1 ? step : step * 32;
-    uint32_t few = channels;
-    while (few > 1 && few * ranks > channels)
+    uint32_t few = plan.perPair;
+    while (few > 1 && few * ranks > plan.channels)
     {
         few /= 2;
     }
     auto used = static_cast<uint32_t>(std::min<uint64_t>(few, DivideUp(bytes, leastPart)));
-    while (used <= channels / 2 && DivideUp(bytes, used) > mostPart)
+    while (used <= plan.perPair / 2 && DivideUp(bytes, used) > mostPart)
     {
         used *= 2;
     }
@@ -71,13 +71,10 @@ uint32_t
 DirectGraph::ChannelsOf(uint32_t from, uint32_t to) const
 {
     const uint64_t bytes = PairBytesOf(from, to);
-    return m_plan.Of<PairPlan>().channels && bytes && AreInOneNode(from, to)
-               ? ChannelsOfPair(bytes,
-                                m_plan.Of<PairPlan>().channels,
-                                GetRanks(),
-                                m_shape.GetNodes(),
-                                m_plan.protocol == NcclProtocol::Ll ? LL_STEP
-                                                                    : m_plan.Of<PairPlan>().chunk)
+    const auto& pairs = m_plan.Of<PairPlan>();
+    const uint64_t step = m_plan.protocol == NcclProtocol::Ll ? LL_STEP : pairs.chunk;
+    return pairs.channels && bytes
+               ? ChannelsOfPair(bytes, pairs, GetRanks(), m_shape.GetNodes(), step)
                : 1;
 }
 

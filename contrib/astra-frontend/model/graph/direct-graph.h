@@ -20,11 +20,11 @@ namespace AstraSim
 /**
  * @return channels that the data of a pair is divided over (NCCL src/enqueue.cc, addP2pToPlan):
  * at first as many as each pair may have without sharing any, twice as many while parts are large
- * @param channels all that there are, a power of two
+ * @param plan PairPlan::channels, all that there are, and PairPlan::perPair; powers of two
  * @param step bytes of a channel's step: PairPlan::chunk, or DirectGraph::LL_STEP
  */
 uint32_t ChannelsOfPair(uint64_t bytes,
-                        uint32_t channels,
+                        const PairPlan& plan,
                         uint32_t ranks,
                         uint32_t nodes,
                         uint64_t step);
@@ -79,7 +79,7 @@ class DirectGraph : public FlowGraph
     /// @return bytes that a rank sends another
     uint64_t PairBytesOf(uint32_t from, uint32_t to) const;
 
-    /// @return channels of a pair of one node; 1 of other pairs
+    /// @return channels of a pair: connections, each with a proxy of its own between nodes
     uint32_t ChannelsOf(uint32_t from, uint32_t to) const;
 
   private:

@@ -67,6 +67,7 @@ struct BusiestRank
 {
     double nearBytes{0};
     double farBytes{0};
+    TimePs first{0};    ///< messages that are the first of a connection over its NIC
     TimePs messages{0}; ///< that a rank sends over its NIC
 };
 
@@ -77,6 +78,11 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
     const auto messagesOf = [&](uint64_t bytes) {
         return static_cast<TimePs>(DivideUp(bytes, NetworkMessageBytes(plan, bytes)));
     };
+    const auto& pairs = plan.Of<PairPlan>();
+    const auto firstOf = [&](uint64_t bytes) {
+        return std::min<TimePs>(messagesOf(bytes),
+                                ChannelsOfPair(bytes, pairs, ranks, shape.GetNodes(), pairs.chunk));
+    };
     BusiestRank busiest;
     if (request.op == CollectiveOp::AllToAll)
     {
@@ -86,9 +92,10 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
             const auto near = static_cast<double>(node.size() - 1);
             busiest.nearBytes = std::max(busiest.nearBytes, near * each);
             busiest.farBytes = std::max(busiest.farBytes, (ranks - 1 - near) * each);
-            busiest.messages = std::max<TimePs>(busiest.messages,
-                                                (ranks - node.size()) *
-                                                    messagesOf(DivideUp(request.bytes, ranks)));
+            const auto peers = static_cast<TimePs>(ranks - node.size());
+            const uint64_t ofPair = DivideUp(request.bytes, ranks);
+            busiest.first = std::max(busiest.first, peers * firstOf(ofPair));
+            busiest.messages = std::max(busiest.messages, peers * messagesOf(ofPair));
         }
         return busiest;
     }
@@ -104,6 +111,7 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
     {
         Load out;
         TimePs messages = 0;
+        TimePs first = 0;
         for (uint32_t dst = 0; dst < ranks; ++dst)
         {
             const uint64_t ofPair = src == dst ? 0 : PairBytes(request, ranks, src, dst);
@@ -112,10 +120,12 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
             (far ? out.far : out.near) += bytes;
             (far ? in[dst].far : in[dst].near) += bytes;
             messages += far && ofPair > 0 ? messagesOf(ofPair) : 0;
+            first += far && ofPair > 0 ? firstOf(ofPair) : 0;
         }
         busiest.nearBytes = std::max(busiest.nearBytes, out.near);
         busiest.farBytes = std::max(busiest.farBytes, out.far);
         busiest.messages = std::max(busiest.messages, messages);
+        busiest.first = std::max(busiest.first, first);
     }
     for (const Load& load : in)
     {
@@ -139,7 +149,7 @@ PairsTime(const NcclPlan& plan,
     const auto& own = plan.Of<PairPlan>();
     const uint32_t channels =
         ChannelsOfPair(most,
-                       own.channels,
+                       own,
                        ranks,
                        shape.GetNodes(),
                        plan.protocol == NcclProtocol::Ll ? DirectGraph::LL_STEP : own.chunk);
@@ -194,10 +204,10 @@ ChainTimeOf(const ChainGraph& graph,
         }
         const uint64_t bytes = graph.GetBytes(rank, channel, 0);
         const LaneTimes times = gpu.GetTimes(rank, channel, true, lane);
-        const CopyTime copy = CopyTimeOf(times, bytes, inflation, times.HasLatency(0));
+        const CopyTime copy = CopyTimeOf(times, bytes, inflation, 0);
         if (times.rateCapBps > 0)
         {
-            const CopyTime next = CopyTimeOf(times, bytes, inflation, times.HasLatency(1));
+            const CopyTime next = CopyTimeOf(times, bytes, inflation, 1);
             first = ns3::AddPs(first, copy.latency + copy.duration);
             slowest = std::max(slowest, next.latency + next.duration);
             continue;
@@ -424,12 +434,15 @@ AnalyticalCollectives::PairwiseTime(const NcclPlan& plan,
     {
         // The CPU that serves a rank's NIC sends one message after the other. Either it or the NIC
         // is at work all the time.
-        const SlowStart& first = plan.slowStarts.front();
-        const TimePs one = first.occupies && first.above == 0 ? first.latency : 0;
+        const SlowStart& start = plan.slowStarts.front();
+        const bool occupies = start.occupies && start.above == 0;
+        const TimePs one = occupies ? start.latency : 0;
+        const TimePs further = occupies && start.again >= 0 ? start.again : one;
+        const TimePs work = ns3::AddPs(ns3::TimesPs(one, busiest.first),
+                                       ns3::TimesPs(further, busiest.messages - busiest.first));
         const TimePs all = TransferTime(busiest.farBytes, machine.nicGBps);
         const TimePs last = all / std::max<TimePs>(busiest.messages, 1);
-        const TimePs sent =
-            std::max(ns3::AddPs(one, all), ns3::AddPs(ns3::TimesPs(one, busiest.messages), last));
+        const TimePs sent = std::max(ns3::AddPs(one, all), ns3::AddPs(work, last));
         time =
             std::max(time, sendLatency ? *sendLatency + all : ns3::AddPs(plan.interLatency, sent));
     }

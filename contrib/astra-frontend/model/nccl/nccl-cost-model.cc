@@ -3,6 +3,7 @@
  */
 #include "nccl-cost-model.h"
 
+#include "astra-frontend/model/collective/divide-up.h"
 #include "nccl-algorithm.h"
 
 #include "ns3/input-error.h"
@@ -45,12 +46,15 @@ constexpr double RCCL_PAIR_EFFICIENCY = 0.85; // alltoall_perf on 8 MI355X of OC
 // of 1 to 16 MiB on 8 MI300X (AMD's table, RCCL 2.22.3) grows by 8.1 us with each MiB.
 constexpr double MSCCL_BLOCK_GBPS = 4.05;
 
-// Between servers, a message of a pair takes so many microseconds from GPU to GPU, of which the CPU
-// thread that serves a GPU's NIC (src/proxy.cc) spends PAIR_CPU_US on nothing else: it posts, tests
-// and flushes what is sent and received, one after the other. SendRecv of few bytes on 2 servers of
-// 8 B200 takes 14.5 us in all; AllToAll there, with 8 peers across, 23 us more.
+// Between servers, the first message of a pair takes so many microseconds from GPU to GPU, of which
+// the CPU thread that serves a GPU's NIC (src/proxy.cc) spends PAIR_CPU_US on nothing else: it
+// takes up the pair's operation, posts, tests and flushes. SendRecv of few bytes on 2 servers of 8
+// B200 takes 14.5 us in all; AllToAll there, with 8 peers across, 23 us more. Further messages of a
+// pair take less: AllToAll there (v2) of 8 MiB has 48 more of 64 KiB than that of 2 MiB, and takes
+// 95 us more, of which the NIC is at work for most.
 constexpr double PAIR_NET_US = 6.1;
 constexpr double PAIR_CPU_US = 3.3;
+constexpr double PAIR_AGAIN_US = 2;
 
 constexpr uint32_t MAX_PAT_CHANNELS = 8; ///< lanes of all distances share an instance's tags
 
@@ -101,7 +105,8 @@ NcclCostModel::GetSlowStarts() const
             return SlowStart{cost.above,
                              FromMicroseconds(cost.us),
                              true,
-                             cost.GBps > 0 ? PS_PER_BYTE_AT_1_GBPS / cost.GBps : 0};
+                             cost.GBps > 0 ? PS_PER_BYTE_AT_1_GBPS / cost.GBps : 0,
+                             -1};
         });
     }
     else if (!m_options.sendLatency)
@@ -110,7 +115,7 @@ NcclCostModel::GetSlowStarts() const
             m_options.networkKind->slowStarts,
             starts.begin(),
             [](const auto& slow) {
-                return SlowStart{slow.above, FromMicroseconds(slow.us), slow.occupies, 0};
+                return SlowStart{slow.above, FromMicroseconds(slow.us), slow.occupies, 0, -1};
             });
     }
     return starts;
@@ -200,7 +205,7 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     const uint32_t channels = GetPairChannels(shape);
     const double efficiency = m_rccl ? RCCL_PAIR_EFFICIENCY : PAIR_EFFICIENCY;
     NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
-    PairPlan pairs{.channels = channels};
+    PairPlan pairs{.channels = channels, .perPair = GetChannelsPerPair(shape)};
     // NCCL src/init.cc, computeBuffSizes: no more than a step of other collectives.
     constexpr uint64_t MOST_CHUNK = 524288;
     pairs.chunk =
@@ -214,7 +219,11 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&
         !plan.slowStarts.front().Applies())
     {
-        plan.slowStarts.front() = {0, FromMicroseconds(PAIR_CPU_US), true};
+        plan.slowStarts.front() = {0,
+                                   FromMicroseconds(PAIR_CPU_US),
+                                   true,
+                                   0,
+                                   FromMicroseconds(PAIR_AGAIN_US)};
     }
     const bool mayUseLl = m_options.protocols.Allow(op, NcclProtocol::Ll);
     if (shape.GetNodes() == 1 && mayUseLl && bytes <= channels * LL_THRESHOLD)
@@ -227,6 +236,7 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
         plan.baseLatency = start;
         pairs = {.rankGBps = block * channels * plan.wireInflation,
                  .channels = channels,
+                 .perPair = channels,
                  .blockGBps = block * plan.wireInflation};
     }
     plan.own = pairs;
@@ -844,6 +854,41 @@ NcclCostModel::GetPairChannels(const GroupShape& shape) const
 {
     // NCCL src/graph/paths.cc, ncclTopoComputeP2pChannels.
     return std::bit_ceil(GetChannels(NcclAlgorithm::Ring, shape));
+}
+
+uint32_t
+NcclCostModel::GetChannelsPerPair(const GroupShape& shape) const
+{
+    const uint32_t all = GetPairChannels(shape);
+    if (shape.GetNodes() == 1)
+    {
+        return all; // NVLinks ask for more than there are
+    }
+    // NCCL src/graph/paths.cc, ncclTopoGetNchannels and ncclTopoComputeP2pChannels: the peers that
+    // the network leads to decide for all.
+    constexpr uint32_t PER_NIC = 2;
+    constexpr double CHANNEL_GBPS = 14; ///< NCCL_P2P_PER_CHANNEL_NET_BW
+    constexpr uint32_t BATCH = 8;       ///< NCCL_MAX_DEV_WORK_P2P_PER_BATCH
+    uint32_t most = m_options.channelsPerNetPeer;
+    if (most == 0 && m_options.release < NcclRelease::V2_29)
+    {
+        most = PER_NIC;
+        while (most > 1 && most * shape.GetRanks() > 4 * all)
+        {
+            most /= 2;
+        }
+        most = std::max(most, m_machine.nicsPerGpu);
+    }
+    else if (most == 0)
+    {
+        const auto byRate = static_cast<uint32_t>(std::ceil(m_machine.nicGBps / CHANNEL_GBPS));
+        most = std::bit_ceil(std::max({PER_NIC, m_machine.nicsPerGpu, byRate}));
+        while (most > 1 && most * DivideUp(shape.GetRanks(), BATCH) > all)
+        {
+            most /= 2;
+        }
+    }
+    return std::min(all, std::bit_ceil(most));
 }
 
 uint32_t

@@ -91,6 +91,9 @@ class NcclCostModel
     /// @return channels that sends and receives between pairs have together
     uint32_t GetPairChannels(const GroupShape& shape) const;
 
+    /// @return how many of them a pair has at most
+    uint32_t GetChannelsPerPair(const GroupShape& shape) const;
+
     // The plans of NCCL's own algorithms.
     NcclPlan EvaluateRing(NcclProtocol protocol,
                           CollectiveOp op,

@@ -242,6 +242,8 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     };
     options.pairNetChunk = chunk("NCCL_P2P_NET_CHUNKSIZE");
     options.pairNvlinkChunk = chunk("NCCL_P2P_NVL_CHUNKSIZE").value_or(options.pairNvlinkChunk);
+    options.channelsPerNetPeer =
+        reader.Number<uint32_t>("NCCL_NCHANNELS_PER_NET_PEER", 1, 128, channelRange).value_or(0);
     options.crossNic = reader.Number<uint32_t>("NCCL_CROSS_NIC", 0, 2, "0, 1 or 2").value_or(2) > 0;
     if (const auto release = reader.Text("NCCL_TUNING"))
     {

@@ -104,6 +104,8 @@ struct NcclOptions
     /// between pairs in groups of several nodes, and of one.
     std::optional<uint64_t> pairNetChunk; ///< empty: NCCL's, or RCCL's
     uint64_t pairNvlinkChunk{524288};
+    /// NCCL_NCHANNELS_PER_NET_PEER: of a pair in groups of several nodes; 0: NCCL's
+    uint32_t channelsPerNetPeer{0};
     bool crossNic{true};                     ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
     NcclRelease release{NcclRelease::V2_30}; ///< NCCL_TUNING
     bool selectByRules{false};               ///< NCCL_SELECT rules instead of model

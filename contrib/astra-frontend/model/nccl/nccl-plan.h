@@ -74,6 +74,7 @@ struct PairPlan
 {
     double rankGBps{0};     ///< what a rank sends to all others of its node
     uint32_t channels{0};   ///< that all its pairs have together; 0: they share the rate alone
+    uint32_t perPair{0};    ///< of which a pair has so many at most
     double blockGBps{0};    ///< what one of them moves at most
     uint64_t chunk{524288}; ///< bytes of a pair's step with Simple
 };

@@ -52,6 +52,8 @@ DirectTimes::GetTimes(uint32_t rank, uint32_t, bool outbound, const Lane& lane) 
     {
         times.latency = hasOwnLatency ? m_plan.interLatency : m_stepLatency;
         times.slowStarts = m_plan.slowStarts;
+        times.connections =
+            outbound ? m_graph->ChannelsOf(rank, lane.peer) : m_graph->ChannelsOf(lane.peer, rank);
         return times;
     }
     if (!hasOwnLatency)
