@@ -94,17 +94,18 @@ TEST(DirectGraph, LargePairsGetMoreChannels)
                                                       {2048 * MIB, 32}};
     for (const auto& [bytes, channels] : expected)
     {
-        EXPECT_EQ(ChannelsOfPair(bytes, ALL_CHANNELS, 8, 1, 512 * KIB), channels) << bytes;
+        EXPECT_EQ(ChannelsOfPair(bytes, ALL_CHANNELS, 8, 1), channels) << bytes;
     }
+    const PairPlan between{.channels = 32, .perPair = 32, .step = 128 * KIB};
     // Between nodes parts have 64 to 128 KiB, and 16 ranks leave two channels for each pair, which
     // may be all that it ever has.
-    EXPECT_EQ(ChannelsOfPair(64 * KIB, ALL_CHANNELS, 16, 2, 128 * KIB), 1U);
-    EXPECT_EQ(ChannelsOfPair(256 * KIB, ALL_CHANNELS, 16, 2, 128 * KIB), 2U);
-    EXPECT_EQ(ChannelsOfPair(512 * KIB, ALL_CHANNELS, 16, 2, 128 * KIB), 4U);
-    EXPECT_EQ(ChannelsOfPair(64 * MIB, ALL_CHANNELS, 16, 2, 128 * KIB), 32U);
-    const PairPlan few{.channels = 32, .perPair = 2};
-    EXPECT_EQ(ChannelsOfPair(64 * KIB, few, 16, 2, 128 * KIB), 1U);
-    EXPECT_EQ(ChannelsOfPair(64 * MIB, few, 16, 2, 128 * KIB), 2U);
+    EXPECT_EQ(ChannelsOfPair(64 * KIB, between, 16, 2), 1U);
+    EXPECT_EQ(ChannelsOfPair(256 * KIB, between, 16, 2), 2U);
+    EXPECT_EQ(ChannelsOfPair(512 * KIB, between, 16, 2), 4U);
+    EXPECT_EQ(ChannelsOfPair(64 * MIB, between, 16, 2), 32U);
+    const PairPlan few{.channels = 32, .perPair = 2, .step = 128 * KIB};
+    EXPECT_EQ(ChannelsOfPair(64 * KIB, few, 16, 2), 1U);
+    EXPECT_EQ(ChannelsOfPair(64 * MIB, few, 16, 2), 2U);
 }
 
 TEST(DirectGraph, APairHasTheRateOfItsChannels)
@@ -145,8 +146,9 @@ TEST(DirectGraph, ChannelsOfAPairChangeAtTheByte)
     constexpr uint64_t KIB = 1024;
     constexpr uint64_t MIB = KIB * KIB;
     const auto simple = [](uint64_t bytes, uint32_t ranks, uint32_t nodes) {
-        const uint64_t step = nodes > 1 ? 128 * KIB : 512 * KIB;
-        return ChannelsOfPair(bytes, ALL_CHANNELS, ranks, nodes, step);
+        PairPlan plan = ALL_CHANNELS;
+        plan.step = nodes > 1 ? 128 * KIB : 512 * KIB;
+        return ChannelsOfPair(bytes, plan, ranks, nodes);
     };
     EXPECT_EQ(simple(64 * KIB + 1, 8, 1), 2U);
     EXPECT_EQ(simple(64 * MIB + 1, 8, 1), 8U);
@@ -157,7 +159,9 @@ TEST(DirectGraph, ChannelsOfAPairChangeAtTheByte)
     EXPECT_EQ(simple(64 * KIB + 1, 17, 3), 1U);
     // With LL a chunk has 64 KiB in both cases.
     const auto ll = [](uint64_t bytes, uint32_t ranks, uint32_t nodes) {
-        return ChannelsOfPair(bytes, ALL_CHANNELS, ranks, nodes, DirectGraph::LL_STEP);
+        PairPlan plan = ALL_CHANNELS;
+        plan.step = PAIR_LL_STEP;
+        return ChannelsOfPair(bytes, plan, ranks, nodes);
     };
     EXPECT_EQ(ll(8 * KIB, 8, 1), 1U);
     EXPECT_EQ(ll(8 * KIB + 1, 8, 1), 2U);

@@ -456,4 +456,37 @@ TEST(RingGraph, TheLastStepOfANeighbourInTheNodeIsCopiedOnceAllIsSent)
     }
 }
 
+// AllGather on 2 GPUs (AIConfigurator's tables): LL moves half of what blocks of 8 GPUs move, which
+// make 8 passes in 7 steps.
+TEST(RingGraph, TakingWordsWithFlagsIsOnePassMore)
+{
+    for (const NcclProtocol protocol :
+         {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
+    {
+        PairsOfGpus pairs;
+        pairs.plan.protocol = protocol;
+        pairs.plan.channelGBps = 7;
+        pairs.plan.intraLatency = 600;
+        CollectiveRequest request;
+        request.op = CollectiveOp::AllGather;
+        request.bytes = 65536;
+        const RingGraph graph = pairs.Ring(request, 2);
+        const TimedLanes times = TimesOf<RingTimes>(graph, pairs.plan, TimePs{-1});
+        const bool hasFlags = protocol != NcclProtocol::Simple;
+        EXPECT_TRUE(graph.GetOwnCopy(0, 0, 0)) << "of the only step";
+        EXPECT_EQ(times.Out(0, 0).rateCapBps, (hasFlags ? 8 : 7) * 8'000'000'000ULL);
+        EXPECT_EQ(times.In(0, 0).rateCapBps, times.Out(0, 0).rateCapBps);
+        EXPECT_EQ(times.In(0, 0).takeSpeed, hasFlags ? 1U : 2U);
+        EXPECT_EQ(times.In(0, 0).latency == 0, hasFlags) << "words are there when their flags are";
+        EXPECT_GT(times.Out(0, 0).latency, 0);
+        const RingGraph across = pairs.Ring(request, 4);
+        for (uint32_t rank = 0; rank < 4; ++rank)
+        {
+            const Lane in = across.GetInbound(rank, 0);
+            EXPECT_EQ(across.GetOwnCopy(rank, 0, in.messages - 1).has_value(),
+                      in.peer / 2 == rank / 2);
+        }
+    }
+}
+
 } // namespace AstraSim

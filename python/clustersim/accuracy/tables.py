@@ -101,6 +101,8 @@ def read_machines(path):
             machine = Machine(nvlink_gbps=data["nvlink_gbps"][merged["gpu"]], **merged)
         except (KeyError, TypeError) as error:
             raise AccuracyError(f"{path}: {name}: {error}; expected the fields that its comments name") from None
+        if not isinstance(machine.nccl, str):
+            raise AccuracyError(f"{path}: {name}: nccl is {machine.nccl!r}; expected a version in quotes")
         if machine.test not in FACTORS:
             raise AccuracyError(f"{path}: {name}: unknown test {machine.test}; expected {', '.join(FACTORS)}")
         machines[name] = machine

@@ -772,7 +772,7 @@ FlowExecutor::CopyArrived(Inbound& inbound)
     {
         const CopyTime copy =
             CopyTimeOf(inbound.times, bytes, m_execution.wireInflation, inbound.received);
-        duration = copy.latency + copy.duration / OWN_COPY_SPEED;
+        duration = copy.latency + copy.duration / inbound.times.takeSpeed;
     }
     m_network.Schedule(
         duration,

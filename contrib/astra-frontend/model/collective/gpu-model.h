@@ -15,6 +15,9 @@
 namespace AstraSim
 {
 
+/// How much faster a GPU copies within its memory than it sends to another's.
+inline constexpr uint32_t OWN_COPY_SPEED = 2;
+
 /// Which copies of a lane nothing else in the GPU slows down.
 enum class AloneAt : uint8_t
 {
@@ -79,6 +82,8 @@ struct LaneTimes
     /// but serve the network: one message after the other, before it goes or once it has come. 0:
     /// what it takes does not show.
     double psPerAccess{0};
+    /// Inbound: how many times as fast as it is sent a message is copied out of its slot.
+    uint32_t takeSpeed{OWN_COPY_SPEED};
     uint32_t takeAccesses{0}; ///< inbound: reads and writes of each byte that is not passed on
 
     /// @return whether a message has the latency
@@ -96,9 +101,6 @@ struct LaneTimes
         return isAlone ? aloneSpeed : 1;
     }
 };
-
-/// How much faster a GPU copies within its memory than it sends to another's.
-inline constexpr TimePs OWN_COPY_SPEED = 2;
 
 /// What it takes a GPU to move a message.
 struct CopyTime

@@ -86,6 +86,14 @@ class ChannelGraph : public FlowGraph
                m_shape.NodeOf(rank) == m_shape.NodeOf(peer);
     }
 
+    /// @return whether a block has to take words with flags (LL, LL128) from a peer before it goes
+    /// on
+    bool TakesWordsFrom(uint32_t rank, uint32_t peer) const
+    {
+        return m_stepLatency < 0 && m_plan.protocol != NcclProtocol::Simple &&
+               m_shape.NodeOf(rank) == m_shape.NodeOf(peer);
+    }
+
     /// @return whether a GPU's block reads or writes what a peer in another server has in slots
     bool CopiesAcross(uint32_t rank, uint32_t peer) const
     {

@@ -12,10 +12,10 @@ namespace AstraSim
 {
 
 uint32_t
-ChannelsOfPair(uint64_t bytes, const PairPlan& plan, uint32_t ranks, uint32_t nodes, uint64_t step)
+ChannelsOfPair(uint64_t bytes, const PairPlan& plan, uint32_t ranks, uint32_t nodes)
 {
-    const uint64_t leastPart = nodes > 1 ? step / 2 : step / 8;
-    const uint64_t mostPart = nodes > 1 ? step : step * 32;
+    const uint64_t leastPart = nodes > 1 ? plan.step / 2 : plan.step / 8;
+    const uint64_t mostPart = nodes > 1 ? plan.step : plan.step * 32;
     uint32_t few = plan.perPair;
     while (few > 1 && few * ranks > plan.channels)
     {
@@ -72,10 +72,8 @@ DirectGraph::ChannelsOf(uint32_t from, uint32_t to) const
 {
     const uint64_t bytes = PairBytesOf(from, to);
     const auto& pairs = m_plan.Of<PairPlan>();
-    const uint64_t step = m_plan.protocol == NcclProtocol::Ll ? LL_STEP : pairs.chunk;
-    return pairs.channels && bytes
-               ? ChannelsOfPair(bytes, pairs, GetRanks(), m_shape.GetNodes(), step)
-               : 1;
+    return pairs.channels && bytes ? ChannelsOfPair(bytes, pairs, GetRanks(), m_shape.GetNodes())
+                                   : 1;
 }
 
 uint64_t
@@ -83,7 +81,7 @@ DirectGraph::MessageBytesOf(uint32_t from, uint32_t to) const
 {
     if (m_plan.protocol == NcclProtocol::Ll)
     {
-        return LL_STEP / 2 * ChannelsOf(from, to);
+        return PAIR_LL_STEP / 2 * ChannelsOf(from, to);
     }
     return AreInOneNode(from, to) ? m_plan.Of<PairPlan>().chunk * ChannelsOf(from, to)
                                   : NetworkMessageBytes(m_plan, PairBytesOf(from, to));

@@ -20,14 +20,10 @@ namespace AstraSim
 /**
  * @return channels that the data of a pair is divided over (NCCL src/enqueue.cc, addP2pToPlan):
  * at first as many as each pair may have without sharing any, twice as many while parts are large
- * @param plan PairPlan::channels, all that there are, and PairPlan::perPair; powers of two
- * @param step bytes of a channel's step: PairPlan::chunk, or DirectGraph::LL_STEP
+ * @param plan PairPlan::channels, all that there are, and PairPlan::perPair, powers of two, and
+ * PairPlan::step
  */
-uint32_t ChannelsOfPair(uint64_t bytes,
-                        const PairPlan& plan,
-                        uint32_t ranks,
-                        uint32_t nodes,
-                        uint64_t step);
+uint32_t ChannelsOfPair(uint64_t bytes, const PairPlan& plan, uint32_t ranks, uint32_t nodes);
 
 /**
  * @return most data of a message of a pair between nodes (NCCL src/enqueue.cc, addP2pToPlan: the
@@ -51,9 +47,6 @@ uint64_t NetworkMessageBytes(const NcclPlan& plan, uint64_t bytes);
 class DirectGraph : public FlowGraph
 {
   public:
-    /// Bytes of a channel's step with LL, half of which are flags.
-    static constexpr uint64_t LL_STEP = 65536;
-
     /// @param stepLatency a latency that the user gives every message; negative: none
     DirectGraph(const CollectiveRequest& request,
                 const GroupShape& shape,

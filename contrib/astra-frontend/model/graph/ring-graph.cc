@@ -176,8 +176,10 @@ std::optional<uint64_t>
 RingGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
     const Position position = Locate(inbound, message);
+    const uint32_t previous = m_rings.PreviousOf(rank, inbound);
     if (position.step + 1 != m_steps ||
-        (!CopiesFrom(rank, m_rings.PreviousOf(rank, inbound)) && !ServesNetwork(rank, inbound)))
+        (!CopiesFrom(rank, previous) && !TakesWordsFrom(rank, previous) &&
+         !ServesNetwork(rank, inbound)))
     {
         return std::nullopt;
     }

@@ -81,7 +81,7 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
     const auto& pairs = plan.Of<PairPlan>();
     const auto firstOf = [&](uint64_t bytes) {
         return std::min<TimePs>(messagesOf(bytes),
-                                ChannelsOfPair(bytes, pairs, ranks, shape.GetNodes(), pairs.chunk));
+                                ChannelsOfPair(bytes, pairs, ranks, shape.GetNodes()));
     };
     BusiestRank busiest;
     if (request.op == CollectiveOp::AllToAll)
@@ -147,12 +147,7 @@ PairsTime(const NcclPlan& plan,
     const uint32_t ranks = shape.GetRanks();
     const uint64_t most = MostPairBytes(request, ranks);
     const auto& own = plan.Of<PairPlan>();
-    const uint32_t channels =
-        ChannelsOfPair(most,
-                       own,
-                       ranks,
-                       shape.GetNodes(),
-                       plan.protocol == NcclProtocol::Ll ? DirectGraph::LL_STEP : own.chunk);
+    const uint32_t channels = ChannelsOfPair(most, own, ranks, shape.GetNodes());
     const uint32_t pairs = request.op == CollectiveOp::SendRecv ? 1 : shape.GetRanksPerNode() - 1;
     const double last = copies && plan.protocol == NcclProtocol::Simple
                             ? static_cast<double>(std::min(most, own.chunk * channels))

@@ -41,6 +41,11 @@ constexpr uint32_t LL_HIDDEN_BYTES = 256 * 8;
 // of a block's: 664 of 720 GB/s in sendrecv_perf on 8 B200, whose 32 blocks move 22.5 each.
 constexpr double PAIR_EFFICIENCY = 0.925;
 constexpr double RCCL_PAIR_EFFICIENCY = 0.85; // alltoall_perf on 8 MI355X of OCI: 361.4 of 427
+// Half of a block's threads send and half receive, which is less than half of the work on Hopper
+// and Blackwell. AllToAll of 512 MiB on 2 GPUs, which use 16 blocks: 164, 279 and 331 GB/s on A100,
+// H100 and B200 (AIConfigurator's tables of NCCL 2.27 and 2.29).
+constexpr std::array<double, NcclTuning::GENERATIONS> PAIR_BLOCK_EFFICIENCY =
+    {0.51, 0.78, PAIR_EFFICIENCY, RCCL_PAIR_EFFICIENCY, RCCL_PAIR_EFFICIENCY};
 
 // GB/s that a block of MSCCL's moves over a link of AMD's: with the 8 blocks of a pair, AllReduce
 // of 1 to 16 MiB on 8 MI300X (AMD's table, RCCL 2.22.3) grows by 8.1 us with each MiB.
@@ -200,7 +205,8 @@ NcclPlan
 NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const
 {
     // NCCL src/enqueue.cc, addP2pToPlan: LL up to 16 KiB (NCCL_P2P_LL_THRESHOLD) for each channel
-    // that a pair may have, which is all of them over NVLink.
+    // that a pair may have, which is all of them over NVLink; from 2.29 on for each that it has
+    // with Simple, of which one is for up to 64 KiB.
     constexpr uint64_t LL_THRESHOLD = 16384;
     const uint32_t channels = GetPairChannels(shape);
     const double efficiency = m_rccl ? RCCL_PAIR_EFFICIENCY : PAIR_EFFICIENCY;
@@ -213,7 +219,9 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
                  shape.GetNodes() > 1 ? m_options.pairNetChunk.value_or(PairNetChunk(shape))
                                       : m_options.pairNvlinkChunk);
     pairs.rankGBps = efficiency * NvlinkGBps(shape);
-    pairs.blockGBps = efficiency * NcclBlockGBps(m_machine.gpu.generation);
+    pairs.step = pairs.chunk;
+    pairs.blockGBps = PAIR_BLOCK_EFFICIENCY[static_cast<std::size_t>(m_machine.gpu.generation)] *
+                      NcclBlockGBps(m_machine.gpu.generation);
     plan.interLatency = InterLatency(PAIR_NET_US - PAIR_CPU_US);
     // A network, a host or a user may have figures of their own.
     if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&
@@ -226,7 +234,8 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
                                    FromMicroseconds(PAIR_AGAIN_US)};
     }
     const bool mayUseLl = m_options.protocols.Allow(op, NcclProtocol::Ll);
-    if (shape.GetNodes() == 1 && mayUseLl && bytes <= channels * LL_THRESHOLD)
+    const bool isNew = m_options.release >= NcclRelease::V2_29;
+    if (shape.GetNodes() == 1 && mayUseLl && bytes <= (isNew ? 1 : channels) * LL_THRESHOLD)
     {
         // One kernel has the sends and receives of both protocols, so it starts like Simple's. Half
         // of a block's threads send and half receive (src/device/sendrecv.h).
@@ -237,7 +246,8 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
         pairs = {.rankGBps = block * channels * plan.wireInflation,
                  .channels = channels,
                  .perPair = channels,
-                 .blockGBps = block * plan.wireInflation};
+                 .blockGBps = block * plan.wireInflation,
+                 .step = isNew ? pairs.step : PAIR_LL_STEP};
     }
     plan.own = pairs;
     return plan;

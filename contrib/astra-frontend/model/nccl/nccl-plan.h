@@ -69,6 +69,9 @@ struct NvlsPlan
     double inflation{1}; ///< bytes on NVLinks per byte that is added or multicast
 };
 
+/// Bytes of a channel's step with LL between pairs, half of which are flags.
+inline constexpr uint64_t PAIR_LL_STEP = 65536;
+
 /// Further fields of a plan of sends and receives between pairs.
 struct PairPlan
 {
@@ -77,6 +80,7 @@ struct PairPlan
     uint32_t perPair{0};    ///< of which a pair has so many at most
     double blockGBps{0};    ///< what one of them moves at most
     uint64_t chunk{524288}; ///< bytes of a pair's step with Simple
+    uint64_t step{524288};  ///< bytes of a step by which a pair's channels are counted
 };
 
 /// One way to carry out a collective, and what NCCL expects of it.

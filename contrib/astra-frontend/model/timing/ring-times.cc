@@ -6,6 +6,15 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+/// NCCL's rates of LL and LL128 are those of 8 GPUs, whose blocks make 8 passes in 7 steps: they
+/// send, pass on, and take.
+constexpr double PASSES = 8.0 / 7;
+
+} // namespace
+
 RingTimes::RingTimes(std::shared_ptr<const RingGraph> graph,
                      const NcclPlan& plan,
                      TimePs stepLatency)
@@ -27,6 +36,16 @@ RingTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& la
     if (HasOwnLatency() && inOneNode && GetPlan().protocol == NcclProtocol::Simple && inLoop > 0)
     {
         times.withLatency = static_cast<uint32_t>(inLoop);
+    }
+    if (HasOwnLatency() && times.rateCapBps > 0 && GetPlan().protocol != NcclProtocol::Simple)
+    {
+        times.rateCapBps = static_cast<uint64_t>(static_cast<double>(times.rateCapBps) * PASSES);
+        if (!outbound)
+        {
+            // Words of LL and LL128 are there when their flags are. Taking them is one more pass.
+            times.latency = 0;
+            times.takeSpeed = 1;
+        }
     }
     if (m_graph->ServesNetwork(rank, index))
     {
