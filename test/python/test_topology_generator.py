@@ -227,6 +227,8 @@ def test_a_wrong_count_of_access_switches_is_corrected_with_a_warning(tmp_path):
     ("-g 12", "12 GPUs do not fill servers of 8"),
     ("-g 0", "expected 1 or more"),
     ("-topo Spectrum-X -g 8192", "8192 GPUs need 16 segments and a pod holds 8"),
+    ("-topo Spectrum-X -g 144 -gps 72", "--asw_per_psw 64 holds no segment, of which an aggregation switch has 72 access switches"),
+    ("-topo AlibabaHPN -g 128 --asw_per_psw 7 -csn 120", "has 8 access switches; expected 8 or more"),
     ("-topo AlibabaHPN --dp -psn 15", "15 PSWs cannot be split"),
     ("-bw fast", "'fast' is not a rate"),
     ("-l 5", "'5' is not a time"),

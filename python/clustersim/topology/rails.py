@@ -67,6 +67,7 @@ class Shape:
     planes: int
     rails: int
     asws_per_segment: int
+    asws_of_psw: int  # access switches of a segment that an aggregation switch is linked to
     segment_gpus: int
     segments_per_pod: int
     pods: int
@@ -79,10 +80,11 @@ def shape(options):
     asws_per_segment = tors * rails
     segment_gpus = options.nics_per_aswitch * rails
     halves = 2 if options.rail_optimized and options.dual_tor else 1
-    segments_per_pod = options.asw_per_psw // (asws_per_segment // halves)
+    asws_of_psw = asws_per_segment // halves
+    segments_per_pod = options.asw_per_psw // asws_of_psw
     segments = math.ceil(options.gpu / segment_gpus)
     pods = math.ceil(segments / segments_per_pod) if segments_per_pod else segments + 1
-    return Shape(tors, planes, rails, asws_per_segment, segment_gpus, segments_per_pod, pods)
+    return Shape(tors, planes, rails, asws_per_segment, asws_of_psw, segment_gpus, segments_per_pod, pods)
 
 
 def check(options):
@@ -103,6 +105,9 @@ def check(options):
     if options.psw_switch_num % s.planes:
         raise InputError(f"{options.psw_switch_num} PSWs cannot be split over two planes; "
                          f"expected an even number")
+    if not s.segments_per_pod:
+        raise InputError(f"--asw_per_psw {options.asw_per_psw} holds no segment, of which an aggregation switch has "
+                         f"{s.asws_of_psw} access switches; expected {s.asws_of_psw} or more")
     segments = math.ceil(options.gpu / s.segment_gpus)
     if segments > s.segments_per_pod and not options.core_switch_num:
         raise InputError(f"{options.gpu} GPUs need {segments} segments and a pod holds "
@@ -113,9 +118,6 @@ def check(options):
         if options.core_switch_num % options.psw_switch_num:
             raise InputError(f"{options.core_switch_num} core switches cannot be shared out to "
                              f"{options.psw_switch_num} PSWs of a pod; expected a multiple")
-        if not s.segments_per_pod:
-            raise InputError(f"--asw_per_psw {options.asw_per_psw} holds no segment; expected "
-                             f"{s.asws_per_segment} or more")
     needed = segments * s.asws_per_segment
     warnings = []
     if options.asw_switch_num not in (None, needed):
