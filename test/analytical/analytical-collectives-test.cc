@@ -120,11 +120,14 @@ TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
     constexpr double MB = 1e6;
     // 16 ranks on two servers send 100 MB to each: 700 MB within, 800 MB over a NIC at 50 GB/s.
     // Base 8.4 us, network 2.8 us, and a CPU takes 3.3 us for the first message of each of a peer's
-    // four channels. For further ones of 128 KiB it takes less than the NIC.
+    // four channels, more than the NIC. For further ones of 128 KiB it takes less than the NIC.
+    const double each = 800 * MB / 50e9 / (8 * 763) * 1e6;
+    const double all = 8 * (4 * 3.3 + 759 * each) + each;
     EXPECT_NEAR(static_cast<double>(collectives.GetTime(Group(GroupKind::Ep, 16),
                                                         {CollectiveOp::AllToAll, 1'600'000'000})),
-                (8.4 + 2.8 + 3.3 + 800 * MB / 50e9 * 1e6) * 1e6,
-                1);
+                (8.4 + 2.8 + all) * 1e6,
+                6104)
+        << "a picosecond for each message";
     // 1526 messages of 64 KiB for each of 8 peers take it 2 us each, longer than the NIC.
     NcclOptions small;
     small.pairNetChunk = 65536;
@@ -167,14 +170,15 @@ TEST_F(AnalyticalCollectivesTest, RootedAndUnevenOperationsTakeTheBusiestRank)
         static_cast<double>(collectives.GetTime(group, {CollectiveOp::Scatter, 1'600'000'000, 3})),
         (8.4 + 2.8 + 8 * (4 * 3.3 + 1522 * 2) + 800e6 / 50e9 / (8 * 1526) * 1e6) * 1e6,
         1);
-    // Two pairs of 7630 messages each take the CPU less than the NIC that receives them.
+    // Two pairs of 7630 messages each take the CPU less than the NIC that receives them, but for
+    // the first of four channels.
     CollectiveRequest uneven{CollectiveOp::AllToAllV, 0};
     uneven.bytesPerPair.assign(256, 0);
     uneven.bytesPerPair[2 * 16 + 9] = 500'000'000; // 2 to 9, over the NICs
     uneven.bytesPerPair[4 * 16 + 9] = 500'000'000;
     EXPECT_NEAR(static_cast<double>(collectives.GetTime(group, uneven)),
-                (8.4 + 2.8 + 3.3 + 1000e6 / 50e9 * 1e6) * 1e6,
-                1);
+                (8.4 + 2.8 + 4 * 3.3 + (7630 - 4 + 1) * 1000e6 / 50e9 * 1e6 / 7630) * 1e6,
+                7630);
 }
 
 TEST_F(AnalyticalCollectivesTest, OverlapHidesItsPartOfTheTime)

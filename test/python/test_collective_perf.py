@@ -190,7 +190,8 @@ def test_each_program_has_a_link_and_its_own_count_and_factor(two_servers, test)
     assert rows[0][:2] == (size, count)
     assert rows[0][7] == pytest.approx(rows[0][6] * factor, abs=0.01)
     # hypercube counts what comes from the other seven ranks
-    assert rows[0][6] == pytest.approx(size / rows[0][5] / 1e3 * (7 / 8 if test == "hypercube" else 1), abs=0.01)
+    # Times have two digits after the point.
+    assert rows[0][6] == pytest.approx(size / rows[0][5] / 1e3 * (7 / 8 if test == "hypercube" else 1), abs=0.02)
 
 
 def test_a_hypercube_sends_twice_as_much_in_each_step(tmp_path, two_servers):

@@ -64,7 +64,6 @@ struct MachineModel
     {
         isMesh = IsAmd(profile.generation) && profile.meshed && gpusPerServer > 1;
         nvswitchesPerServer = isMesh ? 0 : nvswitchesPerServer;
-        switchesJoinServers = switchesJoinServers && !isMesh;
     }
 
     /// @return the server of a rank

@@ -427,17 +427,18 @@ AnalyticalCollectives::PairwiseTime(const NcclPlan& plan,
     }
     if (busiest.farBytes > 0)
     {
-        // The CPU that serves a rank's NIC sends one message after the other. Either it or the NIC
-        // is at work all the time.
+        // The CPU that serves a rank's NIC sends one message after the other, and first the first
+        // of each connection, which take it longer. Either it or the NIC is at work all the time.
         const SlowStart& start = plan.slowStarts.front();
         const bool occupies = start.occupies && start.above == 0;
         const TimePs one = occupies ? start.latency : 0;
-        const TimePs further = occupies && start.again >= 0 ? start.again : one;
-        const TimePs work = ns3::AddPs(ns3::TimesPs(one, busiest.first),
-                                       ns3::TimesPs(further, busiest.messages - busiest.first));
+        const TimePs again = occupies && start.again >= 0 ? start.again : one;
         const TimePs all = TransferTime(busiest.farBytes, machine.nicGBps);
-        const TimePs last = all / std::max<TimePs>(busiest.messages, 1);
-        const TimePs sent = std::max(ns3::AddPs(one, all), ns3::AddPs(work, last));
+        const TimePs each = all / std::max<TimePs>(busiest.messages, 1);
+        const TimePs further =
+            ns3::TimesPs(std::max(again, each), busiest.messages - busiest.first);
+        const TimePs work = ns3::AddPs(ns3::TimesPs(one, busiest.first), further);
+        const TimePs sent = std::max(ns3::AddPs(one, all), ns3::AddPs(work, each));
         time =
             std::max(time, sendLatency ? *sendLatency + all : ns3::AddPs(plan.interLatency, sent));
     }

@@ -46,9 +46,7 @@ RulesOf(const std::shared_ptr<const MscclProgram>& program)
                 return std::make_shared<BlockTimes>(task, task.blocks[protocol]);
             },
             .start = [protocol](const CollectiveTask& task) { return task.blocks[protocol].start; },
-            .wireInflation = program->protocol == NcclProtocol::Ll      ? 2.0
-                             : program->protocol == NcclProtocol::Ll128 ? 128.0 / 120
-                                                                        : 1.0};
+            .wireInflation = WireInflation(program->protocol)};
 }
 
 } // namespace

@@ -24,7 +24,6 @@ namespace
 constexpr double PS_PER_BYTE_AT_1_GBPS = 1000;
 constexpr double NET_OVERHEAD = 1.0;     // microseconds, of Simple three times that
 constexpr double NET_OVERHEAD_AMD = 2.0; // on AMD hosts
-constexpr std::array<double, NCCL_PROTOCOLS> WIRE_INFLATION = {2.0, 128.0 / 120.0, 1.0};
 
 // What a step of LL takes before its data, in microseconds. NCCL counts 0.6 with the data of a
 // pass. Through an NVSwitch that is so on Hopper (nccl-tests' AllReduce of few bytes on 8 H100, one
@@ -89,7 +88,7 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
     NcclPlan plan;
     plan.algorithm = algorithm;
     plan.protocol = protocol;
-    plan.wireInflation = WIRE_INFLATION[p];
+    plan.wireInflation = WireInflation(protocol);
     plan.baseLatency = FromMicroseconds(latencies.base[p]);
     plan.intraLatency = FromMicroseconds(latencies.nvlink[p]);
     plan.interLatency = InterLatency(latencies.net[p]);

@@ -40,6 +40,13 @@ enum class NcclProtocol : uint8_t
 
 constexpr std::size_t NCCL_PROTOCOLS = 3;
 
+/// @return bytes on the wire per byte of data: LL sends as many flags, LL128 8 bytes of each 128
+constexpr double
+WireInflation(NcclProtocol protocol)
+{
+    return protocol == NcclProtocol::Ll ? 2 : protocol == NcclProtocol::Ll128 ? 128.0 / 120 : 1;
+}
+
 /// @return its name, such as "Ring" or "NVLSTree", or that of a plug-in
 const char* ToString(NcclAlgorithm algorithm);
 

@@ -9,9 +9,13 @@ namespace AstraSim
 namespace
 {
 
-/// NCCL's rates of LL and LL128 are those of 8 GPUs, whose blocks make 8 passes in 7 steps: they
-/// send, pass on, and take.
-constexpr double PASSES = 8.0 / 7;
+/// @return passes for each step of 8 GPUs' blocks, which send, pass on, and take: NCCL's rates of
+/// LL and LL128 are those of 8 GPUs
+double
+PassesPerStep(CollectiveOp op)
+{
+    return op == CollectiveOp::AllReduce ? 15.0 / 14 : 8.0 / 7;
+}
 
 } // namespace
 
@@ -39,7 +43,8 @@ RingTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& la
     }
     if (HasOwnLatency() && times.rateCapBps > 0 && GetPlan().protocol != NcclProtocol::Simple)
     {
-        times.rateCapBps = static_cast<uint64_t>(static_cast<double>(times.rateCapBps) * PASSES);
+        times.rateCapBps = static_cast<uint64_t>(static_cast<double>(times.rateCapBps) *
+                                                 PassesPerStep(m_graph->GetOp()));
         if (!outbound)
         {
             // Words of LL and LL128 are there when their flags are. Taking them is one more pass.
