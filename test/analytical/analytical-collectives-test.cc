@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <sstream>
+#include <string>
+#include <utility>
 
 namespace AstraSim
 {
@@ -179,6 +181,59 @@ TEST_F(AnalyticalCollectivesTest, RootedAndUnevenOperationsTakeTheBusiestRank)
     EXPECT_NEAR(static_cast<double>(collectives.GetTime(group, uneven)),
                 (8.4 + 2.8 + 4 * 3.3 + (7630 - 4 + 1) * 1000e6 / 50e9 * 1e6 / 7630) * 1e6,
                 7630);
+}
+
+// Whatever the collective, the group and the latency: more bytes take longer, a busiest rank sends
+// what it must at the rate of its ports, and a plan says what was chosen.
+TEST_F(AnalyticalCollectivesTest, EveryEstimateGrowsWithItsBytesAndObeysThePorts)
+{
+    constexpr CollectiveOp OPS[] = {CollectiveOp::AllReduce,
+                                    CollectiveOp::AllGather,
+                                    CollectiveOp::ReduceScatter,
+                                    CollectiveOp::AllToAll,
+                                    CollectiveOp::Broadcast,
+                                    CollectiveOp::Reduce,
+                                    CollectiveOp::Gather,
+                                    CollectiveOp::Scatter,
+                                    CollectiveOp::Barrier};
+    NcclOptions given;
+    given.sendLatency = 3'000'000;
+    MachineModel alone = Machine(); // every GPU a server of its own
+    alone.gpusPerServer = 1;
+    alone.nvswitchesPerServer = 0;
+    for (const auto& [machine, options] :
+         {std::pair(Machine(), m_options), {Machine(), given}, {alone, m_options}, {alone, given}})
+    {
+        MockNcclGroup nccl(machine, options);
+        AnalyticalCollectives collectives(nccl, {}, {});
+        for (const CollectiveOp op : OPS)
+        {
+            for (const int ranks : {2, 8, 24})
+            {
+                SCOPED_TRACE(std::string(ToString(op)) + " on " + std::to_string(ranks));
+                const CommGroup group = Group(GroupKind::Custom, ranks);
+                const bool crosses = ranks > static_cast<int>(machine.gpusPerServer);
+                TimePs before = 0;
+                for (const uint64_t bytes : {1024UL, 1UL << 20, 1UL << 26, 1UL << 32})
+                {
+                    const CollectiveRequest request{op, op == CollectiveOp::Barrier ? 0 : bytes, 0};
+                    CollectiveChoice choice;
+                    const TimePs time = collectives.GetTime(group, request, &choice);
+                    EXPECT_GE(time, before);
+                    before = op == CollectiveOp::Barrier ? 0 : time;
+                    EXPECT_EQ(choice.algorithm, nccl.Describe(group, request).algorithm);
+                    // A rank's part of the data leaves it at least once, over all its server's
+                    // NICs or its own NVLinks.
+                    const double GBps = crosses ? 8 * machine.nicGBps : machine.nvlinkGBps;
+                    EXPECT_GE(static_cast<double>(time),
+                              static_cast<double>(request.bytes) / ranks / GBps * 1000);
+                }
+                EXPECT_NE(collectives.Plan(group, {op, 1 << 20, 0}), nullptr);
+            }
+        }
+        const CommGroup pair = Group(GroupKind::Pp, 2);
+        EXPECT_GT(collectives.GetTime(pair, {CollectiveOp::SendRecv, 1 << 20}), 0);
+    }
 }
 
 TEST_F(AnalyticalCollectivesTest, OverlapHidesItsPartOfTheTime)

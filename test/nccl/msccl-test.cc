@@ -1,6 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/msccl/msccl-algorithms.h"
 #include "astra-frontend/model/msccl/msccl-graph.h"
 #include "astra-frontend/model/msccl/msccl-program.h"
 #include "symbolic-graph.h"
@@ -9,10 +11,14 @@
 #include "ns3/block-times.h"
 #include "ns3/input-error.h"
 
+#include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -278,6 +284,60 @@ TEST(MscclProgram, AProgramThatDoesNotMakeTheResultIsRefused)
     const auto at = text.rfind("type=\"cpy\"");
     EXPECT_THAT(MistakeIn(text.replace(at, 10, "type=\"nop\"")),
                 HasSubstr("chunk 2 of the output of GPU 2 is not the result"));
+}
+
+TEST(MscclAlgorithms, ProgramsOfFilesAndOfADirectoryAreTakenWhereTheyFit)
+{
+    // 11 and 13 GPUs, which no other test has: algorithms stay for the whole process.
+    const std::filesystem::path directory = testing::TempDir() + "msccl";
+    std::filesystem::remove_all(directory);
+    std::filesystem::create_directories(directory);
+    const std::string file = testing::TempDir() + "ring-of-11.xml";
+    std::ofstream(file) << RingFile(11);
+    std::ofstream(directory / "ring-of-13.xml") << RingFile(13);
+    std::ofstream(directory / "notes.txt") << "not a program";
+    const auto load = [](const std::map<std::string, std::string>& environment) {
+        LoadMscclAlgorithms([&](const std::string& name) {
+            const auto value = environment.find(name);
+            return value == environment.end() ? std::nullopt : std::optional(value->second);
+        });
+    };
+    const std::map<std::string, std::string> both{{"MSCCL_XML_FILES", file},
+                                                  {"MSCCL_ALGO_DIR", directory.string()}};
+    load(both);
+    load(both); // once more changes nothing
+
+    const auto chosen = [](uint32_t gpus, CollectiveOp op, uint64_t bytes) {
+        MachineModel machine;
+        machine.gpusPerServer = gpus;
+        MockNcclGroup nccl(machine, {});
+        const CommGroup group = FirstRanks(gpus);
+        const auto plan = nccl.Plan(group, {op, bytes});
+        return plan->GetChoice().algorithm;
+    };
+    EXPECT_EQ(chosen(11, CollectiveOp::AllGather, 11 * 4096), "ring-of-11");
+    EXPECT_EQ(chosen(13, CollectiveOp::AllGather, 13 * 4096), "ring-of-13");
+    EXPECT_EQ(chosen(11, CollectiveOp::AllGather, 11 * 4096 + 1), "Ring") << "does not divide";
+    EXPECT_EQ(chosen(11, CollectiveOp::ReduceScatter, 11 * 4096), "Ring");
+    EXPECT_EQ(chosen(12, CollectiveOp::AllGather, 12 * 4096), "Ring");
+
+    const auto refused = [&](const std::string& variable, const std::string& value) {
+        try
+        {
+            load({{variable, value}});
+            return std::string();
+        }
+        catch (const ns3::InputError& error)
+        {
+            return std::string(error.what());
+        }
+    };
+    EXPECT_THAT(refused("MSCCL_ALGO_DIR", file), HasSubstr("expected a directory"));
+    EXPECT_THAT(refused("MSCCL_XML_FILES", file + ".none"), HasSubstr(".none"));
+    std::filesystem::create_directories(directory / "again");
+    const std::string again = (directory / "again" / "ring-of-11.xml").string();
+    std::ofstream(again) << RingFile(11);
+    EXPECT_THAT(refused("MSCCL_XML_FILES", again), HasSubstr("an algorithm of the name"));
 }
 
 } // namespace AstraSim
