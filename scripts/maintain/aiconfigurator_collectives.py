@@ -15,7 +15,7 @@ import pandas as pd
 import yaml
 
 GPUS = {"a100_sxm": "A100", "h100_sxm": "H100", "b200_sxm": "B200", "gb200": "GB200", "gb300": "GB300"}
-NVLINK_GBPS = {"A100": 2400, "H100": 3600, "B200": 7200, "GB200": 7200, "GB300": 7200}  # of a GPU in one direction
+CARD = pathlib.Path(__file__).resolve().parents[2] / "docs" / "source" / "data" / "measurements" / "machines.yaml"
 TESTS = {"all_reduce": "all_reduce_perf", "all_gather": "all_gather_perf", "reduce_scatter": "reduce_scatter_perf",
          "alltoall": "alltoall_perf"}
 ELEMENT = 2  # bytes of `half`
@@ -42,8 +42,9 @@ def main():
         lines += [f"{size * ELEMENT},{1000 * latency:.3f}," for size, latency in times.items()]
         (options.directory / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         tables[name] = {"gpu": GPUS[system], "gpus_per_server": int(gpus), "nccl": str(version), "test": TESTS[op]}
-    defaults = {"test": "all_reduce_perf", "gpus_per_server": 8, "servers": 1, "nics_per_gpu": 1, "nic_gbps": 200, "network": "none"}
-    machines = {"defaults": defaults, "nvlink_gbps": NVLINK_GBPS, "tables": tables}
+    card = yaml.safe_load(CARD.read_text(encoding="utf-8"))
+    # No server of these tables uses its NICs; PCIe of all of them carries 200 Gb/s.
+    machines = {"defaults": card["defaults"] | {"nic_gbps": 200}, "nvlink_gbps": card["nvlink_gbps"], "tables": tables}
     (options.directory / "gpus.txt").write_text("# all types are built in\n", encoding="utf-8")
     (options.directory / "machines.yaml").write_text(yaml.safe_dump(machines, sort_keys=False), encoding="utf-8")
     print(f"{options.directory}: {len(tables)} tables")

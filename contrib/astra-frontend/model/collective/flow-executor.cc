@@ -34,8 +34,7 @@ Countable(const Lane& lane)
 } // namespace
 
 FlowExecution::FlowExecution(TimedGraph timed, const CommGroup& theGroup)
-    : graph(std::move(timed.graph)),
-      gpu(std::move(timed.gpu)),
+    : TimedGraph(std::move(timed)),
       group(&theGroup)
 {
     auto ranks = std::make_shared<MemberRanks>();

@@ -18,8 +18,8 @@
 namespace AstraSim
 {
 
-/// Shared state of all ranks' executors of one instance.
-struct FlowExecution
+/// Shared state of all ranks' executors of one instance: what they carry out, and how.
+struct FlowExecution : TimedGraph
 {
     /// Ranks of the network in each of a graph's sets of members.
     using MemberRanks = std::vector<std::vector<int>>;
@@ -28,8 +28,6 @@ struct FlowExecution
     /// @param group outlives the execution
     FlowExecution(TimedGraph timed, const CommGroup& group);
 
-    std::shared_ptr<const FlowGraph> graph;
-    std::shared_ptr<const GpuModel> gpu;
     const CommGroup* group{nullptr};
     std::shared_ptr<const MemberRanks> memberRanks;
     TimePs startLatency{0};  ///< once, before the first flow

@@ -44,7 +44,7 @@ class GraphPlan : public CollectivePlan
 
     TimedGraph GetGraph() const override
     {
-        return {m_execution.graph, m_execution.gpu};
+        return m_execution;
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,

@@ -5,9 +5,7 @@
 #define CHANNEL_TIMES_H
 
 #include "astra-frontend/model/graph/channel-graph.h"
-#include "astra-frontend/model/nccl/nccl-plan.h"
-
-#include "ns3/gpu-model.h"
+#include "plan-times.h"
 
 #include <cstdint>
 #include <memory>
@@ -22,7 +20,7 @@ namespace AstraSim
  * In a server a block copies one message after the other, at the rate of its channel and after a
  * latency. Between servers there are two buffers, and the network sets the pace.
  */
-class ChannelTimes : public GpuModel
+class ChannelTimes : public PlanTimes
 {
   public:
     /// @param stepLatency overrides the plan's latencies of every message, if not negative
@@ -37,23 +35,6 @@ class ChannelTimes : public GpuModel
                        const Lane& lane) const override;
 
   protected:
-    /// @return software latency of an operation of the network's switches
-    TimePs SwitchLatency() const
-    {
-        return m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
-    }
-
-    /// @return whether the plan's latencies count, not one of the user's
-    bool HasOwnLatency() const
-    {
-        return m_stepLatency < 0;
-    }
-
-    const NcclPlan& GetPlan() const
-    {
-        return m_plan;
-    }
-
     const GroupShape& GetShape() const
     {
         return m_graph->GetShape();
@@ -61,8 +42,6 @@ class ChannelTimes : public GpuModel
 
   private:
     std::shared_ptr<const ChannelGraph> m_graph;
-    NcclPlan m_plan;
-    TimePs m_stepLatency;
 };
 
 } // namespace AstraSim

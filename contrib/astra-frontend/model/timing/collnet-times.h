@@ -28,7 +28,7 @@ class CollNetTimes : public ChannelTimes
         LaneTimes times = ChannelTimes::GetTimes(rank, index, outbound, lane);
         if (lane.kind != LaneKind::Message)
         {
-            times.latency = SwitchLatency();
+            times.latency = NetLatency();
             times.slots = 0;
             times.rateCapBps = 0;
         }

@@ -23,9 +23,8 @@ constexpr uint32_t MULTICAST_SLOTS = UINT32_MAX;
 NvlsTimes::NvlsTimes(std::shared_ptr<const NvlsGraph> graph,
                      const NcclPlan& plan,
                      TimePs stepLatency)
-    : m_graph(std::move(graph)),
-      m_plan(plan),
-      m_stepLatency(stepLatency)
+    : PlanTimes(plan, stepLatency),
+      m_graph(std::move(graph))
 {
 }
 
@@ -47,9 +46,9 @@ LaneTimes
 NvlsTimes::BetweenNodes() const
 {
     LaneTimes times;
-    times.latency = m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
-    times.slots = std::max(1U, NCCL_STEPS / m_plan.slotTrips);
-    times.slowStarts = m_plan.slowStarts;
+    times.latency = NetLatency();
+    times.slots = std::max(1U, NCCL_STEPS / GetPlan().slotTrips);
+    times.slowStarts = GetPlan().slowStarts;
     return times;
 }
 
@@ -59,15 +58,16 @@ NvlsTimes::SwitchTimes(uint32_t rank, const Lane& lane) const
     const bool begins = lane.kind == LaneKind::Reduce || !m_graph->Reduces();
     // All heads' chunks go through a GPU's links at once. The trees share these links, too: while
     // one waits for the network, the other has them to itself.
-    const double inflation = m_plan.Of<NvlsPlan>().inflation;
+    const double inflation = GetPlan().Of<NvlsPlan>().inflation;
     LaneTimes times;
     times.wireInflation = static_cast<float>(inflation);
-    times.rateCapBps = static_cast<uint64_t>(m_plan.channelGBps * m_plan.channels * 8e9 *
+    times.rateCapBps = static_cast<uint64_t>(GetPlan().channelGBps * GetPlan().channels * 8e9 *
                                              inflation / m_graph->GetHeads());
     times.slots = begins || lane.peer != rank ? REDUCE_SLOTS : MULTICAST_SLOTS;
-    if (m_stepLatency < 0 && begins)
+    if (HasOwnLatency() && begins)
     {
-        times.latency = m_plan.intraLatency / static_cast<TimePs>(m_graph->GetMessagesPerChunk());
+        times.latency =
+            GetPlan().intraLatency / static_cast<TimePs>(m_graph->GetMessagesPerChunk());
     }
     return times;
 }
@@ -80,14 +80,14 @@ NvlsTimes::CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const
     const uint64_t chunk = m_graph->GetChunkBytes();
     const uint64_t iterations =
         DivideUp(chunk, (scatters ? warps.scatter : warps.gather) * NvlsGraph::HUNK_BYTES);
-    const double us = static_cast<double>(iterations) * m_plan.Of<NvlsPlan>().hunkUs;
+    const double us = static_cast<double>(iterations) * GetPlan().Of<NvlsPlan>().hunkUs;
     return us > 0 ? static_cast<double>(chunk) / us / 1e3 : 0;
 }
 
 LaneTimes
 NvlsTimes::CopyTimes(uint32_t rank, uint32_t tree, bool scatters) const
 {
-    const auto& own = m_plan.Of<NvlsPlan>();
+    const auto& own = GetPlan().Of<NvlsPlan>();
     LaneTimes times;
     times.rateCapBps =
         static_cast<uint64_t>(CopyGBps(rank, tree, scatters) * m_graph->ChannelsOf(tree) * 8e9);

@@ -5,9 +5,7 @@
 #define NVLS_TIMES_H
 
 #include "astra-frontend/model/graph/nvls-graph.h"
-#include "astra-frontend/model/nccl/nccl-plan.h"
-
-#include "ns3/gpu-model.h"
+#include "plan-times.h"
 
 #include <cstdint>
 #include <memory>
@@ -19,7 +17,7 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief What GPUs take in an NvlsGraph: operations of NVSwitches, trees between nodes, and copies.
  */
-class NvlsTimes : public GpuModel
+class NvlsTimes : public PlanTimes
 {
   public:
     /// @param stepLatency overrides the plan's latency of messages between nodes, if not negative
@@ -38,8 +36,6 @@ class NvlsTimes : public GpuModel
     LaneTimes BetweenNodes() const;
 
     std::shared_ptr<const NvlsGraph> m_graph;
-    NcclPlan m_plan;
-    TimePs m_stepLatency;
 };
 
 } // namespace AstraSim

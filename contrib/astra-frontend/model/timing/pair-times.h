@@ -5,9 +5,7 @@
 #define PAIR_TIMES_H
 
 #include "astra-frontend/model/graph/direct-graph.h"
-#include "astra-frontend/model/nccl/nccl-plan.h"
-
-#include "ns3/gpu-model.h"
+#include "plan-times.h"
 
 #include <cstdint>
 #include <memory>
@@ -23,7 +21,7 @@ namespace AstraSim
  * Within a node a pair has the rate of its channels, and no more than its part of what all pairs
  * have.
  */
-class DirectTimes : public GpuModel
+class DirectTimes : public PlanTimes
 {
   public:
     /// @param stepLatency overrides the plan's latencies, if not negative
@@ -40,28 +38,25 @@ class DirectTimes : public GpuModel
     bool AreInOneNode(uint32_t rank, uint32_t peer) const;
 
     std::shared_ptr<const DirectGraph> m_graph;
-    NcclPlan m_plan;
-    TimePs m_stepLatency;
     std::vector<uint32_t> m_peersOut; ///< by rank: others of its node that it sends to
     std::vector<uint32_t> m_peersIn;  ///< by rank: others of its node that send to it
 };
 
 /// @ingroup astra-frontend
 /// @brief What GPUs take in a PxnGraph: latencies.
-class PxnTimes : public GpuModel
+class PxnTimes : public PlanTimes
 {
   public:
     /// @param stepLatency overrides the plan's latencies, if not negative
-    PxnTimes(const NcclPlan& plan, TimePs stepLatency);
+    PxnTimes(const NcclPlan& plan, TimePs stepLatency)
+        : PlanTimes(plan, stepLatency)
+    {
+    }
 
     LaneTimes GetTimes(uint32_t rank,
                        uint32_t index,
                        bool outbound,
                        const Lane& lane) const override;
-
-  private:
-    LaneTimes m_inNode;
-    LaneTimes m_betweenNodes;
 };
 
 } // namespace AstraSim
