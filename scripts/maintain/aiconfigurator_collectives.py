@@ -31,7 +31,8 @@ def main():
         rows = rows[rows.system.isin(GPUS) & (rows.nccl_dtype == "half") & rows.version.notna()]
         groups = rows.groupby(["system", "version", "op_name", "num_gpus"])
     except (OSError, ValueError, AttributeError, KeyError) as error:
-        print(f"{options.file}: {error}; expected a table of AIConfigurator's with the columns that --help names", file=sys.stderr)
+        reason = " ".join(str(error).split())
+        print(f"{options.file}: {reason}; expected a table of AIConfigurator's with the columns that --help names", file=sys.stderr)
         return 2
     options.directory.mkdir(parents=True, exist_ok=True)
     tables = {}
