@@ -5,9 +5,10 @@
     bench/determinism.py
     bench/determinism.py --build O1=build/O1 --build checking=build/debug
 
-Each configuration runs with the programs' own simulator and scheduler, then with every other scheduler of ns-3, in
-ns-3's own simulator implementation and in this one's, twice, and with --check; and with the programs of other
-builds (--build), such as other optimisation levels and sanitizers. All outputs must be the same bytes.
+Each configuration runs with the programs' own simulator and scheduler, then with every other scheduler of ns-3,
+twice, on two threads, and with --check; and with the programs of other builds (--build), such as other optimisation
+levels and sanitizers. All outputs must be the same bytes. In ns-3's own simulator implementation, with every
+scheduler, they must be those of this one's without partitions.
 
 Exit status: 0 they are, 1 some are not, 2 an argument is wrong.
 """
@@ -26,16 +27,16 @@ from clustersim import command  # noqa: E402
 from clustersim.simulation import find_program  # noqa: E402
 
 SCHEDULERS = ("TimingWheelScheduler", "MapScheduler", "HeapScheduler", "CalendarScheduler", "PriorityQueueScheduler")
-IMPLEMENTATIONS = ("QbbSimulatorImpl", "DefaultSimulatorImpl")
+WHOLE = ["--ns3::RdmaFabric::PartitionPerNode=true"]  # on one list of events
+NS3_OWN = "--SimulatorImplementationType=ns3::DefaultSimulatorImpl"  # has no partitions
 
 
 def ways():
     """@return the flags of each way to compute the same, by its name"""
-    found = {"again": [], "--check": ["--check"]}
-    for implementation in IMPLEMENTATIONS:
-        for scheduler in SCHEDULERS:
-            found[f"{implementation}, {scheduler}"] = [f"--SimulatorImplementationType=ns3::{implementation}",
-                                                       f"--SchedulerType=ns3::{scheduler}"]
+    found = {"again": [], "two threads": ["-t", "2"], "--check": ["--check"]}
+    for scheduler in SCHEDULERS:
+        found[scheduler] = [f"--SchedulerType=ns3::{scheduler}"]
+        found[f"{scheduler}, ns-3's implementation"] = [*found[scheduler], NS3_OWN]
     return found
 
 
@@ -74,14 +75,16 @@ def main(arguments):
         inputs = pathlib.Path(directory)
         configurations.prepare(inputs)
         for seed, name in enumerate(options.only or configurations.CONFIGURATIONS, 1):
-            configurations.run(program, name, inputs, inputs / "first", seed)
-            expected = configurations.fingerprint(inputs / "first")
-            shutil.rmtree(inputs / "first")
+            expected = {}
+            for is_whole in (False, True):
+                configurations.run(program, name, inputs, inputs / "first", seed, WHOLE if is_whole else [])
+                expected[is_whole] = configurations.fingerprint(inputs / "first")
+                shutil.rmtree(inputs / "first")
             each = [(way, program, flags) for way, flags in ways().items()]
             each += [(way, other, []) for way, other in further.items()]
             for way, other, flags in each:
                 try:
-                    files = differences(other, name, seed, flags, inputs, expected)
+                    files = differences(other, name, seed, flags, inputs, expected[NS3_OWN in flags])
                 except RuntimeError as error:  # it did not end well
                     files = [f"{error}; all"]
                 runs += 1

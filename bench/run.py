@@ -339,7 +339,7 @@ class Bench:
         return time
 
     def threads(self):
-        """With one list of events and in partitions: every GPU sends to another one, and an AllReduce; wall time."""
+        """On several threads and in several processes: every GPU sends to another one, and an AllReduce; wall time."""
         if not self.wanted("threads"):
             return
         gpus, size = (128, 16 * MIB) if self.quick else (1024, 32 * MIB)
@@ -352,10 +352,10 @@ class Bench:
         self.on_threads(f"AllReduce of {size // MIB} MiB, {gpus} GPUs, TP 8", "SimAI_simulator", "-w", workload, "-n", topology)
 
     def on_threads(self, name, program, *arguments):
-        """A job with one list of events, on 1, 2, 4 ... threads, and in as many processes."""
+        """A job on 1, 2, 4 ... threads, and in as many processes."""
         job = [*arguments, "-c", ROOT / "conf" / "SimAI.conf", "-q", "-o", self.directory / "threads"]
         counts = [str(count) for count in (1, 2, 4, 8, 16) if count <= (os.cpu_count() or 1)]
-        cases = [((), ()), *(((), ("-t", count)) for count in counts)]
+        cases = [((), ("-t", count)) for count in counts]
         if shutil.which("mpirun") and (self.programs / "simai-mpi.so").exists():
             cases += [(("mpirun", "--bind-to", "none", "-np", count), ()) for count in counts[1:]]
         variables = {**environment(), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -366,10 +366,10 @@ class Bench:
                 record = json.loads((self.directory / "threads" / "run.json").read_text())
                 seconds[case].append(record["simulation_wall_s"])
                 efficiency[case] = record.get("thread_efficiency", 1)
-        one = statistics.median(seconds[1])
+        one = statistics.median(seconds[0])
         for (launcher, flags), values, used in zip(cases, seconds, efficiency):
             wall = statistics.median(values)
-            label = f"{launcher[-1]} processes" if launcher else " ".join(flags) or "one list"
+            label = f"{launcher[-1]} processes" if launcher else " ".join(flags)
             print(f"{name}, {label:12}{wall:8.2f} s{one / wall:7.2f}"
                   f"{100 * used:7.0f}% efficiency")
 

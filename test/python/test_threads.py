@@ -48,7 +48,7 @@ def run(tmp_path, *flags, output="out", launcher=(), env=None):
                                   ["LINK_DOWN=60 8 10", "LINK_UP=250 8 10"]])
 def test_every_number_of_threads_gives_the_same_bytes(tmp_path, keys):
     flags = [word for key in keys for word in ("--set", key)]
-    runs = [("1", ["-t", "1"]), ("2", ["-t", "2"]), ("5", ["--thread", "5"]),
+    runs = [("1", ["-t", "1"]), ("none", []), ("2", ["-t", "2"]), ("5", ["--thread", "5"]),
             ("nodes", ["-t", "3", "--ns3::RdmaFabric::PartitionPerNode=true"])]
     checked = NEEDS_ONE in run(tmp_path, "-t", "2").stdout
     if checked:
@@ -67,7 +67,7 @@ def test_every_number_of_threads_gives_the_same_bytes(tmp_path, keys):
         other = results(tmp_path / name)
         assert other.keys() == one.keys()
         assert [file for file in one if other[file] != one[file]] == [], name
-    for name, threads in (("1", 1), ("2", 2), ("5", 5), ("nodes", 3))[:len(runs)]:
+    for name, threads in (("1", 1), ("none", 1), ("2", 2), ("5", 5), ("nodes", 3))[:len(runs)]:
         assert record(tmp_path, name)["threads"] == (1 if checked else min(threads, CORES))
     assert record(tmp_path, "2")["packet_hops"] == record(tmp_path, "1")["packet_hops"]
 

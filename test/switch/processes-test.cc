@@ -10,7 +10,7 @@
 
 #include "ns3/input-error.h"
 #include "ns3/link-use.h"
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 #include "ns3/rdma-driver.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class ProcessWatcher : public QbbAddressee
     void OnDelivered(const RdmaRxQueuePair&, const RdmaExpectedMessage& message)
     {
         // Each message has a size of its own.
-        QbbPartitions::Tell(*this, MessageNote{static_cast<uint32_t>(message.bytes), false});
+        QbbMail::Note(*this, MessageNote{static_cast<uint32_t>(message.bytes), false});
     }
 
     std::string text;
@@ -82,7 +82,7 @@ SendFromHere(RdmaFabric& fabric, uint32_t number, std::mt19937& random, ProcessW
             *qp,
             number,
             [&watcher, number] {
-                QbbPartitions::Tell(watcher, ProcessWatcher::MessageNote{number, true});
+                QbbMail::Note(watcher, ProcessWatcher::MessageNote{number, true});
             },
             nullptr);
     });

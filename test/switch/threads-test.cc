@@ -117,7 +117,7 @@ struct ReactionNote
 {
     void operator()(PartitionWatcher& watcher) const
     {
-        QbbPartitions::React([&watcher] { watcher.reactedPs = Simulator::Now().GetTimeStep(); });
+        QbbMail::Post([&watcher] { watcher.reactedPs = Simulator::Now().GetTimeStep(); });
     }
 };
 
@@ -303,7 +303,7 @@ TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
     PartitionWatcher watcher;
     const auto at = [&](uint32_t node, int64_t ps) {
         Simulator::ScheduleWithContext(node, PicoSeconds(ps), [&watcher, node, ps] {
-            QbbPartitions::Tell(watcher, NodeNote{node}, std::string(ps / 10, 'x'));
+            QbbMail::Note(watcher, NodeNote{node}, std::string(ps / 10, 'x'));
         });
     };
     at(4, 30);
@@ -311,7 +311,7 @@ TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
     at(1, 30);
     at(0, 20);
     Simulator::ScheduleWithContext(6, PicoSeconds(40), [&watcher] {
-        QbbPartitions::Tell(watcher, ReactionNote{});
+        QbbMail::Note(watcher, ReactionNote{});
     });
     // Later than the reaction, and sooner than a frame of the other partition could be here.
     bool isInTime = false;
@@ -338,7 +338,7 @@ TEST(Partitions, CallAtOthersInTheOrderOfTimeAndServer)
         PartitionWatcher watcher;
         const auto at = [&](uint32_t caller, int64_t ps, uint32_t number) {
             Simulator::ScheduleWithContext(caller, PicoSeconds(ps), [&watcher, caller, number] {
-                QbbPartitions::CallAt(0, watcher, NumberedCall{caller, number});
+                QbbMail::Post(0, watcher, NumberedCall{caller, number});
             });
         };
         at(6, 70, 0);
@@ -348,14 +348,14 @@ TEST(Partitions, CallAtOthersInTheOrderOfTimeAndServer)
         at(6, 70, 4);
         // An event of a node brings about one of another node of its server, and comes before it.
         Simulator::ScheduleWithContext(1, PicoSeconds(90), [&watcher] {
-            QbbPartitions::CallAt(0, watcher, NumberedCall{1, 6});
+            QbbMail::Post(0, watcher, NumberedCall{1, 6});
             Simulator::ScheduleWithContext(0, Time(0), [&watcher] {
-                QbbPartitions::CallAt(0, watcher, NumberedCall{0, 7});
+                QbbMail::Post(0, watcher, NumberedCall{0, 7});
             });
         });
         // An event of no node comes first.
         Simulator::Schedule(PicoSeconds(70), [&watcher] {
-            QbbPartitions::CallAt(0, watcher, NumberedCall{UINT32_MAX, 5});
+            QbbMail::Post(0, watcher, NumberedCall{UINT32_MAX, 5});
         });
         Simulator::Run();
         const std::vector<PartitionWatcher::Call> expected{{4, 3, 500'020},
@@ -371,7 +371,7 @@ TEST(Partitions, CallAtOthersInTheOrderOfTimeAndServer)
     }
     const PartitionedSimulator simulator(false);
     PartitionWatcher watcher;
-    QbbPartitions::CallAt(0, watcher, NumberedCall{0, 0});
+    QbbMail::Post(0, watcher, NumberedCall{0, 0});
     EXPECT_EQ(watcher.calls.size(), 1U) << "a run without partitions has it done at once";
 }
 

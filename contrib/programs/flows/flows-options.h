@@ -23,7 +23,7 @@ struct FlowsOptions
     std::string output;
     std::vector<std::string> keys;
     std::vector<std::string> pcap;
-    std::optional<uint32_t> threads; ///< without it, all events are in one list
+    std::optional<uint32_t> threads; ///< -t; without it, one
     bool check{false};               ///< --check; always in the checking build
     bool quiet{false};
     std::string answer; ///< what is asked for instead of a run; empty: nothing

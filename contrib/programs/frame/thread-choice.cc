@@ -58,17 +58,20 @@ OneForEachCore(uint32_t wanted, const RunConsole& console)
     return cores;
 }
 
-/// Refuse a simulator implementation that has no threads. @throw ns3::InputError
-void
-CheckThreadedSimulator()
+/// @return whether the simulator implementation has partitions
+/// @throw ns3::InputError if it has not, and threads are wanted
+bool
+HasPartitions(bool wantsThreads)
 {
-    if (!ns3::QbbSimulatorImpl::Get())
+    const bool hasPartitions = ns3::QbbSimulatorImpl::Get();
+    if (wantsThreads && !hasPartitions)
     {
         throw ns3::InputError("command line",
                               0,
                               "-t and SimulatorImplementationType exclude each other",
                               "one of them: only ns3::QbbSimulatorImpl has threads");
     }
+    return hasPartitions;
 }
 
 } // namespace
@@ -90,20 +93,15 @@ ChooseThreads(std::optional<uint32_t> wanted,
               const ThreadWatchers& watchers,
               const RunConsole& console)
 {
-    if (!wanted && !ns3::QbbProcesses::Get())
-    {
-        return std::nullopt;
-    }
     const uint32_t threads = wanted.value_or(1);
     const ThreadObstacle whole[] = {
         {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::InNetworkReduction"),
          "IN_NETWORK_REDUCTION"},
     };
-    if (StaysWhole(whole, threads, console))
+    if (StaysWhole(whole, threads, console) || !HasPartitions(wanted || ns3::QbbProcesses::Get()))
     {
         return std::nullopt;
     }
-    CheckThreadedSimulator();
     const ThreadObstacle obstacles[] = {{watchers.checks, "--check"},
                                         {watchers.captures, "--pcap"},
                                         {watchers.tracesFrames, "TRACE_FILE"},

@@ -19,7 +19,7 @@ namespace
 
 constexpr double PERCENT = 100;
 
-/// @return what became of the threads' time; nothing without -t
+/// @return what became of the threads' time; nothing if the network is not divided
 std::optional<ns3::QbbThreadUse>
 ThreadUse()
 {
@@ -80,9 +80,9 @@ RecordThreads(RunRecord& record)
     if (const auto use = ThreadUse())
     {
         record.Set("threads", use->threads);
-        if (use->windows == 0)
+        if (use->windows == 0 || use->threads * use->processes == 1)
         {
-            return; // those of copies of this process
+            return; // copies of this process have windows, or nobody waits for another
         }
         if (use->processes > 1)
         {

@@ -14,7 +14,8 @@ namespace AstraSim
 /// @return how well the threads of a run were used, and what kept them from work; empty for one
 std::string DescribeThreads();
 
-/// Say in run.json how many threads there were, and how well they were used; nothing without -t.
+/// Say in run.json how many threads there were, and how well they were used; nothing
+/// of a network that is not divided.
 void RecordThreads(RunRecord& record);
 
 } // namespace AstraSim

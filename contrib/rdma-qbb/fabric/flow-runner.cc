@@ -3,7 +3,7 @@
  */
 #include "flow-runner.h"
 
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -111,7 +111,7 @@ FlowRunner::StartFlow(const FlowRecord& flow)
     RdmaHw& hw = m_fabric.GetHw(flow.src);
     if (pairs.empty())
     {
-        QbbPartitions::TellOf(hw.GetNodeId(), *this, WithoutPath{place});
+        QbbMail::Note(hw.GetNodeId(), *this, WithoutPath{place});
     }
     for (uint32_t i = 0; i < pairs.size(); ++i)
     {
@@ -124,7 +124,7 @@ FlowRunner::StartFlow(const FlowRecord& flow)
             *pairs[i],
             bytes,
             [this, place, context = hw.GetNodeId()] {
-                QbbPartitions::TellOf(context, *this, PartSent{place});
+                QbbMail::Note(context, *this, PartSent{place});
             },
             nullptr);
     }
@@ -144,7 +144,7 @@ FlowRunner::OnPartSent(uint32_t place)
     m_freePlaces.push_back(place);
     if (m_finished == m_file.Count())
     {
-        QbbPartitions::React(m_allDone);
+        QbbMail::Post(m_allDone);
     }
 }
 

@@ -88,11 +88,6 @@ LinkUse::Add(uint32_t index, const Port& from)
 void
 LinkUse::MergeOfAll(const LinkUse& part)
 {
-    if (!QbbProcesses::Get())
-    {
-        Merge(part);
-        return;
-    }
     QbbBytes bytes;
     part.Put(bytes);
     for (const QbbBytes& each : FromAllProcesses(bytes))

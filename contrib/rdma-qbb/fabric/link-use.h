@@ -5,7 +5,7 @@
 #define LINK_USE_H
 
 #include "ns3/cluster-topology.h"
-#include "ns3/qbb-processes.h"
+#include "ns3/qbb-bytes.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>

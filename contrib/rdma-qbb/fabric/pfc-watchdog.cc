@@ -9,7 +9,7 @@
 
 #include "ns3/callback.h"
 #include "ns3/log.h"
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -125,9 +125,7 @@ void
 PfcWatchdog::OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
     // An event of no node may end a pause, too.
-    QbbPartitions::TellOf(device->GetNodeId(),
-                          *this,
-                          Told{node, device->GetPort(), priority, paused});
+    QbbMail::Note(device->GetNodeId(), *this, Told{node, device->GetPort(), priority, paused});
 }
 
 void
@@ -144,7 +142,7 @@ PfcWatchdog::Note(uint32_t node, uint16_t port, uint8_t priority, bool paused)
         record.sincePs = nowPs;
         ++record.pauses;
         m_paused.push_back(key);
-        ScheduleCheck(std::max(m_timeout.GetTimeStep(), QbbPartitions::GetReactionPs()));
+        ScheduleCheck(std::max(m_timeout.GetTimeStep(), QbbMail::GetDelayPs()));
     }
     else if (!paused && record.sincePs >= 0)
     {

@@ -6,7 +6,7 @@
 #include "rdma-qbb/fabric/fabric-identity.h"
 
 #include "ns3/callback.h"
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 #include "ns3/trace-source.h"
 
 namespace ns3
@@ -44,7 +44,7 @@ FctMonitor::OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message)
                      .startPs = message.startPs,
                      .fctPs = m_clock.NowPs() - message.startPs,
                      .idealPs = 0};
-    QbbPartitions::TellOf(qp.hw->GetNodeId(), *this, Told{record});
+    QbbMail::Note(qp.hw->GetNodeId(), *this, Told{record});
 }
 
 void

@@ -105,8 +105,7 @@ CountersNow(const RdmaFabric& fabric, int64_t endPs)
             each.pauseNs = std::min(each.pauseNs, endNs);
         }
     }
-    const LinkCountersOf later = QbbProcesses::Get() ? CountersLater(fabric) : CountersOf(fabric);
-    return [later, now = std::move(now)](uint32_t node, uint16_t port) {
+    return [later = CountersLater(fabric), now = std::move(now)](uint32_t node, uint16_t port) {
         LinkCounters counters = now[node][port];
         counters.drops = later(node, port).drops;
         return counters;

@@ -6,7 +6,7 @@
 #include "rdma-qbb/fabric/fabric-identity.h"
 
 #include "ns3/callback.h"
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source.h"
 
@@ -36,9 +36,7 @@ void
 PfcMonitor::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
     const uint32_t node = m_fabric.NodeOf(*device);
-    QbbPartitions::TellOf(device->GetNodeId(),
-                          *this,
-                          Told{node, device->GetPort(), priority, paused});
+    QbbMail::Note(device->GetNodeId(), *this, Told{node, device->GetPort(), priority, paused});
 }
 
 void

@@ -7,7 +7,7 @@
 #include "ns3/event-id.h"
 #include "ns3/output-file.h"
 #include "ns3/qbb-call.h"
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 
 #include <cstdint>
 #include <string>
@@ -59,7 +59,7 @@ class SamplingMonitor : public QbbAddressee
     /// Write a row about a node. @param context its ns-3 id
     void Write(uint32_t context, const TextLine& row)
     {
-        QbbPartitions::TellOf(context, *this, Row{}, row.View());
+        QbbMail::Note(context, *this, Row{}, row.View());
     }
 
     /// Look at the fabric. @param nowPs the current time @param first whether it is the first

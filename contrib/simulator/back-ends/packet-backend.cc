@@ -9,7 +9,9 @@
 
 #include "ns3/clock-range.h"
 #include "ns3/fabric-monitors.h"
+#include "ns3/flow-runner.h"
 #include "ns3/links-writer.h"
+#include "ns3/qbb-mail.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/qbb-processes.h"
 #include "ns3/qbb-simulator-impl.h"
@@ -199,7 +201,7 @@ PacketBackend::Interrupt()
 void
 PacketBackend::FinishWorkloads()
 {
-    m_finishPs = Now();
+    m_finishPs = Now() - ns3::QbbMail::GetDelayPs(); // after which the last rank's end is known
     // Nothing of interest follows: let the event list drain, unless flows go on beside.
     if (m_background && m_background->Finished() < m_background->Announced())
     {

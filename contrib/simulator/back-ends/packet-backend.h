@@ -11,7 +11,6 @@
 
 #include "ns3/event-id.h"
 #include "ns3/fabric-check.h"
-#include "ns3/flow-runner.h"
 #include "ns3/link-use.h"
 #include "ns3/links-writer.h"
 #include "ns3/ptr.h"
@@ -27,7 +26,8 @@
 namespace ns3
 {
 class FabricMonitors;
-}
+class FlowRunner;
+} // namespace ns3
 
 namespace AstraSim
 {

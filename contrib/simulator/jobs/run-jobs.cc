@@ -16,7 +16,7 @@
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/output-file.h"
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
 
@@ -68,7 +68,7 @@ class RunJobs::FinishWatcher : public RunObserver
         if (--m_ranksLeft == 0)
         {
             // The end of the run looks at all nodes.
-            ns3::QbbPartitions::React(m_finished);
+            ns3::QbbMail::Post(m_finished);
         }
     }
 

@@ -7,7 +7,7 @@
 #include "astra-frontend/model/system/collective-ledger.h"
 
 #include "ns3/input-error.h"
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,9 +20,9 @@
 namespace AstraSim
 {
 
-using ns3::QbbPartitions;
+using ns3::QbbMail;
 
-// Messages of a part (QbbPartitions::Tell()): records whose addresses are filled in where they are
+// Messages of a part (QbbMail::Note()): records whose addresses are filled in where they are
 // told. Layers are those of positions.
 
 struct MergedRecords::GroupMet
@@ -200,91 +200,90 @@ class MergedRecords::Part : public RunObserver
         if (m_groupsMet.try_emplace(group.id, record.start).first->second == record.start)
         {
             const GroupMet met{group.id, group.kind, static_cast<uint32_t>(group.ranks.size())};
-            QbbPartitions::Tell(m_all, met, GroupMet::TextOf(group));
+            QbbMail::Note(m_all, met, GroupMet::TextOf(group));
         }
-        QbbPartitions::Tell(m_all, Begun{WithoutAddresses(record), group.id});
+        QbbMail::Note(m_all, Begun{WithoutAddresses(record), group.id});
     }
 
     void CollectiveEnded(const CollectiveRecord& record) override
     {
         m_keyOf.erase(record.id);
         const CollectiveChoice& choice = *record.choice;
-        QbbPartitions::Tell(m_all,
-                            Ended{WithoutAddresses(record),
-                                  record.group->id,
-                                  static_cast<uint32_t>(m_ranks.CountIn(*record.group)),
-                                  static_cast<uint32_t>(choice.algorithm.size()),
-                                  choice.channels,
-                                  choice.flows,
-                                  choice.predicted,
-                                  choice.hidden},
-                            choice.algorithm + choice.protocol);
+        QbbMail::Note(m_all,
+                      Ended{WithoutAddresses(record),
+                            record.group->id,
+                            static_cast<uint32_t>(m_ranks.CountIn(*record.group)),
+                            static_cast<uint32_t>(choice.algorithm.size()),
+                            choice.channels,
+                            choice.flows,
+                            choice.predicted,
+                            choice.hidden},
+                      choice.algorithm + choice.protocol);
     }
 
     void StreamPhaseEnded(const StreamPhaseRecord& record) override
     {
         PhaseEnded ended{record, KeyOf(record.collective)};
         ended.record.layer = {};
-        QbbPartitions::Tell(m_all, ended, record.layer);
+        QbbMail::Note(m_all, ended, record.layer);
     }
 
     void FlowEnded(const FlowRecord& record) override
     {
-        QbbPartitions::Tell(m_all, FlowDone{record, KeyOf(record.collective)});
+        QbbMail::Note(m_all, FlowDone{record, KeyOf(record.collective)});
     }
 
     void MessageLeft(const MessageEndRecord& record) override
     {
-        QbbPartitions::Tell(m_all, Left{record});
+        QbbMail::Note(m_all, Left{record});
     }
 
     void MessageCame(const MessageEndRecord& record) override
     {
-        QbbPartitions::Tell(m_all, Came{record});
+        QbbMail::Note(m_all, Came{record});
     }
 
     void ComputeEnded(const ComputeRecord& record) override
     {
         SpanEnded<ComputeRecord, &RunObserver::ComputeEnded> ended{record};
         ended.record.layer = {};
-        QbbPartitions::Tell(m_all, ended);
+        QbbMail::Note(m_all, ended);
     }
 
     void WaitEnded(const WaitRecord& record) override
     {
         SpanEnded<WaitRecord, &RunObserver::WaitEnded> ended{record};
         ended.record.layer = {};
-        QbbPartitions::Tell(m_all, ended);
+        QbbMail::Note(m_all, ended);
     }
 
     void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override
     {
-        QbbPartitions::Tell(
-            m_all,
-            RankNote<&RunObserver::LayerFinished, WorkloadPosition>{rank, position, now});
+        QbbMail::Note(m_all,
+                      RankNote<&RunObserver::LayerFinished, WorkloadPosition>{rank, position, now});
     }
 
     void PassFinished(int rank, uint32_t pass, TimePs now) override
     {
-        QbbPartitions::Tell(m_all, RankNote<&RunObserver::PassFinished, uint32_t>{rank, pass, now});
+        QbbMail::Note(m_all, RankNote<&RunObserver::PassFinished, uint32_t>{rank, pass, now});
     }
 
     void RankFinished(int rank, TimePs now) override
     {
-        QbbPartitions::Tell(m_all, RankDone{rank, now});
+        QbbMail::Note(m_all, RankDone{rank, now});
     }
 
     void LocalMemoryChanged(int rank, uint64_t bytes, TimePs now) override
     {
-        QbbPartitions::Tell(m_all,
-                            RankNote<&RunObserver::LocalMemoryChanged, uint64_t>{rank, bytes, now});
+        QbbMail::Note(m_all,
+                      RankNote<&RunObserver::LocalMemoryChanged, uint64_t>{rank, bytes, now});
     }
 
     void WorkloadResult(std::string_view table, std::string_view line) override
     {
-        QbbPartitions::Tell(m_all,
-                            Result{static_cast<uint32_t>(table.size())},
-                            std::string(table).append(line));
+        QbbMail::Note(m_all,
+                      Result{static_cast<uint32_t>(table.size())},
+                      std::string(table).append(line));
     }
 
   private:

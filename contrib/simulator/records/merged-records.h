@@ -27,7 +27,7 @@ namespace AstraSim
  * it: a collective begins with its first rank, wherever that is, and ends with its last.
  *
  * The observer hears everything in the order of time, between the windows of the run
- * (QbbPartitions::Tell()).
+ * (QbbMail::Note()).
  */
 class MergedRecords : public ns3::QbbAddressee
 {

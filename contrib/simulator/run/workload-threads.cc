@@ -42,10 +42,6 @@ OrdersStreams(const std::string& system)
 std::optional<uint32_t>
 ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConsole& console)
 {
-    if (!options.threads && !ns3::QbbProcesses::Get())
-    {
-        return std::nullopt;
-    }
     const uint32_t wanted = options.threads.value_or(1);
     const auto sharing = std::ranges::find_if(options.jobs, [](const auto& job) {
         return RanksShareScheduler(job.workload);
@@ -73,6 +69,10 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
     if (options.IsFastForwarded())
     {
         NeedOneProcess("--fast-forward"); // makes copies of it
+        if (!options.threads)
+        {
+            return std::nullopt;
+        }
     }
     const ThreadWatchers watchers{options.check,
                                   !options.pcap.empty(),

@@ -13,10 +13,10 @@ and resumes alternate; clocks run forward; packets take as long as flows where n
 flow is not slower over faster links.
 
 With --compare ways, scenarios are drawn on every architecture of the topology generator, with more of NCCL's
-algorithms, keys, monitors and failures, and each runs on one list of events, with --check, on one thread and two, in
+algorithms, keys, monitors and failures, and each runs without -t, with --check, on one thread and two, in
 two partitions and three, in two or three processes where mpirun is installed, and, where nothing is congested, with
 --fast-forward=exact. All numbers of threads and processes must end alike, say the same and write the same bytes.
-What is asked for takes place once, with one list and with threads; bytes that go into a lossless network come out.
+What is asked for takes place once; bytes that go into a lossless network come out.
 
 A scenario that fails is made as small as it gets, and left in the output directory with the command that
 repeats it.

@@ -40,11 +40,6 @@ class ForwardedNetwork : public SharedNetwork
     void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
     void Send(uint32_t src, const SendRequest& request) override;
 
-    void Forget(NetworkMessage& message) override
-    {
-        m_messages.GiveBack(static_cast<Message*>(&message));
-    }
-
     bool Supports(std::span<const int> members) override;
     bool Join(int rank, const JoinRequest& request) override;
     const OperationShape& ShapeOf(const PartOperation& what);

@@ -9,7 +9,7 @@
 
 #include "ns3/input-error.h"
 #include "ns3/qbb-call.h"
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -86,8 +86,8 @@ LetGoOfFiles(int socket)
 /**
  * The copy that simulates one pattern. On a network that is divided, ranks begin and end on the
  * threads of their partitions: what concerns all of them is told between two windows
- * (QbbPartitions::Tell()), and what is asked of the whole network is asked when every partition has
- * come to the same time (QbbPartitions::React()).
+ * (QbbMail::Note()), and what is asked of the whole network is asked when every partition has
+ * come to the same time (QbbMail::Post()).
  */
 class SideSimulation::Copy : public ns3::QbbAddressee
 {
@@ -315,7 +315,7 @@ class SideSimulation::Copy : public ns3::QbbAddressee
     {
         Simulated& simulated = *place.operation;
         simulated.ends[place.rank] = NetworkOf(place).Now();
-        ns3::QbbPartitions::Tell(*this, Ended{simulated.number});
+        ns3::QbbMail::Note(*this, Ended{simulated.number});
     }
 
     void NoteEnd(Simulated& operation)
@@ -323,7 +323,7 @@ class SideSimulation::Copy : public ns3::QbbAddressee
         --operation.left;
         if (operation.HasBegun() && --m_expected == 0)
         {
-            ns3::QbbPartitions::React([this] { Report(); });
+            ns3::QbbMail::Post([this] { Report(); });
         }
     }
 

@@ -219,7 +219,7 @@ FlowLevelFabric::FollowStream(const Message& message, uint32_t number)
         busy = m_ownConnections.Take();
         busy->stream = message.stream;
         busy->number = number;
-        const uint16_t first = PortInNote(MessageMatcher::NoteOf(message));
+        const uint16_t first = PortInNote(message.stream->note);
         busy->sport = first ? ns3::ConnectionPlanner::SourcePortOf(first, number) : 0;
     }
     return busy;
@@ -268,7 +268,7 @@ FlowLevelFabric::Begin(Part* part)
             connection->rateCapBps = part->rateCapBps;
             if (connection->stream && part->number == 0)
             {
-                MessageMatcher::NoteOf(message) = NoteOfSport(start->sport);
+                message.stream->note = NoteOfSport(start->sport);
             }
         }
         else

@@ -219,11 +219,6 @@ class FlowLevelFabric : public SharedNetwork
         return m_router.FindCut(src, dst).Divide(bytes, frame, channel, plane);
     }
 
-    void Forget(NetworkMessage& message) override
-    {
-        m_messages.GiveBack(static_cast<Message*>(&message));
-    }
-
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t number, const ns3::MessagePart& cut);
     void Post(Part* part);

@@ -124,11 +124,6 @@ class AnaSim : public SharedNetwork
         return m_paths->Cut(src, dst, bytes, channel, plane);
     }
 
-    void Forget(NetworkMessage& message) override
-    {
-        m_messages.GiveBack(static_cast<Message*>(&message));
-    }
-
     bool Supports(std::span<const int> members) override
     {
         return m_paths->ShareReducingSwitch(members);

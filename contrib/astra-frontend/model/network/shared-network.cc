@@ -24,34 +24,23 @@ SharedNetwork::MakeRanks(uint32_t first, uint32_t count, uint32_t size)
 }
 
 SharedNetwork::Demand
-SharedNetwork::Accept(NetworkMessage& message, uint32_t src, const SendRequest& request)
+SharedNetwork::Accept(NetworkMessage& message,
+                      uint32_t src,
+                      const SendRequest& request,
+                      const StreamKey& key)
 {
     MessageInfo* info = request.info;
-    m_matcher.AddSend(message,
-                      src,
-                      static_cast<uint32_t>(request.dst),
-                      request.tag,
-                      request.bytes,
-                      info ? info->stream : nullptr);
-    if (info)
-    {
-        info->stream = message.stream;
-    }
-    return Describe(message, src, request);
-}
-
-SharedNetwork::Demand
-SharedNetwork::Describe(NetworkMessage& message, uint32_t src, const SendRequest& request)
-{
+    message.stream = &m_streams.AddSend(key, info ? info->stream : nullptr, message.number);
+    message.bytes = request.bytes;
     message.src = src;
     message.dst = static_cast<uint32_t>(request.dst);
     message.sent = request.handler;
     message.sentArg = request.arg;
-    const MessageInfo* info = request.info;
     if (!info)
     {
         return {0, request.bytes};
     }
+    info->stream = message.stream;
     message.keepsOrder = info->collective > 0;
     message.channel = info->channel;
     message.plane = info->plane;
@@ -72,34 +61,30 @@ SharedNetwork::PartDelivered(NetworkMessage& message)
         return;
     }
     ++m_deliveredCount;
-    MessageMatcher::Send* ended = m_matcher.Deliver(message);
-    while (ended)
-    {
-        auto& each = static_cast<NetworkMessage&>(*ended);
-        ended = ended->sentNext;
-        Forget(each);
-    }
+    m_streams.Arrive(*message.stream, {.number = message.number, .bytes = message.bytes});
 }
 
 void
 SharedNetwork::Receive(uint32_t dst, const ReceiveRequest& request)
 {
+    const auto src = static_cast<uint32_t>(request.src);
+    if (AddReceive(StreamKey::OfTag(src, dst, request.tag), request.bytes, request) &&
+        request.handler)
+    {
+        Schedule(0, request.handler, request.arg);
+    }
+}
+
+bool
+SharedNetwork::AddReceive(const StreamKey& key, uint64_t bytes, const ReceiveRequest& request)
+{
     MessageStream* stream = request.info ? request.info->stream : nullptr;
-    const bool isComplete = m_matcher.AddReceive(static_cast<uint32_t>(request.src),
-                                                 dst,
-                                                 request.tag,
-                                                 request.bytes,
-                                                 request.handler,
-                                                 request.arg,
-                                                 stream);
+    const bool isComplete = m_streams.AddReceive(key, bytes, request.handler, request.arg, stream);
     if (request.info)
     {
         request.info->stream = stream;
     }
-    if (isComplete && request.handler)
-    {
-        Schedule(0, request.handler, request.arg);
-    }
+    return isComplete;
 }
 
 namespace

@@ -4,7 +4,7 @@
 #ifndef SHARED_NETWORK_H
 #define SHARED_NETWORK_H
 
-#include "message-matcher.h"
+#include "message-streams.h"
 #include "object-pool.h"
 
 #include "ns3/message-cut.h"
@@ -79,20 +79,19 @@ class SharedNetwork
     }
 
     /// @return which receives wait, at most @p limit lines
-    virtual std::vector<std::string> DescribeReceives(std::size_t limit) const
+    std::vector<std::string> DescribeReceives(std::size_t limit) const
     {
-        return m_matcher.DescribeWaits(limit);
+        return m_streams.DescribeWaits(limit);
     }
 
   protected:
     /// A message between Send() and its last acknowledgement.
-    struct NetworkMessage : MessageMatcher::Send
+    struct NetworkMessage
     {
-        /// Follows those of its stream on one connection, as the messages of a collective do.
-        bool keepsOrder : 1 {false};
-        bool isFar : 1 {false}; ///< to a rank that is not near: this network does not match it
-
         // what is touched when it ends comes first
+        MessageStream* stream{nullptr}; ///< null: of no rank's program
+        uint64_t bytes{0};
+        uint32_t number{0}; ///< in its stream
         uint16_t partsToDeliver{0};
         uint16_t partsToAcknowledge{0};
         MessageHandler sent{nullptr};
@@ -104,6 +103,9 @@ class SharedNetwork
         uint32_t channel{0};
         uint16_t purpose{0};                     ///< what it is for, see TrafficPurpose()
         uint16_t plane{MessageInfo::ALL_PLANES}; ///< see MessageInfo
+        /// Follows those of its stream on one connection, as the messages of a collective do.
+        bool keepsOrder : 1 {false};
+        bool isFar : 1 {false}; ///< its receiver uses another network than this one
 
         /// Of a rank's program, as opposed to traffic beside it.
         bool IsMatched() const
@@ -139,12 +141,20 @@ class SharedNetwork
     /**
      * Note that rank @p src sends.
      * @param message gets what @p request says
+     * @param key of its stream
      * @return what else it asks for
      */
-    Demand Accept(NetworkMessage& message, uint32_t src, const SendRequest& request);
+    Demand Accept(NetworkMessage& message,
+                  uint32_t src,
+                  const SendRequest& request,
+                  const StreamKey& key);
 
-    /// The part of Accept() that is not about matching.
-    static Demand Describe(NetworkMessage& message, uint32_t src, const SendRequest& request);
+    /// The same where sender and receiver use one network.
+    Demand Accept(NetworkMessage& message, uint32_t src, const SendRequest& request)
+    {
+        const auto dst = static_cast<uint32_t>(request.dst);
+        return Accept(message, src, request, StreamKey::OfTag(src, dst, request.tag));
+    }
 
     /// A part of @p message is at its destination; the last one completes receives.
     void PartDelivered(NetworkMessage& message);
@@ -155,14 +165,7 @@ class SharedNetwork
     {
         const MessageHandler sent = message->sent;
         void* arg = message->sentArg;
-        if (message->isQueued)
-        {
-            message->hasEnded = true;
-        }
-        else
-        {
-            pool.GiveBack(message);
-        }
+        pool.GiveBack(message);
         if (sent)
         {
             sent(arg);
@@ -170,9 +173,6 @@ class SharedNetwork
     }
 
     uint64_t m_deliveredCount{0};
-
-    /// Give back a message that ended while those sent before it were under way.
-    virtual void Forget(NetworkMessage& message) = 0;
 
     virtual TimePs Now() const = 0;
 
@@ -216,13 +216,18 @@ class SharedNetwork
 
     virtual void Receive(uint32_t dst, const ReceiveRequest& request);
 
+    /// Wait for what @p request asks for.
+    /// @param bytes of it @return whether it is there already
+    bool AddReceive(const StreamKey& key, uint64_t bytes, const ReceiveRequest& request);
+
+    MessageStreams m_streams;
+
   private:
     friend class SharedRankNetwork;
 
     /// Join() an operation in parts, as messages go.
     bool JoinParts(int rank, const JoinRequest& request);
 
-    MessageMatcher m_matcher;
     std::vector<std::unique_ptr<SharedRankNetwork>> m_ranks;
     int m_first{0};
     int m_size{0};

@@ -1,12 +1,12 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * AstraSimFabric: messages to ranks that are not near, as those of other servers are in a run on
- * several threads.
+ * AstraSimFabric: messages to ranks that are not near, as those of other servers are where the
+ * network is divided.
  */
 #include "astra-sim-network.h"
 
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 
 #include <memory>
 
@@ -16,25 +16,10 @@ namespace AstraSim
 namespace
 {
 
-// To those who send and receive, a stream is a stream, whoever knows it.
-template <typename Stream>
-Stream*
-AsFar(MessageStream* stream)
-{
-    return reinterpret_cast<Stream*>(stream);
-}
-
-template <typename Stream>
-MessageStream*
-AsStream(Stream* stream)
-{
-    return reinterpret_cast<MessageStream*>(stream);
-}
-
 /// The handler of a receive whose message was there before it.
 struct LateReceive
 {
-    FarStreams& streams;
+    MessageStreams& streams;
     TimePs sentPs;
     MessageHandler handler;
     void* arg;
@@ -69,19 +54,19 @@ struct AstraSimFabric::FarLocalArrival
     {
         there.OnFarArrival(arrival);
         const uint32_t src = arrival.stream.src;
-        ns3::QbbPartitions::CallAt(there.NodeIdOf(src), there.NetworkOf(src), FarLocalEnd{message});
+        ns3::QbbMail::Post(there.NodeIdOf(src), there.NetworkOf(src), FarLocalEnd{message});
     }
 };
 
 /// The receiver of a stream gives its sender room for more.
 struct AstraSimFabric::FarCredit
 {
-    FarStreamKey stream;
+    StreamKey stream;
     TimePs sentPs;
 
     void operator()(AstraSimFabric& there) const
     {
-        there.m_far.ArriveInOrder(stream, 1, sentPs);
+        there.m_streams.ArriveInOrder(stream, 1, sentPs);
     }
 };
 
@@ -111,47 +96,15 @@ AstraSimFabric::GoesFar(uint32_t src, uint32_t dst, const MessageInfo* info) con
 TimePs
 AstraSimFabric::GetSentTime() const
 {
-    return m_servers ? m_far.GetSentPs() : Now();
-}
-
-const void*&
-AstraSimFabric::NoteOf(const Message& message)
-{
-    return message.isFar ? static_cast<const FarMessage&>(message).out->note
-                         : MessageMatcher::NoteOf(message);
-}
-
-void
-AstraSimFabric::SendFar(uint32_t src, const SendRequest& request)
-{
-    MessageInfo* info = request.info;
-    if (info && info->isCredit)
-    {
-        SendCredit(src, request);
-        return;
-    }
-    FarMessage* message = m_farMessages.Take();
-    message->fabric = this;
-    message->isFar = true;
-    message->MessageMatcher::Send::bytes = request.bytes;
-    message->sentPs = Now();
-    message->out = &m_far.FindOutgoing(
-        FarStreamKey::Of(src, static_cast<uint32_t>(request.dst), request.tag, info),
-        info ? AsFar<FarStreams::Outgoing>(info->stream) : nullptr);
-    message->number = message->out->sent++;
-    if (info)
-    {
-        info->stream = AsStream(message->out);
-    }
-    Start(message, Describe(*message, src, request));
+    return m_servers ? m_streams.GetSentPs() : Now();
 }
 
 void
 AstraSimFabric::SendCredit(uint32_t src, const SendRequest& request)
 {
     const auto dst = static_cast<uint32_t>(request.dst);
-    const FarStreamKey key = FarStreamKey::Of(src, dst, request.tag, request.info);
-    ns3::QbbPartitions::CallAt(NodeIdOf(dst), NetworkOf(dst), FarCredit{key, Now()});
+    const StreamKey key = StreamKey::OfCollective(src, dst, request.tag, request.info);
+    ns3::QbbMail::Post(NodeIdOf(dst), NetworkOf(dst), FarCredit{key, Now()});
 }
 
 void
@@ -166,17 +119,16 @@ AstraSimFabric::LaunchLocal(Message* message)
         m_events.Schedule(0, end, message);
         return;
     }
-    const FarMessage* far = static_cast<FarMessage*>(message);
-    ns3::QbbPartitions::CallAt(
-        NodeIdOf(far->dst),
-        NetworkOf(far->dst),
-        FarLocalArrival{far->GetArrival(), reinterpret_cast<uintptr_t>(message)});
+    ns3::QbbMail::Post(
+        NodeIdOf(message->dst),
+        NetworkOf(message->dst),
+        FarLocalArrival{message->GetFarArrival(), reinterpret_cast<uintptr_t>(message)});
 }
 
 void
 AstraSimFabric::OnFarArrival(const FarArrival& part)
 {
-    if (m_far.Arrive(part.stream, part.arrival))
+    if (m_streams.Arrive(part.stream, part.message))
     {
         ++m_deliveredCount;
     }
@@ -192,46 +144,20 @@ AstraSimFabric::Receive(uint32_t dst, const ReceiveRequest& request)
         SharedNetwork::Receive(dst, request);
         return;
     }
-    auto* stream = info ? AsFar<FarStreams::Incoming>(info->stream) : nullptr;
-    const bool isComplete = m_far.AddReceive(FarStreamKey::Of(src, dst, request.tag, info),
-                                             info && info->isCredit ? 1 : request.bytes,
-                                             request.handler,
-                                             request.arg,
-                                             stream);
-    if (info)
+    const StreamKey key = StreamKey::OfCollective(src, dst, request.tag, info);
+    if (AddReceive(key, key.IsCredit() ? 1 : request.bytes, request) && request.handler)
     {
-        info->stream = AsStream(stream);
-    }
-    if (isComplete && request.handler)
-    {
-        m_events.Schedule(0,
-                          &LateReceive::Run,
-                          new LateReceive{m_far, m_far.GetSentPs(), request.handler, request.arg});
+        m_events.Schedule(
+            0,
+            &LateReceive::Run,
+            new LateReceive{m_streams, m_streams.GetSentPs(), request.handler, request.arg});
     }
 }
 
 void
 AstraSimFabric::EndStream(MessageStream* stream, bool isSender)
 {
-    if (isSender)
-    {
-        m_far.End(*AsFar<FarStreams::Outgoing>(stream));
-    }
-    else
-    {
-        m_far.End(*AsFar<FarStreams::Incoming>(stream));
-    }
-}
-
-std::vector<std::string>
-AstraSimFabric::DescribeReceives(std::size_t limit) const
-{
-    std::vector<std::string> lines = SharedNetwork::DescribeReceives(limit);
-    for (std::string& line : m_far.DescribeWaits(limit - lines.size()))
-    {
-        lines.push_back(std::move(line));
-    }
-    return lines;
+    m_streams.End(*stream, isSender);
 }
 
 } // namespace AstraSim

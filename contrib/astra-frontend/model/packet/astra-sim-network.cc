@@ -115,21 +115,26 @@ AstraSimFabric::Schedule(TimePs delay, MessageHandler handler, void* arg)
 void
 AstraSimFabric::Send(uint32_t src, const SendRequest& request)
 {
-    if (GoesFar(src, static_cast<uint32_t>(request.dst), request.info))
+    const auto dst = static_cast<uint32_t>(request.dst);
+    const bool isFar = GoesFar(src, dst, request.info);
+    if (isFar && request.info && request.info->isCredit)
     {
-        SendFar(src, request);
+        SendCredit(src, request);
         return;
     }
+    const StreamKey key = isFar ? StreamKey::OfCollective(src, dst, request.tag, request.info)
+                                : StreamKey::OfTag(src, dst, request.tag);
     Message* message = m_messages.Take();
     message->fabric = this;
-    Start(message, Accept(*message, src, request));
+    message->isFar = isFar;
+    message->sentPs = Now();
+    Start(message, Accept(*message, src, request, key));
 }
 
 void
 AstraSimFabric::Start(Message* message, const Demand& demand)
 {
     message->WireBytes() = demand.wireBytes;
-    message->qp = FindLastQueuePair(*message);
     // Never from inside the call: handlers of a message to oneself would run too early.
     if (demand.latency > 0 || message->IsLocal())
     {
@@ -167,10 +172,6 @@ AstraSimFabric::Launch(Message* message)
         Cut(message->src, message->dst, message->WireBytes(), message->channel, message->plane);
     message->partsToDeliver = static_cast<uint16_t>(parts.size());
     message->partsToAcknowledge = static_cast<uint16_t>(parts.size());
-    if (message->isFar)
-    {
-        static_cast<FarMessage*>(message)->parts = static_cast<uint32_t>(parts.size());
-    }
     for (uint32_t number = 0; number < parts.size(); ++number)
     {
         LaunchPart(message, number, parts[number]);
@@ -207,7 +208,7 @@ AstraSimFabric::Connect(const Message& message,
 ns3::RdmaQueuePair*
 AstraSimFabric::FindLastQueuePair(const Message& message) const
 {
-    const void* note = NoteOf(message);
+    const void* note = message.stream->note;
     const auto* last = IsOfOwn(note) ? nullptr : static_cast<const Connection*>(note);
     return last && last->channel == message.channel && last->rateCapBps == message.rateCapBps
                ? last->qp
@@ -217,7 +218,7 @@ AstraSimFabric::FindLastQueuePair(const Message& message) const
 ns3::RdmaQueuePair*
 AstraSimFabric::FollowStream(const Message& message, uint32_t number, const ns3::MessagePart& part)
 {
-    const void*& note = NoteOf(message);
+    const void*& note = message.stream->note;
     const uint16_t first = IsOfOwn(note) ? SportIn(note) : 0;
     const uint16_t sport = first ? ns3::ConnectionPlanner::SourcePortOf(first, number) : 0;
     // Only the queue pair of the first part has its number in the note.
@@ -244,9 +245,9 @@ AstraSimFabric::FollowStream(const Message& message, uint32_t number, const ns3:
 ns3::RdmaQueuePair*
 AstraSimFabric::FindQueuePair(const Message& message, uint32_t number, const ns3::MessagePart& part)
 {
-    if (message.qp && part.share == 1)
+    if (ns3::RdmaQueuePair* last = part.share == 1 ? FindLastQueuePair(message) : nullptr)
     {
-        return message.qp;
+        return last;
     }
     if (HasOwnQueuePair(message))
     {
@@ -269,7 +270,7 @@ AstraSimFabric::FindQueuePair(const Message& message, uint32_t number, const ns3
     }
     if (part.share == 1)
     {
-        NoteOf(message) = connection;
+        message.stream->note = connection;
     }
     return connection->qp;
 }
@@ -326,14 +327,7 @@ AstraSimFabric::PartAcknowledged(Message* message)
     {
         return;
     }
-    if (message->isFar)
-    {
-        End(m_farMessages, static_cast<FarMessage*>(message));
-    }
-    else
-    {
-        End(m_messages, message);
-    }
+    End(m_messages, message);
 }
 
 std::vector<std::string>

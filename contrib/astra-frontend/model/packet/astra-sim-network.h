@@ -5,7 +5,6 @@
 #define ASTRA_SIM_NETWORK_H
 
 #include "astra-frontend/model/network/connection-key.h"
-#include "astra-frontend/model/network/far-streams.h"
 #include "astra-frontend/model/network/shared-network.h"
 #include "handler-events.h"
 #include "in-network-operations.h"
@@ -39,13 +38,13 @@ namespace AstraSim
  * from each other. Messages within a server, and those of a channel with a speed limit of its own,
  * use one queue pair per (source, destination, channel, limit).
  *
- * In a run on several threads each server has a network of its own, so that what one partition of
+ * Where the fabric is divided, each server has a network of its own, so that what one partition of
  * the nodes does touches nothing of another's: ranks of different servers are not near.
  */
 class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
 {
   public:
-    /// The networks of all servers of a run on several threads.
+    /// The networks of all servers of a divided fabric.
     using Servers = std::vector<std::unique_ptr<AstraSimFabric>>;
 
     /// All ranks. @param fabric built; outlives this object
@@ -62,8 +61,6 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
 
     /// @return data that has no path, a line each
     std::vector<std::string> DescribePending() const;
-
-    std::vector<std::string> DescribeReceives(std::size_t limit) const override;
 
   private:
     /// @param servers null: this network has all ranks
@@ -92,19 +89,41 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
         }
     };
 
-    /// A message; on the fabric, it is its own first part. Both ends share it where their ranks are
-    /// near, as they share the network; the fabric's hosts do not look into it.
+    /// A part of a message to a rank of another network is there, as its receiver is told of it.
+    struct FarArrival
+    {
+        StreamKey stream;
+        ArrivedMessage message;
+
+        void operator()(AstraSimFabric& there) const
+        {
+            there.OnFarArrival(*this);
+        }
+    };
+
+    /// A message; on the fabric, it is its own first part. Both ends share it where their ranks
+    /// share the network; the fabric's hosts do not look into it.
     struct alignas(64) Message : MessageHead, NetworkMessage
     {
         ns3::RdmaDeliveryCall GetDeliveryCall() override
         {
-            return fabric->m_deliversOnAck ? ns3::RdmaDeliveryCall()
-                                           : ns3::RdmaDeliveryCall(*fabric, Arrival{this});
+            if (fabric->m_deliversOnAck)
+            {
+                return {};
+            }
+            return isFar ? ns3::RdmaDeliveryCall(fabric->NetworkOf(dst), GetFarArrival())
+                         : ns3::RdmaDeliveryCall(*fabric, Arrival{this});
         }
 
         void OnSent() override
         {
             fabric->PartSent(this);
+        }
+
+        /// @return how the network of the receiver is told of it, which counts the parts
+        FarArrival GetFarArrival() const
+        {
+            return {stream->key, {number, partsToDeliver, NetworkMessage::bytes, sentPs}};
         }
 
         /// @return its size with the protocol's overhead; of its first part, once that is posted
@@ -113,45 +132,14 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
             return RdmaMessage::bytes;
         }
 
-        ns3::RdmaQueuePair* qp{nullptr}; ///< of its first part; null if not known
+        TimePs sentPs{0};
     };
 
     static_assert(sizeof(Message) == 128); // two lines of the cache
 
-    /// A message to a rank that is not near, as its receiver is told of it.
-    struct FarArrival
-    {
-        FarStreamKey stream;
-        FarStreams::Arrival arrival;
-
-        void operator()(AstraSimFabric& there) const
-        {
-            there.OnFarArrival(*this);
-        }
-    };
-
     struct FarLocalArrival;
     struct FarLocalEnd;
     struct FarCredit;
-
-    /// A message to a rank that is not near.
-    struct FarMessage final : Message
-    {
-        ns3::RdmaDeliveryCall GetDeliveryCall() override
-        {
-            return {fabric->NetworkOf(dst), GetArrival()};
-        }
-
-        FarArrival GetArrival() const
-        {
-            return {out->key, {number, MessageMatcher::Send::bytes, sentPs, parts}};
-        }
-
-        FarStreams::Outgoing* out{nullptr}; ///< its stream
-        uint64_t number{0};                 ///< in its stream
-        TimePs sentPs{0};
-        uint32_t parts{1}; ///< of it, each of which arrives
-    };
 
     /// Another part of a message.
     struct Part final : ns3::RdmaMessage
@@ -204,22 +192,14 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
 
     /// @return the ns-3 node of a rank
     uint32_t NodeIdOf(uint32_t rank) const;
-    /// @return whether a message's two sides are kept apart (FarStreams)
+    /// @return whether sender and receiver are told apart, each with a stream of its own
     bool GoesFar(uint32_t src, uint32_t dst, const MessageInfo* info) const;
-    void SendFar(uint32_t src, const SendRequest& request);
     void SendCredit(uint32_t src, const SendRequest& request);
     /// Send a message when its latency has passed.
     void Start(Message* message, const Demand& demand);
     /// Deliver a message of which nothing goes over the network.
     void LaunchLocal(Message* message);
     void OnFarArrival(const FarArrival& part);
-    /// @return what is kept with the stream of a message
-    static const void*& NoteOf(const Message& message);
-
-    void Forget(NetworkMessage& message) override
-    {
-        m_messages.GiveBack(static_cast<Message*>(&message));
-    }
 
     bool Supports(std::span<const int> members) override
     {
@@ -274,8 +254,6 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     InNetworkOperations m_inNetwork;
     ObjectPool<Message> m_messages;
     ObjectPool<Part> m_parts;
-    FarStreams m_far;
-    ObjectPool<FarMessage> m_farMessages;
     std::vector<PendingPart> m_withoutPath;
 };
 

@@ -60,9 +60,16 @@ class QbbTimeline
     /// Schedule an event. @return its number
     uint32_t Insert(uint64_t ts, uint32_t context, EventImpl* event)
     {
+        const uint32_t uid = TakeUid();
+        InsertAs(uid, ts, context, event);
+        return uid;
+    }
+
+    /// @return the number of the next event that has none of its own
+    uint32_t TakeUid()
+    {
         const uint32_t uid = m_uid;
         m_uid = (m_uid + 1) | m_bits;
-        InsertAs(uid, ts, context, event);
         return uid;
     }
 

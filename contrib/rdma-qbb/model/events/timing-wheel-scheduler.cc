@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <boost/sort/pdqsort/pdqsort.hpp>
 #include <utility>
 
 namespace ns3
@@ -279,19 +280,25 @@ TimingWheelScheduler::Sort(uint32_t list)
 uint32_t
 TimingWheelScheduler::SortLong(uint32_t list)
 {
+    // All are of one near bucket: a word has the time in it and the uid.
+    const uint64_t inBucket = (uint64_t{1} << m_nearShift) - 1;
     m_sorting.clear();
     for (uint32_t node = list; node != NIL; node = m_pool[node].next)
     {
-        m_sorting.push_back(m_pool[node].event);
+        const EventKey& key = m_pool[node].event.key;
+        m_sorting.push_back({(key.m_ts & inBucket) << 32 | key.m_uid, node});
     }
-    std::sort(m_sorting.begin(), m_sorting.end(), Earlier);
-    uint32_t node = list;
-    for (const Event& ev : m_sorting)
+    // In a run with partitions, many events of one time come in any order: no branches on that.
+    boost::sort::pdqsort_branchless(
+        m_sorting.begin(),
+        m_sorting.end(),
+        [](const SortedNode& a, const SortedNode& b) { return a.key < b.key; });
+    uint32_t first = NIL;
+    for (auto node = m_sorting.rbegin(); node != m_sorting.rend(); ++node)
     {
-        m_pool[node].event = ev;
-        node = m_pool[node].next;
+        m_pool[node->node].next = std::exchange(first, node->node);
     }
-    return list;
+    return first;
 }
 
 inline uint32_t

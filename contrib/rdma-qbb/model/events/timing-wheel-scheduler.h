@@ -184,6 +184,13 @@ class TimingWheelScheduler final : public Scheduler
         uint32_t next; ///< next node of the bucket or of the free list
     };
 
+    /// A node of a bucket that is being sorted.
+    struct SortedNode
+    {
+        uint64_t key;
+        uint32_t node;
+    };
+
     /// Nodes of all lists. Grows by doubling, never shrinks. NIL is a node, too, of no event.
     class NodePool
     {
@@ -333,12 +340,12 @@ class TimingWheelScheduler final : public Scheduler
     std::vector<Event> m_heap; ///< the rest
 
     NodePool m_pool;
-    std::vector<Event> m_sorting; ///< kept for its memory
-    uint64_t m_nearEnd{0};        ///< end of the near wheel
-    uint64_t m_nearTick{0};       ///< bucket of the near wheel that m_current came from
-    uint64_t m_farTick{0};        ///< bucket of the far wheel that the near wheel holds
-    uint32_t m_nearShift{0};      ///< log2 of a near bucket's width
-    uint32_t m_farShift{0};       ///< log2 of a far bucket's width
+    std::vector<SortedNode> m_sorting; ///< kept for its memory
+    uint64_t m_nearEnd{0};             ///< end of the near wheel
+    uint64_t m_nearTick{0};            ///< bucket of the near wheel that m_current came from
+    uint64_t m_farTick{0};             ///< bucket of the far wheel that the near wheel holds
+    uint32_t m_nearShift{0};           ///< log2 of a near bucket's width
+    uint32_t m_farShift{0};            ///< log2 of a far bucket's width
 
     uint64_t m_bucketWidth{0};
     uint32_t m_buckets{0};

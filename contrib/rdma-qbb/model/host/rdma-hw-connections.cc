@@ -7,7 +7,7 @@
 
 #include "ns3/abort.h"
 #include "ns3/flow-hash.h"
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-mail.h"
 #include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 
@@ -179,7 +179,7 @@ RdmaHw::AskForAcceptance(RdmaQueuePair& qp, int64_t spreadPs)
     qp.messages = accepted.messages;
 }
 
-// Records that a host of another server sends (QbbPartitions::CallAt()).
+// Records that a host of another server sends (QbbMail::Post()).
 
 struct RdmaHw::NameReceiver
 {
@@ -206,7 +206,7 @@ struct RdmaHw::AcceptFromAfar
     {
         const uint32_t qpn = here.Accept(sender).qpn;
         here.m_fromAfar[AfarKey(sender.host, sender.qpn)] = qpn;
-        TellPeer(static_cast<RdmaHw&>(QbbAddressee::At(address)), NameReceiver{sender.qpn, qpn});
+        PostToPeer(static_cast<RdmaHw&>(QbbAddressee::At(address)), NameReceiver{sender.qpn, qpn});
     }
 };
 
@@ -237,9 +237,9 @@ struct RdmaHw::DisconnectFromAfar
 
 template <typename Record>
 void
-RdmaHw::TellPeer(RdmaHw& peer, const Record& record)
+RdmaHw::PostToPeer(RdmaHw& peer, const Record& record)
 {
-    QbbPartitions::CallAt(peer.GetNodeId(), peer, record);
+    QbbMail::Post(peer.GetNodeId(), peer, record);
 }
 
 void
@@ -250,7 +250,7 @@ RdmaHw::AskFromAfar(RdmaQueuePair& qp, int64_t spreadPs)
     qp.m_namesItself = true;
     qp.peerQpn = qp.qpn;
     qp.dst = peer.m_hostIndex;
-    TellPeer(peer, AcceptFromAfar{AsPeer(qp, spreadPs), qp.hw->GetAddress()});
+    PostToPeer(peer, AcceptFromAfar{AsPeer(qp, spreadPs), qp.hw->GetAddress()});
 }
 
 void
@@ -266,7 +266,7 @@ RdmaHw::Announce(const RdmaQueuePair& qp, RdmaMessage& message) const
     }
     else
     {
-        TellPeer(*qp.m_peer, ExpectFromAfar{m_hostIndex, qp.qpn, told});
+        PostToPeer(*qp.m_peer, ExpectFromAfar{m_hostIndex, qp.qpn, told});
     }
 }
 
@@ -338,7 +338,7 @@ RdmaHw::TellOfEnd(const RdmaQueuePair& qp) const
     RdmaHw& peer = *qp.m_peer;
     if (qp.m_isAfar)
     {
-        TellPeer(peer, DisconnectFromAfar{m_hostIndex, qp.qpn});
+        PostToPeer(peer, DisconnectFromAfar{m_hostIndex, qp.qpn});
         return;
     }
     peer.Disconnect(qp.peerQpn);

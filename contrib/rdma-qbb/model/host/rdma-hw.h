@@ -119,7 +119,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
         return m_hostIndex;
     }
 
-    /// Hosts of other servers are told of connections and messages by QbbPartitions::CallAt(), as
+    /// Hosts of other servers are told of connections and messages by QbbMail::Post(), as
     /// they may be in other partitions. @param server number of this host's
     void SetDivided(uint32_t server);
 
@@ -390,11 +390,11 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     struct AcceptFromAfar;
     struct ExpectFromAfar;
     struct DisconnectFromAfar;
-    /// @return whether @p peer is told of a connection by QbbPartitions::CallAt()
+    /// @return whether @p peer is told of a connection by QbbMail::Post()
     bool IsAfar(const RdmaHw& peer) const;
     /// Have something done at a host that may be in another partition.
     template <typename Record>
-    static void TellPeer(RdmaHw& peer, const Record& record);
+    static void PostToPeer(RdmaHw& peer, const Record& record);
     /// Tell the receiver of a message posted to it.
     void Announce(const RdmaQueuePair& qp, RdmaMessage& message) const;
 

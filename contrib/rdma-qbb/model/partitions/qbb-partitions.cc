@@ -5,6 +5,8 @@
  */
 #include "qbb-partitions.h"
 
+#include "qbb-mail.h"
+
 #include "ns3/abort.h"
 #include "ns3/assert.h"
 #include "ns3/make-event.h"
@@ -147,28 +149,6 @@ QbbPartitions::GetThreadUse() const
     return use;
 }
 
-int64_t
-QbbPartitions::GetReactionPs()
-{
-    const QbbTimeline* current = QbbTimeline::Current();
-    return current ? current->partitions->m_plan.reactionPs : 0;
-}
-
-uint32_t
-QbbPartitions::Insert(uint32_t context, uint64_t ts, EventImpl* event, uint32_t uid)
-{
-    QbbTimeline* current = QbbTimeline::Current();
-    NS_ASSERT_MSG(!current->IsPartition() || current == &TimelineOf(context),
-                  "an event of one partition schedules one of another");
-    QbbTimeline& timeline = current->IsPartition() ? *current : TimelineOf(context);
-    if (uid == QbbTimedEvent::NO_PLACE)
-    {
-        return timeline.Insert(ts, context, event);
-    }
-    timeline.InsertAs(uid, ts, context, event);
-    return uid;
-}
-
 void
 QbbPartitions::AddCall(QbbTimeline& caller, uint32_t context, const QbbCall& call)
 {
@@ -222,19 +202,47 @@ QbbPartitions::InsertCall(QbbTimeline& timeline, const QbbTimeline::Call& call)
     timeline.InsertAs(uid, call.ts, call.context, event);
 }
 
+// --- mail
+
+int64_t
+QbbMail::GetDelayPs()
+{
+    const QbbTimeline* current = QbbTimeline::Current();
+    return current ? current->partitions->m_plan.reactionPs : 0;
+}
+
 void
-QbbPartitions::React(std::function<void()> reaction)
+QbbMail::PostFrom(QbbTimeline& caller, uint32_t node, const QbbCall& call)
+{
+    caller.partitions->AddCall(caller, node, call);
+}
+
+void
+QbbMail::Post(std::function<void()> action)
 {
     QbbTimeline* current = QbbTimeline::Current();
     if (!current)
     {
-        reaction();
+        action();
         return;
     }
-    NS_ASSERT_MSG(!current->IsPartition(), "whoever is told something reacts to it");
-    QbbPartitions& self = *current->partitions;
-    const uint64_t ts = current->nowTs + static_cast<uint64_t>(self.m_plan.reactionPs);
-    self.m_global.Insert(ts, Simulator::NO_CONTEXT, MakeEvent(std::move(reaction)));
+    NS_ASSERT_MSG(!current->IsPartition(), "an event of a node posts to a node");
+    const uint64_t ts = current->nowTs + static_cast<uint64_t>(GetDelayPs());
+    current->partitions->m_global.Insert(ts, Simulator::NO_CONTEXT, MakeEvent(std::move(action)));
+}
+
+QbbNotes*
+QbbMail::NotesOf(QbbTimeline& timeline, uint32_t node)
+{
+    if (timeline.IsPartition())
+    {
+        return &timeline.notes;
+    }
+    // An event of no node happens in every process, and notes are told in all.
+    QbbPartitions& partitions = *timeline.partitions;
+    const bool isOfNode = node < partitions.m_plan.partitionOf.size();
+    NS_ASSERT_MSG(isOfNode || !partitions.m_plan.processes, "only this process is told");
+    return partitions.m_plan.processes && isOfNode ? &partitions.TimelineOf(node).notes : nullptr;
 }
 
 // --- the run

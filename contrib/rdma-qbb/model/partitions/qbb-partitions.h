@@ -15,9 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -37,8 +35,8 @@ struct QbbPartitionPlan
     /// No partition notices what another does before this time has passed: the least delay of the
     /// links between them.
     int64_t lookaheadPs{0};
-    /// When what one partition brings about at another takes effect: at least the lookahead, and
-    /// the same however the nodes are shared out.
+    /// Delay of mail (QbbMail): at least the lookahead, and the same however the nodes are shared
+    /// out.
     int64_t reactionPs{0};
 };
 
@@ -76,7 +74,7 @@ struct QbbThreadUse
  * whatever they send it meanwhile arrives later. Events of no node (starts of flows, link events,
  * samples) come before all others of their time, with every partition at that time, and may touch
  * everything. Observers of all nodes get their notes between two windows, in the order of time and
- * node: Tell().
+ * node (QbbMail::Note()).
  *
  * Events of a node at the same time come in an order that does not depend on how the nodes are
  * shared out: first frames that arrive, in the order of the wires, then what nodes of other servers
@@ -95,10 +93,6 @@ class QbbPartitions
 
     /// Run until no event is left or somebody stops the simulator.
     void Run();
-
-    /// Schedule an event of a node, or of none.
-    /// @param uid its number; QbbTimedEvent::NO_PLACE: the next one @return its number
-    uint32_t Insert(uint32_t context, uint64_t ts, EventImpl* event, uint32_t uid);
 
     /// @return the timeline of a node, or that of what belongs to none
     QbbTimeline& TimelineOf(uint32_t context)
@@ -164,76 +158,9 @@ class QbbPartitions
         timeline.outgoing[timeline.parity][partition].push_back(wire);
     }
 
-    /**
-     * Tell @p target, which watches all nodes, what has happened at one. In a run without
-     * partitions it is told at once. In one with partitions, when all of them have come to the
-     * present time, which is then the time of the simulator again: it may not ask for the state of
-     * nodes.
-     * @param record called with @p target, and with @p text if it takes one; no addresses in it
-     */
-    template <typename Target, typename Record>
-    static void Tell(Target& target, const Record& record, std::string_view text = {})
-    {
-        QbbTimeline* timeline = QbbTimeline::Current();
-        if (timeline && timeline->IsPartition())
-        {
-            timeline->notes.Add(timeline->nowTs, timeline->context, target, record, text);
-            return;
-        }
-        NS_ASSERT_MSG(!timeline || !timeline->partitions->m_plan.processes,
-                      "only this process is told: TellOf() tells all");
-        QbbCallKinds::Call(record, target, text);
-    }
-
-    /// As Tell(), also from an event of no node, which concerns the nodes of this process.
-    /// @param context the node that it is about
-    template <typename Target, typename Record>
-    static void TellOf(uint32_t context,
-                       Target& target,
-                       const Record& record,
-                       std::string_view text = {})
-    {
-        QbbTimeline* timeline = QbbTimeline::Current();
-        if (timeline && !timeline->IsPartition() && timeline->partitions->m_plan.processes)
-        {
-            QbbNotes& notes = timeline->partitions->TimelineOf(context).notes;
-            notes.Add(timeline->nowTs, context, target, record, text);
-            return;
-        }
-        Tell(target, record, text);
-    }
-
-    /**
-     * An event of a node, or one of none, has something done at a node of another server when
-     * QbbPartitionPlan::reactionPs has passed, which is before any frame that it sends gets there.
-     * In the order of the callers' servers, and of a server in the order in which it happens there.
-     * In a run without partitions it is done at once.
-     * @param context the node where it is done @param target what it is done with
-     * @param record called with @p target; no addresses in it
-     */
-    template <typename Target, typename Record>
-    static void CallAt(uint32_t context, const Target& target, const Record& record)
-    {
-        const QbbCall call(target, record);
-        QbbTimeline* timeline = QbbTimeline::Current();
-        if (!timeline)
-        {
-            call();
-            return;
-        }
-        timeline->partitions->AddCall(*timeline, context, call);
-    }
-
-    /**
-     * An observer acts on a note: at once, or, in a run with partitions, when
-     * QbbPartitionPlan::reactionPs has passed. It may touch everything then.
-     */
-    static void React(std::function<void()> reaction);
-
-    /// @return QbbPartitionPlan::reactionPs of the run; 0 without partitions
-    static int64_t GetReactionPs();
-
   private:
+    friend class QbbMail;
+
     class CallEvent;
 
     /// The events of a partition that carry calls out, used again and again.

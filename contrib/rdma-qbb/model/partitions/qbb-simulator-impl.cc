@@ -201,14 +201,9 @@ QbbSimulatorImpl::Destroy()
 uint32_t
 QbbSimulatorImpl::Insert(uint64_t ts, uint32_t context, EventImpl* event)
 {
-    return QbbTimeline::Current() ? InsertDivided(context, ts, event, QbbTimedEvent::NO_PLACE)
-                                  : m_timeline.Insert(ts, context, event);
-}
-
-uint32_t
-QbbSimulatorImpl::InsertDivided(uint32_t context, uint64_t ts, EventImpl* event, uint32_t uid)
-{
-    return m_partitions->Insert(context, ts, event, uid);
+    QbbTimeline* current = QbbTimeline::Current();
+    QbbTimeline& timeline = current ? FindTimeline(*current, context) : m_timeline;
+    return timeline.Insert(ts, context, event);
 }
 
 QbbTimeline&

@@ -88,12 +88,13 @@ class QbbTimedEvent : public EventImpl
 
     static constexpr uint32_t NO_PLACE = UINT32_MAX;
 
-    /// @return the number of the next expiry in a run with partitions; NO_PLACE for any
-    uint32_t TakeUid()
+    /// @return the number of the next expiry in a run with partitions @param timeline where it goes
+    uint32_t TakeUid(QbbTimeline& timeline)
     {
         // Owners may have scheduled several expiries for the same time: they differ in a few bits.
         constexpr uint32_t BITS = 2;
-        return m_place == NO_PLACE ? NO_PLACE : m_place << BITS | (m_turn++ & ((1U << BITS) - 1));
+        return m_place == NO_PLACE ? timeline.TakeUid()
+                                   : m_place << BITS | (m_turn++ & ((1U << BITS) - 1));
     }
 
     /// As ScheduleAt(), the first time or when another simulator implementation runs.
@@ -137,12 +138,10 @@ class QbbSimulatorImpl final : public SimulatorImpl
     {
         // Pointers to events are even: the lowest bit tells them apart where they come out again.
         auto* marked = reinterpret_cast<EventImpl*>(reinterpret_cast<uintptr_t>(event) | TIMED);
-        if (QbbTimeline::Current()) [[unlikely]]
-        {
-            InsertDivided(context, static_cast<uint64_t>(timePs), marked, event->TakeUid());
-            return;
-        }
-        m_timeline.Insert(static_cast<uint64_t>(timePs), context, marked);
+        QbbTimeline* current = QbbTimeline::Current();
+        QbbTimeline& timeline = current ? FindTimeline(*current, context) : m_timeline;
+        const uint32_t uid = current ? event->TakeUid(timeline) : timeline.TakeUid();
+        timeline.InsertAs(uid, static_cast<uint64_t>(timePs), context, marked);
     }
 
     /// @return the current time in units of the time resolution (picoseconds)
@@ -218,8 +217,16 @@ class QbbSimulatorImpl final : public SimulatorImpl
 
     /// @return the number of an event that is scheduled now
     uint32_t Insert(uint64_t ts, uint32_t context, EventImpl* event);
-    /// The same in a run with partitions.
-    uint32_t InsertDivided(uint32_t context, uint64_t ts, EventImpl* event, uint32_t uid);
+
+    /// @return where an event goes in a run with partitions: one of a partition schedules others of
+    /// it, one of no node any
+    QbbTimeline& FindTimeline(QbbTimeline& current, uint32_t context)
+    {
+        NS_ASSERT_MSG(!current.IsPartition() || &current == &TimelineOf(context),
+                      "an event of one partition schedules one of another");
+        return current.IsPartition() ? current : TimelineOf(context);
+    }
+
     /// @return the timeline whose list has the events of a node
     QbbTimeline& TimelineOf(uint32_t context);
     void Execute(QbbTimeline& timeline, const Scheduler::Event& next);

@@ -1,0 +1,92 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_MAIL_H
+#define QBB_MAIL_H
+
+#include "ns3/qbb-call.h"
+#include "ns3/qbb-timeline.h"
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace ns3
+{
+
+/**
+ * @ingroup rdma-qbb
+ * @brief What nodes send each other besides frames, and what they tell those who watch all nodes:
+ * records, plain values without addresses.
+ *
+ * A caller does not know whether the other node is in the same list of events, another thread's or
+ * another process's. In a run with partitions (QbbPartitions) mail arrives after a delay, which is
+ * the same however the nodes are shared out; in a run without, at once.
+ */
+class QbbMail
+{
+  public:
+    /**
+     * An event of a node, or one of none, has something done at a node of another server. It is
+     * done after the delay, before any frame that is sent now gets there; in the order of the
+     * callers' servers, and of a server in the order in which it happens there.
+     * @param node id of the ns-3 node where it is done @param target what it is done with
+     * @param record called with @p target
+     */
+    template <typename Target, typename Record>
+    static void Post(uint32_t node, const Target& target, const Record& record)
+    {
+        const QbbCall call(target, record);
+        if (QbbTimeline* timeline = QbbTimeline::Current())
+        {
+            PostFrom(*timeline, node, call);
+            return;
+        }
+        call();
+    }
+
+    /// A watcher acts on a note, after the delay: @p action may touch everything.
+    static void Post(std::function<void()> action);
+
+    /**
+     * Tell @p target, which watches all nodes, what has happened at one. With partitions it is told
+     * when all of them have come to the present time, which is then the time of the simulator
+     * again: it may not ask for the state of nodes. Notes come in the order of time and node.
+     * @param node id of the ns-3 node that it is about
+     * @param record called with @p target, and with @p text if it takes one
+     */
+    template <typename Target, typename Record>
+    static void Note(uint32_t node,
+                     Target& target,
+                     const Record& record,
+                     std::string_view text = {})
+    {
+        QbbTimeline* timeline = QbbTimeline::Current();
+        if (QbbNotes* notes = timeline ? NotesOf(*timeline, node) : nullptr)
+        {
+            notes->Add(timeline->nowTs, node, target, record, text);
+            return;
+        }
+        QbbCallKinds::Call(record, target, text);
+    }
+
+    /// The same about the node whose event this is.
+    template <typename Target, typename Record>
+    static void Note(Target& target, const Record& record, std::string_view text = {})
+    {
+        const QbbTimeline* timeline = QbbTimeline::Current();
+        Note(timeline ? timeline->context : 0, target, record, text);
+    }
+
+    /// @return the delay of mail in picoseconds; 0 without partitions
+    static int64_t GetDelayPs();
+
+  private:
+    static void PostFrom(QbbTimeline& caller, uint32_t node, const QbbCall& call);
+    /// @return where a note about @p node waits; null: nowhere, it is told at once
+    static QbbNotes* NotesOf(QbbTimeline& timeline, uint32_t node);
+};
+
+} // namespace ns3
+
+#endif /* QBB_MAIL_H */
