@@ -9,6 +9,7 @@
 #include "astra-frontend/model/inference/input/request-source.h"
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "astra-frontend/model/msccl/msccl-program.h"
+#include "astra-frontend/model/nccl/network-table.h"
 #include "astra-frontend/model/system/logical-topology.h"
 #include "astra-frontend/model/system/rank-list.h"
 #include "astra-frontend/model/system/remote-memory.h"
@@ -152,6 +153,12 @@ ReadGpuTable(std::string_view input)
 }
 
 void
+ReadNetworkTable(std::string_view input)
+{
+    AstraSim::NetworkTable::Read(MemoryFile(input).Path());
+}
+
+void
 ReadSystem(std::string_view input)
 {
     AstraSim::ReadSystemConfig(MemoryFile(input).Path());
@@ -215,6 +222,7 @@ constexpr std::array TARGETS = {
     FuzzTarget{"request-trace", &ReadTraceOfRequests},
     FuzzTarget{"busbw", &ReadBusbw},
     FuzzTarget{"gpu-table", &ReadGpuTable},
+    FuzzTarget{"network-table", &ReadNetworkTable},
     FuzzTarget{"msccl", &ReadMsccl},
     FuzzTarget{"system", &ReadSystem},
     FuzzTarget{"logical-topology", &ReadLogicalTopology},

@@ -4,6 +4,7 @@
 #include "astra-frontend/model/gpu/gpu-table.h"
 #include "astra-frontend/model/graph/ring-graph.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/nccl/network-table.h"
 #include "astra-frontend/model/timing/ring-times.h"
 #include "timed-lanes.h"
 
@@ -128,7 +129,7 @@ TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
     NcclOptions options;
     options.algorithms = {NcclAlgorithm::Ring};
     options.gpuTable = path;
-    options.networkKind = NetworkKind::Find("Slingshot");
+    options.networkKind = *NetworkTable().Find("Slingshot");
     for (const bool userGivesLatency : {false, true})
     {
         // A user's latency stands for those of NCCL, not for what the host's CPU does.
@@ -144,7 +145,7 @@ TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
     machine.gpuType = "H100";
     EXPECT_EQ(CopyTimeOf(lane(options), 5000, 1).latency, 0);
     options.sendLatency.reset();
-    EXPECT_EQ(CopyTimeOf(lane(options), 5000, 1).latency, 8'000'000);
+    EXPECT_EQ(CopyTimeOf(lane(options), 5000, 1).latency, 11'500'000);
 }
 
 TEST(GpuTable, MistakesNameFileAndLine)

@@ -312,7 +312,7 @@ TEST(NcclCostModel, PairsBetweenServersWaitForTheCpuOfTheirNic)
     EXPECT_EQ(plan().slowStarts.front().above, 0U);
     EXPECT_TRUE(plan().slowStarts.front().occupies);
     EXPECT_EQ(plan().slowStarts.front().again, 2 * PS_PER_US) << "further messages of a pair";
-    cluster.options = OptionsOf({{"AS_NETWORK_KIND", "EFA"}});
+    cluster.options = OptionsOf({{"AS_NETWORK_KIND", "EFA-p4d"}});
     EXPECT_EQ(plan().interLatency + plan().slowStarts.front().latency, 41.1 * PS_PER_US);
     // On Slingshot the CPU's work has figures of its own, by size.
     cluster.options = OptionsOf({{"AS_NETWORK_KIND", "Slingshot"}});
@@ -463,7 +463,7 @@ TEST(NcclCostModel, NetworkKindsLeaveOutWhatTheyCannotCarry)
 {
     // EFA keeps no order of writes: Simple only. Google's settings of TCPXO leave LL and NVLS out.
     Cluster efa("A100", 8, 50);
-    efa.options = OptionsOf({{"AS_NETWORK_KIND", "EFA"}});
+    efa.options = OptionsOf({{"AS_NETWORK_KIND", "EFA-p4d"}});
     Cluster tcpxo("H100", 8, 25);
     tcpxo.options = OptionsOf({{"AS_NETWORK_KIND", "TCPXO"}});
     for (uint64_t bytes = 8; bytes <= 1ULL << 33; bytes *= 4)
@@ -473,7 +473,7 @@ TEST(NcclCostModel, NetworkKindsLeaveOutWhatTheyCannotCarry)
         EXPECT_THAT(tcpxo.Choice(2, bytes), testing::Not(testing::HasSubstr("NVLS"))) << bytes;
     }
     EXPECT_EQ(efa.Choice(1, 8), "Ring LL") << "within a server there is no network";
-    efa.options = OptionsOf({{"AS_NETWORK_KIND", "EFA"}, {"NCCL_PROTO", "LL"}});
+    efa.options = OptionsOf({{"AS_NETWORK_KIND", "EFA-p4d"}, {"NCCL_PROTO", "LL"}});
     EXPECT_THAT(efa.Choice(2, 8), testing::EndsWith(" LL")) << "the user's word counts";
     EXPECT_THROW(OptionsOf({{"AS_NETWORK_KIND", "carrier pigeon"}}), ns3::InputError);
 }
@@ -498,7 +498,7 @@ TEST(NcclCostModel, EstimatesUseTheLatencyThatThePluginTells)
     // twice, for the flush (ncclTopoTuneModel). Two nodes: a tree's step up and one down.
     Cluster plain("A100", 8, 12.5);
     Cluster efa("A100", 8, 12.5);
-    efa.options = OptionsOf({{"AS_NETWORK_KIND", "EFA"}});
+    efa.options = OptionsOf({{"AS_NETWORK_KIND", "EFA-p4d"}});
     const auto tree = [](const Cluster& cluster) {
         return cluster.Model().Evaluate(NcclAlgorithm::Tree,
                                         NcclProtocol::Simple,
@@ -745,15 +745,33 @@ TEST(NcclCostModel, TreesDivideABlocksThreads)
     EXPECT_EQ(plan("A100", NcclProtocol::Ll128).Of<TreePlan>().downGBps, 0);
 }
 
-TEST(NetworkKind, OnEfaAMessageKeepsItsSlotForFourTrips)
+TEST(NetworkKind, WithTheProtocolSendrecvAMessageKeepsItsSlotForFourTrips)
 {
-    for (const NetworkKind& kind : NetworkKind::All())
-    {
+    const auto trips = [](const char* kind) {
         Cluster cluster("A100", 8, 12.5);
-        cluster.options = OptionsOf({{"AS_NETWORK_KIND", kind.name}});
-        EXPECT_EQ(cluster.AllReduce(2, 1 << 20).slotTrips,
-                  std::string(kind.name) == "EFA" ? 4U : 1U);
-    }
+        cluster.options = OptionsOf({{"AS_NETWORK_KIND", kind}});
+        return cluster.AllReduce(2, 1 << 20).slotTrips;
+    };
+    EXPECT_EQ(trips("EFA-p4d"), 4U);
+    EXPECT_EQ(trips("RoCE"), 1U);
+}
+
+TEST(NetworkKind, ItsWordOnNvlsCountsHoweverItIsChosen)
+{
+    // Google's settings of a3-megagpu turn NVLS off, unless the user turns it on.
+    NcclOptions options;
+    EXPECT_TRUE(options.nvlsEnable);
+    options.SetNetworkKind("TCPXO", "command line", "--network-kind");
+    EXPECT_FALSE(options.nvlsEnable);
+    EXPECT_FALSE(options.nvlsTreeEnable);
+    options.SetNetworkKind("RoCE", "command line", "--network-kind");
+    EXPECT_TRUE(options.nvlsEnable);
+    EXPECT_TRUE(options.nvlsTreeEnable);
+
+    NcclOptions asked = OptionsOf({{"NCCL_NVLS_ENABLE", "2"}});
+    asked.SetNetworkKind("TCPXO", "command line", "--network-kind");
+    EXPECT_TRUE(asked.nvlsEnable);
+    EXPECT_FALSE(OptionsOf({{"AS_NETWORK_KIND", "TCPXO"}}).nvlsEnable);
 }
 
 // NCCL's latency of NVLS, 25 us, and on Blackwell the 10 that its tables show besides, are what few
@@ -949,9 +967,9 @@ TEST(NetworkKind, MessagesAboveALimitTakeLongerToStart)
     EXPECT_EQ(more(97), 1.3 * PS_PER_US);
     EXPECT_EQ(more(2048), 1.3 * PS_PER_US);
     EXPECT_EQ(busy(2048), 0);
-    EXPECT_EQ(more(2049), 8 * PS_PER_US);
-    EXPECT_EQ(busy(2049), 8 * PS_PER_US);
-    EXPECT_EQ(more((16384 + 2049) / 2), 8 * PS_PER_US);
+    EXPECT_EQ(more(2049), 11.5 * PS_PER_US);
+    EXPECT_EQ(busy(2049), 11.5 * PS_PER_US);
+    EXPECT_EQ(more((16384 + 2049) / 2), 11.5 * PS_PER_US);
     EXPECT_EQ(more((16384 + 2049) / 2 + 1), 3.7 * PS_PER_US);
     EXPECT_EQ(busy((16384 + 2049) / 2 + 1), 3.7 * PS_PER_US);
 }

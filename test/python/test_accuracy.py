@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The accuracy card: its data, its arithmetic, and that a short set is no worse than the card says."""
+import dataclasses
 import hashlib
 import pathlib
 import shutil
@@ -7,13 +8,14 @@ import sys
 
 import pandas as pd
 import pytest
+import yaml
 from script_process import run_script
 from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASUREMENTS = ROOT / "docs/source/data/measurements"
 sys.path.insert(0, str(ROOT / "python"))
-from clustersim.accuracy import card, page, plots, simulate, tables  # noqa: E402
+from clustersim.accuracy import card, evidence, leave_out, networks, page, plots, repeats, simulate, tables  # noqa: E402
 
 SHORT = ("allreduce_1x8xA100_azure_ndv4", "alltoall_1x8xB200_vultr", "allreduce_2x8xB200_ib_vultr",
          "allreduce_16x8xH100_small_nccl1469")
@@ -73,7 +75,7 @@ def test_sizes_that_the_source_calls_bad_or_that_larger_ones_beat_do_not_count(t
 def test_errors_are_those_of_the_bandwidth_and_tables_count_the_same(tmp_path):
     one = a_table(tmp_path, [(1 << 20, 100, ""), (2 << 20, 200, "")])
     ours = {1 << 20: simulate.Simulated(80.0, "RING", "LL", 1), 2 << 20: simulate.Simulated(250.0, "RING", "LL", 1)}
-    frame = card.frame_of(card.rows_of(one, ours))
+    frame = card.frame_of(card.rows_of(one, ours, 0))
     assert list(frame["error"].round(6)) == [0.25, -0.2]
     summary = card.summarize(frame)
     assert summary["mean"].iloc[0] == pytest.approx(0.225) and summary["max"].iloc[0] == pytest.approx(0.25)
@@ -87,7 +89,7 @@ def test_a_bias_keeps_its_sign_and_the_rates_of_links_are_a_baseline(tmp_path):
     # 8 GPUs with 450 GB/s of NVLink each: an AllReduce of 450 MB takes 2 x 7/8 ms by the links alone.
     table = a_table(tmp_path, [(450_000_000, 3500, ""), (900_000_000, 7000, "")])
     ours = {450_000_000: simulate.Simulated(2800.0, "RING", "LL", 1), 900_000_000: simulate.Simulated(8750.0, "RING", "LL", 1)}
-    frame = card.frame_of(card.rows_of(table, ours))
+    frame = card.frame_of(card.rows_of(table, ours, 0))
     assert list(frame["links busbw"]) == [450, 450]
     summary = card.summarize(frame)
     assert summary["bias"].iloc[0] == pytest.approx((0.25 - 0.2) / 2)
@@ -121,7 +123,7 @@ def test_errors_are_summed_up_as_they_are_recorded(tmp_path):
     # 99.0049 of 100 us is an error of 1.0051 %, recorded as 0.0101; 99.0101 us one of 0.9998 %, as 0.0100.
     table = a_table(tmp_path, [(1 << 20, 100, ""), (2 << 20, 100, "")])
     ours = {1 << 20: simulate.Simulated(99.0049, "RING", "LL", 1), 2 << 20: simulate.Simulated(99.0101, "RING", "LL", 1)}
-    frame = card.frame_of(card.rows_of(table, ours))
+    frame = card.frame_of(card.rows_of(table, ours, 0))
     assert list(frame["error"]) == [0.0101, 0.0100]
     frame.drop(columns="band").to_csv(tmp_path / "recorded.csv", index=False)
     recorded = pd.read_csv(tmp_path / "recorded.csv", keep_default_na=False).assign(band=frame["band"])
@@ -176,7 +178,7 @@ def test_the_page_begins_with_what_the_recorded_errors_come_to():
     means = card.summarize(frame)
     means = means[(means["band"] == "large") & ~means["held out"]]["mean"]
     assert "   * - median of those that may be looked at\n" in short and page.percent(means.median()) in short
-    assert short.count(":ref:") == page.WORST
+    assert short.count("\n- :ref:") == page.WORST
 
 
 def test_the_page_says_which_goals_are_reached():
@@ -229,7 +231,7 @@ def test_a_goal_is_missed_by_the_mean_or_by_one_size(tmp_path):
     def missed(*factors):
         simulated = {row.size: simulate.Simulated(row.microseconds * factor, "RING", "LL", 1)
                      for row, factor in zip(table.rows, factors)}
-        summary = card.summarize(card.frame_of(card.rows_of(table, simulated)))
+        summary = card.summarize(card.frame_of(card.rows_of(table, simulated, 0)))
         return page.missed_bands(summary, "t")
     assert missed(1, 1, 1, 1) == []
     assert missed(1, 1, 1, 1 / 1.14) == []
@@ -254,3 +256,97 @@ def test_mistakes_in_the_data_are_one_line_and_status_2(tmp_path, spoil, what):
 def test_update_refuses_a_part_of_the_tables(tmp_path):
     result = accuracy("--update", "--tables", "*H100*", "-o", tmp_path)
     assert result.returncode == 2 and "--update goes with no flag" in result.stderr
+
+
+def test_each_figure_has_its_source_and_tables_that_exist_and_are_not_held_out():
+    found = {table.name: table for table in tables.read_tables(MEASUREMENTS)}
+    figures = evidence.figures()
+    assert len({figure.name for figure in figures}) == len(figures) > 50
+    for figure in figures:
+        assert figure.by, figure
+        for name in figure.tables:
+            assert name in found or not name.startswith("all"), figure
+            assert name not in found or not found[name].machine.held_out, figure
+    for rule in evidence.rules():
+        assert rule["rule"] and set(rule["tables"]) <= set(found)
+
+
+def test_a_figure_that_rests_on_several_tables_is_within_what_they_show():
+    several = [figure for figure in evidence.figures() if len(figure.shown) > 1]
+    assert len(several) >= 5
+    for figure in several:
+        shown = [value for value in figure.shown.values() if value is not None]
+        assert len(shown) == len(figure.shown), f"{figure.name}: each table with what it shows by itself"
+        assert min(shown) <= figure.value <= max(shown), figure.name
+        for name in figure.shown:
+            others = [value for other, value in figure.shown.items() if other != name]
+            assert figure.without(name) == pytest.approx(sum(others) / len(others))
+
+
+def test_a_file_with_another_value_has_that_figure_and_no_other():
+    figures = {figure.name: figure for figure in evidence.figures()}
+    slow = next(figure for name, figure in figures.items() if name.startswith("Slingshot: slow_starts above 4096"))
+    assert yaml.safe_load(evidence.file_with(slow, 9.5)) == [{
+        "name": "Slingshot", "like": "Slingshot",
+        "slow_starts": [{"above": 192, "us": 1.3}, {"above": 4096, "us": 9.5, "occupies": True}, {"above": 18433, "us": 3.7, "occupies": True}]}]
+    assert yaml.safe_load(evidence.file_with(figures["EFA-p5: efficiency"], 0.9)) == [
+        {"name": "EFA-p5", "like": "EFA-p5", "efficiency": 0.9}]
+    assert yaml.safe_load(evidence.file_with(figures["pair_cpu_us"], 3)) == [{"name": "pair_cpu_us", "is": 3}]
+
+
+def test_a_table_is_predicted_with_what_the_others_show(tmp_path):
+    """A program that takes 20 us with a file of another figure, where 16 were measured."""
+    program = tmp_path / "collective-perf"
+    program.write_text("#!/bin/sh\n[ -n \"$AS_MEASURED_FIGURES\" ] && t=20.00 || t=10.00\n"
+                       "echo \"  8  2  float  sum  -1  $t  0.00  0.00  0\"\n"
+                       "echo '# AllReduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0} (1 of 1)'\n")
+    program.chmod(0o755)
+    table = a_table(tmp_path, [(8, 16, "")])
+    figure = evidence.Figure("pair_cpu_us", 2, "a test", {"t": 1, "u": 3}, "AS_MEASURED_FIGURES", {"name": "pair_cpu_us"})
+    assert leave_out.cases([figure], [table]) == [(figure, table)]
+    row = leave_out.leave_out(figure, table, 0.6, tmp_path / "out", program, tmp_path / "gpus.txt")
+    assert (row.without, row.error, row.error_without) == (3, 0.6, 0.2)
+    leave_out.write([row], tmp_path / "rows.csv")
+    assert leave_out.read(tmp_path / "rows.csv") == [row]
+    assert yaml.safe_load((tmp_path / "out/t.pair_cpu_us.yaml").read_text()) == [{"name": "pair_cpu_us", "is": 3}]
+
+
+def test_errors_that_are_recorded_are_those_of_sizes_that_count(tmp_path):
+    (tmp_path / "card.csv").write_text("table,error,doubt\na,-0.1,\na,0.3,\na,9,bad by its source\nb,0.5,\n")
+    assert leave_out.recorded_errors(tmp_path / "card.csv") == {"a": pytest.approx(0.2), "b": 0.5}
+
+
+def test_tables_of_one_description_are_apart_by_their_common_sizes(tmp_path):
+    first = a_table(tmp_path, [(8, 10, ""), (1 << 20, 100, ""), (2 << 20, 200, "")])
+    second = a_table(tmp_path, [(8, 12, ""), (1 << 20, 80, "")])
+    other = a_table(tmp_path, [(8, 12, "")], servers=2)
+    assert repeats.pairs_of([first, second, other]) == [(first, second)]
+    assert repeats.apart(first, second) == {"small": pytest.approx(0.2), "large": pytest.approx(0.25)}
+
+
+def test_alpha_is_what_the_other_tables_of_as_many_servers_take(tmp_path):
+    found = []
+    for i, (time, size, servers) in enumerate([(10, 8, 1), (20, 8, 1), (40, 8, 1), (90, 1 << 20, 1), (70, 8, 2)]):
+        table = a_table(tmp_path, [(size, time, "")], servers=servers)
+        found.append(dataclasses.replace(table, name=f"t{i}"))
+    assert card.alphas_of(found) == {"t0": 30, "t1": 25, "t2": 15, "t3": 20, "t4": 0}
+
+
+def test_the_page_counts_what_comes_from_tables():
+    text = (ROOT / "docs/source/models/accuracy.rst").read_text()
+    measured = [figure for figure in evidence.figures() if figure.shown]
+    assert f"Figures that measurements gave: {len(measured)}, of which" in text
+    assert f"not proved by NCCL's code: {len(evidence.rules())}." in text
+    assert f"have them: {evidence.library_constants()} numbers." in text
+    for row in leave_out.read(ROOT / "docs/source/data/leave_one_out.csv"):
+        assert f"- {row.figure}\n" in text and row.table in text
+
+
+def test_the_page_of_kinds_is_that_of_their_rows():
+    assert (ROOT / networks.PAGE).read_text() == networks.page_of(networks.read(ROOT)), "scripts/accuracy.py --update writes it"
+
+
+def test_a_row_of_the_page_of_kinds_has_what_the_row_it_is_like_has():
+    rows = {row["name"]: row for row in networks.read(ROOT)}
+    assert rows["Slingshot-16M"]["efficiency"] == rows["Slingshot"]["efficiency"]
+    assert len(rows["Slingshot-16M"]["slow_starts"]) == len(rows["Slingshot"]["slow_starts"]) - 1

@@ -118,7 +118,7 @@ def test_without_zero_gradients_are_reduced_beside_backward_and_with_it_after():
 def test_layouts_come_in_the_order_of_their_published_speeds(monkeypatch):
     """Models and numbers of GPUs that no constant of the model comes from."""
     monkeypatch.setenv("PROGRAM_DIR", str(PROGRAMS))
-    monkeypatch.setenv("AS_NETWORK_KIND", "EFA")
+    monkeypatch.setenv("AS_NETWORK_KIND", "EFA-p4d")
     layouts = [each for each in against.read(PUBLISHED) if each.group in {("3B", 8), ("8B", 128)}]
     timer = Estimated(CollectiveMachine("H100"), NANOTRON)
     found = against.compare(layouts, lambda each: plans.iteration_of(NANOTRON, against.model_of(NANOTRON, each.model), each.plan, H100, SERVERS),

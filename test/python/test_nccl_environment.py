@@ -124,3 +124,19 @@ def test_the_kind_of_network_sets_latency_and_rate(tmp_path):
     result = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w.txt", "-n", "n.txt", "--network-kind", "x"],
                             cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 2 and "--network-kind is 'x'; expected one of none, InfiniBand" in result.stderr
+    (tmp_path / "kinds.yaml").write_text("- {name: Mine, like: TCPXO, efficiency: 0.475}\n")
+    own = times("--network-kind", "mine", "--network-table", "kinds.yaml")
+    assert 2 * alone < own[1] < 2.2 * alone, "half of TCPXO's rate"
+    assert times(AS_NETWORK_KIND="Mine", AS_NETWORK_TABLE="kinds.yaml") == own
+
+
+@pytest.mark.parametrize("rows, flags, message", [
+    ("- {name: Mine, step_us: fast}\n", ("--network-kind", "Mine"), "kinds.yaml:1: step_us is 'fast'; expected from 0"),
+    ("- {name: Mine}\n", ("--network-kind", "Yours"), "--network-kind is 'Yours'; expected one of none"),
+    ("- {name: Mine}\n", (), "--network-table kinds.yaml; expected --network-kind with the name of a row"),
+])
+def test_a_wrong_table_of_kinds_is_refused_in_one_line(tmp_path, rows, flags, message):
+    (tmp_path / "kinds.yaml").write_text(rows)
+    result = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w.txt", "-n", "n.txt", "--network-table", "kinds.yaml", *flags],
+                            cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and message in result.stderr and result.stderr.count("\n") == 1

@@ -168,7 +168,8 @@ def test_the_shell_offers_the_flags_and_nothing_else(name):
 
 @pytest.mark.parametrize("program, begun, expected", [
     (PROGRAMS / "SimAI_analytical", "-n", ["-n", "-n_p_s", "-nic", "-nic_t", "-nv"]),
-    (PROGRAMS / "SimAI_simulator", "--network-", ["--network-conf", "--network-configuration", "--network-kind", "--network-topo"]),
+    (PROGRAMS / "SimAI_simulator", "--network-", ["--network-conf", "--network-configuration", "--network-kind", "--network-table",
+                                                   "--network-topo"]),
     (ROOT / "scripts/plot.py", "-", ["--format", "--help", "--output", "--published", "--theme", "--topology", "-h", "-o"])],
                          ids=lambda value: getattr(value, "name", ""))
 def test_the_shell_completes(program, begun, expected):

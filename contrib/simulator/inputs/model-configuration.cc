@@ -27,7 +27,11 @@ DescribeModels(const RunOptions& options, const RunInputs& inputs)
     {
         text += name + "=" + value + "\n";
     }
-    for (const std::string& file : {inputs.conf.topologyFile, options.conf, options.nccl.gpuTable})
+    for (const std::string& file : {inputs.conf.topologyFile,
+                                    options.conf,
+                                    options.nccl.gpuTable,
+                                    options.nccl.networkTable,
+                                    options.nccl.figuresFile})
     {
         text += (file.empty() ? "none" : FileSha256(file)) + "\n";
     }

@@ -76,7 +76,7 @@ ReadConf(const RunOptions& options, const RunConsole& console)
         conf.Set("SEED " + std::to_string(*options.seed), "--seed");
     }
     conf.Check();
-    if (const uint32_t payload = options.nccl.networkKind->packetBytes)
+    if (const uint32_t payload = options.nccl.networkKind.packetBytes)
     {
         ns3::Config::SetDefault(MTU, ns3::UintegerValue(payload));
     }
@@ -208,7 +208,7 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
             ClusterTopology::Read(inputs.conf.topologyFile, inputs.conf.gpusPerServer);
     }
     inputs.traceNodes = FindTraceNodes(inputs.conf, inputs.topology.nodeCount);
-    inputs.nicRatePart = NicRatePart(*options.nccl.networkKind);
+    inputs.nicRatePart = NicRatePart(options.nccl.networkKind);
     if (options.netBandwidthBps || inputs.nicRatePart != 1)
     {
         SetNicRates(inputs.topology, options.netBandwidthBps, inputs.nicRatePart);

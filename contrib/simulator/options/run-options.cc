@@ -4,6 +4,7 @@
 #include "run-options.h"
 
 #include "astra-network-file.h"
+#include "network-kind-flags.h"
 #include "programs/frame/ns3-flags.h"
 #include "programs/frame/program-flags.h"
 #include "programs/frame/program-questions.h"
@@ -27,7 +28,8 @@ constexpr const char* NOTES_OF_SIMULATOR =
     "\nAny ns-3 attribute default or global value is a flag too:\n"
     "  --ns3::RdmaHw::DataOverhead=52 --SchedulerType=ns3::MapScheduler --RngRun=3\n"
     "\nEnvironment: AS_SEND_LAT AS_NVLS_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
-    "  AS_GPU_TYPE AS_NETWORK_KIND AS_HOST_CPU AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL\n"
+    "  AS_GPU_TYPE AS_GPU_TABLE AS_NETWORK_KIND AS_NETWORK_TABLE AS_HOST_CPU AS_NET_BW\n"
+    "  AS_SIM_THREADS AS_LOG_LEVEL\n"
     "  NCCL_NVLS_ENABLE NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS\n"
     "  NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT\n"
     "  NCCL_P2P_NET_CHUNKSIZE NCCL_P2P_NVL_CHUNKSIZE NCCL_NCHANNELS_PER_NET_PEER\n"
@@ -76,7 +78,7 @@ NetworkNames()
 struct RawRunFlags
 {
     std::vector<std::string> workloads;
-    std::string networkKind;
+    NetworkKindFlags network;
 };
 
 /// Add the inputs by their own names, and by ASTRA-sim's.
@@ -124,10 +126,7 @@ AddInputs(FlagTable& flags, RunOptions& options, RawRunFlags& raw)
               "communicators of Chakra traces (JSON), or empty");
     flags.AddIdle("logging-configuration", "accepted, no effect");
     flags.Add(Traffic, "gpu-table", options.nccl.gpuTable, "GPU types besides the built-in ones");
-    flags.Add(Model,
-              "network-kind",
-              raw.networkKind,
-              "what joins the servers: " + NetworkKind::GetNames());
+    raw.network.AddTo(flags);
     flags.Add(Model,
               "background-flows",
               options.backgroundFlows,
@@ -389,10 +388,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     Describe(flags, options, raw);
     SortOutUnknown(flags.Read(arguments), flags, options);
     options.quiet = options.quiet || read.logLevel > LogLevel::Info;
-    if (!raw.networkKind.empty())
-    {
-        options.nccl.SetNetworkKind(raw.networkKind, "command line", "--network-kind");
-    }
+    raw.network.Take(options.nccl);
     options.answer = Answer(questions,
                             flags,
                             "SimAI_simulator",

@@ -237,12 +237,14 @@ std::string
 CollectivePerfTable::Choice(const CollectivePerfRow& row, const CollectiveChoice& choice) const
 {
     const bool named = m_options.test->op != CollectiveOp::None;
-    return fmt::format("{}: {} Bytes -> Algo {} proto {} channel{{Lo..Hi}}={{0..{}}}",
+    const double estimate = static_cast<double>(choice.predicted) / 1e6;
+    return fmt::format("{}: {} Bytes -> Algo {} proto {} channel{{Lo..Hi}}={{0..{}}}{}",
                        named ? ToString(m_options.test->op) : "HyperCube",
                        row.bytes,
                        NcclSpelling(choice.algorithm),
                        NcclSpelling(choice.protocol),
-                       choice.channels - 1);
+                       choice.channels - 1,
+                       estimate > 0 ? fmt::format(" time {:.2f}", estimate) : "");
 }
 
 } // namespace AstraSim

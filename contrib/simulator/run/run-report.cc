@@ -33,6 +33,8 @@ RecordInputs(RunRecord& record, const RunOptions& options, const RunInputs& inpu
         {"communicators", options.communicators},
         {"remote memory", options.remoteMemory},
         {"GPU table", options.nccl.gpuTable},
+        {"network table", options.nccl.networkTable},
+        {"measured figures", options.nccl.figuresFile},
     };
     for (const auto& [role, file] : files)
     {
@@ -44,7 +46,7 @@ RecordInputs(RunRecord& record, const RunOptions& options, const RunInputs& inpu
     record.Set("network", ToString(options.network));
     record.Set("arguments", options.arguments);
     record.Set("seed", ns3::RngSeedManager::GetSeed());
-    record.SetOption("network_kind", options.nccl.networkKind->name);
+    record.SetOption("network_kind", options.nccl.networkKind.name);
     record.SetOption("nvls", options.nccl.nvlsEnable);
     record.SetOption("nvls_tree", options.nccl.nvlsTreeEnable);
     for (const auto& [key, value] : ns3::FabricConfValues(conf))

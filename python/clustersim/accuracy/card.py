@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How far simulated times are from measured ones: by size, by table, and over all tables."""
 import dataclasses
+import statistics
 
 import pandas as pd
 
@@ -18,7 +19,7 @@ class Goal:
 
 GOALS = {"small": Goal(0.15), "large": Goal(0.05, 0.15)}  # of a band; those between have none
 ROW_COLUMNS = ("table", "held out", "size", "measured us", "simulated us", "measured busbw", "simulated busbw", "error",
-               "algorithm", "protocol", "channels", "links busbw", "doubt")
+               "algorithm", "protocol", "channels", "links busbw", "alpha-beta us", "NCCL us", "doubt")
 ERROR_DECIMALS = 4
 
 
@@ -26,8 +27,19 @@ def band_of(size):
     return "small" if size <= SMALL else "large" if size >= LARGE else "middle"
 
 
-def rows_of(table, simulated):
-    """@return the rows of ROW_COLUMNS; the error is that of the bus bandwidth, as a fraction of the measured one"""
+def alphas_of(tables):
+    """@return by table, the median of the times that the smallest sizes of the other tables take: those of one server, or of several.
+    Only tables that begin with few bytes show a latency"""
+    first = {table.name: min(table.rows, key=lambda row: row.size) for table in tables}
+    shows = {table.name: table.machine.servers > 1 for table in tables if first[table.name].size <= SMALL}
+    return {table.name: statistics.median([first[name].microseconds for name, several in shows.items()
+                                           if name != table.name and several == (table.machine.servers > 1)] or [0.0])
+            for table in tables}
+
+
+def rows_of(table, simulated, alpha):
+    """@param alpha microseconds that the alpha-beta baseline adds to what links take
+    @return the rows of ROW_COLUMNS; the error is that of the bus bandwidth, as a fraction of the measured one"""
     rows = []
     for row in table.rows:
         if row.size not in simulated:
@@ -37,7 +49,7 @@ def rows_of(table, simulated):
         links = row.busbw * row.microseconds / table.machine.links_us(row.size)
         rows.append((table.name, table.machine.held_out, row.size, row.microseconds, ours.microseconds, row.busbw, busbw,
                      row.microseconds / ours.microseconds - 1, ours.algorithm, ours.protocol, ours.channels,
-                     round(links, 3), row.doubt))
+                     round(links, 3), round(alpha + table.machine.links_us(row.size), 3), ours.estimate, row.doubt))
     return rows
 
 
@@ -50,12 +62,15 @@ def frame_of(rows):
 
 def summarize(frame):
     """@return per table and band of sizes: how many sizes, the mean and the largest size of the error, its mean with its sign, and
-    the mean size of the error of the links' rates alone"""
-    counted = frame[frame["doubt"] == ""].assign(magnitude=lambda rows: rows["error"].abs(),
-                                                 links=lambda rows: (rows["links busbw"] / rows["measured busbw"] - 1).abs())
+    the mean size of the error of each baseline"""
+    counted = frame[frame["doubt"] == ""].assign(
+        magnitude=lambda rows: rows["error"].abs(),
+        links=lambda rows: (rows["links busbw"] / rows["measured busbw"] - 1).abs(),
+        alpha=lambda rows: (rows["measured us"] / rows["alpha-beta us"] - 1).abs(),
+        nccl=lambda rows: (rows["measured us"] / pd.to_numeric(rows["NCCL us"], errors="coerce") - 1).abs())
     grouped = counted.groupby(["table", "held out", "band"], sort=False)
     return grouped.agg(count=("magnitude", "count"), mean=("magnitude", "mean"), max=("magnitude", "max"), bias=("error", "mean"),
-                       links=("links", "mean")).reset_index()
+                       links=("links", "mean"), alpha=("alpha", "mean"), nccl=("nccl", "mean")).reset_index()
 
 
 def overall(frame):

@@ -2,8 +2,14 @@
 """The accuracy card as a documentation page."""
 from clustersim.accuracy.card import BANDS, GOALS, overall, summarize
 from clustersim.accuracy.plots import size_name
+from clustersim.accuracy.reviewer import reviewer_section
+from clustersim.accuracy.rst import list_table, percent, signed
 
 BAND_NAMES = {"small": "to 32 KiB", "middle": "64 to 512 KiB", "large": "from 1 MiB"}
+BASELINES = (  # columns of summarize(), and the bands in which they say anything
+    ("links", "rates of links alone", ("large",)),
+    ("alpha", "these and a latency (alpha-beta)", BANDS),
+    ("nccl", "NCCL's own estimate", BANDS))
 WORST = 5  # tables that the first section names
 INTRODUCTION = """\
 .. Written by scripts/accuracy.py --update; do not edit.
@@ -21,7 +27,8 @@ run anew, in about ten minutes, and this page is written, by ``scripts/accuracy.
 - Sizes are reported apart: up to 32 KiB, where latencies count; 64 to 512 KiB; and from 1 MiB, where bandwidths do.
 - A tenth of the tables, @HELD_OUT@, chosen by the SHA-256 of their names, are **held out**: no model may be changed by looking
   at them, and they are reported apart. They are the better estimate of the error on your machine. Tables came in batches; each
-  batch's tenth was chosen before any of it was simulated, but the third's, of AMD's GPUs: the same rule chose it afterwards.
+  batch's tenth was chosen before any of it was simulated, but the third's, of AMD's GPUs: the same rule chose it afterwards. The fourth's, of
+  clouds' networks, was chosen before it was simulated, but after its sources had been read.
 - Tables that a measured figure of the model comes from, or a rule that is inferred (for a generation of GPUs or a kind of network,
   never for a size), are apart from the others, too.
 - A size does not count (grey crosses) where its source calls it bad, where a larger size was measured to take less than
@@ -38,10 +45,7 @@ What is table and what is model
   rates of links, from vendors' sheets; latency and efficiency of kinds of networks (:doc:`nccl`).
 - *Model*: which algorithm, protocol and number of channels is taken, the flows, their dependencies and chunks, sharing of
   links, queues and congestion. No figure is fitted per table or per size.
-- *Inferred from tables*, not proved by NCCL's code, and kept for all machines of a kind: that rings between servers of Blackwell leave
-  LL128 where NCCL's estimate for Simple falls below that for LL; that TCPXO's tuner leaves LL128; that steps' latency in rings of one
-  server counts until data have gone around once; that a block between two other servers takes as long for each read as for each write.
-  Of AMD's GPUs: the rate of a link of MI355X, the part of it that pairs reach, what the blocks of a pair move in AllPairs.
+- *Measured*: figures and rules that tables gave, which `What comes from tables`_ counts and names.
 - *Launches*: where one thread launches on all GPUs of a server, as eight sources do, each launch takes the median of what the **other** such
   tables of CUDA, or of HIP, show, so no table is scored with a figure of its own (``machines.yaml`` has what each shows).
 - *Not modelled*: other launches of kernels, how busy CPU proxies are
@@ -67,21 +71,6 @@ What is proved follows from the source, from NCCL's code or from arithmetic on t
 """
 
 
-def percent(value):
-    return f"{value * 100:.1f} %"
-
-
-def signed(value):
-    return f"{value * 100:+.1f} %"
-
-
-def list_table(header, rows, widths):
-    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(map(str, widths))}", ""]
-    for row in (header, *rows):
-        lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
-    return "\n".join(lines) + "\n\n"
-
-
 def cell_of(summary, name, band):
     found = summary[(summary["table"] == name) & (summary["band"] == band)]
     return [percent(found["mean"].iloc[0]), percent(found["max"].iloc[0])] if len(found) else ["", ""]
@@ -97,10 +86,14 @@ def short_section(frame):
                                             ("mean with its sign (bias)", "bias", "mean", signed)):
             cells = [getattr(chosen[band][column], measure)() for band in BANDS]
             rows.append([f"{name} of {label}", *("" if cell != cell else form(cell) for cell in cells)])
-        links = chosen["large"]["links"].mean()  # below, latencies are nearly all there is
-        rows.append([f"for comparison, rates of links alone: mean of {label}", "", "", "" if links != links else percent(links)])
+        for column, name, bands in BASELINES:
+            cells = [chosen[band][column].mean() if band in bands else float("nan") for band in BANDS]
+            rows.append([f"for comparison, {name}: mean of {label}", *("" if cell != cell else percent(cell) for cell in cells)])
     text = "In short\n--------\n\nErrors of the bus bandwidth, each table counted once by the mean of its sizes:\n\n"
     text += list_table(["tables", *(BAND_NAMES[band] for band in BANDS)], rows, (40, 20, 20, 20))
+    text += ("Alpha-beta adds to the links' time a latency: the median of what the other tables of one server, or of several, take for their\n"
+             "smallest size. NCCL's estimate is what its cost model expects of its choice; it has none for sends and receives.\n\n")
+    text += outlier_of(summary, "small")
     text += goals_met(summary[~summary["held out"].astype(bool)])
     worst = summary[summary["band"] == "large"].nlargest(WORST, "mean")
     text += "The worst tables from 1 MiB up; `Tables that miss the goal`_ says why, as far as it is known:\n\n"
@@ -108,6 +101,19 @@ def short_section(frame):
                     for _, row in worst.iterrows()) + "\n"
     return text + CLAIMS + ("NCCL's constants, rates of links, and latencies of kinds of networks are tables; choices, flows, their order "
                    "and congestion\nare a model, and no figure is fitted per table or per size: `What is table and what is model`_.\n\n")
+
+
+def outlier_of(summary, band):
+    """@return which held-out table makes the mean of a band, where one does: more than half of it"""
+    rows = summary[(summary["band"] == band) & summary["held out"].astype(bool)]
+    if len(rows) < 2:
+        return ""
+    worst = rows.loc[rows["mean"].idxmax()]
+    others = rows[rows["table"] != worst["table"]]["mean"].mean()
+    if worst["mean"] < rows["mean"].sum() / 2:
+        return ""
+    return (f"Of the tables held out, one makes the mean {BAND_NAMES[band]}: :ref:`{worst['table']} <accuracy-{worst['table'].lower()}>`, "
+            f"{percent(worst['mean'])};\nwithout it the mean is {percent(others)}.\n\n")
 
 
 def goals_met(summary):
@@ -197,7 +203,7 @@ def table_section(table, frame, image):
     if table.machine.held_out:
         text += "- held out\n"
     if table.machine.informs:
-        text += f"- what the model has from it: {table.machine.informs}\n"
+        text += f"- from it the model has: {escape(table.machine.informs)}\n"
     text += "".join(f"- {reason}\n" for reason in reasons(table.machine))
     text += f"\n.. image:: {image}\n   :alt: time and bus bandwidth by size, measured and simulated\n\n"
     rows = [(size_name(row["size"]), f"{row['measured us']:.2f}", f"{row['simulated us']:.2f}", signed(row["error"]),
@@ -210,12 +216,14 @@ def escape(text):
     return text.replace("\\", "\\\\").replace("*", "\\*").replace("_", "\\_").replace("`", "\\`")
 
 
-def render(tables, frame, network, image_of):
-    """@return the page's text; image_of(table) is the path of its plot, seen from the page"""
+def render(tables, frame, left_out, network, image_of):
+    """@param left_out predictions of tables without figures of their own
+    @return the page's text; image_of(table) is the path of its plot, seen from the page"""
     held_out = sum(table.machine.held_out for table in tables)
     text = INTRODUCTION.replace("@NETWORK@", f"``--network {network}``").replace("@HELD_OUT@", f"{held_out} in all")
     text = text.replace("@SHORT@", short_section(frame))
-    text += summary_section(tables, frame) + missed_section(tables, frame) + "Table by table\n--------------\n\n"
+    text += summary_section(tables, frame) + reviewer_section(tables, summarize(frame), left_out) + missed_section(tables, frame)
+    text += "Table by table\n--------------\n\n"
     for table in tables:
         text += table_section(table, frame[frame["table"] == table.name], image_of(table))
     return text.rstrip() + "\n"

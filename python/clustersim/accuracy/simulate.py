@@ -12,7 +12,7 @@ from clustersim.whole_file import write_text
 
 RELEASES = ("2.18", "2.20", "2.23", "2.28", "2.29", "2.30")  # of the cost models that NCCL_TUNING knows
 ROW = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ")
-CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\S+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}")
+CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\S+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}(?: time ([\d.]+))?")
 MANY_RANKS = 65  # carry out one iteration of each size
 NV_DELAY = "0.000025ms"
 DELAY = "0.0005ms"
@@ -25,6 +25,7 @@ class Simulated:
     algorithm: str
     protocol: str
     channels: int
+    estimate: float = float("nan")  # microseconds that NCCL's cost model expects; NaN where it has none
 
 
 def sizes_of(table, max_bytes):
@@ -71,8 +72,9 @@ def environment_of(machine):
     return clean | settings
 
 
-def simulate(table, sizes, directory, program, gpu_table, network):
-    """@return what each of the sizes takes, by size; its topology and output stay in the directory"""
+def simulate(table, sizes, directory, program, gpu_table, network, settings=None):
+    """@param settings environment variables besides those of the machine
+    @return what each of the sizes takes, by size; its topology and output stay in the directory"""
     directory.mkdir(parents=True, exist_ok=True)
     topology = directory / f"{table.name}.topology"
     write_topology(topology, table.machine)
@@ -81,7 +83,7 @@ def simulate(table, sizes, directory, program, gpu_table, network):
     command += ["-g", str(table.machine.gpus_per_thread), "--launch-us", str(table.machine.launch_us),
                 "--launch-channel-us", str(table.machine.launch_channel_us)]
     command += ["-n", "1", "-w", "0"] if table.machine.ranks >= MANY_RANKS else []
-    result = subprocess.run(command, env=environment_of(table.machine), capture_output=True, text=True, check=False)
+    result = subprocess.run(command, env=environment_of(table.machine) | (settings or {}), capture_output=True, text=True, check=False)
     write_text(directory / f"{table.name}.txt", result.stdout)
     if result.returncode != 0:
         raise AccuracyError(f"{table.name}: {' '.join(command)}: {result.stderr.strip() or result.returncode}")
@@ -90,7 +92,7 @@ def simulate(table, sizes, directory, program, gpu_table, network):
         if match := ROW.match(line):
             times[int(match[1])] = float(match[2])
         elif match := CHOICE.match(line):
-            choices[int(match[1])] = (match[2], match[3], int(match[4]) + 1)
+            choices[int(match[1])] = (match[2], match[3], int(match[4]) + 1, float(match[5] or "nan"))
     missing = [size for size in sizes if size not in times or size not in choices]
     if missing:
         raise AccuracyError(f"{table.name}: collective-perf printed no row for {missing[0]} bytes")

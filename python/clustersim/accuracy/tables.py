@@ -7,6 +7,7 @@ import statistics
 
 import yaml
 
+from clustersim.accuracy import evidence
 from clustersim.topology.presets import MESH
 
 FACTORS = {  # busbw over algbw, as nccl-tests counts
@@ -46,7 +47,7 @@ class Machine:
     bad: tuple = ()
     disputed_from: float = float("inf")
     note: str = ""
-    informs: str = ""    # which measured figure of the model comes from this table
+    informs: str = ""    # which figures and rules of the model come from this table; read_tables() finds out
     proved: str = ""     # why it is off, as far as something shows it
     suspected: str = ""  # why it may be off, where nothing does
 
@@ -155,7 +156,10 @@ def read_table(path, machine):
 def read_tables(directory):
     """@return every table of a directory, in the order of machines.yaml"""
     directory = pathlib.Path(directory)
-    machines = with_launches_of_others(read_machines(directory / "machines.yaml"))
+    machines = read_machines(directory / "machines.yaml")
+    informed = evidence.informed(machines)
+    machines = {name: dataclasses.replace(machine, informs="; ".join(informed.get(name, ())))
+                for name, machine in with_launches_of_others(machines).items()}
     described, present = set(machines), {path.stem for path in directory.glob("*.csv")}
     if described != present:
         odd = sorted(described ^ present)[0]

@@ -4,11 +4,14 @@
 Reads the tables and machines.yaml of docs/source/data/measurements, runs collective-perf for each, and prints the
 mean and the worst error of each table: up to 32 KiB, 64 to 512 KiB, and from 1 MiB. Writes OUTPUT/accuracy.csv
 with every size, and OUTPUT/plots. With --update it also writes docs/source/data/accuracy.csv and the
-documentation page docs/source/models/accuracy.rst with its plots.
+documentation page docs/source/models/accuracy.rst with its plots. --leave-one-out derives each figure of the model
+that rests on several tables without each of these in turn, predicts that table with it, compares with the
+recorded card, and writes docs/source/data/leave_one_out.csv, which the page shows.
 
 Examples:
   scripts/accuracy.py --tables '*H100*' --rows
   scripts/accuracy.py --update
+  scripts/accuracy.py --leave-one-out
 """
 import argparse
 import concurrent.futures
@@ -23,11 +26,12 @@ from clustersim.required_modules import require
 require("yaml", "pandas", "matplotlib")
 
 from clustersim import command  # noqa: E402
-from clustersim.accuracy import simulate, tables  # noqa: E402
+from clustersim.accuracy import evidence, leave_out, networks, simulate, tables  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 DATA = ROOT / "docs" / "source" / "data"
 PAGE = ROOT / "docs" / "source" / "models" / "accuracy.rst"
+LEFT_OUT = DATA / "leave_one_out.csv"
 IMAGES = pathlib.Path("images") / "accuracy"
 
 
@@ -42,9 +46,12 @@ def parse(arguments):
     add("--without-held-out", action="store_true", help="leave out the tables that are held out for validation")
     add("--rows", action="store_true", help="print every size")
     add("--update", action="store_true", help="write the documentation page; needs all tables")
+    add("--leave-one-out", action="store_true", help="predict tables with figures that they did not inform, and nothing else")
     add("-j", "--jobs", type=int, default=os.cpu_count(), help="tables that run side by side")
     options = parser.parse_args(arguments)
     partial = options.tables or options.max_bytes < 1 << 60 or options.without_held_out or options.network != "flow"
+    if options.leave_one_out and (options.update or partial):
+        parser.error("--leave-one-out goes with no --update, nor a flag that leaves tables or sizes out")
     if options.update and partial:
         parser.error("--update goes with no flag that leaves tables or sizes out, nor another network")
     return options
@@ -61,12 +68,30 @@ def chosen(options):
     return found
 
 
-def run_case(options, found):
-    """@return the frame of all rows"""
-    from clustersim.accuracy import card  # loads pandas
+def program_of():
     program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "collective-perf"
     if not program.is_file():
         raise tables.AccuracyError(f"{program}: no such program; expected scripts/build.sh to have made it")
+    return program
+
+
+def leave_one_out(options, found):
+    """Predict tables without figures of their own, print and record how well."""
+    program, gpu_table = program_of(), options.measurements / "gpus.txt"
+    recorded = leave_out.recorded_errors(DATA / "accuracy.csv")
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        rows = list(pool.map(lambda case: leave_out.leave_out(*case, recorded[case[1].name], options.output / "left-out", program, gpu_table),
+                             leave_out.cases(evidence.figures(), found)))
+    for row in rows:
+        print(f"{row.table:<46} {row.figure:<44} {row.value:>8} {row.without:>8}  {row.error * 100:>6.1f} %  {row.error_without * 100:>6.1f} %")
+    leave_out.write(rows, LEFT_OUT)
+
+
+def run_case(options, found):
+    """@return the frame of all rows"""
+    from clustersim.accuracy import card  # loads pandas
+    program = program_of()
+    alphas = card.alphas_of(tables.read_tables(options.measurements))
 
     def one(table):
         sizes = simulate.sizes_of(table, options.max_bytes)
@@ -74,7 +99,7 @@ def run_case(options, found):
             return []
         simulated = simulate.simulate(table, sizes, options.output / "runs", program,
                                       options.measurements / "gpus.txt", options.network)
-        return card.rows_of(table, simulated)
+        return card.rows_of(table, simulated, alphas[table.name])
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         return card.frame_of([row for rows in pool.map(one, found) for row in rows])
@@ -112,6 +137,9 @@ def main(arguments):
     options = parse(arguments)
     try:
         found = chosen(options)
+        if options.leave_one_out:
+            leave_one_out(options, found)
+            return 0
         frame = run_case(options, found)
     except (tables.AccuracyError, OSError) as error:
         print(f"accuracy.py: {error}", file=sys.stderr)
@@ -130,8 +158,9 @@ def main(arguments):
         (PAGE.parent / IMAGES).mkdir()
         for table in found:  # earlier runs may have left plots of others
             shutil.copy(images / f"{table.name}.svg", PAGE.parent / IMAGES)
-        PAGE.write_text(page.render(found, frame, options.network, lambda table: IMAGES / f"{table.name}.svg"),
+        PAGE.write_text(page.render(found, frame, leave_out.read(LEFT_OUT), options.network, lambda table: IMAGES / f"{table.name}.svg"),
                         encoding="utf-8")
+        (ROOT / networks.PAGE).write_text(networks.page_of(networks.read(ROOT)), encoding="utf-8")
     return 0
 
 

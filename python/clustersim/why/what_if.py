@@ -19,7 +19,7 @@ COMPUTE_COLUMNS = (2, 5, 8, 11)
 # Roles and options of run.json, and their flags.
 INPUT_FLAGS = {"system": "--system-configuration", "communicators": "--comm-group-configuration",
                "logical topology": "--logical-topology-configuration", "remote memory": "--remote-memory-configuration",
-               "GPU table": "--gpu-table", "background flows": "--background-flows"}
+               "GPU table": "--gpu-table", "network table": "--network-table", "background flows": "--background-flows"}
 OPTION_FLAGS = {"tp": "--tp", "ep": "--ep", "pp": "--pp", "queues_per_dimension": "--num-queues-per-dim", "comm_scale": "--comm-scale",
                 "injection_scale": "--injection-scale", "network_kind": "--network-kind"}
 

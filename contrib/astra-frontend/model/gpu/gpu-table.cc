@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <set>
 
 namespace AstraSim
@@ -21,23 +20,6 @@ namespace
 constexpr double MAX_GBPS = 1e6;
 constexpr double MAX_MESSAGE_US = 1e9;
 constexpr std::size_t FIELDS = 4; ///< that every row has
-
-std::optional<GpuGeneration>
-ParseGeneration(std::string_view text)
-{
-    for (const GpuGeneration generation : {GpuGeneration::Ampere,
-                                           GpuGeneration::Hopper,
-                                           GpuGeneration::Blackwell,
-                                           GpuGeneration::Cdna3,
-                                           GpuGeneration::Cdna4})
-    {
-        if (text == ToString(generation))
-        {
-            return generation;
-        }
-    }
-    return std::nullopt;
-}
 
 double
 ParseGBps(const ns3::InputLines& lines, std::string_view text)
@@ -80,6 +62,23 @@ ParseMessageCost(const ns3::InputLines& lines, std::string_view text)
 }
 
 } // namespace
+
+std::optional<GpuGeneration>
+ParseGpuGeneration(std::string_view text)
+{
+    for (const GpuGeneration generation : {GpuGeneration::Ampere,
+                                           GpuGeneration::Hopper,
+                                           GpuGeneration::Blackwell,
+                                           GpuGeneration::Cdna3,
+                                           GpuGeneration::Cdna4})
+    {
+        if (text == ToString(generation))
+        {
+            return generation;
+        }
+    }
+    return std::nullopt;
+}
 
 const char*
 ToString(GpuGeneration generation)
@@ -139,7 +138,7 @@ GpuTable::AddRows(std::istream& text, const std::string& source)
         }
         GpuProfile row;
         row.name = fields[0];
-        const auto generation = ParseGeneration(fields[1]);
+        const auto generation = ParseGpuGeneration(fields[1]);
         if (!generation)
         {
             lines.Fail("unknown generation '" + std::string(fields[1]) + "'",

@@ -4,9 +4,12 @@
 #ifndef GPU_TABLE_H
 #define GPU_TABLE_H
 
+#include <cstddef>
 #include <cstdint>
 #include <istream>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace AstraSim
@@ -22,8 +25,13 @@ enum class GpuGeneration : uint8_t
     Cdna4, ///< AMD's gfx950: MI350X, MI355X
 };
 
+inline constexpr std::size_t GPU_GENERATIONS = 5; ///< of GpuGeneration
+
 /// @return "Ampere", "Hopper", "Blackwell", "CDNA3" or "CDNA4"
 const char* ToString(GpuGeneration generation);
+
+/// @return the generation of that name; empty if there is none
+std::optional<GpuGeneration> ParseGpuGeneration(std::string_view text);
 
 /// @return whether the GPU is AMD's: RCCL carries out its collectives
 constexpr bool

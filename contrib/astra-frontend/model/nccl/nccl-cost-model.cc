@@ -25,41 +25,6 @@ constexpr double PS_PER_BYTE_AT_1_GBPS = 1000;
 constexpr double NET_OVERHEAD = 1.0;     // microseconds, of Simple three times that
 constexpr double NET_OVERHEAD_AMD = 2.0; // on AMD hosts
 
-// What a step of LL takes before its data, in microseconds. NCCL counts 0.6 with the data of a
-// pass. Through an NVSwitch that is so on Hopper (nccl-tests' AllReduce of few bytes on 8 H100, one
-// process for each); AllReduce and AllGather of few bytes on 8 B200, and on 4 GH200 without an
-// NVSwitch, have other steps.
-constexpr std::array<double, NcclTuning::GENERATIONS> LL_STEP_SWITCHED = {1.4, 0.6, 1.4, 0.8, 0.8};
-constexpr double LL_STEP_DIRECT = 0.2; // from GPU to GPU
-
-// While a thread of LL waits for its word, others store theirs: the words of half a block are moved
-// within a step's latency (the same tables, 32 KiB against 8 bytes).
-constexpr uint32_t LL_HIDDEN_BYTES = 256 * 8;
-
-// Sends and receives between pairs reach that part of the rate NCCL counts for a GPU's NVLinks, and
-// of a block's: 664 of 720 GB/s in sendrecv_perf on 8 B200, whose 32 blocks move 22.5 each.
-constexpr double PAIR_EFFICIENCY = 0.925;
-constexpr double RCCL_PAIR_EFFICIENCY = 0.85; // alltoall_perf on 8 MI355X of OCI: 361.4 of 427
-// Half of a block's threads send and half receive, which is less than half of the work on Hopper
-// and Blackwell. AllToAll of 512 MiB on 2 GPUs, which use 16 blocks: 164, 279 and 331 GB/s on A100,
-// H100 and B200 (AIConfigurator's tables of NCCL 2.27 and 2.29).
-constexpr std::array<double, NcclTuning::GENERATIONS> PAIR_BLOCK_EFFICIENCY =
-    {0.51, 0.78, PAIR_EFFICIENCY, RCCL_PAIR_EFFICIENCY, RCCL_PAIR_EFFICIENCY};
-
-// GB/s that a block of MSCCL's moves over a link of AMD's: with the 8 blocks of a pair, AllReduce
-// of 1 to 16 MiB on 8 MI300X (AMD's table, RCCL 2.22.3) grows by 8.1 us with each MiB.
-constexpr double MSCCL_BLOCK_GBPS = 4.05;
-
-// Between servers, the first message of a pair takes so many microseconds from GPU to GPU, of which
-// the CPU thread that serves a GPU's NIC (src/proxy.cc) spends PAIR_CPU_US on nothing else: it
-// takes up the pair's operation, posts, tests and flushes. SendRecv of few bytes on 2 servers of 8
-// B200 takes 14.5 us in all; AllToAll there, with 8 peers across, 23 us more. Further messages of a
-// pair take less: AllToAll there (v2) of 8 MiB has 48 more of 64 KiB than that of 2 MiB, and takes
-// 95 us more, of which the NIC is at work for most.
-constexpr double PAIR_NET_US = 6.1;
-constexpr double PAIR_CPU_US = 3.3;
-constexpr double PAIR_AGAIN_US = 2;
-
 constexpr uint32_t MAX_PAT_CHANNELS = 8; ///< lanes of all distances share an instance's tags
 
 } // namespace
@@ -92,7 +57,7 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
     plan.baseLatency = FromMicroseconds(latencies.base[p]);
     plan.intraLatency = FromMicroseconds(latencies.nvlink[p]);
     plan.interLatency = InterLatency(latencies.net[p]);
-    plan.slotTrips = m_options.networkKind->slotTrips;
+    plan.slotTrips = m_options.networkKind.slotTrips;
     plan.slowStarts = GetSlowStarts();
     return plan;
 }
@@ -101,6 +66,7 @@ SlowStarts
 NcclCostModel::GetSlowStarts() const
 {
     static_assert(std::tuple_size_v<SlowStarts> >= GpuProfile::MOST_MESSAGE_COSTS);
+    static_assert(std::tuple_size_v<SlowStarts> >= NetworkKind::MOST_SLOW_STARTS);
     SlowStarts starts{};
     if (!m_machine.gpu.messageCosts.empty())
     {
@@ -116,7 +82,7 @@ NcclCostModel::GetSlowStarts() const
     else if (!m_options.sendLatency)
     {
         std::ranges::transform(
-            m_options.networkKind->slowStarts,
+            m_options.networkKind.slowStarts,
             starts.begin(),
             [](const auto& slow) {
                 return SlowStart{slow.above, FromMicroseconds(slow.us), slow.occupies, 0, -1};
@@ -208,7 +174,8 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     // with Simple, of which one is for up to 64 KiB.
     constexpr uint64_t LL_THRESHOLD = 16384;
     const uint32_t channels = GetPairChannels(shape);
-    const double efficiency = m_rccl ? RCCL_PAIR_EFFICIENCY : PAIR_EFFICIENCY;
+    const MeasuredFigures& figures = m_options.figures;
+    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
     NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
     PairPlan pairs{.channels = channels, .perPair = GetChannelsPerPair(shape)};
     // NCCL src/init.cc, computeBuffSizes: no more than a step of other collectives.
@@ -217,20 +184,20 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
         std::min(MOST_CHUNK,
                  shape.GetNodes() > 1 ? m_options.pairNetChunk.value_or(PairNetChunk(shape))
                                       : m_options.pairNvlinkChunk);
-    pairs.rankGBps = efficiency * NvlinkGBps(shape);
+    pairs.rankGBps = figures.pairEfficiency[generation] * NvlinkGBps(shape);
     pairs.step = pairs.chunk;
-    pairs.blockGBps = PAIR_BLOCK_EFFICIENCY[static_cast<std::size_t>(m_machine.gpu.generation)] *
-                      NcclBlockGBps(m_machine.gpu.generation);
-    plan.interLatency = InterLatency(PAIR_NET_US - PAIR_CPU_US);
+    pairs.blockGBps =
+        figures.pairBlockEfficiency[generation] * NcclBlockGBps(m_machine.gpu.generation);
+    plan.interLatency = InterLatency(figures.pairNetUs - figures.pairCpuUs);
     // A network, a host or a user may have figures of their own.
     if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&
         !plan.slowStarts.front().Applies())
     {
         plan.slowStarts.front() = {0,
-                                   FromMicroseconds(PAIR_CPU_US),
+                                   FromMicroseconds(figures.pairCpuUs),
                                    true,
                                    0,
-                                   FromMicroseconds(PAIR_AGAIN_US)};
+                                   FromMicroseconds(figures.pairAgainUs)};
     }
     const bool mayUseLl = m_options.protocols.Allow(op, NcclProtocol::Ll);
     const bool isNew = m_options.release >= NcclRelease::V2_29;
@@ -270,8 +237,8 @@ double
 NcclCostModel::LlStepUs() const
 {
     return m_machine.gpu.meshed && !m_rccl
-               ? LL_STEP_DIRECT
-               : LL_STEP_SWITCHED[static_cast<std::size_t>(m_machine.gpu.generation)];
+               ? m_options.figures.llStepDirectUs
+               : m_options.figures.llStepUs[static_cast<std::size_t>(m_machine.gpu.generation)];
 }
 
 double
@@ -284,13 +251,13 @@ double
 NcclCostModel::EstimatedInterUs(NcclProtocol protocol, double ncclUs) const
 {
     // With Simple the receiver's flush is another round trip.
-    return ncclUs + m_options.networkKind->toldUs * (protocol == NcclProtocol::Simple ? 2 : 1);
+    return ncclUs + m_options.networkKind.toldUs * (protocol == NcclProtocol::Simple ? 2 : 1);
 }
 
 TimePs
 NcclCostModel::InterLatency(double ncclUs) const
 {
-    const TimePs step = FromMicroseconds(ncclUs + m_options.networkKind->stepUs);
+    const TimePs step = FromMicroseconds(ncclUs + m_options.networkKind.stepUs);
     return std::max<TimePs>(0, step - m_machine.networkDelay);
 }
 
@@ -342,7 +309,7 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     if (protocol == NcclProtocol::Ll)
     {
         plan.intraLatency = FromMicroseconds(LlStepUs());
-        plan.hiddenBytes = LL_HIDDEN_BYTES;
+        plan.hiddenBytes = static_cast<uint32_t>(m_options.figures.llHiddenBytes);
     }
     else if (nodes > 1)
     {
@@ -423,7 +390,7 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
     if (protocol == NcclProtocol::Ll)
     {
         plan.intraLatency = FromMicroseconds(LlStepUs());
-        plan.hiddenBytes = LL_HIDDEN_BYTES;
+        plan.hiddenBytes = static_cast<uint32_t>(m_options.figures.llHiddenBytes);
     }
     if (protocol == NcclProtocol::Simple || m_machine.gpu.generation != GpuGeneration::Ampere)
     {
@@ -494,7 +461,8 @@ NcclCostModel::BlocksOf(const GroupShape& shape) const
          {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
     {
         const NcclPlan plan = EvaluateRing(protocol, CollectiveOp::AllReduce, shape, 1);
-        const double rate = m_rccl ? MSCCL_BLOCK_GBPS : NcclBlockGBps(m_machine.gpu.generation);
+        const double rate =
+            m_rccl ? m_options.figures.mscclBlockGBps : NcclBlockGBps(m_machine.gpu.generation);
         blocks[static_cast<std::size_t>(protocol)] = {plan.baseLatency,
                                                       plan.intraLatency,
                                                       plan.interLatency,
@@ -510,7 +478,7 @@ NcclCostModel::EvaluateAllPairs(NcclProtocol protocol,
 {
     NcclPlan plan = StartPlan(NcclAlgorithm::AllPairs, protocol);
     plan.channels = 8;
-    plan.channelGBps = plan.channels * MSCCL_BLOCK_GBPS;
+    plan.channelGBps = plan.channels * m_options.figures.mscclBlockGBps;
     const double gbps = plan.channelGBps * shape.GetRanks() / (2 * plan.wireInflation);
     const auto p = static_cast<std::size_t>(protocol);
     const NcclTuning::Latencies& latencies = m_rccl->ring.latencies;
@@ -925,7 +893,7 @@ NcclCostModel::SuitsNetwork(NcclProtocol protocol,
                             const GroupShape& shape,
                             uint64_t bytes) const
 {
-    const NetworkKind& kind = *m_options.networkKind;
+    const NetworkKind& kind = m_options.networkKind;
     if (m_options.protocols.AreGiven(op))
     {
         return true; // the user's word counts
@@ -977,32 +945,6 @@ namespace
 constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_EFFICIENCY = {0, 0.85, 0.74};
 constexpr double NVLS_HALVES_220 = 5.0 / 6;
 
-// A head of NVLS announces a chunk once it has stored all of it, and reads no other meanwhile:
-// microseconds for each chunk. And reductions and multicasts reach that part of what stores reach.
-// From the steps that the sizes of chunks make in published tables of 8 H100.
-constexpr double NVLS_SYNC_US = 4;
-constexpr double NVLS_LINK_EFFICIENCY = 0.92;
-
-// An iteration of a warp that scatters or gathers (NvlsGraph::HUNK_BYTES are loaded, then stored)
-// takes what memory does to answer, loaded by the other stages of all channels and by the NVLinks,
-// or idle. Loaded: on Hopper from nccl-tests on 2 servers of 8 H100, where gathers are the limit;
-// on Blackwell from chunks of 32, 64 and 128 KiB on 8 B200, where they are the limit in one server,
-// too; in trees, where 32 channels work in place of 24, from 2 and 3 racks of GB200. Idle: from 2
-// to 16 MiB on 8 H100 and 8 to 64 MiB on 2 servers of 8 B200, which have few chunks.
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_HUNK_US = {0, 1.17, 1.27};
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_TREE_HUNK_US = {0, 1.17, 1.45};
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_ALONE_US = {0, 0.6, 0.75};
-
-// NCCL's latency of NVLS is the same for all generations. 8 B200 need so much more.
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_MORE_US = {0, 0, 10};
-
-/// @return what reductions and multicasts reach of a GPU's NVLinks
-double
-UsableNvlinkGBps(const MachineModel& machine)
-{
-    return std::min(machine.nvlinkGBps, machine.gpu.nvlinkGBps) * NVLS_LINK_EFFICIENCY;
-}
-
 } // namespace
 
 double
@@ -1045,11 +987,18 @@ NcclCostModel::NvlsAlgGBps(const NcclTuning& tuning,
 }
 
 double
+NcclCostModel::UsableNvlinkGBps() const
+{
+    return std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps) *
+           m_options.figures.nvlsLinkEfficiency;
+}
+
+double
 NcclCostModel::NvlsLinkGBps(const GroupShape& shape) const
 {
     // Each GPU's data goes through its links once, and a head's share once more.
     const double heads = std::min(MAX_NVLS_HEADS, shape.GetFewestRanks());
-    return UsableNvlinkGBps(m_machine) / (1 + 1 / heads);
+    return UsableNvlinkGBps() / (1 + 1 / heads);
 }
 
 NcclPlan
@@ -1069,22 +1018,23 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     auto& nvls = plan.Of<NvlsPlan>();
     nvls.chunk = TuneNvls(shape).chunk;
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
-    nvls.hunkUs = (tree ? NVLS_TREE_HUNK_US : NVLS_HUNK_US)[generation];
-    nvls.aloneUs = NVLS_ALONE_US[generation];
+    const MeasuredFigures& figures = m_options.figures;
+    nvls.hunkUs = (tree ? figures.nvlsTreeHunkUs : figures.nvlsHunkUs)[generation];
+    nvls.aloneUs = figures.nvlsAloneUs[generation];
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
     if (tree)
     {
         // Within a node channelGBps is what all heads' lanes may carry together; two trees share it
         // on the links.
-        nvls.inflation = m_machine.nvlinkGBps / UsableNvlinkGBps(m_machine);
+        nvls.inflation = m_machine.nvlinkGBps / UsableNvlinkGBps();
     }
     // What NCCL calls a step's latency is that of the whole pipeline with few data: one iteration
     // that scatters, a chunk that is announced, and one that gathers, all of which are simulated.
     const double whole = latencies.base[p] + latencies.nvlink[p];
-    plan.baseLatency =
-        FromMicroseconds(whole + NVLS_MORE_US[generation] - NVLS_SYNC_US - 2 * nvls.aloneUs);
-    plan.intraLatency = FromMicroseconds(NVLS_SYNC_US);
+    plan.baseLatency = FromMicroseconds(whole + figures.nvlsMoreUs[generation] -
+                                        figures.nvlsSyncUs - 2 * nvls.aloneUs);
+    plan.intraLatency = FromMicroseconds(figures.nvlsSyncUs);
     const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
     Predict(plan,
             whole + interSteps * EstimatedInterUs(NcclProtocol::Simple, latencies.net[p]),

@@ -196,6 +196,8 @@ class NcclCostModel
     double LlMaxGBps(const NcclTuning& tuning, uint32_t nodes) const;
     /// @return what a step of LL takes within a node
     double LlStepUs() const;
+    /// @return what reductions and multicasts reach of a GPU's NVLinks
+    double UsableNvlinkGBps() const;
     /// @return whether the network and the path to it may carry a protocol between nodes
     bool SuitsNetwork(NcclProtocol protocol,
                       CollectiveOp op,

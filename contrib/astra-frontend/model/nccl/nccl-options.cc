@@ -3,6 +3,8 @@
  */
 #include "nccl-options.h"
 
+#include "network-table.h"
+
 #include "ns3/collective-algorithm.h"
 #include "ns3/input-error.h"
 
@@ -177,17 +179,33 @@ class Reader
 
 /// NCCL uses NVLS where the GPUs have it; SimAI's rules only where they are told to.
 void
+SetNvlsByDefault(NcclOptions& options)
+{
+    const bool byDefault = !options.selectByRules && options.networkKind.allowsNvls;
+    if (!options.nvlsIsUsers)
+    {
+        options.nvlsEnable = byDefault;
+    }
+    if (!options.nvlsTreeIsUsers)
+    {
+        options.nvlsTreeEnable = byDefault && options.nvlsEnable;
+    }
+}
+
+void
 ReadNvls(const Reader& reader, NcclOptions& options)
 {
     constexpr uint32_t REQUIRED = 1;
     constexpr uint32_t WHERE_SUPPORTED = 2;
     const auto ncclValue =
         reader.Number<uint32_t>("NCCL_NVLS_ENABLE", 0, WHERE_SUPPORTED, "0, 1 or 2");
-    const bool byDefault = !options.selectByRules && options.networkKind->allowsNvls;
     const auto nvls = reader.FindFlag("AS_NVLS_ENABLE");
-    options.nvlsEnable = nvls.value_or(ncclValue ? *ncclValue > 0 : byDefault);
-    options.nvlsTreeEnable =
-        reader.FindFlag("AS_NVLSTREE_ENABLE").value_or(byDefault && options.nvlsEnable);
+    const auto nvlsTree = reader.FindFlag("AS_NVLSTREE_ENABLE");
+    options.nvlsIsUsers = nvls || ncclValue;
+    options.nvlsEnable = nvls.value_or(ncclValue.value_or(0) > 0);
+    options.nvlsTreeIsUsers = nvlsTree.has_value();
+    options.nvlsTreeEnable = nvlsTree.value_or(false);
+    SetNvlsByDefault(options);
     options.nvlsRequired = ncclValue == REQUIRED && options.nvlsEnable;
 }
 
@@ -198,14 +216,18 @@ NcclOptions::SetNetworkKind(const std::string& kind,
                             const std::string& source,
                             const std::string& what)
 {
-    networkKind = NetworkKind::Find(kind);
-    if (!networkKind)
+    const NetworkTable table =
+        networkTable.empty() ? NetworkTable() : NetworkTable::Read(networkTable);
+    const NetworkKind* found = table.Find(kind);
+    if (!found)
     {
         throw ns3::InputError(source,
                               0,
                               what + " is '" + kind + "'",
-                              "one of " + NetworkKind::GetNames());
+                              "one of " + table.GetNames() + ", or a row of --network-table");
     }
+    networkKind = *found;
+    SetNvlsByDefault(*this);
 }
 
 NcclOptions
@@ -268,9 +290,14 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
         Reader::Refuse("NCCL_SELECT", *select, "rules or model");
     }
     options.selectByRules = select == "rules";
-    if (const auto kind = reader.Text("AS_NETWORK_KIND"))
+    ReadNvls(reader, options);
+    options.networkTable = reader.Text("AS_NETWORK_TABLE").value_or("");
+    const std::string kind = reader.Text("AS_NETWORK_KIND").value_or(NetworkKind().name);
+    options.SetNetworkKind(kind, "environment", "AS_NETWORK_KIND");
+    if (const auto file = reader.Text("AS_MEASURED_FIGURES"))
     {
-        options.SetNetworkKind(*kind, "environment", "AS_NETWORK_KIND");
+        options.figures = MeasuredFigures::Read(*file);
+        options.figuresFile = *file;
     }
     if (const auto cpu = reader.Text("AS_HOST_CPU"))
     {
@@ -280,7 +307,6 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
         }
         options.hostsAreAmd = *cpu == "AMD";
     }
-    ReadNvls(reader, options);
     if (const auto latency = reader.Number<double>("AS_SEND_LAT",
                                                    0.0,
                                                    MAX_SEND_LATENCY_US,

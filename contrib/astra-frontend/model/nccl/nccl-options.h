@@ -4,6 +4,7 @@
 #ifndef NCCL_OPTIONS_H
 #define NCCL_OPTIONS_H
 
+#include "measured-figures.h"
 #include "nccl-plan.h"
 #include "network-kind.h"
 
@@ -90,11 +91,13 @@ class NcclChoices
 /// Settings of a user; the names are those of the environment variables.
 struct NcclOptions
 {
-    bool nvlsEnable{true};                 ///< NCCL_NVLS_ENABLE; AS_NVLS_ENABLE wins
-    bool nvlsTreeEnable{true};             ///< AS_NVLSTREE_ENABLE; as nvlsEnable if not given
-    bool nvlsRequired{false};              ///< NCCL_NVLS_ENABLE 1: an error where there is none
-    bool collNetEnable{false};             ///< NCCL_COLLNET_ENABLE
-    std::optional<bool> pxnEnable;         ///< AS_PXN_ENABLE; empty: where it must be
+    bool nvlsEnable{true};         ///< NCCL_NVLS_ENABLE; AS_NVLS_ENABLE wins
+    bool nvlsTreeEnable{true};     ///< AS_NVLSTREE_ENABLE; as nvlsEnable if not given
+    bool nvlsRequired{false};      ///< NCCL_NVLS_ENABLE 1: an error where there is none
+    bool nvlsIsUsers{false};       ///< whether nvlsEnable is the user's word, not the network's
+    bool nvlsTreeIsUsers{false};   ///< the same of nvlsTreeEnable
+    bool collNetEnable{false};     ///< NCCL_COLLNET_ENABLE
+    std::optional<bool> pxnEnable; ///< AS_PXN_ENABLE; empty: where it must be
     NcclChoices<NcclAlgorithm> algorithms; ///< NCCL_ALGO
     NcclChoices<NcclProtocol> protocols;   ///< NCCL_PROTO
     uint32_t minChannels{0};               ///< NCCL_MIN_NCHANNELS; 0: none
@@ -110,13 +113,16 @@ struct NcclOptions
     NcclRelease release{NcclRelease::V2_30}; ///< NCCL_TUNING
     bool selectByRules{false};               ///< NCCL_SELECT rules instead of model
     std::optional<TimePs> sendLatency;       ///< AS_SEND_LAT: before each flow, and nothing else
-    /// AS_NETWORK_KIND: what joins the nodes; never null
-    const NetworkKind* networkKind{NetworkKind::All().data()};
+    NetworkKind networkKind;                 ///< AS_NETWORK_KIND: what joins the nodes
+    std::string networkTable; ///< AS_NETWORK_TABLE: file of kinds of networks; empty: none
+    MeasuredFigures figures{MeasuredFigures::GetBuiltIn()}; ///< with those of figuresFile
+    std::string figuresFile; ///< AS_MEASURED_FIGURES: file of measured figures; empty: none
     bool hostsAreAmd{false}; ///< AS_HOST_CPU: AMD; else Intel, or Arm, which NCCL takes for it
     std::string gpuType;     ///< AS_GPU_TYPE; empty: the topology's
     std::string gpuTable;    ///< AS_GPU_TABLE: file of GPU types; empty: none
 
-    /// @throw ns3::InputError from @p source if nothing has that name. @param what gave it
+    /// Take a kind of network, and its word on NVLS where the user has none. @param what gave it
+    /// @throw ns3::InputError from @p source if neither networkTable nor the built-in one has it
     void SetNetworkKind(const std::string& kind,
                         const std::string& source,
                         const std::string& what);

@@ -31,7 +31,7 @@ struct NcclTuning
     /// By number of nodes: 1, 2, more.
     using ByNodes = std::array<double, 3>;
     /// By GpuGeneration.
-    static constexpr std::size_t GENERATIONS = 5;
+    static constexpr std::size_t GENERATIONS = GPU_GENERATIONS;
 
     /// Latencies of one algorithm.
     struct Latencies

@@ -4,10 +4,10 @@
 #ifndef NETWORK_KIND_H
 #define NETWORK_KIND_H
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
+#include <vector>
 
 namespace AstraSim
 {
@@ -19,19 +19,21 @@ namespace AstraSim
  * protocols may be used.
  *
  * NCCL's latencies were measured on InfiniBand. A cloud's transport adds to them. The figures are
- * of the network, not of a size or a collective; each row says where it comes from.
+ * of the network, not of a size or a collective. A NetworkTable has the kinds by name; the members'
+ * initial values are those of the kind "none": links as the topology has them, latencies as NCCL
+ * has them.
  */
 struct NetworkKind
 {
-    const char* name;
+    std::string name{"none"}; ///< with the version: "EFA-p4d"
     /// Part of a NIC's line rate that long messages reach, headers and acknowledgements not
     /// counted.
-    double efficiency;
-    uint32_t packetBytes; ///< payload of its packets, where nothing else is configured; 0: any
-    double stepUs;        ///< microseconds of a step between nodes on top of NCCL's
+    double efficiency{1};
+    uint32_t packetBytes{0}; ///< payload of its packets, where nothing else is configured; 0: any
+    double stepUs{0};        ///< microseconds of a step between nodes on top of NCCL's
     /// Latency that the network's plug-in tells NCCL, in microseconds: NCCL's estimates, and so its
     /// choices, are made with it, whatever a step really takes.
-    double toldUs;
+    double toldUs{0};
 
     /// Messages of more bytes on the wire take so many microseconds more to start; the last that
     /// applies counts.
@@ -42,27 +44,18 @@ struct NetworkKind
         bool occupies; ///< whether the CPU that serves the NIC does nothing else meanwhile
     };
 
-    std::array<SlowStart, 3> slowStarts;
+    static constexpr std::size_t MOST_SLOW_STARTS = 3;
+    std::vector<SlowStart> slowStarts{}; ///< by rising limit
     /// One-way trips for which a message keeps its slot of the sender's buffer: 1 where sender and
     /// receiver each have their buffer to themselves for a trip, more where messages are agreed
     /// upon and acknowledged.
-    uint32_t slotTrips;
-    bool allowsLl;    ///< whether LL may be used
-    bool allowsLl128; ///< whether LL128 may be used
+    uint32_t slotTrips{1};
+    bool allowsLl{true};    ///< whether LL may be used
+    bool allowsLl128{true}; ///< whether LL128 may be used
+    bool allowsNvls{true};  ///< whether its vendor's settings leave NVLS and NVLS-Tree on
     /// Bytes that each rank brings or gets from which on the vendor's tuner leaves LL128 to Simple;
     /// 0: NCCL chooses.
-    uint64_t simpleFrom;
-    bool allowsNvls;      ///< whether its vendor's settings leave NVLS and NVLS-Tree on
-    const char* evidence; ///< where the figures come from
-
-    /// @return all kinds, the one without a name in a run first
-    static std::span<const NetworkKind> All();
-
-    /// @return the kind of a name; capital letters do not count; null if there is none
-    static const NetworkKind* Find(const std::string& name);
-
-    /// @return the names of all kinds, separated by commas
-    static std::string GetNames();
+    uint64_t simpleFrom{0};
 };
 
 } // namespace AstraSim

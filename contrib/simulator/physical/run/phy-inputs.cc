@@ -100,7 +100,9 @@ PhyInputs::Compare(const RankCommunicator& ranks) const
          {"the environment", environment},
          {"workload " + run.jobs.front().workload, sum(run.jobs.front().workload)},
          {"topology " + m_inputs.conf.topologyFile, sum(m_inputs.conf.topologyFile)},
-         {"the GPU table", run.nccl.gpuTable.empty() ? "" : sum(run.nccl.gpuTable)}});
+         {"the GPU table", run.nccl.gpuTable.empty() ? "" : sum(run.nccl.gpuTable)},
+         {"the network table", run.nccl.networkTable.empty() ? "" : sum(run.nccl.networkTable)},
+         {"the measured figures", run.nccl.figuresFile.empty() ? "" : sum(run.nccl.figuresFile)}});
 }
 
 std::string
@@ -123,10 +125,13 @@ PhyInputs::Record(RunRecord& record) const
 {
     const RunOptions& run = m_options.run;
     const std::string& workload = run.jobs.front().workload;
-    const std::pair<const char*, std::string> files[] = {{"workload", workload},
-                                                         {"topology", m_inputs.conf.topologyFile},
-                                                         {"configuration", run.conf},
-                                                         {"GPU table", run.nccl.gpuTable}};
+    const std::pair<const char*, std::string> files[] = {
+        {"workload", workload},
+        {"topology", m_inputs.conf.topologyFile},
+        {"configuration", run.conf},
+        {"GPU table", run.nccl.gpuTable},
+        {"network table", run.nccl.networkTable},
+        {"measured figures", run.nccl.figuresFile}};
     for (const auto& [role, file] : files)
     {
         if (!file.empty() && ns3::InputExists(file))
@@ -138,7 +143,7 @@ PhyInputs::Record(RunRecord& record) const
     record.Set("network", "physical");
     record.Set("arguments", run.arguments);
     record.SetOption("passes", run.passes);
-    record.SetOption("network_kind", run.nccl.networkKind->name);
+    record.SetOption("network_kind", run.nccl.networkKind.name);
     record.SetOption("nccl_environment", run.environment);
     record.SetOption("warmup", m_options.warmup);
     record.SetOption("iterations", m_options.iterations);

@@ -5,6 +5,7 @@
 
 #include "programs/frame/program-flags.h"
 #include "programs/frame/program-questions.h"
+#include "simulator/options/network-kind-flags.h"
 
 #include <boost/algorithm/string/split.hpp>
 #include <utility>
@@ -18,7 +19,8 @@ namespace
 constexpr const char* USAGE = "mpirun -np RANKS SimAI_phynet -w WORKLOAD -n TOPOLOGY [flags]";
 constexpr const char* NOTES =
     "\nEnvironment: AS_PXN_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
-    "  AS_NETWORK_KIND AS_NET_BW AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS\n"
+    "  AS_GPU_TABLE AS_NETWORK_KIND AS_NETWORK_TABLE AS_NET_BW AS_LOG_LEVEL\n"
+    "  NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS\n"
     "  NCCL_MAX_NCHANNELS NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT, and libfabric's\n"
     "  FI_...\n"
     "\nExit status: 0 done, 1 a rank failed, 2 an input is wrong, 129, 130 and 143\n"
@@ -37,7 +39,7 @@ struct RawFlags
     std::string workload;
     std::string nics;
     std::string interfaces;
-    std::string networkKind;
+    NetworkKindFlags network;
 };
 
 /// Add the flags that real traffic has and a simulation has not.
@@ -104,10 +106,7 @@ Describe(FlagTable& flags, PhyOptions& options, RawFlags& raw)
               run.communicators,
               "communicators of Chakra traces (JSON), or empty");
     flags.Add(Model, "gpu-table", run.nccl.gpuTable, "GPU types besides the built-in ones");
-    flags.Add(Model,
-              "network-kind",
-              raw.networkKind,
-              "what joins the servers: " + NetworkKind::GetNames());
+    raw.network.AddTo(flags);
     AddTimeLimit(flags, run.limits, "wall time that the run may take, in seconds");
     AddMemoryLimit(flags, run.limits, "memory that a rank may take, such as 8GiB");
     flags.Add(Output, "quiet,q", run.quiet, "print nothing but warnings and errors");
@@ -153,15 +152,12 @@ PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::
         flags.RefuseUnknown(unknown.front());
     }
     run.quiet = run.quiet || read.logLevel > LogLevel::Info;
+    raw.network.Take(run.nccl);
     // Hosts have no switches that add: NVLS only if it is asked for, and then refused.
     run.nccl.nvlsEnable = run.nccl.nvlsRequired;
     run.nccl.nvlsTreeEnable = run.nccl.nvlsRequired;
     // A real network joins what a topology's rails do not.
     run.nccl.pxnEnable = run.nccl.pxnEnable.value_or(false);
-    if (!raw.networkKind.empty())
-    {
-        run.nccl.SetNetworkKind(raw.networkKind, "command line", "--network-kind");
-    }
     run.answer = Answer(questions, flags, "SimAI_phynet", std::string(SPELLING_NOTE) + NOTES);
     if (!run.answer.empty())
     {

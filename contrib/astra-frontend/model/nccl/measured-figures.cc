@@ -1,0 +1,140 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "measured-figures.h"
+
+#include "builtin-tables.h"
+#include "yaml-rows.h"
+
+#include "ns3/input-file.h"
+
+#include <map>
+#include <variant>
+#include <vector>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr const char* FIGURES_FORMAT = "a list of figures (YAML): name and is, each";
+constexpr double LARGEST_FIGURE = 1e9;
+
+using Member =
+    std::variant<double MeasuredFigures::*, MeasuredFigures::ByGeneration MeasuredFigures::*>;
+
+const std::map<std::string, Member>&
+Members()
+{
+    static const std::map<std::string, Member> MEMBERS = {
+        {"ll_step_us", &MeasuredFigures::llStepUs},
+        {"ll_step_direct_us", &MeasuredFigures::llStepDirectUs},
+        {"ll_hidden_bytes", &MeasuredFigures::llHiddenBytes},
+        {"pair_efficiency", &MeasuredFigures::pairEfficiency},
+        {"pair_block_efficiency", &MeasuredFigures::pairBlockEfficiency},
+        {"pair_net_us", &MeasuredFigures::pairNetUs},
+        {"pair_cpu_us", &MeasuredFigures::pairCpuUs},
+        {"pair_again_us", &MeasuredFigures::pairAgainUs},
+        {"msccl_block_gbps", &MeasuredFigures::mscclBlockGBps},
+        {"nvls_sync_us", &MeasuredFigures::nvlsSyncUs},
+        {"nvls_link_efficiency", &MeasuredFigures::nvlsLinkEfficiency},
+        {"nvls_hunk_us", &MeasuredFigures::nvlsHunkUs},
+        {"nvls_tree_hunk_us", &MeasuredFigures::nvlsTreeHunkUs},
+        {"nvls_alone_us", &MeasuredFigures::nvlsAloneUs},
+        {"nvls_more_us", &MeasuredFigures::nvlsMoreUs},
+    };
+    return MEMBERS;
+}
+
+/// @return the generations that a row is of
+std::vector<GpuGeneration>
+GenerationsOf(const YamlRows& rows, const YAML::Node& of)
+{
+    std::vector<GpuGeneration> found;
+    if (!of.IsSequence())
+    {
+        rows.Fail(of, "of is not a list", "generations of GPUs, such as [Hopper, Blackwell]");
+    }
+    for (const YAML::Node& item : of)
+    {
+        const auto generation = ParseGpuGeneration(rows.Text(item, "of"));
+        if (!generation)
+        {
+            rows.Fail(item,
+                      "unknown generation '" + item.Scalar() + "'",
+                      "Ampere, Hopper, Blackwell, CDNA3 or CDNA4");
+        }
+        found.push_back(*generation);
+    }
+    return found;
+}
+
+void
+TakeFigure(const YamlRows& rows, const YAML::Node& row, MeasuredFigures& figures)
+{
+    rows.RequireKeys(row, {"name", "of", "is", "by", "tables", "others"});
+    if (!row["name"] || !row["is"])
+    {
+        rows.Fail(row, "this figure lacks its name or its value", "{name: NAME, is: VALUE}");
+    }
+    const std::string name = rows.Text(row["name"], "name");
+    const auto member = Members().find(name);
+    if (member == Members().end())
+    {
+        rows.Fail(row["name"], "there is no figure '" + name + "'", "one of " + NamesOf(Members()));
+    }
+    const double value = rows.Number<double>(row["is"], name, 0, LARGEST_FIGURE);
+    const YAML::Node of = row["of"];
+    if (const auto* one = std::get_if<double MeasuredFigures::*>(&member->second))
+    {
+        if (of)
+        {
+            rows.Fail(of, name + " is the same for all GPUs", "no of");
+        }
+        figures.*(*one) = value;
+        return;
+    }
+    if (!of)
+    {
+        rows.Fail(row, name + " is of generations of GPUs", "of, such as [Hopper, Blackwell]");
+    }
+    auto& all = figures.*std::get<MeasuredFigures::ByGeneration MeasuredFigures::*>(member->second);
+    for (const GpuGeneration generation : GenerationsOf(rows, of))
+    {
+        all[static_cast<std::size_t>(generation)] = value;
+    }
+}
+
+} // namespace
+
+const MeasuredFigures&
+MeasuredFigures::GetBuiltIn()
+{
+    static const MeasuredFigures BUILTIN = [] {
+        MeasuredFigures figures;
+        figures.Take(BUILTIN_MEASURED_FIGURES, "measured-figures.yaml");
+        return figures;
+    }();
+    return BUILTIN;
+}
+
+MeasuredFigures
+MeasuredFigures::Read(const std::string& path)
+{
+    MeasuredFigures figures = GetBuiltIn();
+    figures.Take(ns3::ReadInputFile(path, FIGURES_FORMAT), path);
+    return figures;
+}
+
+void
+MeasuredFigures::Take(const std::string& text, const std::string& source)
+{
+    const YamlRows rows(text, source, FIGURES_FORMAT);
+    for (const YAML::Node& row : rows.GetAll())
+    {
+        TakeFigure(rows, row, *this);
+    }
+}
+
+} // namespace AstraSim

@@ -1,0 +1,62 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef MEASURED_FIGURES_H
+#define MEASURED_FIGURES_H
+
+#include "astra-frontend/model/gpu/gpu-table.h"
+
+#include <array>
+#include <string>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup astra-frontend
+ * @brief What measurements showed of GPUs' blocks and of the CPUs that serve their NICs: the
+ * figures of measured-figures.yaml, which is part of the library and says what each is and where it
+ * is from.
+ *
+ * A file of a user's, a list in YAML, replaces some of them:
+ *
+ * @code
+ * - {name: pair_cpu_us, is: 2.5}
+ * - {name: nvls_hunk_us, of: [Blackwell], is: 1.2}
+ * @endcode
+ */
+struct MeasuredFigures
+{
+    /// A figure of each generation of GPUs.
+    using ByGeneration = std::array<double, GPU_GENERATIONS>;
+
+    ByGeneration llStepUs{};
+    double llStepDirectUs{};
+    double llHiddenBytes{};
+    ByGeneration pairEfficiency{};
+    ByGeneration pairBlockEfficiency{};
+    double pairNetUs{};
+    double pairCpuUs{};
+    double pairAgainUs{};
+    double mscclBlockGBps{};
+    double nvlsSyncUs{};
+    double nvlsLinkEfficiency{};
+    ByGeneration nvlsHunkUs{};
+    ByGeneration nvlsTreeHunkUs{};
+    ByGeneration nvlsAloneUs{};
+    ByGeneration nvlsMoreUs{};
+
+    /// @return the built-in figures
+    static const MeasuredFigures& GetBuiltIn();
+
+    /// @return the built-in figures with those of a file in their places
+    /// @throw ns3::InputError if it is wrong
+    static MeasuredFigures Read(const std::string& path);
+
+    /// Take figures. @param source what to call the text in errors
+    void Take(const std::string& text, const std::string& source);
+};
+
+} // namespace AstraSim
+
+#endif /* MEASURED_FIGURES_H */

@@ -1,0 +1,42 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "network-kind-flags.h"
+
+#include "astra-frontend/model/nccl/network-table.h"
+
+namespace AstraSim
+{
+
+void
+NetworkKindFlags::AddTo(FlagTable& flags)
+{
+    flags.Add(FlagSubject::Model,
+              "network-kind",
+              kind,
+              "what joins the servers: " + NetworkTable().GetNames());
+    flags.Add(FlagSubject::Traffic,
+              "network-table",
+              table,
+              "kinds of networks besides the built-in ones (YAML), for --network-kind");
+}
+
+void
+NetworkKindFlags::Take(NcclOptions& options) const
+{
+    if (!table.empty() && kind.empty())
+    {
+        RefuseFlag("--network-table " + table, "--network-kind with the name of a row");
+    }
+    if (kind.empty())
+    {
+        return;
+    }
+    if (!table.empty())
+    {
+        options.networkTable = table;
+    }
+    options.SetNetworkKind(kind, "command line", "--network-kind");
+}
+
+} // namespace AstraSim

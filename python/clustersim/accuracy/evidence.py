@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the model has from measurements: figures, rules and launches, and the tables that each was read off."""
+import dataclasses
+import pathlib
+import re
+import statistics
+
+import yaml
+
+from clustersim.accuracy import networks
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+FIGURES = pathlib.Path("contrib/astra-frontend/model/nccl/measured-figures.yaml")
+MACHINES = pathlib.Path("docs/source/data/measurements/machines.yaml")
+LIBRARY_TABLES = ("nccl-tuning.cc", "rccl-tuning.cc")  # NCCL's and RCCL's own constants, beside that file
+NUMBER = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?![\w.])")
+SAME = "as "  # a figure whose source begins so is another one, once more
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A figure that a measurement or a source gave."""
+    name: str
+    value: object
+    by: str
+    shown: dict     # by table, what that table shows by itself; None where one table alone gave the figure
+    setting: str    # the variable that takes a file with another value
+    row: dict       # the row of that file, but for the value
+
+    @property
+    def tables(self):
+        return tuple(self.shown)
+
+    def without(self, table):
+        """@return the figure as the other tables show it: their mean"""
+        return statistics.mean(value for name, value in self.shown.items() if name != table)
+
+
+def shown_of(tables):
+    return dict(tables) if isinstance(tables, dict) else dict.fromkeys(tables)
+
+
+def network_figures(root):
+    found = []
+    for row in yaml.safe_load((root / networks.FILE).read_text(encoding="utf-8")):
+        for name in networks.FIGURES:
+            parts = row.get(name, [])
+            for i, part in enumerate(parts if isinstance(parts, list) else [parts]):
+                slow = name == "slow_starts"
+                title = f"{row['name']}: {name}" + (f" above {part['above']} bytes" if slow else "")
+                own = {"name": row["name"], "like": row["name"]}
+                own |= {name: {"parts": parts, "index": i}} if slow else {name: None}
+                found.append(Figure(title, part["us"] if slow else part["is"], part["by"], shown_of(part.get("tables", ())),
+                                    "AS_NETWORK_TABLE", own))
+    return found
+
+
+def gpu_figures(root):
+    found = []
+    for row in yaml.safe_load((root / FIGURES).read_text(encoding="utf-8")):
+        title = row["name"] + (f" ({', '.join(row['of'])})" if "of" in row else "")
+        shown = shown_of(row.get("tables", ())) | ({row["others"]: None} if "others" in row else {})
+        found.append(Figure(title, row["is"], row["by"], shown, "AS_MEASURED_FIGURES",
+                            {key: row[key] for key in ("name", "of") if key in row}))
+    return found
+
+
+def figures(root=ROOT):
+    """@return every figure once, whether a table gave it or another source"""
+    return [figure for figure in gpu_figures(root) + network_figures(root) if not figure.by.startswith(SAME)]
+
+
+def rules(root=ROOT):
+    """@return the rules that tables gave: what each says, and which tables"""
+    return yaml.safe_load((root / MACHINES).read_text(encoding="utf-8"))["rules"]
+
+
+def file_with(figure, value):
+    """@return the text of a file in which the figure has another value"""
+    row = dict(figure.row)
+    if "slow_starts" in row:
+        parts, index = row["slow_starts"]["parts"], row["slow_starts"]["index"]
+        row["slow_starts"] = [{key: part[key] for key in ("above", "us", "occupies") if key in part} for part in parts]
+        row["slow_starts"][index]["us"] = value
+    elif figure.setting == "AS_NETWORK_TABLE":
+        row = {key: value if entry is None else entry for key, entry in row.items()}
+    else:
+        row["is"] = value
+    return yaml.safe_dump([row])
+
+
+def informed(machines, root=ROOT):
+    """@return by table, the figures and rules that come from it, in words"""
+    found = {}
+    for figure in figures(root):
+        for table in figure.tables:
+            found.setdefault(table, []).append(figure.name)
+    for rule in rules(root):
+        for table in rule["tables"]:
+            found.setdefault(table, []).append(f"that {rule['rule']}")
+    for name, machine in machines.items():
+        if machine.launch_us:
+            found.setdefault(name, []).append("launches of the other tables with one thread for several GPUs")
+    return found
+
+
+def library_constants(root=ROOT):
+    """@return how many numbers the tables have that NCCL's and RCCL's sources gave"""
+    total = 0
+    for name in LIBRARY_TABLES:
+        text = (root / FIGURES.parent / name).read_text(encoding="utf-8")
+        code = re.sub(r"//[^\n]*|/\*.*?\*/|\"[^\"]*\"|#[^\n]*", "", text, flags=re.DOTALL)
+        total += len(NUMBER.findall(code))
+    return total

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Predicts tables with figures that they did not inform: each figure that rests on several tables, derived without one of them."""
+import csv
+import dataclasses
+import re
+
+from clustersim.accuracy import evidence, simulate
+from clustersim.whole_file import write_text
+
+COLUMNS = ("figure", "value", "table", "without it", "error", "error without it")
+
+
+@dataclasses.dataclass(frozen=True)
+class LeftOut:
+    figure: str
+    value: float
+    table: str
+    without: float
+    error: float
+    error_without: float
+
+
+def cases(figures, tables):
+    """@return pairs of a figure and a table that is one of several that gave it; tables of many ranks take too long"""
+    by_name = {table.name: table for table in tables if table.machine.ranks < simulate.MANY_RANKS}
+    return [(figure, by_name[name]) for figure in figures if len(figure.shown) > 1
+            for name, value in figure.shown.items() if value is not None and name in by_name]
+
+
+def mean_error(table, simulated):
+    counted = [abs(row.microseconds / simulated[row.size].microseconds - 1) for row in table.rows if not row.doubt]
+    return sum(counted) / len(counted)
+
+
+def recorded_errors(path):
+    """@return by table, the mean error that a record of the card has over the sizes that count"""
+    errors = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if not row["doubt"]:
+                errors.setdefault(row["table"], []).append(abs(float(row["error"])))
+    return {table: sum(values) / len(values) for table, values in errors.items()}
+
+
+def leave_out(figure, table, error, directory, program, gpu_table):
+    """@param error the table's error with the figure as it is
+    @return that error, and the one with the figure as the other tables alone show it"""
+    path = directory / f"{table.name}.{re.sub('[^A-Za-z0-9]+', '_', figure.name)}.yaml"
+    value = figure.without(table.name)
+    directory.mkdir(parents=True, exist_ok=True)
+    write_text(path, evidence.file_with(figure, value))
+    simulated = simulate.simulate(table, [row.size for row in table.rows], directory / path.stem, program, gpu_table, "flow",
+                                  {figure.setting: str(path)})
+    return LeftOut(figure.name, figure.value, table.name, round(value, 4), round(error, 4), round(mean_error(table, simulated), 4))
+
+
+def write(rows, path):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(dataclasses.astuple(row) for row in rows)
+
+
+def read(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return [LeftOut(row["figure"], float(row["value"]), row["table"], float(row["without it"]), float(row["error"]),
+                        float(row["error without it"])) for row in csv.DictReader(file)]

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The built-in kinds of networks, as the simulator reads them, and where each figure comes from."""
+import pathlib
+
+import yaml
+
+FILE = pathlib.Path("contrib/astra-frontend/model/nccl/network-kinds.yaml")
+PAGE = pathlib.Path("contrib/astra-frontend/doc/network-kinds.inc")
+FIGURES = {  # in the order of the page's columns
+    "efficiency": "part of line rate",
+    "packet_bytes": "payload of a packet",
+    "step_us": "us of a step beyond NCCL's",
+    "told_us": "us that NCCL is told",
+    "slot_trips": "trips that hold a slot",
+    "slow_starts": "us more above bytes on the wire",
+    "without": "not used",
+    "simple_from": "LL128 ends at bytes of a rank",
+}
+
+
+def read(root):
+    """@return the rows of the table, each with all that it has from the row it is like"""
+    rows = {}
+    for row in yaml.safe_load((root / FILE).read_text(encoding="utf-8")):
+        like = rows.get(row.get("like"), {})
+        rows[row["name"]] = {key: value for key, value in (like | row).items() if key != "like"}
+    return list(rows.values())
+
+
+def cell_of(name, figure):
+    if figure is None:
+        return ""
+    if name == "slow_starts":
+        return ", ".join(f"{part['us']} above {part['above']}" for part in figure)
+    return ", ".join(figure["is"]) if name == "without" else str(figure["is"])
+
+
+def sources_of(row):
+    """@return where the figures of a row come from, in words"""
+    parts = []
+    for name in FIGURES:
+        figures = row.get(name, [])
+        for figure in figures if isinstance(figures, list) else [figures]:
+            tables = "".join(f" :ref:`{table} <accuracy-{table.lower()}>`" for table in figure.get("tables", ()))
+            limit = f" above {figure['above']} bytes" if name == "slow_starts" else ""
+            parts.append(f"{name}{limit}: {figure['by']}{'; from' + tables if tables else ''}")
+    return parts
+
+
+def page_of(rows):
+    """@return the table of the kinds and the sources of their figures in reStructuredText"""
+    used = [name for name in FIGURES if any(name in row for row in rows)]
+    lines = [".. Written by scripts/accuracy.py --update from network-kinds.yaml; do not edit.", "", ".. list-table::",
+             "   :header-rows: 1", ""]
+    for cells in [["name", *(FIGURES[name] for name in used)],
+                  *([row["name"], *(cell_of(name, row.get(name)) for name in used)] for row in rows)]:
+        lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(cells)]
+    lines.append("")
+    for row in rows:
+        lines += [f"**{row['name']}**: {row['of']}.", "", *(f"- {part}" for part in sources_of(row)), ""]
+    return "\n".join(lines)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Words and tables of the card's page, in reStructuredText."""
+
+
+def percent(value):
+    return f"{value * 100:.1f} %"
+
+
+def signed(value):
+    return f"{value * 100:+.1f} %"
+
+
+def table_link(name):
+    return f":ref:`{name} <accuracy-{name.lower()}>`"
+
+
+def list_table(header, rows, widths):
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(map(str, widths))}", ""]
+    for row in (header, *rows):
+        lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
+    return "\n".join(lines) + "\n\n"
