@@ -59,6 +59,7 @@ Other simulators' claims, on machines and sizes of their choice: `ASTRA-sim
 <https://astra-sim.github.io/astra-sim-docs/validation/hardware/gpu-validation-hgx-h100.html>`__ gives geometric means of 20.6%, 12.0% and
 9.7% for AllReduce on 2, 4 and 8 H100 of one server; `SimAI
 <https://www.usenix.org/conference/nsdi25/presentation/wang-xizheng-simai>`__ an "alignment" of 98.1% on average, in various tests.
+:doc:`simai-comparison` has the tables of SimAI's tutorial beside ours.
 
 """
 MISSED_INTRODUCTION = """\
