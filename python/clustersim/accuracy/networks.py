@@ -5,7 +5,7 @@ import pathlib
 import yaml
 
 FILE = pathlib.Path("contrib/astra-frontend/model/nccl/network-kinds.yaml")
-PAGE = pathlib.Path("contrib/astra-frontend/doc/network-kinds.inc")
+PAGE = pathlib.Path("docs/source/models/network-kinds.inc")
 FIGURES = {  # in the order of the page's columns
     "efficiency": "part of line rate",
     "packet_bytes": "payload of a packet",
