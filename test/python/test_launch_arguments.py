@@ -71,6 +71,20 @@ def test_torchtitan_has_a_pipelines_micro_batches_in_its_local_batch():
     assert found["activation_checkpoint.mode"] == "selective"
 
 
+def test_hybrid_sharding_has_the_frameworks_degrees():
+    plan = Parallelism(world_size=64, tp=2, sequence_parallel=True, zero=3, copies=4, global_batch=64)
+    found = words("torchtitan", DENSE, plan)
+    assert {"--parallelism.data_parallel_shard_degree=8", "--parallelism.data_parallel_replicate_degree=4"} <= set(found)
+    assert "--num-distributed-optimizer-instances 4" in " ".join(words("megatron", DENSE, plan))
+    with pytest.raises(InputError, match="no hybrid sharding .*; expected --print-arguments megatron"):
+        launch_arguments.text("nemo", DENSE, plan)
+
+
+def test_the_search_has_hybrid_sharding_over_servers():
+    found = [plan for plan in plans.shapes(DENSE, 32, 32, 2048, 8) if plan.copies > 1]
+    assert found and {plan.tp * plan.shards for plan in found} == {8} and {plan.zero for plan in found} == {3}
+
+
 def test_nemo_has_servers_of_eight_and_no_sharded_weights():
     found = dict(word.split("=") for word in words("nemo", DENSE, PLAN))
     assert int(found["trainer.num_nodes"]) * int(found["trainer.devices"]) == 64
@@ -164,4 +178,4 @@ def test_hidden_communication_costs_nothing(tmp_path):
         assert "arguments of megatron:\n--tensor-model-parallel-size" in done.stdout
         return next(line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["1"])
     exposed, hidden = best(), best("--ep_overlap", "1", "--tp_overlap", "1", "--dp_overlap", "1")
-    assert float(hidden[13]) <= float(exposed[13])
+    assert float(hidden[14]) <= float(exposed[14])

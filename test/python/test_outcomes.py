@@ -15,8 +15,9 @@ WHOLE = OTHERS_FILES / "outcomes/end_to_end.csv"
 sys.path.insert(0, str(ROOT / "python"))
 from clustersim.simulation import find_program, simulate  # noqa: E402
 from clustersim.outcomes import card, facts, fit, page, runs, scaling  # noqa: E402
-from clustersim.workload import catalogue, chakra, estimate, frameworks, gpus, megatron, search, simai_text  # noqa: E402
+from clustersim.workload import catalogue, chakra, collective_times, estimate, frameworks, gpus, megatron, search  # noqa: E402
 from clustersim.workload.collective_times import Machine  # noqa: E402
+from clustersim.workload.rows import Collective  # noqa: E402
 from clustersim.workload.errors import InputError  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
 
@@ -26,6 +27,7 @@ PLANS = {
     "interleaved": dict(world_size=32, tp=4, pp=4, virtual=2, sequence_parallel=True, global_batch=16),
     "recomputed": dict(world_size=16, tp=2, pp=2, recompute="full", global_batch=16),
     "context": dict(world_size=16, tp=2, cp=4, sequence_parallel=True, global_batch=8),
+    "hybrid": dict(world_size=32, zero=3, copies=4, global_batch=32),
 }
 
 
@@ -57,7 +59,7 @@ def test_without_a_framework_the_estimate_is_that_of_the_analytical_program(tmp_
 
 
 @pytest.mark.parametrize("framework", frameworks.names())
-@pytest.mark.parametrize("plan", ["interleaved", "recomputed", "context"])
+@pytest.mark.parametrize("plan", ["interleaved", "recomputed", "context", "hybrid"])
 def test_shares_sum_to_the_step_in_every_framework(framework, plan):
     found = estimate.estimate(iteration(framework=frameworks.find(framework), **PLANS[plan]), Machine("H100"), frameworks.find(framework))
     assert sum(found.shares.values()) == pytest.approx(found.total_ns, rel=1e-9)
@@ -90,6 +92,19 @@ def test_an_exchange_beside_another_micro_batch_costs_the_multiprocessors_it_tak
     assert 0.2 * shares["exposed"]["kernels"] < shares["exposed"]["EP"] < shares["exposed"]["kernels"]
     taken = profile.sms / gpus.find("H100").sms * (1 + profile.bandwidth)
     assert shares["beside"]["EP"] == pytest.approx(taken * shares["exposed"]["EP"], rel=0.01)
+
+
+def test_hybrid_sharding_takes_the_times_of_the_groups_that_it_makes():
+    """A copy on a server gathers as FSDP on one server does; copies sum up as replicas with a server's stride do."""
+    def times(*asked, **plan):
+        job = iteration(zero=plan.pop("zero", 3), **plan)
+        return collective_times.CollectiveTimes(job, Machine("H100"), asked)
+
+    gather, between = Collective("ALLGATHER", "DP", 1 << 28), Collective("ALLREDUCE", "DP_COPIES", 1 << 25)
+    hybrid = times(gather, between, world_size=32, copies=4)
+    assert hybrid(gather) == times(gather, world_size=8)(gather) < times(gather, world_size=32)(gather)
+    alike = Collective("ALLREDUCE", "DP", 1 << 25)
+    assert hybrid(between) == times(alike, world_size=32, tp=8, sequence_parallel=True, zero=0)(alike)
 
 
 def test_a_layer_with_few_tokens_is_bound_by_launches_unless_graphs_launch_it():

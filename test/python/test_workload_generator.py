@@ -844,6 +844,49 @@ def test_gradients_of_all_weights_are_reduced_once_and_weights_gathered(zero, op
     assert sum(c.bytes for c in gathers) == gathered * (2 * model.parameters() - ends)
 
 
+@pytest.mark.parametrize("zero, bytes_each", [(1, 6 + 12 / 4), (2, 2 + 16 / 4), (3, 18 / 4)])
+def test_hybrid_sharding_divides_states_by_the_ranks_of_a_copy(zero, bytes_each):
+    model = gpt()
+    needed = memory.needed(model, Parallelism(world_size=8, zero=zero, copies=2))
+    whole = 6 * model.layer_parameters(0) if zero == 3 else 0
+    assert needed.weights + needed.gradients + needed.optimizer == pytest.approx(bytes_each * model.parameters() + whole)
+
+
+@pytest.mark.parametrize("name, plan", [("llama3_8b", dict(world_size=32, tp=2, sequence_parallel=True, zero=3)),
+                                        ("llama3_8b", dict(world_size=32, cp=2, zero=1)), ("mixtral_8x7b", dict(world_size=32, ep=8, zero=3)),
+                                        ("mixtral_8x7b", dict(world_size=32, ep=4, zero=1))])
+def test_hybrid_sharding_scatters_gradients_in_each_copy_and_sums_what_is_left_over_copies(name, plan):
+    model, plan = catalogue.find(name), Parallelism(**plan, copies=4)
+    rows = megatron.Iteration(model, plan, H100).stage_rows(0)
+    sums = {group: sum(row.weight.bytes for row in rows if row.weight.group == group and row.weight.op in ("REDUCESCATTER", "ALLREDUCE"))
+            for group in ("DP", "DP_EP", "DP_COPIES")}
+    experts = model.layers * model.expert_parameters() if model.experts else 0
+    dense = 4 * (model.parameters() - experts) // plan.tp
+    norms = 4 * 2 * model.layers * model.hidden  # which tensor parallelism does not cut
+    assert sums["DP"] == pytest.approx(dense, abs=2 * norms)
+    owned = 4 * experts // plan.ep
+    assert sums["DP_EP"] == (owned if plan.expert_shards > 1 else 0)
+    assert sums["DP_COPIES"] == pytest.approx(sums["DP"] / plan.shards + owned / plan.expert_shards, rel=1e-6)
+    if plan.shards_weights:
+        gathered = [row.forward for row in rows if row.forward.op == "ALLGATHER" and row.forward.group == "DP"]
+        assert len(gathered) == model.layers
+
+
+@pytest.mark.parametrize("plan", [Parallelism(64, tp=2, pp=2, zero=1, copies=4), Parallelism(32, cp=2, zero=1, copies=4),
+                                  Parallelism(64, tp=2, sequence_parallel=True, ep=4, etp=1, zero=1, copies=4),
+                                  Parallelism(32, ep=4, zero=1, copies=2)])
+def test_a_copy_of_hybrid_sharding_is_consecutive_ranks_and_meets_each_group_between_copies_once(plan):
+    for kind in ("DP", "DP_EP"):
+        groups = {}
+        for rank in range(plan.world_size):
+            number, ranks = layout.group_of(plan, kind, rank)
+            assert rank in ranks and len(ranks) == layout.size_of(plan, kind) and groups.setdefault(number, ranks) == ranks
+            between = layout.group_of(plan, "DP_COPIES", rank)[1]
+            assert set(ranks) & set(between) == {rank} and len(between) == plan.copies
+            assert max(ranks) - min(ranks) < plan.tp * plan.shards
+        assert sorted(sum(groups.values(), [])) == list(range(plan.world_size))
+
+
 def test_experts_reduce_among_those_that_hold_the_same_and_others_among_all():
     model = catalogue.find("mixtral_8x7b")
     plan = Parallelism(world_size=32, ep=8, zero=0)
@@ -985,6 +1028,12 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--decoder_first_pipeline_num_layers", 7], "do not share 32 layers"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--account_for_loss_in_pipeline_split"], "does not divide 32 layers and loss"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--vpp", 2], "VPP without a pipeline"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--data_parallel_replicate_degree", 3], "is not DP 8"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 0, "--data_parallel_replicate_degree", 2], "ZeRO-0 shards nothing"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--data_parallel_shard_degree", 1], "expected --zero 0"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--data_parallel_shard_degree", 0], "--data_parallel_shard_degree is 0"),
+    (["--model_name", "mixtral_8x7b", "--world_size", 64, "--ep", 8, "--zero", 3, "--data_parallel_shard_degree", 16], "expected --format chakra"),
+    (["--model_name", "mixtral_8x7b", "--world_size", 64, "--ep", 8, "--data_parallel_shard_degree", 4], "8 ranks that hold an expert"),
     (["--model_name", "deepseek_v3", "--world_size", 1024, "--ep", 64, "--pp", 16, "--recompute", "full", "--layout", "aicb"],
      "expected --layout megatron"),
     (["--model_name", "llama2_7b", "--world_sise", 8], "unrecognized arguments"),
@@ -1036,6 +1085,7 @@ RUNS = {
     "experts": ["--model_name", "mixtral_8x7b", "--num_layers", 2, "--tp", 2, "--sp", "--ep", 4, "--cp", 2, "--zero", 0],
     "latent": ["--model_name", "deepseek_v2_lite", "--num_layers", 3, "--ep", 16, "--recompute", "full"],
     "sharded": ["--model_name", "llama2_7b", "--num_layers", 2, "--zero", 3, "--global_batch", 32],
+    "hybrid": ["--model_name", "llama2_7b", "--num_layers", 2, "--zero", 3, "--data_parallel_shard_degree", 8, "--global_batch", 32],
 }
 
 

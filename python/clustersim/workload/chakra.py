@@ -16,7 +16,7 @@ from clustersim.workload import layout, schedule
 from clustersim.workload.errors import InputError
 
 OPERATIONS = {"ALLREDUCE": 0, "ALLGATHER": 2, "BROADCAST": 5, "ALLTOALL": 6, "REDUCESCATTER": 7}
-KINDS = ("TP", "DP", "EP", "CP", "DP_EP", "PP")
+KINDS = ("TP", "DP", "EP", "CP", "DP_EP", "PP", "DP_COPIES")
 
 
 @functools.lru_cache(None)

@@ -4,11 +4,11 @@ import csv
 import dataclasses
 import functools
 import pathlib
-import re
 import tempfile
 
 from clustersim.simulation import find_program, run_program
-from clustersim.workload import plans, simai_text
+from clustersim.workload import pipeline, plans, simai_text
+from clustersim.workload.parallel import Parallelism
 from clustersim.workload.rows import Collective, Row
 
 NAMES = {"ALLREDUCE": "AllReduce", "ALLGATHER": "AllGather", "REDUCESCATTER": "ReduceScatter", "ALLTOALL": "AllToAll"}
@@ -39,18 +39,10 @@ class Machine:
         return found + (["--nvlink", self.nvlink_gbps] if self.nvlink_gbps else [])
 
 
-def _header(iteration):
-    """@return the first line of the iteration's text for one micro-batch of rows that all stages share"""
-    line = simai_text.render(iteration).split("\n", 1)[0]
-    line = re.sub(r" (checkpoints|checkpoint_initiates|stage_rows): \d+( \d+)*(?= \w+:|$)", "", line)
-    line = re.sub(r" (tied_comm|reduce_each): \d+", "", line)
-    return re.sub(r" vpp: \d+", " vpp: 1", re.sub(r" ga: \d+", " ga: 1", line))
-
-
 @functools.lru_cache(4096)
-def _times(header, collectives, world_size, machine):
-    rows = [Row(f"c{number}", forward=collective) for number, collective in enumerate(collectives)]
-    text = "\n".join([header, str(len(rows)), *map(simai_text.row_line, rows), ""])
+def _times(sizes, pipeline_bytes, collectives, world_size, machine):
+    header = [*sizes, ("vpp", 1), ("ga", 1), ("all_gpus", world_size), ("pp_comm", pipeline_bytes)]
+    text = simai_text.text(header, [Row(f"c{number}", forward=collective) for number, collective in enumerate(collectives)])
     found = {}
     with tempfile.TemporaryDirectory(prefix="collectives-") as directory:
         path = pathlib.Path(directory, "collectives.txt")
@@ -64,15 +56,33 @@ def _times(header, collectives, world_size, machine):
     return found
 
 
+def _times_on(plan, pipeline_bytes, collectives, machine):
+    """@return nanoseconds of the collectives, and of the pipeline's message, where groups are those of the plan"""
+    # Without a collective there is still the pipeline's message.
+    asked = tuple(sorted(collectives, key=dataclasses.astuple)) or (Collective("ALLREDUCE", "TP", 1),)
+    return _times(tuple(simai_text.sizes(plan)), pipeline_bytes, asked, plan.world_size, machine)
+
+
+def _of_copies(plan, collectives, machine):
+    """@return nanoseconds of hybrid sharding's collectives: those of ranks that hold one copy together, and those between copies"""
+    copy = dataclasses.replace(plan, world_size=plan.tp * plan.shards, pp=1, virtual=1, split=pipeline.Split(), copies=1)
+    found = _times_on(copy, 0, [each for each in collectives if each.group in ("DP", "DP_EP")], machine)
+    # Ranks at the same place of all copies are as far apart as a copy has ranks.
+    between = Parallelism(plan.world_size // plan.pp, tp=plan.tp * plan.shards)
+    renamed = {dataclasses.replace(each, group="DP"): each for each in collectives if each.group == "DP_COPIES"}
+    times = _times_on(between, 0, renamed, machine)
+    return {**found, **{theirs: times[ours] for ours, theirs in renamed.items()}}
+
+
 class CollectiveTimes:
     """Nanoseconds of an iteration's collectives on a machine, all of them from one run of SimAI_analytical."""
 
     def __init__(self, iteration, machine, collectives):
         """@param collectives Collectives that will be asked for"""
-        wanted = tuple(sorted({c for c in collectives if c.op != "NONE" and c.bytes > 0}, key=dataclasses.astuple))
-        # Without a collective there is still the pipeline's message.
-        asked = wanted or (Collective("ALLREDUCE", "TP", 1),)
-        self.found = _times(_header(iteration), asked, iteration.plan.world_size, machine)
+        wanted = {c for c in collectives if c.op != "NONE" and c.bytes > 0}
+        apart = {c for c in wanted if c.group.startswith("DP")} if iteration.plan.copies > 1 else set()
+        self.found = dict(_times_on(dataclasses.replace(iteration.plan, copies=1), iteration.pipeline_bytes, wanted - apart, machine))
+        self.found.update(_of_copies(iteration.plan, apart, machine) if apart else {})
 
     def __call__(self, collective):
         return self.found.get(collective, 0.0) if collective.op != "NONE" else 0.0

@@ -110,6 +110,11 @@ def add_plan_flags(parser):
     add("--sp", "--sp-enable", "--sequence-parallel", "--enable_sequence_parallel", "--enable-sequence-parallel", dest="sequence_parallel",
         action="store_true", help="sequence parallel")
     add("--zero", "--zero_stage", "--stage", type=int, metavar="0..3", help="stage of ZeRO (1: Megatron's distributed optimizer)")
+    add(*_spellings("--data_parallel_replicate_degree"), "--parallelism.data_parallel_replicate_degree", "--num_distributed_optimizer_instances",
+        "--num-distributed-optimizer-instances", dest="replicate", type=int, metavar="N",
+        help="hybrid sharding: ZeRO shards within DP / N replicas, and N groups of them hold copies (1)")
+    add(*_spellings("--data_parallel_shard_degree"), "--parallelism.data_parallel_shard_degree", dest="shard", type=int, metavar="N",
+        help="the same, said by the replicas among which ZeRO shards")
     add("--use-distributed-optimizer", "--use_distributed_optimizer", action="store_true", help="the same as --zero 1")
     add("--recompute", "--recompute_activations", "--recompute-activations", "--recompute-granularity", nargs="?", const="selective", default="none",
         metavar="KIND", help=f"{', '.join(RECOMPUTATION)}; without KIND selective")
@@ -274,7 +279,7 @@ def find_plan(given, model):
         raise InputError("--use-distributed-optimizer means --zero 1, but --zero is 0; expected one of them")
     if zero is None:
         zero = 3 if given.frame == "DeepSpeed" else 1
-    return Parallelism(world_size=world, tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
+    return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
                        etp=_expert_parts(given), split=_split(given, model), sequence_parallel=given.sequence_parallel, zero=zero,
                        recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
@@ -282,6 +287,20 @@ def find_plan(given, model):
                        adapters=_adapters(given), precision=_precision(given), keeping=keeping.find(given.keeps),
                        exchange=exchange_flags.find(given, model),
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
+
+
+def _copies(given, replicas):
+    """@return the groups of replicas that each hold a copy of what ZeRO shards; the number of replicas does not count context parallelism"""
+    for flag, value in (("replicate", given.replicate), ("shard", given.shard)):
+        if value is not None and value < 1:
+            raise InputError(f"--data_parallel_{flag}_degree is {value}; expected at least 1")
+    if not (given.replicate or given.shard):
+        return 1
+    shard = given.shard or replicas // (given.replicate or 1)
+    copies = given.replicate or replicas // shard
+    if copies * shard != replicas:
+        raise InputError(f"a data parallel shard degree of {shard} x a replicate degree of {copies} is not DP {replicas}; expected their product")
+    return copies
 
 
 def _adapters(given):
@@ -360,7 +379,7 @@ def summary(iteration, used, gpu, warnings=()):
     model, plan = iteration.model, iteration.plan
     return {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
             "parallelism": plan.describe(), "world_size": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp,
-            "vpp": plan.virtual, "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero,
+            "vpp": plan.virtual, "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "copies": plan.copies,
             "exchange": plan.exchange.describe() if model.experts else None, "recompute": plan.recompute,
             "recompute_modules": list(plan.modules), "lora_rank": plan.adapters.rank if plan.adapters else 0,
             "precision": dataclasses.asdict(plan.precision), "sequence_parallel": plan.sequence_parallel,
@@ -391,6 +410,8 @@ def estimate_step(given, iteration):
 def _write(given, iteration, directory, name):
     written = []
     if given.layout != "megatron":
+        if iteration.plan.copies > 1:
+            raise InputError(f"--layout {given.layout} has no hybrid sharding; expected no data parallel replicate degree")
         if given.format != "text":
             raise InputError(f"--layout {given.layout} has rows for SimAI's text only; expected --format text")
         release = given.layout.removeprefix("aicb-") if "-" in given.layout else aicb.RELEASES[-1]

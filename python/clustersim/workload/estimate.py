@@ -140,7 +140,7 @@ class _Passes:
         time = self.times(collective)
         if not time:
             return
-        group = collective.group if collective.group in SHARES else {"DP_EP": "DP", "ETP": "TP"}.get(collective.group, "TP")
+        group = collective.group if collective.group in SHARES else {"DP_EP": "DP", "DP_COPIES": "DP", "ETP": "TP"}.get(collective.group, "TP")
         shares[group] += self._exposed(row, collective, time, products, which) if self.framework else time
 
     def _exposed(self, row, collective, time, products, which):
@@ -194,7 +194,7 @@ class _Stage:
     def __init__(self, iteration, stage, passes, times, framework):
         self.iteration, self.stage, self.framework, self.times = iteration, stage, framework, times
         self.beside = passes.beside
-        self.forward, self.backward, self.reduced, self.gathered = [], [], [], []
+        self.forward, self.backward, self.reduced, self.copied, self.gathered = [], [], [], [], []
         for chunk in iteration.blocks(stage):
             forward, backward, gathered = Shares(), Shares(), [0.0, 0.0]
             for layer, rows in chunk:
@@ -207,7 +207,9 @@ class _Stage:
                         gathered[1] += times(row.input)
             self.forward.append(forward)
             self.backward.append(backward)
-            self.reduced.append(sum(map(times, _gradients(chunk, framework))))
+            gradients = _gradients(chunk, framework)
+            self.reduced.append(sum(times(each) for each in gradients if each.group != "DP_COPIES"))
+            self.copied.append(sum(times(each) for each in gradients if each.group == "DP_COPIES"))
             self.gathered.append(gathered)
         if iteration.reduces_each or iteration.plan.zero == 3:
             self._add_sharded()
@@ -217,14 +219,22 @@ class _Stage:
         """@return whether a row gathers weights of ZeRO-3"""
         return row.name.startswith(("weights", "expert_weights"))
 
+    def _together(self, within, between):
+        """@return nanoseconds of collectives within copies of hybrid sharding and between them, which frameworks launch on two streams"""
+        return max(within, between) if self.framework and self.framework.dp != "exposed" else within + between
+
+    def gradients_ns(self, chunk):
+        """@return nanoseconds of a chunk's gradients after the last micro-batch"""
+        return self._together(self.reduced[chunk], self.copied[chunk])
+
     def _add_sharded(self):
         """Weights are gathered and gradients scattered for each micro-batch: beside computation with prefetching."""
         for chunk, (ahead, back) in enumerate(self.gathered):
-            reduced = self.reduced[chunk] if self.iteration.reduces_each or self.iteration.plan.zero == 3 else 0.0
-            for shares, time in ((self.forward[chunk], ahead), (self.backward[chunk], back + reduced)):
+            back = self._together(back + self.reduced[chunk], self.copied[chunk])
+            for shares, time in ((self.forward[chunk], ahead), (self.backward[chunk], back)):
                 beside = self.framework and self.framework.fsdp
                 shares["DP"] += self.beside.excess(shares.total, time) if beside else time
-            self.reduced[chunk] = 0.0
+            self.reduced[chunk] = self.copied[chunk] = 0.0
             if self.framework:
                 held = sum(row.forward.bytes for _, rows in self.iteration.blocks(self.stage)[chunk] for row in rows if self.gathers(row))
                 moved = held / self.iteration.plan.precision.gathered / self.iteration.gpu.stream_rate
@@ -274,12 +284,12 @@ def _run_pipeline(stages, plan, send_ns, blocks):
 def _reduce(stage, framework, ended, last):
     """@return nanoseconds between a stage's last backward pass and the end of its gradients' reduction"""
     if not framework or framework.dp == "exposed":
-        return sum(stage.reduced)
+        return sum(map(stage.gradients_ns, range(len(stage.reduced))))
     free = 0.0
     slowed = 0.0
     for chunk in sorted(last, key=lambda c: last[c][1]):
         begins, ends = last[chunk]
-        time = stage.reduced[chunk]
+        time = stage.gradients_ns(chunk)
         # Gradients come evenly; a bucket is a tenth of a chunk.
         start = max(free, begins + 0.1 * (ends - begins))
         free = max(start + time, ends + 0.1 * time)

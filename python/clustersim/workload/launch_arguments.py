@@ -10,10 +10,11 @@ from clustersim.workload.errors import InputError
 
 def _megatron_zero(plan):
     sharded = ("no_shard", "optim", "optim_grads", "optim_grads_params")[plan.zero]
+    copies = f" --num-distributed-optimizer-instances {plan.copies}" if plan.copies > 1 else ""
     if plan.zero < 2:
-        return ["--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather"] if plan.zero else []
+        return ["--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather" + copies] if plan.zero else []
     return [f"--use-megatron-fsdp --data-parallel-sharding-strategy {sharded} --use-distributed-optimizer --no-gradient-accumulation-fusion "
-            "--ckpt-format fsdp_dtensor"]
+            "--ckpt-format fsdp_dtensor" + copies]
 
 
 def _megatron_pipeline(plan):
@@ -59,7 +60,8 @@ def megatron(model, plan):
 
 def torchtitan(model, plan):
     """ZeRO-1 and 2 are FSDP that keeps gathered weights, ZeRO-0 is replication. A pipeline's micro-batches are parts of a local batch."""
-    sharded, replicated = (plan.dp, 1) if plan.zero else (1, plan.dp)
+    replicated = plan.copies if plan.zero else plan.dp
+    sharded = plan.dp // replicated
     parallelism = {"data_parallel_shard_degree": sharded, "data_parallel_replicate_degree": replicated, "tensor_parallel_degree": plan.tp,
                    "context_parallel_degree": plan.cp, "pipeline_parallel_degree": plan.pp,
                    "fsdp_reshard_after_forward": "always" if plan.shards_weights else "never"}
@@ -106,6 +108,6 @@ def text(name, model, plan):
     """@return the arguments of framework `name`, a few on each line, with backslashes between them"""
     if name not in WRITERS:
         raise InputError(f'"{name}" is not a framework whose arguments are known; expected one of {", ".join(WRITERS)}')
-    if name == "nemo" and plan.zero > 1:
-        raise InputError(f"NeMo's strategy has no ZeRO-{plan.zero} that can be set by an argument; expected --print-arguments megatron")
+    if name == "nemo" and (plan.zero > 1 or plan.copies > 1):
+        raise InputError(f"NeMo's strategy has no {'hybrid sharding' if plan.copies > 1 else f'ZeRO-{plan.zero}'} that can be set by an argument; expected --print-arguments megatron")
     return " \\\n".join(WRITERS[name](model, plan))

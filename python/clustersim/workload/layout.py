@@ -6,7 +6,7 @@ def group_of(plan, kind, rank):
     """@return the number of the group of `kind` that `rank` is in, and its ranks in order"""
     in_stage = plan.world_size // plan.pp
     stage, in_tp, replica = rank // in_stage, rank % plan.tp, rank % in_stage // plan.tp
-    replicas = plan.replicas
+    shards, replicas = plan.shards, plan.replicas
 
     def member(other):
         return stage * in_stage + other * plan.tp + in_tp
@@ -14,7 +14,12 @@ def group_of(plan, kind, rank):
     if kind == "TP":
         return rank // plan.tp, [rank - in_tp + other for other in range(plan.tp)]
     if kind == "DP":
-        return stage * plan.tp + in_tp, [member(other) for other in range(replicas)]
+        copy = replica // shards
+        return ((stage * plan.copies + copy) * plan.tp + in_tp,
+                [member(other) for other in range(copy * shards, (copy + 1) * shards)])
+    if kind == "DP_COPIES":
+        return ((stage * shards + replica % shards) * plan.tp + in_tp,
+                [member(other) for other in range(replica % shards, replicas, shards)])
     if kind == "CP":
         first = replica // plan.cp * plan.cp
         return ((stage * (replicas // plan.cp) + replica // plan.cp) * plan.tp + in_tp,
@@ -34,9 +39,12 @@ def _of_experts(plan, kind, first_rank, in_stage):
     stage = first_rank // (plan.world_size // plan.pp)
     if kind == "EP":
         return (stage * copies + replica // ep) * tp + in_tp, same[replica // ep * ep:replica // ep * ep + ep]
-    return (stage * ep + replica % ep) * tp + in_tp, same[replica % ep::ep]
+    shards = plan.expert_shards
+    copy = replica // ep // shards
+    return (((stage * plan.copies + copy) * ep + replica % ep) * tp + in_tp,
+            same[replica % ep::ep][copy * shards:(copy + 1) * shards])
 
 
 def size_of(plan, kind):
-    return {"TP": plan.tp, "DP": plan.replicas, "EP": plan.ep, "CP": plan.cp, "DP_EP": plan.expert_replicas,
-            "PP": plan.pp}[kind]
+    return {"TP": plan.tp, "DP": plan.shards, "DP_COPIES": plan.copies, "EP": plan.ep, "CP": plan.cp,
+            "DP_EP": plan.expert_shards, "PP": plan.pp}[kind]

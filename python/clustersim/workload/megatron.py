@@ -121,7 +121,7 @@ class Iteration:
             rows += self._moe(known)
         elif kind.feeds:
             rows += self._block("mlp", known, [name for name in known if name in ("feed_streams", "post_norm") or name.startswith("mlp_")])
-        rows = self._gathered_weights(known, self._selected(rows, kind))
+        rows = self._with_copies(self._gathered_weights(known, self._selected(rows, kind)))
         return (*rows, Row("recompute", again=len(rows))) if is_recomputed else tuple(rows)
 
     def _mixer(self, kind, known):
@@ -251,7 +251,7 @@ class Iteration:
 
     def _group(self, expert):
         plan = self.plan
-        return ("DP_EP", plan.expert_replicas) if expert else ("DP", plan.replicas)
+        return ("DP_EP", plan.expert_shards) if expert else ("DP", plan.shards)
 
     def _gradients(self, known, names, expert=False):
         return self._reduce([known[name][0] for name in names], expert)
@@ -259,9 +259,12 @@ class Iteration:
     def _reduce(self, some, expert=False):
         parameters = adapters.trained(self.plan, some)
         group, size = self._group(expert)
-        if size < 2 or not parameters:
+        reduced = int(self.plan.precision.reduced * parameters)
+        if not reduced or size < 2 and self.plan.copies < 2:
             return NOTHING
-        return Collective("REDUCESCATTER" if self.plan.zero else "ALLREDUCE", group, int(self.plan.precision.reduced * parameters))
+        if size < 2:  # of experts that one rank of each copy holds
+            return Collective("ALLREDUCE", "DP_COPIES", reduced)
+        return Collective("REDUCESCATTER" if self.plan.zero else "ALLREDUCE", group, reduced)
 
     def _gathered_weights(self, known, rows):
         """ZeRO-3 gathers a layer's weights before its forward pass and before its backward pass."""
@@ -277,6 +280,15 @@ class Iteration:
                 before.append(Row(prefix, forward=gather))
                 after.append(Row(prefix + "_again", input=gather))
         return before + list(rows) + after
+
+    def _with_copies(self, rows):
+        """Hybrid sharding: what a group has reduced is summed up over the groups that hold copies, after all of a block's gradients."""
+        plan = self.plan
+        sizes = {"DP": plan.shards, "DP_EP": plan.expert_shards}
+        scattered = sum(row.weight.bytes // sizes[row.weight.group] for row in rows if row.weight.op == "REDUCESCATTER")
+        if plan.copies < 2 or not scattered:
+            return rows
+        return [Row(f"copies_of_{rows[0].name}", weight=Collective("ALLREDUCE", "DP_COPIES", scattered)), *rows]
 
     def _stage_parameters(self, stage, expert):
         """@return how many parameters of a stage are trained"""
@@ -310,7 +322,7 @@ class Iteration:
         backward = backward if adapters.is_trained(self.plan, operator) else 0.0
         row = Row("embedding", forward, self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", whole),
                   backward, self._tp("ALLGATHER", whole) if sequence else NOTHING, 0.0, self._reduce([operator]))
-        return [row]
+        return self._with_copies([row])
 
     @functools.lru_cache(None)
     def _prediction(self):
@@ -324,6 +336,7 @@ class Iteration:
                     self._sum(known, join, 2), self._gradients(known, norms + join)),
                 Row("prediction_join", self._sum(known, join, 0), self._tp("ALLGATHER", whole), 0.0,
                     self._tp("ALLGATHER", whole) if sequence else NOTHING)]
+        rows = self._with_copies(rows)
         for kind in model.prediction_kinds():
             rows += self._layer(kind, False)
         return [dataclasses.replace(row, name=row.name if row.name.startswith("prediction") else "prediction_" + row.name)
@@ -343,7 +356,7 @@ class Iteration:
         rows = [column, Row("cross_entropy1", self._sum(known, ["logits", "loss"], 0), loss)]
         if plan.tp > 1:
             rows += [Row("cross_entropy2", forward=loss), Row("cross_entropy3", forward=loss)]
-        return rows
+        return self._with_copies(rows)
 
 
 _ATTENTION = {"input_norm", "qkv", "query", "query_down", "query_up", "key_value_down", "key_value_up", "attention", "output_gate",

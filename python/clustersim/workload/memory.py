@@ -105,9 +105,9 @@ def of_stage(model, plan, stage):
     def shared(bytes_each, from_stage, count, is_spread=True):
         spread = plan.zero >= from_stage and is_spread
         held = 0.0
-        for expert, replicas in ((False, plan.replicas), (True, plan.expert_replicas)):
+        for expert, shards in ((False, plan.shards), (True, plan.expert_shards)):
             total = sum(times * count([o for o in block if is_expert(o) == expert]) for block, times in alike.values())
-            held += total / (replicas if spread else 1)
+            held += total / (shards if spread else 1)
         return bytes_each * held
 
     def whole(some):

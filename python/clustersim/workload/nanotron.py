@@ -10,6 +10,7 @@ import dataclasses
 import functools
 
 from clustersim.workload import keeping, megatron, memory, operators, pipeline
+from clustersim.workload.errors import InputError
 from clustersim.workload.rows import NOTHING, Collective, Row
 
 # Bytes that the accumulation of a gradient moves: it reads a bfloat16 and a float32, and writes a float32.
@@ -53,6 +54,8 @@ class Iteration(megatron.Iteration):
     """One iteration on a plans.Machine."""
 
     def __init__(self, model, plan, gpu, machine, host=Host()):
+        if plan.copies > 1:
+            raise InputError("Nanotron has no hybrid sharding; expected no data parallel replicate degree")
         super().__init__(model, _as_nanotron(model, plan), gpu)
         self.machine, self.host = machine, host
 

@@ -24,6 +24,7 @@ class Parallelism:
     etp: int = 0  # parts that an expert is cut into; 0: tp
     sequence_parallel: bool = False
     zero: int = 0  # stage of ZeRO; 1 is Megatron's distributed optimizer
+    copies: int = 1  # of what ZeRO shards: groups of replicas that each hold all of it (hybrid sharding)
     recompute: str = "none"
     micro_batch: int = 1  # sequences
     global_batch: int = 0  # sequences; 0: as many micro-batches as fill the pipeline
@@ -55,6 +56,16 @@ class Parallelism:
     def expert_replicas(self):
         """Ranks that hold the same experts, and reduce their gradients."""
         return self.replicas * self.tp // (self.expert_tp * self.ep)
+
+    @property
+    def shards(self):
+        """Consecutive ranks among which ZeRO shards dense weights, gradients and states: all replicas, or those of one copy."""
+        return self.replicas // self.copies
+
+    @property
+    def expert_shards(self):
+        """The same of experts."""
+        return self.expert_replicas // self.copies
 
     @property
     def shards_weights(self):
@@ -101,7 +112,7 @@ class Parallelism:
         parts += [f"{name} {value}" for name, value in (("VPP", self.virtual), ("EP", self.ep), ("CP", self.cp)) if value > 1]
         parts += [f"ETP {self.etp}"] if self.expert_tp != self.tp else []
         parts += ["SP"] if self.sequence_parallel else []
-        parts += [f"ZeRO-{self.zero}"] if self.zero else []
+        parts += [f"ZeRO-{self.zero}" + (f" in {self.copies} copies" if self.copies > 1 else "")] if self.zero else []
         parts += [self._recomputation()] if self.recompute != "none" else []
         parts += [f"LoRA of rank {self.adapters.rank}"] if self.adapters else []
         parts += [f"documents of {self.document} tokens"] if self.document else []
@@ -139,6 +150,7 @@ def check(model, plan):
         raise InputError(f"TP {plan.tp} and {model.kv_heads} key-value heads do not divide one another; "
                          "expected a divisor or a multiple")
     _check_sequence(model, plan)
+    _check_copies(model, plan)
     if plan.virtual > 1 and plan.pp == 1:
         raise InputError("VPP without a pipeline; expected PP of at least 2")
     pipeline.places(plan, model.layers, model.predictions)
@@ -156,6 +168,20 @@ def _check_experts(model, plan):
                  (", or --expert_tensor_parallel_size 1, with which EP spans TP, too" if folded else ""))
     _divides(plan.ep * etp, plan.tp * plan.replicas, f"EP {plan.ep} does not divide TP x CP x DP = {plan.tp * plan.replicas}",
              "EP x DP_EP = TP x CP x DP")
+
+
+def _check_copies(model, plan):
+    if plan.copies < 1:
+        raise InputError(f"the data parallel replicate degree is {plan.copies}; expected at least 1")
+    if plan.copies > 1 and not plan.zero:
+        raise InputError(f"{plan.copies} copies of what ZeRO shards, but ZeRO-0 shards nothing; expected --zero 1, 2 or 3")
+    if plan.copies == plan.replicas > 1:
+        raise InputError(f"{plan.copies} copies on {plan.replicas} replicas shard nothing; expected --zero 0, or a smaller data parallel "
+                         "replicate degree")
+    _divides(plan.copies, plan.dp, f"a data parallel replicate degree of {plan.copies} does not divide DP {plan.dp}", "a divisor")
+    if model.experts:
+        _divides(plan.copies, plan.expert_replicas, f"a data parallel replicate degree of {plan.copies} does not divide the "
+                 f"{plan.expert_replicas} ranks that hold an expert", "a divisor, or fewer expert-parallel ranks")
 
 
 def _check_recurrent(model, plan):

@@ -26,10 +26,10 @@ CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
 # Peaks of NICs in GB/s, one direction, where no topology says them.
 NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
-COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "recompute", "micro_batch", "micro_batches", "memory_gb",
+COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch", "micro_batches", "memory_gb",
            "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble",
            "bound_by", "simulated_ms")
-SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "recompute", "micro_batch", "memory_gb", "time_ms",
+SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch", "memory_gb", "time_ms",
          "tokens_per_s_per_gpu", "mfu", "cost", "bubble", "bound_by", "simulated_ms")
 
 
@@ -214,7 +214,7 @@ def _row(number, timed, gpu, hour):
     share = {key: timed.parts.get(key, 0.0) / timed.total_ns for key in (*search.COMMUNICATION, "bubble")}
     cost = plan.world_size * timed.total_ns / 3.6e12 * hour / (plan.sequences * plan.sequence) * 1e9
     return {"rank": number, "gpus": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp, "vpp": plan.virtual,
-            "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "recompute": _recomputed(plan), "micro_batch": plan.micro_batch,
+            "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "copies": plan.copies, "recompute": _recomputed(plan), "micro_batch": plan.micro_batch,
             "micro_batches": plan.micro_batches, "memory_gb": timed.candidate.memory.total / 1e9,
             "time_ms": timed.total_ns / 1e6, "tokens_per_s_per_gpu": timed.tokens_per_s / plan.world_size,
             "mfu": timed.utilisation(gpu), "cost": cost, "computation": 1 - sum(share.values()), **share, "bound_by": timed.bound_by,

@@ -53,8 +53,8 @@ def _factor(op, ranks):
 
 def _duration_ns(plan, machine):
     """@return the least time of a collective, as a function of it"""
-    groups = {"TP": (1, plan.tp), "EP": (plan.expert_tp, plan.ep), "CP": (plan.tp, plan.cp), "DP": (plan.tp, plan.replicas),
-              "DP_EP": (plan.expert_tp * plan.ep, plan.expert_replicas)}
+    groups = {"TP": (1, plan.tp), "EP": (plan.expert_tp, plan.ep), "CP": (plan.tp, plan.cp), "DP": (plan.tp, plan.shards),
+              "DP_EP": (plan.expert_tp * plan.ep, plan.expert_shards), "DP_COPIES": (plan.tp * plan.shards, plan.copies)}
     speeds = {group: machine.bandwidth(stride, size) for group, (stride, size) in groups.items()}
 
     def duration(collective):
@@ -170,14 +170,23 @@ def _expert_degrees(model, tp, replicas):
     return cut + [(ep, 1) for ep in every if model.experts and tp > 1 and (replicas * tp) % ep == 0]
 
 
-def _layouts(model, world_size, tp, pp, cp):
+def _shardings(model, replicas, server):
+    """@return (stage of ZeRO, copies) without a pipeline: ZeRO-3 shards over all replicas, or in hybrid sharding over those of a server"""
+    yield from ((1, 1), (3, 1))
+    if not model.experts and 1 < server < replicas and replicas % server == 0:
+        yield 3, replicas // server
+
+
+def _layouts(model, world_size, tp, pp, cp, gpus_per_server):
     """@return what else a plan of these degrees may choose"""
-    for ep, etp in _expert_degrees(model, tp, world_size // (tp * pp)):
+    replicas = world_size // (tp * pp)
+    shardings = list(_shardings(model, replicas, gpus_per_server // tp)) if pp == 1 else [(1, 1)]
+    for ep, etp in _expert_degrees(model, tp, replicas):
         for virtual in VIRTUAL if pp > 1 else (1,):
             for split in _splits(model, pp, virtual):
-                for zero in (1, 3) if pp == 1 else (1,):
+                for zero, copies in shardings:
                     for micro_batch in MICRO_BATCHES:
-                        yield dict(ep=ep, etp=etp, virtual=virtual, split=split, zero=zero, micro_batch=micro_batch)
+                        yield dict(ep=ep, etp=etp, virtual=virtual, split=split, zero=zero, copies=copies, micro_batch=micro_batch)
 
 
 def shapes(model, world_size, global_batch, sequence, gpus_per_server, exchange=Exchange()):
@@ -185,7 +194,7 @@ def shapes(model, world_size, global_batch, sequence, gpus_per_server, exchange=
     for tp in [t for t in _divisors(world_size) if t <= gpus_per_server]:
         for pp in [p for p in _divisors(world_size // tp) if p <= model.layers]:
             for cp in [c for c in CONTEXT if world_size // (tp * pp) % c == 0]:
-                for layout in _layouts(model, world_size, tp, pp, cp):
+                for layout in _layouts(model, world_size, tp, pp, cp, gpus_per_server):
                     plan = Parallelism(world_size=world_size, tp=tp, pp=pp, cp=cp, sequence_parallel=tp > 1, global_batch=global_batch,
                                        sequence=sequence, exchange=exchange, **layout)
                     try:
@@ -201,6 +210,8 @@ def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved
     @return Candidates, the most promising first, and how many plans do not fit"""
     found, too_large, full = [], 0, set()
     for plan in shapes(model, world_size, global_batch, sequence, machine.gpus_per_server, exchange):
+        if plan.copies > 1 and framework and framework.name == "nanotron":
+            continue
         layout = dataclasses.replace(plan, micro_batch=1)
         # What is too large for a micro-batch is so for larger ones, which come after it.
         fitting = None if layout in full else _fitting(model, plan, gpu, machine, reserved_gb, framework)
