@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Published training runs: how rows are read, what they become, and what the estimate makes of them."""
+import dataclasses
 import json
 import pathlib
 import sys
@@ -15,7 +16,7 @@ WHOLE = OTHERS_FILES / "outcomes/end_to_end.csv"
 sys.path.insert(0, str(ROOT / "python"))
 from clustersim.simulation import find_program, simulate  # noqa: E402
 from clustersim.outcomes import card, facts, fit, page, runs, scaling  # noqa: E402
-from clustersim.workload import catalogue, chakra, collective_times, estimate, frameworks, gpus, megatron, search  # noqa: E402
+from clustersim.workload import adapters, catalogue, chakra, collective_times, estimate, frameworks, gpus, megatron, operators, search  # noqa: E402
 from clustersim.workload.collective_times import Machine  # noqa: E402
 from clustersim.workload.rows import Collective  # noqa: E402
 from clustersim.workload.errors import InputError  # noqa: E402
@@ -135,7 +136,7 @@ def test_embedding_and_loss_count_as_layers_where_chunks_divide_only_then():
 
 @pytest.mark.parametrize("changes, group", [
     (dict(task="serve"), "not training"), (dict(step_s=None), runs.NO_LAYOUT), (dict(gpus_doubtful=True), runs.NO_LAYOUT),
-    (dict(model="Nobody 3B"), "model"), (dict(gpu="MI325X"), "GPU"), (dict(source="a blog"), "a source that runs.yaml does not know"),
+    (dict(model="Nobody 3B"), "model"), (dict(gpu="TPU v5p"), "GPU"), (dict(source="a blog"), "framework"),
     (dict(gpu="A100-80GB", precision="FP8"), "precision"), (dict(tp=3), "plan"), (dict(recompute="half"), "recomputation")])
 def test_a_row_that_cannot_be_written_down_says_why(changes, group):
     with pytest.raises(runs.CannotBeWritten) as error:
@@ -168,10 +169,43 @@ def test_the_short_set_is_predicted_about_as_well_as_the_card_says():
     assert 0.9 < summary["median"] < 1.1 and summary["within"] > 0.65
 
 
+def test_fine_tuning_is_written_down_apart_and_trains_its_adapters_alone():
+    found = facts.read(SHORT)
+    tuning, untold = card.write_down(found, runs.TUNING)
+    assert not untold and {run.fact.task for run in tuning} == {"sft", "lora"}
+    assert not {run.fact.id for run in tuning} & {run.fact.id for run in card.write_down(found)[0]}
+    summary = card.summarize(card.frame_of(tuning)["ratio"])
+    assert 0.85 < summary["median"] < 1.15, summary
+    # MLPerf's Llama 2 70B: rank 16 beside the products of attention, 8,192 in and 10,240 out, and 8,192 in and out, in 80 layers.
+    run = next(run for run in tuning if "mlcommons" in run.fact.source)
+    layer = operators.layer(run.model, dataclasses.replace(run.plan, tp=1, cp=1), 0)
+    assert 80 * adapters.trained(run.plan, layer) == 80 * 16 * (8192 + 10240 + 8192 + 8192)
+
+
+@pytest.mark.parametrize("changes, framework, model, gpu", [
+    (dict(source="a blog", notes="Megatron-LM 0.12", model="Qwen2.5 14B", gpu="H20"), "megatron_2025", "qwen2.5_14b", "H20"),
+    (dict(source="a blog", sharding="FSDP", model="Llama 3.3 70B", gpu="H100 SXM 80GB", pp=1), "torch_fsdp2", "llama3_70b", "H100"),
+    (dict(source="a paper on DeepSpeed", model="OPT 66B", layers=64, hidden=9216, heads=72), None, None, None),
+    (dict(source="a blog", notes="torchtitan", model="Mixtral 8x22B", gpu="MI300X", pp=1, tp=1), "torchtitan", "mixtral_8x22b", "MI300X")])
+def test_rows_of_other_sources_are_those_of_the_framework_that_they_name(changes, framework, model, gpu):
+    if framework is None:
+        with pytest.raises(runs.CannotBeWritten, match="is not in the catalogue"):
+            runs.write_down(a_fact(**changes))
+        return
+    run = runs.write_down(a_fact(**changes))
+    assert (run.framework, run.gpu.name, run.model.name, run.family) == (framework, gpu, model, "other sources")
+
+
+def test_a_row_of_adapters_needs_their_rank():
+    with pytest.raises(runs.CannotBeWritten, match="the adapters' rank") as error:
+        runs.write_down(a_fact(task="lora", model="LLAMA3_8B", pp=1))
+    assert error.value.group == "adapters"
+
+
 def test_a_family_left_out_has_no_part_in_its_constants():
     written, _ = card.write_down(facts.read(SHORT))
     chosen = [run for run in written if run.family in ("llm-foundry", "torchtitan", "BigScience")]
-    slower = [run if run.family != "torchtitan" else runs.dataclasses.replace(run, fact=runs.dataclasses.replace(run.fact, step_s=3 * run.fact.step_s))
+    slower = [run if run.family != "torchtitan" else dataclasses.replace(run, fact=dataclasses.replace(run.fact, step_s=3 * run.fact.step_s))
               for run in chosen]
     (_, as_it_is), (_, changed) = fit.fit(chosen), fit.fit(slower)
     assert changed["torchtitan"].hopper == pytest.approx(as_it_is["torchtitan"].hopper, rel=0.03)
@@ -190,7 +224,8 @@ def test_the_script_prints_families_and_explains_a_row(tmp_path):
 def test_the_page_names_families_refusals_and_curves():
     written, refused = card.write_down(facts.read(SHORT))
     frame = card.frame_of(written)
-    text = page.render(frame, written, refused, scaling.points(frame), frameworks.fitted(), "images/outcomes")
+    tuning, untold = card.write_down(facts.read(SHORT), runs.TUNING)
+    text = page.render(frame, written, refused, card.frame_of(tuning), untold, scaling.points(frame), frameworks.fitted(), "images/outcomes")
     assert "llm-foundry" in text and "Simpler methods" in text and "MLPerf" in text
 
 

@@ -66,10 +66,10 @@ def explain(written, wanted):
             print(f"  {name:<15}{value / 1e9:>10.4f} s {100 * value / estimate.total_ns:>6.1f}%")
 
 
-def show(frame, written, refused, options):
+def show(frame, written, refused, tuned, options):
     from clustersim.outcomes import card
     if options.rows:
-        for _, row in frame.iterrows():
+        for _, row in [*frame.iterrows(), *tuned.iterrows()]:
             print(f"{row['id']:<6}{row['family']:<22}{row['model'][:26]:<27}{row['gpus']:>6} {row['gpu'][:10]:<11}"
                   f"{row['published_s']:>9.3f}{row['predicted_s']:>9.3f} s {row['ratio']:>6.2f}")
     if options.refused:
@@ -81,30 +81,37 @@ def show(frame, written, refused, options):
     for _, row in card.by_family(frame).iterrows():
         print(f"{row['family']:<22}{row['rows']:>6}{row['median']:>8.2f}{row['p10']:>7.2f}{row['p90']:>7.2f}{row['within']:>12.0%}"
               f"{row['bias']:>+12.1%}")
+    if len(tuned):
+        total = card.summarize(tuned["ratio"])
+        print(f"{'fine-tuning, apart':<22}{total['rows']:>6}{total['median']:>8.2f}{total['p10']:>7.2f}{total['p90']:>7.2f}{total['within']:>12.0%}"
+              f"{total['bias']:>+12.1%}")
 
 
-def write(frame, path):
+def write(frames, path):
+    import pandas
     path.parent.mkdir(parents=True, exist_ok=True)
-    frame.round(4).to_csv(path, index=False)
+    pandas.concat([frame for frame in frames if len(frame)]).round(4).to_csv(path, index=False)
 
 
-def update(frame, written, refused, points, constants):
+def update(frame, written, refused, tuned, untold, points, constants):
     from clustersim.outcomes import page, plots
-    write(frame, DATA / "outcomes.csv")
+    write([frame, tuned], DATA / "outcomes.csv")
     shutil.rmtree(PAGE.parent / IMAGES, ignore_errors=True)
     plots.write_all(frame, points, PAGE.parent / IMAGES)
-    PAGE.write_text(page.render(frame, written, refused, points, constants, IMAGES), encoding="utf-8")
+    PAGE.write_text(page.render(frame, written, refused, tuned, untold, points, constants, IMAGES), encoding="utf-8")
 
 
 def main(arguments):
     options = parse(arguments)
-    from clustersim.outcomes import card, facts, fit, scaling  # loads pandas
+    from clustersim.outcomes import card, facts, fit, runs, scaling  # loads pandas
     from clustersim.workload import frameworks
-    written, refused = card.write_down(facts.read(options.data))
+    found = facts.read(options.data)
+    written, refused = card.write_down(found)
+    tuning, untold = card.write_down(found, runs.TUNING)
     if not written:
         raise InputError(f"{options.data}: no training row can be written down; expected at least one")
     if options.why:
-        explain(written, options.why)
+        explain(written + tuning, options.why)
         return 0
     constants, left_out = frameworks.fitted(), {}
     if not options.shipped:
@@ -113,14 +120,15 @@ def main(arguments):
         for label, each in (("all", constants), *(("without " + family, found) for family, found in sorted(left_out.items()))):
             print(f"{label:<28}" + " ".join(f"{name} {value:.3f}" for name, value in each.dict().items()))
     frame = card.frame_of(written, lambda run: left_out.get(run.family))
-    write(frame, options.output / "outcomes.csv")
-    show(frame, written, refused, options)
+    tuned = card.frame_of(tuning)  # with the constants of training: no row of fine-tuning informs them
+    write([frame, tuned], options.output / "outcomes.csv")
+    show(frame, written, refused, tuned, options)
     points = scaling.points(frame)
     for point in points:
         if point.published != 1:
             print(f"scaling {point.curve}: {point.gpus} GPUs {point.published:.3f}, predicted {point.predicted:.3f} ({point.error:+.1%})")
     if options.update:
-        update(frame, written, refused, points, constants)
+        update(frame, written, refused, tuned, untold, points, constants)
     return 0
 
 

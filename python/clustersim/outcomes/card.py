@@ -21,15 +21,15 @@ class Refused:
     reason: str
 
 
-def write_down(facts):
-    """@return Runs of the training rows that can be written down, and those that cannot as Refused"""
+def write_down(facts, tasks=runs.TRAINING):
+    """@return Runs of the rows of these tasks that can be written down, and those that cannot as Refused"""
     written, refused = [], []
-    for fact in facts:
+    for fact in (fact for fact in facts if fact.task in tasks):
         try:
             written.append(runs.write_down(fact))
         except runs.CannotBeWritten as error:
             refused.append(Refused(fact, error.group, str(error)))
-    return written, [each for each in refused if each.fact.task == "train"]
+    return written, refused
 
 
 def estimate_run(run, constants=None):
@@ -44,7 +44,7 @@ def row_of(run, found):
     fact, plan = run.fact, run.plan
     bare = megatron.Iteration(run.model, plan, run.gpu)
     seconds = found.total_ns / 1e9
-    return {"id": fact.id, "family": run.family, "framework": run.framework, "model": fact.model, "gpu": fact.gpu, "gpus": fact.gpus,
+    return {"id": fact.id, "task": fact.task, "family": run.family, "framework": run.framework, "model": fact.model, "gpu": fact.gpu, "gpus": fact.gpus,
             "precision": fact.precision, "plan": plan.describe(), "micro_batch": plan.micro_batch, "global_batch": plan.global_batch,
             "seq_len": plan.sequence, "published_s": fact.step_s, "predicted_s": seconds, "ratio": seconds / fact.step_s,
             "roofline": baselines.roofline_s(bare, run.gpu) / fact.step_s, "closed form": baselines.closed_form_s(run) / fact.step_s,

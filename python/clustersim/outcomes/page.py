@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The card of outcomes as a documentation page."""
 from clustersim.accuracy.page import escape, list_table, percent, signed
-from clustersim.outcomes.card import GOALS, WITHIN, by_family, reasons, share_written
+from clustersim.outcomes.card import GOALS, WITHIN, by_family, reasons, share_written, summarize
 from clustersim.outcomes.scaling import CURVES
 
 WORST = 25
@@ -29,7 +29,7 @@ What is compared
   were chosen where no measurement is published, by looking at rows of one family, and are not left out of it: launches and bytes
   of experts (``moe_kernels``, ``expert_kernels``, ``exchange_bytes``) at Megatron Bridge, the CPU time of Nanotron at the ultra-scale playbook's
   other layouts, bytes of kernels that are not fused (``stream_passes``, ``extra_bytes`` of ``torchtitan_eager``) at torchtitan.
-- Rows whose GPU count is a guess, and rows of inference, fine-tuning and reinforcement learning are left out.
+- Rows whose GPU count is a guess, and rows of inference and reinforcement learning are left out. Rows of fine-tuning are apart.
 
 """
 KNOWN = """\
@@ -111,9 +111,24 @@ def _scaling(points, image):
 def _worst(frame):
     text = "The largest errors\n------------------\n\n"
     rows = frame.reindex((frame["ratio"] - 1).abs().sort_values(ascending=False).index).head(WORST)
+    return text + _jobs(rows) + KNOWN
+
+
+def _tuning(frame, untold):
+    if not len(frame):
+        return ""
+    total = summarize(frame["ratio"])
+    text = ("Fine-tuning\n-----------\n\nThe same estimate of fine-tuning, whole (SFT) or with adapters (LoRA). No constant was fitted to these rows, or chosen by "
+            f"them. {total['rows']} of {len(frame) + len(untold)} rows are written down; the sources of the others say no layout. Median "
+            f"{_number(total['median'])}, p10 {_number(total['p10'])}, p90 {_number(total['p90'])}; {percent(total['within'])} within "
+            f"{percent(WITHIN)}.\n\n")
+    return text + _jobs(frame)
+
+
+def _jobs(rows):
     cells = [(row["id"], escape(f"{row['model']}, {row['gpus']} {row['gpu']}, {row['precision']}"), escape(row["plan"]),
               f"{row['published_s']:.3g}", f"{row['predicted_s']:.3g}", _number(row["ratio"])) for _, row in rows.iterrows()]
-    return text + list_table(("row", "job", "plan", "published s", "predicted s", "ratio"), cells, (8, 34, 34, 12, 12, 10)) + KNOWN
+    return list_table(("row", "job", "plan", "published s", "predicted s", "ratio"), cells, (8, 34, 34, 12, 12, 10))
 
 
 def _fitted_text(constants):
@@ -126,8 +141,8 @@ def _fitted_text(constants):
             "explains")
 
 
-def render(frame, written, refused, points, constants, images):
-    """@param images path of the pictures, seen from the page @return the page's text"""
+def render(frame, written, refused, tuned, untold, points, constants, images):
+    """@param tuned the frame of fine-tuning @param untold Refused rows of it @param images path of the pictures, seen from the page @return the page's text"""
     text = INTRODUCTION.replace("@RUNTIME@", f"{len(frame)} rows take about a minute")
     text += _short(frame, written, refused)
     text += f".. image:: {images}/ratios.svg\n   :alt: predicted over published of every row, by family\n\n"
@@ -136,7 +151,7 @@ def render(frame, written, refused, points, constants, images):
     text += _baselines(frame) + _scaling(points, f"{images}/scaling.svg")
     text += ("Where the time goes\n-------------------\n\nThe shares of the stage that ends last sum to the step.\n\n"
              f".. image:: {images}/shares.svg\n   :alt: shares of a step by family\n\n")
-    text += _worst(frame) + _refusals(refused)
+    text += _worst(frame) + _tuning(tuned, untold) + _refusals(refused)
     text += ("Every row\n---------\n\n:download:`outcomes.csv <../data/outcomes.csv>` has every row with its plan, both times, the baselines, the "
              "shares and the source.\n")
     return text

@@ -8,7 +8,7 @@ import re
 import pydantic
 import yaml
 
-from clustersim.workload import catalogue, frameworks, gpus, keeping, memory, pipeline, precision
+from clustersim.workload import adapters, catalogue, frameworks, gpus, keeping, memory, pipeline, precision
 from clustersim.workload.collective_times import Machine
 from clustersim.workload.errors import InputError
 from clustersim.workload.exchange import Exchange
@@ -17,8 +17,7 @@ from clustersim.workload.parallel import RECOMPUTATION, Parallelism, check
 
 
 NO_LAYOUT = "no full layout"
-
-
+TRAINING, TUNING = ("train",), ("sft", "lora")  # tasks that are written down
 WATTS = {"H100": 700}  # of the data sheet
 
 
@@ -41,7 +40,6 @@ class Run:
     gpu: gpus.Gpu
     machine: Machine
     fits: bool = True  # into the GPU's memory, as far as we count it
-    taken: tuple = ()  # what the row does not say and we took
 
 
 @functools.lru_cache(None)
@@ -51,11 +49,14 @@ def rules():
 
 
 def family_of(fact):
-    """@return the rule of the first family whose source is the row's"""
+    """@return the rule of the first family whose source is the row's, or else that of the framework that the row names"""
     for rule in rules()["families"]:
         if rule["source"] in fact.source:
             return rule
-    raise CannotBeWritten("a source that runs.yaml does not know", f"{fact.source} is of no family")
+    for rule in rules()["others"]:
+        if any(rule["says"].lower() in text.lower() for text in (fact.source, fact.notes, fact.sharding)):
+            return {"family": "other sources", **rule}
+    raise CannotBeWritten("framework", f"{fact.source} is of no family, and the row names no framework")
 
 
 def _is_of(fact, rule):
@@ -85,11 +86,14 @@ def framework_of(fact, rule):
 # -- the model
 
 def _entry(published):
-    word = re.sub(r" \(?(w/o MTP|w/ MTP|tokendrop|dropless|production|26\.\d\d)\)?\)?$", "", published).strip()
+    word = re.sub(r" \(?(w/o MTP|w/ MTP|tokendrop|dropless|production|\d+-node|26\.\d\d)\)?\)?$", "", published).strip()
     for name, entry in rules()["models"].items():
         if word in entry["names"] or published in entry["names"]:
             return name, entry
-    raise CannotBeWritten("model", f'"{published}" is not in the catalogue')
+    try:
+        return catalogue.find(word).name, {}
+    except InputError:
+        raise CannotBeWritten("model", f'"{published}" is not in the catalogue') from None
 
 
 def _gpt(fact):
@@ -132,6 +136,8 @@ def model_of(fact):
 def product_of(fact):
     """@return the type of the factors of matrix products, as gpus.find() names it"""
     word = fact.precision.lower()
+    if word == "fp8/fp4":  # of a benchmark whose entries choose; AMD's MI325X has no 4-bit floats
+        word = "fp8" if fact.gpu.startswith("MI3") else "fp4"
     for text, dtype in (("mxfp8", "mxfp8"), ("fp8-mx", "mxfp8"), ("nvfp4", "nvfp4"), ("fp4", "nvfp4"), ("fp8", "fp8")):
         if text in word and "bf16/fp8" not in word:
             return dtype
@@ -142,11 +148,21 @@ def _find_gpu(name, dtype):
     return gpus.find(name, dtype, kernels="measured")
 
 
+def _machine_entry(name):
+    """@return the machine of a published name: its own, that of the type it begins with, or usual servers of a known type"""
+    machines = rules()["machines"]
+    begins = [known for known in machines if re.match(re.escape(known) + r"\b", name)]
+    if name in machines or begins:
+        return machines.get(name) or machines[max(begins, key=len)]
+    known = next((known for known in gpus.names() if re.match(re.escape(known) + r"\b", name)), None)
+    if known is None:
+        raise CannotBeWritten("GPU", f'"{name}" is not a known GPU type')
+    return {**rules()["usual"], "gpu": known}
+
+
 def machine_of(fact):
     """@return the Gpu and the Machine of a row"""
-    entry = rules()["machines"].get(fact.gpu)
-    if entry is None:
-        raise CannotBeWritten("GPU", f'"{fact.gpu}" is not a known GPU type')
+    entry = _machine_entry(fact.gpu)
     try:
         gpu = _find_gpu(entry["gpu"], product_of(fact))
     except InputError as error:
@@ -193,19 +209,25 @@ def _expert_parts_of(fact, model):
     return fact.etp or (int(stated[1]) if stated else 1 if "NeMo" in fact.notes else 0)
 
 
-def _bytes_of(fact, rule):
-    return precision.of(product_of(fact), **rule.get("precision", {}))
+def _adapters_of(fact):
+    if fact.task != "lora":
+        return None
+    said = _said(fact, "adapters", None)
+    if not said:
+        raise CannotBeWritten("adapters", "the source does not say the adapters' rank and layers")
+    return adapters.make(said["rank"], said["targets"])
 
 
-def plan_of(fact, rule, model, recompute, exchange, more):
+def plan_of(fact, rule, model, gpu, recompute, exchange, more):
     """@return the Parallelism of a row"""
+    numbers = precision.of(product_of(fact), **rule.get("precision", {}), reads_either_order=bool(gpu.fp4))
     tp = fact.tp or 1
     return Parallelism(world_size=fact.gpus, tp=tp, pp=fact.pp or 1, virtual=fact.vp or 1, ep=(fact.ep or 1) if model.experts else 1,
                        etp=_expert_parts_of(fact, model), split=_split_of(fact, model),
                        cp=fact.cp or 1, zero=_zero_of(fact), recompute=recompute, micro_batch=fact.micro_batch or 1,
                        sequence_parallel=tp > 1 and (rule.get("sequence_parallel", True) if not fact.sp else fact.sp == "yes")
                        and "all-reduce TP" not in fact.notes, global_batch=fact.global_batch, sequence=fact.seq_len,
-                       precision=_bytes_of(fact, rule), keeping=keeping.find(rule.get("keeps", "megatron")), exchange=exchange, **more)
+                       precision=numbers, adapters=_adapters_of(fact), keeping=keeping.find(rule.get("keeps", "megatron")), exchange=exchange, **more)
 
 
 def _choose(fact, rule, model, gpu, machine, more):
@@ -216,7 +238,7 @@ def _choose(fact, rule, model, gpu, machine, more):
     tried = [stated] if stated else RECOMPUTATION
     exchange = Exchange(_said(fact, "dispatcher", "alltoall"), gpus_per_server=machine.gpus_per_server)
     for recompute in tried:
-        plan = plan_of(fact, rule, model, recompute, exchange, more)
+        plan = plan_of(fact, rule, model, gpu, recompute, exchange, more)
         try:
             check(model, plan)
         except InputError as error:
@@ -228,12 +250,12 @@ def _choose(fact, rule, model, gpu, machine, more):
 
 def write_down(fact):
     """@return the Run of a row; raises CannotBeWritten"""
-    if fact.task != "train":
+    if fact.task not in (*TRAINING, *TUNING):
         raise CannotBeWritten("not training", f"{fact.task} is not training")
+    fact, more = completed(fact)
     if fact.step_s is None or not fact.has_full_layout:
         raise CannotBeWritten(NO_LAYOUT, "the source does not say GPUs, TP, PP, batches and step time")
     rule = family_of(fact)
-    fact, more = completed(fact)
     gpu, machine = machine_of(fact)
     model = model_of(fact)
     plan, fits = _choose(fact, rule, model, gpu, machine, more)

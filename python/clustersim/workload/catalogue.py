@@ -27,7 +27,8 @@ def entries():
 
 def _spelt(name):
     word = re.sub(r"[\s\-]+", "_", name.strip().lower())
-    return re.sub(r"_?llama_([234])", r"llama\1", word)
+    word = re.sub(r"_?llama_([234])", r"llama\1", word)
+    return re.sub(r"llama3\.[13]_(8b|70b|405b)", r"llama3_\1", word)  # the same sizes
 
 
 def find(name):

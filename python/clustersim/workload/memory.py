@@ -118,7 +118,8 @@ def of_stage(model, plan, stage):
 
     # Of sharded weights a layer's are whole, and the next one's under way; so are a layer's gradients until they are reduced.
     largest = max(layers, key=whole, default=[]) if plan.shards_weights else []
-    weight = 0 if plan.shards_weights and not plan.keeping.sharded_copy else numbers.weight
+    is_cast = plan.shards_weights and not plan.keeping.sharded_copy and not plan.adapters  # frozen weights have no float32 copy
+    weight = 0 if is_cast else numbers.weight
     return Memory(shared(weight, 3, whole, plan.shards_weights) + 2 * numbers.gathered * whole(largest),
                   shared(numbers.gradient + plan.keeping.gradient_copy, 2, trained, plan.shards_gradients) +
                   numbers.gathered * trained(largest),
