@@ -74,6 +74,22 @@ def test_a_pipeline_of_equal_stages_has_the_textbook_bubble():
     assert found.shares["bubble"] / found.shares["kernels"] == pytest.approx(3 / 8, rel=0.02)
 
 
+@pytest.mark.parametrize("schedule, bubble", [("zb1p", lambda pp, f, b, w: (pp - 1) * (f + b - 2 * w)),
+                                              ("dualpipe", lambda pp, f, b, w: (pp / 2 - 1) * ((f + b) + b - 3 * w))])
+def test_schedules_with_less_bubble_have_that_of_table_2_of_deepseek_v3_s_report(schedule, bubble):
+    model = catalogue.find("llama3_8b").copy(update={"vocabulary": 8})  # stages are alike
+    plan = dict(world_size=8, pp=8, global_batch=16, zero=0)
+    jobs = {name: megatron.Iteration(model, Parallelism(**plan, schedule=name), gpus.find("H100")) for name in ("1f1b", schedule)}
+    rows = [row for row in jobs[schedule].chunks(3)[0]]
+    forward, weight = (sum(getattr(row, f"{key}_ns") for row in rows) for key in ("forward", "weight"))
+    backward = weight + sum(row.input_ns for row in rows)
+    found = {name: estimate.estimate(job, Machine("H100")) for name, job in jobs.items()}
+    assert found[schedule].shares["bubble"] == pytest.approx(bubble(8, forward, backward, weight), rel=0.02)
+    assert found[schedule].shares["kernels"] == pytest.approx(16 * (forward + backward), rel=0.02)
+    assert found["1f1b"].shares["bubble"] == pytest.approx(7 * (forward + backward), rel=0.02)
+    assert found[schedule].total_ns < found["1f1b"].total_ns
+
+
 def test_what_runs_beside_computation_costs_less_than_what_does_not_and_more_than_nothing():
     plan = dict(world_size=16, tp=8, sequence_parallel=True, global_batch=8)
     profile = frameworks.find("megatron_2025")

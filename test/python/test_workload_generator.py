@@ -618,6 +618,15 @@ def test_states_take_what_the_paper_on_zero_says(zero, bytes_each):
     assert needed.weights + needed.gradients + needed.optimizer == pytest.approx(bytes_each * model.parameters() + whole)
 
 
+def test_a_rank_of_dualpipe_holds_two_stages_and_one_more_micro_batch():
+    # DeepSeek-V3, arXiv 2412.19437, table 2: parameters twice, activations PP + 1 instead of PP.
+    model = gpt(layers=8, vocabulary=8)
+    plain, dual = (memory.needed(model, Parallelism(world_size=16, pp=4, global_batch=64, zero=1, schedule=name)) for name in ("1f1b", "dualpipe"))
+    assert dual.weights == pytest.approx(2 * plain.weights, rel=0.01) and dual.gradients == pytest.approx(2 * plain.gradients, rel=0.01)
+    assert dual.optimizer == pytest.approx(plain.optimizer, rel=0.01)
+    assert dual.activations == pytest.approx(5 / 4 * plain.activations, rel=0.02)  # the ends keep something, too
+
+
 def test_a_pipeline_s_first_stage_holds_a_micro_batch_for_each_stage():
     plan = Parallelism(world_size=4, pp=4, global_batch=16)
     assert [memory.in_flight(plan, stage) for stage in range(4)] == [4, 3, 2, 1]
@@ -1028,6 +1037,12 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--decoder_first_pipeline_num_layers", 7], "do not share 32 layers"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--account_for_loss_in_pipeline_split"], "does not divide 32 layers and loss"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--vpp", 2], "VPP without a pipeline"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "dualpipe"], "expected --framework"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "gpipe", "--framework", "deepseek"], "expected 1f1b, zb1p"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "dualpipe", "--framework", "deepseek", "--global_batch", 8],
+     "4 micro-batches"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--vpp", 2, "--pipeline_schedule", "zb1p", "--framework", "deepseek"],
+     "without --vpp"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--data_parallel_replicate_degree", 3], "is not DP 8"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 0, "--data_parallel_replicate_degree", 2], "ZeRO-0 shards nothing"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--data_parallel_shard_degree", 1], "expected --zero 0"),

@@ -8,7 +8,7 @@ import sys
 
 import pydantic
 
-from clustersim.workload import (adapters, aicb, catalogue, chakra, estimate, exchange_flags, frameworks, gpus, hugging_face, keeping,
+from clustersim.workload import (adapters, aicb, bubbles, catalogue, chakra, estimate, exchange_flags, frameworks, gpus, hugging_face, keeping,
                                  measured, megatron, memory, pipeline, plans, precision, recompute, simai_text)
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import Model
@@ -105,6 +105,8 @@ def add_plan_flags(parser):
     add(*_spellings("--account_for_embedding_in_pipeline_split"), action="store_true", help="the embedding counts as a layer")
     add(*_spellings("--account_for_loss_in_pipeline_split"), action="store_true", help="the loss counts as a layer")
     add(*_spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT", help='chunks, in Megatron-Core\'s language: "Et|(tt|)*30L"')
+    add("--pipeline_schedule", "--pipeline-schedule", default="1f1b", metavar="NAME",
+        help=f"of estimates and memory: {', '.join(bubbles.SCHEDULES)} (1f1b; with --vpp interleaved)")
     add("--pipeline_split_by_cost", "--pipeline-split-by-cost", action="store_true", help="stages of equal cost, as Nanotron has them")
     add("--dp", "--data_parallel_size", type=int, metavar="N", help="data parallel: what is left, or an error")
     add("--sp", "--sp-enable", "--sequence-parallel", "--enable_sequence_parallel", "--enable-sequence-parallel", dest="sequence_parallel",
@@ -185,6 +187,8 @@ def make_parser(description):
 def _warn(given):
     reasons = {flag: WITHOUT_EFFECT[flag] for flag in given.no_effect or []}
     reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
+    if given.pipeline_schedule != "1f1b":
+        print(f"workload.py: warning: the files carry out 1F1B; memory and the estimate are those of {given.pipeline_schedule}", file=sys.stderr)
     if given.recompute_modules and given.recompute != "selective":
         reasons["--recompute_modules"] = "it is for --recompute selective"
     if given.recompute_num_layers and given.recompute != "full":
@@ -280,7 +284,7 @@ def find_plan(given, model):
     if zero is None:
         zero = 3 if given.frame == "DeepSpeed" else 1
     return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
-                       etp=_expert_parts(given), split=_split(given, model), sequence_parallel=given.sequence_parallel, zero=zero,
+                       etp=_expert_parts(given), split=_split(given, model), schedule=_schedule(given), sequence_parallel=given.sequence_parallel, zero=zero,
                        recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
                        offload_layers=given.offload_num_layers, document=given.document_length,
@@ -301,6 +305,12 @@ def _copies(given, replicas):
     if copies * shard != replicas:
         raise InputError(f"a data parallel shard degree of {shard} x a replicate degree of {copies} is not DP {replicas}; expected their product")
     return copies
+
+
+def _schedule(given):
+    if given.pipeline_schedule != "1f1b" and not given.framework:
+        raise InputError(f"--pipeline_schedule {given.pipeline_schedule} is for estimates, as files carry out 1F1B; expected --framework")
+    return given.pipeline_schedule
 
 
 def _adapters(given):

@@ -12,7 +12,7 @@ import collections
 import dataclasses
 import math
 
-from clustersim.workload import operators, schedule
+from clustersim.workload import bubbles, operators, schedule
 from clustersim.workload.collective_times import CollectiveTimes, Machine
 from clustersim.workload.rows import Collective
 
@@ -214,6 +214,10 @@ class _Stage:
         if iteration.reduces_each or iteration.plan.zero == 3:
             self._add_sharded()
 
+    def weight_ns(self, chunk):
+        """@return nanoseconds of a chunk's weight gradients, of one micro-batch"""
+        return sum(row.weight_ns for _, rows in self.iteration.blocks(self.stage)[chunk] for row in rows)
+
     @staticmethod
     def gathers(row):
         """@return whether a row gathers weights of ZeRO-3"""
@@ -327,6 +331,41 @@ def _collectives(iteration, framework):
     return found
 
 
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """A place in the pipeline: its stages, what it waits for, when its last unit ends, and by chunk when the last backward pass does."""
+    stages: tuple
+    waits: Shares
+    ended: float
+    last: dict
+
+
+def _closed_form(stages, plan, send_ns, blocks):
+    """@return the _Place of a schedule whose bubble is a closed form; the pipeline's messages fill and drain it"""
+    forward, backward, weight = (sum(values) / len(stages) for values in zip(*(
+        (stage.forward[0].total, stage.backward[0].total, stage.weight_ns(0)) for stage in stages)))
+    hops = plan.pp / len(stages) - 1
+    waits = Shares(bubble=bubbles.bubble_ns(plan.schedule, plan.pp, forward, backward, weight),
+                   PP=2 * (hops * send_ns + plan.micro_batches * blocks))
+    ended = waits.total + plan.micro_batches * (forward + backward)
+    return _Place(tuple(stages), waits, ended, {0: (ended - backward, ended)})
+
+
+def _of_place(place, plan, framework, times):
+    """@return Shares of a step, of a rank in that place: each of its stages has its part of the micro-batches"""
+    shares, parts = Shares(place.waits), len(place.stages)
+    for stage in place.stages:
+        for chunk in range(plan.virtual):
+            shares.plus(stage.forward[chunk], plan.micro_batches / parts).plus(stage.backward[chunk], plan.micro_batches / parts)
+        shares["DP"] += _reduce(stage, framework, place.ended, place.last)
+        first = sum(each.total for each in stage.forward) * min(plan.pp, plan.micro_batches)
+        once = _once(stage, framework, times, first)
+        for key in ("optimizer", "host"):  # both ranks that have a stage of DualPipe share its states; a step begins once
+            once[key] /= parts
+        shares.plus(once)
+    return shares
+
+
 def estimate(iteration, machine, framework=None):
     """@return the Estimate of an iteration on a Machine"""
     plan = iteration.plan
@@ -334,17 +373,16 @@ def estimate(iteration, machine, framework=None):
     passes = _Passes(iteration, times, framework)
     stages = [_Stage(iteration, stage, passes, times, framework) for stage in range(plan.pp)]
     send = times.pipeline_ns if framework else 0.0
-    waits, ended, last = _run_pipeline(stages, plan, send, send if framework and framework.pp == "exposed" else 0.0)
+    blocks = send if framework and framework.pp == "exposed" else 0.0
+    if plan.schedule == "1f1b":
+        places = [_Place((stage,), *ran) for stage, *ran in zip(stages, *_run_pipeline(stages, plan, send, blocks))]
+    else:
+        places = [_closed_form([stages[number] for number in numbers], plan, send, blocks) for numbers in bubbles.devices(plan)]
     best = None
-    for stage, waited, end, ends in zip(stages, waits, ended, last):
-        shares = Shares(waited)
-        for chunk in range(plan.virtual):
-            shares.plus(stage.forward[chunk], plan.micro_batches).plus(stage.backward[chunk], plan.micro_batches)
-        shares["DP"] += _reduce(stage, framework, end, ends)
-        first = sum(each.total for each in stage.forward) * min(plan.pp, plan.micro_batches)
-        shares.plus(_once(stage, framework, times, first))
+    for place in places:
+        shares = _of_place(place, plan, framework, times)
         if framework:
             shares["stragglers"] = iteration.gpu.spread * math.log2(plan.world_size) * shares.total
         if best is None or shares.total > best.total_ns:
-            best = Estimate(shares.total, {name: shares[name] for name in SHARES}, stage.stage)
+            best = Estimate(shares.total, {name: shares[name] for name in SHARES}, place.stages[0].stage)
     return best

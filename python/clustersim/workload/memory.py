@@ -7,7 +7,7 @@ Mixed precision as in Megatron-LM: bfloat16 weights (2 bytes), float32 gradients
 """
 import dataclasses
 
-from clustersim.workload import adapters, operators, parallel, pipeline, recompute
+from clustersim.workload import adapters, bubbles, operators, parallel, pipeline, recompute
 from clustersim.workload.errors import InputError
 from clustersim.workload.parallel import RECOMPUTATION
 
@@ -72,6 +72,8 @@ def _kept(plan, layer, position):
 def in_flight(plan, stage):
     """@return micro-batches whose activations a stage holds at most, in parts of the stage's layers"""
     warm_up = plan.pp - stage
+    if plan.schedule == "dualpipe":
+        return bubbles.in_flight(plan)
     if plan.virtual > 1:
         # Narayanan et al., arXiv 2104.04473: (v-1) p + 2 (p - stage) - 1 chunks, each 1/v of the stage.
         chunks = (plan.virtual - 1) * plan.pp + 2 * warm_up - 1
@@ -131,7 +133,15 @@ def needed(model, plan):
     # Of stages that are alike, the first one has most micro-batches in flight.
     are_alike = plan.split == pipeline.Split() and not model.pattern and not model.compressed
     stages = {0, plan.pp - 1} | ({1} if plan.pp > 2 else set()) if are_alike else range(plan.pp)
-    return max((of_stage(model, plan, stage) for stage in sorted(stages)), key=lambda memory: memory.total)
+    places = [place for place in bubbles.devices(plan) if place[0] in stages]
+    return max((_of_place(model, plan, place) for place in places), key=lambda memory: memory.total)
+
+
+def _of_place(model, plan, stages):
+    """@return Memory of a rank that has these stages. Two ranks have each of DualPipe's, and ZeRO spreads its states over both."""
+    each = [of_stage(model, plan, stage) for stage in stages]
+    return Memory(sum(m.weights for m in each), sum(m.gradients for m in each),
+                  sum(m.optimizer for m in each) / (len(stages) if plan.zero else 1), sum(m.activations for m in each))
 
 
 def _alternatives(plan):

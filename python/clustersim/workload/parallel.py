@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Optional, Tuple
 
-from clustersim.workload import exchange, pipeline
+from clustersim.workload import bubbles, exchange, pipeline
 from clustersim.workload.adapters import Adapters
 from clustersim.workload.errors import InputError
 from clustersim.workload.exchange import Exchange
@@ -30,6 +30,7 @@ class Parallelism:
     global_batch: int = 0  # sequences; 0: as many micro-batches as fill the pipeline
     sequence: int = 4096  # tokens
     split: pipeline.Split = pipeline.Split()
+    schedule: str = "1f1b"  # of bubbles.SCHEDULES
     modules: Tuple[str, ...] = ()  # of selective recomputation; none: recompute.DEFAULT
     recompute_layers: int = 0  # of each chunk, the first ones; 0: all of them
     offload_layers: int = 0  # of each chunk, whose kept activations wait in the host's memory
@@ -111,6 +112,7 @@ class Parallelism:
         parts = [f"TP {self.tp}", f"DP {self.dp}", f"PP {self.pp}"]
         parts += [f"{name} {value}" for name, value in (("VPP", self.virtual), ("EP", self.ep), ("CP", self.cp)) if value > 1]
         parts += [f"ETP {self.etp}"] if self.expert_tp != self.tp else []
+        parts += [self.schedule] if self.schedule != "1f1b" else []
         parts += ["SP"] if self.sequence_parallel else []
         parts += [f"ZeRO-{self.zero}" + (f" in {self.copies} copies" if self.copies > 1 else "")] if self.zero else []
         parts += [self._recomputation()] if self.recompute != "none" else []
@@ -155,6 +157,7 @@ def check(model, plan):
         raise InputError("VPP without a pipeline; expected PP of at least 2")
     pipeline.places(plan, model.layers, model.predictions)
     _check_batch(plan)
+    bubbles.check(plan)
 
 
 def _check_experts(model, plan):
