@@ -16,9 +16,9 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import catalogue, gpus, operators  # noqa: E402
+from clustersim.workload import catalogue, gpus, operators, precision  # noqa: E402
 from clustersim.workload.errors import InputError  # noqa: E402
-from clustersim.workload.kernels import attention, grid, launch, products, roofline  # noqa: E402
+from clustersim.workload.kernels import attention, fused, grid, launch, products, roofline  # noqa: E402
 from clustersim.workload.model import Model  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
 
@@ -261,6 +261,42 @@ def test_experts_of_an_engine_take_the_sum_of_their_operators():
     assert statistics.median(ratios) == pytest.approx(1, abs=0.15)
 
 
+def states(gpu, heads, sequences, tokens, groups=8, chunk=128):
+    """@return times in ms of a Mamba-2 layer's operators, forward"""
+    model = catalogue.find("nemotron_3_super")
+    space = model.state_space.copy(update=dict(heads=heads, groups=groups, chunk=chunk))
+    plan = Parallelism(1, micro_batch=sequences, sequence=tokens)
+    return {o.name: gpu.times_ns(o)[0] / 1e6 for o in operators.state_space(model.copy(update={"state_space": space}), plan)}
+
+
+# Milliseconds that AIConfigurator measured (TensorRT-LLM 1.3.0rc15 and rc20): GPU, heads, sequences, tokens, kernel.
+@pytest.mark.parametrize("gpu, sizes, kernel, measured", [
+    ("B200", (128, 1, 8192), "mamba_scan", 0.715), ("B200", (256, 1, 16384), "mamba_scan", 2.829), ("B200", (64, 4, 4096), "mamba_scan", 0.727),
+    ("B200", (128, 2, 8192), "mamba_conv", 0.186), ("H100", (128, 1, 8192), "mamba_conv", 0.130), ("GB300", (256, 1, 8192), "mamba_conv", 0.157)])
+def test_state_space_kernels_take_what_others_measured(gpu, sizes, kernel, measured):
+    assert states(gpus.find(gpu), *sizes)[kernel] == pytest.approx(measured, rel=0.25)
+    assert states(gpus.find(gpu, kernels="roofline"), *sizes)[kernel] < 0.9 * measured
+
+
+def test_a_scan_is_bound_by_its_chunks_so_that_more_bandwidth_does_not_help():
+    """vLLM, pull request 27299: 8,192 tokens of 128 heads in a group take an H100 0.649 ms; with eight groups they take a B200 0.715 ms."""
+    assert states(H100, 128, 1, 8192, groups=1, chunk=256)["mamba_scan"] == pytest.approx(0.649, rel=0.1)
+    assert states(gpus.find("H200"), 128, 1, 8192)["mamba_scan"] == pytest.approx(states(H100, 128, 1, 8192)["mamba_scan"], rel=0.01)
+
+
+@pytest.mark.parametrize("ratio, measured", [(4, 1.649), (128, 1.118)])
+def test_deepseek_v4_s_attention_takes_what_sglang_s_was_measured_to_take(ratio, measured):
+    """4,096 tokens of V4 Flash in bfloat16 on a B200, with all products (AIConfigurator, SGLang 0.5.14)."""
+    b200, every = gpus.find("B200"), operators.compressed_attention(catalogue.find("deepseek_v4_flash"), Parallelism(1, sequence=4096), ratio)
+    assert sum(b200.times_ns(o)[0] for o in every) / 1e6 == pytest.approx(measured, rel=0.15)
+
+
+def test_every_gpu_with_tables_has_shares_of_fused_kernels():
+    header, rows = grid.rows("fused.csv")
+    assert [row[0] for row in rows] == ["A100", "H100", "H200", "B200", "B300", "GB200", "GB300"]
+    assert set(fused.NAMES.values()) == set(header[1:]) and all(float(value) > 1 for row in rows for value in row[1:])
+
+
 def test_the_optimizer_and_the_loss_take_what_we_measured():
     adam = {row["kernel"]: row["us"] for row in own("optimizer") if row["sizes"]["parameters"] == 1 << 28}
     assert H100.optimizer_ns((28 + 2) * (1 << 28)) == pytest.approx(1e3 * sum(adam.values()), rel=0.02)
@@ -278,6 +314,23 @@ def test_gpus_without_tables_take_the_shares_of_the_one_that_they_are_like():
     assert gpus.find("A800").times_ns(core) == gpus.find("A100").times_ns(core)
     # The H20 has 148 of 989 TFLOP/s, and draws too little power to be slowed down.
     assert gpus.find("H20").times_ns(product)[0] == pytest.approx(H100.times_ns(product)[0] * H100.loaded * 989 / 148, rel=1e-3)
+
+
+def test_layers_and_operators_keep_more_bits_where_a_plan_says_so():
+    model = catalogue.find("nemotron_3_super")
+    precise = precision.precise(1, 14, True, ["linear_proj=bf16", "mamba_out=mxfp8"], gpus.PRECISIONS)
+    plan, four = Parallelism(1, precise=precise), gpus.find("B200", "nvfp4")
+    times = {name: gpus.find("B200", name).times_ns for name in ("bfloat16", "mxfp8", "nvfp4")}
+    types = []
+    for index in range(model.layers):
+        for ours, plain in zip(operators.layer(model, plan, index), operators.layer(model, Parallelism(1), index)):
+            if ours.kind == "matmul" and ours.name not in operators.ALWAYS_BFLOAT16:
+                is_precise = index < 1 or index >= model.layers - 14 or ours.name == "projection"
+                types.append("bfloat16" if is_precise else "mxfp8" if ours.name == "mamba_out" else "nvfp4")
+                assert four.precision_of(ours) == types[-1] and four.times_ns(ours) == times[types[-1]](plain)
+    assert {"bfloat16", "mxfp8", "nvfp4"} == set(types)
+    last = [o for kind in operators.prediction_kinds(model, plan) for o in operators.of_kind(model, plan, kind)]
+    assert {four.precision_of(o) for o in last if o.kind == "matmul"} == {"bfloat16"}
 
 
 def test_a_precision_that_a_gpu_has_not_is_refused():

@@ -132,6 +132,42 @@ def test_a_layer_with_few_tokens_is_bound_by_launches_unless_graphs_launch_it():
     assert launch[True] == 0 < launch[False]
 
 
+def test_the_cpu_runs_ahead_of_the_gpu_but_for_the_counts_of_experts_tokens():
+    """Launches that take longer than the kernels of one layer hide behind those of others; where experts need counts, they hide behind the layers up to
+    the next counts."""
+    def launch(name, launch_ns, **plan):
+        profile = frameworks.find("megatron_2025").copy(update={"launch_ns": launch_ns})
+        job = iteration(name, framework=profile, world_size=8, global_batch=8, sequence=4096, zero=0, **plan)
+        passes = estimate._Passes(job, estimate.CollectiveTimes(job, Machine("H100"), ()), profile)
+        [chunk] = job.blocks(0)
+        gpu = [passes.of_block(layer, rows) for layer, rows in chunk]
+        return chunk, gpu, [passes.launches_ns(layer) for layer, _ in chunk], estimate._Stage(job, 0, passes, passes.times, profile)
+
+    chunk, gpu, host, stage = launch("nemotron_3_nano", 20_000.0, ep=8)
+    assert any(h > g.total for h, (g, _) in zip(host, gpu)) and any(h < g.total for h, (g, _) in zip(host, gpu))
+    spans, lacking = [], 0.0
+    for (layer, _), (ahead, _), ns in zip(chunk, gpu, host):
+        lacking += ns - ahead.total
+        if layer is not None and catalogue.find("nemotron_3_nano").layer_kind(layer).experts:
+            spans, lacking = [*spans, lacking], 0.0
+    assert stage.forward[0]["launch"] == pytest.approx(sum(max(0.0, span) for span in [*spans, lacking]))
+    chunk, gpu, host, stage = launch("llama3_8b", 1e6)
+    assert stage.forward[0]["launch"] == pytest.approx(max(0.0, sum(host) - sum(ahead.total for ahead, _ in gpu)))
+
+
+def test_a_loss_and_biases_that_are_not_fused_move_the_bytes_of_their_kernels():
+    plain = frameworks.find("megatron_2026")
+    rate = gpus.find("H100").stream_rate
+    loss = next(o for o in operators.head(catalogue.find("gpt_oss_20b"), Parallelism(1)) if o.name == "loss")
+    more = frameworks.apply(gpus.find("H100"), plain.copy(update={"loss_bytes": 26})).times_ns(loss)[0]
+    assert more - frameworks.apply(gpus.find("H100"), plain).times_ns(loss)[0] == pytest.approx(26 * 4096 * 201088 / rate)
+    for name, has_bias in (("gpt_oss_20b", True), ("qwen3_30b_a3b", False)):
+        down = next(o for o in operators.layer(catalogue.find(name), Parallelism(1), 0) if o.name == "expert_down")
+        slower, fused = (frameworks.apply(gpus.find("H100"), plain.copy(update={"bias_bytes": each})).times_ns(down)[0] for each in (28, 0))
+        m, n, _, count = down.shape
+        assert slower - fused == pytest.approx(has_bias * 28 * m * n * count / rate)
+
+
 def test_an_unknown_framework_is_refused_with_those_that_there_are():
     with pytest.raises(InputError, match='"megatron" is not a known framework; expected one of megatron_2022'):
         frameworks.find("megatron")
@@ -143,6 +179,19 @@ def test_a_row_becomes_the_plan_that_it_prints():
     run = runs.write_down(a_fact(vp=5, pp=4))
     assert (run.plan.tp, run.plan.pp, run.plan.virtual, run.plan.dp, run.plan.zero) == (4, 4, 5, 4, 1)
     assert run.plan.sequence_parallel and run.model.name == "llama3_70b" and run.machine.gpus_per_server == 8
+
+
+def test_what_a_release_says_of_a_gpu_is_not_said_of_others():
+    """GB200 has B200 in its name. Megatron Bridge 25.11 sent tokens of DeepSeek-V3 with HybridEP on a GB200, not on a B200."""
+    def run(**changes):
+        fields = dict(model="DeepSeekV3", precision="FP8-MX", gpus=256, tp=1, pp=16, ep=8, global_batch=2048, notes="NeMo 25.11; MoE")
+        return runs.write_down(a_fact(**{**fields, **changes}))
+
+    assert run(gpu="B200").plan.exchange.dispatcher == "alltoall" and run(gpu="GB200").plan.exchange.dispatcher == "deepep"
+    assert run(gpu="GB300", precision="BF16").plan.modules == ("moe_act",) and run(gpu="GB200").plan.modules == ("mla_up_proj",)
+    oss = dict(model="GPT OSS 120B", precision="BF16", pp=1, ep=64, gpus=64, global_batch=512)
+    assert run(gpu="GB200", **{**oss, "notes": "NeMo 26.04; MoE"}).framework == "megatron_2025_1f1b"
+    assert run(gpu="GB200", **oss).profile.loss_bytes == 26 and run(gpu="B200").profile.loss_bytes == 0
 
 
 def test_embedding_and_loss_count_as_layers_where_chunks_divide_only_then():

@@ -34,7 +34,7 @@ def write_down(facts, tasks=runs.TRAINING):
 
 def estimate_run(run, constants=None):
     """@param constants fitted ones, or those that are shipped @return the Estimate of a Run"""
-    framework = frameworks.find(run.framework)
+    framework = run.profile
     gpu = frameworks.apply(run.gpu, framework, constants)
     return estimate.estimate(plans.iteration_of(framework, run.model, run.plan, gpu, run.machine.line_rates()), run.machine, framework)
 

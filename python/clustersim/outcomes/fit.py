@@ -27,7 +27,7 @@ def _log(run, constants):
 
 def _effect(run, start, base, name):
     """@return what each of STEPS of a constant adds to a row's logarithm"""
-    if name not in start.of(run.gpu, frameworks.find(run.framework)):
+    if name not in start.of(run.gpu, run.profile):
         return np.zeros(len(STEPS))
     at = [0.0 if by == 0 else _log(run, start.copy(update={name: getattr(start, name) * float(np.exp(by))})) - base for by in GRID]
     return np.interp(STEPS, GRID, at)

@@ -34,7 +34,8 @@ class Run:
     """A published row, written down."""
     fact: object
     family: str
-    framework: str
+    framework: str  # the name of its profile
+    profile: frameworks.Framework
     model: Model
     plan: Parallelism
     gpu: gpus.Gpu
@@ -60,7 +61,12 @@ def family_of(fact):
 
 
 def _is_of(fact, rule):
-    return all(text in str(getattr(fact, column)) for column, text in rule["where"].items())
+    """@return whether one of the texts of each column is in the row's; numbers and types of GPUs are the whole cell"""
+    for column, wanted in rule["where"].items():
+        cell, texts = getattr(fact, column), wanted if isinstance(wanted, list) else [wanted]
+        if not (cell in texts if column == "gpu" or not isinstance(cell, str) else any(text in cell for text in texts)):
+            return False
+    return True
 
 
 def completed(fact):
@@ -209,6 +215,11 @@ def _expert_parts_of(fact, model):
     return fact.etp or (int(stated[1]) if stated else 1 if "NeMo" in fact.notes else 0)
 
 
+def _precise_of(fact):
+    said = _said(fact, "precise", {})
+    return precision.precise(said.get("first", 0), said.get("last", 0), said.get("predictions", False), said.get("operators", ()), gpus.PRECISIONS)
+
+
 def _adapters_of(fact):
     if fact.task != "lora":
         return None
@@ -222,12 +233,13 @@ def plan_of(fact, rule, model, gpu, recompute, exchange, more):
     """@return the Parallelism of a row"""
     numbers = precision.of(product_of(fact), **rule.get("precision", {}), reads_either_order=bool(gpu.fp4))
     tp = fact.tp or 1
-    return Parallelism(world_size=fact.gpus, tp=tp, pp=fact.pp or 1, virtual=fact.vp or 1, ep=(fact.ep or 1) if model.experts else 1,
+    fields = dict(world_size=fact.gpus, tp=tp, pp=fact.pp or 1, virtual=fact.vp or 1, ep=(fact.ep or 1) if model.experts else 1,
                        etp=_expert_parts_of(fact, model), split=_split_of(fact, model),
                        cp=fact.cp or 1, zero=_zero_of(fact), recompute=recompute, micro_batch=fact.micro_batch or 1,
                        sequence_parallel=tp > 1 and (rule.get("sequence_parallel", True) if not fact.sp else fact.sp == "yes")
                        and "all-reduce TP" not in fact.notes, global_batch=fact.global_batch, sequence=fact.seq_len,
-                       precision=numbers, adapters=_adapters_of(fact), keeping=keeping.find(rule.get("keeps", "megatron")), exchange=exchange, **more)
+                       precision=numbers, adapters=_adapters_of(fact), keeping=keeping.find(rule.get("keeps", "megatron")), exchange=exchange, precise=_precise_of(fact))
+    return Parallelism(**{**fields, **more})
 
 
 def _choose(fact, rule, model, gpu, machine, more):
@@ -259,4 +271,6 @@ def write_down(fact):
     gpu, machine = machine_of(fact)
     model = model_of(fact)
     plan, fits = _choose(fact, rule, model, gpu, machine, more)
-    return Run(fact, rule["family"], framework_of(fact, rule), model, plan, gpu, machine, fits)
+    name = framework_of(fact, rule)
+    profile = frameworks.find(name).copy(update=_said(fact, "constants", {}))
+    return Run(fact, rule["family"], name, profile, model, plan, gpu, machine, fits)

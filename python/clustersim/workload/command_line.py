@@ -9,7 +9,7 @@ import sys
 import pydantic
 
 from clustersim.workload import (adapters, aicb, bubbles, catalogue, chakra, estimate, exchange_flags, frameworks, gpus, hugging_face, keeping,
-                                 measured, megatron, memory, pipeline, plans, precision, recompute, simai_text)
+                                 measured, megatron, memory, operators, pipeline, plans, precision, recompute, simai_text)
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import Model
 from clustersim.workload.parallel import RECOMPUTATION, Parallelism
@@ -165,6 +165,11 @@ def make_parser(description):
     for flag, what in (("--fp8_param_gather", "weights are stored and gathered in the type of matrix products"),
                        ("--grad_reduce_in_bf16", "gradients add up and are reduced in bfloat16")):
         group.add_argument(*_spellings(flag), action="store_true", help=what)
+    for flag, what in (("--num_layers_at_start_in_bf16", "first"), ("--num_layers_at_end_in_bf16", "last")):
+        group.add_argument(*_spellings(flag), type=int, default=0, metavar="N", help=f"products of the {what} N layers keep bfloat16 (0)")
+    group.add_argument(*_spellings("--keep_mtp_spec_in_bf16"), action="store_true", help="so do those of layers that predict further tokens")
+    group.add_argument("--operator_dtype", "--operator-dtype", nargs="+", default=[], metavar="OPERATOR=TYPE",
+                       help="type of an operator's factors, such as linear_qkv=bf16 mamba_out=mxfp8")
     for flag, default, what in NUMBERS:
         group.add_argument(*_spellings(flag), default=default, metavar="TYPE", help=f"{what} ({default or 'as they add up'})")
     group.add_argument("--keeps", default="megatron", metavar="FRAMEWORK",
@@ -288,7 +293,7 @@ def find_plan(given, model):
                        recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
                        offload_layers=given.offload_num_layers, document=given.document_length,
-                       adapters=_adapters(given), precision=_precision(given), keeping=keeping.find(given.keeps),
+                       adapters=_adapters(given), precision=_precision(given), precise=_precise(given, model), keeping=keeping.find(given.keeps),
                        exchange=exchange_flags.find(given, model),
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
 
@@ -317,6 +322,19 @@ def _adapters(given):
     if given.lora_rank is None and given.lora_targets:
         raise InputError("--lora_targets has no adapters; expected --lora_rank")
     return adapters.make(given.lora_rank, given.lora_targets) if given.lora_rank is not None else None
+
+
+def _precise(given, model):
+    found = precision.precise(given.num_layers_at_start_in_bf16, given.num_layers_at_end_in_bf16, given.keep_mtp_spec_in_bf16,
+                              given.operator_dtype, gpus.PRECISIONS)
+    bare = Parallelism(1)
+    known = {o.name for index in range(model.layers) for o in operators.layer(model, bare, index) if o.kind == "matmul"}
+    for name, kind in found.operators:
+        gpus.find(given.gpu_type, kind)  # refuses what it has not got
+        if name not in known - operators.ALWAYS_BFLOAT16:
+            raise InputError(f'--operator_dtype: "{name}" is not a product of {model.name} whose type can be chosen; expected one of '
+                             f"{', '.join(sorted(known - operators.ALWAYS_BFLOAT16))}")
+    return found
 
 
 def _precision(given):

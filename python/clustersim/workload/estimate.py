@@ -100,7 +100,6 @@ class _Passes:
             self._add_recomputation(layer, rows, backward)
         if self.framework and self.framework.ep == "beside":
             self._put_exchanges_beside(forward, backward)
-        self._add_launches(layer, forward, backward)
         return forward, backward
 
     def _put_exchanges_beside(self, forward, backward):
@@ -159,22 +158,19 @@ class _Passes:
             return self.beside.excess(max(attention, row.forward_ns), time)
         return time
 
-    def _add_launches(self, layer, forward, backward):
+    def launches_ns(self, layer):
+        """@return nanoseconds that the CPU takes to launch the forward pass of a layer, or of an end of the model"""
         framework = self.framework
         if not framework or framework.graphs:
-            return
+            return 0.0
         if layer is None:
-            count = 6
-        else:
-            kind = self.iteration.model.layer_kind(layer)
-            count = len(operators.layer(self.iteration.model, self.plan, layer)) + framework.extra_kernels
-            if kind.experts:
-                count += framework.moe_kernels
-                if self.iteration.gpu.product:
-                    count += framework.expert_kernels * self.iteration.model.experts // self.plan.ep
-        host = count * framework.launch_ns
-        for shares, host_ns in ((forward, host), (backward, BACKWARD_KERNELS * host)):
-            shares["launch"] += max(0.0, host_ns - shares.total)
+            return 6 * framework.launch_ns
+        count = len(operators.layer(self.iteration.model, self.plan, layer)) + framework.extra_kernels
+        if self.iteration.model.layer_kind(layer).experts:
+            count += framework.moe_kernels
+            if self.iteration.gpu.product:
+                count += framework.expert_kernels * self.iteration.model.experts // self.plan.ep
+        return count * framework.launch_ns
 
 
 def _gradients(chunk, framework):
@@ -205,6 +201,7 @@ class _Stage:
                     if self.gathers(row):
                         gathered[0] += times(row.forward)
                         gathered[1] += times(row.input)
+            self._add_launches(chunk, passes, forward, backward)
             self.forward.append(forward)
             self.backward.append(backward)
             gradients = _gradients(chunk, framework)
@@ -222,6 +219,20 @@ class _Stage:
     def gathers(row):
         """@return whether a row gathers weights of ZeRO-3"""
         return row.name.startswith(("weights", "expert_weights"))
+
+    def _add_launches(self, chunk, passes, forward, backward):
+        """Adds what the CPU takes longer to launch kernels than the GPU takes for them. The CPU runs ahead of the GPU, but waits for it where it
+        reads how many tokens experts get."""
+        spans, experts = [Shares()], self.iteration.model.experts
+        for layer, rows in chunk:
+            ahead, back = passes.of_block(layer, rows)
+            host = passes.launches_ns(layer)
+            spans[-1].plus({"forward": host - ahead.total, "backward": BACKWARD_KERNELS * host - back.total})
+            if experts and layer is not None and self.iteration.model.layer_kind(layer).experts:
+                spans.append(Shares())
+        for span in spans:
+            forward["launch"] += max(0.0, span["forward"])
+            backward["launch"] += max(0.0, span["backward"])
 
     def _together(self, within, between):
         """@return nanoseconds of collectives within copies of hybrid sharding and between them, which frameworks launch on two streams"""

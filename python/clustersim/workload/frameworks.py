@@ -9,6 +9,7 @@ from pydantic import BaseModel, Extra
 
 from clustersim.workload import gpus
 from clustersim.workload.errors import InputError, nearest
+from clustersim.workload.kernels.streams import LOGIT, OTHER_BACKWARD
 
 FACTOR_BYTES = 2  # of bfloat16
 # Unfused attention, forward: scores are written, read and written by the softmax, written and read by the dropout, read by the last
@@ -36,6 +37,8 @@ class Framework(BaseModel, extra=Extra.forbid, frozen=True):
     moe_kernels: int
     expert_kernels: int
     exchange_bytes: float
+    bias_bytes: float
+    loss_bytes: float
     step_ns: float
     tp: Literal["exposed", "backward", "products"]
     dp: Literal["exposed", "gradients", "buckets"]
@@ -108,7 +111,16 @@ class ProfiledGpu(gpus.Gpu):
         if operator.kind == "matmul" and self.product and not has_tables:
             cast = self._cast_ns(operator)
             return forward + cast, data + cast, weight
+        if operator.name == "expert_down":
+            bias = self._bias_ns(operator)
+            return forward + bias, data + OTHER_BACKWARD * bias, weight
         return forward, data, weight
+
+    def _bias_ns(self, operator):
+        """Of biases that are added to experts' results by kernels of their own."""
+        m, n, k, count = operator.shape
+        has_bias = operator.parameters > n * k * count
+        return has_bias * self.framework.bias_bytes * m * n * count / self.stream_rate
 
     def _by_version(self, operator):
         """Of a FlashAttention before the newest; it draws too little power to be slowed down."""
@@ -121,6 +133,8 @@ class ProfiledGpu(gpus.Gpu):
         rate = self.memory_gbps * self.stream
         if operator.name in ("dispatch", "combine"):  # both read and write each token for each of its experts
             return operator.bytes / (2 * FACTOR_BYTES) * self.framework.exchange_bytes / 2 / rate
+        if operator.name == "loss":
+            return operator.bytes / LOGIT * self.framework.loss_bytes / rate
         if operator.name not in ("input_norm", "post_norm"):
             return 0.0
         # A norm reads and writes two numbers for each token and hidden unit.

@@ -74,7 +74,7 @@ class Iteration:
         return [self._chunk(place) for place in pipeline.of_stage(self.plan, self.model, stage)]
 
     def _chunk(self, place):
-        blocks = [(index, self._layer(self.model.layer_kind(index), recompute.is_whole(self.plan, position)))
+        blocks = [(index, self._layer(operators.kind_of(self.model, self.plan, index), recompute.is_whole(self.plan, position)))
                   for position, index in enumerate(place.layers)]
         blocks = ([(None, self._embedding())] if place.embedding else []) + blocks
         blocks += [(None, self._prediction())] * place.predictions
@@ -337,7 +337,7 @@ class Iteration:
                 Row("prediction_join", self._sum(known, join, 0), self._tp("ALLGATHER", whole), 0.0,
                     self._tp("ALLGATHER", whole) if sequence else NOTHING)]
         rows = self._with_copies(rows)
-        for kind in model.prediction_kinds():
+        for kind in operators.prediction_kinds(model, plan):
             rows += self._layer(kind, False)
         return [dataclasses.replace(row, name=row.name if row.name.startswith("prediction") else "prediction_" + row.name)
                 for row in rows + self._head(operators.prediction_head(model, plan))]

@@ -10,6 +10,7 @@ import dataclasses
 from clustersim.workload import adapters, bubbles, operators, parallel, pipeline, recompute
 from clustersim.workload.errors import InputError
 from clustersim.workload.parallel import RECOMPUTATION
+from clustersim.workload.precision import BYTES
 
 WEIGHT = operators.ELEMENT  # bytes of a bfloat16 weight
 RESERVED_GB = 5.0  # CUDA's context, NCCL's buffers, what the allocator cannot use
@@ -46,7 +47,7 @@ def stage_operators(model, plan, stage):
         ends += operators.embedding(model, plan) if place.embedding else []
         for _ in range(place.predictions):
             ends += [*operators.prediction(model, plan), *operators.prediction_head(model, plan)]
-            ends += [o for kind in model.prediction_kinds() for o in operators.of_kind(model, plan, kind)]
+            ends += [o for kind in operators.prediction_kinds(model, plan) for o in operators.of_kind(model, plan, kind)]
         ends += operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1) if place.loss else []
     return layers, ends
 
@@ -58,7 +59,7 @@ def _kept_of(plan, operator):
     has_adapter = plan.adapters and operator.name in plan.adapters.operators
     if not (adapters.is_trained(plan, operator) or has_adapter):
         return 0.0
-    return operator.kept if operator.precision == "bfloat16" else operator.kept * plan.precision.kept / operators.ELEMENT
+    return operator.kept * (BYTES[operator.precision] if operator.precision else plan.precision.kept) / operators.ELEMENT
 
 
 def _kept(plan, layer, position):
@@ -85,7 +86,7 @@ def _activations(model, plan, stage):
     kept, again, known = 0.0, 0.0, {}
     for place in pipeline.of_stage(plan, model, stage):
         for position, index in enumerate(place.layers):
-            key = model.layer_kind(index), recompute.is_whole(plan, position)
+            key = operators.kind_of(model, plan, index), recompute.is_whole(plan, position)
             if key not in known:
                 layer = operators.layer(model, plan, index)
                 whole = sum(_kept_of(plan, operator) for operator in layer) if key[1] else 0.0

@@ -82,6 +82,7 @@ class LayerKind(NamedTuple):
     mixer: str = "attention"  # of tokens: attention, compressed, state_space, linear, or none
     feeds: bool = True  # whether there is an MLP, or experts
     ratio: int = 0  # of compressed attention
+    precise: bool = False  # whether its products keep 16 bits where others have fewer
 
 
 # Blocks of a hybrid model, each a layer of its own, in the letters of Nemotron-H.

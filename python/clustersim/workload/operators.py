@@ -301,7 +301,24 @@ def of_kind(model, plan, kind):
     if kind.feeds:
         every += [_streams("feed_streams", model, plan.local_tokens)] if model.streams > 1 else []
         every += _experts_of(model, plan) if kind.experts else dense_mlp(model, plan)
-    return with_adapters(plan, every)
+    return tuple(_typed(plan, kind.precise, operator) for operator in with_adapters(plan, every))
+
+
+def _typed(plan, precise, operator):
+    """@return the operator with the type of its factors, where the plan says it"""
+    kind = "bfloat16" if precise else plan.precise.of_operator(operator.name)
+    if operator.kind != "matmul" or operator.precision or not kind:
+        return operator
+    return dataclasses.replace(operator, precision=kind)
+
+
+def kind_of(model, plan, index):
+    """@return the kind of layer `index`, whose products may keep 16 bits"""
+    return model.layer_kind(index)._replace(precise=plan.precise.has(index, model.layers))
+
+
+def prediction_kinds(model, plan):
+    return [kind._replace(precise=plan.precise.predictions) for kind in model.prediction_kinds()]
 
 
 def prediction(model, plan):
@@ -309,8 +326,8 @@ def prediction(model, plan):
     its layers and a head of its own follow."""
     local = plan.local_tokens
     yield dataclasses.replace(_norm("prediction_norms", model, 2 * local), parameters=2 * model.norm_parameters)
-    yield _matmul("prediction_join", plan.tokens, model.hidden // plan.tp, 2 * model.hidden,
-                  kept=ELEMENT * 2 * plan.input_tokens * model.hidden)
+    yield _typed(plan, plan.precise.predictions, _matmul("prediction_join", plan.tokens, model.hidden // plan.tp, 2 * model.hidden,
+                                                         kept=ELEMENT * 2 * plan.input_tokens * model.hidden))
 
 
 def prediction_head(model, plan):
@@ -335,4 +352,4 @@ def with_adapters(plan, every):
 
 def layer(model, plan, index):
     """@return every operator of transformer layer `index`"""
-    return of_kind(model, plan, model.layer_kind(index))
+    return of_kind(model, plan, kind_of(model, plan, index))

@@ -8,7 +8,7 @@ from clustersim.workload.adapters import Adapters
 from clustersim.workload.errors import InputError
 from clustersim.workload.exchange import Exchange
 from clustersim.workload.keeping import Keeping
-from clustersim.workload.precision import Precision
+from clustersim.workload.precision import Precise, Precision
 from clustersim.workload.recompute import KINDS as RECOMPUTATION
 
 
@@ -37,6 +37,7 @@ class Parallelism:
     document: int = 0  # tokens of a document, of which a sequence holds several; 0: a sequence is one
     adapters: Optional[Adapters] = None  # LoRA
     precision: Precision = Precision()
+    precise: Precise = Precise()
     keeping: Keeping = Keeping()
     exchange: Exchange = Exchange()
 
@@ -117,6 +118,7 @@ class Parallelism:
         parts += [f"ZeRO-{self.zero}" + (f" in {self.copies} copies" if self.copies > 1 else "")] if self.zero else []
         parts += [self._recomputation()] if self.recompute != "none" else []
         parts += [f"LoRA of rank {self.adapters.rank}"] if self.adapters else []
+        parts += [self.precise.describe()] if self.precise != Precise() else []
         parts += [f"documents of {self.document} tokens"] if self.document else []
         return ", ".join(parts + ([self.split.describe()] if self.split.describe() else []))
 

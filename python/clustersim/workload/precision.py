@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How many bytes training keeps and sends for each weight, and for each input of a matrix product."""
 import dataclasses
+from typing import Tuple
+
+from clustersim.workload.errors import InputError
 
 # Bytes of a number. The scales of blocks count: one byte for 32 numbers of MXFP8, for 16 of NVFP4.
 BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1, "fp8_block": 1, "mxfp8": 33 / 32,
@@ -24,6 +27,44 @@ class Precision:
     def update(self):
         """Bytes that Adam moves for a weight: it reads the gradient and its states, writes the states and the weight."""
         return self.gradient + 2 * self.optimizer + self.gathered
+
+
+@dataclasses.dataclass(frozen=True)
+class Precise:
+    """Products with more bits than others: all of the first and last layers, those of layers that predict further tokens, and by operator."""
+    first: int = 0
+    last: int = 0
+    predictions: bool = False
+    operators: Tuple[Tuple[str, str], ...] = ()
+
+    def has(self, layer, layers):
+        """@return whether a layer of so many is one whose products keep 16 bits"""
+        return layer < self.first or layer >= layers - self.last
+
+    def of_operator(self, name):
+        """@return the type of an operator's factors, or "" for the GPU's"""
+        return dict(self.operators).get(name, "")
+
+    def describe(self):
+        parts = [f"{count} {end} layers" for count, end in ((self.first, "first"), (self.last, "last")) if count]
+        parts += ["further tokens"] if self.predictions else []
+        parts += [name for name, kind in self.operators if kind == "bfloat16"]
+        other = [f"{name} in {kind}" for name, kind in self.operators if kind != "bfloat16"]
+        return ", ".join([*(["bfloat16 in " + " and ".join(parts)] if parts else []), *other])
+
+
+def precise(first, last, predictions, named, types):
+    """@param named texts such as linear_qkv=bf16, with operators or names of adapters.TARGETS @param types what flags call types @return Precise"""
+    from clustersim.workload.adapters import TARGETS  # which knows operators
+    if first < 0 or last < 0:
+        raise InputError(f"{first} first and {last} last layers in bf16; expected 0 or more")
+    found = {}
+    for text in named:
+        name, _, kind = text.partition("=")
+        if kind not in types:
+            raise InputError(f'--operator_dtype "{text}" is not valid; expected OPERATOR=TYPE with one of {", ".join(dict.fromkeys(types))}')
+        found.update((operator, types[kind]) for operator in TARGETS.get(name, (name,)))
+    return Precise(first, last, predictions, tuple(found.items()))
 
 
 def of(product="bfloat16", gathered_as_product=False, gradient="fp32", reduced=None, master="fp32", moments=("fp32", "fp32"),

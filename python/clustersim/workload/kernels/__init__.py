@@ -4,14 +4,16 @@
 `roofline` works from peaks and ceilings alone. With tables (`products`, `attention`, `streams`; scripts/maintain/kernel_tables.py makes them)
 a kernel reaches the share of its roofline that such kernels were measured to reach. `launch` has what the CPU takes to start kernels.
 """
-from clustersim.workload.kernels import attention, products, roofline, streams
+from clustersim.workload.kernels import attention, fused, products, roofline, streams
 
 
 def times_ns(gpu, operator):
     """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass on the Gpu"""
-    if gpu.kernels == "roofline" or operator.kind == "fused":
+    if gpu.kernels == "roofline":
         return roofline.times_ns(gpu, operator)
-    return {"matmul": products, "attention": attention, "memory": streams}[operator.kind].times_ns(gpu, operator)
+    kind = {"matmul": products, "attention": attention, "memory": streams, "fused": roofline}[operator.kind]
+    slower = fused.slower(gpu, operator)
+    return tuple(slower * each for each in kind.times_ns(gpu, operator))
 
 
 def optimizer_ns(gpu, bytes_):

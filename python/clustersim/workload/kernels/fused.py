@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels that do several things at once, and reach neither the memory's rate nor the peak: scans of chunks, short convolutions, attention to
+chosen tokens, mixtures of residual streams. fused.csv has their measured forward passes / what their bytes and work take at least.
+"""
+import functools
+
+from clustersim.workload.kernels import grid
+
+NAMES = {"mamba_conv": "conv", "delta_conv": "conv", "mamba_scan": "mamba_scan", "delta_scan": "delta_scan", "index_scores": "sparse",
+         "mixer_streams": "streams", "feed_streams": "streams"}
+
+
+@functools.lru_cache(None)
+def _table():
+    header, rows = grid.rows("fused.csv")
+    return {row[0]: dict(zip(header[1:], map(float, row[1:]))) for row in rows}
+
+
+def slower(gpu, operator):
+    """@return measured time / that of the roofline; 1 for an operator that is no such kernel"""
+    kernel = "sparse" if (operator.kind, operator.name) == ("fused", "attention") else NAMES.get(operator.name)
+    return _table()[gpu.like or gpu.name][kernel] if kernel else 1.0
