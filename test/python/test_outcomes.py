@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Published training runs: how rows are read, what they become, and what the estimate makes of them."""
+import csv
 import dataclasses
 import json
 import pathlib
@@ -15,7 +16,7 @@ SHORT = ROOT / "docs/source/data/outcomes_short.csv"
 WHOLE = OTHERS_FILES / "outcomes/end_to_end.csv"
 sys.path.insert(0, str(ROOT / "python"))
 from clustersim.simulation import find_program, simulate  # noqa: E402
-from clustersim.outcomes import card, facts, fit, page, runs, scaling  # noqa: E402
+from clustersim.outcomes import card, facts, fit, page, runs, scaling, serving  # noqa: E402
 from clustersim.workload import adapters, catalogue, chakra, collective_times, estimate, frameworks, gpus, megatron, operators, search  # noqa: E402
 from clustersim.workload.collective_times import Machine  # noqa: E402
 from clustersim.workload.rows import Collective  # noqa: E402
@@ -223,7 +224,7 @@ def test_a_wrong_table_is_refused_in_a_line(tmp_path, text, expected):
 
 def test_every_row_that_is_shipped_has_a_source_and_most_are_written_down():
     found = facts.read(SHORT)
-    assert len(found) >= 20 and all(fact.source and fact.step_s for fact in found)
+    assert len(found) >= 20 and all(fact.source and (fact.step_s or fact.tokens_per_s_gpu) for fact in found)
     written, refused = card.write_down(found)
     assert card.share_written(written, refused) >= 0.95, [each.reason for each in refused]
 
@@ -292,6 +293,61 @@ def test_the_page_names_families_refusals_and_curves():
     tuning, untold = card.write_down(facts.read(SHORT), runs.TUNING)
     text = page.render(frame, written, refused, card.frame_of(tuning), untold, scaling.points(frame), frameworks.fitted(), "images/outcomes")
     assert "llm-foundry" in text and "Simpler methods" in text and "MLPerf" in text
+
+
+def test_a_slower_clock_is_all_that_mi350x_lacks():
+    slow, fast = gpus.find("MI350X"), gpus.find("MI355X")
+    assert slow.tflops / fast.tflops == pytest.approx(2200 / 2400, rel=1e-3) and slow.memory_gbps == fast.memory_gbps
+    assert collective_times.NVLINK_GBPS["MI350X"] == collective_times.NVLINK_GBPS["MI355X"]
+
+
+# -- servers
+
+def a_server(**changes):
+    return a_fact(**{**dict(task="serve", model="Llama 3.1 8B", gpus=1, tp=1, pp=None, seq_len=None, step_s=None, lengths=(1, 200), tokens_per_s_gpu=100.0,
+                            notes="output tokens/s/GPU, 1 requests queued at once"), **changes})
+
+
+def test_a_server_is_written_down_as_it_is_published():
+    servers, refused = serving.write_all_down(facts.read(SHORT))
+    assert [(server.fact.id, server.fact.lengths, server.requests) for server in servers] == [("E741", (1000, 1000), 3000), ("E742", (8192, 1024), 1500)]
+    assert all((server.instance.tp, server.instance.fp8, server.instance.fp8_cache, server.gpu.name) == (2, True, True, "H100") for server in servers)
+    assert [(each.fact.id, each.reason) for each in refused] == [("E743", "servers with products of nvfp4 are not modelled")]
+
+
+@pytest.mark.parametrize("changes, group", [
+    (dict(notes="300 requests at 10/s"), runs.NO_LAYOUT), (dict(tokens_per_s_gpu=None), runs.NO_LAYOUT), (dict(tp=3), "plan"),
+    (dict(gpu="TPU v5p"), "GPU"), (dict(model="Nobody 3B"), "model"), (dict(model="Nemotron 3 Nano"), "plan")])
+def test_a_server_that_cannot_be_written_down_says_why(changes, group):
+    with pytest.raises(runs.CannotBeWritten) as error:
+        serving.write_down(a_server(**changes))
+    assert error.value.group == group
+
+
+def test_one_sequence_is_served_as_fast_as_memory_reads_the_weights(tmp_path):
+    server = serving.write_down(a_server())
+    read = 2 * (server.instance.model.parameters() - 128256 * 4096)  # bfloat16, all but the table of embeddings
+    assert serving.rate_of(server, tmp_path) == pytest.approx(server.gpu.memory_gbps * server.gpu.stream * 1e9 / read, rel=0.03)
+
+
+def test_the_script_simulates_servers(tmp_path):
+    columns = "id,task,model,gpu,gpus,precision,tp,seq_len,global_batch,step_s,tokens_per_s_gpu,notes,source\n"
+    server = 'S1,serve,Llama 3.3 70B,H100,2,FP8,2,100/20,,,100,"output tokens/s/GPU, 4 requests queued at once",a blog\n'
+    path, nobody = tmp_path / "t.csv", tmp_path / "n.csv"
+    rows = csv.DictReader(line for line in SHORT.read_text().splitlines() if not line.startswith("#"))
+    training = next(row for row in rows if row["id"] == "E298")
+    for file, more in ((path, server), (nobody, "")):
+        with file.open("w") as out:
+            writer = csv.DictWriter(out, list(training))
+            writer.writeheader()
+            writer.writerow(training)
+            writer.writerows(csv.DictReader((columns + more).splitlines()))
+    result = outcomes("--data", path, "--shipped", "--serve", "-o", tmp_path)
+    assert result.returncode == 0 and "S1    Llama 3.3 70B" in result.stdout, result.stderr
+    [row] = csv.DictReader((tmp_path / "serving.csv").read_text().splitlines())
+    assert float(row["ratio"]) == pytest.approx(float(row["simulated"]) / 100, rel=1e-3)
+    refused = outcomes("--data", nobody, "--shipped", "--serve", "-o", tmp_path)
+    assert refused.returncode == 2 and "no server can be written down; expected at least one" in refused.stderr
 
 
 @pytest.mark.others_files

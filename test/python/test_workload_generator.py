@@ -849,8 +849,18 @@ def test_gradients_of_all_weights_are_reduced_once_and_weights_gathered(zero, op
     reduced = [row.weight for row in rows if row.weight.op == op]
     assert sum(collective.bytes for collective in reduced) == 4 * model.parameters()
     gathers = [c for row in rows for c in (row.forward, row.input, row.weight) if c.op == "ALLGATHER"]
-    ends = 0 if zero < 3 else 2 * (2 * model.vocabulary * model.hidden + model.hidden)
-    assert sum(c.bytes for c in gathers) == gathered * (2 * model.parameters() - ends)
+    kept = 0 if zero < 3 else 2 * (model.vocabulary * model.hidden + model.hidden)  # the head, for its backward pass
+    assert sum(c.bytes for c in gathers) == gathered * 2 * model.parameters() - kept
+
+
+@pytest.mark.parametrize("name", ["llama3_8b", "gemma3_4b", "mixtral_8x7b"])
+def test_zero_3_gathers_all_weights_forward_and_all_but_the_head_s_again(name):
+    model = catalogue.find(name)
+    rows = megatron.Iteration(model, Parallelism(world_size=8, zero=3), H100).stage_rows(0)
+    ahead, back = (sum(collective.bytes for row in rows if (collective := getattr(row, when)).op == "ALLGATHER" and collective.group.startswith("DP"))
+                   for when in ("forward", "input"))
+    head = model.hidden * (1 + (0 if model.tied else model.vocabulary))  # the final norm, and the logits
+    assert (ahead, back) == (2 * model.parameters(), 2 * (model.parameters() - head))
 
 
 @pytest.mark.parametrize("zero, bytes_each", [(1, 6 + 12 / 4), (2, 2 + 16 / 4), (3, 18 / 4)])
@@ -878,7 +888,8 @@ def test_hybrid_sharding_scatters_gradients_in_each_copy_and_sums_what_is_left_o
     assert sums["DP_COPIES"] == pytest.approx(sums["DP"] / plan.shards + owned / plan.expert_shards, rel=1e-6)
     if plan.shards_weights:
         gathered = [row.forward for row in rows if row.forward.op == "ALLGATHER" and row.forward.group == "DP"]
-        assert len(gathered) == model.layers
+        assert len(gathered) == model.layers + 2  # and the embedding and the head
+        assert sum(gather.bytes for gather in gathered) == pytest.approx(dense / 2, abs=norms)
 
 
 @pytest.mark.parametrize("plan", [Parallelism(64, tp=2, pp=2, zero=1, copies=4), Parallelism(32, cp=2, zero=1, copies=4),
@@ -1143,7 +1154,7 @@ def test_published_throughput_is_between_computation_alone_and_with_every_collec
     run("SimAI_analytical", "-w", tmp_path / "w.txt", "-g", plan.world_size, "-g_type", "H100", "-r_f", tmp_path / "r")
     computed, exposed = max(map(iteration.compute_ns, range(plan.pp))) / 1e9, total_us(tmp_path / "r") / 1e6
     step = plan.sequences * plan.sequence / plan.world_size / published
-    assert 0.9 * step < computed < step < exposed < 1.25 * step
+    assert 0.9 * step < computed < step < exposed < 1.3 * step
 
 
 def test_products_of_8_bit_floats_take_half_the_time_and_attention_the_same():

@@ -4,12 +4,13 @@
 Reads rows (CSV) of models, GPUs, plans and step times with their sources, estimates each with the profile of its framework, and prints
 the ratio of predicted to published by family. Each family is predicted with the constants fitted without it; --shipped takes those of
 frameworks.yaml. Writes OUTPUT/outcomes.csv with every row. With --update it also writes docs/source/data/outcomes.csv and the
-documentation page docs/source/models/outcomes.rst with its plots.
+documentation page docs/source/models/outcomes.rst with its plots. With --serve it also simulates published inference servers.
 
 Examples:
   scripts/outcomes.py
   scripts/outcomes.py --data docs/source/data/outcomes_short.csv --shipped --rows
   scripts/outcomes.py --why E645
+  scripts/outcomes.py --serve
   scripts/outcomes.py --update
 """
 import argparse
@@ -29,6 +30,7 @@ DATA = ROOT / "docs" / "source" / "data"
 SHORT = DATA / "outcomes_short.csv"
 WHOLE = ROOT.parent / "shared" / "data" / "outcomes" / "end_to_end.csv"
 PAGE = ROOT / "docs" / "source" / "models" / "outcomes.rst"
+SERVING = DATA / "serving.csv"
 IMAGES = pathlib.Path("images") / "outcomes"
 
 
@@ -43,7 +45,8 @@ def parse(arguments):
     add("--rows", action="store_true", help="print every row")
     add("--refused", action="store_true", help="print every row that cannot be written down, with the reason")
     add("--why", metavar="ID", help="print what the step of one row goes into")
-    add("--update", action="store_true", help="write the documentation page")
+    add("--serve", action="store_true", help="simulate published servers, too, which takes minutes")
+    add("--update", action="store_true", help="write the documentation page; its table of servers only with --serve")
     options = parser.parse_args(arguments)
     if options.update and (options.shipped or options.why):
         parser.error("--update goes without --shipped and --why")
@@ -87,18 +90,40 @@ def show(frame, written, refused, tuned, options):
               f"{total['bias']:>+12.1%}")
 
 
+def serve(found, options):
+    """Simulates the servers, prints them and writes their table."""
+    from clustersim.outcomes import serving
+    servers, refused = serving.write_all_down(found)
+    if not servers:
+        raise InputError(f"{options.data}: no server can be written down; expected at least one")
+    frame = serving.frame_of(servers, options.output / "serving")
+    for _, row in frame.iterrows():
+        print(f"{row['id']:<6}{row['model'][:26]:<27}{row['gpus']:>6} {row['gpu'][:10]:<11}{row['prompt_tokens']:>6} / {row['output_tokens']:<6}"
+              f"{row['published']:>9.0f}{row['simulated']:>9.0f} tokens/s/GPU {row['ratio']:>6.2f}")
+    if options.refused:
+        for each in refused:
+            print(f"{each.fact.id:<6}{each.group}: {each.reason}")
+    write([frame], options.output / "serving.csv")
+    if options.update:
+        write([frame], SERVING)
+
+
 def write(frames, path):
     import pandas
     path.parent.mkdir(parents=True, exist_ok=True)
     pandas.concat([frame for frame in frames if len(frame)]).round(4).to_csv(path, index=False)
 
 
-def update(frame, written, refused, tuned, untold, points, constants):
-    from clustersim.outcomes import page, plots
+def update(found, frame, written, refused, tuned, untold, points, constants):
+    import pandas
+
+    from clustersim.outcomes import page, plots, serving
     write([frame, tuned], DATA / "outcomes.csv")
     shutil.rmtree(PAGE.parent / IMAGES, ignore_errors=True)
     plots.write_all(frame, points, PAGE.parent / IMAGES)
-    PAGE.write_text(page.render(frame, written, refused, tuned, untold, points, constants, IMAGES), encoding="utf-8")
+    text = page.render(frame, written, refused, tuned, untold, points, constants, IMAGES)
+    text += page.serving(pandas.read_csv(SERVING), serving.write_all_down(found)[1])
+    PAGE.write_text(text, encoding="utf-8")
 
 
 def main(arguments):
@@ -127,8 +152,10 @@ def main(arguments):
     for point in points:
         if point.published != 1:
             print(f"scaling {point.curve}: {point.gpus} GPUs {point.published:.3f}, predicted {point.predicted:.3f} ({point.error:+.1%})")
+    if options.serve:
+        serve(found, options)
     if options.update:
-        update(frame, written, refused, tuned, untold, points, constants)
+        update(found, frame, written, refused, tuned, untold, points, constants)
     return 0
 
 

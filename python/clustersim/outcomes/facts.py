@@ -2,6 +2,7 @@
 """Rows of a table of published step times."""
 import csv
 import dataclasses
+import re
 
 from clustersim.workload.errors import InputError
 
@@ -28,7 +29,9 @@ class Fact:
     gpus: int | None = None
     gpus_doubtful: bool = False  # the source does not say how many; whoever gathered the table guessed
     seq_len: int | None = None
+    lengths: tuple[int, int] | None = None  # of a served prompt and its output
     step_s: float | None = None
+    tokens_per_s_gpu: float | None = None
     tp: int | None = None
     pp: int | None = None
     cp: int | None = None
@@ -66,10 +69,12 @@ def _fact(path, line, row):
     fields["gpus_doubtful"] = gpus.endswith("?")
     if gpus:
         fields["gpus"] = _number(path, line, "gpus", gpus.rstrip("?"), int)
-    if (row["seq_len"] or "").strip().isdigit():  # serving has two lengths
-        fields["seq_len"] = int(row["seq_len"])
-    if (row["step_s"] or "").strip():
-        fields["step_s"] = _number(path, line, "step_s", row["step_s"], float)
+    lengths = (row["seq_len"] or "").strip()
+    if lengths.isdigit():
+        fields["seq_len"] = int(lengths)
+    elif served := re.fullmatch(r"(\d+)/(\d+)", lengths):
+        fields["lengths"] = int(served[1]), int(served[2])
+    fields |= {name: _number(path, line, name, row[name], float) for name in ("step_s", "tokens_per_s_gpu") if (row.get(name) or "").strip()}
     return Fact(line=line, **fields)
 
 

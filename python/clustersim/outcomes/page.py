@@ -29,7 +29,7 @@ What is compared
   were chosen where no measurement is published, by looking at rows of one family, and are not left out of it: launches and bytes
   of experts (``moe_kernels``, ``expert_kernels``, ``exchange_bytes``) at Megatron Bridge, the CPU time of Nanotron at the ultra-scale playbook's
   other layouts, bytes of kernels that are not fused (``stream_passes``, ``extra_bytes`` of ``torchtitan_eager``) at torchtitan.
-- Rows whose GPU count is a guess, and rows of inference and reinforcement learning are left out. Rows of fine-tuning are apart.
+- Rows whose GPU count is a guess, and rows of reinforcement learning are left out. Rows of fine-tuning and of servers are apart.
 
 """
 KNOWN = """\
@@ -130,6 +130,22 @@ def _tuning(frame, untold):
             f"{_number(total['median'])}, p10 {_number(total['p10'])}, p90 {_number(total['p90'])}; {percent(total['within'])} within "
             f"{percent(WITHIN)}.\n\n")
     return text + _jobs(frame)
+
+
+def serving(frame, refused):
+    """@param frame of simulated servers @return the part of the page on them"""
+    total = summarize(frame["ratio"])
+    text = ("Servers\n-------\n\nPublished output tokens per second and GPU of servers with all requests in their queue, and the same requests simulated\n"
+            "(``scripts/outcomes.py --serve``, :doc:`../howto/inference`): rooflines of each step's operators, and collectives on the simulated machine. No constant\n"
+            "was fitted to these rows, or chosen by them. Keys and values are taken to be 8-bit floats where products are; all else is as by default. The ratio is\n"
+            f"simulated over published rates: median {_number(total['median'])}, {percent(total['within'])} within {percent(WITHIN)}. Servers of mixtures of experts are\n"
+            "simulated as too fast: experts get equal numbers of tokens, kernels of few tokens are rooflines, nothing is launched, and their source does not say\n"
+            "whether caches have 8 or 16 bits.\n\n")
+    rows = [(row["id"], escape(f"{row['model']}, {row['gpus']} {row['gpu']}, {row['precision']}, TP {row['tp']}, EP {row['ep']}"),
+             f"{row['prompt_tokens']:,} / {row['output_tokens']:,}", f"{row['published']:,.0f}", f"{row['simulated']:,.0f}", _number(row["ratio"]))
+            for _, row in frame.iterrows()]
+    text += list_table(("row", "server", "tokens of a prompt / output", "published", "simulated", "ratio"), rows, (8, 40, 22, 10, 10, 10))
+    return text + "Not written down:\n\n" + "".join(f"- {count} rows: {escape(reason)}.\n" for _, reason, count in reasons(refused))
 
 
 def _jobs(rows):

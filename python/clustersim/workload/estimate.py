@@ -78,7 +78,7 @@ class _Passes:
 
     def of_block(self, layer, rows):
         """@return forward and backward Shares, weights to gather and gradients to scatter"""
-        key = id(rows) if layer is not None else (rows[0].name if rows else "")
+        key = id(rows) if layer is not None else tuple(row.name for row in rows)
         if key not in self.known:
             self.known[key] = self._of_block(layer, rows)
         return self.known[key]
@@ -218,7 +218,7 @@ class _Stage:
     @staticmethod
     def gathers(row):
         """@return whether a row gathers weights of ZeRO-3"""
-        return row.name.startswith(("weights", "expert_weights"))
+        return row.name.removeprefix("prediction_").startswith(("weights", "expert_weights"))
 
     def _add_launches(self, chunk, passes, forward, backward):
         """Adds what the CPU takes longer to launch kernels than the GPU takes for them. The CPU runs ahead of the GPU, but waits for it where it

@@ -121,7 +121,7 @@ class Iteration:
             rows += self._moe(known)
         elif kind.feeds:
             rows += self._block("mlp", known, [name for name in known if name in ("feed_streams", "post_norm") or name.startswith("mlp_")])
-        rows = self._with_copies(self._gathered_weights(known, self._selected(rows, kind)))
+        rows = self._with_copies(self._gathered_weights([o for o, _ in known.values()], self._selected(rows, kind)))
         return (*rows, Row("recompute", again=len(rows))) if is_recomputed else tuple(rows)
 
     def _mixer(self, kind, known):
@@ -266,20 +266,20 @@ class Iteration:
             return Collective("ALLREDUCE", "DP_COPIES", reduced)
         return Collective("REDUCESCATTER" if self.plan.zero else "ALLREDUCE", group, reduced)
 
-    def _gathered_weights(self, known, rows):
-        """ZeRO-3 gathers a layer's weights before its forward pass and before its backward pass."""
+    def _gathered_weights(self, some, rows, again=True):
+        """ZeRO-3 gathers the weights of operators before their forward pass and, unless they are kept until then, again before their backward pass."""
         if not self.plan.shards_weights:
             return rows
         plan, before, after = self.plan, [], []
         for expert in (False, True):
             group, size = self._group(expert)
-            weights = sum(o.parameters for o, _ in known.values() if o.name.startswith("expert_") == expert)
+            weights = sum(o.parameters for o in some if o.name.startswith("expert_") == expert)
             if size > 1 and weights:
                 gather = Collective("ALLGATHER", group, int(plan.precision.gathered * weights))
                 prefix = "expert_weights" if expert else "weights"
                 before.append(Row(prefix, forward=gather))
                 after.append(Row(prefix + "_again", input=gather))
-        return before + list(rows) + after
+        return before + list(rows) + (after if again else [])
 
     def _with_copies(self, rows):
         """Hybrid sharding: what a group has reduced is summed up over the groups that hold copies, after all of a block's gradients."""
@@ -322,7 +322,7 @@ class Iteration:
         backward = backward if adapters.is_trained(self.plan, operator) else 0.0
         row = Row("embedding", forward, self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", whole),
                   backward, self._tp("ALLGATHER", whole) if sequence else NOTHING, 0.0, self._reduce([operator]))
-        return self._with_copies([row])
+        return self._with_copies(self._gathered_weights([operator], [row]))
 
     @functools.lru_cache(None)
     def _prediction(self):
@@ -345,7 +345,7 @@ class Iteration:
     def _head(self, found=None):
         model, plan = self.model, self.plan
         sequence, whole = plan.sequence_parallel, self._sequence_bytes()
-        found = found or operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1)
+        found = list(found or operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1))
         known = {o.name: (o, self._times_of(o)) for o in found}
         names = list(known)
         column = Row("head_column", self._sum(known, ["final_norm"], 0),
@@ -356,7 +356,7 @@ class Iteration:
         rows = [column, Row("cross_entropy1", self._sum(known, ["logits", "loss"], 0), loss)]
         if plan.tp > 1:
             rows += [Row("cross_entropy2", forward=loss), Row("cross_entropy3", forward=loss)]
-        return self._with_copies(rows)
+        return self._with_copies(self._gathered_weights(found, rows, again=False))  # its backward pass comes at once
 
 
 _ATTENTION = {"input_norm", "qkv", "query", "query_down", "query_up", "key_value_down", "key_value_up", "attention", "output_gate",
