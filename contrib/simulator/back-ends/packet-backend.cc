@@ -3,11 +3,14 @@
  */
 #include "packet-backend.h"
 
+#include "astra-frontend/model/accl/accl-collectives.h"
 #include "astra-frontend/model/collective/traffic-purpose.h"
+#include "astra-frontend/model/packet/astra-sim-network.h"
 #include "programs/frame/ns3-flags.h"
 #include "rdma-qbb/fabric/pfc-watchdog.h"
 
 #include "ns3/clock-range.h"
+#include "ns3/fabric-check.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
 #include "ns3/links-writer.h"

@@ -4,13 +4,10 @@
 #ifndef PACKET_BACKEND_H
 #define PACKET_BACKEND_H
 
-#include "astra-frontend/model/accl/accl-collectives.h"
-#include "astra-frontend/model/packet/astra-sim-network.h"
 #include "simulation-backend.h"
 #include "simulator/inputs/run-inputs.h"
 
 #include "ns3/event-id.h"
-#include "ns3/fabric-check.h"
 #include "ns3/link-use.h"
 #include "ns3/links-writer.h"
 #include "ns3/ptr.h"
@@ -25,12 +22,16 @@
 
 namespace ns3
 {
+class FabricCheck;
 class FabricMonitors;
 class FlowRunner;
 } // namespace ns3
 
 namespace AstraSim
 {
+
+class AcclCollectives;
+class AstraSimFabric;
 
 /**
  * @ingroup simulator
@@ -89,7 +90,7 @@ class PacketBackend : public SimulationBackend
     ns3::Ptr<ns3::RdmaFabric> m_fabric;
     ns3::LinkUse m_use;
     bool m_isDivided;
-    AstraSimFabric::Servers m_networks;
+    std::vector<std::unique_ptr<AstraSimFabric>> m_networks;
     std::vector<ns3::LinkUse> m_parts; ///< of m_use, by server; empty if the run is not divided
     ns3::LinkUse m_backgroundUse;      ///< of flows beside the workloads, in a divided run
     std::unique_ptr<AcclCollectives> m_engines;
