@@ -129,7 +129,7 @@ TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
     NcclOptions options;
     options.algorithms = {NcclAlgorithm::Ring};
     options.gpuTable = path;
-    options.networkKind = *NetworkTable().Find("Slingshot");
+    options.networkKind = *NetworkTable::GetBuiltIn().Find("Slingshot");
     for (const bool userGivesLatency : {false, true})
     {
         // A user's latency stands for those of NCCL, not for what the host's CPU does.

@@ -19,7 +19,7 @@ namespace
 NetworkTable
 KindsOf(const std::string& rows)
 {
-    NetworkTable table;
+    NetworkTable table = NetworkTable::GetBuiltIn();
     table.AddRows(rows, "kinds.yaml");
     return table;
 }
@@ -42,7 +42,7 @@ KindMistakeIn(const std::string& rows)
 
 TEST(NetworkTable, KindsThatAreBuiltInBeginWithNone)
 {
-    const NetworkTable table;
+    const NetworkTable& table = NetworkTable::GetBuiltIn();
     EXPECT_EQ(table.GetAll().front().name, "none");
     EXPECT_EQ(table.GetAll().front().efficiency, 1);
     EXPECT_THAT(table.GetNames(), testing::StartsWith("none, InfiniBand, RoCE"));
@@ -54,7 +54,7 @@ TEST(NetworkTable, KindsThatAreBuiltInBeginWithNone)
 
 TEST(NetworkTable, SlingshotWithALargeCopyThresholdLacksTheCopiesOnly)
 {
-    const NetworkTable table;
+    const NetworkTable& table = NetworkTable::GetBuiltIn();
     const NetworkKind& copies = *table.Find("Slingshot");
     const NetworkKind& none = *table.Find("Slingshot-16M");
     ASSERT_EQ(copies.slowStarts.size(), 3U);
@@ -110,7 +110,7 @@ TEST(NetworkTable, ARowReplacesTheBuiltInOneOfItsName)
 {
     const NetworkTable table = KindsOf("- {name: roce, efficiency: 0.5}\n");
     EXPECT_EQ(table.Find("RoCE")->efficiency, 0.5);
-    EXPECT_EQ(table.GetAll().size(), NetworkTable().GetAll().size());
+    EXPECT_EQ(table.GetAll().size(), NetworkTable::GetBuiltIn().GetAll().size());
 }
 
 TEST(NetworkTable, MistakesNameFileAndLine)

@@ -274,7 +274,7 @@ TEST(ProcessesTogether, AddUpWhatUsesLinks)
             part.Add(8, 3, 2, 5, 50, 1);
         }
         part.Add(8, 3, 1, 6, 75, 0);
-        whole.MergeOfAll(part);
+        whole.Merge(part);
         return fmt::format("{} messages, {} bytes, {}",
                            whole.Of(8, 3).messages,
                            whole.Of(8, 3).bytes,

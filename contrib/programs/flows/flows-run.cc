@@ -394,7 +394,7 @@ FlowsRun::Report()
     {
         capture.Finish();
     }
-    m_use->MergeOfAll(*m_useHere);
+    m_use->Merge(*m_useHere);
     WriteLinks(m_topology,
                m_links ? m_links : CountersNow(*m_fabric, Simulator::Now().GetTimeStep()),
                *m_use,

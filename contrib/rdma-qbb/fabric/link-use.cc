@@ -59,16 +59,6 @@ LinkUse::FindSlot(uint32_t index)
 }
 
 void
-LinkUse::Merge(const LinkUse& part)
-{
-    for (const auto& [index, slot] : part.m_slots)
-    {
-        part.EndRuns(slot);
-        Add(index, part.m_ports[slot]);
-    }
-}
-
-void
 LinkUse::Add(uint32_t index, const Port& from)
 {
     EndRuns(index);
@@ -86,7 +76,7 @@ LinkUse::Add(uint32_t index, const Port& from)
 }
 
 void
-LinkUse::MergeOfAll(const LinkUse& part)
+LinkUse::Merge(const LinkUse& part)
 {
     QbbBytes bytes;
     part.Put(bytes);

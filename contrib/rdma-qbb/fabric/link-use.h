@@ -67,11 +67,8 @@ class LinkUse
      */
     static LinkUse PartOf(const LinkUse& whole);
 
-    /// Add what some of the senders used. @param part PartOf() this one
+    /// Add what some of the senders used, in each process of the run. @param part PartOf() this one
     void Merge(const LinkUse& part);
-
-    /// Merge() the same part of each process of the run.
-    void MergeOfAll(const LinkUse& part);
 
     /**
      * Count a message, or its part, that leaves a node by a port.

@@ -225,10 +225,10 @@ PacketBackend::FinishWorkloads()
 void
 PacketBackend::MergeUse()
 {
-    m_use.MergeOfAll(m_backgroundUse);
+    m_use.Merge(m_backgroundUse);
     for (const ns3::LinkUse& part : m_parts)
     {
-        m_use.MergeOfAll(part); // of a server that another process runs: empty
+        m_use.Merge(part); // of a server that another process runs: empty
     }
 }
 

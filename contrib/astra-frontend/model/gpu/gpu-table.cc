@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/ranges.h>
+#include <ranges>
 #include <set>
 
 namespace AstraSim
@@ -193,12 +195,7 @@ GpuTable::Find(const std::string& name) const
 std::string
 GpuTable::GetNames() const
 {
-    std::string names;
-    for (const GpuProfile& row : m_rows)
-    {
-        names += (names.empty() ? "" : ", ") + row.name;
-    }
-    return names;
+    return fmt::format("{}", fmt::join(m_rows | std::views::transform(&GpuProfile::name), ", "));
 }
 
 } // namespace AstraSim

@@ -9,8 +9,10 @@
 #include <boost/property_tree/xml_parser.hpp>
 #include <cctype>
 #include <charconv>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <sstream>
 #include <string_view>
 
@@ -108,12 +110,8 @@ class Element
         const auto it = words.find(text);
         if (it == words.end())
         {
-            std::string known;
-            for (const auto& [word, meaning] : words)
-            {
-                known += (known.empty() ? "" : ", ") + word;
-            }
-            Fail(std::string(attribute) + " is '" + text + "'", "one of " + known);
+            Fail(std::string(attribute) + " is '" + text + "'",
+                 fmt::format("one of {}", fmt::join(words | std::views::keys, ", ")));
         }
         return it->second;
     }

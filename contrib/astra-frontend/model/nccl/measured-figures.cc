@@ -8,7 +8,9 @@
 
 #include "ns3/input-file.h"
 
+#include <fmt/ranges.h>
 #include <map>
+#include <ranges>
 #include <variant>
 #include <vector>
 
@@ -82,7 +84,9 @@ TakeFigure(const YamlRows& rows, const YAML::Node& row, MeasuredFigures& figures
     const auto member = Members().find(name);
     if (member == Members().end())
     {
-        rows.Fail(row["name"], "there is no figure '" + name + "'", "one of " + NamesOf(Members()));
+        rows.Fail(row["name"],
+                  "there is no figure '" + name + "'",
+                  fmt::format("one of {}", fmt::join(Members() | std::views::keys, ", ")));
     }
     const double value = rows.Number<double>(row["is"], name, 0, LARGEST_FIGURE);
     const YAML::Node of = row["of"];

@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <sstream>
 #include <string_view>
 
@@ -125,12 +127,8 @@ class Reader
     template <typename E>
     static std::string NamesOf(const std::vector<E>& all)
     {
-        std::string names;
-        for (const E each : all)
-        {
-            names += (names.empty() ? "" : ", ") + std::string(ToString(each));
-        }
-        return names;
+        const auto name = [](E each) { return ToString(each); };
+        return fmt::format("{}", fmt::join(all | std::views::transform(name), ", "));
     }
 
     /// @return the choices that a comma list names, "^" in front for all others
@@ -217,7 +215,7 @@ NcclOptions::SetNetworkKind(const std::string& kind,
                             const std::string& what)
 {
     const NetworkTable table =
-        networkTable.empty() ? NetworkTable() : NetworkTable::Read(networkTable);
+        networkTable.empty() ? NetworkTable::GetBuiltIn() : NetworkTable::Read(networkTable);
     const NetworkKind* found = table.Find(kind);
     if (!found)
     {

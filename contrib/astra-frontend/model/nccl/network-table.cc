@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fmt/ranges.h>
 #include <map>
+#include <ranges>
 #include <set>
 #include <vector>
 
@@ -222,16 +224,21 @@ const std::map<std::string, RowReader::Figure> RowReader::FIGURES = {
 
 } // namespace
 
-NetworkTable::NetworkTable()
-    : m_rows{NetworkKind()}
+const NetworkTable&
+NetworkTable::GetBuiltIn()
 {
-    AddRows(BUILTIN_NETWORK_KINDS, "network-kinds.yaml");
+    static const NetworkTable BUILTIN = [] {
+        NetworkTable table;
+        table.AddRows(BUILTIN_NETWORK_KINDS, "network-kinds.yaml");
+        return table;
+    }();
+    return BUILTIN;
 }
 
 NetworkTable
 NetworkTable::Read(const std::string& path)
 {
-    NetworkTable table;
+    NetworkTable table = GetBuiltIn();
     table.AddRows(ns3::ReadInputFile(path, KINDS_FORMAT), path);
     return table;
 }
@@ -277,12 +284,7 @@ NetworkTable::Find(const std::string& name) const
 std::string
 NetworkTable::GetNames() const
 {
-    std::string names;
-    for (const NetworkKind& kind : m_rows)
-    {
-        names += (names.empty() ? "" : ", ") + kind.name;
-    }
-    return names;
+    return fmt::format("{}", fmt::join(m_rows | std::views::transform(&NetworkKind::name), ", "));
 }
 
 } // namespace AstraSim

@@ -36,8 +36,8 @@ namespace AstraSim
 class NetworkTable
 {
   public:
-    /// The built-in kinds.
-    NetworkTable();
+    /// @return the built-in kinds
+    static const NetworkTable& GetBuiltIn();
 
     /// The built-in kinds and those of a file. @throw ns3::InputError if it is wrong
     static NetworkTable Read(const std::string& path);
@@ -58,7 +58,9 @@ class NetworkTable
     std::string GetNames() const;
 
   private:
-    std::vector<NetworkKind> m_rows;
+    NetworkTable() = default;
+
+    std::vector<NetworkKind> m_rows{NetworkKind()};
 };
 
 } // namespace AstraSim

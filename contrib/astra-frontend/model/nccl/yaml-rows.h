@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/ranges.h>
 #include <set>
 #include <string>
 #include <vector>
@@ -63,14 +64,10 @@ class YamlRows
     /// Make sure that an entry has keys, each once and none but those of @p known.
     void RequireKeys(const YAML::Node& entry, const std::vector<std::string>& known) const
     {
-        std::string names;
-        for (const std::string& name : known)
-        {
-            names += (names.empty() ? "" : ", ") + name;
-        }
+        const auto names = [&known] { return fmt::format("{}", fmt::join(known, ", ")); };
         if (!entry.IsMap())
         {
-            Fail(entry, "this entry has no keys", names);
+            Fail(entry, "this entry has no keys", names());
         }
         std::set<std::string> seen;
         for (const auto& item : entry)
@@ -82,7 +79,7 @@ class YamlRows
             }
             if (std::ranges::find(known, key) == known.end())
             {
-                Fail(item.first, "unknown key '" + key + "'", names);
+                Fail(item.first, "unknown key '" + key + "'", names());
             }
         }
     }
@@ -115,19 +112,6 @@ class YamlRows
     std::string m_source;
     YAML::Node m_rows;
 };
-
-/// @return the keys of a map, separated by commas
-template <typename Map>
-std::string
-NamesOf(const Map& map)
-{
-    std::string names;
-    for (const auto& entry : map)
-    {
-        names += (names.empty() ? "" : ", ") + entry.first;
-    }
-    return names;
-}
 
 } // namespace AstraSim
 

@@ -100,11 +100,9 @@ AstraSimFabric::GetSentTime() const
 }
 
 void
-AstraSimFabric::SendCredit(uint32_t src, const SendRequest& request)
+AstraSimFabric::SendCredit(const StreamKey& stream)
 {
-    const auto dst = static_cast<uint32_t>(request.dst);
-    const StreamKey key = StreamKey::OfCollective(src, dst, request.tag, request.info);
-    ns3::QbbMail::Post(NodeIdOf(dst), NetworkOf(dst), FarCredit{key, Now()});
+    ns3::QbbMail::Post(NodeIdOf(stream.dst), NetworkOf(stream.dst), FarCredit{stream, Now()});
 }
 
 void

@@ -117,13 +117,13 @@ AstraSimFabric::Send(uint32_t src, const SendRequest& request)
 {
     const auto dst = static_cast<uint32_t>(request.dst);
     const bool isFar = GoesFar(src, dst, request.info);
-    if (isFar && request.info && request.info->isCredit)
-    {
-        SendCredit(src, request);
-        return;
-    }
     const StreamKey key = isFar ? StreamKey::OfCollective(src, dst, request.tag, request.info)
                                 : StreamKey::OfTag(src, dst, request.tag);
+    if (key.IsCredit())
+    {
+        SendCredit(key);
+        return;
+    }
     Message* message = m_messages.Take();
     message->fabric = this;
     message->isFar = isFar;

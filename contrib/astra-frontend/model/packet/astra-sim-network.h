@@ -194,7 +194,7 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     uint32_t NodeIdOf(uint32_t rank) const;
     /// @return whether sender and receiver are told apart, each with a stream of its own
     bool GoesFar(uint32_t src, uint32_t dst, const MessageInfo* info) const;
-    void SendCredit(uint32_t src, const SendRequest& request);
+    void SendCredit(const StreamKey& stream);
     /// Send a message when its latency has passed.
     void Start(Message* message, const Demand& demand);
     /// Deliver a message of which nothing goes over the network.
