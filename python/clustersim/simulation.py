@@ -37,6 +37,12 @@ class SimulationWarning(UserWarning):
     """What the simulator warned of, such as a variable that has no effect."""
 
 
+def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """@return this environment, where none but the given variables choose how things are simulated"""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
+    return clean | dict(variables or {})
+
+
 def find_program(name: str = "SimAI_simulator") -> pathlib.Path:
     """Finds a program: in the folder PROGRAM_DIR names, in bin/ of this checkout, or on the PATH.
 

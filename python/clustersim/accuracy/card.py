@@ -7,7 +7,8 @@ import pandas as pd
 
 SMALL = 32 << 10  # largest of the small sizes
 LARGE = 1 << 20   # smallest of the large sizes
-BANDS = ("small", "middle", "large")
+BAND_NAMES = {"small": "to 32 KiB", "middle": "64 to 512 KiB", "large": "from 1 MiB"}
+BANDS = tuple(BAND_NAMES)
 
 
 @dataclasses.dataclass(frozen=True)

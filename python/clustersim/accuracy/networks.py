@@ -4,6 +4,8 @@ import pathlib
 
 import yaml
 
+from clustersim.rst import list_table, table_link
+
 FILE = pathlib.Path("contrib/astra-frontend/model/nccl/network-kinds.yaml")
 PAGE = pathlib.Path("docs/source/models/network-kinds.inc")
 FIGURES = {  # in the order of the page's columns
@@ -41,7 +43,7 @@ def sources_of(row):
     for name in FIGURES:
         figures = row.get(name, [])
         for figure in figures if isinstance(figures, list) else [figures]:
-            tables = "".join(f" :ref:`{table} <accuracy-{table.lower()}>`" for table in figure.get("tables", ()))
+            tables = "".join(f" {table_link(table)}" for table in figure.get("tables", ()))
             limit = f" above {figure['above']} bytes" if name == "slow_starts" else ""
             parts.append(f"{name}{limit}: {figure['by']}{'; from' + tables if tables else ''}")
     return parts
@@ -50,12 +52,9 @@ def sources_of(row):
 def page_of(rows):
     """@return the table of the kinds and the sources of their figures in reStructuredText"""
     used = [name for name in FIGURES if any(name in row for row in rows)]
-    lines = [".. Written by scripts/accuracy.py --update from network-kinds.yaml; do not edit.", "", ".. list-table::",
-             "   :header-rows: 1", ""]
-    for cells in [["name", *(FIGURES[name] for name in used)],
-                  *([row["name"], *(cell_of(name, row.get(name)) for name in used)] for row in rows)]:
-        lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(cells)]
-    lines.append("")
+    text = ".. Written by scripts/accuracy.py --update from network-kinds.yaml; do not edit.\n\n"
+    text += list_table(["name", *(FIGURES[name] for name in used)],
+                       [[row["name"], *(cell_of(name, row.get(name)) for name in used)] for row in rows])
     for row in rows:
-        lines += [f"**{row['name']}**: {row['of']}.", "", *(f"- {part}" for part in sources_of(row)), ""]
-    return "\n".join(lines)
+        text += "\n".join([f"**{row['name']}**: {row['of']}.", "", *(f"- {part}" for part in sources_of(row)), "", ""])
+    return text.rstrip("\n") + "\n"

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The accuracy card as a documentation page."""
-from clustersim.accuracy.card import BANDS, GOALS, overall, summarize
+from clustersim.accuracy.card import BAND_NAMES, BANDS, GOALS, overall, summarize
 from clustersim.accuracy.plots import size_name
 from clustersim.accuracy.reviewer import reviewer_section
-from clustersim.accuracy.rst import list_table, percent, signed
+from clustersim.rst import escape, list_table, percent, signed, table_link
 
-BAND_NAMES = {"small": "to 32 KiB", "middle": "64 to 512 KiB", "large": "from 1 MiB"}
 BASELINES = (  # columns of summarize(), and the bands in which they say anything
     ("links", "rates of links alone", ("large",)),
     ("alpha", "these and a latency (alpha-beta)", BANDS),
@@ -98,7 +97,7 @@ def short_section(frame):
     text += goals_met(summary[~summary["held out"].astype(bool)])
     worst = summary[summary["band"] == "large"].nlargest(WORST, "mean")
     text += "The worst tables from 1 MiB up; `Tables that miss the goal`_ says why, as far as it is known:\n\n"
-    text += "".join(f"- :ref:`{row['table']} <accuracy-{row['table'].lower()}>`: {percent(row['mean'])}\n"
+    text += "".join(f"- {table_link(row['table'])}: {percent(row['mean'])}\n"
                     for _, row in worst.iterrows()) + "\n"
     return text + CLAIMS + ("NCCL's constants, rates of links, and latencies of kinds of networks are tables; choices, flows, their order "
                    "and congestion\nare a model, and no figure is fitted per table or per size: `What is table and what is model`_.\n\n")
@@ -113,7 +112,7 @@ def outlier_of(summary, band):
     others = rows[rows["table"] != worst["table"]]["mean"].mean()
     if worst["mean"] < rows["mean"].sum() / 2:
         return ""
-    return (f"Of the tables held out, one makes the mean {BAND_NAMES[band]}: :ref:`{worst['table']} <accuracy-{worst['table'].lower()}>`, "
+    return (f"Of the tables held out, one makes the mean {BAND_NAMES[band]}: {table_link(worst['table'])}, "
             f"{percent(worst['mean'])};\nwithout it the mean is {percent(others)}.\n\n")
 
 
@@ -149,8 +148,7 @@ def summary_section(tables, frame):
     summary = summarize(frame)
     for table in tables:
         cells = [cell for band in BANDS for cell in cell_of(summary, table.name, band)]
-        rows.append([f":ref:`{table.name} <accuracy-{table.name.lower()}>`" +
-                     (" (held out)" if table.machine.held_out else ""), *cells])
+        rows.append([table_link(table.name) + (" (held out)" if table.machine.held_out else ""), *cells])
     header = ["table"]
     for band in BANDS:
         header += [f"{BAND_NAMES[band]}: mean", "worst"]
@@ -174,7 +172,7 @@ def missed_section(tables, frame):
     for table in tables:
         if not (figures := missed_bands(summary, table.name)):
             continue
-        text += f":ref:`{table.name} <accuracy-{table.name.lower()}>`: {'; '.join(figures)}\n\n"
+        text += f"{table_link(table.name)}: {'; '.join(figures)}\n\n"
         why = reasons(table.machine)
         if table.machine.held_out:
             why.append("held out, so its sizes have not been looked into")
@@ -211,10 +209,6 @@ def table_section(table, frame, image):
              f"{row['algorithm']} {row['protocol']}, {row['channels']}", row["doubt"]) for _, row in frame.iterrows()]
     return text + list_table(("size", "measured us", "simulated us", "error", "choice, channels", "not counted"), rows,
                              (12, 14, 14, 12, 28, 20))
-
-
-def escape(text):
-    return text.replace("\\", "\\\\").replace("*", "\\*").replace("_", "\\_").replace("`", "\\`")
 
 
 def render(tables, frame, left_out, network, image_of):

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The part of the card for who doubts it: constants counted, tables left out one at a time, and measurements that were repeated."""
 from clustersim.accuracy import evidence, repeats
-from clustersim.accuracy.card import BANDS
-from clustersim.accuracy.rst import list_table, percent, signed, table_link
-
-BAND_HEADER = ("to 32 KiB", "64 to 512 KiB", "from 1 MiB")
+from clustersim.accuracy.card import BAND_NAMES, BANDS
+from clustersim.rst import list_table, percent, signed, table_link
 
 
 def constants_section(tables):
@@ -51,7 +49,7 @@ def repeats_section(tables):
             for band, value in found.items():
                 means[band].append(value)
     rows.append(["mean of the pairs", "", *(percent(sum(means[band]) / len(means[band])) if means[band] else "" for band in BANDS)])
-    return text + list_table(("table", "another", *BAND_HEADER), rows, (30, 30, 12, 12, 12))
+    return text + list_table(("table", "another", *BAND_NAMES.values()), rows, (30, 30, 12, 12, 12))
 
 
 def scale_section(tables, summary):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Simulates the machine of a table with collective-perf."""
 import dataclasses
-import os
 import re
 import subprocess
 
 from clustersim.accuracy.tables import AccuracyError
+from clustersim.simulation import environment
 from clustersim.topology.cluster import PCIE_DELAY
 from clustersim.topology.presets import MESH
 from clustersim.whole_file import write_text
@@ -62,14 +62,13 @@ def write_topology(path, machine):
 
 def environment_of(machine):
     """The kind of network, what the source says was set, and the release; no other variable of NCCL's or ours."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
     settings = {"AS_NETWORK_KIND": machine.network}
     settings |= {name: str(value) for name, value in machine.environment.items()}
     if machine.nccl:
         version = tuple(map(int, machine.nccl.split(".")[:2]))
         older = [release for release in RELEASES if tuple(map(int, release.split("."))) <= version]
         settings["NCCL_TUNING"] = older[-1] if older else RELEASES[0]
-    return clean | settings
+    return environment(settings)
 
 
 def simulate(table, sizes, directory, program, gpu_table, network, settings=None):

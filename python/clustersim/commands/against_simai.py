@@ -12,13 +12,13 @@ Example:
 import argparse
 import csv
 import dataclasses
-import os
 import pathlib
 import subprocess
 import sys
 
 from clustersim import command
-from clustersim.accuracy.rst import list_table, signed
+from clustersim.rst import list_table, signed
+from clustersim.simulation import environment, find_program
 from clustersim.whole_file import write_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -83,16 +83,14 @@ def busbw_of(path, ranks):
 def simulate(case, directory, network):
     """@return GiB/s by size"""
     directory.mkdir(parents=True, exist_ok=True)
-    programs = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
     topology = directory / "topology"
     subprocess.run([sys.executable, ROOT / "topologies" / "gen_Topo_Template.py", *case.topology, "-o", topology], check=True, capture_output=True)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
     found = []
     for mib in SIZES_MIB:
         workload = directory / f"allreduce_{mib}.txt"
         write_text(workload, workload_of(case, mib))
-        subprocess.run([programs / "SimAI_simulator", "-w", workload, "-n", topology, "-c", ROOT / "conf" / "SimAI.conf", "--network", network,
-                        "-o", directory / str(mib), "--quiet"], check=True, env=clean | {"NCCL_SELECT": "rules"} | case.variables)
+        subprocess.run([find_program(), "-w", workload, "-n", topology, "-c", ROOT / "conf" / "SimAI.conf", "--network", network,
+                        "-o", directory / str(mib), "--quiet"], check=True, env=environment({"NCCL_SELECT": "rules"} | case.variables))
         found.append(busbw_of(directory / str(mib) / "collectives.csv", case.ranks))
     return found
 

@@ -36,6 +36,8 @@ require("matplotlib", "networkx")
 
 from clustersim import command  # noqa: E402
 from clustersim.physical import comparison, launch  # noqa: E402
+from clustersim.rst import list_table  # noqa: E402
+from clustersim.simulation import environment  # noqa: E402
 from clustersim.whole_file import write_text  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -257,8 +259,7 @@ def simulate(program, directory, case, network):
         command += ["--background-flows", str(flow_file)]
     for setting in case.settings:
         command += ["--set", setting]
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
-    result = subprocess.run(command, env={**clean, **case.environment}, capture_output=True, text=True,
+    result = subprocess.run(command, env=environment(case.environment), capture_output=True, text=True,
                             check=False)
     if result.returncode:
         raise RuntimeError(f"{' '.join(command)}\n{result.stderr}")
@@ -365,12 +366,8 @@ def main(arguments):
         print(f"{case.name:58}{packet / 1000:12.1f}{flow / 1000:12.1f}{error:8.1%}"
               f"{packet_wall / flow_wall:10.0f}{'' if within else '  OUT OF BOUND'}", flush=True)
     if arguments.rst:
-        text = [".. list-table::", "   :header-rows: 1", "", "   * - Case", "     - Kind",
-                "     - Packets (us)", "     - Flows (us)", "     - Difference"]
-        for case, packet, flow, error, _ in rows:
-            text += [f"   * - {case.name}", f"     - {case.kind}", f"     - {packet / 1000:.1f}",
-                     f"     - {flow / 1000:.1f}", f"     - {error:+.1%}"]
-        write_text(arguments.rst, "\n".join(text) + "\n")
+        cells = [(case.name, case.kind, f"{packet / 1000:.1f}", f"{flow / 1000:.1f}", f"{error:+.1%}") for case, packet, flow, error, _ in rows]
+        write_text(arguments.rst, list_table(("Case", "Kind", "Packets (us)", "Flows (us)", "Difference"), cells).rstrip() + "\n")
     return 1 if bad else 0
 
 

@@ -17,6 +17,7 @@ import subprocess
 import sys
 
 from clustersim import command
+from clustersim.simulation import environment
 from clustersim.whole_file import whole_file, write_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -60,12 +61,10 @@ def chain(path, switches, gbps=100, delay_ns=1000):
 class Simulator:
     def __init__(self, programs):
         self.programs = programs
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("AS_", "NCCL_"))}
 
     def run(self, program, *arguments, **variables):
         subprocess.run([self.programs / program, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL,
-                       env=self.environment | variables)
+                       env=environment(variables))
 
     def flows(self, directory, topology, flows, conf="none.conf"):
         """@return the longest duration of the flows (src, dst, bytes), which start at once, in ns"""

@@ -21,12 +21,12 @@ class Refused:
     reason: str
 
 
-def write_down(facts, tasks=runs.TRAINING):
-    """@return Runs of the rows of these tasks that can be written down, and those that cannot as Refused"""
+def write_down(facts, tasks=runs.TRAINING, write=runs.write_down):
+    """@return what `write` makes of the rows of these tasks (Runs), and the rows that cannot be written down as Refused"""
     written, refused = [], []
     for fact in (fact for fact in facts if fact.task in tasks):
         try:
-            written.append(runs.write_down(fact))
+            written.append(write(fact))
         except runs.CannotBeWritten as error:
             refused.append(Refused(fact, error.group, str(error)))
     return written, refused

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The card of outcomes as a documentation page."""
-from clustersim.accuracy.page import escape, list_table, percent, signed
 from clustersim.outcomes.card import GOALS, WITHIN, by_family, reasons, share_written, summarize
 from clustersim.outcomes.scaling import CURVES
+from clustersim.rst import escape, list_table, percent, signed
 
 WORST = 25
 INTRODUCTION = """\

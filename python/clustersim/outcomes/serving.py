@@ -8,8 +8,7 @@ import pandas as pd
 from clustersim import simulate
 from clustersim.accuracy.simulate import write_topology
 from clustersim.accuracy.tables import Machine as Links
-from clustersim.outcomes import runs
-from clustersim.outcomes.card import Refused
+from clustersim.outcomes import card, runs
 from clustersim.whole_file import write_text
 from clustersim.workload import gpus, inference_command
 from clustersim.workload.collective_times import Machine
@@ -51,13 +50,7 @@ def write_down(fact):
 
 def write_all_down(facts):
     """@return Servers of the rows that can be written down, and those that cannot as Refused"""
-    written, refused = [], []
-    for fact in (fact for fact in facts if fact.task == TASK):
-        try:
-            written.append(write_down(fact))
-        except runs.CannotBeWritten as error:
-            refused.append(Refused(fact, error.group, str(error)))
-    return written, refused
+    return card.write_down(facts, (TASK,), write_down)
 
 
 def _write(server, directory):

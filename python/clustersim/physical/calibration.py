@@ -14,7 +14,7 @@ import numpy
 
 from clustersim.physical import launch
 from clustersim.physical.host_model import Host, HostFit
-from clustersim.simulation import find_program
+from clustersim.simulation import environment, find_program
 from clustersim.whole_file import whole_file, write_text
 
 OPS = {"ALLREDUCE": "allreduce", "ALLGATHER": "allgather", "REDUCESCATTER": "reducescatter", "ALLTOALL": "alltoall"}
@@ -131,8 +131,7 @@ class Calibration:
         directory = self.output / f"simulated-{name}"
         words = [str(find_program()), "-w", str(workload), "-n", str(topology), "--gpu-table", str(hosts), "--tp", str(self.ranks),
                  "--network", "flow", "-q", "-o", str(directory)]
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
-        result = subprocess.run(words, env=clean | VARIABLES, capture_output=True, text=True, check=False)
+        result = subprocess.run(words, env=environment(VARIABLES), capture_output=True, text=True, check=False)
         if result.returncode:
             raise launch.PhysicalError(result.stderr.strip(), result.returncode)
         return numpy.array([(float(row["end_ns"]) - float(row["start_ns"])) / 1000

@@ -3,13 +3,12 @@
 import csv
 import dataclasses
 import json
-import os
 import pathlib
 import subprocess
 
 from clustersim.physical import launch
 from clustersim.physical.namespaces import NamespaceCluster
-from clustersim.simulation import find_program
+from clustersim.simulation import environment, find_program
 from clustersim.topology import reader
 from clustersim.whole_file import whole_file
 
@@ -23,9 +22,8 @@ BOUND = 0.15
 
 def simulate(workload, topology, output, network, flags=()):
     """@return nanoseconds until the last rank was done"""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     words = [str(find_program()), "-w", str(workload), "-n", str(topology), "--network", network, "-q", "-o", str(output), *flags]
-    result = subprocess.run(words, env=clean | VARIABLES, capture_output=True, text=True, check=False)
+    result = subprocess.run(words, env=environment(VARIABLES), capture_output=True, text=True, check=False)
     if result.returncode:
         raise launch.PhysicalError(result.stderr.strip(), result.returncode)
     return json.loads((pathlib.Path(output) / "run.json").read_text())["simulated_ns"]

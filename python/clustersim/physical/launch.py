@@ -6,6 +6,7 @@ import re
 import subprocess
 import tempfile
 
+from clustersim import simulation
 from clustersim.simulation import command_line, find_program
 
 
@@ -24,10 +25,8 @@ class PhysicalError(Exception):
 
 def environment(changes=None):
     """@return this environment, with which mpirun starts also for root, without settings of NCCL"""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
-    if os.geteuid() == 0:
-        clean |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return TCP_VARIABLES | clean | (changes or {})
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+    return TCP_VARIABLES | simulation.environment(as_root) | (changes or {})
 
 
 def phynet_words(workload, topology, output, **flags):

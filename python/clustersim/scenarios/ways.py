@@ -12,6 +12,7 @@ import signal
 import subprocess
 
 from clustersim.scenarios.checks import Failed, Refused, require, write_inputs
+from clustersim.simulation import environment
 
 TIME_LIMIT_S = 120
 MPIRUN = ("mpirun", "--oversubscribe", "--bind-to", "none", "-np")
@@ -75,9 +76,8 @@ def _execute(scenario, programs, directory, flags, processes):
     output = "out"
     shutil.rmtree(directory / output, ignore_errors=True)
     arguments = list(map(str, command(scenario, programs, output, flags, processes)))
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
     with subprocess.Popen(arguments, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-                          env={**clean, **MPI_ENVIRONMENT, "ASAN_OPTIONS": "detect_leaks=0"}) as process:
+                          env=environment(MPI_ENVIRONMENT | {"ASAN_OPTIONS": "detect_leaks=0"})) as process:
         try:
             told, said = process.communicate(timeout=TIME_LIMIT_S)
         except subprocess.TimeoutExpired:

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 
+from clustersim.simulation import environment
 from clustersim.whole_file import write_text
 
 POLL_S = 0.02
@@ -28,12 +29,6 @@ class Interrupted(BaseException):
 
 def interrupt(number, frame):
     raise Interrupted(signal.Signals(number).name)
-
-
-def environment(variables):
-    """Variables that choose how things are simulated come from the grid, not from who happens to start it."""
-    return {name: value for name, value in os.environ.items()
-            if not name.startswith(("AS_", "NCCL_"))} | variables
 
 
 def memory_bytes(pid):

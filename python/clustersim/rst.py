@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Words and tables of the card's page, in reStructuredText."""
+"""Words and tables of pages, in reStructuredText."""
 
 
 def percent(value):
@@ -14,8 +14,12 @@ def table_link(name):
     return f":ref:`{name} <accuracy-{name.lower()}>`"
 
 
-def list_table(header, rows, widths):
-    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(map(str, widths))}", ""]
+def escape(text):
+    return text.replace("\\", "\\\\").replace("*", "\\*").replace("_", "\\_").replace("`", "\\`")
+
+
+def list_table(header, rows, widths=()):
+    lines = [".. list-table::", "   :header-rows: 1", *([f"   :widths: {' '.join(map(str, widths))}"] if widths else []), ""]
     for row in (header, *rows):
         lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
     return "\n".join(lines) + "\n\n"
