@@ -43,20 +43,21 @@ def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
     return clean | dict(variables or {})
 
 
-def find_program(name: str = "SimAI_simulator") -> pathlib.Path:
-    """Finds a program: in the folder PROGRAM_DIR names, in bin/ of this checkout, or on the PATH.
+def find_program(name: str = "SimAI_simulator", directory: os.PathLike | str | None = None) -> pathlib.Path:
+    """Finds a program: in the directory given, else in the one PROGRAM_DIR names, else in bin/ of this checkout or on the PATH.
 
-    @raise FileNotFoundError if it is in none of them
+    @raise FileNotFoundError if it is not there; one that somebody named is not replaced by another
     """
-    places = [pathlib.Path(os.environ["PROGRAM_DIR"])] if "PROGRAM_DIR" in os.environ else []
-    for place in (*places, CHECKOUT / "bin"):
-        if os.access(place / name, os.X_OK):
-            return place / name
-    found = shutil.which(name)
-    if not found:
-        raise FileNotFoundError(f"{name}: not in bin/ and not on the PATH; expected the program that "
-                                "scripts/build.sh -c all builds")
-    return pathlib.Path(found)
+    expected = "expected the program that scripts/build.sh -c all builds"
+    named = directory or os.environ.get("PROGRAM_DIR")
+    program = pathlib.Path(named or CHECKOUT / "bin") / name
+    if program.is_file() and os.access(program, os.X_OK):
+        return program
+    if named:
+        raise FileNotFoundError(f"{program}: no such program; {expected}")
+    if found := shutil.which(name):
+        return pathlib.Path(found)
+    raise FileNotFoundError(f"{name}: not in bin/ and not on the PATH; {expected}")
 
 
 def command_line(workload: os.PathLike | str, topology: os.PathLike | str, *, output: os.PathLike | str,

@@ -16,6 +16,9 @@ import yaml
 from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+from clustersim import simulation  # noqa: E402
+
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 VERSION = (ROOT / "VERSION").read_text().strip()
 APPS = yaml.safe_load((ROOT / "packaging/ns3-app-store.yaml").read_text())
@@ -64,7 +67,7 @@ def test_an_installed_package_finds_programs_and_its_own_files(tmp_path):
         assert pathlib.Path(clustersim.__file__).is_relative_to(sys.argv[1])
         assert chakra.messages().Node
         given = plan_command.make_parser("").parse_args(["--model_name", "llama2_7b", "--gpus", "8"])
-        print(plan_command._program(given, "SimAI_analytical"), given.conf, command.make_parser("").parse_args(["run"]).program)
+        print(find_program("SimAI_analytical", given.bin), given.conf, command.make_parser("").parse_args(["run"]).program)
     """
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin/SimAI_analytical"
@@ -74,6 +77,29 @@ def test_an_installed_package_finds_programs_and_its_own_files(tmp_path):
                           env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "PYTHONPATH": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [str(program), "None", "None"]
+
+
+@pytest.mark.parametrize("named", ["argument", "PROGRAM_DIR"])
+def test_a_folder_that_is_named_is_not_replaced_by_another(tmp_path, monkeypatch, named):
+    """Where bin/ and the PATH have the program as well."""
+    for place in ("bin", "on-the-path", "named"):
+        (tmp_path / place).mkdir()
+        program = tmp_path / place / "SimAI_simulator"
+        program.write_text("")
+        program.chmod(0o755)
+    monkeypatch.delenv("PROGRAM_DIR", raising=False)
+    monkeypatch.setattr(simulation, "CHECKOUT", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / "on-the-path"))
+    assert simulation.find_program() == tmp_path / "bin/SimAI_simulator"
+    (tmp_path / "bin/SimAI_simulator").unlink()
+    assert simulation.find_program() == tmp_path / "on-the-path/SimAI_simulator"
+    if named == "PROGRAM_DIR":
+        monkeypatch.setenv("PROGRAM_DIR", str(tmp_path / "named"))
+    given = tmp_path / "named" if named == "argument" else None
+    assert simulation.find_program(directory=given) == program
+    program.unlink()
+    with pytest.raises(FileNotFoundError, match="named/SimAI_simulator: no such program; expected"):
+        simulation.find_program(directory=given)
 
 
 DISTRIBUTIONS = {"yaml": "PyYAML", "google": "protobuf"}  # whose name is not the module's

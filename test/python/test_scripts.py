@@ -114,8 +114,8 @@ def test_backends_are_not_compared_without_the_program(tmp_path):
     result = subprocess.run([ROOT / "scripts/compare_backends.py"], cwd=tmp_path, capture_output=True, text=True,
                             env={"PROGRAM_DIR": str(tmp_path)})
     assert result.returncode == 2
-    assert result.stderr == (f"compare_backends.py: {tmp_path / 'SimAI_simulator'}: is not there; "
-                             "expected the program: scripts/build.sh -c all\n")
+    assert result.stderr == (f"compare_backends.py: {tmp_path / 'SimAI_simulator'}: no such program; "
+                             "expected the program that scripts/build.sh -c all builds\n")
 
 
 @pytest.fixture

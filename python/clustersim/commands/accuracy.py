@@ -27,6 +27,7 @@ require("yaml", "pandas", "matplotlib")
 
 from clustersim import command  # noqa: E402
 from clustersim.accuracy import evidence, leave_out, networks, simulate, tables  # noqa: E402
+from clustersim.simulation import find_program  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 DATA = ROOT / "docs" / "source" / "data"
@@ -68,16 +69,9 @@ def chosen(options):
     return found
 
 
-def program_of():
-    program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "collective-perf"
-    if not program.is_file():
-        raise tables.AccuracyError(f"{program}: no such program; expected scripts/build.sh to have made it")
-    return program
-
-
 def leave_one_out(options, found):
     """Predict tables without figures of their own, print and record how well."""
-    program, gpu_table = program_of(), options.measurements / "gpus.txt"
+    program, gpu_table = find_program("collective-perf"), options.measurements / "gpus.txt"
     recorded = leave_out.recorded_errors(DATA / "accuracy.csv")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         rows = list(pool.map(lambda case: leave_out.leave_out(*case, recorded[case[1].name], options.output / "left-out", program, gpu_table),
@@ -90,7 +84,7 @@ def leave_one_out(options, found):
 def run_case(options, found):
     """@return the frame of all rows"""
     from clustersim.accuracy import card  # loads pandas
-    program = program_of()
+    program = find_program("collective-perf")
     alphas = card.alphas_of(tables.read_tables(options.measurements))
 
     def one(table):

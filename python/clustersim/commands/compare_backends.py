@@ -22,7 +22,6 @@ the time of each collective of one workload, as a table, side-by-side.csv and a 
 import argparse
 import csv
 import json
-import os
 import pathlib
 import resource
 import subprocess
@@ -37,7 +36,7 @@ require("matplotlib", "networkx")
 from clustersim import command  # noqa: E402
 from clustersim.physical import comparison, launch  # noqa: E402
 from clustersim.rst import list_table  # noqa: E402
-from clustersim.simulation import environment  # noqa: E402
+from clustersim.simulation import environment, find_program  # noqa: E402
 from clustersim.whole_file import write_text  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -344,11 +343,7 @@ def main(arguments):
         if not arguments.topology or bool(arguments.ranks) == bool(arguments.physical):
             parser.error("--workload needs --topology, and either --ranks or --physical")
         return with_real_traffic(arguments)
-    program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "SimAI_simulator"
-    if not program.is_file():
-        print(f"compare_backends.py: {program}: is not there; expected the program: scripts/build.sh -c all",
-              file=sys.stderr)
-        return 2
+    program = find_program()
     if arguments.speed:
         measure_speed(program, arguments.output, arguments.case)
         return 0

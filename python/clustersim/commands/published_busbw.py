@@ -11,11 +11,11 @@ channel speeds are NCCL's tables, see contrib/astra-frontend/doc/nccl.rst.
 """
 import argparse
 import csv
-import os
 import pathlib
 import subprocess
 
 from clustersim import command
+from clustersim.simulation import environment, find_program
 from clustersim.whole_file import write_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -52,10 +52,9 @@ def simulate(directory, gpu, sizes):
     workload = directory / f"allreduce_{gpu}.txt"
     write_topology(topology, gpu)
     write_text(workload, "".join(f"1 ALLREDUCE {size * MIB} TP\n" for size in sizes))
-    program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "SimAI_simulator"
-    subprocess.run([program, "-w", workload, "-n", topology, "-c", ROOT / "conf" / "SimAI.conf",
+    subprocess.run([find_program(), "-w", workload, "-n", topology, "-c", ROOT / "conf" / "SimAI.conf",
                     "-o", directory / gpu, "--quiet"],
-                   check=True, env={**os.environ, **ENVIRONMENT[gpu]})
+                   check=True, env=environment(ENVIRONMENT[gpu]))
     result = {}
     with (directory / gpu / "collectives.csv").open(newline="") as file:
         for row in csv.DictReader(file, skipinitialspace=True):

@@ -55,12 +55,9 @@ def parse(arguments):
     options.kind = KINDS[options.compare]
     for name in ("SimAI_simulator", "qbb-flows"):
         try:
-            found = options.programs / name if options.programs else find_program(name)
+            options.programs = find_program(name, options.programs).parent
         except FileNotFoundError as error:
             parser.error(str(error))
-        if not found.is_file():
-            parser.error(f"{found} is not a file; expected a program that scripts/build.sh -c all builds")
-        options.programs = found.parent
     for name in ("count", "jobs"):
         if getattr(options, name) < 1:
             parser.error(f"--{name} is {getattr(options, name)}; expected 1 or more")

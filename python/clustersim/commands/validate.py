@@ -11,13 +11,12 @@ import csv
 import dataclasses
 import json
 import math
-import os
 import pathlib
 import subprocess
 import sys
 
 from clustersim import command
-from clustersim.simulation import environment
+from clustersim.simulation import environment, find_program
 from clustersim.whole_file import whole_file, write_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -63,7 +62,7 @@ class Simulator:
         self.programs = programs
 
     def run(self, program, *arguments, **variables):
-        subprocess.run([self.programs / program, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL,
+        subprocess.run([find_program(program, self.programs), *map(str, arguments)], check=True, stdout=subprocess.DEVNULL,
                        env=environment(variables))
 
     def flows(self, directory, topology, flows, conf="none.conf"):
@@ -160,15 +159,9 @@ def evaluate(case, place):
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/validation"))
-    parser.add_argument("--programs", type=pathlib.Path, default=pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")),
-                        help="directory of the programs")
+    parser.add_argument("--programs", type=pathlib.Path, help="directory of the programs (bin/, or the PATH)")
     parser.add_argument("--csv", type=pathlib.Path, help="write the table there, too")
     options = parser.parse_args(arguments)
-    for program in ("qbb-flows", "SimAI_simulator"):
-        if not (options.programs / program).is_file():
-            print(f"validate.py: {options.programs / program}: no such file; expected a program that is built",
-                  file=sys.stderr)
-            return 2
     options.output.mkdir(parents=True, exist_ok=True)
     simulator, rows, all_good = Simulator(options.programs), [], True
     for case in (*flow_cases(simulator, options.output), *collective_cases(simulator, options.output)):

@@ -33,10 +33,6 @@ SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "co
          "tokens_per_s_per_gpu", "mfu", "cost", "bubble", "bound_by", "simulated_ms")
 
 
-def _program(given, name):
-    return pathlib.Path(given.bin) / name if given.bin else find_program(name)
-
-
 def make_parser(description):
     parser = command_line.Parser(prog="plan.py", description=description, allow_abbrev=False,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -162,7 +158,7 @@ def _timers(given, machine, gpu, flags, directory, framework):
             os.environ["PROGRAM_DIR"] = given.bin  # where estimates find the cost model
         timer = search.Estimated(CollectiveMachine(gpu.name, machine.gpus_per_server, machine.nic, nvlink_gbps=machine.nvlink), framework)
         return lambda count: timer
-    program = _program(given, "SimAI_analytical")
+    program = find_program("SimAI_analytical", given.bin)
     for group in OVERLAPS:
         share = getattr(given, f"{group}_overlap")
         flags = [*flags, f"-{group}_o", str(share)] if share is not None else flags
@@ -240,7 +236,7 @@ def table(rows, costs=False):
 def _simulate(given, best, rows, directory):
     for number, (timed, row) in enumerate(zip(best[:given.simulate], rows), 1):
         result = directory / f"plan{number}"
-        command = [_program(given, "SimAI_simulator"), "-w", directory / f"plan{number}.txt", "-n", given.topology,
+        command = [find_program("SimAI_simulator", given.bin), "-w", directory / f"plan{number}.txt", "-n", given.topology,
                    *(["-c", given.conf] if given.conf else []), "-o", result, "--network", given.network, "--quiet", "--progress", "never"]
         if timed.plan.world_size != len(read_topology(given.topology).gpus):
             raise InputError(f"--simulate: {given.topology} has another number of GPUs than plan {number}; expected "

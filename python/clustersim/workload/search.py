@@ -8,7 +8,6 @@ import pathlib
 
 from clustersim.simulation import run_program
 from clustersim.workload import estimate, simai_text
-from clustersim.workload.errors import InputError
 
 # Beyond so many micro-batches for each stage, an iteration grows by the same time with each further group of them.
 STEADY_GROUPS = 6
@@ -60,8 +59,6 @@ class Analytical:
 
     def __init__(self, program, flags, directory):
         self.program, self.flags, self.directory = program, flags, pathlib.Path(directory)
-        if not pathlib.Path(program).is_file():
-            raise InputError(f"{program}: no such file; expected SimAI_analytical, which scripts/build.sh -c all builds")
 
     def run(self, iteration, name):
         """@return nanoseconds of the iteration, and of its parts"""
