@@ -213,13 +213,12 @@ PhyNetwork::OnReceived(Operation& operation)
     {
         ++m_received;
         m_bytesReceived += header.bytes;
-        m_flows.push_back({header.src,
-                           header.dst,
-                           operation.channel,
-                           0,
-                           header.wireBytes,
-                           header.sentPs,
-                           m_loop.Now()});
+        m_flows.push_back({.src = static_cast<int>(header.src),
+                           .dst = static_cast<int>(header.dst),
+                           .bytes = header.wireBytes,
+                           .channel = operation.channel,
+                           .start = header.sentPs,
+                           .end = m_loop.Now()});
     }
     m_sentPs = header.sentPs;
     const auto [handler, arg] = std::pair(operation.handler, operation.arg);

@@ -4,6 +4,7 @@
 #ifndef PHY_NETWORK_H
 #define PHY_NETWORK_H
 
+#include "astra-frontend/model/system/run-observer.h"
 #include "fabric-endpoint.h"
 #include "message-header.h"
 #include "physical-loop.h"
@@ -24,18 +25,6 @@ namespace AstraSim
 {
 
 // Hot path: every message passes here.
-
-/// A message that has arrived, as fct.txt and the totals know it.
-struct PhyFlow
-{
-    uint32_t src;
-    uint32_t dst;
-    uint32_t channel;
-    uint32_t reserved;
-    uint64_t bytes; ///< with the protocol's overhead
-    TimePs start;   ///< the sender's clock, aligned
-    TimePs end;     ///< the receiver's clock, aligned
-};
 
 /**
  * @ingroup simulator
@@ -126,7 +115,7 @@ class PhyNetwork : public RankNetwork
     }
 
     /// @return messages that have arrived, without credits, since BeginIteration()
-    const std::vector<PhyFlow>& GetFlows() const
+    const std::vector<FlowRecord>& GetFlows() const
     {
         return m_flows;
     }
@@ -204,7 +193,7 @@ class PhyNetwork : public RankNetwork
     ObjectPool<Operation> m_operations;
     boost::unordered_flat_map<Lane, uint32_t, LaneHash> m_numbers; ///< messages of each so far
     ControlHandler m_onControl;
-    std::vector<PhyFlow> m_flows;
+    std::vector<FlowRecord> m_flows;
     uint32_t m_iteration{0};
     bool m_abandoned{false};
     uint64_t m_open{0};

@@ -22,7 +22,7 @@ constexpr std::size_t LARGEST_PIECE = std::size_t{1}
                                       << 30; ///< an int counts the bytes of a message
 
 void
-SendAll(const std::string& data, int to)
+SendAll(const ns3::QbbBytes& data, int to)
 {
     auto bytes = static_cast<uint64_t>(data.size());
     MPI_Send(&bytes, 1, MPI_UINT64_T, to, DATA_TAG, MPI_COMM_WORLD);
@@ -33,12 +33,12 @@ SendAll(const std::string& data, int to)
     }
 }
 
-std::string
+ns3::QbbBytes
 ReceiveAll(int from)
 {
     uint64_t bytes = 0;
     MPI_Recv(&bytes, 1, MPI_UINT64_T, from, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    std::string data(bytes, '\0');
+    ns3::QbbBytes data(bytes);
     for (std::size_t done = 0; done < data.size(); done += LARGEST_PIECE)
     {
         const auto piece = static_cast<int>(std::min(LARGEST_PIECE, data.size() - done));
@@ -92,15 +92,15 @@ RankCommunicator::GatherAll(const std::string& text) const
     return texts;
 }
 
-std::vector<std::string>
-RankCommunicator::GatherAtFirst(const std::string& data) const
+std::vector<ns3::QbbBytes>
+RankCommunicator::GatherAtFirst(const ns3::QbbBytes& data) const
 {
     if (m_rank != 0)
     {
         SendAll(data, 0);
         return {};
     }
-    std::vector<std::string> all{data};
+    std::vector<ns3::QbbBytes> all{data};
     for (int rank = 1; rank < m_size; ++rank)
     {
         all.push_back(ReceiveAll(rank));

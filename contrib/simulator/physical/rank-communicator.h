@@ -4,6 +4,8 @@
 #ifndef RANK_COMMUNICATOR_H
 #define RANK_COMMUNICATOR_H
 
+#include "ns3/qbb-bytes.h"
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -56,7 +58,7 @@ class RankCommunicator
     std::vector<std::string> GatherAll(const std::string& text) const;
 
     /// @return what each rank gives, by rank, on rank 0; nothing on the others
-    std::vector<std::string> GatherAtFirst(const std::string& data) const;
+    std::vector<ns3::QbbBytes> GatherAtFirst(const ns3::QbbBytes& data) const;
 
     /// @return what rank 0 gives @param whileWaiting as in Barrier()
     int64_t Broadcast(int64_t value, const std::function<void()>& whileWaiting) const;

@@ -3,8 +3,9 @@
  */
 #include "rank-recorder.h"
 
+#include "ns3/qbb-timeline.h"
+
 #include <algorithm>
-#include <cstring>
 
 namespace AstraSim
 {
@@ -12,12 +13,23 @@ namespace AstraSim
 namespace
 {
 
-using Json = nlohmann::json;
-
-Json
-Write(const WorkloadPosition& position)
+/// @return a record of a span with its times aligned
+template <typename Record>
+Record
+Aligned(Record record, const RankRecorder::Alignment& align)
 {
-    return {position.layer, position.pass, static_cast<uint8_t>(position.phase)};
+    record.start = align(record.start);
+    record.end = align(record.end);
+    return record;
+}
+
+/// @return the record without the name of its layer, which may be gone when it is told of
+template <typename Record>
+Record
+WithoutLayer(Record record)
+{
+    record.layer = {};
+    return record;
 }
 
 } // namespace
@@ -25,128 +37,109 @@ Write(const WorkloadPosition& position)
 void
 RankRecorder::CollectiveStarted(const CollectiveRecord& record)
 {
-    m_numberOf[record.id] = m_begun[record.group->id]++;
-    m_groups.try_emplace(record.group->id, *record.group);
+    CollectiveRecord kept = WithoutLayer(record);
+    kept.group = &m_groups.try_emplace(record.group->id, *record.group).first->second;
+    kept.choice = nullptr;
+    Keep(record.start, [kept](RunObserver& observer, const Alignment& align) {
+        CollectiveRecord told = kept;
+        told.start = align(kept.start);
+        observer.CollectiveStarted(told);
+    });
 }
 
 void
 RankRecorder::CollectiveEnded(const CollectiveRecord& record)
 {
-    const auto number = m_numberOf.find(record.id);
-    m_collectives.push_back({record.group->id,
-                             number->second,
-                             record.position,
-                             record.op,
-                             record.bytes,
-                             *record.choice,
-                             record.start,
-                             record.end});
-    m_numberOf.erase(number);
+    CollectiveRecord kept = WithoutLayer(record);
+    kept.group = &m_groups.at(record.group->id);
+    Keep(record.end,
+         [kept, choice = *record.choice](RunObserver& observer, const Alignment& align) {
+             CollectiveRecord told = Aligned(kept, align);
+             told.lastStart = align(kept.lastStart);
+             told.choice = &choice;
+             observer.CollectiveEnded(told);
+         });
 }
 
 void
 RankRecorder::ComputeEnded(const ComputeRecord& record)
 {
-    m_compute.push_back({record.position, {}, {}, record.start, record.end});
+    Keep(record.end, [kept = WithoutLayer(record)](RunObserver& observer, const Alignment& align) {
+        observer.ComputeEnded(Aligned(kept, align));
+    });
 }
 
 void
 RankRecorder::WaitEnded(const WaitRecord& record)
 {
-    m_waits.push_back({record.position, record.group, record.reason, record.start, record.end});
+    Keep(record.end, [kept = WithoutLayer(record)](RunObserver& observer, const Alignment& align) {
+        observer.WaitEnded(Aligned(kept, align));
+    });
 }
 
 void
-RankRecorder::LayerFinished(int, const WorkloadPosition& position, TimePs now)
+RankRecorder::LayerFinished(int rank, const WorkloadPosition& position, TimePs now)
 {
-    m_layers.push_back({position, now});
+    Keep(now, [rank, position, now](RunObserver& observer, const Alignment& align) {
+        observer.LayerFinished(rank, position, align(now));
+    });
 }
 
 void
-RankRecorder::RankFinished(int, TimePs now)
+RankRecorder::RankFinished(int rank, TimePs now)
 {
     m_finished = std::max<TimePs>(now, 1);
+    Keep(m_finished, [rank, end = m_finished](RunObserver& observer, const Alignment& align) {
+        observer.RankFinished(rank, align(end));
+    });
 }
 
 void
 RankRecorder::MessageLeft(const MessageEndRecord& record)
 {
-    m_left.push_back(record);
+    Keep(record.time, [record](RunObserver& observer, const Alignment& align) {
+        MessageEndRecord told = record;
+        told.time = align(record.time);
+        observer.MessageLeft(told);
+    });
 }
 
 void
 RankRecorder::MessageCame(const MessageEndRecord& record)
 {
-    m_came.push_back(record);
+    Keep(record.time, [record](RunObserver& observer, const Alignment& align) {
+        MessageEndRecord told = record;
+        told.time = align(record.time);
+        observer.MessageCame(told);
+    });
 }
 
-std::string
-RankRecorder::Serialize(int rank, const std::vector<PhyFlow>& flows, const Alignment& align) const
+ns3::QbbBytes
+RankRecorder::Write(int rank,
+                    RunObserver& part,
+                    const std::vector<FlowRecord>& flows,
+                    const Alignment& align) const
 {
-    Json json;
-    json["rank"] = rank;
-    json["finished"] = m_finished ? align(m_finished) : 0;
-    for (const auto& [id, group] : m_groups)
+    ns3::QbbTimeline timeline(1, ns3::QbbTimeline::SCHEDULED);
+    timeline.context = static_cast<uint32_t>(rank);
+    ns3::QbbTimeline::SetCurrent(&timeline);
+    const auto setTime = [&timeline, &align](TimePs time) {
+        timeline.nowTs = static_cast<uint64_t>(std::max<TimePs>(align(time), 0));
+    };
+    for (const Record& record : m_records)
     {
-        json["groups"].push_back({id, static_cast<uint8_t>(group.kind), group.name, group.ranks});
+        setTime(record.time);
+        record.tell(part, align);
     }
-    for (const Collective& collective : m_collectives)
+    for (const FlowRecord& flow : flows)
     {
-        const CollectiveChoice& choice = collective.choice;
-        json["collectives"].push_back({collective.group,
-                                       collective.number,
-                                       Write(collective.position),
-                                       static_cast<uint8_t>(collective.op),
-                                       collective.bytes,
-                                       choice.algorithm,
-                                       choice.protocol,
-                                       choice.channels,
-                                       choice.flows,
-                                       align(collective.start),
-                                       align(collective.end)});
+        setTime(flow.end);
+        part.FlowEnded(Aligned(flow, align));
     }
-    for (const Span& span : m_compute)
-    {
-        json["compute"].push_back({Write(span.position), align(span.start), align(span.end)});
-    }
-    for (const Span& span : m_waits)
-    {
-        json["waits"].push_back({Write(span.position),
-                                 static_cast<uint8_t>(span.group),
-                                 static_cast<uint8_t>(span.reason),
-                                 align(span.start),
-                                 align(span.end)});
-    }
-    for (const Moment& moment : m_layers)
-    {
-        json["layers"].push_back({Write(moment.position), align(moment.time)});
-    }
-    const std::pair<const char*, const std::vector<MessageEndRecord>&> ends[] = {{"left", m_left},
-                                                                                 {"came", m_came}};
-    for (const auto& [name, messages] : ends)
-    {
-        for (const MessageEndRecord& message : messages)
-        {
-            json[name].push_back({message.src,
-                                  message.dst,
-                                  message.tag,
-                                  message.bytes,
-                                  Write(message.position),
-                                  align(message.time),
-                                  message.purpose});
-        }
-    }
-    std::vector<uint8_t> bytes(flows.size() * sizeof(PhyFlow));
-    for (std::size_t i = 0; i < flows.size(); ++i)
-    {
-        PhyFlow flow = flows[i];
-        flow.start = align(flow.start);
-        flow.end = align(flow.end);
-        std::memcpy(bytes.data() + i * sizeof flow, &flow, sizeof flow);
-    }
-    json["flows"] = Json::binary(std::move(bytes));
-    const auto cbor = Json::to_cbor(json);
-    return {cbor.begin(), cbor.end()};
+    ns3::QbbTimeline::SetCurrent(nullptr);
+    ns3::QbbBytes bytes;
+    timeline.notes.Put(bytes);
+    return bytes;
 }
 
 } // namespace AstraSim

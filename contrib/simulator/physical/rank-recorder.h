@@ -5,14 +5,12 @@
 #define RANK_RECORDER_H
 
 #include "astra-frontend/model/system/run-observer.h"
-#include "phy-network.h"
+
+#include "ns3/qbb-bytes.h"
 
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace AstraSim
@@ -20,8 +18,8 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief Notes what happens on one rank during one iteration, to be sent to rank 0, where
- * RankRecords puts the notes of all ranks together.
+ * @brief Keeps the records of one rank during one iteration, until its clock can be compared with
+ * that of rank 0; then they go to rank 0 as notes, as those of a partition do (MergedRecords).
  */
 class RankRecorder : public RunObserver
 {
@@ -44,58 +42,34 @@ class RankRecorder : public RunObserver
         return m_finished;
     }
 
-    /// @return collectives whose part on this rank is over
-    uint64_t GetCollectivesEnded() const
-    {
-        return m_collectives.size();
-    }
-
     /**
+     * @param part of MergedRecords, which is told everything
      * @param flows messages that have arrived
      * @param align applied to every time
-     * @return all that was noted, for RankRecords (CBOR)
+     * @return the notes of @p part (QbbNotes::Put())
      */
-    std::string Serialize(int rank,
-                          const std::vector<PhyFlow>& flows,
-                          const Alignment& align) const;
+    ns3::QbbBytes Write(int rank,
+                        RunObserver& part,
+                        const std::vector<FlowRecord>& flows,
+                        const Alignment& align) const;
 
   private:
-    struct Collective
+    /// Tells an observer of a record whose times are aligned.
+    using Tell = std::function<void(RunObserver& observer, const Alignment& align)>;
+
+    struct Record
     {
-        uint32_t group;
-        uint32_t number; ///< of the collective in its group
-        WorkloadPosition position;
-        CollectiveOp op;
-        uint64_t bytes;
-        CollectiveChoice choice;
-        TimePs start;
-        TimePs end;
+        TimePs time; ///< of this rank's clock
+        Tell tell;
     };
 
-    struct Span
+    void Keep(TimePs time, Tell tell)
     {
-        WorkloadPosition position;
-        GroupKind group;
-        WaitReason reason;
-        TimePs start;
-        TimePs end;
-    };
+        m_records.push_back({time, std::move(tell)});
+    }
 
-    struct Moment
-    {
-        WorkloadPosition position;
-        TimePs time;
-    };
-
-    std::unordered_map<uint64_t, uint32_t> m_numberOf; ///< of a running collective, by its id
-    std::unordered_map<uint32_t, uint32_t> m_begun;    ///< collectives of a group
-    std::map<uint32_t, CommGroup> m_groups;
-    std::vector<Collective> m_collectives;
-    std::vector<Span> m_compute;
-    std::vector<Span> m_waits;
-    std::vector<Moment> m_layers;
-    std::vector<MessageEndRecord> m_left;
-    std::vector<MessageEndRecord> m_came;
+    std::map<uint32_t, CommGroup> m_groups; ///< by id
+    std::vector<Record> m_records;
     TimePs m_finished{0};
 };
 

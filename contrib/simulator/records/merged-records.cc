@@ -118,7 +118,7 @@ struct MergedRecords::Left
 
     void operator()(MergedRecords& all) const
     {
-        all.m_messages.Send(all.m_nextId++, record);
+        all.Send(record);
     }
 };
 
@@ -394,10 +394,36 @@ MergedRecords::IdOf(uint64_t key) const
 }
 
 void
+MergedRecords::Send(const MessageEndRecord& record)
+{
+    m_messages.Send(m_nextId++, record);
+    if (m_early.empty())
+    {
+        return;
+    }
+    const auto early = m_early.find({record.src, record.dst, record.tag});
+    if (early != m_early.end())
+    {
+        Receive(early->second.front());
+        early->second.pop_front();
+        if (early->second.empty())
+        {
+            m_early.erase(early);
+        }
+    }
+}
+
+void
 MergedRecords::Receive(const MessageEndRecord& record)
 {
-    m_messages.Receive(record, *m_workload, m_observer);
-    ++m_ended;
+    if (m_messages.Receive(record, *m_workload, m_observer))
+    {
+        ++m_ended;
+    }
+    else
+    {
+        m_early[{record.src, record.dst, record.tag}].push_back(record);
+    }
 }
 
 std::vector<uint64_t>

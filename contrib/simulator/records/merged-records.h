@@ -12,9 +12,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -23,8 +26,9 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief What the parts of a job that run in different partitions of a run tell, as if one job told
- * it: a collective begins with its first rank, wherever that is, and ends with its last.
+ * @brief Merges the records of the parts of a job, be they partitions of a simulation or ranks that
+ * are processes, as if one job told them: a collective begins with its first rank, wherever that
+ * is, and ends with its last.
  *
  * The observer hears everything in the order of time, between the windows of the run
  * (QbbMail::Note()).
@@ -97,6 +101,7 @@ class MergedRecords : public ns3::QbbAddressee
     CollectiveRecord Complete(CollectiveRecord record, uint32_t group) const;
     void Begin(const CollectiveRecord& record);
     void End(const CollectiveRecord& record, const CollectiveChoice& choice, std::size_t ranks);
+    void Send(const MessageEndRecord& record);
     void Receive(const MessageEndRecord& record);
     /// @return what the observer knows a running collective by
     uint64_t IdOf(uint64_t key) const;
@@ -107,6 +112,9 @@ class MergedRecords : public ns3::QbbAddressee
     std::unordered_map<uint32_t, CommGroup> m_groups;   ///< by id
     std::unordered_map<uint64_t, Collective> m_running; ///< by key
     MessageLedger m_messages;
+    /// Messages that came before they left, as clocks of machines differ; by source, destination
+    /// and tag.
+    std::map<std::tuple<int, int, int>, std::deque<MessageEndRecord>> m_early;
     uint64_t m_nextId{1};
     uint64_t m_ended{0};
 };

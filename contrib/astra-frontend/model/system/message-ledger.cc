@@ -56,7 +56,7 @@ MessageLedger::Receive(const MessageEndRecord& came,
                               .bytes = came.bytes,
                               .choice = &choice,
                               .start = left.time,
-                              .end = came.time,
+                              .end = std::max(came.time, left.time), // clocks may differ
                               .lastStart = left.time,
                               .isMessage = true});
     return left.time;

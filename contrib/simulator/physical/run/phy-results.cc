@@ -4,10 +4,6 @@
 #include "phy-results.h"
 
 #include "astra-frontend/model/flow/flow-level-network.h"
-#include "astra-frontend/model/system/run-observers.h"
-#include "simulator/records/collective-summary.h"
-#include "simulator/records/collectives-writer.h"
-#include "simulator/records/end-to-end-writer.h"
 
 #include "ns3/csv-cell.h"
 #include "ns3/fabric-frame-sizes.h"
@@ -28,7 +24,7 @@ constexpr uint16_t FIRST_SOURCE_PORT = 10000;
 constexpr uint16_t DESTINATION_PORT = 100;
 
 void
-WriteFlows(const std::vector<PhyFlow>& flows,
+WriteFlows(const std::vector<FlowRecord>& flows,
            const ns3::ClusterTopology& topology,
            const std::string& path)
 {
@@ -39,94 +35,155 @@ WriteFlows(const std::vector<PhyFlow>& flows,
     EventLoop loop;
     FlowLevelFabric ideal(loop, topology, config);
     ns3::FctWriter file(topology, path);
-    for (const PhyFlow& flow : flows)
+    for (const FlowRecord& flow : flows)
     {
-        file.Write({.src = flow.src,
-                    .dst = flow.dst,
+        file.Write({.src = static_cast<uint32_t>(flow.src),
+                    .dst = static_cast<uint32_t>(flow.dst),
                     .sport = static_cast<uint16_t>(FIRST_SOURCE_PORT + flow.channel),
                     .dport = DESTINATION_PORT,
                     .bytes = flow.bytes,
                     .startPs = std::max<TimePs>(flow.start, 0),
                     .fctPs = std::max<TimePs>(flow.end - flow.start, 0),
-                    .idealPs = ideal.GetIdealFctPs(flow.src, flow.dst, flow.bytes)});
+                    .idealPs = ideal.GetIdealFctPs(static_cast<uint32_t>(flow.src),
+                                                   static_cast<uint32_t>(flow.dst),
+                                                   flow.bytes)});
     }
     file.Finish();
 }
 
-} // namespace
-
-std::string
-WriteIteration(const RankRecords& records,
-               const Workload& workload,
-               const ns3::ClusterTopology& topology,
-               uint32_t ranks,
-               bool finished,
-               const std::string& output)
+std::vector<std::string>
+LayersOf(const Workload& workload)
 {
     std::vector<std::string> layers;
     for (uint32_t i = 0; i < workload.GetLayerCount(); ++i)
     {
         layers.emplace_back(workload.GetLayerName(i));
     }
-    EndToEndWriter endToEnd(output + "/EndToEnd.csv",
-                            std::filesystem::path(workload.GetFileName()).stem().string(),
-                            layers,
-                            ranks);
-    CollectivesWriter collectives(output + "/collectives.csv");
-    CollectiveSummary summary;
-    RunObservers observers;
-    observers.Add(endToEnd);
-    observers.Add(collectives);
-    observers.Add(summary);
-    records.Replay(observers);
-    collectives.Finish();
+    return layers;
+}
+
+/// @return the collectives in the order of their starts
+std::vector<const IterationRecords::Collective*>
+ById(const std::vector<IterationRecords::Collective>& collectives)
+{
+    std::vector<const IterationRecords::Collective*> sorted;
+    for (const auto& collective : collectives)
+    {
+        sorted.push_back(&collective);
+    }
+    std::ranges::sort(sorted, {}, [](const auto* collective) { return collective->record.id; });
+    return sorted;
+}
+
+} // namespace
+
+void
+IterationRecords::CollectiveEnded(const CollectiveRecord& record)
+{
+    m_collectives.push_back({KeyOf(record), record, *record.group, *record.choice});
+    m_collectives.back().record.group = nullptr;
+    m_collectives.back().record.choice = nullptr;
+}
+
+void
+IterationRecords::FlowEnded(const FlowRecord& record)
+{
+    m_flows.push_back(record);
+}
+
+void
+IterationRecords::RankFinished(int, TimePs now)
+{
+    m_finished = std::max(m_finished, now);
+}
+
+IterationRecords::Key
+IterationRecords::KeyOf(const CollectiveRecord& record)
+{
+    if (!record.isMessage)
+    {
+        return {0, record.key};
+    }
+    const WorkloadPosition& at = record.position;
+    const auto pair = [](auto high, auto low) {
+        return static_cast<uint64_t>(high) << 32 | static_cast<uint32_t>(low);
+    };
+    const Key key{pair(record.group->ranks.front(), record.group->ranks.back()),
+                  pair(at.layer, at.pass),
+                  static_cast<uint64_t>(at.phase)};
+    const uint64_t number = ++m_messages[key];
+    return {key[0], key[1], key[2], number};
+}
+
+IterationFiles::IterationFiles(const Workload& workload,
+                               uint32_t ranks,
+                               const std::string& directory)
+    : m_directory(directory),
+      m_endToEnd(directory + "/EndToEnd.csv",
+                 std::filesystem::path(workload.GetFileName()).stem().string(),
+                 LayersOf(workload),
+                 ranks),
+      m_collectives(directory + "/collectives.csv")
+{
+    m_observers.Add(m_endToEnd);
+    m_observers.Add(m_collectives);
+    m_observers.Add(m_summary);
+}
+
+std::string
+IterationFiles::Finish(const IterationRecords& records,
+                       const ns3::ClusterTopology& topology,
+                       bool finished)
+{
+    m_collectives.Finish();
     if (finished)
     {
-        endToEnd.Finish();
+        m_endToEnd.Finish();
     }
-    WriteFlows(records.GetFlows(), topology, output + "/fct.txt");
-    return summary.Table();
+    WriteFlows(records.GetFlows(), topology, m_directory + "/fct.txt");
+    return m_summary.Table();
 }
 
 void
-IterationTable::Add(const RankRecords& records)
+IterationTable::Add(const IterationRecords& records)
 {
-    for (const RankRecords::Collective& collective : records.GetCollectives())
+    for (const auto& [key, record, group, choice] : records.GetCollectives())
     {
-        m_durations[collective.key].push_back(collective.end - collective.start);
+        m_durations[key].push_back(record.end - record.start);
     }
 }
 
 void
-IterationTable::Write(const RankRecords& chosen,
+IterationTable::Write(const IterationRecords& chosen,
                       const Workload& workload,
                       const std::string& path) const
 {
     ns3::OutputFile file(path);
     file.Write("id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,iterations,min_us,"
                "median_us,max_us,median_busbw\n");
-    for (const RankRecords::Collective& collective : chosen.GetCollectives())
+    for (const auto* collective : ById(chosen.GetCollectives()))
     {
-        const std::vector<TimePs>& durations = m_durations.at(collective.key);
+        const auto& [key, record, group, choice] = *collective;
+        const std::vector<TimePs>& durations = m_durations.at(key);
         const auto [least, most] = std::minmax_element(durations.begin(), durations.end());
         const TimePs median = MedianOf(durations);
-        const auto ranks = static_cast<uint32_t>(collective.group.ranks.size());
-        const double busbw = median > 0 ? static_cast<double>(collective.bytes) *
-                                              BusBandwidthFactor(collective.op, ranks) * 1000 /
+        const auto ranks = static_cast<uint32_t>(group.ranks.size());
+        const double factor = BusBandwidthFactor(record.op, ranks);
+        const double busbw = median > 0 ? static_cast<double>(record.bytes) * factor * 1000 /
                                               static_cast<double>(median)
                                         : 0;
         file.Write(
             fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.6f}\n",
-                        collective.id,
-                        ns3::CsvCell(std::string(workload.GetLayerName(collective.position.layer))),
-                        collective.position.pass,
-                        ToString(collective.position.phase),
-                        ns3::CsvCell(collective.group.name),
+                        record.id,
+                        ns3::CsvCell(std::string(workload.GetLayerName(record.position.layer))),
+                        record.position.pass,
+                        ToString(record.position.phase),
+                        ns3::CsvCell(group.name),
                         ranks,
-                        ToString(collective.op),
-                        collective.bytes,
-                        collective.choice.algorithm,
-                        collective.choice.protocol,
+                        ToString(record.op),
+                        record.bytes,
+                        choice.algorithm,
+                        choice.protocol,
                         durations.size(),
                         static_cast<double>(*least) / 1e6,
                         static_cast<double>(median) / 1e6,

@@ -4,30 +4,103 @@
 #ifndef PHY_RESULTS_H
 #define PHY_RESULTS_H
 
-#include "simulator/physical/rank-records.h"
+#include "astra-frontend/model/system/run-observers.h"
+#include "astra-frontend/model/system/workload.h"
+#include "simulator/records/collective-summary.h"
+#include "simulator/records/collectives-writer.h"
+#include "simulator/records/end-to-end-writer.h"
 
 #include "ns3/cluster-topology.h"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 namespace AstraSim
 {
 
 /**
- * Write EndToEnd.csv, collectives.csv and fct.txt as a simulation has them.
- * @param finished whether the workload came to its end; otherwise there is no EndToEnd.csv
- * @return the table of collectives that a user looks at first
+ * @ingroup simulator
+ * @brief The collectives, messages and flows of one iteration, all ranks together.
  */
-std::string WriteIteration(const RankRecords& records,
-                           const Workload& workload,
-                           const ns3::ClusterTopology& topology,
-                           uint32_t ranks,
-                           bool finished,
-                           const std::string& output);
+class IterationRecords : public RunObserver
+{
+  public:
+    /// Names a collective or a message alike in every iteration.
+    using Key = std::array<uint64_t, 4>;
+
+    /// A collective that all its ranks have ended, or a message that has arrived.
+    struct Collective
+    {
+        Key key;
+        CollectiveRecord record; ///< without group and choice
+        CommGroup group;
+        CollectiveChoice choice;
+    };
+
+    void CollectiveEnded(const CollectiveRecord& record) override;
+    void FlowEnded(const FlowRecord& record) override;
+    void RankFinished(int rank, TimePs now) override;
+
+    const std::vector<Collective>& GetCollectives() const
+    {
+        return m_collectives;
+    }
+
+    /// @return in the order of their ends
+    const std::vector<FlowRecord>& GetFlows() const
+    {
+        return m_flows;
+    }
+
+    /// @return when the last rank had nothing more to do
+    TimePs GetFinishTime() const
+    {
+        return m_finished;
+    }
+
+  private:
+    Key KeyOf(const CollectiveRecord& record);
+
+    std::vector<Collective> m_collectives;
+    std::map<Key, uint64_t> m_messages; ///< how many of the same ranks and phase there have been
+    std::vector<FlowRecord> m_flows;
+    TimePs m_finished{0};
+};
+
+/**
+ * @ingroup simulator
+ * @brief Writes EndToEnd.csv, collectives.csv and fct.txt as a simulation does.
+ */
+class IterationFiles
+{
+  public:
+    /// @param directory where the files are written
+    IterationFiles(const Workload& workload, uint32_t ranks, const std::string& directory);
+
+    /// @return what is to be told of the iteration
+    RunObserver& GetObserver()
+    {
+        return m_observers;
+    }
+
+    /**
+     * @param finished whether the workload came to its end; otherwise there is no EndToEnd.csv
+     * @return the table of collectives that a user looks at first
+     */
+    std::string Finish(const IterationRecords& records,
+                       const ns3::ClusterTopology& topology,
+                       bool finished);
+
+  private:
+    std::string m_directory;
+    EndToEndWriter m_endToEnd;
+    CollectivesWriter m_collectives;
+    CollectiveSummary m_summary;
+    RunObservers m_observers;
+};
 
 /**
  * @ingroup simulator
@@ -37,13 +110,15 @@ class IterationTable
 {
   public:
     /// Add an iteration.
-    void Add(const RankRecords& records);
+    void Add(const IterationRecords& records);
 
     /// @param chosen iteration whose collectives name the rows @param path file to write
-    void Write(const RankRecords& chosen, const Workload& workload, const std::string& path) const;
+    void Write(const IterationRecords& chosen,
+               const Workload& workload,
+               const std::string& path) const;
 
   private:
-    std::map<RankRecords::Key, std::vector<TimePs>> m_durations;
+    std::map<IterationRecords::Key, std::vector<TimePs>> m_durations;
 };
 
 /// @return the value in the middle; of an even number of values the lower one

@@ -21,11 +21,12 @@
 #include "simulator/physical/rank-communicator.h"
 #include "simulator/physical/rank-failure.h"
 #include "simulator/physical/rank-recorder.h"
-#include "simulator/physical/rank-records.h"
 #include "simulator/physical/rank-watch.h"
+#include "simulator/records/merged-records.h"
 
 #include "ns3/input-error.h"
 #include "ns3/output-directory.h"
+#include "ns3/qbb-notes.h"
 
 #include <algorithm>
 #include <chrono>
@@ -72,7 +73,7 @@ class PhyRun
     struct Iteration
     {
         RankRecorder recorder;
-        std::vector<PhyFlow> flows;
+        std::vector<FlowRecord> flows;
         int64_t startNs{0}; ///< clock of rank 0
         TimePs total{0};    ///< of the slowest rank
     };
@@ -89,10 +90,13 @@ class PhyRun
     void Progress();
     void CheckInterrupt();
     void BeginTogether(Iteration& iteration);
-    std::string Notes(const Iteration& iteration, bool withFlows) const;
+    /// Tell an observer on rank 0 what all ranks have recorded. @param alone only what this rank
+    /// has, as if it were all of them
+    void Tell(const Iteration& iteration, bool withFlows, bool alone, RunObserver& observer) const;
+    ns3::QbbBytes Notes(const Iteration& iteration, RunObserver& part, bool withFlows) const;
     std::size_t MedianIteration() const;
     void Report();
-    void RecordResults(const RankRecords& chosen, const std::vector<std::string>& clocks);
+    void RecordResults(const IterationRecords& chosen, const std::vector<std::string>& clocks);
     int Fail(RankFailure failure);
     void RecordFailure(const RankFailure& failure, const std::string& text);
     int Refuse(const Refusal& refusal);
@@ -233,15 +237,34 @@ PhyRun::Iterate(uint32_t number, Iteration& iteration)
     m_ranks.Barrier([this] { Progress(); });
 }
 
-std::string
-PhyRun::Notes(const Iteration& iteration, bool withFlows) const
+ns3::QbbBytes
+PhyRun::Notes(const Iteration& iteration, RunObserver& part, bool withFlows) const
 {
     const auto align = [this, &iteration](TimePs time) {
         return m_clock.WithoutDrift(iteration.startNs, time);
     };
-    return iteration.recorder.Serialize(m_ranks.GetRank(),
-                                        withFlows ? iteration.flows : std::vector<PhyFlow>(),
-                                        align);
+    return iteration.recorder.Write(m_ranks.GetRank(),
+                                    part,
+                                    withFlows ? iteration.flows : std::vector<FlowRecord>(),
+                                    align);
+}
+
+void
+PhyRun::Tell(const Iteration& iteration, bool withFlows, bool alone, RunObserver& observer) const
+{
+    std::vector<int> ranks(alone ? static_cast<std::size_t>(m_ranks.GetSize()) : 1);
+    std::iota(ranks.begin(), ranks.end(), alone ? 0 : m_ranks.GetRank());
+    MergedRecords merged(observer);
+    merged.SetWorkload(m_inputs.GetWorkload());
+    const ns3::QbbBytes own = Notes(iteration, merged.AddPart(ranks), withFlows);
+    ns3::QbbNotes notes;
+    const auto all = alone ? std::vector<ns3::QbbBytes>{own} : m_ranks.GatherAtFirst(own);
+    for (const ns3::QbbBytes& bytes : all)
+    {
+        ns3::QbbByteReader reader(bytes);
+        notes.TakeFrom(reader);
+    }
+    notes.Tell([](uint64_t) {});
 }
 
 std::size_t
@@ -265,53 +288,52 @@ PhyRun::Report()
         iteration->total = m_ranks.Max(iteration->recorder.GetFinishTime());
     }
     const std::size_t median = MedianIteration();
-    const auto clocks = m_ranks.GatherAtFirst(nlohmann::json{
+    const auto clocks = m_ranks.GatherAll(nlohmann::json{
         {"clock_offset_ns", m_clock.GetOffsetNs()},
         {"clock_error_ns", m_clock.GetErrorNs()},
         {"clock_drift_ppb", m_clock.GetDrift() * 1e9},
         {"registered_bytes", m_network->GetRegisteredBytes()},
         {"checked_results", m_inputs.GetChecked()},
         {"messages", m_network->GetMessagesReceived()},
-        {"bytes", m_network->GetBytesReceived()}}.dump());
+        {"bytes",
+         m_network->GetBytesReceived()}}.dump());
+    const bool isFirst = m_ranks.GetRank() == 0;
     IterationTable table;
-    std::unique_ptr<RankRecords> chosen;
+    IterationRecords chosen;
+    std::optional<IterationFiles> files;
     for (std::size_t i = 0; i < m_iterations.size(); ++i)
     {
-        const auto notes = m_ranks.GatherAtFirst(Notes(*m_iterations[i], i == median));
-        if (m_ranks.GetRank() != 0)
+        IterationRecords records;
+        RunObservers observers;
+        observers.Add(i == median ? chosen : records);
+        if (isFirst && i == median)
         {
-            continue;
+            files.emplace(m_inputs.GetWorkload(),
+                          static_cast<uint32_t>(m_ranks.GetSize()),
+                          m_directory->Path());
+            observers.Add(files->GetObserver());
         }
-        auto records = std::make_unique<RankRecords>(m_inputs.GetWorkload(), notes, false);
-        table.Add(*records);
-        if (i == median)
-        {
-            chosen = std::move(records);
-        }
+        Tell(*m_iterations[i], i == median, false, observers);
+        table.Add(i == median ? chosen : records);
     }
-    if (m_ranks.GetRank() != 0)
+    if (!isFirst)
     {
         return;
     }
-    m_console.Say(WriteIteration(*chosen,
-                                 m_inputs.GetWorkload(),
-                                 m_inputs.GetTopology(),
-                                 static_cast<uint32_t>(m_ranks.GetSize()),
-                                 true,
-                                 m_directory->Path()));
-    table.Write(*chosen, m_inputs.GetWorkload(), m_directory->Path("iterations.csv"));
-    RecordResults(*chosen, clocks);
+    m_console.Say(files->Finish(chosen, m_inputs.GetTopology(), true));
+    table.Write(chosen, m_inputs.GetWorkload(), m_directory->Path("iterations.csv"));
+    RecordResults(chosen, clocks);
     m_record->Set("outputs", m_directory->ListResults({"iterations.csv"}));
     m_record->Write("finished");
     m_console.Say(fmt::format("finished at {:.3f} us; {} flows over {}\nresults in {}\n",
-                              static_cast<double>(chosen->GetFinishTime()) / 1e6,
-                              chosen->GetFlows().size(),
+                              static_cast<double>(chosen.GetFinishTime()) / 1e6,
+                              chosen.GetFlows().size(),
                               m_endpoint->Describe(),
                               m_directory->Path()));
 }
 
 void
-PhyRun::RecordResults(const RankRecords& chosen, const std::vector<std::string>& clocks)
+PhyRun::RecordResults(const IterationRecords& chosen, const std::vector<std::string>& clocks)
 {
     std::vector<TimePs> totals;
     for (const auto& iteration : m_iterations)
@@ -359,13 +381,15 @@ PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
                                                         : nullptr;
         if (last)
         {
-            const RankRecords records(m_inputs.GetWorkload(), {Notes(*last, true)}, true);
-            WriteIteration(records,
-                           m_inputs.GetWorkload(),
-                           m_inputs.GetTopology(),
-                           static_cast<uint32_t>(m_ranks.GetSize()),
-                           false,
-                           m_directory->Path());
+            IterationFiles files(m_inputs.GetWorkload(),
+                                 static_cast<uint32_t>(m_ranks.GetSize()),
+                                 m_directory->Path());
+            IterationRecords records;
+            RunObservers observers;
+            observers.Add(records);
+            observers.Add(files.GetObserver());
+            Tell(*last, true, true, observers);
+            files.Finish(records, m_inputs.GetTopology(), false);
             m_record->Set("collectives", records.GetCollectives().size());
         }
         m_record->Set("results_of", "rank 0 until then");
