@@ -12,7 +12,7 @@ namespace ns3
 
 /**
  * @ingroup base
- * @brief Where a run's results go: one run at a time, and of one run only.
+ * @brief The directory of a run's results: one run at a time, and of one run only.
  *
  * As long as the object lives, no other program gets the directory. Files of an earlier run are
  * removed when the new one begins to simulate, not before: a run that is refused leaves them as

@@ -125,7 +125,7 @@ void WriteWholeFile(const std::string& path, std::string_view text);
 void MakeOutputDirectory(const std::string& path);
 
 /**
- * Where an output named in a configuration file goes: always into the output directory, so that no
+ * Place of an output that a configuration file names: always in the output directory, so that no
  * run overwrites the files of another. A relative path is relative to that directory. A path that
  * leads out of it, as absolute paths of other machines do, becomes its base name there.
  *

@@ -18,6 +18,7 @@
   from contrib/, and only tests and the application (programs, simulator) reach into another module for them.
 - Only single ns-3 headers are included, never a module header.
 - Header names are unique over all modules, and every source names its licence.
+- No sentence of a comment or a document begins with a noun clause ("What ...", "Who ...").
 - Who uses a type of ours includes its header, directly or through others: sources are compiled together, where one
   may live on what another includes. scripts/maintain/nightly.sh compiles each alone.
 - With --alone, every header compiles by itself, or its source includes it first (scripts/maintain/nightly.sh runs that).
@@ -114,6 +115,9 @@ WITHOUT_NS3 = {f"astra-frontend/model/{room}" for room in
 # Folders beside the rooms.
 BESIDE = ("test", "examples", "doc")
 
+# Sentences for people begin with a noun.
+COMMENT = re.compile(r"(?:///?<?|^\s*/?\*+)\s+(?:@brief )?(.*)")
+NOUN_CLAUSE = re.compile(r"(?:^|[.:;] +)(?:What|Who|Whoever|Whatever|Whose|Of what|Of one|Of those|From whom) [a-z]")
 # Words of the link engine for what it leaves out, and where they may appear.
 ELISION = re.compile(r"\w*(?:Settl|settl|Await|LateWork|Punctual|CatchUp|CaughtUp)\w*|\bPeek\b")
 ELISION_FOLDERS = tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("engine", "events", "partitions"))
@@ -228,6 +232,15 @@ def check_spelling(path, name, target, public):
     if path in public and target not in public and target.parent == path.parent:
         errors.append(f"{where}: is public and includes {target.name}, which is not")
     return errors
+
+
+def check_sentences(name):
+    """@return sentences of a source's comments or of a document that begin with a noun clause; they begin with a noun"""
+    lines = (ROOT / name).read_text(errors="replace").split("\n")
+    if not name.endswith((".rst", ".md")):
+        lines = [match[1] if (match := COMMENT.search(line)) else "" for line in lines]
+    return [f"{name}:{number}: a sentence begins with a noun clause: {line.strip()}" for number, line in enumerate(lines, 1)
+            if NOUN_CLAUSE.search(line) and "?" not in line]
 
 
 def check_words(path):
@@ -376,6 +389,8 @@ def main():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
                              check=True).stdout.split("\n")
     for name in tracked:
+        if name.endswith((".cc", ".h", ".rst", ".md")) and not name.startswith("bench/") and (ROOT / name).is_file():
+            errors += check_sentences(name)
         if name.endswith((".cc", ".h", ".py", ".sh", ".cmake", "CMakeLists.txt", ".proto")):
             path = ROOT / name
             if path.exists() and "SPDX-License-Identifier" not in path.read_text()[:400]:

@@ -183,7 +183,7 @@ TEST_F(AnalyticalCollectivesTest, RootedAndUnevenOperationsTakeTheBusiestRank)
                 7630);
 }
 
-// Whatever the collective, the group and the latency: more bytes take longer, a busiest rank sends
+// For every collective, group and latency: more bytes take longer, a busiest rank sends
 // what it must at the rate of its ports, and a plan says what was chosen.
 TEST_F(AnalyticalCollectivesTest, EveryEstimateGrowsWithItsBytesAndObeysThePorts)
 {

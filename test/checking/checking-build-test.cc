@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What the checking build is for: a mistake that the compiler's sanitizers or an assertion see ends
+// Purpose of the checking build: a mistake that the compiler's sanitizers or an assertion see ends
 // the program, so that the test in which it happens fails.
 #include "ns3/assert.h"
 

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * What takes no time; sequences over time are in the suites rdma-qbb-congestion-dcqcn.
+ * Behaviour that takes no time; sequences over time are in the suites rdma-qbb-congestion-dcqcn.
  */
 #include "congestion-fixture.h"
 #include "rdma-qbb/model/congestion/rdma-dcqcn.h"

@@ -197,7 +197,7 @@ TEST(Serving, TheSharedPartOfACacheMovesOnce)
         EXPECT_EQ(run.Request(0, "bytes"), 4 * 100 * 100) << way;
         EXPECT_EQ(run.Request(1, "bytes"), 4 * 100 * 20) << way;
         EXPECT_EQ(run.Request(1, "cached_tokens"), 80) << way;
-        // What the prefilling instance has in its cache leaves with the first layer's rest, where
+        // The cache of the prefilling instance leaves with the first layer's rest, where
         // the decoding instance keeps none.
         ServingRun forgets(text + "enable_prefix_caching 0\n" + row, 2, 1000, 10e9);
         EXPECT_EQ(forgets.Request(1, "bytes"), 4 * 100 * 100) << way;

@@ -37,7 +37,7 @@ const std::string TWO_SERVERS = "7 2 2 1 8 H100\n4 5 6\n"
                                 "0 6 400Gbps 0.0005ms 0\n1 6 400Gbps 0.0005ms 0\n"
                                 "2 6 400Gbps 0.0005ms 0\n3 6 400Gbps 0.0005ms 0\n";
 
-/// What a run reads, writes and does at which time: no parameter of a model.
+/// Inputs, outputs and times of a run: no parameters of a model.
 const std::set<std::string> OF_THE_RUN{
     "TOPOLOGY_FILE",   "FLOW_FILE",       "TRACE_FILE",        "TRACE_OUTPUT_FILE",
     "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE", "QLEN_MON_FILE",     "BW_MON_FILE",
@@ -48,12 +48,12 @@ const std::set<std::string> OF_THE_RUN{
     "QLEN_MON_START",  "QLEN_MON_END",    "GPUS_PER_SERVER",   "PLANE",
     "MONITOR"};
 
-/// What the topology file says of each link.
+/// Values that the topology file gives for each link.
 const std::set<std::string> OF_THE_TOPOLOGY{"ns3::QbbNetDevice::DataRate",
                                             "ns3::QbbChannel::Delay",
                                             "ns3::QbbChannel::ErrorRate"};
 
-/// What an NVSwitch has of its own, whatever the network's switches have.
+/// Values of an NVSwitch, independent of the network's switches.
 const std::set<std::string> OF_NVSWITCHES{"ns3::SwitchNode::EcnEnabled",
                                           "ns3::SwitchNode::RoutingPolicyType",
                                           "ns3::SwitchMmu::BufferBytes",

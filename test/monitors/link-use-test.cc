@@ -227,7 +227,7 @@ TEST(LinkUse, SharesAMessageEvenlyWherePathsAreChosenByFlowlet)
 namespace
 {
 
-/// What two counts have for every port, as text.
+/// The values of two counts for every port, as text.
 std::vector<std::string>
 Describe(const LinkUse& use, const ClusterTopology& topology)
 {

@@ -77,7 +77,7 @@ TimeOf(const TimedLanes& ring, TimePs latency)
     return done;
 }
 
-/// What a block takes for so many reads and writes of a slice.
+/// Time of a block for a number of reads and writes of a slice.
 constexpr TimePs
 BlockTime(int count)
 {

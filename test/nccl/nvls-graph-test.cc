@@ -19,7 +19,7 @@ namespace AstraSim
 namespace
 {
 
-/// What switches add or multicast at a time has a name of its own: share, tree and number, of a
+/// Data that switches add or multicast at a time has a name: share, tree and number, of a
 /// rank's input or of what becomes the result.
 SymbolicGraph::Piece
 PieceOf(uint32_t share, uint32_t tree, uint64_t pass, bool result)

@@ -21,7 +21,7 @@ using Pair = std::pair<uint32_t, uint32_t>;
 /// Ranges of bytes [begin, end) that a rank holds of each pair's data.
 using Holdings = std::map<Pair, std::map<uint64_t, uint64_t>>;
 
-/// What an exchange did.
+/// Result of an exchange.
 struct Outcome
 {
     std::map<ConnType, uint64_t> bytes; ///< that each kind of connection carried

@@ -55,15 +55,15 @@ MakeShape(uint32_t ranks, uint32_t gpus)
 /**
  * @brief Executes a FlowGraph on symbols: which ranks' contributions a piece of data holds.
  *
- * Obeys dependencies, and checks that both ends of a lane agree. What a switch receives from the
- * members of an operation it sends on when all of them have sent.
+ * Obeys dependencies, and checks that both ends of a lane agree. Data that a switch receives from
+ * the members of an operation it sends on when all of them have sent.
  */
 class SymbolicGraph
 {
   public:
     using Piece = std::pair<uint64_t, uint64_t>; ///< a test's own name of a piece of data
 
-    /// What a message carries, and whether the receiver adds it.
+    /// The data of a message, and whether the receiver adds it.
     struct Move
     {
         Piece piece;

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * What holds for the graph of every algorithm of NCCL's, and for its times.
+ * Laws for the graph of every algorithm of NCCL's, and for its times.
  */
 #include "astra-frontend/model/nccl/nccl-algorithm.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"

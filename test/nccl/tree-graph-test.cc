@@ -31,7 +31,7 @@ LargestOfLanes(const FlowGraph& graph, Function value)
     return largest;
 }
 
-/// Whoever an arrival wakes must be one that waits for it: lanes of GetTargets() have it among
+/// An arrival wakes only lanes that wait for it: lanes of GetTargets() have it among
 /// their GetSources().
 void
 ExpectNobodyIsWokenInVain(const FlowGraph& graph)

@@ -194,7 +194,7 @@ TEST(MaxMinSolver, StopsFlowsOnALinkThatIsCutAndRestartsThem)
     EXPECT_DOUBLE_EQ(solver.GetRate(late), 5);
 }
 
-/// What the solver is asked for, kept in the simplest form.
+/// The solver's problem, kept in the simplest form.
 struct Reference
 {
     struct Flow

@@ -220,7 +220,7 @@ TEST_P(Streams, SaysWhatWaitsWhateverTheTags)
     EXPECT_THAT(ends.receiver.DescribeWaits(5), IsEmpty());
 }
 
-/// Whatever the order of arrival, receives get the bytes of the stream in order: the n-th is
+/// In every order of arrival, receives get the bytes of the stream in order: the n-th is
 /// complete with the first prefix of messages, without a gap, that has as many bytes as the
 /// receives up to it.
 TEST_P(Streams, AnyOrderOfArrivalGivesTheSameStreamOfBytes)

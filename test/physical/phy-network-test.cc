@@ -219,7 +219,8 @@ TEST_P(PhyNetworkOver, OneRankSpeaksOfAMistakeThatAllFind)
     EXPECT_FALSE(lower.TellAll(mistake)) << "the other has spoken already";
 }
 
-/// What rank 0 says of a rank 1 that is not there. @param isOpen whether its address still exists
+/// Rank 0's message about a rank 1 that is not there. @param isOpen whether its address still
+/// exists
 std::string
 SayOfAbsentRank(bool isOpen)
 {

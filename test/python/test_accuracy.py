@@ -174,7 +174,7 @@ def test_the_page_begins_with_what_the_recorded_errors_come_to():
     frame["band"] = frame["size"].map(card.band_of)
     text = (ROOT / "docs/source/models/accuracy.rst").read_text()
     short = page.short_section(frame)
-    assert short in text and text.index(short) < text.index("What is compared")
+    assert short in text and text.index(short) < text.index("Comparison")
     means = card.summarize(frame)
     means = means[(means["band"] == "large") & ~means["held out"]]["mean"]
     assert "   * - median of those that may be looked at\n" in short and page.percent(means.median()) in short

@@ -195,8 +195,11 @@ def test_layers_in_order_pass(tree):
       "rdma-qbb/model/host/b.h": '#include "a.h"\n'},
      "host/b.h: is public and includes a.h, which is not"),
     ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/host/a.h)\n"}, "model/host/a.h: is listed as public and not there"),
+    ({"rdma-qbb/model/packet/a.h": "/**\n * @brief What a frame carries.\n */\n"},
+     "a.h:3: a sentence begins with a noun clause: What a frame carries."),
+    ({"rdma-qbb/model/packet/a.h": "/// Sent first. Who gets it answers.\n"}, "a.h:2: a sentence begins with a noun clause"),
 ], ids=["module", "room", "no-room", "ns-3", "base", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word",
-        "subclass", "receiver", "pair", "stale-pair", "spelling", "private", "example", "public", "listed"])
+        "subclass", "receiver", "pair", "stale-pair", "spelling", "private", "example", "public", "listed", "noun-clause", "second-sentence"])
 def test_a_broken_rule_is_found(tree, sources, message):
     add, check = tree
     for path, text in sources.items():

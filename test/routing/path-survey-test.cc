@@ -19,7 +19,7 @@ namespace
 constexpr int64_t US = 1'000'000;
 const FrameSizes SIZES;
 
-/// What a full frame and its acknowledgement take to cross a link there and back.
+/// Time of a full frame and its acknowledgement to cross a link there and back.
 int64_t
 RoundTripPs(uint64_t rateBps, int64_t delayPs)
 {

@@ -163,7 +163,7 @@ TEST_F(SimCclRunTest, ARingsFlowsAreItsSteps)
     {
         sent += row.contains("flow_size") ? std::stoull(row.at("flow_size")) : 0;
     }
-    // Whatever the algorithm: every rank but one must send and get the sum.
+    // With every algorithm, every rank but one must send and get the sum.
     EXPECT_GE(sent, 2U * 15 * 65536 / 2);
 }
 

@@ -40,7 +40,7 @@ RunTest::~RunTest()
 RunTest::Outcome
 RunTest::Run(const std::function<int()>& program)
 {
-    // What a program does before it reads its command line; a process has one command line.
+    // Set-up of a program before it reads its command line; a process has one command line.
     ns3::Config::Reset();
     if (ns3::Time::GetResolution() != ns3::Time::PS)
     {

@@ -22,7 +22,7 @@ class RunTest : public testing::Test
     using Words = std::vector<std::string>;
     using Row = std::map<std::string, std::string>;
 
-    /// What a program leaves to its caller.
+    /// Results of a program for its caller.
     struct Outcome
     {
         int status{0};

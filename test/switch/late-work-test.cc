@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * What a host's port does late, with its own time: sends the next frame when one ends, or when a
+ * Late work of a host's port, with its own time: it sends the next frame when one ends, or when a
  * queue pair's gap is over. All times follow from rates, sizes and delays.
  */
 #include "../support/plain-fabric.h"
@@ -122,7 +122,7 @@ ExpectSmallFrameInTime(const std::function<void(PlainFabric&, RdmaQueuePair&)>& 
     EXPECT_EQ(star.timesPs[3], ArrivalOf(deliveredPs, ANSWER_PS));
 }
 
-/// What somebody sees who asks for everything at many times that have nothing to do with frames.
+/// Observations of everything at many times that have nothing to do with frames.
 struct Seen
 {
     std::vector<uint64_t> answers;

@@ -29,7 +29,7 @@ constexpr const char* SERVERS = "8 2 2 2 9 A100\n4 5 6 7\n"
                                 "2 7 99.8Gbps 0.000500029ms 0\n3 7 99.7Gbps 0.000500041ms 0\n"
                                 "6 7 150Gbps 0.000500059ms 0\n";
 
-/// What a run came to.
+/// Results of a run.
 struct Outcome
 {
     std::vector<int64_t> timesPs; ///< of deliveries and completions

@@ -41,7 +41,7 @@ constexpr const char* CLUSTER = "16 2 4 4 20 A100\n8 9 10 11 12 13 14 15\n"
                                 "12 14 100Gbps 700ns 0\n12 15 100Gbps 700ns 0\n"
                                 "13 14 100Gbps 700ns 0\n13 15 100Gbps 700ns 0\n";
 
-/// What came of a run.
+/// Results of a run.
 struct TrafficOutcome
 {
     std::vector<int64_t> sentPs;      ///< by message
@@ -90,7 +90,7 @@ RunTraffic(const std::string& keys, uint32_t threads, uint32_t messages)
     return outcome;
 }
 
-/// What the tests of calls and notes watch.
+/// Target of the tests of calls and notes.
 struct PartitionWatcher : QbbAddressee
 {
     using Call = std::tuple<uint32_t, uint32_t, int64_t>; ///< caller, its number of the call, time

@@ -116,7 +116,7 @@ TEST(SimulatorFlags, SetWhatTheyName)
     EXPECT_EQ(options.jobs[0].workload, "w.txt");
 }
 
-// What is known to make no difference is left out; all else counts, flags to come included.
+// Flags that are known to make no difference are left out; all others count, future ones included.
 TEST(SimulatorFlags, ThatMayChangeHowTrafficIsCarriedAreKept)
 {
     const RunOptions options = Simulator({"-w",

@@ -16,7 +16,7 @@ using namespace AstraSim;
 namespace
 {
 
-/// What a rank holds of a block: the ranks whose contributions are in it.
+/// A rank's data of a block: the ranks whose contributions are in it.
 using Contributions = std::set<uint32_t>;
 
 /**

@@ -18,7 +18,7 @@
 namespace ns3::accl
 {
 
-/// What a collective is asked for.
+/// Request of a collective.
 struct Case
 {
     CcloOperation operation;

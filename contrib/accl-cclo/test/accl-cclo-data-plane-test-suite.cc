@@ -203,7 +203,7 @@ class MessageTimeTestCase : public TestCase
     }
 };
 
-/// What is sent one after the other, as fast as the wire takes it.
+/// Frames sent one after the other, as fast as the wire takes them.
 class GoodputTestCase : public TestCase
 {
   public:
@@ -242,7 +242,7 @@ class GoodputTestCase : public TestCase
             goodput[which] = payload / wire;
         }
         Config::SetDefault("ns3::CcloDriver::MaxEagerSize", UintegerValue(1024));
-        // Of what host 0 sends some is acknowledgements, 84 bytes per frame it receives.
+        // Host 0 also sends acknowledgements, 84 bytes per frame it receives.
         NS_TEST_EXPECT_MSG_EQ_TOL(goodput[0],
                                   1024.0 / (1024 + 64 + 82 + 84),
                                   1e-9,

@@ -91,7 +91,7 @@ class EagerOperationsTestCase : public TestCase
     uint32_t m_ranks;
 };
 
-/// What needs writes to a peer's memory.
+/// Operations that need writes to a peer's memory.
 class NoWritesTestCase : public TestCase
 {
   public:

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * What host and engine share: registers, records, errors.
+ * The interface of host and engine: registers, records, errors.
  */
 #include "accl-star.h"
 
@@ -203,7 +203,7 @@ class OlderLayoutTestCase : public TestCase
     }
 };
 
-/// What a host is told.
+/// Errors that a host is told of.
 class ErrorsTestCase : public TestCase
 {
   public:
@@ -257,7 +257,7 @@ class ErrorsTestCase : public TestCase
     }
 };
 
-/// What a program may not do.
+/// Mistakes of a program.
 class MisuseTestCase : public TestCase
 {
   public:

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * What closed forms of times are made of: the defaults of attributes, in picoseconds.
+ * Terms of the closed forms of times: the defaults of attributes, in picoseconds.
  */
 #ifndef ACCL_TIMES_H
 #define ACCL_TIMES_H

@@ -25,7 +25,7 @@ namespace AstraSim
 namespace
 {
 
-/// What LastResort says. A handler of the process knows nothing else.
+/// The text of LastResort. A handler of the process knows nothing else.
 std::function<std::string()>&
 Resort()
 {

@@ -24,7 +24,7 @@ std::string DescribeOutOfMemory();
 
 /**
  * @ingroup programs
- * @brief What is done, as long as the object lives, when memory has run out where nothing can be
+ * @brief Runs, as long as the object lives, when memory has run out where nothing can be
  * thrown: the program ends then with the status 1, as it would with an exception.
  */
 class LastResort

@@ -22,7 +22,7 @@ namespace AstraSim
 
 /**
  * @ingroup programs
- * @brief What every program that simulates goes through, from its inputs to its results.
+ * @brief The course of every program that simulates, from its inputs to its results.
  * The directory of the results has run.json with the status "refused" (an input is wrong, and no
  * earlier run has left results there), "running", "failed" (an input breaks off far in, the disk is
  * full, or memory has run out), or what the program itself reports: "finished", "stuck", "stopped",
@@ -43,7 +43,7 @@ class RunDriver
     int Run();
 
   protected:
-    /// Where results go; @see ns3::OutputDirectory
+    /// The directory of the results; @see ns3::OutputDirectory
     struct Output
     {
         std::string directory;

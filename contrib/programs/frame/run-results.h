@@ -21,7 +21,7 @@ struct NetworkTotals : ns3::CarriedTraffic
     std::optional<uint64_t> backgroundFlows; ///< finished; nothing where there are none
 };
 
-/// How a simulation ended.
+/// The end of a simulation.
 enum class SimulationEnd : uint8_t
 {
     Drained,     ///< nothing is left to simulate
@@ -32,7 +32,7 @@ enum class SimulationEnd : uint8_t
 
 /**
  * @ingroup programs
- * @brief How a run went: the results that run.json has by the same names from every program.
+ * @brief The results of a run, which run.json has by the same names from every program.
  */
 struct RunResults
 {

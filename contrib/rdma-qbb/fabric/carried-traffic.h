@@ -37,7 +37,7 @@ struct CarriedTraffic
     uint64_t reorderBytes{0};       ///< farthest that one was ahead
     uint64_t flows{0};              ///< messages delivered
 
-    /// How parts make a whole.
+    /// Rule by which the values of parts make that of the whole.
     enum class Whole : uint8_t
     {
         Sum,

@@ -20,7 +20,7 @@ struct LinkEvent;
 
 /**
  * @ingroup rdma-qbb
- * @brief What goes wrong in a fabric on purpose: links that fail and come back, and NICs that pause
+ * @brief Faults that a run asks for: links that fail and come back, and NICs that pause
  * their switch, as slow receivers do.
  */
 class FabricFaults

@@ -15,7 +15,7 @@ namespace ns3
 
 /**
  * @file
- * How output files name nodes, hosts and times.
+ * Names of nodes, hosts and times in output files.
  */
 
 /// @return number of a node's kind: 0 host, 1 switch, 2 NVSwitch

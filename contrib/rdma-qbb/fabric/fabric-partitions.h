@@ -12,7 +12,7 @@
 namespace ns3
 {
 
-/// How the nodes of a cluster are shared out.
+/// Assignment of the nodes of a cluster to partitions.
 struct FabricPartitions
 {
     std::vector<uint32_t> partitionOf; ///< by node of the topology

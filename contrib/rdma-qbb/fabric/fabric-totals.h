@@ -15,7 +15,7 @@ struct FabricParts;
 
 /**
  * @ingroup rdma-qbb
- * @brief What a fabric has carried, and the books of its conservation law.
+ * @brief The traffic that a fabric has carried, and the books of its conservation law.
  *
  * Its packets are frames, PFC's not included.
  */

@@ -18,7 +18,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief What used each link, in bytes of messages: by purpose, and by the largest pairs of hosts.
+ * @brief Use of each link, in bytes of messages: by purpose, and by the largest pairs of hosts.
  *
  * Purposes are numbers whose meaning the caller knows; there are few. Pairs there may be millions:
  * a port keeps PAIRS_KEPT counters only (Space-Saving: Metwally, Agrawal, El Abbadi 2005), among

@@ -15,7 +15,7 @@ class RdmaFabric;
 
 /**
  * @ingroup rdma-qbb
- * @brief What observes a fabric and writes a file of its own: a plug-in.
+ * @brief Observes a fabric and writes a file of its own: a plug-in.
  *
  * A configuration chooses it by its TypeId (`MONITOR ns3::MyMonitor`); its attributes are flags, as
  * those of any class are. It connects to trace sources of the fabric's hosts (RdmaHw), ports

@@ -49,7 +49,7 @@ class FctWriter
     }
 
   private:
-    /// How the numbers read that most messages of a collective have in common.
+    /// Text of the numbers that most messages of a collective have in common.
     struct Repeated
     {
         uint64_t bytes{0};

@@ -32,7 +32,7 @@ class RateMonitor : public SamplingMonitor
     void Sample(int64_t nowPs, bool first) override;
 
   private:
-    /// How a line ends; many pairs have posted as much and send as fast as the one before.
+    /// End of a line; many pairs have posted as much and send as fast as the one before.
     struct LastEnd
     {
         uint64_t posted{0};

@@ -20,7 +20,7 @@ class FabricUnderTest : public TextFabric
   public:
     using TextFabric::TextFabric;
 
-    /// What became of a flow.
+    /// Result of a flow.
     struct Flow
     {
         int64_t startPs{0};

@@ -143,7 +143,7 @@ class UdpIsExactTestCase : public TestCase
     }
 };
 
-/// What has no host's address goes nowhere.
+/// Packets without a host's address go nowhere.
 class UnknownAddressTestCase : public TestCase
 {
   public:

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-// What the keys of a configuration for windows and rates do to a whole fabric.
+// Effects of a configuration's keys for windows and rates on a whole fabric.
 
 #include "text-fabric.h"
 

@@ -372,7 +372,7 @@ class DcqcnBounds : public DcqcnTestCase
     }
 };
 
-/// What it costs: no events at rest, one per decrease, none for CNPs between ticks.
+/// Its cost: no events at rest, one per decrease, none for CNPs between ticks.
 class DcqcnEvents : public DcqcnTestCase
 {
   public:

@@ -74,7 +74,7 @@ class ModelsLogTestCase : public TestCase
 
 #ifdef NS3_LOG_ENABLE
 
-/// What a component must tell of a run.
+/// Lines that a component must log in a run.
 struct LoggedStory
 {
     std::string component;

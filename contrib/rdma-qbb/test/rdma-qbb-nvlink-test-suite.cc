@@ -186,7 +186,7 @@ class ReductionsAreStripedTestCase : public TestCase
     Domain m_domain;
 };
 
-/// Who joins a multicast after its data has come is told, but not before Join() returns.
+/// A member that joins a multicast after its data has come is told, but not before Join() returns.
 class LateMemberTestCase : public TestCase
 {
   public:

@@ -144,7 +144,7 @@ class DeadlockIsNamedTestCase : public TestCase
     }
 };
 
-/// What switches' watchdogs do ends a deadlock, at the price of losses.
+/// Watchdogs of switches end a deadlock, at the price of losses.
 class WatchdogBreaksDeadlockTestCase : public TestCase
 {
   public:

@@ -289,7 +289,7 @@ class IrnLimitsTestCase : public TestCase
     }
 };
 
-/// What a fabric of the property tests is like.
+/// Parameters of a fabric of the property tests.
 struct LossyCase
 {
     std::string recovery; ///< LOSS_RECOVERY

@@ -33,7 +33,7 @@ UseNs3Simulator()
     UseSimulator("ns3::DefaultSimulatorImpl", "ns3::MapScheduler");
 }
 
-/// What a program saw of its events: when, in which context, which.
+/// The events of a program: time, context, number.
 struct Seen
 {
     int64_t ts;

@@ -111,7 +111,7 @@ class MarkIsTracedTestCase : public TestCase
     }
 };
 
-/// What is told of a queue is what is asked of it at any time.
+/// A queue's trace has the values that its getters return at any time.
 class QueueBytesIsTracedTestCase : public TestCase
 {
   public:

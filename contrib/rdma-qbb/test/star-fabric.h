@@ -30,7 +30,7 @@
 namespace ns3
 {
 
-/// What a StarFabric is made of.
+/// Parameters of a StarFabric.
 struct StarFabricConfig
 {
     uint32_t senders{2};

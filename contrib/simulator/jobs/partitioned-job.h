@@ -33,7 +33,7 @@ class PartitionedJob
         CollectiveImplementation* nccl; ///< borrowed
     };
 
-    /// How the ranks of a job are shared out, and what it takes.
+    /// Assignment of a job's ranks to partitions, and the means for it.
     struct Sharing
     {
         /// Makes what a part has of its own.

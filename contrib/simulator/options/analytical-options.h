@@ -18,7 +18,7 @@
 namespace AstraSim
 {
 
-/// What SimAI_analytical is asked for.
+/// Options of SimAI_analytical.
 struct AnalyticalOptions
 {
     std::string workload;

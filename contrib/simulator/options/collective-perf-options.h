@@ -25,7 +25,7 @@ struct CollectiveTest
     bool perRank;        ///< the count is of one rank's part; sizes are multiples of 16 bytes each
 };
 
-/// Which rank's time counts (-a).
+/// The rank whose time counts (-a).
 enum class RankTime : uint8_t
 {
     Rank0,

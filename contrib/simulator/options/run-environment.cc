@@ -49,7 +49,7 @@ ParseLogLevel(const std::string& text)
                           "DEBUG, INFO, WARNING or ERROR, or 0 to 3");
 }
 
-/// What NCCL's variables begin with that change no time: how it is found, how ranks meet, what it
+/// Prefixes of NCCL's variables that change no time: how it is found, how ranks meet, what it
 /// prints, how errors are handled.
 constexpr std::array NCCL_WITHOUT_EFFECT = {
     "NCCL_ASYNC_",

@@ -46,7 +46,7 @@ constexpr std::pair<const char*, NetworkModel> NETWORKS[] = {
 
 constexpr uint32_t MAX_QUEUES = 1024; ///< stream queues of a dimension
 
-/// What --fast-forward takes.
+/// Values of --fast-forward.
 constexpr std::pair<const char*, FastForwardMode> FAST_FORWARD_MODES[] = {
     {"off", FastForwardMode::Off},
     {"auto", FastForwardMode::Auto},

@@ -31,7 +31,7 @@ enum class ProgressMode : uint8_t
     Never,
 };
 
-/// How a network is simulated.
+/// Kinds of simulation of a network.
 enum class NetworkModel : uint8_t
 {
     Packet,     ///< every packet

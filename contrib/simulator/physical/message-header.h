@@ -16,7 +16,7 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief What goes before the payload of each message of SimAI_phynet: which message it is, so that
+ * @brief Precedes the payload of each message of SimAI_phynet and says which message it is, so that
  * none is lost unnoticed or taken for another.
  *
  * In the byte order of the machine: all machines of a run are of one kind.

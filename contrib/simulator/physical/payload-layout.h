@@ -17,8 +17,8 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief Which part of a collective's buffer each message carries, and what the receiver does with
- * it: the meaning of a FlowGraph's messages.
+ * @brief The part of a collective's buffer that each message carries, and what the receiver does
+ * with it: the meaning of a FlowGraph's messages.
  *
  * A buffer is that of CollectiveRequest::bytes. Where ranks own blocks (AllGather, ReduceScatter),
  * a block lies where the algorithm puts it, which is not one piece.

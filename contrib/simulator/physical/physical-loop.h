@@ -15,7 +15,7 @@
 namespace AstraSim
 {
 
-/// How a rank spends the time in which it computes.
+/// Use of the time in which a rank computes.
 enum class ComputeMode : uint8_t
 {
     Spin,  ///< it keeps its core busy

@@ -14,7 +14,7 @@
 namespace AstraSim
 {
 
-/// How the clock of a rank's machine stands to that of rank 0.
+/// Difference of the clock of a rank's machine from that of rank 0.
 struct ClockOffset
 {
     int64_t offsetNs{0}; ///< this clock minus that of rank 0
@@ -23,7 +23,7 @@ struct ClockOffset
 
 /**
  * @ingroup simulator
- * @brief What ranks agree on by MPI, before and after the messages of the workload.
+ * @brief Agreement of the ranks by MPI, before and after the messages of the workload.
  *
  * One object per process, between MPI_Init and MPI_Finalize. Every call is made by all ranks.
  */

@@ -36,7 +36,7 @@ bool HasProcessEnded(int64_t pid);
 class RankWatch
 {
   public:
-    /// How long ranks may take to answer the first greeting: a provider may have gigabytes of
+    /// Time that ranks may take to answer the first greeting: a provider may have gigabytes of
     /// buffers to make then, on a machine that has other work.
     static constexpr double GREETING_SECONDS = 30;
     /// Ranks of a run in which everyone greets everyone.

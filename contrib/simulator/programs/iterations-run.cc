@@ -81,7 +81,7 @@ class Signals
     int m_descriptor;
 };
 
-/// How one iteration went, as its run.json says.
+/// Result of one iteration, as its run.json says.
 struct Iteration
 {
     std::string status;

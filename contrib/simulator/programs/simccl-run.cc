@@ -26,7 +26,7 @@ constexpr std::size_t MAX_DOT_FLOWS = 400;
 constexpr const char* FLOWS_FILE = "ncclFlowModel_detailed_flows.csv";
 constexpr const char* PICTURE_FILE = "ncclFlowModel_flows.dot";
 
-/// Which links flows go over.
+/// Links that flows go over.
 class LinkClasses
 {
   public:

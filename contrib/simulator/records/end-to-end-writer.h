@@ -18,7 +18,7 @@
 namespace AstraSim
 {
 
-/// Where the time of a run goes: means over ranks in microseconds.
+/// Shares of a run's time: means over ranks in microseconds.
 struct TimeBreakdown
 {
     double compute{0};

@@ -36,7 +36,7 @@ std::vector<LinkLoad> LinkLoadsOf(const ns3::ClusterTopology& topology,
 
 /**
  * @ingroup simulator
- * @brief What bounds each kind of collective: the class of links whose busiest one is busiest.
+ * @brief The bound of each kind of collective: the class of links whose busiest one is busiest.
  *
  * An operation of a kind of group is active in the union of the times from the last rank's start to
  * the last rank's end of its collectives. A link is busy with it for its share of the link's bytes.
@@ -47,7 +47,7 @@ class RunVerdict : public RunObserver
   public:
     void CollectiveEnded(const CollectiveRecord& record) override;
 
-    /// How the run was set up.
+    /// The set-up of the run.
     struct Setting
     {
         TimePs sendLatency{0}; ///< what AS_SEND_LAT adds before each message; 0 if it is not set

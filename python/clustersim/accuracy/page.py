@@ -19,8 +19,8 @@ Accuracy card
 Published nccl-tests tables, and the same machines simulated: error by size, mean and worst of each table. Everything is
 run anew, in about ten minutes, and this page is written, by ``scripts/accuracy.py --update``.
 
-@SHORT@What is compared
-----------------
+@SHORT@Comparison
+----------
 
 - The **error** is that of the bus bandwidth: simulated over measured, minus one. Means are of its magnitude.
 - Sizes are reported apart: up to 32 KiB, where latencies count; 64 to 512 KiB; and from 1 MiB, where bandwidths do.
@@ -37,14 +37,14 @@ run anew, in about ten minutes, and this page is written, by ``scripts/accuracy.
 - Every variable has its default, but for what the source says was set; the release of NCCL is that of the source, where it
   names one. The network is @NETWORK@.
 
-What is table and what is model
--------------------------------
+Tables and model
+----------------
 
 - *Tables*: NCCL's own tuning constants (latencies, channel and tree bandwidths, thresholds), by release and GPU generation;
   rates of links, from vendors' sheets; latency and efficiency of kinds of networks (:doc:`nccl`).
 - *Model*: which algorithm, protocol and number of channels is taken, the flows, their dependencies and chunks, sharing of
   links, queues and congestion. No figure is fitted per table or per size.
-- *Measured*: figures and rules that tables gave, which `What comes from tables`_ counts and names.
+- *Measured*: figures and rules that tables gave, which `Figures from tables`_ counts and names.
 - *Launches*: where one thread launches on all GPUs of a server, as eight sources do, each launch takes the median of what the **other** such
   tables of CUDA, or of HIP, show, so no table is scored with a figure of its own (``machines.yaml`` has what each shows).
 - *Not modelled*: other launches of kernels, how busy CPU proxies are
@@ -66,7 +66,7 @@ Tables that miss the goal
 -------------------------
 
 The goal is a mean error of 5% and no size above 15% from 1 MiB up, and a mean of 15% up to 32 KiB. These tables miss it.
-What is proved follows from the source, from NCCL's code or from arithmetic on the table; what is suspected does not.
+Proved causes follow from the source, from NCCL's code or from arithmetic on the table; suspected causes do not.
 
 """
 
@@ -100,7 +100,7 @@ def short_section(frame):
     text += "".join(f"- {table_link(row['table'])}: {percent(row['mean'])}\n"
                     for _, row in worst.iterrows()) + "\n"
     return text + CLAIMS + ("NCCL's constants, rates of links, and latencies of kinds of networks are tables; choices, flows, their order "
-                   "and congestion\nare a model, and no figure is fitted per table or per size: `What is table and what is model`_.\n\n")
+                   "and congestion\nare a model, and no figure is fitted per table or per size: `Tables and model`_.\n\n")
 
 
 def outlier_of(summary, band):

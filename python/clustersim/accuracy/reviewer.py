@@ -11,7 +11,7 @@ def constants_section(tables):
     several = [figure for figure in measured if len(figure.shown) > 1]
     launches = sum(1 for table in tables if table.machine.gpus_per_thread > 1)
     informing = sum(1 for table in tables if table.machine.informs)
-    text = "What comes from tables\n----------------------\n\n"
+    text = "Figures from tables\n-------------------\n\n"
     text += (f"- NCCL's and RCCL's own constants, in the model as their sources have them: {evidence.library_constants()} numbers.\n"
              f"- Figures of networks and GPUs that a vendor or a library's source gives: {len(figures) - len(measured)}.\n"
              f"- Figures that measurements gave: {len(measured)}, of which {len(several)} rest on several tables.\n"

@@ -16,8 +16,8 @@ Step times that others published of training runs, and the same runs written dow
 
 """
 COMPARED = """\
-What is compared
-----------------
+Comparison
+----------
 
 - A row of the table of published figures becomes a model, a plan, a GPU, a machine and a framework. ``runs.yaml`` in
   ``python/clustersim/outcomes`` says how, with sources, and what we take where a source says nothing.

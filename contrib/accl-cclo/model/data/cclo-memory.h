@@ -14,7 +14,7 @@
 namespace ns3
 {
 
-/// Where a buffer lies; the address says it.
+/// Memories of a buffer; the address says which.
 enum class CcloMemoryKind : uint8_t
 {
     Hbm, ///< of the card

@@ -9,7 +9,7 @@
 namespace ns3
 {
 
-/// Where an operand of a move comes from, or its result goes to.
+/// Source of an operand of a move, or destination of its result.
 enum class CcloOperand : uint8_t
 {
     None = 0,
@@ -23,7 +23,7 @@ enum class CcloOperand : uint8_t
 
 /**
  * @ingroup accl-cclo
- * @brief What the firmware tells the data plane to move.
+ * @brief A command of the firmware to the data plane.
  *
  * A move of no elements moves nothing, but sets the addresses that later ones refer to.
  */

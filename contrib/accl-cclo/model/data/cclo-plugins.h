@@ -14,7 +14,7 @@ namespace ns3
 
 /**
  * @ingroup accl-cclo
- * @brief What the arithmetic unit computes.
+ * @brief Functions of the arithmetic unit.
  *
  * Functions 0 to 4 are sums of float32, float64, int32, int64 and float16, functions 5 to 9 maxima
  * of the same types, as in ACCL's default kernel. Integer sums wrap; sums of float16 are rounded to

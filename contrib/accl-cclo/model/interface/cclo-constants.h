@@ -35,7 +35,7 @@ enum class CcloOperation : uint32_t
     Nop = 255
 };
 
-/// What CcloOperation::Config does; word "function" of the call.
+/// Functions of CcloOperation::Config; word "function" of the call.
 enum class CcloConfigFunction : uint32_t
 {
     Reset = 0,
@@ -45,7 +45,7 @@ enum class CcloConfigFunction : uint32_t
     SetMaxRendezvousSize = 4
 };
 
-/// How operands are combined; word "function" of the call.
+/// Combinations of operands; word "function" of the call.
 enum class CcloReduceFunction : uint32_t
 {
     Sum = 0,

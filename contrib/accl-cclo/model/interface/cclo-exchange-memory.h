@@ -14,7 +14,7 @@
 namespace ns3
 {
 
-/// How records describe rx buffers, from 0x800 on.
+/// Layout of the records of rx buffers, from 0x800 on.
 enum class CcloRxBufferLayout : uint8_t
 {
     SevenWords, ///< of Xilinx/ACCL@723d8ec: number, bytes of each, and 7 words per buffer from
@@ -260,7 +260,7 @@ class CcloCommunicator
     uint32_t m_address;
 };
 
-/// How a data type is computed with and compressed; a record in exchange memory.
+/// Arithmetic and compression of a data type; a record in exchange memory.
 struct CcloArithmeticConfig
 {
     static constexpr uint32_t MAX_FUNCTIONS = 10;

@@ -53,7 +53,7 @@ class CcloProtocolEngine : public Object
         virtual ~Listener() = default;
         /// A message has arrived; it lasts until Consumed().
         virtual void OnMessage(uint32_t session, CcloMessage&& message) = 0;
-        /// What CanSend() or CanRetire() answered may have changed.
+        /// CanSend() or CanRetire() may answer otherwise now.
         virtual void OnRoom() = 0;
     };
 

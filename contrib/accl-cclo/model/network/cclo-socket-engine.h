@@ -21,7 +21,7 @@ namespace ns3
 
 /**
  * @ingroup accl-cclo
- * @brief What the protocol engines over ns-3's Internet stack have in common: sessions by the
+ * @brief Base of the protocol engines over ns-3's Internet stack: sessions by the
  * peer's address, and messages as packets with their bytes.
  *
  * Eager messages only: neither UDP nor TCP writes to a peer's memory, so that everything is eager

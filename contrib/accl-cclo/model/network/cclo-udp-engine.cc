@@ -25,7 +25,7 @@ namespace
 
 constexpr uint32_t UDP_HEADERS = 8 + 20 + 14 + 4 + 20; // UDP, IPv4, Ethernet, FCS, gap
 
-/// Which part of which message a packet is; not on the wire, so that a loss can be named.
+/// Names the message of a packet and its part of it; not on the wire, so that a loss can be named.
 class PartTag : public Tag
 {
   public:

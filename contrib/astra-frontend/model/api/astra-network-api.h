@@ -36,7 +36,7 @@ enum req_type_e
     FP32
 };
 
-/// What ASTRA-sim says of a message.
+/// ASTRA-sim's description of a message.
 struct sim_request
 {
     uint32_t srcRank{0};

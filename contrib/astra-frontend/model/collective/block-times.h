@@ -16,7 +16,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief What a graph's lanes take where each is that of one of NCCL's thread blocks.
+ * @brief Times of a graph's lanes where each lane is one of NCCL's thread blocks.
  *
  * In a server the block copies one message after the other. Between servers the network sets the
  * pace.

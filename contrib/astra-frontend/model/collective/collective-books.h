@@ -27,7 +27,8 @@ using CheckReport = std::function<void(const std::string& what)>;
 
 /**
  * @ingroup astra-frontend
- * @brief What the ranks of one collective have sent and received, and whose data they have.
+ * @brief Books of one collective: the messages that its ranks have sent and received, and the data
+ * that they have.
  *
  * Ranks are indices in the group, tags are counted from the collective's first.
  */

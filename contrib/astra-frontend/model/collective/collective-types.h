@@ -28,7 +28,7 @@ enum class CollectiveOp : uint8_t
     Barrier,
 };
 
-/// Which parallelism a group of ranks serves.
+/// Parallelism that a group of ranks serves.
 enum class GroupKind : uint8_t
 {
     Tp,

@@ -12,7 +12,7 @@
 namespace AstraSim
 {
 
-/// What kind of connection a flow uses; SingleFlow's conn_type.
+/// Kind of a flow's connection; SingleFlow's conn_type.
 enum class ConnType : uint8_t
 {
     Ring,
@@ -28,7 +28,7 @@ enum class ConnType : uint8_t
 /// @return "RING", "TREE", "NVLS", "COLLNET", "PXN_INIT", "NET", "PXN_FINAL" or "P2P"
 const char* ToString(ConnType type);
 
-/// How the messages of a lane travel.
+/// Transport of a lane's messages.
 enum class LaneKind : uint8_t
 {
     Message,         ///< from one rank to another
@@ -85,7 +85,7 @@ using LaneRange = boost::integer_range<uint32_t>;
  * messages. Unless an algorithm says otherwise, lane i out of a rank arrives as its peer's lane i,
  * and waits for the rank's own inbound lane i alone.
  *
- * How long a GPU takes for a message is what a GpuModel says. The same numbers make SingleFlows for
+ * A GpuModel says how long a GPU takes for a message. The same numbers make SingleFlows for
  * inspection (BuildSingleFlows()).
  */
 class FlowGraph

@@ -15,10 +15,10 @@
 namespace AstraSim
 {
 
-/// How much faster a GPU copies within its memory than it sends to another's.
+/// Ratio of a GPU's rate of copies within its memory to its rate of sends to another's.
 inline constexpr uint32_t OWN_COPY_SPEED = 2;
 
-/// Which copies of a lane nothing else in the GPU slows down.
+/// Copies of a lane that nothing else in the GPU slows down.
 enum class AloneAt : uint8_t
 {
     Nowhere,
@@ -32,7 +32,7 @@ struct SlowStart
     uint64_t above{0};
     TimePs latency{0};    ///< on top; 0: none
     bool occupies{false}; ///< whether the CPU that serves the NIC does nothing else meanwhile
-    /// What each byte then takes this CPU, while it leaves; 0: the NIC moves it by itself.
+    /// Time of this CPU for each byte then, while it leaves; 0: the NIC moves it by itself.
     double psPerByte{0};
     /// The latency of messages after the first ones (LaneTimes::connections), which find the CPU
     /// prepared. Negative: as that of the first.
@@ -45,12 +45,12 @@ struct SlowStart
     }
 };
 
-/// What a network does so to messages, by rising size.
+/// Such costs of a network, by rising size of messages.
 using SlowStarts = std::array<SlowStart, 3>;
 
 /**
  * @ingroup astra-frontend
- * @brief How long a GPU, its blocks and the CPU that serves its NIC take for a lane's messages.
+ * @brief Times of a GPU, its blocks and the CPU that serves its NIC for a lane's messages.
  *
  * Without a rate and a latency the network alone sets the pace.
  */
@@ -63,8 +63,8 @@ struct LaneTimes
     uint32_t slots{0};
     TimePs latency{0};      ///< software latency of each message
     uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
-    /// How many messages, the first ones, have the latency: the GPU waits for others while it is at
-    /// work. NONE: all have it.
+    /// Number of messages, the first ones, that have the latency: the GPU waits for others while it
+    /// is at work. NONE: all have it.
     uint32_t withLatency{NONE};
     /// Connections that the lane's messages are spread over, each of which has a first one.
     uint32_t connections{1};
@@ -78,7 +78,7 @@ struct LaneTimes
     float aloneSpeed{1};               ///< of copies: how many times as fast as the others
     float wireInflation{1};            ///< in-network: bytes on the members' links per byte of data
     SlowStarts slowStarts{};           ///< the last that applies counts
-    /// What the channel's block takes to read or write a byte of a buffer, where it does nothing
+    /// Time of the channel's block to read or write a byte of a buffer, where it does nothing
     /// but serve the network: one message after the other, before it goes or once it has come. 0:
     /// what it takes does not show.
     double psPerAccess{0};
@@ -102,7 +102,7 @@ struct LaneTimes
     }
 };
 
-/// What it takes a GPU to move a message.
+/// Times of a GPU to move a message.
 struct CopyTime
 {
     TimePs latency{0};  ///< waiting and synchronizing, before the first byte
@@ -126,7 +126,7 @@ CopyTime CopyTimeOf(const LaneTimes& lane,
 
 /**
  * @ingroup astra-frontend
- * @brief How long GPUs take for the messages of a FlowGraph.
+ * @brief Times of GPUs for the messages of a FlowGraph.
  *
  * The graph says who sends what and what each message waits for, in bytes and messages. A model of
  * the GPU says how many microseconds its blocks and CPU spend on a message.
@@ -169,8 +169,8 @@ class UniformGpu : public GpuModel
     LaneTimes m_times;
 };
 
-/// Who sends what, and how long GPUs take for it. Both are null if the flows do not follow from a
-/// graph.
+/// Messages of a collective, and times of GPUs for them. Both are null if the flows do not follow
+/// from a graph.
 struct TimedGraph
 {
     std::shared_ptr<const FlowGraph> graph;

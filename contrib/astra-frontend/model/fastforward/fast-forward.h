@@ -26,7 +26,7 @@
 namespace AstraSim
 {
 
-/// How much may be simulated in vain before reuse ends, in work: packet-hops, or flows on networks
+/// Work that may be simulated in vain before reuse ends: packet-hops, or flows on networks
 /// without packets.
 struct ReusePatience
 {

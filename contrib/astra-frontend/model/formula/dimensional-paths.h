@@ -14,7 +14,7 @@ namespace AstraSim
 /// One dimension of a network of ASTRA-sim's analytical back ends.
 struct NetworkDimension
 {
-    /// How its NPUs are linked.
+    /// Links of its NPUs.
     enum class Shape : uint8_t
     {
         Ring,           ///< both ways around

@@ -28,7 +28,7 @@ struct MessagePath
 
 /**
  * @ingroup astra-frontend
- * @brief What an analytical network knows of the machine: the time of a message alone, and the
+ * @brief The machine of an analytical network: the time of a message alone, and the
  * ports that messages share.
  */
 class MessagePaths

@@ -40,7 +40,7 @@ IsAmd(GpuGeneration generation)
     return generation >= GpuGeneration::Cdna3;
 }
 
-/// What NCCL knows of a GPU model.
+/// NCCL's view of a GPU model.
 struct GpuProfile
 {
     std::string name;

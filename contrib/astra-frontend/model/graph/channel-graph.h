@@ -22,7 +22,7 @@ inline constexpr uint32_t NCCL_STEPS = 8;
 /// @return most data bytes in a step's buffer (NCCL src/init.cc, computeBuffSizes)
 uint64_t StepBytes(NcclProtocol protocol);
 
-/// How far a chunk is cut so that the data makes enough of them.
+/// Cut of a chunk, so that the data makes enough of them.
 struct ChunkRule
 {
     uint64_t least;    ///< it is not cut below this, bytes
@@ -44,7 +44,7 @@ uint64_t CutChunk(uint64_t chunk,
 
 /**
  * @ingroup astra-frontend
- * @brief What the graphs of NCCL's algorithms have in common: a group on a machine, a plan, the
+ * @brief Base of the graphs of NCCL's algorithms: a group on a machine, a plan, the
  * data's division over channels, and which copies blocks make.
  */
 class ChannelGraph : public FlowGraph

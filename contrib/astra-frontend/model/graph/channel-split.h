@@ -15,7 +15,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Which part of a collective's data each channel carries.
+ * @brief The part of a collective's data that each channel carries.
  *
  * NCCL cuts the data into cells that cause 32 KiB of traffic and deals them out: the first channel
  * gets its part, those after it one equal part each, the last one what is left, which may be

@@ -48,10 +48,11 @@ class NvlsGraph : public FlowGraph
 {
   public:
     static constexpr uint32_t MAX_HEADS = NcclCostModel::MAX_NVLS_HEADS; ///< of a node
-    /// What a warp copies or reduces in an iteration: 8 times 16 bytes per thread (COLL_UNROLL).
+    /// Bytes that a warp copies or reduces in an iteration: 8 times 16 bytes per thread
+    /// (COLL_UNROLL).
     static constexpr uint64_t HUNK_BYTES = 8 * 16 * 32;
 
-    /// How a channel's block divides its 20 warps.
+    /// Division of the 20 warps of a channel's block.
     struct Warps
     {
         uint32_t scatter; ///< without the one that announces

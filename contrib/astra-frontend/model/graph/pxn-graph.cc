@@ -233,7 +233,7 @@ PxnGraph::VisitItems(uint32_t rank, uint32_t outbound, uint64_t message, Visit v
         visit(Item{rank, peer, begin, std::min(MESSAGE_BYTES, PairBytesOf(rank, peer) - begin)});
         return;
     }
-    // What the connection's message takes from this rank, or brings for that one.
+    // The part of the connection's message that comes from this rank, or goes to that one.
     const bool isInit = stage == Stage::Init;
     const Connections& connections = isInit ? m_to[peer] : m_from[rank];
     const Connection& at = connections[Find(connections, message)];
@@ -310,7 +310,7 @@ PxnGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t 
     {
         return m_to[rank][index].first + message + 1;
     }
-    // What a message passes on came over one connection; those before it came over the others.
+    // A message passes on the data of one connection; those before it, the data of the others.
     const Connection& in = m_from[rank][Locate(inbound).index];
     return message < in.first ? 0 : std::min(message - in.first + 1, in.messages);
 }

@@ -64,7 +64,7 @@ class RingGraph : public ChannelGraph
     /// serve the network
     bool ServesNetwork(uint32_t rank, uint32_t channel) const;
 
-    /// Where a message stands in the schedule.
+    /// Place of a message in the schedule.
     struct Position
     {
         uint64_t loop;
@@ -98,7 +98,7 @@ class RingGraph : public ChannelGraph
         uint32_t slices{1};
     };
 
-    /// How a channel's data is divided: loops of the full size, and a last one.
+    /// Division of a channel's data: loops of the full size, and a last one.
     struct ChannelShape
     {
         uint64_t bytes{0};       ///< of the channel

@@ -42,7 +42,7 @@ struct SingleFlow
 /// Flows, number i at index i. @param ranks the network's rank of each index of the group
 std::vector<SingleFlow> BuildSingleFlows(const TimedGraph& timed, const std::vector<int>& ranks);
 
-/// What the dependencies of flows say, without a network.
+/// Conclusions from the dependencies of flows, without a network.
 struct FlowDagSummary
 {
     uint64_t steps{0};  ///< flows on the longest chain of dependencies

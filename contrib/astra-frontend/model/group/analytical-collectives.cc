@@ -33,8 +33,8 @@ TransferTime(double bytes, double GBps)
 }
 
 /**
- * What blocks of a ring with Simple copy while no link is at work: NCCL's estimates leave it out.
- * In a server, a block copies the results out of its buffers (OWN_COPY_SPEED). Where all
+ * Copies of the blocks of a ring with Simple while no link is at work: NCCL's estimates leave them
+ * out. In a server, a block copies the results out of its buffers (OWN_COPY_SPEED). Where all
  * neighbours are in other servers, one of the two slices of a chunk is copied while the other
  * moves, so the first slice's way out of the input and the last one's into the output are left
  * (RingTimes).
@@ -62,7 +62,7 @@ ExposedCopies(const NcclPlan& plan, CollectiveOp op, const GroupShape& shape, ui
     return TransferTime(ofRank / 2 * accesses, 3 * plan.blockGBps);
 }
 
-/// What the busiest direction of an NVLink and of a NIC carry in a collective of pairs.
+/// Bytes of the busiest direction of an NVLink and of a NIC in a collective of pairs.
 struct BusiestRank
 {
     double nearBytes{0};

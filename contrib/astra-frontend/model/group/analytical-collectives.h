@@ -19,7 +19,7 @@
 namespace AstraSim
 {
 
-/// What part of each kind of group's communication runs beside computation; by GroupKind, 0 to 1.
+/// Share of each kind of group's communication that runs beside computation; by GroupKind, 0 to 1.
 using OverlapRatios = std::array<double, 7>;
 
 /**

@@ -433,7 +433,7 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
     const GroupShape shape(group, m_machine);
     const NcclPlan plan = Decide(group, shape, request);
 
-    // Where there are no steps, a latency the user gives counts once.
+    // Without steps, a latency that the user gives counts once.
     const bool once = !IsPlugIn(plan) && !NcclTableRow::Of(plan.algorithm).hasSteps;
     const TimePs userLatency = once ? m_options.sendLatency.value_or(0) : 0;
     const auto made =

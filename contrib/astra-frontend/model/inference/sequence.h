@@ -11,7 +11,7 @@
 namespace AstraSim
 {
 
-/// Where a sequence's prompt is computed, or its output: a replica of an instance.
+/// The replica of an instance that computes a sequence's prompt, or its output.
 struct ServingPlace
 {
     uint32_t instance{UINT32_MAX}; ///< of all pools together; UINT32_MAX: none

@@ -47,7 +47,7 @@ struct StepSegment
 
 /**
  * @ingroup astra-frontend
- * @brief How long an instance's ranks compute: a roofline of each operator.
+ * @brief Computation times of an instance's ranks: a roofline of each operator.
  *
  * An operator takes the longer of its operations at the GPU's ceiling (for products, less what the
  * last wave of tiles does not fill) and its bytes at the memory's. The attention of prompts and

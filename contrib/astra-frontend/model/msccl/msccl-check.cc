@@ -20,7 +20,7 @@ namespace
 using Buffer = MscclStep::Buffer;
 using Place = MscclStep::Place;
 
-/// Which chunks of which GPUs' inputs a chunk holds the sum of, sorted; none: it has no data.
+/// The chunks of GPUs' inputs whose sum a chunk holds, sorted; none: it has no data.
 using Value = std::vector<uint64_t>;
 
 Value

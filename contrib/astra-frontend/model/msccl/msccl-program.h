@@ -22,7 +22,7 @@ namespace AstraSim
 /// A step of a thread block, which moves some chunks.
 struct MscclStep
 {
-    /// Which memory of a GPU.
+    /// Memories of a GPU.
     enum class Buffer : uint8_t
     {
         Input,

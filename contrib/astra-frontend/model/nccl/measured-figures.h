@@ -14,7 +14,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief What measurements showed of GPUs' blocks and of the CPUs that serve their NICs: the
+ * @brief Measurements of GPUs' blocks and of the CPUs that serve their NICs: the
  * figures of measured-figures.yaml, which is part of the library and says what each is and where it
  * is from.
  *

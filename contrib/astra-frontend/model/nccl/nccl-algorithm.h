@@ -19,7 +19,7 @@ namespace AstraSim
 
 class NcclCostModel;
 
-/// How a collective may be carried out.
+/// Ways to carry out a collective.
 struct NcclCase
 {
     NcclProtocol protocol;

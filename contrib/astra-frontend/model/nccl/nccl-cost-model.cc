@@ -32,7 +32,7 @@ constexpr uint32_t MAX_PAT_CHANNELS = 8; ///< lanes of all distances share an in
 NcclTuning::Latencies
 NcclCostModel::KernelLatencies(NcclAlgorithm algorithm) const
 {
-    // Where releases differ in rings and trees, only their estimates do: the kernels are the same.
+    // Releases differ in their estimates of rings and trees only: the kernels are the same.
     const bool isTree = algorithm == NcclAlgorithm::Tree;
     const bool isCommon = isTree || algorithm == NcclAlgorithm::Ring;
     NcclTuning::Latencies latencies = (isCommon ? m_hardware : m_tuning).LatenciesOf(algorithm);
@@ -70,7 +70,7 @@ NcclCostModel::GetSlowStarts() const
     SlowStarts starts{};
     if (!m_machine.gpu.messageCosts.empty())
     {
-        // What a host's own CPU does is no part of the latencies that a user's may replace.
+        // The work of a host's own CPU is no part of the latencies that a user's may replace.
         std::ranges::transform(m_machine.gpu.messageCosts, starts.begin(), [](const auto& cost) {
             return SlowStart{cost.above,
                              FromMicroseconds(cost.us),
@@ -315,7 +315,7 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     {
         plan.intraLatency = std::max(plan.intraLatency, FromMicroseconds(net));
     }
-    // What NCCL counts for a ring is what steps within nodes do not hide; the whole is a tree's.
+    // NCCL counts for a ring the part that steps within nodes do not hide; for a tree, the whole.
     plan.interLatency = InterLatency(m_hardware.LatenciesOf(NcclAlgorithm::Tree).net[p]);
     double latency = latencies.base[p] + (steps - interSteps) * intra +
                      interSteps * EstimatedInterUs(protocol, inter);
@@ -664,8 +664,8 @@ NcclCostModel::RingsReturnOverCpus(const GroupShape& shape) const
 double
 NcclCostModel::PassingOf(const GroupShape& shape, bool closes) const
 {
-    // What does not close in a node leaves the NVLinks of one GPU of it free, or over a mesh a link
-    // of each.
+    // A ring that does not close in a node leaves the NVLinks of one GPU of it free, or over a mesh
+    // a link of each.
     const double perNode = shape.GetRanksPerNode();
     const bool leaves = m_machine.isMesh || !(closes || m_machine.gpu.meshed);
     return leaves ? perNode / std::max(1.0, perNode - 1) : 1;
@@ -718,7 +718,7 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
 double
 NcclCostModel::RaiseForTrees(double interGBps, double nvlinkGBps) const
 {
-    // What a tree of two nodes carries between them is half of what it carries within: the search
+    // A tree of two nodes carries between them half of what it carries within: the search
     // then tries the next higher speeds within a node, up to one that is twice that of a NIC.
     const auto speeds = m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation);
     double raised = interGBps;
@@ -1029,7 +1029,7 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
         // on the links.
         nvls.inflation = m_machine.nvlinkGBps / UsableNvlinkGBps();
     }
-    // What NCCL calls a step's latency is that of the whole pipeline with few data: one iteration
+    // NCCL's latency of a step is that of the whole pipeline with few data: one iteration
     // that scatters, a chunk that is announced, and one that gathers, all of which are simulated.
     const double whole = latencies.base[p] + latencies.nvlink[p];
     plan.baseLatency = FromMicroseconds(whole + figures.nvlsMoreUs[generation] -

@@ -142,7 +142,7 @@ class NcclCostModel
         return m_rccl ? 128 : 32;
     }
 
-    /// What NCCL's search of the topology finds for an algorithm in one node.
+    /// Result of NCCL's search of the topology for an algorithm in one node.
     struct Search
     {
         uint32_t channels{1}; ///< before they are doubled; of NVLS: heads
@@ -224,7 +224,7 @@ class NcclCostModel
                        CollectiveOp op,
                        const GroupShape& shape) const;
 
-    /// What NCCL sets for NVLS-Tree between Blackwell nodes.
+    /// NCCL's settings of NVLS-Tree between Blackwell nodes.
     struct NvlsTuning
     {
         uint32_t channels{0};
@@ -257,7 +257,7 @@ class NcclCostModel
     const MachineModel& m_machine;
     const NcclOptions& m_options;
     const NcclTuning& m_tuning;
-    /// What hardware can do does not depend on the release: the newest knows it best.
+    /// The hardware's abilities do not depend on the release: the newest knows them best.
     const NcclTuning& m_hardware;
     const RcclTuning* m_rccl; ///< null on GPUs that are not AMD's
 };

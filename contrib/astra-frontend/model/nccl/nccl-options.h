@@ -35,7 +35,7 @@ enum class NcclRelease : uint8_t
     V2_30,
 };
 
-/// Which of NCCL's algorithms, or protocols, a user lets it choose from; none named: all.
+/// NCCL's algorithms, or protocols, from which a user lets it choose; none named: all.
 template <typename E>
 class NcclChoices
 {

@@ -112,7 +112,7 @@ struct NcclBlock
 /// @return GB/s of data that a block moves with Simple at most, whatever the links would take
 double NcclBlockGBps(GpuGeneration generation);
 
-/// How a tree's block divides its threads, without those that only synchronize.
+/// Division of the threads of a tree's block, without those that only synchronize.
 struct NcclTreeThreads
 {
     uint32_t up;   ///< add what comes from below and send it on

@@ -14,7 +14,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief What differs between networks of one line rate, whatever their topology: how much of the
+ * @brief A kind of network of one line rate, whatever its topology: how much of the
  * line rate a NIC reaches, what a step between nodes takes beyond NCCL's own figures, and which
  * protocols may be used.
  *

@@ -17,7 +17,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Which plane of the network each class of traffic takes (conf key PLANE).
+ * @brief Gives each class of traffic its plane of the network (conf key PLANE).
  *
  * A plane is the n-th NIC of every host, and what is reached from it. Traffic within a server, over
  * NVLink, has no plane.

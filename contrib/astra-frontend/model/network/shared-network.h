@@ -48,7 +48,7 @@ class SharedRankNetwork : public RankNetwork
 
 /**
  * @ingroup astra-frontend
- * @brief What the networks of all backends have in common: a view for each rank, messages that
+ * @brief Base of the networks of all back ends: a view for each rank, messages that
  * match in order, handlers that never run from inside a call.
  *
  * A backend says how long a message takes; it derives a Message of its own from NetworkMessage.

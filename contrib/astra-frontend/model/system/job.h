@@ -48,7 +48,7 @@ struct JobDescription
     CollectiveImplementation* engines{nullptr}; ///< of the NICs; borrowed; null if there are none
 };
 
-/// How far a job has come.
+/// Progress of a job.
 struct JobProgress
 {
     uint64_t collectivesDone{0};  ///< and messages

@@ -13,7 +13,7 @@
 namespace AstraSim
 {
 
-/// Where memory beyond an NPU's own is.
+/// Place of memory beyond an NPU's own.
 enum class RemoteMemoryType : uint8_t
 {
     NoExpansion, ///< nowhere: loads and stores are refused

@@ -26,7 +26,7 @@ enum class TrainingPhase : uint8_t
 /// @return "fwd", "ig" or "wg"
 const char* ToString(TrainingPhase phase);
 
-/// Where in the workload something happens.
+/// Place in the workload where something happens.
 struct WorkloadPosition
 {
     uint32_t layer{0}; ///< index of Workload::GetLayerName()

@@ -26,7 +26,7 @@ enum class SchedulingPolicy : uint8_t
     Explicit, ///< by the priority the workload gives; the oldest first among equals
 };
 
-/// How an AllReduce uses several dimensions.
+/// Use of several dimensions by an AllReduce.
 enum class CollectiveOptimization : uint8_t
 {
     Baseline,     ///< an AllReduce in each dimension, one after the other

@@ -15,7 +15,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief What blocks take in a ChainGraph.
+ * @brief Times of blocks in a ChainGraph.
  *
  * In a server, a block moves one message while it waits for the flag of the next: the latency
  * counts for the first.

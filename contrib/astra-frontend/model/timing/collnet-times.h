@@ -14,7 +14,7 @@ namespace AstraSim
 {
 
 /// @ingroup astra-frontend
-/// @brief What blocks take where the network's switches carry out operations between nodes.
+/// @brief Times of blocks where the network's switches carry out operations between nodes.
 class CollNetTimes : public ChannelTimes
 {
   public:

@@ -15,7 +15,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief What GPUs take in an NvlsGraph: operations of NVSwitches, trees between nodes, and copies.
+ * @brief Times of GPUs in an NvlsGraph: operations of NVSwitches, trees between nodes, and copies.
  */
 class NvlsTimes : public PlanTimes
 {

@@ -16,7 +16,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief What GPUs take in a DirectGraph.
+ * @brief Times of GPUs in a DirectGraph.
  *
  * Within a node a pair has the rate of its channels, and no more than its part of what all pairs
  * have.
@@ -43,7 +43,7 @@ class DirectTimes : public PlanTimes
 };
 
 /// @ingroup astra-frontend
-/// @brief What GPUs take in a PxnGraph: latencies.
+/// @brief Times of GPUs in a PxnGraph: latencies.
 class PxnTimes : public PlanTimes
 {
   public:

@@ -15,7 +15,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief What blocks take in a RingGraph.
+ * @brief Times of blocks in a RingGraph.
  *
  * In a server the slices of a chunk follow each other within its latency. Between servers a slice
  * goes through the CPU's hands by itself, and a ring is as slow as its slowest step. In a server a

@@ -14,7 +14,7 @@ namespace AstraSim
 {
 
 /// @ingroup astra-frontend
-/// @brief What blocks take in a TreeGraph: they work up the tree and down it at once.
+/// @brief Times of blocks in a TreeGraph: they work up the tree and down it at once.
 class TreeTimes : public ChannelTimes
 {
   public:

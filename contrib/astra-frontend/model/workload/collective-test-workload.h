@@ -22,7 +22,7 @@ struct CollectiveTestPoint
     std::vector<CollectiveRequest> steps; ///< one after the other; none for nothing to do
 };
 
-/// How often a point's collectives are carried out.
+/// Number of times that a point's collectives are carried out.
 struct CollectiveTestIterations
 {
     uint32_t timed{20};       ///< iterations that are measured

@@ -27,7 +27,7 @@ struct KvRequest
 
 /**
  * @ingroup astra-frontend
- * @brief What a KV-cache file says.
+ * @brief The content of a KV-cache file.
  *
  * A file of `key value...` lines after the word KV_CACHE:
  *

@@ -61,7 +61,7 @@ struct ProgramStep
  */
 std::vector<ProgramStep> CompileProgram(const LayerTable& table, uint32_t stages, uint32_t stage);
 
-/// Where the micro-batches of a table are.
+/// Rows of a table's micro-batches.
 struct MicroBatchRows
 {
     bool listed{false}; ///< each micro-batch has rows of its own

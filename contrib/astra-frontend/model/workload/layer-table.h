@@ -16,7 +16,7 @@
 namespace AstraSim
 {
 
-/// How a text workload's layers follow each other (the first word of the file).
+/// Order of a text workload's layers (the first word of the file).
 enum class ParallelismPolicy : uint8_t
 {
     Micro,

@@ -18,7 +18,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Which ranks share a layer, its data, its experts and its pipeline.
+ * @brief Groups of the ranks that share a layer, its data, its experts and its pipeline.
  *
  * Tensor parallelism is innermost and the pipeline outermost: a stage is world/pp consecutive
  * ranks, made of TP groups of consecutive ranks; the ranks at the same place of a stage's TP groups

@@ -16,8 +16,8 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Whose collectives engines in the NICs carry out: a parameter of whoever runs collectives
- * over a fabric, which itself knows none.
+ * @brief Groups whose collectives engines in the NICs carry out: a parameter of programs that run
+ * collectives over a fabric, which itself knows none.
  */
 class CollectiveOffload : public Object
 {

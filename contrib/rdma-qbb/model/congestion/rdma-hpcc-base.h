@@ -16,7 +16,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief What HPCC and HPCC-PINT share: the control law's parameters, rounds and how a result
+ * @brief Base of HPCC and HPCC-PINT: the control law's parameters, rounds and how a result
  * becomes a window and a rate.
  *
  * Window based (default, as in the paper): the window is W and the pacing rate W/T, where W starts

@@ -24,7 +24,8 @@ class QbbTimeline;
 
 /**
  * @ingroup rdma-qbb
- * @brief What ports that share state do at times of their own, and nobody notices at once.
+ * @brief Departures of ports that share state. No event marks them; the agenda carries them out
+ * before anyone can observe them.
  *
  * When a port ends a frame and the next one waits, or when the time has come that a port's source
  * has set, a frame enters the wire. Nobody notices before something happens at the node, or a frame
@@ -41,7 +42,7 @@ class alignas(64) LinkAgenda
   public:
     static constexpr int64_t NEVER = INT64_MAX;
 
-    /// Where its work comes among all that happens at the same time.
+    /// Place of its work among all that happens at the same time.
     enum class Order : uint8_t
     {
         First,

@@ -42,7 +42,7 @@ struct QbbPortCounters
 
 /**
  * @ingroup rdma-qbb
- * @brief Where a host's port takes data frames from that wait in no queue: its queue pairs.
+ * @brief Gives a host's port the data frames that wait in no queue: its queue pairs.
  *
  * The source tells the port which priorities have a frame ready (LinkPort::SetSourceReady), and
  * when it wants to be called (LinkPort::SetTimer).

@@ -22,7 +22,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Where the frames and telemetry records of a partition come from.
+ * @brief Allocates the frames and telemetry records of a partition.
  *
  * Devices of one partition that a QbbChannel joins share one pool: a frame is taken at one end of
  * the fabric and given back at another. Each device starts with a pool of its own; Merge() makes

@@ -13,7 +13,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief What a node does late, with its own time, and other partitions will notice.
+ * @brief Work that a node does late, with its own time, and that other partitions observe.
  *
  * In a run with partitions (QbbPartitions) it is carried out at the end of the window in which it
  * is due: whoever notices it, does so after the window.

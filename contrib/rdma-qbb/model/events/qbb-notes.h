@@ -19,7 +19,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief What has happened at nodes, to be told to those who watch all of them: records, and the
+ * @brief Notes about nodes for those who watch all of them: records, and the
  * text that comes with some.
  */
 class QbbNotes

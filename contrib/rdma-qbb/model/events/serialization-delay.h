@@ -13,7 +13,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief How long a line of one rate is busy with a number of bytes: SerializationPs() for a port,
+ * @brief Time that a line of one rate is busy with a number of bytes: SerializationPs() for a port,
  * which asks for every frame.
  *
  * Picoseconds, rounded up. Exact where bytes times rate are below 2^64: at 2.88 Tb/s up to 6 MB;

@@ -265,7 +265,7 @@ TimingWheelScheduler::Sort(uint32_t list)
             place = &m_pool[*place].next;
             if (++steps > 4 * SHORT_WALK)
             {
-                // Where the rest hangs does not matter to a sort.
+                // The rest may hang anywhere: the whole bucket is sorted.
                 m_pool[last].next = node;
                 return SortLong(sorted);
             }

@@ -18,7 +18,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Which of many slots are in use, with a fast search for the next one that is.
+ * @brief Set of the slots in use, with a fast search for the next one.
  *
  * Two levels of 64-bit words: a bit per slot, and above it a bit per word that is not zero. A
  * search reads at most two words plus one for each 4096 slots it passes over.

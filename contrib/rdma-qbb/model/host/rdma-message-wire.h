@@ -18,7 +18,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief What goes to the receiver of a connection besides its bytes: which messages they are.
+ * @brief Tells the receiver of a connection the bounds of the messages in its bytes.
  *
  * On a real network the last packet of a message says it (immediate data). A QbbFrame is one line
  * of the cache and has no room for it, so it goes here, beside the wire, as a value: the sender

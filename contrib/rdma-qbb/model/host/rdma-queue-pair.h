@@ -216,7 +216,7 @@ class alignas(64) RdmaQueuePair
         return static_cast<int64_t>(wireBytes * 8e12 / static_cast<double>(m_rateBps));
     }
 
-    /// Where RdmaNic keeps it.
+    /// Its place in RdmaNic.
     enum class Place : uint8_t
     {
         Idle,  ///< nothing to send, or the window is full

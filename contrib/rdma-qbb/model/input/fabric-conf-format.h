@@ -25,7 +25,7 @@ using FabricConfValue = std::variant<int64_t, double, std::string>;
 
 /**
  * @ingroup rdma-qbb
- * @brief How a configuration writes the values of a key.
+ * @brief Notation of the values of a key.
  *
  * A format without `fields` and `take` accepts anything, without effect.
  */

@@ -24,7 +24,7 @@ namespace
 
 using C = FabricConf;
 
-/// Where the value of a key goes: nowhere, to a member of FabricConf, or to attributes.
+/// Destination of a key's value: none, a member of FabricConf, or attributes.
 struct Target
 {
     Target() = default;

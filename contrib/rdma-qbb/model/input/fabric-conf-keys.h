@@ -23,7 +23,7 @@ struct Member
     std::function<std::optional<FabricConfValue>(const FabricConf& conf)> get;
 };
 
-/// How a run tells the value of a key.
+/// Writes the value of a key for a run's record.
 enum class KeyTold : uint8_t
 {
     InForce,  ///< as it is in force

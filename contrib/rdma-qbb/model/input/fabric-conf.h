@@ -34,7 +34,7 @@ struct LinkEvent
 
 /**
  * @ingroup rdma-qbb
- * @brief What a SimAI.conf or an HPCC configuration file says.
+ * @brief The content of a SimAI.conf or an HPCC configuration file.
  *
  * Parameters of models are attributes of ns-3: a key is another name for one (or for some), and
  * Apply() makes its value the attribute's default. A run's inputs, outputs and the times of its
@@ -108,14 +108,14 @@ struct FabricConf
     // --- the run
     uint32_t gpusPerServer{0}; ///< 0: as the topology says
 
-    /// Where a key was given.
+    /// The place where a key was given.
     struct Origin
     {
         std::string file;    ///< or the flag
         std::size_t line{0}; ///< 0 if there is none
     };
 
-    /// What Apply() sets, by the key's place in the table.
+    /// Settings that Apply() makes, by the key's place in the table.
     std::map<std::size_t, std::vector<AttributeSetting>> settings;
 
     std::string source;                ///< file it was read from

@@ -38,7 +38,7 @@ IsOrIsChildOf(TypeId type, TypeId base)
     return type == base || type.IsChildOf(base);
 }
 
-/// How a key stands to a kind of plug-in.
+/// Relation of a key to a kind of plug-in.
 struct Standing
 {
     bool isOfKind{false};   ///< some of these plug-ins have it as a parameter

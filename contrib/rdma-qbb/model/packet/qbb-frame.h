@@ -90,7 +90,7 @@ struct QbbTelemetry
  * @ingroup rdma-qbb
  * @brief The record that stands for a packet between QBB devices.
  *
- * Where a field depends on the kind of frame, each kind has its own name for it.
+ * A field that depends on the kind of frame has a name for each kind.
  *
  * Pooled (QbbFramePool), linked intrusively, and turned into a real ns-3 Packet with real headers
  * only when somebody looks (QbbPacketBuilder). Hosts are numbered by their index in the topology.

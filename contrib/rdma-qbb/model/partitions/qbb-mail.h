@@ -16,7 +16,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief What nodes send each other besides frames, and what they tell those who watch all nodes:
+ * @brief Messages between nodes besides frames, and notes to those who watch all nodes:
  * records, plain values without addresses.
  *
  * A caller does not know whether the other node is in the same list of events, another thread's or

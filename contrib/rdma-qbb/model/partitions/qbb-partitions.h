@@ -23,7 +23,7 @@
 namespace ns3
 {
 
-/// How the nodes of a run are shared out.
+/// Assignment of the nodes of a run to partitions.
 struct QbbPartitionPlan
 {
     QbbProcesses* processes{nullptr};  ///< that share the partitions; null: there is only this one
@@ -129,7 +129,7 @@ class QbbPartitions
     /// @return what became of the threads' time in Run()
     QbbThreadUse GetThreadUse() const;
 
-    /// Where an event puts what goes from one partition to another.
+    /// Holds frames and calls for another partition until the end of the window.
     struct Outbox
     {
         QbbTimeline* timeline; ///< where it waits for the end of the window; null: nowhere

@@ -31,7 +31,7 @@ struct ConnectionStart
 
 /**
  * @ingroup rdma-qbb
- * @brief Where connections from host to host start: their NICs and UDP source ports.
+ * @brief Chooses the NICs and UDP source ports of connections from host to host.
  *
  * Every network of a cluster, of packets or of flows, chooses by it, so that connections opened in
  * the same order take the same paths. Source ports are given out one after the other for each pair

@@ -19,7 +19,7 @@
 namespace ns3
 {
 
-/// Which links of a topology are up.
+/// State of a topology's links: up or down.
 class LinkState
 {
   public:

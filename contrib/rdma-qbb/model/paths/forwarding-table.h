@@ -14,7 +14,7 @@ namespace ns3
 
 // Hot path: every switch asks for the next hops of every frame. Two dependent loads, no loop.
 
-/// Where a host stands in the groups that tables are made for.
+/// Place of a host in the groups that tables are made for.
 struct HostPlace
 {
     uint32_t group; ///< hosts that the same switches lead to

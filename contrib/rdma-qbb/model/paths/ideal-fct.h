@@ -17,7 +17,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief How long messages take alone: the "ideal" column of fct.txt.
+ * @brief Time of a message that is alone in the network: the "ideal" column of fct.txt.
  *
  * The time until the sender has the last acknowledgement when nothing else is on the network and
  * only links limit it, over the fastest of the shortest paths. So no flow's slowdown is below 1,

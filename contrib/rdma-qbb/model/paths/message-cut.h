@@ -30,7 +30,7 @@ struct MessagePart
 
 /**
  * @ingroup rdma-qbb
- * @brief How messages from one host to another are cut into parts, a connection for each.
+ * @brief Cuts messages from one host to another into parts, a connection for each.
  *
  * Between servers a message takes all NICs that begin a path, in proportion to their rates, and on
  * each as many queue pairs as QPS_PER_CONNECTION says. Within a server it takes the NVLink to one

@@ -12,7 +12,7 @@
 namespace ns3
 {
 
-/// How many of the shortest paths the frames of one connection take.
+/// Number of shortest paths that the frames of one connection take.
 enum class PathUse
 {
     Fixed,  ///< one, by the hash of the 5-tuple (ECMP)
@@ -20,7 +20,7 @@ enum class PathUse
     All,    ///< all, frame by frame (adaptive routing, packet spray)
 };
 
-/// How fast a connection can be, and how long an answer takes.
+/// Rate and round-trip time of a connection.
 struct PathLimits
 {
     uint64_t rateBps{0}; ///< most that the links of its paths carry

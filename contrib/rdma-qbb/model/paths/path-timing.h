@@ -13,7 +13,7 @@ namespace ns3
 
 /**
  * @file
- * How long frames and messages take on an idle path of store-and-forward links: the closed forms
+ * Times of frames and messages on an idle path of store-and-forward links: the closed forms
  * that window and rate are set from, and that simulations are checked against. Times are integers
  * in picoseconds, with the same rounding as QbbNetDevice (a frame's time on a link is rounded up).
  */

@@ -26,7 +26,7 @@ struct RdmaRecoveryState
 
 /**
  * @ingroup rdma-qbb
- * @brief How a connection repairs losses: a plug-in, both sides of it.
+ * @brief Repairs the losses of a connection: a plug-in, both sides of it.
  *
  * Each host has an object of its own; the two sides of a connection know each other by frames only.
  *
@@ -54,7 +54,7 @@ class RdmaLossRecovery : public Object
         SelectiveNack, ///< acknowledge expectedSeq and name the frame at rx.namedSeq as received
     };
 
-    /// How long a receiver waits for frames that were overtaken.
+    /// Time that a receiver waits for frames that were overtaken.
     struct Reordering
     {
         uint32_t frames; ///< beyond the one expected that it keeps meanwhile

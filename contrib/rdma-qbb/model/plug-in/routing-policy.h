@@ -18,7 +18,7 @@ class SwitchNode;
 
 /**
  * @ingroup rdma-qbb
- * @brief How a switch chooses among the ports that begin a shortest path: a plug-in.
+ * @brief Chooses among the ports of a switch that begin a shortest path: a plug-in.
  *
  * One object serves one switch, made by SwitchNode from its attribute RoutingPolicyType. Plain ECMP
  * (EcmpRouting) is built into SwitchNode; other policies are one file pair each.

@@ -32,8 +32,8 @@ namespace ns3
  * runs out; a frame that has begun is finished. Priority 0 goes first (strict), the others share
  * the link by weighted round robin in bytes. PFC frames overtake everything.
  *
- * How frames wait and travel is LinkPort's; this class adds the choice among priorities, pauses,
- * and the ns-3 face.
+ * LinkPort has the queues and sends the frames; this class adds the choice among priorities,
+ * pauses, and the ns-3 face.
  *
  * The device is an ordinary ns3::NetDevice as well: Send() carries any packet as a frame of kind
  * Other, in priority queue "OtherPriority", and the receive callbacks get it at the far end.

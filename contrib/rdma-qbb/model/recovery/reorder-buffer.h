@@ -22,7 +22,7 @@ struct RdmaRxQueuePair;
 
 /**
  * @ingroup rdma-qbb
- * @brief What a receiver keeps of frames that overtook others, and how long it waits for those.
+ * @brief A receiver's record of frames that overtook others, and its wait for those.
  *
  * Frames are written to memory as they come, so a bitmap is all that is kept of them (here run
  * by run). It reaches a number of frames beyond the byte expected. If a time limit is set and a gap

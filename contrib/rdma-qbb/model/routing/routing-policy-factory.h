@@ -16,7 +16,7 @@ namespace ns3
 {
 
 /**
- * Which policy each network switch has: the default of SwitchNode's RoutingPolicyType, and what
+ * Gives each network switch its policy: the default of SwitchNode's RoutingPolicyType, or what
  * ROUTING_AT says of some.
  * @return by node id; ECMP for all that are no network switches
  * @throw InputError if ROUTING_AT names what the topology does not have

@@ -24,7 +24,7 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief What a run with real traffic is told: the files and options that all ranks must agree on.
+ * @brief Inputs of a run with real traffic: the files and options that all ranks must agree on.
  */
 class PhyInputs
 {

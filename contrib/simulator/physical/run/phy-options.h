@@ -14,7 +14,7 @@
 namespace AstraSim
 {
 
-/// What SimAI_phynet is asked for.
+/// Options of SimAI_phynet.
 struct PhyOptions
 {
     RunOptions run; ///< what it shares with a simulation: workload, topology, output, ...

@@ -17,7 +17,7 @@ namespace
 
 constexpr double MOST_BYTES = 1e9;
 
-/// How many figures each kind of operator has.
+/// Number of figures of each kind of operator.
 struct KindOfOperator
 {
     OperatorKind kind;

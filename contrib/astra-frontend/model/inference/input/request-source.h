@@ -16,7 +16,7 @@
 namespace AstraSim
 {
 
-/// How many tokens a request has: a number, or drawn from a distribution.
+/// Number of tokens of a request: fixed, or drawn from a distribution.
 struct TokenCount
 {
     enum class Kind : uint8_t

@@ -53,7 +53,7 @@ enum class OperatorKind : uint8_t
     Linear, ///< figures: ns per step, per prompt token, per decoding sequence, per cached token
 };
 
-/// Where in the model an operator is.
+/// Place of an operator in the model.
 enum class OperatorPlace : uint8_t
 {
     First,  ///< before the layers, on the first pipeline stage
@@ -161,7 +161,7 @@ struct InstancePool
     }
 };
 
-/// How a router chooses an instance.
+/// Policy by which a router chooses an instance.
 enum class RouterPolicy : uint8_t
 {
     RoundRobin,
@@ -184,7 +184,7 @@ struct ServingLimits
 
 /**
  * @ingroup astra-frontend
- * @brief What an INFERENCE file says.
+ * @brief The content of an INFERENCE file.
  *
  * A file of `key value...` lines after the word INFERENCE; docs/source/reference/workloads.rst has
  * every key. Those of instances hold for the pool that the `instances` line before them opens, or,
