@@ -206,6 +206,8 @@ LinkAgenda::AddEnd(const LinkPort& port)
 {
     const int64_t timePs = port.m_hot.busyUntilPs;
     const Key key = static_cast<Key>(timePs) << PORT_BITS | port.m_place;
+    // Ports of equal rates add their ends in the order of time: a list with a moving front, not a
+    // heap, and a search only for the few that come out of order.
     if (m_first == m_ends.size() || IsEarlier(m_ends.back(), key))
     {
         m_ends.push_back(key);
@@ -260,6 +262,7 @@ LinkAgenda::OnEvent(int64_t nowPs)
 inline void
 LinkAgenda::CarryOutEnd()
 {
+    // Keys lack the highest bits of times; m_endPs has the whole time and goes on by differences.
     const int64_t timePs = m_endPs;
     const Key end = m_ends[m_first];
     LinkPort* port = PortOf(end);
@@ -285,6 +288,8 @@ LinkAgenda::CarryOutEnd()
 void
 LinkAgenda::SettleDue(int64_t nowPs)
 {
+    // A port of a host departs after all arrivals of the same time, which may change what it sends.
+    // If it is exact, an event of this time may come before these: it is put behind them once.
     if (m_order == Order::Last && m_duePs == nowPs && !m_isLast && m_ports[0]->IsExact())
     {
         if (m_lastPs != nowPs)
@@ -305,6 +310,7 @@ LinkAgenda::CarryOut(int64_t untilPs)
         return; // somebody asks in the middle of it
     }
     m_settling = true;
+    // A departure may add another end or timer that is due before untilPs: as long as one is.
     do
     {
         const LogTime time(std::min(m_timerPs, m_endPs));

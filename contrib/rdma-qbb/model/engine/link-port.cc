@@ -18,6 +18,13 @@ namespace ns3
 
 NS_LOG_COMPONENT_SHARE("QbbNetDevice");
 
+// A frame's way through a port: Enqueue() or the source's SetSourceReady() asks for the port
+// (TransmitWhenFree). An idle port transmits at once: TakeNext() chooses the frame, PutOnWire()
+// hands it to the wire, which delivers it. A busy port notes the end of the present transmission in
+// its node's agenda (ArmTransmit). The agenda carries that end out, with its own time, before
+// anything else at the node or the arrival at the far end: OnTransmissionEnd() then transmits the
+// next frame. So a queue of n frames costs n arrivals, but no events at the sender.
+
 LinkPort::LinkPort()
     : m_poolRef(Create<QbbFramePool>()),
       m_wireRef(Create<LinkWire>(this))
@@ -95,10 +102,12 @@ LinkPort::ConnectWire()
 {
     if (!m_peer || !m_peer->m_hot.node)
     {
-        return;
+        return; // JoinNode() of the far end comes back
     }
     if (LeadsElsewhere())
     {
+        // The far end's thread may not look at this agenda. In windows, the agenda is carried out
+        // at the end of each; with a simulator of ns-3's own, each departure is an event.
         NS_ABORT_MSG_IF(m_hot.pool == m_peer->m_hot.pool,
                         "join nodes of two partitions when their ports are at them");
         QbbSimulatorImpl* simulator = QbbSimulatorImpl::Get();
@@ -114,6 +123,9 @@ LinkPort::ConnectWire()
         }
         return;
     }
+    // An arrival first carries out the sender's departures that come before it. Of a host, whose
+    // ports each have an agenda, the wire keeps a copy of the time when that is necessary; the
+    // ports of a switch share an agenda, which the wire asks.
     m_hot.wire->Connect(m_peer, m_lossy, false, false);
     const bool isItsOwn = m_hot.node && m_hot.node->IsEndpoint();
     m_hot.wire->SetSendersAgenda(m_hot.agenda, isItsOwn);
@@ -195,6 +207,7 @@ LinkPort::PutOnWire(QbbFrame* frame, int64_t nowPs)
         TraceTx(*frame);
     }
     NS_LOG_LOGIC("node " << m_hot.nodeId << " port " << m_hot.port << " begins to send " << *frame);
+    // Store and forward: the far end has the frame when its last bit has arrived.
     const int64_t txTime = GetTxTimePs(frame->wireBytes);
     m_hot.busyUntilPs = nowPs + txTime;
     m_hot.busyPs += txTime;
@@ -214,7 +227,7 @@ LinkPort::SendNow(QbbFrame* frame, int64_t nowPs)
 inline QbbFrame*
 LinkPort::TakeNext(int64_t nowPs)
 {
-    if (m_hot.control)
+    if (m_hot.control) // PFC frames go first, and no pause holds them
     {
         QbbFrame* frame = m_hot.control;
         m_hot.control = frame->next;
@@ -227,6 +240,8 @@ LinkPort::TakeNext(int64_t nowPs)
     {
         return nullptr;
     }
+    // Most often one priority has frames: the scheduler of the derived class is asked only if there
+    // are two bits.
     const bool several = eligible & (eligible - 1);
     const uint8_t priority =
         several ? ChoosePriority(eligible) : static_cast<uint8_t>(std::countr_zero(eligible));
@@ -258,6 +273,8 @@ LinkPort::Transmit(int64_t nowPs)
         FlushQueues(nowPs);
         return;
     }
+    // The source may set its timer or its priorities while it gives a frame (SetTimer,
+    // SetSourceReadyMask); what these ask for is done below, once.
     m_hot.transmitting = true;
     QbbFrame* frame = TakeNext(nowPs);
     m_hot.transmitting = false;
@@ -279,7 +296,9 @@ LinkPort::Transmit(int64_t nowPs)
 void
 LinkPort::ArmTransmit(int64_t nowPs)
 {
-    // The next frame leaves in time if the frame being sent arrives in this partition.
+    // The next frame leaves in time if the frame being sent arrives in this partition: its arrival
+    // carries out the agenda first. Otherwise nothing might look at the agenda before the next
+    // frame should itself arrive, and the end becomes an event.
     const bool inTime = m_hot.lastIsEvent || m_hot.wire->AwaitsLast();
     if (!m_hot.transmitArmed)
     {
@@ -303,6 +322,9 @@ LinkPort::AwaitWork(int64_t nowPs)
     {
         return;
     }
+    // A timer of the source (the pacing of a rate) has no arrival before it that would carry it out
+    // when the wire is empty. The first moment at which somebody can observe the frame that it
+    // sends is the frame's arrival; the work has to be done by then, not at the time of the timer.
     int64_t wakePs = m_hot.agenda->GetTimerPs();
     if (wakePs == LinkAgenda::NEVER)
     {
@@ -384,6 +406,7 @@ LinkPort::Watch()
 void
 LinkPort::QueuePfc(uint8_t priority, uint16_t quanta)
 {
+    // A pause and a resume of one priority that both wait come to the later one.
     for (QbbFrame* frame = m_hot.control; frame; frame = frame->next)
     {
         if (frame->priority == priority)
@@ -422,6 +445,7 @@ LinkPort::NeedDeparturesInTime(bool need)
 void
 LinkPort::SetPausedMask(uint8_t mask, int64_t nowPs)
 {
+    // A priority that is paused anew needs nothing: TakeNext() passes it over from now on.
     const uint8_t resumed = m_hot.pausedMask & ~mask;
     m_hot.pausedMask = mask;
     if (resumed && m_hot.linkUp)

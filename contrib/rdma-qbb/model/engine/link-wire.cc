@@ -18,6 +18,12 @@
 namespace ns3
 {
 
+// A wire is a list of frames, each with the time of its arrival; the first one's is scheduled, and
+// Fire() schedules the next. Three kinds of wires differ in where a frame is between departure and
+// arrival: in this list; with losses, in this list with a mark that was drawn at departure; to
+// another partition, in the outbox of a window (m_outgoing), from which it is copied into this list
+// at the far end between two windows.
+
 LinkWire::LinkWire(LinkPort* sender)
     : m_sender(sender)
 {
@@ -115,6 +121,8 @@ LinkWire::PutElsewhere(QbbFrame* frame)
     const auto [timeline, isLost] = QbbPartitions::OutboxOf(m_sendersContext, m_context);
     if (timeline)
     {
+        // Two outboxes, by the parity of the window: the far end empties one while this window
+        // fills the other. Frames are copied as values, as they may go to another process.
         Outgoing& outgoing = m_outgoing[timeline->parity];
         if (outgoing.frames.empty())
         {
@@ -232,6 +240,8 @@ LinkWire::Fire(int64_t nowPs)
 {
     __builtin_prefetch(m_head);
     m_node->FetchAhead();
+    // The event may stand for two things at once: the sender's timer (WakeAt) and the first frame's
+    // arrival. The timer comes first, since the frame that it sends may be the one that arrives.
     const bool isWake = nowPs == m_wakePs;
     if (isWake)
     {
@@ -263,6 +273,7 @@ LinkWire::Fire(int64_t nowPs)
         frame = Pop();
         NS_ASSERT_MSG(frame->timePs == nowPs, "a frame was put on the wire too late");
     }
+    // With the wire empty, no arrival will carry out the sender's timer: it needs an event.
     if (!ArmNext() && HasOwnWorkAfter(nowPs))
     {
         m_sender->AwaitWork(nowPs);
@@ -279,6 +290,8 @@ LinkWire::Fire(int64_t nowPs)
             return;
         }
     }
+    // Departures of the receiving node come before the arrival: a switch's up to this moment, a
+    // host's before it.
     m_node->CatchUp(nowPs);
     if (frame->kind == QbbFrameKind::Pfc) [[unlikely]]
     {

@@ -192,7 +192,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     m_counters.sentPayload += frame->payloadBytes;
 
     NS_LOG_LOGIC(qp.Describe() << (frame->flags & QBB_FLAG_RETRANSMIT ? " sends again " : " sends ")
-                               << *frame << ", at " << nowPs << " ps");
+                               << *frame);
     qp.NoteSent(frame->wireBytes, nowPs);
     qp.m_nextAvailPs = !qp.m_paced || qp.m_rateBps >= port.GetRateBps()
                            ? nowPs

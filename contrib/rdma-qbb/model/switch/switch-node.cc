@@ -234,7 +234,7 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
         {
             m_mmu->SetPaused(inPort, priority, true);
             NS_LOG_INFO("switch " << GetId() << " pauses priority " << +priority << " at port "
-                                  << inPort << ", at " << nowPs << " ps");
+                                  << inPort);
             m_ports[inPort]->SendPfc(priority, true, nowPs);
         }
     }
@@ -313,7 +313,7 @@ SwitchNode::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
     {
         frame.ecn = EcnCodepoint::Ce;
         ++m_marks[port];
-        NS_LOG_LOGIC("switch " << GetId() << " marks " << frame << ", at " << nowPs << " ps");
+        NS_LOG_LOGIC("switch " << GetId() << " marks " << frame);
         if (m_marksWatched) [[unlikely]]
         {
             m_mark(this, port, frame);
@@ -339,8 +339,7 @@ void
 SwitchNode::ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs)
 {
     m_mmu->SetPaused(port, priority, false);
-    NS_LOG_INFO("switch " << GetId() << " resumes priority " << +priority << " at port " << port
-                          << ", at " << nowPs << " ps");
+    NS_LOG_INFO("switch " << GetId() << " resumes priority " << +priority << " at port " << port);
     m_ports[port]->SendPfc(priority, false, nowPs);
 }
 
