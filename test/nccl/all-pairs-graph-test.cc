@@ -16,7 +16,7 @@ TEST(AllPairsGraph, EveryRankGetsTheSumOfAllPartsAndSendsTwiceItsShare)
     for (uint32_t ranks = 2; ranks <= 9; ++ranks)
     {
         const uint64_t bytes = 1000 * ranks + 3; // parts differ by a byte
-        const AllPairsGraph graph(Request(CollectiveOp::AllReduce, bytes), MakeShape(ranks, ranks));
+        const AllPairsGraph graph(bytes, ranks);
         SymbolicGraph symbols(graph);
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
@@ -44,6 +44,31 @@ TEST(AllPairsGraph, EveryRankGetsTheSumOfAllPartsAndSendsTwiceItsShare)
             }
         }
         EXPECT_EQ(symbols.GetBytesMoved(), 2 * others * bytes);
+    }
+}
+
+TEST(AllPairsGraph, InOneStepEveryRankGetsAllDataOfAllOthers)
+{
+    for (uint32_t ranks = 2; ranks <= 9; ++ranks)
+    {
+        constexpr uint64_t BYTES = 1001;
+        const AllPairsGraph graph(BYTES, ranks, 1);
+        SymbolicGraph symbols(graph);
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            symbols.At(rank, {rank, 0}) = {rank};
+        }
+        ASSERT_TRUE(symbols.Run([](uint32_t from, uint32_t, uint64_t) {
+            return SymbolicGraph::Move{{from, 0}, false};
+        }));
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            for (uint32_t from = 0; from < ranks; ++from)
+            {
+                EXPECT_EQ(symbols.At(rank, {from, 0}), std::multiset<uint32_t>{from});
+            }
+        }
+        EXPECT_EQ(symbols.GetBytesMoved(), uint64_t{ranks} * (ranks - 1) * BYTES);
     }
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Programs of MSCCL's that a user brings: taken where they fit, refused where they are wrong, and as fast as a closed form says."""
+import csv
 import os
 import pathlib
 import re
@@ -107,3 +108,21 @@ def test_mistakes_end_with_a_line(mesh, tmp_path):
     assert result.returncode == 2 and "missing.xml" in result.stderr
     result = run(mesh, MIB, MSCCL_ALGO_DIR=str(tmp_path / "nowhere"))
     assert result.returncode == 2 and "MSCCL_ALGO_DIR" in result.stderr
+
+
+@pytest.mark.parametrize("size", [64 << 10, MIB, 16 * MIB, 256 * MIB])
+def test_the_estimate_of_a_program_is_near_its_simulation(mesh, tmp_path, size):
+    """SimAI_analytical had 0 for it."""
+    file = str(all_pairs(tmp_path / "Pairs.xml", 8, blocks=8))
+    (tmp_path / "w.txt").write_text(f"1 ALLREDUCE {size} TP\n")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_", "MSCCL_"))}
+    times = []
+    for program, flags in (("SimAI_simulator", ("--network", "flow", "--tp", "8", "-o")), ("SimAI_analytical", ("-g", "8", "-g_p_s", "8", "-g_type", "MI300X", "-r_f"))):
+        done = subprocess.run([PROGRAMS / program, "-w", tmp_path / "w.txt", "-n", mesh, *flags, tmp_path / program, "-q"],
+                              env=clean | {"MSCCL_XML_FILES": file}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        with (tmp_path / program / "collectives.csv").open() as rows:
+            row = next(csv.DictReader(rows))
+        assert row["algorithm"] == "Pairs"
+        times.append(float(row["end_ns"]))
+    assert times[1] == pytest.approx(times[0], rel=0.1)

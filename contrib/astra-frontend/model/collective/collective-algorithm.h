@@ -38,6 +38,17 @@ struct CollectiveTask
     };
 
     std::array<Block, 3> blocks{}; ///< by NCCL's protocols: LL, LL128, Simple
+
+    /// A kernel of an inference engine for AllReduces in one server.
+    struct EngineKernel
+    {
+        uint32_t shots; ///< 1: a GPU reads all data of all others; 2: a part, then the sums
+        TimePs start;   ///< before the first byte
+        double GBps;    ///< of the data that a GPU reads from others
+    };
+
+    /// That of the engine that the user names (AS_ENGINE_ALLREDUCE), if it has one for this.
+    std::optional<EngineKernel> engine{};
 };
 
 /**
@@ -58,6 +69,14 @@ struct CollectiveTask
 class CollectiveAlgorithm
 {
   public:
+    /// Conditions on which it is chosen where it can carry out a collective.
+    enum class Choice : uint8_t
+    {
+        ByCost, ///< it costs less than what NCCL has
+        Always, ///< unless NCCL_ALGO leaves it out
+        Apart,  ///< a kernel of the engine that AS_ENGINE_ALLREDUCE names, whatever NCCL_ALGO says
+    };
+
     struct Rules
     {
         /// @return whether it carries out such a collective
@@ -73,6 +92,7 @@ class CollectiveAlgorithm
         /// The same where it depends on the machine; none: startLatency.
         std::function<TimePs(const CollectiveTask&)> start{};
         double wireInflation{1}; ///< bytes moved per byte of data: 2 with LL's flags
+        Choice choice{Choice::ByCost};
     };
 
     /// @param name that no other algorithm has, whatever its case

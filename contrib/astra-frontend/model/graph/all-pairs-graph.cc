@@ -11,9 +11,10 @@ namespace AstraSim
 // The lanes of a rank are those of the first step, to the ranks after it in turn, and then those of
 // the second step, to the same ranks.
 
-AllPairsGraph::AllPairsGraph(const CollectiveRequest& request, const GroupShape& shape)
-    : FlowGraph(shape.GetRanks(), 2 * (shape.GetRanks() - 1), 1),
-      m_bytes(request.bytes)
+AllPairsGraph::AllPairsGraph(uint64_t bytes, uint32_t ranks, uint32_t steps)
+    : FlowGraph(ranks, steps * (ranks - 1), 1),
+      m_bytes(bytes),
+      m_isOneStep(steps == 1)
 {
 }
 
@@ -31,6 +32,10 @@ AllPairsGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 uint64_t
 AllPairsGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
+    if (m_isOneStep)
+    {
+        return m_bytes;
+    }
     const uint32_t owner = outbound < Others() ? GetLane(rank, outbound, true).peer : rank;
     return BlockRange(m_bytes, GetRanks(), owner).second;
 }
@@ -44,7 +49,7 @@ AllPairsGraph::GetSources(uint32_t rank, uint32_t outbound) const
 LaneRange
 AllPairsGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    return inbound < Others() ? Lanes(Others(), Others()) : Lanes(0, 0);
+    return inbound < Others() && !m_isOneStep ? Lanes(Others(), Others()) : Lanes(0, 0);
 }
 
 } // namespace AstraSim

@@ -4,9 +4,6 @@
 #ifndef ALL_PAIRS_GRAPH_H
 #define ALL_PAIRS_GRAPH_H
 
-#include "astra-frontend/model/gpu/machine-model.h"
-
-#include "ns3/collective-types.h"
 #include "ns3/flow-graph.h"
 
 #include <cstdint>
@@ -16,16 +13,17 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief AllReduce in two steps over a mesh, as MSCCL does it (RCCL's allreduce-allpairs).
+ * @brief AllReduce between all pairs of a server at once, in one step or two.
  *
- * Every rank owns a part of the data. It sends each other rank the part that this one owns, adds
- * what it receives to its own part, and sends the sum to all. The channels of a pair work side by
- * side: they are one lane.
+ * In two, as MSCCL does it (RCCL's allreduce-allpairs), every rank owns a part of the data. It
+ * sends each other rank the part that this one owns, adds what it receives to its own part, and
+ * sends the sum to all. In one, as inference engines do with few bytes, every rank sends all its
+ * data to all, and adds for itself. The channels of a pair work side by side: they are one lane.
  */
 class AllPairsGraph : public FlowGraph
 {
   public:
-    AllPairsGraph(const CollectiveRequest& request, const GroupShape& shape);
+    AllPairsGraph(uint64_t bytes, uint32_t ranks, uint32_t steps = 2);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
@@ -42,6 +40,7 @@ class AllPairsGraph : public FlowGraph
     }
 
     uint64_t m_bytes;
+    bool m_isOneStep;
 };
 
 } // namespace AstraSim

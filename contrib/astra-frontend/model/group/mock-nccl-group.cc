@@ -20,6 +20,8 @@ namespace AstraSim
 namespace
 {
 
+using Choice = CollectiveAlgorithm::Choice;
+
 /// Serving has batches of ever new sizes: plans are forgotten beyond so many.
 constexpr std::size_t MOST_PLANS = 16384;
 
@@ -190,6 +192,10 @@ MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& opt
                               "0, or 2 for NVLS where the GPUs have it: Hopper and Blackwell with "
                               "an NVSwitch that joins all GPUs of a server");
     }
+    if (m_options.engine)
+    {
+        m_options.engine->RequireFigures(m_machine.gpu.generation);
+    }
 }
 
 void
@@ -253,6 +259,10 @@ MockNcclGroup::Decide(const CommGroup& group,
     }
     if (plugIn)
     {
+        if (PlugInOf(*plugIn)->GetRules().choice != Choice::ByCost)
+        {
+            return *plugIn;
+        }
         const auto own = m_model.ChooseAllowed(request.op, shape, request.bytes);
         return own && own->predicted <= plugIn->predicted ? *own : *plugIn;
     }
@@ -272,6 +282,11 @@ MockNcclGroup::MakeTask(const CollectiveRequest& request, const GroupShape& shap
     {
         task.servers.push_back(shape.NodeOf(rank));
     }
+    if (m_options.engine && request.op == CollectiveOp::AllReduce && shape.GetNodes() == 1)
+    {
+        task.engine =
+            m_options.engine->Choose(m_machine.gpu.generation, shape.GetRanks(), request.bytes);
+    }
     return task;
 }
 
@@ -280,26 +295,41 @@ MockNcclGroup::FindPlugIn(const CollectiveRequest& request, const GroupShape& sh
 {
     const auto& all = CollectiveAlgorithm::GetAll();
     std::optional<NcclPlan> best;
-    if (all.empty() || m_options.selectByRules || shape.GetRanks() < 2)
+    Choice bestChoice = Choice::ByCost;
+    if (all.empty() || shape.GetRanks() < 2)
     {
         return best;
     }
-    const CollectiveTask task = MakeTask(request, shape);
+    std::optional<CollectiveTask> task; // seldom needed
     for (std::size_t i = 0; i < all.size(); ++i)
     {
         const CollectiveAlgorithm::Rules& rules = all[i]->GetRules();
         const auto number = static_cast<NcclAlgorithm>(NCCL_ALGORITHMS + i);
-        if (!m_options.algorithms.Allow(request.op, number) || !rules.can(task))
+        const bool isLeftOut = rules.choice == Choice::ByCost && m_options.selectByRules;
+        const bool isAllowed = rules.choice == Choice::Apart
+                                   ? m_options.engine != nullptr
+                                   : m_options.algorithms.Allow(request.op, number);
+        if (isLeftOut || !isAllowed)
         {
             continue;
         }
-        const TimePs cost = rules.cost(task);
-        if (!best || cost < best->predicted)
+        if (!task)
         {
+            task = MakeTask(request, shape);
+        }
+        if (!rules.can(*task))
+        {
+            continue;
+        }
+        const TimePs cost = rules.cost(*task);
+        if (!best || rules.choice > bestChoice ||
+            (rules.choice == bestChoice && cost < best->predicted))
+        {
+            bestChoice = rules.choice;
             best = NcclPlan();
             best->algorithm = number;
             best->predicted = cost;
-            best->baseLatency = rules.start ? rules.start(task) : rules.startLatency;
+            best->baseLatency = rules.start ? rules.start(*task) : rules.startLatency;
             best->wireInflation = rules.wireInflation;
         }
     }

@@ -3,6 +3,7 @@
  */
 #include "msccl-algorithms.h"
 
+#include "msccl-estimate.h"
 #include "msccl-graph.h"
 #include "msccl-program.h"
 
@@ -37,16 +38,18 @@ CollectiveAlgorithm::Rules
 RulesOf(const std::shared_ptr<const MscclProgram>& program)
 {
     const auto protocol = static_cast<std::size_t>(program->protocol);
-    return {.can = [program](const CollectiveTask& task) { return Fits(*program, task); },
-            .cost = [](const CollectiveTask&) { return TimePs{0}; },
-            .graph = [program](const CollectiveTask& task) -> std::shared_ptr<const FlowGraph> {
-                return std::make_shared<MscclGraph>(program, task);
-            },
-            .gpu = [protocol](const CollectiveTask& task) -> std::shared_ptr<const GpuModel> {
-                return std::make_shared<BlockTimes>(task, task.blocks[protocol]);
-            },
-            .start = [protocol](const CollectiveTask& task) { return task.blocks[protocol].start; },
-            .wireInflation = WireInflation(program->protocol)};
+    return {
+        .can = [program](const CollectiveTask& task) { return Fits(*program, task); },
+        .cost = [program](const CollectiveTask& task) { return EstimateMscclTime(*program, task); },
+        .graph = [program](const CollectiveTask& task) -> std::shared_ptr<const FlowGraph> {
+            return std::make_shared<MscclGraph>(program, task);
+        },
+        .gpu = [protocol](const CollectiveTask& task) -> std::shared_ptr<const GpuModel> {
+            return std::make_shared<BlockTimes>(task, task.blocks[protocol]);
+        },
+        .start = [protocol](const CollectiveTask& task) { return task.blocks[protocol].start; },
+        .wireInflation = WireInflation(program->protocol),
+        .choice = CollectiveAlgorithm::Choice::Always};
 }
 
 } // namespace

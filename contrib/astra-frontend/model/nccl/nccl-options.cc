@@ -297,6 +297,10 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
         options.figures = MeasuredFigures::Read(*file);
         options.figuresFile = *file;
     }
+    if (const auto engine = reader.Text("AS_ENGINE_ALLREDUCE"))
+    {
+        options.engine = &EngineAllReduce::Find(*engine, "environment", "AS_ENGINE_ALLREDUCE");
+    }
     if (const auto cpu = reader.Text("AS_HOST_CPU"))
     {
         if (*cpu != "Intel" && *cpu != "AMD" && *cpu != "Arm")

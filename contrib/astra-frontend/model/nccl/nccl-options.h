@@ -4,6 +4,7 @@
 #ifndef NCCL_OPTIONS_H
 #define NCCL_OPTIONS_H
 
+#include "engine-all-reduce.h"
 #include "measured-figures.h"
 #include "nccl-plan.h"
 #include "network-kind.h"
@@ -117,6 +118,8 @@ struct NcclOptions
     std::string networkTable; ///< AS_NETWORK_TABLE: file of kinds of networks; empty: none
     MeasuredFigures figures{MeasuredFigures::GetBuiltIn()}; ///< with those of figuresFile
     std::string figuresFile; ///< AS_MEASURED_FIGURES: file of measured figures; empty: none
+    /// AS_ENGINE_ALLREDUCE: whose AllReduce takes the place of NCCL's where it has one; null: none
+    const EngineAllReduce* engine{nullptr};
     bool hostsAreAmd{false}; ///< AS_HOST_CPU: AMD; else Intel, or Arm, which NCCL takes for it
     std::string gpuType;     ///< AS_GPU_TYPE; empty: the topology's
     std::string gpuTable;    ///< AS_GPU_TABLE: file of GPU types; empty: none

@@ -247,7 +247,7 @@ const NcclTableRow ALL_PAIRS(
              times.slots = 1;
              times.latency = latency >= 0 ? latency : plan.intraLatency;
              times.rateCapBps = static_cast<uint64_t>(plan.channelGBps * 8e9);
-             return TimedGraph{std::make_shared<AllPairsGraph>(request, shape),
+             return TimedGraph{std::make_shared<AllPairsGraph>(request.bytes, shape.GetRanks()),
                                std::make_shared<UniformGpu>(times)};
          },
      .messagesInARow = [](CollectiveOp, const GroupShape&) { return 2U; },
