@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * What a cluster costs before anything is sent, and what connections and flows add to it:
+ * Memory of a cluster before anything is sent, and of the connections and flows on top:
  *
  *   bench-memory TOPOLOGY [CONF]
  */

@@ -131,7 +131,7 @@ RESULTS = ("simulated_ns", "packets", "packet_hops", "drops", "pauses", "paused_
 
 
 def record(output):
-    """What run.json says."""
+    """The content of run.json."""
     return json.loads((output / "run.json").read_text())
 
 

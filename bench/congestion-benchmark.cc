@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-// What each congestion control costs per acknowledgement: the packet path pays this once per frame.
+// Cost of each congestion control per acknowledgement: the packet path pays this once per frame.
 
 #include "ns3/object-factory.h"
 #include "ns3/qbb-frame.h"

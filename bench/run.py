@@ -120,7 +120,7 @@ def instructions(command, extra, directory):
 
 
 class Bench:
-    """What the parts of the report share."""
+    """Data that the parts of the report share."""
 
     def __init__(self, arguments, directory):
         self.programs = arguments.build / "bin"
@@ -201,7 +201,7 @@ class Bench:
                                                for name, value in figures.items() if name != "GPUs"))
 
     def monitors(self):
-        """What the monitors of a run with the shipped configuration cost."""
+        """Cost of the monitors of a run with the shipped configuration."""
         if not self.wanted("monitors"):
             return
         arguments, extra = end_to_end_cases(self.inputs, self.quick)["ring-128"]

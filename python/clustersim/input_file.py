@@ -13,7 +13,7 @@ _KINDS = ((stat.S_ISFIFO, "is a pipe"), (stat.S_ISCHR, "is a device"),
 
 
 def _open(path, most=LARGEST):
-    # Whoever opens a pipe waits for its other end, unless told not to.
+    # Opening a pipe waits for its other end, unless told not to.
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     status = os.fstat(file.fileno())
     reason = next((text for is_kind, text in _KINDS if is_kind(status.st_mode)), None)

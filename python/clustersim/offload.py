@@ -22,7 +22,7 @@ STEP = "training step"
 
 @dataclass(frozen=True)
 class Way:
-    """Who carries out the collectives."""
+    """The carrier of collectives: GPUs or NICs."""
     name: str
     environment: dict[str, str] = field(default_factory=dict)
     keys: tuple[str, ...] = ()

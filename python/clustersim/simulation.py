@@ -34,7 +34,7 @@ class SimulationError(Exception):
 
 
 class SimulationWarning(UserWarning):
-    """What the simulator warned of, such as a variable that has no effect."""
+    """A warning of the simulator, such as a variable that has no effect."""
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -45,7 +45,7 @@ MODULES = {
 }
 # Modules of programs, which reach into others.
 APPLICATION = ("programs", "simulator")
-# What each room includes of its own module, those below first.
+# Rooms of its own module that each room includes, those below first.
 ROOMS = {
     "base": set(),
     "rdma-qbb/model/attribute": set(),
@@ -109,7 +109,7 @@ ROOMS = {
     "simulator/programs": {"back-ends", "inputs", "jobs", "options", "records", "run"},
     "simulator/physical/run": {"inputs", "jobs", "options", "physical", "programs", "records"},
 }
-# What the model of a room must not reach: it runs on any network.
+# Rooms that must not reach ns-3: their models run on any network.
 WITHOUT_NS3 = {f"astra-frontend/model/{room}" for room in
                ("collective", "native", "chakra", "gpu", "nccl", "graph", "timing", "group", "system", "inference", "inference/input", "workload")}
 # Folders beside the rooms.
@@ -117,6 +117,7 @@ BESIDE = ("test", "examples", "doc")
 
 # Sentences for people begin with a noun.
 COMMENT = re.compile(r"(?:///?<?|^\s*/?\*+)\s+(?:@brief )?(.*)")
+HASH_COMMENT = re.compile(r"(?:\"\"\"|^\s*#+ )(.*)")  # and docstrings
 NOUN_CLAUSE = re.compile(r"(?:^|[.:;] +)(?:What|Who|Whoever|Whatever|Whose|Of what|Of one|Of those|From whom) [a-z]")
 # Words of the link engine for what it leaves out, and where they may appear.
 ELISION = re.compile(r"\w*(?:Settl|settl|Await|LateWork|Punctual|CatchUp|CaughtUp)\w*|\bPeek\b")
@@ -126,7 +127,7 @@ DERIVED = re.compile(r"\b(?:Present|CanSendNow|SendNow)\b")
 DERIVED_FOLDERS = ELISION_FOLDERS + tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("port", "host", "switch"))
 FETCH = re.compile(r"__builtin_prefetch|Fetch(?:Lines|Ahead)")
 FETCH_FOLDERS = ELISION_FOLDERS + tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("host", "switch"))
-# What belongs to the sender of a connection, and the files of the receiving side, which learns from frames and from what was
+# Types of the sender of a connection, and the files of the receiving side, which learns from frames and from what was
 # set up.
 SENDERS = re.compile(r"\b(?:RdmaMessage|RdmaQueuePair|RdmaHw::Connect|m_senders|FindSender|m_peer)\b")
 RECEIVER_FILES = {f"contrib/rdma-qbb/model/host/{name}" for name in
@@ -238,7 +239,8 @@ def check_sentences(name):
     """@return sentences of a source's comments or of a document that begin with a noun clause; they begin with a noun"""
     lines = (ROOT / name).read_text(errors="replace").split("\n")
     if not name.endswith((".rst", ".md")):
-        lines = [match[1] if (match := COMMENT.search(line)) else "" for line in lines]
+        comment = COMMENT if name.endswith((".cc", ".h")) else HASH_COMMENT
+        lines = [match[1] if (match := comment.search(line)) else "" for line in lines]
     return [f"{name}:{number}: a sentence begins with a noun clause: {line.strip()}" for number, line in enumerate(lines, 1)
             if NOUN_CLAUSE.search(line) and "?" not in line]
 
@@ -389,7 +391,7 @@ def main():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
                              check=True).stdout.split("\n")
     for name in tracked:
-        if name.endswith((".cc", ".h", ".rst", ".md")) and not name.startswith("bench/") and (ROOT / name).is_file():
+        if name.endswith((".cc", ".h", ".py", ".sh", ".cmake", ".txt", ".rst", ".md")) and (ROOT / name).is_file():
             errors += check_sentences(name)
         if name.endswith((".cc", ".h", ".py", ".sh", ".cmake", "CMakeLists.txt", ".proto")):
             path = ROOT / name

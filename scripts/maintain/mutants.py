@@ -66,7 +66,7 @@ AREAS = {
                    f"{MODEL}/events/serialization-delay.h"), ("test-input", "test-switch")),
 }
 
-# What stands in a line, and what is put in its place.
+# Text in a line, and its replacement.
 FAULTS = [(re.compile(pattern), change) for pattern, change in (
     (r" < (?!<)", " <= "), (r" <= ", " < "), (r" > (?!>)", " >= "), (r" >= ", " > "), (r" == ", " != "), (r" != ", " == "),
     (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "), (r" % ", " / "), (r" && ", " || "), (r" \|\| ", " && "),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What takes too long for every commit: each source and header compiled alone, fuzzing, thousands of random scenarios,
+# Checks that take too long for every commit: each source and header compiled alone, fuzzing, thousands of random scenarios,
 # every way to compute the same results, the packages, coverage, and planted faults. Continues after a failure, and lists
 # at the end what failed.
 #

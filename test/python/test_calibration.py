@@ -78,7 +78,7 @@ def test_a_few_sizes_tell_no_more_than_rate_and_latency():
 
 
 def test_a_number_that_hardly_matters_stays_below_the_longest_time():
-    # What messages cost matters by a part in 1e9, and would explain the scatter of the largest sizes best.
+    # The cost of messages matters by a part in 1e9, and would explain the scatter of the largest sizes best.
     measured = numpy.full(len(SIZES), 50.0) + SIZES / 1e6
     fit = HostFit(lambda host: host.latency_us + SIZES / host.rate_bps + sum(us for _, us in host.costs) * SIZES * 1e-15,
                   measured, EVERY_OTHER)

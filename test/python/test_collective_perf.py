@@ -16,7 +16,7 @@ from test_simulator import servers
 from waiting import HANGS
 
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
-# What such scripts look for: a row of thirteen fields, the first two of which are numbers.
+# Such scripts look for a row of thirteen fields, the first two of which are numbers.
 ROW = re.compile(r"^\s+(\d+)\s+(\d+)\s+(\w+)\s+(\w*)\s+(-?\d+)"
                  r"\s+([\d.e+]+)\s+([\d.]+)\s+([\d.]+)\s+(\S+)\s+([\d.e+]+)\s+([\d.]+)\s+([\d.]+)\s+(\S+)\s*$")
 TESTS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv", "broadcast", "reduce", "gather",

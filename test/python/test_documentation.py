@@ -21,7 +21,7 @@ PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/source/**/*.rst"),
                 *ROOT.glob("contrib/*/doc/*.rst")])
 
-# What scripts/test.sh itself runs, or a person does once: not run again inside a test.
+# Commands that scripts/test.sh itself runs, or a person runs once: not run again inside a test.
 DONE_ELSEWHERE = re.compile(
     r"^(git clone|scripts/(?:maintain/)?(setup|build|test|quickstart|check-in-tree|package|nightly|coverage|fuzz)\.sh|make -C docs|cmake |ctest |build/release/bin/accl-allreduce )")
 
@@ -133,7 +133,7 @@ def test_commands_do_not_run_off_the_page():
     for page in PAGES:
         for block in command_blocks(page):
             for line in block.splitlines():
-                # What stands between quotes cannot be broken.
+                # Text between quotes cannot be broken.
                 assert len(re.sub(r"'[^']*'", "''", line)) <= WIDEST, f"{page.relative_to(ROOT)}: {line}"
 
 

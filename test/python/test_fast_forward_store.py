@@ -176,7 +176,7 @@ def test_where_files_are_and_what_is_printed_makes_no_difference(tmp_path, job, 
 
 
 def test_reuse_ends_as_without_a_store(tmp_path):
-    """What is in the store makes no difference to when it does not pay."""
+    """The content of the store makes no difference to when it does not pay."""
     job = (*congested_all_to_alls(tmp_path, 1), "-c", CONF, "--fast-forward")
     run(tmp_path / "without", *job)
     expected = store_of(tmp_path / "without")["gave_up_ns"]

@@ -11,7 +11,7 @@ from script_process import run_script
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 MICRO = "1 ALLREDUCE 65536 TP\n"
-# What makes each program do its least; TOPOLOGY and OUT are replaced. SimAI_phynet needs mpirun for that.
+# Flags that make each program do its least; TOPOLOGY and OUT are replaced. SimAI_phynet needs mpirun for that.
 LEAST = {
     "SimAI_simulator": ["-w", "micro", "--network", "flow", "-o", "OUT"],
     "SimAI_analytical": ["-w", "micro", "--result-folder", "OUT"],

@@ -23,7 +23,7 @@ PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
 DENSE, EXPERTS = catalogue.find("llama3_8b"), catalogue.find("mixtral_8x7b")
 PLAN = Parallelism(world_size=64, tp=4, sequence_parallel=True, pp=2, virtual=4, cp=2, zero=1, micro_batch=2, global_batch=64, sequence=8192,
                    recompute="selective", modules=("layernorm", "mlp_act"))
-# What our own flags do not know, since the model or the cluster says it, or nothing here depends on it.
+# Arguments that our own flags do not know, since the model or the cluster says it, or nothing here depends on it.
 ELSEWHERE = ("--overlap-grad-reduce", "--overlap-param-gather")
 
 

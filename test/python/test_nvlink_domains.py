@@ -46,7 +46,7 @@ def test_an_allreduce_stays_in_the_domain_and_uses_all_its_switches(tmp_path, fl
     # Channels take the switches in turn, so one has at most one channel more than another.
     assert max(domain) <= 1.6 * min(domain)
     assert all(sent[node] == 0 for node in sent if node >= gpus + switches), "nothing takes the network"
-    # What a GPU sends at least: 2(n-1)/n of the buffer, or with NVLS the buffer once.
+    # Least data that a GPU sends: 2(n-1)/n of the buffer, or with NVLS the buffer once.
     with (tmp_path / "out/collectives.csv").open(newline="") as file:
         [row] = csv.DictReader(file)
     assert ("NVLS" in row["algorithm"]) == bool(nvls)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What packages and stores are told agrees with the sources; the version is in one place."""
+"""Descriptions for packages and stores agree with the sources; the version is in one place."""
 import ast
 import importlib.util
 import json
@@ -151,7 +151,7 @@ def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
 
 
 def test_the_bill_of_materials_says_who_needs_what(tmp_path):
-    """The programs do not link GSL, whose licence is another; Debian's ns-3 does. Who follows the needs finds every package."""
+    """The programs do not link GSL, whose licence is another; Debian's ns-3 does. A walk along the needs finds every package."""
     subprocess.run([ROOT / "scripts/maintain/sbom.py", PROGRAMS / "SimAI_simulator", "-o", tmp_path / "bill.json"], check=True)
     bill = json.loads((tmp_path / "bill.json").read_text())
     needs = {}
@@ -183,7 +183,7 @@ def completions(program, word):
 
 @pytest.mark.parametrize("name", ["SimAI_simulator", "SimAI_analytical", "qbb-flows", "collective-perf", "SimCCL"])
 def test_the_shell_offers_the_flags_and_nothing_else(name):
-    """What is offered is a flag: with it alone, the program's complaint is another than about a flag that it does not know."""
+    """Each completion is a flag: with it alone, the program's complaint is another than about a flag that it does not know."""
     program = PROGRAMS / name
     offered = completions(program, "-")
     assert {"-h", "--help"} <= set(offered) and len(offered) > 5

@@ -59,7 +59,7 @@ def test_a_few_bytes_take_the_links_delays_and_nothing_else(tmp_path):
     simulated, expected = ib_write(tmp_path, 400, 8)
     assert simulated == pytest.approx(expected, abs=1.5 * NS)
     # ib_write_lat of that machine is 2.68 to 2.84 us: the PCIe buses and the NICs' pipelines are not in a packet's
-    # time here. Who wants them there makes the links' delay longer.
+    # time here. Users who want them there make the links' delay longer.
     assert 1.0e-6 < simulated < 2.68e-6
 
 

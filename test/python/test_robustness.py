@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What must not happen whatever is asked: wrong numbers, mixed or half-written results, crashes, hangs."""
+"""Outcomes that no input may cause: wrong numbers, mixed or half-written results, crashes, hangs."""
 import contextlib
 import csv
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the documentation says of Slurm, with a Slurm of one node: ranks by srun, sweeps by sbatch."""
+"""The documentation's commands for Slurm, with a Slurm of one node: ranks by srun, sweeps by sbatch."""
 import pathlib
 import re
 import subprocess

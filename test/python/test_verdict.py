@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What limits each group: every share and every sentence is worked out from the records in view."""
+"""The limits of each group: every share and every sentence is worked out from the records in view."""
 import csv
 import json
 import os

@@ -746,7 +746,7 @@ def both(op_forward, op_backward, size):
     return (op_forward, size), (op_backward, size), NONE
 
 
-# What aliyun/aicb's files of 2024 hold, workload/simAI/model_workload: G13B-M1-C01, G13B-M1-C02, L7B-M1-C04.
+# Values of aliyun/aicb's files of 2024, workload/simAI/model_workload: G13B-M1-C01, G13B-M1-C02, L7B-M1-C04.
 OLD_FILES = {
     "G13B-M1-C01": (dict(layers=40, hidden=5120, heads=40), dict(world_size=8, tp=8), 3248619520, 20971520, 327680000, [
         ("attention_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520)), ("mlp_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520))]),

@@ -13,7 +13,7 @@ BANDS = tuple(BAND_NAMES)
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """What the errors of a table's sizes are to stay within."""
+    """Bounds for the errors of a table's sizes."""
     mean: float
     worst: float = float("inf")
 

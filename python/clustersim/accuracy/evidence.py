@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the model has from measurements: figures, rules and launches, and the tables that each was read off."""
+"""The parts of the model that come from measurements: figures, rules and launches, and the tables that each was read off."""
 import dataclasses
 import pathlib
 import re

@@ -77,7 +77,7 @@ def cell_of(summary, name, band):
 
 
 def short_section(frame):
-    """What the rest of the page says at length: means and medians of the tables, and the worst of them."""
+    """Summary of the page: means and medians of the tables, and the worst of them."""
     summary = summarize(frame)
     rows = []
     for label, held_out in (("those that may be looked at", False), ("those held out", True)):

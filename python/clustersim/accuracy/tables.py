@@ -27,7 +27,7 @@ class AccuracyError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What machines.yaml says of a table."""
+    """A table's entry in machines.yaml."""
     gpu: str
     nvlink_gbps: float
     test: str = "all_reduce_perf"

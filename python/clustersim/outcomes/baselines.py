@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What simpler methods expect of the same runs.
+"""Estimates of the same runs by simpler methods.
 
 roofline: the work of a step over what the GPUs could do at their peak, recomputation included (a utilisation of 100%).
 closed form: operators at their rooflines with measured ceilings, collectives' bytes at the line rate, a bubble of (p - 1)/v micro-batches,

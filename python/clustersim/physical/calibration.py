@@ -18,7 +18,7 @@ from clustersim.simulation import environment, find_program
 from clustersim.whole_file import whole_file, write_text
 
 OPS = {"ALLREDUCE": "allreduce", "ALLGATHER": "allgather", "REDUCESCATTER": "reducescatter", "ALLTOALL": "alltoall"}
-# What a host has not: protocols of GPUs, switches that add, and the latencies of kernels.
+# Features that a host lacks: protocols of GPUs, switches that add, and the latencies of kernels.
 VARIABLES = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_NVLS_ENABLE": "0", "AS_SEND_LAT": "0"}
 PROBE = Host(1, 1e9)
 HEADER_BYTES = 64  # that SimAI_phynet sends before each payload

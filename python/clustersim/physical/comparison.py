@@ -13,7 +13,7 @@ from clustersim.topology import reader
 from clustersim.whole_file import whole_file
 
 NETWORKS = ("packet", "flow", "analytical")
-# What is sent for real has no kernels; protocols of GPUs only cost bytes.
+# Real traffic has no kernels; protocols of GPUs only cost bytes.
 VARIABLES = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_NVLS_ENABLE": "0", "AS_SEND_LAT": "0"}
 # A full segment of TCP over Ethernet, as token buckets count it.
 SEGMENT_FLAGS = ("--set", "PACKET_PAYLOAD_SIZE=1448", "--ns3::RdmaHw::DataOverhead=66")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a host is to the simulator, and which host explains measured times best.
+"""A host as the simulator models it, and the host that explains measured times best.
 
 A host's link has a rate R and a latency L. Its CPU moves messages one after another: each keeps it busy for o before it
 leaves, and at the rate R while it does. These are L, o and G = 1/R of the LogGP model (Alexandrov et al., SPAA 1995). Messages

@@ -36,7 +36,7 @@ def phynet_words(workload, topology, output, **flags):
 
 
 def words_of_ranks(stderr):
-    """@return what ranks printed, each line once. What mpirun says stands between rules: its first words if there are no others"""
+    """@return what ranks printed, each line once. mpirun's words stand between rules: its first words if there are no others"""
     ranks, *mpirun = re.split(r"^-{20,}\n", stderr, flags=re.MULTILINE)
     lines = "\n".join([ranks, *mpirun[1::2]]).splitlines()
     said = "\n".join(dict.fromkeys(line for line in lines if line.strip()))

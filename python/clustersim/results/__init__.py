@@ -45,7 +45,7 @@ __all__ = ["Problem", "ResultsError", "Run", "open_run", "open_runs"]
 
 
 def __getattr__(name: str) -> Any:
-    """What loads pandas is loaded when it is asked for: commands that refuse their arguments, or print their help, do without."""
+    """Modules that load pandas are loaded on demand: commands that refuse their arguments, or print their help, do without."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from clustersim.results import run

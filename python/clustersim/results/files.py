@@ -4,7 +4,7 @@ import glob
 
 from clustersim.results.run_json import options_of
 
-# What a run calls a file, and what SimAI's and the HPCC simulator's files are called like.
+# A run's name of a file, and the names of SimAI's and the HPCC simulator's files.
 MONITORS = {
     "fct": ("FCT_OUTPUT_FILE", "fct.txt", ("*fct*.txt", "*fct*")),
     "pfc": ("PFC_OUTPUT_FILE", "pfc.txt", ("*pfc*.txt", "*pfc*")),

@@ -45,7 +45,7 @@ def read_topology(path, problems):
 
 
 class Nodes:
-    """What is known of nodes and links; without a topology only their numbers."""
+    """The nodes and links; without a topology only their numbers."""
 
     def __init__(self, topology):
         self.topology = topology

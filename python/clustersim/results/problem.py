@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is wrong with a run directory, in the words that a user sees."""
+"""A fault of a run directory, in the words that a user sees."""
 import dataclasses
 
 

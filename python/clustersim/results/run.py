@@ -99,7 +99,7 @@ class Run:
 
     @property
     def workload_identity(self):
-        """What tells that two runs have the same workload: its checksum, or else its name"""
+        """A key that runs of the same workload share: its checksum, or else its name"""
         entry = run_json.input_of(self.info, "workload")
         return str(entry.get("sha256") or self.workload)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What limited each group of a run: worked out from collectives.csv, links.csv and run.json.
+"""The limits of each group of a run: worked out from collectives.csv, links.csv and run.json.
 
     from clustersim.results.verdict import findings_of, sentences_of
     for sentence in sentences_of(run):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What must hold of every run of a scenario, whatever was drawn."""
+"""Laws that every run of a scenario obeys, whatever was drawn."""
 import csv
 import dataclasses
 import json
@@ -66,7 +66,7 @@ def command(scenario, programs, output, network="packet", extra=()):
 
 
 class Run:
-    """What a run has left."""
+    """Results of a run."""
 
     def __init__(self, directory):
         self.directory = directory

@@ -142,7 +142,7 @@ def scenario(seed, number):
             flows.append((source, destination, int(10 ** chance.uniform(0, 5.3)), chance.uniform(0, 1e-4)))
         return Scenario(**common, flows=tuple(sorted(flows, key=lambda flow: flow[3])))
     tp = chance.choice([size for size in (1, 2, 4) if gpus % size == 0])
-    # In a fifth of the scenarios some are so large that NCCL takes NVLS-Tree for them. What is drawn does not depend on it.
+    # In a fifth of the scenarios some are so large that NCCL takes NVLS-Tree for them. The draws do not depend on it.
     most = 7 if number % 5 == 4 else 5.3
     layers = tuple((chance.choice(OPERATIONS), chance.choice(("TP", "DP")), int(10 ** chance.uniform(0, most)),
                     chance.randrange(0, 20000)) for _ in range(chance.randrange(1, 4)))

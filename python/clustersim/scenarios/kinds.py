@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What random runs can be compared."""
+"""Kinds of random runs that can be compared."""
 import dataclasses
 from collections.abc import Callable
 

@@ -17,7 +17,7 @@ from clustersim.simulation import environment
 TIME_LIMIT_S = 120
 MPIRUN = ("mpirun", "--oversubscribe", "--bind-to", "none", "-np")
 MPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-# What run.json says of the simulated world.
+# Keys of run.json about the simulated world.
 FIGURES = ("status", "simulated_ns", "packets", "packet_hops", "drops", "pauses", "paused_ns", "cnps", "timeouts",
            "retransmitted_bytes", "collectives", "flows", "background_flows")
 # With --check; what ties do is chance.
@@ -47,7 +47,7 @@ def _of_program(text):
 
 
 class Outcome:
-    """What a run has left, and said."""
+    """Results and messages of a run."""
 
     def __init__(self, directory, status, said, told):
         self.status = status
@@ -98,7 +98,7 @@ def _require_same(first, second, ways):
 
 
 def _check_flows(scenario, outcome):
-    """What was asked for has arrived, once."""
+    """All data that was asked for has arrived, once."""
     if scenario.has_workload or outcome.status:
         return
     done = {}
@@ -139,7 +139,7 @@ def _require_same_work(one, other, way):
 
 
 def _require_similar(one, other, way):
-    """What happens in the same picosecond comes in another order: symmetric traffic has other rows first, and other frames where two
+    """Events of the same picosecond come in another order: symmetric traffic has other rows first, and other frames where two
     meet."""
     require(one.status == other.status, f"{way} ends as without it", f"{one.status} {one.said[:2]} and {other.status} {other.said[:2]}")
     if one.status:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a sweep file (YAML) may say, and the line of what is wrong in it."""
+"""The format of a sweep file (YAML), and the line of a mistake in it."""
 import math
 import re
 import shlex

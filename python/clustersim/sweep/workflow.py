@@ -21,7 +21,7 @@ REMOTE = ("--cluster", "--drmaa", "--slurm", "--flux", "--tes", "--kubernetes", 
 
 @dataclasses.dataclass(frozen=True)
 class Bounds:
-    """What the runs may use: jobs side by side, bytes of memory of all and of each. 0: no bound."""
+    """Resources of the runs: jobs side by side, bytes of memory of all and of each. 0: no bound."""
     jobs: int
     total_bytes: float
     each_bytes: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What every architecture builds, and the file that it is written to."""
+"""The cluster that every architecture builds, and its file."""
 import dataclasses
 import pathlib
 import re

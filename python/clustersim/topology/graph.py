@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What follows from the links of a topology: tiers, planes, path lengths, capacities."""
+"""Properties of a topology's links: tiers, planes, path lengths, capacities."""
 import collections
 
 import networkx

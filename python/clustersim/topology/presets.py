@@ -24,7 +24,7 @@ NVLINK = {
     "B300": "5760Gbps",   # 1800 GB/s x 0.8
     "GB300": "5760Gbps",  # 1800 GB/s x 0.8
 }
-# Of one link of a mesh, in one direction.
+# Rate of one link of a mesh, in one direction.
 MESH = {
     "MI300X": "384Gbps",  # 48 of 64 GB/s
     "MI325X": "384Gbps",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the parts of a topology cost and draw, from a list of prices that the user gives.
+"""Price and power of a topology's parts, from a list of prices that the user gives.
 
     currency: EUR
     gpu: {price: 30000, watts: 700}

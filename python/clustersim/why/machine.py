@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What carries a communication: NVLink, the NICs or the links of the fabric, and what part of its time they are to blame for."""
+"""The carrier of a communication (NVLink, the NICs or the links of the fabric), and the part of its time that it is to blame for."""
 import bisect
 import collections
 import dataclasses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What ranks did in a run: timeline.json of all of its ranks, in arrays to walk through."""
+"""The work of ranks in a run: timeline.json of all of its ranks, in arrays to walk through."""
 import bisect
 import collections
 import dataclasses

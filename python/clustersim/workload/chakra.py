@@ -49,7 +49,7 @@ def varint(value):
 
 
 class _Trace:
-    """The nodes of one rank. What blocks is a chain; the rest hangs on it."""
+    """The nodes of one rank. Nodes that block are a chain; the rest hangs on it."""
 
     def __init__(self, iteration, program, rank):
         self.iteration, self.plan, self.rank = iteration, iteration.plan, rank

@@ -21,7 +21,7 @@ PIPELINE = Collective("SENDRECV", "PP", 1)
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What collectives run on. Rates are those of one direction, in GB/s."""
+    """The machine of collectives. Rates are those of one direction, in GB/s."""
     gpu_type: str
     gpus_per_server: int = 8
     nic_gbps: float = 50  # of a NIC
@@ -90,5 +90,5 @@ class CollectiveTimes:
 
     @property
     def pipeline_ns(self):
-        """Of what a stage sends to the next for a micro-batch."""
+        """Time of a stage's message to the next for a micro-batch."""
         return self.found.get(PIPELINE, 0.0)

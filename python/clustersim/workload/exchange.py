@@ -20,7 +20,7 @@ BYTES = {"bf16": 2.0, "bfloat16": 2.0, "fp8": 1 + 4 / 128}
 
 @dataclasses.dataclass(frozen=True)
 class Exchange:
-    """What flags say of it."""
+    """Its flags."""
     dispatcher: str = "alltoall"
     dispatch_bytes: float = 2.0  # of a number
     node_limit: int = 0  # servers that a token's experts are on at most; 0: any

@@ -141,7 +141,7 @@ class ProfiledGpu(gpus.Gpu):
         return operator.bytes / (4 * FACTOR_BYTES) * self.framework.extra_bytes / 2 / rate
 
     def _cast_ns(self, operator):
-        """Of what a product's input, or its result's gradient, is turned into."""
+        """Type that a product's input, or its result's gradient, is turned into."""
         m, n, k, count = operator.shape
         return self.framework.fp8_bytes * m * k * count / (self.memory_gbps * self.stream)
 

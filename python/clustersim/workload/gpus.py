@@ -11,7 +11,7 @@ from pydantic import BaseModel, Extra
 from clustersim.workload import kernels
 from clustersim.workload.errors import InputError, nearest
 
-# What a flag calls a type of numbers, and what we call it. Factors of products have 8 or 4 bits in all but the first.
+# A flag's name of a type of numbers, and ours. Factors of products have 8 or 4 bits in all but the first.
 PRECISIONS = {"bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "bfloat16", "fp16": "bfloat16", "fp8": "fp8",
               "fp8_block": "fp8_block", "fp8_blockwise": "fp8_block", "mxfp8": "mxfp8", "nvfp4": "nvfp4"}
 KERNELS = ("measured", "roofline")

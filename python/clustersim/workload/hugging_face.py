@@ -11,7 +11,7 @@ from clustersim.workload.errors import InputError, nearest
 from clustersim.workload.model import CompressedAttention, LatentAttention, Model, SparseAttention
 
 OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "gptj", "bloom", "phi", "mpt", "falcon", "starcoder2"}
-# What a layer of this kind does is not what the operators of this package do.
+# The operators of this package do not carry out a layer of this kind.
 OTHER_KINDS = {"mamba": "state-space layers", "jamba": "state-space layers",
                "t5": "an encoder", "bert": "an encoder", "whisper": "an encoder", "rwkv": "recurrent layers"}
 

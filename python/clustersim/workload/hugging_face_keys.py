@@ -33,7 +33,7 @@ WITHOUT_EFFECT = set("""
 PATTERNS = [re.compile(pattern) for pattern in (
     r"_.*", r".*_dropout(_prob)?", r"dropout", r".*_token_(id|index)", r"rope_.*", r"rotary_.*", r"mrope_.*", r"partial_rotary_factor",
     r"summary_.*", r"output_.*", r".*_initializer_range")]
-# What a model has beside its decoder, or may have in other types: told, since people may expect it to count.
+# Parts of a model beside its decoder, or that may have other types: told, since people may expect them to count.
 TOLD = {
     "quantization_config": "--dtype gives the type of matrix products",
     "num_nextn_predict_layers": "--mtp_num_layers adds layers that predict further tokens",

@@ -169,6 +169,6 @@ def run(arguments):
 
 
 def _with_all_sizes(given):
-    """What find_model() asks of the flags of training."""
+    """The flags of training that find_model() reads."""
     given.frame = "Megatron"
     return given

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a framework keeps in a GPU's memory, where another recomputes, fuses or works in place."""
+"""Tensors that a framework keeps in a GPU's memory, where another recomputes, fuses or works in place."""
 import dataclasses
 
 from clustersim.workload.errors import InputError

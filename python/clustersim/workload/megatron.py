@@ -326,7 +326,7 @@ class Iteration:
 
     @functools.lru_cache(None)
     def _prediction(self):
-        """What predicts a further token: the next embedding is taken to be here, and what joins it is gathered."""
+        """The module that predicts a further token: the next embedding is taken to be here, and the input that joins it is gathered."""
         model, plan = self.model, self.plan
         known = {o.name: (o, self._times_of(o)) for o in operators.prediction(model, plan)}
         whole, norms, join = self._sequence_bytes(), ["prediction_norms"], ["prediction_join"]

@@ -62,7 +62,7 @@ class SparseAttention(BaseModel, extra=Extra.forbid, frozen=True):
 
 
 class CompressedAttention(BaseModel, extra=Extra.forbid, frozen=True):
-    """DeepSeek-V4's: a window, and keys that are values, too, of one head, each of `ratio` tokens. Of those of the ratio `indexed`, whose
+    """DeepSeek-V4's: a window, and keys that are values, too, of one head, each of `ratio` tokens. Among those of the ratio `indexed`, whose
     tokens overlap, an indexer chooses."""
     q_rank: PositiveInt
     output_rank: PositiveInt  # of each group of heads
@@ -267,7 +267,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         return self.experts * self.mlp_parameters(self.expert_ffn, self.expert_hidden)
 
     def moe_parameters(self):
-        """Of one layer's router, experts, and projections to their width."""
+        """Parameters of one layer's router, experts, and projections to their width."""
         router = self.experts * (self.hidden + (1 if self.router_bias else 0))
         shared = self.mlp_parameters(self.shared_ffn) if self.shared_ffn else 0
         latent = 2 * self.hidden * self.expert_latent
@@ -282,7 +282,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         return self.kind_parameters(self.layer_kind(layer))
 
     def prediction_parameters(self):
-        """Of what predicts one further token: norms of the last layer and of the next embedding, a product that joins them, layers, and
+        """Parameters of the module that predicts one further token: norms of the last layer and of the next embedding, a product that joins them, layers, and
         the norm of a head."""
         return 2 * self.hidden ** 2 + 3 * self.norm_parameters + sum(map(self.kind_parameters, self.prediction_kinds()))
 
@@ -293,7 +293,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         return embedding + head + self.norm_parameters + layers
 
     def active_parameters(self):
-        """What one token passes through, without the embedding."""
+        """Parameters that one token passes through, without the embedding."""
         idle = self.moe_layers * (self.experts - self.experts_per_token) * self.mlp_parameters(self.expert_ffn, self.expert_hidden)
         unused = (self.vocabulary + self.positions) * self.hidden
         return self.parameters() - (idle if self.experts else 0) - (0 if self.tied else unused)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a rank computes for one micro-batch: operators with their work, weights, and what they keep for backward.
+"""The computation of a rank for one micro-batch: operators with their work, weights, and the tensors that they keep for backward.
 
 Activations are bfloat16. What is kept follows Korthikanti et al., Reducing Activation Recomputation in Large Transformer
 Models (arXiv 2205.05198), for attention that does not store its scores.
@@ -20,7 +20,7 @@ AFTER_NORM = {"qkv", "query", "query_down", "key_value_down", "mlp_up", "shared_
 
 @dataclasses.dataclass(frozen=True)
 class Heads:
-    """What a rank's kernel of fused, causal attention is called with. Widths are in elements."""
+    """Arguments of a rank's kernel of fused, causal attention. Widths are in elements."""
     sequences: int
     tokens: int  # queries of a sequence on this rank
     heads: int
@@ -322,7 +322,7 @@ def prediction_kinds(model, plan):
 
 
 def prediction(model, plan):
-    """What predicts one further token joins the last layer's output with the next token's embedding (arXiv 2412.19437, section 2.2);
+    """The module that predicts one further token joins the last layer's output with the next token's embedding (arXiv 2412.19437, section 2.2);
     its layers and a head of its own follow."""
     local = plan.local_tokens
     yield dataclasses.replace(_norm("prediction_norms", model, 2 * local), parameters=2 * model.norm_parameters)

@@ -9,7 +9,7 @@ from clustersim.workload.errors import InputError
 
 
 class Place(NamedTuple):
-    """What a chunk of a pipeline stage has."""
+    """The layers of a chunk of a pipeline stage."""
     layers: range
     embedding: bool
     predictions: int  # layers that predict further tokens

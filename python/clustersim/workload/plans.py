@@ -27,7 +27,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What bounds communication: the highest bus bandwidths, in bytes/ns."""
+    """Bounds of communication: the highest bus bandwidths, in bytes/ns."""
     gpus_per_server: int
     nvlink: float
     nic: float
@@ -88,7 +88,7 @@ class _Bound:
         return [tuple(map(sum, zip(*(self._block(*block) for block in chunk)))) for chunk in self.iteration.blocks(stage)]
 
     def after(self, stage, gradients):
-        """What follows a stage's last micro-batch: gradients, the optimizer's step, weights."""
+        """The work after a stage's last micro-batch: gradients, the optimizer's step, weights."""
         once = sum(row.weight_ns + self.duration(row.weight) for row in self.iteration.once(stage))
         return once + gradients * (self.iteration.plan.micro_batches if self.iteration.reduces_each else 1)
 
@@ -213,7 +213,7 @@ def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved
         if plan.copies > 1 and framework and framework.name == "nanotron":
             continue
         layout = dataclasses.replace(plan, micro_batch=1)
-        # What is too large for a micro-batch is so for larger ones, which come after it.
+        # A plan that is too large for a micro-batch is so for larger ones, which come after it.
         fitting = None if layout in full else _fitting(model, plan, gpu, machine, reserved_gb, framework)
         if fitting is None:
             full.add(layout)

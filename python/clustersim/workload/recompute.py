@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is computed again in the backward pass, so that it need not be kept: Megatron-Core's --recompute-modules."""
+"""Operators computed again in the backward pass, so that their results need not be kept: Megatron-Core's --recompute-modules."""
 from typing import FrozenSet, NamedTuple
 
 from clustersim.workload.errors import InputError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the ranks of a serving instance compute and communicate, as rows of an INFERENCE file.
+"""Computation and communication of a serving instance's ranks, as rows of an INFERENCE file.
 
 An instance has TP x EP x PP ranks: EP replicas of the attention layers share their experts. The operators are those of
 training (`operators`), by token: the simulator knows how many tokens a step has, and times each operator's roofline.

@@ -14,7 +14,7 @@ MOST = (1 << 32) - 1
 
 @dataclasses.dataclass(frozen=True)
 class Flag:
-    """What a flag means, which values are valid, and how a refusal names them."""
+    """A flag's meaning, its valid values, and their names in a refusal."""
     text: str
     is_valid: typing.Callable[[str], bool]
     expected: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What runs were made from: inputs with their checksums, and every effective option."""
+"""The origin of runs: inputs with their checksums, and every effective option."""
 import dataclasses
 
 from clustersim.results.tables.overview import text_of

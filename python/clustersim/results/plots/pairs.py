@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What congestion control did to queue pairs: their rates, and the notifications that they got."""
+"""Effects of congestion control on queue pairs: their rates, and the notifications that they got."""
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What happened when: collectives of groups, and what ranks did."""
+"""Timelines: collectives of groups, and the work of ranks."""
 import re
 
 from clustersim.results.plots import style

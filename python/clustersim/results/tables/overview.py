@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the runs were, in what they differ, how long they took and where the time went."""
+"""The runs, their differences, and their times by kind."""
 from clustersim.results.breakdown import comparable_of
 from clustersim.results.tables.table import Table
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What limited each group, as figures; verdict.py says how they are worked out."""
+"""The limits of each group, as figures; verdict.py says how they are worked out."""
 from clustersim.results.tables.table import Table
 from clustersim.results.verdict import findings_of, sentences_of
 

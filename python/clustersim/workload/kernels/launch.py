@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the CPU takes to start kernels. A layer whose kernels take less than that is bound by the CPU."""
+"""Time of the CPU to start kernels. A layer whose kernels take less than that is bound by the CPU."""
 
 # Kernels of an operator's forward, input-gradient and weight-gradient pass, where each is fused as far as libraries fuse it:
 # attention's backward pass has the product of results and their gradients, and the conversion of the queries' gradients beside
