@@ -228,6 +228,23 @@ NcclOptions::SetNetworkKind(const std::string& kind,
     SetNvlsByDefault(*this);
 }
 
+/// @return NCCL's algorithms, and the plug-ins that NCCL_ALGO may name
+static std::vector<NcclAlgorithm>
+ChoosableAlgorithms()
+{
+    std::vector<NcclAlgorithm> algorithms;
+    const auto& plugIns = CollectiveAlgorithm::GetAll();
+    for (std::size_t i = 0; i < NCCL_ALGORITHMS + plugIns.size(); ++i)
+    {
+        if (i < NCCL_ALGORITHMS || plugIns[i - NCCL_ALGORITHMS]->GetRules().choice !=
+                                       CollectiveAlgorithm::Choice::Apart)
+        {
+            algorithms.push_back(static_cast<NcclAlgorithm>(i));
+        }
+    }
+    return algorithms;
+}
+
 NcclOptions
 NcclOptions::FromEnvironment(const Lookup& lookup)
 {
@@ -239,12 +256,7 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     {
         options.pxnEnable = *disable == 0;
     }
-    std::vector<NcclAlgorithm> algorithms;
-    for (std::size_t i = 0; i < NCCL_ALGORITHMS + CollectiveAlgorithm::GetAll().size(); ++i)
-    {
-        algorithms.push_back(static_cast<NcclAlgorithm>(i));
-    }
-    options.algorithms = reader.Choices<NcclAlgorithm>("NCCL_ALGO", algorithms);
+    options.algorithms = reader.Choices<NcclAlgorithm>("NCCL_ALGO", ChoosableAlgorithms());
     options.protocols =
         reader.Choices<NcclProtocol>("NCCL_PROTO",
                                      {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple});
