@@ -136,6 +136,24 @@ TEST(BatchScheduler, TheYoungestIsPreemptedAndComputedAgain)
     EXPECT_EQ(run.scheduler.GetBlocks().GetUsed(), 0);
 }
 
+TEST(BatchScheduler, NothingIsPreemptedWhereOutputsFitBeforeTheyBegin)
+{
+    InstancePool pool;
+    pool.blockTokens = 4;
+    pool.blocks = 5;
+    pool.capacityPolicy = CapacityPolicy::GuaranteedNoEvict;
+    Scheduling run(pool);
+    run.Enqueue(4, 9); // keeps 12 tokens, three blocks
+    run.Enqueue(4, 6); // nine, three blocks: there are two
+    EXPECT_THAT(run.Step(), ElementsAre("0:4"));
+    for (int token = 1; token < 9; ++token)
+    {
+        EXPECT_THAT(run.Step(), ElementsAre("0:1"));
+    }
+    EXPECT_THAT(run.Step(), ElementsAre("1:4"));
+    EXPECT_EQ(run.scheduler.GetPreemptions(), 0);
+}
+
 TEST(BatchScheduler, APreemptedSequenceMayBeSwappedInstead)
 {
     InstancePool pool = Pool(4, 2, 100);

@@ -5,6 +5,7 @@
 
 #include "ns3/input-error.h"
 
+#include <array>
 #include <gmock/gmock.h>
 
 using namespace AstraSim;
@@ -149,6 +150,54 @@ TEST(ServingFile, SaysWhatIsWrong)
                 HasSubstr("rank 0 is in two pools"));
     EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated + ROW + "num_gpu_blocks 2\nblock_size 3\n"),
                 HasSubstr("request 0 has 8 tokens to keep, 3 blocks"));
+}
+
+TEST(ServingFile, TimesBelongToTheRowBefore)
+{
+    const auto config =
+        ReadServing(REQUESTS + "gpu tflops: 989 memory_gbps: 3350 sms: 132\nlaunch_ns 1.5\n"
+                               "cudagraph_capture_sizes 1 2 8\n"
+                               "capacity_scheduler_policy guaranteed_no_evict\n"
+                               "instances colocated 0\nrow a all matmul 1 2 3 NONE 0\n"
+                               "times tokens 1 5 8 9\nrow b all attention 1 2 3 NONE 0\n"
+                               "times prompts 1 16 7\ntimes prompts 2 16 8\n"
+                               "times decoding 3 16 9\n");
+    const InstancePool& pool = config.pools[0];
+    EXPECT_EQ(pool.launch, 1500);
+    EXPECT_EQ(pool.captureSizes, (std::vector<uint32_t>{1, 2, 8}));
+    EXPECT_EQ(pool.capacityPolicy, CapacityPolicy::GuaranteedNoEvict);
+    EXPECT_DOUBLE_EQ(pool.rows[0].times.At(1, 8), 9);
+    EXPECT_DOUBLE_EQ(pool.rows[1].times.At(2, 16), 8);
+    EXPECT_DOUBLE_EQ(pool.rows[1].decodingTimes.At(3, 16), 9);
+}
+
+TEST(ServingFile, SaysWhatIsWrongWithTimes)
+{
+    const std::string row = "gpu tflops: 989 memory_gbps: 3350 sms: 132\ninstances colocated 0\n"
+                            "row a all matmul 1 2 3 NONE 0\n";
+    const std::string attention = row + "row b all attention 1 2 3 NONE 0\n";
+    const std::vector<std::array<std::string, 2>> wrong = {
+        {"times tokens 1 5\n", "no row comes before these times"},
+        {row + "times prompts 1 5 6\n", "are no times of the row before, a; expected times tokens"},
+        {attention + "times tokens 1 5\n", "are no times of the row before, b; expected times"},
+        {ROW + "times tokens 1 5\n", "are no times of the row before, a"},
+        {row + "times\n", "are no times of the row before, a"},
+        {row + "times tokens\n", "have 2 fields; expected pairs"},
+        {row + "times tokens 1 5 2\n", "have 5 fields; expected pairs"},
+        {row + "times tokens 0 5\n", "'0'"},
+        {row + "times tokens 1 0\n", "'0'"},
+        {row + "times tokens 2 5 2 5\n", "'2' is not a valid next coordinate"},
+        {row + "times tokens 2 5\ntimes tokens 2 5\n", "is not a valid next line of times"},
+        {attention + "times prompts 2 5 6\ntimes prompts 1 5 6\n", "'1' is not a valid next line"},
+        {"cudagraph_capture_sizes 2 2\n" + ROW, "'2' is not a valid next size"},
+        {"cudagraph_capture_sizes\n" + ROW, "there are no sizes"},
+        {"capacity_scheduler_policy evict\n" + ROW, "expected max_utilization or guaranteed"},
+        {"launch_ns x\n" + ROW, "expected nanoseconds"},
+    };
+    for (const auto& [text, what] : wrong)
+    {
+        EXPECT_THAT(ReaderErrorOf(REQUESTS + text), HasSubstr(what)) << text;
+    }
 }
 
 TEST(ServingFile, InstancesNeedRanksThatExist)

@@ -103,7 +103,7 @@ TEST(StepCost, AProductIsBoundByWorkOrByBytes)
 TEST(StepCost, ProductsOfEightBitFloatsReadHalfAndComputeAtTheirOwnPeak)
 {
     auto row = Row(OperatorKind::Matmul, {8192, 8192, 1});
-    row.isEightBit = true;
+    row.factors = FactorType::Fp8;
     InstancePool pool = Pool({row});
     pool.gpu->eightBitTflops = 2000;
     pool.gpu->eightBitMatmul = 0.75;
@@ -115,6 +115,87 @@ TEST(StepCost, ProductsOfEightBitFloatsReadHalfAndComputeAtTheirOwnPeak)
     // Factors have a byte, results two.
     EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
               std::llround((8192 + 8192.0 * 8192 + 2.0 * 8192) / 1e12 * 1e12));
+}
+
+TEST(StepCost, ProductsOfFourBitFloatsReadTheirScalesToo)
+{
+    auto row = Row(OperatorKind::Matmul, {8192, 8192, 1});
+    row.factors = FactorType::Nvfp4;
+    InstancePool pool = Pool({row});
+    pool.gpu->fourBitTflops = 4000;
+    pool.gpu->fourBitMatmul = 0.5;
+    StepShape shape;
+    shape.tokens = 4096;
+    EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
+              std::llround(2.0 * 4096 * 8192 * 8192 / 2000e12 * 1e12));
+    shape.tokens = 1;
+    // Of 16 factors, 8 bytes and one of their scale; results have two each.
+    EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
+              std::llround(((8192 + 8192.0 * 8192) * 9 / 16 + 2.0 * 8192) / 1e12 * 1e12));
+}
+
+TEST(OperatorTimes, PowersOfCoordinatesComeBackBetweenPointsAndEndsStayOrGrow)
+{
+    OperatorTimes times;
+    times.Add(2, {{4, 2 * 4 * 4}, {64, 2 * 64 * 64}}); // first x second squared
+    times.Add(32, {{4, 32 * 4 * 4}, {64, 32 * 64 * 64}});
+    EXPECT_DOUBLE_EQ(times.At(2, 4), 32);
+    EXPECT_NEAR(times.At(8, 16), 8 * 16 * 16, 1e-9);
+    EXPECT_DOUBLE_EQ(times.At(1, 1), times.At(2, 4));
+    EXPECT_DOUBLE_EQ(times.At(64, 128), 2 * 2 * times.At(32, 64));
+}
+
+TEST(StepCost, MeasuredTimesTakeThePlaceOfTheRoofline)
+{
+    StepShape shape;
+    shape.Add(100, 10, false, false); // 1,055 scores of 10 tokens
+    shape.Add(499, 1, true, true);
+    shape.Add(299, 1, true, true); // 800 cached tokens of two sequences
+    shape.instanceTokens = 40;
+    auto product = Row(OperatorKind::Matmul, {1024, 1024, 1});
+    product.times.Add(1, {{12, 7}});
+    EXPECT_EQ(TimeOf(product, shape), 7000);
+    product.place = OperatorPlace::Last; // for the two that get a token
+    product.times.Add(1, {{2, 3}, {12, 7}});
+    EXPECT_EQ(TimeOf(product, shape), 3000);
+    auto experts = Row(OperatorKind::Experts, {1024, 1024, 8, 1});
+    experts.times.Add(1, {{20, 5}, {40, 9}});
+    EXPECT_EQ(TimeOf(experts, shape), 9000);
+    auto attention = Row(OperatorKind::Attention, {1, 1, 1});
+    const TimePs roofline = TimeOf(attention, shape);
+    attention.times.Add(10, {{105.5, 11}});
+    attention.decodingTimes.Add(2, {{400, 13}});
+    EXPECT_EQ(TimeOf(attention, shape), 24000);
+    attention.decodingTimes = {};
+    EXPECT_LT(TimeOf(attention, shape) - 11000, roofline); // each kind on its own
+    EXPECT_GT(TimeOf(attention, shape), 11000);
+}
+
+TEST(StepCost, AStepTakesItsLaunchesUnlessAGraphHasThem)
+{
+    auto first = Row(OperatorKind::Linear, {1000, 0, 0, 0});
+    first.op = CollectiveOp::AllReduce;
+    first.bytesPerToken = 1;
+    InstancePool pool = Pool({first, Row(OperatorKind::Linear, {3000, 0, 0, 0})});
+    pool.tp = 2;
+    StepShape shape;
+    shape.Add(10, 1, true, true);
+    const auto computed = [&] {
+        std::vector<TimePs> times;
+        for (const auto& segment : StepCost(pool, 2).Program(0, shape, false))
+        {
+            times.push_back(segment.compute);
+        }
+        return times;
+    };
+    const std::vector<TimePs> alone{1'000'000, 4'000'000, 3'000'000};
+    EXPECT_EQ(computed(), alone);
+    pool.launch = 2'000'000; // of 8 us of computation, launches take as many
+    EXPECT_EQ(computed(), alone);
+    pool.launch = 4'000'000;
+    EXPECT_EQ(computed(), (std::vector<TimePs>{2'000'000, 8'000'000, 6'000'000}));
+    shape.captured = true;
+    EXPECT_EQ(computed(), alone);
 }
 
 TEST(StepCost, ExpertsThatGetNoTokenAreNotRead)

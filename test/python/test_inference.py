@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "python"))
 from clustersim.results import open_run, open_runs  # noqa: E402
 from clustersim.results.plots import KINDS  # noqa: E402
 from clustersim.results.tables import all_tables  # noqa: E402
-from clustersim.workload import catalogue, gpus, inference_command, operators  # noqa: E402
+from clustersim.workload import catalogue, gpus, inference_command, operators, precision  # noqa: E402
 from clustersim.workload.errors import InputError  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
 from clustersim.workload.serving import Instance  # noqa: E402
@@ -353,7 +353,7 @@ def test_layers_with_a_window_read_and_keep_its_tokens(tmp_path):
 
 def test_eight_bit_weights_and_caches_take_half_the_bytes(tmp_path):
     model = catalogue.find("llama2_7b")
-    plain, small = Instance(model, 1), Instance(model, 1, fp8=True, fp8_cache=True)
+    plain, small = Instance(model, 1), Instance(model, 1, dtype="fp8", cache="fp8")
     assert small.rank_bytes * 2 == plain.rank_bytes == 2 * 2 * 32 * 128
     kinds = {row.name: row.kind for row in small.rows()}
     assert kinds["qkv"] == kinds["mlp_up"] == "matmul_fp8" and kinds["logits"] == "matmul"
@@ -367,6 +367,51 @@ def test_eight_bit_weights_and_caches_take_half_the_bytes(tmp_path):
     assert "has no 8-bit floats" in generate(tmp_path, "--model_name", "llama2_7b", "--world_size", 1, "--requests", 1,
                                              "--rate", 1, "--prompt_tokens", 9, "--output_tokens", 1, "--gpu_type", "A100",
                                              "--dtype", "fp8", status=2)
+
+
+def test_four_bit_weights_take_nine_sixteenths_of_a_byte_but_for_operators_that_keep_theirs(tmp_path):
+    model = catalogue.find("llama2_7b")
+    small = Instance(model, 1, dtype="nvfp4", precise=precision.Precise(operators=(("qkv", "fp8"),)))
+    weights = {o.name: small.weight_bytes(o) / o.parameters for o in (*operators.layer(model, small.one_token, 0), *operators.head(model, small.one_token))
+               if o.parameters}
+    assert {name: weights[name] for name in ("qkv", "mlp_up", "logits")} == {"qkv": 1, "mlp_up": 9 / 16, "logits": 2}
+    common = ["--model_name", "llama2_7b", "--num_layers", 2, "--world_size", 1, "--requests", 1, "--rate", 1, "--prompt_tokens", 900, "--output_tokens", 1,
+              "--dtype", "nvfp4"]
+    text = generate(tmp_path, *common, "--gpu_type", "B200", "--operator_dtype", "qkv=fp8")
+    assert "fp8_tflops: 4500 fp8_matmul: 0.763 fp4_tflops: 9000 fp4_matmul: 0.589" in text
+    kinds = {line.split()[1]: line.split()[3] for line in text.splitlines() if line.startswith("row ")}
+    assert (kinds["qkv"], kinds["mlp_up"], kinds["logits"]) == ("matmul_fp8", "matmul_nvfp4", "matmul")
+    pair = tmp_path / "pair"
+    pair.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+    simulate(tmp_path, text, topology=pair, network="analytical")
+    assert "needs products of 4-bit floats; expected fp4_tflops: in" in simulate(tmp_path, text.replace("fp4_tflops: 9000 ", ""), topology=pair, status=2)
+    assert "H100 has no 4-bit floats" in generate(tmp_path, *common, "--gpu_type", "H100", status=2)
+    assert '"experts" is not a product of' in generate(tmp_path, *common, "--gpu_type", "B200", "--operator_dtype", "experts=fp8", status=2)
+    assert "expected OPERATOR=TYPE with one of bfloat16" in generate(tmp_path, *common, "--gpu_type", "B200", "--operator_dtype", "qkv=mxfp8", status=2)
+
+
+def test_the_fullest_rank_of_uneven_experts_gets_as_many_tokens_as_in_training(tmp_path):
+    common = ["--model_name", "mixtral_8x7b", "--num_layers", 1, "--world_size", 4, "--ep", 4, "--requests", 1, "--rate", 1, "--prompt_tokens", 9,
+              "--output_tokens", 1]
+    (tmp_path / "loads").write_text("1\n" * 6 + "5\n" * 2)  # the last rank's experts get 10 of 16 tokens, 2.5 times the mean
+    even, uneven = ({line.split()[1]: line.split() for line in generate(tmp_path, *common, *more).splitlines() if line.startswith("row ")}
+                    for more in ((), ("--moe_imbalance", tmp_path / "loads")))
+    for name, field in (("expert_up", 7), ("expert_activation", 5), ("dispatch", -1), ("combine", -1)):
+        assert float(uneven[name][field]) == 2.5 * float(even[name][field]) > 0, name
+    assert {name: row for name, row in uneven.items() if "expert" not in name and name not in ("dispatch", "combine")} == {
+        name: row for name, row in even.items() if "expert" not in name and name not in ("dispatch", "combine")}
+    assert "has no experts" in generate(tmp_path, "--model_name", "llama3_8b", "--moe_imbalance", "zipf:1", *common[2:6], *common[8:], status=2)
+
+
+def test_dispatchers_send_a_token_to_its_experts_or_ranks_and_in_fewer_bits(tmp_path):
+    common = ["--model_name", "mixtral_8x7b", "--num_layers", 1, "--world_size", 4, "--ep", 4, "--requests", 1, "--rate", 1, "--prompt_tokens", 9,
+              "--output_tokens", 1]
+    # Two of eight experts are on one of four ranks with a probability of 1 in 7.
+    for dispatcher, copies in (("alltoall", 2), ("deepep", 2 - 1 / 7), ("allgather", 4)):
+        for dtype, bytes_ in (("bf16", 2), ("fp8", 1 + 4 / 128), ("nvfp4", 9 / 16)):
+            text = generate(tmp_path, *common, "--moe_dispatcher", dispatcher, "--moe_dispatch_dtype", dtype)
+            sent = {line.split()[1]: float(line.split()[-1]) for line in text.splitlines() if line.startswith("row ")}
+            assert (sent["dispatch"], sent["combine"]) == pytest.approx((4096 * copies * bytes_, 4096 * copies * 2), rel=1e-9)
 
 
 def test_requests_go_where_their_beginning_is(tmp_path):
@@ -407,6 +452,9 @@ NEITHER = ("x", "-1", "1.5.2", "1 2", "nan", "1e999", "9" * 30, "0x10", "")
     ("enable_prefix_caching", ("0", "1"), ("2", *NEITHER)),
     ("preemption_mode", ("swap",), ("drop", *NEITHER)),
     ("step_overhead_ns", ("0", "0.5"), ("1e17", *NEITHER)),
+    ("launch_ns", ("0", "0.5"), ("1e17", *NEITHER)),
+    ("capacity_scheduler_policy", ("guaranteed_no_evict", "max_utilization"), ("evict", *NEITHER)),
+    ("cudagraph_capture_sizes", ("1", "1 2 8"), ("0", "2 1", "2 2", "4294967296", *(each for each in NEITHER if each != "1 2"))),
 ])
 def test_a_value_is_refused_where_the_file_is_written_as_where_it_is_read(tmp_path, key, good, bad):
     flags = {"requests": "1", "rate": "1e6", "prompt_tokens": "2", "output_tokens": "1"}

@@ -310,9 +310,23 @@ def a_server(**changes):
 
 def test_a_server_is_written_down_as_it_is_published():
     servers, refused = serving.write_all_down(facts.read(SHORT))
-    assert [(server.fact.id, server.fact.lengths, server.requests) for server in servers] == [("E741", (1000, 1000), 3000), ("E742", (8192, 1024), 1500)]
-    assert all((server.instance.tp, server.instance.fp8, server.instance.fp8_cache, server.gpu.name) == (2, True, True, "H100") for server in servers)
-    assert [(each.fact.id, each.reason) for each in refused] == [("E743", "servers with products of nvfp4 are not modelled")]
+    assert [(server.fact.id, server.fact.lengths, server.requests) for server in servers] == [("E741", (1000, 1000), 3000), ("E742", (8192, 1024), 1500), ("E743", (1000, 1000), 3000)]
+    assert [(server.instance.tp, server.instance.dtype, server.instance.cache, server.gpu.name) for server in servers] == [
+        (2, "fp8", "fp8", "H100"), (2, "fp8", "fp8", "H100"), (1, "nvfp4", "fp8", "B200")]
+    assert not refused
+
+
+def test_a_server_has_the_limits_of_its_benchmark():
+    """Llama 3.3 70B on two H100: 70.6 GB of weights leave 0.95 x 101.3 GB for caches, 163,840 bytes for a token: 293 requests of 2,000."""
+    server = serving.write_down(a_server(model="Llama 3.3 70B", gpus=2, tp=2, precision="FP8", lengths=(1000, 1000)))
+    sequences, tokens, blocks = serving.limits(server)
+    assert (sequences, tokens) == (3 * 128, 2048)
+    room = 80 * 2 ** 30 - 5e9 - server.instance.model.parameters() / 2
+    assert blocks * serving.BLOCK * 163840 / 2 == pytest.approx(0.9 * room, rel=0.06)  # less activations, and 16 bits of the embedding and the logits
+    latent = serving.write_down(a_server(model="DeepSeek R1", gpu="GB200", gpus=4, ep=4, precision="FP4", lengths=(1000, 1000)))
+    assert serving.limits(latent)[:2] == serving.MOST
+    kinds = {row.name: row.kind for row in latent.instance.rows()}
+    assert (kinds["query_up"], kinds["projection"], kinds["expert_up"]) == ("matmul", "matmul_nvfp4", "experts_nvfp4")
 
 
 @pytest.mark.parametrize("changes, group", [
@@ -324,10 +338,11 @@ def test_a_server_that_cannot_be_written_down_says_why(changes, group):
     assert error.value.group == group
 
 
-def test_one_sequence_is_served_as_fast_as_memory_reads_the_weights(tmp_path):
+def test_one_sequence_is_served_nearly_as_fast_as_memory_reads_the_weights(tmp_path):
+    """Measured kernels of one token take 1.1 to 1.25 times what their bytes take at the rate of a copy."""
     server = serving.write_down(a_server())
     read = 2 * (server.instance.model.parameters() - 128256 * 4096)  # bfloat16, all but the table of embeddings
-    assert serving.rate_of(server, tmp_path) == pytest.approx(server.gpu.memory_gbps * server.gpu.stream * 1e9 / read, rel=0.03)
+    assert 0.8 < serving.rate_of(server, tmp_path) / (server.gpu.memory_gbps * server.gpu.stream * 1e9 / read) < 0.91
 
 
 def test_the_script_simulates_servers(tmp_path):

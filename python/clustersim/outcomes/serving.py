@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Published rates of servers whose requests wait in a queue, and the same requests simulated."""
 import dataclasses
+import math
 import re
 
 import pandas as pd
@@ -10,15 +11,31 @@ from clustersim.accuracy.simulate import write_topology
 from clustersim.accuracy.tables import Machine as Links
 from clustersim.outcomes import card, runs
 from clustersim.whole_file import write_text
-from clustersim.workload import gpus, inference_command
+from clustersim.workload import gpus, inference_command, memory
 from clustersim.workload.collective_times import Machine
 from clustersim.workload.errors import InputError
-from clustersim.workload.serving import Instance
+from clustersim.workload.exchange import Exchange
+from clustersim.workload.kernels.roofline import FACTOR_BYTES
+from clustersim.workload.precision import Precise
+from clustersim.workload.serving import CACHE_BYTES, DTYPES, Instance
 
 TASK = "serve"
 QUEUED = re.compile(r"(\d+) requests queued at once")
 AT_ONCE = 1_000_000  # requests per second: they come before the first is served
-MOST_SEQUENCES = 2048  # at a time: the cache is what limits them
+# How trtllm-bench runs the servers (TensorRT-LLM, docs/source/developer-guide/perf-overview.md, tensorrt_llm/bench/benchmark/throughput.py):
+# CUDA graphs of these sizes; blocks of a sequence's whole output before it begins; this share of what weights and activations leave for caches.
+GRAPHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 1024, 2048, 4096, 8192)
+POLICY, CACHE_SHARE, BLOCK = "guaranteed_no_evict", 0.9, 32
+# Tokens go to all ranks as factors of products (_torch/modules/fused_moe/fused_moe_cutlass.py: where a token has as many experts as there are ranks, or
+# GPUs have no NVLink between servers).
+DISPATCHER = "allgather"
+ENGINE = {"AS_ENGINE_ALLREDUCE": "TensorRT-LLM"}  # whose kernels add up in a server
+# nvidia-smi's MiB are the data sheets' GB as GiB: an H100 has 81,559, an H200 143,771, a B200 183,359.
+GIB = 1 << 30
+MOST = (2048, 8192)  # sequences and tokens of a step with latent caches, which trtllm-bench's formula of its limits does not know
+LAUNCH_NS = 5000  # PyTorch takes about that to launch a kernel (launch_ns of frameworks.yaml)
+# Products that keep 16 bits: nvidia/DeepSeek-R1-0528-FP4-v2 "additionally quantizes the wo module in attention layers" (its model card).
+PRECISE = {"DeepSeek R1": Precise(operators=tuple((name, "bfloat16") for name in ("query_down", "query_up", "key_value_down", "key_value_up")))}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,15 +54,37 @@ def write_down(fact):
     if None in (fact.gpus, fact.tp, fact.lengths, fact.tokens_per_s_gpu) or not queued:
         raise runs.CannotBeWritten(runs.NO_LAYOUT, "the row does not say GPUs, TP, lengths, tokens per second and GPU and requests queued at once")
     dtype = runs.product_of(fact)
-    if dtype not in ("bfloat16", "fp8"):
+    if dtype not in DTYPES:
         raise runs.CannotBeWritten("precision", f"servers with products of {dtype} are not modelled")
-    _, machine = runs.machine_of(fact)
-    eight_bit = dtype == "fp8"
+    gpu, machine = runs.machine_of(fact)
+    cache = "bfloat16" if dtype == "bfloat16" else "fp8"
     try:
-        instance = Instance(runs.model_of(fact), fact.gpus, fact.tp, fact.pp or 1, fact.ep or 1, fp8=eight_bit, fp8_cache=eight_bit)
+        instance = Instance(runs.model_of(fact), fact.gpus, fact.tp, fact.pp or 1, fact.ep or 1, dtype=dtype, cache=cache,
+                            precise=PRECISE.get(fact.model, Precise()), exchange=Exchange(DISPATCHER, FACTOR_BYTES[dtype]))
     except InputError as error:
         raise runs.CannotBeWritten("plan", str(error)) from None
-    return Server(fact, gpus.find(machine.gpu_type, dtype, "roofline"), machine, instance, int(queued[1]))
+    return Server(fact, gpu, machine, instance, int(queued[1]))
+
+
+def limits(server):
+    """@return sequences and tokens of a step that trtllm-bench allows (tensorrt_llm/bench/build/tuning.py), and blocks of the cache"""
+    instance, fact, (prompt, output) = server.instance, server.fact, server.fact.lengths
+    model = instance.model
+    token = 2 * model.layers * max(model.kv_heads, fact.gpus) * model.head_dim * CACHE_BYTES[instance.cache]
+    weights = model.parameters() * {"bfloat16": 2, "fp8": 1, "nvfp4": 0.5}[instance.dtype]
+    requests = min((server.gpu.memory_gb * GIB * fact.gpus - weights) * 0.95 / (token * (prompt + output)), 4096)
+    wide = min(requests * (1 + prompt / output), 32768)
+
+    def up(number, step):
+        return step * math.ceil(number / step)
+
+    sequences = max(64, up(requests, 32)) if requests < 256 else up(requests, 128 if requests < 1024 else 256)
+    tokens = max(2048, up(wide, 256)) if wide < 4096 else up(wide, 512 if wide < 8192 else 1024)
+    if model.latent:  # tuning.py knows no latent caches; the cache alone limits sequences
+        sequences, tokens = MOST
+    tokens = max(tokens, prompt)  # prompts are not cut into chunks
+    gpu = server.gpu.copy(update={"memory_gb": server.gpu.memory_gb * GIB / 1e9 - memory.RESERVED_GB})
+    return sequences, tokens, int(CACHE_SHARE * instance.blocks(gpu, 1.0, BLOCK, tokens, sequences))
 
 
 def write_all_down(facts):
@@ -55,9 +94,11 @@ def write_all_down(facts):
 
 def _write(server, directory):
     """Writes the workload and the machine of a server. @return their paths"""
-    prompt, output = server.fact.lengths
-    flags = {"requests": server.requests, "rate": AT_ONCE, "prompt_tokens": prompt, "output_tokens": output, "max_num_seqs": MOST_SEQUENCES}
-    given = inference_command.make_parser().parse_args([word for name, value in flags.items() for word in (f"--{name}", str(value))])
+    (prompt, output), (sequences, tokens, blocks) = server.fact.lengths, limits(server)
+    flags = {"requests": server.requests, "rate": AT_ONCE, "prompt_tokens": prompt, "output_tokens": output, "max_num_seqs": sequences,
+             "max_num_batched_tokens": tokens, "num_gpu_blocks": blocks, "block_size": BLOCK, "capacity_scheduler_policy": POLICY,
+             "launch_ns": LAUNCH_NS, "cudagraph_capture_sizes": " ".join(map(str, GRAPHS))}
+    given = inference_command.make_parser().parse_args([f"--{name}={value}" for name, value in flags.items()])
     text, _ = inference_command.render(given, server.instance.model, [("colocated", server.instance)], server.gpu)
     workload, topology = directory / "workload.txt", directory / "topology.txt"
     directory.mkdir(parents=True, exist_ok=True)
@@ -71,7 +112,8 @@ def _write(server, directory):
 def rate_of(server, directory):
     """@return output tokens per second and GPU that a server simulates to"""
     workload, topology = _write(server, directory)
-    run = simulate(workload, topology, output=directory / "run", network="analytical", fast_forward=True)
+    run = simulate(workload, topology, output=directory / "run", network="analytical", fast_forward=True,
+                   environment=ENGINE)
     return run.inference.set_index("metric").loc["output_tokens_per_second", "mean"] / server.fact.gpus
 
 

@@ -145,6 +145,11 @@ def add_kernel_flags(group):
                        help="times of operators: CSV, or what AICB's AIOB writes; or a directory of kernel_tables.py")
 
 
+def add_operator_dtype(group):
+    group.add_argument("--operator_dtype", "--operator-dtype", nargs="+", default=[], metavar="OPERATOR=TYPE",
+                       help="type of an operator's factors, such as linear_qkv=bf16 mamba_out=mxfp8")
+
+
 def make_parser(description):
     parser = Parser(prog="workload.py", description=description, allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -168,8 +173,7 @@ def make_parser(description):
     for flag, what in (("--num_layers_at_start_in_bf16", "first"), ("--num_layers_at_end_in_bf16", "last")):
         group.add_argument(*_spellings(flag), type=int, default=0, metavar="N", help=f"products of the {what} N layers keep bfloat16 (0)")
     group.add_argument(*_spellings("--keep_mtp_spec_in_bf16"), action="store_true", help="so do those of layers that predict further tokens")
-    group.add_argument("--operator_dtype", "--operator-dtype", nargs="+", default=[], metavar="OPERATOR=TYPE",
-                       help="type of an operator's factors, such as linear_qkv=bf16 mamba_out=mxfp8")
+    add_operator_dtype(group)
     for flag, default, what in NUMBERS:
         group.add_argument(*_spellings(flag), default=default, metavar="TYPE", help=f"{what} ({default or 'as they add up'})")
     group.add_argument("--keeps", default="megatron", metavar="FRAMEWORK",
@@ -325,8 +329,12 @@ def _adapters(given):
 
 
 def _precise(given, model):
-    found = precision.precise(given.num_layers_at_start_in_bf16, given.num_layers_at_end_in_bf16, given.keep_mtp_spec_in_bf16,
-                              given.operator_dtype, gpus.PRECISIONS)
+    return check_operator_dtypes(given, model, precision.precise(given.num_layers_at_start_in_bf16, given.num_layers_at_end_in_bf16,
+                                                                 given.keep_mtp_spec_in_bf16, given.operator_dtype, gpus.PRECISIONS))
+
+
+def check_operator_dtypes(given, model, found):
+    """@return the Precise, whose operators are products of the model"""
     bare = Parallelism(1)
     known = {o.name for index in range(model.layers) for o in operators.layer(model, bare, index) if o.kind == "matmul"}
     for name, kind in found.operators:

@@ -6,6 +6,11 @@ from clustersim.workload.errors import InputError
 TYPES = {"alltoall": "alltoall", "flex": "deepep", "deepep": "deepep", "deepep_ll": "deepep_ll"}
 
 
+def add_imbalance(group):
+    group.add_argument("--moe_imbalance", default="none", metavar="none|zipf:S[:SEED]|FILE",
+                       help="how uneven experts' shares are: not (default), Zipf with exponent S, or a file with tokens of each expert, one a line")
+
+
 def add(parser):
     group = parser.add_argument_group("experts")
     flag = group.add_argument
@@ -17,8 +22,7 @@ def add(parser):
     flag("--moe_node_limit", "--moe_router_group_topk", "--moe-router-group-topk", type=int, default=0, metavar="N",
          help="servers that a token's experts are on at most (any); DeepSeek-V3: 4")
     flag("--moe_gpus_per_server", type=int, default=8, metavar="N", help="GPUs between which a token is forwarded (8)")
-    flag("--moe_imbalance", default="none", metavar="none|zipf:S[:SEED]|FILE",
-         help="how uneven experts' shares are: not (default), Zipf with exponent S, or a file with tokens of each expert, one a line")
+    add_imbalance(group)
     flag("--moe_capacity_factor", "--moe_expert_capacity_factor", "--moe-expert-capacity-factor", type=float, default=0.0, metavar="X",
          help="an expert takes at most X times the mean and drops the rest (0: nothing is dropped)")
     flag("--moe_pad_expert_input_to_capacity", "--moe-pad-expert-input-to-capacity", action="store_true",
@@ -38,6 +42,13 @@ def _loads(text, experts):
     except (ValueError, IndexError):
         raise InputError(f'--moe_imbalance "{text}" is not valid; expected zipf:EXPONENT or zipf:EXPONENT:SEED, with an exponent from 0 to 10') from None
     return exchange.zipf(experts, exponent, seed)
+
+
+def loads_of(given, model):
+    """@return loads of the model's experts, as --moe_imbalance says"""
+    if not model.experts and given.moe_imbalance != "none":
+        raise InputError(f"{model.name} has no experts that tokens could be sent to; expected no --moe_ flags")
+    return _loads(given.moe_imbalance, model.experts) if model.experts else ()
 
 
 def _dispatcher(given):
@@ -60,8 +71,8 @@ def find(given, model):
     if given.moe_pad_expert_input_to_capacity and not given.moe_capacity_factor:
         raise InputError("--moe_pad_expert_input_to_capacity has no capacity; expected --moe_capacity_factor")
     found = exchange.Exchange(_dispatcher(given), exchange.BYTES[given.moe_dispatch_dtype], given.moe_node_limit, given.moe_gpus_per_server,
-                              _loads(given.moe_imbalance, model.experts) if model.experts else (), given.moe_capacity_factor,
+                              loads_of(given, model), given.moe_capacity_factor,
                               given.moe_pad_expert_input_to_capacity)
-    if not model.experts and (found != exchange.Exchange() or given.moe_imbalance != "none"):
+    if not model.experts and found != exchange.Exchange():
         raise InputError(f"{model.name} has no experts that tokens could be sent to; expected no --moe_ flags")
     return found

@@ -6,10 +6,12 @@ import pathlib
 import sys
 
 from clustersim.whole_file import write_text
-from clustersim.workload import command_line, gpus
+from clustersim.workload import command_line, exchange, exchange_flags, gpus, precision
 from clustersim.workload.errors import InputError
-from clustersim.workload.serving import Instance
+from clustersim.workload.kernels.roofline import FACTOR_BYTES
+from clustersim.workload.serving import DISPATCHERS, DTYPES, Instance
 from clustersim.workload.serving_flags import COUNTS, POOL, REQUESTS, SERVING, check
+from clustersim.workload.serving_times import Timed
 
 DESCRIPTION = """Writes the workload of instances that serve requests, without a GPU.
 
@@ -22,6 +24,8 @@ Without --prefill_gpus and --decode_gpus, instances of TP x PP x EP on all GPUs 
 """
 # Of AICB's main program.
 OTHER_SPELLINGS = {"prompt_tokens": ["--num_prefill_tokens"], "output_tokens": ["--num_decode_tokens"]}
+
+DISPATCH_BYTES = {"bf16": exchange.BYTES["bf16"], "fp8": exchange.BYTES["fp8"], "nvfp4": FACTOR_BYTES["nvfp4"]}
 
 
 def make_parser():
@@ -42,9 +46,17 @@ def make_parser():
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
     group.add_argument("--gpu_memory_utilization", type=float, default=0.9, metavar="X",
                        help="share of a GPU's memory for weights and cache (0.9)")
-    group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help="of weights and products: bfloat16 (default) or fp8")
+    group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help=f"of weights and products: {', '.join(DTYPES)} (bfloat16)")
     group.add_argument("--kv_cache_dtype", "--kv-cache-dtype", default="auto", choices=["auto", "bfloat16", "fp8"],
                        help="of keys and values: auto and bfloat16 are the same (auto)")
+    group.add_argument("--kernels", choices=gpus.KERNELS, default="roofline",
+                       help="times of a step's operators: from tables of measured kernels, written as lines of times, or rooflines (roofline)")
+    command_line.add_operator_dtype(group)
+    group.add_argument("--moe_dispatcher", default="alltoall", choices=DISPATCHERS,
+                       help="alltoall (default): a token goes once to each of its experts; deepep: to each rank that has some; allgather: to all ranks")
+    group.add_argument("--moe_dispatch_dtype", default="bf16", choices=DISPATCH_BYTES,
+                       help="of tokens on their way to experts; results come back in bf16 (bf16)")
+    exchange_flags.add_imbalance(group)
     for title, keys in (("requests", {**REQUESTS, **COUNTS}), ("serving", SERVING), ("each instance", POOL)):
         group = parser.add_argument_group(title)
         for key, flag in keys.items():
@@ -61,9 +73,13 @@ def find_pools(given, model):
     disaggregated = given.prefill_gpus, given.decode_gpus
     if any(disaggregated) != all(disaggregated) or any(disaggregated) == bool(given.world_size):
         raise InputError("the instances have no GPUs; expected --world_size, or --prefill_gpus and --decode_gpus")
-    if command_line.dtype_of(given) not in ("bfloat16", "fp8"):
-        raise InputError(f'--dtype "{given.dtype}" is not modelled for inference; expected bfloat16 or fp8')
-    kinds = {"fp8": command_line.dtype_of(given) == "fp8", "fp8_cache": given.kv_cache_dtype == "fp8"}
+    if command_line.dtype_of(given) not in DTYPES:
+        raise InputError(f'--dtype "{given.dtype}" is not modelled for inference; expected {", ".join(DTYPES)}')
+    kinds = {"dtype": command_line.dtype_of(given), "cache": "fp8" if given.kv_cache_dtype == "fp8" else "bfloat16",
+             "precise": command_line.check_operator_dtypes(given, model, precision.precise(
+                 0, 0, False, given.operator_dtype, {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
+             "exchange": exchange.Exchange(given.moe_dispatcher, DISPATCH_BYTES[given.moe_dispatch_dtype],
+                                           loads=exchange_flags.loads_of(given, model))}
     if given.world_size:
         return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep, **kinds))]
 
@@ -122,19 +138,22 @@ def render(given, model, pools, gpu):
     lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
     lines += _window_lines(given, model, pools)
     lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
-    eight_bit = f"fp8_tflops: {gpu.product[0]:g} fp8_matmul: {gpu.product[1]:g} " if gpu.product else ""
-    lines.append(f"gpu tflops: {gpu.tflops:g} matmul: {gpu.matmul:g} {eight_bit}attention: {gpu.attention[0]:g} "
+    used = {pool.dtype for _, pool in pools} | {kind for _, pool in pools for _, kind in pool.precise.operators}
+    rates = {bits: gpu.peak_and_ceiling(kind) for bits, kind in ((8, "fp8"), (4, "nvfp4")) if kind in used}
+    fewer = "".join(f"fp{bits}_tflops: {peak:g} fp{bits}_matmul: {ceiling:g} " for bits, (peak, ceiling) in rates.items())
+    lines.append(f"gpu tflops: {gpu.tflops:g} matmul: {gpu.matmul:g} {fewer}attention: {gpu.attention[0]:g} "
                  f"memory_gbps: {gpu.memory_gbps:g} stream: {gpu.stream:g} sms: {gpu.sms}")
     first, counts = 0, []
     for role, pool in pools:
+        tokens, sequences = _whole(given, "max_num_batched_tokens", 8192), _whole(given, "max_num_seqs", 256)
         counts.append(_whole(given, "num_gpu_blocks", 0) or
-                      pool.blocks(gpu, given.gpu_memory_utilization, _whole(given, "block_size", 16),
-                                  _whole(given, "max_num_batched_tokens", 8192), _whole(given, "max_num_seqs", 256)))
+                      pool.blocks(gpu, given.gpu_memory_utilization, _whole(given, "block_size", 16), tokens, sequences))
         lines += ["", f"instances {role} {first}-{first + pool.gpus - 1} tp: {pool.tp} pp: {pool.pp} ep: {pool.ep}",
                   f"num_gpu_blocks {counts[-1]}"]
         if pool.pp > 1:
             lines.append(f"pp_comm {2 * model.hidden}")
-        lines += [row.text() for row in pool.rows()]
+        rows = Timed(pool, gpu, tokens, sequences).rows() if gpu.kernels == "measured" else pool.rows()
+        lines += [row.text() for row in rows]
         first += pool.gpus
     return "\n".join(lines) + "\n", counts
 
@@ -146,7 +165,7 @@ def file_name(model, pools):
 def run(arguments):
     given = make_parser().parse_args(arguments)
     check(given)
-    model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, command_line.dtype_of(given), "roofline")
+    model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, command_line.dtype_of(given), given.kernels)
     pools = find_pools(given, model)
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)

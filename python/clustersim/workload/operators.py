@@ -62,7 +62,8 @@ def _norm(name, model, tokens):
     return Operator(name, "memory", 4 * moved, parameters=model.norm_parameters, kept=moved)
 
 
-def _heads(model, plan, has_window):
+def heads_of(model, plan, has_window):
+    """@return the Heads of a layer's attention on a rank"""
     heads, latent = model.heads // plan.tp, model.latent
     return Heads(plan.micro_batch, max(plan.sequence // plan.cp, 1), heads,
                  heads if latent else max(model.kv_heads // plan.tp, 1),
@@ -100,7 +101,7 @@ def attention(model, plan, has_window=False):
     scores = plan.micro_batch * attended(model, plan, has_window) / plan.cp
     kept_kv = query + value if model.latent else 2 * keys
     yield Operator("attention", "attention", ELEMENT * tokens * (query + keys + 2 * value), 2 * scores * (query + value),
-                   kept=ELEMENT * tokens * (query + kept_kv), heads=_heads(model, plan, has_window))
+                   kept=ELEMENT * tokens * (query + kept_kv), heads=heads_of(model, plan, has_window))
     if model.output_gate:
         yield Operator("output_gate", "memory", ELEMENT * tokens * 3 * value, kept=ELEMENT * tokens * 2 * value)
     yield _matmul("projection", tokens, h, value, bias=h if model.bias else 0)

@@ -2,17 +2,23 @@
 """Computation and communication of a serving instance's ranks, as rows of an INFERENCE file.
 
 An instance has TP x EP x PP ranks: EP replicas of the attention layers share their experts. The operators are those of
-training (`operators`), by token: the simulator knows how many tokens a step has, and times each operator's roofline.
+training (`operators`), by token: the simulator knows how many tokens a step has, and times each operator's roofline, or interpolates the
+measured times that `serving_times` adds to the rows.
 """
 import dataclasses
 import math
 
 from clustersim.workload import memory, operators
 from clustersim.workload.errors import InputError
+from clustersim.workload.exchange import Exchange, distinct
+from clustersim.workload.kernels.roofline import FACTOR_BYTES
 from clustersim.workload.operators import ALWAYS_BFLOAT16, ELEMENT
 from clustersim.workload.parallel import Parallelism
+from clustersim.workload.precision import Precise
 
-EIGHT_BIT = 1  # bytes of an 8-bit float
+DTYPES = ("bfloat16", "fp8", "nvfp4")  # of products
+DISPATCHERS = ("alltoall", "deepep", "allgather")
+CACHE_BYTES = {"bfloat16": 2, "fp8": 1}  # of a number of keys and values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,10 +29,11 @@ class Row:
     figures: tuple
     collective: str = "NONE"
     bytes: float = 0.0  # per token
+    times: tuple = ()  # lines of measured times
 
     def text(self):
         figures = " ".join(f"{figure:.12g}" for figure in self.figures)
-        return f"row {self.name} {self.layers} {self.kind} {figures} {self.collective} {self.bytes:.12g}"
+        return "\n".join([f"row {self.name} {self.layers} {self.kind} {figures} {self.collective} {self.bytes:.12g}", *self.times])
 
     def followed_by(self, collective, bytes_):
         return dataclasses.replace(self, collective=collective, bytes=bytes_)
@@ -36,15 +43,18 @@ class Row:
 class Instance:
     """One instance of a model. `gpus` are those of all instances of its pool.
 
-    Weights and factors of products are 8-bit floats with `fp8`, keys and values with `fp8_cache`.
+    `dtype` is that of weights and factors of products, `cache` that of keys and values. `precise` has products of another type,
+    `exchange` says how tokens reach their experts, and how uneven these are.
     """
     model: object
     gpus: int
     tp: int = 1
     pp: int = 1
     ep: int = 1
-    fp8: bool = False
-    fp8_cache: bool = False
+    dtype: str = "bfloat16"
+    cache: str = "bfloat16"
+    exchange: Exchange = Exchange()
+    precise: Precise = Precise()
 
     def __post_init__(self):
         model, per_instance = self.model, self.tp * self.pp * self.ep
@@ -83,7 +93,7 @@ class Instance:
     @property
     def head_bytes(self):
         """Of a token, a layer and a head."""
-        latent, element = self.model.latent, EIGHT_BIT if self.fp8_cache else ELEMENT
+        latent, element = self.model.latent, CACHE_BYTES[self.cache]
         return element * (latent.kv_rank + latent.rope_dim) if latent else 2 * element * self.model.head_dim
 
     @property
@@ -127,23 +137,35 @@ class Instance:
         if operator.kind == "memory":
             return Row(operator.name, layers, "memory", (operator.bytes,))
         _, n, k, count = operator.shape
-        return Row(operator.name, layers, "matmul_fp8" if self._is_eight_bit(operator) else "matmul", (n, k, count))
+        return Row(operator.name, layers, f"matmul{self._suffix(operator)}", (n, k, count))
 
-    def _is_eight_bit(self, operator):
-        return self.fp8 and operator.kind == "matmul" and operator.name not in ALWAYS_BFLOAT16
+    def dtype_of(self, operator):
+        """@return the type of the operator's weights"""
+        if operator.kind != "matmul" or operator.name in ALWAYS_BFLOAT16:
+            return "bfloat16"
+        return self.precise.of_operator(operator.name) or self.dtype
+
+    def _suffix(self, operator):
+        dtype = self.dtype_of(operator)
+        return "" if dtype == "bfloat16" else f"_{dtype}"
 
     def weight_bytes(self, operator):
         """Biases and the like count as weights: they are few."""
-        return operator.parameters * (EIGHT_BIT if self._is_eight_bit(operator) else memory.WEIGHT)
+        return operator.parameters * FACTOR_BYTES[self.dtype_of(operator)]
+
+    @property
+    def fullest(self):
+        """Tokens that come to the fullest rank's experts / the mean: the others wait for it."""
+        return self.exchange.slowest(self.model.experts, self.ep) if self.model.experts else 1
 
     def _expert_row(self, operator):
-        share = self.model.experts_per_token / self.ep  # tokens that come per token of the instance
+        share = self.model.experts_per_token / self.ep * self.fullest  # tokens that come per token of the instance
         if operator.kind == "memory":
             # That of one token for each of the rank's experts.
             local = self.model.experts // self.ep
             return Row(operator.name, "all", "expert_memory", (operator.bytes / local, share))
         _, n, k, local = operator.shape
-        return Row(operator.name, "all", "experts_fp8" if self.fp8 else "experts", (n, k, local, share))
+        return Row(operator.name, "all", f"experts{self._suffix(operator)}", (n, k, local, share))
 
     def _reduced(self, row):
         return row.followed_by("ALLREDUCE_TP", ELEMENT * self.model.hidden) if self.tp > 1 else row
@@ -160,18 +182,26 @@ class Instance:
             rows[-1] = self._reduced(rows[-1])
         return rows
 
+    def _sent(self, number_bytes):
+        """@return bytes of a token that a replica sends to all ranks' experts, or gets back from them: an EP-th for each"""
+        model, dispatcher = self.model, self.exchange.dispatcher
+        if dispatcher == "allgather":
+            return number_bytes * self.ep * model.hidden
+        copies = model.experts_per_token if dispatcher == "alltoall" else distinct(self.ep, model.experts, model.experts_per_token)
+        return number_bytes * copies * model.hidden * self.fullest
+
     def _experts(self):
         plan, model = self.one_token, self.model
         rows = [self._row(operator) for operator in operators.router(model, plan)]
-        tokens = ELEMENT * model.experts_per_token * model.hidden
         dispatch = self._row(operators.permute("dispatch", model, plan))
         work = [self._expert_row(operator) for operator in operators.experts(model, plan)]
         combine = self._row(operators.permute("combine", model, plan))
         if self.ep > 1:
             # The ranks of a tensor-parallel group have the same tokens: each sends its part of them.
-            dispatch = dispatch.followed_by("ALLTOALL_EP", tokens / self.tp)
-            combine = combine.followed_by("ALLTOALL_EP", tokens / self.tp)
+            dispatch = dispatch.followed_by("ALLTOALL_EP", self._sent(self.exchange.dispatch_bytes) / self.tp)
+            combine = combine.followed_by("ALLTOALL_EP", self._sent(ELEMENT) / self.tp)
             if self.tp > 1:
+                tokens = ELEMENT * model.experts_per_token * model.hidden * self.fullest
                 work = [Row("gather", "all", "memory", (0,), "ALLGATHER_TP", tokens), *work]
                 work[-1] = work[-1].followed_by("REDUCESCATTER_TP", tokens)
         rows += [dispatch, *work, combine]

@@ -50,6 +50,15 @@ def _tokens(text):
     return Flag(text, is_valid, f'N, "uniform LOW HIGH" or "exponential MEAN", of 1 to {MOST_TOKENS} tokens')
 
 
+def _sizes(text):
+    def is_valid(value):
+        words = value.split()
+        return bool(words) and all(_is_whole(word, 1, MOST) for word in words) and all(
+            int(low) < int(high) for low, high in zip(words, words[1:]))
+
+    return Flag(text, is_valid, f"whole numbers from 1 to {MOST} in ascending order, between spaces")
+
+
 def _milliseconds(text):
     return _real(text, 1e-9, 9e9)  # a millionth of a nanosecond, 104 days
 
@@ -82,8 +91,13 @@ POOL = {
     "enable_chunked_prefill": _one_of("0 or 1 (default)", "0", "1"),
     "enable_prefix_caching": _one_of("0 or 1 (default)", "0", "1"),
     "preemption_mode": _one_of("recompute (default) or swap", "recompute", "swap"),
+    "capacity_scheduler_policy": _one_of("max_utilization (default): a sequence begins when its prompt fits in the cache; or guaranteed_no_evict: "
+                                         "when its output fits, too", "max_utilization", "guaranteed_no_evict"),
     "swap_gbps": _real("GB/s between a GPU and its host (25)"),
-    "step_overhead_ns": _real("before each step (0)", 0, 9e15)}
+    "step_overhead_ns": _real("before each step (0)", 0, 9e15),
+    "launch_ns": _real("of the CPU to launch a kernel, each row being one; steps take no less (0)", 0, 9e15),
+    "cudagraph_capture_sizes": _sizes("decoding sequences, in ascending order; a step that only decodes takes the next larger size, and one launch "
+                                      "(no graphs)")}
 
 
 def check(given):

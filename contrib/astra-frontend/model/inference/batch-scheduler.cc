@@ -24,6 +24,15 @@ BatchScheduler::Enqueue(Sequence& sequence)
 }
 
 uint64_t
+BatchScheduler::BlocksToBegin(const Sequence& sequence) const
+{
+    const bool keepsAll = m_pool.capacityPolicy == CapacityPolicy::GuaranteedNoEvict &&
+                          m_pool.role != InstanceRole::Prefill;
+    // The last token is never in the cache.
+    return m_pool.BlocksOf(keepsAll ? sequence.prompt + sequence.output - 1 : sequence.Tokens());
+}
+
+uint64_t
 BatchScheduler::NeededBlocks(const Sequence& sequence, uint64_t tokens) const
 {
     const uint64_t all = m_pool.BlocksOf(tokens);
@@ -112,7 +121,7 @@ BatchScheduler::GiveBack(Sequence& sequence, TimePs now)
 bool
 BatchScheduler::Reserve(Sequence& sequence, uint64_t tokens, TimePs now)
 {
-    const uint64_t blocks = m_pool.BlocksOf(tokens);
+    const uint64_t blocks = std::max(m_pool.BlocksOf(tokens), BlocksToBegin(sequence));
     const uint64_t cached = CountCached(sequence);
     // Those that were preempted here come first.
     if (!m_waiting.empty() || !m_swapped.empty() || !TakeWithCached(sequence, blocks, cached, now))
@@ -195,7 +204,7 @@ BatchScheduler::AddPrompts(std::vector<BatchItem>& batch, TimePs now)
            m_running.size() < m_pool.maxSequences)
     {
         Sequence& sequence = *m_waiting.front();
-        const uint64_t blocks = m_pool.BlocksOf(sequence.Tokens());
+        const uint64_t blocks = BlocksToBegin(sequence);
         const uint64_t cached = CountCached(sequence);
         const auto computed = static_cast<uint32_t>(cached * m_pool.blockTokens);
         const uint32_t missing = sequence.Tokens() - computed;

@@ -37,6 +37,9 @@ struct BatchItem
  * growing one finds no block, the youngest is preempted, and before it one that only waits with its
  * cache.
  *
+ * With CapacityPolicy::GuaranteedNoEvict a sequence begins when the blocks of its prompt and its
+ * output are free, and keeps them: nothing is preempted (TensorRT-LLM's default).
+ *
  * A prompt begins after the blocks at its beginning that are in the cache already. Full blocks are
  * there once the step that computes them has ended.
  *
@@ -123,6 +126,7 @@ class BatchScheduler
     void Preempt(std::size_t place, TimePs now);
     void Evict(Sequence& sequence, TimePs now);
     void Add(std::vector<BatchItem>& batch, Sequence& sequence, uint32_t count);
+    uint64_t BlocksToBegin(const Sequence& sequence) const;
     uint64_t NeededBlocks(const Sequence& sequence, uint64_t tokens) const;
     bool TakeWithCached(const Sequence& sequence, uint64_t blocks, uint64_t cached, TimePs now);
     void NameFilled(Sequence& sequence, TimePs now);

@@ -142,15 +142,21 @@ ServingInstance::BeginStep()
     {
         return false;
     }
+    PadToGraph(*step, all);
     step->kind = all.decodingSequences == 0 ? StepKind::Prefill
                  : all.promptTokens == 0    ? StepKind::Decode
                                             : StepKind::Mixed;
+    uint64_t instanceTokens = 0;
+    for (const StepShape& shape : step->shapes)
+    {
+        instanceTokens += shape.tokens;
+    }
     const bool marksLayers = m_pool.role == InstanceRole::Prefill;
     for (uint32_t stage = 0; stage < m_pool.pp; ++stage)
     {
         for (StepShape& shape : step->shapes)
         {
-            shape.instanceTokens = all.tokens;
+            shape.instanceTokens = instanceTokens;
             auto& program = step->programs.emplace_back(m_cost.Program(stage, shape, marksLayers));
             if (stage == 0 && m_pool.stepOverhead > 0)
             {
@@ -181,6 +187,27 @@ ServingInstance::BeginStep()
         m_ranks[place]->Begin(begun);
     }
     return true;
+}
+
+void
+ServingInstance::PadToGraph(ServingStep& step, const StepShape& all) const
+{
+    const auto& sizes = m_pool.captureSizes;
+    uint64_t most = 0;
+    for (const StepShape& shape : step.shapes)
+    {
+        most = std::max(most, shape.decodingSequences);
+    }
+    const auto size = std::lower_bound(sizes.begin(), sizes.end(), most);
+    if (all.promptTokens > 0 || size == sizes.end())
+    {
+        return;
+    }
+    for (StepShape& shape : step.shapes)
+    {
+        shape.tokens = *size;
+        shape.captured = true;
+    }
 }
 
 void

@@ -157,6 +157,8 @@ class ServingInstance
     bool BeginStep();
     void End(ServingStep& step);
     void ScheduleKick(TimePs delay);
+    /// A step that only decodes takes the tokens of the smallest CUDA graph that holds them.
+    void PadToGraph(ServingStep& step, const StepShape& all) const;
     TimePs Now() const;
 
     const InstancePool& m_pool;

@@ -15,8 +15,23 @@ namespace AstraSim
 namespace
 {
 
-constexpr double ELEMENT = 2;   // bytes of a bfloat16
-constexpr double EIGHT_BIT = 1; // bytes of an 8-bit float
+constexpr double ELEMENT = 2; // bytes of a bfloat16
+
+/// @return bytes of a factor, with its share of a scale: a byte for 16 numbers of NVFP4
+double
+BytesOf(FactorType type)
+{
+    switch (type)
+    {
+    case FactorType::Bfloat16:
+        return ELEMENT;
+    case FactorType::Fp8:
+        return 1;
+    case FactorType::Nvfp4:
+        return 1.0 / 2 + 1.0 / 16;
+    }
+    return 0;
+}
 
 /// Outputs of a product that one block of threads computes (NVIDIA, Matrix Multiplication
 /// Background User's Guide), as in python/clustersim/workload/gpus.py.
@@ -105,9 +120,10 @@ StepCost::Matmul(const OperatorRow& row, double m, double count) const
         return 0;
     }
     const GpuRoofline& gpu = *m_pool.gpu;
-    const double speed =
-        row.isEightBit ? gpu.eightBitTflops * gpu.eightBitMatmul : gpu.tflops * gpu.matmul;
-    const double factor = row.isEightBit ? EIGHT_BIT : ELEMENT;
+    const double speed = row.factors == FactorType::Bfloat16 ? gpu.tflops * gpu.matmul
+                         : row.factors == FactorType::Fp8 ? gpu.eightBitTflops * gpu.eightBitMatmul
+                                                          : gpu.fourBitTflops * gpu.fourBitMatmul;
+    const double factor = BytesOf(row.factors);
     return std::max(work / (speed * 1e3 * Filled(m, n, count)),
                     Moved(count * (factor * (m * k + k * n) + ELEMENT * m * n)));
 }
@@ -123,12 +139,25 @@ StepCost::Attention(const OperatorRow& row, const StepShape& shape) const
     const double promptScores = windowed ? shape.windowPromptScores : shape.promptScores;
     const auto decodeScores =
         static_cast<double>(windowed ? shape.windowDecodeCached : shape.decodeCached);
-    const double promptBytes =
-        perCached * promptCached + perToken * static_cast<double>(shape.promptTokens);
-    const double decodeBytes =
-        perCached * decodeScores + perToken * static_cast<double>(shape.decodingSequences);
-    return std::max(perScore * promptScores / speed, Moved(promptBytes)) +
-           std::max(perScore * decodeScores / speed, Moved(decodeBytes));
+    const auto news = static_cast<double>(shape.promptTokens);
+    const auto decoding = static_cast<double>(shape.decodingSequences);
+    const auto roofline = [&, perScore = perScore](double scores, double bytes) {
+        return std::max(perScore * scores / speed, Moved(bytes));
+    };
+    double nanoseconds = 0;
+    if (news > 0)
+    {
+        nanoseconds += row.times.IsEmpty()
+                           ? roofline(promptScores, perCached * promptCached + perToken * news)
+                           : row.times.At(news, promptScores / news);
+    }
+    if (decoding > 0)
+    {
+        nanoseconds += row.decodingTimes.IsEmpty()
+                           ? roofline(decodeScores, perCached * decodeScores + perToken * decoding)
+                           : row.decodingTimes.At(decoding, decodeScores / decoding);
+    }
+    return nanoseconds;
 }
 
 TimePs
@@ -137,6 +166,15 @@ StepCost::TimeOf(const OperatorRow& row, const StepShape& shape) const
     const auto& [a, b, c, d] = row.figures;
     const auto tokens =
         static_cast<double>(row.place == OperatorPlace::Last ? shape.sampled : shape.tokens);
+    const bool isOfExperts =
+        row.kind == OperatorKind::Experts || row.kind == OperatorKind::ExpertMemory;
+    const bool isAttention =
+        row.kind == OperatorKind::Attention || row.kind == OperatorKind::WindowedAttention;
+    if (!isAttention && !row.times.IsEmpty())
+    {
+        const double news = isOfExperts ? static_cast<double>(shape.instanceTokens) : tokens;
+        return news == 0 ? 0 : ns3::RoundToPs(row.times.At(1, news) * 1000);
+    }
     double nanoseconds = 0;
     switch (row.kind)
     {
@@ -181,6 +219,7 @@ StepCost::Program(uint32_t stage, const StepShape& shape, bool marksLayers) cons
     }
     std::vector<StepSegment> program;
     StepSegment open;
+    uint64_t kernels = 0;
     bool returns = false; // the next exchange of tokens
     const auto close = [&](uint32_t layer) {
         if (open.compute > 0 || open.op != CollectiveOp::None || layer != UINT32_MAX)
@@ -192,6 +231,7 @@ StepCost::Program(uint32_t stage, const StepShape& shape, bool marksLayers) cons
     };
     const auto add = [&](uint32_t index) {
         const OperatorRow& row = m_pool.rows[index];
+        kernels += times[index] > 0;
         open.compute = ns3::AddPs(open.compute, times[index]);
         open.row = index;
         const uint32_t ranks = row.group == GroupKind::Tp ? m_pool.tp : m_pool.ep;
@@ -240,7 +280,30 @@ StepCost::Program(uint32_t stage, const StepShape& shape, bool marksLayers) cons
         addAll(OperatorPlace::Last, 0);
     }
     close(UINT32_MAX);
+    if (!shape.captured)
+    {
+        WaitForLaunches(program, ns3::TimesPs(m_pool.launch, kernels));
+    }
     return program;
+}
+
+void
+StepCost::WaitForLaunches(std::vector<StepSegment>& program, TimePs launches)
+{
+    TimePs computed = 0;
+    for (const StepSegment& segment : program)
+    {
+        computed = ns3::AddPs(computed, segment.compute);
+    }
+    if (launches <= computed)
+    {
+        return; // the CPU is ahead of the GPU
+    }
+    const double slower = static_cast<double>(launches) / static_cast<double>(computed);
+    for (StepSegment& segment : program)
+    {
+        segment.compute = ns3::RoundToPs(static_cast<double>(segment.compute) * slower);
+    }
 }
 
 } // namespace AstraSim

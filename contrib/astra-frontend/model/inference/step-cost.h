@@ -28,6 +28,7 @@ struct StepShape
     uint64_t windowPromptCached{0};
     uint64_t windowDecodeCached{0};
     uint64_t instanceTokens{0}; ///< new tokens of all replicas of the instance
+    bool captured{false};       ///< a CUDA graph launches the step's kernels
 
     /// Add a sequence that has @p before tokens in its cache and gets @p count new ones.
     void Add(uint64_t before, uint64_t count, bool isDecoding, bool isSampled);
@@ -47,12 +48,12 @@ struct StepSegment
 
 /**
  * @ingroup astra-frontend
- * @brief Computation times of an instance's ranks: a roofline of each operator.
+ * @brief Computation times of an instance's ranks: measured times or a roofline of each operator.
  *
- * An operator takes the longer of its operations at the GPU's ceiling (for products, less what the
- * last wave of tiles does not fill) and its bytes at the memory's. The attention of prompts and
- * that of decoding sequences follow each other. Tokens are shared out evenly over experts; as many
- * experts as get a token are read from memory.
+ * An operator without measured times takes the longer of its operations at the GPU's ceiling (for
+ * products, less what the last wave of tiles does not fill) and its bytes at the memory's. The
+ * attention of prompts and that of decoding sequences follow each other. Tokens are shared out
+ * evenly over experts; as many experts as get a token are read from memory.
  */
 class StepCost
 {
@@ -83,6 +84,7 @@ class StepCost
     double Attention(const OperatorRow& row, const StepShape& shape) const;
     double Filled(double m, double n, double count) const;
     double Moved(double bytes) const;
+    static void WaitForLaunches(std::vector<StepSegment>& program, TimePs launches);
 
     const InstancePool& m_pool;
     uint32_t m_layers;

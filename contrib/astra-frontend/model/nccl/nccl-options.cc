@@ -207,6 +207,23 @@ ReadNvls(const Reader& reader, NcclOptions& options)
     options.nvlsRequired = ncclValue == REQUIRED && options.nvlsEnable;
 }
 
+/// @return NCCL's algorithms, and the plug-ins that NCCL_ALGO may name
+std::vector<NcclAlgorithm>
+ChoosableAlgorithms()
+{
+    std::vector<NcclAlgorithm> algorithms;
+    const auto& plugIns = CollectiveAlgorithm::GetAll();
+    for (std::size_t i = 0; i < NCCL_ALGORITHMS + plugIns.size(); ++i)
+    {
+        if (i < NCCL_ALGORITHMS ||
+            plugIns[i - NCCL_ALGORITHMS]->GetRules().choice != CollectiveAlgorithm::Choice::Apart)
+        {
+            algorithms.push_back(static_cast<NcclAlgorithm>(i));
+        }
+    }
+    return algorithms;
+}
+
 } // namespace
 
 void
@@ -226,23 +243,6 @@ NcclOptions::SetNetworkKind(const std::string& kind,
     }
     networkKind = *found;
     SetNvlsByDefault(*this);
-}
-
-/// @return NCCL's algorithms, and the plug-ins that NCCL_ALGO may name
-static std::vector<NcclAlgorithm>
-ChoosableAlgorithms()
-{
-    std::vector<NcclAlgorithm> algorithms;
-    const auto& plugIns = CollectiveAlgorithm::GetAll();
-    for (std::size_t i = 0; i < NCCL_ALGORITHMS + plugIns.size(); ++i)
-    {
-        if (i < NCCL_ALGORITHMS || plugIns[i - NCCL_ALGORITHMS]->GetRules().choice !=
-                                       CollectiveAlgorithm::Choice::Apart)
-        {
-            algorithms.push_back(static_cast<NcclAlgorithm>(i));
-        }
-    }
-    return algorithms;
 }
 
 NcclOptions

@@ -21,7 +21,16 @@ class Grid:
     """Positive numbers by three coordinates, of which a table has two per row and one per column."""
 
     def __init__(self, name):
-        header, table = rows(name)
+        self._set(*rows(name))
+
+    @classmethod
+    def of(cls, header, table):
+        """@return the Grid of a header and rows, all of them text"""
+        found = cls.__new__(cls)
+        found._set(header, table)
+        return found
+
+    def _set(self, header, table):
         self.values = {}
         columns = [int(cell) for cell in header[2:]]
         for row in table:

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace AstraSim
 {
@@ -27,8 +28,10 @@ struct KindOfOperator
 const std::map<std::string_view, KindOfOperator> KINDS = {
     {"matmul", {OperatorKind::Matmul, 3}},
     {"matmul_fp8", {OperatorKind::Matmul, 3}},
+    {"matmul_nvfp4", {OperatorKind::Matmul, 3}},
     {"experts", {OperatorKind::Experts, 4}},
     {"experts_fp8", {OperatorKind::Experts, 4}},
+    {"experts_nvfp4", {OperatorKind::Experts, 4}},
     {"memory", {OperatorKind::Memory, 1}},
     {"expert_memory", {OperatorKind::ExpertMemory, 2}},
     {"attention", {OperatorKind::Attention, 3}},
@@ -102,6 +105,8 @@ ReadGpuRoofline(const ServingValues& values)
                                                        {"matmul:", &gpu.matmul},
                                                        {"fp8_tflops:", &gpu.eightBitTflops},
                                                        {"fp8_matmul:", &gpu.eightBitMatmul},
+                                                       {"fp4_tflops:", &gpu.fourBitTflops},
+                                                       {"fp4_matmul:", &gpu.fourBitMatmul},
                                                        {"attention:", &gpu.attention},
                                                        {"memory_gbps:", &gpu.memoryGBps},
                                                        {"stream:", &gpu.stream},
@@ -113,8 +118,8 @@ ReadGpuRoofline(const ServingValues& values)
         {
             values.Refuse(fields[i],
                           "property of a GPU and its value",
-                          "tflops: matmul: fp8_tflops: fp8_matmul: attention: memory_gbps: stream: "
-                          "sms:");
+                          "tflops: matmul: fp8_tflops: fp8_matmul: fp4_tflops: fp4_matmul: "
+                          "attention: memory_gbps: stream: sms:");
         }
         *found->second = values.PositiveReal(i + 1);
     }
@@ -138,7 +143,8 @@ ReadOperatorRow(const ServingValues& values)
             fields.size() > 3 ? "'" + std::string(fields[3]) + "' is not a kind of operator"
                               : "this row is too short",
             "row NAME LAYERS KIND FIGURES... COLLECTIVE BYTES, with KIND matmul, matmul_fp8, "
-            "experts, experts_fp8, memory, expert_memory, attention, attention_window or linear");
+            "matmul_nvfp4, experts, experts_fp8, experts_nvfp4, memory, expert_memory, attention, "
+            "attention_window or linear");
     }
     const std::size_t figures = kind->second.figures;
     if (fields.size() != figures + 6)
@@ -157,7 +163,9 @@ ReadOperatorRow(const ServingValues& values)
                       "at most 64 characters without commas and quotes");
     }
     row.kind = kind->second.kind;
-    row.isEightBit = fields[3].ends_with("_fp8");
+    row.factors = fields[3].ends_with("_fp8")     ? FactorType::Fp8
+                  : fields[3].ends_with("_nvfp4") ? FactorType::Nvfp4
+                                                  : FactorType::Bfloat16;
     ReadPlace(values, fields[2], row);
     for (std::size_t i = 0; i < figures; ++i)
     {
@@ -170,6 +178,48 @@ ReadOperatorRow(const ServingValues& values)
         values.Refuse(fields[figures + 5], "number of bytes per token", "at most 1e9");
     }
     return row;
+}
+
+void
+ReadOperatorTimes(const ServingValues& values, OperatorRow& row)
+{
+    const auto& fields = values.GetLine().Fields();
+    const bool isAttention =
+        row.kind == OperatorKind::Attention || row.kind == OperatorKind::WindowedAttention;
+    const std::string_view axis = fields.size() > 1 ? fields[1] : "";
+    if (row.kind == OperatorKind::Linear ||
+        (isAttention ? axis != "prompts" && axis != "decoding" : axis != "tokens"))
+    {
+        values.GetLine().Fail("these are no times of the row before, " + row.name,
+                              "times tokens TOKENS NS... after a row of products or memory; times "
+                              "prompts TOKENS ATTENDED NS... or times decoding SEQUENCES CACHED "
+                              "NS... after one of attention");
+    }
+    const std::size_t begin = isAttention ? 3 : 2;
+    if (fields.size() < begin + 2 || (fields.size() - begin) % 2 != 0)
+    {
+        values.GetLine().Fail("these times have " + std::to_string(fields.size()) + " fields",
+                              "pairs of a coordinate and nanoseconds");
+    }
+    OperatorTimes& times = axis == "decoding" ? row.decodingTimes : row.times;
+    const double first = isAttention ? values.PositiveReal(2) : 1;
+    if (first <= times.Last())
+    {
+        values.Refuse(fields[isAttention ? 2 : 1],
+                      "next line of times",
+                      "one line of tokens; lines of prompts and decoding in ascending order");
+    }
+    OperatorTimes::Curve curve;
+    for (std::size_t i = begin; i < fields.size(); i += 2)
+    {
+        const double place = values.PositiveReal(i);
+        if (!curve.empty() && place <= curve.rbegin()->first)
+        {
+            values.Refuse(fields[i], "next coordinate", "coordinates in ascending order");
+        }
+        curve[place] = values.PositiveReal(i + 1);
+    }
+    times.Add(first, std::move(curve));
 }
 
 } // namespace AstraSim

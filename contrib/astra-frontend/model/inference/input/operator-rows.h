@@ -16,6 +16,9 @@ GpuRoofline ReadGpuRoofline(const ServingValues& values);
 /// @return what a line "row" says: an operator of a model @throw ns3::InputError
 OperatorRow ReadOperatorRow(const ServingValues& values);
 
+/// Read a line "times": measured times of @p row. @throw ns3::InputError
+void ReadOperatorTimes(const ServingValues& values, OperatorRow& row);
+
 } // namespace AstraSim
 
 #endif /* OPERATOR_ROWS_H */

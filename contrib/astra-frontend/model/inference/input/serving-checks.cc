@@ -141,12 +141,15 @@ CheckRow(const ServingConfig& config, const Pool& pool, const Row& row)
              "row " + row.name + " needs a window",
              "a line that begins with window");
     }
-    if (row.isEightBit && pool.gpu->eightBitTflops == 0)
+    const bool isFourBit = row.factors == FactorType::Nvfp4;
+    if (row.factors != FactorType::Bfloat16 &&
+        (isFourBit ? pool.gpu->fourBitTflops : pool.gpu->eightBitTflops) == 0)
     {
+        const std::string bits = isFourBit ? "4" : "8";
         Fail(config,
              pool.line,
-             "row " + row.name + " needs products of 8-bit floats",
-             "fp8_tflops: in the line that begins with gpu");
+             "row " + row.name + " needs products of " + bits + "-bit floats",
+             "fp" + bits + "_tflops: in the line that begins with gpu");
     }
     if (row.place == OperatorPlace::Layers && row.lastLayer != UINT32_MAX &&
         row.lastLayer >= config.layers)

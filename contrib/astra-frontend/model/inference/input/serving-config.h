@@ -4,6 +4,8 @@
 #ifndef SERVING_CONFIG_H
 #define SERVING_CONFIG_H
 
+#include "operator-times.h"
+
 #include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
 
@@ -53,6 +55,14 @@ enum class OperatorKind : uint8_t
     Linear, ///< figures: ns per step, per prompt token, per decoding sequence, per cached token
 };
 
+/// Types of the factors of products.
+enum class FactorType : uint8_t
+{
+    Bfloat16,
+    Fp8,   ///< 8-bit floats
+    Nvfp4, ///< 4-bit floats, 16 of which share an 8-bit scale
+};
+
 /// Place of an operator in the model.
 enum class OperatorPlace : uint8_t
 {
@@ -73,7 +83,12 @@ struct OperatorRow
     CollectiveOp op{CollectiveOp::None};
     GroupKind group{GroupKind::Tp};
     double bytesPerToken{0}; ///< of the collective, as CollectiveRequest counts them
-    bool isEightBit{false};  ///< factors of its products are 8-bit floats
+    FactorType factors{FactorType::Bfloat16}; ///< of its products
+    /// Measured times instead of a roofline, where there are any: by new tokens (of the instance,
+    /// for experts) as the second coordinate; of attention, by new tokens in prompts and the mean
+    /// number that each attends to.
+    OperatorTimes times;
+    OperatorTimes decodingTimes; ///< of attention: by sequences and the mean tokens of their caches
 };
 
 /// A GPU's peaks, and what part of them kernels reach (python/clustersim/workload/gpus.yaml).
@@ -87,6 +102,8 @@ struct GpuRoofline
     uint32_t sms{1};
     double eightBitTflops{0}; ///< of products of 8-bit floats; 0: it has none
     double eightBitMatmul{1};
+    double fourBitTflops{0}; ///< of products of 4-bit floats; 0: it has none
+    double fourBitMatmul{1};
 };
 
 /// Part of a request's work that instances of a pool do.
@@ -105,6 +122,13 @@ enum class PreemptionMode : uint8_t
 {
     Recompute, ///< dropped; its tokens are computed again
     Swap,      ///< moved to the host's memory, and back
+};
+
+/// When a sequence may begin.
+enum class CapacityPolicy : uint8_t
+{
+    MaxUtilization,    ///< there are blocks for its prompt
+    GuaranteedNoEvict, ///< there are blocks for its prompt and its output, which it keeps
 };
 
 /// Instances that are alike: a set of ranks cut into groups of TP x EP x PP.
@@ -127,6 +151,9 @@ struct InstancePool
     bool prefixCaching{true};
     PreemptionMode preemption{PreemptionMode::Recompute};
     double swapGBps{25};
+    CapacityPolicy capacityPolicy{CapacityPolicy::MaxUtilization};
+    TimePs launch{0};                   ///< of a kernel by the CPU, outside of CUDA graphs
+    std::vector<uint32_t> captureSizes; ///< of CUDA graphs, in decoding sequences, ascending
     TimePs stepOverhead{0};
     uint64_t pipelineBytesPerToken{0};
     std::optional<GpuRoofline> gpu;

@@ -55,10 +55,14 @@ const std::vector<std::string> KEYS = {"requests",
                                        "enable_prefix_caching",
                                        "preemption_mode",
                                        "swap_gbps",
+                                       "capacity_scheduler_policy",
+                                       "launch_ns",
+                                       "cudagraph_capture_sizes",
                                        "step_overhead_ns",
                                        "pp_comm",
                                        "gpu",
-                                       "row"};
+                                       "row",
+                                       "times"};
 
 } // namespace
 
@@ -129,7 +133,8 @@ ServingReader::ReadKey()
     {
         m_lines.Fail("unknown key '" + key + "'", "a key such as " + ns3::NearestName(key, KEYS));
     }
-    const bool repeats = key == "row" || key == "instances"; // each role once: ReadInstances()
+    const bool repeats =
+        key == "row" || key == "times" || key == "instances"; // each role once: ReadInstances()
     if (!repeats && !m_seen.emplace(pool, key).second)
     {
         m_lines.Fail("the key '" + key + "' occurs twice", "each key once, or once for instances");
@@ -240,15 +245,21 @@ ServingReader::ReadPoolKey(std::string_view key)
                  value == "swap" ? PreemptionMode::Swap : PreemptionMode::Recompute;
          }},
         {"swap_gbps", [&] { m_pool->swapGBps = m_values.PositiveReal(1); }},
-        {"step_overhead_ns",
+        {"capacity_scheduler_policy",
          [&] {
-             const auto time = ns3::ParseScaled(m_lines.Fields()[1], PS_PER_NS);
-             if (!time)
+             const auto value = m_lines.Fields()[1];
+             if (value != "max_utilization" && value != "guaranteed_no_evict")
              {
-                 m_values.Refuse(m_lines.Fields()[1], "time", "nanoseconds");
+                 m_values.Refuse(value,
+                                 "capacity_scheduler_policy",
+                                 "max_utilization or guaranteed_no_evict");
              }
-             m_pool->stepOverhead = *time;
+             m_pool->capacityPolicy = value == "max_utilization"
+                                          ? CapacityPolicy::MaxUtilization
+                                          : CapacityPolicy::GuaranteedNoEvict;
          }},
+        {"step_overhead_ns", [&] { m_pool->stepOverhead = ReadNanoseconds(); }},
+        {"launch_ns", [&] { m_pool->launch = ReadNanoseconds(); }},
         {"pp_comm", [&] { m_pool->pipelineBytesPerToken = m_values.Whole(1, 1, UINT32_MAX); }},
     };
     if (key == "instances")
@@ -266,7 +277,51 @@ ServingReader::ReadPoolKey(std::string_view key)
         m_pool->rows.push_back(ReadOperatorRow(m_values));
         return true;
     }
+    if (key == "times")
+    {
+        if (m_pool->rows.empty())
+        {
+            m_lines.Fail("no row comes before these times", "times after the row that they are of");
+        }
+        ReadOperatorTimes(m_values, m_pool->rows.back());
+        return true;
+    }
+    if (key == "cudagraph_capture_sizes")
+    {
+        ReadCaptureSizes();
+        return true;
+    }
     return ReadOneOf(keys, key);
+}
+
+TimePs
+ServingReader::ReadNanoseconds() const
+{
+    const auto time = ns3::ParseScaled(m_lines.Fields()[1], PS_PER_NS);
+    if (!time)
+    {
+        m_values.Refuse(m_lines.Fields()[1], "time", "nanoseconds");
+    }
+    return *time;
+}
+
+void
+ServingReader::ReadCaptureSizes()
+{
+    auto& sizes = m_pool->captureSizes;
+    sizes.clear();
+    for (std::size_t i = 1; i < m_lines.Fields().size(); ++i)
+    {
+        sizes.push_back(static_cast<uint32_t>(m_values.Whole(i, 1, UINT32_MAX)));
+        if (i > 1 && sizes[i - 1] <= sizes[i - 2])
+        {
+            m_values.Refuse(m_lines.Fields()[i], "next size", "sizes in ascending order");
+        }
+    }
+    if (sizes.empty())
+    {
+        m_lines.Fail("there are no sizes", "numbers of decoding sequences, ascending");
+    }
 }
 
 void

@@ -42,6 +42,8 @@ class ServingReader
     bool ReadPoolKey(std::string_view key);
     void ReadInstances();
     RouterPolicy ReadRouter() const;
+    TimePs ReadNanoseconds() const;
+    void ReadCaptureSizes();
     void MakeRequests();
 
     ns3::InputLines& m_lines;

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Times of the kernels of a step that serves requests: products of few tokens, experts, and attention that reads caches.
+
+Tables have the share of the roofline that the fastest engine (TensorRT-LLM, vLLM) reaches; scripts/maintain/serving_tables.py makes them from
+AIConfigurator's measurements. Where a GPU lacks one, times are those of training's tables (products, experts) or of a roofline (attention).
+"""
+import csv
+import functools
+import math
+import pathlib
+
+from clustersim.workload.kernels import attention, grid, products, roofline
+from clustersim.workload.kernels.products import SHORTEST_NS
+
+MEBI = 1 << 20
+LATENT = 576  # numbers of a token in the tables' latent caches, DeepSeek's
+# Bytes that copy a token's queries, keys and values, rotated, and into the cache: each number is read and written (kernel_tables.py).
+COPIED = 4
+FEWEST = 128  # tokens of a sequence in the tables of attention: with one head, the shortest kernel
+
+
+def _has(name):
+    return (pathlib.Path(grid.HERE) / name).is_file()
+
+
+@functools.lru_cache(None)
+def _keyed(name, keys):
+    """@return a grid.Grid for each value of the first `keys` columns, which are text"""
+    header, rows = grid.rows(name)
+    parts = {}
+    for row in rows:
+        parts.setdefault(tuple(row[:keys]), []).append(row[keys:])
+    return {key: grid.Grid.of(header[keys:], found) for key, found in parts.items()}
+
+
+def product_ns(gpu, precision, m, n, k):
+    """@return nanoseconds of a product of m x k and k x n, with the quantization of what it reads"""
+    name = gpu.table(f"products-{precision}")
+    if precision == "bfloat16" or not _has(name):
+        quantized = 0 if precision == "bfloat16" else (2 + roofline.FACTOR_BYTES[precision]) * m * k / gpu.stream_rate
+        return products.product_ns(gpu, precision, m, n, k) + quantized
+    least = roofline_ns(gpu, precision, m, n, k)
+    return max(least / grid.load(name).at(n, k, m) * _loaded(gpu, precision, m, n, k), SHORTEST_NS)
+
+
+def roofline_ns(gpu, precision, m, n, k):
+    """@return nanoseconds of a product at the peak, or of its bytes at the memory's rate"""
+    peak, _ = gpu.peak_and_ceiling(precision)
+    return max(2 * m * n * k / (peak * 1e3), roofline.product_bytes(m, n, k, 1, precision) / gpu.memory_gbps)
+
+
+def _loaded(gpu, precision, m, n, k):
+    """Lasting load slows what computes, and not what reads memory."""
+    peak, _ = gpu.peak_and_ceiling(precision)
+    return 1 + (1 / gpu.loaded - 1) * 2 * m * n * k / (peak * 1e3) / roofline_ns(gpu, precision, m, n, k)
+
+
+def experts_roofline_ns(gpu, precision, rows, hidden, width, experts, inward=2):
+    """@return nanoseconds of a rank's routed experts at the peak, or of their bytes at the memory's rate
+
+    @param rows that come, over all experts @param width of an expert's inner layer @param experts that get any @param inward 2 if gated
+    """
+    peak, _ = gpu.peak_and_ceiling(precision)
+    factor, size = roofline.FACTOR_BYTES[precision], (inward + 1) * hidden * width
+    moved = factor * experts * size + rows * ((factor + 2) * hidden + (factor + 2) * width)
+    return max(2 * rows * size / (peak * 1e3), moved / gpu.memory_gbps)
+
+
+def experts_ns(gpu, precision, rows, hidden, width, experts, inward=2):
+    """@return nanoseconds of a rank's routed experts, their tokens' permutations and activations included; as experts_roofline_ns()"""
+    name = gpu.table("experts")
+    tables = _keyed(name, 3) if _has(name) else {}
+    table = tables.get((precision, str(hidden), str(width))) or tables.get((precision, "any", "any"))
+    if table is None:
+        m = max(1, math.ceil(rows / experts))
+        moved = 2 * rows * (4 * hidden + (inward + 1) * width) / gpu.stream_rate
+        return moved + sum(products.product_ns(gpu, precision, m, n, k, experts) for n, k in ((inward * width, hidden), (hidden, width)))
+    least = experts_roofline_ns(gpu, precision, rows, hidden, width, experts, inward)
+    peak, _ = gpu.peak_and_ceiling(precision)
+    computed = 2 * rows * (inward + 1) * hidden * width / (peak * 1e3) / least
+    return max(least / table.at(hidden * width / MEBI, experts, rows / experts) * (1 + (1 / gpu.loaded - 1) * computed), SHORTEST_NS)
+
+
+def prompts_ns(gpu, cache, heads, news, attended):
+    """@return nanoseconds of the attention of `news` tokens of prompts, each of which attends to `attended` on average, and of their copies
+
+    @param cache as in decoding_ns() @param heads of a rank, as operators.Heads has them. As in `attention`, they are sequences of 2 x attended tokens.
+    """
+    def compute_ns(heads_together, tokens, scores):
+        reached = attention.share(gpu.table("attention"), heads.head_dim, min(tokens, attention.LARGEST), heads_together)
+        return 2 * scores * (heads.head_dim + heads.value_dim) / (gpu.tflops * 1e3) * max(slower / reached, 1)
+
+    slower = 1 + attention.LOADED * (1 / gpu.loaded - 1)
+    tokens = max(2 * attended, 1)
+    copied = COPIED * news * (heads.heads + 2 * heads.kv_heads) * heads.head_dim / gpu.stream_rate
+    shortest = compute_ns(1, FEWEST, FEWEST ** 2 / 2)
+    time = max(compute_ns(heads.heads * max(news / tokens, 1), tokens, news * attended * heads.heads), shortest) + copied
+    table = _keyed("prompts.csv", 1).get((gpu.like or gpu.name,)) if cache == "fp8" else None
+    return time * table.at(heads.head_dim, 1, tokens) if table else time
+
+
+def decoding_bytes(sequences, cached, kv_heads, width, element):
+    """@return bytes of keys and values that decoding sequences read; of a latent cache, `width` is that of a token"""
+    return sequences * cached * kv_heads * width * element
+
+
+def decoding_ns(gpu, cache, sequences, cached, heads, kv_heads, width, is_latent=False):
+    """@return nanoseconds of the attention of decoding sequences, or None where the GPU has no table
+
+    @param cache bfloat16 or fp8: the type of keys and values @param heads, kv_heads of a rank @param width numbers of a token and a key-value
+    head: keys and values, or a latent (`is_latent`)
+    """
+    name = gpu.table("decoding")
+    tables = _keyed(name, 3) if _has(name) else {}
+    known = [(int(key[1]), int(key[2])) for key in tables if key[0] == cache and (int(key[1]) == LATENT) == is_latent]
+    if not known:
+        return None
+    nearest = min(known, key=lambda key: (abs(math.log(key[0] / width)), abs(math.log(key[1] * kv_heads / heads))))
+    least = decoding_bytes(sequences, cached, kv_heads, width, 1 if cache == "fp8" else 2) / gpu.memory_gbps
+    reached = tables[(cache, *map(str, nearest))].at(cached, 1, sequences * kv_heads)
+    return max(least / reached, SHORTEST_NS)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Measured times of a serving instance's rows (`kernels.serving`), as the lines `times` of an INFERENCE file.
+
+A line has a row's time at a few numbers of tokens, between which the simulator interpolates. Of attention there is one for each of a few
+numbers of new tokens or decoding sequences.
+"""
+import dataclasses
+
+from clustersim.workload.kernels import serving
+from clustersim.workload.kernels.products import SHORTEST_NS
+from clustersim.workload.operators import heads_of
+from clustersim.workload.serving import Row
+
+LONGEST = 1 << 17  # tokens that a token attends to; beyond, times grow in proportion
+# A rank's kernels of experts measure these, too.
+WITHIN_EXPERTS = ("dispatch", "expert_activation", "expert_down", "combine")
+SAMPLED = 2 + 4 + 4  # bytes of a logit: it is read, written as a float32, and read for the greatest
+
+
+def points(most, more=()):
+    """@return powers of two, from 1 to the first that is no less than `most`, with those half-way between them from 128 on"""
+    found = {1, *more}
+    power = 1
+    while power < most:
+        power *= 2
+        found |= {power} if power <= 128 else {power * 3 // 4, power}
+    return sorted(found)
+
+
+def _line(words, found):
+    return " ".join(["times", *map(str, words), *(f"{place:g} {time:.4g}" for place, time in found)])
+
+
+class Timed:
+    """Adds times to the rows of an Instance.
+
+    @param most tokens of a step of a replica @param sequences that decode at a time at most
+    """
+
+    def __init__(self, instance, gpu, most, sequences):
+        self.instance, self.gpu, self.most, self.sequences = instance, gpu, most, min(sequences, most)
+
+    def rows(self):
+        """@return the Instance's rows with times"""
+        rows = [self._timed(row) for row in self.instance.rows()]
+        merged = []
+        for row in rows:
+            if row.name == "expert_activation":
+                continue
+            if row.name == "expert_down":  # its collective follows the experts
+                place = next(i for i in reversed(range(len(merged))) if merged[i].name == "expert_up")
+                merged[place] = dataclasses.replace(merged[place], name="experts", collective=row.collective, bytes=row.bytes)
+                continue
+            merged.append(row)
+        return [*merged, self._timed(Row("sampling", "last", "memory", (SAMPLED * self.instance.model.vocabulary,)))]
+
+    def _timed(self, row):
+        if row.name in WITHIN_EXPERTS:
+            return dataclasses.replace(row, figures=(0,) * len(row.figures))
+        times = {"matmul": self._products, "experts": self._experts, "memory": self._moved,
+                 "attention": self._attention}[row.kind.split("_")[0]](row)
+        return dataclasses.replace(row, times=tuple(times))
+
+    def _dtype(self, row):
+        _, _, dtype = row.kind.partition("_")
+        return dtype or "bfloat16"
+
+    def _products(self, row):
+        n, k, _ = row.figures
+        most = self.sequences if row.layers == "last" else self.most
+        return [_line(["tokens"], [(m, serving.product_ns(self.gpu, self._dtype(row), m, n, k)) for m in points(most)])]
+
+    def _experts(self, row):
+        model, (columns, hidden, local, share) = self.instance.model, row.figures
+        inward = 2 if model.gated else 1
+        found = []
+        for tokens in points(self.most * self.instance.ep):
+            arriving = max(tokens * share, 1)
+            found.append((tokens, serving.experts_ns(self.gpu, self._dtype(row), arriving, hidden, columns // inward, min(local, arriving), inward)))
+        return [_line(["tokens"], found)]
+
+    def _moved(self, row):
+        """The shortest kernels take as long for fewer tokens."""
+        each = row.figures[0] / self.gpu.stream_rate
+        return [_line(["tokens"], [(1, max(each, SHORTEST_NS)), (max(SHORTEST_NS / each, 2), max(2 * each, SHORTEST_NS))])] if each else []
+
+    def _attention(self, row):
+        instance, window = self.instance, row.kind == "attention_window"
+        heads = heads_of(instance.model, instance.one_token, window)
+        longest = instance.window if window else LONGEST
+        yield from (_line(["prompts", news], [(attended, serving.prompts_ns(self.gpu, instance.cache, heads, news, attended)) for attended in points(longest)[2:]])
+                    for news in points(self.most)[3:])
+        latent = instance.model.latent
+        width = latent.kv_rank + latent.rope_dim if latent else heads.head_dim + heads.value_dim
+        kv_heads = 1 if latent else heads.kv_heads
+        for sequences in points(self.sequences):
+            found = [(cached, serving.decoding_ns(self.gpu, instance.cache, sequences, cached, heads.heads, kv_heads, width, bool(latent)))
+                     for cached in points(longest)[4:]]
+            if found[0][1] is not None:
+                yield _line(["decoding", sequences], found)
