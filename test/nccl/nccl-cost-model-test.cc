@@ -17,6 +17,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <sstream>
 #include <string>
 
 namespace AstraSim
@@ -67,6 +68,11 @@ class Cluster
         m_machine.nvlinkGBps = rate;
     }
 
+    void SetNicsPerGpu(uint32_t nics)
+    {
+        m_machine.nicsPerGpu = nics;
+    }
+
     NcclOptions options;
 
   private:
@@ -104,6 +110,58 @@ TEST(NcclCostModel, PredictsWhatNcclPrintsForThreeServersOfH100)
     }
     EXPECT_EQ(cluster.Choice(3, 131072), "Tree LL128");
     EXPECT_NEAR(cluster.AllReduce(3, 131072).predicted / PS_PER_US, 51.603912, 1e-4);
+}
+
+TEST(NcclCostModel, ARowOfATunerDecidesWhereItsAlgorithmMayBeUsed)
+{
+    Cluster cluster("H100", 8, 50);
+    std::istringstream lines("allreduce,0,-1,ring,ll128,4,-1,-1\n"
+                             "allreduce,0,-1,tree,simple,100,-1,-1\n"
+                             "allgather,0,-1,tree,simple,1,-1,-1\n");
+    cluster.options.tunerFile =
+        std::make_shared<const TunerTable>(TunerTable::Read(lines, "tuner.conf"));
+    const NcclPlan ring = cluster.AllReduce(4, 1 << 26);
+    EXPECT_EQ(cluster.Choice(4, 1 << 26), "Ring LL128");
+    EXPECT_EQ(ring.channels, 4U);
+    ASSERT_NE(ring.tuner, nullptr);
+    EXPECT_EQ(ring.tuner->source, "tuner.conf:1");
+
+    cluster.options.protocols = {NcclProtocol::Simple};
+    EXPECT_EQ(cluster.Choice(4, 1 << 26), "Tree Simple");
+    EXPECT_EQ(cluster.AllReduce(4, 1 << 26).channels, 16U) << "no more than the communicator's";
+
+    cluster.options.algorithms = {NcclAlgorithm::NvlsTree};
+    EXPECT_EQ(cluster.Choice(4, 1 << 26), "NVLSTree Simple");
+    EXPECT_EQ(cluster.AllReduce(4, 1 << 26).tuner, nullptr);
+
+    cluster.options.algorithms = {};
+    EXPECT_EQ(cluster.Model()
+                  .Choose(CollectiveOp::AllGather, cluster.Servers(4), GroupKind::Dp, 1 << 26)
+                  .tuner,
+              nullptr)
+        << "AllGather has no trees";
+}
+
+TEST(NcclCostModel, NicsThatAPlugInGroupsMakeTheChannelsOfOne)
+{
+    Cluster cluster("H100", 8, 50);
+    cluster.SetNicsPerGpu(4);
+    const auto channels = [&] {
+        return cluster.Model().GetChannels(NcclAlgorithm::Ring, cluster.Servers(2));
+    };
+    EXPECT_EQ(channels(), 32U);
+    cluster.options.SetNetworkKind("EFA-p5", "test", "kind");
+    EXPECT_EQ(channels(), 16U) << "as two p5 print (awsome-distributed-ai issue 386)";
+}
+
+TEST(NcclCostModel, AStepOfSimpleIsAnEighthOfItsBuffer)
+{
+    NcclOptions options;
+    EXPECT_EQ(options.GetSimpleStep(), 512U << 10);
+    options.SetNetworkKind("EFA-p5", "test", "kind");
+    EXPECT_EQ(options.GetSimpleStep(), 1U << 20);
+    options.bufferBytes = 1 << 20;
+    EXPECT_EQ(options.GetSimpleStep(), 128U << 10);
 }
 
 TEST(NcclCostModel, TreeOfH800HasTheBandwidthThatNcclPrints)

@@ -160,6 +160,24 @@ def test_what_a_faster_nic_brings_is_what_a_run_says(simulate):
     assert sum(float(row["duration_us"]) for row in rows) == pytest.approx(facts["total_us"])
 
 
+def test_the_tuner_that_chose_is_named_by_the_run_and_its_explanation(simulate, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tuner.conf").write_text("# one row\nallreduce,0,-1,ring,ll,2,-1,-1\n")
+    monkeypatch.setenv("NCCL_TUNER_CONFIG_FILE", "tuner.conf")
+    directory = simulate(["a_0 -1 1000 NONE 0 2000 NONE 0 3000 ALLREDUCE 8388608 0"])
+    monkeypatch.delenv("NCCL_TUNER_CONFIG_FILE")
+    record = json.loads((directory / "run.json").read_text())
+    assert record["options"]["tuner"] == "tuner.conf"
+    assert "tuner table" in {entry["role"] for entry in record["inputs"]}
+    choices = {(row["algorithm"], row["protocol"], row["channels"]) for row in csv.DictReader(open(directory / "collectives.csv"))}
+    assert choices == {("Ring", "LL", "2")}
+    monkeypatch.chdir("/")  # what-ifs run elsewhere, with the same table
+    assert "by the tuner tuner.conf where it has a row" in why(directory).stdout
+    assert json.loads((directory / "why/why.json").read_text())["tuner"] == "tuner.conf"
+    assert {(row["algorithm"], row["channels"]) for row in csv.DictReader(open(directory / "why/GPUs/collectives.csv"))} == {
+        ("Ring", "2")}
+
+
 TRACES = {"experts": ["mixtral_8x7b", "--num_layers", 2, "--tp", 2, "--sp", "--ep", 4],
           "pipeline": ["llama2_7b", "--num_layers", 4, "--tp", 2, "--sp", "--pp", 4, "--global_batch", 8]}
 

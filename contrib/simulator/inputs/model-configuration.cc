@@ -31,7 +31,8 @@ DescribeModels(const RunOptions& options, const RunInputs& inputs)
                                     options.conf,
                                     options.nccl.gpuTable,
                                     options.nccl.networkTable,
-                                    options.nccl.figuresFile})
+                                    options.nccl.figuresFile,
+                                    options.nccl.GetTunerFile()})
     {
         text += (file.empty() ? "none" : FileSha256(file)) + "\n";
     }

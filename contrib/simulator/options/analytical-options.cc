@@ -20,6 +20,7 @@ constexpr const char* NOTES_OF_ANALYTICAL =
     "\nEnvironment: AS_NVLS_ENABLE AS_NVLSTREE_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
     "  AS_GPU_TYPE AS_NET_BW AS_SEND_LAT AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO\n"
     "  NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_TUNING NCCL_SELECT\n"
+    "  NCCL_TUNER_CONFIG_FILE NCCL_BUFFSIZE\n"
     "\nExit status: 0 done, 1 the workload did not finish, 2 an input is wrong.\n";
 
 /// Add the flags of the machine.

@@ -228,7 +228,7 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
     environment.nccl = NcclOptions::FromEnvironment(recording);
     if (environment.nccl.selectByRules)
     {
-        for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"})
+        for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_CONFIG_FILE"})
         {
             if (environment.variables.contains(name))
             {

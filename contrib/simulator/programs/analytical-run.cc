@@ -182,6 +182,10 @@ AnalyticalRun::RecordInputs()
     GetRecord().SetOption("dp_overlap_ratio", ratio(GroupKind::Dp));
     GetRecord().SetOption("ep_overlap_ratio", ratio(GroupKind::Ep));
     GetRecord().SetOption("pp_overlap_ratio", ratio(GroupKind::Pp));
+    if (const TunerTable* tuner = m_options.environment.nccl.GetTuner())
+    {
+        GetRecord().SetOption("tuner", tuner->GetName());
+    }
     GetRecord().SetOption("nvls", m_options.environment.nccl.nvlsEnable);
     GetRecord().SetOption("nccl_environment", m_options.environment.variables);
 }

@@ -238,13 +238,14 @@ CollectivePerfTable::Choice(const CollectivePerfRow& row, const CollectiveChoice
 {
     const bool named = m_options.test->op != CollectiveOp::None;
     const double estimate = static_cast<double>(choice.predicted) / 1e6;
-    return fmt::format("{}: {} Bytes -> Algo {} proto {} channel{{Lo..Hi}}={{0..{}}}{}",
+    return fmt::format("{}: {} Bytes -> Algo {} proto {} channel{{Lo..Hi}}={{0..{}}}{}{}",
                        named ? ToString(m_options.test->op) : "HyperCube",
                        row.bytes,
                        NcclSpelling(choice.algorithm),
                        NcclSpelling(choice.protocol),
                        choice.channels - 1,
-                       estimate > 0 ? fmt::format(" time {:.2f}", estimate) : "");
+                       estimate > 0 ? fmt::format(" time {:.2f}", estimate) : "",
+                       choice.by.empty() ? "" : ", chosen by " + choice.by);
 }
 
 } // namespace AstraSim

@@ -123,6 +123,10 @@ ShowJob(const SimCclJob& job, const MockNcclGroup& group, const std::vector<Sing
                choice.algorithm,
                choice.protocol,
                choice.channels);
+    if (!choice.by.empty())
+    {
+        fmt::print("  chosen by      {}\n", choice.by);
+    }
     if (choice.predicted > 0)
     {
         fmt::print("  NCCL's estimate {:.3f} us\n", static_cast<double>(choice.predicted) / 1e6);

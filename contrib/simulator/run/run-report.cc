@@ -26,7 +26,7 @@ RecordInputs(RunRecord& record, const RunOptions& options, const RunInputs& inpu
     record.AddInput("topology", conf.topologyFile);
     record.Set("topology", conf.topologyFile);
     const std::string confFile = inputs.dimensions.empty() ? options.conf : "";
-    const std::pair<const char*, const std::string&> files[] = {
+    const std::pair<const char*, std::string> files[] = {
         {"configuration", confFile},
         {"system", options.system},
         {"logical topology", options.logicalTopology},
@@ -35,6 +35,7 @@ RecordInputs(RunRecord& record, const RunOptions& options, const RunInputs& inpu
         {"GPU table", options.nccl.gpuTable},
         {"network table", options.nccl.networkTable},
         {"measured figures", options.nccl.figuresFile},
+        {"tuner table", options.nccl.GetTunerFile()},
     };
     for (const auto& [role, file] : files)
     {
@@ -47,6 +48,10 @@ RecordInputs(RunRecord& record, const RunOptions& options, const RunInputs& inpu
     record.Set("arguments", options.arguments);
     record.Set("seed", ns3::RngSeedManager::GetSeed());
     record.SetOption("network_kind", options.nccl.networkKind.name);
+    if (const TunerTable* tuner = options.nccl.GetTuner())
+    {
+        record.SetOption("tuner", tuner->GetName());
+    }
     record.SetOption("nvls", options.nccl.nvlsEnable);
     record.SetOption("nvls_tree", options.nccl.nvlsTreeEnable);
     for (const auto& [key, value] : ns3::FabricConfValues(conf))

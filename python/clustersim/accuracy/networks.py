@@ -14,6 +14,8 @@ FIGURES = {  # in the order of the page's columns
     "step_us": "us of a step beyond NCCL's",
     "told_us": "us that NCCL is told",
     "slot_trips": "trips that hold a slot",
+    "buffer_bytes": "bytes of a buffer",
+    "groups_nics": "a GPU's NICs are one to NCCL",
     "slow_starts": "us more above bytes on the wire",
     "without": "not used",
     "simple_from": "LL128 ends at bytes of a rank",
@@ -34,6 +36,8 @@ def cell_of(name, figure):
         return ""
     if name == "slow_starts":
         return ", ".join(f"{part['us']} above {part['above']}" for part in figure)
+    if name == "groups_nics":
+        return "yes" if figure["is"] else ""
     return ", ".join(figure["is"]) if name == "without" else str(figure["is"])
 
 
@@ -46,6 +50,8 @@ def sources_of(row):
             tables = "".join(f" {table_link(table)}" for table in figure.get("tables", ()))
             limit = f" above {figure['above']} bytes" if name == "slow_starts" else ""
             parts.append(f"{name}{limit}: {figure['by']}{'; from' + tables if tables else ''}")
+    if tuner := row.get("tuner"):
+        parts.append(f"tuner: {tuner['name']} with {len(tuner['rows'])} regions; {tuner['by']}")
     return parts
 
 

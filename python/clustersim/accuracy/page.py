@@ -48,7 +48,7 @@ Tables and model
 - *Launches*: where one thread launches on all GPUs of a server, as eight sources do, each launch takes the median of what the **other** such
   tables of CUDA, or of HIP, show, so no table is scored with a figure of its own (``machines.yaml`` has what each shows).
 - *Not modelled*: other launches of kernels, how busy CPU proxies are
-  (but in AllToAll and with libfabric), tuner plugins of clouds, other tenants of a cloud's
+  (but in AllToAll and with libfabric), tuner plugins of clouds other than AWS, other tenants of a cloud's
   network, firmware.
 - Sources round: where one prints bus bandwidths of 0.04 GB/s only, its times are known to an eighth.
 

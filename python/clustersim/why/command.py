@@ -135,6 +135,9 @@ def run(given):
     print("\n".join(["where the time goes", *_lines(kinds)]))
     print("\n".join(["the longest parts", *_lines(_shares(segments, total, _what), given.top)]))
     print("\n".join(["the busiest links", *_links(machine)]))
+    tuner = runner.record["options"].get("tuner")
+    if tuner:
+        print(f"NCCL's choices: by the tuner {tuner} where it has a row, else by the cost model")
     measured = {} if given.no_confirm else _confirm(runner, machine, given.factor, output)
     print(f"what if, {100 * (given.factor - 1):+.0f}%: worked out on the path" + ("" if given.no_confirm else ", and as run"))
     for change in CHANGES:
@@ -142,6 +145,6 @@ def run(given):
         print(f"  {change.name:17} {100 * expected[change.name]:+.2f}%{told}")
     facts = {"total_us": total, "parts": [dict(zip(("name", "us", "share", "count"), row)) for row in kinds], "bound_us": bound,
              "factor": given.factor, "worked_out": expected,
-             "run": {name: value / total - 1 for name, value in measured.items()}}
+             "run": {name: value / total - 1 for name, value in measured.items()}} | ({"tuner": tuner} if tuner else {})
     write_text(output / "why.json", json.dumps(facts, indent=1) + "\n")
     print(f"every part of the path: {output / 'path.csv'}")

@@ -149,6 +149,9 @@ class Runner:
         for variable, option in (("AS_NVLS_ENABLE", "nvls"), ("AS_NVLSTREE_ENABLE", "nvls_tree")):
             if not options.get(option, True):
                 environment[variable] = "0"
+        for variable, role in (("NCCL_TUNER_CONFIG_FILE", "tuner table"), ("AS_MEASURED_FIGURES", "measured figures")):
+            if role in inputs:
+                environment[variable] = str(inputs[role])
         run_program(command, environment)
         return json.loads((pathlib.Path(output) / "run.json").read_text())["simulated_ns"] / 1000
 

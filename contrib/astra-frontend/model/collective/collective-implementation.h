@@ -27,6 +27,7 @@ struct CollectiveChoice
     uint64_t flows{0};   ///< flows of the whole group
     TimePs predicted{0}; ///< the cost model's own estimate; 0 where there is none
     TimePs hidden{0};    ///< part of its time, at its end, that no rank waits for
+    std::string by{};    ///< the row of a tuner's table that chose; empty: the cost model, or rules
 };
 
 /**

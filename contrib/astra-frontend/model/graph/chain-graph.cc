@@ -17,7 +17,7 @@ namespace
 uint64_t
 ChunkBytes(const NcclPlan& plan, TimePs stepLatency)
 {
-    return StepBytes(stepLatency < 0 ? plan.protocol : NcclProtocol::Simple);
+    return stepLatency < 0 ? StepBytes(plan) : SIMPLE_STEP;
 }
 
 /// @return most data of a message

@@ -7,7 +7,7 @@ namespace AstraSim
 {
 
 uint64_t
-StepBytes(NcclProtocol protocol)
+StepBytes(NcclProtocol protocol, uint64_t simple)
 {
     switch (protocol)
     {
@@ -16,7 +16,7 @@ StepBytes(NcclProtocol protocol)
     case NcclProtocol::Ll128:
         return 576000; // of 614400 bytes, 120 of each 128
     default:
-        return 524288;
+        return simple;
     }
 }
 

@@ -20,7 +20,15 @@ namespace AstraSim
 inline constexpr uint32_t NCCL_STEPS = 8;
 
 /// @return most data bytes in a step's buffer (NCCL src/init.cc, computeBuffSizes)
-uint64_t StepBytes(NcclProtocol protocol);
+/// @param simple those of Simple, which NCCL_BUFFSIZE sets
+uint64_t StepBytes(NcclProtocol protocol, uint64_t simple = SIMPLE_STEP);
+
+/// @return those of a plan's protocol
+inline uint64_t
+StepBytes(const NcclPlan& plan)
+{
+    return StepBytes(plan.protocol, plan.simpleStep);
+}
 
 /// Cut of a chunk, so that the data makes enough of them.
 struct ChunkRule

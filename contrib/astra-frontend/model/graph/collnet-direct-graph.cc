@@ -18,7 +18,7 @@ CollNetDirectGraph::CollNetDirectGraph(const CollectiveRequest& request,
       m_bytes(request.bytes),
       m_heads(std::min(MAX_HEADS, shape.GetFewestRanks())),
       m_neighbours(shape.GetRanksPerNode() - 1),
-      m_messageBytes(plan.channels * CutChunk(524288,
+      m_messageBytes(plan.channels * CutChunk(StepBytes(plan),
                                               {{131072, 64}, {65536, 8}, {32768, 8}},
                                               request.bytes / (plan.channels * m_heads),
                                               shape.GetRanksPerNode() > 1 ? 2 : 1))

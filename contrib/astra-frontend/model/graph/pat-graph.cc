@@ -29,12 +29,11 @@ WithFewChannels(NcclPlan plan)
 
 /// @return most bytes of a message (NCCL src/enqueue.cc, calcCollChunking)
 uint64_t
-MessageBytes(const CollectiveRequest& request, uint32_t channels)
+MessageBytes(const CollectiveRequest& request, const NcclPlan& plan, uint32_t channels)
 {
-    constexpr uint64_t LARGEST = 524288;
     constexpr uint64_t SMALLEST = 65536;
     const uint64_t inFlight = request.op == CollectiveOp::AllGather ? 32 : 16;
-    uint64_t bytes = LARGEST;
+    uint64_t bytes = StepBytes(plan);
     while (bytes * channels * inFlight > request.bytes && bytes > SMALLEST)
     {
         bytes /= 2;
@@ -51,7 +50,7 @@ PatGraph::PatGraph(const CollectiveRequest& request,
     : ChannelGraph(request, shape, WithFewChannels(plan), LevelsOf(shape), 8, stepLatency),
       m_op(request.op),
       m_levels(LevelsOf(shape)),
-      m_messageBytes(MessageBytes(request, GetSplit().GetChannels()))
+      m_messageBytes(MessageBytes(request, plan, GetSplit().GetChannels()))
 {
     // A round's data stay until later rounds have passed them on: slots do not tell.
     SetHoldsSlots(false);

@@ -22,10 +22,10 @@ struct ProtocolSizes
 };
 
 ProtocolSizes
-SizesOf(NcclProtocol protocol)
+SizesOf(const NcclPlan& plan)
 {
-    const uint64_t step = StepBytes(protocol);
-    if (protocol == NcclProtocol::Simple)
+    const uint64_t step = StepBytes(plan);
+    if (plan.protocol == NcclProtocol::Simple)
     {
         return {4 * step, 32768, 4}; // chunks of 4 steps, slices of 2: 8 steps are 4 slices
     }
@@ -39,12 +39,12 @@ RingGraph::RingGraph(const CollectiveRequest& request,
                      const NcclPlan& plan,
                      bool crossNic,
                      TimePs stepLatency)
-    : ChannelGraph(request, shape, plan, 1, SizesOf(plan.protocol).slots, stepLatency),
+    : ChannelGraph(request, shape, plan, 1, SizesOf(plan).slots, stepLatency),
       m_op(request.op),
       m_inBlocks(request.op != CollectiveOp::AllReduce),
       m_steps((m_inBlocks ? 1 : 2) * (shape.GetRanks() - 1)),
-      m_maxChunk(SizesOf(plan.protocol).chunk),
-      m_minSlice(SizesOf(plan.protocol).minSlice),
+      m_maxChunk(SizesOf(plan).chunk),
+      m_minSlice(SizesOf(plan).minSlice),
       m_full(ShapeOf(m_maxChunk * GetRanks())),
       m_rings(shape, GetSplit().GetChannels(), crossNic)
 {

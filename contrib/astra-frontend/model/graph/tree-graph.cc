@@ -18,10 +18,10 @@ namespace
 
 /// @return payload of a message of Simple
 uint64_t
-SimpleChunkBytes(bool cutsChunks, uint64_t bytesPerChannel, const GroupShape& shape)
+SimpleChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape& shape)
 {
-    const uint64_t chunk = StepBytes(NcclProtocol::Simple);
-    if (!cutsChunks)
+    const uint64_t chunk = StepBytes(plan);
+    if (!plan.Of<TreePlan>().cutsChunks)
     {
         return chunk;
     }
@@ -38,15 +38,15 @@ TreeChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape&
 {
     if (plan.protocol == NcclProtocol::Ll)
     {
-        return StepBytes(plan.protocol);
+        return StepBytes(plan);
     }
     if (plan.protocol == NcclProtocol::Simple)
     {
-        return SimpleChunkBytes(plan.Of<TreePlan>().cutsChunks, bytesPerChannel, shape);
+        return SimpleChunkBytes(plan, bytesPerChannel, shape);
     }
     const double perNode = static_cast<double>(shape.GetRanks()) / shape.GetNodes();
     const double steps = std::bit_width(shape.GetNodes()) + 0.1 * perNode;
-    uint64_t chunk = StepBytes(plan.protocol);
+    uint64_t chunk = StepBytes(plan);
     const auto chunks = [&] { return static_cast<double>(bytesPerChannel / chunk); };
     while (chunk > 131072 && chunks() < steps * 64 / perNode)
     {

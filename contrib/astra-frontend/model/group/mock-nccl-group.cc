@@ -353,6 +353,7 @@ MockNcclGroup::NameChoice(const CollectiveRequest& request,
     CollectiveChoice choice;
     choice.algorithm = ToString(plan.algorithm);
     choice.predicted = plan.predicted;
+    choice.by = plan.tuner ? plan.tuner->source : "";
     if (IsPlugIn(plan))
     {
         choice.protocol = "-";

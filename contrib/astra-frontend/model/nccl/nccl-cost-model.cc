@@ -58,6 +58,7 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
     plan.intraLatency = FromMicroseconds(latencies.nvlink[p]);
     plan.interLatency = InterLatency(latencies.net[p]);
     plan.slotTrips = m_options.networkKind.slotTrips;
+    plan.simpleStep = m_options.GetSimpleStep();
     plan.slowStarts = GetSlowStarts();
     return plan;
 }
@@ -179,9 +180,8 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
     PairPlan pairs{.channels = channels, .perPair = GetChannelsPerPair(shape)};
     // NCCL src/init.cc, computeBuffSizes: no more than a step of other collectives.
-    constexpr uint64_t MOST_CHUNK = 524288;
     pairs.chunk =
-        std::min(MOST_CHUNK,
+        std::min(plan.simpleStep,
                  shape.GetNodes() > 1 ? m_options.pairNetChunk.value_or(PairNetChunk(shape))
                                       : m_options.pairNvlinkChunk);
     pairs.rankGBps = figures.pairEfficiency[generation] * NvlinkGBps(shape);
@@ -537,7 +537,7 @@ NcclCostModel::Choose(CollectiveOp op,
         return ChooseByRules(op, shape, kind, bytes);
     }
     auto best = ChooseAllowed(op, shape, bytes);
-    if (best && m_rccl && !m_options.protocols.AreGiven(op) && !IsPlugIn(*best))
+    if (best && m_rccl && !best->tuner && !m_options.protocols.AreGiven(op) && !IsPlugIn(*best))
     {
         const auto protocol = m_rccl->ProtocolOf(op, shape.GetRanks(), shape.GetNodes(), bytes);
         if (protocol && IsPossible(best->algorithm, *protocol, op, shape))
@@ -568,9 +568,41 @@ NcclCostModel::Choose(CollectiveOp op,
 std::optional<NcclPlan>
 NcclCostModel::ChooseAllowed(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const
 {
+    if (auto tuned = ChooseByTuner(op, shape, bytes))
+    {
+        return tuned;
+    }
     return ChooseAmong(op, shape, bytes, [&](NcclAlgorithm algorithm) {
         return m_options.algorithms.Allow(op, algorithm);
     });
+}
+
+std::optional<NcclPlan>
+NcclCostModel::ChooseByTuner(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const
+{
+    const TunerTable* tuner = m_options.GetTuner();
+    const auto available = [&](NcclAlgorithm algorithm, NcclProtocol protocol) {
+        return m_options.algorithms.Allow(op, algorithm) &&
+               m_options.protocols.Allow(op, protocol) &&
+               (shape.GetNodes() == 1 || MayCross(protocol, op)) &&
+               IsPossible(algorithm, protocol, op, shape);
+    };
+    const TunerRow* row =
+        tuner && shape.GetRanks() > 1
+            ? tuner->Find({op, bytes, shape.GetNodes(), shape.GetRanks()}, available)
+            : nullptr;
+    if (!row)
+    {
+        return std::nullopt;
+    }
+    NcclPlan plan = Evaluate(row->algorithm, row->protocol, op, shape, bytes);
+    plan.tuner = row;
+    if (row->channels)
+    {
+        // NCCL src/enqueue.cc, ncclGetAlgoInfo and scheduleCollTasksToPlan.
+        plan.channels = std::min(row->channels, GetChannels(row->algorithm, shape));
+    }
+    return plan;
 }
 
 std::optional<NcclPlan>
@@ -684,9 +716,8 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
     const uint32_t nicUsers = std::max(1U, shape.GetRanksPerNode() / shape.GetGpusPerNic());
     const bool overCpus = RingsReturnOverCpus(shape);
     constexpr uint32_t RCCL_PER_NIC = 4; // rome_models.cc
-    const uint32_t wanted = overCpus
-                                ? nicUsers * (shape.GetRanksPerNode() - 1)
-                                : nicUsers * m_machine.nicsPerGpu * (m_rccl ? RCCL_PER_NIC : 1);
+    const uint32_t wanted = overCpus ? nicUsers * (shape.GetRanksPerNode() - 1)
+                                     : nicUsers * SeenNics() * (m_rccl ? RCCL_PER_NIC : 1);
     search.channels = std::clamp(wanted, 1U, MostChannels() / 2);
     double nic = m_machine.nicGBps * nicUsers / search.channels;
     if (overCpus && closes)
@@ -854,12 +885,12 @@ NcclCostModel::GetChannelsPerPair(const GroupShape& shape) const
         {
             most /= 2;
         }
-        most = std::max(most, m_machine.nicsPerGpu);
+        most = std::max(most, SeenNics());
     }
     else if (most == 0)
     {
         const auto byRate = static_cast<uint32_t>(std::ceil(m_machine.nicGBps / CHANNEL_GBPS));
-        most = std::bit_ceil(std::max({PER_NIC, m_machine.nicsPerGpu, byRate}));
+        most = std::bit_ceil(std::max({PER_NIC, SeenNics(), byRate}));
         while (most > 1 && most * DivideUp(shape.GetRanks(), BATCH) > all)
         {
             most /= 2;
@@ -888,10 +919,7 @@ NcclCostModel::ChannelsForSize(uint32_t channels,
 }
 
 bool
-NcclCostModel::SuitsNetwork(NcclProtocol protocol,
-                            CollectiveOp op,
-                            const GroupShape& shape,
-                            uint64_t bytes) const
+NcclCostModel::MayCross(NcclProtocol protocol, CollectiveOp op) const
 {
     const NetworkKind& kind = m_options.networkKind;
     if (m_options.protocols.AreGiven(op))
@@ -902,13 +930,26 @@ NcclCostModel::SuitsNetwork(NcclProtocol protocol,
     {
         // Before 2.27 NCCL took a NIC behind a Grace CPU for one behind any other host bridge, over
         // which it does not use LL128 (src/graph/tuning.cc, paths.cc: PATH_PHB, PATH_P2C).
-        const bool divides = op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
-        const uint64_t ofRank = divides ? bytes / shape.GetRanks() : bytes;
-        return kind.allowsLl128 && (kind.simpleFrom == 0 || ofRank < kind.simpleFrom) &&
-               (!m_machine.gpu.onGrace || m_tuning.relaysBehindCpus) &&
-               !(divides && SimpleFollowsLl(op, shape, bytes));
+        return kind.allowsLl128 && (!m_machine.gpu.onGrace || m_tuning.relaysBehindCpus);
     }
     return protocol == NcclProtocol::Simple || kind.allowsLl;
+}
+
+bool
+NcclCostModel::SuitsNetwork(NcclProtocol protocol,
+                            CollectiveOp op,
+                            const GroupShape& shape,
+                            uint64_t bytes) const
+{
+    if (m_options.protocols.AreGiven(op) || protocol != NcclProtocol::Ll128)
+    {
+        return MayCross(protocol, op);
+    }
+    const bool divides = op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
+    const uint64_t ofRank = divides ? bytes / shape.GetRanks() : bytes;
+    const uint64_t simpleFrom = m_options.networkKind.simpleFrom;
+    return MayCross(protocol, op) && (simpleFrom == 0 || ofRank < simpleFrom) &&
+           !(divides && SimpleFollowsLl(op, shape, bytes));
 }
 
 bool

@@ -58,6 +58,11 @@ class NcclCostModel
                                           const GroupShape& shape,
                                           uint64_t bytes) const;
 
+    /// @return the plan that a row of the tuner chooses, if one does
+    std::optional<NcclPlan> ChooseByTuner(CollectiveOp op,
+                                          const GroupShape& shape,
+                                          uint64_t bytes) const;
+
     /// @return the plan of one algorithm and protocol
     NcclPlan Evaluate(NcclAlgorithm algorithm,
                       NcclProtocol protocol,
@@ -136,6 +141,12 @@ class NcclCostModel
     uint32_t GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const;
 
   private:
+    /// @return NICs of a GPU that NCCL sees
+    uint32_t SeenNics() const
+    {
+        return m_options.networkKind.groupsNics ? 1 : m_machine.nicsPerGpu;
+    }
+
     /// @return channels that rings and trees have at most
     uint32_t MostChannels() const
     {
@@ -199,6 +210,8 @@ class NcclCostModel
     /// @return what reductions and multicasts reach of a GPU's NVLinks
     double UsableNvlinkGBps() const;
     /// @return whether the network and the path to it may carry a protocol between nodes
+    bool MayCross(NcclProtocol protocol, CollectiveOp op) const;
+    /// @return whether NCCL's own choice takes a protocol that may cross for so many bytes, too
     bool SuitsNetwork(NcclProtocol protocol,
                       CollectiveOp op,
                       const GroupShape& shape,

@@ -9,6 +9,7 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <boost/algorithm/string/predicate.hpp>
 #include <charconv>
 #include <cmath>
 #include <fmt/ranges.h>
@@ -191,6 +192,23 @@ SetNvlsByDefault(NcclOptions& options)
 }
 
 void
+ReadTuner(const Reader& reader, NcclOptions& options)
+{
+    if (const auto file = reader.Text("NCCL_TUNER_CONFIG_FILE"))
+    {
+        options.tunerFile = std::make_shared<const TunerTable>(TunerTable::Read(*file));
+    }
+    if (const auto type = reader.Text("OFI_NCCL_TUNER_TYPE"))
+    {
+        options.usesKindsTuner = boost::iequals(*type, "Region");
+        if (!options.usesKindsTuner && !boost::iequals(*type, "Internal"))
+        {
+            Reader::Refuse("OFI_NCCL_TUNER_TYPE", *type, "Internal or Region");
+        }
+    }
+}
+
+void
 ReadNvls(const Reader& reader, NcclOptions& options)
 {
     constexpr uint32_t REQUIRED = 1;
@@ -245,6 +263,16 @@ NcclOptions::SetNetworkKind(const std::string& kind,
     SetNvlsByDefault(*this);
 }
 
+const TunerTable*
+NcclOptions::GetTuner() const
+{
+    if (tunerFile)
+    {
+        return tunerFile.get();
+    }
+    return usesKindsTuner && release >= NcclRelease::V2_23 ? networkKind.tuner.get() : nullptr;
+}
+
 NcclOptions
 NcclOptions::FromEnvironment(const Lookup& lookup)
 {
@@ -274,6 +302,9 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     };
     options.pairNetChunk = chunk("NCCL_P2P_NET_CHUNKSIZE");
     options.pairNvlinkChunk = chunk("NCCL_P2P_NVL_CHUNKSIZE").value_or(options.pairNvlinkChunk);
+    options.bufferBytes =
+        reader.Number<uint64_t>("NCCL_BUFFSIZE", 65536, 1 << 30, "bytes from 65536 to 1073741824")
+            .value_or(0);
     options.channelsPerNetPeer =
         reader.Number<uint32_t>("NCCL_NCHANNELS_PER_NET_PEER", 1, 128, channelRange).value_or(0);
     options.crossNic = reader.Number<uint32_t>("NCCL_CROSS_NIC", 0, 2, "0, 1 or 2").value_or(2) > 0;
@@ -294,6 +325,7 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
         }
         options.release = it->second;
     }
+    ReadTuner(reader, options);
     const auto select = reader.Text("NCCL_SELECT");
     if (select && *select != "rules" && *select != "model")
     {

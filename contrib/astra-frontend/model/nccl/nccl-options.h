@@ -8,6 +8,7 @@
 #include "measured-figures.h"
 #include "nccl-plan.h"
 #include "network-kind.h"
+#include "tuner-table.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
@@ -17,6 +18,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -108,6 +110,8 @@ struct NcclOptions
     /// between pairs in groups of several nodes, and of one.
     std::optional<uint64_t> pairNetChunk; ///< empty: NCCL's, or RCCL's
     uint64_t pairNvlinkChunk{524288};
+    /// NCCL_BUFFSIZE: bytes of a connection with Simple; 0: the network's, or NCCL's
+    uint64_t bufferBytes{0};
     /// NCCL_NCHANNELS_PER_NET_PEER: of a pair in groups of several nodes; 0: NCCL's
     uint32_t channelsPerNetPeer{0};
     bool crossNic{true};                     ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
@@ -120,15 +124,36 @@ struct NcclOptions
     std::string figuresFile; ///< AS_MEASURED_FIGURES: file of measured figures; empty: none
     /// AS_ENGINE_ALLREDUCE: whose AllReduce takes the place of NCCL's where it has one; null: none
     const EngineAllReduce* engine{nullptr};
-    bool hostsAreAmd{false}; ///< AS_HOST_CPU: AMD; else Intel, or Arm, which NCCL takes for it
-    std::string gpuType;     ///< AS_GPU_TYPE; empty: the topology's
-    std::string gpuTable;    ///< AS_GPU_TABLE: file of GPU types; empty: none
+    /// NCCL_TUNER_CONFIG_FILE: choices of the user's tuner; null: none
+    std::shared_ptr<const TunerTable> tunerFile;
+    bool usesKindsTuner{true}; ///< OFI_NCCL_TUNER_TYPE: Region true, Internal false
+    bool hostsAreAmd{false};   ///< AS_HOST_CPU: AMD; else Intel, or Arm, which NCCL takes for it
+    std::string gpuType;       ///< AS_GPU_TYPE; empty: the topology's
+    std::string gpuTable;      ///< AS_GPU_TABLE: file of GPU types; empty: none
 
     /// Take a kind of network, and its word on NVLS where the user has none. @param what gave it
     /// @throw ns3::InputError from @p source if neither networkTable nor the built-in one has it
     void SetNetworkKind(const std::string& kind,
                         const std::string& source,
                         const std::string& what);
+
+    /// @return the tuner that NCCL loads: the user's, or that of the network's plug-in, which
+    /// releases from 2.21 on find by themselves; null: none
+    const TunerTable* GetTuner() const;
+
+    /// @return bytes of a step with Simple, of which a buffer has eight
+    uint64_t GetSimpleStep() const
+    {
+        constexpr uint64_t STEPS = 8;
+        const uint64_t bytes = bufferBytes ? bufferBytes : networkKind.bufferBytes;
+        return bytes ? bytes / STEPS : SIMPLE_STEP;
+    }
+
+    /// @return the file of NCCL_TUNER_CONFIG_FILE; empty: none
+    std::string GetTunerFile() const
+    {
+        return tunerFile ? tunerFile->GetName() : "";
+    }
 
     /// Answers the value of an environment variable, or nothing.
     using Lookup = std::function<std::optional<std::string>(const std::string& name)>;

@@ -76,6 +76,9 @@ struct NvlsPlan
     double inflation{1}; ///< bytes on NVLinks per byte that is added or multicast
 };
 
+/// Bytes of a step with Simple: an eighth of NCCL's buffers of 4 MiB.
+inline constexpr uint64_t SIMPLE_STEP = 524288;
+
 /// Bytes of a channel's step with LL between pairs, half of which are flags.
 inline constexpr uint64_t PAIR_LL_STEP = 65536;
 
@@ -90,11 +93,14 @@ struct PairPlan
     uint64_t step{524288};  ///< bytes of a step by which a pair's channels are counted
 };
 
+struct TunerRow;
+
 /// One way to carry out a collective, and what NCCL expects of it.
 struct NcclPlan
 {
     NcclAlgorithm algorithm{NcclAlgorithm::Ring};
     NcclProtocol protocol{NcclProtocol::Simple};
+    const TunerRow* tuner{nullptr}; ///< the row that chose it; null: NCCL did
     uint32_t channels{1};
     double channelGBps{0};   ///< what a channel moves per direction, protocol overhead included
     double blockGBps{0};     ///< data that a block passes on with Simple; 0: no limit between nodes
@@ -107,11 +113,12 @@ struct NcclPlan
     /// Data that a channel's block moves in one pass of its copy loop; 0: it never waits for
     /// itself.
     uint64_t passBytes{0};
-    uint32_t hiddenBytes{0};   ///< see LaneTimes
-    bool waitsEachPass{false}; ///< see LaneTimes
-    bool wholePasses{false};   ///< see LaneTimes
-    uint32_t slotTrips{1};     ///< see NetworkKind
-    SlowStarts slowStarts{};   ///< see LaneTimes, between nodes
+    uint32_t hiddenBytes{0};          ///< see LaneTimes
+    bool waitsEachPass{false};        ///< see LaneTimes
+    bool wholePasses{false};          ///< see LaneTimes
+    uint32_t slotTrips{1};            ///< see NetworkKind
+    uint64_t simpleStep{SIMPLE_STEP}; ///< bytes of a step with Simple
+    SlowStarts slowStarts{};          ///< see LaneTimes, between nodes
     std::variant<std::monostate, RingPlan, TreePlan, NvlsPlan, PairPlan> own{}; ///< see Of()
 
     /// @return its fields of one kind, of which it is from now on

@@ -6,11 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace AstraSim
 {
+
+class TunerTable;
 
 /**
  * @ingroup astra-frontend
@@ -50,12 +53,16 @@ struct NetworkKind
     /// receiver each have their buffer to themselves for a trip, more where messages are agreed
     /// upon and acknowledged.
     uint32_t slotTrips{1};
-    bool allowsLl{true};    ///< whether LL may be used
-    bool allowsLl128{true}; ///< whether LL128 may be used
-    bool allowsNvls{true};  ///< whether its vendor's settings leave NVLS and NVLS-Tree on
+    uint64_t bufferBytes{0}; ///< NCCL_BUFFSIZE as its plug-in sets it; 0: NCCL's
+    bool groupsNics{false};  ///< whether its plug-in shows a GPU's NICs to NCCL as one device
+    bool allowsLl{true};     ///< whether LL may be used
+    bool allowsLl128{true};  ///< whether LL128 may be used
+    bool allowsNvls{true};   ///< whether its vendor's settings leave NVLS and NVLS-Tree on
     /// Bytes that each rank brings or gets from which on the vendor's tuner leaves LL128 to Simple;
     /// 0: NCCL chooses.
     uint64_t simpleFrom{0};
+    std::shared_ptr<const TunerTable>
+        tuner{}; ///< choices of its plug-in's tuner; null: it has none
 };
 
 } // namespace AstraSim

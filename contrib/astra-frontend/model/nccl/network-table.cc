@@ -4,6 +4,7 @@
 #include "network-table.h"
 
 #include "builtin-tables.h"
+#include "tuner-table.h"
 #include "yaml-rows.h"
 
 #include "ns3/input-file.h"
@@ -49,7 +50,7 @@ class RowReader
     /// @return the row of a list's entry
     NetworkKind Read(const YAML::Node& row) const
     {
-        std::vector<std::string> keys{"name", "like", "of"};
+        std::vector<std::string> keys{"name", "like", "of", "tuner"};
         for (const auto& [name, _] : FIGURES)
         {
             keys.push_back(name);
@@ -67,6 +68,10 @@ class RowReader
             {
                 (this->*read)(kind, ValueOf(figure));
             }
+        }
+        if (const YAML::Node tuner = row["tuner"])
+        {
+            ReadTuner(kind, tuner);
         }
         return kind;
     }
@@ -104,6 +109,16 @@ class RowReader
         return figure["is"];
     }
 
+    bool Truth(const YAML::Node& value, const std::string& key) const
+    {
+        const std::string word = m_rows.Text(value, key);
+        if (word != "true" && word != "false")
+        {
+            m_rows.Fail(value, key + " is '" + word + "'", "true or false");
+        }
+        return word == "true";
+    }
+
     void ReadEfficiency(NetworkKind& kind, const YAML::Node& value) const
     {
         kind.efficiency = m_rows.Number<double>(value, "efficiency", 0.01, 1);
@@ -129,9 +144,26 @@ class RowReader
         kind.slotTrips = m_rows.Number<uint32_t>(value, "slot_trips", 1, MAX_TRIPS);
     }
 
+    void ReadBufferBytes(NetworkKind& kind, const YAML::Node& value) const
+    {
+        kind.bufferBytes = m_rows.Number<uint64_t>(value, "buffer_bytes", 0, MAX_BYTES);
+    }
+
+    void ReadGroupsNics(NetworkKind& kind, const YAML::Node& value) const
+    {
+        kind.groupsNics = Truth(value, "groups_nics");
+    }
+
     void ReadSimpleFrom(NetworkKind& kind, const YAML::Node& value) const
     {
         kind.simpleFrom = m_rows.Number<uint64_t>(value, "simple_from", 0, MAX_BYTES);
+    }
+
+    void ReadTuner(NetworkKind& kind, const YAML::Node& value) const
+    {
+        const bool none = value.IsScalar() && value.Scalar() == "none";
+        kind.tuner =
+            none ? nullptr : std::make_shared<const TunerTable>(TunerTable::Read(m_rows, value));
     }
 
     void ReadWithout(NetworkKind& kind, const YAML::Node& value) const
@@ -197,12 +229,7 @@ class RowReader
                                     false};
         if (const YAML::Node occupies = item["occupies"])
         {
-            const std::string word = m_rows.Text(occupies, "occupies");
-            if (word != "true" && word != "false")
-            {
-                m_rows.Fail(occupies, "occupies is '" + word + "'", "true or false");
-            }
-            slow.occupies = word == "true";
+            slow.occupies = Truth(occupies, "occupies");
         }
         return slow;
     }
@@ -217,6 +244,8 @@ const std::map<std::string, RowReader::Figure> RowReader::FIGURES = {
     {"step_us", &RowReader::ReadStepUs},
     {"told_us", &RowReader::ReadToldUs},
     {"slot_trips", &RowReader::ReadSlotTrips},
+    {"buffer_bytes", &RowReader::ReadBufferBytes},
+    {"groups_nics", &RowReader::ReadGroupsNics},
     {"simple_from", &RowReader::ReadSimpleFrom},
     {"slow_starts", &RowReader::ReadSlowStarts},
     {"without", &RowReader::ReadWithout},

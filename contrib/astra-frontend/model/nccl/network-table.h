@@ -31,6 +31,9 @@ namespace AstraSim
  *   efficiency: {is: 0.95, by: ib_write_bw of 380 Gb/s}
  *   step_us: 4.5
  *   without: [LL]
+ *   groups_nics: true     # NCCL sees the NICs of a GPU as one
+ *   buffer_bytes: 8388608 # NCCL_BUFFSIZE as the plug-in sets it
+ *   tuner: none           # or a table: see TunerTable
  * @endcode
  */
 class NetworkTable

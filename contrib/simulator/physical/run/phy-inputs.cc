@@ -102,7 +102,8 @@ PhyInputs::Compare(const RankCommunicator& ranks) const
          {"topology " + m_inputs.conf.topologyFile, sum(m_inputs.conf.topologyFile)},
          {"the GPU table", run.nccl.gpuTable.empty() ? "" : sum(run.nccl.gpuTable)},
          {"the network table", run.nccl.networkTable.empty() ? "" : sum(run.nccl.networkTable)},
-         {"the measured figures", run.nccl.figuresFile.empty() ? "" : sum(run.nccl.figuresFile)}});
+         {"the measured figures", run.nccl.figuresFile.empty() ? "" : sum(run.nccl.figuresFile)},
+         {"the tuner's table", run.nccl.tunerFile ? sum(run.nccl.GetTunerFile()) : ""}});
 }
 
 std::string
@@ -125,13 +126,13 @@ PhyInputs::Record(RunRecord& record) const
 {
     const RunOptions& run = m_options.run;
     const std::string& workload = run.jobs.front().workload;
-    const std::pair<const char*, std::string> files[] = {
-        {"workload", workload},
-        {"topology", m_inputs.conf.topologyFile},
-        {"configuration", run.conf},
-        {"GPU table", run.nccl.gpuTable},
-        {"network table", run.nccl.networkTable},
-        {"measured figures", run.nccl.figuresFile}};
+    const std::pair<const char*, std::string> files[] = {{"workload", workload},
+                                                         {"topology", m_inputs.conf.topologyFile},
+                                                         {"configuration", run.conf},
+                                                         {"GPU table", run.nccl.gpuTable},
+                                                         {"network table", run.nccl.networkTable},
+                                                         {"measured figures", run.nccl.figuresFile},
+                                                         {"tuner table", run.nccl.GetTunerFile()}};
     for (const auto& [role, file] : files)
     {
         if (!file.empty() && ns3::InputExists(file))

@@ -21,8 +21,8 @@ constexpr const char* NOTES =
     "\nEnvironment: AS_PXN_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
     "  AS_GPU_TABLE AS_NETWORK_KIND AS_NETWORK_TABLE AS_NET_BW AS_LOG_LEVEL\n"
     "  NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS\n"
-    "  NCCL_MAX_NCHANNELS NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT, and libfabric's\n"
-    "  FI_...\n"
+    "  NCCL_MAX_NCHANNELS NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT NCCL_BUFFSIZE\n"
+    "  NCCL_TUNER_CONFIG_FILE OFI_NCCL_TUNER_TYPE, and libfabric's FI_...\n"
     "\nExit status: 0 done, 1 a rank failed, 2 an input is wrong, 129, 130 and 143\n"
     "  ended by SIGHUP, SIGINT and SIGTERM. If one rank fails, all exit within 10 s.\n";
 constexpr double MAX_TIMEOUT = 3600; ///< seconds
