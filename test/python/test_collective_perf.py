@@ -129,10 +129,10 @@ def test_simais_rules_obey_the_switches_of_nvls(two_servers):
 
 def test_nccls_variables_that_nothing_models_bring_a_warning(two_servers):
     arguments = ("all_reduce_perf", "-b", 8, "-e", 8, "--network", "flow", "--network-topo", two_servers)
-    result = run(*arguments, env={"NCCL_BUFFSIZE": "8388608", "NCCL_NTHREADS": "256", "NCCL_DEBUG": "INFO",
+    result = run(*arguments, env={"NCCL_CHUNK_SIZE": "131072", "NCCL_NTHREADS": "256", "NCCL_DEBUG": "INFO",
                                   "NCCL_SOCKET_IFNAME": "eth0", "NCCL_ALGOS": "Ring"})
     assert result.returncode == 0
-    for name in ("NCCL_BUFFSIZE", "NCCL_NTHREADS"):
+    for name in ("NCCL_CHUNK_SIZE", "NCCL_NTHREADS"):
         assert f"{name} has no effect, as what it changes in NCCL is not modelled" in result.stderr
     assert "NCCL_ALGOS has no effect, as no variable has that name" in result.stderr and "NCCL_ALGO" in result.stderr
     assert "NCCL_DEBUG" not in result.stderr and "NCCL_SOCKET_IFNAME" not in result.stderr

@@ -88,7 +88,6 @@ constexpr std::array NCCL_WITHOUT_EFFECT = {
 
 /// NCCL's variables that change times and that nothing here models.
 const std::set<std::string, std::less<>> NCCL_NOT_MODELLED = {
-    "NCCL_BUFFSIZE",
     "NCCL_CHUNK_SIZE",
     "NCCL_COLLNET_NODE_THRESHOLD",
     "NCCL_CTA_POLICY",
@@ -159,7 +158,6 @@ const std::set<std::string, std::less<>> NCCL_NOT_MODELLED = {
     "NCCL_THREAD_THRESHOLDS",
     "NCCL_TOPO_FILE",
     "NCCL_TREE_THRESHOLD",
-    "NCCL_TUNER_CONFIG_FILE",
     "NCCL_TUNER_PLUGIN",
     "NCCL_WIN_ENABLE",
     "NCCL_WORK_FIFO_DEPTH",
