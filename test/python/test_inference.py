@@ -381,6 +381,7 @@ def test_four_bit_weights_take_nine_sixteenths_of_a_byte_but_for_operators_that_
     assert "fp8_tflops: 4500 fp8_matmul: 0.763 fp4_tflops: 9000 fp4_matmul: 0.589" in text
     kinds = {line.split()[1]: line.split()[3] for line in text.splitlines() if line.startswith("row ")}
     assert (kinds["qkv"], kinds["mlp_up"], kinds["logits"]) == ("matmul_fp8", "matmul_nvfp4", "matmul")
+    assert generate(tmp_path, *common, "--gpu_type", "B200", "--operator_dtype", "linear_qkv=fp8") == text, "of its products those that the model has"
     pair = tmp_path / "pair"
     pair.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
     simulate(tmp_path, text, topology=pair, network="analytical")

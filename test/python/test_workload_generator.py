@@ -1049,6 +1049,7 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--account_for_loss_in_pipeline_split"], "does not divide 32 layers and loss"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--vpp", 2], "VPP without a pipeline"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--operator_dtype", "qkv"], "expected OPERATOR=TYPE"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--operator_dtype", "mamba_out=bf16"], '"mamba_out" is not a product of llama2_7b'),
     (["--model_name", "llama2_7b", "--world_size", 8, "--operator_dtype", "logits=bf16"], '"logits" is not a product of llama2_7b'),
     (["--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp8", "--operator_dtype", "qkv=mxfp8"], "H100 has no MXFP8"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--num_layers_at_end_in_bf16", -1], "-1 last layers in bf16"),

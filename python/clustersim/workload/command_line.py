@@ -336,13 +336,15 @@ def _precise(given, model):
 def check_operator_dtypes(given, model, found):
     """@return the Precise, whose operators are products of the model"""
     bare = Parallelism(1)
-    known = {o.name for index in range(model.layers) for o in operators.layer(model, bare, index) if o.kind == "matmul"}
-    for name, kind in found.operators:
-        gpus.find(given.gpu_type, kind)  # refuses what it has not got
-        if name not in known - operators.ALWAYS_BFLOAT16:
+    known = {o.name for index in range(model.layers) for o in operators.layer(model, bare, index) if o.kind == "matmul"} - operators.ALWAYS_BFLOAT16
+    for text in given.operator_dtype:
+        name = text.partition("=")[0]
+        if known.isdisjoint(adapters.TARGETS.get(name, (name,))):
             raise InputError(f'--operator_dtype: "{name}" is not a product of {model.name} whose type can be chosen; expected one of '
-                             f"{', '.join(sorted(known - operators.ALWAYS_BFLOAT16))}")
-    return found
+                             f"{', '.join(sorted(known))}")
+    for _, kind in found.operators:
+        gpus.find(given.gpu_type, kind)  # refuses what it has not got
+    return dataclasses.replace(found, operators=tuple(item for item in found.operators if item[0] in known))
 
 
 def _precision(given):
