@@ -3,6 +3,7 @@
  */
 #include "astra-frontend/model/group/mock-nccl-group.h"
 #include "astra-frontend/model/msccl/msccl-algorithms.h"
+#include "astra-frontend/model/msccl/msccl-estimate.h"
 #include "astra-frontend/model/msccl/msccl-graph.h"
 #include "astra-frontend/model/msccl/msccl-program.h"
 #include "symbolic-graph.h"
@@ -235,6 +236,48 @@ TEST(MscclGraph, LanesHaveTheTimesOfBlocksInAServerAndOfTheNetworkBetweenServers
     EXPECT_EQ(lanes().Out(1, 0).rateCapBps, 0U);
     task.sendLatency = 7;
     EXPECT_EQ(lanes().Out(1, 0).latency, 7);
+}
+
+TEST(MscclEstimate, IsTheEndOfTheLastStep)
+{
+    const MscclProgram ring = ProgramOf(RingFile(4));
+    CollectiveTask task;
+    task.request = Request(CollectiveOp::AllGather, 4 * 4000);
+    task.servers = {0, 0, 0, 0};
+    task.blocks.fill({1000, 200, 900, 8});
+    EXPECT_EQ(EstimateMscclTime(ring, task), 1000 + 3 * 500'200) << "three hops of 4000 bytes";
+    task.nvlinkGBps = 1;
+    EXPECT_EQ(EstimateMscclTime(ring, task), 1000 + 12'000'000) << "a GPU sends 12,000 bytes";
+    task.nvlinkGBps = 0;
+
+    task.servers = {0, 0, 1, 1};
+    task.nicGBps = 4;
+    EXPECT_EQ(EstimateMscclTime(ring, task), 1000 + 3 * 1'000'900)
+        << "GPU 1 sends to another server";
+    task.sendLatency = 7;
+    EXPECT_EQ(EstimateMscclTime(ring, task), 3 * 1'000'007) << "the user's latency stands for all";
+
+    const MscclProgram pairs = ProgramOf(AllPairsFile(4));
+    task = CollectiveTask();
+    task.request = Request(CollectiveOp::AllReduce, 4 * 4000);
+    task.servers = {0, 0, 0, 0};
+    task.blocks.fill({1000, 200, 900, 8});
+    EXPECT_EQ(EstimateMscclTime(pairs, task), 1000 + 2 * 500'200) << "two steps";
+}
+
+TEST(MscclEstimate, FurtherSlicesTakeAsLongAsTheLastOneThatIsCarriedOut)
+{
+    const MscclProgram ring = ProgramOf(RingFile(4));
+    CollectiveTask task;
+    const uint64_t slice = MscclGraph::SliceBytes(NcclProtocol::Simple);
+    constexpr uint64_t SLICES = 40;
+    task.request = Request(CollectiveOp::AllGather, 4 * SLICES * slice);
+    task.servers = {0, 0, 0, 0};
+    task.blocks.fill({1000, 200, 900, 8});
+    const auto hop = static_cast<TimePs>(200 + slice * 1000 / 8);
+    EXPECT_NEAR(static_cast<double>(EstimateMscclTime(ring, task)),
+                static_cast<double>(1000 + 3 * SLICES * hop),
+                1);
 }
 
 TEST(MscclProgram, MistakesNameTheirLine)
