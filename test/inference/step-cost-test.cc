@@ -39,6 +39,28 @@ TimeOf(const OperatorRow& row, const StepShape& shape)
     return StepCost(pool, 1).TimeOf(row, shape);
 }
 
+/// A product of 8192 x 8192 weights with factors of few bits.
+/// @param tflops that it reaches @param factorBytes of a factor, with its share of a scale
+void
+ExpectProduct(FactorType factors, double tflops, double factorBytes)
+{
+    auto row = Row(OperatorKind::Matmul, {8192, 8192, 1});
+    row.factors = factors;
+    InstancePool pool = Pool({row});
+    pool.gpu->eightBitTflops = 2000;
+    pool.gpu->eightBitMatmul = 0.75;
+    pool.gpu->fourBitTflops = 4000;
+    pool.gpu->fourBitMatmul = 0.5;
+    StepShape shape;
+    shape.tokens = 4096;
+    EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
+              std::llround(2.0 * 4096 * 8192 * 8192 / (tflops * 1e12) * 1e12));
+    shape.tokens = 1;
+    // Results have two bytes each.
+    EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
+              std::llround(((8192 + 8192.0 * 8192) * factorBytes + 2.0 * 8192) / 1e12 * 1e12));
+}
+
 } // namespace
 
 TEST(StepShape, CountsScoresAndCachesOfPromptsAndDecodingSequences)
@@ -102,36 +124,12 @@ TEST(StepCost, AProductIsBoundByWorkOrByBytes)
 
 TEST(StepCost, ProductsOfEightBitFloatsReadHalfAndComputeAtTheirOwnPeak)
 {
-    auto row = Row(OperatorKind::Matmul, {8192, 8192, 1});
-    row.factors = FactorType::Fp8;
-    InstancePool pool = Pool({row});
-    pool.gpu->eightBitTflops = 2000;
-    pool.gpu->eightBitMatmul = 0.75;
-    StepShape shape;
-    shape.tokens = 4096;
-    EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
-              std::llround(2.0 * 4096 * 8192 * 8192 / 1500e12 * 1e12));
-    shape.tokens = 1;
-    // Factors have a byte, results two.
-    EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
-              std::llround((8192 + 8192.0 * 8192 + 2.0 * 8192) / 1e12 * 1e12));
+    ExpectProduct(FactorType::Fp8, 1500, 1);
 }
 
 TEST(StepCost, ProductsOfFourBitFloatsReadTheirScalesToo)
 {
-    auto row = Row(OperatorKind::Matmul, {8192, 8192, 1});
-    row.factors = FactorType::Nvfp4;
-    InstancePool pool = Pool({row});
-    pool.gpu->fourBitTflops = 4000;
-    pool.gpu->fourBitMatmul = 0.5;
-    StepShape shape;
-    shape.tokens = 4096;
-    EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
-              std::llround(2.0 * 4096 * 8192 * 8192 / 2000e12 * 1e12));
-    shape.tokens = 1;
-    // Of 16 factors, 8 bytes and one of their scale; results have two each.
-    EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
-              std::llround(((8192 + 8192.0 * 8192) * 9 / 16 + 2.0 * 8192) / 1e12 * 1e12));
+    ExpectProduct(FactorType::Nvfp4, 2000, 9.0 / 16); // of 16 factors, 8 bytes and their scale's
 }
 
 TEST(OperatorTimes, PowersOfCoordinatesComeBackBetweenPointsAndEndsStayOrGrow)

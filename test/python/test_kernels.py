@@ -51,7 +51,7 @@ def raw(name):
 
 def test_a_grid_is_exact_at_its_points_geometric_between_them_and_constant_beyond(tmp_path):
     (tmp_path / "t.csv").write_text("# a comment\nn,k,10,1000\n1,1,0.1,0.4\n1,4,0.2,0.8\n")
-    table = grid.Grid(tmp_path / "t.csv")
+    table = grid.load(tmp_path / "t.csv")
     assert [table.at(1, 1, 10), table.at(1, 4, 1000)] == pytest.approx([0.1, 0.8])
     assert table.at(1, 1, 100) == pytest.approx(math.sqrt(0.1 * 0.4))
     assert table.at(1, 2, 10) == pytest.approx(math.sqrt(0.1 * 0.2))

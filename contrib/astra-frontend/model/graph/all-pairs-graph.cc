@@ -13,8 +13,7 @@ namespace AstraSim
 
 AllPairsGraph::AllPairsGraph(uint64_t bytes, uint32_t ranks, uint32_t steps)
     : FlowGraph(ranks, steps * (ranks - 1), 1),
-      m_bytes(bytes),
-      m_isOneStep(steps == 1)
+      m_bytes(bytes)
 {
 }
 
@@ -32,7 +31,7 @@ AllPairsGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 uint64_t
 AllPairsGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    if (m_isOneStep)
+    if (HasOneStep())
     {
         return m_bytes;
     }
@@ -49,7 +48,7 @@ AllPairsGraph::GetSources(uint32_t rank, uint32_t outbound) const
 LaneRange
 AllPairsGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    return inbound < Others() && !m_isOneStep ? Lanes(Others(), Others()) : Lanes(0, 0);
+    return inbound < Others() && !HasOneStep() ? Lanes(Others(), Others()) : Lanes(0, 0);
 }
 
 } // namespace AstraSim

@@ -39,8 +39,12 @@ class AllPairsGraph : public FlowGraph
         return GetRanks() - 1;
     }
 
+    bool HasOneStep() const
+    {
+        return GetLaneCount() == Others();
+    }
+
     uint64_t m_bytes;
-    bool m_isOneStep;
 };
 
 } // namespace AstraSim

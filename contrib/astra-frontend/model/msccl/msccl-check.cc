@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "msccl-program.h"
+#include "msccl-walk.h"
 
 #include "ns3/input-error.h"
 
@@ -42,11 +43,11 @@ class Symbols
 {
   public:
     explicit Symbols(const MscclProgram& program)
-        : m_program(program)
+        : m_program(program),
+          m_walk(program)
     {
         for (uint32_t gpu = 0; gpu < program.gpus.size(); ++gpu)
         {
-            m_next.emplace_back(program.gpus[gpu].size());
             for (uint32_t chunk = 0; chunk < program.inputChunks; ++chunk)
             {
                 At(gpu, {Buffer::Input, chunk}) = {InputOf(gpu, chunk)};
@@ -56,20 +57,9 @@ class Symbols
 
     void Run()
     {
-        for (bool moved = true; moved;)
-        {
-            moved = false;
-            for (uint32_t gpu = 0; gpu < m_next.size(); ++gpu)
-            {
-                for (uint32_t block = 0; block < m_next[gpu].size(); ++block)
-                {
-                    while (Advance(gpu, block))
-                    {
-                        moved = true;
-                    }
-                }
-            }
-        }
+        m_walk.Run([this](uint32_t gpu, uint32_t block, uint32_t step) {
+            return CarryOut(gpu, m_program.gpus[gpu][block], step);
+        });
         CheckDone();
         CheckResult();
     }
@@ -102,20 +92,10 @@ class Symbols
         return m_data[{gpu, place.buffer, place.offset}];
     }
 
-    /// @return whether a block could carry out its next step
-    bool Advance(uint32_t gpu, uint32_t number)
+    /// @return whether the step's message, if it receives one, had come
+    bool CarryOut(uint32_t gpu, const MscclBlock& block, uint32_t number)
     {
-        const MscclBlock& block = m_program.gpus[gpu][number];
-        uint32_t& next = m_next[gpu][number];
-        if (next == block.steps.size())
-        {
-            return false;
-        }
-        const MscclStep& step = block.steps[next];
-        if (step.block && m_next[gpu][*step.block] <= step.blockStep)
-        {
-            return false;
-        }
+        const MscclStep& step = block.steps[number];
         std::vector<Value> moved(step.chunks);
         if (step.receives && !Receive(gpu, block, step, moved))
         {
@@ -126,7 +106,6 @@ class Symbols
         {
             m_sent[{gpu, *block.sendsTo, block.channel}].push_back(std::move(moved));
         }
-        ++next;
         return true;
     }
 
@@ -178,14 +157,15 @@ class Symbols
 
     void CheckDone() const
     {
-        for (uint32_t gpu = 0; gpu < m_next.size(); ++gpu)
+        for (uint32_t gpu = 0; gpu < m_program.gpus.size(); ++gpu)
         {
-            for (uint32_t block = 0; block < m_next[gpu].size(); ++block)
+            for (uint32_t block = 0; block < m_program.gpus[gpu].size(); ++block)
             {
                 const auto& steps = m_program.gpus[gpu][block].steps;
-                if (m_next[gpu][block] < steps.size())
+                const uint32_t done = m_walk.GetDone(gpu, block);
+                if (done < steps.size())
                 {
-                    Fail(steps[m_next[gpu][block]].line,
+                    Fail(steps[done].line,
                          "the step of " + NameOf(gpu) + " waits for ever",
                          "a message, and steps, that come before");
                 }
@@ -251,7 +231,7 @@ class Symbols
 
     const MscclProgram& m_program;
     std::map<std::tuple<uint32_t, Buffer, int64_t>, Value> m_data;
-    std::vector<std::vector<uint32_t>> m_next; ///< by GPU and block: steps that are done
+    MscclWalk m_walk;
     std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::deque<std::vector<Value>>>
         m_sent; ///< by sender, receiver and channel: on their way
 };

@@ -5,6 +5,7 @@
 
 #include "astra-frontend/model/collective/divide-up.h"
 #include "msccl-graph.h"
+#include "msccl-walk.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +29,7 @@ class Execution
   public:
     Execution(const MscclProgram& program, const CollectiveTask& task)
         : m_program(program),
+          m_walk(program),
           m_task(task),
           m_block(task.blocks[static_cast<std::size_t>(program.protocol)])
     {
@@ -44,25 +46,9 @@ class Execution
     /// @param bytes of a chunk's part @return when the last step of all GPUs has ended
     double CarryOutSlice(double bytes)
     {
-        for (auto& states : m_states)
-        {
-            for (State& state : states)
-            {
-                state.next = 0;
-            }
-        }
-        bool moves = true;
-        while (moves) // MscclProgram::Read() has made sure that no step waits for ever
-        {
-            moves = false;
-            for (uint32_t gpu = 0; gpu < m_states.size(); ++gpu)
-            {
-                for (uint32_t block = 0; block < m_states[gpu].size(); ++block)
-                {
-                    moves |= AdvanceBlock(gpu, block, bytes);
-                }
-            }
-        }
+        m_walk.Run([this, bytes](uint32_t gpu, uint32_t block, uint32_t step) {
+            return CarryOut(gpu, block, step, bytes);
+        });
         double last = 0;
         for (const auto& states : m_states)
         {
@@ -78,39 +64,35 @@ class Execution
     struct State
     {
         double now{0};               ///< end of the step done last, ps
-        std::size_t next{0};         ///< step of the slice
         std::vector<double> ends;    ///< of the slice's steps
         std::deque<double> arrivals; ///< of messages for this block
     };
 
-    /// @return whether a step was done
-    bool AdvanceBlock(uint32_t gpu, uint32_t block, double bytes)
+    /// @return whether the step's message, if it receives one, had come
+    bool CarryOut(uint32_t gpu, uint32_t block, uint32_t number, double bytes)
     {
         State& state = m_states[gpu][block];
         const MscclBlock& steps = m_program.gpus[gpu][block];
-        const std::size_t before = state.next;
-        for (; state.next < steps.steps.size(); ++state.next)
+        const MscclStep& step = steps.steps[number];
+        if (step.receives)
         {
-            const MscclStep& step = steps.steps[state.next];
-            const State* other = step.block ? &m_states[gpu][*step.block] : nullptr;
-            if ((step.receives && state.arrivals.empty()) ||
-                (other && other->next <= step.blockStep))
+            if (state.arrivals.empty())
             {
-                break;
+                return false;
             }
-            if (step.receives)
-            {
-                state.now = std::max(state.now, state.arrivals.front());
-                state.arrivals.pop_front();
-            }
-            state.now = other ? std::max(state.now, other->ends[step.blockStep]) : state.now;
-            if (step.sends)
-            {
-                Send(gpu, steps, step.chunks * bytes, state);
-            }
-            state.ends[state.next] = state.now;
+            state.now = std::max(state.now, state.arrivals.front());
+            state.arrivals.pop_front();
         }
-        return state.next > before;
+        if (step.block)
+        {
+            state.now = std::max(state.now, m_states[gpu][*step.block].ends[step.blockStep]);
+        }
+        if (step.sends)
+        {
+            Send(gpu, steps, step.chunks * bytes, state);
+        }
+        state.ends[number] = state.now;
+        return true;
     }
 
     void Send(uint32_t gpu, const MscclBlock& block, double bytes, State& state)
@@ -127,6 +109,7 @@ class Execution
     }
 
     const MscclProgram& m_program;
+    MscclWalk m_walk;
     const CollectiveTask& m_task;
     const CollectiveTask::Block& m_block;
     std::vector<std::vector<State>> m_states; ///< by GPU and block

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <fmt/ranges.h>
 #include <ranges>
-#include <set>
 
 namespace AstraSim
 {
@@ -62,17 +61,12 @@ class EngineAllReduce::Table
     {
         m_rows.RequireKeys(row, {"kernel", "of", "one_shot", "two_shots"});
         Kernel& kernel = m_kernels[m_rows.Text(row["kernel"], "kernel")];
-        for (const YAML::Node& item : row["of"])
+        for (const GpuGeneration generation : m_rows.Generations(row["of"], "of"))
         {
-            const auto generation = ParseGpuGeneration(m_rows.Text(item, "of"));
-            if (!generation)
-            {
-                m_rows.Fail(item, "unknown generation '" + item.Scalar() + "'", "one of GPUs");
-            }
-            kernel.one[*generation] = StageOf(row["one_shot"]);
+            kernel.one[generation] = StageOf(row["one_shot"]);
             if (const YAML::Node two = row["two_shots"])
             {
-                kernel.two[*generation] = StageOf(two);
+                kernel.two[generation] = StageOf(two);
             }
         }
     }

@@ -49,29 +49,6 @@ Members()
     return MEMBERS;
 }
 
-/// @return the generations that a row is of
-std::vector<GpuGeneration>
-GenerationsOf(const YamlRows& rows, const YAML::Node& of)
-{
-    std::vector<GpuGeneration> found;
-    if (!of.IsSequence())
-    {
-        rows.Fail(of, "of is not a list", "generations of GPUs, such as [Hopper, Blackwell]");
-    }
-    for (const YAML::Node& item : of)
-    {
-        const auto generation = ParseGpuGeneration(rows.Text(item, "of"));
-        if (!generation)
-        {
-            rows.Fail(item,
-                      "unknown generation '" + item.Scalar() + "'",
-                      "Ampere, Hopper, Blackwell, CDNA3 or CDNA4");
-        }
-        found.push_back(*generation);
-    }
-    return found;
-}
-
 void
 TakeFigure(const YamlRows& rows, const YAML::Node& row, MeasuredFigures& figures)
 {
@@ -104,7 +81,7 @@ TakeFigure(const YamlRows& rows, const YAML::Node& row, MeasuredFigures& figures
         rows.Fail(row, name + " is of generations of GPUs", "of, such as [Hopper, Blackwell]");
     }
     auto& all = figures.*std::get<MeasuredFigures::ByGeneration MeasuredFigures::*>(member->second);
-    for (const GpuGeneration generation : GenerationsOf(rows, of))
+    for (const GpuGeneration generation : rows.Generations(of, "of"))
     {
         all[static_cast<std::size_t>(generation)] = value;
     }

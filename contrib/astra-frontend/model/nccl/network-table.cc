@@ -10,7 +10,7 @@
 #include "ns3/input-file.h"
 
 #include <algorithm>
-#include <cctype>
+#include <boost/algorithm/string.hpp>
 #include <fmt/ranges.h>
 #include <map>
 #include <ranges>
@@ -28,14 +28,6 @@ constexpr double MAX_US = 1e6;
 constexpr uint32_t MAX_PACKET_BYTES = 1 << 20;
 constexpr uint32_t MAX_TRIPS = 1000;
 constexpr uint64_t MAX_BYTES = uint64_t{1} << 50;
-
-bool
-IsSame(const std::string& a, const std::string& b)
-{
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-        return std::tolower(x) == std::tolower(y);
-    });
-}
 
 /// Reads rows into kinds.
 class RowReader
@@ -281,14 +273,12 @@ NetworkTable::AddRows(const std::string& text, const std::string& source)
     for (const YAML::Node& row : rows.GetAll())
     {
         const NetworkKind kind = reader.Read(row);
-        std::string name = kind.name;
-        std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-        if (!seen.insert(name).second)
+        if (!seen.insert(boost::algorithm::to_lower_copy(kind.name)).second)
         {
             rows.Fail(row, "the table has " + kind.name + " twice", "a row for each kind");
         }
         const auto same = std::ranges::find_if(m_rows, [&](const NetworkKind& known) {
-            return IsSame(known.name, kind.name);
+            return boost::algorithm::iequals(known.name, kind.name);
         });
         if (same != m_rows.end())
         {
@@ -305,7 +295,7 @@ const NetworkKind*
 NetworkTable::Find(const std::string& name) const
 {
     const auto it = std::ranges::find_if(m_rows, [&](const NetworkKind& kind) {
-        return IsSame(kind.name, name);
+        return boost::algorithm::iequals(kind.name, name);
     });
     return it != m_rows.end() ? &*it : nullptr;
 }

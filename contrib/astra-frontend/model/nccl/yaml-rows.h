@@ -4,6 +4,8 @@
 #ifndef YAML_ROWS_H
 #define YAML_ROWS_H
 
+#include "astra-frontend/model/gpu/gpu-table.h"
+
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -106,6 +108,28 @@ class YamlRows
             Fail(node, key + " is '" + text + "'", "from " + show(low) + " to " + show(high));
         }
         return number;
+    }
+
+    /// @return the generations of GPUs in a list
+    std::vector<GpuGeneration> Generations(const YAML::Node& list, const std::string& key) const
+    {
+        std::vector<GpuGeneration> found;
+        if (!list.IsSequence())
+        {
+            Fail(list, key + " is not a list", "generations of GPUs, such as [Hopper, Blackwell]");
+        }
+        for (const YAML::Node& item : list)
+        {
+            const auto generation = ParseGpuGeneration(Text(item, key));
+            if (!generation)
+            {
+                Fail(item,
+                     "unknown generation '" + item.Scalar() + "'",
+                     "Ampere, Hopper, Blackwell, CDNA3 or CDNA4");
+            }
+            found.push_back(*generation);
+        }
+        return found;
     }
 
   private:

@@ -20,17 +20,8 @@ def rows(name):
 class Grid:
     """Positive numbers by three coordinates, of which a table has two per row and one per column."""
 
-    def __init__(self, name):
-        self._set(*rows(name))
-
-    @classmethod
-    def of(cls, header, table):
-        """@return the Grid of a header and rows, all of them text"""
-        found = cls.__new__(cls)
-        found._set(header, table)
-        return found
-
-    def _set(self, header, table):
+    def __init__(self, header, table):
+        """@param header, table cells of the first line and of the others, all of them text"""
         self.values = {}
         columns = [int(cell) for cell in header[2:]]
         for row in table:
@@ -58,4 +49,4 @@ class Grid:
 
 @functools.lru_cache(None)
 def load(name):
-    return Grid(name)
+    return Grid(*rows(name))

@@ -33,8 +33,8 @@ def share(table, m, n, k):
     return grid.load(table).at(n, k, m)
 
 
-def _loaded(gpu, compute, moved):
-    """Under load the power limit lowers the clock, which slows computation and not memory."""
+def loaded(gpu, compute, moved):
+    """@return the factor of a time: under load the power limit lowers the clock, which slows computation and not memory"""
     return 1 + (1 / gpu.loaded - 1) * min(1.0, compute / moved)
 
 
@@ -44,7 +44,7 @@ def product_ns(gpu, precision, m, n, k, count=1):
     compute = 2 * m * n * k * count / (gpu.tflops * 1e3)
     moved = roofline.product_bytes(m, n, k, 1, "bfloat16") / gpu.memory_gbps * count
     together = max(compute, roofline.product_bytes(m * count, n, k, 1, "bfloat16") / gpu.memory_gbps)
-    time = together / share(gpu.table("products"), m * count, n, k) * _loaded(gpu, compute, moved)
+    time = together / share(gpu.table("products"), m * count, n, k) * loaded(gpu, compute, moved)
     time *= relative(gpu.like or gpu.name)[precision] * gpu.tflops / peak
     bytes_ns = roofline.product_bytes(m, n, k, count, precision) / gpu.stream_rate
     return max(time, 2 * m * n * k * count / (peak * 1e3), bytes_ns, SHORTEST_NS) * (GROUPED if count > 1 else 1)

@@ -19,6 +19,7 @@ COPIED = 4
 FEWEST = 128  # tokens of a sequence in the tables of attention: with one head, the shortest kernel
 
 
+@functools.lru_cache(None)
 def _has(name):
     return (pathlib.Path(grid.HERE) / name).is_file()
 
@@ -30,7 +31,7 @@ def _keyed(name, keys):
     parts = {}
     for row in rows:
         parts.setdefault(tuple(row[:keys]), []).append(row[keys:])
-    return {key: grid.Grid.of(header[keys:], found) for key, found in parts.items()}
+    return {key: grid.Grid(header[keys:], found) for key, found in parts.items()}
 
 
 def product_ns(gpu, precision, m, n, k):
@@ -40,19 +41,14 @@ def product_ns(gpu, precision, m, n, k):
         quantized = 0 if precision == "bfloat16" else (2 + roofline.FACTOR_BYTES[precision]) * m * k / gpu.stream_rate
         return products.product_ns(gpu, precision, m, n, k) + quantized
     least = roofline_ns(gpu, precision, m, n, k)
-    return max(least / grid.load(name).at(n, k, m) * _loaded(gpu, precision, m, n, k), SHORTEST_NS)
+    peak, _ = gpu.peak_and_ceiling(precision)
+    return max(least / grid.load(name).at(n, k, m) * products.loaded(gpu, 2 * m * n * k / (peak * 1e3), least), SHORTEST_NS)
 
 
 def roofline_ns(gpu, precision, m, n, k):
     """@return nanoseconds of a product at the peak, or of its bytes at the memory's rate"""
     peak, _ = gpu.peak_and_ceiling(precision)
     return max(2 * m * n * k / (peak * 1e3), roofline.product_bytes(m, n, k, 1, precision) / gpu.memory_gbps)
-
-
-def _loaded(gpu, precision, m, n, k):
-    """Lasting load slows what computes, and not what reads memory."""
-    peak, _ = gpu.peak_and_ceiling(precision)
-    return 1 + (1 / gpu.loaded - 1) * 2 * m * n * k / (peak * 1e3) / roofline_ns(gpu, precision, m, n, k)
 
 
 def experts_roofline_ns(gpu, precision, rows, hidden, width, experts, inward=2):
@@ -77,8 +73,8 @@ def experts_ns(gpu, precision, rows, hidden, width, experts, inward=2):
         return moved + sum(products.product_ns(gpu, precision, m, n, k, experts) for n, k in ((inward * width, hidden), (hidden, width)))
     least = experts_roofline_ns(gpu, precision, rows, hidden, width, experts, inward)
     peak, _ = gpu.peak_and_ceiling(precision)
-    computed = 2 * rows * (inward + 1) * hidden * width / (peak * 1e3) / least
-    return max(least / table.at(hidden * width / MEBI, experts, rows / experts) * (1 + (1 / gpu.loaded - 1) * computed), SHORTEST_NS)
+    compute = 2 * rows * (inward + 1) * hidden * width / (peak * 1e3)
+    return max(least / table.at(hidden * width / MEBI, experts, rows / experts) * products.loaded(gpu, compute, least), SHORTEST_NS)
 
 
 def prompts_ns(gpu, cache, heads, news, attended):
