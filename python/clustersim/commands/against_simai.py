@@ -36,7 +36,7 @@ own rules (``NCCL_SELECT=rules``), with the tutorial's topologies, workloads and
 GiB/s. This is a simulator beside a simulator; :doc:`accuracy` has measurements.
 
 From 128 MiB up the first three cases agree within 6 %. Below that, SimAI's times have more that does not depend on the size. On DCN+ with one
-ToR its flows may meet on uplinks: which of these a flow takes is a hash there and here, but not the same one.
+ToR its flows may meet on uplinks: both choose a flow's uplink by a hash, but not by the same one.
 
 @TABLE@
 """
