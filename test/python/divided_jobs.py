@@ -56,6 +56,7 @@ PIPELINE = ["-w", "pipeline.txt", "-n", "a100.txt"]
 JOBS = {
     "data-parallel": (["-w", "data.txt", "-n", "a100.txt"], {}),
     "pipeline": (PIPELINE + ["--timeline-ranks", "9"], {}),
+    "gpus-differ": (PIPELINE + ["--gpu-spread", "0.05"], {}),
     "nvls": (["-w", "data.txt", "-n", "h100.txt"], {"NCCL_ALGO": "Ring,NVLS"}),
     "experts": (["-w", "experts.txt", "-n", "a100.txt"], {}),
     "several-qps": (PIPELINE + ["--ns3::RdmaFabric::QpsPerConnection=3"], {}),

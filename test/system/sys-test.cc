@@ -6,6 +6,7 @@
 #include "job-fixture.h"
 
 #include <algorithm>
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -385,6 +386,60 @@ TEST_F(SysStreams, IdleRankTakesLittleMemory)
              &recorder});
     const auto perRank = (mallinfo2().uordblks - before) / RANKS;
     EXPECT_LT(perRank, 4096);
+}
+
+TEST_F(SysStreams, GpusDifferAsTheirSpreadSaysAndKeepTheirSpeed)
+{
+    constexpr int RANKS = 2000;
+    constexpr double SPREAD = 0.015;
+    constexpr TimePs KERNEL = 1'000'000'000;
+    SystemConfig config = NativeConfig("ring");
+    Make(RANKS, config);
+    EXPECT_EQ(run->job.GetSys(7).GpuTime(KERNEL), KERNEL) << "without the option";
+    config.gpuSpread = SPREAD;
+    Make(RANKS, config);
+    const auto first = std::move(run);
+    Make(RANKS, config);
+    double sum = 0;
+    double squares = 0;
+    for (uint32_t rank = 0; rank < RANKS; ++rank)
+    {
+        const TimePs time = first->job.GetSys(rank).GpuTime(KERNEL);
+        EXPECT_EQ(time, run->job.GetSys(rank).GpuTime(KERNEL)) << "a rank's draw is its own";
+        const double logarithm = std::log(static_cast<double>(time) / KERNEL);
+        sum += logarithm;
+        squares += logarithm * logarithm;
+    }
+    // Five standard errors of a normal sample's mean and deviation.
+    const double mean = sum / RANKS;
+    const double deviation = std::sqrt(squares / RANKS - mean * mean);
+    EXPECT_NEAR(mean, 0, 5 * SPREAD / std::sqrt(RANKS));
+    EXPECT_NEAR(deviation, SPREAD, 5 * SPREAD / std::sqrt(2 * RANKS));
+}
+
+TEST_F(SysStreams, CollectivesWaitForTheSlowestGpu)
+{
+    constexpr int RANKS = 4;
+    SystemConfig config = NativeConfig("ring");
+    config.gpuSpread = 0.1;
+    auto layers = MakeWorkload("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 "
+                               "all_gpus: 4\n1\n"
+                               "layer -1 1000000 ALLREDUCE 4096 1 NONE 0 1 NONE 0 1\n");
+    JobRun job(*layers, RANKS, config);
+    job.Run();
+    ASSERT_EQ(job.recorder.collectives.size(), 1);
+    TimePs fastest = INT64_MAX;
+    TimePs slowest = 0;
+    for (uint32_t rank = 0; rank < RANKS; ++rank)
+    {
+        const TimePs kernel = job.job.GetSys(rank).GpuTime(1'000'000'000);
+        fastest = std::min(fastest, kernel);
+        slowest = std::max(slowest, kernel);
+    }
+    EXPECT_LT(fastest, slowest);
+    EXPECT_EQ(job.recorder.collectives.front().start, fastest);
+    EXPECT_GE(job.recorder.collectives.front().end, slowest);
+    EXPECT_LT(job.recorder.collectives.front().end, slowest + 1'000'000) << "messages take no time";
 }
 
 TEST_F(SysStreams, JobsShareANetworkWithoutMeeting)

@@ -121,4 +121,21 @@ DescribeIdleSizes(const Workload& workload, const ParallelSizes& given)
     return warnings;
 }
 
+std::vector<std::string>
+DescribeIdleSpread(const Workload& workload, double gpuSpread)
+{
+    const auto* layers = dynamic_cast<const LayerWorkload*>(&workload);
+    const auto computes = [](const Layer& layer) {
+        return layer.update > 0 ||
+               std::ranges::any_of(layer.compute, [](TimePs time) { return time > 0; });
+    };
+    if (gpuSpread == 0 || !layers || std::ranges::any_of(layers->GetTable().layers, computes))
+    {
+        return {};
+    }
+    return {fmt::format("--gpu-spread {} has no effect: {} has no kernels",
+                        gpuSpread,
+                        workload.GetFileName())};
+}
+
 } // namespace AstraSim

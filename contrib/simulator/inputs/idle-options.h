@@ -25,6 +25,9 @@ std::vector<std::string> DescribeIdleKeys(const ns3::FabricConf& conf, NetworkMo
 /// says what its groups are
 std::vector<std::string> DescribeIdleSizes(const Workload& workload, const ParallelSizes& given);
 
+/// @return a warning if GPUs are to differ by @p gpuSpread and a workload file has no kernels
+std::vector<std::string> DescribeIdleSpread(const Workload& workload, double gpuSpread);
+
 } // namespace AstraSim
 
 #endif /* IDLE_OPTIONS_H */

@@ -17,6 +17,7 @@
 #include "ns3/input-file.h"
 #include "ns3/output-file.h"
 #include "ns3/qbb-mail.h"
+#include "ns3/rng-seed-manager.h"
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
 
@@ -45,6 +46,7 @@ SystemOf(const RunOptions& options)
     config.queuesPerDimension = options.queuesPerDimension;
     config.commScale = options.commScale;
     config.injectionScale = options.injectionScale;
+    config.gpuSpread = options.gpuSpread;
     config.rendezvous = options.rendezvous;
     return config;
 }
@@ -254,6 +256,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
                                   m_topology.hostCount));
     }
     description.config = m_system;
+    description.config.seed = ns3::RngSeedManager::GetSeed(); // which --seed or SEED has set by now
     if (m_logicalRanks == ranks)
     {
         description.logicalDimensions = m_logicalDimensions;
@@ -271,6 +274,9 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
         std::make_unique<PartitionedJob>(description, SharingOf(option, workload, backend));
     std::vector<std::string> idle = DescribeIdleSizes(running->job->GetWorkload(), m_options.sizes);
     m_console.Warn(idle);
+    std::vector<std::string> alike =
+        DescribeIdleSpread(running->job->GetWorkload(), m_options.gpuSpread);
+    m_console.Warn(alike);
     std::vector<std::string> leftOut = running->job->GetWorkload().GetWarnings();
     m_console.Warn(leftOut);
     m_console.Say(DescribeMicroGroups(running->job->GetWorkload()));

@@ -180,6 +180,13 @@ AddWork(FlagTable& flags, RunOptions& options)
         .AboveZero()
         .Record("injection_scale");
     flags
+        .Add(Model,
+             "gpu-spread",
+             options.gpuSpread,
+             "how far GPUs differ: standard deviation of the logarithm of their kernels' times (0)")
+        .Within(0, 1, "0 to 1; 0.015 is usual")
+        .Record("gpu_spread");
+    flags
         .AddBool(Model,
                  "rendezvous-protocol",
                  options.rendezvous,

@@ -77,6 +77,7 @@ struct RunOptions
     uint32_t queuesPerDimension{1};
     double commScale{1};
     double injectionScale{1};
+    double gpuSpread{0}; ///< --gpu-spread
     bool rendezvous{false};
     FastForwardMode fastForward{FastForwardMode::Auto};
     uint64_t fastForwardMemoryMib{1024}; ///< --fast-forward-memory

@@ -21,7 +21,7 @@ INPUT_FLAGS = {"system": "--system-configuration", "communicators": "--comm-grou
                "logical topology": "--logical-topology-configuration", "remote memory": "--remote-memory-configuration",
                "GPU table": "--gpu-table", "network table": "--network-table", "background flows": "--background-flows"}
 OPTION_FLAGS = {"tp": "--tp", "ep": "--ep", "pp": "--pp", "queues_per_dimension": "--num-queues-per-dim", "comm_scale": "--comm-scale",
-                "injection_scale": "--injection-scale", "network_kind": "--network-kind"}
+                "injection_scale": "--injection-scale", "gpu_spread": "--gpu-spread", "network_kind": "--network-kind"}
 
 
 @dataclasses.dataclass(frozen=True)

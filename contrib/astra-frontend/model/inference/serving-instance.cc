@@ -385,9 +385,9 @@ ServingRank::Continue()
         if (!m_computed && segment.compute > 0)
         {
             m_since = m_sys.Now();
-            m_sys.CheckDelay(segment.compute,
-                             m_sys.get_workload().GetLayerName(PositionOf(segment).layer));
-            m_sys.Schedule(segment.compute, &ServingRank::ComputeEnded, this);
+            const TimePs compute = m_sys.GpuTime(segment.compute);
+            m_sys.CheckDelay(compute, m_sys.get_workload().GetLayerName(PositionOf(segment).layer));
+            m_sys.Schedule(compute, &ServingRank::ComputeEnded, this);
             return;
         }
         if (segment.op != CollectiveOp::None)

@@ -7,15 +7,37 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <boost/random/normal_distribution.hpp>
 #include <cmath>
+#include <random>
 
 namespace AstraSim
 {
+
+namespace
+{
+
+/// @return what SystemConfig::gpuSpread makes of the GPU of network rank @p rank
+double
+DrawSlowness(const SystemConfig& config, int rank)
+{
+    if (config.gpuSpread == 0)
+    {
+        return 1;
+    }
+    // Boost's distribution, unlike the standard library's, is the same with every compiler.
+    std::seed_seq seeds{config.seed, static_cast<uint32_t>(rank)};
+    std::mt19937_64 engine(seeds);
+    return std::exp(boost::random::normal_distribution<>(0, config.gpuSpread)(engine));
+}
+
+} // namespace
 
 Sys::Sys(const JobContext& context, uint32_t jobRank, RankNetwork& network)
     : m_context(context),
       m_network(network),
       m_jobRank(jobRank),
+      m_slowness(DrawSlowness(*context.config, get_rank())),
       m_memoryBus(network, context.config->memoryBus),
       m_scheduler(*this, context.planner->GetQueueThreshold())
 {
@@ -40,6 +62,12 @@ Sys::~Sys()
         drop(queue.streams);
     }
     drop(m_readyList);
+}
+
+TimePs
+Sys::Slowed(TimePs duration) const
+{
+    return ns3::RoundToPs(static_cast<double>(duration) * m_slowness);
 }
 
 void

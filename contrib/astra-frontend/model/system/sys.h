@@ -72,6 +72,18 @@ class Sys
     }
 
     /**
+     * GPUs of one kind differ, as chips and their cooling do, and each keeps its speed. A kernel's
+     * time on a GPU is the median GPU's times exp(SystemConfig::gpuSpread * z), where z is a
+     * standard normal draw of the rank, by SystemConfig::seed.
+     * @param duration of kernels on the median GPU
+     * @return their time on this rank's
+     */
+    TimePs GpuTime(TimePs duration) const
+    {
+        return m_slowness == 1 ? duration : Slowed(duration);
+    }
+
+    /**
      * Refuse what would last beyond the end of the clock.
      * @param delay from now @param what of the workload takes so long: a layer, an operation
      * @throw ns3::InputError naming the workload
@@ -212,6 +224,7 @@ class Sys
         std::list<Message>::iterator self;
     };
 
+    TimePs Slowed(TimePs duration) const;
     Membership& MembershipIn(const CommGroup& group);
     static void EndAlone(void* done);
     static void MessageSent(void* message);
@@ -221,6 +234,7 @@ class Sys
     const JobContext& m_context;
     RankNetwork& m_network;
     uint32_t m_jobRank;
+    double m_slowness; ///< time of a kernel on this GPU over that on the median one
     uint32_t m_streamCount{0};
     int64_t m_priorityCounter{0};
     NativeMemoryBus m_memoryBus;

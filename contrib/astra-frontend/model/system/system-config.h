@@ -56,6 +56,8 @@ struct SystemConfig
     uint32_t queuesPerDimension{1};    ///< --num-queues-per-dim
     double commScale{1};               ///< --comm-scale: multiplies every collective's bytes
     double injectionScale{1};          ///< --injection-scale: multiplies the endpoint delay
+    double gpuSpread{0};               ///< --gpu-spread: see Sys::GpuTime()
+    uint32_t seed{1};                  ///< of the GPUs' draws
     bool rendezvous{false};            ///< --rendezvous-protocol
     std::vector<std::string> warnings; ///< keys that have no effect
 

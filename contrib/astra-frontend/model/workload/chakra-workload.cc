@@ -83,6 +83,7 @@ class ChakraRank : public RankWorkload
     void End(uint64_t id, const Ended& ended);
     void TrackMemory(const ChakraNode& node);
     TimePs ComputeTime(const ChakraNode& node) const;
+    TimePs TimeAtMedian(const ChakraNode& node) const;
     int PeerOf(const ChakraNode& node, uint32_t peer, const char* what) const;
     /// Tells the observer of the exposed time until now.
     void EndExposed(const Ended& ended);
@@ -372,7 +373,9 @@ ChakraRank::Begin(const ChakraNode& node)
     TrackMemory(node);
     if (m_sys.get_config().replayOnly && node.type != ChakraNode::Type::Metadata)
     {
-        After(node.duration, node, nullptr);
+        After(node.type == ChakraNode::Type::Compute ? ComputeTime(node) : node.duration,
+              node,
+              nullptr);
         return;
     }
     switch (node.type)
@@ -403,8 +406,14 @@ ChakraRank::Begin(const ChakraNode& node)
 TimePs
 ChakraRank::ComputeTime(const ChakraNode& node) const
 {
+    return node.isCpuOp ? TimeAtMedian(node) : m_sys.GpuTime(TimeAtMedian(node));
+}
+
+TimePs
+ChakraRank::TimeAtMedian(const ChakraNode& node) const
+{
     const auto& config = m_sys.get_config();
-    if (!config.rooflineEnabled || node.operations == 0)
+    if (!config.rooflineEnabled || config.replayOnly || node.operations == 0)
     {
         return node.duration;
     }

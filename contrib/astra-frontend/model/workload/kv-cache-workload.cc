@@ -100,7 +100,8 @@ class KvCacheRank : public RankWorkload
         const TimePs now = m_sys.Now();
         const TimePs wait = std::max<TimePs>(request.arrival - now, 0);
         m_computeStart = now + wait;
-        const auto compute = ns3::TimesPs(m_workload.GetConfig().prefillPerToken, request.tokens);
+        const TimePs compute =
+            m_sys.GpuTime(ns3::TimesPs(m_workload.GetConfig().prefillPerToken, request.tokens));
         m_sys.CheckDelay(ns3::AddPs(wait, compute), "prefill");
         m_sys.Schedule(wait + compute, &KvCacheRank::PrefillEnded, this);
     }

@@ -50,6 +50,7 @@ class LayerRank : public RankWorkload
     void Run();
     /// @return whether the rank can go on at once
     bool Do(const ProgramStep& step);
+    void Compute(const ProgramStep& step);
     /// The step that the rank was at is done, once more.
     void EndStep();
     bool DoCollective(const ProgramStep& step, bool blocks);
@@ -311,10 +312,7 @@ LayerRank::Do(const ProgramStep& step)
         {
             return true;
         }
-        m_state = State::Computes;
-        m_since = m_sys.Now();
-        m_sys.CheckDelay(step.duration, m_workload.GetLayerName(step.layer));
-        m_sys.Schedule(step.duration, &LayerRank::ComputeEnded, this);
+        Compute(step);
         return false;
     case Kind::Collective:
         return DoCollective(step, true);
@@ -335,6 +333,16 @@ LayerRank::Do(const ProgramStep& step)
         return WaitForAllIssued();
     }
     return true;
+}
+
+void
+LayerRank::Compute(const ProgramStep& step)
+{
+    m_state = State::Computes;
+    m_since = m_sys.Now();
+    const TimePs duration = m_sys.GpuTime(step.duration);
+    m_sys.CheckDelay(duration, m_workload.GetLayerName(step.layer));
+    m_sys.Schedule(duration, &LayerRank::ComputeEnded, this);
 }
 
 bool
@@ -407,7 +415,7 @@ void
 LayerRank::EndIssued(const Issued& issued)
 {
     const TimePs update = issued.phase == TrainingPhase::WeightGradient
-                              ? m_workload.GetTable().layers[issued.layer].update
+                              ? m_sys.GpuTime(m_workload.GetTable().layers[issued.layer].update)
                               : 0;
     if (update == 0)
     {
