@@ -41,6 +41,18 @@ OF_OTHERS = {
 MOST_GPUS = 1 << 20
 
 
+class Options(argparse.Namespace):
+    """Options that know which of them a builder has looked at."""
+
+    def __init__(self, **options):
+        object.__setattr__(self, "looked_at", set())
+        super().__init__(**options)
+
+    def __getattribute__(self, name):
+        object.__getattribute__(self, "looked_at").add(name)
+        return object.__getattribute__(self, name)
+
+
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         raise InputError(message)
@@ -126,7 +138,7 @@ def options_of(given):
     template = {} if other else rails.defaults(topology, given)
     chosen = preset(given["preset"]) if given["preset"] else {}
     flags = {name: value for name, value in given.items() if value is not None}
-    options = argparse.Namespace(**(SHARED | template | chosen | flags))
+    options = Options(**(SHARED | template | chosen | flags))
     if options.gpu is not None:
         require_at_least_one(options, "gpu")  # 0 is not "as the template has it"
     choose_mesh(options)
@@ -134,6 +146,13 @@ def options_of(given):
     check_units(options)
     require_at_least_one(options, "nics_per_gpu", "gpus_per_nic")
     return OTHERS.get(topology, rails.build), options, warnings
+
+
+def idle(given, options):
+    """@return warnings of rates and delays that were asked for, and are those of no link of this network"""
+    rates = ("bandwidth", "ap_bandwidth", "core_bandwidth", "nvlink_bw", "nv_latency", "latency", "error_rate")
+    return [f"--{name} {given[name]} has no effect: no link of this network is of that kind"
+            for name in rates if given[name] is not None and name not in options.looked_at]
 
 
 def output_path(wanted, name):
@@ -169,21 +188,27 @@ def of_astra_sim(given):
     return astra_network.build(given["astra_network"], unit, given["gpu_type"] or SHARED["gpu_type"])
 
 
+def with_all_links(cluster):
+    """@return the cluster with a list of links in the place of what would generate them"""
+    if cluster.gpus > MOST_GPUS:
+        raise InputError(f"{cluster.gpus} GPUs are more than a simulation holds; expected at most {MOST_GPUS}")
+    return dataclasses.replace(cluster, links=list(cluster.links))
+
+
 def generate(given):
     """Writes the file that the flags ask for. @return its path, the oversubscription of its tiers, and warnings"""
     if given["gpu_type"]:
         check_gpu_type(given["gpu_type"], given["gpu_table"])
     if given["astra_network"]:
-        cluster, warnings = of_astra_sim(given), []
+        cluster, warnings = with_all_links(of_astra_sim(given)), []
     else:
         if given.pop("decimal_gb"):
             raise InputError("--decimal_gb is for --astra_network; expected that flag too")
         build, options, warnings = options_of(given)
+        options.looked_at.clear()
         cluster, more = build(options)
-        cluster, warnings = with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic), warnings + more
-    if cluster.gpus > MOST_GPUS:
-        raise InputError(f"{cluster.gpus} GPUs are more than a simulation holds; expected at most {MOST_GPUS}")
-    cluster = dataclasses.replace(cluster, links=list(cluster.links))
+        cluster = with_all_links(with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic))
+        warnings += more + idle(given, options)
     tiers = oversubscription_of(cluster)
     if not given["astra_network"] and given["oversubscription"] is None:
         warnings += uneven_tiers(tiers, options, build)

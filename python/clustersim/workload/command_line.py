@@ -59,6 +59,14 @@ class Parser(argparse.ArgumentParser):
                 raise InputError(f"--{name} is empty; expected a value")
         return given
 
+    def tell_idle(self, given, rules):
+        """Warns of flags that change nothing.
+        @param rules of each: whether the flags have an effect, why they have none, and their names"""
+        for has_effect, why, names in rules:
+            for name in names:
+                if not has_effect and getattr(given, name) != self.get_default(name):
+                    print(f"{self.prog}: warning: --{name} has no effect: {why}", file=sys.stderr)
+
 
 def _spellings(name):
     """AICB writes some flags with hyphens and some with underscores; both are read."""
@@ -193,17 +201,20 @@ def make_parser(description):
     return parser
 
 
-def _warn(given):
+def _warn(parser, given):
     reasons = {flag: WITHOUT_EFFECT[flag] for flag in given.no_effect or []}
     reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
     if given.pipeline_schedule != "1f1b":
         print(f"workload.py: warning: the files carry out 1F1B; memory and the estimate are those of {given.pipeline_schedule}", file=sys.stderr)
-    if given.recompute_modules and given.recompute != "selective":
-        reasons["--recompute_modules"] = "it is for --recompute selective"
-    if given.recompute_num_layers and given.recompute != "full":
-        reasons["--recompute_num_layers"] = "it is for --recompute full"
     for flag, why in reasons.items():
         print(f"workload.py: warning: {flag} has no effect: {why}", file=sys.stderr)
+    parser.tell_idle(given, (
+        (given.recompute == "selective", "it is for --recompute selective", ("recompute_modules",)),
+        (given.recompute == "full", "it is for --recompute full", ("recompute_num_layers",)),
+        (dtype_of(given) != "bfloat16", "matrix products have the type that weights have", ("fp8_param_gather",)),
+        (given.layout.startswith("aicb"), "it is for --layout aicb", ("aiob_enable",)),
+        (given.layout == "megatron", "AICB's rows have tokens in bfloat16", ("moe_dispatch_dtype",)),
+        *exchange_flags.idle_rules(given, given.ep > 1)))
 
 
 def find_model(given):
@@ -233,7 +244,8 @@ def find_model(given):
 def _warn_of_lost_sizes(given, fields):
     """Sizes of experts and of learned positions say nothing about a model without them."""
     lost = {} if fields.get("experts") else {"--moe_router_topk": given.experts_per_token, "--n_dense_layers": given.dense_layers,
-                                             "--n_shared_expert": given.n_shared_expert}
+                                             "--n_shared_expert": given.n_shared_expert, "--moe_ffn_hidden_size": given.expert_ffn,
+                                             "--etp": getattr(given, "etp", None)}
     reasons = {flag: "the model has no experts" for flag, value in lost.items() if value}
     if given.max_position_embeddings is not None and not fields.get("positions"):
         reasons["--max_position_embeddings"] = "rotary positions have no weights"
@@ -293,7 +305,7 @@ def find_plan(given, model):
     if zero is None:
         zero = 3 if given.frame == "DeepSpeed" else 1
     return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
-                       etp=_expert_parts(given), split=_split(given, model), schedule=_schedule(given), sequence_parallel=given.sequence_parallel, zero=zero,
+                       etp=_expert_parts(given, model), split=_split(given, model), schedule=_schedule(given), sequence_parallel=given.sequence_parallel, zero=zero,
                        recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
                        offload_layers=given.offload_num_layers, document=given.document_length,
@@ -358,10 +370,10 @@ def _precision(given):
                         reads_either_order=bool(gpus.find(given.gpu_type, dtype_of(given)).fp4))
 
 
-def _expert_parts(given):
+def _expert_parts(given, model):
     if given.etp is not None and given.etp < 1:
         raise InputError(f"--expert_tensor_parallel_size is {given.etp}; expected at least 1")
-    return given.etp or 0
+    return given.etp or 0 if model.experts else 0
 
 
 def _split(given, model):
@@ -468,12 +480,13 @@ def _write(given, iteration, directory, name):
 
 
 def run(arguments, description):
-    given = make_parser(description).parse_args(arguments)
+    parser = make_parser(description)
+    given = parser.parse_args(arguments)
     model, gpu = find_model(given), find_gpu(given)
     plan = find_plan(given, model)
     iteration = _iteration(given, model, plan, gpu)
     used, warnings = check_memory(given, iteration)
-    _warn(given)
+    _warn(parser, given)
     for line in warnings:
         print(f"workload.py: warning: {line}", file=sys.stderr)
     directory, name = pathlib.Path(given.output_dir), given.name or file_name(model, plan)

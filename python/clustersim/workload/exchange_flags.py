@@ -4,6 +4,7 @@ from clustersim.workload import exchange
 from clustersim.workload.errors import InputError
 
 TYPES = {"alltoall": "alltoall", "flex": "deepep", "deepep": "deepep", "deepep_ll": "deepep_ll"}
+WITHOUT_SPREAD = "all experts are on each rank (--ep)"
 
 
 def add_imbalance(group):
@@ -73,6 +74,17 @@ def find(given, model):
     found = exchange.Exchange(_dispatcher(given), exchange.BYTES[given.moe_dispatch_dtype], given.moe_node_limit, given.moe_gpus_per_server,
                               loads_of(given, model), given.moe_capacity_factor,
                               given.moe_pad_expert_input_to_capacity)
+    return require_experts(found, model)
+
+
+def require_experts(found, model):
+    """@return how tokens reach experts, which only a model with experts may have asked for"""
     if not model.experts and found != exchange.Exchange():
         raise InputError(f"{model.name} has no experts that tokens could be sent to; expected no --moe_ flags")
     return found
+
+
+def idle_rules(given, experts_are_spread):
+    """@return rules for Parser.tell_idle(): flags of how tokens reach experts that change nothing"""
+    return ((experts_are_spread, WITHOUT_SPREAD, ("moe_dispatcher", "moe_dispatch_dtype", "moe_node_limit")),
+            (given.moe_dispatcher != "alltoall" or given.moe_node_limit, "tokens are not forwarded within servers", ("moe_gpus_per_server",)))

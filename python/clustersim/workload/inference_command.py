@@ -78,8 +78,8 @@ def find_pools(given, model):
     kinds = {"dtype": command_line.dtype_of(given), "cache": "fp8" if given.kv_cache_dtype == "fp8" else "bfloat16",
              "precise": command_line.check_operator_dtypes(given, model, precision.precise(
                  0, 0, False, given.operator_dtype, {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
-             "exchange": exchange.Exchange(given.moe_dispatcher, DISPATCH_BYTES[given.moe_dispatch_dtype],
-                                           loads=exchange_flags.loads_of(given, model))}
+             "exchange": exchange_flags.require_experts(exchange.Exchange(
+                 given.moe_dispatcher, DISPATCH_BYTES[given.moe_dispatch_dtype], loads=exchange_flags.loads_of(given, model)), model)}
     if given.world_size:
         return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep, **kinds))]
 
@@ -163,10 +163,13 @@ def file_name(model, pools):
 
 
 def run(arguments):
-    given = make_parser().parse_args(arguments)
+    parser = make_parser()
+    given = parser.parse_args(arguments)
     check(given)
     model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, command_line.dtype_of(given), given.kernels)
     pools = find_pools(given, model)
+    parser.tell_idle(given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
+                              ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)
     text, blocks = render(given, model, pools, gpu)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from clustersim.simulation import find_program, run_program
+from clustersim.simulation import SimulationError, find_program, run_program
 from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
@@ -45,7 +45,7 @@ def make_parser(description):
     add("--topology", "-n", metavar="FILE", help="gives GPU type, GPUs per server and the links' rates")
     add("--gpu_type", default=None, metavar="GPU", help=f"without a topology (H100): {', '.join(gpus.names())}")
     add("--gpus_per_server", type=int, default=None, metavar="N", help="without a topology (8)")
-    add("--nic_type", choices=NIC_GBPS, default="cx7", help="without a topology (cx7: 400 Gb/s)")
+    add("--nic_type", choices=NIC_GBPS, help="without a topology (cx7: 400 Gb/s)")
     add("--network_kind", "--network-kind", metavar="NAME", help="what joins the servers, as of SimAI_simulator (AS_NETWORK_KIND, or none)")
     add("--global_batch", type=int, metavar="N", help="sequences of an iteration (as many as GPUs)")
     add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (4096)")
@@ -100,21 +100,40 @@ def _check(given):
         raise InputError("--prices counts the parts of a topology; expected --topology, and no --gpu_hour")
     if given.simulate and not given.topology:
         raise InputError("--simulate has no network; expected --topology")
-    if given.topology and (given.gpu_type or given.gpus_per_server):
-        raise InputError("--gpu_type and --gpus_per_server contradict --topology, which has them; expected one of both")
+    if given.topology and (given.gpu_type or given.gpus_per_server or given.nic_type):
+        raise InputError("--gpu_type, --gpus_per_server and --nic_type contradict --topology, which has them; expected one of both")
+
+
+def tell_idle(parser, given):
+    parser.tell_idle(given, (
+        (given.simulate, "it is for --simulate", ("network", "conf", "time_limit")),
+        (given.prices, "it is for --prices", ("years", "kwh")),
+        (not given.against, "--against times published layouts", ("top", "simulate", "objective", "gpu_hour", "prices", "global_batch",
+                                                                  "seq_length", "print_arguments", "config"))))
+
+
+def _require_network_kind(given):
+    """Refuses a kind of network that the programs do not know, before plans are looked for."""
+    with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
+        try:
+            run_program([find_program("SimCCL", given.bin), "-o", scratch], {"AS_NETWORK_KIND": given.network_kind})
+        except SimulationError as error:
+            raise InputError(str(error).replace("environment: AS_NETWORK_KIND", "--network_kind")) from None
 
 
 def find_machine(given):
     """@return Machine, the Gpu, and the flags of SimAI_analytical that mean the same"""
     if given.network_kind:
+        _require_network_kind(given)
         os.environ["AS_NETWORK_KIND"] = given.network_kind  # the programs that time plans read it
     if not given.topology:
         gpu = gpus.find(given.gpu_type or "H100", command_line.dtype_of(given), given.kernels)
         per_server = given.gpus_per_server or 8
         if (given.gpus or 0) > per_server and given.gpus % per_server:
             raise InputError(f"--gpus {given.gpus} is no multiple of --gpus_per_server {per_server}; expected whole servers")
-        machine = plans.Machine(per_server, NVLINK_GBPS[gpu.name], NIC_GBPS[given.nic_type])
-        return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", given.nic_type]
+        nic = given.nic_type or "cx7"
+        machine = plans.Machine(per_server, NVLINK_GBPS[gpu.name], NIC_GBPS[nic])
+        return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", nic]
     topology = read_topology(given.topology)
     if len(topology.gpus) < given.gpus:
         raise InputError(f"{given.topology}: has {len(topology.gpus)} GPUs; expected at least --gpus {given.gpus}")
@@ -306,8 +325,10 @@ def _against(given):
 
 
 def run(arguments, description):
-    given = make_parser(description).parse_args(arguments)
+    parser = make_parser(description)
+    given = parser.parse_args(arguments)
     _check(given)
+    tell_idle(parser, given)
     if given.against:
         _against(given)
         return

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every flag of the generators changes what they write, is refused, or says that it has no effect."""
+import argparse
+import pathlib
+import sys
+
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "python"))
+
+from clustersim.topology import command_line as topology  # noqa: E402
+from clustersim.workload import command_line as training  # noqa: E402
+from clustersim.workload import inference_command as inference  # noqa: E402
+from clustersim.workload import plan_command as plan  # noqa: E402
+from clustersim.workload.errors import InputError  # noqa: E402
+
+DENSE = ["--model_name", "llama2_7b", "--num_layers", "4"]
+EXPERTS = ["--model_name", "mixtral_8x7b", "--num_layers", "4"]
+SERVING = ["--prefill_gpus", "8", "--decode_gpus", "8", "--tp", "4", "--requests", "20", "--rate", "400", "--prompt_tokens", "1000",
+           "--output_tokens", "10"]
+TRAINING = ["--world_size", "16", "--tp", "2", "--pp", "2", "--global_batch", "32"]
+# Values of flags that take words.
+WORDS = {"dtype": "fp8", "gpu_type": "H200", "kernels": "roofline", "framework": "megatron_2025", "frame": "DeepSpeed", "recompute": "full",
+         "moe_dispatcher": "deepep", "moe_dispatch_dtype": "fp8", "moe_imbalance": "zipf:1", "moe_flex_dispatcher_backend": "deepep",
+         "pipeline_schedule": "dualpipe", "recompute_modules": "mlp", "lora_targets": "linear_qkv", "operator_dtype": "linear_qkv=fp8",
+         "main_grads_dtype": "bf16", "grad_reduce_dtype": "bf16", "main_params_dtype": "bf16", "exp_avg_dtype": "bf16",
+         "exp_avg_sq_dtype": "bf16", "keeps": "nanotron", "pipeline_model_parallel_layout": "Et*2|t*2L",
+         "nv_latency": "0.001ms", "latency": "0.002ms", "bandwidth": "300Gbps", "ap_bandwidth": "300Gbps", "core_bandwidth": "300Gbps",
+         "nvlink_bw": "300Gbps", "error_rate": "0.01", "dims": "2x8",
+         "requests": "40", "rate": "800", "seed": "5", "shared_prefix_tokens": "100", "shared_prefixes": "3", "router": "random",
+         "decode_router": "random", "ttft_limit_ms": "10", "tpot_limit_ms": "3", "e2e_limit_ms": "4", "max_model_len": "4096",
+         "kv_transfer": "whole", "kv_layers_per_message": "2", "max_num_seqs": "64", "max_num_batched_tokens": "4096", "block_size": "32",
+         "num_gpu_blocks": "1000", "enable_chunked_prefill": "0", "enable_prefix_caching": "1", "preemption_mode": "swap",
+         "capacity_scheduler_policy": "guaranteed_no_evict", "swap_gbps": "20", "step_overhead_ns": "5000", "launch_ns": "1000",
+         "cudagraph_capture_sizes": "1,2,4", "time_scale": "2", "prompt_tokens": "99", "output_tokens": "99",
+         "conf": "SimAI.conf", "gpu_hour": "3", "years": "3", "kwh": "3"}
+# They name inputs or outputs, or the subject of the test is another one.
+APART = {"help", "output_dir", "output", "name", "model_name", "model_size", "config", "measured", "trace", "topology", "preset", "check",
+         "describe", "draw", "astra_network", "prices", "gpu_table", "against", "bin", "world_size"}
+# They say what is so already: the plan fits and is sharded, the model is gated, the vocabulary divides, the mode is named.
+ALREADY = {"force", "reserved_gb", "use_distributed_optimizer", "swiglu", "make_vocab_size_divisible_by", "inference", "workload_type",
+           "kv_cache_dtype", "rail_optimized", "dual_tor", "gpus_per_server", "mesh"}
+
+
+def values_of(action):
+    if action.nargs == 0:
+        return []
+    if action.dest in WORDS:
+        return [WORDS[action.dest]]
+    if action.choices:
+        return [str(next(choice for choice in action.choices if choice != action.default))]
+    if action.type in (int, float):
+        return [str(3 * (action.default or 1))]
+    assert action.dest.startswith("no_effect"), f"--{action.dest}: expected a value in WORDS"
+    return ["1"]
+
+
+def outcome(run, arguments, path, capsys):
+    """@return what a command wrote and printed, and what it said on standard error; nothing if it refused"""
+    status = 2
+    refusal = ""
+    try:
+        status = run([*arguments, "-o", str(path)]) or 0
+    except InputError as error:
+        refusal = str(error)
+    printed, said = capsys.readouterr()
+    said += refusal
+    if status:
+        return None, said
+    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+    return {each.suffix: each.read_bytes() for each in files} | {"printed": printed.replace(str(path), "")}, said
+
+
+def idle_flags(run, parser, arguments, path, capsys):
+    """@return the flags that change nothing, without a word; none may be said to change nothing that does"""
+    before, warned = outcome(run, arguments, path / "before", capsys)
+    assert before is not None, warned
+    idle = []
+    for number, action in enumerate(parser._actions):
+        if action.dest in APART | ALREADY:
+            continue
+        flag = action.option_strings[-1]
+        after, said = outcome(run, [*arguments, flag, *values_of(action)], path / str(number), capsys)
+        places = [place for place, word in enumerate(arguments) if word in action.option_strings]
+        given = places and arguments[places[0]:places[0] + 1 + len(values_of(action))][1:] == values_of(action)
+        if after == before and said == warned and not given:
+            idle.append(flag)
+        # A workload's description repeats what was asked for; its rows are what simulators see.
+        changes = after is not None and after.get(".txt") != before.get(".txt")
+        assert not (changes and f"--{action.dest} has no effect" in said), said
+    return idle
+
+
+@pytest.mark.parametrize("model", [DENSE, [*EXPERTS, "--sp"], [*EXPERTS, "--sp", "--ep", "4"]],
+                         ids=["dense", "experts", "spread experts"])
+@pytest.mark.parametrize("more", [[], ["--dtype", "fp8", "--layout", "aicb"], ["--recompute", "selective"]], ids=["plain", "aicb", "selective"])
+def test_of_training(tmp_path, capsys, model, more):
+    def run(arguments):
+        training.run(arguments, "")
+
+    assert not idle_flags(run, training.make_parser(""), [*model, *TRAINING, *more, "--name", "w"], tmp_path, capsys)
+
+
+@pytest.mark.parametrize("model", [DENSE, EXPERTS, [*EXPERTS, "--ep", "2"]], ids=["dense", "experts", "spread experts"])
+def test_of_inference(tmp_path, capsys, monkeypatch, model):
+    monkeypatch.setitem(WORDS, "kernels", "measured")
+    assert not idle_flags(inference.run, inference.make_parser(), [*model, *SERVING, "--name", "w"], tmp_path, capsys)
+
+
+@pytest.mark.parametrize("arguments", ["Spectrum-X -g 64 -psn 8", "AlibabaHPN -g 64", "FatTree -g 128", "Clos2 -g 64", "Clos3 -g 64",
+                                       "Dragonfly -g 72 -gps 2", "Torus --dims 4x4 -gps 1 -nsps 0", "RailOnly -g 64"])
+def test_of_topologies(tmp_path, capsys, arguments):
+    def run(given):
+        return topology.main(given, "")
+
+    assert not idle_flags(run, topology.make_parser(""), ["-topo", *arguments.split()], tmp_path, capsys)
+
+
+@pytest.mark.parametrize("flag, why", [("--network flow", "--simulate"), ("--conf x", "--simulate"), ("--time_limit 3", "--simulate"),
+                                       ("--years 3", "--prices"), ("--kwh 3", "--prices")])
+def test_of_plans_that_need_another(capsys, flag, why):
+    parser = plan.make_parser("")
+    plan.tell_idle(parser, parser.parse_args(["--model", "mixtral_8x7b", "--gpus", "8", *flag.split()]))
+    assert capsys.readouterr().err == f"plan.py: warning: {flag.split()[0]} has no effect: it is for {why}\n"
+
+
+def test_a_kind_of_network_that_is_not_known_is_refused_before_plans_are_looked_for(capsys, monkeypatch):
+    monkeypatch.setattr(plan.plans, "candidates", lambda *_: pytest.fail("plans were looked for"))
+    with pytest.raises(InputError, match="--network_kind is 'IB'; expected one of none, InfiniBand"):
+        plan.run(["--model", "mixtral_8x7b", "--gpus", "8", "--network_kind", "IB"], "")
