@@ -20,6 +20,17 @@ def name():
     return os.path.basename(sys.argv[0])
 
 
+def tell_idle(parser, given, rules):
+    """Warns of flags that change nothing.
+    @param parser argparse's @param given what it has read
+    @param rules of each: whether the flags have an effect, why they have none, and their names in `given`"""
+    for has_effect, why, names in rules:
+        for dest in names:
+            if not has_effect and getattr(given, dest) != parser.get_default(dest):
+                flag = next(action.option_strings[0] for action in parser._actions if action.dest == dest)
+                print(f"{parser.prog}: warning: {flag} has no effect: {why}", file=sys.stderr)
+
+
 class _Terminated(BaseException):
     pass
 

@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 import pytest
+from script_process import run_script
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
@@ -129,3 +130,12 @@ def test_a_kind_of_network_that_is_not_known_is_refused_before_plans_are_looked_
     monkeypatch.setattr(plan.plans, "candidates", lambda *_: pytest.fail("plans were looked for"))
     with pytest.raises(InputError, match="--network_kind is 'IB'; expected one of none, InfiniBand"):
         plan.run(["--model", "mixtral_8x7b", "--gpus", "8", "--network_kind", "IB"], "")
+
+
+@pytest.mark.parametrize("name, words, flag, why", [
+    ("hpcc_traffic", ["--topology", "t", "--sizes", "s", "--incast-bytes", "9"], "--incast-bytes", "it is for --incast-load"),
+    ("report", ["no-run", "--no-plots", "--plots-of-each"], "--plots-of-each", "nothing is drawn"),
+    ("why", ["no-run", "--no-confirm", "--program", "p"], "--program", "nothing is run")])
+def test_of_other_commands(tmp_path, name, words, flag, why):
+    done = run_script([REPOSITORY / f"scripts/{name}.py", *words], cwd=tmp_path)
+    assert done.stderr.splitlines()[0] == f"{name}.py: warning: {flag} has no effect: {why}"

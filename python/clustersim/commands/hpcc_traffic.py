@@ -180,6 +180,7 @@ def parse_arguments(arguments):
                                    ("--priority", options.priority, 0, 7)):
         if not low <= value <= high:
             parser.error(f"{name} {value}: expected {low:g} to {high:g}")
+    command.tell_idle(parser, options, ((options.incast_load, "it is for --incast-load", ("incast_senders", "incast_bytes")),))
     return options
 
 

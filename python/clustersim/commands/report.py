@@ -32,6 +32,7 @@ def main(arguments):
                         help="draw queues, pauses, rates, ... of each run, also of more than four (slow)")
     parser.add_argument("--no-plots", action="store_true", help="tables only: faster and smaller")
     given = parser.parse_args(arguments)
+    command.tell_idle(parser, given, ((not given.no_plots, "nothing is drawn", ("plots_of_each",)),))
     from clustersim.results import open_runs  # these load pandas and matplotlib
     from clustersim.results.page import render
     runs = open_runs(given.runs, given.topology)

@@ -37,7 +37,9 @@ def make_parser(description):
 
 
 def main(arguments):
-    given = make_parser(__doc__).parse_args(arguments)
+    parser = make_parser(__doc__)
+    given = parser.parse_args(arguments)
+    command.tell_idle(parser, given, ((not given.no_confirm, "nothing is run", ("program",)),))
     if not 0 < given.factor < float("inf"):
         raise InputError(f"--factor is {given.factor}; expected more than 0")
     if given.top < 1:

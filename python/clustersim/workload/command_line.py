@@ -8,6 +8,7 @@ import sys
 
 import pydantic
 
+from clustersim import command
 from clustersim.workload import (adapters, aicb, bubbles, catalogue, chakra, estimate, exchange_flags, frameworks, gpus, hugging_face, keeping,
                                  measured, megatron, memory, operators, pipeline, plans, precision, recompute, simai_text)
 from clustersim.workload.errors import InputError
@@ -58,14 +59,6 @@ class Parser(argparse.ArgumentParser):
             if value == "":  # else it would count as left out
                 raise InputError(f"--{name} is empty; expected a value")
         return given
-
-    def tell_idle(self, given, rules):
-        """Warns of flags that change nothing.
-        @param rules of each: whether the flags have an effect, why they have none, and their names"""
-        for has_effect, why, names in rules:
-            for name in names:
-                if not has_effect and getattr(given, name) != self.get_default(name):
-                    print(f"{self.prog}: warning: --{name} has no effect: {why}", file=sys.stderr)
 
 
 def _spellings(name):
@@ -208,7 +201,7 @@ def _warn(parser, given):
         print(f"workload.py: warning: the files carry out 1F1B; memory and the estimate are those of {given.pipeline_schedule}", file=sys.stderr)
     for flag, why in reasons.items():
         print(f"workload.py: warning: {flag} has no effect: {why}", file=sys.stderr)
-    parser.tell_idle(given, (
+    command.tell_idle(parser, given, (
         (given.recompute == "selective", "it is for --recompute selective", ("recompute_modules",)),
         (given.recompute == "full", "it is for --recompute full", ("recompute_num_layers",)),
         (dtype_of(given) != "bfloat16", "matrix products have the type that weights have", ("fp8_param_gather",)),

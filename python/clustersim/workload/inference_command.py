@@ -5,6 +5,7 @@ import json
 import pathlib
 import sys
 
+from clustersim import command
 from clustersim.whole_file import write_text
 from clustersim.workload import command_line, exchange, exchange_flags, gpus, precision
 from clustersim.workload.errors import InputError
@@ -168,7 +169,7 @@ def run(arguments):
     check(given)
     model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, command_line.dtype_of(given), given.kernels)
     pools = find_pools(given, model)
-    parser.tell_idle(given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
+    command.tell_idle(parser, given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
                               ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+from clustersim import command
 from clustersim.simulation import SimulationError, find_program, run_program
 from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
@@ -105,7 +106,7 @@ def _check(given):
 
 
 def tell_idle(parser, given):
-    parser.tell_idle(given, (
+    command.tell_idle(parser, given, (
         (given.simulate, "it is for --simulate", ("network", "conf", "time_limit")),
         (given.prices, "it is for --prices", ("years", "kwh")),
         (not given.against, "--against times published layouts", ("top", "simulate", "objective", "gpu_hour", "prices", "global_batch",
