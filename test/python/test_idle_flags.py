@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every flag of the generators changes what they write, is refused, or says that it has no effect."""
-import argparse
+"""Every flag of the generators and the simulator changes what they write, is refused, or says that it has no effect."""
+import os
 import pathlib
+import re
+import subprocess
 import sys
 
 import pytest
 from script_process import run_script
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+SIMULATOR = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.topology import command_line as topology  # noqa: E402
@@ -139,3 +142,47 @@ def test_a_kind_of_network_that_is_not_known_is_refused_before_plans_are_looked_
 def test_of_other_commands(tmp_path, name, words, flag, why):
     done = run_script([REPOSITORY / f"scripts/{name}.py", *words], cwd=tmp_path)
     assert done.stderr.splitlines()[0] == f"{name}.py: warning: {flag} has no effect: {why}"
+
+
+# Of the simulator; files are written by the test.
+SIMULATED = {"simai-files": [], "system-configuration": ["system.json"], "logical-topology-configuration": ["logical.json"],
+             "network-kind": ["EFA-p5"], "background-flows": ["flows.txt"], "timeline-ranks": ["2"],
+             "num-queues-per-dim": ["4"], "comm-scale": ["2"], "injection-scale": ["3"], "gpu-spread": ["0.05"], "rendezvous-protocol": ["true"],
+             "passes": ["2"], "separate-passes": [], "tp": ["4"], "ep": ["2"], "pp": ["4"], "set": ["PACKET_PAYLOAD_SIZE=500"], "check": [],
+             "pcap": ["0:1"], "fast-forward-memory": ["2"], "fast-forward-store": ["store"], "fast-forward-store-size": ["5"],
+             "timeline-limit": ["5"], "network-table": ["kinds.yaml"], "remote-memory-configuration": ["memory.json"],
+             "comm-group-configuration": ["groups.json"], "thread": ["2"]}
+# Inputs of each run and limits that it does not reach; a seed, where nothing is drawn; how fast, and not what, is simulated.
+OF_EACH_RUN = {"help", "help-conf", "version", "workload", "network-topo", "network-conf", "network", "output", "network-configuration",
+               "workload-configuration", "gpu-table", "resume", "replay", "progress", "quiet", "max-time", "max-sim-time", "max-memory", "seed",
+               "fast-forward", "ns3", "logging-configuration"}
+SAME_RESULTS = {"thread", "check", "fast-forward-memory"}
+FILES = {"train.txt": "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 2 vpp: 1 ga: 2 all_gpus: 16 checkpoints: 0 "
+                      "checkpoint_initiates: 0 pp_comm: 300000\n1\nl\t-1\t2000\tALLREDUCE\t2000000\t2000\tNONE\t0\t2000\tALLREDUCE\t2000000\t100\n",
+         "micro.txt": "2 ALLREDUCE 1000000 DP\n", "flows.txt": "1\n0 9 3 100 10000000 0\n", "kinds.yaml": "- {name: X, like: RoCE}\n",
+         "system.json": '{"scheduling-policy": "LIFO", "all-reduce-implementation": ["ring"]}', "logical.json": '{"logical-dims": ["4", "4"]}',
+         "memory.json": '{"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100, "remote-mem-bw": 10}', "groups.json": "{}"}
+
+
+@pytest.mark.parametrize("workload", ["train.txt", "micro.txt"])
+@pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
+def test_of_the_simulator(tmp_path, network, workload):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    run_script([REPOSITORY / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "H100", "-psn", "8", "-o",
+                tmp_path / "topology"], check=True)
+    text = subprocess.run([SIMULATOR, "--help"], capture_output=True, text=True, check=True).stdout
+    flags = set(re.findall(r"^  (?:-\w \[ )?--([a-z0-9-]+)", text, re.MULTILINE)) - OF_EACH_RUN
+    assert flags == set(SIMULATED), "each flag is tried, or is one of each run"
+
+    def results(*more):
+        directory = tmp_path / "-".join(["out", *more]).replace("/", "_")
+        done = subprocess.run([SIMULATOR, "-w", workload, "-n", "topology", "-c", REPOSITORY / "conf/SimAI.conf", "--network", network, "-q",
+                               "-o", directory, *more], cwd=tmp_path, capture_output=True, text=True, check=False)
+        files = {path.relative_to(directory): path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != "run.json"}
+        return done.returncode, done.stderr, files
+
+    before = results()
+    assert before[0] == 0
+    idle = [flag for flag in sorted(flags - SAME_RESULTS) if results(f"--{flag}", *SIMULATED[flag]) == before]
+    assert not idle

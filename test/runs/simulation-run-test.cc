@@ -13,6 +13,7 @@ namespace
 {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr const char* CONF = "CC_MODE 1\nPACKET_PAYLOAD_SIZE 1000\n";
@@ -317,6 +318,41 @@ TEST_F(SimulationRunTest, WarningsNameWhatHasNoEffect)
     ExpectFinished(outcome);
     EXPECT_THAT(outcome.err, HasSubstr("--logging-configuration is accepted and has no effect"));
     EXPECT_THAT(outcome.out, HasSubstr("runs on one thread, as --network analytical needs"));
+}
+
+TEST_F(SimulationRunTest, FlagsOfOtherWorkloadsAndAlgorithmsSaySo)
+{
+    Write("logical", R"({"logical-dims": ["2", "2"]})");
+    Write("memory",
+          R"({"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 1,
+              "remote-mem-bw": 1})");
+    Write("native", R"({"all-reduce-implementation": ["ring", "ring"]})");
+    Words flags{"--network",
+                "analytical",
+                "--injection-scale",
+                "2",
+                "--num-queues-per-dim",
+                "2",
+                "--logical-topology-configuration",
+                "logical",
+                "--remote-memory-configuration",
+                "memory"};
+    const Outcome plain = RunWith(flags);
+    ExpectFinished(plain);
+    EXPECT_THAT(plain.err, HasSubstr("--injection-scale 2 has no effect: it is of ASTRA-sim's"));
+    EXPECT_THAT(plain.err, HasSubstr("--num-queues-per-dim 2 has no effect: it is of ASTRA-sim's"));
+    EXPECT_THAT(plain.err, HasSubstr("--logical-topology-configuration logical has no effect"));
+    EXPECT_THAT(plain.err,
+                HasSubstr("--remote-memory-configuration memory has no effect: w is no Chakra"));
+    flags.insert(flags.end(), {"--system-configuration", "native"});
+    const Outcome native = RunWith(flags);
+    ExpectFinished(native);
+    EXPECT_THAT(native.err, Not(HasSubstr("it is of ASTRA-sim's")));
+
+    Write("w", "1 ALLREDUCE 4096 TP\n");
+    const Outcome micro = RunWith({"--network", "analytical", "--gpu-spread", "0.1"});
+    ExpectFinished(micro);
+    EXPECT_THAT(micro.err, HasSubstr("--gpu-spread 0.1 has no effect: w has no kernels"));
 }
 
 } // namespace AstraSim

@@ -3,6 +3,8 @@
  */
 #include "idle-options.h"
 
+#include "astra-frontend/model/system/remote-memory.h"
+#include "astra-frontend/model/workload/chakra-workload.h"
 #include "astra-frontend/model/workload/layer-workload.h"
 #include "rdma-qbb/model/input/idle-keys.h"
 
@@ -119,6 +121,44 @@ DescribeIdleSizes(const Workload& workload, const ParallelSizes& given)
     look("--ep", given.ep, own.ep);
     look("--pp", given.pp, own.pp);
     return warnings;
+}
+
+std::vector<std::string>
+DescribeIdleFlags(const SystemConfig& system, const RunOptions& options)
+{
+    std::vector<std::string> warnings;
+    const bool native = system.HasNativeAlgorithms();
+    const auto look = [&warnings](const std::string& flag, bool isGiven, bool hasEffect) {
+        if (isGiven && !hasEffect)
+        {
+            warnings.push_back(flag + " has no effect: it is of ASTRA-sim's algorithms, which a "
+                                      "--system-configuration names");
+        }
+    };
+    look(fmt::format("--injection-scale {}", system.injectionScale),
+         system.injectionScale != 1,
+         native && !system.memoryBus.shared);
+    // SimAI's utilisation of dimensions has a column for each queue.
+    look(fmt::format("--num-queues-per-dim {}", system.queuesPerDimension),
+         system.queuesPerDimension != 1,
+         native || options.simaiFiles);
+    look("--logical-topology-configuration " + options.logicalTopology,
+         !options.logicalTopology.empty(),
+         native);
+    return warnings;
+}
+
+std::vector<std::string>
+DescribeIdleMemory(const Workload& workload, const RunOptions& options)
+{
+    if (options.remoteMemory.empty() || dynamic_cast<const ChakraWorkload*>(&workload) ||
+        ReadRemoteMemoryConfig(options.remoteMemory).type == RemoteMemoryType::NoExpansion)
+    {
+        return {};
+    }
+    return {fmt::format("--remote-memory-configuration {} has no effect: {} is no Chakra trace",
+                        options.remoteMemory,
+                        workload.GetFileName())};
 }
 
 std::vector<std::string>

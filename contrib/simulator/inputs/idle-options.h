@@ -4,6 +4,7 @@
 #ifndef IDLE_OPTIONS_H
 #define IDLE_OPTIONS_H
 
+#include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/system/workload.h"
 #include "simulator/options/run-options.h"
 
@@ -24,6 +25,12 @@ std::vector<std::string> DescribeIdleKeys(const ns3::FabricConf& conf, NetworkMo
 /// @return a warning for each of --tp, --ep and --pp that a workload does not follow, as its file
 /// says what its groups are
 std::vector<std::string> DescribeIdleSizes(const Workload& workload, const ParallelSizes& given);
+
+/// @return a warning for each flag about chunks of collectives where NCCL's algorithms have none
+std::vector<std::string> DescribeIdleFlags(const SystemConfig& system, const RunOptions& options);
+
+/// @return a warning if there is remote memory and the workload is none that loads from it
+std::vector<std::string> DescribeIdleMemory(const Workload& workload, const RunOptions& options);
 
 /// @return a warning if GPUs are to differ by @p gpuSpread and a workload file has no kernels
 std::vector<std::string> DescribeIdleSpread(const Workload& workload, double gpuSpread);

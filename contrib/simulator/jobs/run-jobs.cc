@@ -104,6 +104,8 @@ RunJobs::RunJobs(const RunOptions& options,
                                                       options.timelineLimit);
     }
     m_console.Warn(m_system.warnings);
+    std::vector<std::string> idle = DescribeIdleFlags(m_system, options);
+    m_console.Warn(idle);
 }
 
 RunJobs::~RunJobs() = default;
@@ -277,6 +279,8 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     std::vector<std::string> alike =
         DescribeIdleSpread(running->job->GetWorkload(), m_options.gpuSpread);
     m_console.Warn(alike);
+    std::vector<std::string> unused = DescribeIdleMemory(running->job->GetWorkload(), m_options);
+    m_console.Warn(unused);
     std::vector<std::string> leftOut = running->job->GetWorkload().GetWarnings();
     m_console.Warn(leftOut);
     m_console.Say(DescribeMicroGroups(running->job->GetWorkload()));

@@ -11,6 +11,7 @@
 #include "ns3/nearest-name.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -344,6 +345,18 @@ SystemConfig::AlgorithmsOf(CollectiveOp op) const
     default:
         return NONE;
     }
+}
+
+bool
+SystemConfig::HasNativeAlgorithms() const
+{
+    using enum NativeAlgorithm::Kind;
+    return std::ranges::any_of(std::array{&allReduce, &allGather, &reduceScatter, &allToAll},
+                               [](const auto* algorithms) {
+                                   return !algorithms->empty() &&
+                                          algorithms->front().kind != Nccl &&
+                                          algorithms->front().kind != Accl;
+                               });
 }
 
 void

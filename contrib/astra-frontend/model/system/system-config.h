@@ -75,6 +75,9 @@ struct SystemConfig
     /// @throw ns3::InputError if a key lists more than so many dimensions
     void RequireDimensions(std::size_t dimensions) const;
 
+    /// @return whether chunks of some collective go through ASTRA-sim's algorithms
+    bool HasNativeAlgorithms() const;
+
     /// @return the algorithms of @p op, one per dimension; empty where nccl decides
     const std::vector<NativeAlgorithm>& AlgorithmsOf(CollectiveOp op) const;
 };
