@@ -91,6 +91,13 @@ TEST_F(JsonFiles, KeyWithoutEffectIsSaid)
 {
     const auto config = ReadSystemConfig(Write(R"({"boost-mode": 1})"));
     EXPECT_THAT(config.warnings, ElementsAre(HasSubstr("boost-mode has no effect")));
+    EXPECT_THAT(
+        ReadSystemConfig(Write(R"({"L": 1, "local-reduction-delay": 3, "peak-perf": 1,
+                                   "local-mem-trace-filename": "mem"})"))
+            .warnings,
+        ElementsAre(HasSubstr("L has no effect without model-shared-bus"),
+                    HasSubstr("local-reduction-delay has no effect without model-shared-bus"),
+                    HasSubstr("local-mem-trace-filename has no effect without track-local-mem")));
 }
 
 TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
@@ -104,7 +111,7 @@ TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
          ":2: 'endpoint-dealy' is not a key of a system file; expected "
          "a known key; the nearest is endpoint-delay"},
         {"{\n\"endpoint-delay\": }", ":2: is not valid JSON"},
-        {R"({"peak-perf": 1e3000})", "holds a number that is too large"},
+        {"{\n\"peak-perf\": 1e3000}", ":2: holds a number that is too large"},
         {"[]", ":1: is not a JSON object"},
         {"{\"peak-perf\": 1,\n\"local-mem-bw\": 2,\n\"peak-perf\": 1}",
          ":3: the key \"peak-perf\" occurs twice in an object; expected each key once"},
@@ -144,8 +151,10 @@ TEST_F(JsonFiles, LogicalTopologyGroupsRanksByDimension)
                               R"({"logical": ["2"]})",
                               "{"})
     {
-        EXPECT_NE(ErrorOf(ReadLogicalDimensions, wrong), "") << wrong;
+        EXPECT_THAT(ErrorOf(ReadLogicalDimensions, wrong), HasSubstr(".json:1: ")) << wrong;
     }
+    EXPECT_THAT(ErrorOf(ReadLogicalDimensions, "{\n\"logical\": [\"2\"]}"),
+                HasSubstr(".json:2: unknown key 'logical'"));
 }
 
 TEST_F(JsonFiles, CommunicatorsNameEachRankOnce)
@@ -158,7 +167,8 @@ TEST_F(JsonFiles, CommunicatorsNameEachRankOnce)
     EXPECT_THAT(groups[0].ranks, ElementsAre(10, 12));
     EXPECT_EQ(groups[1].name, "b");
     EXPECT_THAT(groups[1].ranks, ElementsAre(13, 11));
-    EXPECT_THAT(ErrorOf(read, R"({"0": [0, 4]})"), HasSubstr("communicator '0' holds 4"));
+    EXPECT_THAT(ErrorOf(read, "{\"b\": [0],\n\"0\": [0, 4]}"),
+                HasSubstr(".json:2: communicator '0' holds 4"));
     EXPECT_THAT(ErrorOf(read, R"({"0": [1, 1]})"), HasSubstr("communicator '0' holds 1"));
     EXPECT_THAT(ErrorOf(read, R"({"0": []})"), HasSubstr("is not a valid list of ranks"));
     EXPECT_THAT(ErrorOf(read, R"({"0": [1e3000]})"), HasSubstr("holds a number that is too large"));
@@ -180,4 +190,27 @@ TEST_F(JsonFiles, RemoteMemoryHasATypeAndABandwidth)
                 HasSubstr("has no remote-mem-bw"));
     EXPECT_THAT(ErrorOf(ReadRemoteMemoryConfig, R"({"memory-typ": "MEMORY_POOL"})"),
                 HasSubstr("unknown key 'memory-typ'"));
+    EXPECT_THAT(
+        ErrorOf(ReadRemoteMemoryConfig,
+                "{\"memory-type\": \"MEMORY_POOL\",\n\"remote-mem-bw\": -1}"),
+        HasSubstr(".json:2: 'remote-mem-bw' is -1; expected a number that is not negative"));
+}
+
+TEST_F(JsonFiles, MemoriesOfNodesSayWhoSharesThem)
+{
+    const auto text = [](const std::string& npus) {
+        return R"({"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-bw": 100)" + npus + "}";
+    };
+    EXPECT_EQ(ReadRemoteMemoryConfig(Write(text(R"(, "num-nodes": 2, "num-npus-per-node": 4)")))
+                  .npusPerNode,
+              4);
+    EXPECT_THAT(ErrorOf(ReadRemoteMemoryConfig, text("")),
+                HasSubstr(".json:1: has no num-npus-per-node"));
+    for (const auto* wrong : {"0", "1.5", "-1", "\"2\"", "4294967296"})
+    {
+        EXPECT_THAT(ErrorOf(ReadRemoteMemoryConfig,
+                            text(std::string(R"(, "num-npus-per-node": )") + wrong)),
+                    HasSubstr("expected a whole number of at least 1"))
+            << wrong;
+    }
 }

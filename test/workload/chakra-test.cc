@@ -145,6 +145,59 @@ TEST_F(Chakra, RefusesDamagedFiles)
     EXPECT_THROW(ChakraTrace(Path(1)), ns3::InputError);
 }
 
+TEST_F(Chakra, NodesThatMoveBytesSayHowManyAndWhere)
+{
+    using Type = ChakraProtoMsg::NodeType;
+    using Case = std::pair<Type, std::vector<std::string>>;
+    const std::vector<Case> cases = {{Type::COMM_COLL_NODE, {"comm_type", "comm_size"}},
+                                     {Type::COMM_SEND_NODE, {"comm_size", "comm_dst"}},
+                                     {Type::COMM_RECV_NODE, {"comm_size", "comm_src"}},
+                                     {Type::MEM_LOAD_NODE, {"tensor_size"}},
+                                     {Type::MEM_STORE_NODE, {"tensor_size"}}};
+    for (const auto& [type, needed] : cases)
+    {
+        for (const std::string& missing : needed)
+        {
+            ChakraFile file;
+            auto node = file.Node(7, type);
+            for (const std::string& name : needed)
+            {
+                if (name != missing)
+                {
+                    ChakraFile::SetNumber(node, name, 0);
+                }
+            }
+            auto* text = node.add_attr(); // of no number
+            text->set_name(missing);
+            text->set_string_val("1000");
+            file.Add(node).Write(Path(0));
+            ChakraTrace trace(Path(0));
+            ChakraNode read;
+            try
+            {
+                trace.Next(read);
+                ADD_FAILURE() << missing;
+            }
+            catch (const ns3::InputError& error)
+            {
+                EXPECT_THAT(error.what(), HasSubstr("node 7 has no " + missing + "; expected "));
+            }
+        }
+    }
+}
+
+TEST_F(Chakra, ABarrierHasNoSize)
+{
+    ChakraFile file;
+    auto node = file.Node(7, ChakraProtoMsg::COMM_COLL_NODE);
+    ChakraFile::SetNumber(node, "comm_type", ChakraProtoMsg::BARRIER);
+    file.Add(node).Write(Path(0));
+    ChakraTrace trace(Path(0));
+    ChakraNode read;
+    EXPECT_TRUE(trace.Next(read));
+    EXPECT_EQ(read.op, CollectiveOp::Barrier);
+}
+
 TEST_F(Chakra, WindowHoldsNoMoreThanItsLimit)
 {
     ChakraFile file;

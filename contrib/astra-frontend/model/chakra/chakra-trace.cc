@@ -174,6 +174,37 @@ TakeAttribute(const Attribute& attribute, ChakraNode& node, std::optional<int64_
     return isValid;
 }
 
+/// @return whether a node has an attribute that is a number
+bool
+HasNumber(const ChakraProtoMsg::Node& message, std::string_view name)
+{
+    const auto& attributes = message.attr();
+    return std::any_of(attributes.begin(), attributes.end(), [name](const auto& attribute) {
+        return attribute.name() == name && NumberOf(attribute);
+    });
+}
+
+/// @return the attributes without which the bytes of a node, or where they go, would be a guess
+std::vector<const char*>
+NeededBy(const ChakraNode& node)
+{
+    switch (node.type)
+    {
+    case ChakraNode::Type::MemLoad:
+    case ChakraNode::Type::MemStore:
+        return {"tensor_size"};
+    case ChakraNode::Type::Send:
+        return {"comm_size", "comm_dst"};
+    case ChakraNode::Type::Receive:
+        return {"comm_size", "comm_src"};
+    case ChakraNode::Type::Collective:
+        return node.op == CollectiveOp::Barrier ? std::vector<const char*>{}
+                                                : std::vector{"comm_size"};
+    default:
+        return {};
+    }
+}
+
 } // namespace
 
 ChakraTrace::ChakraTrace(const std::string& path)
@@ -335,6 +366,13 @@ ChakraTrace::Next(ChakraNode& node)
             Fail(node.id,
                  commType ? "has comm_type " + std::to_string(*commType) : "has no comm_type",
                  "a collective from 0 (ALL_REDUCE) to 9 (BARRIER)");
+        }
+    }
+    for (const char* name : NeededBy(node))
+    {
+        if (!HasNumber(message, name))
+        {
+            Fail(node.id, std::string("has no ") + name, "a number of that name");
         }
     }
     return true;

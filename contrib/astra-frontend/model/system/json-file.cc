@@ -103,7 +103,10 @@ ParseJsonObject(const std::string& text, const std::string& path, const std::str
     }
     catch (const nlohmann::json::out_of_range&)
     {
-        throw ns3::InputError(path, 0, "holds a number that is too large", expected);
+        throw ns3::InputError(path,
+                              LineAt(text, read),
+                              "holds a number that is too large",
+                              expected);
     }
 }
 
@@ -111,6 +114,26 @@ nlohmann::json
 ReadJsonObject(const std::string& path, const std::string& expected)
 {
     return ParseJsonObject(ns3::ReadInputFile(path, expected), path, expected);
+}
+
+JsonFile::JsonFile(const std::string& path, const std::string& expected)
+    : m_path(path),
+      m_text(ns3::ReadInputFile(path, expected)),
+      m_object(ParseJsonObject(m_text, path, expected))
+{
+}
+
+std::size_t
+JsonFile::LineOf(std::string_view key) const
+{
+    const auto position = m_text.find(nlohmann::json(key).dump());
+    return position == std::string::npos ? 1 : LineAt(m_text, position);
+}
+
+void
+JsonFile::Fail(std::string_view key, const std::string& what, const std::string& expected) const
+{
+    throw ns3::InputError(m_path, LineOf(key), what, expected);
 }
 
 } // namespace AstraSim

@@ -25,6 +25,37 @@ nlohmann::json ParseJsonObject(const std::string& text,
 /// As above, the text being that of the file. @throw ns3::InputError also if it cannot be read
 nlohmann::json ReadJsonObject(const std::string& path, const std::string& expected);
 
+/// A file that holds a JSON object, whose errors name lines.
+class JsonFile
+{
+  public:
+    /// @param expected what the file should be, for errors @throw ns3::InputError as above
+    JsonFile(const std::string& path, const std::string& expected);
+
+    const std::string& GetPath() const
+    {
+        return m_path;
+    }
+
+    const nlohmann::json& GetObject() const
+    {
+        return m_object;
+    }
+
+    /// @return the line where a key is first, 1 if it is nowhere
+    std::size_t LineOf(std::string_view key) const;
+
+    /// @throw ns3::InputError about the line of @p key
+    [[noreturn]] void Fail(std::string_view key,
+                           const std::string& what,
+                           const std::string& expected) const;
+
+  private:
+    std::string m_path;
+    std::string m_text;
+    nlohmann::json m_object;
+};
+
 } // namespace AstraSim
 
 #endif /* JSON_FILE_H */

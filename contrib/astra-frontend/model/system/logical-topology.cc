@@ -121,27 +121,28 @@ std::vector<uint32_t>
 ReadLogicalDimensions(const std::string& path)
 {
     static const std::string EXPECTED = R"({"logical-dims": ["8", "2"]})";
-    const auto json = ReadJsonObject(path, EXPECTED);
+    static const std::string KEY = "logical-dims";
+    const JsonFile file(path, EXPECTED);
+    const auto& json = file.GetObject();
     for (const auto& [key, value] : json.items())
     {
-        if (key != "logical-dims")
+        if (key != KEY)
         {
-            throw ns3::InputError(path, 0, "unknown key '" + key + "'", "logical-dims");
+            file.Fail(key, "unknown key '" + key + "'", KEY);
         }
     }
-    if (!json.contains("logical-dims") || !json["logical-dims"].is_array() ||
-        json["logical-dims"].empty() || json["logical-dims"].size() > 5)
+    if (!json.contains(KEY) || !json[KEY].is_array() || json[KEY].empty() || json[KEY].size() > 5)
     {
-        throw ns3::InputError(path, 0, "has no list of 1 to 5 logical-dims", EXPECTED);
+        file.Fail(KEY, "has no list of 1 to 5 logical-dims", EXPECTED);
     }
     std::vector<uint32_t> dimensions;
-    for (const auto& entry : json["logical-dims"])
+    for (const auto& entry : json[KEY])
     {
         const auto size =
             ns3::ParseUnsigned(entry.is_string() ? entry.get<std::string>() : entry.dump());
         if (!size || *size == 0 || *size > (1U << 24))
         {
-            throw ns3::InputError(path, 0, "a dimension is " + entry.dump(), "a number of ranks");
+            file.Fail(KEY, "a dimension is " + entry.dump(), "a number of ranks");
         }
         dimensions.push_back(static_cast<uint32_t>(*size));
     }
@@ -152,17 +153,14 @@ std::vector<CommGroup>
 ReadCommunicators(const std::string& path, const std::vector<int>& ranks)
 {
     static const std::string EXPECTED = R"({"0": [0, 1, 2, 3], ...})";
-    const auto json = ReadJsonObject(path, EXPECTED);
+    const JsonFile file(path, EXPECTED);
     std::vector<CommGroup> groups;
-    for (const auto& [name, members] : json.items())
+    for (const auto& [name, members] : file.GetObject().items())
     {
         CommGroup group{static_cast<uint32_t>(groups.size()), GroupKind::Custom, name, {}};
         if (!members.is_array() || members.empty())
         {
-            throw ns3::InputError(path,
-                                  0,
-                                  "communicator '" + name + "' is not a valid list of ranks",
-                                  EXPECTED);
+            file.Fail(name, "communicator '" + name + "' is not a valid list of ranks", EXPECTED);
         }
         std::set<uint64_t> seen;
         for (const auto& member : members)
@@ -170,11 +168,9 @@ ReadCommunicators(const std::string& path, const std::vector<int>& ranks)
             if (!member.is_number_unsigned() || member.get<uint64_t>() >= ranks.size() ||
                 !seen.insert(member.get<uint64_t>()).second)
             {
-                throw ns3::InputError(path,
-                                      0,
-                                      "communicator '" + name + "' holds " + member.dump(),
-                                      "each rank below " + std::to_string(ranks.size()) +
-                                          " once at most");
+                file.Fail(name,
+                          "communicator '" + name + "' holds " + member.dump(),
+                          "each rank below " + std::to_string(ranks.size()) + " once at most");
             }
             group.ranks.push_back(ranks[member.get<uint64_t>()]);
         }

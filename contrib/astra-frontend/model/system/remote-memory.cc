@@ -6,7 +6,6 @@
 #include "json-file.h"
 
 #include "ns3/clock-range.h"
-#include "ns3/input-error.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,15 +23,18 @@ ReadRemoteMemoryConfig(const std::string& path)
         {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryType::PerNpu},
         {"MEMORY_POOL", RemoteMemoryType::Pool},
     };
-    const auto json = ReadJsonObject(path, "a remote memory file in JSON");
+    const JsonFile file(path, "a remote memory file in JSON");
+    const auto& json = file.GetObject();
     RemoteMemoryConfig config;
-    bool hasType = false;
     for (const auto& [key, value] : json.items())
     {
-        const auto number = [&, &key = key, &value = value]() {
+        const auto fail = [&file, &key = key, &value = value](const char* expected) {
+            file.Fail(key, "'" + key + "' is " + value.dump(), expected);
+        };
+        const auto number = [&fail, &value = value]() {
             if (!value.is_number() || value.get<double>() < 0)
             {
-                throw ns3::InputError(path, 0, "'" + key + "' is " + value.dump(), "a number");
+                fail("a number that is not negative");
             }
             return value.get<double>();
         };
@@ -41,14 +43,10 @@ ReadRemoteMemoryConfig(const std::string& path)
             const auto type = TYPES.find(value.is_string() ? value.get<std::string>() : "");
             if (type == TYPES.end())
             {
-                throw ns3::InputError(path,
-                                      0,
-                                      "'memory-type' is " + value.dump(),
-                                      "NO_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION, "
-                                      "PER_NPU_MEMORY_EXPANSION or MEMORY_POOL");
+                fail("NO_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION or "
+                     "MEMORY_POOL");
             }
             config.type = type->second;
-            hasType = true;
         }
         else if (key == "remote-mem-latency")
         {
@@ -60,24 +58,31 @@ ReadRemoteMemoryConfig(const std::string& path)
         }
         else if (key == "num-npus-per-node")
         {
-            config.npusPerNode = static_cast<uint32_t>(std::max(1.0, number()));
+            if (!value.is_number_unsigned() || value == 0 || value > UINT32_MAX)
+            {
+                fail("a whole number of at least 1");
+            }
+            config.npusPerNode = value.get<uint32_t>();
         }
         else if (key != "num-nodes" && key != "num-nvlink-switches")
         {
-            throw ns3::InputError(path,
-                                  0,
-                                  "unknown key '" + key + "'",
-                                  "memory-type, remote-mem-latency, remote-mem-bw, "
-                                  "num-npus-per-node or num-nodes");
+            file.Fail(key,
+                      "unknown key '" + key + "'",
+                      "memory-type, remote-mem-latency, remote-mem-bw, num-npus-per-node or "
+                      "num-nodes");
         }
     }
-    if (!hasType)
+    if (!json.contains("memory-type"))
     {
-        throw ns3::InputError(path, 0, "has no memory-type", "e.g. NO_MEMORY_EXPANSION");
+        file.Fail("memory-type", "has no memory-type", "e.g. NO_MEMORY_EXPANSION");
     }
     if (config.type != RemoteMemoryType::NoExpansion && config.gigabytesPerSecond <= 0)
     {
-        throw ns3::InputError(path, 0, "has no remote-mem-bw", "GB/s above 0");
+        file.Fail("remote-mem-bw", "has no remote-mem-bw", "GB/s above 0");
+    }
+    if (config.type == RemoteMemoryType::PerNode && !json.contains("num-npus-per-node"))
+    {
+        file.Fail("memory-type", "has no num-npus-per-node", "the NPUs that share a memory");
     }
     return config;
 }

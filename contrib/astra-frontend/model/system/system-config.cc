@@ -33,15 +33,14 @@ class SystemFile
 {
   public:
     explicit SystemFile(const std::string& path)
-        : m_path(path)
+        : m_file(path, "a JSON object")
     {
-        m_text = ns3::ReadInputFile(path, "a system file in JSON");
         m_config.file = path;
     }
 
     SystemConfig Read()
     {
-        const Json json = ParseJsonObject(m_text, m_path, "a JSON object");
+        const Json& json = m_file.GetObject();
         const auto keys = Keys();
         for (const auto& [key, value] : json.items())
         {
@@ -70,23 +69,45 @@ class SystemFile
                  "is set without a roofline",
                  "keys peak-perf and local-mem-bw above 0");
         }
+        WarnOfIdleKeys();
         return m_config;
     }
 
   private:
     using Setter = std::function<void(const std::string& key, const Json& value)>;
 
-    std::size_t LineOf(const std::string& key) const
+    void Warn(const std::string& what)
     {
-        const auto position = m_text.find('"' + key + '"');
-        return position == std::string::npos ? 0 : LineAt(m_text, position);
+        m_config.warnings.push_back(m_config.file + ": " + what);
+    }
+
+    /// Warn of keys that only count with another one.
+    void WarnOfIdleKeys()
+    {
+        const auto look = [this](std::initializer_list<const char*> keys, const char* other) {
+            for (const char* key : keys)
+            {
+                if (m_file.GetObject().contains(key))
+                {
+                    Warn(std::string(key) + " has no effect without " + other);
+                }
+            }
+        };
+        if (!m_config.memoryBus.shared)
+        {
+            look({"L", "o", "g", "G", "local-reduction-delay"}, "model-shared-bus");
+        }
+        if (!m_config.trackLocalMemory)
+        {
+            look({"local-mem-trace-filename"}, "track-local-mem");
+        }
     }
 
     [[noreturn]] void Fail(const std::string& key,
                            const std::string& what,
                            const std::string& expected) const
     {
-        throw ns3::InputError(m_path, LineOf(key), "'" + key + "' " + what, expected);
+        m_file.Fail(key, "'" + key + "' " + what, expected);
     }
 
     double Number(const std::string& key, const Json& value) const
@@ -167,7 +188,7 @@ class SystemFile
         {
             list.push_back(Text(key, entry));
         }
-        m_config.listedByDimension.push_back({key, list.size(), LineOf(key)});
+        m_config.listedByDimension.push_back({key, list.size(), m_file.LineOf(key)});
         return list;
     }
 
@@ -218,7 +239,7 @@ class SystemFile
         {
             return prefix;
         }
-        const fs::path folder = fs::path(m_path).parent_path();
+        const fs::path folder = fs::path(m_config.file).parent_path();
         std::string rest = prefix;
         while (true)
         {
@@ -308,8 +329,7 @@ class SystemFile
         keys["boost-mode"] = [this](auto& key, auto& value) {
             if (Flag(key, value))
             {
-                m_config.warnings.push_back(m_path + ": boost-mode has no effect: every rank is "
-                                                     "simulated");
+                Warn("boost-mode has no effect: every rank is simulated");
             }
         };
         keys["peak-perf"] = [this](auto& key, auto& value) {
@@ -321,8 +341,7 @@ class SystemFile
         return keys;
     }
 
-    std::string m_path;
-    std::string m_text;
+    JsonFile m_file;
     SystemConfig m_config;
 };
 
