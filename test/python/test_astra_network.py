@@ -71,12 +71,39 @@ def test_a_native_ring_takes_what_astra_sims_formula_gives(tmp_path):
     assert 1 < ours / formula < 1.02
 
 
+RING = "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
+
+
+@pytest.mark.parametrize("old, new", [("50.0", "5e1"), ("50.0", "050"), ("50.0", '"50"'), ("500.0", "5.e+2"), ("8", "8.0")])
+def test_numbers_are_those_that_the_simulator_reads(tmp_path, old, new):
+    for name, text in (("plain", RING), ("other", RING.replace(old, new))):
+        (tmp_path / f"{name}.yml").write_text(text)
+        assert generate(tmp_path, "--astra_network", f"{name}.yml", "-o", name).returncode == 0
+    assert (tmp_path / "other").read_text() == (tmp_path / "plain").read_text()
+
+
+def test_delays_are_not_rounded(tmp_path):
+    (tmp_path / "n.yml").write_text(RING.replace("500.0", "1234567.25"))
+    assert generate(tmp_path, "--astra_network", "n.yml", "-o", "t").returncode == 0
+    assert {link[3] for link in links_of(tmp_path / "t")} == {"1234567.25ns", "1ps"}
+
+
 @pytest.mark.parametrize("text, what", [
-    ("topology: [ Mesh ]\nnpus_count: [ 4 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n", '"Mesh" is not a valid topology'),
-    ("topology: [ Ring ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n", "npus_count is not a list"),
-    ("topology: [ Ring ]\nnpus_count: [ 1 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n", "1 NPUs"),
-    ("topology: [ Ring\n", "cannot be read"),
-    ("just text\n", "topology is not a list"),
+    ("topology: [ Mesh ]\nnpus_count: [ 4 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n", 'n.yml:1: "Mesh" is not a valid topology'),
+    ("topology: [ Ring ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n", "n.yml:2: npus_count is not a list"),
+    (RING.replace("8", "1"), "n.yml:2: npus_count has the entry 1; expected whole numbers of 2 or more"),
+    (RING.replace("8", "2.5"), "n.yml:2: npus_count has the entry 2.5"),
+    (RING.replace("50.0", "5_0"), "n.yml:3: bandwidth has the entry 5_0; expected GB/s above 0"),
+    (RING.replace("50.0", "0x32"), "n.yml:3: bandwidth has the entry 0x32"),
+    (RING.replace("50.0", "1e999"), "n.yml:3: bandwidth has the entry 1e999"),
+    (RING.replace("50.0", "[ 1 ]"), "n.yml:3: bandwidth has the entry a sequence"),
+    (RING.replace("500.0", "-1"), "n.yml:4: latency has the entry -1; expected nanoseconds, 0 or more"),
+    (RING + "latency: [ 1.0 ]\n", "n.yml:5: the key 'latency' occurs twice; expected each key once"),
+    (RING + "bandwith: [ 1.0 ]\n", "n.yml:5: unknown key 'bandwith'; expected topology, npus_count"),
+    (RING + "---\n" + RING, "n.yml:5: "),
+    ("topology: [ Ring\n", "n.yml:2: "),
+    ("just text\n", "n.yml:1: topology is not a list"),
+    ("", "n.yml:1: topology is not a list"),
 ])
 def test_mistakes_are_one_line_and_status_2(tmp_path, text, what):
     (tmp_path / "n.yml").write_text(text)

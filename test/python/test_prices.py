@@ -93,8 +93,11 @@ def test_the_shipped_list_prices_the_templates(place):
     (("gpu: {price: 1000", "gpu: {price: dear"), "gpu: price is 'dear'; expected a number"),
     (("nic: {400Gbps", "nic: {200Gbps"), "nic of 400Gbps has no price; expected"),
     (("ports: 16", "ports: 9"), "none has 12 ports of 400Gbps; expected"),
-    (("cable:", "cables:"), "unknown key 'cables'; expected one of"),
-    (("currency: EUR", "currency: ["), "is not YAML; expected"),
+    (("cable:", "cables:"), ": unknown key 'cables'; expected one of"),
+    (("currency: EUR", "currency: ["), "; expected a list of prices (YAML)"),
+    (("currency: EUR", "currency: EUR\ncurrency: USD"), "prices.yaml:2: the key 'currency' occurs twice; expected"),
+    (("gpu: {price: 1000", "gpu: {price: 1, price: 1000"), "the key 'price' occurs twice; expected"),
+    (("gpu: {price: 1000", "gpu: {price: 1_000"), "gpu: price is '1_000'; expected a number"),
 ])
 def test_a_list_that_does_not_do_is_refused(place, change, message):
     (place / "prices.yaml").write_text(PRICES.replace(*change))

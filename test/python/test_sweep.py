@@ -252,7 +252,7 @@ def test_a_failing_run_says_why(place):
 
 
 @pytest.mark.parametrize("text, message", [
-    ("topologies: [a\n", ":2: expected ',' or ']', but got '<stream end>'; expected YAML"),
+    ("topologies: [a\n", ":2: expected ',' or ']', but got '<stream end>'; expected a sweep file (YAML)"),
     ("", ":1: is empty; expected topologies"),
     ("- 1\n", ":1: a sweep is a list; expected keys"),
     ("topologies: [topology]\n", ":1: has no 'workloads'; expected a list"),

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <vector>
 #include <yaml-cpp/yaml.h>
 
 namespace AstraSim
@@ -32,7 +33,12 @@ class Reader
     {
         try
         {
-            m_root = YAML::LoadFile(path);
+            const std::vector<YAML::Node> documents = YAML::LoadAllFromFile(path);
+            if (documents.size() > 1)
+            {
+                Fail(documents[1], "holds several documents", "one");
+            }
+            m_root = documents.empty() ? YAML::Node() : documents.front();
         }
         catch (const YAML::BadFile&)
         {

@@ -8,7 +8,7 @@ from typing import Dict, List, Optional, Tuple
 import pydantic
 import yaml
 
-from clustersim import input_file
+from clustersim import yaml_file
 from clustersim.sweep.errors import InputError
 
 AXES = ("topologies", "conf", "workloads", "env", "network")
@@ -211,26 +211,11 @@ def _describe(error):
     return f"{where}: {error['msg']}; expected keys, of {keys}"
 
 
-def _compose(path):
-    try:
-        return yaml.compose(input_file.read_text(path, most=input_file.LARGEST_YAML), Loader=yaml.SafeLoader)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a sweep file (YAML)") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}:1: is not text; expected a sweep file (YAML)") from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise InputError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem or 'is not YAML'}; "
-                         f"expected YAML") from None
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}:1: {' '.join(str(error).split())}; expected YAML") from None
-
-
 def read(path):
     """@return the SweepFile, and its Lines @raise InputError naming file and line"""
     lines = Lines(path)
     try:
-        root = _compose(path)
+        root = yaml_file.compose(path, "a sweep file (YAML)", InputError)
         values = None if root is None else lines.plain(root)
     except RecursionError:
         raise InputError(f"{path}:1: is nested too deeply; expected a grid as sweep.py --help shows") from None

@@ -12,45 +12,69 @@ switch joins all.
 import itertools
 import math
 
-from clustersim import input_file, required_modules
+from clustersim import required_modules
 from clustersim.topology.cluster import Cluster, InputError
 
 ASTRA_GB = 2**30
+NUMBERS = {"npus_count": (lambda npus: npus >= 2 and npus % 1 == 0, "whole numbers of 2 or more"),
+           "bandwidth": (lambda rate: 0 < rate < math.inf, "GB/s above 0"),
+           "latency": (lambda delay: 0 <= delay < math.inf, "nanoseconds, 0 or more")}
+KEYS = ("topology", *NUMBERS)
 KINDS = ("Ring", "FullyConnected", "Switch")
 # Between a GPU and its router: so much faster than the other links that it hardly counts.
 ROUTER_FACTOR = 100
 ROUTER_DELAY = "1ps"
 
 
+def _lists(path):
+    """@return the nodes of each key's entries"""
+    from clustersim import yaml_file
+
+    root = yaml_file.compose(path, "a network file of ASTRA-sim's", InputError)
+    found, lines = yaml_file.keys(path, root, InputError), yaml_file.lines(root)
+    for key in found:
+        if key not in KEYS:
+            raise InputError(f"{path}:{lines[key]}: unknown key '{key}'; expected {', '.join(KEYS)}")
+    entries = [found[key].value if key in found and found[key].id == "sequence" else [] for key in KEYS]
+    for key, listed in zip(KEYS, entries):
+        if len(listed) != len(entries[0]) or not listed:
+            raise InputError(f"{path}:{lines.get(key, 1)}: {key} is not a list with an entry for each dimension; expected "
+                             f"{', '.join(KEYS)} of the same length")
+    return entries
+
+
+def _word(node):
+    return node.value if node.id == "scalar" else f"a {node.id}"
+
+
+def _number(path, key, node):
+    """@return the number that an entry is"""
+    from clustersim import yaml_file
+
+    is_valid, expected = NUMBERS[key]
+    number = float(node.value) if node.id == "scalar" and yaml_file.NUMBER.fullmatch(node.value) else math.nan
+    if not is_valid(number):
+        raise InputError(f"{path}:{yaml_file.line(node)}: {key} has the entry {_word(node)}; expected {expected}")
+    return number
+
+
 def read(path):
     """@return kind, number of NPUs, bandwidth in ASTRA-sim's GB/s and latency in ns, of each dimension"""
     required_modules.require("yaml")  # only this needs it
-    import yaml
+    from clustersim import yaml_file
 
-    try:
-        data = yaml.safe_load(input_file.read_text(path, most=input_file.LARGEST_YAML))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a network file of ASTRA-sim's") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path}: cannot be read ({' '.join(str(error).split())}); expected a network file of "
-                         f"ASTRA-sim's") from None
-    except RecursionError:
-        raise InputError(f"{path}:1: is nested too deeply; expected a network file of ASTRA-sim's") from None
-    keys = ("topology", "npus_count", "bandwidth", "latency")
-    columns = [data.get(key) if isinstance(data, dict) else None for key in keys]
-    for key, column in zip(keys, columns):
-        if not isinstance(column, list) or len(column) != len(columns[0]) or not column:
-            raise InputError(f"{path}: {key} is not a list with an entry for each dimension; expected "
-                             f"{', '.join(keys)} of the same length")
-    for kind, npus, bandwidth, latency in zip(*columns):
-        if kind not in KINDS:
-            raise InputError(f"{path}: \"{kind}\" is not a valid topology; expected {', '.join(KINDS)}")
-        numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-                      for value in (npus, bandwidth, latency))
-        if not numbers or npus != int(npus) or npus < 2 or bandwidth <= 0 or latency < 0:
-            raise InputError(f"{path}: {npus} NPUs, {bandwidth} GB/s, {latency} ns; expected 2 or more, above 0, and 0 "
-                             f"or more")
-    return [(kind, int(npus), bandwidth, latency) for kind, npus, bandwidth, latency in zip(*columns)]
+    dimensions = []
+    for kind, *entries in zip(*_lists(path)):
+        if _word(kind) not in KINDS:
+            raise InputError(f"{path}:{yaml_file.line(kind)}: \"{_word(kind)}\" is not a valid topology; expected "
+                             f"{', '.join(KINDS)}")
+        npus, bandwidth, latency = (_number(path, key, entry) for key, entry in zip(NUMBERS, entries))
+        dimensions.append((kind.value, int(npus), bandwidth, latency))
+    return dimensions
+
+
+def _nanoseconds(latency):
+    return f"{int(latency)}ns" if latency == int(latency) else f"{latency!r}ns"
 
 
 def build(path, bytes_per_gb, gpu_type):
@@ -62,7 +86,7 @@ def build(path, bytes_per_gb, gpu_type):
 
     if len(dimensions) == 1 and dimensions[0][0] == "Switch":
         _, _, bandwidth, latency = dimensions[0]
-        links, switches = [(npu, npus, rate(bandwidth), f"{latency:g}ns") for npu in range(npus)], 1
+        links, switches = [(npu, npus, rate(bandwidth), _nanoseconds(latency)) for npu in range(npus)], 1
     else:
         fastest = max(bandwidth for _, _, bandwidth, _ in dimensions)
         links = [(npu, npus + npu, rate(ROUTER_FACTOR * fastest), ROUTER_DELAY) for npu in range(npus)]
@@ -77,7 +101,7 @@ def build(path, bytes_per_gb, gpu_type):
                     pairs = list(zip(routers, routers[1:] + routers[:1]))
                 else:
                     pairs = itertools.combinations(routers, 2)
-                links += [(a, b, rate(bandwidth), f"{latency:g}ns") for a, b in pairs]
+                links += [(a, b, rate(bandwidth), _nanoseconds(latency)) for a, b in pairs]
             stride *= count
     name = "ASTRA_" + "_".join(f"{kind}{count}" for kind, count, _, _ in dimensions)
     return Cluster(name, npus, 1, 0, switches, gpu_type, links)

@@ -13,7 +13,7 @@
 import collections
 import dataclasses
 
-from clustersim import input_file, required_modules
+from clustersim import required_modules
 from clustersim.topology.cluster import InputError, rate_bps
 
 KEYS = ("currency", "gpu", "nvswitch", "nic", "switch", "transceiver", "cable")
@@ -48,29 +48,25 @@ class Prices:
 
     def __init__(self, path):
         required_modules.require("yaml")  # the generator needs it for this alone
-        import yaml
+        from clustersim import yaml_file
 
         self.path = path
-        try:
-            self.entries = yaml.safe_load(input_file.read_text(path, most=input_file.LARGEST_YAML))
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}; expected a list of prices (YAML)") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            mark = getattr(error, "problem_mark", None)
-            raise InputError(f"{path}:{mark.line + 1 if mark else 1}: is not YAML; expected a list of "
-                             f"prices") from None
-        except RecursionError:
-            raise InputError(f"{path}:1: is nested too deeply; expected a list of prices") from None
+        self.entries = yaml_file.load(path, "a list of prices (YAML)", InputError)
+        self.lines = yaml_file.lines(yaml_file.compose(path, "a list of prices (YAML)", InputError))
         if not isinstance(self.entries, dict):
             raise InputError(f"{path}:1: has no keys; expected {', '.join(KEYS)}")
         for key in self.entries:
             if key not in KEYS:
-                raise InputError(f"{path}: unknown key '{key}'; expected one of {', '.join(KEYS)}")
+                raise InputError(f"{path}:{self.lines.get(key, 1)}: unknown key '{key}'; expected one of {', '.join(KEYS)}")
         self.currency = str(self.entries.get("currency", ""))
+
+    def place(self, key):
+        """@return where a key is, for errors"""
+        return f"{self.path}:{self.lines.get(key, 1)}: {key}"
 
     def part(self, name, key, count, network, rate_bps=None):
         """@return parts of which there is one price, or one for each rate"""
-        entry, where = self.entries.get(key), f"{self.path}: {key}"
+        entry, where = self.entries.get(key), self.place(key)
         if rate_bps is not None:
             found = [value for text, value in (entry or {}).items() if _bps(text, where) == rate_bps]
             where += f" of {rate_bps / 1e9:g}Gbps"
@@ -81,7 +77,7 @@ class Prices:
 
     def switch(self, name, count, ports, rate_bps):
         """@return switches with at least so many ports of at least that rate, the cheapest"""
-        where = f"{self.path}: switch"
+        where = self.place("switch")
         listed = self.entries.get("switch")
         fitting = [entry for entry in (listed if isinstance(listed, list) else []) if isinstance(entry, dict)
                    and _number(entry, "ports", where) >= ports and _bps(entry.get("rate"), where) >= rate_bps]
