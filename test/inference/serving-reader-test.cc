@@ -123,6 +123,20 @@ TEST(ServingFile, SaysWhatIsWrong)
     EXPECT_THAT(ReaderErrorOf("row a all memory 3 ALLREDUCE_DP 0\n"),
                 HasSubstr("'ALLREDUCE_DP' is not a valid collective"));
     EXPECT_THAT(ReaderErrorOf("gpu tflops: 3\n"), HasSubstr("the GPU lacks a property"));
+    EXPECT_THAT(ReaderErrorOf("gpu tflops: 3 sms: 1 tflops: 4\n"),
+                HasSubstr("serve.txt:2: 'tflops:' occurs twice; expected each property once"));
+    EXPECT_THAT(ReaderErrorOf("instances decode 0-3 tp: 2 pp: 2 model_parallel_NPU_group: 4\n"),
+                HasSubstr("'model_parallel_NPU_group:' occurs twice; expected each size once"));
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + "time_scale 2\n" + colocated + ROW),
+                HasSubstr("serve.txt:6: time_scale has no effect without trace"));
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + "shared_prefixes 2\n" + colocated + ROW),
+                HasSubstr("shared_prefixes has no effect without shared_prefix_tokens"));
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated + ROW + "swap_gbps 2\n"),
+                HasSubstr("serve.txt:8: swap_gbps has no effect without preemption_mode swap"));
+    EXPECT_EQ(ReaderErrorOf(REQUESTS + "kv_bytes 1\nswap_gbps 2\n" + colocated + ROW +
+                            "preemption_mode swap\n"),
+              "")
+        << "of all instances, of which some swap";
     EXPECT_THAT(ReaderErrorOf("prompt_tokens uniform 3 2\n"), HasSubstr("uniform LOW HIGH"));
     EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated),
                 HasSubstr("serve.txt:6: the instances have no rows"));

@@ -437,6 +437,16 @@ def test_the_flags_of_aicb_s_main_program_are_read(tmp_path):
     assert (tmp_path / "aicb.txt").read_text() == (tmp_path / "ours.txt").read_text()
 
 
+@pytest.mark.parametrize("flags, line", [
+    (["--time_scale", "2"], "--time_scale has no effect without --trace; expected both or neither"),
+    (["--shared_prefixes", "2"], "--shared_prefixes has no effect without --shared_prefix_tokens; expected both or neither"),
+    (["--swap_gbps", "2"], "--swap_gbps has no effect without --preemption_mode swap; expected both or neither")])
+def test_a_flag_that_needs_another_is_refused_alone(tmp_path, flags, line):
+    done = run_script([ROOT / "scripts/workload.py", "--inference", "--model_name", "llama2_7b", "--world_size", "8", "--tp", "8",
+                       "--requests", "1", "--rate", "1", "--prompt_tokens", "2", "--output_tokens", "1", "-o", tmp_path, *flags])
+    assert done.returncode == 2 and done.stderr.endswith(f"{line}\n") and done.stderr.count("\n") == 1
+
+
 NEITHER = ("x", "-1", "1.5.2", "1 2", "nan", "1e999", "9" * 30, "0x10", "")
 
 

@@ -106,6 +106,10 @@ def check(given):
         value = getattr(given, key)
         if value is not None and not flag.is_valid(value):
             raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
+    for key, needed, does in (("time_scale", "trace", given.trace), ("shared_prefixes", "shared_prefix_tokens", given.shared_prefix_tokens),
+                              ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap")):
+        if getattr(given, key) is not None and not does:
+            raise InputError(f"--{key} has no effect without --{needed}; expected both or neither")
     drawn = ("requests", "rate", *COUNTS)
     if given.trace is None:
         missing = [key for key in drawn if getattr(given, key) is None]

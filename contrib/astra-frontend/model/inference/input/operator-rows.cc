@@ -6,6 +6,7 @@
 #include "ns3/units.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -111,6 +112,7 @@ ReadGpuRoofline(const ServingValues& values)
                                                        {"memory_gbps:", &gpu.memoryGBps},
                                                        {"stream:", &gpu.stream},
                                                        {"sms:", &sms}};
+    std::set<std::string_view> given;
     for (std::size_t i = 1; i < fields.size(); i += 2)
     {
         const auto found = names.find(fields[i]);
@@ -120,6 +122,11 @@ ReadGpuRoofline(const ServingValues& values)
                           "property of a GPU and its value",
                           "tflops: matmul: fp8_tflops: fp8_matmul: fp4_tflops: fp4_matmul: "
                           "attention: memory_gbps: stream: sms:");
+        }
+        if (!given.insert(fields[i]).second)
+        {
+            values.GetLine().Fail("'" + std::string(fields[i]) + "' occurs twice",
+                                  "each property once");
         }
         *found->second = values.PositiveReal(i + 1);
     }

@@ -12,7 +12,9 @@
 #include "ns3/nearest-name.h"
 #include "ns3/units.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 namespace AstraSim
@@ -119,6 +121,7 @@ ServingReader::Read()
         pool.layers = m_config.layers;
     }
     CheckServingPools(m_config);
+    RefuseIdleKeys();
     MakeRequests();
     RefuseLongRequests(m_config);
     return std::move(m_config);
@@ -135,7 +138,7 @@ ServingReader::ReadKey()
     }
     const bool repeats =
         key == "row" || key == "times" || key == "instances"; // each role once: ReadInstances()
-    if (!repeats && !m_seen.emplace(pool, key).second)
+    if (!repeats && !m_seen.emplace(std::pair(pool, key), m_lines.Line()).second)
     {
         m_lines.Fail("the key '" + key + "' occurs twice", "each key once, or once for instances");
     }
@@ -353,6 +356,7 @@ ServingReader::ReadInstances()
         m_values.Refuse(fields[2], "list of ranks", "ranks and ranges, such as 0,2,4-7");
     }
     pool.ranks = *ranks;
+    std::set<const uint32_t*> sizes;
     for (std::size_t i = 3; i < fields.size(); i += 2)
     {
         const auto name = fields[i];
@@ -363,6 +367,10 @@ ServingReader::ReadInstances()
         if (!size)
         {
             m_values.Refuse(name, "size of instances", "tp:, pp: or ep:");
+        }
+        if (!sizes.insert(size).second)
+        {
+            m_lines.Fail("'" + std::string(name) + "' occurs twice", "each size once");
         }
         *size = static_cast<uint32_t>(m_values.Whole(i + 1, 1, 4096));
     }
@@ -393,6 +401,33 @@ ServingReader::ReadRouter() const
         m_values.Refuse(value, "router", "round_robin, least_loaded or kv_aware");
     }
     return RouterPolicy::KvAware;
+}
+
+void
+ServingReader::RefuseIdleKeys() const
+{
+    const auto swaps = [this](const InstancePool* some) {
+        return std::any_of(m_config.pools.begin(), m_config.pools.end(), [&](const auto& pool) {
+            return (some == &pool || some == &m_defaults) &&
+                   pool.preemption == PreemptionMode::Swap;
+        });
+    };
+    for (const auto& [place, line] : m_seen)
+    {
+        const auto& [pool, key] = place;
+        const char* needed = key == "time_scale" && m_trace.empty() ? "trace"
+                             : key == "shared_prefixes" && m_poisson.sharedTokens == 0
+                                 ? "shared_prefix_tokens"
+                             : key == "swap_gbps" && !swaps(pool) ? "preemption_mode swap"
+                                                                  : nullptr;
+        if (needed)
+        {
+            throw ns3::InputError(m_config.file,
+                                  line,
+                                  key + " has no effect without " + needed,
+                                  "both or neither");
+        }
+    }
 }
 
 void

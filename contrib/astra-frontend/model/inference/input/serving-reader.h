@@ -12,7 +12,6 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +43,8 @@ class ServingReader
     RouterPolicy ReadRouter() const;
     TimePs ReadNanoseconds() const;
     void ReadCaptureSizes();
+    /// Refuse keys that change nothing without another one.
+    void RefuseIdleKeys() const;
     void MakeRequests();
 
     ns3::InputLines& m_lines;
@@ -51,8 +52,8 @@ class ServingReader
     ServingConfig m_config;
     InstancePool m_defaults;
     InstancePool* m_pool; ///< that keys of instances belong to
-    /// Keys so far, with the instances that they are of; null: of all.
-    std::set<std::pair<const InstancePool*, std::string>> m_seen;
+    /// Lines of the keys so far, with the instances that they are of; null: of all.
+    std::map<std::pair<const InstancePool*, std::string>, std::size_t> m_seen;
     PoissonRequests m_poisson;
     std::string m_trace;
     std::size_t m_traceLine{0};
