@@ -1174,4 +1174,36 @@ TEST(NcclCostModel, ChannelsOfAServerFillItsNvLinks)
     }
 }
 
+TEST(NcclCostModel, ANicFasterThanTheFastestChannelHasSeveral)
+{
+    // Hopper's channels between nodes carry 48 GB/s at most (src/graph/search.cc).
+    const auto gigabytesPerSecond = [](uint32_t gpus, double nicGBps) {
+        const Cluster cluster("H100", gpus, nicGBps);
+        const auto predicted = [&](uint64_t bytes) {
+            return cluster.Model()
+                .Evaluate(NcclAlgorithm::Ring,
+                          NcclProtocol::Simple,
+                          CollectiveOp::AllGather,
+                          cluster.Servers(4),
+                          bytes)
+                .predicted;
+        };
+        const uint32_t ranks = 4 * gpus;
+        const double seconds = (predicted(2ULL << 30) - predicted(1ULL << 30)) / 1e12;
+        return (1ULL << 30) * (ranks - 1.0) / ranks / seconds / 1e9;
+    };
+    EXPECT_NEAR(gigabytesPerSecond(1, 50), 48, 0.1);
+    EXPECT_NEAR(gigabytesPerSecond(1, 95), 48, 0.1);
+    EXPECT_NEAR(gigabytesPerSecond(1, 100), 2 * 48, 0.1);
+    EXPECT_NEAR(gigabytesPerSecond(1, 200), 4 * 48, 0.1);
+    EXPECT_NEAR(gigabytesPerSecond(8, 50), 8 * 45, 0.1) << "of 360 that the NVLinks carry";
+    EXPECT_NEAR(gigabytesPerSecond(8, 100), 8 * 45, 0.1) << "not 16 channels of 22";
+    const auto channels = [](double nicGBps) {
+        const Cluster cluster("H100", 1, nicGBps);
+        return cluster.Model().GetChannels(NcclAlgorithm::Ring, cluster.Servers(4));
+    };
+    EXPECT_EQ(channels(50), 4U);
+    EXPECT_EQ(channels(100), 8U);
+}
+
 } // namespace AstraSim

@@ -703,6 +703,54 @@ NcclCostModel::PassingOf(const GroupShape& shape, bool closes) const
     return leaves ? perNode / std::max(1.0, perNode - 1) : 1;
 }
 
+uint32_t
+NcclCostModel::NicUsers(const GroupShape& shape)
+{
+    return std::max(1U, shape.GetRanksPerNode() / shape.GetGpusPerNic());
+}
+
+NcclCostModel::Search
+NcclCostModel::ChannelsBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const
+{
+    Search search;
+    search.channels = std::clamp(channels, 1U, MostChannels() / 2);
+    double nic = m_machine.nicGBps * NicUsers(shape) / search.channels;
+    if (closes && RingsReturnOverCpus(shape))
+    {
+        nic = std::min(nic, ARM_LINK_GBPS);
+    }
+    const double nvlink = PassingOf(shape, closes) * NvlinkGBps(shape) / search.channels;
+    const double limit = shape.GetRanksPerNode() == 1 ? nic : std::min(nic, nvlink);
+    search.interGBps = HighestSpeed(
+        m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation),
+        [limit](double candidate) { return candidate <= limit; },
+        limit);
+    return search;
+}
+
+NcclCostModel::Search
+NcclCostModel::BestChannelsBetweenNodes(const GroupShape& shape, bool closes) const
+{
+    // One channel per NIC, as fast as it and the NVLinks allow.
+    constexpr uint32_t RCCL_PER_NIC = 4; // rome_models.cc
+    if (RingsReturnOverCpus(shape))
+    {
+        return ChannelsBetweenNodes(shape, closes, NicUsers(shape) * (shape.GetRanksPerNode() - 1));
+    }
+    const uint32_t nics = NicUsers(shape) * SeenNics();
+    if (m_rccl)
+    {
+        return ChannelsBetweenNodes(shape, closes, nics * RCCL_PER_NIC);
+    }
+    // NCCL src/graph/search.cc goes on until a NIC's bandwidth is used up: one that is several
+    // times as fast as the fastest channel has several, if the NVLinks carry more through these.
+    const double fastest = m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation).front();
+    const auto perNic = static_cast<uint32_t>(m_machine.nicGBps / SeenNics() / fastest);
+    const Search one = ChannelsBetweenNodes(shape, closes, nics);
+    const Search several = ChannelsBetweenNodes(shape, closes, nics * std::max(1U, perNic));
+    return several.channels * several.interGBps > one.channels * one.interGBps ? several : one;
+}
+
 NcclCostModel::Search
 NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
 {
@@ -710,27 +758,8 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
     {
         return SearchWithinNode(shape);
     }
-    const double nvlink = NvlinkGBps(shape);
-    Search search;
-    // One channel per NIC, as fast as it and the NVLinks allow; few fast ones are cut in half.
-    const uint32_t nicUsers = std::max(1U, shape.GetRanksPerNode() / shape.GetGpusPerNic());
-    const bool overCpus = RingsReturnOverCpus(shape);
-    constexpr uint32_t RCCL_PER_NIC = 4; // rome_models.cc
-    const uint32_t wanted = overCpus ? nicUsers * (shape.GetRanksPerNode() - 1)
-                                     : nicUsers * SeenNics() * (m_rccl ? RCCL_PER_NIC : 1);
-    search.channels = std::clamp(wanted, 1U, MostChannels() / 2);
-    double nic = m_machine.nicGBps * nicUsers / search.channels;
-    if (overCpus && closes)
-    {
-        nic = std::min(nic, ARM_LINK_GBPS);
-    }
-    const double perNode = shape.GetRanksPerNode();
-    const double passing = PassingOf(shape, closes);
-    const double limit = perNode == 1 ? nic : std::min(nic, passing * nvlink / search.channels);
-    double speed = HighestSpeed(
-        m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation),
-        [limit](double candidate) { return candidate <= limit; },
-        limit);
+    Search search = BestChannelsBetweenNodes(shape, closes);
+    double speed = search.interGBps; // a few fast channels are cut in half
     constexpr double FAST = 25;
     constexpr double VERY_FAST = 50;
     const bool enough = m_machine.gpu.generation != GpuGeneration::Ampere && speed < VERY_FAST &&
@@ -741,8 +770,9 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
         speed /= 2;
     }
     search.interGBps = speed;
+    const double nvlink = PassingOf(shape, closes) * NvlinkGBps(shape) / search.channels;
     search.intraGBps =
-        closes || perNode == 1 ? speed : RaiseForTrees(speed, passing * nvlink / search.channels);
+        closes || shape.GetRanksPerNode() == 1 ? speed : RaiseForTrees(speed, nvlink);
     return search;
 }
 

@@ -171,6 +171,12 @@ class NcclCostModel
     uint32_t CommonChannels(const GroupShape& shape) const;
     /// @return whether rings leave a node by links between its CPUs
     bool RingsReturnOverCpus(const GroupShape& shape) const;
+    /// @return GPUs of a node with NICs of their own
+    static uint32_t NicUsers(const GroupShape& shape);
+    /// @return so many channels between nodes, at most, and the speed of each
+    Search ChannelsBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const;
+    /// @return the channels between nodes that carry the most
+    Search BestChannelsBetweenNodes(const GroupShape& shape, bool closes) const;
     /// @param closes whether a channel comes back to where it starts: a ring, not a tree
     Search SearchChannels(const GroupShape& shape, bool closes) const;
     /// @return GB/s of a tree's channel within a node
