@@ -1006,6 +1006,34 @@ def topology(tmp_path_factory):
     return path
 
 
+DENSE, EXPERTS = ["--model_name", "llama2_7b", "--num_layers", 4], ["--model_name", "mixtral_8x7b", "--num_layers", 2, "--ep", 4]
+
+
+@pytest.mark.parametrize("plan, flags, why", [
+    ([*DENSE, "--pp", 2], ["--zero", 3], "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"),
+    ([*DENSE, "--pp", 2], ["--zero", 2], "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"),
+    (DENSE, ["--fp8_param_gather"], "all products are bfloat16 (--dtype)"),
+    (DENSE, ["--num_layers_at_end_in_bf16", 1], "all products are bfloat16 (--dtype)"),
+    (EXPERTS, ["--moe_node_limit", 1], "it is for --moe_dispatcher deepep"),
+    (EXPERTS, ["--moe_gpus_per_server", 4], "it is for --moe_dispatcher deepep"),
+])
+def test_flags_that_change_nothing_beside_the_others_are_named(tmp_path, plan, flags, why):
+    generate(*plan, "--world_size", 16, "-o", tmp_path, "--name", "plain")
+    done = generate(*plan, "--world_size", 16, *flags, "-o", tmp_path, "--name", "other")
+    named = " ".join(map(str, flags)) if flags[0] == "--zero" else flags[0]
+    assert done.stderr == f"workload.py: warning: {named} has no effect: {why}\n"
+    assert (tmp_path / "other.txt").read_text() == (tmp_path / "plain.txt").read_text()
+
+
+@pytest.mark.parametrize("plan, flags", [
+    (DENSE, ["--zero", 3]), (DENSE, ["--dtype", "fp8", "--fp8_param_gather"]),
+    ([*EXPERTS, "--moe_dispatcher", "deepep", "--tp", 4, "--etp", 1, "--sp"], ["--moe_gpus_per_server", 2])])
+def test_flags_that_change_something_are_not(tmp_path, plan, flags):
+    generate(*plan, "--world_size", 16, "-o", tmp_path, "--name", "plain")
+    assert generate(*plan, "--world_size", 16, *flags, "-o", tmp_path, "--name", "other").stderr == ""
+    assert (tmp_path / "other.txt").read_text() != (tmp_path / "plain.txt").read_text()
+
+
 def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     long = ["--frame=Megatron", "--model_name", "llama2_7b", "--world_size=16", "--tensor_model_parallel_size=2",
             "--pipeline_model_parallel=2", "--global_batch=16", "--micro_batch=1", "--seq_length=1024",

@@ -199,12 +199,15 @@ def _warn(parser, given):
     reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
     if given.pipeline_schedule != "1f1b":
         print(f"workload.py: warning: the files carry out 1F1B; memory and the estimate are those of {given.pipeline_schedule}", file=sys.stderr)
+    if given.pp > 1 and (given.zero or 0) > 1:
+        reasons[f"--zero {given.zero}"] = "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"
     for flag, why in reasons.items():
         print(f"workload.py: warning: {flag} has no effect: {why}", file=sys.stderr)
     command.tell_idle(parser, given, (
         (given.recompute == "selective", "it is for --recompute selective", ("recompute_modules",)),
         (given.recompute == "full", "it is for --recompute full", ("recompute_num_layers",)),
-        (dtype_of(given) != "bfloat16", "matrix products have the type that weights have", ("fp8_param_gather",)),
+        (dtype_of(given) != "bfloat16" or given.operator_dtype, "all products are bfloat16 (--dtype)",
+         ("fp8_param_gather", "num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16", "keep_mtp_spec_in_bf16")),
         (given.layout.startswith("aicb"), "it is for --layout aicb", ("aiob_enable",)),
         (given.layout == "megatron", "AICB's rows have tokens in bfloat16", ("moe_dispatch_dtype",)),
         *exchange_flags.idle_rules(given, given.ep > 1)))

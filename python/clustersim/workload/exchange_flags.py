@@ -86,5 +86,7 @@ def require_experts(found, model):
 
 def idle_rules(given, experts_are_spread):
     """@return rules for command.tell_idle(): flags of how tokens reach experts that change nothing"""
-    return ((experts_are_spread, WITHOUT_SPREAD, ("moe_dispatcher", "moe_dispatch_dtype", "moe_node_limit")),
-            (given.moe_dispatcher != "alltoall" or given.moe_node_limit, "tokens are not forwarded within servers", ("moe_gpus_per_server",)))
+    forwarded = ("moe_node_limit", "moe_gpus_per_server")
+    if not experts_are_spread:
+        return ((False, WITHOUT_SPREAD, ("moe_dispatcher", "moe_dispatch_dtype", *forwarded)),)
+    return ((TYPES[given.moe_dispatcher] != "alltoall", "it is for --moe_dispatcher deepep", forwarded),)
