@@ -68,6 +68,13 @@ InputLines::NextEvenIfBlank()
     {
         line.remove_prefix(BYTE_ORDER_MARK.size());
     }
+    const std::size_t carriageReturn = line.find('\r');
+    if (line.find_first_not_of('\r', std::min(carriageReturn, line.size())) !=
+        std::string_view::npos)
+    {
+        Fail("a carriage return without a line feed ends a line",
+             "lines that end with a line feed");
+    }
     const std::string_view text = line.substr(0, line.find('#'));
     std::size_t begin = text.find_first_not_of(BLANKS);
     while (begin != std::string_view::npos)

@@ -151,6 +151,16 @@ TEST(FabricConf, AnUnknownKeyIsNamedWithItsLineAndTheNearestKnownKey)
     EXPECT_THAT(ConfErrorOf("cc_mode 1\n"), HasSubstr("the nearest is CC_MODE"));
 }
 
+TEST(FabricConf, LinesThatEndWithACarriageReturnAloneAreRefused)
+{
+    // Else all that follows a comment would be one.
+    EXPECT_EQ(
+        ConfErrorOf("# a conf\rCC_MODE 1\r"),
+        "c:1: a carriage return without a line feed ends a line; expected lines that end with "
+        "a line feed");
+    EXPECT_EQ(ConfErrorOf("CC_MODE 1\r\nHAS_WIN 1\r\r\n"), "no error");
+}
+
 TEST(FabricConf, AValueOutOfRangeIsNamedWithTheLegalRange)
 {
     EXPECT_EQ(ConfErrorOf("EWMA_GAIN 1.5"),
