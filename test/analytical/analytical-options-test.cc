@@ -6,6 +6,8 @@
 
 #include "ns3/input-error.h"
 
+#include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -151,6 +153,26 @@ TEST(AnalyticalMachine, ComesFromTypesAndFlags)
     EXPECT_EQ(MachineOf({"-w", "w", "-g_type", "H20"}, {{"AS_GPU_TYPE", "A100"}}).gpu.name, "H20");
     EXPECT_THROW(MachineOf({"-w", "w", "-g_type", "H900"}), ns3::InputError);
     EXPECT_THROW(MachineOf({"-w", "w", "-nic_t", "cx9"}), ns3::InputError);
+    EXPECT_THROW(MachineOf({"-w", "w", "-nic_t", "cx9", "-nic", "48"}), ns3::InputError);
+}
+
+TEST(AnalyticalMachine, NicsOfATopologyAreOthersThanThoseOfAFlag)
+{
+    const std::string path = testing::TempDir() + "analytical-machine.topo";
+    std::ofstream(path) << "4 2 1 1 4 H100\n2 3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n"
+                           "0 2 2880Gbps 1us 0\n1 2 2880Gbps 1us 0\n";
+    EXPECT_EQ(MachineOf({"-w", "w", "-n", path}).nicGBps, 12.5);
+    EXPECT_EQ(MachineOf({"-w", "w", "-n", path, "-n_p_s", "1", "-nic", "20"}).nicGBps, 10);
+    try
+    {
+        MachineOf({"-w", "w", "-n", path, "-n_p_s", "1"});
+        ADD_FAILURE();
+    }
+    catch (const ns3::InputError& error)
+    {
+        EXPECT_THAT(error.what(), testing::HasSubstr("--nic-per-server with -n " + path));
+    }
+    std::filesystem::remove(path);
 }
 
 } // namespace

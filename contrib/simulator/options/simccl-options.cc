@@ -32,8 +32,9 @@ DescribeFlags(FlagTable& flags, SimCclOptions& options, std::string& size)
                      "Scatter SendRecv Barrier");
     flags.AddDefault(Traffic, "size", size, Text("4194304"), "bytes, as nccl-tests counts: 8, 32M");
     flags.AddDefault(Traffic, "nRanks", options.ranks, 0U, "ranks; 0: as many as GPUs");
-    flags.AddDefault(Model, "nNodes", options.nodes, 1U, "nodes");
+    flags.AddDefault(Model, "nNodes", options.nodes, 1U, "nodes").AtLeast(1);
     flags.AddDefault(Model, "gpus_per_node", options.gpusPerNode, 8U, "GPUs of a node")
+        .AtLeast(1)
         .Alias({"g-p-s", "gpus-per-server"});
     flags.AddDefault(Model, "gpu_type", options.gpuType, Text("H100"), "A100, H100, B200, ...")
         .Alias({"g-type"});
@@ -44,7 +45,8 @@ DescribeFlags(FlagTable& flags, SimCclOptions& options, std::string& size)
                     0.0,
                     "NVLink GB/s of a GPU in one direction; 0: the GPU type's")
         .Alias({"nv"});
-    flags.AddDefault(Model, "nic", options.nicGbps, 400.0, "Gb/s of a GPU's NICs together");
+    flags.AddDefault(Model, "nic", options.nicGbps, 400.0, "Gb/s of a GPU's NICs together")
+        .AboveZero();
     flags.AddDefault(Traffic, "root", options.root, 0, "root of Broadcast, Reduce, ...");
     flags.Add(Traffic,
               "pairs",
@@ -59,6 +61,23 @@ DescribeFlags(FlagTable& flags, SimCclOptions& options, std::string& size)
                      options.maxFlows,
                      uint64_t{2000000},
                      "refuse to write more flows than that");
+}
+
+/// Refuse flags that would change nothing, as a file says the same.
+void
+RefuseBeside(const FlagTable& flags,
+             const std::string& file,
+             std::initializer_list<const char*> names,
+             const std::string& what)
+{
+    for (const char* name : names)
+    {
+        if (flags.IsGiven(name))
+        {
+            RefuseFlag(std::string("--") + name + " with " + file,
+                       "one of them, as the file has the " + what);
+        }
+    }
 }
 
 } // namespace
@@ -79,6 +98,29 @@ SimCclOptions::Parse(const std::vector<std::string>& arguments)
     }
     options.answer = Answer(questions, flags, "SimCCL", SPELLING_NOTE);
     options.size = ParseSizeFlag("--size", size);
+    if (!options.answer.empty())
+    {
+        return options;
+    }
+    flags.Check();
+    if (!options.workload.empty())
+    {
+        RefuseBeside(flags,
+                     "-w " + options.workload,
+                     {"op", "size", "nRanks", "root", "pairs"},
+                     "collectives");
+    }
+    if (!options.topology.empty())
+    {
+        RefuseBeside(flags,
+                     "-n " + options.topology,
+                     {"nNodes", "gpus_per_node", "gpu_type", "nvlink", "nic"},
+                     "machine");
+    }
+    if (!options.pairs.empty() && options.op != "AllToAllV")
+    {
+        RefuseFlag("--pairs with --op " + options.op, "--op AllToAllV");
+    }
     return options;
 }
 

@@ -376,7 +376,7 @@ MakeMachine(const AnalyticalOptions& options, uint32_t* gpus)
     {
         nic = static_cast<double>(*options.environment.netBandwidthBps) / 8e9;
     }
-    if (!nic && !options.nicType.empty())
+    if (!options.nicType.empty())
     {
         const auto known = NIC_TYPES.find(options.nicType);
         if (known == NIC_TYPES.end())
@@ -386,10 +386,17 @@ MakeMachine(const AnalyticalOptions& options, uint32_t* gpus)
                              "--nic-type is '" + options.nicType + "'",
                              "cx6, cx7 or bf3");
         }
-        nic = known->second;
+        nic = nic.value_or(known->second);
     }
-    if (!nic && options.nicsPerServer && options.topology.empty())
+    if (!nic && options.nicsPerServer)
     {
+        if (!options.topology.empty())
+        {
+            throw InputError("command line",
+                             0,
+                             "--nic-per-server with -n " + options.topology,
+                             "the bandwidth of one, too (-nic), as the topology has other NICs");
+        }
         nic = machine.nicGBps;
     }
     if (nic)
