@@ -36,8 +36,10 @@ def system(path, **keys):
 
 
 def run(tmp_path, *arguments):
+    arguments = [*map(str, arguments)]
+    configured = any(argument == "-c" or argument.startswith("--network-configuration") for argument in arguments)
     return subprocess.run(
-        [str(PROGRAM), *map(str, arguments), *(() if "-c" in arguments else ("-c", str(CONF))), "-o", str(tmp_path / "out")],
+        [str(PROGRAM), *arguments, *(() if configured else ("-c", str(CONF))), "-o", str(tmp_path / "out")],
         env={k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))},
         capture_output=True, text=True, timeout=HANGS, check=False)
 

@@ -138,6 +138,9 @@ def test_a_buffer_that_is_too_small_is_refused_by_the_name_of_the_flag(inputs, f
     ("qbb-flows", ["ENABLE_TRACE=1"], "ENABLE_TRACE has no effect without TRACE_FILE"),
     ("qbb-flows", ["INT_MULTI=8"], "INT_MULTI has no effect as telemetry is exact here"),
     ("qbb-flows", ["PLANE=DP 0"], "PLANE has no effect without a workload"),
+    ("qbb-flows", ["TOPOLOGY_FILE=other"], "TOPOLOGY_FILE has no effect with -n topology"),
+    ("qbb-flows", ["FLOW_FILE=other"], "FLOW_FILE has no effect with -f flows"),
+    ("SimAI_simulator", ["TOPOLOGY_FILE=other"], "TOPOLOGY_FILE has no effect with -n topology"),
     ("SimAI_simulator", ["BUFFER_SIZE=9"], "BUFFER_SIZE has no effect with --network flow"),
     ("SimAI_simulator", ["QLEN_MON_INTERVAL=9"], "QLEN_MON_INTERVAL has no effect with --network flow"),
 ])
@@ -182,6 +185,14 @@ def test_a_flag_that_changes_nothing_brings_a_warning(inputs, tmp_path, flags, w
                                   "layer -1 10 ALLREDUCE 65536 1 NONE 0 1 NONE 0 1\n")
     done = run(inputs, "SimAI_simulator", "-w", "sized", "--network", "flow", "-n", "topology", "-q", "-o", tmp_path / "o", *flags)
     assert (done.returncode, done.stderr) == (0, f"warning: {warning}\n" if warning else "")
+
+
+@pytest.mark.parametrize("key", ["CC_MODE=3", "PACKET_PAYLOAD_SIZE=100", "QPS_PER_CONNECTION=2", "GPUS_PER_SERVER=2",
+                                 "TOPOLOGY_FILE=topology"])
+def test_a_network_of_astra_sim_leaves_nothing_to_keys_of_topologies_and_frames(inputs, tmp_path, key):
+    (inputs / "ring.yml").write_text("topology: [ Ring ]\nnpus_count: [ 16 ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n")
+    done = run(inputs, "SimAI_simulator", "-w", "micro", "-c", "ring.yml", "-q", "-o", tmp_path / "o", "--set", key)
+    assert (done.returncode, done.stderr) == (0, f"warning: --set {key}: {key.split('=')[0]} has no effect with ring.yml\n")
 
 
 COMMON = {"--help", "--help-conf", "--version", "--quiet", "--PrintAttributes"}  # the page says once what they mean everywhere

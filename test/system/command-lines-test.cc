@@ -249,8 +249,24 @@ TEST(SimulatorFlags, AreRefusedByName)
                     {{"-w", "w", "-n", "n", "--fast-forward-memory", "0"}, "--fast-forward-memory"},
                     {{"-w", "w", "-n", "n", "--max-time", "never"}, "--max-time"},
                     {{"-w", "w", "-n", "n", "--check", "--fast-forward"}, "--check"},
+                    {{"-w", "w", "--workload-configuration", "v", "-n", "n"},
+                     "-w and --workload-configuration are the same flag"},
+                    {{"-w", "w", "-c", "c", "--network-configuration", "n.yml"},
+                     "-c and --network-configuration are the same flag"},
                     {{"--replay", "no-such-file"}, "no-such-file"},
                     {{"--resume", "no-such-directory"}, "no-such-directory"}});
+}
+
+TEST(SimulatorFlags, ABandwidthBesideANetworkFileIsRefused)
+{
+    const auto parse = [](const Words& words) {
+        return RunOptions::Parse(words, [](const std::string& name) {
+            return name == "AS_NET_BW" ? std::optional<std::string>("100") : std::nullopt;
+        });
+    };
+    EXPECT_THAT(Refusal(parse, {"-w", "w", "--network-configuration=n.yml"}),
+                HasSubstr("environment: AS_NET_BW with n.yml; expected one of the two"));
+    EXPECT_EQ(Refusal(parse, {"-w", "w", "-n", "n"}), "");
 }
 
 TEST(SimulatorFlags, OfOnePassAreThoseOfAllWithoutTheirNumber)
@@ -294,7 +310,18 @@ TEST(SimCclFlags, SetWhatTheyNameAndAreRefusedByName)
     EXPECT_EQ(options.gpusPerNode, 8U) << "unless given";
     EXPECT_EQ(options.output, "out");
     EXPECT_THAT(SimCclOptions::Parse({"--help"}).answer, HasSubstr("--nRanks"));
-    ExpectRefusals(SimCclOptions::Parse, {{{"--bogus"}, "--bogus"}, {{"--size", "x"}, "--size"}});
+    ExpectRefusals(SimCclOptions::Parse,
+                   {{{"--bogus"}, "--bogus"},
+                    {{"--size", "x"}, "--size"},
+                    {{"--nNodes", "0"}, "--nNodes is 0"},
+                    {{"--gpus_per_node", "0"}, "--gpus_per_node is 0"},
+                    {{"--nic", "0"}, "--nic is 0"},
+                    {{"-w", "w", "--op", "AllReduce"}, "--op with -w w"},
+                    {{"-w", "w", "--size", "8"}, "--size with -w w"},
+                    {{"-n", "n", "--nNodes", "2"}, "--nNodes with -n n"},
+                    {{"-n", "n", "--g-type", "A100"}, "--gpu_type with -n n"},
+                    {{"--pairs", "p"}, "--pairs with --op AllReduce"}});
+    EXPECT_EQ(SimCclOptions::Parse({"-w", "w", "-n", "n"}).topology, "n");
 }
 
 TEST(PerfFlags, AreThoseOfNcclTests)

@@ -64,13 +64,21 @@ Located(const std::string& key, const std::string& path, const FabricConf& conf,
 
 /// @return a warning for each key of `--set` that changes nothing where flows are all there is
 std::vector<std::string>
-DescribeIdleKeysOfFlows(const FabricConf& conf)
+DescribeIdleKeysOfFlows(const FabricConf& conf, const FlowsOptions& options)
 {
     static const std::set<std::string_view> collectives{"PLANE",
                                                         "IN_NETWORK_REDUCTION",
                                                         "COLLECTIVE_ENGINE",
                                                         "MESSAGE_DELIVERY"};
-    return DescribeIdleKeys(conf, [&conf](const FabricConfKey& key) -> std::string {
+    return DescribeIdleKeys(conf, [&](const FabricConfKey& key) -> std::string {
+        if (key.name == "TOPOLOGY_FILE" && !options.topology.empty())
+        {
+            return "with -n " + options.topology;
+        }
+        if (key.name == "FLOW_FILE" && !options.flows.empty())
+        {
+            return "with -f " + options.flows;
+        }
         return collectives.contains(key.name) ? "without a workload" : ReasonToBeIdle(conf, key);
     });
 }
@@ -92,7 +100,7 @@ ReadConf(const FlowsOptions& options)
     conf.flowFile = options.flows.empty() ? Located("FLOW_FILE", conf.flowFile, conf, options.quiet)
                                           : options.flows;
     conf.traceFile = Located("TRACE_FILE", conf.traceFile, conf, options.quiet);
-    const auto idle = DescribeIdleKeysOfFlows(conf);
+    const auto idle = DescribeIdleKeysOfFlows(conf, options);
     conf.warnings.insert(conf.warnings.end(), idle.begin(), idle.end());
     if (conf.topologyFile.empty())
     {

@@ -11,6 +11,7 @@
 #include <boost/algorithm/string/join.hpp>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <sstream>
 
 namespace AstraSim
@@ -303,9 +304,29 @@ FlagTable::Read(const std::vector<std::string>& arguments)
     }
 }
 
+void
+FlagTable::RefuseTwice() const
+{
+    std::map<const void*, const Row*> firsts;
+    for (const Row& row : m_rows)
+    {
+        if (!row.target || !IsGiven(row.name))
+        {
+            continue;
+        }
+        const auto [first, isFirst] = firsts.emplace(row.target, &row);
+        if (!isFirst)
+        {
+            RefuseFlag(first->second->Spelt() + " and " + row.Spelt() + " are the same flag",
+                       "one of them");
+        }
+    }
+}
+
 std::vector<std::string>
 FlagTable::Check() const
 {
+    RefuseTwice();
     std::vector<std::string> warnings;
     for (const Row& row : m_rows)
     {

@@ -89,6 +89,7 @@ class FlagTable
 
         std::string name;
         char letter{0};
+        const void* target{nullptr}; ///< where the value goes; null: to a function
         FlagSubject subject{FlagSubject::Model};
         std::vector<std::string> aliases;
         std::string key;                               ///< in run.json; empty: it is not there
@@ -245,6 +246,7 @@ class FlagTable
                 const T& target)
     {
         Row& row = AddRow(subject, names, semantic, help);
+        row.target = &target;
         if constexpr (requires { target.has_value(); })
         {
             row.number = [&target] { return static_cast<double>(*target); };
@@ -269,6 +271,8 @@ class FlagTable
                  const std::string& help,
                  const char* alone);
 
+    /// Refuse two flags that set one value: one of them would win without a word.
+    void RefuseTwice() const;
     /// @return the name that the table has for a flag, or an empty string
     std::string KnownName(const std::string& written) const;
     std::vector<std::string> Normalise(const std::vector<std::string>& arguments) const;

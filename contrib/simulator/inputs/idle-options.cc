@@ -7,6 +7,7 @@
 #include "astra-frontend/model/workload/chakra-workload.h"
 #include "astra-frontend/model/workload/layer-workload.h"
 #include "rdma-qbb/model/input/idle-keys.h"
+#include "simulator/options/astra-network-file.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -74,9 +75,35 @@ IsOfSharedLinks(const FabricConfKey& key)
     return HasName(key, names);
 }
 
-std::string
-ReasonOf(const FabricConfKey& key, NetworkModel network)
+/// @return whether a network file of ASTRA-sim leaves nothing to the key: links and bytes are its
+/// own
+bool
+IsOfTopologies(const FabricConfKey& key)
 {
+    static const Names names{"TOPOLOGY_FILE",
+                             "GPUS_PER_SERVER",
+                             "PACKET_PAYLOAD_SIZE",
+                             "CC_MODE",
+                             "QPS_PER_CONNECTION"};
+    return HasName(key, names);
+}
+
+std::string
+ReasonOf(const FabricConfKey& key, const RunOptions& options)
+{
+    const NetworkModel network = options.network;
+    if (IsAstraNetworkFile(options.conf) && IsOfTopologies(key))
+    {
+        return "with " + options.conf;
+    }
+    if (!options.topology.empty() && key.name == "TOPOLOGY_FILE")
+    {
+        return "with -n " + options.topology;
+    }
+    if (!options.backgroundFlows.empty() && key.name == "FLOW_FILE")
+    {
+        return "with --background-flows " + options.backgroundFlows;
+    }
     if (network == NetworkModel::Flow && IsOfPackets(key))
     {
         return "with --network flow";
@@ -91,10 +118,10 @@ ReasonOf(const FabricConfKey& key, NetworkModel network)
 } // namespace
 
 std::vector<std::string>
-DescribeIdleKeys(const ns3::FabricConf& conf, NetworkModel network)
+DescribeIdleKeys(const ns3::FabricConf& conf, const RunOptions& options)
 {
     return ns3::DescribeIdleKeys(conf, [&](const FabricConfKey& key) {
-        const std::string own = ReasonOf(key, network);
+        const std::string own = ReasonOf(key, options);
         return own.empty() ? ns3::ReasonToBeIdle(conf, key) : own;
     });
 }

@@ -17,10 +17,11 @@ namespace AstraSim
 {
 
 /**
- * @return a warning for each key of `--set` that changes nothing on such a network, or with what
- * the other keys say. Call it when the configuration is in force (FabricConf::Apply()).
+ * @return a warning for each key of `--set` that changes nothing on the run's network, or with
+ * what flags and the other keys say. Call it when the configuration is in force
+ * (FabricConf::Apply()).
  */
-std::vector<std::string> DescribeIdleKeys(const ns3::FabricConf& conf, NetworkModel network);
+std::vector<std::string> DescribeIdleKeys(const ns3::FabricConf& conf, const RunOptions& options);
 
 /// @return a warning for each of --tp, --ep and --pp that a workload does not follow, as its file
 /// says what its groups are

@@ -219,7 +219,7 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
         warnings.push_back(slot);
     }
     console.Warn(warnings);
-    const auto idle = DescribeIdleKeys(inputs.conf, options.network);
+    const auto idle = DescribeIdleKeys(inputs.conf, options);
     inputs.conf.warnings.insert(inputs.conf.warnings.end(), idle.begin(), idle.end());
     console.Warn(inputs.conf.warnings);
     console.Warn(inputs.topology.warnings);

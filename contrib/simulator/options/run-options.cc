@@ -275,6 +275,13 @@ TakeNetworkFile(RunOptions& options, const FlagTable& flags)
         RefuseFlag("-n " + options.topology + " with " + options.conf,
                    "one of the two, as the second describes the network, too");
     }
+    if (options.netBandwidthBps)
+    {
+        throw ns3::InputError("environment",
+                              0,
+                              "AS_NET_BW with " + options.conf,
+                              "one of the two, as the second gives the bandwidth of its links");
+    }
     options.network = NetworkModel::Analytical;
 }
 
