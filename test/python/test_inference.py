@@ -311,11 +311,30 @@ def test_azures_trace_is_read(tmp_path):
     assert open_run(run).served["output_tokens"].tolist() == [2, 3]
 
 
-def test_windows_that_do_not_count_are_told(tmp_path):
-    done = run_script([ROOT / "scripts/workload.py", "--inference", "-o", tmp_path, "--model_name", "llama4_scout", "--num_layers", "2",
-                       "--world_size", "8", "--tp", "8", "--requests", "1", "--rate", "1", "--prompt_tokens", "9", "--output_tokens",
-                       "1"])
-    assert done.returncode == 0 and "attends to chunks of 8192 tokens; they count as full attention" in done.stderr
+def test_layers_with_chunks_reach_the_tokens_of_their_chunk(tmp_path):
+    # Four layers of a Llama-4-like model with chunks of 64 tokens, three of which have them; one prompt of 1,600 tokens, and 25 chunks.
+    star = tmp_path / "pair"
+    star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+    times = {}
+    for name, chunk in (("full", 4096), ("chunks", 64)):
+        place = tmp_path / name
+        place.mkdir()
+        (place / "config.json").write_text(json.dumps({
+            "model_type": "llama4_text", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 4, "num_attention_heads": 8,
+            "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 32000, "attention_chunk_size": chunk}))
+        text = generate(place, "--config", place / "config.json", "--world_size", 1, "--requests", 1, "--rate", 1e6, "--prompt_tokens", 1600,
+                        "--output_tokens", 2)
+        assert "window" not in text  # caches keep all tokens
+        run = simulate(place, text, topology=star, network="analytical")
+        request = rows(run / "requests.csv")[0]
+        times[name] = float(request["prefill_us"]), float(request["decode_us"])
+    gpu = gpus.find("H100", kernels="roofline")
+    rate = gpu.memory_gbps * gpu.stream
+    moved = 1600 * 6 * 2 * 1024 / rate  # keys, values, query; keys, values, result
+    full, chunks = (max(4 * 1024 * scores / (gpu.tflops * 1e3 * gpu.attention[0]), moved) for scores in (1600 * 1600 / 2, 25 * 64 * 64 / 2))
+    assert times["full"][0] - times["chunks"][0] == pytest.approx(3 * (full - chunks) / 1e3, rel=0.01)
+    # A decoding sequence is half-way in its chunk: it reads 32 keys and values instead of 1,601.
+    assert times["full"][1] - times["chunks"][1] == pytest.approx(3 * (1601 - 32) * 4 * 1024 / rate / 1e3, rel=0.01)
 
 
 def test_layers_with_a_window_read_and_keep_its_tokens(tmp_path):

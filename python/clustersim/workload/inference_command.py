@@ -3,7 +3,6 @@
 import argparse
 import json
 import pathlib
-import sys
 
 from clustersim import command
 from clustersim.whole_file import write_text
@@ -12,7 +11,7 @@ from clustersim.workload.errors import InputError
 from clustersim.workload.kernels.roofline import FACTOR_BYTES
 from clustersim.workload.serving import DISPATCHERS, DTYPES, Instance
 from clustersim.workload.serving_flags import COUNTS, POOL, REQUESTS, SERVING, check
-from clustersim.workload.serving_times import Timed
+from clustersim.workload.serving_times import Timed, with_reaches
 
 DESCRIPTION = """Writes the workload of instances that serve requests, without a GPU.
 
@@ -113,8 +112,6 @@ def _trace(given, directory):
 
 def _window_lines(given, model, pools):
     window = pools[0][1].window
-    if model.window and not window:
-        print(f"warning: {model.name} attends to chunks of {model.window} tokens; they count as full attention", file=sys.stderr)
     if not window:
         return []
     if len(pools) > 1:
@@ -153,7 +150,8 @@ def render(given, model, pools, gpu):
                   f"num_gpu_blocks {counts[-1]}"]
         if pool.pp > 1:
             lines.append(f"pp_comm {2 * model.hidden}")
-        rows = Timed(pool, gpu, tokens, sequences).rows() if gpu.kernels == "measured" else pool.rows()
+        measured = gpu.kernels == "measured"
+        rows = Timed(pool, gpu, tokens, sequences).rows() if measured else with_reaches(pool.rows(), gpu, tokens, sequences)
         lines += [row.text() for row in rows]
         first += pool.gpus
     return "\n".join(lines) + "\n", counts

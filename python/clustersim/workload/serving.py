@@ -7,6 +7,7 @@ measured times that `serving_times` adds to the rows.
 """
 import dataclasses
 import math
+from typing import Optional
 
 from clustersim.workload import memory, operators
 from clustersim.workload.errors import InputError
@@ -15,6 +16,7 @@ from clustersim.workload.kernels.roofline import FACTOR_BYTES
 from clustersim.workload.operators import ALWAYS_BFLOAT16, ELEMENT
 from clustersim.workload.parallel import Parallelism
 from clustersim.workload.precision import Precise
+from clustersim.workload.serving_reach import Chunks, Reach
 
 DTYPES = ("bfloat16", "fp8", "nvfp4")  # of products
 DISPATCHERS = ("alltoall", "deepep", "allgather")
@@ -29,7 +31,8 @@ class Row:
     figures: tuple
     collective: str = "NONE"
     bytes: float = 0.0  # per token
-    times: tuple = ()  # lines of measured times
+    times: tuple = ()  # lines of times
+    reach: Optional[Reach] = None  # of attention to some of the tokens before a token
 
     def text(self):
         figures = " ".join(f"{figure:.12g}" for figure in self.figures)
@@ -114,7 +117,7 @@ class Instance:
 
     @property
     def window(self):
-        """Tokens of a window of attention, or 0. Chunks of attention count as full attention."""
+        """Tokens of a window of attention, or 0. Caches keep all tokens of layers whose attention has chunks."""
         return 0 if self.model.window_is_chunk else self.model.window
 
     @property
@@ -133,7 +136,9 @@ class Instance:
             model = self.model
             query, value = model.query_width // self.tp, model.value_width // self.tp
             moved = ELEMENT * (query + value) + self.rank_bytes
-            return Row(operator.name, layers, "attention_window" if has_window and self.window else "attention", (2 * (query + value), self.rank_bytes, moved))
+            reach = Chunks(model.window) if has_window and model.window_is_chunk else None
+            kind = "attention_window" if has_window and self.window else "attention"
+            return Row(operator.name, layers, kind, (2 * (query + value), self.rank_bytes, moved), reach=reach)
         if operator.kind == "memory":
             return Row(operator.name, layers, "memory", (operator.bytes,))
         _, n, k, count = operator.shape

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Measured times of a serving instance's rows (`kernels.serving`), as the lines `times` of an INFERENCE file.
+"""Times of a serving instance's rows, as the lines `times` of an INFERENCE file: measured ones (`kernels.serving`), and those of attention that
+reaches some of a sequence's tokens.
 
 A line has a row's time at a few numbers of tokens, between which the simulator interpolates. Of attention there is one for each of a few
 numbers of new tokens or decoding sequences.
@@ -10,6 +11,8 @@ from clustersim.workload.kernels import serving
 from clustersim.workload.kernels.products import SHORTEST_NS
 from clustersim.workload.operators import heads_of
 from clustersim.workload.serving import Row
+from clustersim.workload.serving_flags import MOST_TOKENS
+from clustersim.workload.serving_reach import WHOLE
 
 LONGEST = 1 << 17  # tokens that a token attends to; beyond, times grow in proportion
 # A rank's kernels of experts measure these, too.
@@ -29,6 +32,28 @@ def points(most, more=()):
 
 def _line(words, found):
     return " ".join(["times", *map(str, words), *(f"{place:g} {time:.4g}" for place, time in found)])
+
+
+def with_reaches(rows, gpu, most, sequences):
+    """@return the rows, those that reach some of a sequence's tokens with lines of their rooflines"""
+    return [dataclasses.replace(row, times=tuple(_reached(row, gpu, most, sequences))) if row.reach else row for row in rows]
+
+
+def _reached(row, gpu, most, sequences):
+    """A roofline is in proportion to new tokens and to sequences, as the simulator interpolates between the first and the last line."""
+    each, cached_bytes, token_bytes = row.figures
+    speed = gpu.tflops * 1e3 * gpu.attention[0]
+    places = points(MOST_TOKENS)
+    for news in sorted({1, most}):
+        # Tokens of prompts read the keys and values of as many.
+        yield _line(["prompts", news], [(attended, news * max(each * row.reach.of_prompt(attended) / speed,
+                                                              (cached_bytes + token_bytes) / gpu.stream_rate)) for attended in places])
+    for decoding in sorted({1, sequences}):
+        found = []
+        for cached in places:
+            reached = row.reach.of_decoding(cached)
+            found.append((cached, decoding * max(each * reached / speed, (cached_bytes * reached + token_bytes) / gpu.stream_rate)))
+        yield _line(["decoding", decoding], found)
 
 
 class Timed:
@@ -87,14 +112,17 @@ class Timed:
     def _attention(self, row):
         instance, window = self.instance, row.kind == "attention_window"
         heads = heads_of(instance.model, instance.one_token, window)
-        longest = instance.window if window else LONGEST
-        yield from (_line(["prompts", news], [(attended, serving.prompts_ns(self.gpu, instance.cache, heads, news, attended)) for attended in points(longest)[2:]])
+        longest = instance.window if window else MOST_TOKENS if row.reach else LONGEST
+        reached = row.reach or WHOLE
+        yield from (_line(["prompts", news], [(attended, serving.prompts_ns(self.gpu, instance.cache, heads, news, reached.of_prompt(attended)))
+                                              for attended in points(longest)[2:]])
                     for news in points(self.most)[3:])
         latent = instance.model.latent
         width = latent.kv_rank + latent.rope_dim if latent else heads.head_dim + heads.value_dim
         kv_heads = 1 if latent else heads.kv_heads
         for sequences in points(self.sequences):
-            found = [(cached, serving.decoding_ns(self.gpu, instance.cache, sequences, cached, heads.heads, kv_heads, width, bool(latent)))
+            found = [(cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached), heads.heads, kv_heads, width,
+                                                  bool(latent)))
                      for cached in points(longest)[4:]]
             if found[0][1] is not None:
                 yield _line(["decoding", sequences], found)
