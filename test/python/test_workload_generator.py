@@ -148,14 +148,14 @@ def test_windows_count_in_the_work_of_their_layers_alone():
 @pytest.mark.parametrize("keys, message", [
     (dict(linear_attention_heads=16), '"linear_attention_heads" is not a key that this program knows'),
     (dict(layer_types=["full_attention"] * 61), "the kinds of attention are not those of 62 layers"),
-    (dict(layer_types=["linear_attention"] * 62), '"linear_attention" is not a kind of attention'),
+    (dict(layer_types=["linear_attention"] * 62), "there is no linear_num_key_heads"),
+    (dict(layer_types=["retention"] * 62), '"retention" is not a kind of attention'),
+    (dict(window_groups={"sizes": [64, 128]}), '"window_groups" is not a key that this program knows'),
     (dict(mlp_bias=True), "mlp_bias true without attention_bias is not supported"),
-    (dict(model_type="qwen3_moe", num_experts=8, num_experts_per_tok=2, mlp_only_layers=[3]), "mlp_only_layers [3] is not supported"),
     (dict(model_type="opt", word_embed_proj_dim=512), "word_embed_proj_dim 512 is not supported"),
-    (dict(model_type="minimax_m2", attn_type_list=[0] * 62), "attn_type_list"),
+    (dict(model_type="minimax_m2", attn_type_list=[0] * 61), "attn_type_list is not of 62 layers"),
     (dict(model_type="starcoder2", mlp_type="gated"), 'mlp_type "gated" is not supported'),
-    (dict(model_type="mimo_v2", v_head_dim=128), '"v_head_dim" is not a key that this program knows'),
-    (dict(model_type="mimo_v2", num_experts=8, num_experts_per_tok=2, moe_layer_freq=[0, 1] * 31), "moe_layer_freq is not 0 for the first"),
+    (dict(is_encoder_decoder=True), "is_encoder_decoder is true"),
 ])
 def test_a_key_that_changes_work_is_never_ignored(keys, message, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({**GEMMA, **keys}))
@@ -167,10 +167,11 @@ def test_keys_without_effect_are_read_and_those_that_one_expects_to_count_are_to
     (tmp_path / "config.json").write_text(json.dumps({
         **GEMMA, "num_hidden_layers": 2, "rope_theta": 1e6, "rms_norm_eps": 1e-6, "eos_token_id": 1, "torch_dtype": "bfloat16",
         "attention_dropout": 0.1, "query_pre_attn_scalar": 168, "use_cache": True, "_name_or_path": "a/b", "architectures": ["A"],
-        "quantization_config": {"quant_method": "mxfp4"}}))
+        "quantization_config": {"quant_method": "mxfp4"}, "diversity_penalty": 0.0, "use_future_switch": True}))
     done = generate("--config", tmp_path / "config.json", "--world_size", 8, "-o", tmp_path)
-    assert done.stderr == (f"warning: {tmp_path}/config.json: quantization_config has no effect: "
-                           "--dtype gives the type of matrix products\n")
+    start = f"warning: {tmp_path}/config.json: "
+    assert done.stderr == (f"{start}quantization_config has no effect: --dtype gives the type of matrix products\n"
+                           f"{start}use_future_switch has no effect: this program does not know it\n")
 
 
 @pytest.mark.parametrize("flags, field, value", [
@@ -200,8 +201,8 @@ def test_sizes_that_say_nothing_about_a_model_are_named(tmp_path):
     ('{"model_type": "llama"}', "there is no hidden_size"),
     ('{"model_type": "mamba2", "hidden_size": 1}', "state-space layers"),
     ('{"model_type": "nemotron_h", "hidden_size": 64, "hybrid_override_pattern": "MX"}', '"X" is not a kind of block'),
-    ('{"model_type": "qwen3_next", "hidden_size": 64, "num_hidden_layers": 2, "layer_types": ["full_attention", "full_attention"]}',
-     "layer_types are not full attention in each 4th"),
+    ('{"model_type": "t5gemma", "hidden_size": 64}', "an encoder"),
+    ('{"hidden_size": 64, "num_hidden_layers": "many", "num_attention_heads": 4, "vocab_size": 9}', 'num_hidden_layers "many" is not a number'),
     ('{"hidden_size": 64, "num_hidden_layers": -1, "num_attention_heads": 4, "vocab_size": 9}', "layers"),
     ('{"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": "x"}', "vocabulary"),
 ])

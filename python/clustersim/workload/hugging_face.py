@@ -6,19 +6,18 @@ import pathlib
 import pydantic
 
 from clustersim import input_file
-from clustersim.workload import hugging_face_hybrid, hugging_face_keys, hugging_face_names
+from clustersim.workload import hugging_face_hybrid, hugging_face_keys, hugging_face_layers, hugging_face_names
 from clustersim.workload.errors import InputError, nearest
 from clustersim.workload.model import CompressedAttention, LatentAttention, Model, SparseAttention
 
 OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "gptj", "bloom", "phi", "mpt", "falcon", "starcoder2"}
 # The operators of this package do not carry out a layer of this kind.
-OTHER_KINDS = {"mamba": "state-space layers", "jamba": "state-space layers",
-               "t5": "an encoder", "bert": "an encoder", "whisper": "an encoder", "rwkv": "recurrent layers"}
-
-
-# Kinds of attention that a key of layers may name, and whether a layer of this kind has a window.
-ATTENTION_KINDS = {"full_attention": False, "global": False, "G": False, "sliding_attention": True, "local": True, "L": True,
-                   "chunked_attention": True}
+OTHER_KINDS = {**dict.fromkeys(("mamba", "falcon_mamba"), "state-space layers alone"),
+               **dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot", "whisper", "switch_transformers", "bert",
+                                "roberta", "deberta", "modernbert", "electra", "albert", "distilbert", "clip", "siglip", "vit", "wav2vec2"), "an encoder"),
+               **dict.fromkeys(("rwkv", "xlstm", "recurrent_gemma"), "recurrent layers"), "zamba": "layers that share their weights"}
+MOST_LAYERS = 10_000
+UNGATED = {"relu2", "xielu"}  # activation functions of MLPs of two matrices
 
 
 class _Config:
@@ -48,15 +47,21 @@ class _Config:
                              f"{' or '.join(map(json.dumps, values))}")
 
     def check_all_known(self, tell):
-        """Refuses a key that nobody has asked for, and that is not known to change nothing."""
-        for key, value in [*self.keys.items(), *self.beside.items()]:
-            if value is None or value is False or key in self.asked or hugging_face_keys.is_without_effect(key):
+        """Refuses a key that nobody has asked for, and that may be a size; tells of others that are not known to change nothing."""
+        for key, value in self.keys.items():
+            if key in self.asked or hugging_face_keys.is_without_effect(key) or not value:
                 continue
-            if key not in hugging_face_keys.TOLD:
+            if key in hugging_face_keys.TOLD:
+                tell(f"{self.path}: {key} has no effect: {hugging_face_keys.TOLD[key]}")
+            elif hugging_face_keys.may_be_size(key, value):
                 raise InputError(f'{self.path}: "{key}" is not a key that this program knows; expected a config.json without it, if it '
                                  f"changes neither sizes nor work{nearest(key, self.asked)}")
-            if value:
-                tell(f"{self.path}: {key} has no effect: {hugging_face_keys.TOLD[key]}")
+            else:
+                tell(f"{self.path}: {key} has no effect: this program does not know it")
+        if any(isinstance(value, dict) and key.endswith("_config") and key != "quantization_config" for key, value in self.beside.items()):
+            tell(f"{self.path}: vision_config and the like have no effect: encoders are left out")
+        if self.beside.get("quantization_config"):
+            tell(f"{self.path}: quantization_config has no effect: {hugging_face_keys.TOLD['quantization_config']}")
 
 
 def _load(path):
@@ -70,36 +75,46 @@ def _load(path):
         raise InputError(f"{path}:{error.lineno}: {error.msg}; expected JSON") from None
     if not isinstance(keys, dict):
         raise InputError(f"{path}:1: not an object; expected the keys of a model's configuration")
-    text = keys.get("text_config")
-    if not isinstance(text, dict):
-        return _Config(path, hugging_face_names.common(keys, {}), {})
-    beside = {key: value for key, value in keys.items() if key not in ("text_config", "vocab_size", *text)}
-    return _Config(path, hugging_face_names.common(text, keys), beside)
+    return _Config(path, *hugging_face_names.of_decoder(keys))
 
 
-def _attention(config, kind):
+def _attention(config):
     heads = config.need("num_attention_heads", "n_head")
     hidden = config.need("hidden_size", "n_embd", "d_model")
-    if kind == "deepseek_v4":
+    heads = heads[0] if isinstance(heads, list) else heads
+    if config.get("compress_ratios"):
         return dict(heads=heads, kv_heads=config.get("num_key_value_heads", default=1), head_dim=config.need("head_dim"))
     if config.get("kv_lora_rank"):
         latent = LatentAttention(q_rank=config.get("q_lora_rank", default=0), kv_rank=config.need("kv_lora_rank"),
                                  nope_dim=config.need("qk_nope_head_dim"), rope_dim=config.need("qk_rope_head_dim"),
                                  value_dim=config.need("v_head_dim"))
         return dict(heads=heads, kv_heads=heads, head_dim=latent.nope_dim + latent.rope_dim, latent=latent)
-    if not config.get("head_dim", "attention_head_dim") and hidden % heads:
+    head_dim, kv_heads = config.get("head_dim", "attention_head_dim"), config.get("num_key_value_heads", default=heads)
+    if not head_dim and hidden % heads:
         raise InputError(f"{config.path}: {heads} heads do not divide hidden_size {hidden}; expected head_dim")
-    return dict(heads=heads, kv_heads=config.get("num_key_value_heads", default=heads),
-                head_dim=config.get("head_dim", "attention_head_dim", default=hidden // heads))
+    head_dim = head_dim[0] if isinstance(head_dim, list) else head_dim or hidden // heads
+    value_dim = config.get("v_head_dim", default=0)
+    return dict(heads=heads, kv_heads=kv_heads[0] if isinstance(kv_heads, list) else kv_heads, head_dim=head_dim,
+                value_dim=0 if value_dim == head_dim else value_dim, query_rank=config.get("share_q_dim", default=0))
 
 
-def _sparse(config, kind, layers):
-    """@return the fields of Model of attention to what an indexer chooses, and of DeepSeek-V4's to compressed entries"""
-    if not config.get("index_topk"):
+def _block_sparse(config):
+    """@return the field of Model of attention to blocks that an indexer chooses (MiniMax-M3), as of single tokens"""
+    keys = config.get("sparse_attention_config", default={})
+    if not keys.get("use_sparse_attention", bool(keys)):
         return {}
+    return dict(sparse=SparseAttention(heads=keys["sparse_num_index_heads"], head_dim=keys["sparse_index_dim"],
+                                       top=keys["sparse_topk_blocks"] * keys["sparse_block_size"]))
+
+
+def _sparse(config, layers):
+    """@return the fields of Model of attention to what an indexer chooses, and of DeepSeek-V4's to compressed entries"""
+    config.get("index_topk_freq", "index_skip_topk_offset", "index_topk_pattern")  # indexer_types say the same
+    if not config.get("index_topk"):
+        return _block_sparse(config)
     fields = dict(sparse=SparseAttention(heads=config.need("index_n_heads"), head_dim=config.need("index_head_dim"),
                                          top=config.need("index_topk")))
-    if kind == "deepseek_v4":
+    if config.get("compress_ratios"):
         config.get("qk_rope_head_dim", "num_hash_layers", "compress_rope_theta", "hc_sinkhorn_iters", "hc_eps", "expert_dtype")
         ratios = config.need("compress_ratios")
         if not isinstance(ratios, list) or len(ratios) < layers:
@@ -110,93 +125,47 @@ def _sparse(config, kind, layers):
     return fields
 
 
-def _layer_list(config, layers):
-    """@return for each layer whether it has a window, as a list of the file says it; None without one"""
-    pattern = config.get("sliding_window_pattern", "_sliding_window_pattern")
-    named = config.get("layer_types", "attention_layers")
-    if named is None and isinstance(pattern, str):  # such as LLLG
-        named = [pattern[index % len(pattern)] for index in range(layers)] if pattern else []
-    if named is None:
-        return None
-    if not isinstance(named, list) or len(named) != layers:
-        raise InputError(f"{config.path}: the kinds of attention are not those of {layers} layers; expected a kind for each")
-    for kind in named:
-        if kind not in ATTENTION_KINDS:
-            raise InputError(f"{config.path}: {json.dumps(kind)} is not a kind of attention that this program models; expected "
-                             f"{', '.join(ATTENTION_KINDS)}")
-    return [ATTENTION_KINDS[kind] for kind in named]
+def _first(value):
+    """@return the first of a list's values: of ERNIE's kinds of experts those for text"""
+    return value[0] if isinstance(value, list) and value else value
 
 
-def _is_windowed(config, kind, layers):
-    """@return for each layer whether it has a window, in models with windows"""
-    if hugging_face_hybrid.is_linear(kind):
-        return [False] * layers
-    listed = _layer_list(config, layers)
-    llama4 = kind.startswith("llama4")
-    every = config.get("sliding_window_pattern", "_sliding_window_pattern",
-                       default=6 if kind.startswith("gemma3") else 2 if kind in ("gemma2", "gpt_oss") else 0)
-    ropes = config.get("no_rope_layers")  # Llama 4: layers without positions see all tokens
-    interval = config.get("no_rope_layer_interval", default=4)
-    first = config.get("max_window_layers", default=0)
-    first = first if kind.startswith("qwen") else 0
-    if listed is not None:
-        return listed
-    if llama4 and isinstance(ropes, list) and len(ropes) == layers:
-        return [bool(rope) for rope in ropes]
-    every = interval if llama4 else every
-    if every:
-        return [(index + 1) % every != 0 for index in range(layers)]
-    return [index >= first for index in range(layers)]
-
-
-def _windows(config, kind, layers):
-    """@return the fields of Model that say which tokens a token attends to"""
-    chunk = config.get("attention_chunk_size", default=8192 if kind.startswith("llama4") else None)
-    window = config.get("sliding_window", "window_size")
-    config.get("attention_types")  # GPT-Neo's attention_layers say the same
-    uses = config.get("use_sliding_window", default=not kind.startswith("qwen"))
-    windowed = _is_windowed(config, kind, layers)
-    size = chunk or (window if uses else None)
-    if not size or not any(windowed):
-        return {}
-    period = next(n for n in range(1, layers + 1) if all(windowed[i] == windowed[i % n] for i in range(layers)))
-    return dict(window=size, window_is_chunk=bool(chunk), windowed=tuple(windowed[:period]))
+def _shared(config, kind, expert_ffn):
+    """@return columns of all shared experts of a layer, with those of a dense MLP beside the experts"""
+    if config.get("residual_moe", "enable_moe_block"):  # Grok 2, Gemma 4
+        return config.need("intermediate_size")
+    config.get("parallel_attn_mlp_res", "use_residual")
+    if kind == "arctic":
+        return config.need("hidden_size")
+    count = config.get("n_shared_experts", "num_shared_experts", default=1 if kind.startswith("llama4") else 0)
+    return config.get("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size", "share_expert_dim",
+                      default=_first(count) * expert_ffn)
 
 
 def _experts(config, kind, layers, ffn):
-    experts = config.get("n_routed_experts", "num_routed_experts", "num_local_experts", "num_experts", default=0)
+    experts = _first(config.get("n_routed_experts", "num_routed_experts", "num_local_experts", "num_experts", default=0))
     if not experts:
         return {}
-    config.only("mlp_only_layers", [])
-    config.only("moe_layer_end_index", None, layers - 1)
-    every = config.get("moe_layer_freq", "interleave_moe_layer_step", "decoder_sparse_step", default=1)
-    dense = config.get("first_k_dense_replace", default=0)
-    if isinstance(every, list):  # 1 for each layer with experts
-        dense = every.index(1) if 1 in every else len(every)
-        if every != [int(layer >= dense) for layer in range(layers)]:
-            raise InputError(f"{config.path}: moe_layer_freq is not 0 for the first and 1 for all other layers; expected that, or a number")
-        every = 1
-    config.only("shared_intermediate_size", 0)
-    expert_ffn = config.get("moe_intermediate_size", default=config.get("intermediate_size", default=ffn))
-    shared = config.get("n_shared_experts", "num_shared_experts", default=1 if kind.startswith("llama4") else 0)
+    expert_ffn = _first(config.get("moe_intermediate_size", "expert_ffn_hidden_size", default=config.get("intermediate_size", default=ffn)))
     return dict(experts=experts,
-                experts_per_token=config.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token"),
-                expert_ffn=expert_ffn,
-                shared_ffn=config.get("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size",
-                                      default=shared * expert_ffn),
-                shared_gate=(kind == "qwen2_moe" or hugging_face_hybrid.is_linear(kind)) and
-                bool(config.get("shared_expert_intermediate_size")),
-                router_bias=config.get("topk_method") == "noaux_tc" or kind.startswith(("nemotron_h", "glm4_moe", "gpt_oss")),
-                dense_layers=min(dense, layers), moe_every=every)
+                experts_per_token=_first(config.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts")),
+                expert_ffn=expert_ffn, shared_ffn=_shared(config, kind, expert_ffn),
+                shared_gate=kind.startswith(("qwen2_moe", "qwen3_next", "qwen3_5")) and bool(config.get("shared_expert_intermediate_size")),
+                router_bias=config.get("topk_method") == "noaux_tc" or kind.startswith(("nemotron_h", "glm4_moe", "gpt_oss")) or
+                bool(config.get("moe_router_enable_expert_bias", "use_moe_router_bias", "use_expert_bias")),
+                expert_latent=config.get("routed_expert_hidden_size", default=0), **hugging_face_layers.experts(config, kind, layers))
 
 
 def _ask_for_all_of_experts(config):
     """Files of dense models have some of these keys, too: without experts they say nothing."""
     config.get("moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok", "num_experts_per_token",
-               "experts_per_token", "n_shared_experts",
-               "num_shared_experts", "shared_expert_intermediate_size", "topk_method", "first_k_dense_replace", "moe_layer_freq",
-               "interleave_moe_layer_step", "decoder_sparse_step", "mlp_only_layers", "moe_layers", "intermediate_size_mlp",
-               "intermediate_size", "num_key_value_heads", "head_dim", "q_lora_rank", "qk_head_dim")
+               "experts_per_token", "n_shared_experts", "num_shared_experts", "shared_expert_intermediate_size", "shared_intermediate_size",
+               "topk_method", "first_k_dense_replace", "num_dense_layers", "moe_layer_freq", "is_moe_layer", "mlp_layer_types", "moe_layer_interval",
+               "moe_layer_frequency", "moe_layer_start_index", "moe_layer_end_index", "expert_layer_period", "expert_layer_offset",
+               "interleave_moe_layer_step", "decoder_sparse_step", "mlp_only_layers", "moe_layers", "intermediate_size_mlp", "top_k_experts",
+               "intermediate_size", "num_key_value_heads", "head_dim", "q_lora_rank", "qk_head_dim", "v_head_dim", "mamba_d_head", "mamba_d_conv",
+               "mamba_d_state", "mamba_dt_rank", "mamba_expand", "mamba_n_groups", "mamba_n_heads", "mamba_chunk_size", "swa_num_attention_heads",
+               "moe_router_enable_expert_bias", "use_moe_router_bias", "use_expert_bias", "num_global_key_value_heads")
 
 
 def _biases(config, kind, old):
@@ -208,45 +177,90 @@ def _biases(config, kind, old):
     return dict(bias=old if rest is None else bool(rest), qkv_bias=attention)
 
 
+def _refuse_others(config, kind):
+    for other, what in OTHER_KINDS.items():
+        if kind.startswith(other):
+            raise InputError(f"{config.path}: a {kind} model has {what}; expected a decoder-only transformer")
+    if config.get("is_encoder_decoder") is True:
+        raise InputError(f"{config.path}: is_encoder_decoder is true; expected a decoder-only transformer")
+
+
+def _output_gate(config, kind):
+    return bool(config.get("attn_output_gate", "attention_output_gate", "mla_use_output_gate",
+                           default=kind.startswith(("qwen3_next", "qwen3_5", "afmoe"))))
+
+
+def _ffn(config, hidden):
+    """@return columns of a dense layer's MLP"""
+    if config.get("compress_ratios"):
+        return config.need("moe_intermediate_size")
+    ffn = config.get("dense_intermediate_size", "intermediate_size_mlp", "intermediate_size", "ffn_dim", "n_inner")
+    if not ffn and not config.get("num_local_experts"):  # Granite 4's dense models
+        ffn = config.get("shared_intermediate_size")
+    return _first(ffn) or 4 * hidden
+
+
+def _layers(config, kind, hidden):
+    """@return the number of layers, and the fields of Model that say what they are"""
+    layers = config.get("num_hidden_layers", "n_layer", "num_layers") or (0 if kind.startswith("nemotron_h") else config.need("num_hidden_layers"))
+    if not isinstance(layers, int) or not 0 <= layers <= MOST_LAYERS:
+        raise InputError(f"{config.path}: num_hidden_layers {json.dumps(layers)} is not a number of layers; expected 1 to {MOST_LAYERS}")
+    blocks = hugging_face_hybrid.of_blocks(config, kind, layers)
+    if blocks:
+        return layers, blocks
+    mixing = hugging_face_layers.mixers(config, kind, layers)
+    gone = hugging_face_layers.without_attention(config, layers)
+    mixing = ["none" if without else mixer for mixer, without in zip(mixing, gone)]
+    fields = {**hugging_face_hybrid.of_mixers(config, kind, mixing), **hugging_face_layers.windows(config, kind, layers, mixing)}
+    period = fields.get("windowed", (False,))
+    return layers, {**fields, **hugging_face_layers.shapes(config, layers, [period[index % len(period)] for index in range(layers)])}
+
+
+def _layer_inputs(config):
+    """@return the fields of Model of a second embedding for each layer (Gemma 3n)"""
+    width, words = config.get("hidden_size_per_layer_input", default=0), config.get("vocab_size_per_layer_input", default=config.need("vocab_size"))
+    return dict(layer_inputs=width, layer_vocabulary=words if width else 0)
+
+
+def _model(config, kind):
+    old = kind in OLD_GPT
+    hidden = config.need("hidden_size", "n_embd", "d_model")
+    layers, fields = _layers(config, kind, hidden)
+    ffn = _ffn(config, hidden)
+    config.only("word_embed_proj_dim", hidden)
+    config.only("mlp_type", "default")
+    config.only("use_gated_activation", True)
+    learned = config.get("n_positions", "max_position_embeddings", default=0)
+    norms = config.get("use_qk_norm", "qk_layernorm", "qk_norm", default=kind.startswith(("qwen3", "gemma3", "gemma4")))
+    gated = not old and config.get("hidden_act", "mlp_hidden_act") not in UNGATED
+    known = dict(
+        name=str(config.get("_name_or_path", default="") or kind or pathlib.Path(config.path).stem).rstrip("/").split("/")[-1],
+        layers=layers, hidden=hidden, ffn=ffn, vocabulary=config.need("vocab_size"),
+        positions=learned if kind in ("gpt2", "opt", "gpt_neo") or config.get("learned_pos_emb", default=kind == "mpt") and not
+        config.get("alibi") else 0,
+        gated=gated, norm="layer" if old else "rms",
+        # Llama 4 norms queries and keys without weights.
+        qk_norm=bool(norms) and not kind.startswith("llama4"), output_gate=_output_gate(config, kind),
+        tied=bool(config.get("tie_word_embeddings", default=kind.startswith(hugging_face_names.TIED))),
+        **_attention(config), **_biases(config, kind, old), **_experts(config, kind, layers, ffn), **_sparse(config, layers), **_layer_inputs(config))
+    return Model(**{**known, **fields})
+
+
 def read(path, tell=lambda line: None):
     """@param tell called with a line for each key that one might expect to count @return the Model that the file describes"""
     config = _load(path)
     kind = str(config.get("model_type", default=""))
-    for other, what in OTHER_KINDS.items():
-        if kind.startswith(other):
-            raise InputError(f"{path}: a {kind} model has {what}; expected a decoder-only transformer")
-    old = kind in OLD_GPT
+    _refuse_others(config, kind)
     try:
-        hidden = config.need("hidden_size", "n_embd", "d_model")
-        layers = config.get("num_hidden_layers", "n_layer", "num_layers") or (0 if kind.startswith("nemotron_h") else
-                                                                            config.need("num_hidden_layers"))
-        hybrid = hugging_face_hybrid.read(config, kind, layers)
-        layers = hybrid.pop("layers", layers)
-        ffn = config.get("intermediate_size_mlp", "intermediate_size", "ffn_dim", "n_inner", default=4 * hidden)
-        ffn = config.get("moe_intermediate_size", default=ffn) if kind == "deepseek_v4" else ffn
-        attention = _attention(config, kind)
-        config.only("word_embed_proj_dim", hidden)
-        config.only("attn_type_list", None, [1] * layers)  # MiniMax: 0 is linear attention
-        config.only("mlp_type", "default")
-        config.only("use_gated_activation", True)
-        learned = config.get("n_positions", "max_position_embeddings", default=0)
-        norms = config.get("use_qk_norm", "qk_layernorm", default=kind.startswith(("qwen3", "gemma3")))
-        model = Model(
-            name=str(config.get("_name_or_path", default="") or kind or pathlib.Path(path).stem).split("/")[-1],
-            layers=layers, hidden=hidden, ffn=ffn, vocabulary=config.need("vocab_size"),
-            positions=learned if kind in ("gpt2", "opt", "gpt_neo") or config.get("learned_pos_emb", default=kind == "mpt") and not
-            config.get("alibi") else 0,
-            gated=hybrid.pop("gated", not old), norm="layer" if old else "rms",
-            # Llama 4 norms queries and keys without weights.
-            qk_norm=bool(norms) and not kind.startswith("llama4"),
-            tied=bool(config.get("tie_word_embeddings", default=kind.startswith(hugging_face_names.TIED))),
-            **attention, **_biases(config, kind, old), **_windows(config, kind, layers), **_experts(config, kind, layers, ffn),
-            **hybrid, **_sparse(config, kind, layers))
+        model = _model(config, kind)
         _ask_for_all_of_experts(config)
         config.check_all_known(tell)
         return model
-    except (pydantic.ValidationError, TypeError) as error:
-        reason = error.errors()[0] if isinstance(error, pydantic.ValidationError) else {"loc": (), "msg": str(error)}
+    except pydantic.ValidationError as error:
+        reason = error.errors()[0]
         where = ".".join(map(str, reason["loc"])).removeprefix("__root__")
-        raise InputError(f"{path}: {where + ': ' if where else ''}{reason['msg']}; "
-                         "expected the config.json of a transformer") from None
+        raise InputError(f"{path}: {where + ': ' if where else ''}{reason['msg']}; expected the config.json of a transformer") from None
+    except KeyError as error:
+        raise InputError(f"{path}: there is no {error.args[0]}; expected the config.json of a transformer") from None
+    except (TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:
+        raise InputError(f"{path}: {str(error).splitlines()[0]}; expected the config.json of a transformer") from None

@@ -28,18 +28,60 @@ WITHOUT_EFFECT = set("""
     moe_capacity moe_gate moe_use_aux_free moe_layer_interval use_mixed_mlp_moe norm_head norm_softmax order_of_interleaved_layers use_parallel_block
     position_embedding_type norm_type new_decoder_architecture multi_query ffn_act_fn
     use_qk_norm_eps attention_chunk_rope no_rope_scaling sliding_window_size_hint use_mrope interleave_rope_dim
+    diversity_penalty early_stopping encoder_no_repeat_ngram_size no_repeat_ngram_size num_beam_groups num_return_sequences
+    remove_invalid_values return_dict_in_generate exponential_decay_length_penalty begin_suppress_tokens tf_legacy_loss typical_p
+    max_new_tokens renormalize_logits is_causal use_bidirectional_attention
+    model_max_length max_sequence_length max_seq_length seq_len max_batch_size position_buckets num_logits_to_keep logits_to_keep
+    scale_emb scale_depth dim_model_base z_loss_weight residual_in_fp32 rescale_prenorm_residual use_mamba_kernels
+    num_expert_group num_limited_groups use_grouped_topk moe_renormalize moe_router_activation_func score_function score_func scoring_function
+    route_norm route_scale group_norm_size linear_silu use_nope mla_use_nope indexer_rope_interleave index_share_for_mtp_iteration
+    nope_layer_interval qk_nope use_sliding_window_layers hidden_size_per_head
+    conv_bias conv_use_xavier_init conv_dim conv_dim_out block_dim block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu
+    block_use_xavier_init block_auto_adjust_ff_dim block_ff_dim block_ffn_dim_multiplier block_multiple_of num_heads theta use_pos_enc use_rmsnorm
+    mamba_act mamba_conv_bias mamba_inner_layernorms mamba_norm_before_gate mamba_proj_bias mamba_rms_norm mamba_hidden_act mlp_hidden_act
+    mamba_use_mlp attn_rotary_emb projectors_bias mlp_expansion_factor latent_moe_use_norm use_gemma_norm
+    add_swa_attention_sink_bias add_full_attention_sink_bias swiglu_limits swiglu_limits_shared use_head_wise_attn_gate
+    activation_sparsity_pattern mamba_ssm_dtype mamba_ssm_cache_dtype post_layer_norm postnorm use_post_norm shared_moe_mode
+    add_bias_linear multi_query_attention original_rope fp32_residual_connection interleaved_qkv attention_softmax_in_fp16
+    bias_dropout_fusion apply_query_key_layer_scaling kv_cache_quantization lm_head_bias attention_out_bias norm_after_rope
+    dual_chunk_attention_config hidden_dropout_rate normalization_function use_swiglu moe_shared_expert_overlap use_dynamic_ntk use_logn_attn
+    layer_switch org_vocab_size rmsnorm partial_rotary_percent partial_rotary_factors capacity_factor pool_type full_attn_mod interpolate_factor
+    attn_temperature_len num_expert_groups load_balance_coeff use_grouped_mm use_rotary_pos_emb
+    attention_method mla_scale_q_lora mla_scale_kv_lora moe_train_capacity_factor moe_drop_tokens norm_expert_weight need_fp32_gate att_impl_type
+    yarn_only_types qkv_layernorm input_layernorm sandwich_norm use_sandwich_norm output_multiplier_scale num_dense_experts
     """.split())
 # Families of such keys.
 PATTERNS = [re.compile(pattern) for pattern in (
-    r"_.*", r".*_dropout(_prob)?", r"dropout", r".*_token_(id|index)", r"rope_.*", r"rotary_.*", r"mrope_.*", r"partial_rotary_factor",
-    r"summary_.*", r"output_.*", r".*_initializer_range")]
-# Parts of a model beside its decoder, or that may have other types: told, since people may expect them to count.
+    r"_.*", r".*dropout(_prob)?", r".*_token_(id|index)", r".*rope_.*", r".*_rope", r"rotary_.*", r"mrope_.*", r"partial_rotary_factor",
+    r"summary_.*", r"output_.*", r".*_initializer_range", r".*_theta", r".*_eps(ilon)?", r".*_std", r".*_multipliers?", r".*_scaling_factor",
+    r".*_coef(ficient)?", r".*_dtype", r"(moe_)?router_.*", r"mtp_.*", r"mup_.*", r"activation_.*", r"time_step_.*", r"layernorm_.*", r".*_scale",
+    r"(image|video|audio|vision)_.*")]
+# Parts of a model beside its decoder, or that may have other types, or that are small: told, since people may expect them to count.
 TOLD = {
     "quantization_config": "--dtype gives the type of matrix products",
     "num_nextn_predict_layers": "--mtp_num_layers adds layers that predict further tokens",
     "vision_config": "encoders are left out", "audio_config": "encoders are left out",
+    **dict.fromkeys(("altup_num_inputs", "altup_active_idx", "altup_coef_clip", "altup_correct_scale", "laurel_rank"),
+                    "mixtures of the residual stream are left out"),
+    "attn_res_block_size": "attention to the results of earlier layers is left out",
+    "cross_attention_layers": "they count as layers that attend to the text",
+    "mamba_d_mlp": "the MLP of a state-space layer is left out",
 }
 
 
 def is_without_effect(key):
     return key in WITHOUT_EFFECT or any(pattern.fullmatch(key) for pattern in PATTERNS)
+
+
+# What names of sizes have in them.
+SIZE = re.compile(r"dim|size|width|rank|heads|layer|experts?|hidden|group|block|num_|n_|top_?k|freq|interval|pattern|ratio|period|kernel|window|chunk|stride"
+                  r"|conv|state|channels|depth|factor|share|index|idx|length|len$|mult")
+
+
+def may_be_size(key, value):
+    """@return whether a key's value may be a size, or has one: sizes are whole numbers above 1"""
+    if isinstance(value, dict):
+        return any(may_be_size(name, one) for name, one in value.items())
+    if isinstance(value, list):
+        return any(may_be_size(key, one) for one in value)
+    return isinstance(value, int) and not isinstance(value, bool) and value > 1 and bool(SIZE.search(key))

@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Other names and nestings of a config.json's keys, made those of Llama's."""
 
-# Of single families: MPT and DBRX (llm-foundry), BLOOM, Falcon, Gemma 2, ERNIE 4.5, Hunyuan.
+# Of single families: MPT and DBRX (llm-foundry), BLOOM, Falcon, Gemma 2, ERNIE 4.5, Hunyuan, ChatGLM, Step, LongCat, LFM2.
 NAMES = {
     "n_embed": "hidden_size", "n_heads": "num_attention_heads", "n_layers": "num_hidden_layers", "kv_n_heads": "num_key_value_heads",
     "num_kv_heads": "num_key_value_heads", "ffn_hidden_size": "intermediate_size", "sliding_window_size": "sliding_window",
     "moe_num_experts": "num_experts", "moe_k": "num_experts_per_tok", "moe_top_k": "num_experts_per_tok", "moe_topk": "num_experts_per_tok",
     "moe_num_shared_experts": "num_shared_experts", "num_shared_expert": "num_shared_experts",
     "moe_layer_start_index": "first_k_dense_replace", "max_seq_len": "max_position_embeddings",
-    "use_embedding_sharing": "tie_word_embeddings",
+    "use_embedding_sharing": "tie_word_embeddings", "tie_embedding": "tie_word_embeddings", "padded_vocab_size": "vocab_size",
+    "multi_query_group_num": "num_key_value_heads", "kv_channels": "head_dim", "add_qkv_bias": "qkv_bias", "use_qkv_bias": "qkv_bias",
+    "num_attention_groups": "num_key_value_heads", "expert_intermediate_size": "moe_intermediate_size", "moe_router_topk": "num_experts_per_tok",
 }
 NESTED = ("attn_config", "ffn_config")
+# The text decoder of a model that reads pictures or speech, too.
+DECODERS = ("text_config", "llm_config", "language_config", "thinker_config")
 # Lists with a value for each layer, which is the same for all where this program can read the file.
-OF_LAYERS = ("num_experts_per_tok", "moe_intermediate_size", "num_shared_experts", "moe_layer_freq")
+OF_LAYERS = ("num_experts_per_tok", "moe_intermediate_size", "num_shared_experts", "moe_layer_freq", "intermediate_size")
 # Families whose classes share the embedding's weights with the output layer where a file does not say.
-TIED = ("gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "mpt", "falcon", "gemma", "cohere", "starcoder2", "smollm3")
+TIED = ("gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "mpt", "falcon", "gemma", "cohere", "starcoder2", "smollm3", "lfm2")
+# What classes have where a decoder's own keys say nothing.
+UNSAID = {
+    "gemma3_text": dict(num_attention_heads=8, num_key_value_heads=4, head_dim=256, vocab_size=262208, sliding_window=4096),
+    "llama": dict(hidden_size=4096, intermediate_size=11008, num_hidden_layers=32, num_attention_heads=32, vocab_size=32000),
+    "mistral": dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8, vocab_size=32000),
+}
 
 
 def _without_nests(keys):
@@ -32,6 +42,10 @@ def _family(kind, keys):
     if kind == "falcon":
         several = keys.get("new_decoder_architecture") or not keys.get("multi_query", True)
         return {"intermediate_size": 4 * hidden, "num_key_value_heads": keys.get("num_attention_heads", 1) if several else 1}
+    if kind.startswith("lfm2") and keys.get("block_auto_adjust_ff_dim"):
+        width = int(2 * keys.get("block_ff_dim", keys.get("intermediate_size", 0)) / 3 * keys.get("block_ffn_dim_multiplier", 1.0))
+        step = keys.get("block_multiple_of", 256)
+        return {"intermediate_size": -(-width // step) * step}
     return {}
 
 
@@ -47,9 +61,22 @@ def common(keys, beside):
         value = found.get(key)
         if isinstance(value, list) and value and all(entry == value[0] for entry in value):
             found[key] = value[0]
-    if "vocab_size" not in found and "vocab_size" in beside:
-        found["vocab_size"] = beside["vocab_size"]
-    for key, value in _family(kind, found).items():
-        if found.get(key) is None:
+    for key in ("vocab_size", "tie_word_embeddings", "model_type"):
+        if found.get(key) is None and beside.get(key) is not None:
+            found[key] = beside[key]
+    own = _family(kind, found)
+    for key, value in {**(UNSAID.get(kind, {}) if beside else {}), **own}.items():
+        if found.get(key) is None or kind.startswith("lfm2") and key in own:
             found[key] = value
     return found
+
+
+def of_decoder(keys):
+    """@return the text decoder's keys by Llama's names, and those beside them"""
+    beside = {}
+    while True:
+        name = next((name for name in DECODERS if isinstance(keys.get(name), dict)), None)
+        if name is None:
+            return common(keys, beside), beside
+        beside = {**beside, **{key: value for key, value in keys.items() if key != name}}
+        keys = keys[name]

@@ -131,7 +131,11 @@ class Iteration:
         if kind.mixer in ("attention", "compressed"):
             rows = self._block("attention", known, [name for name in known if adapters.base(name) in _ATTENTION],
                                gathered=self._attention_gather())
-            return self._with_context(rows, known) if self.plan.cp > 1 else rows
+            return self._with_context(rows, known, self.model.shaped(kind)) if self.plan.cp > 1 else rows
+        if kind.mixer == "parallel":
+            names = [name for name in known if name.startswith("mamba")]
+            return self._mixer(kind._replace(mixer="attention"), {name: known[name] for name in known if name not in names}) + \
+                self._block("mamba", known, names)
         prefix = _RECURRENT[kind.mixer]
         rows = self._block(prefix, known, [name for name in known if name in ("mixer_streams", "input_norm") or name.startswith(prefix)])
         return self._with_exchange(rows, known, prefix) if self.plan.cp > 1 else rows
@@ -179,17 +183,17 @@ class Iteration:
                   0.0, self._tp("ALLGATHER", whole) if sequence else NOTHING)
         return [column, row]
 
-    def _with_context(self, rows, known):
+    def _with_context(self, rows, known, model):
         """Keys and values of a sequence's parts are gathered, their gradients scattered (arXiv 2407.21783, section 3.3.2)."""
         column, row = rows
-        model, plan = self.model, self.plan
+        plan = self.plan
         if model.latent:
             width = model.heads // plan.tp * (model.latent.nope_dim + model.latent.rope_dim + model.latent.value_dim)
             width = model.latent.kv_rank + model.latent.rope_dim + model.sparse.head_dim if model.sparse else width
         elif model.compressed:
             width = model.head_dim + model.sparse.head_dim
         else:
-            width = 2 * max(model.kv_heads // plan.tp, 1) * model.head_dim
+            width = max(model.kv_heads // plan.tp, 1) * (model.head_dim + model.value_size)
         whole = ELEMENT * plan.tokens * plan.cp * width
         projection = [name for name in known if adapters.base(name) == "projection"]
         projection += [name for name in ("output_gate", "output_down") if name in known]
@@ -208,10 +212,11 @@ class Iteration:
         mamba_context_parallel)."""
         column, row = rows
         inward, outward = known[f"{prefix}_in"][0].shape[1], known[f"{prefix}_out"][0].shape[2]
-        core, last = [f"{prefix}_{part}" for part in ("conv", "scan", "norm")], [f"{prefix}_out"]
+        first, last = [f"{prefix}_in"], [f"{prefix}_out"]
+        core = [name for name in known if name.startswith(prefix) and name not in first + last]
         into, back = (Collective("ALLTOALL", "CP", ELEMENT * self.plan.tokens * width) for width in (inward, outward))
         late, of_last, of_core = self._sum(known, core, 0), self._sum(known, last, 1), self._sum(known, core, 1)
-        context = Row(f"{prefix}_context", self._sum(known, [f"{prefix}_in"], 0), into, of_core, into)
+        context = Row(f"{prefix}_context", self._sum(known, first, 0), into, of_core, into)
         again = Row(f"{prefix}_context_again", late, back, of_last, back)
         row.forward_ns = self._sum(known, last, 0)
         column.input_ns -= of_core + of_last
@@ -360,8 +365,8 @@ class Iteration:
 
 
 _ATTENTION = {"input_norm", "qkv", "query", "query_down", "query_up", "key_value_down", "key_value_up", "attention", "output_gate",
-              "projection", "mixer_streams", "compress", "index_compress", "index_query", "index_key", "index_weights", "index_scores",
+              "projection", "key_value", "gate", "mixer_streams", "compress", "index_compress", "index_query", "index_key", "index_weights", "index_scores",
               "output_down"}
-_RECURRENT = {"state_space": "mamba", "linear": "delta"}  # what their operators' names begin with
+_RECURRENT = {"state_space": "mamba", "linear": "delta", "convolution": "short"}  # what their operators' names begin with
 # Sequence parallelism computes these on a part of the sequence.
 _BEFORE_GATHER = {"mixer_streams", "feed_streams", "input_norm", "post_norm", "query_down", "key_value_down"}

@@ -132,7 +132,7 @@ def of_stage(model, plan, stage):
 def needed(model, plan):
     """@return Memory of the GPU that needs most"""
     # Of stages that are alike, the first one has most micro-batches in flight.
-    are_alike = plan.split == pipeline.Split() and not model.pattern and not model.compressed
+    are_alike = plan.split == pipeline.Split() and not (model.pattern or model.compressed or model.shapes or model.mixers)
     stages = {0, plan.pp - 1} | ({1} if plan.pp > 2 else set()) if are_alike else range(plan.pp)
     places = [place for place in bubbles.devices(plan) if place[0] in stages]
     return max((_of_place(model, plan, place) for place in places), key=lambda memory: memory.total)

@@ -15,7 +15,7 @@ ELEMENT = 2  # bytes of a bfloat16
 
 # Products that training and inference leave in bfloat16 when others have 8-bit or 4-bit factors.
 ALWAYS_BFLOAT16 = {"logits", "router", "shared_gate"}
-AFTER_NORM = {"qkv", "query", "query_down", "key_value_down", "mlp_up", "shared_up", "logits", "router", "shared_gate"}
+AFTER_NORM = {"qkv", "query", "query_down", "key_value_down", "key_value", "gate", "mlp_up", "shared_up", "logits", "router", "shared_gate"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ def heads_of(model, plan, has_window):
     return Heads(plan.micro_batch, max(plan.sequence // plan.cp, 1), heads,
                  heads if latent else max(model.kv_heads // plan.tp, 1),
                  latent.nope_dim + latent.rope_dim if latent else model.head_dim,
-                 latent.value_dim if latent else model.head_dim, model.window if has_window else 0)
+                 latent.value_dim if latent else model.value_size, model.window if has_window else 0)
 
 
 def attention(model, plan, has_window=False):
@@ -87,24 +87,57 @@ def attention(model, plan, has_window=False):
             yield _matmul("query", tokens, query, h, kept=0)
         yield _matmul("key_value_down", local, a.kv_rank + a.rope_dim, h, bias=a.kv_rank)
         yield _matmul("key_value_up", tokens, cached, a.kv_rank)
-        if model.sparse:
-            yield from _indexer(model, plan, a.q_rank, h, plan.sequence)
-            yield _sparse_attention(model, plan, a.kv_rank + a.rope_dim, a.kv_rank, model.attended_of(plan.sequence, model.sparse.top))
-            yield _matmul("projection", tokens, h, value, bias=h if model.bias else 0)
-            return
+        if model.output_gate:
+            yield _matmul("gate", tokens, value, h, kept=0)
     else:
-        keys = value_of_kv = max(model.kv_heads // plan.tp, 1) * model.head_dim
-        width = query * (2 if model.output_gate else 1) + keys + value_of_kv
-        biases = (width if model.bias or model.qkv_bias else 0) + (2 * model.head_dim if model.qk_norm else 0)
-        kept = ELEMENT * plan.input_tokens * h
-        yield _matmul("qkv", tokens, width, h, bias=biases, kept=kept)
+        keys = max(model.kv_heads // plan.tp, 1) * model.head_dim
+        yield from _queries_keys_values(model, plan)
+    if model.sparse and model.indexer != "none":
+        yield from _chosen(model, plan)
+        yield from _result(model, plan)
+        return
     scores = plan.micro_batch * attended(model, plan, has_window) / plan.cp
     kept_kv = query + value if model.latent else 2 * keys
     yield Operator("attention", "attention", ELEMENT * tokens * (query + keys + 2 * value), 2 * scores * (query + value),
                    kept=ELEMENT * tokens * (query + kept_kv), heads=heads_of(model, plan, has_window))
+    yield from _result(model, plan)
+
+
+def _queries_keys_values(model, plan):
+    """Products that make a rank's queries, keys and values of a layer's input."""
+    h, query = model.hidden, model.query_width // plan.tp
+    keys, values = (max(width // plan.tp, min(width, size)) for width, size in zip(model.key_value_widths, (model.head_dim, model.value_size)))
+    gate = model.value_width // plan.tp if model.output_gate else 0
+    norms = 2 * model.head_dim if model.qk_norm else 0
+    kept = ELEMENT * plan.input_tokens * h
+    has_bias = model.bias or model.qkv_bias
+    if model.query_rank:
+        yield _matmul("query_down", plan.local_tokens, model.query_rank, h, bias=model.query_rank, kept=0)
+        yield _matmul("query_up", plan.tokens, query, model.query_rank)
+        yield _matmul("key_value", plan.tokens, keys + values + gate, h, bias=norms, kept=kept)
+    else:
+        width = query + gate + keys + values
+        yield _matmul("qkv", plan.tokens, width, h, bias=(width if has_bias else 0) + norms, kept=kept)
+
+
+def _result(model, plan):
+    """What follows attention."""
+    value = model.value_width // plan.tp
     if model.output_gate:
-        yield Operator("output_gate", "memory", ELEMENT * tokens * 3 * value, kept=ELEMENT * tokens * 2 * value)
-    yield _matmul("projection", tokens, h, value, bias=h if model.bias else 0)
+        yield Operator("output_gate", "memory", ELEMENT * plan.tokens * 3 * value, kept=ELEMENT * plan.tokens * 2 * value)
+    yield _matmul("projection", plan.tokens, model.hidden, value, bias=model.hidden if model.bias else 0)
+
+
+def _chosen(model, plan):
+    """Attention to tokens that an indexer chooses."""
+    latent, sequence = model.latent, plan.sequence
+    if model.indexer == "own":
+        yield from _indexer(model, plan, latent.q_rank if latent else model.hidden, model.hidden, sequence)
+    pairs = model.attended_of(sequence, model.sparse.top)
+    if latent:
+        yield _sparse_attention(model, plan, latent.kv_rank + latent.rope_dim, latent.kv_rank, pairs)
+    else:
+        yield _sparse_attention(model, plan, model.head_dim, model.value_size, pairs)
 
 
 def _indexer(model, plan, q_rank, key_inputs, entries):
@@ -170,6 +203,9 @@ def state_space(model, plan):
     heads, groups = m.heads // plan.tp, max(m.groups // plan.tp, 1)
     width, convolved = heads * m.head_dim, heads * m.head_dim + 2 * groups * m.state
     yield _norm("input_norm", model, plan.local_tokens)
+    if m.step_rank:
+        yield from _channel_space(model, plan)
+        return
     yield _matmul("mamba_in", tokens, width + convolved + heads, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden)
     yield _convolution("mamba_conv", tokens, convolved, m.conv, bias=1)
     states = 4 * tokens / m.chunk * width * m.state  # float32
@@ -184,6 +220,38 @@ def state_space(model, plan):
     yield _matmul("mamba_out", tokens, model.hidden, width)
 
 
+def _channel_space(model, plan):
+    """Mamba (arXiv 2312.00752, section 3.3): its scan decays and adds to N states of each channel and reads them, 9 operations each, and stays on the
+    chip; it reads the channels, steps, what goes into and out of states, and a gate."""
+    m, tokens = model.state_space, plan.tokens
+    width = m.width // plan.tp
+    yield _matmul("mamba_in", tokens, 2 * width, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden)
+    yield _convolution("mamba_conv", tokens, width, m.conv, bias=1)
+    yield _matmul("mamba_steps_down", tokens, m.step_rank + 2 * m.state, width)
+    yield _matmul("mamba_steps_up", tokens, width, m.step_rank)
+    moved = ELEMENT * tokens * (4 * width + 2 * m.state)
+    yield Operator("mamba_scan", "fused", moved, 9.0 * tokens * width * m.state, parameters=width * (m.state + 2), kept=moved)
+    yield Operator("mamba_norm", "memory", ELEMENT * 3 * tokens * width, parameters=width, kept=ELEMENT * 2 * tokens * width)
+    yield _matmul("mamba_out", tokens, model.hidden, width)
+
+
+def short_convolution(model, plan):
+    """A convolution of a few tokens between two gates, as in LFM2 (arXiv 2511.23404)."""
+    h, tokens = model.hidden, plan.tokens
+    width = h // plan.tp
+    yield _norm("input_norm", model, plan.local_tokens)
+    yield _matmul("short_in", tokens, 3 * width, h, kept=ELEMENT * plan.input_tokens * h)
+    yield _convolution("short_conv", tokens, width, model.convolution)
+    yield Operator("short_gates", "memory", ELEMENT * tokens * 6 * width, kept=ELEMENT * tokens * 3 * width)
+    yield _matmul("short_out", tokens, h, width)
+
+
+def parallel(model, plan, has_window):
+    """Attention beside a state space, which read the same norm, as in Falcon-H1 (arXiv 2507.22448)."""
+    yield from attention(model, plan, has_window)
+    yield from (operator for operator in state_space(model, plan) if operator.name != "input_norm")
+
+
 def linear_attention(model, plan):
     """A gated delta network in chunks of C tokens (arXiv 2412.06464, section 3.3): for each head and token the products of a chunk's keys
     with each other (2 C K), the inverse of that triangle (C C), what it makes of keys and values (2 C K + 2 C V), queries with keys and
@@ -192,23 +260,37 @@ def linear_attention(model, plan):
     heads = a.value_heads // plan.tp
     values, convolved = heads * a.value_dim, a.convolved // plan.tp
     yield _norm("input_norm", model, plan.local_tokens)
-    yield _matmul("delta_in", tokens, convolved + values + 2 * heads, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden)
-    yield _convolution("delta_conv", tokens, convolved, a.conv)
+    gate, scalars = a.gate_rank or values, a.scalars * heads
+    yield _matmul("delta_in", tokens, convolved + gate + a.decay_rank + scalars, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden)
+    if a.gate_rank:
+        yield _matmul("delta_gate", tokens, values, a.gate_rank)
+    if a.decay_rank:
+        yield _matmul("delta_decay", tokens, a.keys // plan.tp, a.decay_rank)
+    if a.conv:
+        yield _convolution("delta_conv", tokens, convolved, a.conv)
     states = 4 * tokens / a.chunk * values * a.key_dim  # float32
-    flops = tokens * heads * (a.chunk * (6 * a.key_dim + 4 * a.value_dim + a.chunk) + 6 * a.key_dim * a.value_dim)
-    yield Operator("delta_scan", "fused", ELEMENT * tokens * (convolved + values + 2 * heads) + 2 * states, flops, parameters=2 * heads,
-                   kept=ELEMENT * tokens * (convolved + 2 * heads) + states)
+    decays = a.keys // plan.tp if a.decay_rank else 0
+    yield Operator("delta_scan", "fused", ELEMENT * tokens * (convolved + values + scalars + decays) + 2 * states, tokens * heads * _delta_flops(a),
+                   parameters=2 * heads, kept=ELEMENT * tokens * (convolved + scalars + decays) + states)
     yield Operator("delta_norm", "memory", ELEMENT * 3 * tokens * values, parameters=a.value_dim, kept=ELEMENT * 2 * tokens * values)
     yield _matmul("delta_out", tokens, model.hidden, values)
 
 
+def _delta_flops(a):
+    """@return operations of linear attention for a token and a head"""
+    chunk, key, value = a.chunk, a.key_dim, a.value_dim
+    if not a.has_delta:  # queries with keys, their sum of values, and two products with the state
+        return chunk * (2 * key + 2 * value) + 4 * key * value
+    return chunk * (6 * key + 4 * value + chunk) + 6 * key * value
+
+
 def mixer(model, plan, kind):
     """@return operators of what mixes tokens in a layer"""
-    if kind.mixer == "attention":
-        return attention(model, plan, kind.windowed)
+    if kind.mixer in ("attention", "parallel"):
+        return {"attention": attention, "parallel": parallel}[kind.mixer](model, plan, kind.windowed)
     if kind.mixer == "compressed":
         return compressed_attention(model, plan, kind.ratio)
-    return {"state_space": state_space, "linear": linear_attention, "none": lambda *_: ()}[kind.mixer](model, plan)
+    return {"state_space": state_space, "linear": linear_attention, "convolution": short_convolution, "none": lambda *_: ()}[kind.mixer](model, plan)
 
 
 def attended(model, plan, has_window):
@@ -231,6 +313,9 @@ def _mlp(model, plan, prefix, width, tokens, count=1, kept_input=True, hidden=No
 def dense_mlp(model, plan):
     yield _norm("post_norm", model, plan.local_tokens)
     yield from _mlp(model, plan, "mlp_", model.ffn // plan.tp, plan.tokens)
+    if model.layer_inputs:  # of the layer's own embedding, which gates (Gemma 3n)
+        yield _matmul("mlp_input_gate", plan.tokens, model.layer_inputs // plan.tp, model.hidden)
+        yield _matmul("mlp_input_up", plan.tokens, model.hidden, model.layer_inputs // plan.tp)
 
 
 def router(model, plan):
@@ -269,9 +354,11 @@ def vocabulary_part(model, plan):
 
 
 def embedding(model, plan):
-    moved = ELEMENT * plan.tokens * model.hidden
-    return [Operator("embedding", "memory", 2 * moved,
-                     parameters=(vocabulary_part(model, plan) + model.positions) * model.hidden)]
+    """Words, and words of each layer's own embedding with the product that the layers' inputs add to it, whose time is left out."""
+    own = model.layers * model.layer_inputs
+    moved = ELEMENT * plan.tokens * (model.hidden + own)
+    layers = (-(-model.layer_vocabulary // plan.tp) + model.hidden // plan.tp) * own
+    return [Operator("embedding", "memory", 2 * moved, parameters=(vocabulary_part(model, plan) + model.positions) * model.hidden + layers)]
 
 
 def head(model, plan, owns_weights=True):
@@ -297,6 +384,7 @@ def _experts_of(model, plan):
 @functools.lru_cache(4096)
 def of_kind(model, plan, kind):
     """@return every operator of a layer of this kind"""
+    model = model.shaped(kind)
     every = [_streams("mixer_streams", model, plan.local_tokens)] if model.streams > 1 and kind.mixer != "none" else []
     every += mixer(model, plan, kind)
     if kind.feeds:

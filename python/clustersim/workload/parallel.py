@@ -141,18 +141,14 @@ def check(model, plan):
     inner = plan.tp * plan.pp * plan.cp
     _divides(inner, plan.world_size, f"TP {plan.tp} x PP {plan.pp} x CP {plan.cp} = {inner} does not divide "
              f"{plan.world_size} GPUs", "TP x PP x CP x DP = world_size")
-    _divides(plan.tp, model.heads, f"TP {plan.tp} does not divide the {model.heads} attention heads",
-             "a divisor of the heads")
-    _divides(plan.tp, model.ffn, f"TP {plan.tp} does not divide the FFN size {model.ffn}", "a divisor")
+    for shaped in model.variants():
+        _check_tensor_parallel(shaped, plan)
     _divides(plan.ep, max(model.experts, 1), f"EP {plan.ep} does not divide the model's {model.experts} experts",
              "a divisor of the experts")
     if model.experts:
         _check_experts(model, plan)
         exchange.check(model, plan)
     _check_recurrent(model, plan)
-    if max(model.kv_heads, plan.tp) % min(model.kv_heads, plan.tp):
-        raise InputError(f"TP {plan.tp} and {model.kv_heads} key-value heads do not divide one another; "
-                         "expected a divisor or a multiple")
     _check_sequence(model, plan)
     _check_copies(model, plan)
     if plan.virtual > 1 and plan.pp == 1:
@@ -160,6 +156,15 @@ def check(model, plan):
     pipeline.places(plan, model.layers, model.predictions)
     _check_batch(plan)
     bubbles.check(plan)
+
+
+def _check_tensor_parallel(model, plan):
+    _divides(plan.tp, model.heads, f"TP {plan.tp} does not divide the {model.heads} attention heads",
+             "a divisor of the heads")
+    _divides(plan.tp, model.ffn, f"TP {plan.tp} does not divide the FFN size {model.ffn}", "a divisor")
+    if max(model.kv_heads, plan.tp) % min(model.kv_heads, plan.tp):
+        raise InputError(f"TP {plan.tp} and {model.kv_heads} key-value heads do not divide one another; "
+                         "expected a divisor or a multiple")
 
 
 def _check_experts(model, plan):
