@@ -73,7 +73,7 @@ def is_without_effect(key):
     return key in WITHOUT_EFFECT or any(pattern.fullmatch(key) for pattern in PATTERNS)
 
 
-# What names of sizes have in them.
+# Parts of names of sizes.
 SIZE = re.compile(r"dim|size|width|rank|heads|layer|experts?|hidden|group|block|num_|n_|top_?k|freq|interval|pattern|ratio|period|kernel|window|chunk|stride"
                   r"|conv|state|channels|depth|factor|share|index|idx|length|len$|mult")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What each layer of a config.json is: what mixes its tokens, whether it has a window or experts, and sizes of its own."""
+"""The layers of a config.json: how each mixes tokens, whether it has a window or experts, and sizes of its own."""
 import json
 
 from clustersim.workload.errors import InputError
@@ -115,6 +115,8 @@ def windows(config, kind, layers, mixing):
     if window and not llama4:
         chunk = None  # MiMo-V2 has both keys, of the same size
     size = chunk or (window if uses else None)
+    longest = config.get("max_position_embeddings")
+    size = None if size and isinstance(longest, int) and size >= longest else size
     if not size or size < 0 or not any(windowed):
         return {}
     return dict(window=size, window_is_chunk=bool(chunk), windowed=shortest(windowed))

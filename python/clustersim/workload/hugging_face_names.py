@@ -19,7 +19,7 @@ DECODERS = ("text_config", "llm_config", "language_config", "thinker_config")
 OF_LAYERS = ("num_experts_per_tok", "moe_intermediate_size", "num_shared_experts", "moe_layer_freq", "intermediate_size")
 # Families whose classes share the embedding's weights with the output layer where a file does not say.
 TIED = ("gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "mpt", "falcon", "gemma", "cohere", "starcoder2", "smollm3", "lfm2")
-# What classes have where a decoder's own keys say nothing.
+# Sizes of classes, for decoders whose own keys do not say them.
 UNSAID = {
     "gemma3_text": dict(num_attention_heads=8, num_key_value_heads=4, head_dim=256, vocab_size=262208, sliding_window=4096),
     "llama": dict(hidden_size=4096, intermediate_size=11008, num_hidden_layers=32, num_attention_heads=32, vocab_size=32000),

@@ -110,20 +110,23 @@ def _trace(given, directory):
     given.trace = str(path.resolve())
 
 
-def _window_lines(given, model, pools):
-    window = pools[0][1].window
-    if not window:
+def _kept_lines(given, model, pools):
+    """@return lines of windows; refuses what is not modelled for layers that do not keep all tokens"""
+    kept = pools[0][1].kept
+    what = "layers with a window" if kept.window_layers else "layers with a state" if kept.has_states else "layers that keep different numbers of bytes"
+    if kept.moves:
         return []
     if len(pools) > 1:
-        raise InputError(f"{model.name} has layers with a window, whose transfers are not modelled; expected --world_size")
-    if given.enable_prefix_caching == "1":
-        raise InputError(f"{model.name} has layers with a window, for which prefix caching is not modelled; expected "
-                         "--enable_prefix_caching 0")
+        raise InputError(f"{model.name} has {what}, whose transfers are not modelled; expected --world_size")
     if given.preemption_mode == "swap":
-        raise InputError(f"{model.name} has layers with a window, for which swapping is not modelled; expected "
-                         "--preemption_mode recompute")
+        raise InputError(f"{model.name} has {what}, for which swapping is not modelled; expected --preemption_mode recompute")
+    if not kept.window_layers and not kept.has_states:
+        return []
+    if given.enable_prefix_caching == "1":
+        raise InputError(f"{model.name} has {what}, for which prefix caching is not modelled; expected "
+                         "--enable_prefix_caching 0")
     given.enable_prefix_caching = "0"
-    return [f"window {window}", f"window_layers {pools[0][1].window_layers}"]
+    return [f"window {pools[0][1].window}", f"window_layers {kept.window_layers}"] if kept.window_layers else []
 
 
 def render(given, model, pools, gpu):
@@ -134,7 +137,7 @@ def render(given, model, pools, gpu):
     lines = ["INFERENCE", f"# {model.name}: {model.parameters() / 1e9:.2f} billion parameters, on {gpu.name}"]
     lines += _lines(given, [*REQUESTS, *COUNTS, *SERVING])
     lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
-    lines += _window_lines(given, model, pools)
+    lines += _kept_lines(given, model, pools)
     lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
     used = {pool.dtype for _, pool in pools} | {kind for _, pool in pools for _, kind in pool.precise.operators}
     rates = {bits: gpu.peak_and_ceiling(kind) for bits, kind in ((8, "fp8"), (4, "nvfp4")) if kind in used}
@@ -178,7 +181,8 @@ def run(arguments):
     facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
              "gpu_type": gpu.name, "world_size": sum(pool.gpus for _, pool in pools),
              "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "ep": pool.ep, "blocks": count,
-                        "cache_bytes_per_token_and_rank": pool.rank_bytes * -(-model.layers // pool.pp)}
+                        "cache_bytes_per_token_and_rank": pool.kept.of_fullest(pool),
+                        "state_bytes_per_sequence_and_rank": pool.kept.of_fullest(pool, "states")}
                        for (role, pool), count in zip(pools, blocks)]}
     write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
     print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")

@@ -121,7 +121,7 @@ def _queries_keys_values(model, plan):
 
 
 def _result(model, plan):
-    """What follows attention."""
+    """The gate and the product that follow attention."""
     value = model.value_width // plan.tp
     if model.output_gate:
         yield Operator("output_gate", "memory", ELEMENT * plan.tokens * 3 * value, kept=ELEMENT * plan.tokens * 2 * value)
@@ -182,6 +182,11 @@ def compressed_attention(model, plan, ratio):
     groups = max(a.output_groups // plan.tp, 1)
     yield _matmul("output_down", tokens, a.output_rank, query // groups, groups)
     yield _matmul("projection", tokens, h, groups * a.output_rank)
+
+
+def streams(name, model, tokens):
+    """@return the operators of a block's residual streams, if there are several"""
+    return [_streams(name, model, tokens)] if model.streams > 1 else []
 
 
 def _streams(name, model, tokens):
@@ -344,6 +349,10 @@ def experts(model, plan):
                     hidden=model.expert_hidden)
 
 
+def latent_up(model, plan):
+    return _matmul("latent_up", plan.local_tokens, model.hidden, model.expert_latent)
+
+
 def shared_experts(model, plan):
     yield from _mlp(model, plan, "shared_", model.shared_ffn // plan.tp, plan.tokens)
 
@@ -376,7 +385,7 @@ def _experts_of(model, plan):
     yield from experts(model, plan)
     yield permute("combine", model, plan)
     if model.expert_latent:
-        yield _matmul("latent_up", plan.local_tokens, model.hidden, model.expert_latent)
+        yield latent_up(model, plan)
     if model.shared_ffn:
         yield from shared_experts(model, plan)
 
@@ -385,10 +394,10 @@ def _experts_of(model, plan):
 def of_kind(model, plan, kind):
     """@return every operator of a layer of this kind"""
     model = model.shaped(kind)
-    every = [_streams("mixer_streams", model, plan.local_tokens)] if model.streams > 1 and kind.mixer != "none" else []
+    every = streams("mixer_streams", model, plan.local_tokens) if kind.mixer != "none" else []
     every += mixer(model, plan, kind)
     if kind.feeds:
-        every += [_streams("feed_streams", model, plan.local_tokens)] if model.streams > 1 else []
+        every += streams("feed_streams", model, plan.local_tokens)
         every += _experts_of(model, plan) if kind.experts else dense_mlp(model, plan)
     return tuple(_typed(plan, kind.precise, operator) for operator in with_adapters(plan, every))
 

@@ -6,21 +6,22 @@ training (`operators`), by token: the simulator knows how many tokens a step has
 measured times that `serving_times` adds to the rows.
 """
 import dataclasses
-import math
+import functools
 from typing import Optional
 
-from clustersim.workload import memory, operators
+from clustersim.workload import memory, operators, serving_cache
 from clustersim.workload.errors import InputError
 from clustersim.workload.exchange import Exchange, distinct
 from clustersim.workload.kernels.roofline import FACTOR_BYTES
 from clustersim.workload.operators import ALWAYS_BFLOAT16, ELEMENT
 from clustersim.workload.parallel import Parallelism
 from clustersim.workload.precision import Precise
-from clustersim.workload.serving_reach import Chunks, Reach
+from clustersim.workload.serving_cache import CACHE_BYTES
+from clustersim.workload.serving_reach import Chosen, Chunks, Entries, Reach
 
+MOST_BLOCKS = (1 << 32) - 2
 DTYPES = ("bfloat16", "fp8", "nvfp4")  # of products
 DISPATCHERS = ("alltoall", "deepep", "allgather")
-CACHE_BYTES = {"bfloat16": 2, "fp8": 1}  # of a number of keys and values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +34,9 @@ class Row:
     bytes: float = 0.0  # per token
     times: tuple = ()  # lines of times
     reach: Optional[Reach] = None  # of attention to some of the tokens before a token
+    heads: Optional[operators.Heads] = None  # of attention
+    latent: int = 0  # columns of a token in its cache of latents; 0: it has keys and values
+    scan: Optional[operators.Operator] = None  # of one token, of a state; figures are then the bytes of a sequence's state
 
     def text(self):
         figures = " ".join(f"{figure:.12g}" for figure in self.figures)
@@ -67,19 +71,22 @@ class Instance:
         if self.gpus % per_instance:
             raise InputError(f"TP {self.tp} x PP {self.pp} x EP {self.ep} = {per_instance} does not divide {self.gpus} GPUs; "
                              "expected whole instances")
-        for size, what in ((model.heads, "attention heads"), (model.ffn, "of the FFN's columns"),
-                           (model.expert_ffn, "of the experts' columns")):
+        for shaped in model.variants():
+            self._check_sizes(shaped)
+        if max(model.experts, 1) % self.ep:
+            raise InputError(f"EP {self.ep} does not divide the model's {model.experts} experts; expected a divisor")
+        if self.pp > model.layers:
+            raise InputError(f"PP {self.pp} is more than {model.layers} layers; expected a layer for every stage")
+
+    def _check_sizes(self, model):
+        for size, what in ((model.heads, "attention heads"), (model.ffn, "of the FFN's columns"), (model.expert_ffn, "of the experts' columns"),
+                           (model.linear.key_heads if model.linear else 0, "heads of linear attention"),
+                           (model.state_space.heads if model.state_space else 0, "heads of state-space layers")):
             if size % self.tp:
                 raise InputError(f"TP {self.tp} does not divide {size} {what}; expected a divisor")
         if max(model.kv_heads, self.tp) % min(model.kv_heads, self.tp):
             raise InputError(f"TP {self.tp} and {model.kv_heads} key-value heads do not divide one another; "
                              "expected a divisor or a multiple")
-        if max(model.experts, 1) % self.ep:
-            raise InputError(f"EP {self.ep} does not divide the model's {model.experts} experts; expected a divisor")
-        if model.pattern or model.linear or model.expert_latent or model.output_gate or model.sparse:
-            raise InputError(f"{model.name} has layers whose state is no cache of keys and values; expected a model of attention alone")
-        if self.pp > model.layers:
-            raise InputError(f"PP {self.pp} is more than {model.layers} layers; expected a layer for every stage")
 
     @property
     def one_token(self):
@@ -88,21 +95,25 @@ class Instance:
 
     # -- the cache
 
+    @functools.cached_property
+    def kept(self):
+        """The bytes that a rank keeps of sequences."""
+        return serving_cache.Cache(self)
+
     @property
     def cached_heads(self):
         """Of a layer: a latent cache is one, which every rank keeps."""
-        return 1 if self.model.latent else self.model.kv_heads
+        return 1 if self.model.latent or self.model.compressed else self.model.kv_heads
 
     @property
     def head_bytes(self):
-        """Of a token, a layer and a head."""
-        latent, element = self.model.latent, CACHE_BYTES[self.cache]
-        return element * (latent.kv_rank + latent.rope_dim) if latent else 2 * element * self.model.head_dim
+        """Of a token, a layer and a head, where layers are alike."""
+        return serving_cache.of_token(self.model, self.cached_heads, CACHE_BYTES[self.cache])
 
     @property
     def rank_bytes(self):
-        """Of a token and a layer, on one rank."""
-        return max(self.cached_heads // self.tp, 1) * self.head_bytes
+        """Of a token and a layer, on one rank, where layers are alike."""
+        return serving_cache.of_token(self.model, self.tp, CACHE_BYTES[self.cache])
 
     # -- rows
 
@@ -120,29 +131,46 @@ class Instance:
         """Tokens of a window of attention, or 0. Caches keep all tokens of layers whose attention has chunks."""
         return 0 if self.model.window_is_chunk else self.model.window
 
-    @property
-    def window_layers(self):
-        return sum(map(self.model.has_window, range(self.model.layers))) if self.window else 0
-
-    @property
-    def layers_of_block(self):
-        """Layers whose keys and values a block of the cache holds: with windows, as many as divide layers with and without one."""
-        layers, windowed = self.model.layers, self.window_layers
-        return math.gcd(layers - windowed, windowed) if windowed else layers
-
-    def _row(self, operator, layers="all", has_window=False):
+    def _row(self, operator, layers="all", kind=None):
         """An operator of one token as a row."""
         if operator.kind == "attention":
-            model = self.model
-            query, value = model.query_width // self.tp, model.value_width // self.tp
-            moved = ELEMENT * (query + value) + self.rank_bytes
-            reach = Chunks(model.window) if has_window and model.window_is_chunk else None
-            kind = "attention_window" if has_window and self.window else "attention"
-            return Row(operator.name, layers, kind, (2 * (query + value), self.rank_bytes, moved), reach=reach)
+            return self._attention(operator, kind)
+        if operator.kind == "fused":
+            return self._fused(operator, kind)
         if operator.kind == "memory":
             return Row(operator.name, layers, "memory", (operator.bytes,))
         _, n, k, count = operator.shape
         return Row(operator.name, layers, f"matmul{self._suffix(operator)}", (n, k, count))
+
+    def _attention(self, operator, kind):
+        model, cached = self.model, self.rank_bytes
+        query, value = model.query_width // self.tp, model.value_width // self.tp
+        reach = Chunks(model.window) if kind.windowed and model.window_is_chunk else None
+        name = "attention_window" if kind.windowed and self.window else "attention"
+        latent = model.latent.kv_rank + model.latent.rope_dim if model.latent else 0
+        # Layers that borrow keys and values read as many as others.
+        read = cached or serving_cache.of_token(model.copy(update={"borrows_keys": False}), self.tp, CACHE_BYTES[self.cache])
+        return Row(operator.name, "all", name, (2 * (query + value), read, ELEMENT * (query + value) + cached), reach=reach,
+                   heads=operators.heads_of(model, self.one_token, kind.windowed), latent=latent)
+
+    def _fused(self, operator, kind):
+        """A scan of a state, an indexer's scores, or attention to what it chooses."""
+        model, element = self.model, CACHE_BYTES[self.cache]
+        if operator.name not in ("index_scores", "attention"):
+            state = serving_cache.of_sequence(model, kind, self.tp, element)
+            return Row(operator.name, "all", "linear", (state,), scan=operator)
+        ratio = kind.ratio or 1
+        sparse = model.sparse
+        if operator.name == "index_scores":
+            index = element * sparse.head_dim
+            figures = 2 * sparse.heads * sparse.head_dim / ratio, index / ratio, ELEMENT * sparse.head_dim * (sparse.heads + 1)
+            return Row(operator.name, "all", "attention", figures)
+        heads, latent = model.heads // self.tp, model.latent
+        keys, values = (latent.kv_rank + latent.rope_dim, latent.kv_rank) if latent else (model.head_dim, model.head_dim if model.compressed else model.value_size)
+        kept = element * (keys if latent or model.compressed else max(model.kv_heads // self.tp, 1) * (keys + values))
+        top = sparse.top if not model.compressed or kind.ratio == model.compressed.indexed else 0
+        reach = Entries(model.window, kind.ratio, top) if model.compressed else Chosen(top)
+        return Row(operator.name, "all", "attention", (2 * heads * (keys + values), kept, ELEMENT * heads * (keys + values)), reach=reach)
 
     def dtype_of(self, operator):
         """@return the type of the operator's weights"""
@@ -176,9 +204,17 @@ class Instance:
         return row.followed_by("ALLREDUCE_TP", ELEMENT * self.model.hidden) if self.tp > 1 else row
 
     def _layer(self, kind):
+        """@return rows of a layer of this kind"""
+        if kind.shape >= 0:
+            return dataclasses.replace(self, model=self.model.shaped(kind))._layer(kind._replace(shape=-1))
         plan, model = self.one_token, self.model
-        rows = [self._row(operator, has_window=kind.windowed) for operator in operators.attention(model, plan)]
-        rows[-1] = self._reduced(rows[-1])
+        rows = [self._row(operator, kind=kind) for operator in operators.mixer(model, plan, kind)]
+        if rows:
+            rows[-1] = self._reduced(rows[-1])
+            rows = self._streams("mixer_streams") + rows
+        if not kind.feeds:
+            return rows
+        rows += self._streams("feed_streams")
         if not kind.experts:
             rows += [self._row(operator) for operator in operators.dense_mlp(model, plan)]
         else:
@@ -187,13 +223,16 @@ class Instance:
             rows[-1] = self._reduced(rows[-1])
         return rows
 
+    def _streams(self, name):
+        return [self._row(operator) for operator in operators.streams(name, self.model, 1)]
+
     def _sent(self, number_bytes):
         """@return bytes of a token that a replica sends to all ranks' experts, or gets back from them: an EP-th for each"""
         model, dispatcher = self.model, self.exchange.dispatcher
         if dispatcher == "allgather":
-            return number_bytes * self.ep * model.hidden
+            return number_bytes * self.ep * model.expert_hidden
         copies = model.experts_per_token if dispatcher == "alltoall" else distinct(self.ep, model.experts, model.experts_per_token)
-        return number_bytes * copies * model.hidden * self.fullest
+        return number_bytes * copies * model.expert_hidden * self.fullest
 
     def _experts(self):
         plan, model = self.one_token, self.model
@@ -206,10 +245,12 @@ class Instance:
             dispatch = dispatch.followed_by("ALLTOALL_EP", self._sent(self.exchange.dispatch_bytes) / self.tp)
             combine = combine.followed_by("ALLTOALL_EP", self._sent(ELEMENT) / self.tp)
             if self.tp > 1:
-                tokens = ELEMENT * model.experts_per_token * model.hidden * self.fullest
+                tokens = ELEMENT * model.experts_per_token * model.expert_hidden * self.fullest
                 work = [Row("gather", "all", "memory", (0,), "ALLGATHER_TP", tokens), *work]
                 work[-1] = work[-1].followed_by("REDUCESCATTER_TP", tokens)
         rows += [dispatch, *work, combine]
+        if model.expert_latent:
+            rows.append(self._row(operators.latent_up(model, plan)))
         if model.shared_ffn:
             rows += [self._row(operator) for operator in operators.shared_experts(model, plan)]
         elif self.ep > 1 and self.tp > 1:
@@ -231,27 +272,29 @@ class Instance:
 
     def blocks(self, gpu, utilization, block_size, batch_tokens, sequences):
         """@return blocks of the cache that fit on the GPU that has least room, as vLLM counts them; refuses none"""
-        room = gpu.memory_gb * 1e9 * utilization
-        fewest = None
-        counts = self.one_token.stage_layers(self.model.layers)
-        parts = self.model.layers // self.layers_of_block
-        for stage in range(self.pp):
-            layers, ends = memory.stage_operators(self.model, self.one_token, stage)
-            weights = sum(self.weight_bytes(operator) for operator in [*(o for layer in layers for o in layer), *ends])
-            free = room - weights - self._activations(batch_tokens, sequences)
-            count = int(free * parts // (block_size * self.rank_bytes * counts[stage]))
-            if count < 1:
+        room, kept = gpu.memory_gb * 1e9 * utilization, self.kept
+        found, first = [], 0
+        for stage, layers in enumerate(self.one_token.stage_layers(self.model.layers)):
+            own = slice(first, first + layers)
+            first += layers
+            operators_of, ends = memory.stage_operators(self.model, self.one_token, stage)
+            weights = sum(self.weight_bytes(operator) for operator in [*(o for layer in operators_of for o in layer), *ends])
+            states = sequences * sum(kept.states[own])
+            free = room - weights - states - self._activations(batch_tokens, sequences)
+            found.append(int(free * kept.parts // (block_size * sum(kept.tokens[own]))) if sum(kept.tokens[own]) else MOST_BLOCKS if free > 0 else 0)
+            if found[-1] < 1:
+                also = f" and the states of {sequences} sequences {states / 1e9:.1f} GB" if states else ""
                 raise InputError(f"{self.model.name} with TP {self.tp}, PP {self.pp} and EP {self.ep} leaves no room for a cache: its "
-                                 f"weights take {weights / 1e9:.1f} GB of the {room / 1e9:.1f} GB of {gpu.name} that may be used; "
-                                 "expected more GPUs for an instance")
-            fewest = count if fewest is None else min(fewest, count)
-        return fewest
+                                 f"weights take {weights / 1e9:.1f} GB{also} of the {room / 1e9:.1f} GB of {gpu.name} that may be used; "
+                                 f"expected more GPUs for an instance{', or a smaller --max_num_seqs' if states else ''}")
+        return min(found)
 
     def _activations(self, tokens, sequences):
         """Bytes that a step needs at its peak: the residual stream, the widest product, and float32 logits."""
         model = self.model
         inward = 2 if model.gated else 1
-        width = max(inward * model.ffn // self.tp, model.experts_per_token * (model.hidden + inward * model.expert_ffn // self.tp))
+        ffn = max(shaped.ffn for shaped in model.variants())
+        width = max(inward * ffn // self.tp, model.experts_per_token * (model.hidden + inward * model.expert_ffn // self.tp))
         return ELEMENT * tokens * (4 * model.hidden + width) + 4 * sequences * model.vocabulary
 
 

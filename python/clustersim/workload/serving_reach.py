@@ -7,7 +7,8 @@ import dataclasses
 
 
 class Reach:
-    """Full attention."""
+    """Full attention. `kernel` is the column of kernels/fused.csv that says how much slower than its roofline it is."""
+    kernel = ""
 
     def of_prompt(self, attended):
         """@return tokens that a prompt's token attends to, where full attention reaches `attended` on average"""
@@ -34,3 +35,43 @@ class Chunks(Reach):
     def of_decoding(self, cached):
         """Longer sequences are anywhere in their last chunk."""
         return self.size / 2 if cached > self.size else cached
+
+
+def _least(tokens, most):
+    """@return tokens that each of a sequence's tokens attends to on average, which are at most `most`"""
+    most = min(tokens, most)
+    return most - most ** 2 / 2 / tokens
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen(Reach):
+    """Attention to the `top` tokens that an indexer chooses (DeepSeek-V3.2)."""
+    top: int
+    kernel = "sparse"
+
+    def of_prompt(self, attended):
+        return _least(max(2 * attended, 1), self.top)
+
+    def of_decoding(self, cached):
+        return min(cached, self.top)
+
+
+@dataclasses.dataclass(frozen=True)
+class Entries(Reach):
+    """Attention to a window, and to entries of `ratio` tokens each, of which an indexer chooses `top`; 0: to all of them (DeepSeek-V4)."""
+    window: int
+    ratio: int
+    top: int
+    kernel = "sparse"
+
+    def of_prompt(self, attended):
+        tokens = max(2 * attended, 1)
+        reached = _least(tokens, self.window)
+        if self.ratio:
+            entries = max(tokens / self.ratio, 1)
+            reached += _least(entries, self.top or entries)
+        return reached
+
+    def of_decoding(self, cached):
+        entries = cached / self.ratio if self.ratio else 0
+        return min(cached, self.window) + min(entries, self.top or entries)

@@ -7,9 +7,8 @@ numbers of new tokens or decoding sequences.
 """
 import dataclasses
 
-from clustersim.workload.kernels import serving
+from clustersim.workload.kernels import fused, serving
 from clustersim.workload.kernels.products import SHORTEST_NS
-from clustersim.workload.operators import heads_of
 from clustersim.workload.serving import Row
 from clustersim.workload.serving_flags import MOST_TOKENS
 from clustersim.workload.serving_reach import WHOLE
@@ -35,24 +34,33 @@ def _line(words, found):
 
 
 def with_reaches(rows, gpu, most, sequences):
-    """@return the rows, those that reach some of a sequence's tokens with lines of their rooflines"""
-    return [dataclasses.replace(row, times=tuple(_reached(row, gpu, most, sequences))) if row.reach else row for row in rows]
+    """@return the rows, those that reach some of a sequence's tokens with lines of their rooflines, and scans with their times"""
+    return [_scanned(row, gpu) if row.scan else
+            dataclasses.replace(row, times=tuple(_reached(row, gpu, most, sequences))) if row.reach else row for row in rows]
+
+
+def _scanned(row, gpu):
+    """A prompt's tokens take a scan; each decoding sequence reads and writes its state."""
+    slower = fused.slower(gpu, row.scan) if gpu.kernels == "measured" else 1.0
+    each = slower * max(row.scan.flops / (gpu.tflops * 1e3), row.scan.bytes / gpu.stream_rate)
+    return dataclasses.replace(row, figures=(0, each, (2 * row.figures[0] + row.scan.bytes) / gpu.stream_rate, 0))
 
 
 def _reached(row, gpu, most, sequences):
     """A roofline is in proportion to new tokens and to sequences, as the simulator interpolates between the first and the last line."""
     each, cached_bytes, token_bytes = row.figures
     speed = gpu.tflops * 1e3 * gpu.attention[0]
+    slower = fused.of(gpu, row.reach.kernel) if row.reach.kernel and gpu.kernels == "measured" else 1.0
     places = points(MOST_TOKENS)
     for news in sorted({1, most}):
         # Tokens of prompts read the keys and values of as many.
-        yield _line(["prompts", news], [(attended, news * max(each * row.reach.of_prompt(attended) / speed,
-                                                              (cached_bytes + token_bytes) / gpu.stream_rate)) for attended in places])
+        yield _line(["prompts", news], [(attended, news * slower * max(each * row.reach.of_prompt(attended) / speed,
+                                                                       (cached_bytes + token_bytes) / gpu.stream_rate)) for attended in places])
     for decoding in sorted({1, sequences}):
         found = []
         for cached in places:
             reached = row.reach.of_decoding(cached)
-            found.append((cached, decoding * max(each * reached / speed, (cached_bytes * reached + token_bytes) / gpu.stream_rate)))
+            found.append((cached, decoding * slower * max(each * reached / speed, (cached_bytes * reached + token_bytes) / gpu.stream_rate)))
         yield _line(["decoding", decoding], found)
 
 
@@ -82,6 +90,10 @@ class Timed:
     def _timed(self, row):
         if row.name in WITHIN_EXPERTS:
             return dataclasses.replace(row, figures=(0,) * len(row.figures))
+        if row.scan or row.reach and row.reach.kernel:
+            return with_reaches([row], self.gpu, self.most, self.sequences)[0]
+        if row.kind == "attention" and not row.heads:  # an indexer's scores
+            return row
         times = {"matmul": self._products, "experts": self._experts, "memory": self._moved,
                  "attention": self._attention}[row.kind.split("_")[0]](row)
         return dataclasses.replace(row, times=tuple(times))
@@ -110,19 +122,17 @@ class Timed:
         return [_line(["tokens"], [(1, max(each, SHORTEST_NS)), (max(SHORTEST_NS / each, 2), max(2 * each, SHORTEST_NS))])] if each else []
 
     def _attention(self, row):
-        instance, window = self.instance, row.kind == "attention_window"
-        heads = heads_of(instance.model, instance.one_token, window)
+        instance, window, heads = self.instance, row.kind == "attention_window", row.heads
         longest = instance.window if window else MOST_TOKENS if row.reach else LONGEST
         reached = row.reach or WHOLE
         yield from (_line(["prompts", news], [(attended, serving.prompts_ns(self.gpu, instance.cache, heads, news, reached.of_prompt(attended)))
                                               for attended in points(longest)[2:]])
                     for news in points(self.most)[3:])
-        latent = instance.model.latent
-        width = latent.kv_rank + latent.rope_dim if latent else heads.head_dim + heads.value_dim
-        kv_heads = 1 if latent else heads.kv_heads
+        width = row.latent or heads.head_dim + heads.value_dim
+        kv_heads = 1 if row.latent else heads.kv_heads
         for sequences in points(self.sequences):
             found = [(cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached), heads.heads, kv_heads, width,
-                                                  bool(latent)))
+                                                  bool(row.latent)))
                      for cached in points(longest)[4:]]
             if found[0][1] is not None:
                 yield _line(["decoding", sequences], found)

@@ -19,4 +19,9 @@ def _table():
 def slower(gpu, operator):
     """@return measured time / that of the roofline; 1 for an operator that is no such kernel"""
     kernel = "sparse" if (operator.kind, operator.name) == ("fused", "attention") else NAMES.get(operator.name)
-    return _table()[gpu.like or gpu.name][kernel] if kernel else 1.0
+    return of(gpu, kernel) if kernel else 1.0
+
+
+def of(gpu, kernel):
+    """@return the same for a column of the table"""
+    return _table()[gpu.like or gpu.name][kernel]
