@@ -35,13 +35,16 @@ Comparison
 LEFT_OUT = """\
 Left out, as far as it is known:
 
-- With keys and values of 16 bits, Qwen3 235B A22B on eight H100 comes out at 1.01 of the published rate of E760, since the cache holds half as many
-  sequences. The source sets the type of the cache for other models, and leaves it to the checkpoint here. Experts whose fullest rank gets 1.5 times the
-  mean (``--moe_imbalance zipf:0.7``) make it 1.30 instead of 1.45.
+- With keys and values of 16 bits, Qwen3 235B A22B on eight H100 would come out at 1.01 of the published rate of E760, since the cache would hold half as many
+  sequences. The source leaves the type of the cache to the checkpoint, and TensorRT-LLM's references of accuracy have its 8-bit checkpoint with an 8-bit cache
+  alone (``tests/integration/defs/accuracy/references/gsm8k.yaml``), as it is simulated. Experts whose fullest rank gets 1.5 times the mean
+  (``--moe_imbalance zipf:0.7``) make it 1.30 instead of 1.45.
 - In E761, steps take 32 ms; at the published rate as many sequences would take 43 ms. AllGather and ReduceScatter of NCCL take 1.2 ms longer than the
   simulated exchanges (AIConfigurator's measurements), and experts of a power law's popularity (exponent 1.2) take 1.2 ms longer than
-  equal ones. The rest is the type of the cache, or what the server's CPU does between steps: no measurement of that is published.
-- Llama 4 Maverick attends to chunks of 8,192 tokens, which count as full attention: long prompts come out slow.
+  equal ones. The rest may be the work of the server's CPU between steps: no measurement of that is published.
+- Llama 4 Maverick attends to chunks of 8,192 tokens in three of four layers, also while it decodes: TensorRT-LLM hands ``attention_chunk_size`` to its
+  generation kernels on Blackwell, unless ``TRTLLM_DISABLE_CHUNKED_ATTENTION_IN_GEN_PHASE`` is set (``xqaDispatcher.cpp``, ``attentionOp.cpp``; its page on long
+  sequences still says otherwise). Sequences of more tokens are taken to be half-way in their last chunk, and caches keep all tokens.
 - Decoding sequences beyond a captured size compute as many as the next: the 130 sequences of E738 decode as 256. The source says that caches take 0.95 of
   the memory in many cases; all rows have 0.9, its default.
 
