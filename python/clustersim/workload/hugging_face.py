@@ -170,7 +170,7 @@ def _ask_for_all_of_experts(config):
 
 def _biases(config, kind, old):
     """@return the fields of Model that say which linear layers have a bias"""
-    attention = bool(config.get("attention_bias", "qkv_bias", default=kind in ("qwen2", "qwen2_moe")))
+    attention = bool(config.get("attention_bias", "qkv_bias", default=kind in ("qwen", "qwen2", "qwen2_moe")))
     rest = config.get("mlp_bias", "use_bias", "enable_bias", "bias")
     if rest and not attention and not old and "mlp_bias" in config.keys:
         raise InputError(f"{config.path}: mlp_bias true without attention_bias is not supported; expected both or none")

@@ -66,6 +66,7 @@ def linear(config, kind):
                                value_heads=config.need("linear_num_value_heads"), value_dim=config.need("linear_value_head_dim"),
                                conv=config.get("linear_conv_kernel_dim", default=4))
     heads = config.need("num_attention_heads")
+    config.only("num_kv_heads_for_linear_attn", heads)
     dim = config.get("head_dim", default=config.need("hidden_size") // heads)
     return LinearAttention(key_heads=heads, key_dim=dim, value_heads=heads, value_dim=dim, conv=0, chunk=256, scalars=0, has_delta=False)
 

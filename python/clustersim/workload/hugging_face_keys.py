@@ -46,7 +46,7 @@ WITHOUT_EFFECT = set("""
     bias_dropout_fusion apply_query_key_layer_scaling kv_cache_quantization lm_head_bias attention_out_bias norm_after_rope
     dual_chunk_attention_config hidden_dropout_rate normalization_function use_swiglu moe_shared_expert_overlap use_dynamic_ntk use_logn_attn
     layer_switch org_vocab_size rmsnorm partial_rotary_percent partial_rotary_factors capacity_factor pool_type full_attn_mod interpolate_factor
-    attn_temperature_len num_expert_groups load_balance_coeff use_grouped_mm use_rotary_pos_emb
+    freq_allocation max_tokenizer_truncation embd_layer use_recompute_moe modality_detach attn_temperature_len num_expert_groups load_balance_coeff use_grouped_mm use_rotary_pos_emb
     attention_method mla_scale_q_lora mla_scale_kv_lora moe_train_capacity_factor moe_drop_tokens norm_expert_weight need_fp32_gate att_impl_type
     yarn_only_types qkv_layernorm input_layernorm sandwich_norm use_sandwich_norm output_multiplier_scale num_dense_experts
     """.split())
@@ -55,7 +55,8 @@ PATTERNS = [re.compile(pattern) for pattern in (
     r"_.*", r".*dropout(_prob)?", r".*_token_(id|index)", r".*rope_.*", r".*_rope", r"rotary_.*", r"mrope_.*", r"partial_rotary_factor",
     r"summary_.*", r"output_.*", r".*_initializer_range", r".*_theta", r".*_eps(ilon)?", r".*_std", r".*_multipliers?", r".*_scaling_factor",
     r".*_coef(ficient)?", r".*_dtype", r"(moe_)?router_.*", r"mtp_.*", r"mup_.*", r"activation_.*", r"time_step_.*", r"layernorm_.*", r".*_scale",
-    r"(image|video|audio|vision)_.*")]
+    r"(num_)?(image|video|audio|vision|img|im|mm|pixel)_.*", r"(bf|fp)(16|32)", r"(speech|vision)_lora", r"linear_(allow|use)_.*",
+    r"(spatial|temporal)_(conv|merge|patch)_size", r"moe_(use|multimodal)_.*", r"gating")]
 # Parts of a model beside its decoder, or that may have other types, or that are small: told, since people may expect them to count.
 TOLD = {
     "quantization_config": "--dtype gives the type of matrix products",

@@ -161,7 +161,8 @@ def experts(config, kind, layers):
 
 def _listed(config, layers):
     """Sizes that a file gives as lists."""
-    for field, name in (("ffn", "intermediate_size"), ("heads", "num_attention_heads"), ("kv_heads", "num_key_value_heads"), ("head_dim", "head_dim")):
+    for field, name in (("ffn", "intermediate_size"), ("heads", "num_attention_heads"), ("heads", "num_attention_heads_per_layer"),
+                        ("kv_heads", "num_key_value_heads"), ("head_dim", "head_dim")):
         values = config.get(name)
         if isinstance(values, list):
             yield from ((index, {field: value}) for index, value in enumerate(_of_layers(config, name, values, layers)))
@@ -209,6 +210,8 @@ def _blocks(config, layers):
     hidden, heads = config.get("hidden_size"), config.get("num_attention_heads")
     for index, block in enumerate(_of_layers(config, "block_configs", found, layers)):
         attention, feed = block.get("attention", {}), block.get("ffn", {})
+        if attention.get("replace_with_linear") or feed.get("replace_with_linear"):
+            raise InputError(f"{config.path}: block_configs replace a block with a product, which is not supported; expected replace_with_linear false")
         ffn = feed.get("intermediate_size") or -(-int(2 * feed["ffn_mult"] * hidden / 3) // 256) * 256 if not feed.get("no_op") else None
         group = attention.get("n_heads_in_group")
         yield index, {"ffn": ffn, "kv_heads": attention.get("num_key_value_heads") or (heads // group if group else None),

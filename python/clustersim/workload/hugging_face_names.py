@@ -17,8 +17,11 @@ NESTED = ("attn_config", "ffn_config")
 DECODERS = ("text_config", "llm_config", "language_config", "thinker_config")
 # Lists with a value for each layer, which is the same for all where this program can read the file.
 OF_LAYERS = ("num_experts_per_tok", "moe_intermediate_size", "num_shared_experts", "moe_layer_freq", "intermediate_size")
+# Lists of ERNIE 4.5 VL with a value for the experts of each modality, text first.
+OF_MODALITIES = ("num_experts", "moe_intermediate_size", "first_k_dense_replace", "moe_layer_end_index")
 # Families whose classes share the embedding's weights with the output layer where a file does not say.
 TIED = ("gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "mpt", "falcon", "gemma", "cohere", "starcoder2", "smollm3", "lfm2")
+CORRECTED = ("lfm2", "qwen")  # families whose own sizes replace those of the file
 # Sizes of classes, for decoders whose own keys do not say them.
 UNSAID = {
     "gemma3_text": dict(num_attention_heads=8, num_key_value_heads=4, head_dim=256, vocab_size=262208, sliding_window=4096),
@@ -42,6 +45,8 @@ def _family(kind, keys):
     if kind == "falcon":
         several = keys.get("new_decoder_architecture") or not keys.get("multi_query", True)
         return {"intermediate_size": 4 * hidden, "num_key_value_heads": keys.get("num_attention_heads", 1) if several else 1}
+    if kind == "qwen":  # whose files count both matrices that go in
+        return {"intermediate_size": keys.get("intermediate_size", 8 * hidden) // 2}
     if kind.startswith("lfm2") and keys.get("block_auto_adjust_ff_dim"):
         width = int(2 * keys.get("block_ff_dim", keys.get("intermediate_size", 0)) / 3 * keys.get("block_ffn_dim_multiplier", 1.0))
         step = keys.get("block_multiple_of", 256)
@@ -61,12 +66,15 @@ def common(keys, beside):
         value = found.get(key)
         if isinstance(value, list) and value and all(entry == value[0] for entry in value):
             found[key] = value[0]
+    for key in OF_MODALITIES if kind.startswith("ernie4_5") else ():
+        value = found.get(key)
+        found[key] = value[0] if isinstance(value, list) and value else value
     for key in ("vocab_size", "tie_word_embeddings", "model_type"):
         if found.get(key) is None and beside.get(key) is not None:
             found[key] = beside[key]
     own = _family(kind, found)
     for key, value in {**(UNSAID.get(kind, {}) if beside else {}), **own}.items():
-        if found.get(key) is None or kind.startswith("lfm2") and key in own:
+        if found.get(key) is None or kind.startswith(CORRECTED) and key in own:
             found[key] = value
     return found
 
