@@ -238,6 +238,15 @@ MODELS = {
         shape("jamba", 4096, 32, 32, 8, 14336, 65536, attn_layer_period=8, attn_layer_offset=4, expert_layer_period=2, expert_layer_offset=1,
               num_experts=16, num_experts_per_tok=2, mamba_d_state=16, mamba_d_conv=4, mamba_expand=2, mamba_dt_rank=256, **LOOSE),
         51.57, 4 * 2 * 8 * 128 * 2, 12, 28 * (8192 * 16 * 4 + 3 * 8192 * 2)),
+    "tiiuae/falcon-mamba-7b": Published(
+        dict(model_type="falcon_mamba", hidden_size=4096, intermediate_size=8192, num_hidden_layers=64, state_size=16, conv_kernel=4, expand=2,
+             time_step_rank=256, vocab_size=65024, **LOOSE), 7.27, 0, state=64 * (8192 * 16 * 4 + 3 * 8192 * 2)),
+    "mistralai/Mamba-Codestral-7B-v0.1": Published(
+        dict(model_type="mamba2", hidden_size=4096, num_hidden_layers=64, num_heads=128, head_dim=64, state_size=128, n_groups=8, conv_kernel=4, expand=2,
+             time_step_rank=256, vocab_size=32768, **LOOSE), 7.285, 0, state=64 * (8192 * 128 * 4 + 3 * (8192 + 2 * 8 * 128) * 2)),
+    "fla-hub/rwkv7-2.9B-world": Published(
+        dict(model_type="rwkv7", hidden_size=2560, num_hidden_layers=32, intermediate_size=10240, head_dim=64, decay_low_rank_dim=96, a_low_rank_dim=96,
+             v_low_rank_dim=64, gate_low_rank_dim=320, vocab_size=65536, **LOOSE), 2.95, 0, state=32 * 2560 * 64 * 4),
     "LiquidAI/LFM2-1.2B": Published(
         dict(model_type="lfm2", hidden_size=2048, num_hidden_layers=16, num_attention_heads=32, num_key_value_heads=8, vocab_size=65536,
              block_auto_adjust_ff_dim=True, block_ff_dim=12288, block_ffn_dim_multiplier=1.0, block_multiple_of=256, conv_L_cache=3,

@@ -199,7 +199,7 @@ def test_sizes_that_say_nothing_about_a_model_are_named(tmp_path):
     ("{", "config.json:1:"),
     ("[]", "config.json:1: not an object"),
     ('{"model_type": "llama"}', "there is no hidden_size"),
-    ('{"model_type": "mamba2", "hidden_size": 1}', "state-space layers"),
+    ('{"model_type": "xlstm", "hidden_size": 1}', "recurrent layers"),
     ('{"model_type": "nemotron_h", "hidden_size": 64, "hybrid_override_pattern": "MX"}', '"X" is not a kind of block'),
     ('{"model_type": "t5gemma", "hidden_size": 64}', "an encoder"),
     ('{"hidden_size": 64, "num_hidden_layers": "many", "num_attention_heads": 4, "vocab_size": 9}', 'num_hidden_layers "many" is not a number'),

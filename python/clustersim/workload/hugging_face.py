@@ -12,10 +12,9 @@ from clustersim.workload.model import CompressedAttention, LatentAttention, Mode
 
 OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "gptj", "bloom", "phi", "mpt", "falcon", "starcoder2"}
 # The operators of this package do not carry out a layer of this kind.
-OTHER_KINDS = {**dict.fromkeys(("mamba", "falcon_mamba"), "state-space layers alone"),
-               **dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot", "whisper", "switch_transformers", "bert",
+OTHER_KINDS = {**dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot", "whisper", "switch_transformers", "bert",
                                 "roberta", "deberta", "modernbert", "electra", "albert", "distilbert", "clip", "siglip", "vit", "wav2vec2"), "an encoder"),
-               **dict.fromkeys(("rwkv", "xlstm", "recurrent_gemma"), "recurrent layers"), "zamba": "layers that share their weights"}
+               **dict.fromkeys(("xlstm", "recurrent_gemma"), "recurrent layers"), "zamba": "layers that share their weights"}
 MOST_LAYERS = 10_000
 UNGATED = {"relu2", "xielu"}  # activation functions of MLPs of two matrices
 
@@ -49,9 +48,10 @@ class _Config:
     def check_all_known(self, tell):
         """Refuses a key that nobody has asked for, and that may be a size; tells of others that are not known to change nothing."""
         for key, value in self.keys.items():
-            if key in self.asked or hugging_face_keys.is_without_effect(key) or not value:
+            is_told = key in hugging_face_keys.TOLD
+            if key in self.asked or not value or not is_told and hugging_face_keys.is_without_effect(key):
                 continue
-            if key in hugging_face_keys.TOLD:
+            if is_told:
                 tell(f"{self.path}: {key} has no effect: {hugging_face_keys.TOLD[key]}")
             elif hugging_face_keys.may_be_size(key, value):
                 raise InputError(f'{self.path}: "{key}" is not a key that this program knows; expected a config.json without it, if it '
@@ -78,9 +78,11 @@ def _load(path):
     return _Config(path, *hugging_face_names.of_decoder(keys))
 
 
-def _attention(config):
-    heads = config.need("num_attention_heads", "n_head")
+def _attention(config, kind):
     hidden = config.need("hidden_size", "n_embd", "d_model")
+    if kind.startswith(hugging_face_hybrid.WITHOUT_ATTENTION):
+        return dict(heads=max(hidden // 64, 1), kv_heads=max(hidden // 64, 1), head_dim=64)  # of no layer
+    heads = config.need("num_attention_heads", "n_head")
     heads = heads[0] if isinstance(heads, list) else heads
     if config.get("compress_ratios"):
         return dict(heads=heads, kv_heads=config.get("num_key_value_heads", default=1), head_dim=config.need("head_dim"))
@@ -138,8 +140,9 @@ def _shared(config, kind, expert_ffn):
     if kind == "arctic":
         return config.need("hidden_size")
     count = config.get("n_shared_experts", "num_shared_experts", default=1 if kind.startswith("llama4") else 0)
-    return config.get("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size", "share_expert_dim",
-                      default=_first(count) * expert_ffn)
+    together = config.get("shared_expert_intermediate_size", "share_expert_dim")
+    each = config.get("moe_shared_expert_intermediate_size", "shared_intermediate_size")
+    return together if together is not None else _first(count) * expert_ffn if each is None else each * max(_first(count), 1)
 
 
 def _experts(config, kind, layers, ffn):
@@ -232,7 +235,7 @@ def _model(config, kind):
     config.only("use_gated_activation", True)
     learned = config.get("n_positions", "max_position_embeddings", default=0)
     norms = config.get("use_qk_norm", "qk_layernorm", "qk_norm", default=kind.startswith(("qwen3", "gemma3", "gemma4")))
-    gated = not old and config.get("hidden_act", "mlp_hidden_act") not in UNGATED
+    gated = not old and kind not in hugging_face_hybrid.WITHOUT_ATTENTION and config.get("hidden_act", "mlp_hidden_act") not in UNGATED
     known = dict(
         name=str(config.get("_name_or_path", default="") or kind or pathlib.Path(config.path).stem).rstrip("/").split("/")[-1],
         layers=layers, hidden=hidden, ffn=ffn, vocabulary=config.need("vocab_size"),
@@ -242,7 +245,7 @@ def _model(config, kind):
         # Llama 4 norms queries and keys without weights.
         qk_norm=bool(norms) and not kind.startswith("llama4"), output_gate=_output_gate(config, kind),
         tied=bool(config.get("tie_word_embeddings", default=kind.startswith(hugging_face_names.TIED))),
-        **_attention(config), **_biases(config, kind, old), **_experts(config, kind, layers, ffn), **_sparse(config, layers), **_layer_inputs(config))
+        **_attention(config, kind), **_biases(config, kind, old), **_experts(config, kind, layers, ffn), **_sparse(config, layers), **_layer_inputs(config))
     return Model(**{**known, **fields})
 
 

@@ -6,6 +6,7 @@ import math
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import BLOCKS, LinearAttention, StateSpace
 
+WITHOUT_ATTENTION = ("mamba", "mamba2", "falcon_mamba", "rwkv7")
 LIGHTNING = ("minimax", "bailing")  # families with lightning attention
 LETTERS = {"mamba": "M", "mamba2": "M", "attention": "*", "full_attention": "*", "mlp": "-", "moe": "E"}
 
@@ -32,6 +33,19 @@ def _nemotron(config):
                        chunk=config.get("chunk_size", default=128))
     return dict(pattern=pattern, layers=len(pattern), state_space=space if "M" in pattern else None, gated=False,
                 expert_latent=config.get("moe_latent_size", default=0))
+
+
+def _mamba(config, layers):
+    """Mamba and Mamba-2 alone (Falcon Mamba, Codestral Mamba)."""
+    hidden, heads = config.need("hidden_size"), config.get("num_heads")
+    width = config.get("intermediate_size", default=config.get("expand", default=2) * hidden)
+    state, conv, rank = config.need("state_size"), config.get("conv_kernel", default=4), config.get("time_step_rank")
+    dim, groups, chunk = config.get("head_dim"), config.get("n_groups", default=1), config.get("chunk_size", default=256)
+    if heads:
+        space = StateSpace(heads=heads, head_dim=dim or width // heads, groups=groups, state=state, conv=conv, chunk=chunk)
+    else:
+        space = StateSpace(heads=width, head_dim=1, groups=1, state=state, conv=conv, step_rank=rank if isinstance(rank, int) else math.ceil(hidden / 16))
+    return dict(pattern="M" * layers, state_space=space)
 
 
 def _longcat(config, layers):
@@ -61,6 +75,13 @@ def linear(config, kind):
         heads, dim = delta["num_heads"], delta["head_dim"]
         return LinearAttention(key_heads=heads, key_dim=dim, value_heads=heads, value_dim=dim, conv=delta.get("short_conv_kernel_size", 4), scalars=1,
                                gate_rank=0 if delta.get("use_full_rank_gate") else dim, decay_rank=dim)
+    config.only("linear_use_gate", True)
+    if kind == "rwkv7":  # arXiv 2503.14456
+        dim = config.get("head_dim", default=64)
+        heads = config.need("hidden_size") // dim
+        ranks = [config.get(f"{name}_low_rank_dim", default=default) for name, default in (("decay", 64), ("a", 64), ("v", 32))]
+        return LinearAttention(key_heads=heads, key_dim=dim, value_heads=heads, value_dim=dim, conv=0, scalars=0,
+                               gate_rank=config.get("gate_low_rank_dim", default=128), decay_rank=sum(ranks))
     if not kind.startswith(LIGHTNING):
         return LinearAttention(key_heads=config.need("linear_num_key_heads"), key_dim=config.need("linear_key_head_dim"),
                                value_heads=config.need("linear_num_value_heads"), value_dim=config.need("linear_value_head_dim"),
@@ -75,6 +96,8 @@ def of_blocks(config, kind, layers):
     """@return fields of Model of a model whose blocks are layers of their own"""
     if kind.startswith("nemotron_h"):
         return _nemotron(config)
+    if kind.startswith(("mamba", "falcon_mamba")):
+        return _mamba(config, layers)
     return _longcat(config, layers) if kind.startswith("longcat_flash") else {}
 
 

@@ -22,7 +22,7 @@ WITHOUT_EFFECT = set("""
     n_ctx do_layer_norm_before layer_norm_elementwise_affine layerdrop gelu_approximate use_sdpa
     hidden_act hidden_activation hidden_activation_param activation_function use_unit_offset vision_feature_layer
     vision_feature_select_strategy image_seq_length mm_tokens_per_image boi_token_index eoi_token_index
-    qk_norm_type use_routing_bias use_mtp num_mtp_modules mtp_transformer_layers rotary_dim rotary_pct alibi_bias_max slow_but_exact skip_bias_add
+    qk_norm_type use_routing_bias use_mtp mtp_transformer_layers rotary_dim rotary_pct alibi_bias_max slow_but_exact skip_bias_add
     skip_bias_add_qkv masked_softmax_fusion offset_alibi seq_length init_config init_device tokenizer_name verbose embedding_fraction emb_pdrop
     no_bias expansion_ratio clip_qkv moe_jitter_eps moe_loss_weight moe_normalize_expert_weights uniform_expert_assignment attn_impl
     moe_capacity moe_gate moe_use_aux_free moe_layer_interval use_mixed_mlp_moe norm_head norm_softmax order_of_interleaved_layers use_parallel_block
@@ -55,12 +55,13 @@ PATTERNS = [re.compile(pattern) for pattern in (
     r"_.*", r".*dropout(_prob)?", r".*_token_(id|index)", r".*rope_.*", r".*_rope", r"rotary_.*", r"mrope_.*", r"partial_rotary_factor",
     r"summary_.*", r"output_.*", r".*_initializer_range", r".*_theta", r".*_eps(ilon)?", r".*_std", r".*_multipliers?", r".*_scaling_factor",
     r".*_coef(ficient)?", r".*_dtype", r"(moe_)?router_.*", r"mtp_.*", r"mup_.*", r"activation_.*", r"time_step_.*", r"layernorm_.*", r".*_scale",
-    r"(num_)?(image|video|audio|vision|img|im|mm|pixel)_.*", r"(bf|fp)(16|32)", r"(speech|vision)_lora", r"linear_(allow|use)_.*",
+    r"(num_)?(image|video|audio|vision|img|im|mm|pixel)_.*", r"(bf|fp)(16|32)", r"(speech|vision)_lora", r"linear_allow_.*",
     r"(spatial|temporal)_(conv|merge|patch)_size", r"moe_(use|multimodal)_.*", r"gating")]
 # Parts of a model beside its decoder, or that may have other types, or that are small: told, since people may expect them to count.
 TOLD = {
     "quantization_config": "--dtype gives the type of matrix products",
-    "num_nextn_predict_layers": "--mtp_num_layers adds layers that predict further tokens",
+    **dict.fromkeys(("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "mtp_num_layers"),
+                    "--mtp_num_layers adds layers that predict further tokens"),
     "vision_config": "encoders are left out", "audio_config": "encoders are left out",
     **dict.fromkeys(("altup_num_inputs", "altup_active_idx", "altup_coef_clip", "altup_correct_scale", "laurel_rank"),
                     "mixtures of the residual stream are left out"),

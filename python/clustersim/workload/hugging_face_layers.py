@@ -66,6 +66,8 @@ def mixers(config, kind, layers):
     """@return what mixes tokens in each layer"""
     if kind.startswith("falcon_h1"):
         return ["parallel"] * layers
+    if kind == "rwkv7":
+        return ["linear"] * layers
     named = _named(config, layers)
     config.get("full_attention_interval", "attn_layer_period", "attn_layer_offset", "layer_group_size", "full_attn_idxs", "attn_layer_indices")
     if named is not None:

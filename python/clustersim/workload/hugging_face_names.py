@@ -66,6 +66,8 @@ def common(keys, beside):
         value = found.get(key)
         if isinstance(value, list) and value and all(entry == value[0] for entry in value):
             found[key] = value[0]
+    if found.get("multi_query_attention") is False:  # ChatGLM: as many heads of keys and values as of queries
+        found.pop("num_key_value_heads", None)
     for key in OF_MODALITIES if kind.startswith("ernie4_5") else ():
         value = found.get(key)
         found[key] = value[0] if isinstance(value, list) and value else value
