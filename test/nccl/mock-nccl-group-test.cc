@@ -44,4 +44,19 @@ TEST(MockNcclGroup, PlansOfGroupsOfTheSameRanksAreThoseOfTheirKinds)
     }
 }
 
+// A group took the library of the topology's GPUs, and crashed where AMD's were named instead.
+TEST(MockNcclGroup, TheGpuTypeThatTheUserNamesHasItsOwnLibrary)
+{
+    MachineModel machine;
+    machine.gpu = FindGpuProfile("H100");
+    NcclOptions options;
+    options.gpuType = "MI300X";
+    CommGroup group;
+    group.ranks.resize(8);
+    std::iota(group.ranks.begin(), group.ranks.end(), 0);
+    MockNcclGroup nccl(machine, options);
+    const auto plan = nccl.Plan(group, {CollectiveOp::AllReduce, 4096});
+    EXPECT_EQ(plan->GetChoice().algorithm, "AllPairs");
+}
+
 } // namespace AstraSim

@@ -178,11 +178,10 @@ CheckRequest(const CommGroup& group, const CollectiveRequest& request)
 } // namespace
 
 MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& options)
-    : m_machine(machine),
+    : m_machine(ResolveGpu(machine, options)),
       m_options(options),
       m_model(m_machine, m_options)
 {
-    ResolveGpu();
     if (m_options.nvlsRequired && m_machine.gpusPerServer > 1 && !m_model.HasNvls())
     {
         throw ns3::InputError("environment",
@@ -198,27 +197,26 @@ MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& opt
     }
 }
 
-void
-MockNcclGroup::ResolveGpu()
+MachineModel
+MockNcclGroup::ResolveGpu(MachineModel machine, const NcclOptions& options)
 {
-    const bool given = !m_options.gpuType.empty();
-    const std::string& type = given ? m_options.gpuType : m_machine.gpuType;
-    if (m_options.gpuTable.empty() && (type.empty() || type == m_machine.gpu.name))
+    const bool given = !options.gpuType.empty();
+    const std::string& type = given ? options.gpuType : machine.gpuType;
+    if (options.gpuTable.empty() && (type.empty() || type == machine.gpu.name))
     {
-        return;
+        return machine;
     }
     // A table that is given is read, and refused, also where no type needs it.
-    const GpuTable table =
-        m_options.gpuTable.empty() ? GpuTable() : GpuTable::Read(m_options.gpuTable);
+    const GpuTable table = options.gpuTable.empty() ? GpuTable() : GpuTable::Read(options.gpuTable);
     if (type.empty())
     {
-        return;
+        return machine;
     }
     const GpuProfile* profile = table.Find(type);
     if (profile)
     {
-        m_machine.gpu = *profile;
-        return;
+        machine.gpu = *profile;
+        return machine;
     }
     const std::string expected =
         "one of " + table.GetNames() + ", or a type that a file given by --gpu-table adds";
@@ -226,8 +224,8 @@ MockNcclGroup::ResolveGpu()
     {
         throw ns3::InputError("environment", 0, "AS_GPU_TYPE is '" + type + "'", expected);
     }
-    throw ns3::InputError(m_machine.source.empty() ? "topology" : m_machine.source,
-                          m_machine.gpuTypeLine,
+    throw ns3::InputError(machine.source.empty() ? "topology" : machine.source,
+                          machine.gpuTypeLine,
                           "'" + type + "' is not a known GPU type",
                           expected);
 }

@@ -71,8 +71,8 @@ class MockNcclGroup : public CollectiveImplementation
     }
 
   private:
-    /// Take the profile of the GPU type that the user or the topology names.
-    void ResolveGpu();
+    /// @return the machine with the profile of the GPU type that the user or the topology names
+    static MachineModel ResolveGpu(MachineModel machine, const NcclOptions& options);
 
     using Key =
         std::tuple<std::vector<int>, GroupKind, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
