@@ -90,6 +90,7 @@ ROOMS = {
     "astra-frontend/model/nccl": {"model/api", "model/collective", "model/gpu"},
     "astra-frontend/model/packet": {"model/api", "model/network"},
     "astra-frontend/model/fastforward/patterns": {"model/api", "model/collective", "model/flow"},
+    "astra-frontend/model/hccl": {"model/collective", "model/graph"},
     "astra-frontend/model/msccl": {"model/collective", "model/graph", "model/nccl"},
     "astra-frontend/model/graph": {"model/collective", "model/gpu", "model/nccl"},
     "astra-frontend/model/timing": {"model/collective", "model/graph", "model/nccl"},

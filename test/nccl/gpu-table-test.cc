@@ -65,6 +65,31 @@ TEST(GpuTable, KnowsAmdsTypesWithoutAnNvSwitch)
     EXPECT_FALSE(IsAmd(GpuGeneration::Blackwell));
 }
 
+TEST(GpuTable, KnowsHuaweisTypesWithoutNccl)
+{
+    const GpuTable table;
+    for (const char* name : {"Ascend910B", "Ascend910C"})
+    {
+        const GpuProfile* profile = table.Find(name);
+        ASSERT_NE(profile, nullptr) << name;
+        EXPECT_FALSE(HasNccl(profile->generation));
+        EXPECT_FALSE(IsAmd(profile->generation));
+    }
+    EXPECT_TRUE(HasNccl(GpuGeneration::Cdna4));
+}
+
+TEST(MachineModel, ServersOf910BAreMeshesAndThoseOf910CAreNot)
+{
+    for (const auto& [name, isMesh] :
+         {std::pair("Ascend910B", true), std::pair("Ascend910C", false), std::pair("GH200", false)})
+    {
+        MachineModel machine;
+        machine.SetServersOf(FindGpuProfile(name));
+        EXPECT_EQ(machine.isMesh, isMesh) << name;
+        EXPECT_EQ(machine.nvswitchesPerServer == 0, isMesh) << name;
+    }
+}
+
 TEST(GpuTable, RowsAddTypesAndReplaceThem)
 {
     std::istringstream text("# name generation channel NVLink\n"
@@ -79,7 +104,7 @@ TEST(GpuTable, RowsAddTypesAndReplaceThem)
     EXPECT_EQ(added->nvlinkGBps, 800);
     EXPECT_EQ(table.Find("H100")->nvlinkGBps, 300);
     EXPECT_EQ(table.Find("H200")->nvlinkGBps, 360) << "the others stay";
-    EXPECT_THAT(table.GetNames(), testing::EndsWith("MI355X, MyGpu"));
+    EXPECT_THAT(table.GetNames(), testing::EndsWith("Ascend910C, MyGpu"));
 }
 
 TEST(GpuTable, ATypeMayNotBeListedTwice)
@@ -153,7 +178,7 @@ TEST(GpuTable, MistakesNameFileAndLine)
     using testing::HasSubstr;
     EXPECT_THAT(ErrorOf("\nB300 Blackwell 45\n"), HasSubstr("gpus.txt:2"));
     EXPECT_THAT(ErrorOf("B300 Blackwel 45 800\n"),
-                HasSubstr("Ampere, Hopper, Blackwell, CDNA3 or CDNA4"));
+                HasSubstr("Ampere, Hopper, Blackwell, CDNA3, CDNA4 or DaVinci"));
     EXPECT_THAT(ErrorOf("B300 Blackwell fast 800\n"), HasSubstr("'fast' is not a valid bandwidth"));
     EXPECT_THAT(ErrorOf("B300 Blackwell -1 800\n"), HasSubstr("above 0"));
     EXPECT_THAT(ErrorOf("B300 Blackwell nan 800\n"), HasSubstr("above 0"));

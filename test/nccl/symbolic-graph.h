@@ -71,6 +71,7 @@ class SymbolicGraph
         std::optional<Piece> to{}; ///< where the receiver puts it, if not in the same piece
         uint64_t count{1};         ///< of pieces, whose second number rises by stride
         uint64_t stride{1};
+        std::vector<Piece> more{}; ///< further pieces of a message between ranks
 
         /// @return the move of one of the pieces
         Move Of(uint64_t number) const
@@ -246,6 +247,10 @@ class SymbolicGraph
         {
             const Move one = move.Of(number);
             Put(lane.peer, one, std::multiset<uint32_t>(At(rank, one.piece)));
+        }
+        for (const Piece& piece : move.more)
+        {
+            Put(lane.peer, {piece, move.adds}, std::multiset<uint32_t>(At(rank, piece)));
         }
         CountReceived(lane.peer, inbound, message);
         return true;

@@ -129,7 +129,10 @@ ShowJob(const SimCclJob& job, const MockNcclGroup& group, const std::vector<Sing
     }
     if (choice.predicted > 0)
     {
-        fmt::print("  NCCL's estimate {:.3f} us\n", static_cast<double>(choice.predicted) / 1e6);
+        const bool isNccls = choice.protocol != "-"; // not a plug-in's
+        fmt::print("  {} {:.3f} us\n",
+                   isNccls ? "NCCL's estimate" : "estimate      ",
+                   static_cast<double>(choice.predicted) / 1e6);
     }
     ShowSummary(LinkClasses(machine, job.group), plan, flows);
 }

@@ -4,7 +4,9 @@ and rates.
 
 A100 and A800 have the nominal rate. From Hopper on it is 80 % of the nominal rate, as in SimAI's files of H100 (2880 of
 3600 Gb/s). AMD's GPUs have a link to each other GPU of their server, with the rate that
-copies reach (AMD, Understanding RCCL Bandwidth and xGMI Performance on AMD Instinct MI300X, 2025).
+copies reach (AMD, Understanding RCCL Bandwidth and xGMI Performance on AMD Instinct MI300X, 2025). Huawei's have the nominal
+rate (HCCS: 56 GB/s both ways between two 910B; 910C: Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, 2025, 392 GB/s one way
+of a package of two dies), and the simulator caps what copies make of it.
 """
 from clustersim.topology.cluster import InputError, rate_bps
 
@@ -23,6 +25,7 @@ NVLINK = {
     "GH200": "2880Gbps",  # 900 GB/s x 0.8
     "B300": "5760Gbps",   # 1800 GB/s x 0.8
     "GB300": "5760Gbps",  # 1800 GB/s x 0.8
+    "Ascend910C": "1568Gbps",  # a die: half of 392 GB/s
 }
 # Rate of one link of a mesh, in one direction.
 MESH = {
@@ -30,6 +33,7 @@ MESH = {
     "MI325X": "384Gbps",
     "MI350X": "488Gbps",  # 61 of 76.8 GB/s, as rings on MI355X show
     "MI355X": "488Gbps",
+    "Ascend910B": "224Gbps",  # 28 GB/s
 }
 # A rack of NVL36 or NVL72 is one server, as its NVSwitches join all its GPUs.
 MACHINES = {
@@ -43,6 +47,8 @@ MACHINES = {
     "H100-2NIC": ("H100", dict(nics_per_gpu=2, bandwidth="200Gbps")),         # 16 x 200 Gb/s: OCI BM.GPU.H100.8
     "A100-4NIC": ("A100", dict(gpus_per_nic=2, bandwidth="100Gbps")),         # 4 x 100 Gb/s: p4d, p4de
     "H100-4NIC": ("H100", dict(gpus_per_nic=2)),                              # 4 x 400 Gb/s
+    "Ascend-A2": ("Ascend910B", dict(gpu_per_server=8, bandwidth="200Gbps")),   # Atlas 800T A2: a NIC of 200 Gb/s each
+    "Ascend-A3": ("Ascend910C", dict(gpu_per_server=16, bandwidth="200Gbps")),  # Atlas 800T A3: 16 dies, 400 Gb/s for two
     "H100-1NIC": ("H100", dict(gpus_per_nic=8)),                              # one 400 Gb/s NIC for 8 GPUs
 }
 PRESETS = [*NVLINK, *MESH, *MACHINES]

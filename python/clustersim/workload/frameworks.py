@@ -59,7 +59,9 @@ def clock(watts, usual):
 
 
 def _generation(gpu):
-    """@return the generation whose constants count; no run on AMD's GPUs has been compared"""
+    """@return the generation whose constants count; no run on AMD's GPUs or Huawei's has been compared"""
+    if gpu.name.startswith("Ascend"):
+        return "hopper"
     return {"A": "ampere", "H": "hopper", "B": "blackwell", "M": "hopper"}[gpu.name.removeprefix("G")[0]]
 
 

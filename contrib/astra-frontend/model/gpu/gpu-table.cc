@@ -72,7 +72,8 @@ ParseGpuGeneration(std::string_view text)
                                            GpuGeneration::Hopper,
                                            GpuGeneration::Blackwell,
                                            GpuGeneration::Cdna3,
-                                           GpuGeneration::Cdna4})
+                                           GpuGeneration::Cdna4,
+                                           GpuGeneration::DaVinci})
     {
         if (text == ToString(generation))
         {
@@ -85,7 +86,8 @@ ParseGpuGeneration(std::string_view text)
 const char*
 ToString(GpuGeneration generation)
 {
-    static constexpr const char* NAMES[] = {"Ampere", "Hopper", "Blackwell", "CDNA3", "CDNA4"};
+    static constexpr const char* NAMES[] =
+        {"Ampere", "Hopper", "Blackwell", "CDNA3", "CDNA4", "DaVinci"};
     return NAMES[static_cast<uint8_t>(generation)];
 }
 
@@ -96,6 +98,9 @@ ToString(GpuGeneration generation)
 // Bandwidth and xGMI Performance on AMD Instinct MI300X, 2025), on MI350X and MI355X 61 of 76.8
 // (all_reduce_perf on 8 MI355X of OCI, if rings reach the same part of it). RCCL has 28 channels in
 // a node, from MI350X on 112 (its changes in 7.0); the search makes two of each it finds.
+// Ascend: a channel is a copy. HCCL counts 18.3 of the 28 GB/s of a link between two 910B
+// (device_capacity.cc). A 910C here is one of its two dies, which have 196 GB/s of their 392 GB/s
+// each (Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, 2025).
 GpuTable::GpuTable()
     : m_rows{{"A100", GpuGeneration::Ampere, 20, 240, false, false, 32},
              {"A800", GpuGeneration::Ampere, 20, 160, false, false, 32},
@@ -111,7 +116,9 @@ GpuTable::GpuTable()
              {"MI300X", GpuGeneration::Cdna3, 24, 336, true, false, 64},
              {"MI325X", GpuGeneration::Cdna3, 24, 336, true, false, 64},
              {"MI350X", GpuGeneration::Cdna4, 7.625, 427, true, false, 64},
-             {"MI355X", GpuGeneration::Cdna4, 7.625, 427, true, false, 64}}
+             {"MI355X", GpuGeneration::Cdna4, 7.625, 427, true, false, 64},
+             {"Ascend910B", GpuGeneration::DaVinci, 18.3, 128.1, true},
+             {"Ascend910C", GpuGeneration::DaVinci, 196, 196}}
 {
 }
 
@@ -144,7 +151,7 @@ GpuTable::AddRows(std::istream& text, const std::string& source)
         if (!generation)
         {
             lines.Fail("unknown generation '" + std::string(fields[1]) + "'",
-                       "Ampere, Hopper, Blackwell, CDNA3 or CDNA4");
+                       "Ampere, Hopper, Blackwell, CDNA3, CDNA4 or DaVinci");
         }
         row.generation = *generation;
         row.channelGBps = ParseGBps(lines, fields[2]);

@@ -15,19 +15,20 @@
 namespace AstraSim
 {
 
-/// GPU generation, as NCCL's tables and RCCL's have it.
+/// GPU generation, as NCCL's tables and RCCL's have it, or an architecture of another library.
 enum class GpuGeneration : uint8_t
 {
     Ampere,
     Hopper,
     Blackwell,
-    Cdna3, ///< AMD's gfx942: MI300X, MI325X
-    Cdna4, ///< AMD's gfx950: MI350X, MI355X
+    Cdna3,   ///< AMD's gfx942: MI300X, MI325X
+    Cdna4,   ///< AMD's gfx950: MI350X, MI355X
+    DaVinci, ///< Huawei's Ascend 910B and 910C
 };
 
-inline constexpr std::size_t GPU_GENERATIONS = 5; ///< of GpuGeneration
+inline constexpr std::size_t GPU_GENERATIONS = 6; ///< of GpuGeneration
 
-/// @return "Ampere", "Hopper", "Blackwell", "CDNA3" or "CDNA4"
+/// @return "Ampere", "Hopper", "Blackwell", "CDNA3", "CDNA4" or "DaVinci"
 const char* ToString(GpuGeneration generation);
 
 /// @return the generation of that name; empty if there is none
@@ -37,7 +38,14 @@ std::optional<GpuGeneration> ParseGpuGeneration(std::string_view text);
 constexpr bool
 IsAmd(GpuGeneration generation)
 {
-    return generation >= GpuGeneration::Cdna3;
+    return generation == GpuGeneration::Cdna3 || generation == GpuGeneration::Cdna4;
+}
+
+/// @return whether NCCL or RCCL carries out the GPU's collectives, not another library
+constexpr bool
+HasNccl(GpuGeneration generation)
+{
+    return generation != GpuGeneration::DaVinci;
 }
 
 /// NCCL's view of a GPU model.

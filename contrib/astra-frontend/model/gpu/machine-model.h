@@ -62,7 +62,9 @@ struct MachineModel
     /// NVSwitch.
     void SetServersOf(const GpuProfile& profile)
     {
-        isMesh = IsAmd(profile.generation) && profile.meshed && gpusPerServer > 1;
+        // A GH200's NVLinks go to each other GPU, too, and are taken for an NVSwitch's.
+        const bool hasLinks = IsAmd(profile.generation) || !HasNccl(profile.generation);
+        isMesh = hasLinks && profile.meshed && gpusPerServer > 1;
         nvswitchesPerServer = isMesh ? 0 : nvswitchesPerServer;
     }
 

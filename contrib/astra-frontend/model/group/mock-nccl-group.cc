@@ -248,6 +248,15 @@ MockNcclGroup::Decide(const CommGroup& group,
                       const CollectiveRequest& request) const
 {
     const auto plugIn = FindPlugIn(request, shape);
+    if (!plugIn && shape.GetRanks() > 1 && !HasNccl(m_machine.gpu.generation))
+    {
+        throw ns3::InputError("environment",
+                              0,
+                              std::string("no algorithm that is left can carry out ") +
+                                  ToString(request.op) + " on " + m_machine.gpu.name +
+                                  ", which NCCL does not run on",
+                              "NCCL_ALGO unset");
+    }
     if (IsPairwise(request.op))
     {
         return plugIn ? *plugIn
@@ -274,12 +283,18 @@ MockNcclGroup::MakeTask(const CollectiveRequest& request, const GroupShape& shap
                         {},
                         m_machine.nvlinkGBps,
                         m_machine.nicGBps,
-                        m_options.sendLatency,
-                        m_model.BlocksOf(shape)};
+                        m_options.sendLatency};
+    if (HasNccl(m_machine.gpu.generation))
+    {
+        task.blocks = m_model.BlocksOf(shape);
+    }
     for (uint32_t rank = 0; rank < shape.GetRanks(); ++rank)
     {
         task.servers.push_back(shape.NodeOf(rank));
     }
+    task.generation = ToString(m_machine.gpu.generation);
+    task.linkGBps = m_machine.gpu.channelGBps;
+    task.hasNvSwitch = m_machine.nvswitchesPerServer > 0;
     if (m_options.engine && request.op == CollectiveOp::AllReduce && shape.GetNodes() == 1)
     {
         task.engine =

@@ -19,7 +19,7 @@ namespace AstraSim
 namespace
 {
 
-constexpr double PS_PER_NS = 1000;
+constexpr double PS_OF_NS = 1000;
 /// Slices that are carried out; all others take as long as the last of these.
 constexpr uint64_t MOST_SLICES = 32;
 
@@ -103,7 +103,7 @@ class Execution
         const double rate = isNear && !m_task.sendLatency ? m_block.GBps
                             : isNear                      ? m_task.nvlinkGBps
                                                           : m_task.nicGBps;
-        state.now += static_cast<double>(latency) + (rate > 0 ? bytes * PS_PER_NS / rate : 0);
+        state.now += static_cast<double>(latency) + (rate > 0 ? bytes * PS_OF_NS / rate : 0);
         const uint32_t receiver = *m_program.FindReceiver(peer, gpu, block.channel);
         m_states[peer][receiver].arrivals.push_back(state.now);
     }
@@ -137,7 +137,7 @@ LinkTime(const MscclProgram& program, const CollectiveTask& task, double chunkBy
         const double farTime = task.nicGBps > 0 ? far / task.nicGBps : 0;
         most = std::max({most, nearTime, farTime});
     }
-    return most * PS_PER_NS;
+    return most * PS_OF_NS;
 }
 
 } // namespace
