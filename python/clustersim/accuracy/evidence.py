@@ -12,7 +12,7 @@ from clustersim.accuracy import networks
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FIGURES = pathlib.Path("contrib/astra-frontend/model/nccl/measured-figures.yaml")
 MACHINES = pathlib.Path("docs/source/data/measurements/machines.yaml")
-LIBRARY_TABLES = ("nccl-tuning.cc", "rccl-tuning.cc")  # NCCL's and RCCL's own constants, beside that file
+LIBRARY_TABLES = ("nccl-tuning.cc", "rccl-tuning.cc", "../hccl/hccl-constants.h")  # the libraries' own constants, seen from that file's folder
 NUMBER = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?![\w.])")
 SAME = "as "  # a figure whose source begins so is another one, once more
 
@@ -105,7 +105,7 @@ def informed(machines, root=ROOT):
 
 
 def library_constants(root=ROOT):
-    """@return how many numbers the tables have that NCCL's and RCCL's sources gave"""
+    """@return how many numbers the tables have that NCCL's, RCCL's and HCCL's sources gave"""
     total = 0
     for name in LIBRARY_TABLES:
         text = (root / FIGURES.parent / name).read_text(encoding="utf-8")

@@ -27,7 +27,7 @@ run anew, in about ten minutes, and this page is written, by ``scripts/accuracy.
 - A tenth of the tables, @HELD_OUT@, chosen by the SHA-256 of their names, are **held out**: no model may be changed by looking
   at them, and they are reported apart. They are the better estimate of the error on your machine. Tables came in batches; each
   batch's tenth was chosen before any of it was simulated, but the third's, of AMD's GPUs: the same rule chose it afterwards. The fourth's, of
-  clouds' networks, was chosen before it was simulated, but after its sources had been read.
+  clouds' networks, and the fifth's, of Ascend's NPUs, were chosen before these were simulated, but after their sources had been read.
 - Tables that a measured figure of the model comes from, or a rule that is inferred (for a generation of GPUs or a kind of network,
   never for a size), are apart from the others, too.
 - A size does not count (grey crosses) where its source calls it bad, where a larger size was measured to take less than
@@ -40,7 +40,7 @@ run anew, in about ten minutes, and this page is written, by ``scripts/accuracy.
 Tables and model
 ----------------
 
-- *Tables*: NCCL's own tuning constants (latencies, channel and tree bandwidths, thresholds), by release and GPU generation;
+- *Tables*: NCCL's own tuning constants (latencies, channel and tree bandwidths, thresholds), by release and GPU generation, and HCCL's;
   rates of links, from vendors' sheets; latency and efficiency of kinds of networks (:doc:`nccl`).
 - *Model*: which algorithm, protocol and number of channels is taken, the flows, their dependencies and chunks, sharing of
   links, queues and congestion. No figure is fitted per table or per size.

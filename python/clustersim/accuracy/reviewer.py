@@ -12,7 +12,7 @@ def constants_section(tables):
     launches = sum(1 for table in tables if table.machine.gpus_per_thread > 1)
     informing = sum(1 for table in tables if table.machine.informs)
     text = "Figures from tables\n-------------------\n\n"
-    text += (f"- NCCL's and RCCL's own constants, in the model as their sources have them: {evidence.library_constants()} numbers.\n"
+    text += (f"- NCCL's, RCCL's and HCCL's own constants, in the model as their sources have them: {evidence.library_constants()} numbers.\n"
              f"- Figures of networks and GPUs that a vendor or a library's source gives: {len(figures) - len(measured)}.\n"
              f"- Figures that measurements gave: {len(measured)}, of which {len(several)} rest on several tables.\n"
              f"- Launches by one thread for several GPUs: {launches} tables, each simulated with the median of the others.\n"

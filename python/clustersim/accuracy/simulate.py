@@ -25,12 +25,19 @@ class Simulated:
     algorithm: str
     protocol: str
     channels: int
-    estimate: float = float("nan")  # microseconds that NCCL's cost model expects; NaN where it has none
+    estimate: float = float("nan")  # microseconds that NCCL's cost model expects; NaN where it has none, or another library chose
 
 
 def sizes_of(table, max_bytes):
     """@return the sizes of a table that are simulated"""
     return [row.size for row in table.rows if row.size <= max_bytes]
+
+
+def ranges_of(sizes):
+    """@return first and last size of runs in which sizes double: one run, unless sizes lie between"""
+    first, last = min(sizes), max(sizes)
+    doubled = {first << step for step in range((last // first).bit_length())}
+    return [(first, last)] if doubled >= set(sizes) else [(size, size) for size in sizes]
 
 
 def write_topology(path, machine):
@@ -77,21 +84,25 @@ def simulate(table, sizes, directory, program, gpu_table, network, settings=None
     directory.mkdir(parents=True, exist_ok=True)
     topology = directory / f"{table.name}.topology"
     write_topology(topology, table.machine)
-    command = [str(program), table.machine.test, "-b", str(min(sizes)), "-e", str(max(sizes)), "-f", "2",
-               "--network", network, "--network-topo", str(topology), "--gpu-table", str(gpu_table)]
+    command = [str(program), table.machine.test, "--network", network, "--network-topo", str(topology), "--gpu-table", str(gpu_table)]
     command += ["-g", str(table.machine.gpus_per_thread), "--launch-us", str(table.machine.launch_us),
                 "--launch-channel-us", str(table.machine.launch_channel_us)]
     command += ["-n", "1", "-w", "0"] if table.machine.ranks >= MANY_RANKS else []
-    result = subprocess.run(command, env=environment_of(table.machine) | (settings or {}), capture_output=True, text=True, check=False)
-    write_text(directory / f"{table.name}.txt", result.stdout)
-    if result.returncode != 0:
-        raise AccuracyError(f"{table.name}: {' '.join(command)}: {result.stderr.strip() or result.returncode}")
+    output = ""
+    for first, last in ranges_of(sizes):
+        run = [*command, "-b", str(first), "-e", str(last), "-f", "2"]
+        result = subprocess.run(run, env=environment_of(table.machine) | (settings or {}), capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise AccuracyError(f"{table.name}: {' '.join(run)}: {result.stderr.strip() or result.returncode}")
+        output += result.stdout
+    write_text(directory / f"{table.name}.txt", output)
     times, choices = {}, {}
-    for line in result.stdout.splitlines():
+    for line in output.splitlines():
         if match := ROW.match(line):
             times[int(match[1])] = float(match[2])
         elif match := CHOICE.match(line):
-            choices[int(match[1])] = (match[2], match[3], int(match[4]) + 1, float(match[5] or "nan"))
+            is_nccls = match[3] != "-"
+            choices[int(match[1])] = (match[2], match[3], int(match[4]) + 1, float(is_nccls and match[5] or "nan"))
     missing = [size for size in sizes if size not in times or size not in choices]
     if missing:
         raise AccuracyError(f"{table.name}: collective-perf printed no row for {missing[0]} bytes")

@@ -18,6 +18,7 @@ FACTORS = {  # busbw over algbw, as nccl-tests counts
     "sendrecv_perf": lambda ranks: 1.0,
     "broadcast_perf": lambda ranks: 1.0,
 }
+OTHERS_OF_A_MESH = 7  # GPUs that nvlink_gbps leads to
 DISTURBED = 0.9  # a size is, if a larger one took less than this part of its time
 
 
@@ -59,6 +60,8 @@ class Machine:
         """@return what the vendors' rates of links alone make a size take: the baseline that knows nothing of NCCL"""
         nic = self.nic_gbps / 8 * self.nics_per_gpu / self.gpus_per_nic  # GB/s of a GPU
         nvlink = self.nvlink_gbps / 8 or nic
+        if self.gpu in MESH:  # a link for each of the others
+            nvlink *= (self.gpus_per_server - 1) / OTHERS_OF_A_MESH
         near, far = (self.gpus_per_server - 1) / self.ranks, (self.ranks - self.gpus_per_server) / self.ranks
         if self.test == "alltoall_perf":
             return max(near * size / nvlink, far * size / nic) / 1e3
