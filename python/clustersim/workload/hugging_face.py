@@ -15,7 +15,7 @@ OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "gptj", "bloom",
 OTHER_KINDS = {**dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot", "whisper", "switch_transformers", "bert",
                                 "roberta", "deberta", "modernbert", "electra", "albert", "distilbert", "clip", "siglip", "vit", "wav2vec2"), "an encoder"),
                **dict.fromkeys(("xlstm", "recurrent_gemma"), "recurrent layers"), "zamba": "layers that share their weights"}
-MOST_LAYERS = 10_000
+MOST_LAYERS, MOST = 10_000, 10_000_000  # of sizes
 UNGATED = {"relu2", "xielu"}  # activation functions of MLPs of two matrices
 
 
@@ -58,10 +58,11 @@ class _Config:
                                  f"changes neither sizes nor work{nearest(key, self.asked)}")
             else:
                 tell(f"{self.path}: {key} has no effect: this program does not know it")
-        if any(isinstance(value, dict) and key.endswith("_config") and key != "quantization_config" for key, value in self.beside.items()):
+        if any(isinstance(value, dict) and key.endswith("_config") and key not in hugging_face_keys.QUANTIZATION for key, value in self.beside.items()):
             tell(f"{self.path}: vision_config and the like have no effect: encoders are left out")
-        if self.beside.get("quantization_config"):
-            tell(f"{self.path}: quantization_config has no effect: {hugging_face_keys.TOLD['quantization_config']}")
+        for key in hugging_face_keys.QUANTIZATION:
+            if self.beside.get(key):
+                tell(f"{self.path}: {key} has no effect: {hugging_face_keys.TOLD[key]}")
 
 
 def _load(path):
@@ -147,7 +148,7 @@ def _shared(config, kind, expert_ffn):
 
 def _experts(config, kind, layers, ffn):
     experts = _first(config.get("n_routed_experts", "num_routed_experts", "num_local_experts", "num_experts", default=0))
-    if not experts:
+    if not experts or not config.get("use_moe", default=True):
         return {}
     expert_ffn = _first(config.get("moe_intermediate_size", "expert_ffn_hidden_size", default=config.get("intermediate_size", default=ffn)))
     return dict(experts=experts,
@@ -206,7 +207,8 @@ def _ffn(config, hidden):
 def _layers(config, kind, hidden):
     """@return the number of layers, and the fields of Model that say what they are"""
     layers = config.get("num_hidden_layers", "n_layer", "num_layers") or (0 if kind.startswith("nemotron_h") else config.need("num_hidden_layers"))
-    if not isinstance(layers, int) or not 0 <= layers <= MOST_LAYERS:
+    least = 0 if kind.startswith("nemotron_h") else 1
+    if not isinstance(layers, int) or isinstance(layers, bool) or not least <= layers <= MOST_LAYERS:
         raise InputError(f"{config.path}: num_hidden_layers {json.dumps(layers)} is not a number of layers; expected 1 to {MOST_LAYERS}")
     blocks = hugging_face_hybrid.of_blocks(config, kind, layers)
     if blocks:
@@ -249,13 +251,26 @@ def _model(config, kind):
     return Model(**{**known, **fields})
 
 
+def _check_sizes(path, fields):
+    """Refuses sizes that no model has, for which numbers would overflow."""
+    for field, value in fields.items():
+        if isinstance(value, dict):
+            _check_sizes(path, value)
+        if field == "shapes":
+            for shape in value:
+                _check_sizes(path, shape)
+        if isinstance(value, int) and value > MOST:
+            raise InputError(f"{path}: {field} is not a size that a model has; expected at most {MOST}")
+
+
 def read(path, tell=lambda line: None):
     """@param tell called with a line for each key that one might expect to count @return the Model that the file describes"""
-    config = _load(path)
-    kind = str(config.get("model_type", default=""))
-    _refuse_others(config, kind)
     try:
+        config = _load(path)
+        kind = str(config.get("model_type", default=""))
+        _refuse_others(config, kind)
         model = _model(config, kind)
+        _check_sizes(path, model.dict())
         _ask_for_all_of_experts(config)
         config.check_all_known(tell)
         return model

@@ -46,7 +46,7 @@ WITHOUT_EFFECT = set("""
     bias_dropout_fusion apply_query_key_layer_scaling kv_cache_quantization lm_head_bias attention_out_bias norm_after_rope
     dual_chunk_attention_config hidden_dropout_rate normalization_function use_swiglu moe_shared_expert_overlap use_dynamic_ntk use_logn_attn
     layer_switch org_vocab_size rmsnorm partial_rotary_percent partial_rotary_factors capacity_factor pool_type full_attn_mod interpolate_factor
-    freq_allocation max_tokenizer_truncation embd_layer use_recompute_moe modality_detach attn_temperature_len num_expert_groups load_balance_coeff use_grouped_mm use_rotary_pos_emb
+    zero_centered use_rope_layers freq_allocation max_tokenizer_truncation embd_layer use_recompute_moe modality_detach attn_temperature_len num_expert_groups load_balance_coeff use_grouped_mm use_rotary_pos_emb
     attention_method mla_scale_q_lora mla_scale_kv_lora moe_train_capacity_factor moe_drop_tokens norm_expert_weight need_fp32_gate att_impl_type
     yarn_only_types qkv_layernorm input_layernorm sandwich_norm use_sandwich_norm output_multiplier_scale num_dense_experts
     """.split())
@@ -58,8 +58,9 @@ PATTERNS = [re.compile(pattern) for pattern in (
     r"(num_)?(image|video|audio|vision|img|im|mm|pixel)_.*", r"(bf|fp)(16|32)", r"(speech|vision)_lora", r"linear_allow_.*",
     r"(spatial|temporal)_(conv|merge|patch)_size", r"moe_(use|multimodal)_.*", r"gating")]
 # Parts of a model beside its decoder, or that may have other types, or that are small: told, since people may expect them to count.
+QUANTIZATION = ("quantization_config", "quantization", "compression_config")
 TOLD = {
-    "quantization_config": "--dtype gives the type of matrix products",
+    **dict.fromkeys(QUANTIZATION, "--dtype gives the type of matrix products"),
     **dict.fromkeys(("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "mtp_num_layers"),
                     "--mtp_num_layers adds layers that predict further tokens"),
     "vision_config": "encoders are left out", "audio_config": "encoders are left out",

@@ -129,7 +129,8 @@ def _layers_with_experts(config, kind, layers):
     listed = config.get("moe_layer_freq", "is_moe_layer")
     types, enumerated, numbers = config.get("mlp_layer_types"), config.get("moe_layers_enum"), config.get("moe_layers")
     dense = config.get("first_k_dense_replace", "num_dense_layers", default=0)
-    every = config.get("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_interval", "moe_layer_frequency", default=1)
+    every = config.get("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_interval", "moe_layer_frequency", "moe_every_n_layer",
+                       default=1)
     period, last = config.get("expert_layer_period"), config.get("moe_layer_end_index", default=layers - 1)
     only_dense = config.get("mlp_only_layers", default=[])
     if isinstance(listed, list):
