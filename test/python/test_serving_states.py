@@ -52,6 +52,13 @@ def test_a_prompt_s_tokens_reach_what_their_attention_does(reach, attended, toke
         assert reach.of_decoding(tokens) == pytest.approx(attended(tokens), rel=0.02)
 
 
+@pytest.mark.parametrize("lengths, cached, reached", [
+    ((8192, 1024), 8704, 512), ((32768, 1024), 33000, 232), ((1000, 1000), 1500, 1500), ((1024, 8192), 9000, 4096), ((1024, 8192), 4000, 4000),
+    (None, 33000, 4096)])
+def test_decoding_sequences_reach_their_place_in_a_chunk_or_its_half(lengths, cached, reached):
+    assert Chunks.of_requests(8192, lengths).of_decoding(cached) == reached
+
+
 def test_a_decoding_sequence_reads_and_writes_its_states():
     instance = Instance(catalogue.find("nemotron_h_8b"), 2, tp=2)
     scans = [row for row in with_reaches(instance.rows(), H100, 8192, 256) if row.scan]

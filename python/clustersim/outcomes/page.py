@@ -44,7 +44,8 @@ Left out, as far as it is known:
   equal ones. The rest may be the work of the server's CPU between steps: no measurement of that is published.
 - Llama 4 Maverick attends to chunks of 8,192 tokens in three of four layers, also while it decodes: TensorRT-LLM hands ``attention_chunk_size`` to its
   generation kernels on Blackwell, unless ``TRTLLM_DISABLE_CHUNKED_ATTENTION_IN_GEN_PHASE`` is set (``xqaDispatcher.cpp``, ``attentionOp.cpp``; its page on long
-  sequences still says otherwise). Sequences of more tokens are taken to be half-way in their last chunk, and caches keep all tokens.
+  sequences still says otherwise). A sequence reads the tokens of its chunk; those of E766, which decode in two, are taken to be half-way in
+  the second. Caches keep all tokens.
 - Decoding sequences beyond a captured size compute as many as the next: the 130 sequences of E738 decode as 256. The source says that caches take 0.95 of
   the memory in many cases; all rows have 0.9, its default.
 

@@ -60,7 +60,8 @@ def write_down(fact):
     cache = "bfloat16" if dtype == "bfloat16" else "fp8"
     try:
         instance = Instance(runs.model_of(fact), fact.gpus, fact.tp, fact.pp or 1, fact.ep or 1, dtype=dtype, cache=cache,
-                            precise=PRECISE.get(fact.model, Precise()), exchange=Exchange(DISPATCHER, FACTOR_BYTES[dtype]))
+                            precise=PRECISE.get(fact.model, Precise()), exchange=Exchange(DISPATCHER, FACTOR_BYTES[dtype]),
+                            lengths=fact.lengths)
     except InputError as error:
         raise runs.CannotBeWritten("plan", str(error)) from None
     return Server(fact, gpu, machine, instance, int(queued[1]))

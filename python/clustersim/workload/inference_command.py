@@ -79,7 +79,8 @@ def find_pools(given, model):
              "precise": command_line.check_operator_dtypes(given, model, precision.precise(
                  0, 0, False, given.operator_dtype, {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
              "exchange": exchange_flags.require_experts(exchange.Exchange(
-                 given.moe_dispatcher, DISPATCH_BYTES[given.moe_dispatch_dtype], loads=exchange_flags.loads_of(given, model)), model)}
+                 given.moe_dispatcher, DISPATCH_BYTES[given.moe_dispatch_dtype], loads=exchange_flags.loads_of(given, model)), model),
+             "lengths": _lengths(given)}
     if given.world_size:
         return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep, **kinds))]
 
@@ -89,6 +90,12 @@ def find_pools(given, model):
 
     return [(role, Instance(model, getattr(given, f"{role}_gpus"), *(size(role, name) for name in ("tp", "pp", "ep")),
                             **kinds)) for role in ("prefill", "decode")]
+
+
+def _lengths(given):
+    """@return tokens of the prompt and the output where all requests have as many"""
+    counts = [getattr(given, key) or "" for key in COUNTS]
+    return tuple(map(int, counts)) if all(count.isdigit() for count in counts) else None
 
 
 def _whole(given, key, default):

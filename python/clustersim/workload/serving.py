@@ -7,7 +7,7 @@ measured times that `serving_times` adds to the rows.
 """
 import dataclasses
 import functools
-from typing import Optional
+from typing import Optional, Tuple
 
 from clustersim.workload import memory, operators, serving_cache
 from clustersim.workload.errors import InputError
@@ -51,7 +51,8 @@ class Instance:
     """One instance of a model. `gpus` are those of all instances of its pool.
 
     `dtype` is that of weights and factors of products, `cache` that of keys and values. `precise` has products of another type,
-    `exchange` says how tokens reach their experts, and how uneven these are.
+    `exchange` says how tokens reach their experts, and how uneven these are. `lengths` are tokens of the prompt and the output of requests that are
+    alike.
     """
     model: object
     gpus: int
@@ -62,6 +63,7 @@ class Instance:
     cache: str = "bfloat16"
     exchange: Exchange = Exchange()
     precise: Precise = Precise()
+    lengths: Optional[Tuple[int, int]] = None
 
     def __post_init__(self):
         model, per_instance = self.model, self.tp * self.pp * self.ep
@@ -145,7 +147,7 @@ class Instance:
     def _attention(self, operator, kind):
         model, cached = self.model, self.rank_bytes
         query, value = model.query_width // self.tp, model.value_width // self.tp
-        reach = Chunks(model.window) if kind.windowed and model.window_is_chunk else None
+        reach = Chunks.of_requests(model.window, self.lengths) if kind.windowed and model.window_is_chunk else None
         name = "attention_window" if kind.windowed and self.window else "attention"
         latent = model.latent.kv_rank + model.latent.rope_dim if model.latent else 0
         # Layers that borrow keys and values read as many as others.
@@ -166,7 +168,9 @@ class Instance:
             figures = 2 * sparse.heads * sparse.head_dim / ratio, index / ratio, ELEMENT * sparse.head_dim * (sparse.heads + 1)
             return Row(operator.name, "all", "attention", figures)
         heads, latent = model.heads // self.tp, model.latent
-        keys, values = (latent.kv_rank + latent.rope_dim, latent.kv_rank) if latent else (model.head_dim, model.head_dim if model.compressed else model.value_size)
+        keys, values = model.head_dim, model.head_dim if model.compressed else model.value_size
+        if latent:
+            keys, values = latent.kv_rank + latent.rope_dim, latent.kv_rank
         kept = element * (keys if latent or model.compressed else max(model.kv_heads // self.tp, 1) * (keys + values))
         top = sparse.top if not model.compressed or kind.ratio == model.compressed.indexed else 0
         reach = Entries(model.window, kind.ratio, top) if model.compressed else Chosen(top)

@@ -4,11 +4,13 @@
 Steps know how many tokens full attention would reach: on average over the new tokens of prompts, and over decoding sequences.
 """
 import dataclasses
+from typing import Optional
 
 
 class Reach:
     """Full attention. `kernel` is the column of kernels/fused.csv that says how much slower than its roofline it is."""
     kernel = ""
+    places: tuple = ()  # tokens of decoding sequences beyond which it reaches fewer
 
     def of_prompt(self, attended):
         """@return tokens that a prompt's token attends to, where full attention reaches `attended` on average"""
@@ -24,8 +26,19 @@ WHOLE = Reach()
 
 @dataclasses.dataclass(frozen=True)
 class Chunks(Reach):
-    """Attention to a token's own chunk of `size` tokens, as in Llama 4."""
+    """Attention to a token's own chunk of `size` tokens, as in Llama 4. All sequences decode in the chunk after `before` tokens; None: anywhere."""
     size: int
+    before: Optional[int] = None
+
+    @classmethod
+    def of_requests(cls, size, lengths):
+        """@param lengths tokens of each request's prompt and output, or None where requests differ"""
+        first, last = (lengths[0], sum(lengths) - 1) if lengths else (0, size)
+        return cls(size, first // size * size if first // size == last // size else None)
+
+    @property
+    def places(self):
+        return tuple(self.before + (1 << power) for power in range(self.size.bit_length())) if self.before else ()
 
     def of_prompt(self, attended):
         tokens = max(2 * attended, 1)
@@ -33,7 +46,8 @@ class Chunks(Reach):
         return (whole * self.size ** 2 + rest ** 2) / 2 / tokens
 
     def of_decoding(self, cached):
-        """Longer sequences are anywhere in their last chunk."""
+        if self.before is not None:
+            return max(cached - self.before, 1)
         return self.size / 2 if cached > self.size else cached
 
 

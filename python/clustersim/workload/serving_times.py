@@ -51,7 +51,7 @@ def _reached(row, gpu, most, sequences):
     each, cached_bytes, token_bytes = row.figures
     speed = gpu.tflops * 1e3 * gpu.attention[0]
     slower = fused.of(gpu, row.reach.kernel) if row.reach.kernel and gpu.kernels == "measured" else 1.0
-    places = points(MOST_TOKENS)
+    places = points(MOST_TOKENS, row.reach.places)
     for news in sorted({1, most}):
         # Tokens of prompts read the keys and values of as many.
         yield _line(["prompts", news], [(attended, news * slower * max(each * row.reach.of_prompt(attended) / speed,
@@ -133,6 +133,6 @@ class Timed:
         for sequences in points(self.sequences):
             found = [(cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached), heads.heads, kv_heads, width,
                                                   bool(row.latent)))
-                     for cached in points(longest)[4:]]
+                     for cached in points(longest, reached.places)[4:]]
             if found[0][1] is not None:
                 yield _line(["decoding", sequences], found)
