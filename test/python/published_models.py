@@ -222,7 +222,7 @@ MODELS = {
         396.8, 15 * 2 * 2 * 256 * 2, 17, 45 * (64 * 128 * 128 * 4 + 3 * (2 * 2048 + 8192) * 2)),
     "tiiuae/Falcon-H1-34B-Base": Published(
         shape("falcon_h1", 5120, 72, 20, 4, 21504, 261120, head_dim=128, mamba_d_ssm=4096, mamba_d_state=256, mamba_d_head=128, mamba_n_heads=32,
-              mamba_n_groups=2, mamba_d_conv=4, mamba_expand=2, mamba_chunk_size=128, ssm_multipliers=[0.35, 0.25, 0.17, 0.5, 0.35], **LOOSE),
+              mamba_n_groups=2, mamba_d_conv=4, mamba_expand=2, mamba_chunk_size=128, layer_types=["hybrid"] * 72, ssm_multipliers=[0.35, 0.25, 0.17, 0.5, 0.35], **LOOSE),
         33.64, 72 * 2 * 4 * 128 * 2, state=72 * (4096 * 256 * 4 + 3 * (4096 + 2 * 2 * 256) * 2)),
     "ibm-granite/granite-4.0-h-small": Published(
         shape("granitemoehybrid", 4096, 40, 32, 8, 768, 100352, num_local_experts=72, num_experts_per_tok=10, shared_intermediate_size=1536,

@@ -339,7 +339,7 @@ def test_sparse_configurations_give_the_catalogue_s_models(tmp_path):
     assert hugging_face.read(tmp_path / "config.json").copy(update={"name": "deepseek_v3.2"}) == catalogue.find("deepseek_v3.2")
     keys = {**experts, "model_type": "deepseek_v4", "hidden_size": 4096, "num_hidden_layers": 43, "num_attention_heads": 64, "head_dim": 512,
             "num_key_value_heads": 1, "q_lora_rank": 1024, "o_lora_rank": 1024, "o_groups": 8, "qk_rope_head_dim": 64, "sliding_window": 128,
-            "index_topk": 512, "compress_ratios": [0, 0] + [4, 128] * 20 + [4, 0], "num_experts_per_tok": 6, "hc_mult": 4, "num_hash_layers": 3}
+            "index_topk": 512, "compress_ratios": [0, 0] + [4, 128] * 20 + [4, 0], "num_experts_per_tok": 6, "layer_types": ["compressed"] * 43, "hc_mult": 4, "num_hash_layers": 3}
     (tmp_path / "config.json").write_text(json.dumps(keys))
     assert hugging_face.read(tmp_path / "config.json").copy(update={"name": "deepseek_v4_flash"}) == catalogue.find("deepseek_v4_flash")
 

@@ -9,7 +9,8 @@ from clustersim.workload.model import Shape
 KINDS = {**dict.fromkeys(("full_attention", "global_attention", "global", "G", "attention", "deepseek_sparse_attention"), ("attention", False)),
          **dict.fromkeys(("sliding_attention", "sliding_window_attention", "local", "L", "chunked_attention"), ("attention", True)),
          **dict.fromkeys(("linear_attention", "lightning_attention"), ("linear", False)),
-         **dict.fromkeys(("mamba", "mamba2"), ("state_space", False)), "conv": ("convolution", False)}
+         **dict.fromkeys(("mamba", "mamba2"), ("state_space", False)), "conv": ("convolution", False),
+         "hybrid": ("parallel", False)}
 LISTS = ("layer_types", "layers_block_type", "layer_block_types", "attention_layers")
 
 
@@ -31,7 +32,7 @@ def _named(config, layers):
     found = config.get(*LISTS)
     if found is None and isinstance(pattern, str):  # such as LLLG
         found = [pattern[index % len(pattern)] for index in range(layers)] if pattern else []
-    if found is None:
+    if found is None or config.get("compress_ratios"):  # which say what DeepSeek-V4's layers are
         return None
     if not isinstance(found, list) or len(found) < layers:
         raise InputError(f"{config.path}: the kinds of attention are not those of {layers} layers; expected a kind for each")
