@@ -112,7 +112,7 @@ ROOMS = {
 }
 # Rooms that must not reach ns-3: their models run on any network.
 WITHOUT_NS3 = {f"astra-frontend/model/{room}" for room in
-               ("collective", "native", "chakra", "gpu", "nccl", "graph", "timing", "group", "system", "inference", "inference/input", "workload")}
+               ("collective", "native", "chakra", "gpu", "nccl", "hccl", "graph", "timing", "group", "system", "inference", "inference/input", "workload")}
 # Folders beside the rooms.
 BESIDE = ("test", "examples", "doc")
 

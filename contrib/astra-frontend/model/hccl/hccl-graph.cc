@@ -144,9 +144,9 @@ HcclGraph::CountMessages(uint32_t sender, uint32_t lane) const
                                  layout.PlaceOf(root)
                    ? 1
                    : 0;
-    case HcclKind::MeshExchange:
     case HcclKind::NetExchange:
-        return GetBytes(sender, lane, 0) > 0 ? 1 : 0;
+        // AllToAllV has a message also where there is nothing to send: to find out takes long.
+        return IsExchange(m_request.op) || GetBytes(sender, lane, 0) > 0 ? 1 : 0;
     default:
         return 1;
     }
@@ -315,6 +315,10 @@ HcclGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
 uint64_t
 HcclGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
 {
+    if (IsExchange(m_request.op))
+    {
+        return 1; // lanes have a message each
+    }
     const uint32_t phase = PhaseOf(outbound);
     if (PhaseOf(inbound) < phase)
     {
@@ -328,7 +332,7 @@ HcclGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t
         return message;
     case HcclKind::PipelineReduce:
         return message + (inbound == outbound ? 0 : 1);
-    default: // over distances that double, or one pair after another
+    default: // over distances that double
         return GetInbound(rank, inbound).messages;
     }
 }

@@ -151,15 +151,20 @@ ChooseHccl(const CollectiveTask& task)
     const CollectiveOp op = task.request.op;
     HcclLayout layout(task.servers);
     const HcclMethod method = MethodOf(task, layout);
-    const bool isExchange = op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV;
     const bool isOneRing = method == HcclMethod::Ring && layout.GetServers() == 1;
-    if (isOneRing || (method == HcclMethod::Pairs && !isExchange))
+    if (isOneRing || (method == HcclMethod::Pairs && !IsExchange(op)))
     {
         layout = HcclLayout::Flat(layout.GetRanks());
     }
     HcclPlan plan{method, std::move(layout), {}};
     AddPhases(plan, op);
     return plan;
+}
+
+bool
+IsExchange(CollectiveOp op)
+{
+    return op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV;
 }
 
 uint32_t

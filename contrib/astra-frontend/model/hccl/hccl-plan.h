@@ -67,6 +67,9 @@ struct HcclPlan
 /// GetDefaultAlgoLevel1V2 of coll_alg_operator.cc)
 HcclPlan ChooseHccl(const CollectiveTask& task);
 
+/// @return whether @p op goes in two steps: within servers, and between them
+bool IsExchange(CollectiveOp op);
+
 /// @return bits that number @p count things: steps of an algorithm whose distances double
 uint32_t DoublingSteps(uint32_t count);
 

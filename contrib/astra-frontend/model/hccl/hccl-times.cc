@@ -21,9 +21,8 @@ constexpr double BPS_PER_GBPS = 8e9;
 bool
 IsInTurn(HcclKind kind, CollectiveOp op)
 {
-    const bool isExchange = op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV;
     return kind == HcclKind::NhrReduce || kind == HcclKind::NhrGather ||
-           (kind == HcclKind::NetExchange && isExchange);
+           (kind == HcclKind::NetExchange && IsExchange(op));
 }
 
 /// @return picoseconds of nanoseconds
