@@ -66,6 +66,18 @@ def test_a_time_that_the_source_leaves_out_follows_from_the_bandwidth(tmp_path):
     assert table.rows[0].microseconds == pytest.approx(2000)
 
 
+def test_sizes_are_simulated_in_one_run_where_they_double():
+    assert simulate.ranges_of([8, 64, 16]) == [(8, 64)]
+    assert simulate.ranges_of([1000]) == [(1000, 1000)]
+    assert simulate.ranges_of([129, 389]) == [(129, 129), (389, 389)]
+
+
+def test_two_gpus_of_a_mesh_have_one_link_in_the_baseline():
+    pair = tables.Machine("Ascend910B", 1568, gpus_per_server=2, test="all_gather_perf")
+    assert pair.links_us(56_000_000) == pytest.approx(1000)  # 28 MB at 28 GB/s
+    assert dataclasses.replace(pair, gpus_per_server=8).links_us(56_000_000) == pytest.approx(250)
+
+
 def test_sizes_that_the_source_calls_bad_or_that_larger_ones_beat_do_not_count(tmp_path):
     table = a_table(tmp_path, [(1024, 50, ""), (2048, 100, ""), (4096, 89, ""), (8192, 95, ""), (16384, 400, "")],
                     bad=(16384,))
