@@ -249,6 +249,18 @@ TEST(ClusterTopology, SeveralLinksBetweenTwoSwitchesAreABundle)
     EXPECT_TRUE(t.LinksBetween(0, 1).empty());
 }
 
+TEST(ClusterTopology, ADelayWithoutItsUnitIsSaidToBeInSeconds)
+{
+    const auto warningsOf = [](const std::string& first, const std::string& second) {
+        return Parse("3 1 2\n2\n0 2 1Gbps " + first + " 0\n1 2 1Gbps " + second + " 0\n").warnings;
+    };
+    EXPECT_THAT(warningsOf("1us", "5e-7"),
+                testing::ElementsAre(
+                    testing::HasSubstr(":4: the delay 5e-7 has no unit and counts as seconds")));
+    EXPECT_EQ(warningsOf("1", "2.").size(), 1u) << "once is enough";
+    EXPECT_TRUE(warningsOf("0", "0.0005ms").empty());
+}
+
 TEST(ClusterTopology, ThreeFieldFormStopsAfterItsLinksAsTheHpccSimulatorDoes)
 {
     const std::string text = "2 0 1\n\n0 1 1Gbps 1us 0\n";

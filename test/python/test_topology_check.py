@@ -36,8 +36,9 @@ def check(directory, text):
     GOOD.replace("10 H100", "11 H100") + "6 8 400Gbps 500ns 0\n",
     "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0.5\nsrc dst rate delay error_rate\n",
     "2 2 0 0 1 H100\n\n0 1 100Gbps 1us 0\n",
+    "2 2 0 0 1 H100\n\n0 1 1.e11bps .5us 1e-9\n",
 ], ids=["good", "comments", "ids in two lines", "a bundle between switches", "notes after HPCC's links",
-        "no switch"])
+        "no switch", "numbers"])
 def test_files_without_a_mistake_pass(tmp_path, text):
     result = check(tmp_path, text)
     assert (result.returncode, result.stderr) == (0, "")
@@ -76,6 +77,12 @@ def test_rails_that_meet_only_in_nvlink_are_said_to(tmp_path):
     ("0 6 400Gbps 0.0005ms", "0 6 400Gbps -1us", "topology:4: '-1us' is not a time"),
     ("0 6 400Gbps 0.0005ms 0", "0 6 400Gbps 0.0005ms 1.5", "the error rate '1.5' is not a probability"),
     ("0 6 400Gbps 0.0005ms 0", "0 6 400Gbps 0.0005ms nan", "the error rate 'nan' is not a probability"),
+    ("0 6 400Gbps", "0 6 1e400Gbps", "topology:4: '1e400Gbps' is not a rate"),
+    ("0 6 400Gbps", "0 6 0.1bps", "topology:4: the rate 0.1bps is not positive"),
+    ("0 6 400Gbps 0.0005ms", "0 6 400Gbps 1y", "topology:4: '1y' is not a time"),
+    ("0 6 400Gbps 0.0005ms", "0 6 400Gbps +5us", "topology:4: '+5us' is not a time"),
+    ("0 6 400Gbps 0.0005ms 0", "0 6 400Gbps 0.0005ms 0_1", "the error rate '0_1' is not a probability"),
+    ("9 2 2 3 10 H100", "9 2 2 3 10 h100", "topology:1: 'h100' is not a known GPU type; expected one of"),
     ("1 7 400Gbps", "4 0 400Gbps", "topology:6: nodes 4 and 0 are already linked in line 3"),
     ("2 5 2880Gbps", "2 4 2880Gbps", "NVSwitch 4 is linked to GPUs of servers 0 and 1"),
     ("7 8 400Gbps", "5 8 400Gbps", "NVSwitch 5 is linked to switch 8"),

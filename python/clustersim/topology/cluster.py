@@ -7,9 +7,10 @@ import re
 from clustersim.topology import tiers
 from clustersim.whole_file import write_text
 
-RATE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "Ki": 2**10, "M": 10**6, "Mi": 2**20, "G": 10**9,
+NUMBER = r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"  # as the simulator reads one
+RATE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "ki": 2**10, "Ki": 2**10, "M": 10**6, "Mi": 2**20, "G": 10**9,
               "Gi": 2**30, "T": 10**12, "Ti": 2**40}
-RATE = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|[kKMGT]?)(bps|b/s|Bps|B/s)")
+RATE = re.compile(NUMBER + r"([kKMGT]i|[kKMGT]?)(bps|b/s|Bps|B/s)")
 PCIE_DELAY = "0.00005ms"  # of a PCIe switch between a GPU and a NIC that it shares: 50 ns, a guess
 
 

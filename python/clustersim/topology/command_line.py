@@ -166,15 +166,15 @@ def output_path(wanted, name):
     return path
 
 
-def check_gpu_type(name, table):
-    """Refuses a GPU type that the simulator would. @param table file of further types, or None"""
+def check_gpu_type(name, table, said="-gt"):
+    """Refuses a GPU type that the simulator would. @param table file of further types, or None @param said where it is named"""
     try:
         lines = input_file.read_text(table).splitlines() if table else []
     except UnicodeDecodeError:
         raise InputError(f"{table}:1: is not text; expected a GPU type a line") from None
     known = [*NVLINK, *MESH, *(line.split()[0] for line in lines if line.strip() and not line.startswith("#"))]
     if name not in known:
-        raise InputError(f"-gt '{name}' is not a known GPU type; expected one of {', '.join(known)}, or a type that a "
+        raise InputError(f"{said} '{name}' is not a known GPU type; expected one of {', '.join(known)}, or a type that a "
                          f"file given by --gpu_table adds")
 
 
@@ -236,6 +236,8 @@ def look(given):
     path = given["check"] or given["describe"] or given["draw"]
     topology = read(path)
     if given["check"]:
+        if topology.gpu_type:
+            check_gpu_type(topology.gpu_type, given["gpu_table"], f"{path}:1:")
         print(f"{path}: {len(topology.gpus)} GPUs, {len(topology.nvswitches)} NVSwitches, "
               f"{len(topology.switches)} switches, {len(topology.links)} links: no mistake")
         pair = find_unreachable(topology, over_nvlink=False)

@@ -4,11 +4,13 @@ import dataclasses
 import re
 
 from clustersim import input_file
-from clustersim.topology.cluster import InputError, rate_bps
+from clustersim.topology.cluster import NUMBER, InputError, rate_bps
 
-TIME = re.compile(r"\+?(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(s|ms|us|ns|ps|fs|min|h)?")
-TIME_UNITS = {"fs": 1e-3, "ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12, None: 1e12,
-              "min": 60e12, "h": 3600e12}
+TIME_UNITS = {"fs": 1e-3, "ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12, "": 1e12,
+              "min": 60e12, "h": 3600e12, "d": 86400e12, "y": 365 * 86400e12}
+TIME = re.compile(f"{NUMBER}({'|'.join(TIME_UNITS)})")
+LARGEST = 2**63  # bits per second and picoseconds are below
+PROBABILITY = re.compile(NUMBER)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,20 +127,18 @@ def _link(lines, fields, nodes):
     if a == b:
         raise lines.error(f"node {a} is linked to itself; expected another node")
     bps = rate_bps(fields[2])
-    if bps is None:
+    if bps is None or bps >= LARGEST:
         raise lines.error(f"'{fields[2]}' is not a rate; expected one such as 400Gbps")
-    if bps <= 0:
+    if bps < 0.5:  # the simulator has whole bits per second
         raise lines.error(f"the rate {fields[2]} is not positive; expected more than 0")
-    delay = TIME.fullmatch(fields[3])
-    if not delay:
+    time = TIME.fullmatch(fields[3])
+    delay = float(time[1]) * TIME_UNITS[time[2]] if time else LARGEST
+    if delay >= LARGEST:
         raise lines.error(f"'{fields[3]}' is not a time; expected one such as 0.0005ms")
-    try:
-        error_rate = float(fields[4])
-    except ValueError:
-        error_rate = -1
+    error_rate = float(fields[4]) if PROBABILITY.fullmatch(fields[4]) else -1
     if not 0 <= error_rate <= 1:
         raise lines.error(f"the error rate '{fields[4]}' is not a probability; expected 0 to 1")
-    return Link(a, b, bps, float(delay[1]) * TIME_UNITS[delay[2]], error_rate)
+    return Link(a, b, bps, delay, error_rate)
 
 
 def read(path):

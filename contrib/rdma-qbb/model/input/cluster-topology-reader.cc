@@ -260,6 +260,7 @@ class TopologyFile
                          "a time such as 0.0005ms or 500ns");
         }
         link.delayPs = *delay;
+        WarnOfSeconds(fields[3], *delay);
         const auto errorRate = ParseReal(fields[4]);
         if (!errorRate || *errorRate < 0 || *errorRate > 1)
         {
@@ -269,6 +270,19 @@ class TopologyFile
         link.errorRate = *errorRate;
         CheckDuplicate(link);
         return link;
+    }
+
+    /// ns-3 takes a time without its unit for seconds, and few mean that.
+    void WarnOfSeconds(std::string_view text, int64_t delayPs)
+    {
+        const bool isBare = text.find_first_not_of("0123456789.eE+-") == std::string_view::npos;
+        if (isBare && delayPs > 0 && !m_hasBareDelay)
+        {
+            m_hasBareDelay = true;
+            m_topology.warnings.push_back(m_lines.Name() + ":" + std::to_string(m_lines.Line()) +
+                                          ": the delay " + std::string(text) +
+                                          " has no unit and counts as seconds");
+        }
     }
 
     /// Parallel links between two switches are a bundle; a host's cable listed twice is a mistake.
@@ -368,6 +382,7 @@ class TopologyFile
     ClusterTopology m_topology;
     bool m_sixFields{false};
     uint64_t m_linkCount{0};
+    bool m_hasBareDelay{false}; ///< a delay without its unit has been warned of
     std::unordered_map<uint64_t, std::size_t> m_firstLine; ///< of each linked pair of nodes
 };
 
