@@ -396,12 +396,26 @@ TEST(FabricConf, ChangesOfLinksAreThoseOfALinkOrOfANode)
     EXPECT_THAT(changes[1].links, ElementsAre(1U));
     EXPECT_THAT(changes[2].links, ElementsAre(0U, 1U, 2U, 3U));
     EXPECT_TRUE(changes[2].up);
-    EXPECT_THAT(DescribeLateChanges(conf, 2'000'000),
+    EXPECT_THAT(DescribeIdleChanges(conf, 2'000'000),
                 ElementsAre("NODE_UP of 2 at 3.5 us never fell due: the run ended at 2 us"));
     for (const char* line : {"LINK_DOWN 1 0 1", "NODE_DOWN 1 9", "LINK_UP 1 0 9"})
     {
         EXPECT_THROW(FindLinkChanges(ParseConf(line), topology), InputError) << line;
     }
+}
+
+TEST(FabricConf, ALinkThatComesUpWithoutAFailureIsSaidToChangeNothing)
+{
+    const auto idle = [](const std::string& text) {
+        return DescribeIdleChanges(ParseConf(text), 9'000'000);
+    };
+    EXPECT_THAT(idle("LINK_UP 4 3 2\n"),
+                ElementsAre("LINK_UP of 3 2 at 4 us changed nothing, as nothing had failed there"));
+    EXPECT_THAT(idle("LINK_DOWN 1 1 2\nLINK_UP 4 3 2\n"), testing::SizeIs(1)) << "another link";
+    EXPECT_THAT(idle("LINK_DOWN 5 2 3\nLINK_UP 4 3 2\n"), testing::SizeIs(1)) << "later";
+    EXPECT_THAT(idle("LINK_DOWN 3 2 3\nLINK_UP 4 3 2\n"), testing::IsEmpty());
+    EXPECT_THAT(idle("NODE_DOWN 3 2\nLINK_UP 4 3 2\n"), testing::IsEmpty());
+    EXPECT_THAT(idle("LINK_DOWN 3 2 3\nNODE_UP 4 2\n"), testing::IsEmpty());
 }
 
 TEST(FabricConf, MarkingMayBeAStepAndNoMore)

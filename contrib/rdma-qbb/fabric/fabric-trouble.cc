@@ -71,7 +71,7 @@ DescribeTrouble(const FabricParts& fabric, const FabricTotals& totals, int64_t e
     std::sort(misfits.begin(), misfits.end());
     misfits.erase(std::unique(misfits.begin(), misfits.end()), misfits.end());
     std::ranges::move(misfits, std::back_inserter(lines));
-    std::ranges::move(DescribeLateChanges(*fabric.conf, endPs), std::back_inserter(lines));
+    std::ranges::move(DescribeIdleChanges(*fabric.conf, endPs), std::back_inserter(lines));
     return lines;
 }
 

@@ -259,7 +259,7 @@ FlowLevelBackend::Describe(double wallSeconds, std::size_t limit) const
                         static_cast<double>(m_fabric->GetDelivered()) / wallSeconds / 1e6),
             m_fabric->DescribeCutOff(limit),
             m_fabric->DescribeReceives(limit),
-            ns3::DescribeLateChanges(m_conf, m_finishPs.value_or(m_loop.Now()))};
+            ns3::DescribeIdleChanges(m_conf, m_finishPs.value_or(m_loop.Now()))};
 }
 
 TimePs

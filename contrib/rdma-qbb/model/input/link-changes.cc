@@ -3,6 +3,7 @@
  */
 #include "link-changes.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace ns3
@@ -29,6 +30,17 @@ LinksOf(const LinkEvent& event, const ClusterTopology& topology)
         links.push_back(port.link);
     }
     return links;
+}
+
+/// @return whether a link that comes up may have been down: it, or a node, failed before
+bool
+MayHaveFailed(const LinkEvent& up, const FabricConf& conf)
+{
+    return std::any_of(conf.linkEvents.begin(), conf.linkEvents.end(), [&up](const auto& event) {
+        const bool isOfNodes = up.b == LinkEvent::ALL_LINKS || event.b == LinkEvent::ALL_LINKS;
+        return !event.up && event.timePs <= up.timePs &&
+               (isOfNodes || std::minmax(event.a, event.b) == std::minmax(up.a, up.b));
+    });
 }
 
 } // namespace
@@ -64,23 +76,27 @@ FindLinkChanges(const FabricConf& conf, const ClusterTopology& topology)
 }
 
 std::vector<std::string>
-DescribeLateChanges(const FabricConf& conf, int64_t endPs)
+DescribeIdleChanges(const FabricConf& conf, int64_t endPs)
 {
     std::vector<std::string> lines;
     for (const LinkEvent& event : conf.linkEvents)
     {
-        if (event.timePs > endPs)
+        const bool isLate = event.timePs > endPs;
+        if (!isLate && (!event.up || MayHaveFailed(event, conf)))
         {
-            const std::string ends = event.b == LinkEvent::ALL_LINKS
-                                         ? fmt::format("{}", event.a)
-                                         : fmt::format("{} {}", event.a, event.b);
-            lines.push_back(fmt::format("{} of {} at {:.12g} us never fell due: the run ended at "
-                                        "{:.12g} us",
-                                        KeyOf(event),
-                                        ends,
-                                        static_cast<double>(event.timePs) / 1e6,
-                                        static_cast<double>(endPs) / 1e6));
+            continue;
         }
+        const std::string ends = event.b == LinkEvent::ALL_LINKS
+                                     ? fmt::format("{}", event.a)
+                                     : fmt::format("{} {}", event.a, event.b);
+        const std::string why = isLate ? fmt::format("never fell due: the run ended at {:.12g} us",
+                                                     static_cast<double>(endPs) / 1e6)
+                                       : "changed nothing, as nothing had failed there";
+        lines.push_back(fmt::format("{} of {} at {:.12g} us {}",
+                                    KeyOf(event),
+                                    ends,
+                                    static_cast<double>(event.timePs) / 1e6,
+                                    why));
     }
     return lines;
 }

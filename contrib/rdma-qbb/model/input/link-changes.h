@@ -30,8 +30,8 @@ struct LinkChange
  */
 std::vector<LinkChange> FindLinkChanges(const FabricConf& conf, const ClusterTopology& topology);
 
-/// @return a line for each change that was to come after the end of a run
-std::vector<std::string> DescribeLateChanges(const FabricConf& conf, int64_t endPs);
+/// @return a line for each change that changed nothing: the run ended before, or nothing had failed
+std::vector<std::string> DescribeIdleChanges(const FabricConf& conf, int64_t endPs);
 
 /// @return the key that a change of links was given by
 std::string KeyOf(const LinkEvent& event);
