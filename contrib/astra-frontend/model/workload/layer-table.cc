@@ -15,6 +15,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 
 namespace AstraSim
@@ -156,18 +157,20 @@ class LayerTableReader
         if (value < least || value > std::numeric_limits<int32_t>::max())
         {
             Fail(what + " is " + std::string(Field(field)),
-                 "a whole number of at least " + std::to_string(least));
+                 value < least ? "a whole number of at least " + std::to_string(least)
+                               : "a whole number of less than 2^31");
         }
         return static_cast<uint32_t>(value);
     }
 
     TimePs Nanoseconds(std::size_t field, const char* what) const
     {
-        const auto time = ns3::ParseScaled(Field(field), 1000);
+        bool tooLarge = false;
+        const auto time = ns3::ParseScaled(Field(field), 1000, &tooLarge);
         if (!time)
         {
             Fail("'" + std::string(Field(field)) + "' is not a valid value of " + what,
-                 "nanoseconds, not negative");
+                 tooLarge ? "less than 9.2e15 ns (106 days)" : "nanoseconds, not negative");
         }
         return *time;
     }
@@ -217,6 +220,10 @@ class LayerTableReader
         if (key.ends_with(':'))
         {
             key.pop_back();
+        }
+        if (!m_headerKeys.insert(key == "expert_parallel_npu_group" ? "ep" : key).second)
+        {
+            Fail("the key '" + key + "' occurs twice in the header", "each key once");
         }
         ++field;
         if (key == "model_parallel_NPU_group")
@@ -545,6 +552,7 @@ class LayerTableReader
     ns3::InputLines& m_lines;
     LayerTable m_table;
     std::size_t m_headerLine{1};
+    std::set<std::string, std::less<>> m_headerKeys; ///< so far
     std::vector<uint32_t> m_checkpoints;
     std::vector<uint32_t> m_initiates;
     bool m_suffixed{false}; ///< of the collective name parsed last
