@@ -43,6 +43,29 @@ def test_a_bandwidth_from_the_last_start_has_a_column_where_it_differs(tmp_path)
     assert "last start" not in run(tmp_path).stdout
 
 
+ROW = "1,a,0,fwd,DP0,4,AllReduce,1000,Ring,Simple,2,0,1000,1.0,1.5,24\n"
+
+
+def test_a_part_of_a_run_is_not_presented_as_a_whole_one(tmp_path):
+    (tmp_path / "collectives.csv").write_text(HEADER + ROW)
+    (tmp_path / "run.json").write_text('{"status": "stopped"}')
+    result = run(tmp_path)
+    assert result.returncode == 0 and "AllReduce" in result.stdout
+    assert result.stderr == (f"warning: {tmp_path}/run.json: the status of the run is 'stopped': its results are of what it did until then; "
+                             "expected 'finished'\n")
+    (tmp_path / "run.json").write_text('{"status": "finished"}')
+    assert run(tmp_path).stderr == ""
+
+
+def test_a_run_whose_files_have_a_prefix_is_named_by_one_of_them(tmp_path):
+    (tmp_path / "a-collectives.csv").write_text(HEADER + ROW)
+    (tmp_path / "a-EndToEnd.csv").write_text("")
+    (tmp_path / "a-run.json").write_text('{"status": "finished"}')
+    result = run(tmp_path / "a-EndToEnd.csv")
+    assert (result.returncode, result.stderr) == (0, "") and "AllReduce" in result.stdout
+    assert run(tmp_path).returncode == 2
+
+
 @pytest.mark.skipif(not PROGRAM.is_file(), reason="SimAI_simulator is not built here")
 def test_the_programs_table_and_both_scripts_have_the_same_columns_of_bandwidth(tmp_path):
     """Pairs of an AllToAll end at different times on the leaves, so ranks of the AllReduce after it start at different times."""

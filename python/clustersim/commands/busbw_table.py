@@ -3,7 +3,7 @@
 
 Usage: scripts/busbw_table.py RUN_DIRECTORY
 
-Reads collectives.csv of the run. Collectives of the same operation, kind of group and size (one per
+Reads collectives.csv of the run, which may also be named by its file PREFIXEndToEnd.csv (SimAI_analytical -r). Collectives of the same operation, kind of group and size (one per
 group) make one row: the slowest of them gives the time, the bandwidths are the medians. They are from the
 first rank's start to the last one's end; "from last start" begins when the last rank has started, and is shown
 where it differs.
@@ -18,7 +18,7 @@ from clustersim.required_modules import require
 require("numpy", "pandas")
 
 from clustersim import command
-from clustersim.results import ResultsError, files
+from clustersim.results import ResultsError, files, open_run
 from clustersim.results.problem import Problems
 
 LATE = "from last start GB/s"
@@ -29,10 +29,13 @@ COLUMNS = ("op", "group", "ranks", "bytes", "algorithm", "protocol", "count", "t
 def read(directory):
     """@return the collectives as dictionaries; what cannot be read is said on standard error"""
     from clustersim.results.collectives import read_collectives  # loads pandas
-    path = files.whole_or_part(pathlib.Path(directory) / "collectives.csv")
+    place, problems = pathlib.Path(directory) / "collectives.csv", Problems()
+    if place.parent.is_file() or place.with_name("run.json").is_file():
+        run = open_run(directory)
+        place, problems = run.directory / f"{run.prefix}collectives.csv", run.problems
+    path = files.whole_or_part(place)
     if not path.is_file():
         raise ResultsError(f"{path}: no such file; expected the output directory of a run")
-    problems = Problems()
     frame = read_collectives(path, problems)
     if frame is None:
         raise ResultsError(str(problems[0]))
