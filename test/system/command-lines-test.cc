@@ -356,6 +356,8 @@ TEST(PerfFlags, AreThoseOfNcclTests)
     EXPECT_EQ(Perf({"-e", "1G"}).maxBytes, 1U << 30);
     EXPECT_GT(Perf({"-d", "all", "-o", "all"}).types.size(), 9U);
     EXPECT_THAT(Perf({"--help"}).run.answer, HasSubstr("--ngpus"));
+    EXPECT_EQ(Refusal(Perf, {"--network-topo", "n", "-p", "1", "-y", "1", "-T", "60"}), "")
+        << "flags without effect are not one flag";
     EXPECT_THAT(CollectivePerfOptions::Parse("collective-perf", {"-h"}, NoVariables).run.answer,
                 HasSubstr("all_gather_perf"));
     EXPECT_EQ(Perf({"--max-time", "2min"}).run.limits.seconds, 120);

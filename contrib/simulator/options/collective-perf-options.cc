@@ -88,7 +88,6 @@ struct RawPerfFlags
     std::string reduction{"sum"};
     std::string root{"0"};
     uint32_t average{1};
-    std::string ignored;
     std::array<uint32_t, std::size(ABSENT)> absent{};
 };
 
@@ -155,7 +154,11 @@ AddOthers(FlagTable& flags, RawPerfFlags& raw)
     using enum FlagSubject;
     for (const char* names : IDLE)
     {
-        flags.Add(Model, names, raw.ignored, "accepted, no effect");
+        flags.AddText(
+            Model,
+            names,
+            [](const std::string&) {},
+            "accepted, no effect");
     }
     for (std::size_t i = 0; i < std::size(ABSENT); ++i)
     {
