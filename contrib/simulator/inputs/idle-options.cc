@@ -115,6 +115,13 @@ ReasonOf(const FabricConfKey& key, const RunOptions& options)
     return "";
 }
 
+bool
+HasKernels(const Layer& layer)
+{
+    return layer.update > 0 ||
+           std::ranges::any_of(layer.compute, [](TimePs time) { return time > 0; });
+}
+
 } // namespace
 
 std::vector<std::string>
@@ -176,33 +183,26 @@ DescribeIdleFlags(const SystemConfig& system, const RunOptions& options)
 }
 
 std::vector<std::string>
-DescribeIdleMemory(const Workload& workload, const RunOptions& options)
+DescribeIdleFlags(const Workload& workload, const RunOptions& options)
 {
-    if (options.remoteMemory.empty() || dynamic_cast<const ChakraWorkload*>(&workload) ||
-        ReadRemoteMemoryConfig(options.remoteMemory).type == RemoteMemoryType::NoExpansion)
-    {
-        return {};
-    }
-    return {fmt::format("--remote-memory-configuration {} has no effect: {} is no Chakra trace",
-                        options.remoteMemory,
-                        workload.GetFileName())};
-}
-
-std::vector<std::string>
-DescribeIdleSpread(const Workload& workload, double gpuSpread)
-{
+    std::vector<std::string> warnings;
     const auto* layers = dynamic_cast<const LayerWorkload*>(&workload);
-    const auto computes = [](const Layer& layer) {
-        return layer.update > 0 ||
-               std::ranges::any_of(layer.compute, [](TimePs time) { return time > 0; });
-    };
-    if (gpuSpread == 0 || !layers || std::ranges::any_of(layers->GetTable().layers, computes))
+    if (options.gpuSpread != 0 && layers &&
+        std::ranges::none_of(layers->GetTable().layers, HasKernels))
     {
-        return {};
+        warnings.push_back(fmt::format("--gpu-spread {} has no effect: {} has no kernels",
+                                       options.gpuSpread,
+                                       workload.GetFileName()));
     }
-    return {fmt::format("--gpu-spread {} has no effect: {} has no kernels",
-                        gpuSpread,
-                        workload.GetFileName())};
+    if (!options.remoteMemory.empty() && !dynamic_cast<const ChakraWorkload*>(&workload) &&
+        ReadRemoteMemoryConfig(options.remoteMemory).type != RemoteMemoryType::NoExpansion)
+    {
+        warnings.push_back(
+            fmt::format("--remote-memory-configuration {} has no effect: {} is no Chakra trace",
+                        options.remoteMemory,
+                        workload.GetFileName()));
+    }
+    return warnings;
 }
 
 } // namespace AstraSim

@@ -30,11 +30,9 @@ std::vector<std::string> DescribeIdleSizes(const Workload& workload, const Paral
 /// @return a warning for each flag about chunks of collectives where NCCL's algorithms have none
 std::vector<std::string> DescribeIdleFlags(const SystemConfig& system, const RunOptions& options);
 
-/// @return a warning if there is remote memory and the workload is none that loads from it
-std::vector<std::string> DescribeIdleMemory(const Workload& workload, const RunOptions& options);
-
-/// @return a warning if GPUs are to differ by @p gpuSpread and a workload file has no kernels
-std::vector<std::string> DescribeIdleSpread(const Workload& workload, double gpuSpread);
+/// @return a warning for each flag that this workload leaves without effect: of remote memory, from
+/// which it loads nothing, and of GPUs that differ, on which it has no kernels
+std::vector<std::string> DescribeIdleFlags(const Workload& workload, const RunOptions& options);
 
 } // namespace AstraSim
 

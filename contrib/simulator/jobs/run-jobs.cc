@@ -276,10 +276,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
         std::make_unique<PartitionedJob>(description, SharingOf(option, workload, backend));
     std::vector<std::string> idle = DescribeIdleSizes(running->job->GetWorkload(), m_options.sizes);
     m_console.Warn(idle);
-    std::vector<std::string> alike =
-        DescribeIdleSpread(running->job->GetWorkload(), m_options.gpuSpread);
-    m_console.Warn(alike);
-    std::vector<std::string> unused = DescribeIdleMemory(running->job->GetWorkload(), m_options);
+    std::vector<std::string> unused = DescribeIdleFlags(running->job->GetWorkload(), m_options);
     m_console.Warn(unused);
     std::vector<std::string> leftOut = running->job->GetWorkload().GetWarnings();
     m_console.Warn(leftOut);

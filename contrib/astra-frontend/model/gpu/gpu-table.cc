@@ -8,10 +8,12 @@
 #include "ns3/input-lines.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fmt/ranges.h>
 #include <ranges>
 #include <set>
+#include <span>
 
 namespace AstraSim
 {
@@ -22,6 +24,9 @@ namespace
 constexpr double MAX_GBPS = 1e6;
 constexpr double MAX_MESSAGE_US = 1e9;
 constexpr std::size_t FIELDS = 4; ///< that every row has
+/// Of GpuGeneration, in its order.
+constexpr std::array<const char*, GPU_GENERATIONS> GENERATION_NAMES =
+    {"Ampere", "Hopper", "Blackwell", "CDNA3", "CDNA4", "DaVinci"};
 
 double
 ParseGBps(const ns3::InputLines& lines, std::string_view text)
@@ -68,27 +73,23 @@ ParseMessageCost(const ns3::InputLines& lines, std::string_view text)
 std::optional<GpuGeneration>
 ParseGpuGeneration(std::string_view text)
 {
-    for (const GpuGeneration generation : {GpuGeneration::Ampere,
-                                           GpuGeneration::Hopper,
-                                           GpuGeneration::Blackwell,
-                                           GpuGeneration::Cdna3,
-                                           GpuGeneration::Cdna4,
-                                           GpuGeneration::DaVinci})
-    {
-        if (text == ToString(generation))
-        {
-            return generation;
-        }
-    }
-    return std::nullopt;
+    const auto* const found = std::ranges::find(GENERATION_NAMES, text);
+    return found == GENERATION_NAMES.end()
+               ? std::nullopt
+               : std::optional(static_cast<GpuGeneration>(found - GENERATION_NAMES.begin()));
 }
 
 const char*
 ToString(GpuGeneration generation)
 {
-    static constexpr const char* NAMES[] =
-        {"Ampere", "Hopper", "Blackwell", "CDNA3", "CDNA4", "DaVinci"};
-    return NAMES[static_cast<uint8_t>(generation)];
+    return GENERATION_NAMES[static_cast<uint8_t>(generation)];
+}
+
+std::string
+ListGpuGenerations()
+{
+    const std::span names(GENERATION_NAMES);
+    return fmt::format("{} or {}", fmt::join(names.first(names.size() - 1), ", "), names.back());
 }
 
 // Channel speeds: 12 channels fill a node's NVLinks (A100 12 x 20, H100 12 x 30 GB/s), 16 those of
@@ -150,8 +151,7 @@ GpuTable::AddRows(std::istream& text, const std::string& source)
         const auto generation = ParseGpuGeneration(fields[1]);
         if (!generation)
         {
-            lines.Fail("unknown generation '" + std::string(fields[1]) + "'",
-                       "Ampere, Hopper, Blackwell, CDNA3, CDNA4 or DaVinci");
+            lines.Fail("unknown generation '" + std::string(fields[1]) + "'", ListGpuGenerations());
         }
         row.generation = *generation;
         row.channelGBps = ParseGBps(lines, fields[2]);

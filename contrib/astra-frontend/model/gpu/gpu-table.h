@@ -31,6 +31,9 @@ inline constexpr std::size_t GPU_GENERATIONS = 6; ///< of GpuGeneration
 /// @return "Ampere", "Hopper", "Blackwell", "CDNA3", "CDNA4" or "DaVinci"
 const char* ToString(GpuGeneration generation);
 
+/// @return the names of all, as a sentence lists them
+std::string ListGpuGenerations();
+
 /// @return the generation of that name; empty if there is none
 std::optional<GpuGeneration> ParseGpuGeneration(std::string_view text);
 

@@ -42,53 +42,46 @@ MethodOf(const CollectiveTask& task, const HcclLayout& layout)
     return DoublingSteps(servers) < servers - 1 ? HcclMethod::Nhr : HcclMethod::Ring;
 }
 
-/// Add phases that leave each rank the sum of its block, or of its part of the data
+/// Add a phase within servers and one between them, as far as the layout has both levels.
 void
-AddReduction(HcclPlan& plan, bool ofBlocks)
+AddLevels(HcclPlan& plan, HcclPhase within, HcclPhase between, bool betweenFirst)
 {
-    const HcclPhase between{plan.method == HcclMethod::Nhr ? HcclKind::NhrReduce
-                                                           : HcclKind::RingReduce,
-                            ofBlocks};
-    const HcclPhase within{HcclKind::MeshReduce, !ofBlocks};
     const bool hasNet = plan.layout.GetServers() > 1;
-    const bool hasMesh = plan.layout.GetPlaces() > 1;
-    // ReduceScatter adds between servers first, so that what they exchange is contiguous.
-    if (hasNet && ofBlocks)
+    if (hasNet && betweenFirst)
     {
         plan.phases.push_back(between);
     }
-    if (hasMesh)
+    if (plan.layout.GetPlaces() > 1)
     {
         plan.phases.push_back(within);
     }
-    if (hasNet && !ofBlocks)
+    if (hasNet && !betweenFirst)
     {
         plan.phases.push_back(between);
     }
+}
+
+/// Add phases that leave each rank the sum of its block, or of its part of the data. ReduceScatter
+/// adds between servers first, so that what they exchange is contiguous.
+void
+AddReduction(HcclPlan& plan, bool ofBlocks)
+{
+    const bool doubles = plan.method == HcclMethod::Nhr;
+    AddLevels(plan,
+              {HcclKind::MeshReduce, !ofBlocks},
+              {doubles ? HcclKind::NhrReduce : HcclKind::RingReduce, ofBlocks},
+              ofBlocks);
 }
 
 /// Add phases that give all ranks everybody's block, or part of the data.
 void
 AddGathering(HcclPlan& plan, bool ofBlocks)
 {
-    const HcclPhase between{plan.method == HcclMethod::Nhr ? HcclKind::NhrGather
-                                                           : HcclKind::RingGather,
-                            ofBlocks};
-    const HcclPhase within{HcclKind::MeshGather, !ofBlocks};
-    const bool hasNet = plan.layout.GetServers() > 1;
-    const bool hasMesh = plan.layout.GetPlaces() > 1;
-    if (hasNet && !ofBlocks)
-    {
-        plan.phases.push_back(between);
-    }
-    if (hasMesh)
-    {
-        plan.phases.push_back(within);
-    }
-    if (hasNet && ofBlocks)
-    {
-        plan.phases.push_back(between);
-    }
+    const bool doubles = plan.method == HcclMethod::Nhr;
+    AddLevels(plan,
+              {HcclKind::MeshGather, !ofBlocks},
+              {doubles ? HcclKind::NhrGather : HcclKind::RingGather, ofBlocks},
+              !ofBlocks);
 }
 
 void

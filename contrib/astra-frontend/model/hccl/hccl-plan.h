@@ -24,8 +24,6 @@ enum class HcclMethod : uint8_t
     Pairs,    ///< sends between pairs
 };
 
-inline constexpr uint32_t HCCL_METHODS = 5; ///< of HcclMethod
-
 /// A stage of a collective: what ranks of one server, or ranks in one place of all servers, do.
 struct HcclPhase
 {

@@ -123,9 +123,7 @@ class YamlRows
             const auto generation = ParseGpuGeneration(Text(item, key));
             if (!generation)
             {
-                Fail(item,
-                     "unknown generation '" + item.Scalar() + "'",
-                     "Ampere, Hopper, Blackwell, CDNA3 or CDNA4");
+                Fail(item, "unknown generation '" + item.Scalar() + "'", ListGpuGenerations());
             }
             found.push_back(*generation);
         }

@@ -32,11 +32,6 @@ class JsonFile
     /// @param expected what the file should be, for errors @throw ns3::InputError as above
     JsonFile(const std::string& path, const std::string& expected);
 
-    const std::string& GetPath() const
-    {
-        return m_path;
-    }
-
     const nlohmann::json& GetObject() const
     {
         return m_object;

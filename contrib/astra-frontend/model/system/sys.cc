@@ -65,9 +65,10 @@ Sys::~Sys()
 }
 
 TimePs
-Sys::Slowed(TimePs duration) const
+Sys::GpuTime(TimePs duration) const
 {
-    return ns3::RoundToPs(static_cast<double>(duration) * m_slowness);
+    // A double does not hold every picosecond of a long time.
+    return m_slowness == 1 ? duration : ns3::RoundToPs(static_cast<double>(duration) * m_slowness);
 }
 
 void

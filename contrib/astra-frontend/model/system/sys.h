@@ -78,10 +78,7 @@ class Sys
      * @param duration of kernels on the median GPU
      * @return their time on this rank's
      */
-    TimePs GpuTime(TimePs duration) const
-    {
-        return m_slowness == 1 ? duration : Slowed(duration);
-    }
+    TimePs GpuTime(TimePs duration) const;
 
     /**
      * Refuse what would last beyond the end of the clock.
@@ -224,7 +221,6 @@ class Sys
         std::list<Message>::iterator self;
     };
 
-    TimePs Slowed(TimePs duration) const;
     Membership& MembershipIn(const CommGroup& group);
     static void EndAlone(void* done);
     static void MessageSent(void* message);
