@@ -61,8 +61,13 @@ def compose(path, expected, error):
 
 
 def load(path, expected, error):
-    """@return the file's values"""
-    return _read(path, expected, error, lambda text: yaml.load(text, Loader=_Loader))
+    """@return the file's values, and the line of each of its keys"""
+    def parse(text):
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        return None if root is None else loader.construct_document(root), lines(root)
+
+    return _read(path, expected, error, parse)
 
 
 def keys(path, node, error):

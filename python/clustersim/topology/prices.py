@@ -51,8 +51,7 @@ class Prices:
         from clustersim import yaml_file
 
         self.path = path
-        self.entries = yaml_file.load(path, "a list of prices (YAML)", InputError)
-        self.lines = yaml_file.lines(yaml_file.compose(path, "a list of prices (YAML)", InputError))
+        self.entries, self.lines = yaml_file.load(path, "a list of prices (YAML)", InputError)
         if not isinstance(self.entries, dict):
             raise InputError(f"{path}:1: has no keys; expected {', '.join(KEYS)}")
         for key in self.entries:

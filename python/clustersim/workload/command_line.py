@@ -194,6 +194,12 @@ def make_parser(description):
     return parser
 
 
+def _tell_idle(reasons):
+    """Warns of flags that change nothing. @param reasons of each, why"""
+    for flag, why in reasons.items():
+        print(f"workload.py: warning: {flag} has no effect: {why}", file=sys.stderr)
+
+
 def _warn(parser, given):
     reasons = {flag: WITHOUT_EFFECT[flag] for flag in given.no_effect or []}
     reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
@@ -201,8 +207,7 @@ def _warn(parser, given):
         print(f"workload.py: warning: the files carry out 1F1B; memory and the estimate are those of {given.pipeline_schedule}", file=sys.stderr)
     if given.pp > 1 and (given.zero or 0) > 1:
         reasons[f"--zero {given.zero}"] = "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"
-    for flag, why in reasons.items():
-        print(f"workload.py: warning: {flag} has no effect: {why}", file=sys.stderr)
+    _tell_idle(reasons)
     command.tell_idle(parser, given, (
         (given.recompute == "selective", "it is for --recompute selective", ("recompute_modules",)),
         (given.recompute == "full", "it is for --recompute full", ("recompute_num_layers",)),
@@ -245,8 +250,7 @@ def _warn_of_lost_sizes(given, fields):
     reasons = {flag: "the model has no experts" for flag, value in lost.items() if value}
     if given.max_position_embeddings is not None and not fields.get("positions"):
         reasons["--max_position_embeddings"] = "rotary positions have no weights"
-    for flag, why in reasons.items():
-        print(f"workload.py: warning: {flag} has no effect: {why}", file=sys.stderr)
+    _tell_idle(reasons)
 
 
 def _changed(given, base, changes):

@@ -178,7 +178,7 @@ def run(arguments):
     model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, command_line.dtype_of(given), given.kernels)
     pools = find_pools(given, model)
     command.tell_idle(parser, given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
-                              ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
+                                       ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)
     text, blocks = render(given, model, pools, gpu)

@@ -7,6 +7,7 @@ measured times that `serving_times` adds to the rows.
 """
 import dataclasses
 import functools
+import itertools
 from typing import Optional, Tuple
 
 from clustersim.workload import memory, operators, serving_cache
@@ -94,6 +95,11 @@ class Instance:
     def one_token(self):
         """A plan of one token, for figures per token."""
         return Parallelism(world_size=self.tp * self.pp * self.ep, tp=self.tp, pp=self.pp, ep=self.ep, sequence=1)
+
+    def stages(self):
+        """@return the layers of each pipeline stage, as slices of all"""
+        ends = list(itertools.accumulate(self.one_token.stage_layers(self.model.layers), initial=0))
+        return [slice(first, end) for first, end in itertools.pairwise(ends)]
 
     # -- the cache
 
@@ -277,10 +283,8 @@ class Instance:
     def blocks(self, gpu, utilization, block_size, batch_tokens, sequences):
         """@return blocks of the cache that fit on the GPU that has least room, as vLLM counts them; refuses none"""
         room, kept = gpu.memory_gb * 1e9 * utilization, self.kept
-        found, first = [], 0
-        for stage, layers in enumerate(self.one_token.stage_layers(self.model.layers)):
-            own = slice(first, first + layers)
-            first += layers
+        found = []
+        for stage, own in enumerate(self.stages()):
             operators_of, ends = memory.stage_operators(self.model, self.one_token, stage)
             weights = sum(self.weight_bytes(operator) for operator in [*(o for layer in operators_of for o in layer), *ends])
             states = sequences * sum(kept.states[own])

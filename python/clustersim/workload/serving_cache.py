@@ -80,8 +80,5 @@ class Cache:
 
     def of_fullest(self, instance, what="tokens"):
         """@return bytes of a token, or of the states of a sequence, on a rank of the stage that keeps most"""
-        first, most, sizes = 0, 0, getattr(self, what)
-        for layers in instance.one_token.stage_layers(instance.model.layers):
-            most = max(most, sum(sizes[first:first + layers]))
-            first += layers
-        return most
+        sizes = getattr(self, what)
+        return max(sum(sizes[own]) for own in instance.stages())
