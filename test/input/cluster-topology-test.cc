@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "../support/laned-server.h"
 #include "../support/others-files.h"
 
 #include "ns3/cluster-topology.h"
@@ -208,6 +209,25 @@ TEST(ClusterTopology, LinksBetweenGpusOfOneServerAreItsOwnNetwork)
     EXPECT_FALSE(part.IsMesh());
     EXPECT_FALSE(part.IsNvLink(0));
     EXPECT_FALSE(part.ShareNvLink(0, 1));
+}
+
+TEST(ClusterTopology, NvSwitchesOfOneServerMayBeLinked)
+{
+    const ClusterTopology t = Parse(LanedFile(2));
+    EXPECT_TRUE(t.ShareNvLink(0, 7));
+    EXPECT_FALSE(t.ShareNvLink(7, 8));
+    EXPECT_EQ(t.ServerOfNvSwitch(16), 0U);
+    EXPECT_EQ(t.ServerOfNvSwitch(31), 1U);
+    EXPECT_TRUE(t.IsNvLink(t.LinksBetween(16, 17).front()));
+    EXPECT_TRUE(t.warnings.empty());
+    // NVSwitches 4 and 5 are of servers 0 and 1.
+    const std::string links = "0 4 1Gbps 1us 0\n1 4 1Gbps 1us 0\n2 5 1Gbps 1us 0\n"
+                              "3 5 1Gbps 1us 0\n0 6 1Gbps 1us 0\n2 6 1Gbps 1us 0\n";
+    EXPECT_THAT(ErrorOf("7 2 2 1 7 H100\n4 5 6\n" + links + "4 5 1Gbps 1us 0\n"),
+                testing::HasSubstr("joins servers 0 and 1; expected links to the GPUs and "
+                                   "NVSwitches of one server only"));
+    EXPECT_THAT(ErrorOf("7 2 2 1 7 H100\n4 5 6\n" + links + "4 6 1Gbps 1us 0\n"),
+                testing::HasSubstr("NVSwitch 4 is linked to switch 6"));
 }
 
 TEST(ClusterTopology, RailsThatMeetInLinksBetweenGpusAloneAreAWarning)

@@ -1,6 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "../support/laned-server.h"
 #include "../support/others-files.h"
 #include "../support/scratch-directory.h"
 #include "example-topologies.h"
@@ -83,8 +85,9 @@ CountHostPaths(const FabricRoutes& routes, uint32_t src, uint32_t dst)
 }
 
 /// Links from every node to a host by repeated relaxation, from the rules alone.
+/// @param kind of the nodes that forward: network switches, or the NVSwitches of a server
 std::vector<uint32_t>
-RelaxedDistances(const ClusterTopology& topology, const LinkState& links, uint32_t dst)
+RelaxedDistances(const ClusterTopology& topology, const LinkState& links, uint32_t dst, Kind kind)
 {
     constexpr uint32_t FAR = 1'000'000;
     std::vector<uint32_t> distance(topology.nodeCount, FAR);
@@ -97,9 +100,8 @@ RelaxedDistances(const ClusterTopology& topology, const LinkState& links, uint32
             const auto& link = topology.links[i];
             for (const auto& [from, to] : {std::pair{link.a, link.b}, {link.b, link.a}})
             {
-                const bool mayEnter =
-                    to == topology.NodeOfHost(dst) || topology.Is(to, Kind::Switch);
-                const bool forwards = topology.Is(from, Kind::Switch);
+                const bool mayEnter = to == topology.NodeOfHost(dst) || topology.Is(to, kind);
+                const bool forwards = topology.Is(from, kind);
                 if (links.IsUp(i) && mayEnter && forwards && distance[to] + 1 < distance[from])
                 {
                     distance[from] = distance[to] + 1;
@@ -121,7 +123,7 @@ RandomTopology(std::mt19937& random)
     topology.gpusPerServer = draw(1, 4);
     const uint32_t servers = draw(1, 4);
     const uint32_t hosts = servers * topology.gpusPerServer;
-    const uint32_t nvSwitches = draw(0, 2) * servers;
+    const uint32_t nvSwitches = draw(0, 4) * servers;
     const uint32_t switches = draw(1, 6);
     topology.kind.assign(hosts, Kind::Host);
     topology.kind.resize(hosts + nvSwitches, Kind::NvSwitch);
@@ -131,11 +133,24 @@ RandomTopology(std::mt19937& random)
     {
         for (uint32_t nv = host / topology.gpusPerServer; nv < nvSwitches; nv += servers)
         {
-            AddLink(topology, host, hosts + nv, GBPS, 1);
+            if (draw(0, 3) > 0)
+            {
+                AddLink(topology, host, hosts + nv, GBPS, 1);
+            }
         }
         for (uint32_t n = draw(1, 3); n > 0; --n)
         {
             AddLink(topology, host, firstSwitch + draw(0, switches - 1), GBPS, 1);
+        }
+    }
+    for (uint32_t n = draw(0, nvSwitches); n > 0; --n)
+    {
+        // NVSwitches of one server have numbers that differ by multiples of the servers.
+        const uint32_t a = draw(0, nvSwitches - 1);
+        const uint32_t b = (a + servers * draw(1, 4)) % nvSwitches;
+        if (a != b)
+        {
+            AddLink(topology, hosts + a, hosts + b, GBPS, 1);
         }
     }
     for (uint32_t n = draw(switches, 3 * switches); switches > 1 && n > 0; --n)
@@ -157,20 +172,20 @@ ExpectTablesMatchTheRules(const FabricRoutes& routes, const LinkState& links)
     const ClusterTopology& topology = routes.Topology();
     for (uint32_t dst = 0; dst < topology.hostCount; ++dst)
     {
-        const auto distance = RelaxedDistances(topology, links, dst);
+        const auto inNetwork = RelaxedDistances(topology, links, dst, Kind::Switch);
+        const auto inServer = RelaxedDistances(topology, links, dst, Kind::NvSwitch);
         for (uint32_t node = 0; node < topology.nodeCount; ++node)
         {
             if (topology.Is(node, Kind::Host))
             {
                 continue;
             }
+            const auto& distance = topology.Is(node, Kind::NvSwitch) ? inServer : inNetwork;
             std::vector<uint16_t> expected;
             const auto ports = topology.Ports(node);
             for (uint16_t p = 0; p < ports.size(); ++p)
             {
-                const bool nearer = topology.Is(node, Kind::NvSwitch)
-                                        ? ports[p].peer == topology.NodeOfHost(dst)
-                                        : distance[ports[p].peer] + 1 == distance[node];
+                const bool nearer = distance[ports[p].peer] + 1 == distance[node];
                 if (links.IsUp(ports[p].link) && nearer)
                 {
                     expected.push_back(p);
@@ -178,11 +193,8 @@ ExpectTablesMatchTheRules(const FabricRoutes& routes, const LinkState& links)
             }
             ASSERT_EQ(Ports(routes.Table(node).NextHops(dst)), expected)
                 << "node " << node << " to host " << dst;
-            if (topology.Is(node, Kind::Switch))
-            {
-                ASSERT_EQ(routes.Distance(node, dst),
-                          expected.empty() ? FabricRoutes::UNREACHABLE : distance[node]);
-            }
+            ASSERT_EQ(routes.Distance(node, dst),
+                      expected.empty() ? FabricRoutes::UNREACHABLE : distance[node]);
         }
     }
 }
@@ -233,6 +245,41 @@ TEST(FabricRoutes, NvSwitchesReachOnlyTheirOwnServer)
     EXPECT_TRUE(routes.Table(9).NextHops(3).empty());
     EXPECT_EQ(routes.Distance(9, 4), 1);
     EXPECT_EQ(routes.Distance(9, 3), FabricRoutes::UNREACHABLE);
+}
+
+TEST(FabricRoutes, NvSwitchesOfAServerMayBeLinkedToEachOther)
+{
+    const ClusterTopology topology = ReadTopology(LanedFile(2));
+    FabricRoutes routes(topology);
+    const auto hops = [&](uint32_t src, uint32_t dst) {
+        return routes.Path(src, dst)->hops.size();
+    };
+    EXPECT_EQ(hops(0, 1), 3U);
+    EXPECT_EQ(hops(8, 14), 3U) << "in the second server";
+    EXPECT_EQ(hops(0, 7), 4U) << "by the NVSwitch of GPU 1 or of GPU 6";
+    EXPECT_EQ(CountHostPaths(routes, 0, 3), 2U) << "by GPU 1's and GPU 2's";
+    EXPECT_EQ(routes.Path(0, 8)->hops.size(), 2U) << "through the network";
+    EXPECT_EQ(routes.Path(0, 6)->bottleneckBps, 576 * GBPS);
+    // Without its link to GPU 1 GPU 0 goes over two others.
+    LinkState links(topology.links.size());
+    links.Set(LinkBetween(topology, 16, 17), false);
+    routes.Recompute(links);
+    EXPECT_EQ(hops(0, 1), 5U);
+}
+
+TEST(FabricRoutes, UpperNvSwitchesJoinThoseOfTheGpus)
+{
+    // Two NVSwitches with two GPUs each, and two above both.
+    const ClusterTopology topology =
+        ReadTopology("8 4 4 0 8 H100\n4 5 6 7\n0 4 1Gbps 1ns 0\n1 4 1Gbps 1ns 0\n2 5 1Gbps 1ns 0\n"
+                     "3 5 1Gbps 1ns 0\n4 6 1Gbps 1ns 0\n4 7 1Gbps 1ns 0\n5 6 1Gbps 1ns 0\n"
+                     "5 7 1Gbps 1ns 0\n");
+    const FabricRoutes routes(topology);
+    EXPECT_TRUE(topology.ShareNvLink(0, 3));
+    EXPECT_EQ(routes.Path(0, 1)->hops.size(), 2U);
+    EXPECT_EQ(routes.Path(0, 3)->hops.size(), 4U);
+    EXPECT_EQ(CountHostPaths(routes, 0, 3), 2U);
+    EXPECT_EQ(topology.ServerOfNvSwitch(7), 0U);
 }
 
 TEST(FabricRoutes, SameRailMeetsAtTheAccessSwitchAndOtherRailsAtEverySpine)

@@ -179,6 +179,26 @@ TEST(ShareOutServers, KeepsServersWholeAndLeavesWithThem)
     EXPECT_EQ(nodes.reactionPs, 500'000);
 }
 
+TEST(ShareOutServers, KeepsNvSwitchesWithTheServerThatTheyAreIn)
+{
+    // In each of two servers two NVSwitches with a GPU each, and one above these.
+    const ClusterTopology topology = ReadTopology(
+        "11 2 6 1 12 H100\n4 5 6 7 8 9 10\n0 4 1Gbps 1ns 0\n1 5 1Gbps 1ns 0\n2 7 1Gbps 1ns 0\n"
+        "3 8 1Gbps 1ns 0\n4 6 1Gbps 1ns 0\n5 6 1Gbps 1ns 0\n7 9 1Gbps 1ns 0\n8 9 1Gbps 1ns 0\n"
+        "0 10 1Gbps 1us 0\n1 10 1Gbps 1us 0\n2 10 1Gbps 1us 0\n3 10 1Gbps 1us 0\n");
+    const FabricPartitions two = ShareOutServers(topology, 2);
+    for (const uint32_t node : {0, 1, 4, 5, 6})
+    {
+        EXPECT_EQ(two.partitionOf[node], 0U) << node;
+        EXPECT_EQ(two.serverOf[node], 0U) << node;
+    }
+    for (const uint32_t node : {2, 3, 7, 8, 9})
+    {
+        EXPECT_EQ(two.partitionOf[node], 1U) << node;
+        EXPECT_EQ(two.serverOf[node], 2U) << node;
+    }
+}
+
 TEST(ShareOutServers, DividesNothingWhereALinkHasNoDelay)
 {
     const FabricPartitions whole =

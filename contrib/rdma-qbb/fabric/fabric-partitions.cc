@@ -47,6 +47,13 @@ LeastDelayPs(const ClusterTopology& topology, Predicate counts)
     return least == INT64_MAX ? 0 : least;
 }
 
+/// @return the server of an NVSwitch; NOWHERE for all other nodes
+uint32_t
+FindServer(const ClusterTopology& topology, uint32_t node)
+{
+    return topology.Is(node, Kind::NvSwitch) ? topology.ServerOfNvSwitch(node) : NOWHERE;
+}
+
 /// Shares switches out, those first whose neighbours are.
 class SwitchSharing
 {
@@ -63,9 +70,12 @@ class SwitchSharing
     {
         for (uint32_t node = 0; node < m_topology.nodeCount; ++node)
         {
-            if (m_topology.Is(node, Kind::NvSwitch))
+            const uint32_t server = FindServer(m_topology, node);
+            if (server != NOWHERE)
             {
-                m_partitions.partitionOf[node] = Choose(node);
+                m_partitions.partitionOf[node] =
+                    m_partitions
+                        .partitionOf[m_topology.NodeOfHost(server * m_topology.gpusPerServer)];
             }
         }
     }
@@ -164,10 +174,10 @@ FindServers(const ClusterTopology& topology, FabricPartitions& partitions)
     }
     for (uint32_t node = 0; node < topology.nodeCount; ++node)
     {
-        const auto ports = topology.Ports(node);
-        if (topology.Is(node, Kind::NvSwitch) && !ports.empty())
+        const uint32_t server = FindServer(topology, node);
+        if (server != NOWHERE)
         {
-            partitions.serverOf[node] = partitions.serverOf[ports.front().peer];
+            partitions.serverOf[node] = first[server];
         }
     }
 }

@@ -53,6 +53,26 @@ ChannelsOf(const NodeContainer& nodes)
     return channels;
 }
 
+/// @return the most hosts that NVSwitches join, of a topology whose servers have one host yet
+uint32_t
+CountGpusPerServer(const ClusterTopology& topology)
+{
+    uint32_t most = 1;
+    std::map<uint32_t, uint32_t> hosts; // by what NVSwitches that are linked to each other share
+    for (uint32_t host = 0; host < topology.hostCount; ++host)
+    {
+        for (const auto& port : topology.Ports(topology.NodeOfHost(host)))
+        {
+            if (topology.Is(port.peer, NodeKind::NvSwitch))
+            {
+                most = std::max(most, ++hosts[topology.ServerOfNvSwitch(port.peer)]);
+                break;
+            }
+        }
+    }
+    return most;
+}
+
 } // namespace
 
 void
@@ -94,14 +114,8 @@ RdmaFabric::Build(const NodeContainer& nodes)
         m_parts.devices[link.b].push_back(PeekPointer(b));
     }
     topology.Index();
-    for (uint32_t node = 0; node < topology.nodeCount; ++node)
-    {
-        if (topology.Is(node, NodeKind::NvSwitch))
-        {
-            const auto gpus = static_cast<uint32_t>(topology.Ports(node).size());
-            topology.gpusPerServer = std::max(topology.gpusPerServer, gpus);
-        }
-    }
+    topology.gpusPerServer = CountGpusPerServer(topology);
+    topology.Index();
     NS_ABORT_MSG_IF(topology.hostCount == 0, "a fabric has hosts");
     Configure(topology, *m_ownConf);
 }

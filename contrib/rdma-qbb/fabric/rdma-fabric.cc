@@ -591,7 +591,11 @@ RdmaFabric::ConfigureSwitches()
         ConfigurePorts(id, nicRateBps);
         if (nvswitch)
         {
-            DynamicCast<NVSwitchNode>(m_parts.nodes[id])->ConfigureBuffer();
+            const auto ports = m_parts.topology->Ports(id);
+            const bool isLinkedToOthers = std::ranges::any_of(ports, [this](const auto& port) {
+                return m_parts.topology->Is(port.peer, ClusterTopology::NodeKind::NvSwitch);
+            });
+            DynamicCast<NVSwitchNode>(m_parts.nodes[id])->ConfigureBuffer(isLinkedToOthers);
         }
         RequireShared(id);
         if (UsesPint() && !nvswitch)

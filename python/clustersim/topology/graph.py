@@ -5,6 +5,7 @@ import collections
 import networkx
 
 from clustersim.topology import tiers
+from clustersim.topology.reader import nv_fabrics
 
 GPU, NVSWITCH = "GPU", "NVSwitch"
 
@@ -23,6 +24,10 @@ class Graph:
                 self.degree[a] += 1
                 if a in self.gpus and b in self.nvswitches:
                     self.nv_of[a].add(b)
+        self.fabric_of = nv_fabrics(topology)
+        self.upper_nvswitches = self.nvswitches.difference(*self.nv_of.values())
+        self.nvlinks = networkx.Graph((link.a, link.b) for link in topology.links
+                                      if link.a in self.nvswitches and link.b in self.nvswitches)
         self.network = networkx.Graph()  # of the switches
         self.network.add_nodes_from(topology.switches)
         self.network.add_edges_from((a, b) for a, others in self.neighbours.items() for b in others)
@@ -32,6 +37,11 @@ class Graph:
             self.tiers[self.tier[switch]].append(switch)
         self.plane = self._planes()
         self.planes = len(set(self.plane.values()))
+
+    def served_by(self, gpu):
+        """@return the NVSwitches that a GPU is linked to, and those behind them that have no GPU of their own"""
+        fabrics = {self.fabric_of[nv] for nv in self.nv_of[gpu]}
+        return self.nv_of[gpu] | {nv for nv in self.upper_nvswitches if self.fabric_of[nv] in fabrics}
 
     def _planes(self):
         return {switch: plane for plane, switches in enumerate(networkx.connected_components(self.network))
@@ -72,17 +82,22 @@ class Graph:
                          else attached[one] * attached[two])
                 if pairs:
                     total[None if hops is None else hops + 2] += pairs
-        by_nvswitch = collections.defaultdict(list)
+        by_fabric = collections.defaultdict(list)
         for gpu, switches in self.nv_of.items():
             if switches:
-                by_nvswitch[min(switches)].append(gpu)
-        for members in by_nvswitch.values():
+                by_fabric[self.fabric_of[min(switches)]].append(gpu)
+        for members in by_fabric.values():
             for i, a in enumerate(members):
                 for b in members[i + 1:]:
                     hops = lengths[frozenset(self.tors[a]), frozenset(self.tors[b])]
                     total[None if hops is None else hops + 2] -= 1
-                    total[2] += 1
+                    total[self._nvlink_hops(a, b)] += 1
         return {length: count for length, count in total.items() if count and length is not None}
+
+    def _nvlink_hops(self, a, b):
+        if self.nv_of[a] & self.nv_of[b]:
+            return 2
+        return 2 + min(networkx.shortest_path_length(self.nvlinks, one, two) for one in self.nv_of[a] for two in self.nv_of[b])
 
     def nic_bps(self, servers):
         return sum(sum(self.tors[gpu].values())

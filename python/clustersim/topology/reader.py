@@ -177,19 +177,30 @@ def read(path):
 
 
 def _check_nvswitches(topology):
-    """An NVSwitch serves the GPUs of one server, which is what makes it one."""
-    nvswitches, server_of = set(topology.nvswitches), {}
-    index = {gpu: i for i, gpu in enumerate(topology.gpus)}
+    """An NVSwitch serves the GPUs of one server, which is what makes it one; so do those that it is linked to."""
+    switches, index = set(topology.switches), {gpu: i for i, gpu in enumerate(topology.gpus)}
+    fabric_of, server_of = nv_fabrics(topology), {}
     for link in topology.links:
         for nv, other in ((link.a, link.b), (link.b, link.a)):
-            if nv in nvswitches:
-                if other not in index:
-                    raise InputError(f"{topology.path}: NVSwitch {nv} is linked to switch {other}; "
-                                     f"expected links to GPUs only")
+            if nv in fabric_of and other in switches:
+                raise InputError(f"{topology.path}: NVSwitch {nv} is linked to switch {other}; "
+                                 f"expected links to GPUs and NVSwitches only")
+            if nv in fabric_of and other in index:
                 server = index[other] // topology.gpus_per_server
-                if server_of.setdefault(nv, server) != server:
+                if server_of.setdefault(fabric_of[nv], server) != server:
                     raise InputError(f"{topology.path}: NVSwitch {nv} is linked to GPUs of servers "
-                                     f"{server_of[nv]} and {server}; expected GPUs of one server")
+                                     f"{server_of[fabric_of[nv]]} and {server}; expected GPUs of one server")
+
+
+def nv_fabrics(topology):
+    """@return by NVSwitch what those that are linked to each other have in common"""
+    from networkx.utils import UnionFind  # loads networkx
+    joined = UnionFind(topology.nvswitches)
+    nvswitches = set(topology.nvswitches)
+    for link in topology.links:
+        if link.a in nvswitches and link.b in nvswitches:
+            joined.union(link.a, link.b)
+    return {nv: joined[nv] for nv in topology.nvswitches}
 
 
 def _check_reachable(topology):
@@ -209,13 +220,14 @@ def find_unreachable(topology, over_nvlink):
     connected = UnionFind()
     switches, gpus = set(topology.switches), set(topology.gpus)
     linked = {gpu: set() for gpu in topology.gpus}
-    near = {gpu: set() for gpu in topology.gpus}
+    near = {gpu: set() for gpu in topology.gpus}  # GPUs, and what NVSwitches linked to each other have in common
+    fabric_of = nv_fabrics(topology)
     for link in topology.links:
         if link.a in switches and link.b in switches:
             connected.union(link.a, link.b)
         for gpu, other in ((link.a, link.b), (link.b, link.a)):
             if gpu in gpus:
-                (linked if other in switches else near)[gpu].add(other)
+                (linked if other in switches else near)[gpu].add(fabric_of.get(other, other))
     for gpu in gpus if over_nvlink else ():
         # A GPU passes on what its NVSwitch brings, or in a mesh what GPUs that it is linked to do.
         beyond = [*sorted(near[gpu] - gpus)[:1], *(switch for other in near[gpu] & gpus for switch in linked[other])]

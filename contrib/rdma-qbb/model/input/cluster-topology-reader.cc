@@ -291,8 +291,8 @@ class TopologyFile
         const auto [low, high] = std::minmax(link.a, link.b);
         const auto [first, inserted] =
             m_firstLine.try_emplace((uint64_t{low} << 32) | high, link.line);
-        const bool bundle = m_topology.kind[link.a] == NodeKind::Switch &&
-                            m_topology.kind[link.b] == NodeKind::Switch;
+        const bool bundle = m_topology.kind[link.a] != NodeKind::Host &&
+                            m_topology.kind[link.b] == m_topology.kind[link.a];
         if (!inserted && !bundle)
         {
             m_lines.Fail("the link between " + std::to_string(link.a) + " and " +
@@ -310,26 +310,28 @@ class TopologyFile
             {
                 continue;
             }
-            uint32_t server = UINT32_MAX;
+            // Where NVSwitches are linked to each other, all of them are of one server.
+            const uint32_t server = m_topology.ServerOfNvSwitch(node);
             for (const ClusterTopology::Port& port : m_topology.Ports(node))
             {
                 const std::size_t line = m_topology.links[port.link].line;
-                if (!m_topology.Is(port.peer, NodeKind::Host))
+                if (m_topology.Is(port.peer, NodeKind::Switch))
                 {
                     FailAt(line,
                            "NVSwitch " + std::to_string(node) + " is linked to switch " +
                                std::to_string(port.peer),
-                           "links to the GPUs of one server only");
+                           "links to the GPUs and NVSwitches of one server only");
                 }
-                const uint32_t peerServer = m_topology.Server(m_topology.HostIndexOf(port.peer));
-                if (server != UINT32_MAX && server != peerServer)
+                const uint32_t host = m_topology.HostIndexOf(port.peer);
+                const uint32_t peerServer = host == UINT32_MAX ? server : m_topology.Server(host);
+                if (server != peerServer)
                 {
                     FailAt(line,
                            "NVSwitch " + std::to_string(node) + " joins servers " +
-                               std::to_string(server) + " and " + std::to_string(peerServer),
-                           "links to the GPUs of one server only");
+                               std::to_string(std::min(server, peerServer)) + " and " +
+                               std::to_string(std::max(server, peerServer)),
+                           "links to the GPUs and NVSwitches of one server only");
                 }
-                server = peerServer;
             }
         }
     }

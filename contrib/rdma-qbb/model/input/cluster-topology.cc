@@ -47,6 +47,37 @@ ClusterTopology::Index()
         m_ports[m_firstPort[link.b] + link.portB] = {link.a, i, link.portA};
     }
     m_isMesh = gpusPerServer > 1 && nvswitchCount == 0 && LinksJoinServers();
+    FindNvFabrics();
+}
+
+void
+ClusterTopology::FindNvFabrics()
+{
+    boost::disjoint_sets_with_storage<> joined(nodeCount);
+    for (const Link& link : links)
+    {
+        if (Is(link.a, NodeKind::NvSwitch) && Is(link.b, NodeKind::NvSwitch))
+        {
+            joined.union_set(link.a, link.b);
+        }
+    }
+    m_nvFabric.resize(nodeCount);
+    m_nvServer.assign(nodeCount, UINT32_MAX);
+    for (uint32_t node = 0; node < nodeCount; ++node)
+    {
+        m_nvFabric[node] = static_cast<uint32_t>(joined.find_set(node));
+    }
+    for (const Link& link : links)
+    {
+        const bool aIsHost = Is(link.a, NodeKind::Host);
+        const uint32_t nvswitch = aIsHost ? link.b : link.a;
+        const uint32_t host = aIsHost ? link.a : link.b;
+        if (Is(nvswitch, NodeKind::NvSwitch) && Is(host, NodeKind::Host))
+        {
+            uint32_t& server = m_nvServer[m_nvFabric[nvswitch]];
+            server = std::min(server, Server(m_hostIndex[host]));
+        }
+    }
 }
 
 bool
@@ -74,7 +105,9 @@ ClusterTopology::ShareNvLink(uint32_t hostA, uint32_t hostB) const
     }
     const auto b = Ports(NodeOfHost(hostB));
     return std::ranges::any_of(Ports(NodeOfHost(hostA)), [&](const Port& port) {
-        const auto ends = [&](const Port& other) { return other.peer == port.peer; };
+        const auto ends = [&](const Port& other) {
+            return m_nvFabric[other.peer] == m_nvFabric[port.peer];
+        };
         return Is(port.peer, NodeKind::NvSwitch) ? std::ranges::any_of(b, ends)
                                                  : m_isMesh && port.peer == NodeOfHost(hostB);
     });
@@ -125,7 +158,7 @@ MakeReachSets(const ClusterTopology& topology, bool gpusPassOn)
         const auto joins = [&](Kind kind) {
             return topology.Is(link.a, kind) && topology.Is(link.b, kind);
         };
-        if (joins(Kind::Switch) || (gpusPassOn && joins(Kind::Host)))
+        if (joins(Kind::Switch) || (gpusPassOn && (joins(Kind::Host) || joins(Kind::NvSwitch))))
         {
             sets.union_set(link.a, link.b);
         }

@@ -43,7 +43,7 @@ class ClusterTopology
     enum class NodeKind : uint8_t
     {
         Host,     ///< a GPU with its NICs, or a server in the three-field form
-        NvSwitch, ///< switches between the GPUs of one server
+        NvSwitch, ///< switches between the GPUs of one server, in one tier or several
         Switch,   ///< switches between servers
     };
 
@@ -147,9 +147,16 @@ class ClusterTopology
                (m_isMesh && JoinsNeighbours(links[link]));
     }
 
-    /// @return whether the two hosts share a server that has an NVSwitch, or a link of a mesh,
+    /// @return whether the two hosts share a server that has NVSwitches, or a link of a mesh,
     /// between them
     bool ShareNvLink(uint32_t hostA, uint32_t hostB) const;
+
+    /// @return the server whose hosts an NVSwitch joins, by itself or by others that it is linked
+    /// to; UINT32_MAX if it joins none
+    uint32_t ServerOfNvSwitch(uint32_t node) const
+    {
+        return m_nvServer[m_nvFabric[node]];
+    }
 
     /// @return indices of the links between two nodes: none, one, or those of a bundle
     std::vector<uint32_t> LinksBetween(uint32_t a, uint32_t b) const;
@@ -165,8 +172,9 @@ class ClusterTopology
     };
 
     /**
-     * Paths run through network switches, through the NVSwitches of one server, or over a direct
-     * link; hosts do not forward and NVSwitches do not connect servers.
+     * Paths run through network switches, through the NVSwitches of one server, which may be linked
+     * to each other, or over a direct link; hosts do not forward and NVSwitches do not connect
+     * servers.
      * @param gpusPassOn whether a GPU also reaches what other GPUs of its server are linked to, as
      * in a rail-only network, where data changes rails over NVLink
      * @return a pair of hosts with no path between them, if there is one
@@ -184,7 +192,11 @@ class ClusterTopology
     /// @return whether a link joins every two hosts of each server
     bool LinksJoinServers() const;
 
+    void FindNvFabrics();
+
     bool m_isMesh{false};
+    std::vector<uint32_t> m_nvFabric;     ///< per node id: what NVSwitches linked together share
+    std::vector<uint32_t> m_nvServer;     ///< by m_nvFabric: the server
     std::vector<std::size_t> m_firstPort; ///< per node, into m_ports; one more at the end
     std::vector<Port> m_ports;
     std::vector<uint32_t> m_hostIndex;

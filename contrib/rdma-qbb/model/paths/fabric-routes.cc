@@ -195,34 +195,72 @@ FabricRoutes::MakeNetworkTables()
 void
 FabricRoutes::MakeNvSwitchTables()
 {
+    m_nvDistance.resize(m_topology.nodeCount);
     for (uint32_t node = 0; node < m_topology.nodeCount; ++node)
     {
-        const auto all = m_topology.Ports(node);
-        if (!m_topology.Is(node, NodeKind::NvSwitch) || all.empty())
+        if (!m_topology.Is(node, NodeKind::NvSwitch))
         {
             continue;
         }
         ForwardingTable& table = m_tables[node];
-        const uint32_t server = m_topology.Server(m_topology.HostIndexOf(all.front().peer));
         table.m_places = m_ownPlaces.data();
+        const uint32_t server = m_topology.ServerOfNvSwitch(node);
+        if (server == UINT32_MAX)
+        {
+            continue; // it joins nothing
+        }
         table.m_firstGroup = server * m_topology.gpusPerServer;
         table.m_entries.assign(m_topology.gpusPerServer, {});
         table.m_ports.clear();
-        for (uint32_t i = 0; i < m_topology.gpusPerServer; ++i)
+        m_nvDistance[node].assign(m_topology.gpusPerServer, UNREACHABLE);
+    }
+    for (uint32_t host = 0; m_topology.nvswitchCount > 0 && host < m_topology.hostCount; ++host)
+    {
+        MakeNvSwitchEntries(host);
+    }
+}
+
+void
+FabricRoutes::MakeNvSwitchEntries(uint32_t host)
+{
+    const uint32_t place = host % m_topology.gpusPerServer;
+    const uint32_t hostNode = m_topology.NodeOfHost(host);
+    const auto mayPass = [this](const Port& port) {
+        return m_topology.Is(port.peer, NodeKind::NvSwitch) && m_links.IsUp(port.link);
+    };
+    std::vector<uint32_t> reached;
+    const auto reachFrom = [&](uint32_t node, uint16_t hops) {
+        for (const Port& port : m_topology.Ports(node))
         {
-            std::vector<uint16_t> ports;
-            for (uint16_t p = 0; p < all.size(); ++p)
+            if (mayPass(port) && m_nvDistance[port.peer][place] == UNREACHABLE)
             {
-                if (m_links.IsUp(all[p].link) &&
-                    m_topology.HostIndexOf(all[p].peer) == table.m_firstGroup + i)
-                {
-                    ports.push_back(p);
-                }
+                m_nvDistance[port.peer][place] = hops;
+                reached.push_back(port.peer);
             }
-            ForwardingTable::Entry& entry = table.m_entries[i];
-            entry.width = ports.size();
-            table.SetPorts(entry, ports);
         }
+    };
+    reachFrom(hostNode, 1);
+    std::vector<uint16_t> ports;
+    for (std::size_t i = 0; i < reached.size(); ++i)
+    {
+        const uint32_t node = reached[i];
+        const uint16_t hops = m_nvDistance[node][place];
+        reachFrom(node, hops + 1);
+        const auto all = m_topology.Ports(node);
+        ports.clear();
+        for (uint16_t p = 0; p < all.size(); ++p)
+        {
+            const bool isNearer =
+                hops == 1 ? all[p].peer == hostNode && m_links.IsUp(all[p].link)
+                          : mayPass(all[p]) && m_nvDistance[all[p].peer][place] == hops - 1;
+            if (isNearer)
+            {
+                ports.push_back(p);
+            }
+        }
+        ForwardingTable::Entry& entry = m_tables[node].m_entries[place];
+        entry.width = ports.size();
+        m_tables[node].SetPorts(entry, ports);
     }
 }
 
@@ -231,8 +269,9 @@ FabricRoutes::Distance(uint32_t node, uint32_t host) const
 {
     if (m_switchIndex[node] == UINT32_MAX)
     {
-        const ForwardingTable& table = m_tables[node];
-        return table.m_places && !table.NextHops(host).empty() ? 1 : UNREACHABLE;
+        const bool isOfServer = m_topology.Is(node, NodeKind::NvSwitch) &&
+                                m_topology.ServerOfNvSwitch(node) == m_topology.Server(host);
+        return isOfServer ? m_nvDistance[node][host % m_topology.gpusPerServer] : UNREACHABLE;
     }
     return m_distance[std::size_t{m_switchIndex[node]} * m_groupHosts.size() +
                       m_places[host].group];
@@ -246,10 +285,20 @@ FabricRoutes::NvLinkPorts(uint32_t src, uint32_t dst, std::vector<uint16_t>& por
         return;
     }
     const auto all = m_topology.Ports(m_topology.NodeOfHost(src));
+    uint16_t nearest = UNREACHABLE;
     for (uint16_t p = 0; p < all.size(); ++p)
     {
-        if (m_topology.Is(all[p].peer, NodeKind::NvSwitch) && m_links.IsUp(all[p].link) &&
-            Distance(all[p].peer, dst) == 1)
+        if (!m_topology.Is(all[p].peer, NodeKind::NvSwitch) || !m_links.IsUp(all[p].link))
+        {
+            continue;
+        }
+        const uint16_t distance = Distance(all[p].peer, dst);
+        if (distance < nearest)
+        {
+            nearest = distance;
+            ports.clear();
+        }
+        if (distance == nearest && nearest != UNREACHABLE)
         {
             ports.push_back(p);
         }

@@ -65,7 +65,7 @@ struct PathInfo
  * @ingroup rdma-qbb
  * @brief All shortest paths (by number of links) between the hosts of a cluster.
  *
- * Traffic between GPUs of one server that an NVSwitch connects takes the NVSwitch; all other
+ * Traffic between GPUs of one server that NVSwitches connect takes these; all other
  * traffic goes from a host through network switches to a host. No path crosses the NVSwitch of a
  * server on the way to another server, and hosts do not forward.
  *
@@ -79,7 +79,8 @@ struct PathInfo
  * @endcode
  *
  * Memory: one entry per network switch and group of hosts (those attached to the same switches),
- * one per NVSwitch and GPU of its server. Time: one breadth-first search per group.
+ * one per NVSwitch and GPU of its server. Time: one breadth-first search per group, and one per
+ * GPU over the NVSwitches of its server.
  */
 class FabricRoutes
 {
@@ -115,8 +116,8 @@ class FabricRoutes
 
     /**
      * @param src,dst numbers of different hosts
-     * @return the source's ports that begin a shortest path, ascending: NVLink ports if an NVSwitch
-     * connects the two, otherwise NIC ports; empty if there is no path
+     * @return the source's ports that begin a shortest path, ascending: NVLink ports if NVSwitches
+     * connect the two, otherwise NIC ports; empty if there is no path
      */
     std::vector<uint16_t> HostPorts(uint32_t src, uint32_t dst) const;
 
@@ -167,6 +168,7 @@ class FabricRoutes
     void MakeGroups();
     void MakeNetworkTables();
     void MakeNvSwitchTables();
+    void MakeNvSwitchEntries(uint32_t host);
     void SearchFrom(uint32_t group, std::vector<uint16_t>& distance) const;
     std::vector<uint16_t> AttachedPorts(uint32_t node, uint32_t group) const;
     void NvLinkPorts(uint32_t src, uint32_t dst, std::vector<uint16_t>& ports) const;
@@ -183,6 +185,8 @@ class FabricRoutes
     std::vector<std::vector<uint32_t>> m_groupHosts;
     std::vector<uint32_t> m_switchIndex; ///< by node id: row in m_distance
     std::vector<uint16_t> m_distance;    ///< by network switch and group
+    /// By node id of an NVSwitch, and place of a GPU in its server.
+    std::vector<std::vector<uint16_t>> m_nvDistance;
 };
 
 } // namespace ns3

@@ -112,11 +112,13 @@ bool
 PathSurvey::FindEven() const
 {
     const ClusterTopology& topology = m_routes.Topology();
-    OneSpeed between; // network switches
+    OneSpeed betweenSwitches;
+    OneSpeed betweenNvSwitches;
     for (const auto& link : topology.links)
     {
-        if (topology.Is(link.a, NodeKind::Switch) && topology.Is(link.b, NodeKind::Switch) &&
-            !between.Admits(link))
+        const NodeKind kind = topology.kind[link.a];
+        OneSpeed& between = kind == NodeKind::NvSwitch ? betweenNvSwitches : betweenSwitches;
+        if (kind != NodeKind::Host && topology.Is(link.b, kind) && !between.Admits(link))
         {
             return false;
         }

@@ -7,6 +7,8 @@
 #include "ns3/log.h"
 #include "ns3/uinteger.h"
 
+#include <algorithm>
+
 namespace ns3
 {
 
@@ -30,7 +32,8 @@ NVSwitchNode::GetTypeId()
                                           MakeUintegerChecker<uint64_t>())
                             .AddAttribute("ExtraBytes",
                                           "What the buffer has beyond its headroom, and as much "
-                                          "again, where BufferBytes does not say its size",
+                                          "again, where BufferBytes does not say its size; 1 GiB "
+                                          "or more where NVSwitches are linked to each other",
                                           UintegerValue(4 << 20),
                                           MakeUintegerAccessor(&NVSwitchNode::m_extraBytes),
                                           MakeUintegerChecker<uint64_t>())
@@ -70,10 +73,15 @@ NVSwitchNode::HasDynamicThreshold() const
 }
 
 void
-NVSwitchNode::ConfigureBuffer()
+NVSwitchNode::ConfigureBuffer(bool isLinkedToOthers)
 {
+    // Links with virtual channels never wait for each other in a circle; without these, pauses
+    // would. So what waits stays here, which is never more than senders have slots for.
+    constexpr uint64_t UNPAUSED_BYTES = 1 << 30;
     SwitchMmu& mmu = *GetMmu();
-    const uint64_t bytes = m_bufferBytes ? m_bufferBytes : 2 * mmu.GetAllHeadroom() + m_extraBytes;
+    const uint64_t extraBytes =
+        isLinkedToOthers ? std::max(m_extraBytes, UNPAUSED_BYTES) : m_extraBytes;
+    const uint64_t bytes = m_bufferBytes ? m_bufferBytes : 2 * mmu.GetAllHeadroom() + extraBytes;
     NS_LOG_INFO("NVSwitch " << GetId() << " has a buffer of " << bytes << " bytes");
     mmu.SetAttribute("BufferBytes", UintegerValue(bytes));
 }

@@ -27,7 +27,8 @@ class NVSwitchNode : public SwitchNode
     ~NVSwitchNode() override;
 
     /// Divide the buffer; after the last port of the MMU was configured.
-    void ConfigureBuffer();
+    /// @param isLinkedToOthers whether other NVSwitches are beyond some ports
+    void ConfigureBuffer(bool isLinkedToOthers);
 
   protected:
     void NotifyConstructionCompleted() override;
