@@ -178,7 +178,7 @@ TEST(GpuTable, MistakesNameFileAndLine)
     using testing::HasSubstr;
     EXPECT_THAT(ErrorOf("\nB300 Blackwell 45\n"), HasSubstr("gpus.txt:2"));
     EXPECT_THAT(ErrorOf("B300 Blackwel 45 800\n"),
-                HasSubstr("Ampere, Hopper, Blackwell, CDNA3, CDNA4 or DaVinci"));
+                HasSubstr("Ampere, Hopper, Blackwell, CDNA2, CDNA3, CDNA4 or DaVinci"));
     EXPECT_THAT(ErrorOf("B300 Blackwell fast 800\n"), HasSubstr("'fast' is not a valid bandwidth"));
     EXPECT_THAT(ErrorOf("B300 Blackwell -1 800\n"), HasSubstr("above 0"));
     EXPECT_THAT(ErrorOf("B300 Blackwell nan 800\n"), HasSubstr("above 0"));

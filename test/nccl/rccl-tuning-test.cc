@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "../support/laned-server.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "symbolic-graph.h"
 
@@ -42,8 +43,12 @@ class Rccl
 {
   public:
     Rccl(const std::string& type, const std::string& rate, NcclRelease release)
-        : m_machine(
-              MachineModel::FromTopology(ns3::ReadTopology(MeshFile(4, 8, type, rate), "mesh")))
+        : Rccl(MeshFile(4, 8, type, rate), release)
+    {
+    }
+
+    Rccl(const std::string& file, NcclRelease release)
+        : m_machine(MachineModel::FromTopology(ns3::ReadTopology(file, "servers")))
     {
         options.release = release;
     }
@@ -158,6 +163,30 @@ TEST(RcclTuning, BetweenServersRangesOfSizesSayTheProtocol)
     EXPECT_EQ(mi300.Choice(CollectiveOp::AllGather, 2, 16 * 97 * KIB), "Ring LL128");
 }
 
+TEST(RcclTuning, DiesOfMi250xHaveFourRingsOfALaneEach)
+{
+    const Rccl mi250(LanedFile(4), NcclRelease::V2_20);
+    EXPECT_FALSE(mi250.GetMachine().isMesh);
+    EXPECT_FALSE(mi250.GetMachine().switchesJoinServers);
+    EXPECT_EQ(mi250.Group(32).GetNodes(), 4U);
+    const NcclPlan plan = mi250.Evaluate(NcclAlgorithm::Ring, NcclProtocol::Simple, 64 * MIB);
+    EXPECT_EQ(plan.channels, 16U);
+    EXPECT_DOUBLE_EQ(plan.channelGBps * plan.channels, 4 * 36);
+    // RCCL counts all 7 links of 36 GB/s.
+    const double alg = 7 * 36 * 8 / 14.0 * 1e3;
+    EXPECT_NEAR(plan.predicted / 1e6, 17 + 14 * 3.6 + 64 * MIB / alg, 0.01);
+    EXPECT_EQ(mi250.Choice(CollectiveOp::AllReduce, 1, 64 * MIB), "Ring Simple");
+    for (uint64_t bytes = 8; bytes <= 1024 * MIB; bytes *= 2)
+    {
+        for (const uint32_t servers : {1, 2, 4})
+        {
+            const std::string choice = mi250.Choice(CollectiveOp::AllReduce, servers, bytes);
+            EXPECT_EQ(choice.find("LL128"), std::string::npos);
+            EXPECT_EQ(choice.find("AllPairs"), std::string::npos);
+        }
+    }
+}
+
 TEST(RcclTuning, AUsersProtocolWins)
 {
     Rccl mi300("MI300X", "384Gbps", NcclRelease::V2_23);
@@ -167,11 +196,11 @@ TEST(RcclTuning, AUsersProtocolWins)
 
 TEST(RcclTuning, StepsOfPairsBetweenServersGrowWithTheGroup)
 {
-    const RcclTuning& mi355 = RcclTuning::Of(GpuGeneration::Cdna4, NcclRelease::V2_23);
+    const RcclTuning& mi355 = RcclTuning::Of(GpuGeneration::Cdna4, NcclRelease::V2_23, 2);
     EXPECT_EQ(mi355.PairNetChunk(8), 0U);
     EXPECT_EQ(mi355.PairNetChunk(16), 256 * KIB);
     EXPECT_EQ(mi355.PairNetChunk(32), 512 * KIB);
-    EXPECT_EQ(RcclTuning::Of(GpuGeneration::Cdna3, NcclRelease::V2_23).PairNetChunk(32), 0U);
+    EXPECT_EQ(RcclTuning::Of(GpuGeneration::Cdna3, NcclRelease::V2_23, 2).PairNetChunk(32), 0U);
 }
 
 TEST(NcclCostModel, AGroupOfSomeGpusOfAMeshHasTheLinksBetweenThem)

@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../support/laned-server.h"
 #include "astra-frontend/model/graph/ring-order.h"
 #include "symbolic-graph.h"
 
@@ -95,6 +96,57 @@ TEST(RingOrder, PathsThroughAMeshUseEachLinkOnceAndStayOnTheirRails)
         }
         ExpectEachUsed(uses, gpus, 1);
     }
+}
+
+TEST(RingOrder, RingsOfDiesTakeNoMoreThanTheLanesThatJoinThem)
+{
+    MachineModel machine;
+    machine.gpu = FindGpuProfile("MI250X");
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> lanes;
+    for (const Lanes& each : MI250X_LANES)
+    {
+        lanes[{each.a, each.b}] = lanes[{each.b, each.a}] = each.count;
+    }
+    constexpr uint32_t DISTINCT = 4;
+    for (const uint32_t servers : {1U, 2U})
+    {
+        const GroupShape shape(FirstRanks(8 * servers), machine);
+        const RingOrders rings(shape, DISTINCT, false);
+        Uses uses;
+        for (uint32_t channel = 0; channel < DISTINCT; ++channel)
+        {
+            std::set<uint32_t> seen;
+            uint32_t at = 0;
+            for (uint32_t i = 0; i < 8 * servers; ++i)
+            {
+                const uint32_t next = rings.NextOf(at, channel);
+                if (at / 8 == next / 8)
+                {
+                    ++uses[{at, next}];
+                }
+                seen.insert(next);
+                at = next;
+            }
+            EXPECT_EQ(seen.size(), 8 * servers);
+        }
+        for (const auto& [link, count] : uses)
+        {
+            EXPECT_LE(count, lanes.at({link.first % 8, link.second % 8}))
+                << servers << " servers: " << link.first << " to " << link.second;
+        }
+    }
+}
+
+TEST(RingOrder, RingsOfSomeDiesVisitThemInTheServersOrder)
+{
+    MachineModel machine;
+    machine.gpu = FindGpuProfile("MI250X");
+    EXPECT_EQ(RingOrder(GroupShape(FirstRanks(4), machine), 0, false),
+              (std::vector<uint32_t>{0, 1, 3, 2}));
+    CommGroup group;
+    group.ranks = {5, 0, 7, 4};
+    EXPECT_EQ(RingOrder(GroupShape(group, machine), 0, false), (std::vector<uint32_t>{1, 3, 0, 2}))
+        << "indices in the group, of GPUs 0, 4, 5, 7";
 }
 
 TEST(RingOrder, WithoutCrossingNicsRingsAreThoseNcclPrints)

@@ -50,6 +50,64 @@ def test_every_two_gpus_of_a_server_are_linked_once_on_every_architecture(tmp_pa
     assert run_script([ROOT / "topologies/gen_Topo_Template.py", "--check", tmp_path / "t"]).returncode == 0
 
 
+@pytest.fixture(scope="module", name="dies")
+def one_server_of_dies(tmp_path_factory):
+    return generate(tmp_path_factory.mktemp("dies") / "dies", "-topo", "Clos2", "-g", "8", "--preset", "MI250X-4NIC")
+
+
+@pytest.mark.parametrize("topology", ["FatTree", "Clos2", "Clos3 -g 256", "Dragonfly", "Torus", "RailOnly", "DCN+ -g 64", "AlibabaHPN -g 64"])
+def test_dies_have_their_routers_and_lanes_on_every_architecture(tmp_path, topology):
+    path = generate(tmp_path / "t", "-topo", *topology.split(), "-gt", "MI250X")
+    lines = path.read_text().splitlines()
+    nodes, per_server, nvswitches, switches = map(int, lines[0].split()[:4])
+    gpus = nodes - switches - nvswitches
+    assert nvswitches == gpus and per_server == 8
+    lanes = dict.fromkeys(range(gpus), 0)
+    for a, b, rate, *_ in (line.split() for line in lines[2:]):
+        a, b = int(a) - gpus, int(b) - gpus
+        if 0 <= a < gpus and 0 <= b < gpus:
+            assert a // 8 == b // 8
+            for die in (a, b):
+                lanes[die] += float(rate.removesuffix("Gbps")) / 288
+    assert set(lanes.values()) == {6, 7}
+    check = run_script([ROOT / "topologies/gen_Topo_Template.py", "--check", path])
+    assert check.returncode == 0 and ("rail-only" in check.stdout) == (topology == "RailOnly")
+    described = run_script([ROOT / "topologies/gen_Topo_Template.py", "--describe", path]).stdout
+    # 12 of a server's 28 pairs of dies have a link: three hops with those to the routers, and four for the others.
+    if topology == "Clos2":
+        assert f"  3: {gpus // 8 * 12} pairs" in described
+
+
+def test_servers_of_other_numbers_of_dies_are_refused_and_a_switch_in_their_place_is_not(tmp_path):
+    few = run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "8", "-gps", "4", "-gt", "MI250X"])
+    assert few.returncode == 2 and "servers of 4 MI250X are not known; expected 8 GPUs (dies) per server" in few.stderr
+    star = generate(tmp_path / "star", "-topo", "Clos2", "-g", "8", "-gps", "4", "-gt", "MI250X", "-nsps", "1").read_text().splitlines()
+    assert star[0].split()[2] == "2" and star[2].split()[2] == "2016Gbps"  # 7 lanes
+
+
+def test_a_long_ring_of_dies_has_four_lanes(dies):
+    # Each of four rings has a lane of 36 GB/s to itself somewhere.
+    for test, steps in (("all_reduce_perf", 14), ("all_gather_perf", 7), ("reduce_scatter_perf", 7)):
+        ideal = steps / 8 * 1024 * MIB / (4 * 36e9) * 1e6
+        assert microseconds(test, dies, 1024 * MIB) == pytest.approx(1.06 * ideal, rel=0.03)
+
+
+def test_pairs_of_dies_fill_the_busiest_lane_and_never_wait_in_a_circle(dies):
+    # Shortest paths, evenly shared, bring the data of four pairs through a lane (of 32 pairs that have no link of their own); ECMP shares less
+    # evenly, and pauses between routers once left packets waiting for each other for ever.
+    ideal = 4 * 128 * MIB / 36e9 * 1e6
+    assert 0.9 * ideal < microseconds("alltoall_perf", dies, 1024 * MIB) < 1.5 * ideal
+
+
+@pytest.mark.parametrize("size", [64 << 10, 8 * MIB, 256 * MIB])
+@pytest.mark.parametrize("test", ["all_reduce_perf", "all_gather_perf", "alltoall_perf", "broadcast_perf", "sendrecv_perf"])
+def test_flows_and_formulas_agree_with_packets_between_dies(dies, test, size):
+    packets = microseconds(test, dies, size)
+    assert microseconds(test, dies, size, "flow") == pytest.approx(packets, rel=0.07)
+    # Of several lanes on a path formulas count the slowest.
+    assert microseconds(test, dies, size, "analytical") == pytest.approx(packets, rel=0.15 if test == "alltoall_perf" else 0.05)
+
+
 def test_flags_choose_between_a_mesh_and_nvswitches(tmp_path):
     star = generate(tmp_path / "star", "-topo", "Clos2", "-g", "8", "-gt", "MI300X", "-nsps", "1").read_text().splitlines()
     assert star[0].split()[2] == "1" and star[2].split()[2] == "2688Gbps"  # 7 x 384

@@ -128,7 +128,7 @@ SetNicRates(ClusterTopology& topology, std::optional<uint64_t> rateBps, double p
         auto& link = topology.links[i];
         const auto isNic = [&](uint32_t node) {
             return topology.Is(node, ClusterTopology::NodeKind::Host) ||
-                   FindSharedNic(topology, node);
+                   topology.FindSharedNic(node);
         };
         if (!topology.IsNvLink(i) && (isNic(link.a) || isNic(link.b)))
         {

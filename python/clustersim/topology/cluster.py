@@ -41,7 +41,20 @@ class Cluster:
 
 
 def nvlinks(gpu, options, gpus):
-    """Yields the NVLinks of one GPU: one for each NVSwitch of its server, or of a mesh those to later GPUs."""
+    """Yields the NVLinks of one GPU: one for each NVSwitch of its server, or of a mesh those to later GPUs, or that to its own
+    NVSwitch, and from there those to the NVSwitches of later GPUs."""
+    if options.lanes:
+        server, place = divmod(gpu, options.gpu_per_server)
+        first = gpus + server * options.gpu_per_server
+
+        def rate(lanes):
+            return f"{rate_bps(options.nvlink_bw) * lanes / 1e9:.10g}Gbps"
+        widest = max(sum(lanes for a, b, lanes in options.lanes if each in (a, b)) for each in range(options.gpu_per_server))
+        yield gpu, first + place, rate(widest), options.nv_latency
+        for a, b, lanes in options.lanes:
+            if a == place:
+                yield first + a, first + b, rate(lanes), options.nv_latency
+        return
     if options.mesh:
         for peer in range(gpu + 1, gpu // options.gpu_per_server * options.gpu_per_server + options.gpu_per_server):
             yield gpu, peer, options.nvlink_bw, options.nv_latency

@@ -9,7 +9,7 @@ from clustersim import command, input_file
 from clustersim.topology import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.cluster import InputError, check_units, oversubscription_of, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
-from clustersim.topology.presets import MESH, NVLINK, PRESETS, choose_mesh, preset, set_nvlink_rate
+from clustersim.topology.presets import LANES, MESH, NVLINK, PRESETS, choose_mesh, preset, set_nvlink_rate
 from clustersim.topology.prices import Prices, cost_lines
 from clustersim.topology.reader import find_unreachable, read
 
@@ -77,10 +77,10 @@ def make_parser(description):
     add("-gps", "--gpu_per_server", type=int, help="GPUs per server (8)")
     add("-gt", "--gpu_type", help="GPU type (H100)")
     add("--gpu_table", metavar="FILE", help="types besides the built-in ones, a line each; the simulator's --gpu-table")
-    add("-nsps", "--nv_switch_per_server", type=int, help="NVSwitches per server (1; 0 of a mesh)")
+    add("-nsps", "--nv_switch_per_server", type=int, help="NVSwitches per server (1; 0 of a mesh; of MI250X one for each GPU)")
     add("--mesh", action="store_true", default=None,
         help=f"a link between every two GPUs of a server, without NVSwitches (as of {', '.join(MESH)})")
-    add("-nvbw", "--nvlink_bw", help="GPU to NVSwitch, or each link of a mesh (the GPU's; of SimAI's types 2880Gbps)")
+    add("-nvbw", "--nvlink_bw", help="GPU to NVSwitch, or each link of a mesh or lane of a link (the GPU's; of SimAI's types 2880Gbps)")
     add("-nl", "--nv_latency", help="delay of NVLinks (0.000025ms)")
     add("-l", "--latency", help="delay of all other links (0.0005ms)")
     add("-bw", "--bandwidth", help="NIC to ASW")
@@ -172,7 +172,7 @@ def check_gpu_type(name, table, said="-gt"):
         lines = input_file.read_text(table).splitlines() if table else []
     except UnicodeDecodeError:
         raise InputError(f"{table}:1: is not text; expected a GPU type a line") from None
-    known = [*NVLINK, *MESH, *(line.split()[0] for line in lines if line.strip() and not line.startswith("#"))]
+    known = [*NVLINK, *MESH, *LANES, *(line.split()[0] for line in lines if line.strip() and not line.startswith("#"))]
     if name not in known:
         raise InputError(f"{said} '{name}' is not a known GPU type; expected one of {', '.join(known)}, or a type that a "
                          f"file given by --gpu_table adds")

@@ -35,6 +35,14 @@ MESH = {
     "MI355X": "488Gbps",
     "Ascend910B": "224Gbps",  # 28 GB/s
 }
+# Servers where links of several lanes join some GPUs: rate of a lane, in one direction, and the links as (GPU, GPU, lanes).
+LANES = {
+    # 36 of 50 GB/s (RCCL src/graph/topo.h); 8 dies of 4 packages (src/graph/rome_models.cc, models 73 and 74).
+    "MI250X": ("288Gbps", ((0, 1, 4), (2, 3, 4), (4, 5, 4), (6, 7, 4), (0, 6, 2), (2, 4, 2), (0, 2, 1), (1, 3, 1), (1, 5, 1),
+                           (3, 7, 1), (4, 6, 1), (5, 7, 1))),
+}
+MOST_LANES = 7  # of an MI250X
+LANED_GPUS = 8
 # A rack of NVL36 or NVL72 is one server, as its NVSwitches join all its GPUs.
 MACHINES = {
     "GH200-quad": ("GH200", dict(gpu_per_server=4, bandwidth="200Gbps")),     # Alps: 4 NICs of Slingshot-11
@@ -49,9 +57,10 @@ MACHINES = {
     "H100-4NIC": ("H100", dict(gpus_per_nic=2)),                              # 4 x 400 Gb/s
     "Ascend-A2": ("Ascend910B", dict(gpu_per_server=8, bandwidth="200Gbps")),   # Atlas 800T A2: a NIC of 200 Gb/s each
     "Ascend-A3": ("Ascend910C", dict(gpu_per_server=16, bandwidth="200Gbps")),  # Atlas 800T A3: 16 dies, 400 Gb/s for two
+    "MI250X-4NIC": ("MI250X", dict(gpus_per_nic=2, bandwidth="200Gbps")),     # Frontier, LUMI: Slingshot-11, one for two dies
     "H100-1NIC": ("H100", dict(gpus_per_nic=8)),                              # one 400 Gb/s NIC for 8 GPUs
 }
-PRESETS = [*NVLINK, *MESH, *MACHINES]
+PRESETS = [*NVLINK, *MESH, *LANES, *MACHINES]
 
 
 def preset(name):
@@ -61,7 +70,13 @@ def preset(name):
 
 def choose_mesh(options):
     """Sets whether links join every two GPUs of a server: as a flag says, or where the GPU is made so. NVSwitches come where
-    there is no mesh."""
+    there is no mesh; a GPU whose links have lanes gets one of its own, which passes on what goes further."""
+    options.lanes = LANES[options.gpu_type][1] if options.gpu_type in LANES and not (options.mesh or options.nv_switch_per_server) else ()
+    if options.lanes:
+        if options.gpu_per_server != LANED_GPUS:
+            raise InputError(f"servers of {options.gpu_per_server} {options.gpu_type} are not known; expected {LANED_GPUS} GPUs (dies) per "
+                             "server, or --nv_switch_per_server 1")
+        options.nv_switch_per_server = options.gpu_per_server
     if options.mesh is None:
         options.mesh = options.gpu_type in MESH and not options.nv_switch_per_server
     if options.mesh and options.nv_switch_per_server:
@@ -77,6 +92,9 @@ def set_nvlink_rate(options):
     if options.mesh and not options.nvlink_bw and (options.gpu_type in MESH or options.gpu_type in NVLINK):
         others = max(1, options.gpu_per_server - 1)
         options.nvlink_bw = MESH.get(options.gpu_type) or f"{rate_bps(NVLINK[options.gpu_type]) / others / 1e9:.10g}Gbps"
+    if options.lanes:
+        options.nvlink_bw = options.nvlink_bw or LANES[options.gpu_type][0]
+        return []
     switches = options.nv_switch_per_server
     if options.nvlink_bw or switches < 1:
         options.nvlink_bw = options.nvlink_bw or SIMAIS_RATE
@@ -84,6 +102,8 @@ def set_nvlink_rate(options):
     own = NVLINK.get(options.gpu_type)
     if options.gpu_type in MESH:  # a switch in the place of a mesh
         own = f"{rate_bps(MESH[options.gpu_type]) * (options.gpu_per_server - 1) / 1e9:.10g}Gbps"
+    if options.gpu_type in LANES:
+        own = f"{rate_bps(LANES[options.gpu_type][0]) * MOST_LANES / 1e9:.10g}Gbps"
     if own is None:
         options.nvlink_bw = SIMAIS_RATE
         return [f"the NVLink rate of {options.gpu_type} is not known, {SIMAIS_RATE} of an H100 is written; expected -nvbw RATE"]

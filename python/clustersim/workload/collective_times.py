@@ -14,7 +14,7 @@ from clustersim.workload.rows import Collective, Row
 NAMES = {"ALLREDUCE": "AllReduce", "ALLGATHER": "AllGather", "REDUCESCATTER": "ReduceScatter", "ALLTOALL": "AllToAll"}
 # Of a GPU, one direction, GB/s: data sheets.
 NVLINK_GBPS = {"A100": 300, "A800": 200, "H100": 450, "H800": 200, "H200": 450, "H20": 450, "GH200": 450, "B200": 900, "GB200": 900,
-               "B300": 900, "GB300": 900, "MI300X": 448, "MI325X": 448, "MI350X": 538,
+               "B300": 900, "GB300": 900, "MI250X": 350, "MI300X": 448, "MI325X": 448, "MI350X": 538,
                "MI355X": 538, "Ascend910B": 196, "Ascend910C": 196}
 PIPELINE = Collective("SENDRECV", "PP", 1)
 

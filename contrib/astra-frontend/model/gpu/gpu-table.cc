@@ -26,7 +26,7 @@ constexpr double MAX_MESSAGE_US = 1e9;
 constexpr std::size_t FIELDS = 4; ///< that every row has
 /// Of GpuGeneration, in its order.
 constexpr std::array<const char*, GPU_GENERATIONS> GENERATION_NAMES =
-    {"Ampere", "Hopper", "Blackwell", "CDNA3", "CDNA4", "DaVinci"};
+    {"Ampere", "Hopper", "Blackwell", "CDNA2", "CDNA3", "CDNA4", "DaVinci"};
 
 double
 ParseGBps(const ns3::InputLines& lines, std::string_view text)
@@ -40,6 +40,17 @@ ParseGBps(const ns3::InputLines& lines, std::string_view text)
     }
     return value;
 }
+
+/// Of 8 MI250X (dies) in a server, as in Frontier and LUMI: links of 4, 2 and 1 lanes join each to
+/// three others (RCCL src/graph/rome_models.cc, models 73 and 74).
+constexpr ServerRings MI250X_RINGS = {{{{0, 1, 3, 2, 4, 5, 7, 6},
+                                        {6, 7, 5, 4, 2, 3, 1, 0},
+                                        {0, 1, 5, 4, 6, 7, 3, 2},
+                                        {2, 3, 7, 6, 4, 5, 1, 0}}},
+                                      {{{0, 1, 5, 4, 6, 7, 3, 2},
+                                        {2, 3, 7, 6, 4, 5, 1, 0},
+                                        {7, 6, 0, 1, 3, 2, 4, 5},
+                                        {5, 4, 2, 3, 1, 0, 6, 7}}}};
 
 /// @return a field "BYTES:US[:GBPS]"
 GpuProfile::MessageCost
@@ -98,7 +109,9 @@ ListGpuGenerations()
 // 10). AMD's GPUs have 7 links of xGMI, each of which takes 48 of 64 GB/s (AMD, Understanding RCCL
 // Bandwidth and xGMI Performance on AMD Instinct MI300X, 2025), on MI350X and MI355X 61 of 76.8
 // (all_reduce_perf on 8 MI355X of OCI, if rings reach the same part of it). RCCL has 28 channels in
-// a node, from MI350X on 112 (its changes in 7.0); the search makes two of each it finds.
+// a node, from MI350X on 112 (its changes in 7.0); the search makes two of each it finds. An MI250X
+// here is one of its two dies: 7 links of 36 of 50 GB/s (RCCL src/graph/topo.h) in three bundles.
+// RCCL's four rings have the same data each, and the slowest of them has one link to itself.
 // Ascend: a channel is a copy. HCCL counts 18.3 of the 28 GB/s of a link between two 910B
 // (device_capacity.cc). A 910C here is one of its two dies, which have 196 GB/s of their 392 GB/s
 // each (Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, 2025).
@@ -114,6 +127,7 @@ GpuTable::GpuTable()
              {"GB200", GpuGeneration::Blackwell, 45, 720, false, true},
              {"B300", GpuGeneration::Blackwell, 45, 720, false, false, 128},
              {"GB300", GpuGeneration::Blackwell, 45, 720, false, true},
+             {"MI250X", GpuGeneration::Cdna2, 18, 144, true, false, 0, &MI250X_RINGS},
              {"MI300X", GpuGeneration::Cdna3, 24, 336, true, false, 64},
              {"MI325X", GpuGeneration::Cdna3, 24, 336, true, false, 64},
              {"MI350X", GpuGeneration::Cdna4, 7.625, 427, true, false, 64},

@@ -4,6 +4,7 @@
 #ifndef GPU_TABLE_H
 #define GPU_TABLE_H
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <istream>
@@ -21,14 +22,15 @@ enum class GpuGeneration : uint8_t
     Ampere,
     Hopper,
     Blackwell,
+    Cdna2,   ///< AMD's gfx90a: MI250X
     Cdna3,   ///< AMD's gfx942: MI300X, MI325X
     Cdna4,   ///< AMD's gfx950: MI350X, MI355X
     DaVinci, ///< Huawei's Ascend 910B and 910C
 };
 
-inline constexpr std::size_t GPU_GENERATIONS = 6; ///< of GpuGeneration
+inline constexpr std::size_t GPU_GENERATIONS = 7; ///< of GpuGeneration
 
-/// @return "Ampere", "Hopper", "Blackwell", "CDNA3", "CDNA4" or "DaVinci"
+/// @return "Ampere", "Hopper", "Blackwell", "CDNA2", "CDNA3", "CDNA4" or "DaVinci"
 const char* ToString(GpuGeneration generation);
 
 /// @return the names of all, as a sentence lists them
@@ -41,7 +43,8 @@ std::optional<GpuGeneration> ParseGpuGeneration(std::string_view text);
 constexpr bool
 IsAmd(GpuGeneration generation)
 {
-    return generation == GpuGeneration::Cdna3 || generation == GpuGeneration::Cdna4;
+    return generation == GpuGeneration::Cdna2 || generation == GpuGeneration::Cdna3 ||
+           generation == GpuGeneration::Cdna4;
 }
 
 /// @return whether NCCL or RCCL carries out the GPU's collectives, not another library
@@ -50,6 +53,17 @@ HasNccl(GpuGeneration generation)
 {
     return generation != GpuGeneration::DaVinci;
 }
+
+/// Orders in which rings visit the GPUs of a server where links join some of them only, as a
+/// library has them for this server.
+struct ServerRings
+{
+    static constexpr uint32_t GPUS = 8; ///< of the server
+    using Order = std::array<uint8_t, GPUS>;
+
+    std::array<Order, 4> withinNode;   ///< channels take one after the other
+    std::array<Order, 4> betweenNodes; ///< each from the GPU of the NIC that it comes in by
+};
 
 /// NCCL's view of a GPU model.
 struct GpuProfile
@@ -64,6 +78,7 @@ struct GpuProfile
     bool onGrace{false}; ///< the CPU is on the same module: NICs are reached over it
     /// GB/s of the PCIe slot between GPU and NICs in one direction; 0: there is none, or unknown.
     double pcieGBps{0};
+    const ServerRings* rings{nullptr}; ///< null where every order is as good
 
     /// Cost of a message between servers for a CPU that sends it by itself.
     struct MessageCost

@@ -50,43 +50,6 @@ SwitchesJoinServers(const ns3::ClusterTopology& topology)
 
 } // namespace
 
-std::optional<SharedNic>
-FindSharedNic(const ns3::ClusterTopology& topology, uint32_t node)
-{
-    if (!topology.Is(node, ns3::ClusterTopology::NodeKind::Switch))
-    {
-        return std::nullopt;
-    }
-    std::optional<uint32_t> server;
-    std::optional<uint32_t> uplink;
-    SharedNic nic{0, 0};
-    for (const auto& port : topology.Ports(node))
-    {
-        if (!topology.Is(port.peer, ns3::ClusterTopology::NodeKind::Host))
-        {
-            if (uplink)
-            {
-                return std::nullopt;
-            }
-            uplink = port.link;
-            continue;
-        }
-        const uint32_t its = topology.Server(topology.HostIndexOf(port.peer));
-        if (server.value_or(its) != its)
-        {
-            return std::nullopt;
-        }
-        server = its;
-        ++nic.gpus;
-    }
-    if (!uplink || nic.gpus < 2)
-    {
-        return std::nullopt;
-    }
-    nic.uplink = *uplink;
-    return nic;
-}
-
 GpuProfile
 FindGpuProfile(const std::string& gpuType)
 {
@@ -133,11 +96,11 @@ MachineModel::FromTopology(const ns3::ClusterTopology& topology, double nicRateP
             nvlink += rate;
             continue;
         }
-        const auto shared = FindSharedNic(topology, port.peer);
+        const auto shared = topology.FindSharedNic(port.peer);
         const uint32_t link = shared ? shared->uplink : port.link;
         nic += std::min(rate, static_cast<double>(topology.links[link].rateBps) / BITS_PER_GB);
         ++nics;
-        machine.gpusPerNic = shared ? shared->gpus : 1;
+        machine.gpusPerNic = shared ? shared->hosts : 1;
         machine.networkDelay = 2 * topology.links[link].delayPs;
     }
     machine.switchesJoinServers = machine.nvswitchesPerServer > 0 && SwitchesJoinServers(topology);
@@ -152,6 +115,8 @@ GroupShape::GroupShape(const CommGroup& group, const MachineModel& machine)
     : m_ranks(static_cast<uint32_t>(group.ranks.size())),
       m_rails(machine.gpusPerServer),
       m_isMesh(machine.isMesh),
+      m_rings(machine.gpusPerServer == ServerRings::GPUS ? machine.gpu.rings : nullptr),
+      m_sharing(machine.gpusPerNic),
       m_nodeOf(group.ranks.size()),
       m_placeInNode(group.ranks.size()),
       m_railOf(group.ranks.size())
@@ -182,7 +147,7 @@ GroupShape::GroupShape(const CommGroup& group, const MachineModel& machine)
     std::set<uint32_t> nics;
     for (const uint32_t index : nodes.empty() ? std::vector<uint32_t>{} : nodes.front())
     {
-        nics.insert(m_railOf[index] / machine.gpusPerNic);
+        nics.insert(NicOf(index));
     }
     m_gpusPerNic = nics.empty() ? 1 : static_cast<uint32_t>(nodes.front().size() / nics.size());
     for (const auto& node : nodes)

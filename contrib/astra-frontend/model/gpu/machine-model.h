@@ -18,17 +18,6 @@
 namespace AstraSim
 {
 
-/// A NIC that GPUs of one server share: a node between them and the network.
-struct SharedNic
-{
-    uint32_t gpus;   ///< how many
-    uint32_t uplink; ///< its link to the network
-};
-
-/// @return the NIC that a node of a topology is: one with several GPUs of a single server and one
-/// other link; nothing for any other node
-std::optional<SharedNic> FindSharedNic(const ns3::ClusterTopology& topology, uint32_t node);
-
 /// @return the built-in profile of a GPU type. @throw ns3::InputError if there is none
 GpuProfile FindGpuProfile(const std::string& gpuType);
 
@@ -62,9 +51,10 @@ struct MachineModel
     /// NVSwitch.
     void SetServersOf(const GpuProfile& profile)
     {
-        // A GH200's NVLinks go to each other GPU, too, and are taken for an NVSwitch's.
+        // A GH200's NVLinks go to each other GPU, too, and are taken for an NVSwitch's, as are
+        // links that join some GPUs only.
         const bool hasLinks = IsAmd(profile.generation) || !HasNccl(profile.generation);
-        isMesh = hasLinks && profile.meshed && gpusPerServer > 1;
+        isMesh = hasLinks && profile.meshed && !profile.rings && gpusPerServer > 1;
         nvswitchesPerServer = isMesh ? 0 : nvswitchesPerServer;
     }
 
@@ -117,6 +107,12 @@ struct GroupShape
         return m_isMesh;
     }
 
+    /// @return the orders in which rings visit the GPUs of a server; null where any will do
+    const ServerRings* GetRings() const
+    {
+        return m_rings;
+    }
+
     /// @return whether every node has the same number of ranks
     bool IsBalanced() const
     {
@@ -127,6 +123,18 @@ struct GroupShape
     uint32_t GetGpusPerNic() const
     {
         return m_gpusPerNic;
+    }
+
+    /// @return a number of the NIC of a rank, or of its NICs: ranks that share one have the same
+    uint32_t NicOf(uint32_t index) const
+    {
+        return m_nodeOf[index] * m_rails + m_railOf[index] / m_sharing;
+    }
+
+    /// @return what numbers of NICs are below
+    uint32_t GetNicNumbers() const
+    {
+        return GetNodes() * m_rails;
     }
 
     /// @return the rail of a rank of the group: the GPU's place in its server
@@ -162,6 +170,8 @@ struct GroupShape
 
     uint32_t m_rails;
     bool m_isMesh;
+    const ServerRings* m_rings;
+    uint32_t m_sharing; ///< GPUs of the machine that share a NIC
     uint32_t m_gpusPerNic{1};
     std::vector<uint32_t> m_nodeOf;
     std::vector<uint32_t> m_placeInNode;

@@ -36,10 +36,31 @@ MeshRing(const std::vector<uint32_t>& node, uint32_t channel)
     return order;
 }
 
+/// @return the ranks of a node in the order that a server's rings give its GPUs
+std::vector<uint32_t>
+ServerPath(const GroupShape& shape, uint32_t node, uint32_t channel)
+{
+    const ServerRings& rings = *shape.GetRings();
+    const auto& orders = shape.GetNodes() == 1 ? rings.withinNode : rings.betweenNodes;
+    std::vector<uint32_t> path;
+    for (const uint8_t gpu : orders[channel % orders.size()])
+    {
+        if (const auto rank = shape.FindOnRail(node, gpu))
+        {
+            path.push_back(*rank);
+        }
+    }
+    return path;
+}
+
 /// @return how many channels have different rings
 uint32_t
 DistinctRings(const GroupShape& shape)
 {
+    if (shape.GetRings())
+    {
+        return static_cast<uint32_t>(shape.GetRings()->withinNode.size());
+    }
     return shape.IsMesh() && shape.GetNodes() == 1
                ? std::max(1U, 2 * (shape.GetRanksPerNode() - 1))
                : shape.GetRanksPerNode(); // those that enter nodes at the same GPU are the same
@@ -50,6 +71,10 @@ DistinctRings(const GroupShape& shape)
 std::vector<uint32_t>
 NodePath(const GroupShape& shape, uint32_t node, uint32_t channel)
 {
+    if (shape.GetRings())
+    {
+        return ServerPath(shape, node, channel);
+    }
     const auto& ranks = shape.nodes[node];
     const auto size = static_cast<uint32_t>(ranks.size());
     const uint32_t first = channel * shape.GetGpusPerNic() % size;

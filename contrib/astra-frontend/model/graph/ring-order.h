@@ -19,6 +19,7 @@ namespace AstraSim
  * and fro: up by one, down by two, up by three. The paths from all GPUs of a node of even size
  * together use every link once in each direction (E. J. Williams, Experimental designs balanced for
  * the estimation of residual effects of treatments, 1949), as RCCL's do (src/graph/rome_models.cc).
+ * Where links join some GPUs only, orders are the profile's (GroupShape::GetRings()).
  *
  * @return indices in the group
  */

@@ -424,11 +424,12 @@ NcclCostModel::PredictAsRccl(NcclPlan& plan,
     const bool isRing = plan.algorithm == NcclAlgorithm::Ring;
     const uint32_t ranks = shape.GetRanks();
     const uint32_t nodes = shape.GetNodes();
+    const auto& rccl = RcclTuning::Of(m_machine.gpu.generation, m_options.release, nodes);
     const RcclTuning::Estimate estimate =
-        isRing ? m_rccl->OfRing(plan.protocol, op, ranks, nodes, bytes, NetOverheadUs())
-               : m_rccl->OfTree(plan.protocol, ranks, nodes, bytes);
-    const double links = SearchChannels(shape, isRing).Bandwidth(nodes);
-    Predict(plan, estimate.latencyUs, estimate.part * links, bytes);
+        isRing ? rccl.OfRing(plan.protocol, op, ranks, nodes, bytes, NetOverheadUs())
+               : rccl.OfTree(plan.protocol, ranks, nodes, bytes);
+    // RCCL src/graph/rome_models.cc, parseGraph: the links within a node, whatever its NICs have.
+    Predict(plan, estimate.latencyUs, estimate.part * NvlinkGBps(shape), bytes);
 }
 
 NcclPlan
@@ -732,7 +733,6 @@ NcclCostModel::Search
 NcclCostModel::BestChannelsBetweenNodes(const GroupShape& shape, bool closes) const
 {
     // One channel per NIC, as fast as it and the NVLinks allow.
-    constexpr uint32_t RCCL_PER_NIC = 4; // rome_models.cc
     if (RingsReturnOverCpus(shape))
     {
         return ChannelsBetweenNodes(shape, closes, NicUsers(shape) * (shape.GetRanksPerNode() - 1));
@@ -740,7 +740,7 @@ NcclCostModel::BestChannelsBetweenNodes(const GroupShape& shape, bool closes) co
     const uint32_t nics = NicUsers(shape) * SeenNics();
     if (m_rccl)
     {
-        return ChannelsBetweenNodes(shape, closes, nics * RCCL_PER_NIC);
+        return ChannelsBetweenNodes(shape, closes, nics * m_rccl->ringsPerNic);
     }
     // NCCL src/graph/search.cc goes on until a NIC's bandwidth is used up: one that is several
     // times as fast as the fastest channel has several, if the NVLinks carry more through these.
@@ -782,6 +782,10 @@ NcclCostModel::RaiseForTrees(double interGBps, double nvlinkGBps) const
     // A tree of two nodes carries between them half of what it carries within: the search
     // then tries the next higher speeds within a node, up to one that is twice that of a NIC.
     const auto speeds = m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation);
+    if (speeds.empty()) // no search
+    {
+        return std::max(interGBps, std::min(2 * interGBps, nvlinkGBps));
+    }
     double raised = interGBps;
     for (auto next = speeds.rbegin(); next != speeds.rend() && raised < 2 * interGBps; ++next)
     {
@@ -804,7 +808,8 @@ NcclCostModel::SearchNvls(const GroupShape& shape) const
     const double share = nvlink / (search.channels + 1);
     const auto speeds = within ? m_tuning.SpeedsWithinNode(m_machine.gpu.generation)
                                : m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation);
-    const double limit = within ? share : std::min(share, m_machine.nicGBps);
+    const double nic = m_machine.nicGBps / shape.GetGpusPerNic();
+    const double limit = within ? share : std::min(share, nic);
     search.intraGBps = HighestSpeed(
         speeds,
         [limit](double candidate) { return candidate <= limit; },
@@ -812,7 +817,7 @@ NcclCostModel::SearchNvls(const GroupShape& shape) const
     search.interGBps = search.intraGBps;
     if (!within)
     {
-        const double inter = std::min(m_machine.nicGBps, 2 * search.intraGBps);
+        const double inter = std::min(nic, 2 * search.intraGBps);
         search.interGBps = HighestSpeed(
             speeds,
             [inter](double candidate) { return candidate <= inter; },

@@ -42,7 +42,7 @@ class NcclCostModel
           m_tuning(NcclTuning::Of(options.release)),
           m_hardware(NcclTuning::Of(NcclRelease::V2_30)),
           m_rccl(IsAmd(machine.gpu.generation)
-                     ? &RcclTuning::Of(machine.gpu.generation, options.release)
+                     ? &RcclTuning::Of(machine.gpu.generation, options.release, 2)
                      : nullptr)
     {
     }
@@ -278,7 +278,7 @@ class NcclCostModel
     const NcclTuning& m_tuning;
     /// The hardware's abilities do not depend on the release: the newest knows them best.
     const NcclTuning& m_hardware;
-    const RcclTuning* m_rccl; ///< null on GPUs that are not AMD's
+    const RcclTuning* m_rccl; ///< between nodes; null on GPUs that are not AMD's
 };
 
 } // namespace AstraSim

@@ -46,9 +46,9 @@ Make230()
     At(t, NcclAlgorithm::NvlsTree) = {{}, {0, 0, 25}, {0, 0, 20.9}};
     At(t, NcclAlgorithm::Pat) = {{8, 8, 8}, {0, 0, 4}, {0, 0, 14}};
     // AMD's GPUs: as Hopper, by what their links carry. Nothing published shows them apart.
-    t.llMax = {{{87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}, {131.6}, {167.2}}};
+    t.llMax = {{{87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}, {75.2}, {131.6}, {167.2}}};
     t.llMaxCpu = {39, 39, 20.4};
-    t.ringLl128Max = {{{20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}, {24}, {30.5}}};
+    t.ringLl128Max = {{{20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}, {18}, {24}, {30.5}}};
     t.treeLl128Max = {{{20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}}};
     t.treeMax = {{{24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}}};
     t.nvlsTreeMax = {{{24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 80}}};
@@ -229,12 +229,15 @@ NcclBlockGBps(GpuGeneration generation)
     // NCCL counts for the NVLinks of B200, over 32 channels. From 128 to 512 MiB, a single round of
     // chunks, nccl-tests' AllGather and ReduceScatter in rings of 16 channels grow by 345 to 348
     // GB/s on servers of 8 H200 and B200, which are 15/15.5 of 16 x 22.3 to 22.5.
-    // AMD: the 28 channels of a node of MI300X fill its links, and so do those of MI355X.
+    // AMD: the 28 channels of a node of MI300X fill its links, so do those of MI355X, and the 16 of
+    // MI250X.
     constexpr double CHANNELS = 28;
     switch (generation)
     {
     case GpuGeneration::Ampere:
         return AMPERE_INTRA[0] / 2;
+    case GpuGeneration::Cdna2:
+        return 252 / 16.0;
     case GpuGeneration::Cdna3:
         return 336 / CHANNELS;
     case GpuGeneration::Cdna4:

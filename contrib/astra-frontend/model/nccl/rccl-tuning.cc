@@ -37,7 +37,42 @@ constexpr BySize RING_SIMPLE_GFX942 = {.1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .
 constexpr BySize RING_SIMPLE_GFX950 = {.1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1,
                                        .1, .1, .1, .1, .1, .1, .1, .1, 1,  .8, .8, 1,  1};
 
-/// ROCm 6.2 and 6.3: what both generations begin with.
+constexpr BySize TREE_LL_GFX90A_ONE_NODE = {.1, .2, .1, .1, .9, .3, .4, .1, .2, .4, .2, .1, .3, .3,
+                                            .2, .2, .2, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1};
+constexpr BySize TREE_SIMPLE_GFX90A_ONE_NODE = {.2, 1,  .1, .1, .7, .2, .4, .1, .1,
+                                                .3, .4, .3, .6, .8, 1,  1,  1,  1,
+                                                .9, .8, .8, .8, .8, .8, .9, .9, .9};
+constexpr BySize TREE_LL_GFX90A = {.1, .1, .1, .1, .1, .1, 1,  1,  .2, 1,  .9, 1,  .6, .4,
+                                   .6, .4, .3, .3, .3, .3, .3, .2, .2, .2, .2, .2, .2};
+constexpr BySize TREE_SIMPLE_GFX90A = {1, 1, 1, 1, 1, 1, .1, .1, .1, .2, 1,  .8, 1, 1,
+                                       1, 1, 1, 1, 1, 1, 1,  .8, .7, .8, .9, .7, .7};
+constexpr BySize RING_LL_GFX90A = {.1, .1, .1, .1, .1, .3, .1, .2, .1, .4, .4, .2, .2, .3,
+                                   .7, .5, .4, .3, .3, .3, .3, .2, .2, .2, .2, .2, .2};
+constexpr BySize RING_SIMPLE_GFX90A = {.1, .1, .1, .1, .1, .1, .1, .5, 1, .1, .3, .1, .1, .1,
+                                       .2, .2, .2, .3, .4, .7, 1,  1,  1, 1,  1,  1,  1};
+
+/// MI250X, over several nodes or one. LL128 is for other servers of it only.
+RcclTuning
+Make90a(bool oneNode)
+{
+    // RCCL counts all 7 links of a GPU, and rings fill as much as 4 of them.
+    constexpr double LINKS = 7 / 4.0;
+    const double ll = (oneNode ? 0.04 : 0.2) * LINKS;
+    const double tree = oneNode ? 0.91 : 1.75;
+    RcclTuning t;
+    t.ring = {{BASE_US, {0.8, 0.8, 3.6}, {9.5, 9.5, 19.8}},
+              {{{ll, 0, LINKS}, {ll, 0, LINKS}}},
+              {RING_LL_GFX90A, RING_LL_GFX90A, RING_SIMPLE_GFX90A}};
+    t.tree = {{BASE_US, {0.8, 0.8, 2.5}, {12.5, 12.5, 22.4}},
+              {{{ll, 0, tree * LINKS}, {ll, 0, 0.96 * LINKS}}},
+              {oneNode ? TREE_LL_GFX90A_ONE_NODE : TREE_LL_GFX90A,
+               TREE_LL_GFX90A,
+               oneNode ? TREE_SIMPLE_GFX90A_ONE_NODE : TREE_SIMPLE_GFX90A}};
+    t.ringsPerNic = 2;
+    return t;
+}
+
+/// ROCm 6.2 and 6.3: what the later generations begin with.
 RcclTuning
 Make2024()
 {
@@ -165,11 +200,17 @@ RcclTuning::ProtocolOf(CollectiveOp op, uint32_t ranks, uint32_t nodes, uint64_t
 }
 
 const RcclTuning&
-RcclTuning::Of(GpuGeneration generation, NcclRelease release)
+RcclTuning::Of(GpuGeneration generation, NcclRelease release, uint32_t nodes)
 {
+    static const RcclTuning GFX90A_ONE_NODE = Make90a(true);
+    static const RcclTuning GFX90A = Make90a(false);
     static const RcclTuning OF_2024 = Make2024();
     static const RcclTuning GFX942 = Make942();
     static const RcclTuning GFX950 = Make950();
+    if (generation == GpuGeneration::Cdna2)
+    {
+        return nodes == 1 ? GFX90A_ONE_NODE : GFX90A;
+    }
     return release < NcclRelease::V2_23         ? OF_2024
            : generation == GpuGeneration::Cdna4 ? GFX950
                                                 : GFX942;

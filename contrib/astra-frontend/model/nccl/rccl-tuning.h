@@ -23,7 +23,8 @@ namespace AstraSim
  *
  * RCCL is NCCL with estimates of its own: parts of the links' bandwidth, by algorithm, protocol and
  * size. Latencies are in microseconds. Sources are RCCL's src/graph/tuning.cc (tuning models 5 and
- * 6) and src/rccl_wrap.cc, of October 2024 for releases before 2.23 and of 2025 for later ones.
+ * 6; of MI250X 0 in one node and 3 between nodes) and src/rccl_wrap.cc, of October 2024 for
+ * releases before 2.23 and of 2025 for later ones.
  */
 struct RcclTuning
 {
@@ -69,6 +70,7 @@ struct RcclTuning
 
     Algorithm ring;
     Algorithm tree;
+    uint32_t ringsPerNic{4}; ///< between nodes (rome_models.cc)
     bool hasLl128{false};
     std::map<CollectiveOp, Ranges> ranges; ///< others go as estimated
     /// Of AllGather and ReduceScatter in one node: bytes of a rank up to which LL is taken.
@@ -110,8 +112,9 @@ struct RcclTuning
                                            uint32_t nodes,
                                            uint64_t bytes) const;
 
-    /// @return the figures of a generation of AMD's in a release
-    static const RcclTuning& Of(GpuGeneration generation, NcclRelease release);
+    /// @return the figures of a generation of AMD's in a release, for collectives over so many
+    /// nodes
+    static const RcclTuning& Of(GpuGeneration generation, NcclRelease release, uint32_t nodes);
 };
 
 } // namespace AstraSim

@@ -127,6 +127,43 @@ ClusterTopology::LinksBetween(uint32_t a, uint32_t b) const
     return between;
 }
 
+std::optional<ClusterTopology::SharedNic>
+ClusterTopology::FindSharedNic(uint32_t node) const
+{
+    if (!Is(node, NodeKind::Switch))
+    {
+        return std::nullopt;
+    }
+    std::optional<uint32_t> server;
+    std::optional<uint32_t> uplink;
+    SharedNic nic{0, 0};
+    for (const auto& port : Ports(node))
+    {
+        if (!Is(port.peer, NodeKind::Host))
+        {
+            if (uplink)
+            {
+                return std::nullopt;
+            }
+            uplink = port.link;
+            continue;
+        }
+        const uint32_t its = Server(HostIndexOf(port.peer));
+        if (server.value_or(its) != its)
+        {
+            return std::nullopt;
+        }
+        server = its;
+        ++nic.hosts;
+    }
+    if (!uplink || nic.hosts < 2)
+    {
+        return std::nullopt;
+    }
+    nic.uplink = *uplink;
+    return nic;
+}
+
 uint64_t
 ClusterTopology::MaxNicRateBps() const
 {

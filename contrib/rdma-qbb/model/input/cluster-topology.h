@@ -164,6 +164,17 @@ class ClusterTopology
     /// @return the rate of the fastest link from a host to the network, 0 if there is none
     uint64_t MaxNicRateBps() const;
 
+    /// A NIC that hosts of one server share: a node between them and the network.
+    struct SharedNic
+    {
+        uint32_t hosts;  ///< how many
+        uint32_t uplink; ///< its link to the network
+    };
+
+    /// @return the NIC that a node is: a switch with several hosts of a single server and one other
+    /// link; nothing for any other node
+    std::optional<SharedNic> FindSharedNic(uint32_t node) const;
+
     /// Two hosts with no path between them.
     struct Unconnected
     {
