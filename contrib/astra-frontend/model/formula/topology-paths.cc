@@ -22,8 +22,13 @@ constexpr std::size_t MAX_KNOWN_TIMES = 1 << 18;
 TopologyPaths::TopologyPaths(const ns3::ClusterTopology& topology, const Sizes& sizes)
     : m_topology(topology),
       m_routes(topology),
-      m_sizes(sizes)
+      m_sizes(sizes),
+      m_isSharedNic(topology.nodeCount)
 {
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        m_isSharedNic[node] = topology.FindSharedNic(node).has_value();
+    }
 }
 
 uint32_t
@@ -39,14 +44,35 @@ TopologyPaths::GetPortCount() const
 }
 
 uint32_t
-TopologyPaths::PortAt(uint32_t host, uint16_t port, bool egress) const
+TopologyPaths::PortAt(uint32_t node, uint32_t link, bool egress) const
 {
-    const uint32_t node = m_topology.NodeOfHost(host);
-    const uint32_t link = m_topology.Ports(node)[port].link;
     const bool towardsB = (m_topology.links[link].a == node) == egress;
     // A link between two hosts is where messages leave one and enter the other: two ports, or each
     // message would pass the same one twice.
     return 4 * link + (egress ? 2 : 0) + (towardsB ? 1 : 0);
+}
+
+TopologyPaths::Ends
+TopologyPaths::FindEnds(const ns3::PathInfo& path, bool nvlink) const
+{
+    const std::size_t last = path.hops.size() - 1;
+    Ends ends{nvlink, 0, last};
+    if (nvlink)
+    {
+        // Links between the NVSwitches of a server may be slower than those of its GPUs.
+        const auto narrow = std::ranges::min_element(path.hops.begin(),
+                                                     path.hops.end() - 1,
+                                                     {},
+                                                     &ns3::PathHop::rateBps);
+        ends.egress = static_cast<std::size_t>(narrow - path.hops.begin());
+    }
+    else if (last > 1)
+    {
+        // GPUs that share a NIC wait for its one link to the network.
+        ends.egress = m_isSharedNic[path.hops[1].node] ? 1 : 0;
+        ends.ingress = m_isSharedNic[path.hops[last].node] ? last - 1 : last;
+    }
+    return ends;
 }
 
 const TopologyPaths::Pair&
@@ -64,18 +90,37 @@ TopologyPaths::FindPair(uint32_t src, uint32_t dst)
     {
         return pair;
     }
-    const auto ports = m_topology.Ports(m_topology.NodeOfHost(src));
-    const auto rateOf = [&](uint16_t port) { return m_topology.links[ports[port].link].rateBps; };
+    const uint32_t first = m_topology.NodeOfHost(src);
+    const uint32_t last = m_topology.NodeOfHost(dst);
+    const auto linkOf = [&](uint32_t node, uint16_t port) {
+        return m_topology.Ports(node)[port].link;
+    };
+    const auto rateOf = [&](uint16_t port) {
+        return m_topology.links[linkOf(first, port)].rateBps;
+    };
     uint32_t shape = 0;
+    bool hasInnerEnds = false; // so that each port has others
     for (std::size_t i = 0; i < there.size(); ++i)
     {
-        if (i == 0 || rateOf(there[i]) != rateOf(there[i - 1]))
+        Way way{PortAt(first, linkOf(first, there[i]), true),
+                PortAt(last, linkOf(last, back[i % back.size()]), false),
+                shape};
+        if (i == 0 || hasInnerEnds || rateOf(there[i]) != rateOf(there[i - 1]))
         {
             const auto path = PathFrom(src, dst, there[i]);
-            shape = FindShape(*path, m_topology.IsNvLink(path->hops.front().link));
+            const std::vector<ns3::PathHop>& hops = path->hops;
+            const Ends ends = FindEnds(*path, m_topology.IsNvLink(hops.front().link));
+            way.shape = shape = FindShape(*path, ends);
+            hasInnerEnds = ends.egress > 0 || ends.ingress + 1 < hops.size();
+            if (hasInnerEnds)
+            {
+                const uint32_t node =
+                    ends.ingress + 1 < hops.size() ? hops[ends.ingress + 1].node : last;
+                way.egress = PortAt(hops[ends.egress].node, hops[ends.egress].link, true);
+                way.ingress = PortAt(node, hops[ends.ingress].link, false);
+            }
         }
-        pair.ways.push_back(
-            {PortAt(src, there[i], true), PortAt(dst, back[i % back.size()], false), shape});
+        pair.ways.push_back(way);
     }
     const auto [cut, isNewCut] = m_cuts.try_emplace({src, there});
     if (isNewCut)
@@ -96,9 +141,9 @@ TopologyPaths::PathFrom(uint32_t src, uint32_t dst, uint16_t port) const
 }
 
 uint32_t
-TopologyPaths::FindShape(const ns3::PathInfo& path, bool nvlink)
+TopologyPaths::FindShape(const ns3::PathInfo& path, const Ends& ends)
 {
-    ShapeKey key{nvlink, {}};
+    ShapeKey key{ends, {}};
     for (const auto& hop : path.hops)
     {
         key.second.emplace_back(hop.rateBps, hop.delayPs);
@@ -107,7 +152,7 @@ TopologyPaths::FindShape(const ns3::PathInfo& path, bool nvlink)
         m_shapeNumbers.try_emplace(std::move(key), static_cast<uint32_t>(m_shapes.size()));
     if (isNew)
     {
-        Shape shape{path, nvlink ? m_sizes.nvlink : m_sizes.network, 0, 0};
+        Shape shape{path, ends, ends.nvlink ? m_sizes.nvlink : m_sizes.network};
         shape.acknowledgement = ns3::OneWayPs(path, shape.sizes.ackWireBytes);
         shape.slowestFrame = ns3::SerializationPs(shape.sizes.DataWireBytes(shape.sizes.mtuPayload),
                                                   path.bottleneckBps);
@@ -128,8 +173,9 @@ TopologyPaths::FindTimes(uint32_t number, uint64_t wireBytes)
     {
         const Shape& shape = m_shapes[number];
         const uint64_t occupied = ns3::MessageWireBytes(wireBytes, shape.sizes);
-        it->second = {ns3::SerializationPs(occupied, shape.path.hops.front().rateBps),
-                      ns3::SerializationPs(occupied, shape.path.hops.back().rateBps),
+        const std::vector<ns3::PathHop>& hops = shape.path.hops;
+        it->second = {ns3::SerializationPs(occupied, hops[shape.ends.egress].rateBps),
+                      ns3::SerializationPs(occupied, hops[shape.ends.ingress].rateBps),
                       ns3::IdleDeliveryPs(shape.path, wireBytes, shape.sizes)};
     }
     return it->second;

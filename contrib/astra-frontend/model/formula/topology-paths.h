@@ -72,10 +72,22 @@ class TopologyPaths : public MessagePaths
         const ns3::MessageCut* cut{nullptr};         ///< null without a path
     };
 
+    /// Links of a path at which messages wait for each other: those next to the ranks, or others
+    /// that are slower or that ranks share.
+    struct Ends
+    {
+        bool nvlink;
+        std::size_t egress;  ///< number of the hop
+        std::size_t ingress; ///< the same at the destination's end
+
+        auto operator<=>(const Ends&) const = default;
+    };
+
     /// Paths with the same rates and delays.
     struct Shape
     {
         ns3::PathInfo path;
+        Ends ends;
         ns3::FrameSizes sizes;
         TimePs acknowledgement{0};
         TimePs slowestFrame{0}; ///< time of a full frame on the slowest link
@@ -92,15 +104,17 @@ class TopologyPaths : public MessagePaths
     const Pair& FindPair(uint32_t src, uint32_t dst);
     /// @return the path that begins at a port of its source
     std::optional<ns3::PathInfo> PathFrom(uint32_t src, uint32_t dst, uint16_t port) const;
-    uint32_t FindShape(const ns3::PathInfo& path, bool nvlink);
+    Ends FindEnds(const ns3::PathInfo& path, bool nvlink) const;
+    uint32_t FindShape(const ns3::PathInfo& path, const Ends& ends);
     const Times& FindTimes(uint32_t shape, uint64_t wireBytes);
-    uint32_t PortAt(uint32_t host, uint16_t port, bool egress) const;
+    uint32_t PortAt(uint32_t node, uint32_t link, bool egress) const;
 
-    using ShapeKey = std::pair<bool, std::vector<std::pair<uint64_t, int64_t>>>;
+    using ShapeKey = std::pair<Ends, std::vector<std::pair<uint64_t, int64_t>>>;
 
     const ns3::ClusterTopology& m_topology;
     ns3::FabricRoutes m_routes;
     Sizes m_sizes;
+    std::vector<bool> m_isSharedNic; ///< by node id
     boost::unordered_flat_map<uint64_t, Pair> m_pairs;
     std::map<std::pair<uint32_t, std::vector<uint16_t>>, ns3::MessageCut>
         m_cuts; ///< by source and ports

@@ -62,11 +62,11 @@ ExposedCopies(const NcclPlan& plan, CollectiveOp op, const GroupShape& shape, ui
     return TransferTime(ofRank / 2 * accesses, 3 * plan.blockGBps);
 }
 
-/// Bytes of the busiest direction of an NVLink and of a NIC in a collective of pairs.
+/// Bytes of the busiest direction of a rank's NVLinks and of a NIC in a collective of pairs.
 struct BusiestRank
 {
     double nearBytes{0};
-    double farBytes{0};
+    double farBytes{0}; ///< of all ranks that share the NIC
     TimePs first{0};    ///< messages that are the first of a connection over its NIC
     TimePs messages{0}; ///< that a rank sends over its NIC
 };
@@ -91,7 +91,8 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
         {
             const auto near = static_cast<double>(node.size() - 1);
             busiest.nearBytes = std::max(busiest.nearBytes, near * each);
-            busiest.farBytes = std::max(busiest.farBytes, (ranks - 1 - near) * each);
+            busiest.farBytes =
+                std::max(busiest.farBytes, (ranks - 1 - near) * each * shape.GetGpusPerNic());
             const auto peers = static_cast<TimePs>(ranks - node.size());
             const uint64_t ofPair = DivideUp(request.bytes, ranks);
             busiest.first = std::max(busiest.first, peers * firstOf(ofPair));
@@ -100,16 +101,12 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
         return busiest;
     }
 
-    struct Load
-    {
-        double near{0};
-        double far{0};
-    };
-
-    std::vector<Load> in(ranks);
+    std::vector<double> nearIn(ranks);                // by rank
+    std::vector<double> farIn(shape.GetNicNumbers()); // by NIC
+    std::vector<double> farOut(shape.GetNicNumbers());
     for (uint32_t src = 0; src < ranks; ++src)
     {
-        Load out;
+        double nearOut = 0;
         TimePs messages = 0;
         TimePs first = 0;
         for (uint32_t dst = 0; dst < ranks; ++dst)
@@ -117,21 +114,18 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
             const uint64_t ofPair = src == dst ? 0 : PairBytes(request, ranks, src, dst);
             const auto bytes = static_cast<double>(ofPair);
             const bool far = shape.NodeOf(src) != shape.NodeOf(dst);
-            (far ? out.far : out.near) += bytes;
-            (far ? in[dst].far : in[dst].near) += bytes;
+            (far ? farOut[shape.NicOf(src)] : nearOut) += bytes;
+            (far ? farIn[shape.NicOf(dst)] : nearIn[dst]) += bytes;
             messages += far && ofPair > 0 ? messagesOf(ofPair) : 0;
             first += far && ofPair > 0 ? firstOf(ofPair) : 0;
         }
-        busiest.nearBytes = std::max(busiest.nearBytes, out.near);
-        busiest.farBytes = std::max(busiest.farBytes, out.far);
+        busiest.nearBytes = std::max(busiest.nearBytes, nearOut);
         busiest.messages = std::max(busiest.messages, messages);
         busiest.first = std::max(busiest.first, first);
     }
-    for (const Load& load : in)
-    {
-        busiest.nearBytes = std::max(busiest.nearBytes, load.near);
-        busiest.farBytes = std::max(busiest.farBytes, load.far);
-    }
+    busiest.nearBytes = std::max(busiest.nearBytes, *std::ranges::max_element(nearIn));
+    busiest.farBytes =
+        std::max(*std::ranges::max_element(farIn), *std::ranges::max_element(farOut));
     return busiest;
 }
 
