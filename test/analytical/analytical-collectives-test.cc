@@ -89,6 +89,33 @@ TEST_F(AnalyticalCollectivesTest, WithoutOneNcclsModelSays)
                 0.1e6);
 }
 
+TEST(AnalyticalCollectives, ANicCarriesItsRateWhateverSpeedsNcclKnows)
+{
+    // NCCL counts on 6 GB/s of a NIC of 10, as its list has 12 and 6.
+    const NcclOptions options;
+    const auto busbw = [&](double nicGBps) {
+        MachineModel machine = Machine();
+        machine.nicGBps = nicGBps;
+        machine.gpusPerServer = 1;
+        const MockNcclGroup nccl(machine, options);
+        constexpr uint64_t BYTES = uint64_t{1} << 33;
+        const TimePs time = AnalyticalCollectives(nccl, {}, {})
+                                .GetTime(Group(GroupKind::Dp, 2), {CollectiveOp::AllReduce, BYTES});
+        return static_cast<double>(BYTES) * 1e3 / static_cast<double>(time);
+    };
+    // Blocks copy the first and the last slice while the NIC is idle.
+    double before = 0;
+    for (const double nic :
+         {0.1, 0.3, 1.0, 2.0, 5.0, 9.9, 10.0, 12.4, 13.0, 14.0, 25.0, 33.0, 62.5})
+    {
+        const double now = busbw(nic);
+        EXPECT_GT(now, before) << nic;
+        EXPECT_LE(now, nic) << nic;
+        EXPECT_GE(now, 0.75 * nic) << nic;
+        before = now;
+    }
+}
+
 TEST(AnalyticalCollectives, AGivenSendLatencyStandsBeforeEachMessageOfTheRow)
 {
     NcclOptions options;

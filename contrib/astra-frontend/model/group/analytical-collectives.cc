@@ -369,7 +369,7 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
         chosen.algorithm = pairwise ? "Direct" : ToString(plan.algorithm);
         chosen.protocol = IsPlugIn(plan) ? "-" : ToString(plan.protocol);
         chosen.channels = pairwise ? 1 : plan.channels;
-        time = PlannedTime(plan, GroupShape(group, m_nccl.GetMachine()), request);
+        time = PlannedTime(plan, group, request);
     }
     chosen.predicted = time;
     if (choice)
@@ -381,13 +381,14 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
 
 TimePs
 AnalyticalCollectives::PlannedTime(const NcclPlan& plan,
-                                   const GroupShape& shape,
+                                   const CommGroup& group,
                                    const CollectiveRequest& request) const
 {
     if (IsPlugIn(plan))
     {
         return plan.predicted;
     }
+    const GroupShape shape(group, m_nccl.GetMachine());
     if (IsPairwise(request.op))
     {
         return PairwiseTime(plan, shape, request);
@@ -396,13 +397,13 @@ AnalyticalCollectives::PlannedTime(const NcclPlan& plan,
     {
         return ChainTime(plan, shape, request);
     }
+    const TimePs expected = m_nccl.GetExpectedTime(group, request, plan);
     if (const auto sendLatency = m_nccl.GetOptions().sendLatency)
     {
         const NcclMethod& method = NcclTableRow::Of(plan.algorithm);
-        return plan.predicted - plan.latency +
-               *sendLatency * method.messagesInARow(request.op, shape);
+        return expected - plan.latency + *sendLatency * method.messagesInARow(request.op, shape);
     }
-    return plan.predicted + ExposedCopies(plan, request.op, shape, request.bytes);
+    return expected + ExposedCopies(plan, request.op, shape, request.bytes);
 }
 
 TimePs

@@ -70,7 +70,7 @@ class AnalyticalCollectives : public CollectiveImplementation
 
     /// @return time of a collective whose bandwidth the user does not give
     TimePs PlannedTime(const NcclPlan& plan,
-                       const GroupShape& shape,
+                       const CommGroup& group,
                        const CollectiveRequest& request) const;
     TimePs PairwiseTime(const NcclPlan& plan,
                         const GroupShape& shape,

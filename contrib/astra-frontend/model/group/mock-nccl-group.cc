@@ -180,7 +180,8 @@ CheckRequest(const CommGroup& group, const CollectiveRequest& request)
 MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& options)
     : m_machine(ResolveGpu(machine, options)),
       m_options(options),
-      m_model(m_machine, m_options)
+      m_model(m_machine, m_options),
+      m_modelOfLinks(m_machine, m_options, NcclCostModel::Speeds::Carried)
 {
     if (m_options.nvlsRequired && m_machine.gpusPerServer > 1 && !m_model.HasNvls())
     {
@@ -240,6 +241,18 @@ MockNcclGroup::Choose(const CommGroup& group, const CollectiveRequest& request) 
     NcclPlan plan = Decide(group, shape, translated);
     plan.channels = UsedChannels(translated, shape, plan);
     return plan;
+}
+
+TimePs
+MockNcclGroup::GetExpectedTime(const CommGroup& group,
+                               const CollectiveRequest& request,
+                               const NcclPlan& plan) const
+{
+    const CollectiveRequest translated = Translate(group, request);
+    const GroupShape shape(group, m_machine);
+    return m_modelOfLinks
+        .Evaluate(plan.algorithm, plan.protocol, translated.op, shape, translated.bytes)
+        .predicted;
 }
 
 NcclPlan

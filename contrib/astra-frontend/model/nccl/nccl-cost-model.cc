@@ -27,6 +27,13 @@ constexpr double NET_OVERHEAD_AMD = 2.0; // on AMD hosts
 
 constexpr uint32_t MAX_PAT_CHANNELS = 8; ///< lanes of all distances share an instance's tags
 
+/// @return how often a ring hands a rank's share on; of a chain, how often it hands all on
+double
+StepsOfRing(CollectiveOp op, uint32_t ranks)
+{
+    return IsChain(op) ? ranks : (op == CollectiveOp::AllReduce ? 2 : 1) * (ranks - 1.0);
+}
+
 } // namespace
 
 NcclTuning::Latencies
@@ -273,7 +280,7 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     const bool allReduce = op == CollectiveOp::AllReduce;
     const bool chain = IsChain(op);
     const uint32_t rounds = allReduce ? 2 : 1;
-    const double steps = chain ? ranks : rounds * (ranks - 1.0);
+    const double steps = StepsOfRing(op, ranks);
     const uint32_t extra = allReduce && m_tuning.extraInterStep ? 1 : 0;
     const double interSteps = nodes > 1 ? rounds * (nodes - 1.0 + extra) : 0;
 
@@ -421,6 +428,11 @@ NcclCostModel::PredictAsRccl(NcclPlan& plan,
                              const GroupShape& shape,
                              uint64_t bytes) const
 {
+    if (m_speeds == Speeds::Carried)
+    {
+        PredictByLinks(plan, op, shape, bytes);
+        return;
+    }
     const bool isRing = plan.algorithm == NcclAlgorithm::Ring;
     const uint32_t ranks = shape.GetRanks();
     const uint32_t nodes = shape.GetNodes();
@@ -430,6 +442,30 @@ NcclCostModel::PredictAsRccl(NcclPlan& plan,
                : rccl.OfTree(plan.protocol, ranks, nodes, bytes);
     // RCCL src/graph/rome_models.cc, parseGraph: the links within a node, whatever its NICs have.
     Predict(plan, estimate.latencyUs, estimate.part * NvlinkGBps(shape), bytes);
+}
+
+void
+NcclCostModel::PredictByLinks(NcclPlan& plan,
+                              CollectiveOp op,
+                              const GroupShape& shape,
+                              uint64_t bytes) const
+{
+    const bool isRing = plan.algorithm == NcclAlgorithm::Ring;
+    const uint32_t ranks = shape.GetRanks();
+    const uint32_t nodes = shape.GetNodes();
+    const double links = SearchChannels(shape, isRing).Bandwidth(nodes);
+    const double blocks = plan.channels * plan.channelGBps;
+    const double steps = StepsOfRing(op, ranks);
+    const double GBps =
+        isRing ? std::min(links, blocks) * ranks / steps : std::min(links / 2, blocks);
+    const double rounds = isRing && op != CollectiveOp::AllReduce ? 1 : 2;
+    const double interSteps = rounds * (isRing ? nodes - 1.0 : FloorLog2(nodes));
+    const double intraSteps =
+        isRing ? steps - interSteps : rounds * (shape.GetRanksPerNode() - 1.0);
+    const double latencyPs = static_cast<double>(plan.baseLatency) +
+                             intraSteps * static_cast<double>(plan.intraLatency) +
+                             interSteps * static_cast<double>(plan.interLatency);
+    Predict(plan, latencyPs / 1e6, GBps / plan.wireInflation, bytes);
 }
 
 NcclPlan
@@ -710,22 +746,43 @@ NcclCostModel::NicUsers(const GroupShape& shape)
     return std::max(1U, shape.GetRanksPerNode() / shape.GetGpusPerNic());
 }
 
+double
+NcclCostModel::LimitBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const
+{
+    double nic = m_machine.nicGBps * NicUsers(shape) / channels;
+    if (closes && RingsReturnOverCpus(shape))
+    {
+        nic = std::min(nic, ARM_LINK_GBPS);
+    }
+    const double nvlink = PassingOf(shape, closes) * NvlinkGBps(shape) / channels;
+    return shape.GetRanksPerNode() == 1 ? nic : std::min(nic, nvlink);
+}
+
+double
+NcclCostModel::SpeedBetweenNodes(double limit) const
+{
+    return HighestSpeed(
+        m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation),
+        [limit](double candidate) { return candidate <= limit; },
+        limit);
+}
+
+double
+NcclCostModel::ExpectedSpeed(double searched, double limit) const
+{
+    // NCCL's list has 0.96 of the line rates of InfiniBand and Ethernet: 12 of 12.5 GB/s, 24 of 25,
+    // 48 of 50, 96 of 100. A NIC with another rate carries as large a part, though NCCL, which
+    // knows no such speed, counts on less.
+    constexpr double PART_OF_LINE_RATE = 0.96;
+    return m_speeds == Speeds::Carried ? std::max(searched, PART_OF_LINE_RATE * limit) : searched;
+}
+
 NcclCostModel::Search
 NcclCostModel::ChannelsBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const
 {
     Search search;
     search.channels = std::clamp(channels, 1U, MostChannels() / 2);
-    double nic = m_machine.nicGBps * NicUsers(shape) / search.channels;
-    if (closes && RingsReturnOverCpus(shape))
-    {
-        nic = std::min(nic, ARM_LINK_GBPS);
-    }
-    const double nvlink = PassingOf(shape, closes) * NvlinkGBps(shape) / search.channels;
-    const double limit = shape.GetRanksPerNode() == 1 ? nic : std::min(nic, nvlink);
-    search.interGBps = HighestSpeed(
-        m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation),
-        [limit](double candidate) { return candidate <= limit; },
-        limit);
+    search.interGBps = SpeedBetweenNodes(LimitBetweenNodes(shape, closes, search.channels));
     return search;
 }
 
@@ -769,6 +826,7 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
         search.channels *= 2;
         speed /= 2;
     }
+    speed = ExpectedSpeed(speed, LimitBetweenNodes(shape, closes, search.channels));
     search.interGBps = speed;
     const double nvlink = PassingOf(shape, closes) * NvlinkGBps(shape) / search.channels;
     search.intraGBps =
@@ -794,7 +852,7 @@ NcclCostModel::RaiseForTrees(double interGBps, double nvlinkGBps) const
             raised = *next;
         }
     }
-    return raised;
+    return m_speeds == Speeds::Carried ? std::min(raised, 2 * interGBps) : raised;
 }
 
 NcclCostModel::Search
@@ -806,23 +864,20 @@ NcclCostModel::SearchNvls(const GroupShape& shape) const
     search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_NVLS_HEADS);
     // A GPU's links carry each head's traffic, and the own head's twice.
     const double share = nvlink / (search.channels + 1);
-    const auto speeds = within ? m_tuning.SpeedsWithinNode(m_machine.gpu.generation)
-                               : m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation);
-    const double nic = m_machine.nicGBps / shape.GetGpusPerNic();
-    const double limit = within ? share : std::min(share, nic);
-    search.intraGBps = HighestSpeed(
-        speeds,
-        [limit](double candidate) { return candidate <= limit; },
-        limit);
-    search.interGBps = search.intraGBps;
-    if (!within)
+    if (within)
     {
-        const double inter = std::min(nic, 2 * search.intraGBps);
-        search.interGBps = HighestSpeed(
-            speeds,
-            [inter](double candidate) { return candidate <= inter; },
-            search.intraGBps);
+        search.intraGBps = HighestSpeed(
+            m_tuning.SpeedsWithinNode(m_machine.gpu.generation),
+            [share](double candidate) { return candidate <= share; },
+            share);
+        search.interGBps = search.intraGBps;
+        return search;
     }
+    const double nic = m_machine.nicGBps / shape.GetGpusPerNic();
+    const double limit = std::min(share, nic);
+    search.intraGBps = ExpectedSpeed(SpeedBetweenNodes(limit), limit);
+    const double inter = std::min(nic, 2 * search.intraGBps);
+    search.interGBps = ExpectedSpeed(std::max(search.intraGBps, SpeedBetweenNodes(inter)), inter);
     return search;
 }
 
