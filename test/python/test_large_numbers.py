@@ -90,3 +90,32 @@ def test_micro_batches_that_only_the_header_names_are_limited(tmp_path):
     assert result.returncode == 2
     assert result.stderr == ("training:1: ga is 2147483647, with 2 layers in each micro-batch; expected at most 5000000 "
                              "micro-batches\n")
+
+
+def on_a_slow_link(path, network, rate, size):
+    (path / "slow").write_text(f"3 1 0 1 2 A100\n2\n0 2 {rate} 0.001ms 0\n1 2 {rate} 0.001ms 0\n")
+    (path / "micro").write_text(f"1 ALLREDUCE {size} DP\n")
+    return run(path, [str(PROGRAMS / "SimAI_simulator"), "-w", "micro", "-n", "slow", "--network", network, "--tp", "1", "-q", "-o", "out"])
+
+
+@pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
+@pytest.mark.parametrize("rate, size", [("1Kbps", 2 * 10**9), ("100bps", 10**9)])
+def test_messages_that_arrive_past_the_end_of_the_clock_are_refused(tmp_path, network, rate, size):
+    result = on_a_slow_link(tmp_path, network, rate, size)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.startswith("time: ") and "past the end of the simulated clock; expected " in result.stderr
+    assert result.stderr.count("\n") == 1, result.stderr
+
+
+@pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
+def test_a_slow_link_carries_what_the_clock_has_time_for(tmp_path, network):
+    result = on_a_slow_link(tmp_path, network, "100bps", 10000)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_a_link_on_which_a_frame_takes_minutes_has_no_packets(tmp_path):
+    result = on_a_slow_link(tmp_path, "packet", "1bps", 1000)
+    assert (result.returncode, result.stderr) == (2, (
+        "slow:3: a frame of 1082 bytes takes more than 100 s at 1bps; expected a faster link, smaller frames, or a network "
+        "without packets\n"))
+    assert on_a_slow_link(tmp_path, "flow", "1bps", 1000).returncode == 0

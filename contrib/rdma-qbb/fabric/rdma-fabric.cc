@@ -353,11 +353,32 @@ RdmaFabric::ConfigureRouting()
 }
 
 void
+RdmaFabric::CheckRates(uint32_t longestFrame) const
+{
+    // LinkAgenda tells departures apart within 2^47 ps.
+    constexpr uint64_t LONGEST_S = 100;
+    for (const ClusterTopology::Link& link : m_parts.topology->links)
+    {
+        if (uint64_t{longestFrame} * 8 > LONGEST_S * link.rateBps)
+        {
+            throw InputError(m_parts.topology->source,
+                             link.line,
+                             fmt::format("a frame of {} bytes takes more than {} s at {}",
+                                         longestFrame,
+                                         LONGEST_S,
+                                         FormatDataRate(link.rateBps)),
+                             "a faster link, smaller frames, or a network without packets");
+        }
+    }
+}
+
+void
 RdmaFabric::ConfigureHosts()
 {
     const uint32_t mtu = GetHw(0).GetMtu();
     const uint32_t longest =
         std::max(GetHw(0).GetDataWireBytes(mtu, false), GetHw(0).GetDataWireBytes(mtu, true));
+    CheckRates(longest);
     for (uint32_t host = 0; host < m_parts.drivers.size(); ++host)
     {
         RdmaHw& hw = GetHw(host);

@@ -251,6 +251,8 @@ class RdmaFabric : public Object
     void Configure(const ClusterTopology& topology, FabricConf& conf);
     void FindNodes();
     void ConfigureRouting();
+    /// @throw InputError if a link is too slow for such a frame
+    void CheckRates(uint32_t longestFrame) const;
     void ConfigureHosts();
     void ConfigureSwitches();
     void ConfigurePorts(uint32_t node, uint64_t nicRateBps);

@@ -9,6 +9,7 @@
 
 #include "ns3/attribute-default.h"
 #include "ns3/boolean.h"
+#include "ns3/clock-range.h"
 #include "ns3/double.h"
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/input-error.h"
@@ -162,6 +163,15 @@ FlowLevelBackend::Run()
         m_background->Start();
     }
     m_drained = m_loop.Run(m_conf.stopTimePs) && !m_loop.IsInterrupted();
+    if (m_drained && !m_finishPs && m_fabric->GetTransfers().IsBeyondClock())
+    {
+        // No event can be scheduled for their end, so the loop is empty.
+        if (m_conf.stopTimePs == ns3::TIME_PS_MAX)
+        {
+            ns3::RefuseBeyondClock("time", "messages over links this slow arrive");
+        }
+        return SimulationEnd::OutOfTime;
+    }
     return m_loop.IsInterrupted()    ? SimulationEnd::Interrupted
            : m_drained || m_finishPs ? SimulationEnd::Drained
                                      : SimulationEnd::OutOfTime;

@@ -295,6 +295,15 @@ FluidTransfers::Plan(FluidBundle& bundle)
     }
 }
 
+bool
+FluidTransfers::IsBeyondClock() const
+{
+    return std::ranges::any_of(m_byFlow, [](const FluidBundle* bundle) {
+        return bundle && !bundle->transfers.empty() && bundle->rate > 0 &&
+               bundle->duePs == ns3::CLOCK_END_PS;
+    });
+}
+
 void
 FluidTransfers::OnEvent(FluidBundle& bundle)
 {

@@ -169,6 +169,10 @@ class FluidTransfers
         }
     }
 
+    /// @return whether a transfer moves so slowly that it has no end before that of the clock. It
+    /// may still become faster, when others end.
+    bool IsBeyondClock() const;
+
     /// @return the solver, for its counters
     const MaxMinSolver& GetSolver() const
     {

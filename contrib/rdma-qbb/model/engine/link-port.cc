@@ -5,6 +5,7 @@
 
 #include "ns3/abort.h"
 #include "ns3/assert.h"
+#include "ns3/clock-range.h"
 #include "ns3/node.h"
 #include "ns3/qbb-partitions.h"
 #include "ns3/shared-log.h"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <fmt/format.h>
 
 namespace ns3
 {
@@ -199,6 +201,20 @@ LinkPort::Dequeue(uint8_t priority)
     return frame;
 }
 
+inline int64_t
+LinkPort::ArrivalPs(int64_t startPs, int64_t txTimePs) const
+{
+    const int64_t arrivalPs = AddPs(AddPs(startPs, txTimePs), m_hot.delayPs);
+    if (arrivalPs == CLOCK_END_PS) [[unlikely]]
+    {
+        RefuseBeyondClock("time",
+                          fmt::format("a frame that node {} sends at {} ns arrives",
+                                      m_hot.nodeId,
+                                      startPs / 1000));
+    }
+    return arrivalPs;
+}
+
 inline void
 LinkPort::PutOnWire(QbbFrame* frame, int64_t nowPs)
 {
@@ -209,10 +225,11 @@ LinkPort::PutOnWire(QbbFrame* frame, int64_t nowPs)
     NS_LOG_LOGIC("node " << m_hot.nodeId << " port " << m_hot.port << " begins to send " << *frame);
     // Store and forward: the far end has the frame when its last bit has arrived.
     const int64_t txTime = GetTxTimePs(frame->wireBytes);
-    m_hot.busyUntilPs = nowPs + txTime;
+    const int64_t arrivalPs = ArrivalPs(nowPs, txTime);
+    m_hot.busyUntilPs = arrivalPs - m_hot.delayPs;
     m_hot.busyPs += txTime;
     m_hot.lastIsEvent = !m_hot.wire->LeadsElsewhere();
-    m_hot.wire->Put(frame, m_hot.busyUntilPs + m_hot.delayPs);
+    m_hot.wire->Put(frame, arrivalPs);
 }
 
 void
@@ -334,7 +351,7 @@ LinkPort::AwaitWork(int64_t nowPs)
     {
         // Only the size of what is sure to be sent first counts: a smaller frame in its place would
         // arrive earlier.
-        wakePs += GetTxTimePs(m_hot.source->GetLeastBytes()) + m_hot.delayPs;
+        wakePs = ArrivalPs(wakePs, GetTxTimePs(m_hot.source->GetLeastBytes()));
     }
     wakePs = std::max(wakePs, nowPs);
     if (m_hot.wire->LeadsElsewhere())

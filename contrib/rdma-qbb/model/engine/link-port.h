@@ -272,6 +272,9 @@ class LinkPort
     /// See to it that the source's work, if it has some, is carried out in time; it waits for no
     /// end of a transmission.
     void AwaitWork(int64_t nowPs);
+    /// @return when a frame that begins at @p startPs is at the far end
+    /// @throw InputError if the clock does not reach that time
+    int64_t ArrivalPs(int64_t startPs, int64_t txTimePs) const;
     /// Count and free a frame that the wire has lost.
     void Lose(QbbFrame* frame);
 

@@ -8,6 +8,7 @@
 
 #include "ns3/abort.h"
 #include "ns3/assert.h"
+#include "ns3/clock-range.h"
 #include "ns3/qbb-processes.h"
 #include "ns3/shared-log.h"
 #include "ns3/simulator.h"
@@ -196,7 +197,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     qp.NoteSent(frame->wireBytes, nowPs);
     qp.m_nextAvailPs = !qp.m_paced || qp.m_rateBps >= port.GetRateBps()
                            ? nowPs
-                           : nowPs + qp.GapPs(frame->wireBytes);
+                           : AddPs(nowPs, qp.GapPs(frame->wireBytes));
     return frame;
 }
 

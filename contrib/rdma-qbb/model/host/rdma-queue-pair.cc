@@ -5,6 +5,7 @@
 
 #include "rdma-hw.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/shared-log.h"
 
 #include <algorithm>
@@ -57,7 +58,7 @@ RdmaQueuePair::UpdateGap()
 {
     if (m_paced && m_lastTxBytes && m_rateBps)
     {
-        m_nextAvailPs = m_lastTxPs + GapPs(m_lastTxBytes);
+        m_nextAvailPs = AddPs(m_lastTxPs, GapPs(m_lastTxBytes));
     }
 }
 
