@@ -84,7 +84,8 @@ TEST_F(JsonFiles, SystemFileHasEveryKey)
     EXPECT_TRUE(config.replayOnly);
     EXPECT_TRUE(config.trackLocalMemory);
     EXPECT_EQ(config.localMemoryTraceFile, "mem");
-    EXPECT_TRUE(config.warnings.empty());
+    EXPECT_THAT(config.warnings,
+                ElementsAre(HasSubstr("endpoint-delay has no effect with model-shared-bus")));
 }
 
 TEST_F(JsonFiles, KeyWithoutEffectIsSaid)
@@ -98,6 +99,29 @@ TEST_F(JsonFiles, KeyWithoutEffectIsSaid)
         ElementsAre(HasSubstr("L has no effect without model-shared-bus"),
                     HasSubstr("local-reduction-delay has no effect without model-shared-bus"),
                     HasSubstr("local-mem-trace-filename has no effect without track-local-mem")));
+}
+
+TEST_F(JsonFiles, KeysOfAstraSimsAlgorithmsWithoutOneAreSaid)
+{
+    const auto warningsOf = [this](const std::string& more) {
+        return ReadSystemConfig(Write(R"({"endpoint-delay": 10, "local-mem-bw": 9,
+            "preferred-dataset-splits": 4, "collective-optimization": "localBWAware")" +
+                                      more + "}"))
+            .warnings;
+    };
+    const auto told = ElementsAre(HasSubstr("endpoint-delay has no effect without an algorithm"),
+                                  HasSubstr("local-mem-bw has no effect"),
+                                  HasSubstr("preferred-dataset-splits has no effect"),
+                                  HasSubstr("collective-optimization has no effect"));
+    EXPECT_THAT(warningsOf(""), told);
+    EXPECT_THAT(warningsOf(R"(, "all-reduce-implementation": ["nccl"])"), told);
+    EXPECT_THAT(warningsOf(R"(, "all-reduce-implementation": ["ring"])"), ElementsAre());
+    EXPECT_THAT(ReadSystemConfig(Write(R"({"endpoint-delay": 0, "local-mem-bw": 0,
+        "preferred-dataset-splits": 1, "collective-optimization": "baseline",
+        "model-shared-bus": 0})"))
+                    .warnings,
+                ElementsAre())
+        << "they say what is so";
 }
 
 TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)

@@ -81,25 +81,65 @@ class SystemFile
         m_config.warnings.push_back(m_config.file + ": " + what);
     }
 
+    /// Warn that keys have no effect, if the file has them. @param why "without model-shared-bus"
+    void WarnOf(std::initializer_list<const char*> keys, const std::string& why)
+    {
+        for (const char* key : keys)
+        {
+            if (m_file.GetObject().contains(key))
+            {
+                Warn(std::string(key) + " has no effect " + why);
+            }
+        }
+    }
+
     /// Warn of keys that only count with another one.
     void WarnOfIdleKeys()
     {
-        const auto look = [this](std::initializer_list<const char*> keys, const char* other) {
-            for (const char* key : keys)
-            {
-                if (m_file.GetObject().contains(key))
-                {
-                    Warn(std::string(key) + " has no effect without " + other);
-                }
-            }
-        };
-        if (!m_config.memoryBus.shared)
+        const MemoryBusConfig& bus = m_config.memoryBus;
+        if (!bus.shared)
         {
-            look({"L", "o", "g", "G", "local-reduction-delay"}, "model-shared-bus");
+            WarnOf({"L", "o", "g", "G", "local-reduction-delay"}, "without model-shared-bus");
+        }
+        else if (bus.endpointDelay > 0)
+        {
+            WarnOf({"endpoint-delay"}, "with model-shared-bus");
         }
         if (!m_config.trackLocalMemory)
         {
-            look({"local-mem-trace-filename"}, "track-local-mem");
+            WarnOf({"local-mem-trace-filename"}, "without track-local-mem");
+        }
+        if (!m_config.HasNativeAlgorithms())
+        {
+            WarnOfKeysOfNatives();
+        }
+    }
+
+    /// Warn of keys that only ASTRA-sim's algorithms follow, unless they say what is so anyway.
+    void WarnOfKeysOfNatives()
+    {
+        const MemoryBusConfig& bus = m_config.memoryBus;
+        const std::string why = "without an algorithm of ASTRA-sim (all-reduce-implementation, "
+                                "...): NCCL's collectives do not follow it";
+        if (bus.shared)
+        {
+            WarnOf({"model-shared-bus"}, why);
+        }
+        else if (bus.endpointDelay > 0)
+        {
+            WarnOf({"endpoint-delay"}, why);
+        }
+        if (bus.localMemBandwidth > 0 && !m_config.rooflineEnabled)
+        {
+            WarnOf({"local-mem-bw"}, why);
+        }
+        if (m_config.preferredDatasetSplits > 1)
+        {
+            WarnOf({"preferred-dataset-splits"}, why);
+        }
+        if (m_config.optimization != CollectiveOptimization::Baseline)
+        {
+            WarnOf({"collective-optimization"}, why);
         }
     }
 
