@@ -350,6 +350,28 @@ TEST(FabricConf, ARepeatedKeyIsTold)
                 ElementsAre());
 }
 
+TEST(FabricConf, ACommandLineSetsAKeyOnce)
+{
+    const auto errorOf = [](const std::vector<std::string>& settings) -> std::string {
+        FabricConf conf = ParseConf("HAS_WIN 0\n");
+        try
+        {
+            conf.SetFromFlags(settings);
+        }
+        catch (const InputError& error)
+        {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(errorOf({"HAS_WIN=1", "SEED=2"}), "") << "it wins over the file";
+    EXPECT_EQ(errorOf({"SEED=1", "HAS_WIN=1", "SEED=1"}),
+              "--set SEED=1: --set SEED=1 sets the same key; expected each key once");
+    EXPECT_EQ(errorOf({"ECN_ENABLED=1", "ENABLE_QCN=0"}),
+              "--set ENABLE_QCN=0: --set ECN_ENABLED=1 sets the same key; expected each key once");
+    EXPECT_EQ(errorOf({"LINK_DOWN=1 2 3", "LINK_DOWN=2 2 3", "PLANE=TP 0", "PLANE=DP 1"}), "");
+}
+
 TEST(FabricConf, ChangesOfLinksCountFrom2sWhereAllFlowsStartThere)
 {
     constexpr int64_t SECOND = 1'000'000'000'000;

@@ -166,6 +166,63 @@ def test_keys_that_change_something_bring_none(inputs, tmp_path, program, flags)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("program", ["qbb-flows", "SimAI_simulator", "all_reduce_perf"])
+@pytest.mark.parametrize("flags, error", [
+    (["--set", "RATE_AI=1Gb/s", "--set", "RATE_AI=2Gb/s"], "--set RATE_AI=2Gb/s: --set RATE_AI=1Gb/s sets the same key"),
+    (["--set", "RATE_AI=1Gb/s", "--set", "RATE_AI=1Gb/s"], "--set RATE_AI=1Gb/s: --set RATE_AI=1Gb/s sets the same key"),
+    (["--set", "ENABLE_QCN=1", "--set", "ECN_ENABLED=0"], "--set ECN_ENABLED=0: --set ENABLE_QCN=1 sets the same key"),
+    (["--ns3::RdmaHw::Mtu=500", "--ns3::RdmaHw::Mtu=900"], "command line: --ns3::RdmaHw::Mtu=500 and --ns3::RdmaHw::Mtu=900"),
+    (["--RngRun=2", "--RngRun=3"], "command line: --RngRun=2 and --RngRun=3"),
+])
+def test_a_key_or_an_attribute_is_set_once(inputs, program, flags, error):
+    if program == "all_reduce_perf" and "--RngRun=2" in flags:
+        pytest.skip(f"{program} takes no global values")
+    done = run(inputs, program, *LEAST[program], "--topology", "topology", *flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{error}; expected each ") and done.stderr.count("\n") == 1
+
+
+def test_keys_that_may_be_repeated_are_repeated(inputs, tmp_path):
+    done = run(inputs, "qbb-flows", "-c", "conf", "-f", "flows", "-n", "topology", "-q", "-o", tmp_path / "o", "--set", "QUEUE_WEIGHT=3 1",
+               "--set", "QUEUE_WEIGHT=4 2", "--set", "NODE_UP=0 1", "--set", "NODE_UP=0 2")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("flag, what", [
+    ("--ns3::RdmaHw::CongestionOps=3", "CongestionOps holds objects"),
+    ("--ns3::SwitchNode::Mmu=ns3::SwitchMmu", "Mmu holds objects"),
+    ("--ns3::Node::DeviceList=3", "DeviceList holds objects"),
+    ("--ns3::Node::Id=3", "Id cannot be set"),
+])
+def test_an_attribute_that_no_text_can_set_is_refused(inputs, flag, what):
+    done = run(inputs, "SimAI_simulator", *LEAST["SimAI_simulator"], "-n", "topology", flag)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"command line: {flag}: {what}; expected an attribute that holds a number, a time, a rate or a name\n"
+
+
+@pytest.mark.parametrize("program, flag, reason", [
+    ("SimAI_simulator", "--ns3::SwitchMmu::BufferBytes=9000000", "with --network flow"),
+    ("SimAI_simulator", "--ns3::RdmaDcqcn::RateAi=1Gbps", "with --network flow"),
+    ("SimAI_simulator", "--ns3::RdmaHw::MaxRetries=3", "with --network flow"),
+    ("SimAI_simulator", "--ns3::UdpSocket::RcvBufSize=3", "with --network flow"),
+    ("SimAI_simulator", "--ns3::RdmaHw::Mtu=3000", None),
+    ("qbb-flows", "--ns3::RdmaDctcp::RateAi=1Gbps", "with CC_MODE ns3::RdmaDcqcn"),
+    ("qbb-flows", "--ns3::RdmaGoBackN::ChunkBytes=9000", "without L2_BACK_TO_ZERO"),
+    ("qbb-flows", "--ns3::RdmaDcqcn::RateAi=1Gbps", None),
+    ("qbb-flows", "--ns3::SwitchMmu::EcnKmin=5000", None),
+])
+def test_an_attribute_that_changes_nothing_brings_a_warning(inputs, tmp_path, program, flag, reason):
+    least = [tmp_path / "o" if word == "OUT" else word for word in LEAST[program]]
+    done = run(inputs, program, *least, "-n", "topology", "-q", flag)
+    assert (done.returncode, done.stderr) == (0, f"warning: {flag} has no effect {reason}\n" if reason else "")
+    name, value = flag[2:].split("=")
+    environment = {**os.environ, "NS_ATTRIBUTE_DEFAULT": f"{name}={value}"}
+    done = subprocess.run([PROGRAMS / program, *map(str, least), "-n", "topology", "-q"], cwd=inputs, capture_output=True, text=True,
+                          env=environment)
+    said = f"warning: environment: NS_ATTRIBUTE_DEFAULT: {name} has no effect {reason}\n"
+    assert (done.returncode, done.stderr) == (0, said if reason else "")
+
+
 def test_a_configuration_may_have_the_parameters_of_all_algorithms(inputs, tmp_path):
     done = run(inputs, "qbb-flows", "-c", ROOT / "conf/SimAI.conf", "-f", "flows", "-n", "topology", "-q", "-o", tmp_path / "o",
                "--set", "CC_MODE=3")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Every flag of the generators and the simulator changes what they write, is refused, or says that it has no effect."""
+import json
 import os
 import pathlib
 import re
@@ -164,23 +165,93 @@ FILES = {"train.txt": "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group:
          "memory.json": '{"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100, "remote-mem-bw": 10}', "groups.json": "{}"}
 
 
+def simulate(path, *words):
+    """@return exit status, what is said on standard error, and the files of a run"""
+    directory = path / "-".join(map(str, ["out", *words[-2:]])).replace("/", "_")
+    done = subprocess.run([SIMULATOR, "-q", "-o", directory, *words], cwd=path, capture_output=True, text=True, check=False)
+    files = {each.relative_to(directory): each.read_bytes() for each in directory.rglob("*") if each.is_file() and each.name != "run.json"}
+    return done.returncode, done.stderr, files
+
+
+def write_inputs(path):
+    for name, text in FILES.items():
+        (path / name).write_text(text)
+    run_script([REPOSITORY / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "H100", "-psn", "8", "-o",
+                path / "topology"], check=True)
+
+
+CLASSES = ["RdmaHw", "RdmaDriver", "RdmaFabric", "RdmaGoBackN", "RdmaIrn", "RdmaDcqcn", "RdmaHpcc", "RdmaHpccPint", "RdmaTimely", "RdmaSwift",
+           "RdmaDctcp", "SwitchNode", "SwitchMmu", "NVSwitchNode", "QbbNetDevice", "PfcWatchdog", "FlowletRouting", "LinkEngine"]
+
+
+def another(value):
+    """@return a value of an attribute other than its default, as text"""
+    if value in ("true", "false"):
+        return "false" if value == "true" else "true"
+    number = re.fullmatch(r"\+?([\d.e+-]+)(ps|bps|)", value)
+    if number:
+        half = float(number[1]) / 2
+        return f"{half if half < 1 and '.' in number[1] else int(half) or 2}{number[2]}"
+    return {"ns3::RdmaDcqcn": "ns3::RdmaHpcc", "ns3::EcmpRouting": "ns3::SprayRouting", "ns3::RdmaGoBackN": "ns3::RdmaIrn"}.get(value)
+
+
+@pytest.mark.parametrize("network", ["flow", "analytical"])
+def test_of_attributes_without_packets(tmp_path, network):
+    """Each changes results, is refused, or is said to have no effect; none that has one is said to have none."""
+    write_inputs(tmp_path)
+    common = ["-w", "train.txt", "-n", "topology", "--network", network]
+    before = simulate(tmp_path, *common)
+    assert before[0] == 0
+    # They change something with link events, other switches, NVLink headers of other sizes, or random draws.
+    seldom = {"RouteUpdateDelay", "EcmpSeed", "InNetworkReduction", "AckInterval", "ErrorRatePerLink", "PersistentQueuePairs",
+              "RoutingPolicyType", "NvlinkOverhead", "AckBytes", "QpsPerConnection"}
+    tried = 0
+    for each in CLASSES:
+        text = subprocess.run([SIMULATOR, "--PrintAttributes", f"ns3::{each}"], capture_output=True, text=True, check=True).stdout
+        for name, value in re.findall(r"^--(ns3::\S+?)=(.*)$", text, re.MULTILINE):
+            if name.split("::")[-1] in seldom or not another(value):
+                continue
+            tried += 1
+            status, said, files = simulate(tmp_path, *common, f"--{name}={another(value)}")
+            idle = f"--{name}={another(value)} has no effect with --network {network}" in said
+            if status == 0 and not name.endswith("TelemetryBytes"):
+                assert idle == (files == before[2]), f"{name} {said}"
+    assert tried > 100
+
+
+BUS = {"L": 10, "o": 10, "g": 10, "G": 0.01}
+# Keys that a system file has before, and the value of the key that is added.
+SYSTEM_KEYS = {"endpoint-delay": ({}, 5000), "preferred-dataset-splits": ({}, 4), "collective-optimization": ({}, "localBWAware"),
+               "local-mem-bw": ({}, 100), "model-shared-bus": (BUS, 1), "local-reduction-delay": ({}, 5),
+               "replay-only": ({}, 1), "roofline-enabled": ({"peak-perf": 100, "local-mem-bw": 50}, 1)}
+
+
+@pytest.mark.parametrize("key", SYSTEM_KEYS)
+@pytest.mark.parametrize("native", [False, True])
+def test_of_keys_of_system_files(tmp_path, key, native):
+    """A key changes results or is said to have no effect, not both. ASTRA-sim's own files have a peak-perf that nothing asks for."""
+    write_inputs(tmp_path)
+    common = ["-w", "micro.txt", "--tp", "1", "-n", "topology", "--network", "flow", "--logical-topology-configuration", "logical.json",
+              "--system-configuration"]
+    more, value = SYSTEM_KEYS[key]
+    plain = more | ({"all-reduce-implementation": ["ring", "ring"]} if native else {})
+    (tmp_path / "plain.json").write_text(json.dumps(plain))
+    (tmp_path / "more.json").write_text(json.dumps(plain | {key: value}))
+    before, after = (simulate(tmp_path, *common, name) for name in ("plain.json", "more.json"))
+    assert (before[0], after[0]) == (0, 0)
+    assert (after[2] == before[2]) == (f"{key} has no effect" in after[1]), after[1]
+
+
 @pytest.mark.parametrize("workload", ["train.txt", "micro.txt"])
 @pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
 def test_of_the_simulator(tmp_path, network, workload):
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
-    run_script([REPOSITORY / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "H100", "-psn", "8", "-o",
-                tmp_path / "topology"], check=True)
+    write_inputs(tmp_path)
     text = subprocess.run([SIMULATOR, "--help"], capture_output=True, text=True, check=True).stdout
     flags = set(re.findall(r"^  (?:-\w \[ )?--([a-z0-9-]+)", text, re.MULTILINE)) - OF_EACH_RUN
     assert flags == set(SIMULATED), "each flag is tried, or is one of each run"
 
     def results(*more):
-        directory = tmp_path / "-".join(["out", *more]).replace("/", "_")
-        done = subprocess.run([SIMULATOR, "-w", workload, "-n", "topology", "-c", REPOSITORY / "conf/SimAI.conf", "--network", network, "-q",
-                               "-o", directory, *more], cwd=tmp_path, capture_output=True, text=True, check=False)
-        files = {path.relative_to(directory): path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != "run.json"}
-        return done.returncode, done.stderr, files
+        return simulate(tmp_path, "-w", workload, "-n", "topology", "-c", REPOSITORY / "conf/SimAI.conf", "--network", network, *more)
 
     before = results()
     assert before[0] == 0

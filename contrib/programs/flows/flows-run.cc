@@ -64,13 +64,15 @@ Located(const std::string& key, const std::string& path, const FabricConf& conf,
 
 /// @return a warning for each key of `--set` that changes nothing where flows are all there is
 std::vector<std::string>
-DescribeIdleKeysOfFlows(const FabricConf& conf, const FlowsOptions& options)
+DescribeIdleKeysOfFlows(const FabricConf& conf,
+                        const std::vector<GivenAttribute>& attributes,
+                        const FlowsOptions& options)
 {
     static const std::set<std::string_view> collectives{"PLANE",
                                                         "IN_NETWORK_REDUCTION",
                                                         "COLLECTIVE_ENGINE",
                                                         "MESSAGE_DELIVERY"};
-    return DescribeIdleKeys(conf, [&](const FabricConfKey& key) -> std::string {
+    const auto reason = [&](const FabricConfKey& key) -> std::string {
         if (key.name == "TOPOLOGY_FILE" && !options.topology.empty())
         {
             return "with -n " + options.topology;
@@ -80,27 +82,28 @@ DescribeIdleKeysOfFlows(const FabricConf& conf, const FlowsOptions& options)
             return "with -f " + options.flows;
         }
         return collectives.contains(key.name) ? "without a workload" : ReasonToBeIdle(conf, key);
-    });
+    };
+    std::vector<std::string> warnings = DescribeIdleKeys(conf, reason);
+    const auto idle = DescribeIdleAttributes(attributes, reason);
+    warnings.insert(warnings.end(), idle.begin(), idle.end());
+    return warnings;
 }
 
 FabricConf
 ReadConf(const FlowsOptions& options)
 {
     FabricConf conf = FabricConf::Read(options.conf);
-    for (const std::string& key : options.keys)
-    {
-        conf.Set(key, "--set " + key);
-    }
+    conf.SetFromFlags(options.keys);
     conf.Check();
     conf.Apply();
-    ApplyNs3Overrides(options.ns3Flags);
+    const auto attributes = ApplyNs3Overrides(options.ns3Flags);
     conf.topologyFile = options.topology.empty()
                             ? Located("TOPOLOGY_FILE", conf.topologyFile, conf, options.quiet)
                             : options.topology;
     conf.flowFile = options.flows.empty() ? Located("FLOW_FILE", conf.flowFile, conf, options.quiet)
                                           : options.flows;
     conf.traceFile = Located("TRACE_FILE", conf.traceFile, conf, options.quiet);
-    const auto idle = DescribeIdleKeysOfFlows(conf, options);
+    const auto idle = DescribeIdleKeysOfFlows(conf, attributes, options);
     conf.warnings.insert(conf.warnings.end(), idle.begin(), idle.end());
     if (conf.topologyFile.empty())
     {

@@ -20,12 +20,15 @@
 #include <boost/algorithm/string.hpp>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <set>
 
 namespace ns3
 {
 
 namespace
 {
+
+constexpr const char* COMMAND_LINE = "command line";
 
 /// ns-3 aborts on text that it cannot read, so look before.
 bool
@@ -141,6 +144,26 @@ FindGlobal(const std::string& name)
     return global == GlobalValue::End() ? nullptr : *global;
 }
 
+/// ns-3 aborts on text for objects, and keeps what it never gives to an object.
+void
+RefuseUnlessText(const Ns3Flag& flag, const TypeId::AttributeInformation& attribute)
+{
+    static const std::set<std::string> objects{"ns3::PointerValue",
+                                               "ns3::ObjectPtrContainerValue",
+                                               "ns3::CallbackValue"};
+    const bool isObject = objects.contains(attribute.checker->GetValueTypeName());
+    if (isObject || !(attribute.flags & TypeId::ATTR_CONSTRUCT))
+    {
+        throw InputError(flag.origin,
+                         0,
+                         fmt::format("{}: {} {}",
+                                     flag.text,
+                                     attribute.name,
+                                     isObject ? "holds objects" : "cannot be set"),
+                         "an attribute that holds a number, a time, a rate or a name");
+    }
+}
+
 /// ns-3 aborts on an attribute of an unknown class, so ask before.
 void
 SetAttributeDefault(const Ns3Flag& flag)
@@ -153,6 +176,7 @@ SetAttributeDefault(const Ns3Flag& flag)
     const AttributeSetting setting{flag.name, Create<StringValue>(flag.value)};
     for (const DeclaredAttribute& each : declared)
     {
+        RefuseUnlessText(flag, each.information);
         const AttributeChecker& checker = *each.information.checker;
         if (!IsReadable(checker.GetValueTypeName(), flag.value) || !IsLegal(setting))
         {
@@ -160,6 +184,13 @@ SetAttributeDefault(const Ns3Flag& flag)
         }
     }
     SetDefault(setting);
+}
+
+/// @return whether it sets an attribute, not a global value
+bool
+IsOfClass(const Ns3Flag& flag)
+{
+    return flag.name.find("::") != std::string::npos;
 }
 
 /// A program's treatment of the attributes that a topology file decides on.
@@ -234,7 +265,7 @@ SetGlobal(const Ns3Flag& flag)
     }
 }
 
-void
+Ns3Flag
 ApplyNs3Flag(const std::string& text, const std::string& origin, OfTopology ofTopology)
 {
     const std::size_t equals = text.find('=');
@@ -247,21 +278,35 @@ ApplyNs3Flag(const std::string& text, const std::string& origin, OfTopology ofTo
     {
         RefuseIdle(flag);
     }
-    flag.name.find("::") == std::string::npos ? SetGlobal(flag) : SetAttributeDefault(flag);
+    IsOfClass(flag) ? SetAttributeDefault(flag) : SetGlobal(flag);
+    return flag;
 }
 
-void
-ApplyFlags(const std::vector<std::string>& flags, OfTopology ofTopology)
+/// @throw InputError if a flag sets what one before it set
+std::vector<Ns3Flag>
+ApplyFlags(const std::vector<std::string>& flags, const std::string& origin, OfTopology ofTopology)
 {
-    for (const std::string& flag : flags)
+    std::vector<Ns3Flag> applied;
+    for (const std::string& text : flags)
     {
-        ApplyNs3Flag(flag, "command line", ofTopology);
+        const Ns3Flag flag = ApplyNs3Flag(text, origin, ofTopology);
+        const auto before = std::ranges::find(applied, flag.name, &Ns3Flag::name);
+        if (before != applied.end())
+        {
+            throw InputError(origin,
+                             0,
+                             fmt::format("{} and {}", before->text, text),
+                             "each attribute and each global value once");
+        }
+        applied.push_back(flag);
     }
+    return applied;
 }
 
-void
+std::vector<Ns3Flag>
 ApplyEnvironment(OfTopology ofTopology)
 {
+    std::vector<Ns3Flag> applied;
     for (const char* name : {"NS_ATTRIBUTE_DEFAULT", "NS_GLOBAL_VALUE"})
     {
         const char* text = std::getenv(name);
@@ -271,16 +316,17 @@ ApplyEnvironment(OfTopology ofTopology)
         }
         std::vector<std::string> settings;
         boost::split(settings, text, boost::is_any_of(";"));
-        for (const std::string& setting : settings)
+        std::erase(settings, "");
+        for (std::string& setting : settings)
         {
-            if (!setting.empty())
-            {
-                ApplyNs3Flag("--" + setting, "environment: " + std::string(name), ofTopology);
-            }
+            setting.insert(0, "--");
         }
+        const auto flags = ApplyFlags(settings, "environment: " + std::string(name), ofTopology);
+        applied.insert(applied.end(), flags.begin(), flags.end());
         // ns-3 reads it whenever it makes an object, and would put it above the command line.
         unsetenv(name);
     }
+    return applied;
 }
 
 } // namespace
@@ -299,7 +345,7 @@ IsNs3Flag(const std::string& flag)
 void
 ApplyNs3Flags(const std::vector<std::string>& flags)
 {
-    ApplyFlags(flags, OfTopology::Apply);
+    ApplyFlags(flags, COMMAND_LINE, OfTopology::Apply);
 }
 
 void
@@ -308,11 +354,23 @@ ApplyNs3Environment()
     ApplyEnvironment(OfTopology::Apply);
 }
 
-void
+std::vector<GivenAttribute>
 ApplyNs3Overrides(const std::vector<std::string>& flags)
 {
-    ApplyEnvironment(OfTopology::Refuse);
-    ApplyFlags(flags, OfTopology::Refuse);
+    std::vector<Ns3Flag> applied = ApplyEnvironment(OfTopology::Refuse);
+    const auto ofFlags = ApplyFlags(flags, COMMAND_LINE, OfTopology::Refuse);
+    applied.insert(applied.end(), ofFlags.begin(), ofFlags.end());
+    std::vector<GivenAttribute> given;
+    for (const Ns3Flag& flag : applied)
+    {
+        if (IsOfClass(flag))
+        {
+            given.push_back(
+                {flag.name,
+                 flag.origin == COMMAND_LINE ? flag.text : flag.origin + ": " + flag.name});
+        }
+    }
+    return given;
 }
 
 std::string

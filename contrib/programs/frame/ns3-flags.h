@@ -4,6 +4,8 @@
 #ifndef NS3_FLAGS_H
 #define NS3_FLAGS_H
 
+#include "rdma-qbb/model/input/idle-keys.h"
+
 #include <string>
 #include <vector>
 
@@ -17,17 +19,19 @@ bool IsNs3Flag(const std::string& flag);
  * Set defaults of ns-3 attributes and global values from flags such as `--ns3::RdmaHw::Mtu=4096`,
  * `--SchedulerType=ns3::MapScheduler` and `--RngRun=3`, as ns-3's own programs take them.
  * @param flags what a program's own parser did not recognize
- * @throw InputError naming the first flag that ns-3 does not know or whose value it refuses
+ * @throw InputError naming the first flag that ns-3 does not know, whose value it refuses, or that
+ * sets what an earlier one set
  */
 void ApplyNs3Flags(const std::vector<std::string>& flags);
 
 /**
  * As ApplyNs3Environment() and then ApplyNs3Flags(), for a program whose fabric is made from a
  * topology file.
+ * @return the attributes that they set
  * @throw InputError also for attributes that the file, or the class itself, sets in every object,
  * so that their defaults change nothing
  */
-void ApplyNs3Overrides(const std::vector<std::string>& flags);
+std::vector<GivenAttribute> ApplyNs3Overrides(const std::vector<std::string>& flags);
 
 /**
  * @param name of a class, such as ns3::RdmaDcqcn

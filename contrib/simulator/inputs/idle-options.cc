@@ -28,20 +28,41 @@ HasName(const FabricConfKey& key, const Names& names)
     return std::find(names.begin(), names.end(), key.name) != names.end();
 }
 
+/// Attributes that both of the networks without packets read.
+const Names READ_BY_FORMULAS{"ns3::RdmaHw::Mtu",
+                             "ns3::RdmaHw::DataOverhead",
+                             "ns3::RdmaHw::AckBytes",
+                             "ns3::RdmaHw::NvlinkOverhead",
+                             "ns3::RdmaHw::CongestionControl",
+                             "ns3::RdmaFabric::QpsPerConnection",
+                             "ns3::RdmaFabric::ErrorRatePerLink", // the network warns itself
+                             "ns3::CollectiveOffload::Engine"};
+/// Attributes that flows read, too.
+const Names READ_BY_FLOWS{"ns3::RdmaHw::AckInterval",
+                          "ns3::RdmaFabric::PersistentQueuePairs",
+                          "ns3::RdmaFabric::InNetworkReduction",
+                          "ns3::RdmaFabric::RouteUpdateDelay",
+                          "ns3::SwitchNode::EcmpSeed",
+                          "ns3::SwitchNode::RoutingPolicyType"};
+
+/// @return whether the network without packets reads one of the attributes that the key stands for
+bool
+IsRead(const FabricConfKey& key, NetworkModel network)
+{
+    constexpr std::string_view TELEMETRY = "::TelemetryBytes"; // of frames, as the overhead is
+    return std::ranges::any_of(key.attributes, [&](std::string_view attribute) {
+        const auto isIn = [attribute](const Names& names) {
+            return std::ranges::find(names, attribute) != names.end();
+        };
+        return isIn(READ_BY_FORMULAS) || attribute.ends_with(TELEMETRY) ||
+               (network == NetworkModel::Flow && isIn(READ_BY_FLOWS));
+    });
+}
+
 /// @return whether only packets follow the key: queues, marks, pauses, congestion control, losses
 bool
-IsOfPackets(const FabricConfKey& key)
+IsOfPackets(const FabricConfKey& key, NetworkModel network)
 {
-    static const Names classes{"ns3::SwitchMmu::",
-                               "ns3::SwitchNode::EcnEnabled",
-                               "ns3::QbbNetDevice::",
-                               "ns3::PfcWatchdog::",
-                               "ns3::RdmaDriver::",
-                               "ns3::RdmaHw::LossRecoveryType",
-                               "ns3::RdmaHw::AckIgnoresPause",
-                               "ns3::RdmaFabric::GlobalBaseRtt",
-                               "ns3::RdmaFabric::DeliverOnAck",
-                               "ns3::RdmaFabric::NicPauseTime"};
     static const Names names{"INT_MULTI",
                              "ENABLE_TRACE",
                              "TRACE_FILE",
@@ -59,19 +80,14 @@ IsOfPackets(const FabricConfKey& key)
                              "QLEN_MON_START",
                              "QLEN_MON_END",
                              "MONITOR"};
-    return ns3::IsOfPlugIn(key) || ns3::StandsForAny(key, classes) || HasName(key, names);
+    return HasName(key, names) || (!key.attributes.empty() && !IsRead(key, network));
 }
 
 /// @return whether formulas do not follow the key, though flows that share links do
 bool
 IsOfSharedLinks(const FabricConfKey& key)
 {
-    static const Names names{"ROUTING",
-                             "ROUTING_AT",
-                             "IN_NETWORK_REDUCTION",
-                             "L2_ACK_INTERVAL",
-                             "QP_MODE",
-                             "FCT_OUTPUT_FILE"};
+    static const Names names{"ROUTING_AT", "FCT_OUTPUT_FILE"};
     return HasName(key, names);
 }
 
@@ -104,11 +120,11 @@ ReasonOf(const FabricConfKey& key, const RunOptions& options)
     {
         return "with --background-flows " + options.backgroundFlows;
     }
-    if (network == NetworkModel::Flow && IsOfPackets(key))
+    if (network == NetworkModel::Flow && IsOfPackets(key, network))
     {
         return "with --network flow";
     }
-    if (network == NetworkModel::Analytical && (IsOfPackets(key) || IsOfSharedLinks(key)))
+    if (network == NetworkModel::Analytical && (IsOfPackets(key, network) || IsOfSharedLinks(key)))
     {
         return "with --network analytical";
     }
@@ -125,12 +141,18 @@ HasKernels(const Layer& layer)
 } // namespace
 
 std::vector<std::string>
-DescribeIdleKeys(const ns3::FabricConf& conf, const RunOptions& options)
+DescribeIdleKeys(const ns3::FabricConf& conf,
+                 const std::vector<ns3::GivenAttribute>& attributes,
+                 const RunOptions& options)
 {
-    return ns3::DescribeIdleKeys(conf, [&](const FabricConfKey& key) {
+    const auto reason = [&](const FabricConfKey& key) {
         const std::string own = ReasonOf(key, options);
         return own.empty() ? ns3::ReasonToBeIdle(conf, key) : own;
-    });
+    };
+    std::vector<std::string> warnings = ns3::DescribeIdleKeys(conf, reason);
+    const auto idle = ns3::DescribeIdleAttributes(attributes, reason);
+    warnings.insert(warnings.end(), idle.begin(), idle.end());
+    return warnings;
 }
 
 std::vector<std::string>
@@ -183,7 +205,7 @@ DescribeIdleFlags(const SystemConfig& system, const RunOptions& options)
 }
 
 std::vector<std::string>
-DescribeIdleFlags(const Workload& workload, const RunOptions& options)
+DescribeIdleFlags(const Workload& workload, const SystemConfig& system, const RunOptions& options)
 {
     std::vector<std::string> warnings;
     const auto* layers = dynamic_cast<const LayerWorkload*>(&workload);
@@ -194,7 +216,19 @@ DescribeIdleFlags(const Workload& workload, const RunOptions& options)
                                        options.gpuSpread,
                                        workload.GetFileName()));
     }
-    if (!options.remoteMemory.empty() && !dynamic_cast<const ChakraWorkload*>(&workload) &&
+    const bool isChakra = dynamic_cast<const ChakraWorkload*>(&workload) != nullptr;
+    const auto look = [&](const char* key, bool isSet) {
+        if (isSet && !isChakra)
+        {
+            warnings.push_back(fmt::format("{}: {} has no effect: {} is no Chakra trace",
+                                           system.file,
+                                           key,
+                                           workload.GetFileName()));
+        }
+    };
+    look("roofline-enabled", system.rooflineEnabled);
+    look("replay-only", system.replayOnly);
+    if (!options.remoteMemory.empty() && !isChakra &&
         ReadRemoteMemoryConfig(options.remoteMemory).type != RemoteMemoryType::NoExpansion)
     {
         warnings.push_back(

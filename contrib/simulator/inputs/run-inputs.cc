@@ -55,8 +55,11 @@ CheckCommunicators(const RunOptions& options)
     }
 }
 
+/// @param[out] attributes defaults that flags and the environment give
 FabricConf
-ReadConf(const RunOptions& options, const RunConsole& console)
+ReadConf(const RunOptions& options,
+         const RunConsole& console,
+         std::vector<ns3::GivenAttribute>& attributes)
 {
     FabricConf conf;
     if (IsAstraNetworkFile(options.conf))
@@ -67,10 +70,7 @@ ReadConf(const RunOptions& options, const RunConsole& console)
     {
         conf = FabricConf::Read(options.conf);
     }
-    for (const std::string& key : options.confKeys)
-    {
-        conf.Set(key, "--set " + key);
-    }
+    conf.SetFromFlags(options.confKeys);
     if (options.seed)
     {
         conf.Set("SEED " + std::to_string(*options.seed), "--seed");
@@ -81,7 +81,7 @@ ReadConf(const RunOptions& options, const RunConsole& console)
         ns3::Config::SetDefault(MTU, ns3::UintegerValue(payload));
     }
     conf.Apply();
-    ns3::ApplyNs3Overrides(options.ns3Flags);
+    attributes = ns3::ApplyNs3Overrides(options.ns3Flags);
     if (!options.topology.empty())
     {
         conf.topologyFile = options.topology;
@@ -192,7 +192,8 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
 {
     CheckCommunicators(options);
     RunInputs inputs;
-    inputs.conf = ReadConf(options, console);
+    std::vector<ns3::GivenAttribute> attributes;
+    inputs.conf = ReadConf(options, console, attributes);
     if (options.limits.simulated)
     {
         inputs.conf.stopTimePs = std::min(inputs.conf.stopTimePs, *options.limits.simulated);
@@ -219,7 +220,7 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
         warnings.push_back(slot);
     }
     console.Warn(warnings);
-    const auto idle = DescribeIdleKeys(inputs.conf, options);
+    const auto idle = DescribeIdleKeys(inputs.conf, attributes, options);
     inputs.conf.warnings.insert(inputs.conf.warnings.end(), idle.begin(), idle.end());
     console.Warn(inputs.conf.warnings);
     console.Warn(inputs.topology.warnings);

@@ -276,7 +276,8 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
         std::make_unique<PartitionedJob>(description, SharingOf(option, workload, backend));
     std::vector<std::string> idle = DescribeIdleSizes(running->job->GetWorkload(), m_options.sizes);
     m_console.Warn(idle);
-    std::vector<std::string> unused = DescribeIdleFlags(running->job->GetWorkload(), m_options);
+    std::vector<std::string> unused =
+        DescribeIdleFlags(running->job->GetWorkload(), m_system, m_options);
     m_console.Warn(unused);
     std::vector<std::string> leftOut = running->job->GetWorkload().GetWarnings();
     m_console.Warn(leftOut);

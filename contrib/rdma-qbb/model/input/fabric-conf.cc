@@ -74,11 +74,25 @@ PlaceOf(std::string_view name)
     return static_cast<std::size_t>(row - rows.begin());
 }
 
+bool
+MayBeRepeated(const FabricConfKey& key)
+{
+    return key.range.ends_with("may be repeated");
+}
+
+/// @return the place of the key that it is another name of, or its own
+std::size_t
+PlaceOfMeant(std::string_view name)
+{
+    const std::string& sameAs = conf_format::AllRows()[PlaceOf(name)].sameAs;
+    return PlaceOf(sameAs.empty() ? name : std::string_view(sameAs));
+}
+
 /// A key that occurs twice in a file has its last value: say so.
 void
 WarnOfRepetition(FabricConf& conf, const InputLines& line, const FabricConfKey& key)
 {
-    if (line.Line() == 0 || key.range.ends_with("may be repeated"))
+    if (line.Line() == 0 || MayBeRepeated(key))
     {
         return; // a line of 0: --set replaces what the file says, and is meant to
     }
@@ -118,7 +132,7 @@ SetFromLine(FabricConf& conf, const InputLines& line)
     auto settings = row.Set(conf, line);
     if (!row.key.attributes.empty())
     {
-        conf.settings[row.sameAs.empty() ? place : PlaceOf(row.sameAs)] = std::move(settings);
+        conf.settings[PlaceOfMeant(name)] = std::move(settings);
     }
     conf.given.push_back(row.key.name);
     conf.origins.push_back({line.Name(), line.Line()});
@@ -243,6 +257,29 @@ FabricConf::Set(const std::string& keyAndValue, const std::string& givenAs)
         throw InputError(origin, 0, "'" + keyAndValue + "' names no key", "KEY=value");
     }
     SetFromLine(*this, line);
+}
+
+void
+FabricConf::SetFromFlags(const std::vector<std::string>& settings)
+{
+    const auto first = static_cast<std::ptrdiff_t>(given.size());
+    for (const std::string& setting : settings)
+    {
+        Set(setting, "--set " + setting);
+        const auto last = given.end() - 1;
+        const std::size_t place = PlaceOfMeant(*last);
+        const auto before = std::find_if(given.begin() + first, last, [place](const auto& name) {
+            return PlaceOfMeant(name) == place;
+        });
+        if (before != last && !MayBeRepeated(conf_format::AllRows()[place].key))
+        {
+            throw InputError(
+                origins.back().file,
+                0,
+                fmt::format("{} sets the same key", origins[before - given.begin()].file),
+                "each key once");
+        }
+    }
 }
 
 FabricConf::Origin

@@ -137,6 +137,13 @@ struct FabricConf
      */
     void Set(const std::string& keyAndValue, const std::string& origin);
 
+    /**
+     * Set the keys of a command line, each as Set() does.
+     * @param settings values of --set
+     * @throw InputError as Set(), and if a key occurs twice
+     */
+    void SetFromFlags(const std::vector<std::string>& settings);
+
     /// @throw InputError if keys contradict each other
     void Check();
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 namespace ns3
 {
@@ -143,6 +144,34 @@ Conditions()
     return conditions;
 }
 
+/// @return why a default changes nothing: none of the keys that stand for the attribute would
+std::string
+ReasonOfAttribute(const std::string& attribute,
+                  std::vector<FabricConfKey> keys,
+                  const std::function<std::string(const FabricConfKey& key)>& reason)
+{
+    std::erase_if(keys, [&](const FabricConfKey& key) {
+        return std::find(key.attributes.begin(), key.attributes.end(), attribute) ==
+               key.attributes.end();
+    });
+    if (keys.empty())
+    {
+        keys.emplace_back();
+    }
+    std::string first;
+    for (FabricConfKey& key : keys)
+    {
+        key.attributes = {attribute};
+        const std::string because = reason(key);
+        if (because.empty())
+        {
+            return "";
+        }
+        first = first.empty() ? because : first;
+    }
+    return first;
+}
+
 } // namespace
 
 std::vector<std::string>
@@ -184,22 +213,21 @@ ReasonToBeIdle(const FabricConf& conf, const FabricConfKey& key)
     return NotOfTheChosen(key);
 }
 
-bool
-IsOfPlugIn(const FabricConfKey& key)
+std::vector<std::string>
+DescribeIdleAttributes(const std::vector<GivenAttribute>& attributes,
+                       const std::function<std::string(const FabricConfKey& key)>& reason)
 {
-    return std::any_of(std::begin(PLUG_INS), std::end(PLUG_INS), [&key](const auto& kind) {
-        return StandingOf(key, kind).isOfKind;
-    });
-}
-
-bool
-StandsForAny(const FabricConfKey& key, const std::vector<std::string_view>& prefixes)
-{
-    return std::any_of(key.attributes.begin(), key.attributes.end(), [&](const auto& attribute) {
-        return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
-            return attribute.starts_with(prefix);
-        });
-    });
+    const std::vector<FabricConfKey> keys = FabricConfKeys();
+    std::vector<std::string> warnings;
+    for (const GivenAttribute& given : attributes)
+    {
+        const std::string because = ReasonOfAttribute(given.name, keys, reason);
+        if (!because.empty())
+        {
+            warnings.push_back(given.origin + " has no effect " + because);
+        }
+    }
+    return warnings;
 }
 
 } // namespace ns3

@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace ns3
@@ -27,6 +26,24 @@ std::vector<std::string> DescribeIdleKeys(
     const FabricConf& conf,
     const std::function<std::string(const FabricConfKey& key)>& reason);
 
+/// A default of an attribute that a flag or the environment gives.
+struct GivenAttribute
+{
+    std::string name;   ///< ns3::RdmaHw::Mtu
+    std::string origin; ///< the flag, or the variable of the environment and the name
+};
+
+/**
+ * @brief The same of attributes.
+ * @param attributes those that were given
+ * @param reason as for DescribeIdleKeys(); asked about each key that stands for an attribute, or
+ * about a nameless one
+ * @return a warning for each that changes nothing
+ */
+std::vector<std::string> DescribeIdleAttributes(
+    const std::vector<GivenAttribute>& attributes,
+    const std::function<std::string(const FabricConfKey& key)>& reason);
+
 /**
  * Keys that other keys make idle: a parameter of an algorithm that is not chosen, a threshold where
  * nothing is marked. Call it when what was given is in force (FabricConf::Apply()).
@@ -34,13 +51,6 @@ std::vector<std::string> DescribeIdleKeys(
  * @return why the key changes nothing, for DescribeIdleKeys(); empty if it does
  */
 std::string ReasonToBeIdle(const FabricConf& conf, const FabricConfKey& key);
-
-/// @return whether a key is a parameter of some congestion control or loss recovery
-bool IsOfPlugIn(const FabricConfKey& key);
-
-/// @return whether one of the attributes that a key stands for belongs to such a class
-/// @param prefixes beginnings of names, such as "ns3::SwitchMmu::"
-bool StandsForAny(const FabricConfKey& key, const std::vector<std::string_view>& prefixes);
 
 } // namespace ns3
 
