@@ -215,6 +215,20 @@ def test_a_configuration_that_is_none_is_refused_in_one_line(text, message, tmp_
     assert message in done.stderr and "; expected " in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("key", ["hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size",
+                                 "intermediate_size", "num_local_experts", "num_experts_per_tok", "moe_intermediate_size"])
+@pytest.mark.parametrize("value", [1.5, "8", True])
+def test_a_size_that_is_no_whole_number_is_refused(key, value, tmp_path):
+    sizes = {"model_type": "mixtral", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 16,
+             "vocab_size": 96, "intermediate_size": 128, "num_local_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 128}
+    (tmp_path / "config.json").write_text(json.dumps(sizes | {key: value}))
+    done = generate("--config", tmp_path / "config.json", "--world_size", 1, "-o", tmp_path, status=2)
+    assert done.stderr.count("\n") == 1 and "config.json: " in done.stderr
+    assert "whole number" in done.stderr or "is not a number of layers" in done.stderr, done.stderr
+    (tmp_path / "config.json").write_text(json.dumps(sizes))
+    generate("--config", tmp_path / "config.json", "--world_size", 1, "-o", tmp_path)
+
+
 # -- operators, memory and time
 
 

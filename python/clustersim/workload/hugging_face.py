@@ -38,6 +38,12 @@ class _Config:
             raise InputError(f"{self.path}: there is no {names[0]}; expected the config.json of a transformer")
         return value
 
+    def need_size(self, *names):
+        value = _first(self.need(*names))
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise InputError(f"{self.path}: {names[0]} {json.dumps(value)} is not a size; expected a whole number of at least 1")
+        return value
+
     def only(self, name, *values):
         """Refuses a key with a value whose effect this package does not model."""
         value = self.get(name, default=values[0])
@@ -80,11 +86,10 @@ def _load(path):
 
 
 def _attention(config, kind):
-    hidden = config.need("hidden_size", "n_embd", "d_model")
+    hidden = config.need_size("hidden_size", "n_embd", "d_model")
     if kind.startswith(hugging_face_hybrid.WITHOUT_ATTENTION):
         return dict(heads=max(hidden // 64, 1), kv_heads=max(hidden // 64, 1), head_dim=64)  # of no layer
-    heads = config.need("num_attention_heads", "n_head")
-    heads = heads[0] if isinstance(heads, list) else heads
+    heads = config.need_size("num_attention_heads", "n_head")
     if config.get("compress_ratios"):
         return dict(heads=heads, kv_heads=config.get("num_key_value_heads", default=1), head_dim=config.need("head_dim"))
     if config.get("kv_lora_rank"):
@@ -229,7 +234,7 @@ def _layer_inputs(config):
 
 def _model(config, kind):
     old = kind in OLD_GPT
-    hidden = config.need("hidden_size", "n_embd", "d_model")
+    hidden = config.need_size("hidden_size", "n_embd", "d_model")
     layers, fields = _layers(config, kind, hidden)
     ffn = _ffn(config, hidden)
     config.only("word_embed_proj_dim", hidden)

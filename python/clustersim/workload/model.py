@@ -3,7 +3,29 @@
 import functools
 from typing import Literal, NamedTuple, Optional, Tuple
 
-from pydantic import BaseModel, Extra, NonNegativeInt, PositiveInt, root_validator
+import pydantic
+from pydantic import BaseModel, Extra, root_validator
+
+
+def _whole(value):
+    """pydantic would cut 1.5 to 1, and read true and "8" as numbers."""
+    if isinstance(value, (bool, str)) or isinstance(value, float) and not value.is_integer():
+        raise TypeError(f"{value!r:.40} is not a whole number")
+    return value
+
+
+class PositiveInt(pydantic.PositiveInt):
+    @classmethod
+    def __get_validators__(cls):
+        yield _whole
+        yield from super().__get_validators__()
+
+
+class NonNegativeInt(pydantic.NonNegativeInt):
+    @classmethod
+    def __get_validators__(cls):
+        yield _whole
+        yield from super().__get_validators__()
 
 
 class LatentAttention(BaseModel, extra=Extra.forbid, frozen=True):
