@@ -70,7 +70,7 @@ def outcome(run, arguments, path, capsys):
     except InputError as error:
         refusal = str(error)
     printed, said = capsys.readouterr()
-    said += refusal
+    said = "".join(line for line in said.splitlines(keepends=True) if " replaces the --" not in line) + refusal
     if status:
         return None, said
     files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())

@@ -186,6 +186,16 @@ def test_flags_of_a_model_change_one_of_the_catalogue(flags, field, value):
     assert model.parameters() != known.parameters()
 
 
+@pytest.mark.parametrize("flags, warning", [
+    (["--tp", 4, "--tp", 2], "--tp replaces the --tp before it"),
+    (["--tp", 4, "--tensor_model_parallel_size=2"], "--tensor_model_parallel_size replaces the --tp before it"),
+    (["--tp", 2, "--swiglu", "--swiglu"], None)])
+def test_a_value_that_a_later_one_replaces_is_told(flags, warning, tmp_path):
+    done = generate("--model_name", "llama2_7b", "--num_layers", 2, "--world_size", 8, *flags, "-o", tmp_path)
+    assert done.stderr == (f"workload.py: warning: {warning}\n" if warning else "")
+    assert any(" model_parallel_NPU_group: 2 " in path.read_text() for path in tmp_path.glob("*.txt"))
+
+
 def test_sizes_that_say_nothing_about_a_model_are_named(tmp_path):
     done = generate("--model_name", "llama2_7b", "--num_layers", 2, "--world_size", 8, "--topk", 2, "--n_shared_expert", 1,
                     "--max_position_embeddings", 4096, "-o", tmp_path)
