@@ -4,6 +4,7 @@
     if __name__ == "__main__":
         command.run("plot.py", main)
 """
+import argparse
 import os
 import re
 import signal
@@ -29,6 +30,20 @@ def tell_idle(parser, given, rules):
             if not has_effect and getattr(given, dest) != parser.get_default(dest):
                 flag = next(action.option_strings[0] for action in parser._actions if action.dest == dest)
                 print(f"{parser.prog}: warning: {flag} has no effect: {why}", file=sys.stderr)
+
+
+def tell_repetitions(parser, words):
+    """Warns of values that a later one replaces, by whichever name of the flag.
+    @param parser argparse's @param words of the command line"""
+    names = {}
+    for word in words:
+        flag = str(word).partition("=")[0]
+        action = parser._option_string_actions.get(flag)
+        if action is None or action.nargs == 0 or isinstance(action, argparse._AppendAction):
+            continue
+        if action.dest in names:
+            print(f"{parser.prog}: warning: {flag} replaces the {names[action.dest]} before it", file=sys.stderr)
+        names[action.dest] = flag
 
 
 class _Terminated(BaseException):

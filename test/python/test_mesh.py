@@ -108,6 +108,48 @@ def test_flows_and_formulas_agree_with_packets_between_dies(dies, test, size):
     assert microseconds(test, dies, size, "analytical") == pytest.approx(packets, rel=0.15 if test == "alltoall_perf" else 0.05)
 
 
+@pytest.fixture(scope="module", name="tiers")
+def one_server_of_two_tiers(tmp_path_factory):
+    """Two NVSwitches with four GPUs each, and two above both with all that these have."""
+    links = [(gpu, 8 + gpu // 4, "2880Gbps") for gpu in range(8)] + [(lower, upper, "5760Gbps") for lower in (8, 9) for upper in (10, 11)]
+    path = tmp_path_factory.mktemp("tiers") / "tiers"
+    path.write_text(f"12 8 4 0 {len(links)} H100\n8 9 10 11\n" + "".join(f"{a} {b} {rate} 25ns 0\n" for a, b, rate in links))
+    return path
+
+
+@pytest.mark.parametrize("test", ["all_reduce_perf", "all_gather_perf", "broadcast_perf", "sendrecv_perf"])
+@pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
+def test_two_tiers_of_nvswitches_are_as_fast_as_one(tmp_path, tiers, test, network):
+    one = tmp_path / "one"
+    one.write_text("9 8 1 0 8 H100\n8\n" + "".join(f"{gpu} 8 2880Gbps 25ns 0\n" for gpu in range(8)))
+    # No NVSwitch is linked to all GPUs, so none reduces.
+    expected = microseconds(test, one, 256 * MIB, network, NCCL_NVLS_ENABLE="0")
+    assert microseconds(test, tiers, 256 * MIB, network) == pytest.approx(expected, rel=0.01)
+
+
+def test_nvls_over_two_tiers_is_refused(tiers):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))} | {"NCCL_NVLS_ENABLE": "1"}
+    result = subprocess.run([PROGRAMS / "all_reduce_perf", "-b", "1M", "-e", "1M", "--network-topo", tiers], env=environment, capture_output=True,
+                            text=True, check=False)
+    assert result.returncode == 2 and "the NVSwitches of this machine do not reduce" in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("network", ["packet", "flow"])
+def test_data_of_dies_finds_its_way_where_a_link_between_routers_is_down(tmp_path, dies, network):
+    workload = tmp_path / "workload"
+    workload.write_text(f"1 ALLREDUCE {64 * MIB} DP\n")
+    times = []
+    for down in ((), ("--set", "LINK_DOWN 100 8 9")):
+        out = tmp_path / f"out{len(down)}"
+        result = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", workload, "-n", dies, "-c", ROOT / "conf/SimAI.conf", "--tp", "1",
+                                 "--network", network, "-o", out, *down], capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+        row = (out / "collectives.csv").read_text().splitlines()[1].split(",")
+        times.append(float(row[12]) - float(row[11]))
+    # The data of four lanes take two links, through a third die, that other rings use too. Packets lost there wait for a timeout of 4 ms.
+    assert 2 * times[0] < times[1] < 4 * times[0] + (4e6 if network == "packet" else 0)
+
+
 def test_flags_choose_between_a_mesh_and_nvswitches(tmp_path):
     star = generate(tmp_path / "star", "-topo", "Clos2", "-g", "8", "-gt", "MI300X", "-nsps", "1").read_text().splitlines()
     assert star[0].split()[2] == "1" and star[2].split()[2] == "2688Gbps"  # 7 x 384

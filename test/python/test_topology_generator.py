@@ -75,6 +75,12 @@ def test_the_generator_knows_the_gpu_types_of_the_simulator(tmp_path):
     assert types[0] == types[1]
 
 
+def test_a_value_that_a_later_one_replaces_is_told(tmp_path):
+    result = generate(tmp_path, "-topo", "Clos2", "-g", "64", "--gpu", "32", "-o", "x")
+    assert result.returncode == 0 and "warning: --gpu replaces the -g before it\n" in result.stderr
+    assert (tmp_path / "x").read_text().split()[1] == "8" and "warning" not in generate(tmp_path, "-topo", "Clos2", "-g", "64", "-o", "y").stderr
+
+
 def test_folders_of_the_file_are_made(tmp_path):
     result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-o", "new/sub/x")
     assert result.returncode == 0 and (tmp_path / "new/sub/x").is_file(), result.stderr

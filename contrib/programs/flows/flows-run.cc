@@ -97,6 +97,7 @@ ReadConf(const FlowsOptions& options)
     conf.Check();
     conf.Apply();
     const auto attributes = ApplyNs3Overrides(options.ns3Flags);
+    RefuseSetTwice(conf, attributes);
     conf.topologyFile = options.topology.empty()
                             ? Located("TOPOLOGY_FILE", conf.topologyFile, conf, options.quiet)
                             : options.topology;

@@ -82,6 +82,7 @@ ReadConf(const RunOptions& options,
     }
     conf.Apply();
     attributes = ns3::ApplyNs3Overrides(options.ns3Flags);
+    ns3::RefuseSetTwice(conf, attributes);
     if (!options.topology.empty())
     {
         conf.topologyFile = options.topology;

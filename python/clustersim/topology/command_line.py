@@ -258,7 +258,9 @@ def look(given):
 
 def main(arguments, description):
     try:
-        given = vars(make_parser(description).parse_args(arguments))
+        parser = make_parser(description)
+        given = vars(parser.parse_args(arguments))
+        command.tell_repetitions(parser, arguments)
         if sum(given[name] is not None for name in ("check", "describe", "draw")) > 1:
             raise InputError("--check, --describe and --draw are one at a time; expected one of them")
         if given["prices"] and not given["describe"]:

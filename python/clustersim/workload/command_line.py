@@ -55,23 +55,11 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args=None, namespace=None):
         given = super().parse_args(args, namespace)
-        self._tell_repetitions(sys.argv[1:] if args is None else args)
+        command.tell_repetitions(self, sys.argv[1:] if args is None else args)  # Megatron-LM takes the last, too
         for name, value in vars(given).items():
             if value == "":  # else it would count as left out
                 raise InputError(f"--{name} is empty; expected a value")
         return given
-
-    def _tell_repetitions(self, words):
-        """Warns of values that a later one replaces, by whichever name of the flag. Megatron-LM takes the last, too."""
-        names = {}
-        for word in words:
-            flag = str(word).partition("=")[0]
-            action = self._option_string_actions.get(flag)
-            if action is None or action.nargs == 0 or isinstance(action, argparse._AppendAction):
-                continue
-            if action.dest in names:
-                print(f"{self.prog}: warning: {flag} replaces the {names[action.dest]} before it", file=sys.stderr)
-            names[action.dest] = flag
 
 
 def _spellings(name):

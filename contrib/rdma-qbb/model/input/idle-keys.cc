@@ -5,6 +5,7 @@
 
 #include "ns3/attribute-default.h"
 #include "ns3/boolean.h"
+#include "ns3/input-error.h"
 #include "ns3/nstime.h"
 #include "ns3/object-factory.h"
 #include "ns3/rate-map.h"
@@ -197,6 +198,27 @@ DescribeIdleKeys(const FabricConf& conf,
         }
     }
     return warnings;
+}
+
+void
+RefuseSetTwice(const FabricConf& conf, const std::vector<GivenAttribute>& attributes)
+{
+    const std::vector<FabricConfKey> keys = FabricConfKeys();
+    for (std::size_t i = 0; i < conf.given.size(); ++i)
+    {
+        const auto key = std::ranges::find(keys, conf.given[i], &FabricConfKey::name);
+        for (const GivenAttribute& given : attributes)
+        {
+            if (conf.origins[i].line == 0 &&
+                std::ranges::find(key->attributes, given.name) != key->attributes.end())
+            {
+                throw InputError(given.origin,
+                                 0,
+                                 conf.origins[i].file + " sets the same attribute",
+                                 "one of them");
+            }
+        }
+    }
 }
 
 std::string

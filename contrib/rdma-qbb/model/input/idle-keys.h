@@ -44,6 +44,9 @@ std::vector<std::string> DescribeIdleAttributes(
     const std::vector<GivenAttribute>& attributes,
     const std::function<std::string(const FabricConfKey& key)>& reason);
 
+/// @throw InputError if a flag gives a key (`--set`) and another the attribute that it stands for
+void RefuseSetTwice(const FabricConf& conf, const std::vector<GivenAttribute>& attributes);
+
 /**
  * Keys that other keys make idle: a parameter of an algorithm that is not chosen, a threshold where
  * nothing is marked. Call it when what was given is in force (FabricConf::Apply()).
