@@ -15,7 +15,9 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace AstraSim
 {
@@ -121,6 +123,7 @@ TEST_F(CollectiveAlgorithmTest, IsToldWhatItRunsOn)
     EXPECT_EQ(Chosen(CollectiveOp::Reduce), "Ring");
     EXPECT_EQ(seen.servers,
               std::vector<uint32_t>({0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1}));
+    EXPECT_EQ(std::set<uint32_t>(seen.nics.begin(), seen.nics.end()).size(), 16U);
     EXPECT_EQ(seen.request.bytes, 1'000'000U);
     EXPECT_EQ(seen.nvlinkGBps, 300);
     EXPECT_EQ(seen.nicGBps, 25);

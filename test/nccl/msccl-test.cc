@@ -167,6 +167,7 @@ GraphOf(const std::string& text, CollectiveOp op, uint64_t bytes)
     CollectiveTask task;
     task.request = Request(op, bytes);
     task.servers.assign(program->gpus.size(), 0);
+    task.nics = task.servers;
     task.blocks.fill({1000, 200, 900, 8});
     return {program, task};
 }
@@ -244,6 +245,7 @@ TEST(MscclEstimate, IsTheEndOfTheLastStep)
     CollectiveTask task;
     task.request = Request(CollectiveOp::AllGather, 4 * 4000);
     task.servers = {0, 0, 0, 0};
+    task.nics = {0, 1, 2, 3};
     task.blocks.fill({1000, 200, 900, 8});
     EXPECT_EQ(EstimateMscclTime(ring, task), 1000 + 3 * 500'200) << "three hops of 4000 bytes";
     task.nvlinkGBps = 1;
@@ -261,8 +263,16 @@ TEST(MscclEstimate, IsTheEndOfTheLastStep)
     task = CollectiveTask();
     task.request = Request(CollectiveOp::AllReduce, 4 * 4000);
     task.servers = {0, 0, 0, 0};
+    task.nics = {0, 1, 2, 3};
     task.blocks.fill({1000, 200, 900, 8});
     EXPECT_EQ(EstimateMscclTime(pairs, task), 1000 + 2 * 500'200) << "two steps";
+    task.servers = {0, 0, 1, 1};
+    task.nicGBps = 1;
+    EXPECT_EQ(EstimateMscclTime(pairs, task), 1000 + 2 * 2 * 4'000'000)
+        << "a block for each of two GPUs in the other server, in both steps";
+    const TimePs alone = EstimateMscclTime(pairs, task);
+    task.nics = {0, 0, 1, 1};
+    EXPECT_EQ(EstimateMscclTime(pairs, task) - 1000, 2 * (alone - 1000)) << "over one NIC";
 }
 
 TEST(MscclEstimate, FurtherSlicesTakeAsLongAsTheLastOneThatIsCarriedOut)
@@ -273,6 +283,7 @@ TEST(MscclEstimate, FurtherSlicesTakeAsLongAsTheLastOneThatIsCarriedOut)
     constexpr uint64_t SLICES = 40;
     task.request = Request(CollectiveOp::AllGather, 4 * SLICES * slice);
     task.servers = {0, 0, 0, 0};
+    task.nics = {0, 1, 2, 3};
     task.blocks.fill({1000, 200, 900, 8});
     const auto hop = static_cast<TimePs>(200 + slice * 1000 / 8);
     EXPECT_NEAR(static_cast<double>(EstimateMscclTime(ring, task)),

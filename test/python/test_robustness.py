@@ -359,7 +359,7 @@ CALIBRATE = ["calibrate.py", "-np", "2"]
     ["netns_cluster.py", "--compare", "--hosts", "1000000"], ["netns_cluster.py", "--compare", "--iterations", "-1"],
     *([*CALIBRATE, *more] for more in (["-np", "1"], ["--smallest", "0"], ["--largest", "9" * 400], ["--iterations", "0"],
                                        ["--bound", "nan"], ["--mpirun", "'"], ["-o", "topology"])),
-    *([*PLAN, *more] for more in (["--gpus", "9" * 30], ["--global_batch", "0"], ["--seq_length", "9" * 20], ["--reserved_gb", "nan"],
+    [*PLAN[:-1], "9" * 30], *([*PLAN, *more] for more in (["--global_batch", "0"], ["--seq_length", "9" * 20], ["--reserved_gb", "nan"],
                                   ["--gpu_hour", "inf"], ["--time_limit", "nan"], ["--prices", ""], ["--years", "0"])),
     ["offload.py", "--sizes", "0"], ["offload.py", "-o", "topology"], ["why.py", "directory", "--factor", "nan"],
 ], ids=lambda words: " ".join(words)[-40:])

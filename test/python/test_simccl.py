@@ -33,6 +33,12 @@ def summary(text, label):
 ONE_RING = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MAX_NCHANNELS": "1"}
 
 
+def test_figures_by_which_rccl_chooses_are_no_times(tmp_path):
+    """A tree of LL on two servers has 4.2 ms there, and takes a fiftieth."""
+    result = simccl(tmp_path, "--op", "AllReduce", "--size", 4 << 20, "--nNodes", 2, "--gpus_per_node", 8, "--gpu_type", "MI300X")
+    assert result.returncode == 0 and "RCCL's rating" in result.stdout and "estimate" not in result.stdout
+
+
 def test_a_ring_on_a_topology_in_full(tmp_path):
     n = servers(tmp_path / "n.txt", 2, gpus=4)
     result = simccl(tmp_path, "--op", "AllReduce", "--size", 65536, "-n", n, env=ONE_RING)

@@ -108,6 +108,10 @@ std::string
 ReasonOf(const FabricConfKey& key, const RunOptions& options)
 {
     const NetworkModel network = options.network;
+    if (key.name == "SEED" && options.gpuSpread != 0)
+    {
+        return ""; // GPUs' speeds are drawn by it
+    }
     if (IsAstraNetworkFile(options.conf) && IsOfTopologies(key))
     {
         return "with " + options.conf;

@@ -129,10 +129,11 @@ ShowJob(const SimCclJob& job, const MockNcclGroup& group, const std::vector<Sing
     }
     if (choice.predicted > 0)
     {
-        const bool isNccls = choice.protocol != "-"; // not a plug-in's
-        fmt::print("  {} {:.3f} us\n",
-                   isNccls ? "NCCL's estimate" : "estimate      ",
-                   static_cast<double>(choice.predicted) / 1e6);
+        // RCCL rates what it is not to take at a hundredth of its speed: that is no time.
+        const char* label = choice.protocol == "-"          ? "estimate      " // a plug-in's
+                            : IsAmd(machine.gpu.generation) ? "RCCL's rating "
+                                                            : "NCCL's estimate";
+        fmt::print("  {} {:.3f} us\n", label, static_cast<double>(choice.predicted) / 1e6);
     }
     ShowSummary(LinkClasses(machine, job.group), plan, flows);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A decoder-only transformer: its shape, and how many parameters that makes."""
 import functools
-from typing import Literal, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Optional, Tuple
 
 import pydantic
 from pydantic import BaseModel, Extra, root_validator
@@ -14,18 +14,21 @@ def _whole(value):
     return value
 
 
-class PositiveInt(pydantic.PositiveInt):
-    @classmethod
-    def __get_validators__(cls):
-        yield _whole
-        yield from super().__get_validators__()
+if TYPE_CHECKING:
+    PositiveInt = int
+    NonNegativeInt = int
+else:
+    class PositiveInt(pydantic.PositiveInt):
+        @classmethod
+        def __get_validators__(cls):
+            yield _whole
+            yield from super().__get_validators__()
 
-
-class NonNegativeInt(pydantic.NonNegativeInt):
-    @classmethod
-    def __get_validators__(cls):
-        yield _whole
-        yield from super().__get_validators__()
+    class NonNegativeInt(pydantic.NonNegativeInt):
+        @classmethod
+        def __get_validators__(cls):
+            yield _whole
+            yield from super().__get_validators__()
 
 
 class LatentAttention(BaseModel, extra=Extra.forbid, frozen=True):

@@ -50,9 +50,10 @@ struct CollectiveTask
     /// That of the engine that the user names (AS_ENGINE_ALLREDUCE), if it has one for this.
     std::optional<EngineKernel> engine{};
 
-    std::string generation{}; ///< of the GPUs, as the table of GPU types names it
-    double linkGBps{0};       ///< that one channel, or one copy, moves over a link in a server
-    bool hasNvSwitch{false};  ///< whether switches join the GPUs of a server
+    std::string generation{};     ///< of the GPUs, as the table of GPU types names it
+    double linkGBps{0};           ///< that one channel, or one copy, moves over a link in a server
+    bool hasNvSwitch{false};      ///< whether switches join the GPUs of a server
+    std::vector<uint32_t> nics{}; ///< of each rank: ranks that share a NIC have the same number
 };
 
 /**

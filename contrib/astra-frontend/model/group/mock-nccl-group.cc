@@ -304,6 +304,7 @@ MockNcclGroup::MakeTask(const CollectiveRequest& request, const GroupShape& shap
     for (uint32_t rank = 0; rank < shape.GetRanks(); ++rank)
     {
         task.servers.push_back(shape.NodeOf(rank));
+        task.nics.push_back(shape.NicOf(rank));
     }
     task.generation = ToString(m_machine.gpu.generation);
     task.linkGBps = m_machine.gpu.channelGBps;

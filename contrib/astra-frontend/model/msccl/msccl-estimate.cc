@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <vector>
 
 namespace AstraSim
@@ -115,15 +116,16 @@ class Execution
     std::vector<std::vector<State>> m_states; ///< by GPU and block
 };
 
-/// @return time that the busiest GPU's links need for the data that it sends
+/// @return time that the links of the busiest GPU, or the busiest NIC, need for the data sent
 double
 LinkTime(const MscclProgram& program, const CollectiveTask& task, double chunkBytes)
 {
     double most = 0;
+    std::map<uint32_t, double> farByNic;
     for (uint32_t gpu = 0; gpu < program.gpus.size(); ++gpu)
     {
         double near = 0;
-        double far = 0;
+        double& far = farByNic[task.nics[gpu]];
         for (const MscclBlock& block : program.gpus[gpu])
         {
             for (const MscclStep& step : block.steps)
