@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from clustersim.topology.draw import figure_of, rails_of  # noqa: E402
 from clustersim.topology.graph import Graph  # noqa: E402
+from clustersim.topology.layout import layout_of  # noqa: E402
 from clustersim.topology.reader import read  # noqa: E402
 
 
@@ -42,6 +43,18 @@ def test_rails_that_nothing_joins_are_no_planes(tmp_path):
         figure.savefig(tmp_path / "rails.png")
     labels = figure.axes[0].get_legend_handles_labels()[1]
     assert labels == ["GPU", "NVSwitch", "switch", *(f"rail {number}" for number in range(8))]
+
+
+def test_links_between_nvswitches_are_bows_with_their_rates(tmp_path):
+    """They lay on each other, as the NVSwitches stand in a row, and without a rate."""
+    for topology in ("Clos2", "Torus"):
+        name = run(tmp_path, "-topo", topology, "-g", "128", "-gt", "MI250X").stdout.strip()
+        graph = Graph(read(tmp_path / name))
+        links = {(link.a, link.b) for link in graph.topology.links if {link.a, link.b} <= graph.nvswitches}
+        assert len(links) == 16 * 12 and links <= layout_of(graph).curved
+        texts = [text.get_text() for text in figure_of(graph.topology).axes[0].texts]
+        rates = "96 × 288 Gb/s, 32 × 576 Gb/s, 64 × 1152 Gb/s"
+        assert any(rates in text.replace("\n", ", " if topology == "Clos2" else " ") for text in texts)
 
 
 def test_flat_networks_are_drawn_as_circles(tmp_path):

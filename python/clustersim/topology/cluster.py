@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The cluster that every architecture builds, and its file."""
 import dataclasses
+import functools
 import pathlib
 import re
 
@@ -40,6 +41,12 @@ class Cluster:
     error_rate: str = "0"
 
 
+@functools.cache
+def most_lanes(links):
+    """@return the lanes of the GPU that has most. @param links (GPU, GPU, lanes) of a server"""
+    return max(sum(lanes for a, b, lanes in links if gpu in (a, b)) for gpu in {end for a, b, _ in links for end in (a, b)})
+
+
 def nvlinks(gpu, options, gpus):
     """Yields the NVLinks of one GPU: one for each NVSwitch of its server, or of a mesh those to later GPUs, or that to its own
     NVSwitch, and from there those to the NVSwitches of later GPUs."""
@@ -49,8 +56,7 @@ def nvlinks(gpu, options, gpus):
 
         def rate(lanes):
             return f"{rate_bps(options.nvlink_bw) * lanes / 1e9:.10g}Gbps"
-        widest = max(sum(lanes for a, b, lanes in options.lanes if each in (a, b)) for each in range(options.gpu_per_server))
-        yield gpu, first + place, rate(widest), options.nv_latency
+        yield gpu, first + place, rate(most_lanes(options.lanes)), options.nv_latency
         for a, b, lanes in options.lanes:
             if a == place:
                 yield first + a, first + b, rate(lanes), options.nv_latency

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import math
+import textwrap
 
 import matplotlib
 from matplotlib.collections import LineCollection
@@ -10,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 from matplotlib.figure import Figure
 
 from clustersim.topology.cluster import InputError
-from clustersim.topology.graph import Graph
+from clustersim.topology.graph import NVSWITCH, Graph
 from clustersim.topology.layout import layout_of
 from clustersim.whole_file import whole_file
 
@@ -21,6 +22,8 @@ PLAIN = "#8a8a8a"
 OF_TIER = {1: "#0072B2", 2: "#009E73", 3: "#D55E00", 4: "#CC79A7"}
 OF_GPU = "#56B4E9"
 SHAPES = ("s", "D", "^", "v")
+LONGEST_LINE = 130  # characters under the title
+NO_BREAK = "\u00a0"
 MOST_COLUMNS = 12  # of the legend
 # Both grow steadily away from the paper, so that the busiest stands out in grey as well.
 ON_LIGHT = LinearSegmentedColormap.from_list("busy", ["#d8d8d8", "#f2b134", "#d55e00", "#5a0a00"])
@@ -89,7 +92,7 @@ def figure_of(topology, link_values=None, value_name="", title=None, top=None):
         _measured_links(figure, axes, topology, layout, link_values, value_name, top)
     _nodes(axes, topology, graph, layout.place, rail, link_values is not None)
     axes.margins(0.015)
-    axes.set_title((title or topology.path.rsplit("/", 1)[-1]) + ("\n" if remark else ""), loc="left", fontsize=13,
+    axes.set_title((title or topology.path.rsplit("/", 1)[-1]) + "\n" * len(remark.splitlines()), loc="left", fontsize=13,
                    weight="bold")
     if remark:
         axes.annotate(remark, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=9,
@@ -128,15 +131,18 @@ def _say_rates(axes, graph, layout):
         kinds[frozenset((low, high))].append(f"{count} × {_rate_text(bps)}")
     over = {tier: ratio for tier, ratio in graph.oversubscription()}
     if layout.square:
-        return "; ".join(f"{' to '.join(sorted(ends, reverse=True)) if len(ends) > 1 else 'switch to switch'}: "
-                         f"{', '.join(texts)}" for ends, texts in kinds.items())
+        def named(ends):
+            same = NVSWITCH if NVSWITCH in ends else "switch"
+            return " to ".join(sorted(ends, reverse=True) if len(ends) > 1 else (same, same))
+        words = "; ".join(f"{named(ends)}: {', '.join(text.replace(' ', NO_BREAK) for text in texts)}" for ends, texts in kinds.items())
+        return textwrap.fill(words, LONGEST_LINE).replace(NO_BREAK, " ")
     heights = {}
     for node, (_, y) in layout.place.items():
         heights.setdefault(graph.name(node), []).append(y)
     for ends, texts in kinds.items():
-        if len(ends) < 2 or not ends <= heights.keys():
+        if (len(ends) < 2 and NVSWITCH not in ends) or not ends <= heights.keys():
             continue
-        (low, high) = sorted(ends, key=lambda name: max(heights[name]))
+        low, high = (chosen(ends, key=lambda name: max(heights[name])) for chosen in (min, max))
         text = "\n".join(texts)
         tier = int(low.split()[1]) if low.startswith("tier") else None
         if tier in over:

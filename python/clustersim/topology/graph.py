@@ -5,7 +5,6 @@ import collections
 import networkx
 
 from clustersim.topology import tiers
-from clustersim.topology.reader import nv_fabrics
 
 GPU, NVSWITCH = "GPU", "NVSwitch"
 
@@ -24,8 +23,7 @@ class Graph:
                 self.degree[a] += 1
                 if a in self.gpus and b in self.nvswitches:
                     self.nv_of[a].add(b)
-        self.fabric_of = nv_fabrics(topology)
-        self.upper_nvswitches = self.nvswitches.difference(*self.nv_of.values())
+        self.served_by = self._servants()
         self.nvlinks = networkx.Graph((link.a, link.b) for link in topology.links
                                       if link.a in self.nvswitches and link.b in self.nvswitches)
         self.network = networkx.Graph()  # of the switches
@@ -38,10 +36,12 @@ class Graph:
         self.plane = self._planes()
         self.planes = len(set(self.plane.values()))
 
-    def served_by(self, gpu):
-        """@return the NVSwitches that a GPU is linked to, and those behind them that have no GPU of their own"""
-        fabrics = {self.fabric_of[nv] for nv in self.nv_of[gpu]}
-        return self.nv_of[gpu] | {nv for nv in self.upper_nvswitches if self.fabric_of[nv] in fabrics}
+    def _servants(self):
+        """@return by GPU, the NVSwitches that it is linked to, and those behind them that have no GPU of their own"""
+        fabric_of, upper = self.topology.nv_fabric_of, collections.defaultdict(set)
+        for nv in self.nvswitches.difference(*self.nv_of.values()):
+            upper[fabric_of[nv]].add(nv)
+        return {gpu: own.union(*(upper[fabric_of[nv]] for nv in own)) for gpu, own in self.nv_of.items()}
 
     def _planes(self):
         return {switch: plane for plane, switches in enumerate(networkx.connected_components(self.network))
@@ -85,7 +85,7 @@ class Graph:
         by_fabric = collections.defaultdict(list)
         for gpu, switches in self.nv_of.items():
             if switches:
-                by_fabric[self.fabric_of[min(switches)]].append(gpu)
+                by_fabric[self.topology.nv_fabric_of[min(switches)]].append(gpu)
         for members in by_fabric.values():
             for i, a in enumerate(members):
                 for b in members[i + 1:]:

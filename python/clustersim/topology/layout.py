@@ -19,9 +19,10 @@ class Layout:
 
 
 def layout_of(graph):
-    if not is_flat(graph):
-        return _layers(graph)
-    return _grid(graph) or _circle(graph)
+    layout = (_grid(graph) or _circle(graph)) if is_flat(graph) else _layers(graph)
+    # NVSwitches that are linked to each other stand in a row.
+    bows = {(min(ends), max(ends)) for ends in graph.nvlinks.edges}
+    return dataclasses.replace(layout, curved=layout.curved | bows)
 
 
 def is_flat(graph):
@@ -74,7 +75,7 @@ def _layers(graph):
 def _nvswitches_by_server(graph):
     topology, found = graph.topology, collections.defaultdict(set)
     for i, gpu in enumerate(topology.gpus):
-        found[i // topology.gpus_per_server] |= graph.served_by(gpu)
+        found[i // topology.gpus_per_server] |= graph.served_by[gpu]
     return {server: sorted(mine) for server, mine in found.items()}
 
 
@@ -135,7 +136,7 @@ def _grid(graph):
             # Beside the link to the switch below.
             place[gpu] = (x + 0.36 + 0.56 * ((k + 0.5) / len(gpus) - 0.5), y - 0.3)
     for nv in graph.topology.nvswitches:
-        mine = [place[gpu] for gpu in graph.topology.gpus if nv in graph.served_by(gpu)]
+        mine = [place[gpu] for gpu in graph.topology.gpus if nv in graph.served_by[gpu]]
         place[nv] = (sum(x for x, _ in mine) / len(mine), min(y for _, y in mine) - 0.17)
     return Layout(place, square=True, curved=frozenset(curved))
 
@@ -165,7 +166,7 @@ def _circle(graph):
         angle = 2 * math.pi * (i + 0.5) / len(alone)
         place[gpu] = (0.4 * math.cos(angle), 0.4 * math.sin(angle))
     for nv in topology.nvswitches:
-        mine = [place[gpu] for gpu in topology.gpus if nv in graph.served_by(gpu)]
+        mine = [place[gpu] for gpu in topology.gpus if nv in graph.served_by[gpu]]
         x, y = (sum(c) / len(mine) for c in zip(*mine)) if mine else (0, 0)
         far = 1.5 / math.hypot(x, y) if math.hypot(x, y) > 1e-9 else 1
         place[nv] = (x * far, y * far)

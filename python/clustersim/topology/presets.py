@@ -8,7 +8,7 @@ copies reach (AMD, Understanding RCCL Bandwidth and xGMI Performance on AMD Inst
 rate (HCCS: 56 GB/s both ways between two 910B; 910C: Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, 2025, 392 GB/s one way
 of a package of two dies), and the simulator caps what copies make of it.
 """
-from clustersim.topology.cluster import InputError, rate_bps
+from clustersim.topology.cluster import InputError, most_lanes, rate_bps
 
 SIMAIS_RATE = "2880Gbps"  # which SimAI's generator writes whatever the GPU is
 SIMAIS_TYPES = ("A100", "A800", "H100", "H800", "H20")
@@ -41,8 +41,6 @@ LANES = {
     "MI250X": ("288Gbps", ((0, 1, 4), (2, 3, 4), (4, 5, 4), (6, 7, 4), (0, 6, 2), (2, 4, 2), (0, 2, 1), (1, 3, 1), (1, 5, 1),
                            (3, 7, 1), (4, 6, 1), (5, 7, 1))),
 }
-MOST_LANES = 7  # of an MI250X
-LANED_GPUS = 8
 # A rack of NVL36 or NVL72 is one server, as its NVSwitches join all its GPUs.
 MACHINES = {
     "GH200-quad": ("GH200", dict(gpu_per_server=4, bandwidth="200Gbps")),     # Alps: 4 NICs of Slingshot-11
@@ -73,8 +71,9 @@ def choose_mesh(options):
     there is no mesh; a GPU whose links have lanes gets one of its own, which passes on what goes further."""
     options.lanes = LANES[options.gpu_type][1] if options.gpu_type in LANES and not (options.mesh or options.nv_switch_per_server) else ()
     if options.lanes:
-        if options.gpu_per_server != LANED_GPUS:
-            raise InputError(f"servers of {options.gpu_per_server} {options.gpu_type} are not known; expected {LANED_GPUS} GPUs (dies) per "
+        gpus = 1 + max(later for _, later, _ in options.lanes)
+        if options.gpu_per_server != gpus:
+            raise InputError(f"servers of {options.gpu_per_server} {options.gpu_type} are not known; expected {gpus} GPUs (dies) per "
                              "server, or --nv_switch_per_server 1")
         options.nv_switch_per_server = options.gpu_per_server
     if options.mesh is None:
@@ -103,7 +102,8 @@ def set_nvlink_rate(options):
     if options.gpu_type in MESH:  # a switch in the place of a mesh
         own = f"{rate_bps(MESH[options.gpu_type]) * (options.gpu_per_server - 1) / 1e9:.10g}Gbps"
     if options.gpu_type in LANES:
-        own = f"{rate_bps(LANES[options.gpu_type][0]) * MOST_LANES / 1e9:.10g}Gbps"
+        lane, lanes = LANES[options.gpu_type]
+        own = f"{rate_bps(lane) * most_lanes(lanes) / 1e9:.10g}Gbps"
     if own is None:
         options.nvlink_bw = SIMAIS_RATE
         return [f"the NVLink rate of {options.gpu_type} is not known, {SIMAIS_RATE} of an H100 is written; expected -nvbw RATE"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Reads a topology file and checks every rule of the format, with file and line."""
 import dataclasses
+import functools
 import re
 
 from clustersim import input_file
@@ -32,6 +33,16 @@ class Topology:
     gpus: list
     gpu_type: str
     links: list
+
+    @functools.cached_property
+    def nv_fabric_of(self):
+        """@return by NVSwitch what those that are linked to each other have in common"""
+        from networkx.utils import UnionFind  # loads networkx
+        joined, nvswitches = UnionFind(self.nvswitches), set(self.nvswitches)
+        for link in self.links:
+            if link.a in nvswitches and link.b in nvswitches:
+                joined.union(link.a, link.b)
+        return {nv: joined[nv] for nv in self.nvswitches}
 
 
 class _Lines:
@@ -179,7 +190,7 @@ def read(path):
 def _check_nvswitches(topology):
     """An NVSwitch serves the GPUs of one server, which is what makes it one; so do those that it is linked to."""
     switches, index = set(topology.switches), {gpu: i for i, gpu in enumerate(topology.gpus)}
-    fabric_of, server_of = nv_fabrics(topology), {}
+    fabric_of, server_of = topology.nv_fabric_of, {}
     for link in topology.links:
         for nv, other in ((link.a, link.b), (link.b, link.a)):
             if nv in fabric_of and other in switches:
@@ -190,17 +201,6 @@ def _check_nvswitches(topology):
                 if server_of.setdefault(fabric_of[nv], server) != server:
                     raise InputError(f"{topology.path}: NVSwitch {nv} is linked to GPUs of servers "
                                      f"{server_of[fabric_of[nv]]} and {server}; expected GPUs of one server")
-
-
-def nv_fabrics(topology):
-    """@return by NVSwitch what those that are linked to each other have in common"""
-    from networkx.utils import UnionFind  # loads networkx
-    joined = UnionFind(topology.nvswitches)
-    nvswitches = set(topology.nvswitches)
-    for link in topology.links:
-        if link.a in nvswitches and link.b in nvswitches:
-            joined.union(link.a, link.b)
-    return {nv: joined[nv] for nv in topology.nvswitches}
 
 
 def _check_reachable(topology):
@@ -221,7 +221,7 @@ def find_unreachable(topology, over_nvlink):
     switches, gpus = set(topology.switches), set(topology.gpus)
     linked = {gpu: set() for gpu in topology.gpus}
     near = {gpu: set() for gpu in topology.gpus}  # GPUs, and what NVSwitches linked to each other have in common
-    fabric_of = nv_fabrics(topology)
+    fabric_of = topology.nv_fabric_of
     for link in topology.links:
         if link.a in switches and link.b in switches:
             connected.union(link.a, link.b)

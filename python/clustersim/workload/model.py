@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     PositiveInt = int
     NonNegativeInt = int
 else:
-    class PositiveInt(pydantic.PositiveInt):
+    class _Whole:
         @classmethod
         def __get_validators__(cls):
             yield _whole
             yield from super().__get_validators__()
 
-    class NonNegativeInt(pydantic.NonNegativeInt):
-        @classmethod
-        def __get_validators__(cls):
-            yield _whole
-            yield from super().__get_validators__()
+    class PositiveInt(_Whole, pydantic.PositiveInt):
+        pass
+
+    class NonNegativeInt(_Whole, pydantic.NonNegativeInt):
+        pass
 
 
 class LatentAttention(BaseModel, extra=Extra.forbid, frozen=True):
