@@ -27,13 +27,6 @@ constexpr double NET_OVERHEAD_AMD = 2.0; // on AMD hosts
 
 constexpr uint32_t MAX_PAT_CHANNELS = 8; ///< lanes of all distances share an instance's tags
 
-/// @return how often a ring hands a rank's share on; of a chain, how often it hands all on
-double
-StepsOfRing(CollectiveOp op, uint32_t ranks)
-{
-    return IsChain(op) ? ranks : (op == CollectiveOp::AllReduce ? 2 : 1) * (ranks - 1.0);
-}
-
 } // namespace
 
 NcclTuning::Latencies

@@ -7,6 +7,8 @@
 #include "astra-frontend/model/gpu/machine-model.h"
 #include "nccl-options.h"
 
+#include "ns3/collective-types.h"
+
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -89,6 +91,13 @@ constexpr std::size_t
 RowByNodes(uint32_t nodes)
 {
     return nodes <= 1 ? 0 : nodes == 2 ? 1 : 2;
+}
+
+/// @return how often a ring hands a rank's share on; of a chain, how often it hands all on
+inline double
+StepsOfRing(CollectiveOp op, uint32_t ranks)
+{
+    return IsChain(op) ? ranks : (op == CollectiveOp::AllReduce ? 2 : 1) * (ranks - 1.0);
 }
 
 /// @return NCCL's log2i

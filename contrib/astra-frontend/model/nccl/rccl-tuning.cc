@@ -140,7 +140,7 @@ RcclTuning::OfRing(NcclProtocol protocol,
 {
     const auto p = static_cast<std::size_t>(protocol);
     const bool reduces = op == CollectiveOp::AllReduce;
-    const double steps = IsChain(op) ? ranks : (reduces ? 2 : 1) * (ranks - 1.0);
+    const double steps = StepsOfRing(op, ranks);
     const double interSteps = nodes == 1    ? 0
                               : reduces     ? 2.0 * nodes
                               : IsChain(op) ? nodes

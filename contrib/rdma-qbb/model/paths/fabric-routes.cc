@@ -277,22 +277,16 @@ FabricRoutes::Distance(uint32_t node, uint32_t host) const
                       m_places[host].group];
 }
 
-void
-FabricRoutes::NvLinkPorts(uint32_t src, uint32_t dst, std::vector<uint16_t>& ports) const
+template <typename DistanceOf>
+std::vector<uint16_t>
+FabricRoutes::NearestPorts(uint32_t src, DistanceOf distanceOf) const
 {
-    if (m_topology.Server(src) != m_topology.Server(dst))
-    {
-        return;
-    }
+    std::vector<uint16_t> ports;
     const auto all = m_topology.Ports(m_topology.NodeOfHost(src));
     uint16_t nearest = UNREACHABLE;
     for (uint16_t p = 0; p < all.size(); ++p)
     {
-        if (!m_topology.Is(all[p].peer, NodeKind::NvSwitch) || !m_links.IsUp(all[p].link))
-        {
-            continue;
-        }
-        const uint16_t distance = Distance(all[p].peer, dst);
+        const uint16_t distance = m_links.IsUp(all[p].link) ? distanceOf(all[p]) : UNREACHABLE;
         if (distance < nearest)
         {
             nearest = distance;
@@ -303,49 +297,34 @@ FabricRoutes::NvLinkPorts(uint32_t src, uint32_t dst, std::vector<uint16_t>& por
             ports.push_back(p);
         }
     }
-}
-
-uint16_t
-FabricRoutes::DistanceBehind(const Port& port, uint32_t dst) const
-{
-    if (!m_links.IsUp(port.link))
-    {
-        return UNREACHABLE;
-    }
-    if (m_topology.Is(port.peer, NodeKind::Switch))
-    {
-        return Distance(port.peer, dst);
-    }
-    return port.peer == m_topology.NodeOfHost(dst) ? 0 : UNREACHABLE;
+    return ports;
 }
 
 std::vector<uint16_t>
 FabricRoutes::HostPorts(uint32_t src, uint32_t dst) const
 {
-    std::vector<uint16_t> ports;
     if (src == dst)
     {
-        return ports;
+        return {};
     }
-    NvLinkPorts(src, dst, ports);
-    if (!ports.empty())
+    if (m_topology.Server(src) == m_topology.Server(dst))
     {
-        return ports;
-    }
-    const auto all = m_topology.Ports(m_topology.NodeOfHost(src));
-    uint16_t nearest = UNREACHABLE;
-    for (const Port& port : all)
-    {
-        nearest = std::min(nearest, DistanceBehind(port, dst));
-    }
-    for (uint16_t p = 0; nearest != UNREACHABLE && p < all.size(); ++p)
-    {
-        if (DistanceBehind(all[p], dst) == nearest)
+        auto nvlinks = NearestPorts(src, [&](const Port& port) {
+            return m_topology.Is(port.peer, NodeKind::NvSwitch) ? Distance(port.peer, dst)
+                                                                : UNREACHABLE;
+        });
+        if (!nvlinks.empty())
         {
-            ports.push_back(p);
+            return nvlinks;
         }
     }
-    return ports;
+    return NearestPorts(src, [&](const Port& port) -> uint16_t {
+        if (m_topology.Is(port.peer, NodeKind::Switch))
+        {
+            return Distance(port.peer, dst);
+        }
+        return port.peer == m_topology.NodeOfHost(dst) ? 0 : UNREACHABLE;
+    });
 }
 
 std::vector<std::pair<uint32_t, uint32_t>>

@@ -171,10 +171,10 @@ class FabricRoutes
     void MakeNvSwitchEntries(uint32_t host);
     void SearchFrom(uint32_t group, std::vector<uint16_t>& distance) const;
     std::vector<uint16_t> AttachedPorts(uint32_t node, uint32_t group) const;
-    void NvLinkPorts(uint32_t src, uint32_t dst, std::vector<uint16_t>& ports) const;
-
-    /// @return links to the host from the far end of a port, if frames to it may leave by the port
-    uint16_t DistanceBehind(const ClusterTopology::Port& port, uint32_t dst) const;
+    /// @return the ports of a host that are up and nearest to something, ascending. @param
+    /// distanceOf the links from a port's far end on, or UNREACHABLE
+    template <typename DistanceOf>
+    std::vector<uint16_t> NearestPorts(uint32_t src, DistanceOf distanceOf) const;
 
     const ClusterTopology& m_topology;
     LinkState m_links;
