@@ -344,6 +344,11 @@ def test_alpha_is_what_the_other_tables_of_as_many_servers_take(tmp_path):
     assert card.alphas_of(found) == {"t0": 30, "t1": 25, "t2": 15, "t3": 20, "t4": 0}
 
 
+def test_constants_are_what_tables_hold_and_not_arithmetic():
+    assert evidence.constants_in("constexpr double A[] = {.1, 2, 3.5}; // 7 of them\nt.upTo = 1 << 20;\nt.of[2] = {{1, 2}, {3}};") == 7
+    assert evidence.constants_in("double f(int n) { return n > 1 ? 2 * (n - 1.0) : x[3]; }") == 0
+
+
 def test_the_page_counts_what_comes_from_tables():
     text = (ROOT / "docs/source/models/accuracy.rst").read_text()
     measured = [figure for figure in evidence.figures() if figure.shown]

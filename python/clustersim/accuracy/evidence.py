@@ -14,6 +14,8 @@ FIGURES = pathlib.Path("contrib/astra-frontend/model/nccl/measured-figures.yaml"
 MACHINES = pathlib.Path("docs/source/data/measurements/machines.yaml")
 LIBRARY_TABLES = ("nccl-tuning.cc", "rccl-tuning.cc", "../hccl/hccl-constants.h")  # the libraries' own constants, seen from that file's folder
 NUMBER = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?![\w.])")
+LIST = re.compile(r"\{[^{};()]*\}")                # of numbers, the innermost braces
+SET = re.compile(r"=\s*\d[\d\s./*<]*;")            # a constant or a field that is set to a number
 SAME = "as "  # a figure whose source begins so is another one, once more
 
 
@@ -104,11 +106,12 @@ def informed(machines, root=ROOT):
     return found
 
 
+def constants_in(code):
+    """@return how many numbers tables of C++ code hold: those in lists, and one for each name that is set to a number; arithmetic has none"""
+    code = re.sub(r"//[^\n]*|/\*.*?\*/|\"[^\"]*\"|#[^\n]*", "", code, flags=re.DOTALL)
+    return sum(len(NUMBER.findall(numbers)) for numbers in LIST.findall(code)) + len(SET.findall(LIST.sub("", code)))
+
+
 def library_constants(root=ROOT):
     """@return how many numbers the tables have that NCCL's, RCCL's and HCCL's sources gave"""
-    total = 0
-    for name in LIBRARY_TABLES:
-        text = (root / FIGURES.parent / name).read_text(encoding="utf-8")
-        code = re.sub(r"//[^\n]*|/\*.*?\*/|\"[^\"]*\"|#[^\n]*", "", text, flags=re.DOTALL)
-        total += len(NUMBER.findall(code))
-    return total
+    return sum(constants_in((root / FIGURES.parent / name).read_text(encoding="utf-8")) for name in LIBRARY_TABLES)
