@@ -78,6 +78,8 @@ def test_the_generator_knows_the_gpu_types_of_the_simulator(tmp_path):
 def test_a_value_that_a_later_one_replaces_is_told(tmp_path):
     result = generate(tmp_path, "-topo", "Clos2", "-g", "64", "--gpu", "32", "-o", "x")
     assert result.returncode == 0 and "warning: --gpu replaces the -g before it\n" in result.stderr
+    result = generate(tmp_path, "-g", "64", "-topo", "Clos2", "--topo", "Spectrum-X", "-o", "z")  # a flag's first letters
+    assert result.returncode == 0 and "warning: --topo replaces the -topo before it\n" in result.stderr
     assert (tmp_path / "x").read_text().split()[1] == "8" and "warning" not in generate(tmp_path, "-topo", "Clos2", "-g", "64", "-o", "y").stderr
 
 

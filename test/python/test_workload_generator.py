@@ -239,6 +239,15 @@ def test_a_size_that_is_no_whole_number_is_refused(key, value, tmp_path):
     generate("--config", tmp_path / "config.json", "--world_size", 1, "-o", tmp_path)
 
 
+def test_a_dense_layer_has_columns(tmp_path):
+    sizes = {"model_type": "qwen3_moe", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 96, "intermediate_size": 0,
+             "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 128}
+    for dense, status in (([], 0), ([1], 2)):
+        (tmp_path / "config.json").write_text(json.dumps(sizes | {"mlp_only_layers": dense}))
+        done = generate("--config", tmp_path / "config.json", "--world_size", 1, "-o", tmp_path, status=status)
+    assert "intermediate_size 0 is not a size; expected a whole number of at least 1\n" in done.stderr
+
+
 # -- operators, memory and time
 
 

@@ -253,7 +253,10 @@ def _model(config, kind):
         qk_norm=bool(norms) and not kind.startswith("llama4"), output_gate=_output_gate(config, kind),
         tied=bool(config.get("tie_word_embeddings", default=kind.startswith(hugging_face_names.TIED))),
         **_attention(config, kind), **_biases(config, kind, old), **_experts(config, kind, layers, ffn), **_sparse(config, layers), **_layer_inputs(config))
-    return Model(**{**known, **fields})
+    model = Model(**{**known, **fields})
+    if config.get("intermediate_size") == 0 and any(kind.feeds and not kind.experts for kind in map(model.layer_kind, range(layers))):
+        config.need_size("intermediate_size")
+    return model
 
 
 def _check_sizes(path, fields):
