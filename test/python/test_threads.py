@@ -72,6 +72,27 @@ def test_every_number_of_threads_gives_the_same_bytes(tmp_path, keys):
     assert record(tmp_path, "2")["packet_hops"] == record(tmp_path, "1")["packet_hops"]
 
 
+# Delays of whole microseconds make events of the same picosecond: acknowledgements, ends of transmissions, changes of rates.
+@pytest.mark.parametrize("seed", range(20))
+def test_what_happens_in_the_same_picosecond_has_one_order(tmp_path, seed):
+    draw = random.Random(seed)
+    (tmp_path / "topology.txt").write_text("7 1 6\n6\n" + "".join(
+        f"{host} 6 25Gbps {draw.choice(['500ns', '1us', '2us', '5us'])} 0\n" for host in range(6)))
+    (tmp_path / "run.conf").write_text(
+        f"CC_MODE {draw.choice([1, 3, 7, 8, 10])}\nRATE_BOUND {draw.randint(0, 1)}\nQPS_PER_CONNECTION {draw.choice([1, 1, 2])}\n"
+        f"HAS_WIN {draw.randint(0, 1)}\n")
+    flows = sorted((draw.choice([0, 1e-6, 1e-4]), *draw.sample(range(6), 2), draw.choice([1_000_000, 100_000, 2_122_501])) for _ in range(6))
+    (tmp_path / "flow.txt").write_text("6\n" + "".join(
+        f"{src} {dst} {draw.choice([1, 3])} {100 + number} {size} {start}\n" for number, (start, src, dst, size) in enumerate(flows)))
+    found = {}
+    for way in ("", "-t 2", "--check", "--ns3::RdmaFabric::PartitionPerNode=1", "--ns3::LinkEngine::SendEvents=1"):
+        result = subprocess.run([PROGRAM, "-q", "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", "out", *way.split()],
+                                cwd=tmp_path, capture_output=True, text=True, timeout=HANGS)
+        assert result.returncode == 0, result.stderr
+        found[way] = (tmp_path / "out/fct.txt").read_text()
+    assert [way for way, text in found.items() if text != found[""]] == []
+
+
 def test_pauses_are_told_in_the_order_of_time(tmp_path):
     assert run(tmp_path, "--set", "BUFFER_SIZE=1", "-t", "4").returncode == 0
     times = [int(line.split()[0]) for line in (tmp_path / "out/pfc.txt").read_text().splitlines()]

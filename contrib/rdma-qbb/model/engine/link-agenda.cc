@@ -288,18 +288,18 @@ LinkAgenda::CarryOutEnd()
 void
 LinkAgenda::SettleDue(int64_t nowPs)
 {
-    // A port of a host departs after all arrivals of the same time, which may change what it sends.
-    // If it is exact, an event of this time may come before these: it is put behind them once.
-    if (m_order == Order::Last && m_duePs == nowPs && !m_isLast && m_ports[0]->IsExact())
+    if (m_order == Order::First || m_isLast)
     {
-        if (m_lastPs != nowPs)
-        {
-            m_lastPs = nowPs;
-            m_lastEvent->ScheduleAt(m_ports[0]->GetNodeId(), nowPs);
-        }
+        CarryOut(nowPs);
         return;
     }
-    CarryOut(nowPs);
+    // A port of a host departs after all else of the same time, which may change what it sends.
+    CatchUp(nowPs);
+    if (m_duePs == nowPs && m_lastPs != nowPs)
+    {
+        m_lastPs = nowPs;
+        m_lastEvent->ScheduleAt(m_ports[0]->GetNodeId(), nowPs);
+    }
 }
 
 void
