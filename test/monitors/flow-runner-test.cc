@@ -57,10 +57,12 @@ TEST(FlowRunner, AFlowIsSplitEvenlyOverItsQueuePairs)
 {
     FlowRun run(Star(2),
                 std::string(LINE_RATE) + "QPS_PER_CONNECTION 4\n",
-                "2\n0 1 3 100 10 0\n0 1 3 100 2 0.001\n");
+                "3\n0 1 3 100 5002 0\n0 1 3 100 2000 0.001\n0 1 3 100 10 0.002\n");
     run.Run();
-    EXPECT_EQ(run.Runner().Finished(), 2u);
-    EXPECT_THAT(Sizes(run.Lines("fct.txt")), ElementsAre("1", "1", "2", "2", "3", "3"));
+    EXPECT_EQ(run.Runner().Finished(), 3u);
+    // No part has less than a frame, of 1000 bytes.
+    EXPECT_THAT(Sizes(run.Lines("fct.txt")),
+                ElementsAre("10", "1000", "1000", "1250", "1250", "1251", "1251"));
 }
 
 TEST(FlowRunner, PersistentConnectionsKeepTheirPort)

@@ -74,8 +74,21 @@ InstallLoad(const Options& options, const RdmaFabric& fabric)
 }
 
 void
+Check(const Options& options)
+{
+    if (!(options.gbps >= 0.001 && options.gbps <= 1000))
+    {
+        throw InputError("command line",
+                         0,
+                         "--gbps is not a rate that the load may have",
+                         "0.001 to 1000 Gb/s");
+    }
+}
+
+void
 Run(const Options& options)
 {
+    Check(options);
     std::istringstream links("4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n");
     const ClusterTopology topology = ClusterTopology::Read(links, "star");
     std::istringstream keys("CC_MODE 1\nPACKET_PAYLOAD_SIZE " + std::to_string(RDMA_PAYLOAD) +
@@ -121,7 +134,7 @@ main(int argc, char** argv)
     Options options;
     CommandLine command;
     command.AddValue("load", "what host 1 sends: udp, tcp or none", options.load);
-    command.AddValue("gbps", "rate of the UDP load in Gb/s", options.gbps);
+    command.AddValue("gbps", "rate of the UDP load in Gb/s, 0.001 to 1000", options.gbps);
     command.AddValue("pcap", "write the hosts' ports to files with this prefix", options.pcap);
     command.Parse(argc, argv);
     try

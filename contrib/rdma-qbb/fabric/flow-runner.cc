@@ -14,6 +14,7 @@ namespace ns3
 
 FlowRunner::FlowRunner(RdmaFabric& fabric, const std::string& path)
     : m_fabric(fabric),
+      m_cut(std::vector<uint64_t>(fabric.GetQpsPerConnection(), 1)),
       m_file(path, fabric.GetTopology())
 {
 }
@@ -99,8 +100,9 @@ FlowRunner::Connect(const FlowRecord& flow, uint32_t count)
 void
 FlowRunner::StartFlow(const FlowRecord& flow)
 {
-    const uint32_t parts =
-        static_cast<uint32_t>(std::min<uint64_t>(m_fabric.GetQpsPerConnection(), flow.bytes));
+    RdmaHw& hw = m_fabric.GetHw(flow.src);
+    const MessageCut::Parts cut = m_cut.Divide(flow.bytes, hw.GetMtu(), 0);
+    const auto parts = static_cast<uint32_t>(cut.size());
     const uint32_t place = TakePlace();
     m_active[place] = {flow, parts, false};
     if (!m_fabric.IsHere(m_fabric.GetTopology().NodeOfHost(flow.src)))
@@ -108,21 +110,19 @@ FlowRunner::StartFlow(const FlowRecord& flow)
         return; // what becomes of it is told
     }
     const std::vector<RdmaQueuePair*> pairs = Connect(flow, parts);
-    RdmaHw& hw = m_fabric.GetHw(flow.src);
     if (pairs.empty())
     {
         QbbMail::Note(hw.GetNodeId(), *this, WithoutPath{place});
     }
     for (uint32_t i = 0; i < pairs.size(); ++i)
     {
-        const uint64_t bytes = flow.bytes / parts + (i < flow.bytes % parts);
         if (m_counter)
         {
-            m_counter->Count(*pairs[i], bytes, m_purpose);
+            m_counter->Count(*pairs[i], cut[i].bytes, m_purpose);
         }
         hw.PostMessage(
             *pairs[i],
-            bytes,
+            cut[i].bytes,
             [this, place, context = hw.GetNodeId()] {
                 QbbMail::Note(context, *this, PartSent{place});
             },

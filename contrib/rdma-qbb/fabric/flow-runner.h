@@ -9,6 +9,7 @@
 
 #include "ns3/event-id.h"
 #include "ns3/flow-file.h"
+#include "ns3/message-cut.h"
 #include "ns3/qbb-call.h"
 
 #include <cstdint>
@@ -26,9 +27,9 @@ namespace ns3
  * @ingroup rdma-qbb
  * @brief Runs the flows of a file over a fabric, each from its start time.
  *
- * A flow is split evenly over QPS_PER_CONNECTION queue pairs; with QP_MODE persistent the flows
- * between two hosts with the same port and priority share their queue pairs. Only the next flow and
- * those under way are in memory.
+ * A flow is split evenly over QPS_PER_CONNECTION queue pairs, or as many as it has frames; with
+ * QP_MODE persistent the flows between two hosts with the same port and priority share their queue
+ * pairs. Only the next flow and those under way are in memory.
  */
 class FlowRunner : public QbbAddressee
 {
@@ -118,6 +119,7 @@ class FlowRunner : public QbbAddressee
     std::vector<RdmaQueuePair*> Connect(const FlowRecord& flow, uint32_t count);
 
     RdmaFabric& m_fabric;
+    MessageCut m_cut; ///< whose parts choose their NICs by the hash
     std::optional<MessageCounter> m_counter;
     uint16_t m_purpose{0};
     FlowFile m_file;

@@ -102,12 +102,12 @@ CountersNow(const RdmaFabric& fabric, int64_t endPs)
         {
             // A frame counts from when its transmission begins.
             each.busyNs = std::min(each.busyNs, endNs);
-            each.pauseNs = std::min(each.pauseNs, endNs);
         }
     }
     return [later = CountersLater(fabric), now = std::move(now)](uint32_t node, uint16_t port) {
-        LinkCounters counters = now[node][port];
-        counters.drops = later(node, port).drops;
+        LinkCounters counters = later(node, port); // frames and pauses that end after the flows
+        counters.txBytes = now[node][port].txBytes;
+        counters.busyNs = now[node][port].busyNs;
         return counters;
     };
 }
