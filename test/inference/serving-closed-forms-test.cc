@@ -183,6 +183,22 @@ TEST(Serving, ASharedPrefixIsComputedOnce)
     EXPECT_EQ(without.Of("instances", "0", "prompt_tokens"), 200);
 }
 
+TEST(Serving, ACacheOfWhichAllIsThereAlreadyIsCompleteAtOnce)
+{
+    // Three blocks of 16 tokens: the second request waits for the end of the first one, whose
+    // prompt it shares.
+    ServingRun run(AtOnce(2, 32, 2) +
+                       "shared_prefix_tokens 32\nlayers 2\nkv_heads 1\nkv_bytes 64\n"
+                       "instances prefill 0\nrow a all linear 1000 0 0 0 NONE 0\n"
+                       "instances decode 1\nnum_gpu_blocks 3\nrow a all linear 1000 0 0 0 NONE 0\n",
+                   2,
+                   1'000'000,
+                   10e9);
+    EXPECT_GT(run.Of("requests", "0", "bytes"), 0);
+    EXPECT_EQ(run.Of("requests", "1", "bytes"), 0);
+    EXPECT_EQ(run.Of("inference", "requests", "mean"), 2);
+}
+
 TEST(Serving, TheSharedPartOfACacheMovesOnce)
 {
     const std::string instances = "layers 4\nkv_heads 1\nkv_bytes 100\n"

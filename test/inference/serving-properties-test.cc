@@ -49,16 +49,20 @@ RandomServing(std::mt19937& random)
         key("seed", random() % 1000) + key("layers", OneOf(random, {2, 5})) +
         key("kv_heads", OneOf(random, {1, 4, 8})) + "kv_bytes 64\npp_comm 64\n" +
         key("router", OneOf(random, {"round_robin", "least_loaded", "kv_aware"})) +
-        key("kv_transfer", OneOf(random, {"layers", "whole"})) +
-        key("kv_layers_per_message", OneOf(random, {1, 2, 9})) + key("block_size", block) +
+        key("block_size", block) +
         key("num_gpu_blocks", needed + static_cast<int>(random() % (3 * needed + 1))) +
         key("max_num_seqs", OneOf(random, {1, 3, 50})) +
         key("max_num_batched_tokens", OneOf(random, {7, 16, 100})) +
         key("enable_chunked_prefill", OneOf(random, {0, 1})) +
         key("preemption_mode", OneOf(random, {"recompute", "swap"}));
-    return random() % 4 == 0
-               ? text + RandomPool(random, "colocated", 0)
-               : text + RandomPool(random, "prefill", 0) + RandomPool(random, "decode", 8);
+    if (random() % 4 == 0)
+    {
+        return text + RandomPool(random, "colocated", 0);
+    }
+    text += random() % 2 == 0 ? "kv_transfer whole\n"
+                              : key("kv_layers_per_message", OneOf(random, {1, 2, 9}));
+    text += random() % 2 == 0 ? key("shared_prefix_tokens", prompt) : "";
+    return text + RandomPool(random, "prefill", 0) + RandomPool(random, "decode", 8);
 }
 
 } // namespace
@@ -84,7 +88,8 @@ TEST(Serving, EveryRequestIsServedOnceWhateverTheInstances)
         EXPECT_EQ(run.tables.at("requests").size(), run.Of("inference", "requests", "mean") + 1);
         EXPECT_EQ(sum("requests", "output_tokens"), sum("instances", "output_tokens"));
         EXPECT_EQ(sum("requests", "preemptions"), sum("instances", "preemptions"));
-        EXPECT_GE(sum("instances", "prompt_tokens"), sum("requests", "prompt_tokens"));
+        EXPECT_GE(sum("instances", "prompt_tokens") + sum("requests", "cached_tokens"),
+                  sum("requests", "prompt_tokens"));
         EXPECT_NEAR(sum("requests", "queue_us") + sum("requests", "prefill_us") +
                         sum("requests", "transfer_us") + sum("requests", "decode_us"),
                     sum("requests", "e2e_us"),

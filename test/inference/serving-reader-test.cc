@@ -133,6 +133,13 @@ TEST(ServingFile, SaysWhatIsWrong)
                 HasSubstr("shared_prefixes has no effect without shared_prefix_tokens"));
     EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated + ROW + "swap_gbps 2\n"),
                 HasSubstr("serve.txt:8: swap_gbps has no effect without preemption_mode swap"));
+    for (const char* key :
+         {"decode_router kv_aware", "kv_transfer whole", "kv_layers_per_message 2"})
+    {
+        EXPECT_THAT(ReaderErrorOf(REQUESTS + key + "\n" + colocated + ROW),
+                    HasSubstr(" has no effect without instances decode; expected both or neither"))
+            << key;
+    }
     EXPECT_EQ(ReaderErrorOf(REQUESTS + "kv_bytes 1\nswap_gbps 2\n" + colocated + ROW +
                             "preemption_mode swap\n"),
               "")

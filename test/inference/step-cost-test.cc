@@ -178,22 +178,25 @@ TEST(StepCost, AStepTakesItsLaunchesUnlessAGraphHasThem)
     pool.tp = 2;
     StepShape shape;
     shape.Add(10, 1, true, true);
-    const auto computed = [&] {
-        std::vector<TimePs> times;
+    // Kernels of 1, 3, 1 and 3 us, with a collective after the first and the third.
+    const auto segments = [&] {
+        std::vector<std::pair<TimePs, TimePs>> found;
         for (const auto& segment : StepCost(pool, 2).Program(0, shape, false))
         {
-            times.push_back(segment.compute);
+            found.emplace_back(segment.compute, segment.launched);
         }
-        return times;
+        return found;
     };
-    const std::vector<TimePs> alone{1'000'000, 4'000'000, 3'000'000};
-    EXPECT_EQ(computed(), alone);
-    pool.launch = 2'000'000; // of 8 us of computation, launches take as many
-    EXPECT_EQ(computed(), alone);
-    pool.launch = 4'000'000;
-    EXPECT_EQ(computed(), (std::vector<TimePs>{2'000'000, 8'000'000, 6'000'000}));
+    using Segments = std::vector<std::pair<TimePs, TimePs>>;
+    constexpr TimePs US = 1'000'000;
+    const Segments alone{{1 * US, 1 * US}, {4 * US, 4 * US}, {3 * US, 3 * US}};
+    EXPECT_EQ(segments(), alone);
+    pool.launch = 2 * US; // the third kernel is there at 6 us, the last one at 8
+    EXPECT_EQ(segments(), (Segments{{1 * US, 2 * US}, {4 * US, 6 * US}, {3 * US, 8 * US}}));
+    pool.launch = 4 * US;
+    EXPECT_EQ(segments(), (Segments{{1 * US, 4 * US}, {4 * US, 12 * US}, {3 * US, 16 * US}}));
     shape.captured = true;
-    EXPECT_EQ(computed(), alone);
+    EXPECT_EQ(segments(), alone);
 }
 
 TEST(StepCost, ExpertsThatGetNoTokenAreNotRead)

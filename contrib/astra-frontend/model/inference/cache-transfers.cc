@@ -167,6 +167,10 @@ CacheTransfers::SendWhole(Sequence& sequence)
             SendLayers(sequence, from, place, first, end, sequence.prompt - sequence.cachedThere);
         }
     }
+    if (sequence.messages == 0) // all of the prompt is there
+    {
+        CompleteIfMoved(sequence);
+    }
 }
 
 void

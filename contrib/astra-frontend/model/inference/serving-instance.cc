@@ -6,6 +6,8 @@
 #include "astra-frontend/model/system/sys.h"
 #include "serving-engine.h"
 
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
@@ -350,6 +352,7 @@ void
 ServingRank::Begin(ServingStep& step)
 {
     m_step = &step;
+    m_begun = m_sys.Now();
     m_next = 0;
     m_computed = false;
     Continue();
@@ -385,7 +388,8 @@ ServingRank::Continue()
         if (!m_computed && segment.compute > 0)
         {
             m_since = m_sys.Now();
-            const TimePs compute = m_sys.GpuTime(segment.compute);
+            const TimePs compute = std::max(m_sys.GpuTime(segment.compute),
+                                            ns3::AddPs(m_begun, segment.launched) - m_since);
             m_sys.CheckDelay(compute, m_sys.get_workload().GetLayerName(PositionOf(segment).layer));
             m_sys.Schedule(compute, &ServingRank::ComputeEnded, this);
             return;

@@ -228,6 +228,7 @@ class ServingRank : public RankWorkload
     std::deque<ServingStep*> m_arrived; ///< from the stage before, while it is busy
     std::size_t m_next{0};              ///< segment
     bool m_computed{false};             ///< of that segment
+    TimePs m_begun{0};                  ///< the step
     TimePs m_since{0};
     bool m_finished{false};
 };

@@ -219,7 +219,8 @@ StepCost::Program(uint32_t stage, const StepShape& shape, bool marksLayers) cons
     }
     std::vector<StepSegment> program;
     StepSegment open;
-    uint64_t kernels = 0;
+    const TimePs launch = shape.captured ? 0 : m_pool.launch;
+    TimePs launched = 0;
     bool returns = false; // the next exchange of tokens
     const auto close = [&](uint32_t layer) {
         if (open.compute > 0 || open.op != CollectiveOp::None || layer != UINT32_MAX)
@@ -231,8 +232,10 @@ StepCost::Program(uint32_t stage, const StepShape& shape, bool marksLayers) cons
     };
     const auto add = [&](uint32_t index) {
         const OperatorRow& row = m_pool.rows[index];
-        kernels += times[index] > 0;
+        launched = ns3::AddPs(launched, times[index] > 0 ? launch : 0);
         open.compute = ns3::AddPs(open.compute, times[index]);
+        // A kernel ends after the one before it, and no earlier than it is launched.
+        open.launched = std::max(ns3::AddPs(open.launched, times[index]), launched);
         open.row = index;
         const uint32_t ranks = row.group == GroupKind::Tp ? m_pool.tp : m_pool.ep;
         if (row.op == CollectiveOp::None || ranks < 2)
@@ -280,30 +283,7 @@ StepCost::Program(uint32_t stage, const StepShape& shape, bool marksLayers) cons
         addAll(OperatorPlace::Last, 0);
     }
     close(UINT32_MAX);
-    if (!shape.captured)
-    {
-        WaitForLaunches(program, ns3::TimesPs(m_pool.launch, kernels));
-    }
     return program;
-}
-
-void
-StepCost::WaitForLaunches(std::vector<StepSegment>& program, TimePs launches)
-{
-    TimePs computed = 0;
-    for (const StepSegment& segment : program)
-    {
-        computed = ns3::AddPs(computed, segment.compute);
-    }
-    if (launches <= computed)
-    {
-        return; // the CPU is ahead of the GPU
-    }
-    const double slower = static_cast<double>(launches) / static_cast<double>(computed);
-    for (StepSegment& segment : program)
-    {
-        segment.compute = ns3::RoundToPs(static_cast<double>(segment.compute) * slower);
-    }
 }
 
 } // namespace AstraSim

@@ -38,6 +38,8 @@ struct StepShape
 struct StepSegment
 {
     TimePs compute{0};
+    TimePs launched{
+        0};          ///< since the step began: no earlier end, as the CPU launches kernel by kernel
     uint32_t row{0}; ///< the last of the pool's rows in it
     CollectiveOp op{CollectiveOp::None};
     GroupKind group{GroupKind::Tp};
@@ -84,7 +86,6 @@ class StepCost
     double Attention(const OperatorRow& row, const StepShape& shape) const;
     double Filled(double m, double n, double count) const;
     double Moved(double bytes) const;
-    static void WaitForLaunches(std::vector<StepSegment>& program, TimePs launches);
 
     const InstancePool& m_pool;
     uint32_t m_layers;

@@ -26,6 +26,9 @@ namespace
 constexpr int64_t PS_PER_NS = 1000;
 constexpr uint64_t MOST_REQUESTS = 10'000'000;
 
+/// Keys of caches that move from one instance to another.
+const std::set<std::string> MOVING_KEYS = {"decode_router", "kv_transfer", "kv_layers_per_message"};
+
 const std::vector<std::string> KEYS = {"requests",
                                        "rate",
                                        "prompt_tokens",
@@ -406,20 +409,27 @@ ServingReader::ReadRouter() const
 void
 ServingReader::RefuseIdleKeys() const
 {
-    const auto swaps = [this](const InstancePool* some) {
-        return std::any_of(m_config.pools.begin(), m_config.pools.end(), [&](const auto& pool) {
-            return (some == &pool || some == &m_defaults) &&
-                   pool.preemption == PreemptionMode::Swap;
+    // A key is of one kind of instances, or of all of them where it stands before the first.
+    const auto has = [this](const InstancePool* some, const auto& predicate) {
+        return std::ranges::any_of(m_config.pools, [&](const InstancePool& pool) {
+            return (some == &pool || some == &m_defaults) && predicate(pool);
         });
     };
+    const auto swaps = [](const InstancePool& pool) {
+        return pool.preemption == PreemptionMode::Swap;
+    };
+    const bool moves = m_config.IsDisaggregated();
     for (const auto& [place, line] : m_seen)
     {
         const auto& [pool, key] = place;
-        const char* needed = key == "time_scale" && m_trace.empty() ? "trace"
-                             : key == "shared_prefixes" && m_poisson.sharedTokens == 0
-                                 ? "shared_prefix_tokens"
-                             : key == "swap_gbps" && !swaps(pool) ? "preemption_mode swap"
-                                                                  : nullptr;
+        const char* needed =
+            key == "time_scale" && m_trace.empty()                     ? "trace"
+            : key == "shared_prefixes" && m_poisson.sharedTokens == 0  ? "shared_prefix_tokens"
+            : key == "seed" && !m_trace.empty()                        ? "rate"
+            : key == "swap_gbps" && !has(pool, swaps)                  ? "preemption_mode swap"
+            : MOVING_KEYS.contains(key) && !moves                      ? "instances decode"
+            : key == "kv_layers_per_message" && !m_config.layerByLayer ? "kv_transfer layers"
+                                                                       : nullptr;
         if (needed)
         {
             throw ns3::InputError(m_config.file,
