@@ -144,9 +144,14 @@ TEST(AnalyticalMachine, ComesFromTypesAndFlags)
     EXPECT_EQ(a100.nvlinkGBps, 240);
     EXPECT_EQ(a100.nicGBps, 25);
 
-    // Four NICs of 48.5 GB/s for eight GPUs.
-    EXPECT_EQ(MachineOf({"-w", "w", "-nic", "48.5", "-n_p_s", "4"}).nicGBps, 24.25);
-    EXPECT_EQ(MachineOf({"-w", "w", "-n_p_s", "4"}).nicGBps, 25);
+    // Four NICs of 48.5 GB/s for eight GPUs: two share each. And sixteen.
+    const MachineModel shared = MachineOf({"-w", "w", "-nic", "48.5", "-n_p_s", "4"});
+    EXPECT_EQ(shared.nicGBps, 48.5);
+    EXPECT_EQ(shared.gpusPerNic, 2U);
+    EXPECT_EQ(MachineOf({"-w", "w", "-n_p_s", "4"}).nicGBps, 50);
+    const MachineModel several = MachineOf({"-w", "w", "-nic", "10", "-n_p_s", "16"});
+    EXPECT_EQ(several.nicGBps, 20);
+    EXPECT_EQ(several.nicsPerGpu, 2U);
     EXPECT_EQ(MachineOf({"-w", "w", "-nv", "450"}).gpu.nvlinkGBps, 450);
     EXPECT_EQ(MachineOf({"-w", "w"}, {{"AS_NET_BW", "200"}}).nicGBps, 25);
     EXPECT_EQ(MachineOf({"-w", "w"}, {{"AS_GPU_TYPE", "A100"}}).gpu.name, "A100");
@@ -162,7 +167,9 @@ TEST(AnalyticalMachine, NicsOfATopologyAreOthersThanThoseOfAFlag)
     std::ofstream(path) << "4 2 1 1 4 H100\n2 3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n"
                            "0 2 2880Gbps 1us 0\n1 2 2880Gbps 1us 0\n";
     EXPECT_EQ(MachineOf({"-w", "w", "-n", path}).nicGBps, 12.5);
-    EXPECT_EQ(MachineOf({"-w", "w", "-n", path, "-n_p_s", "1", "-nic", "20"}).nicGBps, 10);
+    const MachineModel shared = MachineOf({"-w", "w", "-n", path, "-n_p_s", "1", "-nic", "20"});
+    EXPECT_EQ(shared.nicGBps, 20);
+    EXPECT_EQ(shared.gpusPerNic, 2U);
     try
     {
         MachineOf({"-w", "w", "-n", path, "-n_p_s", "1"});

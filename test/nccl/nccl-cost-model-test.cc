@@ -316,8 +316,18 @@ TEST(NcclCostModel, MinAndMaxChannelsAreHonoured)
     cluster.options = OptionsOf({{"NCCL_MIN_NCHANNELS", "28"}});
     EXPECT_EQ(cluster.AllReduce(1, 1 << 30).channels, 28U);
     EXPECT_EQ(cluster.AllReduce(1, 8).channels, 28U);
-    cluster.options = OptionsOf({{"AS_NV_CHANNELS", "6"}});
+    cluster.options = OptionsOf({{"AS_NV_CHANNELS", "6"}, {"AS_RING_CHANNELS", "10"}});
     EXPECT_EQ(cluster.AllReduce(1, 1 << 30).channels, 6U);
+    EXPECT_EQ(cluster.AllReduce(2, 1 << 30).channels, 10U);
+    for (const char* only : {"AS_NV_CHANNELS", "AS_RING_CHANNELS"})
+    {
+        const Cluster others("A100", 8, 25);
+        cluster.options = OptionsOf({{only, "6"}});
+        const bool within = std::string(only) == "AS_NV_CHANNELS";
+        EXPECT_EQ(cluster.AllReduce(within ? 2 : 1, 1 << 30).channels,
+                  others.AllReduce(within ? 2 : 1, 1 << 30).channels);
+        EXPECT_EQ(cluster.AllReduce(within ? 1 : 2, 1 << 30).channels, 6U);
+    }
 }
 
 TEST(NcclCostModel, MinAndMaxChannelsOfRingsLeaveThoseOfNvlsAlone)
@@ -1124,7 +1134,7 @@ TEST(NcclCostModel, PairsHaveAPowerOfTwoOfChannels)
     for (const auto& [rings, pairs] :
          std::map<uint32_t, uint32_t>{{1, 1}, {3, 4}, {12, 16}, {16, 16}, {17, 32}, {24, 32}})
     {
-        cluster.options.ringChannels = rings;
+        cluster.options.nvChannels = rings;
         EXPECT_EQ(cluster.Model().GetPairChannels(cluster.Servers(1)), pairs) << rings;
     }
 }
@@ -1137,6 +1147,7 @@ TEST(NcclCostModel, APairsChannelsAreAsManyAsTheNetworkNeeds)
     const auto most = [](uint32_t servers, double nicGBps, const char* release) {
         Cluster cluster("H100", 8, nicGBps);
         cluster.options = OptionsOf({{"NCCL_TUNING", release}});
+        cluster.options.nvChannels = 16;
         cluster.options.ringChannels = 16;
         return cluster.Model().GetChannelsPerPair(cluster.Servers(servers));
     };

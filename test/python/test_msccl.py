@@ -111,9 +111,9 @@ def test_mistakes_end_with_a_line(mesh, tmp_path):
 
 
 @pytest.mark.parametrize("size", [64 << 10, MIB, 16 * MIB, 256 * MIB])
-def test_the_estimate_of_a_program_is_near_its_simulation(mesh, tmp_path, size):
-    """SimAI_analytical had 0 for it."""
-    file = str(all_pairs(tmp_path / "Pairs.xml", 8, blocks=8))
+@pytest.mark.parametrize("protocol", ["LL", "LL128", "Simple"])
+def test_the_estimate_of_a_program_is_near_its_simulation(mesh, tmp_path, size, protocol):
+    file = str(all_pairs(tmp_path / "Pairs.xml", 8, blocks=8, proto=protocol))
     (tmp_path / "w.txt").write_text(f"1 ALLREDUCE {size} TP\n")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_", "MSCCL_"))}
     times = []

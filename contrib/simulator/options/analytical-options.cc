@@ -45,7 +45,11 @@ AddMachine(FlagTable& flags, AnalyticalOptions& options)
     flags.Add(Model, "nic-busbw", options.nicGBps, "[-nic] GB/s of a NIC; else the type's")
         .Alias({"nic"})
         .AboveZero();
-    flags.Add(Model, "nic-per-server", options.nicsPerServer, "[-n_p_s] NICs; else one per GPU")
+    flags
+        .Add(Model,
+             "nic-per-server",
+             options.nicsPerServer,
+             "[-n_p_s] NICs; else the topology's, or one per GPU")
         .Alias({"n-p-s"})
         .AboveZero();
     flags.Add(Model, "nic-type", options.nicType, "[-nic_t] cx6, cx7 or bf3; else cx7")

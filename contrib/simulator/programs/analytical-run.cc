@@ -177,7 +177,7 @@ AnalyticalRun::RecordInputs()
     GetRecord().SetOption("gpus_per_server", m_machine.gpusPerServer);
     GetRecord().SetOption("gpu_type", m_machine.gpu.name);
     GetRecord().SetOption("nvlink_GBps", m_machine.nvlinkGBps);
-    GetRecord().SetOption("nic_GBps_per_gpu", m_machine.nicGBps);
+    GetRecord().SetOption("nic_GBps_per_gpu", m_machine.nicGBps / m_machine.gpusPerNic);
     GetRecord().SetOption("tp_overlap_ratio", ratio(GroupKind::Tp));
     GetRecord().SetOption("dp_overlap_ratio", ratio(GroupKind::Dp));
     GetRecord().SetOption("ep_overlap_ratio", ratio(GroupKind::Ep));
@@ -204,7 +204,7 @@ AnalyticalRun::Build()
     paths.ranks = m_gpus;
     paths.gpusPerServer = m_machine.gpusPerServer;
     paths.nvlinkGBps = pipelineGBps.value_or(m_machine.nvlinkGBps);
-    paths.nicGBps = pipelineGBps.value_or(m_machine.nicGBps);
+    paths.nicGBps = pipelineGBps.value_or(m_machine.nicGBps / m_machine.gpusPerNic);
     paths.exposed = 1 - m_overlap[static_cast<std::size_t>(GroupKind::Pp)];
     m_backend = std::make_unique<AnalyticalBackend>(
         std::make_unique<MachinePaths>(paths),
@@ -278,7 +278,7 @@ AnalyticalRun::Describe() const
                                    m_machine.gpu.name,
                                    servers,
                                    m_machine.nvlinkGBps,
-                                   m_machine.nicGBps);
+                                   m_machine.nicGBps / m_machine.gpusPerNic);
     if (const auto* layers = dynamic_cast<const LayerWorkload*>(m_workload.get()))
     {
         const RankLayout& layout = layers->GetLayout();
@@ -401,8 +401,12 @@ MakeMachine(const AnalyticalOptions& options, uint32_t* gpus)
     }
     if (nic)
     {
-        const double nics = options.nicsPerServer.value_or(machine.gpusPerServer);
-        machine.nicGBps = *nic * nics / machine.gpusPerServer;
+        const uint32_t gpus = machine.gpusPerServer;
+        const uint32_t nics = options.nicsPerServer.value_or(
+            std::max(1U, gpus * machine.nicsPerGpu / machine.gpusPerNic));
+        machine.gpusPerNic = std::max(1U, gpus / nics);
+        machine.nicsPerGpu = std::max(1U, nics / gpus);
+        machine.nicGBps = *nic * nics / gpus * machine.gpusPerNic;
     }
     return machine;
 }

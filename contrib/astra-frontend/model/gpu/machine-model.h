@@ -125,6 +125,13 @@ struct GroupShape
         return m_gpusPerNic;
     }
 
+    /// @return the part of a NIC that the node's ranks have while all GPUs that share it send
+    /// alike: in groups of the same kind
+    double GetNicShare() const
+    {
+        return static_cast<double>(m_gpusPerNic) / m_sharing;
+    }
+
     /// @return a number of the NIC of a rank, or of its NICs: ranks that share one have the same
     uint32_t NicOf(uint32_t index) const
     {

@@ -428,7 +428,7 @@ AnalyticalCollectives::PairwiseTime(const NcclPlan& plan,
         const bool occupies = start.occupies && start.above == 0;
         const TimePs one = occupies ? start.latency : 0;
         const TimePs again = occupies && start.again >= 0 ? start.again : one;
-        const TimePs all = TransferTime(busiest.farBytes, machine.nicGBps);
+        const TimePs all = TransferTime(busiest.farBytes, machine.nicGBps * shape.GetNicShare());
         const TimePs each = all / std::max<TimePs>(busiest.messages, 1);
         const TimePs further =
             ns3::TimesPs(std::max(again, each), busiest.messages - busiest.first);
@@ -455,7 +455,7 @@ AnalyticalCollectives::ChainTime(const NcclPlan& plan,
     const ChainTimes gpu(chain, plan, stepLatency);
     const std::vector<uint32_t> farLanes = CountFarLanes(graph, gpu);
     TimePs longest = 0;
-    const double nicGBps = m_nccl.GetMachine().nicGBps;
+    const double nicGBps = m_nccl.GetMachine().nicGBps * shape.GetNicShare();
     for (uint32_t channel = 0; channel < graph.GetLaneCount(); ++channel)
     {
         longest = std::max(longest,

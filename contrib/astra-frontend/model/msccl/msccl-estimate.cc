@@ -4,6 +4,7 @@
 #include "msccl-estimate.h"
 
 #include "astra-frontend/model/collective/divide-up.h"
+#include "astra-frontend/model/nccl/nccl-plan.h"
 #include "msccl-graph.h"
 #include "msccl-walk.h"
 
@@ -32,7 +33,8 @@ class Execution
         : m_program(program),
           m_walk(program),
           m_task(task),
-          m_block(task.blocks[static_cast<std::size_t>(program.protocol)])
+          m_block(task.blocks[static_cast<std::size_t>(program.protocol)]),
+          m_wireInflation(WireInflation(program.protocol))
     {
         for (const auto& blocks : program.gpus)
         {
@@ -90,7 +92,7 @@ class Execution
         }
         if (step.sends)
         {
-            Send(gpu, steps, step.chunks * bytes, state);
+            Send(gpu, steps, step.chunks * bytes * m_wireInflation, state);
         }
         state.ends[number] = state.now;
         return true;
@@ -113,9 +115,11 @@ class Execution
     MscclWalk m_walk;
     const CollectiveTask& m_task;
     const CollectiveTask::Block& m_block;
+    double m_wireInflation;
     std::vector<std::vector<State>> m_states; ///< by GPU and block
 };
 
+/// @param chunkBytes on the wire
 /// @return time that the links of the busiest GPU, or the busiest NIC, need for the data sent
 double
 LinkTime(const MscclProgram& program, const CollectiveTask& task, double chunkBytes)
@@ -160,7 +164,8 @@ EstimateMscclTime(const MscclProgram& program, const CollectiveTask& task)
         end = execution.CarryOutSlice(static_cast<double>(std::min(slice, chunk - i * slice)));
     }
     end += (end - before) * static_cast<double>(slices - carriedOut);
-    const double links = LinkTime(program, task, static_cast<double>(chunk));
+    const double links =
+        LinkTime(program, task, static_cast<double>(chunk) * WireInflation(program.protocol));
     const TimePs start =
         task.sendLatency ? 0 : task.blocks[static_cast<std::size_t>(program.protocol)].start;
     return start + std::llround(std::max(end, links));

@@ -470,7 +470,10 @@ NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
     const uint32_t ranks = shape.GetRanks();
     NcclPlan plan = StartPlan(NcclAlgorithm::Pat, NcclProtocol::Simple);
     plan.channels = std::min(GetChannels(NcclAlgorithm::Pat, shape), MAX_PAT_CHANNELS);
-    const double algGBps = EFFICIENCY * SearchChannels(shape, true).Bandwidth(shape.GetNodes());
+    // Of RCCL's choices, times are those of the links.
+    const bool byLinks = m_rccl && m_speeds == Speeds::Carried && ranks > 1;
+    const double part = byLinks ? ranks / (ranks - 1.0) : EFFICIENCY;
+    const double algGBps = part * SearchChannels(shape, true).Bandwidth(shape.GetNodes());
     plan.channelGBps = algGBps / plan.channels;
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Pat);
     const double level =
@@ -740,9 +743,16 @@ NcclCostModel::NicUsers(const GroupShape& shape)
 }
 
 double
+NcclCostModel::NicGBpsOf(const GroupShape& shape) const
+{
+    // NCCL chooses as if no other group were at work.
+    return m_machine.nicGBps * (m_speeds == Speeds::Carried ? shape.GetNicShare() : 1);
+}
+
+double
 NcclCostModel::LimitBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const
 {
-    double nic = m_machine.nicGBps * NicUsers(shape) / channels;
+    double nic = NicGBpsOf(shape) * NicUsers(shape) / channels;
     if (closes && RingsReturnOverCpus(shape))
     {
         nic = std::min(nic, ARM_LINK_GBPS);
@@ -866,7 +876,7 @@ NcclCostModel::SearchNvls(const GroupShape& shape) const
         search.interGBps = search.intraGBps;
         return search;
     }
-    const double nic = m_machine.nicGBps / shape.GetGpusPerNic();
+    const double nic = NicGBpsOf(shape) / shape.GetGpusPerNic();
     const double limit = std::min(share, nic);
     search.intraGBps = ExpectedSpeed(SpeedBetweenNodes(limit), limit);
     const double inter = std::min(nic, 2 * search.intraGBps);
@@ -931,8 +941,8 @@ NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) con
         // (src/graph/connect.cc); NVLS has channels of its own (src/transport/nvls.cc).
         return std::clamp(TuneNvls(shape).channels, 1U, MostChannels());
     }
-    uint32_t channels = m_options.ringChannels ? m_options.ringChannels : CommonChannels(shape);
-    channels = std::clamp(channels, 1U, MostChannels());
+    const uint32_t given = shape.GetNodes() == 1 ? m_options.nvChannels : m_options.ringChannels;
+    uint32_t channels = std::clamp(given ? given : CommonChannels(shape), 1U, MostChannels());
     if (m_options.maxChannels)
     {
         channels = std::min(channels, m_options.maxChannels);

@@ -293,9 +293,10 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
         reader.Number<uint32_t>("NCCL_MIN_NCHANNELS", 1, 128, channelRange).value_or(0);
     options.maxChannels =
         reader.Number<uint32_t>("NCCL_MAX_NCHANNELS", 1, 128, channelRange).value_or(0);
+    options.nvChannels =
+        reader.Number<uint32_t>("AS_NV_CHANNELS", 1, 128, channelRange).value_or(0);
     options.ringChannels =
-        reader.Number<uint32_t>("AS_RING_CHANNELS", 1, 128, channelRange)
-            .value_or(reader.Number<uint32_t>("AS_NV_CHANNELS", 1, 128, channelRange).value_or(0));
+        reader.Number<uint32_t>("AS_RING_CHANNELS", 1, 128, channelRange).value_or(0);
     const std::string chunkRange = "bytes from 1024 to 1073741824";
     const auto chunk = [&](const char* name) {
         return reader.Number<uint64_t>(name, 1024, 1 << 30, chunkRange);

@@ -105,7 +105,8 @@ struct NcclOptions
     NcclChoices<NcclProtocol> protocols;   ///< NCCL_PROTO
     uint32_t minChannels{0};               ///< NCCL_MIN_NCHANNELS; 0: none
     uint32_t maxChannels{0};               ///< NCCL_MAX_NCHANNELS; 0: none
-    uint32_t ringChannels{0};              ///< AS_RING_CHANNELS, AS_NV_CHANNELS; 0: NCCL's
+    uint32_t nvChannels{0};                ///< AS_NV_CHANNELS, in a server; 0: NCCL's
+    uint32_t ringChannels{0};              ///< AS_RING_CHANNELS, between servers; 0: NCCL's
     /// NCCL_P2P_NET_CHUNKSIZE and NCCL_P2P_NVL_CHUNKSIZE: bytes of a step of sends and receives
     /// between pairs in groups of several nodes, and of one.
     std::optional<uint64_t> pairNetChunk; ///< empty: NCCL's, or RCCL's
