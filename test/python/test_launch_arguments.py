@@ -71,6 +71,51 @@ def test_torchtitan_has_a_pipelines_micro_batches_in_its_local_batch():
     assert found["activation_checkpoint.mode"] == "selective"
 
 
+UNEVEN = [(32, 3, 1), (32, 3, 8), (80, 4, 8), (80, 4, 1), (13, 8, 1), (61, 4, 4), (32, 2, 4), (34, 4, 9), (30, 8, 1)]
+
+
+@pytest.mark.parametrize("layers, pp, virtual", UNEVEN)
+def test_megatron_gets_stages_that_it_allows(layers, pp, virtual):
+    """Without a layout, Megatron-Core refuses stages that the layers do not fill alike, and chunks of a stage that are not alike."""
+    model = DENSE.copy(update={"layers": layers})
+    plan = Parallelism(world_size=4 * pp, pp=pp, tp=4, sequence_parallel=True, virtual=virtual, global_batch=64, zero=1)
+    given = words("megatron", model, plan)
+    assert ("--pipeline-model-parallel-layout" in given) == (layers % (pp * virtual) > 0)
+    read = command_line.make_parser("").parse_args(["--world_size", str(4 * pp), "--model", "llama3_8b", *(word for word in given if word not in ELSEWHERE)])
+    assert pipeline.places(command_line.find_plan(read, model), layers) == pipeline.places(plan, layers)
+    nemo = dict(word.split("=") for word in words("nemo", model, plan))
+    assert nemo.get("trainer.strategy.pipeline_model_parallel_layout") == (
+        given[given.index("--pipeline-model-parallel-layout") + 1] if layers % (pp * virtual) else None)
+
+
+@pytest.mark.parametrize("layers, pp, virtual", UNEVEN)
+def test_torchtitan_makes_the_stages_of_the_plan(layers, pp, virtual):
+    model = DENSE.copy(update={"layers": layers})
+    plan = Parallelism(world_size=pp, pp=pp, virtual=virtual, global_batch=64, zero=1)
+    if (layers, virtual) in ((80, 8), (32, 8)):  # no number of layers in a stage makes so many stages
+        with pytest.raises(InputError, match="torchtitan cannot spread .*; expected --print-arguments megatron"):
+            words("torchtitan", model, plan)
+        return
+    found = dict(word.removeprefix("--parallelism.pipeline_parallel_").split("=") for word in words("torchtitan", model, plan) if "pipeline" in word)
+    first, last = int(found["first_stage_less_layers"]), int(found["last_stage_less_layers"])
+    whole = layers + first + last
+    stages = -(-whole // int(found["layers_per_stage"])) if "layers_per_stage" in found else pp * (2 if virtual > 1 else 1)
+    assert stages == pp * virtual and found["schedule"] == ("Interleaved1F1B" if virtual > 1 else "1F1B")
+    counts = [whole // stages + (stage < whole % stages) for stage in range(stages)]
+    counts[0] -= first
+    counts[-1] -= last
+    assert counts == [len(place.layers) for place in pipeline.places(plan, layers)]
+
+
+def test_arguments_are_of_the_best_plan_that_the_framework_can_carry_out():
+    sharded, plain = Parallelism(world_size=8, zero=3), Parallelism(world_size=8, zero=1)
+    found = plan_command._arguments("nemo", DENSE, [sharded, plain], 4)
+    assert found.startswith("arguments of nemo for plan 2, the best that it can carry out:\ntrainer.num_nodes=2 trainer.devices=4")
+    assert plan_command._arguments("nemo", DENSE, [plain, sharded], 4).startswith("arguments of nemo:\n")
+    with pytest.raises(InputError, match="or more plans"):
+        plan_command._arguments("nemo", DENSE, [sharded], 4)
+
+
 def test_hybrid_sharding_has_the_frameworks_degrees():
     plan = Parallelism(world_size=64, tp=2, sequence_parallel=True, zero=3, copies=4, global_batch=64)
     found = words("torchtitan", DENSE, plan)

@@ -95,7 +95,8 @@ def add_plan_flags(parser):
     add("--pp", "--pipeline_model_parallel", "--pipeline-model-parallel", "--pipeline_model_parallel_size",
         "--pipeline-model-parallel-size", type=int,
         default=1, metavar="N", help="pipeline stages")
-    add("--vpp", "--virtual_pipeline", "--num-virtual-stages-per-pipeline-rank", type=int, default=1, metavar="N", help="interleaved chunks of layers per stage")
+    add("--vpp", "--virtual_pipeline", "--num-virtual-stages-per-pipeline-rank", type=int, metavar="N",
+        help="interleaved chunks of layers per stage (those of a layout, or 1)")
     add("--ep", "--expert_model_parallel_size", "--expert-model-parallel-size", type=int, default=1, metavar="N",
         help="expert parallel")
     add("--cp", "--context_parallel_size", "--context-parallel-size", type=int, default=1, metavar="N",
@@ -305,14 +306,22 @@ def find_plan(given, model):
         raise InputError("--use-distributed-optimizer means --zero 1, but --zero is 0; expected one of them")
     if zero is None:
         zero = 3 if given.frame == "DeepSpeed" else 1
-    return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
-                       etp=_expert_parts(given, model), split=_split(given, model), schedule=_schedule(given), sequence_parallel=given.sequence_parallel, zero=zero,
+    split = _split(given, model)
+    return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=_virtual(given, split), ep=given.ep,
+                       cp=given.cp, etp=_expert_parts(given, model), split=split, schedule=_schedule(given), sequence_parallel=given.sequence_parallel, zero=zero,
                        recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
                        offload_layers=given.offload_num_layers, document=given.document_length,
                        adapters=_adapters(given), precision=_precision(given), precise=_precise(given, model), keeping=keeping.find(given.keeps),
                        exchange=exchange_flags.find(given, model),
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
+
+
+def _virtual(given, split):
+    """@return chunks of a stage: as given, or, as in Megatron-Core, those of the layout"""
+    if given.vpp is not None:
+        return given.vpp
+    return max(1, len(split.layout) // max(given.pp, 1))
 
 
 def _copies(given, replicas):

@@ -89,7 +89,7 @@ def _uneven(split, plan, layers):
     return [stages[chunk % plan.pp] // plan.virtual for chunk in range(plan.pp * plan.virtual)]
 
 
-def _counted(chunks, layers, embedding, loss):
+def counted(chunks, layers, embedding, loss):
     """@return layers of each chunk, where the embedding and the loss take the place of a layer; the first ones get one more"""
     least, more = divmod(layers + embedding + loss, chunks)
     counts = [least + (chunk < more) for chunk in range(chunks)]
@@ -112,10 +112,10 @@ def counts_of(plan, layers):
         if (layers + split.embedding + split.loss) % chunks:
             raise InputError(f"PP {plan.pp} x VPP {plan.virtual} does not divide {layers} layers and {split.describe()}; expected equal "
                              "chunks, or --pipeline_model_parallel_layout")
-        return _counted(chunks, layers, split.embedding, split.loss)
+        return counted(chunks, layers, split.embedding, split.loss)
     if layers % chunks == 0 or (plan.virtual == 1 and chunks <= layers):
-        return _counted(chunks, layers, 0, 0)
-    return _counted(chunks, layers, 1, 1)
+        return counted(chunks, layers, 0, 0)
+    return counted(chunks, layers, 1, 1)
 
 
 def _by_cost(plan, layers):

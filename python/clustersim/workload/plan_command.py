@@ -213,6 +213,18 @@ def _recomputed(plan):
     return ":".join([plan.recompute, *more])
 
 
+def _arguments(framework, model, best, gpus_per_server):
+    """@return the arguments of the first of the best plans that the framework can carry out"""
+    for rank, plan in enumerate(best, 1):
+        try:
+            text = launch_arguments.text(framework, model, plan, gpus_per_server)
+        except InputError as error:
+            if rank == len(best):
+                raise InputError(f"{error}, or more plans (--top)") from None
+            continue
+        return f"arguments of {framework}{'' if rank == 1 else f' for plan {rank}, the best that it can carry out'}:\n{text}"
+
+
 def differences(rows):
     """@return for people, what each plan takes more than the best, in ms, and which parts of it"""
     keys = ("computation", *search.COMMUNICATION, "bubble")
@@ -357,5 +369,5 @@ def run(arguments, description):
         print("ms that each plan takes more than the best, as estimated:")
         print(differences(rows))
     if given.print_arguments:
-        print(f"arguments of {given.print_arguments}:\n{launch_arguments.text(given.print_arguments, model, best[0].plan)}")
+        print(_arguments(given.print_arguments, model, [each.plan for each in best], machine.gpus_per_server))
     print(f"results in {directory}; the best plan's workload is {directory / 'plan1.txt'}")
