@@ -116,3 +116,20 @@ def test_other_flags_are_refused_beside_it(tmp_path):
     file = network(tmp_path / "n.yml", ["Ring"], [8], [50.0], [500.0])
     assert "--gpu means nothing beside" in generate(tmp_path, "--astra_network", file, "-g", 8).stderr
     assert "expected that flag too" in generate(tmp_path, "-topo", "Clos2", "--decimal_gb").stderr
+
+
+@pytest.mark.parametrize("kinds, npus", [(["Ring"], [8]), (["FullyConnected"], [8]), (["Switch"], [8]), (["Ring", "Ring"], [4, 2])])
+@pytest.mark.parametrize("operation", ["ALLREDUCE 1048576", "ALLGATHER 1024", "ALLTOALL 65536"])
+def test_no_latency_makes_nccls_algorithms_faster(tmp_path, kinds, npus, operation):
+    (tmp_path / "w.txt").write_text(f"1 {operation} DP\n")
+    for dimension in range(len(npus)):
+        times = []
+        for latency in (0, 500, 2000, 5000, 20000):
+            latencies = [500] * len(npus)
+            latencies[dimension] = latency
+            network(tmp_path / "n.yml", kinds, npus, [50.0] * len(npus), latencies)
+            done = subprocess.run([SIMULATOR, "-q", "-w", "w.txt", "--network-configuration=n.yml", "-o", "out"], cwd=tmp_path,
+                                  capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            times.append(json.loads((tmp_path / "out/run.json").read_text())["simulated_ns"])
+        assert times == sorted(times) and times[0] < times[-1]

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Texts as editors and people write them: byte order marks, repeated keys, lines too many."""
+import os
+import pathlib
+import re
+import subprocess
+
 import pytest
 
 from readers import READERS, command, run, write
+
+PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 
 MARK = b"\xef\xbb\xbf"
 
@@ -104,3 +111,17 @@ def test_limits_of_the_shell_are_told(tmp_path, program):
     short = run(tmp_path, ["bash", "-c", 'ulimit -f 0; exec "$@" | cat; exit ${PIPESTATUS[0]}', "bash", *words])
     assert short.returncode == 2, short.stderr
     assert "cannot be written: File too large" in short.stderr
+
+
+@pytest.mark.parametrize("policy", ["HYBRID_TRANSFORMER", "HYBRID_DATA_MODEL", "MODEL", "DATA", "MICRO"])
+def test_a_policy_without_pipelines_says_so(tmp_path, policy):
+    """The keys were ignored."""
+    rows = "".join(f"l{row} -1 1000 NONE 0 1000 NONE 0 1000 NONE 0 0\n" for row in range(4))
+    (tmp_path / "n").write_text("9 1 8\n8\n" + "".join(f"{host} 8 100Gbps 1us 0\n" for host in range(8)))
+    said = {}
+    for keys in ("", "ga: 4", "pp: 2 ga: 4 pp_comm: 1000", "checkpoints: 1 0 checkpoint_initiates: 1 2"):
+        (tmp_path / "w").write_text(f"{policy} model_parallel_NPU_group: 2 all_gpus: 8 {keys}\n4\n{rows}")
+        done = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", "w", "-n", "n", "-o", "out", "--network", "flow"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        said[keys] = re.findall("w: (.*) of the header", done.stderr)
+    assert list(said.values()) == [[], ["ga"], ["pp, ga"], ["checkpoint_initiates"]]

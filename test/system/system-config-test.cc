@@ -143,6 +143,8 @@ TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
         {R"({"scheduling-policy": "RANDOM"})", "expected LIFO, FIFO or EXPLICIT"},
         {R"({"preferred-dataset-splits": 0})", "expected a whole number of at least 1"},
         {R"({"all-reduce-implementation": []})", "expected a list with one entry per dimension"},
+        {R"({"all-reduce-implementation": ["nccl", "ring"]})",
+         "names others beside the first algorithm, which carries out all dimensions"},
         {R"({"all-reduce-implementation": ["rings"]})", "names the unknown algorithm 'rings'"},
         {R"({"all-reduce-implementation-custom": ["x/y"]})",
          "names 'x/y'; expected files x/y.0.et"},

@@ -116,6 +116,61 @@ TEST_F(Chakra, ReadsEveryIntegerTypeOfAnAttribute)
     EXPECT_FALSE(trace.Next(read));
 }
 
+TEST_F(Chakra, ReadsGroupsAndDimensionsOfEveryTypeOfNumber)
+{
+    using Attribute = ChakraProtoMsg::AttributeProto;
+    const auto read = [this](const char* name, const std::function<void(Attribute&)>& set) {
+        ChakraFile file;
+        auto node = file.Node(1, ChakraProtoMsg::COMM_COLL_NODE);
+        ChakraFile::SetNumber(node, "comm_type", ChakraProtoMsg::ALL_REDUCE);
+        ChakraFile::SetNumber(node, "comm_size", 8);
+        auto* attribute = node.add_attr();
+        attribute->set_name(name);
+        set(*attribute);
+        file.Add(node).Write(Path(0));
+        ChakraTrace trace(Path(0));
+        ChakraNode found;
+        EXPECT_TRUE(trace.Next(found));
+        return found;
+    };
+    const std::vector<std::function<void(Attribute&)>> names{
+        [](Attribute& a) { a.set_string_val("7"); },
+        [](Attribute& a) { a.set_bytes_val("7"); },
+        [](Attribute& a) { a.set_int32_val(7); },
+        [](Attribute& a) { a.set_int64_val(7); },
+        [](Attribute& a) { a.set_uint64_val(7); },
+        [](Attribute& a) { a.set_sfixed32_val(7); }};
+    for (const auto& set : names)
+    {
+        EXPECT_EQ(read("pg_name", set).group, "7");
+    }
+    const std::vector<std::function<void(Attribute&)>> lists{
+        [](Attribute& a) { a.mutable_bool_list()->add_values(true); },
+        [](Attribute& a) { a.mutable_int32_list()->add_values(1); },
+        [](Attribute& a) { a.mutable_uint64_list()->add_values(1); },
+        [](Attribute& a) { a.mutable_sint32_list()->add_values(1); },
+        [](Attribute& a) { a.mutable_sint64_list()->add_values(1); },
+        [](Attribute& a) { a.mutable_fixed32_list()->add_values(1); },
+        [](Attribute& a) { a.mutable_sfixed64_list()->add_values(1); },
+        [](Attribute& a) { a.set_int64_val(1); }};
+    for (const auto& set : lists)
+    {
+        EXPECT_EQ(read("involved_dim", set).involvedDimensions, std::vector<bool>{true});
+    }
+    for (const char* name : {"pg_name", "involved_dim"})
+    {
+        try
+        {
+            read(name, [](Attribute& a) { a.mutable_string_list()->add_values("x"); });
+            ADD_FAILURE() << name;
+        }
+        catch (const ns3::InputError& error)
+        {
+            EXPECT_THAT(error.what(), HasSubstr(name + std::string(" of another type; expected")));
+        }
+    }
+}
+
 TEST_F(Chakra, RefusesDamagedFiles)
 {
     ChakraFile file;
@@ -261,6 +316,10 @@ TEST_F(Chakra, NamesAMissingRankFile)
     ChakraFile().Compute(0, 1, {}).Write(Path(0));
     ChakraFile().Compute(0, 1, {}).Write(Path(2));
     EXPECT_THAT(Run(3, NativeConfig("ring")), HasSubstr("t.1.et: does not exist"));
+    std::filesystem::rename(Path(2), Path(12));
+    EXPECT_THAT(Run(3, NativeConfig("ring")), HasSubstr("t.1.et: does not exist"));
+    std::filesystem::remove(Path(12));
+    EXPECT_EQ(Run(1, NativeConfig("ring")), "");
 }
 
 TEST_F(Chakra, ComputesOneAtATimeAndBesideCommunication)
@@ -377,6 +436,16 @@ TEST_F(Chakra, ProcessGroupsComeFromMetadataOrTheCommunicatorFile)
     EXPECT_EQ(run->recorder.collectives[0].bytes, 1'000'000);
     EXPECT_EQ(run->recorder.finished, 10'000'000);
 
+    {
+        ChakraFile file;
+        auto table = file.Node(0, ChakraProtoMsg::METADATA_NODE);
+        table.mutable_inputs()->set_values(R"([{"pg_name": "even", "ranks": [0, 2, 2]}])");
+        file.Add(table)
+            .Collective(1, ChakraProtoMsg::ALL_GATHER, 500'000, "even", {0})
+            .Write(Path(0));
+        EXPECT_THAT(Run(4, NativeConfig("ring")),
+                    HasSubstr("has rank 2 twice in process group even; expected each rank once"));
+    }
     communicators = (m_folder / "groups.json").string();
     std::ofstream(communicators) << R"({"0": [0, 1], "7": [2, 3]})";
     for (int rank = 0; rank < 4; ++rank)

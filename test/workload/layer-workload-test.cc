@@ -151,6 +151,24 @@ TEST(LayerWorkload, NextForwardWaitsForTheWeightsAndTheirUpdate)
     EXPECT_EQ(run.job.Progress().passesDone, 2);
 }
 
+TEST(LayerWorkload, AnUpdateComesWhetherOrNotThereIsAnyoneToReduceWith)
+{
+    // One data-parallel rank, and a collective of no bytes; a row without a collective has no
+    // update.
+    const auto finish = [](const std::string& gradient) {
+        auto workload =
+            MakeWorkload(Transformer("model_parallel_NPU_group: 2 all_gpus: 2",
+                                     "a -1 1000 NONE 0 1000 NONE 0 1000 " + gradient + " 700\n"));
+        JobRun run(*workload, 2, NativeConfig("ring"), {}, 0, 50e9);
+        run.Run();
+        EXPECT_TRUE(run.job.Finished());
+        return run.recorder.finished;
+    };
+    EXPECT_EQ(finish("ALLREDUCE_DP 1000000"), 3'700'000);
+    EXPECT_EQ(finish("ALLREDUCE_TP 0"), 3'700'000);
+    EXPECT_EQ(finish("NONE 0"), 3'000'000);
+}
+
 TEST(LayerWorkload, TwoStagePipelineHasTheTextbookBubble)
 {
     // Four micro-batches of 10 us forward and 20 us backward on two stages: (p - 1) / m = 1/4.

@@ -142,6 +142,32 @@ HasKernels(const Layer& layer)
            std::ranges::any_of(layer.compute, [](TimePs time) { return time > 0; });
 }
 
+/// @return which of the header's keys its policy ignores; empty: none
+std::string
+OfAnotherPolicy(const LayerTable& table)
+{
+    if (table.policy == ParallelismPolicy::HybridTransformerFwdInBckwd || table.inference)
+    {
+        return "";
+    }
+    std::vector<std::string> idle;
+    const auto look = [&idle](const char* key, bool isSet) {
+        if (isSet)
+        {
+            idle.emplace_back(key);
+        }
+    };
+    look("pp", table.sizes.pp > 1);
+    look("ga", table.gradientAccumulation > 1);
+    look("checkpoint_initiates", std::ranges::any_of(table.layers, &Layer::initiates));
+    return idle.empty() ? ""
+                        : fmt::format("{} of the header {} no effect with this policy; only "
+                                      "HYBRID_TRANSFORMER_FWD_IN_BCKWD has pipelines, "
+                                      "micro-batches and recomputation",
+                                      fmt::join(idle, ", "),
+                                      idle.size() == 1 ? "has" : "have");
+}
+
 } // namespace
 
 std::vector<std::string>
@@ -180,6 +206,11 @@ DescribeIdleSizes(const Workload& workload, const ParallelSizes& given)
     look("--tp", given.tp, own.tp);
     look("--ep", given.ep, own.ep);
     look("--pp", given.pp, own.pp);
+    const std::string of = layers ? OfAnotherPolicy(layers->GetTable()) : "";
+    if (!of.empty())
+    {
+        warnings.push_back(workload.GetFileName() + ": " + of);
+    }
     return warnings;
 }
 
@@ -202,9 +233,6 @@ DescribeIdleFlags(const SystemConfig& system, const RunOptions& options)
     look(fmt::format("--num-queues-per-dim {}", system.queuesPerDimension),
          system.queuesPerDimension != 1,
          native || options.simaiFiles);
-    look("--logical-topology-configuration " + options.logicalTopology,
-         !options.logicalTopology.empty(),
-         native);
     return warnings;
 }
 
@@ -221,6 +249,19 @@ DescribeIdleFlags(const Workload& workload, const SystemConfig& system, const Ru
                                        workload.GetFileName()));
     }
     const bool isChakra = dynamic_cast<const ChakraWorkload*>(&workload) != nullptr;
+    if (!options.logicalTopology.empty() && !system.HasNativeAlgorithms() && !isChakra)
+    {
+        warnings.push_back("--logical-topology-configuration " + options.logicalTopology +
+                           " has no effect: it is of ASTRA-sim's algorithms, which a "
+                           "--system-configuration names, and of Chakra's involved_dim");
+    }
+    if (isChakra && options.passes > 1)
+    {
+        warnings.push_back(fmt::format("--passes {} has no effect: {} is a Chakra trace, which "
+                                       "has all of its iterations",
+                                       options.passes,
+                                       workload.GetFileName()));
+    }
     const auto look = [&](const char* key, bool isSet) {
         if (isSet && !isChakra)
         {

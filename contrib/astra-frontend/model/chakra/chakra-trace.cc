@@ -61,13 +61,14 @@ NumberOf(const Attribute& attribute)
     }
 }
 
-/// @return a list of truth values, whatever type it was written as
-std::vector<bool>
+/// @return a list of truth values, whatever type of numbers it was written as; nothing for others
+std::optional<std::vector<bool>>
 FlagsOf(const ChakraProtoMsg::AttributeProto& attribute)
 {
-    const auto convert = [](const auto& values) {
+    using Attribute = ChakraProtoMsg::AttributeProto;
+    const auto convert = [](const auto& list) {
         std::vector<bool> flags;
-        for (const auto value : values)
+        for (const auto value : list.values())
         {
             flags.push_back(value != 0);
         }
@@ -75,20 +76,50 @@ FlagsOf(const ChakraProtoMsg::AttributeProto& attribute)
     };
     switch (attribute.value_case())
     {
-    case ChakraProtoMsg::AttributeProto::kBoolList:
-        return convert(attribute.bool_list().values());
-    case ChakraProtoMsg::AttributeProto::kInt32List:
-        return convert(attribute.int32_list().values());
-    case ChakraProtoMsg::AttributeProto::kInt64List:
-        return convert(attribute.int64_list().values());
-    case ChakraProtoMsg::AttributeProto::kUint32List:
-        return convert(attribute.uint32_list().values());
-    case ChakraProtoMsg::AttributeProto::kUint64List:
-        return convert(attribute.uint64_list().values());
-    case ChakraProtoMsg::AttributeProto::kBoolVal:
-        return {attribute.bool_val()};
-    default:
-        return {};
+    case Attribute::kBoolList:
+        return convert(attribute.bool_list());
+    case Attribute::kInt32List:
+        return convert(attribute.int32_list());
+    case Attribute::kInt64List:
+        return convert(attribute.int64_list());
+    case Attribute::kUint32List:
+        return convert(attribute.uint32_list());
+    case Attribute::kUint64List:
+        return convert(attribute.uint64_list());
+    case Attribute::kSint32List:
+        return convert(attribute.sint32_list());
+    case Attribute::kSint64List:
+        return convert(attribute.sint64_list());
+    case Attribute::kFixed32List:
+        return convert(attribute.fixed32_list());
+    case Attribute::kFixed64List:
+        return convert(attribute.fixed64_list());
+    case Attribute::kSfixed32List:
+        return convert(attribute.sfixed32_list());
+    case Attribute::kSfixed64List:
+        return convert(attribute.sfixed64_list());
+    default: {
+        const auto number = NumberOf(attribute);
+        return number ? std::optional(std::vector<bool>{*number != 0}) : std::nullopt;
+    }
+    }
+}
+
+/// @return the name of a process group, which may be a number; nothing for other types
+std::optional<std::string>
+GroupNameOf(const ChakraProtoMsg::AttributeProto& attribute)
+{
+    using Attribute = ChakraProtoMsg::AttributeProto;
+    switch (attribute.value_case())
+    {
+    case Attribute::kStringVal:
+        return attribute.string_val();
+    case Attribute::kBytesVal:
+        return attribute.bytes_val();
+    default: {
+        const auto number = NumberOf(attribute);
+        return number ? std::optional(std::to_string(*number)) : std::nullopt;
+    }
     }
 }
 
@@ -122,7 +153,8 @@ OpOf(int64_t type)
 }
 
 /// Reads a node's attributes: all but its type and its dependencies.
-/// @param commType gets "comm_type" @return false for a number that is negative or too large
+/// @param commType gets "comm_type"
+/// @return false for a number that is negative or too large, and for a value of a strange type
 template <typename Attribute>
 bool
 TakeAttribute(const Attribute& attribute, ChakraNode& node, std::optional<int64_t>& commType)
@@ -130,13 +162,15 @@ TakeAttribute(const Attribute& attribute, ChakraNode& node, std::optional<int64_
     const std::string& name = attribute.name();
     if (name == "pg_name")
     {
-        node.group = attribute.string_val();
-        return true;
+        const auto group = GroupNameOf(attribute);
+        node.group = group.value_or("");
+        return group.has_value();
     }
     if (name == "involved_dim")
     {
-        node.involvedDimensions = FlagsOf(attribute);
-        return true;
+        const auto flags = FlagsOf(attribute);
+        node.involvedDimensions = flags.value_or(std::vector<bool>{});
+        return flags.has_value();
     }
     const auto number = NumberOf(attribute);
     if (!number)
@@ -353,9 +387,12 @@ ChakraTrace::Next(ChakraNode& node)
     {
         if (!TakeAttribute(attribute, node, commType))
         {
+            const auto number = NumberOf(attribute);
             Fail(node.id,
-                 "has " + attribute.name() + " " + std::to_string(*NumberOf(attribute)),
-                 "0 or more, sizes less than 2^53 bytes, other numbers less than 2^32");
+                 "has " + attribute.name() +
+                     (number ? " " + std::to_string(*number) : " of another type"),
+                 number ? "0 or more, sizes less than 2^53 bytes, other numbers less than 2^32"
+                        : "a name or a number (pg_name), or a list of numbers (involved_dim)");
         }
     }
     if (node.type == ChakraNode::Type::Collective)

@@ -249,6 +249,17 @@ class SystemFile
                 }
                 algorithms.push_back(*algorithm);
             }
+            using Kind = NativeAlgorithm::Kind;
+            const Kind first = algorithms.empty() ? Kind::Ring : algorithms.front().kind;
+            const bool takesAll = first == Kind::Nccl || first == Kind::Accl;
+            if (takesAll && std::ranges::any_of(algorithms, [first](const auto& each) {
+                    return each.kind != first;
+                }))
+            {
+                Fail(key,
+                     "names others beside the first algorithm, which carries out all dimensions",
+                     "one algorithm, or algorithms of ASTRA-sim for each dimension");
+            }
         };
     }
 

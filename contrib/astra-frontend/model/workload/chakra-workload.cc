@@ -11,6 +11,7 @@
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
+#include "ns3/units.h"
 
 #include <algorithm>
 #include <cmath>
@@ -146,10 +147,30 @@ ChakraWorkload::ChakraWorkload(std::string prefix,
     {
         ++m_rankCount;
     }
-    if (ns3::InputExists(PathOf(m_rankCount + 1)) || m_rankCount == 0)
+    if (m_rankCount == 0 || HasLaterTrace())
     {
         throw ns3::InputError(PathOf(m_rankCount), 0, "does not exist", "a trace for every rank");
     }
+}
+
+bool
+ChakraWorkload::HasLaterTrace() const
+{
+    const std::filesystem::path prefix(m_prefix);
+    const auto folder = prefix.has_parent_path() ? prefix.parent_path() : ".";
+    const std::string start = prefix.filename().string() + ".";
+    constexpr std::string_view END = ".et";
+    return std::ranges::any_of(std::filesystem::directory_iterator(folder), [&](const auto& file) {
+        const std::string name = file.path().filename().string();
+        if (!name.starts_with(start) || !name.ends_with(END) ||
+            name.size() <= start.size() + END.size())
+        {
+            return false;
+        }
+        const auto rank = ns3::ParseUnsigned(
+            std::string_view(name).substr(start.size(), name.size() - start.size() - END.size()));
+        return rank && *rank > m_rankCount;
+    });
 }
 
 std::string
@@ -295,7 +316,14 @@ ChakraWorkload::DefineGroups(const ChakraNode& node, const ChakraTrace& trace)
                            "has rank " + rank.dump() + " in process group " + name,
                            "ranks below " + std::to_string(m_world.ranks.size()));
             }
-            group.ranks.push_back(m_world.ranks[rank.get<uint64_t>()]);
+            const int member = m_world.ranks[rank.get<uint64_t>()];
+            if (std::ranges::find(group.ranks, member) != group.ranks.end())
+            {
+                trace.Fail(node.id,
+                           "has rank " + rank.dump() + " twice in process group " + name,
+                           "each rank once");
+            }
+            group.ranks.push_back(member);
         }
         if (group.ranks.empty())
         {

@@ -68,6 +68,9 @@ class ChakraWorkload : public Workload
     std::string PathOf(uint32_t rank) const;
 
   private:
+    /// @return whether a rank has a trace although one below it has none
+    bool HasLaterTrace() const;
+
     std::string m_prefix;
     std::string m_communicators;
     RemoteMemoryConfig m_memoryConfig;

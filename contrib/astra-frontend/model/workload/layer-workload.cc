@@ -349,11 +349,16 @@ bool
 LayerRank::DoCollective(const ProgramStep& step, bool blocks)
 {
     const auto& collective = CollectiveOf(step.layer, step.phase);
+    const Issued issued{step.layer, step.phase, m_pass};
     if (collective.bytes == 0 || m_workload.GetLayout().GetSize(collective.group) < 2)
     {
+        if (step.phase == TrainingPhase::WeightGradient)
+        {
+            m_issued.push_back(issued); // for its update
+            EndIssued(issued);
+        }
         return true;
     }
-    const Issued issued{step.layer, step.phase, m_pass};
     const bool waits =
         !blocks && step.phase == TrainingPhase::WeightGradient && m_workload.WaitsForGradients();
     if (blocks || waits)
