@@ -170,3 +170,35 @@ def test_what_needs_packets_is_refused_or_warned_of(tmp_path):
     result = run(tmp_path / "o", *common, "--set", "ERROR_RATE_PER_LINK=0.1")
     assert result.returncode == 0
     assert "error rates have no effect" in result.stderr
+
+
+@pytest.mark.parametrize("delays", [("1us", "1us"), ("1us", "20us"), ("1us", "2us", "3us", "4us")])
+@pytest.mark.parametrize("routing", ["spray", "random-spray", "adaptive"])
+def test_a_message_that_switches_spread_waits_for_the_slowest_path(tmp_path, delays, routing):
+    """It had the delays of one path, and one frame was divided over several."""
+    spines = [4 + place for place in range(len(delays))]
+    links = [(0, 2, "400Gbps", "1us"), (1, 3, "400Gbps", "1us")]
+    links += [link for spine, delay in zip(spines, delays) for link in ((2, spine, "100Gbps", "1us"), (spine, 3, "100Gbps", delay))]
+    (tmp_path / "topology").write_text(f"{4 + len(spines)} {2 + len(spines)} {len(links)}\n2 3 {' '.join(map(str, spines))}\n" +
+                                       "".join(" ".join(map(str, link)) + " 0\n" for link in links))
+    (tmp_path / "w").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 2 checkpoints: 0 "
+                                "checkpoint_initiates: 0\n1\na -1 10000000 NONE 0 1000 NONE 0 1000 NONE 0 100\n")
+    sizes = (3000, 9000, 40_960, 100_000, 1_000_000, 10_000_000)
+    (tmp_path / "flows").write_text(f"{len(sizes)}\n" + "".join(f"0 1 3 100 {size} {place / 1000}\n" for place, size in enumerate(sizes)))
+    times = {}
+    for network in ("packet", "flow"):
+        done = subprocess.run([PROGRAM, "-q", "-w", "w", "-n", "topology", "-c", CONF, "-o", network, "--network", network, "--background-flows", "flows",
+                               "--set", f"ROUTING={routing}", "--set", "CC_MODE=1", "--set", "PACKET_PAYLOAD_SIZE=4096"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        rows = [line.split() for line in (tmp_path / network / "fct.txt").read_text().splitlines()]
+        times[network] = {int(row[4]): int(row[6]) for row in rows}
+        assert [row for row in rows if int(row[6]) < int(row[7])] == []
+    assert set(times["flow"]) == set(sizes)
+    # Many frames take every path; the last acknowledgement comes back by any, and so does a single frame.
+    slowest, fastest = (choose(float(delay[:-2]) for delay in delays) * 1000 for choose in (max, min))
+    for size in sizes:
+        single = size < 10 * 4096
+        if not single:
+            assert min(found[size] for found in times.values()) >= (3000 + slowest) + (3000 + fastest), size
+        assert times["flow"][size] == pytest.approx(times["packet"][size], rel=0.08 if routing == "spray" else 0.15,
+                                                    abs=1.1 * (slowest - fastest) * (2 if single else 1)), size

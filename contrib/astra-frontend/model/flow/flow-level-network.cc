@@ -296,10 +296,17 @@ FlowLevelFabric::Begin(Part* part)
         Count(*part, nvlink);
     }
     const ns3::FrameSizes& sizes = nvlink ? m_config.nvlinkFrames : m_config.networkFrames;
-    FillUses(*part, nvlink, sizes);
+    const std::optional<SpreadTiming> spread = FillUses(*part, nvlink, sizes);
     FluidTransfers::Request request;
     request.uses = m_uses;
-    Time(*part, m_path, sizes, connection ? connection->rateCapBps : 0, request);
+    if (spread)
+    {
+        TimeSpread(*part, *spread, sizes, connection ? connection->rateCapBps : 0, request);
+    }
+    else
+    {
+        Time(*part, m_path, sizes, connection ? connection->rateCapBps : 0, request);
+    }
     request.onReached = [](void* arg) {
         auto* reached = static_cast<Part*>(arg);
         reached->fabric->m_loop.Schedule(
@@ -331,7 +338,7 @@ FlowLevelFabric::Count(const Part& part, bool nvlink)
         }
         return;
     }
-    m_router.Spread(message.src, message.dst, part.start.firstPort, part.start.hash, m_shares);
+    m_router.Spread(message.src, message.dst, part.start.firstPort, part.start.hash, 0, m_shares);
     for (const FlowRouter::Share& share : m_shares)
     {
         const auto& link = GetTopology().links[share.link / 2];
@@ -345,19 +352,30 @@ FlowLevelFabric::Count(const Part& part, bool nvlink)
     }
 }
 
-void
+std::optional<FlowLevelFabric::SpreadTiming>
 FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
 {
     m_uses.clear();
     const bool spreads = !nvlink && m_router.IsSpreading();
     const uint32_t src = part.message->src;
     const uint32_t dst = part.message->dst;
-    if (spreads)
+    std::optional<SpreadTiming> timing;
+    // A frame takes one path, whichever.
+    if (spreads && part.bytes > sizes.mtuPayload)
     {
-        m_router.Spread(src, dst, part.start.firstPort, part.start.hash, m_shares);
+        const TimePs latest = m_router.Spread(src,
+                                              dst,
+                                              part.start.firstPort,
+                                              part.start.hash,
+                                              sizes.DataWireBytes(sizes.mtuPayload),
+                                              m_shares);
         for (const FlowRouter::Share& share : m_shares)
         {
             m_uses.push_back({share.link, share.fraction});
+        }
+        if (std::ranges::any_of(m_shares, [](const auto& share) { return share.fraction < 1; }))
+        {
+            timing = {latest, m_router.RateOf(m_shares) / PS_BITS_PER_BYTE};
         }
     }
     else
@@ -377,7 +395,7 @@ FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
         {
             const auto& last = GetTopology().links[m_path.hops.back().link];
             const uint16_t port = last.a == GetTopology().NodeOfHost(dst) ? last.portA : last.portB;
-            m_router.Spread(dst, src, port, ~part.start.hash, m_shares);
+            m_router.Spread(dst, src, port, ~part.start.hash, 0, m_shares);
             for (const FlowRouter::Share& each : m_shares)
             {
                 m_uses.push_back({each.link, each.fraction * share, share < SMALL_SHARE});
@@ -392,6 +410,27 @@ FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
         }
     }
     part.ackDelay = ns3::OneWayPs(m_path, sizes.ackWireBytes);
+    return timing;
+}
+
+// Each path has its part of the frames, so the message is complete when the slowest path has handed
+// over its last one: a frame's time there after all others have gone.
+void
+FlowLevelFabric::TimeSpread(Part& part,
+                            const SpreadTiming& timing,
+                            const ns3::FrameSizes& sizes,
+                            uint64_t rateCapBps,
+                            FluidTransfers::Request& request) const
+{
+    const uint32_t frame = sizes.DataWireBytes(sizes.mtuPayload);
+    const double cap = static_cast<double>(rateCapBps) / PS_BITS_PER_BYTE;
+    const bool isCapped = rateCapBps > 0 && cap < timing.rate;
+    const double rate = isCapped ? cap : timing.rate;
+    request.cap = isCapped ? cap : request.cap;
+    request.bytes = static_cast<double>(ns3::MessageWireBytes(part.bytes, sizes));
+    request.framePs = frame / rate;
+    request.idleRate = rate;
+    part.tail = std::max<TimePs>(0, timing.latest - ns3::RoundToPs(frame / rate));
 }
 
 void

@@ -234,8 +234,23 @@ class FlowLevelFabric : public SharedNetwork
     void Acknowledge(Message* message);
     /// Count a part on the links of m_path, or on those that it is spread over.
     void Count(const Part& part, bool nvlink);
+
+    /// Ways of a part whose frames switches spread.
+    struct SpreadTiming
+    {
+        TimePs latest; ///< of a frame on the slowest of them
+        double rate;   ///< of all together, bytes per picosecond
+    };
+
     /// Fill m_uses from m_path and m_back, and the part's ackDelay.
-    void FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes);
+    /// @return how its frames are spread, if they are
+    std::optional<SpreadTiming> FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes);
+    /// Fill a request and a part's tail where switches spread its frames.
+    void TimeSpread(Part& part,
+                    const SpreadTiming& timing,
+                    const ns3::FrameSizes& sizes,
+                    uint64_t rateCapBps,
+                    FluidTransfers::Request& request) const;
     /// Fill a request's bytes and cap and a part's tail from the path's timing.
     void Time(Part& part,
               const ns3::PathInfo& path,

@@ -6,6 +6,7 @@
 #include "ns3/flow-hash.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace AstraSim
 {
@@ -107,53 +108,76 @@ FlowRouter::Follow(uint32_t src,
     }
 }
 
-void
+TimePs
 FlowRouter::Spread(uint32_t from,
                    uint32_t to,
                    uint16_t port,
                    uint32_t hash,
+                   uint32_t frameBytes,
                    std::vector<Share>& shares) const
 {
+    struct Passing
+    {
+        uint32_t node;
+        float fraction; ///< of the bytes
+        TimePs latest;  ///< when a frame that took the slowest way comes
+    };
+
     // All paths are as long as each other, so the frames are at one distance at a time.
-    std::vector<std::pair<uint32_t, float>> here; // nodes, and the fraction that passes them
-    std::vector<std::pair<uint32_t, float>> next;
-    const auto cross = [&](uint32_t node, uint16_t out, float fraction) {
-        const ClusterTopology::Port& far = m_topology.Ports(node)[out];
-        shares.push_back({DirectedLink(far.link, node), fraction});
-        const auto known = std::find_if(next.begin(), next.end(), [&](const auto& each) {
-            return each.first == far.peer;
-        });
+    std::vector<Passing> here;
+    std::vector<Passing> next;
+    const auto cross = [&](const Passing& at, uint16_t out, float fraction) {
+        const ClusterTopology::Port& far = m_topology.Ports(at.node)[out];
+        const ClusterTopology::Link& link = m_topology.links[far.link];
+        const TimePs comes =
+            at.latest + ns3::SerializationPs(frameBytes, link.rateBps) + link.delayPs;
+        shares.push_back({DirectedLink(far.link, at.node), fraction});
+        const auto known = std::ranges::find(next, far.peer, &Passing::node);
         if (known != next.end())
         {
-            known->second += fraction;
+            known->fraction += fraction;
+            known->latest = std::max(known->latest, comes);
         }
         else
         {
-            next.emplace_back(far.peer, fraction);
+            next.push_back({far.peer, fraction, comes});
         }
     };
     shares.clear();
-    cross(m_topology.NodeOfHost(from), port, 1);
-    while (!next.empty() && next.front().first != m_topology.NodeOfHost(to))
+    cross({m_topology.NodeOfHost(from), 1, 0}, port, 1);
+    while (!next.empty() && next.front().node != m_topology.NodeOfHost(to))
     {
         here.swap(next);
         next.clear();
-        for (const auto& [node, fraction] : here)
+        for (const Passing& at : here)
         {
-            const auto ports = m_routes.Table(node).NextHops(to);
-            if (m_spreads[node])
+            const auto ports = m_routes.Table(at.node).NextHops(to);
+            if (m_spreads[at.node])
             {
                 for (const uint16_t out : ports)
                 {
-                    cross(node, out, fraction / static_cast<float>(ports.size()));
+                    cross(at, out, at.fraction / static_cast<float>(ports.size()));
                 }
             }
-            else if (const auto out = PortFrom(node, to, hash))
+            else if (const auto out = PortFrom(at.node, to, hash))
             {
-                cross(node, *out, fraction);
+                cross(at, *out, at.fraction);
             }
         }
     }
+    return next.empty() ? 0 : next.front().latest;
+}
+
+double
+FlowRouter::RateOf(const std::vector<Share>& shares) const
+{
+    double least = std::numeric_limits<double>::infinity();
+    for (const Share& share : shares)
+    {
+        const auto rateBps = static_cast<double>(m_topology.links[share.link / 2].rateBps);
+        least = std::min(least, rateBps / share.fraction);
+    }
+    return least;
 }
 
 bool

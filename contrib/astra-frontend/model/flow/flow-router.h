@@ -107,13 +107,19 @@ class FlowRouter
      * @param from,to hosts
      * @param port of @p from
      * @param hash decides at switches that do not spread
+     * @param frameBytes of a frame on the wire
      * @param shares gets the links
+     * @return time that a frame takes alone on the slowest of the paths, in picoseconds
      */
-    void Spread(uint32_t from,
-                uint32_t to,
-                uint16_t port,
-                uint32_t hash,
-                std::vector<Share>& shares) const;
+    TimePs Spread(uint32_t from,
+                  uint32_t to,
+                  uint16_t port,
+                  uint32_t hash,
+                  uint32_t frameBytes,
+                  std::vector<Share>& shares) const;
+
+    /// @return bits per second that links carry together of what is spread over them
+    double RateOf(const std::vector<Share>& shares) const;
 
     /// Where a connection continues when its first port may have lost its path.
     /// @return false if no port has one
