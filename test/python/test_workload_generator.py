@@ -186,6 +186,55 @@ def test_flags_of_a_model_change_one_of_the_catalogue(flags, field, value):
     assert model.parameters() != known.parameters()
 
 
+def model_of(*flags):
+    return command_line.find_model(command_line.make_parser("").parse_args([*map(str, flags)]))
+
+
+@pytest.mark.parametrize("name", catalogue.entries())
+def test_a_size_that_the_named_model_has_changes_nothing(name):
+    known = catalogue.find(name)
+    own = {flag: getattr(known, field) for flag, field in command_line.SIZES.items()}
+    own |= {flag: getattr(known.latent, field) for flag, field in command_line.LATENT.items() if known.latent}
+    for flag, value in own.items():
+        assert model_of("--model_name", name, flag, value) == known, flag
+    assert model_of("--model_name", name, *(word for each in own.items() for word in each)) == known
+
+
+def test_a_size_that_a_configuration_has_changes_nothing(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(GEMMA))
+    named = ["--config", tmp_path / "config.json"]
+    assert model_of(*named, "--hidden_size", 5376, "--num_attention_heads", 32, "--num_layers", 62) == model_of(*named)
+
+
+@pytest.mark.parametrize("name, flags, expected", [
+    ("llama3_8b", ["--num_attention_heads", 16], dict(heads=16, kv_heads=8, head_dim=256)),  # heads share out the hidden size of 4096
+    ("llama3_8b", ["--hidden_size", 2048], dict(hidden=2048, kv_heads=8, head_dim=64, ffn=14336)),
+    ("llama2_7b", ["--num_attention_heads", 16], dict(kv_heads=16, head_dim=256)),  # as many key-value heads as heads
+    ("gemma3_4b", ["--num_attention_heads", 16], dict(kv_heads=4, head_dim=256)),  # 2560 / 8 is not 256: its own
+    ("gpt_175b", ["--num_layers", 8, "--hidden_size", 6144, "--num_attention_heads", 48], dict(kv_heads=48, head_dim=128, ffn=4 * 6144)),
+    ("mixtral_8x7b", ["--num_layers", 4, "--hidden_size", 2048, "--num_attention_heads", 16], dict(experts=8, experts_per_token=2, kv_heads=8)),
+    ("mixtral_8x7b", ["--ffn_hidden_size", 8192], dict(ffn=8192, expert_ffn=8192)),
+    ("mixtral_8x7b", ["--ffn_hidden_size", 8192, "--moe_ffn_hidden_size", 512], dict(ffn=8192, expert_ffn=512)),
+    ("deepseek_v3", ["--ffn_hidden_size", 8192], dict(ffn=8192, expert_ffn=2048)),
+    ("llama2_7b", ["--num_experts", 8, "--moe_router_topk", 2], dict(experts=8, expert_ffn=11008))])
+def test_derived_sizes_follow_flags_and_others_stay(name, flags, expected):
+    known = catalogue.find(name)
+    changed = {command_line.SIZES[flag]: value for flag, value in zip(flags[::2], flags[1::2])}
+    assert model_of("--model_name", name, *flags) == known.copy(update={**changed, **expected})
+
+
+def test_a_name_outside_the_catalogue_with_all_sizes_is_a_new_model():
+    model = model_of("--model_name", "mine", "--num_layers", 4, "--hidden_size", 1024, "--num_attention_heads", 16)
+    assert model == gpt(name="mine", positions=0)
+    with pytest.raises(InputError, match='"mine" is not a model of the catalogue'):
+        model_of("--model_name", "mine", "--num_layers", 4, "--hidden_size", 1024)
+
+
+def test_the_width_of_dense_layers_is_idle_without_them(capsys):
+    assert model_of("--model_name", "qwen3_30b_a3b", "--ffn_hidden_size", 8192).expert_ffn == 768
+    assert "--ffn_hidden_size has no effect: every MLP of the model is one of experts" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("flags, warning", [
     (["--tp", 4, "--tp", 2], "--tp replaces the --tp before it"),
     (["--tp", 4, "--tensor_model_parallel_size=2"], "--tensor_model_parallel_size replaces the --tp before it"),

@@ -31,10 +31,19 @@ def _spelt(name):
     return re.sub(r"llama3\.[13]_(8b|70b|405b)", r"llama3_\1", word)  # the same sizes
 
 
+def _known_as(name):
+    word = _spelt(name)
+    return OTHER_NAMES.get(word, word)
+
+
+def has(name):
+    """@return whether there is a Model called `name`"""
+    return _known_as(name) in entries()
+
+
 def find(name):
     """@return the Model called `name`, in any case, with blanks, hyphens or underscores"""
-    word = _spelt(name)
-    word = OTHER_NAMES.get(word, word)
+    word = _known_as(name)
     if word not in entries():
         raise InputError(f'"{name}" is not a model of the catalogue; expected one of {", ".join(entries())}, or --config'
                          f'{nearest(word, entries())}')

@@ -222,19 +222,19 @@ def _warn(parser, given):
 
 def find_model(given):
     """@return the Model that the flags name and change"""
-    sources = [source for source in (given.config, given.model_name, given.model_size) if source]
+    name = given.model_name or given.model_size
     changes = {field: getattr(given, field) for field in SIZES.values() if getattr(given, field) is not None}
     if given.config:
         base = hugging_face.read(given.config, lambda line: print(f"warning: {line}", file=sys.stderr)).dict()
-    elif {"layers", "hidden"} <= changes.keys() and ("heads" in changes or not sources):
+    elif {"layers", "hidden"} <= changes.keys() and (not name or "heads" in changes and not catalogue.has(name)):
         base = {}
         if "heads" not in changes:
             changes["heads"] = changes["layers"]
             print(f"{changes['heads']} attention heads: as many as layers, as AICB takes them to be")
-    elif not sources:
+    elif not name:
         raise InputError("there is no model; expected --model_name, --config, or --num_layers and --hidden_size")
     else:
-        base = catalogue.find(given.model_name or given.model_size).dict()
+        base = catalogue.find(name).dict()
     try:
         return _changed(given, base, changes)
     except pydantic.ValidationError as error:
@@ -255,6 +255,31 @@ def _warn_of_lost_sizes(given, fields):
     _tell_idle(reasons)
 
 
+def _warn_of_idle_ffn(model, changes):
+    """Experts with a width of their own do not follow that of dense layers."""
+    is_dense = any(kind.feeds and not kind.experts for kind in map(model.layer_kind, range(model.layers)))
+    if "ffn" in changes and model.ffn != model.expert_ffn and not is_dense:
+        _tell_idle({"--ffn_hidden_size": "every MLP of the model is one of experts (--moe_ffn_hidden_size)"})
+
+
+def _derived(base, fields, changes):
+    """@return sizes that the model derives from others, and that no flag gives; a named model's sizes of its own stay"""
+    found = {}
+    moved = {field for field in ("hidden", "heads") if fields[field] != base.get(field)}
+    if moved and "head_dim" not in changes and (not base or base["head_dim"] == base["hidden"] // base["heads"]):
+        if fields["heads"] > 0 and fields["hidden"] % fields["heads"]:
+            raise InputError(f"{fields['heads']} heads do not divide a hidden size of {fields['hidden']}; expected a divisor, "
+                             "or --kv_channels")
+        found["head_dim"] = max(1, fields["hidden"] // max(1, fields["heads"]))
+    if "heads" in moved and "kv_heads" not in changes and base.get("kv_heads") == base.get("heads"):
+        found["kv_heads"] = fields["heads"]
+    if "hidden" in moved and "ffn" not in changes and base and not base["gated"] and base["ffn"] == 4 * base["hidden"]:
+        found["ffn"] = 4 * fields["hidden"]
+    if fields.get("experts") and "expert_ffn" not in changes and base.get("expert_ffn", 0) in (0, base.get("ffn")):
+        found["expert_ffn"] = found.get("ffn", fields["ffn"])
+    return found
+
+
 def _changed(given, base, changes):
     fields = {**base, **changes}
     fields.update({field: True for field, wanted in (("gated", given.swiglu), ("bias", given.add_bias_linear)) if wanted})
@@ -265,15 +290,8 @@ def _changed(given, base, changes):
                   "bias": given.add_bias_linear, **changes}
         fields.setdefault("ffn", int(8 * fields["hidden"] / 3) // 64 * 64 if fields["gated"] else 4 * fields["hidden"])
         fields["experts"] = fields.get("experts", 0) if fields.get("experts", 0) > 1 else 0
-    if not base or changes.keys() & {"heads", "hidden"}:
-        if "head_dim" not in changes and fields["heads"] > 0 and fields["hidden"] % fields["heads"]:
-            raise InputError(f"{fields['heads']} heads do not divide a hidden size of {fields['hidden']}; expected a divisor, "
-                             "or --kv_channels")
-        fields["kv_heads"] = changes.get("kv_heads", fields["heads"])
-        fields["head_dim"] = changes.get("head_dim", max(1, fields["hidden"] // max(1, fields["heads"])))
-    if fields.get("experts") and (not base or "ffn" in changes):
-        fields["expert_ffn"] = fields["ffn"]
         fields.setdefault("experts_per_token", 1)
+    fields.update(_derived(base, fields, changes))
     _warn_of_lost_sizes(given, fields)
     if fields.get("experts") and "experts_per_token" not in changes:
         fields["experts_per_token"] = min(fields["experts_per_token"], fields["experts"])
@@ -288,7 +306,9 @@ def _changed(given, base, changes):
         raise InputError(f"--make_vocab_size_divisible_by is {given.make_vocab_size_divisible_by}; expected at least 1")
     step = given.make_vocab_size_divisible_by * given.tp if given.make_vocab_size_divisible_by > 1 else 1
     fields["vocabulary"] = -(-fields["vocabulary"] // step) * step
-    return Model(**fields)
+    model = Model(**fields)
+    _warn_of_idle_ffn(model, changes)
+    return model
 
 
 def find_plan(given, model):
