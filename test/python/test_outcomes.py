@@ -17,7 +17,7 @@ WHOLE = OTHERS_FILES / "outcomes/end_to_end.csv"
 sys.path.insert(0, str(ROOT / "python"))
 from clustersim.simulation import find_program, simulate  # noqa: E402
 from clustersim.outcomes import card, facts, fit, page, runs, scaling, serving  # noqa: E402
-from clustersim.workload import adapters, catalogue, chakra, collective_times, estimate, frameworks, gpus, megatron, operators, search  # noqa: E402
+from clustersim.workload import adapters, catalogue, chakra, collective_times, estimate, frameworks, gpus, megatron, operators, plans, search  # noqa: E402
 from clustersim.workload.collective_times import Machine  # noqa: E402
 from clustersim.workload.rows import Collective  # noqa: E402
 from clustersim.workload.errors import InputError  # noqa: E402
@@ -73,6 +73,26 @@ def test_a_pipeline_of_equal_stages_has_the_textbook_bubble():
     job = megatron.Iteration(model, Parallelism(world_size=4, pp=4, global_batch=8), gpus.find("H100"))
     found = estimate.estimate(job, Machine("H100"))
     assert found.shares["bubble"] / found.shares["kernels"] == pytest.approx(3 / 8, rel=0.02)
+
+
+@pytest.mark.parametrize("framework", [None, "megatron_2025", "torchtitan"])
+@pytest.mark.parametrize("zero", [2, 3])
+def test_stages_of_zero_above_1_take_the_time_of_zero_1_with_a_pipeline(framework, zero):
+    """Gradients add up whole and weights are gathered once, so rows are the same."""
+    profile = frameworks.find(framework) if framework else None
+    plan = dict(world_size=16, tp=2, pp=2, sequence_parallel=True, global_batch=32)
+    jobs = [iteration(framework=profile, **plan, zero=stage) for stage in (1, zero)]
+    one, more = (estimate.estimate(job, Machine("H100"), profile) for job in jobs)
+    assert one == more and jobs[0].needed() == jobs[1].needed()
+
+
+def test_nanotron_refuses_stages_of_zero_that_it_has_not():
+    gpu = frameworks.apply(gpus.find("H100"), frameworks.find("nanotron"))
+    model, bounds = catalogue.find("llama3_8b"), Machine("H100").line_rates()
+    with pytest.raises(InputError, match="Nanotron has no ZeRO-3; expected --zero 0 or 1"):
+        plans.iteration_of(frameworks.find("nanotron"), model, Parallelism(world_size=16, zero=3), gpu, bounds)
+    found, _ = plans.candidates(model.copy(update={"layers": 2}), gpu, bounds, 16, 16, 2048, framework=frameworks.find("nanotron"))
+    assert found and all(each.plan.zero == 1 for each in found)
 
 
 @pytest.mark.parametrize("schedule, bubble", [("zb1p", lambda pp, f, b, w: (pp - 1) * (f + b - 2 * w)),

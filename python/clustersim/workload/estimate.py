@@ -208,7 +208,7 @@ class _Stage:
             self.reduced.append(sum(times(each) for each in gradients if each.group != "DP_COPIES"))
             self.copied.append(sum(times(each) for each in gradients if each.group == "DP_COPIES"))
             self.gathered.append(gathered)
-        if iteration.reduces_each or iteration.plan.zero == 3:
+        if iteration.reduces_each or iteration.plan.shards_weights:
             self._add_sharded()
 
     def weight_ns(self, chunk):

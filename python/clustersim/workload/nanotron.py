@@ -56,6 +56,8 @@ class Iteration(megatron.Iteration):
     def __init__(self, model, plan, gpu, machine, host=Host()):
         if plan.copies > 1:
             raise InputError("Nanotron has no hybrid sharding; expected no data parallel replicate degree")
+        if plan.shards_gradients:  # it gathers what ZeRO-1 updates once
+            raise InputError(f"Nanotron has no ZeRO-{plan.zero}; expected --zero 0 or 1")
         super().__init__(model, _as_nanotron(model, plan), gpu)
         self.machine, self.host = machine, host
 

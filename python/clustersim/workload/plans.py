@@ -210,7 +210,7 @@ def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved
     @return Candidates, the most promising first, and how many plans do not fit"""
     found, too_large, full = [], 0, set()
     for plan in shapes(model, world_size, global_batch, sequence, machine.gpus_per_server, exchange):
-        if plan.copies > 1 and framework and framework.name == "nanotron":
+        if (plan.copies > 1 or plan.shards_gradients) and framework and framework.name == "nanotron":
             continue
         layout = dataclasses.replace(plan, micro_batch=1)
         # A plan that is too large for a micro-batch is so for larger ones, which come after it.
