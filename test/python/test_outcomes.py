@@ -189,6 +189,22 @@ def test_a_loss_and_biases_that_are_not_fused_move_the_bytes_of_their_kernels():
         assert slower - fused == pytest.approx(has_bias * 28 * m * n * count / rate)
 
 
+@pytest.mark.parametrize("framework", ["megatron_2022", "megatron_deepspeed"])
+@pytest.mark.parametrize("cp", [1, 2, 8])
+def test_context_parallelism_divides_unfused_scores_by_its_ranks_alone(framework, cp):
+    """A rank's queries, s / CP of them, meet all s keys: 4 operations of a score and column, and 6 accesses of 2 bytes forward."""
+    sequence, profile = 8192, frameworks.find(framework)
+    model, gpu = catalogue.find("llama3_8b"), frameworks.apply(gpus.find("A100"), profile)
+    for sequences in (sequence, cp * sequence):  # the same keys on more ranks; the same queries of a longer sequence
+        plan = Parallelism(world_size=16, cp=cp, sequence=sequences)
+        [operator] = [o for o in operators.layer(model, plan, 0) if o.name == "attention"]
+        scores = 32 * sequences / cp * sequences
+        products = 4 * scores * 128 / (gpu.tflops * 1e3 * gpu.matmul * gpu.sustained)
+        moved = 2 * scores / (gpu.memory_gbps * gpu.stream)
+        expected = products + 6 * moved, 2 * products + 10 * moved, 0
+        assert gpu.times_ns(operator) == pytest.approx([each * gpu.slower for each in expected])
+
+
 def test_an_unknown_framework_is_refused_with_those_that_there_are():
     with pytest.raises(InputError, match='"megatron" is not a known framework; expected one of megatron_2022'):
         frameworks.find("megatron")

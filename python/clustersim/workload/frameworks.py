@@ -148,9 +148,9 @@ class ProfiledGpu(gpus.Gpu):
         return self.framework.fp8_bytes * m * k * count / (self.memory_gbps * self.stream)
 
     def _unfused(self, operator):
-        """Two batched products over all pairs of tokens, and the scores' way through memory."""
+        """Two batched products over all pairs of a rank's queries and a sequence's keys, and the scores' way through memory."""
         heads = operator.heads
-        scores = heads.sequences * heads.heads * heads.tokens ** 2
+        scores = heads.sequences * heads.heads * heads.tokens * (heads.keys or heads.tokens)
         peak = self.tflops * self.matmul * self.sustained
         if heads.head_dim % ALIGNMENT:  # no tensor cores
             peak = FP32_TFLOPS

@@ -28,6 +28,7 @@ class Heads:
     head_dim: int  # of queries and keys
     value_dim: int
     window: int = 0  # tokens that a token attends to at most; 0: all before it
+    keys: int = 0  # of a sequence, those of the other ranks of context parallelism included; 0: as many as queries
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +69,7 @@ def heads_of(model, plan, has_window):
     return Heads(plan.micro_batch, max(plan.sequence // plan.cp, 1), heads,
                  heads if latent else max(model.kv_heads // plan.tp, 1),
                  latent.nope_dim + latent.rope_dim if latent else model.head_dim,
-                 latent.value_dim if latent else model.value_size, model.window if has_window else 0)
+                 latent.value_dim if latent else model.value_size, model.window if has_window else 0, plan.sequence)
 
 
 def attention(model, plan, has_window=False):
