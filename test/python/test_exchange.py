@@ -26,6 +26,7 @@ PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
 MEASURED = OTHERS_FILES / "collectives/deepep.csv.gz"
 MIXTRAL = catalogue.find("mixtral_8x7b").copy(update={"layers": 1})
 DEEPSEEK = catalogue.find("deepseek_v3")
+H100 = gpus.find("H100")
 
 
 def plan(**changes):
@@ -129,6 +130,24 @@ def test_capacity_drops_the_rest_and_padding_computes_it_all():
     assert limited.dropped(8) == pytest.approx((2.5 + 0.5) / 8)
     assert Exchange(loads=loads, capacity=1.5, padded=True).computed(8, 1) == 1.5 and limited.computed(8, 1) == 5 / 8
     assert Exchange().computed(8, 8) == 1 and Exchange(loads=loads).dropped(8) == 0
+
+
+@pytest.mark.parametrize("shape", [dict(), dict(world_size=16, pp=2, global_batch=32), dict(ep=4)])
+def test_uneven_experts_take_longer_and_compute_as_much_in_all(shape):
+    loads = (4.0, 2.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+    work, times = {}, {}
+    for name, sent in (("even", Exchange()), ("uneven", Exchange(loads=loads)), ("roomy", Exchange(loads=loads, capacity=4.0)),
+                       ("dropped", Exchange(loads=loads, capacity=1.5)), ("half", Exchange(capacity=0.625))):
+        job = megatron.Iteration(MIXTRAL.copy(update={"layers": 2}), plan(exchange=sent, **shape), H100)
+        work[name], times[name] = job.flops(), job.compute_ns(0)
+    assert work["uneven"] == work["roomy"] == work["even"] and times["uneven"] == times["roomy"] > times["even"]
+    assert work["dropped"] == work["half"] < work["even"]  # 1.5 + 1.5 + 1 + 1 of 8 are computed
+
+
+def test_padding_computes_the_capacity_however_uneven_experts_are():
+    even, uneven = (megatron.Iteration(MIXTRAL, plan(exchange=Exchange(loads=loads, capacity=1.5, padded=True)), H100).flops()
+                    for loads in ((), (4.0, 2.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)))
+    assert even == uneven > megatron.Iteration(MIXTRAL, plan(), H100).flops()
 
 
 def test_a_histogram_has_a_line_for_each_expert(tmp_path):

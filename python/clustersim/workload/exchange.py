@@ -46,6 +46,14 @@ class Exchange:
         """@return the share of tokens' choices that no expert takes"""
         return 1 - sum(self._kept(experts)) / experts
 
+    def evened(self):
+        """@return the same with equal experts, which together compute as much"""
+        if not self.loads:
+            return self
+        drops = 0 < self.capacity < max(self.loads)
+        computed = self.capacity if self.padded else 1 - self.dropped(len(self.loads)) if drops else 0.0
+        return dataclasses.replace(self, loads=(), capacity=computed)
+
     def describe(self):
         parts = [self.dispatcher] + ([f"at most {self.node_limit} servers"] if self.node_limit else [])
         parts += [f"fullest expert {max(self.loads):.2f} of the mean"] if self.loads else []

@@ -60,10 +60,10 @@ class Iteration:
         return [again for number, row in enumerate(rows) for again in rows[number - row.again:number]]
 
     def flops(self):
-        """@return floating-point operations of an iteration on all GPUs, without recomputation"""
-        total = 0.0
+        """@return floating-point operations of an iteration on all GPUs, without recomputation. Ranks share experts' tokens, of which the fullest has most"""
+        total, mean = 0.0, dataclasses.replace(self.plan, exchange=self.plan.exchange.evened())
         for stage in range(self.plan.pp):
-            layers, ends = memory.stage_operators(self.model, self.plan, stage)
+            layers, ends = memory.stage_operators(self.model, mean, stage)
             for operator in [o for layer in layers for o in layer] + ends:
                 total += operator.flops * (3 if adapters.is_trained(self.plan, operator) or operator.kind != "matmul" else 2)
         return total * self.plan.micro_batches * self.plan.tp * self.plan.replicas
