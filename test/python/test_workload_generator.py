@@ -571,14 +571,49 @@ def test_weights_gradients_and_states_take_the_bytes_of_their_types(tmp_path):
     assert plain["gradients"] == 4 * held and plain["optimizer"] == 12 * held
     assert written("--grad-reduce-in-bf16")["gradients"] == 2 * held
     assert written("--exp_avg_dtype", "fp8", "--exp_avg_sq_dtype", "bf16")["optimizer"] == 7 * held
-    # 8-bit products keep their inputs in 8 bits, and read weights by rows and by columns.
+    # 8-bit products keep their inputs in 8 bits, and read weights by rows and by columns. Embedding, logits and norms have bfloat16 alone.
+    products = 32 * (4 * 4096 ** 2 + 3 * 4096 * 11008) / 8
+    others = held - products
+    assert others == 2 * 32000 * 4096 / 8 + 65 * 4096
     eight = written("--dtype", "fp8")
-    assert eight["weights"] == 4 * held and eight["activations"] < plain["activations"]
+    assert eight["weights"] == 4 * products + 2 * others and eight["activations"] < plain["activations"]
     assert written("--dtype", "fp8", "--fp8_param_gather")["weights"] == 2 * held
     # Blackwell's products of matrices with one scale read them in either order; blocks have scales along rows or columns.
     blackwell = ["--gpu_type", "B200", "--fp8_param_gather"]
-    assert written("--dtype", "fp8", *blackwell)["weights"] == held
-    assert written("--dtype", "mxfp8", *blackwell)["weights"] == 2 * 33 / 32 * held
+    assert written("--dtype", "fp8", *blackwell)["weights"] == products + 2 * others
+    assert written("--dtype", "mxfp8", *blackwell)["weights"] == 2 * 33 / 32 * products + 2 * others
+
+
+# Of a layer of Llama 2 7B: queries, keys and values; all products.
+QKV, LAYER_PRODUCTS = 3 * 4096 ** 2, 4 * 4096 ** 2 + 3 * 4096 * 11008
+
+
+@pytest.mark.parametrize("flags, copied", [
+    ([], 32 * LAYER_PRODUCTS), (["--num_layers_at_start_in_bf16", 2, "--num_layers_at_end_in_bf16", 3], 27 * LAYER_PRODUCTS),
+    (["--operator_dtype", "linear_qkv=bf16"], 32 * (LAYER_PRODUCTS - QKV)),
+    (["--dtype", "bfloat16", "--operator_dtype", "linear_qkv=fp8"], 32 * QKV)])
+def test_weights_of_8_bit_products_alone_have_copies_and_are_gathered_in_8_bits(flags, copied):
+    def job(*more):
+        given = command_line.make_parser("").parse_args(list(map(str, [
+            "--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp8", *flags, *more])))
+        model = command_line.find_model(given)
+        return megatron.Iteration(model, command_line.find_plan(given, model), H100)
+    parameters = catalogue.find("llama2_7b").parameters()
+    others = parameters - copied
+    assert job().needed().weights == 2 * parameters + 2 * copied  # a byte for each of two copies
+    assert job("--fp8_param_gather").needed().weights == 2 * parameters
+    for more, number_bytes in (([], 2), (["--fp8_param_gather"], 1)):
+        expected = number_bytes * copied + 2 * others
+        assert sum(row.weight.bytes for row in job(*more).once(0)) == expected  # ZeRO-1
+        rows = [row for row in job(*more, "--zero", 3).stage_rows(0) if row.name.startswith("weights") and row.forward.bytes]
+        assert sum(row.forward.bytes for row in rows) == expected and sum(row.gathers for row in rows) == parameters
+
+
+def test_a_layer_s_gradients_are_bfloat16_however_its_weights_are_gathered(tmp_path):
+    def gradients(*flags):
+        generate("--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--dtype", "fp8", "-o", tmp_path, "--name", "w", *flags)
+        return json.loads((tmp_path / "w.json").read_text())["memory_bytes"]["gradients"]
+    assert gradients("--fp8_param_gather") == gradients()
 
 
 @pytest.mark.parametrize("pp, expected", [(1, [16]), (2, [10, 6]), (4, [5, 5, 5, 1])])

@@ -251,8 +251,7 @@ class _Stage:
                 shares["DP"] += self.beside.excess(shares.total, time) if beside else time
             self.reduced[chunk] = self.copied[chunk] = 0.0
             if self.framework:
-                held = sum(row.forward.bytes for _, rows in self.iteration.blocks(self.stage)[chunk] for row in rows if self.gathers(row))
-                moved = held / self.iteration.plan.precision.gathered / self.iteration.gpu.stream_rate
+                moved = sum(row.gathers for _, rows in self.iteration.blocks(self.stage)[chunk] for row in rows) / self.iteration.gpu.stream_rate
                 self.forward[chunk]["kernels"] += self.framework.gather_bytes * moved
                 self.backward[chunk]["kernels"] += (self.framework.gather_bytes + self.framework.scatter_bytes) * moved
 

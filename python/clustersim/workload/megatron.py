@@ -278,11 +278,11 @@ class Iteration:
         plan, before, after = self.plan, [], []
         for expert in (False, True):
             group, size = self._group(expert)
-            weights = sum(o.parameters for o in some if o.name.startswith("expert_") == expert)
-            if size > 1 and weights:
-                gather = Collective("ALLGATHER", group, int(plan.precision.gathered * weights))
+            gathered = [o for o in some if memory.is_expert(o) == expert and o.parameters]
+            if size > 1 and gathered:
+                gather = Collective("ALLGATHER", group, int(memory.gathered_bytes(plan, gathered)))
                 prefix = "expert_weights" if expert else "weights"
-                before.append(Row(prefix, forward=gather))
+                before.append(Row(prefix, forward=gather, gathers=sum(o.parameters for o in gathered)))
                 after.append(Row(prefix + "_again", input=gather))
         return before + list(rows) + (after if again else [])
 
@@ -295,27 +295,28 @@ class Iteration:
             return rows
         return [Row(f"copies_of_{rows[0].name}", weight=Collective("ALLREDUCE", "DP_COPIES", scattered)), *rows]
 
-    def _stage_parameters(self, stage, expert):
-        """@return how many parameters of a stage are trained"""
+    def _trained(self, stage, expert):
+        """@return operators of a stage whose weights are trained"""
         layers, ends = memory.stage_operators(self.model, self.plan, stage)
         every = [o for layer in layers for o in layer] + ends
-        return adapters.trained(self.plan, [o for o in every if memory.is_expert(o) == expert])
+        return [o for o in every if memory.is_expert(o) == expert and adapters.is_trained(self.plan, o)]
 
     @functools.lru_cache(None)
     def once(self, stage):
         """@return rows that a stage carries out once, when all gradients are there, the last row first: the optimizer's step,
         and with ZeRO-1 and 2 the gathering of what it has updated"""
         plan = self.plan
-        gathered, held = [], 0.0
+        gathered, moved = [], 0.0
         for expert in (True, False):
             group, size = self._group(expert)
-            parameters = self._stage_parameters(stage, expert)
-            held += parameters / (size if plan.zero else 1)
-            if plan.zero and not plan.shards_weights and size > 1 and parameters:
+            trained = self._trained(stage, expert)
+            weights = memory.gathered_bytes(plan, trained)
+            moved += (sum(o.parameters for o in trained) * plan.precision.update + weights) / (size if plan.zero else 1)
+            if plan.zero and not plan.shards_weights and size > 1 and weights:
                 name = "expert_parameters" if expert else "parameters"
-                gathered.append(Row(name, weight=Collective("ALLGATHER", group, int(plan.precision.gathered * parameters))))
+                gathered.append(Row(name, weight=Collective("ALLGATHER", group, int(weights))))
         measured = self.gpu.measured.get("optimizer")
-        update = measured[0] if measured else self.gpu.optimizer_ns(held * plan.precision.update)
+        update = measured[0] if measured else self.gpu.optimizer_ns(moved)
         return [*gathered, Row("optimizer", weight_ns=update)]
 
     # -- the ends

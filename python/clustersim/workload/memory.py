@@ -52,6 +52,16 @@ def stage_operators(model, plan, stage):
     return layers, ends
 
 
+def weight_bytes(plan, some):
+    """@return bytes of operators' weights: master weights of the optimizer do not count"""
+    return sum(plan.precision.of_weight(operator)[0] for operator in some)
+
+
+def gathered_bytes(plan, some):
+    """@return the same, as ranks gather them"""
+    return sum(plan.precision.of_weight(operator)[1] for operator in some)
+
+
 def _kept_of(plan, operator):
     """Bytes of an input that backward needs. Factors of products are kept as products read them; a frozen weight needs none."""
     if operator.kind != "matmul":
@@ -122,10 +132,10 @@ def of_stage(model, plan, stage):
     # Of sharded weights a layer's are whole, and the next one's under way; so are a layer's gradients until they are reduced.
     largest = max(layers, key=whole, default=[]) if plan.shards_weights else []
     is_cast = plan.shards_weights and not plan.keeping.sharded_copy and not plan.adapters  # frozen weights have no float32 copy
-    weight = 0 if is_cast else numbers.weight
-    return Memory(shared(weight, 3, whole, plan.shards_weights) + 2 * numbers.gathered * whole(largest),
+    weights = 0.0 if is_cast else shared(1, 3, lambda some: weight_bytes(plan, some), plan.shards_weights)
+    return Memory(weights + 2 * gathered_bytes(plan, largest),
                   shared(numbers.gradient + plan.keeping.gradient_copy, 2, trained, plan.shards_gradients) +
-                  numbers.gathered * trained(largest),
+                  WEIGHT * trained(largest),
                   shared(numbers.optimizer, 1, trained), _activations(model, plan, stage))
 
 
@@ -173,8 +183,9 @@ def hint(model, plan, limit):
         total = needed(model, changed).total
         if total <= limit:
             return f"; fits with {flags} ({total / 1e9:.1f} GB)"
-    numbers = plan.precision
-    states = (numbers.weight + numbers.gradient + numbers.optimizer) * model.parameters() / plan.world_size
+    numbers, layers = plan.precision, [operator for index in range(model.layers) for operator in operators.layer(model, plan, index)]
+    weight = weight_bytes(plan, layers) / sum(operator.parameters for operator in layers)
+    states = (weight + numbers.gradient + numbers.optimizer) * model.parameters() / plan.world_size
     if states > limit and not plan.adapters:
         return f"; spread over {plan.world_size} GPUs, weights, gradients and optimizer states alone take {states / 1e9:.1f} GB of each"
     return ""

@@ -94,12 +94,13 @@ class Iteration(megatron.Iteration):
     @functools.lru_cache(None)
     def once(self, stage):
         layers, ends = memory.stage_operators(self.model, self.plan, stage)
-        blocks = [held for held in (sum(o.parameters for o in block) for block in [*layers, ends]) if held]
+        blocks = [block for block in [*layers, ends] if any(o.parameters for o in block)]
+        weights, held = [memory.gathered_bytes(self.plan, block) for block in blocks], sum(o.parameters for block in blocks for o in block)
         group, size = self._group(False)
         shared, numbers = size if self.plan.zero else 1, self.plan.precision
-        update = Row("optimizer", weight_ns=sum(blocks) / shared * numbers.update / self.gpu.stream_rate)
+        update = Row("optimizer", weight_ns=(held * numbers.update + sum(weights)) / shared / self.gpu.stream_rate)
         if shared < 2 or not blocks:
             return [update]
-        gathered = [Row(f"parameters{number}", input=Collective("ALLGATHER", group, int(numbers.gathered * held)))
-                    for number, held in enumerate(blocks)]
-        return [*gathered, update, Row("gradients", input=Collective("ALLREDUCE", group, int(numbers.reduced * sum(blocks))))]
+        gathered = [Row(f"parameters{number}", input=Collective("ALLGATHER", group, int(each)))
+                    for number, each in enumerate(weights)]
+        return [*gathered, update, Row("gradients", input=Collective("ALLREDUCE", group, int(numbers.reduced * held)))]

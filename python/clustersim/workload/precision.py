@@ -16,17 +16,30 @@ COPIES = 2
 @dataclasses.dataclass(frozen=True)
 class Precision:
     """Bytes of one number. The default is Megatron-LM's mixed precision: bfloat16 weights, float32 gradients, Adam in float32."""
-    weight: float = 2  # that products read
-    gathered: float = 2  # of a weight, as ranks gather it
+    weight: float = 2  # of products with the GPU's type of factors: what they read, and what is updated
+    gathered: float = 2  # of such a weight, as ranks gather it
     gradient: float = 4  # as micro-batches add up in it
     reduced: float = 4  # of a gradient, as ranks reduce it
     optimizer: float = 12  # master weight and two moments
     kept: float = 2  # of an input that a product keeps for backward
+    stores_copies: bool = False  # whether weights are stored and gathered in the type of the products that read them
+    reads_either_order: bool = False
 
     @property
     def update(self):
-        """Bytes that Adam moves for a weight: it reads the gradient and its states, writes the states and the weight."""
-        return self.gradient + 2 * self.optimizer + self.gathered
+        """Bytes that Adam moves for a weight beside writing it: it reads the gradient and its states, and writes the states."""
+        return self.gradient + 2 * self.optimizer
+
+    def of_weight(self, operator):
+        """@return bytes of an operator's weights in memory, and as ranks gather them. Only matrices of products have copies with fewer bits"""
+        if operator.kind != "matmul":
+            return 2 * operator.parameters, 2 * operator.parameters
+        stored, gathered = (_weight(operator.precision, self.stores_copies, self.reads_either_order) if operator.precision
+                            else (self.weight, self.gathered))
+        _, columns, rows, count = operator.shape
+        factors = min(operator.parameters, columns * rows * count)
+        vectors = 2 * (operator.parameters - factors)  # biases, and norms beside the product
+        return stored * factors + vectors, gathered * factors + vectors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +80,15 @@ def precise(first, last, predictions, named, types):
     return Precise(first, last, predictions, tuple(found.items()))
 
 
+def _weight(product, stores_copies, reads_either_order):
+    """@return bytes of a weight whose products have factors of type `product`, in memory and as ranks gather it"""
+    few = BYTES[product]
+    if few >= 2:
+        return 2, 2
+    copies = (1 if reads_either_order and product == "fp8" else COPIES) * few
+    return (copies, few) if stores_copies else (2 + copies, 2)
+
+
 def of(product="bfloat16", gathered_as_product=False, gradient="fp32", reduced=None, master="fp32", moments=("fp32", "fp32"),
        reads_either_order=False):
     """
@@ -76,6 +98,5 @@ def of(product="bfloat16", gathered_as_product=False, gradient="fp32", reduced=N
     @param reduced type in which ranks reduce gradients, if not the one in which they add up
     """
     few, states = BYTES[product], BYTES[master] + sum(BYTES[moment] for moment in moments)
-    copies = (1 if reads_either_order and product == "fp8" else COPIES) * few if few < 2 else 0
-    stored = copies if gathered_as_product and copies else 2 + copies
-    return Precision(stored, few if gathered_as_product else 2, BYTES[gradient], BYTES[reduced or gradient], states, few)
+    return Precision(*_weight(product, gathered_as_product, reads_either_order), BYTES[gradient], BYTES[reduced or gradient], states, few,
+                     gathered_as_product, reads_either_order)

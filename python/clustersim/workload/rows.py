@@ -27,6 +27,7 @@ class Row:
     weight: Collective = NOTHING
     update_ns: float = 0.0  # after the weight gradient's collective
     layer: Optional[int] = None  # of the model
+    gathers: int = 0  # weights that the forward collective gathers, with ZeRO-3
     again: int = 0  # rows before this one whose forward pass is carried out again before its backward pass
 
     def of_layer(self, number):
