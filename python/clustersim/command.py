@@ -39,8 +39,8 @@ def tell_repetitions(parser, words):
     for word in words:
         flag = str(word).partition("=")[0]
         action = parser._option_string_actions.get(flag)
-        if action is None and flag.startswith("--") and parser.allow_abbrev:
-            meant = {id(option[0]): option[0] for option in parser._get_option_tuples(flag)}
+        if action is None and flag.startswith("-"):  # first letters of a flag, or a short flag and its value in one word
+            meant = {id(option[0]): option[0] for option in parser._get_option_tuples(str(word))}
             action = next(iter(meant.values())) if len(meant) == 1 else None
         if action is None or action.nargs == 0 or isinstance(action, argparse._AppendAction):
             continue

@@ -13,7 +13,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.workload import (catalogue, command_line, frameworks, gpus, launch_arguments, megatron, memory, pipeline,  # noqa: E402
-                                 plan_command, plans, search, simai_text)
+                                 plan_command, plans, precision, search, simai_text)
 from clustersim.workload.collective_times import Machine as CollectiveMachine  # noqa: E402
 from clustersim.workload.errors import InputError  # noqa: E402
 from clustersim.workload.exchange import Exchange  # noqa: E402
@@ -125,6 +125,18 @@ def test_hybrid_sharding_has_the_frameworks_degrees():
         launch_arguments.text("nemo", DENSE, plan)
 
 
+def test_the_search_counts_the_bytes_of_the_types(monkeypatch):
+    """With --dtype fp8, products read copies in two orders; the search counted none."""
+    h100 = gpus.find("H100", "fp8")
+    numbers = precision.of("fp8", reads_either_order=bool(h100.fp4))
+    listed, _ = plans.candidates(DENSE, h100, plans.Machine(8, 450, 50), 8, 32, 8192, numbers=numbers)
+    plain, _ = plans.candidates(DENSE, h100, plans.Machine(8, 450, 50), 8, 32, 8192)
+    for candidate in listed[::len(listed) // 5]:
+        assert candidate.memory.total == memory.needed(DENSE, candidate.plan).total and candidate.plan.precision == numbers
+    most = {dataclasses.replace(candidate.plan, precision=numbers): candidate.memory.total for candidate in plain}
+    assert any(candidate.memory.total > most.get(candidate.plan, 1e99) for candidate in listed)
+
+
 def test_the_search_has_hybrid_sharding_over_servers():
     found = [plan for plan in plans.shapes(DENSE, 32, 32, 2048, 8) if plan.copies > 1]
     assert found and {plan.tp * plan.shards for plan in found} == {8} and {plan.zero for plan in found} == {3}
@@ -134,6 +146,7 @@ def test_nemo_has_servers_of_eight_and_no_sharded_weights():
     found = dict(word.split("=") for word in words("nemo", DENSE, PLAN))
     assert int(found["trainer.num_nodes"]) * int(found["trainer.devices"]) == 64
     assert found["trainer.strategy.virtual_pipeline_model_parallel_size"] == "4"
+    assert "trainer.num_nodes=3 trainer.devices=4 " in launch_arguments.text("nemo", DENSE, Parallelism(world_size=12), 8).replace("\\", " ").replace("\n", " ")
     assert found["model.config.recompute_modules"] == "['layernorm', 'mlp_act']"
     with pytest.raises(InputError, match="no ZeRO-3 .*; expected --print-arguments megatron"):
         launch_arguments.text("nemo", DENSE, Parallelism(world_size=8, zero=3))

@@ -80,6 +80,10 @@ def test_a_value_that_a_later_one_replaces_is_told(tmp_path):
     assert result.returncode == 0 and "warning: --gpu replaces the -g before it\n" in result.stderr
     result = generate(tmp_path, "-g", "64", "-topo", "Clos2", "--topo", "Spectrum-X", "-o", "z")  # a flag's first letters
     assert result.returncode == 0 and "warning: --topo replaces the -topo before it\n" in result.stderr
+    for words, told in ((["-topo", "Clos2", "-top", "Spectrum-X", "-g", "64"], "-top replaces the -topo"),
+                        (["-topo", "Clos2", "-g", "32", "-g64"], "-g64 replaces the -g")):
+        result = generate(tmp_path, *words, "-o", "w" + words[-1])
+        assert result.returncode == 0 and f"warning: {told} before it\n" in result.stderr
     assert (tmp_path / "x").read_text().split()[1] == "8" and "warning" not in generate(tmp_path, "-topo", "Clos2", "-g", "64", "-o", "y").stderr
 
 

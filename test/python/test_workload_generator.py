@@ -216,7 +216,9 @@ def test_a_size_that_a_configuration_has_changes_nothing(tmp_path):
     ("mixtral_8x7b", ["--ffn_hidden_size", 8192], dict(ffn=8192, expert_ffn=8192)),
     ("mixtral_8x7b", ["--ffn_hidden_size", 8192, "--moe_ffn_hidden_size", 512], dict(ffn=8192, expert_ffn=512)),
     ("deepseek_v3", ["--ffn_hidden_size", 8192], dict(ffn=8192, expert_ffn=2048)),
-    ("llama2_7b", ["--num_experts", 8, "--moe_router_topk", 2], dict(experts=8, expert_ffn=11008))])
+    ("llama2_7b", ["--num_experts", 8, "--moe_router_topk", 2], dict(experts=8, expert_ffn=11008)),
+    ("llama2_7b", ["--num_experts", 8], dict(experts=8, experts_per_token=1, expert_ffn=11008)),
+    ("llama2_7b", ["--num_experts", 1], dict(experts=0))])
 def test_derived_sizes_follow_flags_and_others_stay(name, flags, expected):
     known = catalogue.find(name)
     changed = {command_line.SIZES[flag]: value for flag, value in zip(flags[::2], flags[1::2])}
@@ -228,6 +230,22 @@ def test_a_name_outside_the_catalogue_with_all_sizes_is_a_new_model():
     assert model == gpt(name="mine", positions=0)
     with pytest.raises(InputError, match='"mine" is not a model of the catalogue'):
         model_of("--model_name", "mine", "--num_layers", 4, "--hidden_size", 1024)
+
+
+def test_one_size_for_all_heads_is_idle_with_latent_attention(capsys):
+    model_of("--model_name", "deepseek_v3", "--kv_channels", 100)
+    assert "--kv_channels has no effect: latent attention has sizes of its own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--tp", "--pp", "--cp"])
+def test_a_degree_of_parallelism_is_at_least_1(flag, tmp_path):
+    done = generate("--model_name", "llama3_8b", "--world_size", 8, flag, 0, "-o", tmp_path, status=2)
+    assert done.stderr == f"workload.py: {flag[2:]} is 0; expected at least 1\n"
+
+
+def test_the_zero_of_deepspeed_with_a_pipeline_is_told(tmp_path):
+    done = generate("--model_name", "llama3_8b", "--frame", "DeepSpeed", "--world_size", 16, "--tp", 4, "--pp", 2, "--global_batch", 32, "--force", "-o", tmp_path)
+    assert "warning: ZeRO-3 of --frame DeepSpeed has no effect: with a pipeline" in done.stderr
 
 
 def test_the_width_of_dense_layers_is_idle_without_them(capsys):

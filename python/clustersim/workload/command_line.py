@@ -199,7 +199,7 @@ def make_parser(description):
 def _tell_idle(reasons):
     """Warns of flags that change nothing. @param reasons of each, why"""
     for flag, why in reasons.items():
-        print(f"workload.py: warning: {flag} has no effect: {why}", file=sys.stderr)
+        print(f"{command.name()}: warning: {flag} has no effect: {why}", file=sys.stderr)
 
 
 def _warn(parser, given):
@@ -207,8 +207,9 @@ def _warn(parser, given):
     reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
     if given.pipeline_schedule != "1f1b":
         print(f"workload.py: warning: the files carry out 1F1B; memory and the estimate are those of {given.pipeline_schedule}", file=sys.stderr)
-    if given.pp > 1 and (given.zero or 0) > 1:
-        reasons[f"--zero {given.zero}"] = "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"
+    if given.pp > 1 and _zero(given) > 1:
+        stage = f"--zero {given.zero}" if given.zero else f"ZeRO-{_zero(given)} of --frame {given.frame}"
+        reasons[stage] = "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"
     _tell_idle(reasons)
     command.tell_idle(parser, given, (
         (given.recompute == "selective", "it is for --recompute selective", ("recompute_modules",)),
@@ -255,11 +256,14 @@ def _warn_of_lost_sizes(given, fields):
     _tell_idle(reasons)
 
 
-def _warn_of_idle_ffn(model, changes):
-    """Experts with a width of their own do not follow that of dense layers."""
-    is_dense = any(kind.feeds and not kind.experts for kind in map(model.layer_kind, range(model.layers)))
-    if "ffn" in changes and model.ffn != model.expert_ffn and not is_dense:
-        _tell_idle({"--ffn_hidden_size": "every MLP of the model is one of experts (--moe_ffn_hidden_size)"})
+def _warn_of_idle_sizes(model, base, changes):
+    """Experts with a width of their own do not follow that of dense layers, nor latent heads a size of all heads."""
+    reasons = {}
+    if "ffn" in changes and model.ffn != model.expert_ffn and not model.has_dense_mlps:
+        reasons["--ffn_hidden_size"] = "every MLP of the model is one of experts (--moe_ffn_hidden_size)"
+    if model.latent and changes.get("head_dim") not in (None, base.get("head_dim")):
+        reasons["--kv_channels"] = "latent attention has sizes of its own (--qk_head_dim, --v_head_dim)"
+    _tell_idle(reasons)
 
 
 def _derived(base, fields, changes):
@@ -289,12 +293,12 @@ def _changed(given, base, changes):
         fields = {"name": given.model_name or "custom", "vocabulary": 32000, "gated": given.swiglu or given.frame == "DeepSeek",
                   "bias": given.add_bias_linear, **changes}
         fields.setdefault("ffn", int(8 * fields["hidden"] / 3) // 64 * 64 if fields["gated"] else 4 * fields["hidden"])
-        fields["experts"] = fields.get("experts", 0) if fields.get("experts", 0) > 1 else 0
-        fields.setdefault("experts_per_token", 1)
+    if fields.get("experts") == 1 and not base.get("experts"):
+        fields["experts"] = 0  # AICB's --num_experts 1 is a dense model
     fields.update(_derived(base, fields, changes))
     _warn_of_lost_sizes(given, fields)
     if fields.get("experts") and "experts_per_token" not in changes:
-        fields["experts_per_token"] = min(fields["experts_per_token"], fields["experts"])
+        fields["experts_per_token"] = min(fields.get("experts_per_token") or 1, fields["experts"])
     if not fields.get("experts"):
         fields.update(experts_per_token=0, expert_ffn=0, shared_ffn=0, dense_layers=0)
     latent = {field: getattr(given, field) for field in LATENT.values() if getattr(given, field) is not None}
@@ -307,13 +311,18 @@ def _changed(given, base, changes):
     step = given.make_vocab_size_divisible_by * given.tp if given.make_vocab_size_divisible_by > 1 else 1
     fields["vocabulary"] = -(-fields["vocabulary"] // step) * step
     model = Model(**fields)
-    _warn_of_idle_ffn(model, changes)
+    _warn_of_idle_sizes(model, base, changes)
     return model
+
+
+def _zero(given):
+    """@return the stage of ZeRO: as given, or the frame's"""
+    return (3 if given.frame == "DeepSpeed" else 1) if given.zero is None else given.zero
 
 
 def find_plan(given, model):
     """@return the Parallelism that the flags describe"""
-    for name in ("world_size", "dp"):
+    for name in ("world_size", "tp", "pp", "cp", "dp"):
         if getattr(given, name) is not None and getattr(given, name) < 1:  # 0 is not "what is left"
             raise InputError(f"{name} is {getattr(given, name)}; expected at least 1")
     inner = given.tp * given.pp * given.cp
@@ -321,14 +330,12 @@ def find_plan(given, model):
     if given.dp and inner * given.dp != world:
         raise InputError(f"TP {given.tp} x PP {given.pp} x CP {given.cp} x DP {given.dp} = {inner * given.dp}, but "
                          f"world_size is {world}; expected them to be equal")
-    zero = given.zero
-    if zero == 0 and given.use_distributed_optimizer:
+    if given.zero == 0 and given.use_distributed_optimizer:
         raise InputError("--use-distributed-optimizer means --zero 1, but --zero is 0; expected one of them")
-    if zero is None:
-        zero = 3 if given.frame == "DeepSpeed" else 1
     split = _split(given, model)
     return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=_virtual(given, split), ep=given.ep,
-                       cp=given.cp, etp=_expert_parts(given, model), split=split, schedule=_schedule(given), sequence_parallel=given.sequence_parallel, zero=zero,
+                       cp=given.cp, etp=_expert_parts(given, model), split=split, schedule=_schedule(given), sequence_parallel=given.sequence_parallel,
+                       zero=_zero(given),
                        recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
                        offload_layers=given.offload_num_layers, document=given.document_length,
@@ -341,7 +348,7 @@ def _virtual(given, split):
     """@return chunks of a stage: as given, or, as in Megatron-Core, those of the layout"""
     if given.vpp is not None:
         return given.vpp
-    return max(1, len(split.layout) // max(given.pp, 1))
+    return max(1, len(split.layout) // given.pp)
 
 
 def _copies(given, replicas):

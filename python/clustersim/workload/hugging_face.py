@@ -254,7 +254,7 @@ def _model(config, kind):
         tied=bool(config.get("tie_word_embeddings", default=kind.startswith(hugging_face_names.TIED))),
         **_attention(config, kind), **_biases(config, kind, old), **_experts(config, kind, layers, ffn), **_sparse(config, layers), **_layer_inputs(config))
     model = Model(**{**known, **fields})
-    if config.get("intermediate_size") == 0 and any(kind.feeds and not kind.experts for kind in map(model.layer_kind, range(layers))):
+    if config.get("intermediate_size") == 0 and model.has_dense_mlps:
         config.need_size("intermediate_size")
     return model
 

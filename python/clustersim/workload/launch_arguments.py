@@ -4,6 +4,8 @@
 Names are those of Megatron-LM's pretrain_gpt.py (megatron/training/arguments.py), torchtitan (torchtitan/config/job_config.py) and NeMo 2.0
 (`nemo llm pretrain --factory RECIPE ...`).
 """
+import math
+
 from clustersim.workload import pipeline, recompute
 from clustersim.workload.errors import InputError
 
@@ -114,6 +116,7 @@ def torchtitan(model, plan, per_server):
 
 
 def nemo(model, plan, per_server):
+    devices = math.gcd(plan.world_size, per_server)  # of as many nodes as that makes
     strategy = {"tensor_model_parallel_size": plan.tp, "sequence_parallel": plan.sequence_parallel, "pipeline_model_parallel_size": plan.pp,
                 "virtual_pipeline_model_parallel_size": plan.virtual if plan.virtual > 1 else None, "context_parallel_size": plan.cp}
     strategy |= {"expert_model_parallel_size": plan.ep, "expert_tensor_parallel_size": plan.expert_tp} if model.experts else {}
@@ -131,7 +134,7 @@ def nemo(model, plan, per_server):
         config = {"recompute_granularity": "full", "recompute_method": "block" if plan.recompute_layers else "uniform",
                   "recompute_num_layers": plan.recompute_layers or 1}
     data = {"micro_batch_size": plan.micro_batch, "global_batch_size": plan.sequences, "seq_length": plan.sequence}
-    return ([f"trainer.num_nodes={plan.world_size // per_server} trainer.devices={per_server}"]
+    return ([f"trainer.num_nodes={plan.world_size // devices} trainer.devices={devices}"]
             + [f"trainer.strategy.{key}={value}" for key, value in strategy.items()] + [f"model.config.{key}={value}" for key, value in config.items()]
             + [f"data.{key}={value}" for key, value in data.items()])
 
@@ -145,4 +148,4 @@ def text(name, model, plan, gpus_per_server=8):
         raise InputError(f'"{name}" is not a framework whose arguments are known; expected one of {", ".join(WRITERS)}')
     if name == "nemo" and (plan.zero > 1 or plan.copies > 1):
         raise InputError(f"NeMo's strategy has no {'hybrid sharding' if plan.copies > 1 else f'ZeRO-{plan.zero}'} that can be set by an argument; expected --print-arguments megatron")
-    return " \\\n".join(WRITERS[name](model, plan, min(gpus_per_server, plan.world_size)))
+    return " \\\n".join(WRITERS[name](model, plan, gpus_per_server))

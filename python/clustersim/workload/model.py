@@ -294,6 +294,10 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         return sum(self.has_experts(layer) for layer in range(self.layers))
 
     @property
+    def has_dense_mlps(self):
+        return any(kind.feeds and not kind.experts for kind in map(self.layer_kind, range(self.layers)))
+
+    @property
     def query_width(self):
         return self.heads * (self.latent.nope_dim + self.latent.rope_dim if self.latent else self.head_dim)
 

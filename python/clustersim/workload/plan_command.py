@@ -15,8 +15,8 @@ from clustersim.simulation import SimulationError, find_program, run_program
 from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
-from clustersim.workload import (against, command_line, exchange_flags, frameworks, gpus, launch_arguments, memory, plans, recompute,
-                                 search, simai_text)
+from clustersim.workload import (against, command_line, exchange_flags, frameworks, gpus, launch_arguments, memory, plans, precision,
+                                 recompute, search, simai_text)
 from clustersim.workload.collective_times import NVLINK_GBPS, Machine as CollectiveMachine
 from clustersim.workload.errors import InputError
 from clustersim.whole_file import whole_file, write_text
@@ -68,7 +68,7 @@ def make_parser(description):
     for group in OVERLAPS:
         add(f"--{group}_overlap", type=float, metavar="X", help=f"share of {group.upper()} communication that is hidden, 0 to 1")
     add("--print_arguments", "--print-arguments", metavar="NAME",
-        help=f"print the best plan as arguments of a framework: {', '.join(launch_arguments.WRITERS)}")
+        help=f"print the best plan that a framework can carry out as its arguments: {', '.join(launch_arguments.WRITERS)}")
     add("--against", metavar="FILE", help="instead: time the layouts of a CSV file with published speeds, and compare the order")
     add("--bin", metavar="DIR", help="the programs (bin, or on the PATH)")
     parser.set_defaults(frame="Megatron", tp=1)
@@ -191,11 +191,12 @@ def _search(given, model, machine, gpu, flags, directory):
     gpu = frameworks.apply(gpu, framework) if framework else gpu
     timer_of = _timers(given, machine, gpu, flags, directory, framework)
     exchange = exchange_flags.find(given, model)
+    numbers = precision.of(command_line.dtype_of(given), reads_either_order=bool(gpu.fp4))
     hidden = any(getattr(given, f"{group}_overlap") for group in OVERLAPS)
     found, seen, timed = [], 0, 0
     for count in _counts(given):
         listed, too_large = plans.candidates(model, gpu, machine, count, given.global_batch or given.gpus, given.seq_length,
-                                             given.reserved_gb, framework, exchange, hidden)
+                                             given.reserved_gb, framework, exchange, hidden, numbers)
         seen += len(listed) + too_large
         some, runs = search.best(listed, timer_of(count), given.top)
         found, timed = found + some, timed + runs

@@ -7,6 +7,7 @@ from clustersim.workload import keeping, memory, megatron, nanotron, pipeline, r
 from clustersim.workload.errors import InputError
 from clustersim.workload.exchange import Exchange
 from clustersim.workload.parallel import Parallelism, check
+from clustersim.workload.precision import Precision
 
 MICRO_BATCHES = (1, 2, 4, 8)
 VIRTUAL = (1, 2, 4, 8)
@@ -189,14 +190,14 @@ def _layouts(model, world_size, tp, pp, cp, gpus_per_server):
                         yield dict(ep=ep, etp=etp, virtual=virtual, split=split, zero=zero, copies=copies, micro_batch=micro_batch)
 
 
-def shapes(model, world_size, global_batch, sequence, gpus_per_server, exchange=Exchange()):
+def shapes(model, world_size, global_batch, sequence, gpus_per_server, exchange=Exchange(), numbers=Precision()):
     """@return Parallelisms that Megatron-LM allows. Tensor parallelism stays within a server"""
     for tp in [t for t in _divisors(world_size) if t <= gpus_per_server]:
         for pp in [p for p in _divisors(world_size // tp) if p <= model.layers]:
             for cp in [c for c in CONTEXT if world_size // (tp * pp) % c == 0]:
                 for layout in _layouts(model, world_size, tp, pp, cp, gpus_per_server):
                     plan = Parallelism(world_size=world_size, tp=tp, pp=pp, cp=cp, sequence_parallel=tp > 1, global_batch=global_batch,
-                                       sequence=sequence, exchange=exchange, **layout)
+                                       sequence=sequence, exchange=exchange, precision=numbers, **layout)
                     try:
                         check(model, plan)
                     except InputError:
@@ -205,11 +206,11 @@ def shapes(model, world_size, global_batch, sequence, gpus_per_server, exchange=
 
 
 def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved_gb=memory.RESERVED_GB, framework=None, exchange=Exchange(),
-               overlapped=False):
-    """@param overlapped whether communication may be hidden, so that no time of it is sure
+               overlapped=False, numbers=Precision()):
+    """@param overlapped whether communication may be hidden, so that no time of it is sure @param numbers bytes of each
     @return Candidates, the most promising first, and how many plans do not fit"""
     found, too_large, full = [], 0, set()
-    for plan in shapes(model, world_size, global_batch, sequence, machine.gpus_per_server, exchange):
+    for plan in shapes(model, world_size, global_batch, sequence, machine.gpus_per_server, exchange, numbers):
         if (plan.copies > 1 or plan.shards_gradients) and framework and framework.name == "nanotron":
             continue
         layout = dataclasses.replace(plan, micro_batch=1)
