@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace AstraSim
 {
@@ -45,6 +46,33 @@ class AnalyticalCollectivesTest : public testing::Test
     NcclOptions m_options;
     MockNcclGroup m_nccl{Machine(), m_options};
 };
+
+TEST_F(AnalyticalCollectivesTest, EqualPairsTakeAnAllToAllsTimeWhereverNicsAreShared)
+{
+    // Two GPUs share each NIC; of each server's eight some are in the group, alone at a NIC or not.
+    MachineModel machine = Machine();
+    machine.gpusPerNic = 2;
+    const MockNcclGroup nccl(machine, m_options);
+    AnalyticalCollectives collectives(nccl, {}, {});
+    for (const std::vector<int>& places :
+         {std::vector{0}, std::vector{0, 1}, std::vector{0, 1, 2}, std::vector{0, 2, 4, 6}})
+    {
+        CommGroup group{1, GroupKind::Ep, "G", {}};
+        for (const int server : {0, 8, 16, 24})
+        {
+            for (const int place : places)
+            {
+                group.ranks.push_back(server + place);
+            }
+        }
+        const std::size_t ranks = group.ranks.size();
+        constexpr uint64_t EACH = 16 << 20;
+        CollectiveRequest pairs{CollectiveOp::AllToAllV, ranks * EACH};
+        pairs.bytesPerPair.assign(ranks * ranks, EACH);
+        const auto even = collectives.GetTime(group, {CollectiveOp::AllToAll, ranks * EACH});
+        EXPECT_EQ(collectives.GetTime(group, pairs), even) << places.size();
+    }
+}
 
 TEST_F(AnalyticalCollectivesTest, AGivenBusBandwidthIsAllThereIs)
 {

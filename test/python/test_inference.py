@@ -459,7 +459,10 @@ def test_the_flags_of_aicb_s_main_program_are_read(tmp_path):
 @pytest.mark.parametrize("flags, line", [
     (["--time_scale", "2"], "--time_scale has no effect without --trace; expected both or neither"),
     (["--shared_prefixes", "2"], "--shared_prefixes has no effect without --shared_prefix_tokens; expected both or neither"),
-    (["--swap_gbps", "2"], "--swap_gbps has no effect without --preemption_mode swap; expected both or neither")])
+    (["--swap_gbps", "2"], "--swap_gbps has no effect without --preemption_mode swap; expected both or neither"),
+    (["--kv_transfer", "whole"], "--kv_transfer has no effect without --decode_gpus; expected both or neither"),
+    (["--kv_layers_per_message", "2"], "--kv_layers_per_message has no effect without --decode_gpus; expected both or neither"),
+    (["--decode_router", "kv_aware"], "--decode_router has no effect without --decode_gpus; expected both or neither")])
 def test_a_flag_that_needs_another_is_refused_alone(tmp_path, flags, line):
     done = run_script([ROOT / "scripts/workload.py", "--inference", "--model_name", "llama2_7b", "--world_size", "8", "--tp", "8",
                        "--requests", "1", "--rate", "1", "--prompt_tokens", "2", "--output_tokens", "1", "-o", tmp_path, *flags])
@@ -488,7 +491,8 @@ NEITHER = ("x", "-1", "1.5.2", "1 2", "nan", "1e999", "9" * 30, "0x10", "")
 ])
 def test_a_value_is_refused_where_the_file_is_written_as_where_it_is_read(tmp_path, key, good, bad):
     flags = {"requests": "1", "rate": "1e6", "prompt_tokens": "2", "output_tokens": "1"}
-    common = ["--model_name", "llama2_7b", "--num_layers", "1", "--world_size", "1", "--num_gpu_blocks", "9"]
+    instances = ["--prefill_gpus", "1", "--decode_gpus", "1"] if key == "kv_transfer" else ["--world_size", "1"]
+    common = ["--model_name", "llama2_7b", "--num_layers", "1", *instances, "--num_gpu_blocks", "9"]
     star = tmp_path / "pair"
     star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
     text = generate(tmp_path, *common, *(word for name, value in flags.items() for word in ("--" + name, value)))

@@ -187,6 +187,13 @@ def test_launches_bound_steps_that_no_graph_has(tmp_path):
     assert list(found.values()) == [(10, 10), (10, 10), (50, 50), (50, 10)]
 
 
+def test_launches_begin_when_the_overhead_of_a_step_is_over(tmp_path):
+    """Two steps of an overhead of 30 us, and ten kernels of 1 us that take 50 us to launch."""
+    pool = "layers 10\nlaunch_ns 5000\nstep_overhead_ns 30000\ninstances colocated 0\nrow step all linear 1000 0 0 0 NONE 0\n"
+    request = rows(simulate(tmp_path, one_request(9, 2) + pool, topology=pair_of_hosts(tmp_path), network="analytical") / "requests.csv")[0]
+    assert (float(request["prefill_us"]), float(request["decode_us"])) == (80, 80)
+
+
 def test_a_graph_computes_the_tokens_that_it_was_captured_for(tmp_path):
     """Three sequences decode as four: 4 us a step instead of 3."""
     text = ("INFERENCE\nrequests 3\nrate 1e15\nprompt_tokens 8\noutput_tokens 11\ngpu tflops: 1 memory_gbps: 1 sms: 1\n{}instances colocated 0\n"

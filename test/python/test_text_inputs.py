@@ -123,5 +123,7 @@ def test_a_policy_without_pipelines_says_so(tmp_path, policy):
         (tmp_path / "w").write_text(f"{policy} model_parallel_NPU_group: 2 all_gpus: 8 {keys}\n4\n{rows}")
         done = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", "w", "-n", "n", "-o", "out", "--network", "flow"], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        said[keys] = re.findall("w: (.*) of the header", done.stderr)
-    assert list(said.values()) == [[], ["ga"], ["pp, ga"], ["checkpoint_initiates"]]
+        said[keys] = re.findall("w: (.*) with this policy", done.stderr)
+    assert list(said.values()) == [[], ["ga of the header has no effect"],
+                                   ["ga of the header has no effect; pp: 2 of the header makes groups smaller, and no pipeline"],
+                                   ["checkpoint_initiates of the header has no effect"]]

@@ -209,7 +209,7 @@ def test_without_data_parallelism_the_optimizer_steps_once_at_the_end(inputs, tm
     iterations = [megatron.Iteration(catalogue.find("llama2_7b").copy(update={"layers": 4}), plan, gpus.find("H100"))
                   for plan in plans]
     # Adam reads and writes 30 bytes of a parameter.
-    held = [iteration._stage_parameters(1, False) for iteration in iterations]
+    held = [sum(operator.parameters for operator in iteration._trained(1, False)) for iteration in iterations]
     gpu = gpus.find("H100")
     step = gpu.optimizer_ns(held[0] * 30)
     few, more = (iteration.compute_ns(1) for iteration in iterations)

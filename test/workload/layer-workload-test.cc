@@ -167,6 +167,11 @@ TEST(LayerWorkload, AnUpdateComesWhetherOrNotThereIsAnyoneToReduceWith)
     EXPECT_EQ(finish("ALLREDUCE_DP 1000000"), 3'700'000);
     EXPECT_EQ(finish("ALLREDUCE_TP 0"), 3'700'000);
     EXPECT_EQ(finish("NONE 0"), 3'000'000);
+    auto micro =
+        MakeWorkload("MICRO all_gpus: 1\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE_DP 1000 700\n");
+    JobRun run(*micro, 1, NativeConfig("ring"), {}, 0, 50e9);
+    run.Run();
+    EXPECT_EQ(run.recorder.finished, 0) << "no computation, and so no update";
 }
 
 TEST(LayerWorkload, TwoStagePipelineHasTheTextbookBubble)

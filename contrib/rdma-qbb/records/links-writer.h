@@ -32,9 +32,9 @@ using LinkCountersOf = std::function<LinkCounters(uint32_t node, uint16_t port)>
 /// @return what reads the counters of a fabric, which must outlive it
 LinkCountersOf CountersOf(const RdmaFabric& fabric);
 
-/// Counters of ports up to now: frames after the end of the last flow (a resume, a duplicate)
-/// belong to no flow. Drops are those of the moment of asking.
-/// @param endPs when the last flow ended, at most now: nothing was busy or paused for longer
+/// Counters of ports: bytes up to now, as frames after the end of the last flow (a resume, a
+/// duplicate) belong to no flow; pauses, marks and drops up to the moment of asking.
+/// @param endPs when the last flow ended, at most now: nothing was busy for longer
 LinkCountersOf CountersNow(const RdmaFabric& fabric, int64_t endPs);
 
 /**

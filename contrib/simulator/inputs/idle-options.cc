@@ -142,7 +142,7 @@ HasKernels(const Layer& layer)
            std::ranges::any_of(layer.compute, [](TimePs time) { return time > 0; });
 }
 
-/// @return which of the header's keys its policy ignores; empty: none
+/// @return which of the header's keys its policy ignores in part or whole; empty: none
 std::string
 OfAnotherPolicy(const LayerTable& table)
 {
@@ -157,15 +157,21 @@ OfAnotherPolicy(const LayerTable& table)
             idle.emplace_back(key);
         }
     };
-    look("pp", table.sizes.pp > 1);
     look("ga", table.gradientAccumulation > 1);
     look("checkpoint_initiates", std::ranges::any_of(table.layers, &Layer::initiates));
-    return idle.empty() ? ""
-                        : fmt::format("{} of the header {} no effect with this policy; only "
-                                      "HYBRID_TRANSFORMER_FWD_IN_BCKWD has pipelines, "
-                                      "micro-batches and recomputation",
-                                      fmt::join(idle, ", "),
-                                      idle.size() == 1 ? "has" : "have");
+    std::string said = idle.empty() ? ""
+                                    : fmt::format("{} of the header {} no effect",
+                                                  fmt::join(idle, ", "),
+                                                  idle.size() == 1 ? "has" : "have");
+    if (table.sizes.pp > 1)
+    {
+        said += said.empty() ? "" : "; ";
+        said += fmt::format("pp: {} of the header makes groups smaller, and no pipeline",
+                            table.sizes.pp);
+    }
+    return said.empty() ? said
+                        : said + " with this policy; only HYBRID_TRANSFORMER_FWD_IN_BCKWD has "
+                                 "pipelines, micro-batches and recomputation";
 }
 
 } // namespace

@@ -127,13 +127,14 @@ def _check_flows(scenario, run, network):
 
 
 def _check_links(scenario, run):
-    for row in run.rows("links.csv"):
+    rows = run.rows("links.csv")
+    paused, total = sum(float(row["pause_ns"] or 0) for row in rows), run.record.get("paused_ns", 0)
+    require(abs(paused - total) <= 1 + total * 1e-6, "pauses of ports are those of the run", f"{paused} and {total} ns")
+    for row in rows:
         busy, rate = float(row["busy_ns"]), int(row["rate_bps"])
         place = f"node {row['node']} port {row['port']}"
         require(busy <= run.end_ns * NS_ROUNDING + 1, "no link is busy for longer than the run",
                 f"{place}: {busy} of {run.end_ns} ns")
-        require(float(row["pause_ns"] or 0) <= run.end_ns * NS_ROUNDING + 1, "no pause is longer than the run",
-                f"{place}: {row['pause_ns']} of {run.end_ns} ns")
         require(abs(int(row["tx_bytes"]) * 8e9 / rate - busy) <= 1 + busy * 0.01, "busy time is bytes over rate",
                 f"{place}: {row['tx_bytes']} bytes in {busy} ns at {rate} bit/s")
         if scenario.is_lossless:

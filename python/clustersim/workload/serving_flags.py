@@ -107,7 +107,8 @@ def check(given):
         if value is not None and not flag.is_valid(value):
             raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
     for key, needed, does in (("time_scale", "trace", given.trace), ("shared_prefixes", "shared_prefix_tokens", given.shared_prefix_tokens),
-                              ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap")):
+                              ("seed", "rate", given.trace is None), ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap"),
+                              *((key, "decode_gpus", given.decode_gpus) for key in ("decode_router", "kv_transfer", "kv_layers_per_message"))):
         if getattr(given, key) is not None and not does:
             raise InputError(f"--{key} has no effect without --{needed}; expected both or neither")
     drawn = ("requests", "rate", *COUNTS)

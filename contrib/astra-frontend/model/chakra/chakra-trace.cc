@@ -78,6 +78,10 @@ FlagsOf(const ChakraProtoMsg::AttributeProto& attribute)
     {
     case Attribute::kBoolList:
         return convert(attribute.bool_list());
+    case Attribute::kFloatList:
+        return convert(attribute.float_list());
+    case Attribute::kDoubleList:
+        return convert(attribute.double_list());
     case Attribute::kInt32List:
         return convert(attribute.int32_list());
     case Attribute::kInt64List:

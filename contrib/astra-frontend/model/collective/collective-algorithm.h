@@ -24,7 +24,7 @@ struct CollectiveTask
     CollectiveRequest request;
     std::vector<uint32_t> servers; ///< of each rank of the group, numbered from 0
     double nvlinkGBps{0};          ///< of a GPU in one direction
-    double nicGBps{0};             ///< of all NICs of one GPU together
+    double nicGBps{0}; ///< for the group, of all NICs of one GPU, or of one that GPUs share
     /// Latency before each message that the user gives (AS_SEND_LAT), in place of all others.
     std::optional<TimePs> sendLatency;
 

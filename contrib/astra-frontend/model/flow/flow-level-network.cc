@@ -296,17 +296,8 @@ FlowLevelFabric::Begin(Part* part)
         Count(*part, nvlink);
     }
     const ns3::FrameSizes& sizes = nvlink ? m_config.nvlinkFrames : m_config.networkFrames;
-    const std::optional<SpreadTiming> spread = FillUses(*part, nvlink, sizes);
     FluidTransfers::Request request;
-    request.uses = m_uses;
-    if (spread)
-    {
-        TimeSpread(*part, *spread, sizes, connection ? connection->rateCapBps : 0, request);
-    }
-    else
-    {
-        Time(*part, m_path, sizes, connection ? connection->rateCapBps : 0, request);
-    }
+    Plan(*part, nvlink, sizes, request);
     request.onReached = [](void* arg) {
         auto* reached = static_cast<Part*>(arg);
         reached->fabric->m_loop.Schedule(
@@ -349,6 +340,25 @@ FlowLevelFabric::Count(const Part& part, bool nvlink)
                    message.dst,
                    static_cast<uint64_t>(std::llround(part.bytes * share.fraction)),
                    message.purpose);
+    }
+}
+
+void
+FlowLevelFabric::Plan(Part& part,
+                      bool nvlink,
+                      const ns3::FrameSizes& sizes,
+                      FluidTransfers::Request& request)
+{
+    const uint64_t rateCapBps = part.connection ? part.connection->rateCapBps : 0;
+    const std::optional<SpreadTiming> spread = FillUses(part, nvlink, sizes);
+    request.uses = m_uses;
+    if (spread)
+    {
+        TimeSpread(part, *spread, sizes, rateCapBps, request);
+    }
+    else
+    {
+        Time(part, m_path, sizes, rateCapBps, request);
     }
 }
 
@@ -644,12 +654,11 @@ FlowLevelFabric::Reroute(FluidTransfer& transfer)
     const ns3::FrameSizes& sizes = nvlink ? m_config.nvlinkFrames : m_config.networkFrames;
     FluidTransfers::Request request;
     const TimePs tail = part.tail;
-    Time(part, m_path, sizes, part.connection ? part.connection->rateCapBps : 0, request);
+    Plan(part, nvlink, sizes, request);
     if (transfer.reached)
     {
         part.tail = tail; // its delivery is under way
     }
-    FillUses(part, nvlink, sizes);
     m_transfers.Move(transfer, m_uses, request.cap);
 }
 

@@ -235,6 +235,12 @@ class FlowLevelFabric : public SharedNetwork
     /// Count a part on the links of m_path, or on those that it is spread over.
     void Count(const Part& part, bool nvlink);
 
+    /// Fill a request, and a part's tail and ackDelay, from m_path and m_back.
+    void Plan(Part& part,
+              bool nvlink,
+              const ns3::FrameSizes& sizes,
+              FluidTransfers::Request& request);
+
     /// Ways of a part whose frames switches spread.
     struct SpreadTiming
     {
@@ -242,7 +248,8 @@ class FlowLevelFabric : public SharedNetwork
         double rate;   ///< of all together, bytes per picosecond
     };
 
-    /// Fill m_uses from m_path and m_back, and the part's ackDelay.
+    /// Fill m_uses from m_path and m_back, or from the links that frames are spread over, and the
+    /// part's ackDelay.
     /// @return how its frames are spread, if they are
     std::optional<SpreadTiming> FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes);
     /// Fill a request and a part's tail where switches spread its frames.

@@ -132,6 +132,12 @@ struct GroupShape
         return static_cast<double>(m_gpusPerNic) / m_sharing;
     }
 
+    /// @return how many GPUs of the machine share a NIC
+    uint32_t GetSharing() const
+    {
+        return m_sharing;
+    }
+
     /// @return a number of the NIC of a rank, or of its NICs: ranks that share one have the same
     uint32_t NicOf(uint32_t index) const
     {

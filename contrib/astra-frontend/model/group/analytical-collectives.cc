@@ -66,7 +66,8 @@ ExposedCopies(const NcclPlan& plan, CollectiveOp op, const GroupShape& shape, ui
 struct BusiestRank
 {
     double nearBytes{0};
-    double farBytes{0}; ///< of all ranks that share the NIC
+    double farBytes{
+        0}; ///< of all GPUs that share the NIC, if others send as much as the group's ranks
     TimePs first{0};    ///< messages that are the first of a connection over its NIC
     TimePs messages{0}; ///< that a rank sends over its NIC
 };
@@ -92,7 +93,7 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
             const auto near = static_cast<double>(node.size() - 1);
             busiest.nearBytes = std::max(busiest.nearBytes, near * each);
             busiest.farBytes =
-                std::max(busiest.farBytes, (ranks - 1 - near) * each * shape.GetGpusPerNic());
+                std::max(busiest.farBytes, (ranks - 1 - near) * each * shape.GetSharing());
             const auto peers = static_cast<TimePs>(ranks - node.size());
             const uint64_t ofPair = DivideUp(request.bytes, ranks);
             busiest.first = std::max(busiest.first, peers * firstOf(ofPair));
@@ -104,6 +105,11 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
     std::vector<double> nearIn(ranks);                // by rank
     std::vector<double> farIn(shape.GetNicNumbers()); // by NIC
     std::vector<double> farOut(shape.GetNicNumbers());
+    std::vector<uint32_t> users(shape.GetNicNumbers());
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+    {
+        ++users[shape.NicOf(rank)];
+    }
     for (uint32_t src = 0; src < ranks; ++src)
     {
         double nearOut = 0;
@@ -114,8 +120,11 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
             const uint64_t ofPair = src == dst ? 0 : PairBytes(request, ranks, src, dst);
             const auto bytes = static_cast<double>(ofPair);
             const bool far = shape.NodeOf(src) != shape.NodeOf(dst);
-            (far ? farOut[shape.NicOf(src)] : nearOut) += bytes;
-            (far ? farIn[shape.NicOf(dst)] : nearIn[dst]) += bytes;
+            const auto share = [&](uint32_t rank) {
+                return bytes * shape.GetSharing() / users[shape.NicOf(rank)];
+            };
+            (far ? farOut[shape.NicOf(src)] : nearOut) += far ? share(src) : bytes;
+            (far ? farIn[shape.NicOf(dst)] : nearIn[dst]) += far ? share(dst) : bytes;
             messages += far && ofPair > 0 ? messagesOf(ofPair) : 0;
             first += far && ofPair > 0 ? firstOf(ofPair) : 0;
         }
@@ -428,7 +437,7 @@ AnalyticalCollectives::PairwiseTime(const NcclPlan& plan,
         const bool occupies = start.occupies && start.above == 0;
         const TimePs one = occupies ? start.latency : 0;
         const TimePs again = occupies && start.again >= 0 ? start.again : one;
-        const TimePs all = TransferTime(busiest.farBytes, machine.nicGBps * shape.GetNicShare());
+        const TimePs all = TransferTime(busiest.farBytes, machine.nicGBps);
         const TimePs each = all / std::max<TimePs>(busiest.messages, 1);
         const TimePs further =
             ns3::TimesPs(std::max(again, each), busiest.messages - busiest.first);

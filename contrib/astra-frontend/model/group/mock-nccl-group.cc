@@ -295,7 +295,7 @@ MockNcclGroup::MakeTask(const CollectiveRequest& request, const GroupShape& shap
     CollectiveTask task{request,
                         {},
                         m_machine.nvlinkGBps,
-                        m_machine.nicGBps,
+                        m_machine.nicGBps * shape.GetNicShare(),
                         m_options.sendLatency};
     if (HasNccl(m_machine.gpu.generation))
     {

@@ -43,8 +43,13 @@ TransferPs(double bytes, double GBps)
 
 HcclTimes::HcclTimes(std::shared_ptr<const HcclGraph> graph, const CollectiveTask& task)
     : m_graph(std::move(graph)),
-      m_task(task)
+      m_task(task),
+      m_nicGBps(task.nicGBps)
 {
+    if (!task.nics.empty())
+    {
+        m_nicGBps /= static_cast<double>(std::ranges::count(task.nics, task.nics.front()));
+    }
 }
 
 LaneTimes
@@ -116,7 +121,7 @@ HcclTimes::EstimateOf(uint32_t phase, uint32_t rank, bool outbound) const
         }
         const TimePs start = GetTimes(rank, index, outbound, lane).latency;
         const double time = static_cast<double>(lane.messages) * static_cast<double>(start) +
-                            TransferPs(bytes, isNear ? m_task.linkGBps : m_task.nicGBps);
+                            TransferPs(bytes, isNear ? m_task.linkGBps : m_nicGBps);
         inTurn += time;
         longest = std::max(longest, time);
         (isNear ? near : far) += bytes;
@@ -124,7 +129,7 @@ HcclTimes::EstimateOf(uint32_t phase, uint32_t rank, bool outbound) const
     const bool isInTurn = IsInTurn(m_graph->GetPlan().phases[phase].kind, m_task.request.op);
     return std::max({isInTurn ? inTurn : longest,
                      TransferPs(near, m_task.nvlinkGBps),
-                     TransferPs(far, m_task.nicGBps)});
+                     TransferPs(far, m_nicGBps)});
 }
 
 } // namespace AstraSim

@@ -47,6 +47,7 @@ class HcclTimes : public GpuModel
 
     std::shared_ptr<const HcclGraph> m_graph;
     CollectiveTask m_task;
+    double m_nicGBps; ///< of a rank
 };
 
 } // namespace AstraSim

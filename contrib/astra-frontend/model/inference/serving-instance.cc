@@ -162,6 +162,10 @@ ServingInstance::BeginStep()
             auto& program = step->programs.emplace_back(m_cost.Program(stage, shape, marksLayers));
             if (stage == 0 && m_pool.stepOverhead > 0)
             {
+                for (StepSegment& segment : program)
+                {
+                    segment.launched = ns3::AddPs(segment.launched, m_pool.stepOverhead);
+                }
                 StepSegment overhead;
                 overhead.compute = m_pool.stepOverhead;
                 program.insert(program.begin(), overhead);

@@ -183,9 +183,9 @@ class NcclCostModel
     bool RingsReturnOverCpus(const GroupShape& shape) const;
     /// @return GPUs of a node with NICs of their own
     static uint32_t NicUsers(const GroupShape& shape);
-    /// @return GB/s that links carry of each of so many channels between nodes
     /// @return rate of a NIC for the group's ranks
     double NicGBpsOf(const GroupShape& shape) const;
+    /// @return GB/s that links carry of each of so many channels between nodes
     double LimitBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const;
     /// @return GB/s of a channel between nodes whose links carry @p limit
     double SpeedBetweenNodes(double limit) const;

@@ -22,6 +22,7 @@
 #include <queue>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace AstraSim
@@ -308,6 +309,7 @@ ChakraWorkload::DefineGroups(const ChakraNode& node, const ChakraTrace& trace)
         const std::string name = entry["pg_name"].is_string() ? entry["pg_name"].get<std::string>()
                                                               : entry["pg_name"].dump();
         CommGroup group{static_cast<uint32_t>(m_groups.size()) + 1, KindOf(name), name, {}};
+        std::unordered_set<int> members;
         for (const auto& rank : entry["ranks"])
         {
             if (!rank.is_number_unsigned() || rank.get<uint64_t>() >= m_world.ranks.size())
@@ -316,14 +318,13 @@ ChakraWorkload::DefineGroups(const ChakraNode& node, const ChakraTrace& trace)
                            "has rank " + rank.dump() + " in process group " + name,
                            "ranks below " + std::to_string(m_world.ranks.size()));
             }
-            const int member = m_world.ranks[rank.get<uint64_t>()];
-            if (std::ranges::find(group.ranks, member) != group.ranks.end())
+            group.ranks.push_back(m_world.ranks[rank.get<uint64_t>()]);
+            if (!members.insert(group.ranks.back()).second)
             {
                 trace.Fail(node.id,
                            "has rank " + rank.dump() + " twice in process group " + name,
                            "each rank once");
             }
-            group.ranks.push_back(member);
         }
         if (group.ranks.empty())
         {

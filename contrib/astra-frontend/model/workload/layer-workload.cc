@@ -352,7 +352,7 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
     const Issued issued{step.layer, step.phase, m_pass};
     if (collective.bytes == 0 || m_workload.GetLayout().GetSize(collective.group) < 2)
     {
-        if (step.phase == TrainingPhase::WeightGradient)
+        if (!blocks && step.phase == TrainingPhase::WeightGradient)
         {
             m_issued.push_back(issued); // for its update
             EndIssued(issued);

@@ -340,6 +340,7 @@ void
 LinkAgenda::OnLast(int64_t nowPs)
 {
     m_isLast = true;
+    m_lastPs = INT64_MIN; // what is set from here on may be due now, too
     Settle(nowPs);
     m_isLast = false;
 }

@@ -74,7 +74,8 @@ class alignas(64) LinkAgenda
     /// The node ends: nothing more is carried out.
     void Clear();
 
-    /// Carry out what is due. @param nowPs the time now; what is due at this very time is, too
+    /// Carry out what is due. @param nowPs the time now; what is due at this very time is, too, at
+    /// a host when all else of this time has happened
     void Settle(int64_t nowPs)
     {
         if (m_duePs <= nowPs)

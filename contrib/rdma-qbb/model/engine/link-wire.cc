@@ -256,7 +256,7 @@ LinkWire::Fire(int64_t nowPs)
         m_sender->FetchAhead();
         m_sendersAgenda->FetchAhead();
         FetchLines<2>(m_sendersSource);
-        m_sendersAgenda->Settle(nowPs); // what follows is on the wire before this one leaves it
+        m_sendersAgenda->Settle(nowPs); // what follows is on the wire, or is about to be
     }
     if (nowPs != m_armedPs)
     {
