@@ -66,8 +66,7 @@ ExposedCopies(const NcclPlan& plan, CollectiveOp op, const GroupShape& shape, ui
 struct BusiestRank
 {
     double nearBytes{0};
-    double farBytes{
-        0}; ///< of all GPUs that share the NIC, if others send as much as the group's ranks
+    double farBytes{0}; ///< of all GPUs at the NIC, others sending as much as the group's ranks
     TimePs first{0};    ///< messages that are the first of a connection over its NIC
     TimePs messages{0}; ///< that a rank sends over its NIC
 };
