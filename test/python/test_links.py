@@ -79,12 +79,12 @@ def test_packets_and_flows_use_the_same_links(tmp_path):
 
 
 def test_spread_messages_are_counted_evenly_by_both_networks(tmp_path):
-    # Leaves 4 and 5 with two hosts each, spines 6 to 8; host 0 sends 9000 bytes to host 2.
+    # Leaves 4 and 5 with two hosts each, spines 6 to 8; host 0 sends ten frames to host 2.
     links_of = [(0, 4), (1, 4), (2, 5), (3, 5), *((leaf, spine) for leaf in (4, 5) for spine in (6, 7, 8))]
     (tmp_path / "topology").write_text(
         f"9 1 0 5 {len(links_of)} H100\n4 5 6 7 8 \n" +
         "".join(f"{a} {b} 100Gbps 0.001ms 0\n" for a, b in links_of))
-    (tmp_path / "flows").write_text("1\n0 2 3 100 9000 0\n")
+    (tmp_path / "flows").write_text("1\n0 2 3 100 90000 0\n")
     (tmp_path / "micro").write_text("1 ALLREDUCE 1 DP\n")
     for network in ("packet", "flow"):
         run("SimAI_simulator", "-w", tmp_path / "micro", "-n", tmp_path / "topology",

@@ -317,11 +317,17 @@ FlowLevelFabric::Begin(Part* part)
     return true;
 }
 
+bool
+FlowLevelFabric::IsSpread(const Part& part, bool nvlink) const
+{
+    return !nvlink && m_router.IsSpreading() && part.bytes > m_config.networkFrames.mtuPayload;
+}
+
 void
 FlowLevelFabric::Count(const Part& part, bool nvlink)
 {
     const Message& message = *part.message;
-    if (nvlink || !m_router.IsSpreading())
+    if (!IsSpread(part, nvlink))
     {
         for (const ns3::PathHop& hop : m_path.hops)
         {
@@ -370,8 +376,7 @@ FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
     const uint32_t src = part.message->src;
     const uint32_t dst = part.message->dst;
     std::optional<SpreadTiming> timing;
-    // A frame takes one path, whichever.
-    if (spreads && part.bytes > sizes.mtuPayload)
+    if (IsSpread(part, nvlink))
     {
         const TimePs latest = m_router.Spread(src,
                                               dst,

@@ -232,6 +232,10 @@ class FlowLevelFabric : public SharedNetwork
     void OnPartAcknowledged(Part* part);
     void Release(Part* part);
     void Acknowledge(Message* message);
+    /// @return whether switches spread the frames of a part: a single frame takes one path,
+    /// whichever
+    bool IsSpread(const Part& part, bool nvlink) const;
+
     /// Count a part on the links of m_path, or on those that it is spread over.
     void Count(const Part& part, bool nvlink);
 
