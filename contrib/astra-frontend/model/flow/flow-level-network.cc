@@ -335,7 +335,7 @@ FlowLevelFabric::Count(const Part& part, bool nvlink)
         }
         return;
     }
-    m_router.Spread(message.src, message.dst, part.start.firstPort, part.start.hash, 0, m_shares);
+    m_router.Spread(message.src, message.dst, part.start.firstPort, part.start.hash, m_shares);
     for (const FlowRouter::Share& share : m_shares)
     {
         const auto& link = GetTopology().links[share.link / 2];
@@ -378,12 +378,8 @@ FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
     std::optional<SpreadTiming> timing;
     if (IsSpread(part, nvlink))
     {
-        const TimePs latest = m_router.Spread(src,
-                                              dst,
-                                              part.start.firstPort,
-                                              part.start.hash,
-                                              sizes.DataWireBytes(sizes.mtuPayload),
-                                              m_shares);
+        const TimePs latest =
+            m_router.Spread(src, dst, part.start.firstPort, part.start.hash, m_shares);
         for (const FlowRouter::Share& share : m_shares)
         {
             m_uses.push_back({share.link, share.fraction});
@@ -410,7 +406,7 @@ FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
         {
             const auto& last = GetTopology().links[m_path.hops.back().link];
             const uint16_t port = last.a == GetTopology().NodeOfHost(dst) ? last.portA : last.portB;
-            m_router.Spread(dst, src, port, ~part.start.hash, 0, m_shares);
+            m_router.Spread(dst, src, port, ~part.start.hash, m_shares);
             for (const FlowRouter::Share& each : m_shares)
             {
                 m_uses.push_back({each.link, each.fraction * share, share < SMALL_SHARE});

@@ -22,6 +22,7 @@ FlowRouter::FlowRouter(const ClusterTopology& topology,
     : m_topology(topology),
       m_routes(topology),
       m_planner(topology, m_routes, network, nvlink, use, queuePairs),
+      m_frameBytes(network.DataWireBytes(network.mtuPayload)),
       m_links(topology.links.size()),
       m_seeds(topology.nodeCount)
 {
@@ -113,7 +114,6 @@ FlowRouter::Spread(uint32_t from,
                    uint32_t to,
                    uint16_t port,
                    uint32_t hash,
-                   uint32_t frameBytes,
                    std::vector<Share>& shares) const
 {
     struct Passing
@@ -130,7 +130,7 @@ FlowRouter::Spread(uint32_t from,
         const ClusterTopology::Port& far = m_topology.Ports(at.node)[out];
         const ClusterTopology::Link& link = m_topology.links[far.link];
         const TimePs comes =
-            at.latest + ns3::SerializationPs(frameBytes, link.rateBps) + link.delayPs;
+            at.latest + ns3::SerializationPs(m_frameBytes, link.rateBps) + link.delayPs;
         shares.push_back({DirectedLink(far.link, at.node), fraction});
         const auto known = std::ranges::find(next, far.peer, &Passing::node);
         if (known != next.end())

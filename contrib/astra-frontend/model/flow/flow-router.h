@@ -107,15 +107,13 @@ class FlowRouter
      * @param from,to hosts
      * @param port of @p from
      * @param hash decides at switches that do not spread
-     * @param frameBytes of a frame on the wire
      * @param shares gets the links
-     * @return time that a frame takes alone on the slowest of the paths, in picoseconds
+     * @return time that a full frame takes alone on the slowest of the paths
      */
     TimePs Spread(uint32_t from,
                   uint32_t to,
                   uint16_t port,
                   uint32_t hash,
-                  uint32_t frameBytes,
                   std::vector<Share>& shares) const;
 
     /// @return bits per second that links carry together of what is spread over them
@@ -185,6 +183,7 @@ class FlowRouter
     const ns3::ClusterTopology& m_topology;
     ns3::FabricRoutes m_routes;
     ns3::ConnectionPlanner m_planner;
+    uint32_t m_frameBytes; ///< of a full frame between servers, on the wire
     ns3::LinkState m_links;
     std::vector<uint32_t> m_seeds; ///< by node id
     std::vector<bool> m_spreads;   ///< by node id; empty if no switch does

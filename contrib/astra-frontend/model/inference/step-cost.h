@@ -38,9 +38,8 @@ struct StepShape
 struct StepSegment
 {
     TimePs compute{0};
-    TimePs launched{
-        0};          ///< since the step began: no earlier end, as the CPU launches kernel by kernel
-    uint32_t row{0}; ///< the last of the pool's rows in it
+    TimePs launched{0}; ///< earliest end since the step began, as the CPU launches each kernel
+    uint32_t row{0};    ///< the last of the pool's rows in it
     CollectiveOp op{CollectiveOp::None};
     GroupKind group{GroupKind::Tp};
     uint64_t bytes{0};

@@ -55,6 +55,8 @@ class LayerRank : public RankWorkload
     void EndStep();
     bool DoCollective(const ProgramStep& step, bool blocks);
     void Generate(const ProgramStep& step, CollectiveOp op, std::function<void()> done);
+    /// A gradient needs no collective any more: begin the layer's update.
+    void IssueUpdate(const Issued& issued);
     void EndIssued(const Issued& issued);
     /// @param updateStart when its collective was over, and its update began
     void RemoveIssued(const Issued& issued, TimePs updateStart);
@@ -354,8 +356,7 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
     {
         if (!blocks && step.phase == TrainingPhase::WeightGradient)
         {
-            m_issued.push_back(issued); // for its update
-            EndIssued(issued);
+            IssueUpdate(issued);
         }
         return true;
     }
@@ -368,8 +369,7 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
             EndWait(WaitReason::Collective, m_since, m_sys.Now());
             if (waits)
             {
-                m_issued.push_back(issued); // for its update
-                EndIssued(issued);
+                IssueUpdate(issued);
             }
             Resume();
         };
@@ -414,6 +414,13 @@ LayerRank::Generate(const ProgramStep& step, CollectiveOp op, std::function<void
                               PositionOf(step),
                               priority,
                               std::move(done));
+}
+
+void
+LayerRank::IssueUpdate(const Issued& issued)
+{
+    m_issued.push_back(issued);
+    EndIssued(issued);
 }
 
 void

@@ -303,7 +303,7 @@ ShapeFinder::AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash)
     const auto [fan, isNew] = m_fans.try_emplace(uint64_t{first} << 32 | to);
     if (isNew)
     {
-        m_router.Spread(from, to, port, hash, 0, m_shares);
+        m_router.Spread(from, to, port, hash, m_shares);
         AddShares();
         for (const FlowRouter::Share& share : m_shares)
         {
