@@ -46,7 +46,7 @@ def test_what_the_simulator_warns_of_is_a_warning(topology, tmp_path):
 
 
 def test_a_topology_is_generated_as_by_the_generator(topology, tmp_path):
-    with pytest.warns(UserWarning, match="expected -psn 2 for 1:1"):  # the file is SimAI's, with 64
+    with pytest.warns(UserWarning, match="expected --fit or -psn 2 for 1:1"):  # the file is SimAI's, with 64
         made = clustersim.generate("Spectrum-X", gpu=16, output=f"{tmp_path}/new/")
     assert made == tmp_path / "new" / topology.name
     assert made.read_bytes() == topology.read_bytes()

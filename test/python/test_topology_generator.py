@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """topologies/gen_Topo_Template.py: its files against other people's, and counts worked out by hand."""
 import collections
+import hashlib
 import os
 import pathlib
 import re
@@ -43,6 +44,48 @@ def test_files_are_byte_identical_to_the_samples(tmp_path, flags, name):
     result = generate(tmp_path, *flags.split())
     assert result.returncode == 0 and result.stdout.strip() == name, result.stderr
     assert (tmp_path / name).read_bytes() == (OTHERS_FILES / "simai/topo" / name).read_bytes()
+
+
+# First digits of the SHA-256 of what SimAI's own generator writes (astra-sim-alibabacloud/inputs/topo/gen_Topo_Template.py of
+# aliyun/SimAI at 9ecad45f, Feb 2025, its latest): all structures that its flags choose, each with its own size and with others.
+SIMAIS = (
+    ("", "No_Rail_Opti_32g_8gps_SingleToR_400Gbps_H100", "5fee84c6aefe7690"),
+    ("-g 128", "No_Rail_Opti_128g_8gps_SingleToR_400Gbps_H100", "c163e8e646af944c"),
+    ("--dt", "No_Rail_Opti_32g_8gps_DualToR_400Gbps_H100", "b4063e61039b1cdf"),
+    ("--dt -g 128", "No_Rail_Opti_128g_8gps_DualToR_400Gbps_H100", "069e62b809d9c447"),
+    ("--ro", "Rail_Opti_SingleToR_32g_8gps_400Gbps_H100", "6b3aa58cfd30fc22"),
+    ("--ro -g 128", "Rail_Opti_SingleToR_128g_8gps_400Gbps_H100", "1d13cdcbd6bf4677"),
+    ("--ro --dt", "Rail_Opti_32g_8gps_DualToR_SinglePlane_400Gbps_H100", "7f7e65688146b7be"),
+    ("--ro --dt -g 128", "Rail_Opti_128g_8gps_DualToR_SinglePlane_400Gbps_H100", "b3367f02b4498acb"),
+    ("--ro --dt --dp", "Rail_Opti_32g_8gps_DualToR_DualPlane_400Gbps_H100", "b541f68334a511b7"),
+    ("--ro --dt --dp -g 128", "Rail_Opti_128g_8gps_DualToR_DualPlane_400Gbps_H100", "adcae940c22f257e"),
+    ("-topo Spectrum-X", "Spectrum-X_4096g_8gps_400Gbps_H100", "fc20cf2e5053fc7d"),
+    ("-topo Spectrum-X -g 128", "Spectrum-X_128g_8gps_400Gbps_H100", "1d13cdcbd6bf4677"),
+    ("-topo AlibabaHPN", "AlibabaHPN_15360g_8gps_DualToR_SinglePlane_200Gbps_H100", "750e2fe9f0de2536"),
+    ("-topo AlibabaHPN -g 128", "AlibabaHPN_128g_8gps_DualToR_SinglePlane_200Gbps_H100", "83a103f0ea082072"),
+    ("-topo AlibabaHPN --dp", "AlibabaHPN_15360g_8gps_DualToR_DualPlane_200Gbps_H100", "e016d09968f39bfc"),
+    ("-topo AlibabaHPN --dp -g 128", "AlibabaHPN_128g_8gps_DualToR_DualPlane_200Gbps_H100", "d6ea9a094c5d7f78"),
+    ("-topo DCN+", "DCN+SingleToR_512g_8gps_400Gbps_H100", "6da18aac960df439"),
+    ("-topo DCN+ -g 128", "DCN+SingleToR_128g_8gps_400Gbps_H100", "67d447c6096a7c6b"),
+    ("-topo DCN+ --dt", "DCN+DualToR_512g_8gps_200Gbps_H100", "4b7716575b82ad82"),
+    ("-topo DCN+ --dt -g 128", "DCN+DualToR_128g_8gps_200Gbps_H100", "f025d2b4fbee4a40"),
+    ("-topo Spectrum-X -g 128 -gt A100 -bw 100Gbps -nvbw 2400Gbps", "Spectrum-X_128g_8gps_100Gbps_A100", "db2114fe21ffb509"),
+    ("-g 1032", "No_Rail_Opti_1032g_8gps_SingleToR_400Gbps_H100", "55a805250d488683"),
+    ("--dt -g 1032", "No_Rail_Opti_1032g_8gps_DualToR_400Gbps_H100", "8dd341231c83bdd5"),
+    ("--ro -g 1032", "Rail_Opti_SingleToR_1032g_8gps_400Gbps_H100", "5c8724f60cb61143"),
+    ("--ro --dt -g 1032", "Rail_Opti_1032g_8gps_DualToR_SinglePlane_400Gbps_H100", "4cf5d837814f1b49"),
+    ("--ro --dt --dp -g 1032", "Rail_Opti_1032g_8gps_DualToR_DualPlane_400Gbps_H100", "d151823322183f24"),
+    ("-topo Spectrum-X -g 1032", "Spectrum-X_1032g_8gps_400Gbps_H100", "5c8724f60cb61143"),
+    ("-topo AlibabaHPN -g 1032", "AlibabaHPN_1032g_8gps_DualToR_SinglePlane_200Gbps_H100", "f2af5c145084616d"),
+    ("-topo AlibabaHPN --dp -g 1032", "AlibabaHPN_1032g_8gps_DualToR_DualPlane_200Gbps_H100", "bfafe73870da683d"),
+)
+
+
+@pytest.mark.parametrize("flags, name, digits", SIMAIS, ids=[flags or "none" for flags, *_ in SIMAIS])
+def test_files_are_byte_identical_to_those_of_simais_generator(tmp_path, flags, name, digits):
+    result = generate(tmp_path, *flags.split())
+    assert result.returncode == 0 and result.stdout.strip() == name, result.stderr
+    assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest().startswith(digits)
 
 
 def test_names_of_flags_may_be_cut_as_for_simais_generator(tmp_path):
@@ -102,7 +145,7 @@ def test_folders_of_the_file_are_made(tmp_path):
      1920, 240 + 120, 15360 + 2 * 15360 + 240 * 60),
     # Asked for by a name that says all, a topology is written under that name.
     ("-topo AlibabaHPN-SinglePlane -g 1024 -bw 400Gbps", "AlibabaHPN-SinglePlane_1024g_8gps_400Gbps_H100",
-     128, 16 + 128, 1024 + 2 * 1024 + 16 * 128),
+     128, 16 + 120, 1024 + 2 * 1024 + 16 * 120),
     ("-topo AlibabaHPN-DualPlane", "AlibabaHPN-DualPlane_15360g_8gps_200Gbps_H100",
      1920, 240 + 120, 15360 + 2 * 15360 + 240 * 60),
     ("-topo DCN+", "DCN+SingleToR_512g_8gps_400Gbps_H100", 64, 8 + 8, 512 + 512 + 8 * 8),
@@ -133,15 +176,34 @@ def oversubscription(result):
 
 
 @pytest.mark.parametrize("gpus", [8, 64, 256, 1000, 2048])
-@pytest.mark.parametrize("template", ["Spectrum-X", "AlibabaHPN", "AlibabaHPN --dp", "AlibabaHPN-SinglePlane -bw 400Gbps", "DCN+",
-                                      "DCN+ --dt", "DCN-SingleToR -apbw 800Gbps"])
-def test_templates_are_as_large_as_their_gpus_need(tmp_path, template, gpus):
+@pytest.mark.parametrize("template, simais", [("Spectrum-X", 64), ("AlibabaHPN", 120), ("AlibabaHPN --dp", 120), ("AlibabaHPN-SinglePlane -bw 400Gbps", 120),
+                                              ("DCN+", 8), ("DCN+ --dt", 8), ("DCN-SingleToR -apbw 800Gbps", 8)])
+def test_aggregation_switches_are_simais_or_as_many_as_the_gpus_need(tmp_path, template, simais, gpus):
     gpus = min(gpus, 440) if template.startswith("DCN") else gpus  # a pod holds 512
-    result = generate(tmp_path, "-topo", *template.split(), "-g", str(gpus), "-o", "t")
+    flags = ("-topo", *template.split(), "-g", str(gpus))
+    result = generate(tmp_path, *flags, "--fit", "-o", "fit")
     ratios, warned = oversubscription(result)
     # A link is 200 to 800 Gb/s, so the last uplink of a small switch may be half idle.
     assert result.returncode == 0 and 0.5 <= ratios[1] <= 1 and not warned, result.stderr
     assert "access switches, not" not in result.stderr
+    result = generate(tmp_path, *flags, "-o", "simai")
+    ratios, warned = oversubscription(result)
+    topology = Topology(tmp_path / "simai")
+    uplinks = {len([n for n in topology.neighbours[asw] if n > asw]) for asw in topology.switch_ids[topology.nvswitches:-simais]}
+    assert uplinks == {simais // 2 if "--dp" in template else simais}, "each access switch is on every one of its plane"
+    assert ("--fit or -psn" in result.stderr) == bool(warned) == (not 0.5 <= ratios[1] <= 2)
+
+
+@pytest.mark.parametrize("flags, psws", [
+    ("-topo AlibabaHPN -g 16384", 64),  # 15,360 GPUs are the template's size; 128 NICs of 200 Gb/s
+    ("-topo DCN+ -g 576 -app 9", 64),  # 64 NICs of a switch; 512 GPUs are the template's size
+    ("-topo Spectrum-X -g 4608 -app 72", 64),
+    ("--ro -g 4608 -app 72 -bw 200Gbps", 32)])
+def test_above_a_templates_size_there_are_as_many_aggregation_switches_as_needed(tmp_path, flags, psws):
+    result = generate(tmp_path, *flags.split(), "-o", "t")
+    assert result.returncode == 0 and oversubscription(result) == ({1: 1}, []), result.stderr
+    topology = Topology(tmp_path / "t")
+    assert len({int(b) for a, b, *_ in topology.lines if int(a) in topology.switch_ids}) == psws
 
 
 @pytest.mark.parametrize("flags, ratios, warned", [
@@ -169,9 +231,10 @@ def test_oversubscription_is_told_and_warned_of(tmp_path, flags, ratios, warned)
 
 def test_a_warning_of_oversubscription_says_how_to_have_none(tmp_path):
     result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "128", "-bw", "100Gbps")
-    hint = re.search(r"expected (-psn \d+) for 1:1", result.stderr)
-    again = generate(tmp_path, "-topo", "Spectrum-X", "-g", "128", "-bw", "100Gbps", "--force", *hint[1].split())
-    assert oversubscription(again) == ({1: 1}, [])
+    hint = re.search(r"expected (--fit) or (-psn \d+) for 1:1", result.stderr)
+    for flags in hint.groups():
+        again = generate(tmp_path, "-topo", "Spectrum-X", "-g", "128", "-bw", "100Gbps", "--force", *flags.split())
+        assert oversubscription(again) == ({1: 1}, [])
 
 
 # Of one GPU in one direction, in Gb/s: what NVIDIA gives for both directions in GB/s x 8 / 2, from Hopper on 80% of it.
@@ -236,6 +299,8 @@ def test_a_wrong_count_of_access_switches_is_corrected_with_a_warning(tmp_path):
 
 @pytest.mark.parametrize("flags, message", [
     ("--dp", "needs --ro and --dt"),
+    ("-topo DCN+ -psn 8 --fit", "--fit and --psw_switch_num are both given; expected one of them"),
+    ("-topo Clos2 --fit", "--fit means nothing for Clos2"),
     ("-g 12", "12 GPUs do not fill servers of 8"),
     ("-g 0", "expected 1 or more"),
     ("-topo Spectrum-X -g 8192", "8192 GPUs need 16 segments and a pod holds 8"),

@@ -29,7 +29,7 @@ OTHERS = {
 }
 # Flags that only some architectures read; another would silently ignore them.
 OF_RAILS = {"rail_optimized", "dual_tor", "dual_plane", "asw_switch_num", "nics_per_aswitch",
-            "psw_switch_num", "asw_per_psw", "core_switch_num", "rails"}
+            "psw_switch_num", "asw_per_psw", "core_switch_num", "rails", "fit"}
 OF_OTHERS = {
     "FatTree": {"radix"},
     "Clos2": {"nics_per_leaf", "oversubscription"},
@@ -90,8 +90,9 @@ def make_parser(description):
     add("-er", "--error_rate", help="packet error rate of every link (0)")
     add("-asn", "-asw", "--asw_switch_num", type=int, help="access switches: as many as the GPUs need, or a warning")
     add("-npa", "-nps", "--nics_per_aswitch", type=int, help="NICs per access switch")
-    add("-psn", "--psw_switch_num", type=int, help="aggregation switches, of each pod (as many as take what "
-        "comes from below; of the template where its size or SimAI's is asked for)")
+    add("-psn", "--psw_switch_num", type=int, help="aggregation switches, of each pod (SimAI's; --fit where -g is above the "
+        "template's size)")
+    add("--fit", action="store_true", default=None, help="as many aggregation switches as take what comes from below, 1:1")
     add("-app", "--asw_per_psw", type=int, help="access switches that an aggregation switch holds")
     pods = parser.add_argument_group("several pods").add_argument
     pods("-csn", "--core_switch_num", type=int,
@@ -135,6 +136,8 @@ def options_of(given):
     if foreign:
         raise InputError(f"--{min(foreign)} means nothing for {topology or 'no template'}; expected "
                          f"its own flags, see --help")
+    if given["fit"] and given["psw_switch_num"] is not None:
+        raise InputError("--fit and --psw_switch_num are both given; expected one of them")
     template = {} if other else rails.defaults(topology, given)
     chosen = preset(given["preset"]) if given["preset"] else {}
     flags = {name: value for name, value in given.items() if value is not None}
@@ -221,7 +224,7 @@ def uneven_tiers(tiers, options, build):
     """@return warnings of tiers that carry up less than half of what comes from below, or more than twice as much"""
     # NICs that GPUs share are a tier, and leave some access switches without a NIC, as the flag asks for.
     uneven = [(tier, ratio) for tier, ratio in tiers if not 0.5 <= ratio <= 2 and options.gpus_per_nic == 1]
-    hint = f"-psn {rails.balanced_psws(options)} for 1:1" if build is rails.build and not options.core_switch_num else \
+    hint = f"--fit or -psn {rails.balanced_psws(options)} for 1:1" if build is rails.build and not options.core_switch_num else \
         "other numbers of switches, or other rates"
     return [f"tier {tier} has {ratio:.3g} times the capacity downwards that it has upwards, so comparisons with other networks "
             f"compare that; expected {hint}" for tier, ratio in uneven]

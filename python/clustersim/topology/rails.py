@@ -34,9 +34,10 @@ TEMPLATES = {
     "NVL72": ("NVL72", NVL72),
 }
 
+OURS = ("NVL36", "NVL72")  # not SimAI's
+POD = 4096  # GPUs that SimAI's flags hold without a template: 64 access switches of 64 NICs
 
 # Templates that say all in their names: what they make is named after them.
-SIMAIS_FILES = {"Spectrum-X": (16, 128)}  # their GPUs, besides the number that a template has by itself
 NAMED = ("AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR")
 
 
@@ -48,9 +49,19 @@ def defaults(topology, given):
         template = ALIBABA_HPN_DUAL_PLANE
     if family == "DCN+" and given["dual_tor"]:
         template = DCN_DUAL_TOR
-    if given["gpu"] not in (None, template["gpu"], *SIMAIS_FILES.get(family, ())) and not given["core_switch_num"]:
+    if given["fit"] or outgrows(family, template, given):
         template = template | dict(psw_switch_num=None)  # as many as the GPUs need
     return dict(family=family, template_name=name) | template
+
+
+def outgrows(family, template, given):
+    """@return whether SimAI's number of PSWs is none for so many GPUs: there are more than the template has, or than a pod of the
+    flags without a template holds, or the template is ours"""
+    if given["gpu"] is None or given["core_switch_num"]:
+        return False
+    if family in OURS:
+        return given["gpu"] != template["gpu"]
+    return given["gpu"] > (template["gpu"] if family else POD)
 
 
 def balanced_psws(options):
