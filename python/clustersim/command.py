@@ -21,6 +21,11 @@ def name():
     return os.path.basename(sys.argv[0])
 
 
+def printable(text, keep=""):
+    """@return the text with escapes in the place of characters that move the cursor, cut a line or stand for no character"""
+    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in str(text))
+
+
 def tell_idle(parser, given, rules):
     """Warns of flags that change nothing.
     @param parser argparse's @param given what it has read
@@ -118,7 +123,7 @@ def _cut(word):
 def _short(text):
     """@return the text, in which words that no path is as long as are cut, and nothing moves the cursor"""
     text = re.sub(rf"\S{{{LONGEST_WORD},}}", _cut, str(text))
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+    return printable(text, keep="\n")
 
 
 def _say(name, text, status):

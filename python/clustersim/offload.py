@@ -98,7 +98,8 @@ def table(rows):
 
 def draw(rows, path):
     """Times by size, and beside them the training step."""
-    from clustersim.results.plots import style  # loads matplotlib
+    from matplotlib.ticker import LogFormatter  # takes a second to load
+    from clustersim.results.plots import style
     with style.theme():
         figure, (curves, bars) = style.new_figure(9.0, 4.0, columns=2, width_ratios=(3, 1))
         sizes = [size for size in rows if size != STEP]
@@ -108,6 +109,8 @@ def draw(rows, path):
                 bars.bar(number, rows[STEP][way.name] / 1000, color=style.colour(number))
         curves.set_xscale("log", base=2)
         curves.set_yscale("log")
+        curves.yaxis.set_major_formatter("{x:g}")
+        curves.yaxis.set_minor_formatter(LogFormatter())
         curves.set_xticks(sizes, [size_name(size) for size in sizes])
         curves.set_xlabel("bytes")
         curves.set_ylabel("µs")

@@ -6,18 +6,23 @@ import pathlib
 import re
 import subprocess
 import sys
+import warnings
+import xml.etree.ElementTree
 
+import matplotlib
 import numpy as np
 import pytest
 from script_process import run_script
 
 import run_directory
+import test_damaged_results
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from clustersim.results import ResultsError, open_run, open_runs  # noqa: E402
+from clustersim.results.page import figures  # noqa: E402
 from clustersim.results.plots import KINDS, bandwidths, pairs, pauses, queues, style, timelines  # noqa: E402
 
 TOPOLOGY = "\n".join(["6 2 1 1 8 A100", "4 5 ", *(f"{g} 4 2400Gbps 0.000025ms 0\n{g} 5 100Gbps 0.0005ms 0"
@@ -358,6 +363,110 @@ def test_a_missing_and_a_cut_file_are_named_and_the_rest_is_drawn(directory):
     assert f"{directory}/fct.txt:4: the file is cut off" in result.stderr
     drawn = {pathlib.Path(line).stem for line in result.stdout.split()}
     assert drawn == set(KINDS) - {"queues", "heat"} - {"latencies", "phases"}  # of runs that serve requests
+
+
+# Two dollars would begin a formula, "_" hides from a legend; no format takes the control character or the half of a pair, no font the last.
+HOSTILE = "_a$x^{\\y$<&>\n\x01\udcff\U00020000"
+SHOWN = "_a$x^{\\y$<&>\\n\\x01\\udcff\U00020000"
+SERVES = {"requests.1.csv": test_damaged_results.SERVED, "inference.csv": test_damaged_results.INFERENCE}
+
+
+def texts_of(svg):
+    return [text for element in xml.etree.ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text") if (text := "".join(element.itertext()))]
+
+
+@pytest.fixture
+def noise_is_an_error():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+@pytest.mark.usefixtures("noise_is_an_error")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_name_is_text_in_every_kind_of_picture(directory, tmp_path, kind):
+    for name, text in SERVES.items():
+        (directory / name).write_text(text)
+    names = {"TP0": HOSTILE.replace("\n", "") + "0", "AllGather": HOSTILE.replace("\n", "")}
+    (directory / "collectives.csv").write_text(re.sub("TP0|AllGather", lambda match: names[match[0]], FILES["collectives.csv"]), errors="surrogateescape")
+    (directory / "timeline.json").write_text(FILES["timeline.json"].replace('"AllReduce"', json.dumps(HOSTILE)))
+    hostile = tmp_path / os.fsdecode(os.fsencode(HOSTILE))
+    directory.rename(hostile)
+    runs = open_runs([hostile])
+    with style.theme(), matplotlib.rc_context({"svg.fonttype": "none"}):
+        style.save(KINDS[kind].draw(runs), tmp_path / "picture.svg")
+    texts = texts_of((tmp_path / "picture.svg").read_bytes())
+    xml.etree.ElementTree.fromstring(figures._markup(kind, runs, "f0-", SHOWN).replace("xlink:", ""))  # report.py's
+    assert any(SHOWN[:17] in text for text in texts) or kind in ("slowdown", "busbw", "latencies"), texts  # of a single run, they name none
+    if kind in ("collectives", "busbw", "ranks"):  # operation, group or stream
+        assert sum("_a$x^{\\y$<&>" in text for text in texts) >= 2, texts
+    assert not any("mathdefault" in text for text in texts), texts
+
+
+@pytest.mark.usefixtures("noise_is_an_error")
+def test_names_are_text_in_the_pictures_of_other_commands(tmp_path):
+    """The topology's name, a plan's title, and layers beside each other."""
+    from clustersim import offload
+    from clustersim.commands import compare_backends
+    from clustersim.topology import draw as topology_drawing
+    from clustersim.topology.reader import read
+    from clustersim.workload import plan_picture
+    path = tmp_path / os.fsdecode(os.fsencode(HOSTILE))
+    path.write_text(TOPOLOGY.replace("6 2 1 1", "6 4 1 1"))
+    shares = {part: 0.125 for part in ("computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")}
+    row = {**{key: 1 for key in ("rank", "tp", "pp", "vpp", "dp", "ep", "cp", "micro_batch")}, **shares, "time_ms": 3.0}
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        topology_drawing.draw(read(str(path)), str(tmp_path / "topology"))
+        plan_picture.write([row], style.shorten(HOSTILE), tmp_path)
+        compare_backends.draw([HOSTILE], {"a": [1.0], "b": [200.0]}, tmp_path / "compared.svg")
+        offload.draw({size: {way.name: 30.0 for way in offload.WAYS} for size in (1024, offload.STEP)}, tmp_path / "offload.svg")
+    for name in ("topology", "plans", "compared", "offload"):
+        texts = texts_of((tmp_path / f"{name}.svg").read_bytes())
+        assert name == "offload" or any(SHOWN[:13] in text for text in texts), (name, texts)
+        assert not any("mathdefault" in text for text in texts), texts
+
+
+def test_every_figure_is_made_where_names_are_text():
+    made = [f"{path.name}: {line.strip()}" for path in (ROOT / "python").rglob("*.py") for line in path.read_text().splitlines()
+            if re.search(r"= Figure\(|import.*pyplot|pyplot\.", line)]
+    assert len(made) == 2 and {each.partition(":")[0] for each in made} == {"style.py", "draw.py"}, made
+
+
+def _zeros(text):
+    head, *lines = text.splitlines(True)
+    return head + "".join(re.sub(r"(?<![\w.])\d+(\.\d+)?(?![\w.])", "0", line) for line in lines)
+
+
+NOT_RANKS = "[\n" + "".join(json.dumps({"ph": "X", "pid": 0, "tid": 9, "name": "to 3", "cat": "flow", "ts": 3, "dur": 2}) + end for end in (",\n", "\n]\n"))
+PARTS = {"empty": lambda text: "", "head": lambda text: text.splitlines(True)[0], "first": lambda text: "".join(text.splitlines(True)[:2]),
+         "zeros": _zeros, "half": lambda text: text[:len(text) // 2], "gone": None}
+DRAWN_FROM = {"fct.txt": ["fct", "slowdown"], "pfc.txt": ["pfc"], "queue.txt": ["queues", "heat"], "rate.txt": ["rates"], "cnp.txt": ["rates"],
+              "collectives.csv": ["collectives", "busbw"], "links.csv": ["links"], "EndToEnd.csv": ["breakdown"], "timeline.json": ["ranks"],
+              "requests.1.csv": ["latencies", "phases"], "topology": ["links"], "run.json": ["links", "queues"]}
+
+
+def test_the_matrix_has_every_kind():
+    assert {kind for kinds in DRAWN_FROM.values() for kind in kinds} == set(KINDS)
+
+
+@pytest.mark.usefixtures("noise_is_an_error")
+@pytest.mark.parametrize("name", DRAWN_FROM)
+def test_of_a_part_of_a_file_there_is_a_picture_or_a_line(directory, name):
+    for each, text in SERVES.items():
+        (directory / each).write_text(text)
+    whole = (directory / name).read_text()
+    parts = {part: of and of(whole) for part, of in PARTS.items()} | ({"not ranks": NOT_RANKS} if name == "timeline.json" else {})
+    for part, text in parts.items():
+        if text is None:
+            (directory / name).unlink()
+        else:
+            (directory / name).write_text(text)
+        for kind in DRAWN_FROM[name]:
+            try:
+                draw(kind, directory).draw_without_rendering()
+            except ResultsError as error:
+                assert str(error) and "\n" not in str(error), (part, kind)
 
 
 @pytest.mark.parametrize("arguments, message", [

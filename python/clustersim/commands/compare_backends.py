@@ -310,19 +310,21 @@ def with_real_traffic(given):
 
 def draw(names, columns, path):
     """A group of bars for each collective, the first forty of them."""
-    from matplotlib.figure import Figure  # takes a second to load
+    from matplotlib.ticker import LogFormatter  # takes a second to load
+    from clustersim.results.plots import style
     names = names[:40]
-    figure = Figure(figsize=(max(6, 0.6 * len(names) + 3), 4))
-    axes = figure.subplots()
     width = 0.8 / len(columns)
-    for place, (name, times) in enumerate(columns.items()):
-        axes.bar([number + place * width for number in range(len(names))], times[:len(names)], width, label=name)
-    axes.set_yscale("log")
-    axes.set_ylabel("us")
-    axes.set_xticks([number + 0.4 - width / 2 for number in range(len(names))], names, rotation=45, ha="right")
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path)
+    with style.theme():
+        figure, axes = style.new_figure(max(6, 0.6 * len(names) + 3), 4)
+        for place, (name, times) in enumerate(columns.items()):
+            axes.bar([number + place * width for number in range(len(names))], times[:len(names)], width, label=name)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(LogFormatter())
+        axes.set_ylabel("us")
+        axes.set_xticks([number + 0.4 - width / 2 for number in range(len(names))], [style.shorten(name) for name in names], rotation=45, ha="right")
+        axes.legend()
+        style.save(figure, path)
 
 
 def main(arguments):

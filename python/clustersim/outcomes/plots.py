@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Pictures of the card: predicted against published times, ratios by family, scaling curves, shares of a step."""
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter, NullFormatter
 
 from clustersim.outcomes.card import WITHIN
 from clustersim.results.plots import style
@@ -29,6 +29,7 @@ def times(frame):
     axes.set(xscale="log", yscale="log", xlabel="published seconds of a step", ylabel="predicted", title="Step times")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(LogFormatter())
     axes.legend(fontsize=8)
     return figure
 

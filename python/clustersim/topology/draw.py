@@ -10,6 +10,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 from matplotlib.figure import Figure
 
+from clustersim.command import printable
+from clustersim.plain_text import plain_text
 from clustersim.topology.cluster import InputError
 from clustersim.topology.graph import NVSWITCH, Graph
 from clustersim.topology.layout import layout_of
@@ -54,6 +56,7 @@ def rails_of(graph):
     return rail
 
 
+@plain_text()
 def draw(topology, base):
     """Writes base.png and base.svg. @return the names of the files"""
     figure = figure_of(topology)
@@ -64,6 +67,7 @@ def draw(topology, base):
     return files
 
 
+@plain_text()
 def figure_of(topology, link_values=None, value_name="", title=None, top=None):
     """@param link_values number from 0 on by (low node, high node): shown as width and colour of the links,
     and nodes are left plain; links of 0, and switches that have no others, are left out
@@ -92,7 +96,7 @@ def figure_of(topology, link_values=None, value_name="", title=None, top=None):
         _measured_links(figure, axes, topology, layout, link_values, value_name, top)
     _nodes(axes, topology, graph, layout.place, rail, link_values is not None)
     axes.margins(0.015)
-    axes.set_title((title or topology.path.rsplit("/", 1)[-1]) + "\n" * len(remark.splitlines()), loc="left", fontsize=13,
+    axes.set_title(printable(title or topology.path.rsplit("/", 1)[-1]) + "\n" * len(remark.splitlines()), loc="left", fontsize=13,
                    weight="bold")
     if remark:
         axes.annotate(remark, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=9,

@@ -40,7 +40,7 @@ def _fitting(published, run, keys):
         # Measured inside one server: a group over several is another case.
         if gpu == gpu_type and any(key[0] == op and key[2] == ranks for key in keys) \
                 and ranks <= run.topology.gpus_per_server:
-            yield f"measured: {ranks} × {gpu}, {op} ({source})", rows.sort_values("bytes")
+            yield f"measured: {ranks} × {gpu}, {style.shorten(op)} ({style.shorten(source)})", rows.sort_values("bytes")
 
 
 def busbw(runs, published=PUBLISHED):
@@ -56,7 +56,7 @@ def busbw(runs, published=PUBLISHED):
         mine = curves(run)
         for key, points in mine.items():
             op, kind, ranks = key
-            label = f"{op}, {kind} of {ranks}"
+            label = f"{style.shorten(op)}, {style.shorten(kind)} of {ranks}"
             look = style.line(kinds.index(key))
             if len(runs) > 1:
                 # A colour for each run, dashes and markers for each kind of collective.

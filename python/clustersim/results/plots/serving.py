@@ -17,7 +17,7 @@ def _served(runs):
 
 
 def _scale(axes, shortest, longest, factor):
-    if longest < 10 * shortest:
+    if longest < 10 * shortest:  # which is 1 ns at least
         axes.set_xlim(0, 1.05 * longest / factor)
         return
     axes.set_xscale("log")
@@ -37,7 +37,7 @@ def latencies(runs):
         axes.set_ylim(0, 101)
         if not every:
             continue
-        longest = max(times[-1] for _, times in every)
+        longest = max(1, *(times[-1] for _, times in every))
         factor, unit = style.time_unit(longest)
         for i, (run, times) in enumerate(every):
             x, y = style.cumulative(times / factor)

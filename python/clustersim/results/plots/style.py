@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from clustersim.command import printable
+from clustersim.plain_text import plain_text
 from clustersim.results.plots import THEMES
 from clustersim.results.problem import ResultsError
 from clustersim.whole_file import whole_file
@@ -50,7 +52,7 @@ def theme(name="light", colours=None):
         # The same data give the same file.
         "svg.hashsalt": "cluster-sim",
     }
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context(settings), plain_text():
         yield
 
 
@@ -69,6 +71,7 @@ def new_figure(width=8.0, height=4.5, rows=1, columns=1, **arguments):
     return figure, figure.subplots(rows, columns, **arguments)
 
 
+@plain_text()
 def save(figure, path):
     """Writes a figure in the format of the path's suffix, without a date in it."""
     # Laid out once: every format gets the same places, whichever is written first.
@@ -262,6 +265,10 @@ def on_colour(fill):
 
 
 def shorten(text, most=36):
+    """@return a name as a picture shows it: on one line, of characters that every format takes, and not too long"""
+    text = printable(text)
+    if text.startswith("_"):  # matplotlib leaves such labels out of legends
+        text = " " + text
     return text if len(text) <= most else text[:most // 2 - 1] + "…" + text[-most // 2:]
 
 

@@ -61,7 +61,7 @@ def _bars(axes, row, intervals, factor, colours, labels=None, points=0):
 
 def _key(axes, names):
     for i, name in enumerate(names):
-        axes.broken_barh([], (0, 0), facecolor=style.colour(i), label=name)
+        axes.broken_barh([], (0, 0), facecolor=style.colour(i), label=style.shorten(name))
 
 
 def collectives(run):
@@ -87,7 +87,7 @@ def collectives(run):
         _bars(axes, row, list(zip(mine["start_ns"], mine["end_ns"])), factor,
               [style.colour(operations.index(op)) for op in mine["op"]], labels, points)
     ranks_of = table.groupby("group")["ranks"].first()
-    style.name_rows(axes, [f"{group} ({ranks_of[group]} ranks)" for group in shown])
+    style.name_rows(axes, [f"{style.shorten(group)} ({ranks_of[group]} ranks)" for group in shown])
     axes.set_title(f"Collectives: {style.shorten(run.name)}")
     if count > len(shown):
         style.remark(axes, f"{len(shown)} of {count} groups, the first of each kind")
@@ -101,9 +101,11 @@ def ranks(run):
     if events is None or not len(events):
         raise style.NothingToDraw(f"{run.name}: no timeline.json; a run with --timeline-ranks N writes it")
     events = events[events["category"].isin(("compute", "wait", "stream"))]
+    if not len(events):
+        raise style.NothingToDraw(f"{run.name}: timeline.json has no computation, waiting or stream of a rank")
     shown = sorted(events["rank"].unique())[:style.MOST_ROWS // 2]
     figure, axes = style.new_figure(10, style.rows_height(2 * len(shown)))
-    span = (events["start_us"] + events["duration_us"]).max() * 1000
+    span = max(1, (events["start_us"] + events["duration_us"]).max() * 1000)
     factor = style.time_axis(axes, span)
     axes.set_xlim(0, span / factor)
     streams = events["category"] == "stream"
