@@ -18,7 +18,7 @@ packages=(
   # its physical back end
   pkg-config libfabric-dev libopenmpi-dev openmpi-bin iproute2
   # its tests
-  libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang libclang-rt-14-dev python3-pytest python3-pytest-xdist python3-pytest-rerunfailures mypy
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang libclang-rt-14-dev python3-pytest python3-pytest-xdist python3-pytest-rerunfailures python3-pytest-timeout mypy
   tshark valgrind chromium gcovr
   # packages
   lintian help2man mmdebstrap python3-venv python3-pip python3-setuptools python3-wheel

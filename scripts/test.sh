@@ -33,9 +33,11 @@ build_and_run() {
   scripts/configure.sh "$profile" -DWARNINGS_AS_ERRORS=ON
   step "$profile: build" cmake --build --preset "$profile" -j "$(nproc)" --target "$target"
   rm -rf "$results"
+  trap status=1 INT # which ends ctest; the tests that have ended are counted then, too
   step "$profile: tests" ctest --preset "$profile" -j "$(nproc)" --output-on-failure \
     --output-junit "$results/ctest.xml" || status=1
   test/summary.py "$results" || status=1
+  trap - INT
   return $status
 }
 

@@ -3,7 +3,7 @@
 import pathlib
 import time
 
-HANGS = 600  # seconds
+HANGS = 1800  # seconds; less than a test has (pyproject.toml), so that the program is named
 
 
 def wait_until(condition, what="it"):
