@@ -5,14 +5,14 @@
 """
 from clustersim import command
 from clustersim.commands import workload
-from clustersim.workload import command_line
-from clustersim.workload.errors import InputError
+from clustersim.errors import InputError
+from clustersim.workload.command import training_command
 
 
 def file_name(given):
     """@return the name without ending; sizes of 1 other than TP and DP are left out"""
-    plan = command_line.find_plan(given, command_line.find_model(given))
-    name = given.model_name or command_line.find_model(given).name
+    plan = training_command.find_plan(given, training_command.find_model(given))
+    name = given.model_name or training_command.find_model(given).name
     sizes = [("tp", plan.tp), ("dp", plan.dp)]
     sizes += [(key, size) for key, size in (("pp", plan.pp), ("vpp", plan.virtual), ("ep", plan.ep), ("cp", plan.cp)) if size > 1]
     return "_".join([name, *(f"{key}{size}" for key, size in sizes)])
@@ -20,7 +20,7 @@ def file_name(given):
 
 def main(arguments):
     if not workload.is_inference(arguments) and not {"-h", "--help"} & set(arguments):
-        given = command_line.make_parser("").parse_args(arguments)
+        given = training_command.make_parser("").parse_args(arguments)
         if not given.name:
             arguments = [*arguments, "--name", file_name(given)]
     return workload.main(arguments)

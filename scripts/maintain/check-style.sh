@@ -14,4 +14,5 @@ esac
 status=0
 git ls-files -z '*.cc' '*.h' | xargs -0 -r -n 40 -P "$(nproc)" clang-format-14 "${mode[@]}" || status=1
 scripts/maintain/check-layers.py || status=1
+scripts/maintain/check-python.py || status=1
 exit $status

@@ -19,8 +19,9 @@ import pandas as pd
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import catalogue, gpus, operators  # noqa: E402
-from clustersim.workload.parallel import Parallelism  # noqa: E402
+from clustersim.workload.kernels import gpus  # noqa: E402
+from clustersim.workload.model import catalogue, operators  # noqa: E402
+from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
 
 SYSTEMS = {"H100": "h100_sxm", "H200": "h200_sxm", "B200": "b200_sxm", "B300": "b300_sxm", "GB200": "gb200", "GB300": "gb300"}
 TOKENS = (4096, 65536)  # of a batch

@@ -25,7 +25,7 @@ import pandas as pd
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import gpus  # noqa: E402
+from clustersim.workload.kernels import gpus  # noqa: E402
 from clustersim.workload.kernels.roofline import FACTOR_BYTES, RESULT_BYTES  # noqa: E402
 
 SYSTEMS = {"A100": "a100_sxm", "H100": "h100_sxm", "H200": "h200_sxm", "B200": "b200_sxm", "B300": "b300_sxm", "GB200": "gb200",

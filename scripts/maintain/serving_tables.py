@@ -28,8 +28,7 @@ from kernel_tables import LICENCE, SYSTEMS, TOKENS, fastest, read, text
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import gpus  # noqa: E402
-from clustersim.workload.kernels import serving  # noqa: E402
+from clustersim.workload.kernels import gpus, serving  # noqa: E402
 
 N, K = (256, 1024, 2048, 4096, 8192, 16384, 65536), (256, 1024, 2048, 4096, 8192, 16384)
 M = (1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)

@@ -16,11 +16,14 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
+from clustersim.errors import InputError  # noqa: E402
 from clustersim.results import Run  # noqa: E402
-from clustersim.workload import catalogue, deepep, exchange, gpus, megatron, operators  # noqa: E402
-from clustersim.workload.errors import InputError  # noqa: E402
-from clustersim.workload.exchange import Exchange  # noqa: E402
-from clustersim.workload.parallel import Parallelism, check  # noqa: E402
+from clustersim.workload.kernels import gpus  # noqa: E402
+from clustersim.workload.model import catalogue, operators  # noqa: E402
+from clustersim.workload.plan import deepep, exchange  # noqa: E402
+from clustersim.workload.plan.exchange import Exchange  # noqa: E402
+from clustersim.workload.plan.parallel import Parallelism, check  # noqa: E402
+from clustersim.workload.training import megatron  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
 MEASURED = OTHERS_FILES / "collectives/deepep.csv.gz"

@@ -15,13 +15,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
 sys.path.insert(0, str(ROOT / "python"))
 
+from clustersim.errors import InputError  # noqa: E402
 from clustersim.results import open_run, open_runs  # noqa: E402
 from clustersim.results.plots import KINDS  # noqa: E402
 from clustersim.results.tables import all_tables  # noqa: E402
-from clustersim.workload import catalogue, gpus, inference_command, operators, precision  # noqa: E402
-from clustersim.workload.errors import InputError  # noqa: E402
-from clustersim.workload.parallel import Parallelism  # noqa: E402
-from clustersim.workload.serving import Instance  # noqa: E402
+from clustersim.workload.command import inference_command  # noqa: E402
+from clustersim.workload.kernels import gpus  # noqa: E402
+from clustersim.workload.model import catalogue, operators  # noqa: E402
+from clustersim.workload.plan import precision  # noqa: E402
+from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
+from clustersim.workload.serve.instance import Instance  # noqa: E402
 
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
 LINEAR = "row step all linear {} 0 0 0 NONE 0\n"

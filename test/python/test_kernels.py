@@ -16,11 +16,12 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import catalogue, gpus, operators, precision  # noqa: E402
-from clustersim.workload.errors import InputError  # noqa: E402
-from clustersim.workload.kernels import attention, fused, grid, launch, products, roofline  # noqa: E402
-from clustersim.workload.model import Model  # noqa: E402
-from clustersim.workload.parallel import Parallelism  # noqa: E402
+from clustersim.errors import InputError  # noqa: E402
+from clustersim.workload.kernels import gpus, attention, fused, grid, launch, products, roofline  # noqa: E402
+from clustersim.workload.model import catalogue, operators  # noqa: E402
+from clustersim.workload.model.transformer import Model  # noqa: E402
+from clustersim.workload.plan import precision  # noqa: E402
+from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
 
 H100 = gpus.find("H100")
 WITH_TABLES = ("A100", "H100", "H200", "B200", "GB200", "B300", "GB300")

@@ -12,12 +12,17 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import (catalogue, command_line, frameworks, gpus, launch_arguments, megatron, memory, pipeline,  # noqa: E402
-                                 plan_command, plans, precision, search, simai_text)
-from clustersim.workload.collective_times import Machine as CollectiveMachine  # noqa: E402
-from clustersim.workload.errors import InputError  # noqa: E402
-from clustersim.workload.exchange import Exchange  # noqa: E402
-from clustersim.workload.parallel import Parallelism, check  # noqa: E402
+from clustersim.errors import InputError  # noqa: E402
+from clustersim.workload.command import plan_command, training_command  # noqa: E402
+from clustersim.workload.estimate import plans, search  # noqa: E402
+from clustersim.workload.estimate.collective_times import Machine as CollectiveMachine  # noqa: E402
+from clustersim.workload.kernels import frameworks, gpus  # noqa: E402
+from clustersim.workload.model import catalogue  # noqa: E402
+from clustersim.workload.plan import pipeline, precision  # noqa: E402
+from clustersim.workload.plan.exchange import Exchange  # noqa: E402
+from clustersim.workload.plan.parallel import Parallelism, check  # noqa: E402
+from clustersim.workload.training import megatron, memory  # noqa: E402
+from clustersim.workload.write import launch_arguments, simai_text  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
 DENSE, EXPERTS = catalogue.find("llama3_8b"), catalogue.find("mixtral_8x7b")
@@ -34,8 +39,8 @@ def words(name, model, plan):
 def test_megatrons_arguments_give_the_same_plan_back():
     """workload.py reads Megatron-LM's arguments: what it reads is the plan that was printed."""
     given = [word for word in words("megatron", DENSE, PLAN) if word not in ELSEWHERE]
-    read = command_line.make_parser("").parse_args(["--world_size", "64", "--model", "llama3_8b", *given])
-    assert command_line.find_plan(read, DENSE) == PLAN
+    read = training_command.make_parser("").parse_args(["--world_size", "64", "--model", "llama3_8b", *given])
+    assert training_command.find_plan(read, DENSE) == PLAN
 
 
 @pytest.mark.parametrize("changes, expected", [
@@ -81,8 +86,8 @@ def test_megatron_gets_stages_that_it_allows(layers, pp, virtual):
     plan = Parallelism(world_size=4 * pp, pp=pp, tp=4, sequence_parallel=True, virtual=virtual, global_batch=64, zero=1)
     given = words("megatron", model, plan)
     assert ("--pipeline-model-parallel-layout" in given) == (layers % (pp * virtual) > 0)
-    read = command_line.make_parser("").parse_args(["--world_size", str(4 * pp), "--model", "llama3_8b", *(word for word in given if word not in ELSEWHERE)])
-    assert pipeline.places(command_line.find_plan(read, model), layers) == pipeline.places(plan, layers)
+    read = training_command.make_parser("").parse_args(["--world_size", str(4 * pp), "--model", "llama3_8b", *(word for word in given if word not in ELSEWHERE)])
+    assert pipeline.places(training_command.find_plan(read, model), layers) == pipeline.places(plan, layers)
     nemo = dict(word.split("=") for word in words("nemo", model, plan))
     assert nemo.get("trainer.strategy.pipeline_model_parallel_layout") == (
         given[given.index("--pipeline-model-parallel-layout") + 1] if layers % (pp * virtual) else None)

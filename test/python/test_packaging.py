@@ -62,7 +62,8 @@ def test_an_installed_package_finds_programs_and_its_own_files(tmp_path):
     code = """if True:
         import clustersim, pathlib, sys
         from clustersim.simulation import find_program
-        from clustersim.workload import chakra, plan_command
+        from clustersim.workload.command import plan_command
+        from clustersim.workload.write import chakra
         from clustersim.commands import why as command
         assert pathlib.Path(clustersim.__file__).is_relative_to(sys.argv[1])
         assert chakra.messages().Node

@@ -17,8 +17,12 @@ sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.results import breakdown  # noqa: E402
 from clustersim.results.plots import style  # noqa: E402
-from clustersim.workload import catalogue, gpus, megatron, memory, plan_command, plan_picture, plans, search  # noqa: E402
-from clustersim.workload.parallel import Parallelism  # noqa: E402
+from clustersim.workload.command import plan_command, plan_picture  # noqa: E402
+from clustersim.workload.estimate import plans, search  # noqa: E402
+from clustersim.workload.kernels import gpus  # noqa: E402
+from clustersim.workload.model import catalogue  # noqa: E402
+from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
+from clustersim.workload.training import megatron, memory  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
 H100 = gpus.find("H100")

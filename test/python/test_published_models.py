@@ -10,10 +10,13 @@ from published_models import MODELS
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import gpus, hugging_face, megatron, memory, operators  # noqa: E402
-from clustersim.workload.parallel import Parallelism  # noqa: E402
-from clustersim.workload.serving import Instance  # noqa: E402
-from clustersim.workload.serving_times import Timed, with_reaches  # noqa: E402
+from clustersim.workload.kernels import gpus  # noqa: E402
+from clustersim.workload.model import operators  # noqa: E402
+from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
+from clustersim.workload.reading import hugging_face  # noqa: E402
+from clustersim.workload.serve.instance import Instance  # noqa: E402
+from clustersim.workload.serve.times import Timed, with_reaches  # noqa: E402
+from clustersim.workload.training import megatron, memory  # noqa: E402
 
 ALONE = Parallelism(world_size=1, sequence=1)
 

@@ -244,6 +244,50 @@ def test_a_source_without_licence_is_found(tree):
     assert "a.cc: has no SPDX-License-Identifier" in result.stderr
 
 
+@pytest.fixture
+def package(tmp_path):
+    """A copy of our package with the check; check(path, text) adds a line to a file of the package, and runs it."""
+    (tmp_path / "scripts/maintain").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts/maintain/check-python.py", tmp_path / "scripts/maintain")
+    shutil.copytree(ROOT / "python", tmp_path / "python", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def check(path, text):
+        file = tmp_path / "python/clustersim" / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text((file.read_text() if file.exists() else "") + text)
+        return subprocess.run([tmp_path / "scripts/maintain/check-python.py"], capture_output=True, text=True)
+
+    return check
+
+
+@pytest.mark.parametrize("path, text, message", [
+    ("workload/model/catalogue.py", "from clustersim.workload.reading import hugging_face\n",
+     "clustersim/workload/model must not import clustersim.workload.reading.hugging_face of clustersim/workload/reading"),
+    ("workload/plan/parallel.py", "def f():\n    import clustersim.workload.model.catalogue\n",
+     "clustersim/workload/plan must not import clustersim.workload.model.catalogue of clustersim/workload/model"),
+    ("whole_file.py", "from clustersim import simulate\n", "clustersim must not import clustersim.simulate of clustersim/__init__"),
+    ("workload/shed/a.py", "import json\n", "clustersim/workload/shed is no room in ROOMS"),
+    ("workload/plan/parallel.py", "#\n" * 1500, "python/clustersim/workload/plan: has"),
+], ids=["arrow", "function", "root", "no-room", "size"])
+def test_a_broken_rule_of_python_is_found(package, path, text, message):
+    result = package(path, text)
+    assert result.returncode == 1
+    assert message in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_python_rooms_in_a_circle_and_arrows_for_nothing_are_found(package, tmp_path):
+    script = next(tmp_path.rglob("check-python.py"))
+    script.write_text(script.read_text().replace('"clustersim/workload/plan": {"."}', '"clustersim/workload/plan": {".", "workload/model"}'))
+    result = package("workload/__init__.py", "")
+    assert result.stderr == ("ROOMS has a circle: clustersim/workload/model -> clustersim/workload/plan -> clustersim/workload/model\n"
+                             "ROOMS: clustersim/workload/plan does not import clustersim/workload/model; take it out\n")
+
+
+def test_python_in_order_passes(package):
+    result = package("workload/model/catalogue.py", "from clustersim.workload.plan import parallel\nimport clustersim.errors, json\n")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("script", sorted(str(path.relative_to(ROOT / "scripts")) for pattern in ("*.sh", "*.py") for path in (ROOT / "scripts").rglob(pattern)
                                           if os.access(path, os.X_OK)))
 def test_help_only_prints(script, tmp_path):

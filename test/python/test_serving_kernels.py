@@ -15,11 +15,11 @@ from test_inference import generate, one_request, rows, simulate
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import catalogue, gpus  # noqa: E402
-from clustersim.workload.kernels import grid, products, serving  # noqa: E402
-from clustersim.workload.operators import Heads  # noqa: E402
-from clustersim.workload.serving import Instance  # noqa: E402
-from clustersim.workload.serving_times import Timed, points  # noqa: E402
+from clustersim.workload.kernels import gpus, grid, products, serving  # noqa: E402
+from clustersim.workload.model import catalogue  # noqa: E402
+from clustersim.workload.model.operators import Heads  # noqa: E402
+from clustersim.workload.serve.instance import Instance  # noqa: E402
+from clustersim.workload.serve.times import Timed, points  # noqa: E402
 
 WITH_TABLES = ("H100", "H200", "B200", "GB200", "B300", "GB300")
 HEADS = Heads(1, 1, 32, 8, 128, 128)

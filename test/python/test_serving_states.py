@@ -10,11 +10,13 @@ from test_inference import generate, rows, simulate
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import catalogue, gpus, memory  # noqa: E402
-from clustersim.workload.errors import InputError  # noqa: E402
-from clustersim.workload.serving import Instance  # noqa: E402
-from clustersim.workload.serving_reach import Chosen, Chunks, Entries  # noqa: E402
-from clustersim.workload.serving_times import with_reaches  # noqa: E402
+from clustersim.errors import InputError  # noqa: E402
+from clustersim.workload.kernels import gpus  # noqa: E402
+from clustersim.workload.model import catalogue  # noqa: E402
+from clustersim.workload.serve.instance import Instance  # noqa: E402
+from clustersim.workload.serve.reach import Chosen, Chunks, Entries  # noqa: E402
+from clustersim.workload.serve.times import with_reaches  # noqa: E402
+from clustersim.workload.training import memory  # noqa: E402
 
 H100 = gpus.find("H100", kernels="roofline")
 RATE = H100.memory_gbps * H100.stream

@@ -15,12 +15,17 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
+from clustersim.errors import InputError  # noqa: E402
 from clustersim.outcomes import facts, runs  # noqa: E402
-from clustersim.workload import (adapters, aicb, catalogue, command_line, gpus, hugging_face, keeping, layout, measured, megatron,  # noqa: E402
-                                 memory, operators, pipeline, schedule, simai_text)
-from clustersim.workload.errors import InputError  # noqa: E402
-from clustersim.workload.model import Model  # noqa: E402
-from clustersim.workload.parallel import Parallelism  # noqa: E402
+from clustersim.workload.command import training_command  # noqa: E402
+from clustersim.workload.kernels import gpus, measured  # noqa: E402
+from clustersim.workload.model import catalogue, operators  # noqa: E402
+from clustersim.workload.model.transformer import Model  # noqa: E402
+from clustersim.workload.plan import adapters, keeping, pipeline  # noqa: E402
+from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
+from clustersim.workload.reading import hugging_face  # noqa: E402
+from clustersim.workload.training import megatron, memory, schedule  # noqa: E402
+from clustersim.workload.write import aicb, layout, simai_text  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
 H100 = gpus.find("H100", kernels="roofline")
@@ -180,21 +185,21 @@ def test_keys_without_effect_are_read_and_those_that_one_expects_to_count_are_to
     (["--ffn_hidden_size", 4096], "ffn", 4096), (["--num_query_groups", 8], "kv_heads", 8), (["--kv_channels", 64], "head_dim", 64)])
 def test_flags_of_a_model_change_one_of_the_catalogue(flags, field, value):
     name = "llama2_7b" if field == "bias" else "gpt_13b"
-    given = command_line.make_parser("").parse_args(["--model_name", name, *map(str, flags)])
-    model, known = command_line.find_model(given), catalogue.find(name)
+    given = training_command.make_parser("").parse_args(["--model_name", name, *map(str, flags)])
+    model, known = training_command.find_model(given), catalogue.find(name)
     assert getattr(model, field) == value != getattr(known, field)
     assert model.parameters() != known.parameters()
 
 
 def model_of(*flags):
-    return command_line.find_model(command_line.make_parser("").parse_args([*map(str, flags)]))
+    return training_command.find_model(training_command.make_parser("").parse_args([*map(str, flags)]))
 
 
 @pytest.mark.parametrize("name", catalogue.entries())
 def test_a_size_that_the_named_model_has_changes_nothing(name):
     known = catalogue.find(name)
-    own = {flag: getattr(known, field) for flag, field in command_line.SIZES.items()}
-    own |= {flag: getattr(known.latent, field) for flag, field in command_line.LATENT.items() if known.latent}
+    own = {flag: getattr(known, field) for flag, field in training_command.SIZES.items()}
+    own |= {flag: getattr(known.latent, field) for flag, field in training_command.LATENT.items() if known.latent}
     for flag, value in own.items():
         assert model_of("--model_name", name, flag, value) == known, flag
     assert model_of("--model_name", name, *(word for each in own.items() for word in each)) == known
@@ -221,7 +226,7 @@ def test_a_size_that_a_configuration_has_changes_nothing(tmp_path):
     ("llama2_7b", ["--num_experts", 1], dict(experts=0))])
 def test_derived_sizes_follow_flags_and_others_stay(name, flags, expected):
     known = catalogue.find(name)
-    changed = {command_line.SIZES[flag]: value for flag, value in zip(flags[::2], flags[1::2])}
+    changed = {training_command.SIZES[flag]: value for flag, value in zip(flags[::2], flags[1::2])}
     assert model_of("--model_name", name, *flags) == known.copy(update={**changed, **expected})
 
 
@@ -612,10 +617,10 @@ QKV, LAYER_PRODUCTS = 3 * 4096 ** 2, 4 * 4096 ** 2 + 3 * 4096 * 11008
     (["--dtype", "bfloat16", "--operator_dtype", "linear_qkv=fp8"], 32 * QKV)])
 def test_weights_of_8_bit_products_alone_have_copies_and_are_gathered_in_8_bits(flags, copied):
     def job(*more):
-        given = command_line.make_parser("").parse_args(list(map(str, [
+        given = training_command.make_parser("").parse_args(list(map(str, [
             "--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp8", *flags, *more])))
-        model = command_line.find_model(given)
-        return megatron.Iteration(model, command_line.find_plan(given, model), H100)
+        model = training_command.find_model(given)
+        return megatron.Iteration(model, training_command.find_plan(given, model), H100)
     parameters = catalogue.find("llama2_7b").parameters()
     others = parameters - copied
     assert job().needed().weights == 2 * parameters + 2 * copied  # a byte for each of two copies

@@ -15,8 +15,10 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import catalogue, gpus, megatron, operators  # noqa: E402
-from clustersim.workload.parallel import Parallelism  # noqa: E402
+from clustersim.workload.kernels import gpus  # noqa: E402
+from clustersim.workload.model import catalogue, operators  # noqa: E402
+from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
+from clustersim.workload.training import megatron  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
 GPUS = 16

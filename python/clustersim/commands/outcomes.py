@@ -22,8 +22,8 @@ from clustersim.required_modules import require
 require("yaml", "pandas", "matplotlib", "numpy", "pydantic")
 
 from clustersim import command  # noqa: E402
+from clustersim.errors import InputError  # noqa: E402
 from clustersim.simulation import SimulationError  # noqa: E402
-from clustersim.workload.errors import InputError  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 DATA = ROOT / "docs" / "source" / "data"
@@ -129,7 +129,7 @@ def update(found, frame, written, refused, tuned, untold, points, constants):
 def main(arguments):
     options = parse(arguments)
     from clustersim.outcomes import card, facts, fit, runs, scaling  # loads pandas
-    from clustersim.workload import frameworks
+    from clustersim.workload.kernels import frameworks
     found = facts.read(options.data)
     written, refused = card.write_down(found)
     tuning, untold = card.write_down(found, runs.TUNING)

@@ -12,9 +12,9 @@ from clustersim.required_modules import require
 require("pydantic", "yaml", "matplotlib")
 
 from clustersim import command
+from clustersim.errors import InputError
 from clustersim.simulation import SimulationError
-from clustersim.workload import plan_command
-from clustersim.workload.errors import InputError
+from clustersim.workload.command import plan_command
 
 
 def main(arguments):

@@ -14,9 +14,9 @@ require("pydantic", "yaml", "numpy", "pandas")
 import argparse
 
 from clustersim import command
+from clustersim.errors import InputError
 from clustersim.results import ResultsError
 from clustersim.simulation import SimulationError
-from clustersim.workload.errors import InputError
 
 
 class Parser(argparse.ArgumentParser):

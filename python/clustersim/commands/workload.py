@@ -13,8 +13,8 @@ from clustersim.required_modules import require
 require("pydantic", "yaml")
 
 from clustersim import command
-from clustersim.workload import command_line, inference_command
-from clustersim.workload.errors import InputError
+from clustersim.errors import InputError
+from clustersim.workload.command import inference_command, training_command
 
 
 def is_inference(arguments):
@@ -26,7 +26,7 @@ def main(arguments):
     if is_inference(arguments):
         inference_command.run(arguments)
     else:
-        command_line.run(arguments, __doc__)
+        training_command.run(arguments, __doc__)
 
 
 def run():

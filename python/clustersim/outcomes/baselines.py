@@ -5,7 +5,9 @@ roofline: the work of a step over what the GPUs could do at their peak, recomput
 closed form: operators at their rooflines with measured ceilings, collectives' bytes at the line rate, a bubble of (p - 1)/v micro-batches,
 gradients and weights after that, nothing beside anything (Narayanan et al., arXiv 2104.04473, sections 2.2 and 3; Calculon's terms).
 """
-from clustersim.workload import gpus, megatron, plans
+from clustersim.workload.estimate import plans
+from clustersim.workload.kernels import gpus
+from clustersim.workload.training import megatron
 
 PASSES = {"none": 3, "selective": 3, "full": 4}  # a backward pass is twice a forward pass
 

@@ -5,9 +5,11 @@ import dataclasses
 
 import pandas as pd
 
+from clustersim.errors import InputError
 from clustersim.outcomes import baselines, runs
-from clustersim.workload import estimate, frameworks, megatron, plans
-from clustersim.workload.errors import InputError
+from clustersim.workload.estimate import estimate, plans
+from clustersim.workload.kernels import frameworks
+from clustersim.workload.training import megatron
 
 WITHIN = 0.15
 GOALS = {"written": 0.95, "median": (0.95, 1.05), "within": 0.70, "shape": 0.05}

@@ -4,7 +4,7 @@ import csv
 import dataclasses
 import re
 
-from clustersim.workload.errors import InputError
+from clustersim.errors import InputError
 
 NUMBERS = ("tp", "pp", "cp", "vp", "ep", "etp", "dp", "micro_batch", "global_batch", "layers", "hidden", "heads", "vocab")
 TEXTS = ("id", "task", "model", "gpu", "precision", "sharding", "sp", "recompute", "interconnect", "notes", "source")

@@ -12,7 +12,7 @@ import collections
 import numpy as np
 
 from clustersim.outcomes import card
-from clustersim.workload import frameworks
+from clustersim.workload.kernels import frameworks
 
 GRID = np.log([0.7, 0.85, 1.0, 1.2])  # of a constant, relative to the values that the search starts from
 STEPS = np.linspace(GRID[0], GRID[-1], 99)

@@ -4,7 +4,7 @@ from matplotlib.ticker import FuncFormatter, LogFormatter, NullFormatter
 
 from clustersim.outcomes.card import WITHIN
 from clustersim.results.plots import style
-from clustersim.workload.estimate import SHARES
+from clustersim.workload.estimate.estimate import SHARES
 
 MARKERS = "o+x^vsD*<p1"
 COLUMNS = 3  # of scaling curves

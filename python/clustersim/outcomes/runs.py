@@ -8,12 +8,15 @@ import re
 import pydantic
 import yaml
 
-from clustersim.workload import adapters, catalogue, frameworks, gpus, keeping, memory, pipeline, precision
-from clustersim.workload.collective_times import Machine
-from clustersim.workload.errors import InputError
-from clustersim.workload.exchange import Exchange
-from clustersim.workload.model import Model
-from clustersim.workload.parallel import RECOMPUTATION, Parallelism, check
+from clustersim.errors import InputError
+from clustersim.workload.estimate.collective_times import Machine
+from clustersim.workload.kernels import frameworks, gpus
+from clustersim.workload.model import catalogue
+from clustersim.workload.model.transformer import Model
+from clustersim.workload.plan import adapters, keeping, pipeline, precision
+from clustersim.workload.plan.exchange import Exchange
+from clustersim.workload.plan.parallel import RECOMPUTATION, Parallelism, check
+from clustersim.workload.training import memory
 
 
 NO_LAYOUT = "no full layout"

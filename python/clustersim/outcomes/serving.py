@@ -6,18 +6,20 @@ import re
 
 import pandas as pd
 
-from clustersim import simulate
 from clustersim.accuracy.simulate import write_topology
 from clustersim.accuracy.tables import Machine as Links
+from clustersim.errors import InputError
 from clustersim.outcomes import card, runs
+from clustersim.simulation import simulate
 from clustersim.whole_file import write_text
-from clustersim.workload import gpus, inference_command, memory
-from clustersim.workload.collective_times import Machine
-from clustersim.workload.errors import InputError
-from clustersim.workload.exchange import Exchange
+from clustersim.workload.command import inference_command
+from clustersim.workload.estimate.collective_times import Machine
+from clustersim.workload.kernels import gpus
 from clustersim.workload.kernels.roofline import FACTOR_BYTES
-from clustersim.workload.precision import Precise
-from clustersim.workload.serving import CACHE_BYTES, DTYPES, Instance
+from clustersim.workload.plan.exchange import Exchange
+from clustersim.workload.plan.precision import Precise
+from clustersim.workload.serve.instance import CACHE_BYTES, DTYPES, Instance
+from clustersim.workload.training import memory
 
 TASK = "serve"
 QUEUED = re.compile(r"(\d+) requests queued at once")

@@ -8,14 +8,13 @@ import pathlib
 import re
 import tempfile
 
+from clustersim.errors import InputError
 from clustersim.simulation import find_program
 from clustersim.topology.cluster import InputError as TopologyError
-from clustersim.why import path as paths
-from clustersim.why import records as recorded
+from clustersim.whole_file import whole_file, write_text
+from clustersim.why import path as paths, records as recorded
 from clustersim.why.machine import CARRIERS, Machine
 from clustersim.why.what_if import CHANGES, Runner, bound_us, worked_out
-from clustersim.workload.errors import InputError
-from clustersim.whole_file import whole_file, write_text
 
 PHASES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
 

@@ -5,10 +5,10 @@ import collections
 import dataclasses
 import pathlib
 
+from clustersim.errors import InputError
 from clustersim.results.links import read_links
 from clustersim.results.problem import Problems
 from clustersim.topology.reader import read as read_topology
-from clustersim.workload.errors import InputError
 
 # A port whose flows reach this share of its rate holds them up; headers and congestion control take the rest.
 SATURATED = 0.7

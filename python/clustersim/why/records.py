@@ -9,7 +9,7 @@ from typing import Dict, List, Tuple
 from clustersim.results.problem import Problems
 from clustersim.results.timeline import read_events, span_of, whole
 
-from clustersim.workload.errors import InputError
+from clustersim.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)

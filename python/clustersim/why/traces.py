@@ -4,8 +4,8 @@ import gzip
 import json
 import pathlib
 
-from clustersim.workload import chakra
-from clustersim.workload.errors import InputError
+from clustersim.errors import InputError
+from clustersim.workload.write import chakra
 
 GZIP = b"\x1f\x8b"
 

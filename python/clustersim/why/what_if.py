@@ -8,11 +8,11 @@ import dataclasses
 import json
 import pathlib
 
+from clustersim.errors import InputError
 from clustersim.results import run_json
 from clustersim.results.problem import Problems
 from clustersim.simulation import run_program
 from clustersim.why import traces
-from clustersim.workload.errors import InputError
 
 RATE_COLUMN = 2
 COMPUTE_COLUMNS = (2, 5, 8, 11)

@@ -6,7 +6,7 @@
     iteration = megatron.Iteration(model, plan, gpus.find("H100"))
     simai_text.write(iteration, "llama.txt")
 
-A model (`model`, `catalogue`, `hugging_face`) and its parallelism (`parallel`) become operators
-(`operators`) with times (`gpus`, `kernels`, `measured`) and memory (`memory`), and these the rows of a pipeline
-stage (`megatron`; `aicb` for AICB's own rows). Two writers write rows: `simai_text` and `chakra`.
+Each folder is a room, which imports those before it only: `kernels` (times of operators on a GPU), `plan` (parallelism and
+numbers), `model` (layers and operators), `reading` (files of models), `training` (rows and memory of an iteration), `write`
+(its formats), `estimate` (its time, and the best plan), `serve` (instances that serve requests), `command` (flags).
 """

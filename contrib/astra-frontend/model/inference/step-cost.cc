@@ -34,7 +34,7 @@ BytesOf(FactorType type)
 }
 
 /// Outputs of a product that one block of threads computes (NVIDIA, Matrix Multiplication
-/// Background User's Guide), as in python/clustersim/workload/gpus.py.
+/// Background User's Guide), as in python/clustersim/workload/kernels/roofline.py.
 constexpr std::array<std::array<double, 2>, 6> TILES = {
     {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}}};
 

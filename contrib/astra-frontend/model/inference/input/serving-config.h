@@ -91,7 +91,8 @@ struct OperatorRow
     OperatorTimes decodingTimes; ///< of attention: by sequences and the mean tokens of their caches
 };
 
-/// A GPU's peaks, and what part of them kernels reach (python/clustersim/workload/gpus.yaml).
+/// A GPU's peaks, and what part of them kernels reach
+/// (python/clustersim/workload/kernels/gpus.yaml).
 struct GpuRoofline
 {
     double tflops{0};

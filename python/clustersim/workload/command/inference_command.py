@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/workload.py --inference: writes an INFERENCE file from a model's name, GPUs and requests."""
+import argparse
+import json
+import pathlib
+
+from clustersim import command
+from clustersim.errors import InputError
+from clustersim.whole_file import write_text
+from clustersim.workload.command import exchange_flags, training_command
+from clustersim.workload.kernels import gpus
+from clustersim.workload.kernels.roofline import FACTOR_BYTES
+from clustersim.workload.plan import exchange, precision
+from clustersim.workload.serve.flags import COUNTS, POOL, REQUESTS, SERVING, check
+from clustersim.workload.serve.instance import DISPATCHERS, DTYPES, Instance
+from clustersim.workload.serve.times import Timed, with_reaches
+
+DESCRIPTION = """Writes the workload of instances that serve requests, without a GPU.
+
+    scripts/workload.py --inference --model_name llama3_8b --world_size 8 --tp 2 \\
+      --requests 100 --rate 8 --prompt_tokens 1024 --output_tokens 128
+    scripts/workload.py --inference --model_name llama3_8b --prefill_gpus 4 --prefill_tp 2 \\
+      --decode_gpus 4 --decode_tp 4 --trace AzureLLMInferenceTrace_conv.csv
+
+Without --prefill_gpus and --decode_gpus, instances of TP x PP x EP on all GPUs do both (colocated).
+"""
+# Of AICB's main program.
+OTHER_SPELLINGS = {"prompt_tokens": ["--num_prefill_tokens"], "output_tokens": ["--num_decode_tokens"]}
+
+DISPATCH_BYTES = {"bf16": exchange.BYTES["bf16"], "fp8": exchange.BYTES["fp8"], "nvfp4": FACTOR_BYTES["nvfp4"]}
+
+
+def make_parser():
+    parser = training_command.Parser(prog="workload.py --inference", description=DESCRIPTION, allow_abbrev=False,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--workload_type", choices=["inference"], help=argparse.SUPPRESS)
+    training_command.add_model_flags(parser)
+    group = parser.add_argument_group("instances")
+    group.add_argument("--world_size", "--gpus", type=int, metavar="N", help="GPUs of colocated instances")
+    for role in ("", "prefill_", "decode_"):
+        what = f"of {role[:-1]} instances" if role else "of an instance"
+        if role:
+            group.add_argument(f"--{role}gpus", type=int, metavar="N", help=f"GPUs {what}")
+        for size, text in (("tp", "tensor parallel"), ("pp", "pipeline stages"), ("ep", "expert parallel")):
+            default = None if role else 1
+            group.add_argument(f"--{role}{size}", type=int, default=default, metavar="N", help=f"{text}, {what}")
+    group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
+    group.add_argument("--gpu_memory_utilization", type=float, default=0.9, metavar="X",
+                       help="share of a GPU's memory for weights and cache (0.9)")
+    group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help=f"of weights and products: {', '.join(DTYPES)} (bfloat16)")
+    group.add_argument("--kv_cache_dtype", "--kv-cache-dtype", default="auto", choices=["auto", "bfloat16", "fp8"],
+                       help="of keys and values: auto and bfloat16 are the same (auto)")
+    group.add_argument("--kernels", choices=gpus.KERNELS, default="roofline",
+                       help="times of a step's operators: from tables of measured kernels, written as lines of times, or rooflines (roofline)")
+    training_command.add_operator_dtype(group)
+    group.add_argument("--moe_dispatcher", default="alltoall", choices=DISPATCHERS,
+                       help="alltoall (default): a token goes once to each of its experts; deepep: to each rank that has some; allgather: to all ranks")
+    group.add_argument("--moe_dispatch_dtype", default="bf16", choices=DISPATCH_BYTES,
+                       help="of tokens on their way to experts; results come back in bf16 (bf16)")
+    exchange_flags.add_imbalance(group)
+    for title, keys in (("requests", {**REQUESTS, **COUNTS}), ("serving", SERVING), ("each instance", POOL)):
+        group = parser.add_argument_group(title)
+        for key, flag in keys.items():
+            group.add_argument(f"--{key}", *OTHER_SPELLINGS.get(key, []), metavar="V", help=flag.text)
+    group = parser.add_argument_group("output")
+    group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
+                       help="directory (results/workload)")
+    group.add_argument("--name", metavar="NAME", help="of the files, without ending")
+    return parser
+
+
+def find_pools(given, model):
+    """@return role and Instance of each pool"""
+    disaggregated = given.prefill_gpus, given.decode_gpus
+    if any(disaggregated) != all(disaggregated) or any(disaggregated) == bool(given.world_size):
+        raise InputError("the instances have no GPUs; expected --world_size, or --prefill_gpus and --decode_gpus")
+    if training_command.dtype_of(given) not in DTYPES:
+        raise InputError(f'--dtype "{given.dtype}" is not modelled for inference; expected {", ".join(DTYPES)}')
+    kinds = {"dtype": training_command.dtype_of(given), "cache": "fp8" if given.kv_cache_dtype == "fp8" else "bfloat16",
+             "precise": training_command.check_operator_dtypes(given, model, precision.precise(
+                 0, 0, False, given.operator_dtype, {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
+             "exchange": exchange_flags.require_experts(exchange.Exchange(
+                 given.moe_dispatcher, DISPATCH_BYTES[given.moe_dispatch_dtype], loads=exchange_flags.loads_of(given, model)), model),
+             "lengths": _lengths(given)}
+    if given.world_size:
+        return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep, **kinds))]
+
+    def size(role, name):
+        value = getattr(given, f"{role}_{name}")
+        return getattr(given, name) if value is None else value
+
+    return [(role, Instance(model, getattr(given, f"{role}_gpus"), *(size(role, name) for name in ("tp", "pp", "ep")),
+                            **kinds)) for role in ("prefill", "decode")]
+
+
+def _lengths(given):
+    """@return tokens of the prompt and the output where all requests have as many"""
+    counts = [getattr(given, key) or "" for key in COUNTS]
+    return tuple(map(int, counts)) if all(count.isdigit() for count in counts) else None
+
+
+def _whole(given, key, default):
+    text = getattr(given, key)
+    return default if text is None else int(text)
+
+
+def _lines(given, keys):
+    return [f"{key} {getattr(given, key)}" for key in keys if getattr(given, key) is not None]
+
+
+def _trace(given, directory):
+    """The path of the trace, as the file in `directory` names it."""
+    if given.trace is None:
+        return
+    path = pathlib.Path(given.trace)
+    if not path.is_file():
+        raise InputError(f"{given.trace}: no such file; expected a trace of requests")
+    given.trace = str(path.resolve())
+
+
+def _kept_lines(given, model, pools):
+    """@return lines of windows; refuses what is not modelled for layers that do not keep all tokens"""
+    kept = pools[0][1].kept
+    what = "layers with a window" if kept.window_layers else "layers with a state" if kept.has_states else "layers that keep different numbers of bytes"
+    if kept.moves:
+        return []
+    if len(pools) > 1:
+        raise InputError(f"{model.name} has {what}, whose transfers are not modelled; expected --world_size")
+    if given.preemption_mode == "swap":
+        raise InputError(f"{model.name} has {what}, for which swapping is not modelled; expected --preemption_mode recompute")
+    if not kept.window_layers and not kept.has_states:
+        return []
+    if given.enable_prefix_caching == "1":
+        raise InputError(f"{model.name} has {what}, for which prefix caching is not modelled; expected "
+                         "--enable_prefix_caching 0")
+    given.enable_prefix_caching = "0"
+    return [f"window {pools[0][1].window}", f"window_layers {kept.window_layers}"] if kept.window_layers else []
+
+
+def render(given, model, pools, gpu):
+    """@return the file's text and, for each pool, its blocks"""
+    if not 0 < given.gpu_memory_utilization <= 1:
+        raise InputError(f"--gpu_memory_utilization {given.gpu_memory_utilization:g} is not valid; expected above 0, at most 1")
+    instance = pools[0][1]
+    lines = ["INFERENCE", f"# {model.name}: {model.parameters() / 1e9:.2f} billion parameters, on {gpu.name}"]
+    lines += _lines(given, [*REQUESTS, *COUNTS, *SERVING])
+    lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
+    lines += _kept_lines(given, model, pools)
+    lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
+    used = {pool.dtype for _, pool in pools} | {kind for _, pool in pools for _, kind in pool.precise.operators}
+    rates = {bits: gpu.peak_and_ceiling(kind) for bits, kind in ((8, "fp8"), (4, "nvfp4")) if kind in used}
+    fewer = "".join(f"fp{bits}_tflops: {peak:g} fp{bits}_matmul: {ceiling:g} " for bits, (peak, ceiling) in rates.items())
+    lines.append(f"gpu tflops: {gpu.tflops:g} matmul: {gpu.matmul:g} {fewer}attention: {gpu.attention[0]:g} "
+                 f"memory_gbps: {gpu.memory_gbps:g} stream: {gpu.stream:g} sms: {gpu.sms}")
+    first, counts = 0, []
+    for role, pool in pools:
+        tokens, sequences = _whole(given, "max_num_batched_tokens", 8192), _whole(given, "max_num_seqs", 256)
+        counts.append(_whole(given, "num_gpu_blocks", 0) or
+                      pool.blocks(gpu, given.gpu_memory_utilization, _whole(given, "block_size", 16), tokens, sequences))
+        lines += ["", f"instances {role} {first}-{first + pool.gpus - 1} tp: {pool.tp} pp: {pool.pp} ep: {pool.ep}",
+                  f"num_gpu_blocks {counts[-1]}"]
+        if pool.pp > 1:
+            lines.append(f"pp_comm {2 * model.hidden}")
+        measured = gpu.kernels == "measured"
+        rows = Timed(pool, gpu, tokens, sequences).rows() if measured else with_reaches(pool.rows(), gpu, tokens, sequences)
+        lines += [row.text() for row in rows]
+        first += pool.gpus
+    return "\n".join(lines) + "\n", counts
+
+
+def file_name(model, pools):
+    return "-".join([model.name, *(f"{role}{pool.gpus}_tp{pool.tp}_pp{pool.pp}_ep{pool.ep}" for role, pool in pools)])
+
+
+def run(arguments):
+    parser = make_parser()
+    given = parser.parse_args(arguments)
+    check(given)
+    model, gpu = training_command.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, training_command.dtype_of(given), given.kernels)
+    pools = find_pools(given, model)
+    command.tell_idle(parser, given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
+                                       ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
+    directory = pathlib.Path(given.output_dir)
+    _trace(given, directory)
+    text, blocks = render(given, model, pools, gpu)
+    name = given.name or file_name(model, pools)
+    directory.mkdir(parents=True, exist_ok=True)
+    write_text(directory / f"{name}.txt", text)
+    facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
+             "gpu_type": gpu.name, "world_size": sum(pool.gpus for _, pool in pools),
+             "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "ep": pool.ep, "blocks": count,
+                        "cache_bytes_per_token_and_rank": pool.kept.of_fullest(pool),
+                        "state_bytes_per_sequence_and_rank": pool.kept.of_fullest(pool, "states")}
+                       for (role, pool), count in zip(pools, blocks)]}
+    write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
+    print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
+    for (role, pool), count in zip(pools, blocks):
+        number = pool.gpus // (pool.tp * pool.pp * pool.ep)
+        print(f"{number} {role} instance{'s' if number > 1 else ''} of TP {pool.tp}, PP {pool.pp}, EP {pool.ep} on {pool.gpus} "
+              f"{gpu.name}: {count} blocks of the cache on each replica")
+    print(f"written: {directory / name}.txt")
+
+
+def _with_all_sizes(given):
+    """The flags of training that find_model() reads."""
+    given.frame = "Megatron"
+    return given

@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Flags and output of scripts/plan.py."""
+import argparse
+import csv
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from clustersim import command
+from clustersim.errors import InputError
+from clustersim.simulation import SimulationError, find_program, run_program
+from clustersim.topology import prices
+from clustersim.topology.cluster import InputError as TopologyError
+from clustersim.topology.reader import read as read_topology
+from clustersim.whole_file import whole_file, write_text
+from clustersim.workload.command import exchange_flags, training_command
+from clustersim.workload.estimate import against, plans, search
+from clustersim.workload.estimate.collective_times import NVLINK_GBPS, Machine as CollectiveMachine
+from clustersim.workload.kernels import frameworks, gpus
+from clustersim.workload.plan import precision, recompute
+from clustersim.workload.training import memory
+from clustersim.workload.write import launch_arguments, simai_text
+
+OVERLAPS = ("tp", "dp", "ep", "pp")
+LARGEST = 1_000_000_000  # of what is counted; more would be searched for hours
+CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
+OBJECTIVES = ("time", "tokens/s/GPU", "cost")
+# Peaks of NICs in GB/s, one direction, where no topology says them.
+NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
+COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch", "micro_batches", "memory_gb",
+           "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble",
+           "bound_by", "simulated_ms")
+SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch", "memory_gb", "time_ms",
+         "tokens_per_s_per_gpu", "mfu", "cost", "bubble", "bound_by", "simulated_ms")
+
+
+def make_parser(description):
+    parser = training_command.Parser(prog="plan.py", description=description, allow_abbrev=False,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    training_command.add_model_flags(parser)
+    exchange_flags.add(parser)
+    add = parser.add_argument
+    add("--gpus", "--world_size", type=int, metavar="N", help="number of GPUs")
+    add("--framework", metavar="NAME", help="time plans as a framework overlaps and launches: " + ", ".join(frameworks.names()) +
+        "; without: SimAI_analytical, nothing overlaps but gradients")
+    add("--topology", "-n", metavar="FILE", help="gives GPU type, GPUs per server and the links' rates")
+    add("--gpu_type", default=None, metavar="GPU", help=f"without a topology (H100): {', '.join(gpus.names())}")
+    add("--gpus_per_server", type=int, default=None, metavar="N", help="without a topology (8)")
+    add("--nic_type", choices=NIC_GBPS, help="without a topology (cx7: 400 Gb/s)")
+    add("--network_kind", "--network-kind", metavar="NAME", help="what joins the servers, as of SimAI_simulator (AS_NETWORK_KIND, or none)")
+    add("--global_batch", type=int, metavar="N", help="sequences of an iteration (as many as GPUs)")
+    add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (4096)")
+    add("--objective", choices=OBJECTIVES, default="time",
+        help="time (default) takes all GPUs; the others also try halves, quarters, ...")
+    add("--gpu_hour", type=float, default=None, metavar="PRICE", help="price of a GPU for an hour, for the cost (2)")
+    add("--prices", metavar="FILE", help="instead: prices and watts of the topology's parts, such as topologies/prices.yaml")
+    add("--years", type=float, default=4.0, metavar="N", help="in which the parts' prices are written off (4)")
+    add("--kwh", type=float, default=0.1, metavar="PRICE", help="price of a kilowatt-hour (0.1)")
+    training_command.add_kernel_flags(parser)
+    add("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {training_command.DTYPES} (bfloat16)")
+    add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB", help="memory that the job cannot have (5)")
+    add("--top", type=int, default=10, metavar="N", help="plans to show (10)")
+    add("--simulate", type=int, default=0, metavar="N", help="simulate the best N on the topology (0)")
+    add("--network", choices=["packet", "flow", "analytical"], default="packet", help="how to simulate them (packet)")
+    add("--conf", "-c", default=str(CONF) if CONF.is_file() else None, metavar="FILE", help="of the simulation (conf/SimAI.conf)")
+    add("--time_limit", type=float, default=600, metavar="S", help="seconds for each simulation (600)")
+    add("--output_dir", "-o", default="results/plan", metavar="DIR", help="plans.csv, plans.json, plans.png, workloads")
+    for group in OVERLAPS:
+        add(f"--{group}_overlap", type=float, metavar="X", help=f"share of {group.upper()} communication that is hidden, 0 to 1")
+    add("--print_arguments", "--print-arguments", metavar="NAME",
+        help=f"print the best plan that a framework can carry out as its arguments: {', '.join(launch_arguments.WRITERS)}")
+    add("--against", metavar="FILE", help="instead: time the layouts of a CSV file with published speeds, and compare the order")
+    add("--bin", metavar="DIR", help="the programs (bin, or on the PATH)")
+    parser.set_defaults(frame="Megatron", tp=1)
+    return parser
+
+
+def _check(given):
+    if given.gpus is None and not given.against:
+        raise InputError("there is no number of GPUs; expected --gpus")
+    for flag in ("gpus", "top", "seq_length", "gpus_per_server", "global_batch"):
+        if getattr(given, flag) is not None and getattr(given, flag) < 1:
+            raise InputError(f"--{flag} is {getattr(given, flag)}; expected at least 1")
+        if getattr(given, flag) is not None and getattr(given, flag) > LARGEST:
+            raise InputError(f"--{flag} is {getattr(given, flag)}; expected at most {LARGEST}")
+    for flag in ("time_limit", "reserved_gb"):
+        if not 0 <= getattr(given, flag) < float("inf"):
+            raise InputError(f"--{flag} is {getattr(given, flag):g}; expected a number, 0 or more")
+    shares = [getattr(given, f"{group}_overlap") for group in OVERLAPS]
+    if any(share is not None and not 0 <= share <= 1 for share in shares):
+        raise InputError("a share of hidden communication is not valid; expected --tp_overlap and its like from 0 to 1")
+    if given.framework and any(share is not None for share in shares):
+        raise InputError("--framework says what overlaps; expected no --tp_overlap or its like")
+    if given.print_arguments not in (None, *launch_arguments.WRITERS):
+        raise InputError(f'--print_arguments "{given.print_arguments}" is not known; expected {", ".join(launch_arguments.WRITERS)}')
+    if given.simulate < 0 or (given.gpu_hour is not None and not 0 <= given.gpu_hour < float("inf")):
+        raise InputError("--simulate or --gpu_hour is not valid; expected a number, 0 or more")
+    if not 0 < given.years < float("inf") or not 0 <= given.kwh < float("inf"):
+        raise InputError("--years or --kwh is not valid; expected years above 0 and a price of 0 or more")
+    if given.prices and (not given.topology or given.gpu_hour is not None):
+        raise InputError("--prices counts the parts of a topology; expected --topology, and no --gpu_hour")
+    if given.simulate and not given.topology:
+        raise InputError("--simulate has no network; expected --topology")
+    if given.topology and (given.gpu_type or given.gpus_per_server or given.nic_type):
+        raise InputError("--gpu_type, --gpus_per_server and --nic_type contradict --topology, which has them; expected one of both")
+
+
+def tell_idle(parser, given):
+    command.tell_idle(parser, given, (
+        (given.simulate, "it is for --simulate", ("network", "conf", "time_limit")),
+        (given.prices, "it is for --prices", ("years", "kwh")),
+        (not given.against, "--against times published layouts", ("top", "simulate", "objective", "gpu_hour", "prices", "global_batch",
+                                                                  "seq_length", "print_arguments", "config"))))
+
+
+def _require_network_kind(given):
+    """Refuses a kind of network that the programs do not know, before plans are looked for."""
+    with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
+        try:
+            run_program([find_program("SimCCL", given.bin), "-o", scratch], {"AS_NETWORK_KIND": given.network_kind})
+        except SimulationError as error:
+            raise InputError(str(error).replace("environment: AS_NETWORK_KIND", "--network_kind")) from None
+
+
+def find_machine(given):
+    """@return Machine, the Gpu, and the flags of SimAI_analytical that mean the same"""
+    if given.network_kind:
+        _require_network_kind(given)
+        os.environ["AS_NETWORK_KIND"] = given.network_kind  # the programs that time plans read it
+    if not given.topology:
+        gpu = gpus.find(given.gpu_type or "H100", training_command.dtype_of(given), given.kernels)
+        per_server = given.gpus_per_server or 8
+        if (given.gpus or 0) > per_server and given.gpus % per_server:
+            raise InputError(f"--gpus {given.gpus} is no multiple of --gpus_per_server {per_server}; expected whole servers")
+        nic = given.nic_type or "cx7"
+        machine = plans.Machine(per_server, NVLINK_GBPS[gpu.name], NIC_GBPS[nic])
+        return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", nic]
+    topology = read_topology(given.topology)
+    if len(topology.gpus) < given.gpus:
+        raise InputError(f"{given.topology}: has {len(topology.gpus)} GPUs; expected at least --gpus {given.gpus}")
+    inside, outside = set(topology.nvswitches) | set(topology.gpus), set(topology.switches) - set(topology.nvswitches)
+    first = topology.gpus[0]
+    rates = {"nvlink": 0.0, "nic": 0.0}
+    for link in topology.links:
+        if first in (link.a, link.b):
+            other = link.b if link.a == first else link.a
+            rates["nic" if other in outside else "nvlink" if other in inside else "nic"] += link.rate_bps / 8e9
+    fastest = max(rates.values())
+    machine = plans.Machine(topology.gpus_per_server, rates["nvlink"] or fastest, rates["nic"] or fastest)
+    return machine, gpus.find(topology.gpu_type, training_command.dtype_of(given), given.kernels), ["-n", given.topology]
+
+
+def gpu_hour(given):
+    """@return price of a GPU for an hour: as given, or its share of the topology's parts, written off, and of their power"""
+    if not given.prices:
+        return 2.0 if given.gpu_hour is None else given.gpu_hour
+    topology = read_topology(given.topology)
+    price, watts = prices.per_gpu(topology, prices.Prices(given.prices))
+    return price / (given.years * 365 * 24) + watts / 1000 * given.kwh
+
+
+def _counts(given):
+    """@return numbers of GPUs to try"""
+    counts = [given.gpus]
+    while given.objective != "time" and counts[-1] % 2 == 0:
+        counts.append(counts[-1] // 2)
+    return counts
+
+
+def _value(given, timed):
+    return timed.total_ns if given.objective == "time" else -timed.tokens_per_s / timed.plan.world_size
+
+
+def _timers(given, machine, gpu, flags, directory, framework):
+    """@return a function that gives what times plans of a number of GPUs"""
+    if framework:
+        if given.bin:
+            os.environ["PROGRAM_DIR"] = given.bin  # where estimates find the cost model
+        timer = search.Estimated(CollectiveMachine(gpu.name, machine.gpus_per_server, machine.nic, nvlink_gbps=machine.nvlink), framework)
+        return lambda count: timer
+    program = find_program("SimAI_analytical", given.bin)
+    for group in OVERLAPS:
+        share = getattr(given, f"{group}_overlap")
+        flags = [*flags, f"-{group}_o", str(share)] if share is not None else flags
+    return lambda count: search.Analytical(program, ["-g", str(count), *flags], directory)
+
+
+def _search(given, model, machine, gpu, flags, directory):
+    """@return the best plans, and counts of what was looked at"""
+    framework = frameworks.find(given.framework) if given.framework else None
+    gpu = frameworks.apply(gpu, framework) if framework else gpu
+    timer_of = _timers(given, machine, gpu, flags, directory, framework)
+    exchange = exchange_flags.find(given, model)
+    numbers = precision.of(training_command.dtype_of(given), reads_either_order=bool(gpu.fp4))
+    hidden = any(getattr(given, f"{group}_overlap") for group in OVERLAPS)
+    found, seen, timed = [], 0, 0
+    for count in _counts(given):
+        listed, too_large = plans.candidates(model, gpu, machine, count, given.global_batch or given.gpus, given.seq_length,
+                                             given.reserved_gb, framework, exchange, hidden, numbers)
+        seen += len(listed) + too_large
+        some, runs = search.best(listed, timer_of(count), given.top)
+        found, timed = found + some, timed + runs
+    if not found:
+        raise InputError(f"{model.name} fits on {given.gpus} {gpu.name} in none of {seen} plans; expected more GPUs, more "
+                         "memory or a --global_batch that can be shared out")
+    found.sort(key=lambda each: _value(given, each))
+    return found[:given.top], seen, timed
+
+
+def _recomputed(plan):
+    """@return what is computed again, as in `full:2` (layers of each chunk) or `selective:mla_up_proj`"""
+    more = [str(plan.recompute_layers)] if plan.recompute_layers else []
+    more += [",".join(name for name in plan.modules if name not in recompute.DEFAULT)] if plan.modules else []
+    return ":".join([plan.recompute, *more])
+
+
+def _arguments(framework, model, best, gpus_per_server):
+    """@return the arguments of the first of the best plans that the framework can carry out"""
+    for rank, plan in enumerate(best, 1):
+        try:
+            text = launch_arguments.text(framework, model, plan, gpus_per_server)
+        except InputError as error:
+            if rank == len(best):
+                raise InputError(f"{error}, or more plans (--top)") from None
+            continue
+        return f"arguments of {framework}{'' if rank == 1 else f' for plan {rank}, the best that it can carry out'}:\n{text}"
+
+
+def differences(rows):
+    """@return for people, what each plan takes more than the best, in ms, and which parts of it"""
+    keys = ("computation", *search.COMMUNICATION, "bubble")
+    best, lines = rows[0], [("rank", "total", *keys)]
+    for row in rows[1:]:
+        more = [row[key] * row["time_ms"] - best[key] * best["time_ms"] for key in keys]
+        lines.append((str(row["rank"]), *(f"{value:+.1f}" for value in (row["time_ms"] - best["time_ms"], *more))))
+    kept = [0, 1, *(column for column in range(2, len(lines[0])) if any(line[column] not in ("+0.0", "-0.0") for line in lines[1:]))]
+    widths = {column: max(len(line[column]) for line in lines) for column in kept}
+    return "\n".join("  ".join(line[column].rjust(widths[column]) for column in kept) for line in lines)
+
+
+def _row(number, timed, gpu, hour):
+    plan = timed.plan
+    share = {key: timed.parts.get(key, 0.0) / timed.total_ns for key in (*search.COMMUNICATION, "bubble")}
+    cost = plan.world_size * timed.total_ns / 3.6e12 * hour / (plan.sequences * plan.sequence) * 1e9
+    return {"rank": number, "gpus": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp, "vpp": plan.virtual,
+            "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "copies": plan.copies, "recompute": _recomputed(plan), "micro_batch": plan.micro_batch,
+            "micro_batches": plan.micro_batches, "memory_gb": timed.candidate.memory.total / 1e9,
+            "time_ms": timed.total_ns / 1e6, "tokens_per_s_per_gpu": timed.tokens_per_s / plan.world_size,
+            "mfu": timed.utilisation(gpu), "cost": cost, "computation": 1 - sum(share.values()), **share, "bound_by": timed.bound_by,
+            "simulated_ms": None}
+
+
+def _text(key, value):
+    if value is None:
+        return "-"
+    if key in ("mfu", "bubble", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP"):
+        return f"{100 * value:.1f}%"
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def table(rows, costs=False):
+    """@param costs whether to show the price of 10^9 tokens @return the table for people"""
+    shown = [key for key in SHOWN if (key != "simulated_ms" or any(row[key] for row in rows)) and (key != "cost" or costs)]
+    cells = [shown] + [[_text(key, row[key]) for key in shown] for row in rows]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in cells)
+
+
+def _simulate(given, best, rows, directory):
+    for number, (timed, row) in enumerate(zip(best[:given.simulate], rows), 1):
+        result = directory / f"plan{number}"
+        command = [find_program("SimAI_simulator", given.bin), "-w", directory / f"plan{number}.txt", "-n", given.topology,
+                   *(["-c", given.conf] if given.conf else []), "-o", result, "--network", given.network, "--quiet", "--progress", "never"]
+        if timed.plan.world_size != len(read_topology(given.topology).gpus):
+            raise InputError(f"--simulate: {given.topology} has another number of GPUs than plan {number}; expected "
+                             f"{timed.plan.world_size}")
+        try:
+            run_program(command, timeout=given.time_limit)
+        except subprocess.TimeoutExpired:
+            print(f"plan.py: warning: plan {number} was not simulated within {given.time_limit:g} s (--time_limit); "
+                  "--network flow is faster", file=sys.stderr)
+            continue
+        row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6
+
+
+def _by_simulation(best, rows, directory):
+    """Sorts plans that were simulated by what they took then, before all others, and renames their files."""
+    order = sorted(range(len(rows)), key=lambda i: (rows[i]["simulated_ms"] is None, rows[i]["simulated_ms"] or i))
+    for number in range(1, len(rows) + 1):
+        for ending in (".txt", ""):
+            path = directory / f"plan{number}{ending}"
+            if path.exists():
+                path.rename(directory / f"plan{number}-as-estimated{ending}")
+    for number, old in enumerate(order, 1):
+        for ending in (".txt", ""):
+            path = directory / f"plan{old + 1}-as-estimated{ending}"
+            if path.exists():
+                path.rename(directory / f"plan{number}{ending}")
+    for number, old in enumerate(order, 1):
+        rows[old]["rank"] = number
+    return [best[i] for i in order], [rows[i] for i in order]
+
+
+def _write(given, rows, best, directory, title):
+    with whole_file(directory / "plans.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    write_text(directory / "plans.json", json.dumps([{**row, "plan": dataclasses.asdict(timed.plan)}
+                                                      for row, timed in zip(rows, best)], indent=1) + "\n")
+    from clustersim.workload.command import plan_picture  # loads matplotlib and pandas, which takes longer than most plans that are refused
+    plan_picture.write(rows, title, directory)
+
+
+def _against(given):
+    """Times published layouts, of --gpus and --model if they are given, and prints how our order compares."""
+    layouts = [each for each in against.read(given.against) if given.gpus in (None, each.plan.world_size)
+               and given.model_name in (None, each.model)]
+    if not layouts:
+        raise InputError(f"{given.against}: no layout of {given.model_name} on {given.gpus} GPUs; expected at least one")
+    machine, gpu, flags = find_machine(given)
+    framework = frameworks.find(given.framework) if given.framework else None
+    gpu = frameworks.apply(gpu, framework) if framework else gpu
+
+    def iteration(layout):
+        return plans.iteration_of(framework, against.model_of(framework, layout.model), layout.plan, gpu, machine)
+
+    with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
+        compared = against.compare(layouts, iteration, _timers(given, machine, gpu, flags, scratch, framework), gpu, given.reserved_gb)
+    directory = pathlib.Path(given.output_dir)
+    directory.mkdir(parents=True, exist_ok=True)
+    against.write(compared, directory / "against.csv")
+    stuck = against.stalled(layouts)
+    print(against.table(against.summary(compared)))
+    if stuck:
+        print(f"\nwithout {len(stuck)} layouts whose micro-batches took {against.STALLED} times as long as elsewhere:")
+        print(against.table(against.summary([each for each in compared if each.layout not in stuck])))
+    print(f"every layout is in {directory / 'against.csv'}")
+
+
+def run(arguments, description):
+    parser = make_parser(description)
+    given = parser.parse_args(arguments)
+    _check(given)
+    tell_idle(parser, given)
+    if given.against:
+        _against(given)
+        return
+    model = training_command.find_model(given)
+    try:
+        machine, gpu, flags = find_machine(given)
+        gpu = training_command.with_times(gpu, given)
+        with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
+            best, seen, timed = _search(given, model, machine, gpu, flags, scratch)
+        hour = gpu_hour(given)
+        rows = [_row(number, each, gpu, hour) for number, each in enumerate(best, 1)]
+        directory = pathlib.Path(given.output_dir)
+        directory.mkdir(parents=True, exist_ok=True)
+        for number, each in enumerate(best, 1):
+            simai_text.write(each.candidate.iteration, directory / f"plan{number}.txt")
+        _simulate(given, best, rows, directory)
+        best, rows = _by_simulation(best, rows, directory)
+    except TopologyError as error:
+        raise InputError(str(error)) from None
+    title = f"{model.name} on {given.gpus} {gpu.name}, {given.global_batch or given.gpus} x {given.seq_length} tokens"
+    _write(given, rows, best, directory, title)
+    print(f"{title}: {seen} plans, {timed} timed, the others cannot be better")
+    print(table(rows, costs=given.objective == "cost" or bool(given.prices)))
+    if len(rows) > 1:
+        print("ms that each plan takes more than the best, as estimated:")
+        print(differences(rows))
+    if given.print_arguments:
+        print(_arguments(given.print_arguments, model, [each.plan for each in best], machine.gpus_per_server))
+    print(f"results in {directory}; the best plan's workload is {directory / 'plan1.txt'}")

@@ -1,0 +1,549 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Flags of scripts/workload.py: AICB's, in both of its spellings, and ours."""
+import argparse
+import dataclasses
+import json
+import pathlib
+import sys
+
+import pydantic
+
+from clustersim import command
+from clustersim.errors import InputError
+from clustersim.whole_file import write_text
+from clustersim.workload.command import exchange_flags
+from clustersim.workload.estimate import estimate, plans
+from clustersim.workload.kernels import frameworks, gpus, measured
+from clustersim.workload.model import catalogue, operators
+from clustersim.workload.model.transformer import Model
+from clustersim.workload.plan import adapters, bubbles, keeping, pipeline, precision, recompute
+from clustersim.workload.plan.parallel import RECOMPUTATION, Parallelism
+from clustersim.workload.reading import hugging_face
+from clustersim.workload.training import megatron, memory
+from clustersim.workload.write import aicb, chakra, simai_text
+
+# AICB's flags that change nothing here, and why.
+WITHOUT_EFFECT = {
+    "--use_flash_attn": "attention is always fused", "--flash_attn": "attention is always fused",
+    "--moe_grouped_gemm": "experts are always grouped", "--grouped_gemm": "experts are always grouped",
+    "--moe_enable": "a model with experts has them", "--overlap_grad_reduce": "gradients are always reduced beside backward",
+    "--overlap_version": "rows do not depend on it", "--computation_enable": "it is for GPUs",
+    "--enable_visual": "scripts/plot.py draws results", "--workload_only": "there is nothing else",
+    "--openai_gelu": "a GELU takes its bytes' time", "--onnx_safe": "it changes no size",
+    "--squared_relu": "a GELU takes its bytes' time", "--bias_gelu_fusion": "kernels are always fused",
+    "--contiguous_gradients": "it moves no byte", "--amp_enabled": "bfloat16 is assumed",
+}
+VALUES_WITHOUT_EFFECT = {
+    "--pp_rank": "all stages are written", "--epoch_num": "--passes of the simulators repeats a workload",
+    "--activation_func": "--swiglu says it", 
+    "--reduce_bucket_size": "gradients are reduced layer by layer", "--allgather_bucket_size": "weights are gathered at once",
+    "--param_persistence_threshold": "all weights are sharded", "--model_persistence_threshold": "all weights are sharded",
+    "--max_live_parameters": "layers are gathered one by one", "--prefetch_bucket_size": "layers are gathered one by one",
+}
+# Sizes of a model that flags may give or change: flag, and field of Model.
+SIZES = {"--num_layers": "layers", "--hidden_size": "hidden", "--num_attention_heads": "heads", "--num_query_groups": "kv_heads",
+         "--kv_channels": "head_dim", "--ffn_hidden_size": "ffn", "--vocab_size": "vocabulary", "--num_experts": "experts",
+         "--moe_router_topk": "experts_per_token", "--n_dense_layers": "dense_layers", "--moe_ffn_hidden_size": "expert_ffn",
+         "--mtp_num_layers": "predictions"}
+# Types of numbers that the optimizer and its communication use, by Megatron-Core's flags.
+NUMBERS = (("--main_grads_dtype", "fp32", "in which gradients add up"), ("--grad_reduce_dtype", None, "in which ranks reduce gradients"),
+           ("--main_params_dtype", "fp32", "of the optimizer's weights"), ("--exp_avg_dtype", "fp32", "of its first moment"),
+           ("--exp_avg_sq_dtype", "fp32", "of its second moment"))
+OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"], "--n_dense_layers": ["--n_dense_layer"]}
+LATENT = {"--q_lora_rank": "q_rank", "--kv_lora_rank": "kv_rank", "--qk_nope_dim": "nope_dim", "--qk_rope_dim": "rope_dim",
+          "--v_head_dim": "value_dim"}
+DTYPES = "bfloat16, fp8 (a scale per tensor), fp8_blockwise, mxfp8 or nvfp4"
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise InputError(f"{message}; expected the flags of --help")
+
+    def parse_args(self, args=None, namespace=None):
+        given = super().parse_args(args, namespace)
+        command.tell_repetitions(self, sys.argv[1:] if args is None else args)  # Megatron-LM takes the last, too
+        for name, value in vars(given).items():
+            if value == "":  # else it would count as left out
+                raise InputError(f"--{name} is empty; expected a value")
+        return given
+
+
+def _spellings(name):
+    """AICB writes some flags with hyphens and some with underscores; both are read."""
+    hyphens, underscores = "--" + name[2:].replace("_", "-"), "--" + name[2:].replace("-", "_")
+    return list(dict.fromkeys([name, underscores, hyphens, *OTHER_SPELLINGS.get(name, [])]))
+
+
+def add_model_flags(parser):
+    group = parser.add_argument_group("the model")
+    group.add_argument("--model_name", "--model-name", "--model", metavar="NAME",
+                       help=f"of the catalogue: {', '.join(catalogue.entries())}")
+    group.add_argument("-m", "--model_size", metavar="SIZE", help="AICB's: 7, 13, 22, 65, 175, 405, moe, deepseek671, ...")
+    group.add_argument("--config", metavar="FILE", help="config.json of a Hugging Face model")
+    for flag, field in SIZES.items():
+        group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
+    for flag, field in LATENT.items():
+        group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
+    group.add_argument("--n_shared_expert", "--n_shared_experts", type=int, metavar="N", help=argparse.SUPPRESS)
+    group.add_argument("--max_position_embeddings", "--max-position-embeddings", type=int, metavar="N", help=argparse.SUPPRESS)
+    group.add_argument("--swiglu", "--gated_linear_unit", "--gated-linear-unit", action="store_true", help=argparse.SUPPRESS)
+    group.add_argument("--add_bias_linear", "--add-bias-linear", action="store_true", help=argparse.SUPPRESS)
+    group.add_argument("--make_vocab_size_divisible_by", type=int, default=1, metavar="N", help="pad the vocabulary (1)")
+
+
+def add_plan_flags(parser):
+    exchange_flags.add(parser)
+    group = parser.add_argument_group("parallelism")
+    add = group.add_argument
+    add("--world_size", "--world-size", "--gpus", type=int, metavar="N", help="number of GPUs")
+    add("--tp", "--tensor_model_parallel_size", "--tensor-model-parallel-size", type=int, default=1, metavar="N",
+        help="tensor parallel")
+    add("--pp", "--pipeline_model_parallel", "--pipeline-model-parallel", "--pipeline_model_parallel_size",
+        "--pipeline-model-parallel-size", type=int,
+        default=1, metavar="N", help="pipeline stages")
+    add("--vpp", "--virtual_pipeline", "--num-virtual-stages-per-pipeline-rank", type=int, metavar="N",
+        help="interleaved chunks of layers per stage (those of a layout, or 1)")
+    add("--ep", "--expert_model_parallel_size", "--expert-model-parallel-size", type=int, default=1, metavar="N",
+        help="expert parallel")
+    add("--cp", "--context_parallel_size", "--context-parallel-size", type=int, default=1, metavar="N",
+        help="context parallel")
+    add("--etp", "--expert_tensor_parallel_size", "--expert-tensor-parallel-size", type=int, metavar="N",
+        help="parts that an expert is cut into: TP, or 1, with which EP spans TP, too")
+    add(*_spellings("--decoder_first_pipeline_num_layers"), type=int, default=0, metavar="N", help="layers of the first stage")
+    add(*_spellings("--decoder_last_pipeline_num_layers"), type=int, default=0, metavar="N", help="layers of the last stage")
+    add(*_spellings("--account_for_embedding_in_pipeline_split"), action="store_true", help="the embedding counts as a layer")
+    add(*_spellings("--account_for_loss_in_pipeline_split"), action="store_true", help="the loss counts as a layer")
+    add(*_spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT", help='chunks, in Megatron-Core\'s language: "Et|(tt|)*30L"')
+    add("--pipeline_schedule", "--pipeline-schedule", default="1f1b", metavar="NAME",
+        help=f"of estimates and memory: {', '.join(bubbles.SCHEDULES)} (1f1b; with --vpp interleaved)")
+    add("--pipeline_split_by_cost", "--pipeline-split-by-cost", action="store_true", help="stages of equal cost, as Nanotron has them")
+    add("--dp", "--data_parallel_size", type=int, metavar="N", help="data parallel: what is left, or an error")
+    add("--sp", "--sp-enable", "--sequence-parallel", "--enable_sequence_parallel", "--enable-sequence-parallel", dest="sequence_parallel",
+        action="store_true", help="sequence parallel")
+    add("--zero", "--zero_stage", "--stage", type=int, metavar="0..3", help="stage of ZeRO (1: Megatron's distributed optimizer)")
+    add(*_spellings("--data_parallel_replicate_degree"), "--parallelism.data_parallel_replicate_degree", "--num_distributed_optimizer_instances",
+        "--num-distributed-optimizer-instances", dest="replicate", type=int, metavar="N",
+        help="hybrid sharding: ZeRO shards within DP / N replicas, and N groups of them hold copies (1)")
+    add(*_spellings("--data_parallel_shard_degree"), "--parallelism.data_parallel_shard_degree", dest="shard", type=int, metavar="N",
+        help="the same, said by the replicas among which ZeRO shards")
+    add("--use-distributed-optimizer", "--use_distributed_optimizer", action="store_true", help="the same as --zero 1")
+    add("--recompute", "--recompute_activations", "--recompute-activations", "--recompute-granularity", nargs="?", const="selective", default="none",
+        metavar="KIND", help=f"{', '.join(RECOMPUTATION)}; without KIND selective")
+    add("--recompute_modules", "--recompute-modules", nargs="+", default=[], metavar="MODULE",
+        help=f"of selective recomputation, of {', '.join(recompute.MODULES)} ({' '.join(recompute.DEFAULT)})")
+    add("--recompute_num_layers", "--recompute-num-layers", type=int, default=0, metavar="N",
+        help="full recomputation of the first N layers of each chunk alone")
+    add("--offload_num_layers", "--cpu_offloading_num_layers", "--cpu-offloading-num-layers", type=int, default=0, metavar="N",
+        help="the first N layers of each chunk keep their activations in the host's memory")
+    add("--micro_batch", "--micro-batch", "--micro-batch-size", type=int, default=1, metavar="N", help="sequences of a micro-batch")
+    add("--global_batch", "--global-batch", "--global-batch-size", type=int, default=0, metavar="N", help="sequences of an iteration")
+    add("--seq_length", "--seq-length", "--seq_len", type=int, default=2048, metavar="N", help="tokens of a sequence (2048)")
+    add("--document_length", "--document-length", type=int, default=0, metavar="N",
+        help="tokens of a document: a sequence is packed with several that do not attend to each other")
+    add("--lora_rank", "--lora-rank", type=int, metavar="R", help="train low-rank adapters alone; all other weights are frozen")
+    add("--lora_targets", "--lora-targets", nargs="+", default=[], metavar="LAYER",
+        help=f"layers with adapters, of {', '.join(adapters.TARGETS)} (linear_qkv linear_proj)")
+    add("--frame", choices=["Megatron", "DeepSpeed", "DeepSeek"], default="Megatron",
+        help="AICB's; DeepSpeed means ZeRO of --stage (3)")
+
+
+def add_kernel_flags(group):
+    group.add_argument("--kernels", choices=gpus.KERNELS, default=gpus.KERNELS[0],
+                       help="times of operators: from tables of measured kernels, or peaks times the best kernels' shares (measured)")
+    group.add_argument("--measured", "--comp_filepath", metavar="FILE",
+                       help="times of operators: CSV, or what AICB's AIOB writes; or a directory of kernel_tables.py")
+
+
+def add_operator_dtype(group):
+    group.add_argument("--operator_dtype", "--operator-dtype", nargs="+", default=[], metavar="OPERATOR=TYPE",
+                       help="type of an operator's factors, such as linear_qkv=bf16 mamba_out=mxfp8")
+
+
+def make_parser(description):
+    parser = Parser(prog="workload.py", description=description, allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter,
+                    epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *LATENT])} --n_shared_expert "
+                           "--max_position_embeddings --swiglu --add_bias_linear.")
+    parser.add_argument("--workload_type", choices=["training"], help=argparse.SUPPRESS)  # of AICB's main program
+    add_model_flags(parser)
+    add_plan_flags(parser)
+    group = parser.add_argument_group("time and memory")
+    group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
+    add_kernel_flags(group)
+    group.add_argument("--framework", metavar="NAME", help="whose kernels and overlaps these are (none): "
+                       f"{', '.join(frameworks.names())}; the estimate of the step is printed, too")
+    group.add_argument("--aiob_enable", "--aiob", action="store_true", help="AICB's; with --layout aicb its profiled rows")
+    group.add_argument("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
+                       help=f"memory of a GPU that the job cannot have ({memory.RESERVED_GB:g})")
+    group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {DTYPES} (bfloat16)")
+    for flag, what in (("--fp8_param_gather", "weights are stored and gathered in the type of matrix products"),
+                       ("--grad_reduce_in_bf16", "gradients add up and are reduced in bfloat16")):
+        group.add_argument(*_spellings(flag), action="store_true", help=what)
+    for flag, what in (("--num_layers_at_start_in_bf16", "first"), ("--num_layers_at_end_in_bf16", "last")):
+        group.add_argument(*_spellings(flag), type=int, default=0, metavar="N", help=f"products of the {what} N layers keep bfloat16 (0)")
+    group.add_argument(*_spellings("--keep_mtp_spec_in_bf16"), action="store_true", help="so do those of layers that predict further tokens")
+    add_operator_dtype(group)
+    for flag, default, what in NUMBERS:
+        group.add_argument(*_spellings(flag), default=default, metavar="TYPE", help=f"{what} ({default or 'as they add up'})")
+    group.add_argument("--keeps", default="megatron", metavar="FRAMEWORK",
+                       help=f"whose habits say what stays in memory: {', '.join(keeping.FRAMEWORKS)} (megatron)")
+    group.add_argument("--force", action="store_true", help="write plans that do not fit into memory, with a warning")
+    group = parser.add_argument_group("output")
+    group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
+                       help="directory (results/workload)")
+    group.add_argument("--name", metavar="NAME", help="of the files, without ending (from model and parallelism)")
+    group.add_argument("--format", choices=["text", "chakra", "both"], default="text", help="SimAI text, Chakra traces or both")
+    group.add_argument("--layout", choices=["megatron", *(f"aicb-{r}" for r in aicb.RELEASES), "aicb"], default="megatron",
+                       help="rows: Megatron-LM's, or AICB's with its errors (aicb: 2.1)")
+    for flag in WITHOUT_EFFECT:
+        parser.add_argument(*_spellings(flag), dest="no_effect", action="append_const", const=flag, help=argparse.SUPPRESS)
+    for flag in VALUES_WITHOUT_EFFECT:
+        parser.add_argument(*_spellings(flag), dest="no_effect_" + flag[2:], metavar="V", help=argparse.SUPPRESS)
+    return parser
+
+
+def _tell_idle(reasons):
+    """Warns of flags that change nothing. @param reasons of each, why"""
+    for flag, why in reasons.items():
+        print(f"{command.name()}: warning: {flag} has no effect: {why}", file=sys.stderr)
+
+
+def _warn(parser, given):
+    reasons = {flag: WITHOUT_EFFECT[flag] for flag in given.no_effect or []}
+    reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
+    if given.pipeline_schedule != "1f1b":
+        print(f"workload.py: warning: the files carry out 1F1B; memory and the estimate are those of {given.pipeline_schedule}", file=sys.stderr)
+    if given.pp > 1 and _zero(given) > 1:
+        stage = f"--zero {given.zero}" if given.zero else f"ZeRO-{_zero(given)} of --frame {given.frame}"
+        reasons[stage] = "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"
+    _tell_idle(reasons)
+    command.tell_idle(parser, given, (
+        (given.recompute == "selective", "it is for --recompute selective", ("recompute_modules",)),
+        (given.recompute == "full", "it is for --recompute full", ("recompute_num_layers",)),
+        (dtype_of(given) != "bfloat16" or given.operator_dtype, "all products are bfloat16 (--dtype)",
+         ("fp8_param_gather", "num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16", "keep_mtp_spec_in_bf16")),
+        (given.layout.startswith("aicb"), "it is for --layout aicb", ("aiob_enable",)),
+        (given.layout == "megatron", "AICB's rows have tokens in bfloat16", ("moe_dispatch_dtype",)),
+        *exchange_flags.idle_rules(given, given.ep > 1)))
+
+
+def find_model(given):
+    """@return the Model that the flags name and change"""
+    name = given.model_name or given.model_size
+    changes = {field: getattr(given, field) for field in SIZES.values() if getattr(given, field) is not None}
+    if given.config:
+        base = hugging_face.read(given.config, lambda line: print(f"warning: {line}", file=sys.stderr)).dict()
+    elif {"layers", "hidden"} <= changes.keys() and (not name or "heads" in changes and not catalogue.has(name)):
+        base = {}
+        if "heads" not in changes:
+            changes["heads"] = changes["layers"]
+            print(f"{changes['heads']} attention heads: as many as layers, as AICB takes them to be")
+    elif not name:
+        raise InputError("there is no model; expected --model_name, --config, or --num_layers and --hidden_size")
+    else:
+        base = catalogue.find(name).dict()
+    try:
+        return _changed(given, base, changes)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])).removeprefix("__root__")
+        subject = f"the model's {where}" if where else "the model"
+        raise InputError(f"{subject}: {first['msg']}; expected sizes that agree") from None
+
+
+def _warn_of_lost_sizes(given, fields):
+    """Sizes of experts and of learned positions say nothing about a model without them."""
+    lost = {} if fields.get("experts") else {"--moe_router_topk": given.experts_per_token, "--n_dense_layers": given.dense_layers,
+                                             "--n_shared_expert": given.n_shared_expert, "--moe_ffn_hidden_size": given.expert_ffn,
+                                             "--etp": getattr(given, "etp", None)}
+    reasons = {flag: "the model has no experts" for flag, value in lost.items() if value}
+    if given.max_position_embeddings is not None and not fields.get("positions"):
+        reasons["--max_position_embeddings"] = "rotary positions have no weights"
+    _tell_idle(reasons)
+
+
+def _warn_of_idle_sizes(model, base, changes):
+    """Experts with a width of their own do not follow that of dense layers, nor latent heads a size of all heads."""
+    reasons = {}
+    if "ffn" in changes and model.ffn != model.expert_ffn and not model.has_dense_mlps:
+        reasons["--ffn_hidden_size"] = "every MLP of the model is one of experts (--moe_ffn_hidden_size)"
+    if model.latent and changes.get("head_dim") not in (None, base.get("head_dim")):
+        reasons["--kv_channels"] = "latent attention has sizes of its own (--qk_head_dim, --v_head_dim)"
+    _tell_idle(reasons)
+
+
+def _derived(base, fields, changes):
+    """@return sizes that the model derives from others, and that no flag gives; a named model's sizes of its own stay"""
+    found = {}
+    moved = {field for field in ("hidden", "heads") if fields[field] != base.get(field)}
+    if moved and "head_dim" not in changes and (not base or base["head_dim"] == base["hidden"] // base["heads"]):
+        if fields["heads"] > 0 and fields["hidden"] % fields["heads"]:
+            raise InputError(f"{fields['heads']} heads do not divide a hidden size of {fields['hidden']}; expected a divisor, "
+                             "or --kv_channels")
+        found["head_dim"] = max(1, fields["hidden"] // max(1, fields["heads"]))
+    if "heads" in moved and "kv_heads" not in changes and base.get("kv_heads") == base.get("heads"):
+        found["kv_heads"] = fields["heads"]
+    if "hidden" in moved and "ffn" not in changes and base and not base["gated"] and base["ffn"] == 4 * base["hidden"]:
+        found["ffn"] = 4 * fields["hidden"]
+    if fields.get("experts") and "expert_ffn" not in changes and base.get("expert_ffn", 0) in (0, base.get("ffn")):
+        found["expert_ffn"] = found.get("ffn", fields["ffn"])
+    return found
+
+
+def _changed(given, base, changes):
+    fields = {**base, **changes}
+    fields.update({field: True for field, wanted in (("gated", given.swiglu), ("bias", given.add_bias_linear)) if wanted})
+    if fields.get("positions") and given.max_position_embeddings is not None:
+        fields["positions"] = given.max_position_embeddings
+    if not base:
+        fields = {"name": given.model_name or "custom", "vocabulary": 32000, "gated": given.swiglu or given.frame == "DeepSeek",
+                  "bias": given.add_bias_linear, **changes}
+        fields.setdefault("ffn", int(8 * fields["hidden"] / 3) // 64 * 64 if fields["gated"] else 4 * fields["hidden"])
+    if fields.get("experts") == 1 and not base.get("experts"):
+        fields["experts"] = 0  # AICB's --num_experts 1 is a dense model
+    fields.update(_derived(base, fields, changes))
+    _warn_of_lost_sizes(given, fields)
+    if fields.get("experts") and "experts_per_token" not in changes:
+        fields["experts_per_token"] = min(fields.get("experts_per_token") or 1, fields["experts"])
+    if not fields.get("experts"):
+        fields.update(experts_per_token=0, expert_ffn=0, shared_ffn=0, dense_layers=0)
+    latent = {field: getattr(given, field) for field in LATENT.values() if getattr(given, field) is not None}
+    if latent:
+        fields["latent"] = {**(fields.get("latent") or {}), **latent}
+    if given.n_shared_expert is not None:
+        fields["shared_ffn"] = given.n_shared_expert * fields["expert_ffn"]
+    if given.make_vocab_size_divisible_by < 1:
+        raise InputError(f"--make_vocab_size_divisible_by is {given.make_vocab_size_divisible_by}; expected at least 1")
+    step = given.make_vocab_size_divisible_by * given.tp if given.make_vocab_size_divisible_by > 1 else 1
+    fields["vocabulary"] = -(-fields["vocabulary"] // step) * step
+    model = Model(**fields)
+    _warn_of_idle_sizes(model, base, changes)
+    return model
+
+
+def _zero(given):
+    """@return the stage of ZeRO: as given, or the frame's"""
+    return (3 if given.frame == "DeepSpeed" else 1) if given.zero is None else given.zero
+
+
+def find_plan(given, model):
+    """@return the Parallelism that the flags describe"""
+    for name in ("world_size", "tp", "pp", "cp", "dp"):
+        if getattr(given, name) is not None and getattr(given, name) < 1:  # 0 is not "what is left"
+            raise InputError(f"{name} is {getattr(given, name)}; expected at least 1")
+    inner = given.tp * given.pp * given.cp
+    world = given.world_size or inner * (given.dp or 1)
+    if given.dp and inner * given.dp != world:
+        raise InputError(f"TP {given.tp} x PP {given.pp} x CP {given.cp} x DP {given.dp} = {inner * given.dp}, but "
+                         f"world_size is {world}; expected them to be equal")
+    if given.zero == 0 and given.use_distributed_optimizer:
+        raise InputError("--use-distributed-optimizer means --zero 1, but --zero is 0; expected one of them")
+    split = _split(given, model)
+    return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=_virtual(given, split), ep=given.ep,
+                       cp=given.cp, etp=_expert_parts(given, model), split=split, schedule=_schedule(given), sequence_parallel=given.sequence_parallel,
+                       zero=_zero(given),
+                       recompute=given.recompute,
+                       modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
+                       offload_layers=given.offload_num_layers, document=given.document_length,
+                       adapters=_adapters(given), precision=_precision(given), precise=_precise(given, model), keeping=keeping.find(given.keeps),
+                       exchange=exchange_flags.find(given, model),
+                       micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
+
+
+def _virtual(given, split):
+    """@return chunks of a stage: as given, or, as in Megatron-Core, those of the layout"""
+    if given.vpp is not None:
+        return given.vpp
+    return max(1, len(split.layout) // given.pp)
+
+
+def _copies(given, replicas):
+    """@return the groups of replicas that each hold a copy of what ZeRO shards; the number of replicas does not count context parallelism"""
+    for flag, value in (("replicate", given.replicate), ("shard", given.shard)):
+        if value is not None and value < 1:
+            raise InputError(f"--data_parallel_{flag}_degree is {value}; expected at least 1")
+    if not (given.replicate or given.shard):
+        return 1
+    shard = given.shard or replicas // (given.replicate or 1)
+    copies = given.replicate or replicas // shard
+    if copies * shard != replicas:
+        raise InputError(f"a data parallel shard degree of {shard} x a replicate degree of {copies} is not DP {replicas}; expected their product")
+    return copies
+
+
+def _schedule(given):
+    if given.pipeline_schedule != "1f1b" and not given.framework:
+        raise InputError(f"--pipeline_schedule {given.pipeline_schedule} is for estimates, as files carry out 1F1B; expected --framework")
+    return given.pipeline_schedule
+
+
+def _adapters(given):
+    if given.lora_rank is None and given.lora_targets:
+        raise InputError("--lora_targets has no adapters; expected --lora_rank")
+    return adapters.make(given.lora_rank, given.lora_targets) if given.lora_rank is not None else None
+
+
+def _precise(given, model):
+    return check_operator_dtypes(given, model, precision.precise(given.num_layers_at_start_in_bf16, given.num_layers_at_end_in_bf16,
+                                                                 given.keep_mtp_spec_in_bf16, given.operator_dtype, gpus.PRECISIONS))
+
+
+def check_operator_dtypes(given, model, found):
+    """@return the Precise, whose operators are products of the model"""
+    bare = Parallelism(1)
+    known = {o.name for index in range(model.layers) for o in operators.layer(model, bare, index) if o.kind == "matmul"} - operators.ALWAYS_BFLOAT16
+    for text in given.operator_dtype:
+        name = text.partition("=")[0]
+        if known.isdisjoint(adapters.TARGETS.get(name, (name,))):
+            raise InputError(f'--operator_dtype: "{name}" is not a product of {model.name} whose type can be chosen; expected one of '
+                             f"{', '.join(sorted(known))}")
+    for _, kind in found.operators:
+        gpus.find(given.gpu_type, kind)  # refuses what it has not got
+    return dataclasses.replace(found, operators=tuple(item for item in found.operators if item[0] in known))
+
+
+def _precision(given):
+    types = {flag: getattr(given, flag[2:]) for flag, _, _ in NUMBERS}
+    for flag, name in types.items():
+        if name and name not in precision.BYTES:
+            raise InputError(f'{flag} "{name}" is not a type of numbers; expected one of {", ".join(precision.BYTES)}')
+    gradient = "bf16" if given.grad_reduce_in_bf16 else types["--main_grads_dtype"]
+    return precision.of(dtype_of(given), given.fp8_param_gather, gradient, types["--grad_reduce_dtype"],
+                        types["--main_params_dtype"], (types["--exp_avg_dtype"], types["--exp_avg_sq_dtype"]),
+                        reads_either_order=bool(gpus.find(given.gpu_type, dtype_of(given)).fp4))
+
+
+def _expert_parts(given, model):
+    if given.etp is not None and given.etp < 1:
+        raise InputError(f"--expert_tensor_parallel_size is {given.etp}; expected at least 1")
+    return given.etp or 0 if model.experts else 0
+
+
+def _split(given, model):
+    first, last = given.decoder_first_pipeline_num_layers, given.decoder_last_pipeline_num_layers
+    counted = given.account_for_embedding_in_pipeline_split, given.account_for_loss_in_pipeline_split
+    layout = pipeline.parse(given.pipeline_model_parallel_layout) if given.pipeline_model_parallel_layout else ()
+    if first < 0 or last < 0:
+        raise InputError(f"the first stage has {first} layers and the last one {last}; expected at least 1, or no such flag")
+    if sum(map(bool, (first or last, any(counted), layout, given.pipeline_split_by_cost))) > 1:
+        raise InputError("the layers of stages are given in several ways; expected uneven ends, embedding and loss as layers, stages of "
+                         "equal cost, or a layout")
+    costs = (model.layer_parameters(0), model.vocabulary * model.hidden) if given.pipeline_split_by_cost else (0.0, 0.0)
+    return pipeline.Split(first, last, *counted, layout, costs)
+
+
+def dtype_of(given):
+    if given.dtype not in gpus.PRECISIONS:
+        raise InputError(f'--dtype "{given.dtype}" is not supported; expected {DTYPES}')
+    return gpus.PRECISIONS[given.dtype]
+
+
+def find_gpu(given):
+    gpu = with_times(gpus.find(given.gpu_type, dtype_of(given), given.kernels), given)
+    return frameworks.apply(gpu, frameworks.find(given.framework)) if given.framework else gpu
+
+
+def with_times(gpu, given):
+    """@return the Gpu with the times, or the tables, of --measured"""
+    if not given.measured:
+        return gpu
+    if pathlib.Path(given.measured).is_dir():
+        return gpu.copy(update={"tables": gpus.tables_of(gpu, given.measured)})
+    return gpu.copy(update={"measured": measured.read(given.measured)})
+
+
+def file_name(model, plan):
+    parts = [model.name, f"world_size{plan.world_size}", f"tp{plan.tp}", f"pp{plan.pp}"]
+    parts += [f"{key}{value}" for key, value in (("vpp", plan.virtual), ("ep", plan.ep), ("cp", plan.cp)) if value > 1]
+    parts += [f"gbs{plan.sequences}", f"mbs{plan.micro_batch}", f"seq{plan.sequence}"]
+    return "-".join(parts)
+
+
+def check_memory(given, iteration):
+    """@return Memory of the GPU that needs most, and warnings; with --force a plan that does not fit is one of them"""
+    used, line = memory.excess(iteration.model, iteration.plan, iteration.gpu, given.reserved_gb)
+    if line and not given.force:
+        raise InputError(f"{line}; --force writes it nevertheless")
+    return used, [line] if line else []
+
+
+def summary(iteration, used, gpu, warnings=()):
+    """@return what is written beside the workload, for people and for scripts"""
+    model, plan = iteration.model, iteration.plan
+    return {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
+            "parallelism": plan.describe(), "world_size": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp,
+            "vpp": plan.virtual, "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "copies": plan.copies,
+            "exchange": plan.exchange.describe() if model.experts else None, "recompute": plan.recompute,
+            "recompute_modules": list(plan.modules), "lora_rank": plan.adapters.rank if plan.adapters else 0,
+            "precision": dataclasses.asdict(plan.precision), "sequence_parallel": plan.sequence_parallel,
+            "micro_batch": plan.micro_batch, "micro_batches": plan.micro_batches,
+            "global_batch": plan.sequences, "seq_length": plan.sequence, "gpu_type": gpu.name, "kernels": gpu.kernels,
+            "memory_bytes": {"total": used.total, "weights": used.weights, "gradients": used.gradients,
+                             "optimizer": used.optimizer, "activations": used.activations},
+            "warnings": list(warnings), "flops": iteration.flops(), "compute_ns": max(map(iteration.compute_ns, range(plan.pp)))}
+
+
+def _iteration(given, model, plan, gpu):
+    if not given.framework:
+        return megatron.Iteration(model, plan, gpu)
+    return plans.iteration_of(frameworks.find(given.framework), model, plan, gpu, estimate.usual_machine(gpu, plan).line_rates())
+
+
+def estimate_step(given, iteration):
+    """@return the Estimate with the framework of the flags on usual servers; None without one"""
+    if not given.framework:
+        return None
+    try:
+        return estimate.estimate(iteration, estimate.usual_machine(iteration.gpu, iteration.plan), frameworks.find(given.framework))
+    except FileNotFoundError as error:
+        print(f"workload.py: warning: no estimate of the step: {error}", file=sys.stderr)
+        return None
+
+
+def _write(given, iteration, directory, name):
+    written = []
+    if given.layout != "megatron":
+        if iteration.plan.copies > 1:
+            raise InputError(f"--layout {given.layout} has no hybrid sharding; expected no data parallel replicate degree")
+        if given.format != "text":
+            raise InputError(f"--layout {given.layout} has rows for SimAI's text only; expected --format text")
+        release = given.layout.removeprefix("aicb-") if "-" in given.layout else aicb.RELEASES[-1]
+        rows = aicb.AicbIteration(iteration.model, iteration.plan, iteration, release, given.aiob_enable)
+        contents = aicb.render(rows)
+    else:
+        contents = simai_text.render(iteration)
+    directory.mkdir(parents=True, exist_ok=True)
+    if given.format in ("text", "both"):
+        written.append(directory / f"{name}.txt")
+        write_text(written[-1], contents)
+    if given.format in ("chakra", "both"):
+        chakra.write(iteration, directory / name)
+        written.append(directory / f"{name}.*.et")
+    return written
+
+
+def run(arguments, description):
+    parser = make_parser(description)
+    given = parser.parse_args(arguments)
+    model, gpu = find_model(given), find_gpu(given)
+    plan = find_plan(given, model)
+    iteration = _iteration(given, model, plan, gpu)
+    used, warnings = check_memory(given, iteration)
+    _warn(parser, given)
+    for line in warnings:
+        print(f"workload.py: warning: {line}", file=sys.stderr)
+    directory, name = pathlib.Path(given.output_dir), given.name or file_name(model, plan)
+    written = _write(given, iteration, directory, name)
+    facts = summary(iteration, used, gpu, warnings)
+    step = estimate_step(given, iteration)
+    if step:
+        facts["estimate"] = {"step_ns": step.total_ns, "framework": given.framework, **step.shares}
+    write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
+    print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
+    print(f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} micro-batch{'es' if plan.micro_batches > 1 else ''} of {plan.micro_batch} x "
+          f"{plan.sequence} tokens")
+    print(f"memory of a GPU: {used.describe()}")
+    print(f"computation of a GPU: {facts['compute_ns'] / 1e6:.1f} ms of an iteration")
+    if step:
+        print(f"estimated step with {given.framework}: {step.describe()}")
+    print("written: " + ", ".join(map(str, written)))

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How long collectives of a plan take on a machine: NCCL's cost model, as SimAI_analytical has it."""
+import csv
+import dataclasses
+import functools
+import pathlib
+import tempfile
+
+from clustersim.simulation import find_program, run_program
+from clustersim.workload.estimate import plans
+from clustersim.workload.plan import pipeline
+from clustersim.workload.plan.parallel import Parallelism
+from clustersim.workload.training.rows import Collective, Row
+from clustersim.workload.write import simai_text
+
+NAMES = {"ALLREDUCE": "AllReduce", "ALLGATHER": "AllGather", "REDUCESCATTER": "ReduceScatter", "ALLTOALL": "AllToAll"}
+# Of a GPU, one direction, GB/s: data sheets.
+NVLINK_GBPS = {"A100": 300, "A800": 200, "H100": 450, "H800": 200, "H200": 450, "H20": 450, "GH200": 450, "B200": 900, "GB200": 900,
+               "B300": 900, "GB300": 900, "MI250X": 350, "MI300X": 448, "MI325X": 448, "MI350X": 538,
+               "MI355X": 538, "Ascend910B": 196, "Ascend910C": 196}
+PIPELINE = Collective("SENDRECV", "PP", 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """The machine of collectives. Rates are those of one direction, in GB/s."""
+    gpu_type: str
+    gpus_per_server: int = 8
+    nic_gbps: float = 50  # of a NIC
+    nics_per_server: int = 0  # 0: one for each GPU
+    nvlink_gbps: float = 0  # of a GPU; 0: that of the type
+
+    def line_rates(self):
+        """@return the plans.Machine whose bandwidths are the links'"""
+        return plans.Machine(self.gpus_per_server, self.nvlink_gbps or NVLINK_GBPS[self.gpu_type],
+                             self.nic_gbps * (self.nics_per_server or self.gpus_per_server) / self.gpus_per_server)
+
+    def flags(self):
+        """@return the flags of SimAI_analytical that mean the same"""
+        found = ["--gpu-type", self.gpu_type, "--gpus-per-server", self.gpus_per_server, "--nic-busbw", self.nic_gbps]
+        found += ["--nic-per-server", self.nics_per_server] if self.nics_per_server else []
+        return found + (["--nvlink", self.nvlink_gbps] if self.nvlink_gbps else [])
+
+
+@functools.lru_cache(4096)
+def _times(sizes, pipeline_bytes, collectives, world_size, machine):
+    header = [*sizes, ("vpp", 1), ("ga", 1), ("all_gpus", world_size), ("pp_comm", pipeline_bytes)]
+    text = simai_text.text(header, [Row(f"c{number}", forward=collective) for number, collective in enumerate(collectives)])
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="collectives-") as directory:
+        path = pathlib.Path(directory, "collectives.txt")
+        path.write_text(text, encoding="utf-8")
+        run_program([find_program("SimAI_analytical"), *map(str, (
+            "-w", path, "-g", world_size, "-r_f", directory, "--quiet", "-pp_o", 0, *machine.flags()))])
+        with open(pathlib.Path(directory, "collectives.csv"), newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                key = PIPELINE if row["op"] == "SendRecv" else collectives[int(row["layer"][1:])]
+                found[key] = max(found.get(key, 0.0), float(row["end_ns"]) - float(row["start_ns"]))
+    return found
+
+
+def _times_on(plan, pipeline_bytes, collectives, machine):
+    """@return nanoseconds of the collectives, and of the pipeline's message, where groups are those of the plan"""
+    # Without a collective there is still the pipeline's message.
+    asked = tuple(sorted(collectives, key=dataclasses.astuple)) or (Collective("ALLREDUCE", "TP", 1),)
+    return _times(tuple(simai_text.sizes(plan)), pipeline_bytes, asked, plan.world_size, machine)
+
+
+def _of_copies(plan, collectives, machine):
+    """@return nanoseconds of hybrid sharding's collectives: those of ranks that hold one copy together, and those between copies"""
+    copy = dataclasses.replace(plan, world_size=plan.tp * plan.shards, pp=1, virtual=1, split=pipeline.Split(), copies=1)
+    found = _times_on(copy, 0, [each for each in collectives if each.group in ("DP", "DP_EP")], machine)
+    # Ranks at the same place of all copies are as far apart as a copy has ranks.
+    between = Parallelism(plan.world_size // plan.pp, tp=plan.tp * plan.shards)
+    renamed = {dataclasses.replace(each, group="DP"): each for each in collectives if each.group == "DP_COPIES"}
+    times = _times_on(between, 0, renamed, machine)
+    return {**found, **{theirs: times[ours] for ours, theirs in renamed.items()}}
+
+
+class CollectiveTimes:
+    """Nanoseconds of an iteration's collectives on a machine, all of them from one run of SimAI_analytical."""
+
+    def __init__(self, iteration, machine, collectives):
+        """@param collectives Collectives that will be asked for"""
+        wanted = {c for c in collectives if c.op != "NONE" and c.bytes > 0}
+        apart = {c for c in wanted if c.group.startswith("DP")} if iteration.plan.copies > 1 else set()
+        self.found = dict(_times_on(dataclasses.replace(iteration.plan, copies=1), iteration.pipeline_bytes, wanted - apart, machine))
+        self.found.update(_of_copies(iteration.plan, apart, machine) if apart else {})
+
+    def __call__(self, collective):
+        return self.found.get(collective, 0.0) if collective.op != "NONE" else 0.0
+
+    @property
+    def pipeline_ns(self):
+        """Time of a stage's message to the next for a micro-batch."""
+        return self.found.get(PIPELINE, 0.0)

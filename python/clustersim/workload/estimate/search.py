@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Finds the best plans: each is timed by SimAI_analytical, in the order of what it cannot beat, until none can be better."""
+import concurrent.futures
+import csv
+import dataclasses
+import os
+import pathlib
+
+from clustersim.simulation import run_program
+from clustersim.workload.estimate import estimate
+from clustersim.workload.write import simai_text
+
+# Beyond so many micro-batches for each stage, an iteration grows by the same time with each further group of them.
+STEADY_GROUPS = 6
+PARTS = {"Expose DP comm": "DP", "Expose DP_EP comm": "DP_EP", "Expose TP comm": "TP", "Expose_EP_comm": "EP",
+         "Expose_PP_comm": "PP", "Expose_CP_comm": "CP", "bubble time": "bubble", "total comp": "compute"}
+COMMUNICATION = ("TP", "DP", "DP_EP", "EP", "CP", "PP")
+
+
+@dataclasses.dataclass(frozen=True)
+class Timed:
+    """A plan's time of an iteration, and where it goes, in nanoseconds."""
+    candidate: object
+    total_ns: float
+    parts: dict
+
+    @property
+    def plan(self):
+        return self.candidate.plan
+
+    @property
+    def tokens_per_s(self):
+        return self.plan.sequences * self.plan.sequence / self.total_ns * 1e9
+
+    def utilisation(self, gpu):
+        """Model FLOPs utilisation: work without recomputation over what the GPUs could do."""
+        return self.candidate.iteration.flops() / (self.total_ns * gpu.tflops * 1e3 * self.plan.world_size)
+
+    @property
+    def bound_by(self):
+        """@return the part that takes the most of what is not computation, or 'computation' if little else is left"""
+        waits = {key: self.parts.get(key, 0.0) for key in (*COMMUNICATION, "bubble")}
+        largest = max(waits, key=waits.get)
+        if waits[largest] < 0.05 * self.total_ns:
+            return "computation"
+        return "pipeline bubble" if largest == "bubble" else f"{largest} communication"
+
+
+def read_summary(path):
+    """@return nanoseconds of an EndToEnd.csv's total and parts"""
+    with open(path, newline="") as file:
+        rows = csv.reader(file)
+        names, values = [cell.strip() for cell in next(rows)], next(rows)
+    found = {name: float(value.split("(")[0]) * 1000 for name, value in zip(names[1:], values[1:])}
+    return found["Total time"], {key: found[name] for name, key in PARTS.items()}
+
+
+class Analytical:
+    """Runs SimAI_analytical on iterations."""
+
+    def __init__(self, program, flags, directory):
+        self.program, self.flags, self.directory = program, flags, pathlib.Path(directory)
+
+    def run(self, iteration, name):
+        """@return nanoseconds of the iteration, and of its parts"""
+        workload, result = self.directory / f"{name}.txt", self.directory / name
+        simai_text.write(iteration, workload)
+        run_program([self.program, "-w", workload, "-r_f", result, "--quiet", *self.flags])
+        return read_summary(result / "EndToEnd.csv")
+
+    def time(self, candidate, name):
+        """The same, from two shorter iterations where the full one only repeats them."""
+        iteration, plan = candidate.iteration, candidate.plan
+        if plan.micro_batches <= STEADY_GROUPS * plan.pp or iteration.reduces_each:
+            return Timed(candidate, *self.run(iteration, name))
+        few, more = 2 * plan.pp, 3 * plan.pp
+        runs = [self.run(_with_micro_batches(iteration, count), f"{name}-{count}") for count in (few, more)]
+        steps = (plan.micro_batches - few) / (more - few)
+        parts = {key: runs[0][1][key] + steps * (runs[1][1][key] - runs[0][1][key]) for key in runs[0][1]}
+        return Timed(candidate, runs[0][0] + steps * (runs[1][0] - runs[0][0]), parts)
+
+
+class Estimated:
+    """Times iterations as a framework carries them out, with what it overlaps."""
+
+    def __init__(self, machine, framework):
+        """@param machine a collective_times.Machine @param framework a frameworks.Framework"""
+        self.machine, self.framework = machine, framework
+
+    def time(self, candidate, _name):
+        found = estimate.estimate(candidate.iteration, self.machine, self.framework)
+        return Timed(candidate, found.total_ns, found.shares)
+
+
+def _with_micro_batches(iteration, count):
+    return iteration.of_plan(dataclasses.replace(iteration.plan, global_batch=count * iteration.plan.micro_batch * iteration.plan.dp))
+
+
+def best(candidates, analytical, wanted):
+    """@return the `wanted` fastest of `candidates`, which are sorted by their bounds, and how many were timed
+
+    A candidate whose bound is above the time of the worst that is wanted is not timed: it cannot be among them.
+    """
+    timed = []
+    remaining = iter(enumerate(candidates))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        running = set()
+        while True:
+            limit = sorted(t.total_ns for t in timed)[wanted - 1] if len(timed) >= wanted else float("inf")
+            while len(running) < (os.cpu_count() or 1):
+                number, candidate = next(remaining, (None, None))
+                if candidate is None or candidate.bound_ns > limit:
+                    remaining = iter(())
+                    break
+                running.add(pool.submit(analytical.time, candidate, f"plan{number}"))
+            if not running:
+                break
+            done, running = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+            timed += [future.result() for future in done]
+    return sorted(timed, key=lambda t: t.total_ns)[:wanted], len(timed)

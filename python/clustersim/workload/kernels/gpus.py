@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Types of GPUs: rates, and how long an operator takes on them."""
+import functools
+import os
+import pathlib
+from typing import Dict, Optional, Tuple
+
+import yaml
+from pydantic import BaseModel, Extra
+
+from clustersim.errors import InputError, nearest
+from clustersim.workload import kernels
+
+# A flag's name of a type of numbers, and ours. Factors of products have 8 or 4 bits in all but the first.
+PRECISIONS = {"bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "bfloat16", "fp16": "bfloat16", "fp8": "fp8",
+              "fp8_block": "fp8_block", "fp8_blockwise": "fp8_block", "mxfp8": "mxfp8", "nvfp4": "nvfp4"}
+KERNELS = ("measured", "roofline")
+
+
+class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
+    """Rates as in gpus.yaml; `measured` has times in ns of operators by name: forward, input and weight gradient."""
+    name: str
+    tflops: float
+    sms: int
+    memory_gb: float
+    memory_gbps: float
+    matmul: float
+    attention: Tuple[float, float]
+    stream: float
+    fp8: Optional[Tuple[float, float]] = None  # peak and ceiling of products of 8-bit floats
+    fp4: Optional[Tuple[float, float]] = None  # the same of 4-bit floats
+    product: Optional[Tuple[float, float]] = None  # peak and ceiling of matrix products, if not those of bfloat16
+    precision: str = "bfloat16"  # of the factors of matrix products
+    like: str = ""  # the GPU whose kernels reach the same shares of their rooflines; "": it has tables of its own
+    kernels: str = "roofline"  # where times come from: measured or roofline
+    loaded: float = 1.0  # rate of products under lasting load / that of the tables
+    attention_table: str = "tensorrt"  # the library that the table of attention stands for
+    attention_library: str = "cudnn"  # the one that is used: cudnn, or flash (FlashAttention-2)
+    tables: str = ""  # directory of the tables, if not that of the package
+    measured: Dict[str, Tuple[float, float, float]] = {}
+
+    def times_ns(self, operator):
+        """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass"""
+        return self.measured.get(operator.name) or kernels.times_ns(self, operator)
+
+    def optimizer_ns(self, bytes_):
+        """@return nanoseconds of Adam's step, which moves so many bytes of weights, gradients and states"""
+        return kernels.optimizer_ns(self, bytes_)
+
+    def table(self, kind):
+        """@return the table of `kind` of the GPU whose tables it takes"""
+        return os.path.join(self.tables, f"{kind}-{self.like or self.name}.csv")
+
+    def precision_of(self, operator):
+        return operator.precision or self.precision
+
+    def peak_and_ceiling(self, precision):
+        """@return TFLOP/s of dense products, and the share of them that the best product reaches"""
+        return {"bfloat16": (self.tflops, self.matmul), "nvfp4": self.fp4}.get(precision, self.fp8)
+
+    @property
+    def stream_rate(self):
+        """Bytes per nanosecond of kernels that only move data."""
+        return self.memory_gbps * self.stream
+
+
+@functools.lru_cache(None)
+def _table():
+    return yaml.safe_load((pathlib.Path(__file__).parent / "gpus.yaml").read_text())
+
+
+def names():
+    return list(_table())
+
+
+def _refuse_precision(known, fields, precision):
+    bits = 4 if precision == "nvfp4" else 8
+    if precision != "bfloat16" and f"fp{bits}" not in fields:
+        raise InputError(f"{known} has no {bits}-bit floats; expected --dtype bfloat16{' or fp8' if 'fp8' in fields else ''}")
+    if precision == "mxfp8" and "fp4" not in fields:
+        raise InputError(f"{known} has no MXFP8, which came with Blackwell; expected --dtype fp8 or fp8_blockwise")
+
+
+def tables_of(gpu, directory):
+    """@return the directory, which must have the GPU's tables"""
+    for kind in ("products", "attention"):
+        name = gpu.table(kind)
+        if not (pathlib.Path(directory) / name).is_file():
+            raise InputError(f"{directory}: has no {name}; expected the tables that scripts/maintain/kernel_tables.py writes")
+    return str(pathlib.Path(directory).resolve())
+
+
+def find(name, dtype="bfloat16", kernels="measured"):
+    """@return the Gpu of that name, whose matrix products have factors of type `dtype`; attention and logits are of bfloat16
+
+    @param kernels measured: times from tables (GPUs without one take the shares of the GPU that they are `like`), or roofline
+    """
+    precision = PRECISIONS[dtype]
+    for known, fields in _table().items():
+        if known.lower() == name.strip().lower():
+            _refuse_precision(known, fields, precision)
+            gpu = Gpu(name=known, precision=precision, kernels=kernels, **fields)
+            return gpu if precision == "bfloat16" else gpu.copy(update={"product": gpu.peak_and_ceiling(precision)})
+    raise InputError(f'"{name}" is not a known GPU type; expected one of {", ".join(names())}{nearest(name, names())}')

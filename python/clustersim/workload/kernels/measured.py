@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Times of operators that a user has measured.
+
+Either CSV with the header `operator,forward_us,input_gradient_us,weight_gradient_us`, or what AICB's AIOB writes: a name with
+a colon, then lines such as `time_gpu_avg: 889`, in microseconds.
+"""
+import csv
+import math
+import re
+
+from clustersim import input_file
+from clustersim.errors import InputError, nearest
+
+COLUMNS = ["operator", "forward_us", "input_gradient_us", "weight_gradient_us"]
+# AIOB measures forward passes only; AICB takes the same time for each gradient.
+AIOB_NAMES = {"layernorm": "input_norm", "atten_qkv": "qkv", "atten_flash": "attention", "atten_linear": "projection",
+              "layernorm2": "post_norm", "mlp_linear_1": "mlp_up", "mlp_gelu": "mlp_activation", "mlp_linear_2": "mlp_down",
+              "Emb": "embedding", "layernorm_post": "final_norm", "logit_time": "logits", "param_time": "optimizer"}
+KNOWN = {*AIOB_NAMES.values(), "query", "query_down", "query_up", "key_value_down", "key_value_up", "router", "shared_gate",
+         "dispatch", "combine", "expert_up", "expert_activation", "expert_down", "shared_up", "shared_activation",
+         "shared_down", "loss"}
+
+
+def _nanoseconds(path, line, text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        raise InputError(f'{path}:{line}: "{text.strip()}" is not a valid time; expected microseconds, not negative')
+    return value * 1000
+
+
+def _read_csv(path, lines):
+    times = {}
+    for number, row in enumerate(csv.reader(lines[1:]), 2):
+        if not row:
+            continue
+        if len(row) != len(COLUMNS):
+            raise InputError(f"{path}:{number}: {len(row)} columns; expected {','.join(COLUMNS)}")
+        name = row[0].strip()
+        if name not in KNOWN:
+            raise InputError(f'{path}:{number}: "{name}" is not an operator; expected one of {", ".join(sorted(KNOWN))}'
+                             f'{nearest(name, KNOWN)}')
+        times[name] = tuple(_nanoseconds(path, number, cell) for cell in row[1:])
+    return times
+
+
+def _read_aiob(path, lines):
+    times, name = {}, None
+    for number, line in enumerate(lines, 1):
+        key, colon, value = line.partition(":")
+        if line.strip() and not colon:
+            raise InputError(f'{path}:{number}: "{line.strip()}" has no colon; expected AIOB\'s "name:" and "time_gpu_avg: us"')
+        if colon and not value.strip():
+            name = key.strip()
+        elif key.strip() == "time_gpu_avg" and name:
+            if name in AIOB_NAMES:
+                times[AIOB_NAMES[name]] = (_nanoseconds(path, number, value),) * 3
+    return times
+
+
+def read(path):
+    """@return nanoseconds of each operator: forward, input gradient, weight gradient"""
+    try:
+        lines = input_file.read_text(path).splitlines()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected times of operators") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a text file; expected times of operators") from None
+    if lines and [cell.strip() for cell in lines[0].split(",")] == COLUMNS:
+        times = _read_csv(path, lines)
+    elif lines and re.match(r"\s*(train_iter\s*:|\w+\s*:\s*$)", lines[0]):
+        times = _read_aiob(path, lines)
+    else:
+        raise InputError(f"{path}:1: neither CSV nor AIOB's text; expected the header {','.join(COLUMNS)}")
+    if not times:
+        raise InputError(f"{path}: there are no times; expected at least one operator")
+    return times

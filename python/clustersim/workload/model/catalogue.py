@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Models by name."""
+import functools
+import pathlib
+import re
+
+import yaml
+
+from clustersim.errors import InputError, nearest
+from clustersim.workload.model.transformer import Model
+
+# Names that others use. A Llama without a generation is the newest of its size.
+OTHER_NAMES = {
+    "llama_8b": "llama3_8b", "llama_13b": "llama2_13b", "llama_70b": "llama3_70b", "llama_405b": "llama3_405b",
+    "mixtral_8*7b": "mixtral_8x7b", "mistral_8*7b": "mixtral_8x7b", "mixtral_8*22b": "mixtral_8x22b", "moe": "mixtral_8x7b",
+    "deepseek_671b": "deepseek_v3", "deepseek_236b": "deepseek_v2", "deepseek_16b": "deepseek_v2_lite",
+    "deepseek": "deepseek_v3", "deepseek671": "deepseek_v3", "deepseek236": "deepseek_v2", "deepseek16": "deepseek_v2_lite",
+    "13": "gpt_13b", "22": "gpt_22b", "175": "gpt_175b", "7": "llama_7b", "65": "llama_65b", "405": "llama3_405b",
+}
+
+
+@functools.lru_cache(None)
+def entries():
+    """@return each name's entry: the fields of a Model, and `published` and `outside` in 10^9 parameters"""
+    return yaml.safe_load((pathlib.Path(__file__).parent / "models.yaml").read_text())
+
+
+def _spelt(name):
+    word = re.sub(r"[\s\-]+", "_", name.strip().lower())
+    word = re.sub(r"_?llama_([234])", r"llama\1", word)
+    return re.sub(r"llama3\.[13]_(8b|70b|405b)", r"llama3_\1", word)  # the same sizes
+
+
+def _known_as(name):
+    word = _spelt(name)
+    return OTHER_NAMES.get(word, word)
+
+
+def has(name):
+    """@return whether there is a Model called `name`"""
+    return _known_as(name) in entries()
+
+
+def find(name):
+    """@return the Model called `name`, in any case, with blanks, hyphens or underscores"""
+    word = _known_as(name)
+    if word not in entries():
+        raise InputError(f'"{name}" is not a model of the catalogue; expected one of {", ".join(entries())}, or --config'
+                         f'{nearest(word, entries())}')
+    fields = {key: value for key, value in entries()[word].items() if key not in ("published", "outside")}
+    return Model(name=word, **fields)

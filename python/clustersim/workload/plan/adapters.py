@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Low-rank adapters (LoRA, arXiv 2106.09685): each adds two thin products to one whose weights are frozen."""
+import dataclasses
+from typing import Tuple
+
+from clustersim.errors import InputError
+
+# Operators by the names of Megatron-Core and of Hugging Face.
+TARGETS = {
+    "linear_qkv": ("qkv", "query", "query_up", "key_value_down", "key_value_up"), "linear_proj": ("projection",),
+    "linear_fc1": ("mlp_up", "shared_up"), "linear_fc2": ("mlp_down", "shared_down"),
+}
+OTHER_NAMES = {"q_proj": "linear_qkv", "k_proj": "linear_qkv", "v_proj": "linear_qkv", "o_proj": "linear_proj",
+               "gate_proj": "linear_fc1", "up_proj": "linear_fc1", "down_proj": "linear_fc2"}
+INWARD, OUTWARD = "+in", "+out"
+
+
+@dataclasses.dataclass(frozen=True)
+class Adapters:
+    rank: int
+    targets: Tuple[str, ...] = ("linear_qkv", "linear_proj")
+
+    @property
+    def operators(self):
+        """@return names of the operators that have an adapter"""
+        return {name for target in self.targets for name in TARGETS[target]}
+
+
+def make(rank, names):
+    """@param names of targets, Megatron-Core's or Hugging Face's"""
+    known = tuple(dict.fromkeys(OTHER_NAMES.get(name, name) for name in names))
+    for name in known:
+        if name not in TARGETS:
+            raise InputError(f'"{name}" is not a layer that can have an adapter; expected some of {", ".join([*TARGETS, *OTHER_NAMES])}')
+    if rank < 1:
+        raise InputError(f"the rank of adapters is {rank}; expected at least 1")
+    return Adapters(rank, known) if known else Adapters(rank)
+
+
+def base(name):
+    """@return the operator that an adapter is beside, or the operator itself"""
+    return name.split("+")[0]
+
+
+def is_trained(plan, operator):
+    """@return whether an operator's weights are trained: with adapters, theirs alone"""
+    return not plan.adapters or "+" in operator.name
+
+
+def trained(plan, operators):
+    """@return the number of their parameters that are trained"""
+    return sum(operator.parameters for operator in operators if is_trained(plan, operator))

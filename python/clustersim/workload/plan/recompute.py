@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Operators computed again in the backward pass, so that their results need not be kept: Megatron-Core's --recompute-modules."""
+from typing import FrozenSet, NamedTuple
+
+from clustersim.errors import InputError
+
+KINDS = ("none", "selective", "full")
+DEFAULT = ("layernorm", "mlp_act", "moe_act")  # what needs no matrix product
+
+
+class Module(NamedTuple):
+    again: FrozenSet[str]  # operators that are computed again, without communication
+    dropped: FrozenSet[str]  # operators whose kept bytes are not kept
+    rows: str = ""  # rows that are carried out again with their communication begin with this
+
+
+def _module(again, dropped, rows=""):
+    return Module(frozenset(again.split()), frozenset(dropped.split()), rows)
+
+
+# Fused attention keeps no scores, so that to compute it again saves nothing. Inputs of a checkpoint stay.
+MODULES = {
+    "core_attn": _module("attention", ""),
+    "layernorm": _module("input_norm post_norm", "qkv key_value_down mlp_up shared_up mamba_in delta_in"),
+    "mla_up_proj": _module("query_up key_value_up", "attention"),
+    "mlp_act": _module("mlp_activation shared_activation", "mlp_down shared_down"),
+    "moe_act": _module("expert_activation", "expert_down"),
+    "mlp": _module("", "mlp_up mlp_activation mlp_down", "mlp_"),
+    "moe": _module("", "router expert_up expert_activation expert_down shared_up shared_activation shared_down", "mlp_"),
+    "shared_experts": _module("", "shared_activation shared_down", "mlp_shared"),
+}
+
+
+def parse(names):
+    """@return the modules of a list of names"""
+    for name in names:
+        if name not in MODULES:
+            raise InputError(f'"{name}" is not a module that can be recomputed; expected some of {", ".join(MODULES)}')
+    return tuple(dict.fromkeys(names))
+
+
+def _selected(plan):
+    return [MODULES[name] for name in plan.modules or DEFAULT] if plan.recompute == "selective" else []
+
+
+def again(plan):
+    """@return names of operators that are computed again before their backward pass, alone"""
+    return frozenset().union(*(module.again for module in _selected(plan)))
+
+
+def dropped(plan):
+    """@return names of operators whose inputs need not be kept"""
+    return frozenset().union(*(module.dropped for module in _selected(plan)))
+
+
+def rows(plan, experts):
+    """@return the beginnings of names of a layer's rows that are carried out again, the widest alone"""
+    names = {"moe", "shared_experts"} if experts else {"mlp"}
+    found = [MODULES[name].rows for name in plan.modules if name in names] if plan.recompute == "selective" else []
+    return min(found, key=len, default="")
+
+
+def is_whole(plan, position):
+    """@return whether a chunk's layer at `position` is computed again as a whole"""
+    return plan.recompute == "full" and (not plan.recompute_layers or position < plan.recompute_layers)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads a model from the configuration file that its publisher ships."""

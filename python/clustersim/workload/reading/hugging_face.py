@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads config.json of a Hugging Face model: every decoder-only transformer that `Model` can describe."""
+import json
+import pathlib
+
+import pydantic
+
+from clustersim import input_file
+from clustersim.errors import InputError, nearest
+from clustersim.workload.model.transformer import CompressedAttention, LatentAttention, Model, SparseAttention
+from clustersim.workload.reading import hugging_face_hybrid, hugging_face_keys, hugging_face_layers, hugging_face_names
+
+OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "gptj", "bloom", "phi", "mpt", "falcon", "starcoder2"}
+# The operators of this package do not carry out a layer of this kind.
+OTHER_KINDS = {**dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot", "whisper", "switch_transformers", "bert",
+                                "roberta", "deberta", "modernbert", "electra", "albert", "distilbert", "clip", "siglip", "vit", "wav2vec2"), "an encoder"),
+               **dict.fromkeys(("xlstm", "recurrent_gemma"), "recurrent layers"), "zamba": "layers that share their weights"}
+MOST_LAYERS, MOST = 10_000, 10_000_000  # of sizes
+UNGATED = {"relu2", "xielu"}  # activation functions of MLPs of two matrices
+
+
+class _Config:
+    """A file's keys by any of their names; remembers which have been asked for."""
+
+    def __init__(self, path, keys, beside):
+        self.path, self.keys, self.beside, self.asked = path, keys, beside, set()
+
+    def get(self, *names, default=None):
+        self.asked.update(names)
+        for name in names:
+            if self.keys.get(name) is not None:
+                return self.keys[name]
+        return default
+
+    def need(self, *names):
+        value = self.get(*names)
+        if value is None:
+            raise InputError(f"{self.path}: there is no {names[0]}; expected the config.json of a transformer")
+        return value
+
+    def need_size(self, *names):
+        value = _first(self.need(*names))
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise InputError(f"{self.path}: {names[0]} {json.dumps(value)} is not a size; expected a whole number of at least 1")
+        return value
+
+    def only(self, name, *values):
+        """Refuses a key with a value whose effect this package does not model."""
+        value = self.get(name, default=values[0])
+        if value not in values:
+            raise InputError(f"{self.path}: {name} {json.dumps(value)} is not supported; expected "
+                             f"{' or '.join(map(json.dumps, values))}")
+
+    def check_all_known(self, tell):
+        """Refuses a key that nobody has asked for, and that may be a size; tells of others that are not known to change nothing."""
+        for key, value in self.keys.items():
+            is_told = key in hugging_face_keys.TOLD
+            if key in self.asked or not value or not is_told and hugging_face_keys.is_without_effect(key):
+                continue
+            if is_told:
+                tell(f"{self.path}: {key} has no effect: {hugging_face_keys.TOLD[key]}")
+            elif hugging_face_keys.may_be_size(key, value):
+                raise InputError(f'{self.path}: "{key}" is not a key that this program knows; expected a config.json without it, if it '
+                                 f"changes neither sizes nor work{nearest(key, self.asked)}")
+            else:
+                tell(f"{self.path}: {key} has no effect: this program does not know it")
+        if any(isinstance(value, dict) and key.endswith("_config") and key not in hugging_face_keys.QUANTIZATION for key, value in self.beside.items()):
+            tell(f"{self.path}: vision_config and the like have no effect: encoders are left out")
+        for key in hugging_face_keys.QUANTIZATION:
+            if self.beside.get(key):
+                tell(f"{self.path}: {key} has no effect: {hugging_face_keys.TOLD[key]}")
+
+
+def _load(path):
+    try:
+        keys = json.loads(input_file.read_text(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a config.json") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a text file; expected a config.json") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: {error.msg}; expected JSON") from None
+    if not isinstance(keys, dict):
+        raise InputError(f"{path}:1: not an object; expected the keys of a model's configuration")
+    return _Config(path, *hugging_face_names.of_decoder(keys))
+
+
+def _attention(config, kind):
+    hidden = config.need_size("hidden_size", "n_embd", "d_model")
+    if kind.startswith(hugging_face_hybrid.WITHOUT_ATTENTION):
+        return dict(heads=max(hidden // 64, 1), kv_heads=max(hidden // 64, 1), head_dim=64)  # of no layer
+    heads = config.need_size("num_attention_heads", "n_head")
+    if config.get("compress_ratios"):
+        return dict(heads=heads, kv_heads=config.get("num_key_value_heads", default=1), head_dim=config.need("head_dim"))
+    if config.get("kv_lora_rank"):
+        latent = LatentAttention(q_rank=config.get("q_lora_rank", default=0), kv_rank=config.need("kv_lora_rank"),
+                                 nope_dim=config.need("qk_nope_head_dim"), rope_dim=config.need("qk_rope_head_dim"),
+                                 value_dim=config.need("v_head_dim"))
+        return dict(heads=heads, kv_heads=heads, head_dim=latent.nope_dim + latent.rope_dim, latent=latent)
+    head_dim, kv_heads = config.get("head_dim", "attention_head_dim"), config.get("num_key_value_heads", default=heads)
+    if not head_dim and hidden % heads:
+        raise InputError(f"{config.path}: {heads} heads do not divide hidden_size {hidden}; expected head_dim")
+    head_dim = head_dim[0] if isinstance(head_dim, list) else head_dim or hidden // heads
+    value_dim = config.get("v_head_dim", default=0)
+    return dict(heads=heads, kv_heads=kv_heads[0] if isinstance(kv_heads, list) else kv_heads, head_dim=head_dim,
+                value_dim=0 if value_dim == head_dim else value_dim, query_rank=config.get("share_q_dim", default=0))
+
+
+def _block_sparse(config):
+    """@return the field of Model of attention to blocks that an indexer chooses (MiniMax-M3), as of single tokens"""
+    keys = config.get("sparse_attention_config", default={})
+    if not keys.get("use_sparse_attention", bool(keys)):
+        return {}
+    return dict(sparse=SparseAttention(heads=keys["sparse_num_index_heads"], head_dim=keys["sparse_index_dim"],
+                                       top=keys["sparse_topk_blocks"] * keys["sparse_block_size"]))
+
+
+def _sparse(config, layers):
+    """@return the fields of Model of attention to what an indexer chooses, and of DeepSeek-V4's to compressed entries"""
+    config.get("index_topk_freq", "index_skip_topk_offset", "index_topk_pattern")  # indexer_types say the same
+    if not config.get("index_topk"):
+        return _block_sparse(config)
+    fields = dict(sparse=SparseAttention(heads=config.need("index_n_heads"), head_dim=config.need("index_head_dim"),
+                                         top=config.need("index_topk")))
+    if config.get("compress_ratios"):
+        config.get("qk_rope_head_dim", "num_hash_layers", "compress_rope_theta", "hc_sinkhorn_iters", "hc_eps", "expert_dtype")
+        ratios = config.need("compress_ratios")
+        if not isinstance(ratios, list) or len(ratios) < layers:
+            raise InputError(f"{config.path}: compress_ratios are not those of {layers} layers; expected a ratio for each")
+        fields.update(compressed=CompressedAttention(q_rank=config.need("q_lora_rank"), output_rank=config.need("o_lora_rank"),
+                                                     output_groups=config.need("o_groups"), ratios=ratios[:layers]),
+                      streams=config.get("hc_mult", default=1))
+    return fields
+
+
+def _first(value):
+    """@return the first of a list's values: of ERNIE's kinds of experts those for text"""
+    return value[0] if isinstance(value, list) and value else value
+
+
+def _shared(config, kind, expert_ffn):
+    """@return columns of all shared experts of a layer, with those of a dense MLP beside the experts"""
+    if config.get("residual_moe", "enable_moe_block"):  # Grok 2, Gemma 4
+        return config.need("intermediate_size")
+    config.get("parallel_attn_mlp_res", "use_residual")
+    if kind == "arctic":
+        return config.need("hidden_size")
+    count = config.get("n_shared_experts", "num_shared_experts", default=1 if kind.startswith("llama4") else 0)
+    together = config.get("shared_expert_intermediate_size", "share_expert_dim")
+    each = config.get("moe_shared_expert_intermediate_size", "shared_intermediate_size")
+    return together if together is not None else _first(count) * expert_ffn if each is None else each * max(_first(count), 1)
+
+
+def _experts(config, kind, layers, ffn):
+    experts = _first(config.get("n_routed_experts", "num_routed_experts", "num_local_experts", "num_experts", default=0))
+    if not experts or not config.get("use_moe", default=True):
+        return {}
+    expert_ffn = _first(config.get("moe_intermediate_size", "expert_ffn_hidden_size", default=config.get("intermediate_size", default=ffn)))
+    return dict(experts=experts,
+                experts_per_token=_first(config.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts")),
+                expert_ffn=expert_ffn, shared_ffn=_shared(config, kind, expert_ffn),
+                shared_gate=kind.startswith(("qwen2_moe", "qwen3_next", "qwen3_5")) and bool(config.get("shared_expert_intermediate_size")),
+                router_bias=config.get("topk_method") == "noaux_tc" or kind.startswith(("nemotron_h", "glm4_moe", "gpt_oss")) or
+                bool(config.get("moe_router_enable_expert_bias", "use_moe_router_bias", "use_expert_bias")),
+                expert_latent=config.get("routed_expert_hidden_size", default=0), **hugging_face_layers.experts(config, kind, layers))
+
+
+def _ask_for_all_of_experts(config):
+    """Files of dense models have some of these keys, too: without experts they say nothing."""
+    config.get("moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok", "num_experts_per_token",
+               "experts_per_token", "n_shared_experts", "num_shared_experts", "shared_expert_intermediate_size", "shared_intermediate_size",
+               "topk_method", "first_k_dense_replace", "num_dense_layers", "moe_layer_freq", "is_moe_layer", "mlp_layer_types", "moe_layer_interval",
+               "moe_layer_frequency", "moe_layer_start_index", "moe_layer_end_index", "expert_layer_period", "expert_layer_offset",
+               "interleave_moe_layer_step", "decoder_sparse_step", "mlp_only_layers", "moe_layers", "intermediate_size_mlp", "top_k_experts",
+               "intermediate_size", "num_key_value_heads", "head_dim", "q_lora_rank", "qk_head_dim", "v_head_dim", "mamba_d_head", "mamba_d_conv",
+               "mamba_d_state", "mamba_dt_rank", "mamba_expand", "mamba_n_groups", "mamba_n_heads", "mamba_chunk_size", "swa_num_attention_heads",
+               "moe_router_enable_expert_bias", "use_moe_router_bias", "use_expert_bias", "num_global_key_value_heads")
+
+
+def _biases(config, kind, old):
+    """@return the fields of Model that say which linear layers have a bias"""
+    attention = bool(config.get("attention_bias", "qkv_bias", default=kind in ("qwen", "qwen2", "qwen2_moe")))
+    rest = config.get("mlp_bias", "use_bias", "enable_bias", "bias")
+    if rest and not attention and not old and "mlp_bias" in config.keys:
+        raise InputError(f"{config.path}: mlp_bias true without attention_bias is not supported; expected both or none")
+    return dict(bias=old if rest is None else bool(rest), qkv_bias=attention)
+
+
+def _refuse_others(config, kind):
+    for other, what in OTHER_KINDS.items():
+        if kind.startswith(other):
+            raise InputError(f"{config.path}: a {kind} model has {what}; expected a decoder-only transformer")
+    if config.get("is_encoder_decoder") is True:
+        raise InputError(f"{config.path}: is_encoder_decoder is true; expected a decoder-only transformer")
+
+
+def _output_gate(config, kind):
+    return bool(config.get("attn_output_gate", "attention_output_gate", "mla_use_output_gate",
+                           default=kind.startswith(("qwen3_next", "qwen3_5", "afmoe"))))
+
+
+def _ffn(config, hidden):
+    """@return columns of a dense layer's MLP"""
+    if config.get("compress_ratios"):
+        return config.need("moe_intermediate_size")
+    ffn = config.get("dense_intermediate_size", "intermediate_size_mlp", "intermediate_size", "ffn_dim", "n_inner")
+    if not ffn and not config.get("num_local_experts"):  # Granite 4's dense models
+        ffn = config.get("shared_intermediate_size")
+    return _first(ffn) or 4 * hidden
+
+
+def _layers(config, kind, hidden):
+    """@return the number of layers, and the fields of Model that say what they are"""
+    layers = config.get("num_hidden_layers", "n_layer", "num_layers") or (0 if kind.startswith("nemotron_h") else config.need("num_hidden_layers"))
+    least = 0 if kind.startswith("nemotron_h") else 1
+    if not isinstance(layers, int) or isinstance(layers, bool) or not least <= layers <= MOST_LAYERS:
+        raise InputError(f"{config.path}: num_hidden_layers {json.dumps(layers)} is not a number of layers; expected 1 to {MOST_LAYERS}")
+    blocks = hugging_face_hybrid.of_blocks(config, kind, layers)
+    if blocks:
+        return layers, blocks
+    mixing = hugging_face_layers.mixers(config, kind, layers)
+    gone = hugging_face_layers.without_attention(config, layers)
+    mixing = ["none" if without else mixer for mixer, without in zip(mixing, gone)]
+    fields = {**hugging_face_hybrid.of_mixers(config, kind, mixing), **hugging_face_layers.windows(config, kind, layers, mixing)}
+    period = fields.get("windowed", (False,))
+    return layers, {**fields, **hugging_face_layers.shapes(config, layers, [period[index % len(period)] for index in range(layers)])}
+
+
+def _layer_inputs(config):
+    """@return the fields of Model of a second embedding for each layer (Gemma 3n)"""
+    width, words = config.get("hidden_size_per_layer_input", default=0), config.get("vocab_size_per_layer_input", default=config.need("vocab_size"))
+    return dict(layer_inputs=width, layer_vocabulary=words if width else 0)
+
+
+def _model(config, kind):
+    old = kind in OLD_GPT
+    hidden = config.need_size("hidden_size", "n_embd", "d_model")
+    layers, fields = _layers(config, kind, hidden)
+    ffn = _ffn(config, hidden)
+    config.only("word_embed_proj_dim", hidden)
+    config.only("mlp_type", "default")
+    config.only("use_gated_activation", True)
+    learned = config.get("n_positions", "max_position_embeddings", default=0)
+    norms = config.get("use_qk_norm", "qk_layernorm", "qk_norm", default=kind.startswith(("qwen3", "gemma3", "gemma4")))
+    gated = not old and kind not in hugging_face_hybrid.WITHOUT_ATTENTION and config.get("hidden_act", "mlp_hidden_act") not in UNGATED
+    known = dict(
+        name=str(config.get("_name_or_path", default="") or kind or pathlib.Path(config.path).stem).rstrip("/").split("/")[-1],
+        layers=layers, hidden=hidden, ffn=ffn, vocabulary=config.need("vocab_size"),
+        positions=learned if kind in ("gpt2", "opt", "gpt_neo") or config.get("learned_pos_emb", default=kind == "mpt") and not
+        config.get("alibi") else 0,
+        gated=gated, norm="layer" if old else "rms",
+        # Llama 4 norms queries and keys without weights.
+        qk_norm=bool(norms) and not kind.startswith("llama4"), output_gate=_output_gate(config, kind),
+        tied=bool(config.get("tie_word_embeddings", default=kind.startswith(hugging_face_names.TIED))),
+        **_attention(config, kind), **_biases(config, kind, old), **_experts(config, kind, layers, ffn), **_sparse(config, layers), **_layer_inputs(config))
+    model = Model(**{**known, **fields})
+    if config.get("intermediate_size") == 0 and model.has_dense_mlps:
+        config.need_size("intermediate_size")
+    return model
+
+
+def _check_sizes(path, fields):
+    """Refuses sizes that no model has, for which numbers would overflow."""
+    for field, value in fields.items():
+        if isinstance(value, dict):
+            _check_sizes(path, value)
+        if field == "shapes":
+            for shape in value:
+                _check_sizes(path, shape)
+        if isinstance(value, int) and value > MOST:
+            raise InputError(f"{path}: {field} is not a size that a model has; expected at most {MOST}")
+
+
+def read(path, tell=lambda line: None):
+    """@param tell called with a line for each key that one might expect to count @return the Model that the file describes"""
+    try:
+        config = _load(path)
+        kind = str(config.get("model_type", default=""))
+        _refuse_others(config, kind)
+        model = _model(config, kind)
+        _check_sizes(path, model.dict())
+        _ask_for_all_of_experts(config)
+        config.check_all_known(tell)
+        return model
+    except pydantic.ValidationError as error:
+        reason = error.errors()[0]
+        where = ".".join(map(str, reason["loc"])).removeprefix("__root__")
+        raise InputError(f"{path}: {where + ': ' if where else ''}{reason['msg']}; expected the config.json of a transformer") from None
+    except KeyError as error:
+        raise InputError(f"{path}: there is no {error.args[0]}; expected the config.json of a transformer") from None
+    except (TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:
+        raise InputError(f"{path}: {str(error).splitlines()[0]}; expected the config.json of a transformer") from None

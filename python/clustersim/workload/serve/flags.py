@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The flags of scripts/workload.py --inference that go into the file as they are, and which values they may have."""
+import dataclasses
+import re
+import typing
+
+from clustersim.errors import InputError
+
+# As contrib/astra-frontend/model/inference/input/serving-reader.cc has them.
+MOST_REQUESTS = 10_000_000
+MOST_TOKENS = 1 << 24
+MOST = (1 << 32) - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Flag:
+    """A flag's meaning, its valid values, and their names in a refusal."""
+    text: str
+    is_valid: typing.Callable[[str], bool]
+    expected: str
+
+
+def _is_whole(text, least, most):
+    return bool(re.fullmatch("[0-9]{1,20}", text)) and least <= int(text) <= most
+
+
+def _is_real(text, least, most):
+    return bool(re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", text)) and least <= float(text) <= most
+
+
+def _whole(text, least=1, most=MOST):
+    return Flag(text, lambda value: _is_whole(value, least, most), f"a whole number from {least} to {most}")
+
+
+def _real(text, least=1e-9, most=1e18):
+    return Flag(text, lambda value: _is_real(value, least, most), f"a number from {least:g} to {most:g}")
+
+
+def _one_of(text, *values):
+    return Flag(text, lambda value: value in values, f"{', '.join(values[:-1])} or {values[-1]}")
+
+
+def _tokens(text):
+    def is_valid(value):
+        words = value.split()
+        kind = words.pop(0) if words and words[0] in ("uniform", "exponential") else "fixed"
+        counts = [int(word) for word in words if _is_whole(word, 1, MOST_TOKENS)]
+        return len(counts) == len(words) == (2 if kind == "uniform" else 1) and counts == sorted(counts)
+
+    return Flag(text, is_valid, f'N, "uniform LOW HIGH" or "exponential MEAN", of 1 to {MOST_TOKENS} tokens')
+
+
+def _sizes(text):
+    def is_valid(value):
+        words = value.split()
+        return bool(words) and all(_is_whole(word, 1, MOST) for word in words) and all(
+            int(low) < int(high) for low, high in zip(words, words[1:]))
+
+    return Flag(text, is_valid, f"whole numbers from 1 to {MOST} in ascending order, between spaces")
+
+
+def _milliseconds(text):
+    return _real(text, 1e-9, 9e9)  # a millionth of a nanosecond, 104 days
+
+
+REQUESTS = {
+    "requests": _whole("number of requests; of a trace, the first so many", most=MOST_REQUESTS),
+    "rate": _real("Poisson arrivals per second"),
+    "seed": _whole("of what is drawn at random (1)", 0, (1 << 63) - 1),
+    "trace": Flag("CSV of requests: Azure's, Vidur's, BurstGPT's columns, or "
+                  "arrival_s,prompt_tokens,output_tokens; or Mooncake's JSON lines", lambda path: True, ""),
+    "time_scale": _real("what a trace's times are multiplied by"),
+    "shared_prefix_tokens": _whole("tokens at the beginning of each prompt that others have, too", most=MOST_TOKENS),
+    "shared_prefixes": _whole("how many such beginnings there are (1)")}
+COUNTS = {"prompt_tokens": _tokens("N, \"uniform LOW HIGH\" or \"exponential MEAN\""), "output_tokens": _tokens("the same")}
+ROUTERS = ("round_robin", "least_loaded", "kv_aware")
+SERVING = {
+    "router": _one_of("round_robin, least_loaded (default) or kv_aware", *ROUTERS),
+    "decode_router": _one_of("the same, for caches that move", *ROUTERS),
+    "ttft_limit_ms": _milliseconds("limit of the time to the first token"),
+    "tpot_limit_ms": _milliseconds("limit of the time per token after it"),
+    "e2e_limit_ms": _milliseconds("limit of the whole time"),
+    "max_model_len": _whole("tokens of a request, prompt and output; longer ones are refused", 2, 2 * MOST_TOKENS),
+    "kv_transfer": _one_of("layers (default) or whole", "layers", "whole"),
+    "kv_layers_per_message": _whole("layers of a cache that leave together (1)", most=100_000)}
+POOL = {
+    "max_num_seqs": _whole("sequences that run at a time (256)"),
+    "max_num_batched_tokens": _whole("tokens of a step (8192)", most=MOST_TOKENS),
+    "block_size": _whole("tokens of a block of the cache (16)", most=MOST_TOKENS),
+    "num_gpu_blocks": _whole("blocks of a replica; default: what fits", most=MOST - 1),
+    "enable_chunked_prefill": _one_of("0 or 1 (default)", "0", "1"),
+    "enable_prefix_caching": _one_of("0 or 1 (default)", "0", "1"),
+    "preemption_mode": _one_of("recompute (default) or swap", "recompute", "swap"),
+    "capacity_scheduler_policy": _one_of("max_utilization (default): a sequence begins when its prompt fits in the cache; or guaranteed_no_evict: "
+                                         "when its output fits, too", "max_utilization", "guaranteed_no_evict"),
+    "swap_gbps": _real("GB/s between a GPU and its host (25)"),
+    "step_overhead_ns": _real("before each step (0)", 0, 9e15),
+    "launch_ns": _real("of the CPU to launch a kernel, each row being one; steps take no less (0)", 0, 9e15),
+    "cudagraph_capture_sizes": _sizes("decoding sequences, in ascending order; a step that only decodes takes the next larger size, and one launch "
+                                      "(no graphs)")}
+
+
+def check(given):
+    """@raise InputError if the simulator would refuse what the flags say"""
+    for key, flag in {**REQUESTS, **COUNTS, **SERVING, **POOL}.items():
+        value = getattr(given, key)
+        if value is not None and not flag.is_valid(value):
+            raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
+    for key, needed, does in (("time_scale", "trace", given.trace), ("shared_prefixes", "shared_prefix_tokens", given.shared_prefix_tokens),
+                              ("seed", "rate", given.trace is None), ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap"),
+                              *((key, "decode_gpus", given.decode_gpus) for key in ("decode_router", "kv_transfer", "kv_layers_per_message"))):
+        if getattr(given, key) is not None and not does:
+            raise InputError(f"--{key} has no effect without --{needed}; expected both or neither")
+    drawn = ("requests", "rate", *COUNTS)
+    if given.trace is None:
+        missing = [key for key in drawn if getattr(given, key) is None]
+        if missing:
+            raise InputError(f"--{missing[0]} is missing; expected --trace, or {', '.join('--' + key for key in drawn)}")
+        return
+    for key in ("rate", *COUNTS, "shared_prefix_tokens"):
+        if getattr(given, key) is not None:
+            raise InputError(f"--trace and --{key} exclude each other; expected one of them")

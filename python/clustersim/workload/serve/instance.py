@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Computation and communication of a serving instance's ranks, as rows of an INFERENCE file.
+
+An instance has TP x EP x PP ranks: EP replicas of the attention layers share their experts. The operators are those of
+training (`operators`), by token: the simulator knows how many tokens a step has, and times each operator's roofline, or interpolates the
+measured times that `serving_times` adds to the rows.
+"""
+import dataclasses
+import functools
+import itertools
+from typing import Optional, Tuple
+
+from clustersim.errors import InputError
+from clustersim.workload.kernels.roofline import FACTOR_BYTES
+from clustersim.workload.model import operators
+from clustersim.workload.model.operators import ALWAYS_BFLOAT16, ELEMENT
+from clustersim.workload.plan.exchange import Exchange, distinct
+from clustersim.workload.plan.parallel import Parallelism
+from clustersim.workload.plan.precision import Precise
+from clustersim.workload.serve import cache
+from clustersim.workload.serve.cache import CACHE_BYTES
+from clustersim.workload.serve.reach import Chosen, Chunks, Entries, Reach
+from clustersim.workload.training import memory
+
+MOST_BLOCKS = (1 << 32) - 2
+DTYPES = ("bfloat16", "fp8", "nvfp4")  # of products
+DISPATCHERS = ("alltoall", "deepep", "allgather")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    name: str
+    layers: str  # all, first, last, or a range
+    kind: str
+    figures: tuple
+    collective: str = "NONE"
+    bytes: float = 0.0  # per token
+    times: tuple = ()  # lines of times
+    reach: Optional[Reach] = None  # of attention to some of the tokens before a token
+    heads: Optional[operators.Heads] = None  # of attention
+    latent: int = 0  # columns of a token in its cache of latents; 0: it has keys and values
+    scan: Optional[operators.Operator] = None  # of one token, of a state; figures are then the bytes of a sequence's state
+
+    def text(self):
+        figures = " ".join(f"{figure:.12g}" for figure in self.figures)
+        return "\n".join([f"row {self.name} {self.layers} {self.kind} {figures} {self.collective} {self.bytes:.12g}", *self.times])
+
+    def followed_by(self, collective, bytes_):
+        return dataclasses.replace(self, collective=collective, bytes=bytes_)
+
+
+@dataclasses.dataclass(frozen=True)
+class Instance:
+    """One instance of a model. `gpus` are those of all instances of its pool.
+
+    `dtype` is that of weights and factors of products, `cache` that of keys and values. `precise` has products of another type,
+    `exchange` says how tokens reach their experts, and how uneven these are. `lengths` are tokens of the prompt and the output of requests that are
+    alike.
+    """
+    model: object
+    gpus: int
+    tp: int = 1
+    pp: int = 1
+    ep: int = 1
+    dtype: str = "bfloat16"
+    cache: str = "bfloat16"
+    exchange: Exchange = Exchange()
+    precise: Precise = Precise()
+    lengths: Optional[Tuple[int, int]] = None
+
+    def __post_init__(self):
+        model, per_instance = self.model, self.tp * self.pp * self.ep
+        for name, size in (("GPUs", self.gpus), ("TP", self.tp), ("PP", self.pp), ("EP", self.ep)):
+            if size < 1:
+                raise InputError(f"{name} is {size}; expected at least 1")
+        if self.gpus % per_instance:
+            raise InputError(f"TP {self.tp} x PP {self.pp} x EP {self.ep} = {per_instance} does not divide {self.gpus} GPUs; "
+                             "expected whole instances")
+        for shaped in model.variants():
+            self._check_sizes(shaped)
+        if max(model.experts, 1) % self.ep:
+            raise InputError(f"EP {self.ep} does not divide the model's {model.experts} experts; expected a divisor")
+        if self.pp > model.layers:
+            raise InputError(f"PP {self.pp} is more than {model.layers} layers; expected a layer for every stage")
+
+    def _check_sizes(self, model):
+        for size, what in ((model.heads, "attention heads"), (model.ffn, "of the FFN's columns"), (model.expert_ffn, "of the experts' columns"),
+                           (model.linear.key_heads if model.linear else 0, "heads of linear attention"),
+                           (model.state_space.heads if model.state_space else 0, "heads of state-space layers")):
+            if size % self.tp:
+                raise InputError(f"TP {self.tp} does not divide {size} {what}; expected a divisor")
+        if max(model.kv_heads, self.tp) % min(model.kv_heads, self.tp):
+            raise InputError(f"TP {self.tp} and {model.kv_heads} key-value heads do not divide one another; "
+                             "expected a divisor or a multiple")
+
+    @property
+    def one_token(self):
+        """A plan of one token, for figures per token."""
+        return Parallelism(world_size=self.tp * self.pp * self.ep, tp=self.tp, pp=self.pp, ep=self.ep, sequence=1)
+
+    def stages(self):
+        """@return the layers of each pipeline stage, as slices of all"""
+        ends = list(itertools.accumulate(self.one_token.stage_layers(self.model.layers), initial=0))
+        return [slice(first, end) for first, end in itertools.pairwise(ends)]
+
+    # -- the cache
+
+    @functools.cached_property
+    def kept(self):
+        """The bytes that a rank keeps of sequences."""
+        return cache.Cache(self)
+
+    @property
+    def cached_heads(self):
+        """Of a layer: a latent cache is one, which every rank keeps."""
+        return 1 if self.model.latent or self.model.compressed else self.model.kv_heads
+
+    @property
+    def head_bytes(self):
+        """Of a token, a layer and a head, where layers are alike."""
+        return cache.of_token(self.model, self.cached_heads, CACHE_BYTES[self.cache])
+
+    @property
+    def rank_bytes(self):
+        """Of a token and a layer, on one rank, where layers are alike."""
+        return cache.of_token(self.model, self.tp, CACHE_BYTES[self.cache])
+
+    # -- rows
+
+    def rows(self):
+        model = self.model
+        kinds = [model.layer_kind(index) for index in range(model.layers)]
+        result = self._embedding()
+        for first, last, kind in _runs(kinds):
+            layers = "all" if last - first + 1 == model.layers else f"{first}-{last}"
+            result += [dataclasses.replace(row, layers=layers) for row in self._layer(kind)]
+        return result + self._head()
+
+    @property
+    def window(self):
+        """Tokens of a window of attention, or 0. Caches keep all tokens of layers whose attention has chunks."""
+        return 0 if self.model.window_is_chunk else self.model.window
+
+    def _row(self, operator, layers="all", kind=None):
+        """An operator of one token as a row."""
+        if operator.kind == "attention":
+            return self._attention(operator, kind)
+        if operator.kind == "fused":
+            return self._fused(operator, kind)
+        if operator.kind == "memory":
+            return Row(operator.name, layers, "memory", (operator.bytes,))
+        _, n, k, count = operator.shape
+        return Row(operator.name, layers, f"matmul{self._suffix(operator)}", (n, k, count))
+
+    def _attention(self, operator, kind):
+        model, cached = self.model, self.rank_bytes
+        query, value = model.query_width // self.tp, model.value_width // self.tp
+        reach = Chunks.of_requests(model.window, self.lengths) if kind.windowed and model.window_is_chunk else None
+        name = "attention_window" if kind.windowed and self.window else "attention"
+        latent = model.latent.kv_rank + model.latent.rope_dim if model.latent else 0
+        # Layers that borrow keys and values read as many as others.
+        read = cached or cache.of_token(model.copy(update={"borrows_keys": False}), self.tp, CACHE_BYTES[self.cache])
+        return Row(operator.name, "all", name, (2 * (query + value), read, ELEMENT * (query + value) + cached), reach=reach,
+                   heads=operators.heads_of(model, self.one_token, kind.windowed), latent=latent)
+
+    def _fused(self, operator, kind):
+        """A scan of a state, an indexer's scores, or attention to what it chooses."""
+        model, element = self.model, CACHE_BYTES[self.cache]
+        if operator.name not in ("index_scores", "attention"):
+            state = cache.of_sequence(model, kind, self.tp, element)
+            return Row(operator.name, "all", "linear", (state,), scan=operator)
+        ratio = kind.ratio or 1
+        sparse = model.sparse
+        if operator.name == "index_scores":
+            index = element * sparse.head_dim
+            figures = 2 * sparse.heads * sparse.head_dim / ratio, index / ratio, ELEMENT * sparse.head_dim * (sparse.heads + 1)
+            return Row(operator.name, "all", "attention", figures)
+        heads, latent = model.heads // self.tp, model.latent
+        keys, values = model.head_dim, model.head_dim if model.compressed else model.value_size
+        if latent:
+            keys, values = latent.kv_rank + latent.rope_dim, latent.kv_rank
+        kept = element * (keys if latent or model.compressed else max(model.kv_heads // self.tp, 1) * (keys + values))
+        top = sparse.top if not model.compressed or kind.ratio == model.compressed.indexed else 0
+        reach = Entries(model.window, kind.ratio, top) if model.compressed else Chosen(top)
+        return Row(operator.name, "all", "attention", (2 * heads * (keys + values), kept, ELEMENT * heads * (keys + values)), reach=reach)
+
+    def dtype_of(self, operator):
+        """@return the type of the operator's weights"""
+        if operator.kind != "matmul" or operator.name in ALWAYS_BFLOAT16:
+            return "bfloat16"
+        return self.precise.of_operator(operator.name) or self.dtype
+
+    def _suffix(self, operator):
+        dtype = self.dtype_of(operator)
+        return "" if dtype == "bfloat16" else f"_{dtype}"
+
+    def weight_bytes(self, operator):
+        """Biases and the like count as weights: they are few."""
+        return operator.parameters * FACTOR_BYTES[self.dtype_of(operator)]
+
+    @property
+    def fullest(self):
+        """Tokens that come to the fullest rank's experts / the mean: the others wait for it."""
+        return self.exchange.slowest(self.model.experts, self.ep) if self.model.experts else 1
+
+    def _expert_row(self, operator):
+        share = self.model.experts_per_token / self.ep * self.fullest  # tokens that come per token of the instance
+        if operator.kind == "memory":
+            # That of one token for each of the rank's experts.
+            local = self.model.experts // self.ep
+            return Row(operator.name, "all", "expert_memory", (operator.bytes / local, share))
+        _, n, k, local = operator.shape
+        return Row(operator.name, "all", f"experts{self._suffix(operator)}", (n, k, local, share))
+
+    def _reduced(self, row):
+        return row.followed_by("ALLREDUCE_TP", ELEMENT * self.model.hidden) if self.tp > 1 else row
+
+    def _layer(self, kind):
+        """@return rows of a layer of this kind"""
+        if kind.shape >= 0:
+            return dataclasses.replace(self, model=self.model.shaped(kind))._layer(kind._replace(shape=-1))
+        plan, model = self.one_token, self.model
+        rows = [self._row(operator, kind=kind) for operator in operators.mixer(model, plan, kind)]
+        if rows:
+            rows[-1] = self._reduced(rows[-1])
+            rows = self._streams("mixer_streams") + rows
+        if not kind.feeds:
+            return rows
+        rows += self._streams("feed_streams")
+        if not kind.experts:
+            rows += [self._row(operator) for operator in operators.dense_mlp(model, plan)]
+        else:
+            rows += self._experts()
+        if rows[-1].collective == "NONE":
+            rows[-1] = self._reduced(rows[-1])
+        return rows
+
+    def _streams(self, name):
+        return [self._row(operator) for operator in operators.streams(name, self.model, 1)]
+
+    def _sent(self, number_bytes):
+        """@return bytes of a token that a replica sends to all ranks' experts, or gets back from them: an EP-th for each"""
+        model, dispatcher = self.model, self.exchange.dispatcher
+        if dispatcher == "allgather":
+            return number_bytes * self.ep * model.expert_hidden
+        copies = model.experts_per_token if dispatcher == "alltoall" else distinct(self.ep, model.experts, model.experts_per_token)
+        return number_bytes * copies * model.expert_hidden * self.fullest
+
+    def _experts(self):
+        plan, model = self.one_token, self.model
+        rows = [self._row(operator) for operator in operators.router(model, plan)]
+        dispatch = self._row(operators.permute("dispatch", model, plan))
+        work = [self._expert_row(operator) for operator in operators.experts(model, plan)]
+        combine = self._row(operators.permute("combine", model, plan))
+        if self.ep > 1:
+            # The ranks of a tensor-parallel group have the same tokens: each sends its part of them.
+            dispatch = dispatch.followed_by("ALLTOALL_EP", self._sent(self.exchange.dispatch_bytes) / self.tp)
+            combine = combine.followed_by("ALLTOALL_EP", self._sent(ELEMENT) / self.tp)
+            if self.tp > 1:
+                tokens = ELEMENT * model.experts_per_token * model.expert_hidden * self.fullest
+                work = [Row("gather", "all", "memory", (0,), "ALLGATHER_TP", tokens), *work]
+                work[-1] = work[-1].followed_by("REDUCESCATTER_TP", tokens)
+        rows += [dispatch, *work, combine]
+        if model.expert_latent:
+            rows.append(self._row(operators.latent_up(model, plan)))
+        if model.shared_ffn:
+            rows += [self._row(operator) for operator in operators.shared_experts(model, plan)]
+        elif self.ep > 1 and self.tp > 1:
+            rows.append(Row("collect", "all", "memory", (0,), "ALLGATHER_TP", ELEMENT * model.hidden))
+        return rows
+
+    def _embedding(self):
+        [operator] = operators.embedding(self.model, self.one_token)
+        return [self._reduced(self._row(operator, "first"))]
+
+    def _head(self):
+        norm, logits, _ = operators.head(self.model, self.one_token)
+        row = self._row(logits, "last")
+        if self.tp > 1:
+            row = row.followed_by("ALLGATHER_TP", ELEMENT * self.model.vocabulary)
+        return [self._row(norm, "last"), row]
+
+    # -- memory
+
+    def blocks(self, gpu, utilization, block_size, batch_tokens, sequences):
+        """@return blocks of the cache that fit on the GPU that has least room, as vLLM counts them; refuses none"""
+        room, kept = gpu.memory_gb * 1e9 * utilization, self.kept
+        found = []
+        for stage, own in enumerate(self.stages()):
+            operators_of, ends = memory.stage_operators(self.model, self.one_token, stage)
+            weights = sum(self.weight_bytes(operator) for operator in [*(o for layer in operators_of for o in layer), *ends])
+            states = sequences * sum(kept.states[own])
+            free = room - weights - states - self._activations(batch_tokens, sequences)
+            found.append(int(free * kept.parts // (block_size * sum(kept.tokens[own]))) if sum(kept.tokens[own]) else MOST_BLOCKS if free > 0 else 0)
+            if found[-1] < 1:
+                also = f" and the states of {sequences} sequences {states / 1e9:.1f} GB" if states else ""
+                raise InputError(f"{self.model.name} with TP {self.tp}, PP {self.pp} and EP {self.ep} leaves no room for a cache: its "
+                                 f"weights take {weights / 1e9:.1f} GB{also} of the {room / 1e9:.1f} GB of {gpu.name} that may be used; "
+                                 f"expected more GPUs for an instance{', or a smaller --max_num_seqs' if states else ''}")
+        return min(found)
+
+    def _activations(self, tokens, sequences):
+        """Bytes that a step needs at its peak: the residual stream, the widest product, and float32 logits."""
+        model = self.model
+        inward = 2 if model.gated else 1
+        ffn = max(shaped.ffn for shaped in model.variants())
+        width = max(inward * ffn // self.tp, model.experts_per_token * (model.hidden + inward * model.expert_ffn // self.tp))
+        return ELEMENT * tokens * (4 * model.hidden + width) + 4 * sequences * model.vocabulary
+
+
+def _runs(kinds):
+    """Yields first and last index of neighbours that are alike, and what they are."""
+    first = 0
+    for index in range(1, len(kinds) + 1):
+        if index == len(kinds) or kinds[index] != kinds[first]:
+            yield first, index - 1, kinds[first]
+            first = index

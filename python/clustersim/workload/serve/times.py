@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Times of a serving instance's rows, as the lines `times` of an INFERENCE file: measured ones (`kernels.serving`), and those of attention that
+reaches some of a sequence's tokens.
+
+A line has a row's time at a few numbers of tokens, between which the simulator interpolates. Of attention there is one for each of a few
+numbers of new tokens or decoding sequences.
+"""
+import dataclasses
+
+from clustersim.workload.kernels import fused, serving
+from clustersim.workload.kernels.products import SHORTEST_NS
+from clustersim.workload.serve.flags import MOST_TOKENS
+from clustersim.workload.serve.instance import Row
+from clustersim.workload.serve.reach import WHOLE
+
+LONGEST = 1 << 17  # tokens that a token attends to; beyond, times grow in proportion
+# A rank's kernels of experts measure these, too.
+WITHIN_EXPERTS = ("dispatch", "expert_activation", "expert_down", "combine")
+SAMPLED = 2 + 4 + 4  # bytes of a logit: it is read, written as a float32, and read for the greatest
+
+
+def points(most, more=()):
+    """@return powers of two, from 1 to the first that is no less than `most`, with those half-way between them from 128 on"""
+    found = {1, *more}
+    power = 1
+    while power < most:
+        power *= 2
+        found |= {power} if power <= 128 else {power * 3 // 4, power}
+    return sorted(found)
+
+
+def _line(words, found):
+    return " ".join(["times", *map(str, words), *(f"{place:g} {time:.4g}" for place, time in found)])
+
+
+def with_reaches(rows, gpu, most, sequences):
+    """@return the rows, those that reach some of a sequence's tokens with lines of their rooflines, and scans with their times"""
+    return [_scanned(row, gpu) if row.scan else
+            dataclasses.replace(row, times=tuple(_reached(row, gpu, most, sequences))) if row.reach else row for row in rows]
+
+
+def _scanned(row, gpu):
+    """A prompt's tokens take a scan; each decoding sequence reads and writes its state."""
+    slower = fused.slower(gpu, row.scan) if gpu.kernels == "measured" else 1.0
+    each = slower * max(row.scan.flops / (gpu.tflops * 1e3), row.scan.bytes / gpu.stream_rate)
+    return dataclasses.replace(row, figures=(0, each, (2 * row.figures[0] + row.scan.bytes) / gpu.stream_rate, 0))
+
+
+def _reached(row, gpu, most, sequences):
+    """A roofline is in proportion to new tokens and to sequences, as the simulator interpolates between the first and the last line."""
+    each, cached_bytes, token_bytes = row.figures
+    speed = gpu.tflops * 1e3 * gpu.attention[0]
+    slower = fused.of(gpu, row.reach.kernel) if row.reach.kernel and gpu.kernels == "measured" else 1.0
+    places = points(MOST_TOKENS, row.reach.places)
+    for news in sorted({1, most}):
+        # Tokens of prompts read the keys and values of as many.
+        yield _line(["prompts", news], [(attended, news * slower * max(each * row.reach.of_prompt(attended) / speed,
+                                                                       (cached_bytes + token_bytes) / gpu.stream_rate)) for attended in places])
+    for decoding in sorted({1, sequences}):
+        found = []
+        for cached in places:
+            reached = row.reach.of_decoding(cached)
+            found.append((cached, decoding * slower * max(each * reached / speed, (cached_bytes * reached + token_bytes) / gpu.stream_rate)))
+        yield _line(["decoding", decoding], found)
+
+
+class Timed:
+    """Adds times to the rows of an Instance.
+
+    @param most tokens of a step of a replica @param sequences that decode at a time at most
+    """
+
+    def __init__(self, instance, gpu, most, sequences):
+        self.instance, self.gpu, self.most, self.sequences = instance, gpu, most, min(sequences, most)
+
+    def rows(self):
+        """@return the Instance's rows with times"""
+        rows = [self._timed(row) for row in self.instance.rows()]
+        merged = []
+        for row in rows:
+            if row.name == "expert_activation":
+                continue
+            if row.name == "expert_down":  # its collective follows the experts
+                place = next(i for i in reversed(range(len(merged))) if merged[i].name == "expert_up")
+                merged[place] = dataclasses.replace(merged[place], name="experts", collective=row.collective, bytes=row.bytes)
+                continue
+            merged.append(row)
+        return [*merged, self._timed(Row("sampling", "last", "memory", (SAMPLED * self.instance.model.vocabulary,)))]
+
+    def _timed(self, row):
+        if row.name in WITHIN_EXPERTS:
+            return dataclasses.replace(row, figures=(0,) * len(row.figures))
+        if row.scan or row.reach and row.reach.kernel:
+            return with_reaches([row], self.gpu, self.most, self.sequences)[0]
+        if row.kind == "attention" and not row.heads:  # an indexer's scores
+            return row
+        times = {"matmul": self._products, "experts": self._experts, "memory": self._moved,
+                 "attention": self._attention}[row.kind.split("_")[0]](row)
+        return dataclasses.replace(row, times=tuple(times))
+
+    def _dtype(self, row):
+        _, _, dtype = row.kind.partition("_")
+        return dtype or "bfloat16"
+
+    def _products(self, row):
+        n, k, _ = row.figures
+        most = self.sequences if row.layers == "last" else self.most
+        return [_line(["tokens"], [(m, serving.product_ns(self.gpu, self._dtype(row), m, n, k)) for m in points(most)])]
+
+    def _experts(self, row):
+        model, (columns, hidden, local, share) = self.instance.model, row.figures
+        inward = 2 if model.gated else 1
+        found = []
+        for tokens in points(self.most * self.instance.ep):
+            arriving = max(tokens * share, 1)
+            found.append((tokens, serving.experts_ns(self.gpu, self._dtype(row), arriving, hidden, columns // inward, min(local, arriving), inward)))
+        return [_line(["tokens"], found)]
+
+    def _moved(self, row):
+        """The shortest kernels take as long for fewer tokens."""
+        each = row.figures[0] / self.gpu.stream_rate
+        return [_line(["tokens"], [(1, max(each, SHORTEST_NS)), (max(SHORTEST_NS / each, 2), max(2 * each, SHORTEST_NS))])] if each else []
+
+    def _attention(self, row):
+        instance, window, heads = self.instance, row.kind == "attention_window", row.heads
+        longest = instance.window if window else MOST_TOKENS if row.reach else LONGEST
+        reached = row.reach or WHOLE
+        yield from (_line(["prompts", news], [(attended, serving.prompts_ns(self.gpu, instance.cache, heads, news, reached.of_prompt(attended)))
+                                              for attended in points(longest)[2:]])
+                    for news in points(self.most)[3:])
+        width = row.latent or heads.head_dim + heads.value_dim
+        kv_heads = 1 if row.latent else heads.kv_heads
+        for sequences in points(self.sequences):
+            found = [(cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached), heads.heads, kv_heads, width,
+                                                  bool(row.latent)))
+                     for cached in points(longest, reached.places)[4:]]
+            if found[0][1] is not None:
+                yield _line(["decoding", sequences], found)

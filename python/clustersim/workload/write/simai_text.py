@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Writes rows as SimAI's text."""
+from clustersim.errors import InputError
+from clustersim.whole_file import write_text
+
+_DEFAULT_GROUP = {"forward": "TP", "input": "TP", "weight": "DP"}
+
+
+# The text has no names for the groups of hybrid sharding. Those of experts are the same ranks where a group of EP is a copy.
+_HYBRID = {"DP": "EP", "DP_COPIES": "DP_EP"}
+
+
+def _cells(row, phase, names):
+    nanoseconds = max(0, round(getattr(row, f"{phase}_ns")))
+    collective = getattr(row, phase)
+    name, group = collective.op, names.get(collective.group, collective.group)
+    if name != "NONE" and group != _DEFAULT_GROUP[phase]:
+        name += "_" + group
+    return [str(nanoseconds), name, str(collective.bytes)]
+
+
+def _row_line(row, names):
+    cells = [row.name, "-1", *_cells(row, "forward", names), *_cells(row, "input", names), *_cells(row, "weight", names),
+             str(max(0, round(row.update_ns)))]
+    return "\t".join(cells)
+
+
+def text(header, rows, names=None):
+    """@param names of groups that the text calls otherwise @return a workload of these header fields (key, value) and rows"""
+    first = "HYBRID_TRANSFORMER_FWD_IN_BCKWD " + " ".join(f"{key}: {value}" for key, value in header)
+    return "\n".join([first, str(len(rows)), *(_row_line(row, names or {}) for row in rows), ""])
+
+
+def sizes(plan):
+    """@return the header fields that say which ranks are in a group"""
+    found = [("model_parallel_NPU_group", plan.tp), ("ep", plan.shards if plan.copies > 1 else plan.ep)]
+    found += [("etp", plan.etp)] if plan.expert_tp != plan.tp else []
+    found += [("pp", plan.pp)]
+    return found + ([("cp", plan.cp)] if plan.cp > 1 else [])
+
+
+def render(iteration):
+    """@return the iteration as text, with rows of each stage"""
+    plan = iteration.plan
+    if plan.copies > 1 and iteration.model.experts:
+        raise InputError("SimAI's text has no groups for hybrid sharding of a model with experts; expected --format chakra")
+    rows, counts, spans = [], [], []
+    for stage in range(plan.pp):
+        spans += [(len(rows) + first, len(rows) + last) for first, last in iteration.checkpoints(stage)]
+        counts += [len(iteration.once(stage)), *map(len, iteration.chunks(stage))]
+        rows += iteration.stage_rows(stage)
+    header = [*sizes(plan), ("vpp", plan.virtual), ("ga", plan.micro_batches), ("all_gpus", plan.world_size)]
+    header += [(key, _list(numbers)) for key, numbers in (("checkpoints", [first for first, _ in spans]),
+                                                          ("checkpoint_initiates", [last for _, last in spans]),
+                                                          ("stage_rows", counts))]
+    header += [("tied_comm", iteration.tied_bytes)] if iteration.tied_bytes else []
+    header += [("reduce_each", 1)] if iteration.reduces_each else []
+    return text([*header, ("pp_comm", iteration.pipeline_bytes)], rows, _HYBRID if plan.copies > 1 else None)
+
+
+def _list(numbers):
+    return " ".join(map(str, [len(numbers), *numbers]))
+
+
+def write(iteration, path):
+    write_text(path, render(iteration))
