@@ -411,7 +411,7 @@ def test_names_are_text_in_the_pictures_of_other_commands(tmp_path):
     from clustersim.commands import compare_backends
     from clustersim.topology import draw as topology_drawing
     from clustersim.topology.reader import read
-    from clustersim.workload import plan_picture
+    from clustersim.workload.command import plan_picture
     path = tmp_path / os.fsdecode(os.fsencode(HOSTILE))
     path.write_text(TOPOLOGY.replace("6 2 1 1", "6 4 1 1"))
     shares = {part: 0.125 for part in ("computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")}
