@@ -9,7 +9,7 @@ import sys
 import pydantic
 
 from clustersim import command
-from clustersim.errors import InputError
+from clustersim.errors import InputError, nearest
 from clustersim.whole_file import write_text
 from clustersim.workload.command import exchange_flags
 from clustersim.workload.estimate import estimate, plans
@@ -18,7 +18,7 @@ from clustersim.workload.model import catalogue, operators
 from clustersim.workload.model.transformer import Model
 from clustersim.workload.plan import adapters, bubbles, keeping, pipeline, precision, recompute
 from clustersim.workload.plan.parallel import RECOMPUTATION, Parallelism
-from clustersim.workload.reading import hugging_face
+from clustersim.workload.reading import hugging_face, megatron_line
 from clustersim.workload.training import megatron, memory
 from clustersim.workload.write import aicb, chakra, simai_text
 
@@ -52,6 +52,7 @@ NUMBERS = (("--main_grads_dtype", "fp32", "in which gradients add up"), ("--grad
 OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"], "--n_dense_layers": ["--n_dense_layer"]}
 LATENT = {"--q_lora_rank": "q_rank", "--kv_lora_rank": "kv_rank", "--qk_nope_dim": "nope_dim", "--qk_rope_dim": "rope_dim",
           "--v_head_dim": "value_dim"}
+OTHER_SPELLINGS |= {"--qk_nope_dim": ["--qk_head_dim", "--qk-head-dim"], "--qk_rope_dim": ["--qk_pos_emb_head_dim", "--qk-pos-emb-head-dim"]}
 DTYPES = "bfloat16, fp8 (a scale per tensor), fp8_blockwise, mxfp8 or nvfp4"
 
 
@@ -60,7 +61,11 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; expected the flags of --help")
 
     def parse_args(self, args=None, namespace=None):
-        given = super().parse_args(args, namespace)
+        given, more = self.parse_known_args(args, namespace)
+        for word in more:
+            flag = word.partition("=")[0]
+            kind = "flag" if flag.startswith("-") else "word of these flags"
+            raise InputError(f'"{flag}" is not a {kind}; expected the flags of --help{nearest(flag, self._option_string_actions)}')
         command.tell_repetitions(self, sys.argv[1:] if args is None else args)  # Megatron-LM takes the last, too
         for name, value in vars(given).items():
             if value == "":  # else it would count as left out
@@ -88,7 +93,8 @@ def add_model_flags(parser):
     group.add_argument("--max_position_embeddings", "--max-position-embeddings", type=int, metavar="N", help=argparse.SUPPRESS)
     group.add_argument("--swiglu", "--gated_linear_unit", "--gated-linear-unit", action="store_true", help=argparse.SUPPRESS)
     group.add_argument("--add_bias_linear", "--add-bias-linear", action="store_true", help=argparse.SUPPRESS)
-    group.add_argument("--make_vocab_size_divisible_by", type=int, default=1, metavar="N", help="pad the vocabulary (1)")
+    megatron_line.add_model_flags(group)
+    group.add_argument("--make_vocab_size_divisible_by", "--make-vocab-size-divisible-by", type=int, default=1, metavar="N", help="pad the vocabulary (1)")
 
 
 def add_plan_flags(parser):
@@ -195,6 +201,7 @@ def make_parser(description):
     group.add_argument("--format", choices=["text", "chakra", "both"], default="text", help="SimAI text, Chakra traces or both")
     group.add_argument("--layout", choices=["megatron", *(f"aicb-{r}" for r in aicb.RELEASES), "aicb"], default="megatron",
                        help="rows: Megatron-LM's, or AICB's with its errors (aicb: 2.1)")
+    megatron_line.add_flags(parser)
     for flag in WITHOUT_EFFECT:
         parser.add_argument(*_spellings(flag), dest="no_effect", action="append_const", const=flag, help=argparse.SUPPRESS)
     for flag in VALUES_WITHOUT_EFFECT:
@@ -217,6 +224,7 @@ def _warn(parser, given):
         stage = f"--zero {given.zero}" if given.zero else f"ZeRO-{_zero(given)} of --frame {given.frame}"
         reasons[stage] = "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"
     _tell_idle(reasons)
+    megatron_line.tell(given, lambda line: print(f"{command.name()}: {line}", file=sys.stderr))
     command.tell_idle(parser, given, (
         (given.recompute == "selective", "it is for --recompute selective", ("recompute_modules",)),
         (given.recompute == "full", "it is for --recompute full", ("recompute_num_layers",)),
@@ -310,6 +318,7 @@ def _changed(given, base, changes):
     latent = {field: getattr(given, field) for field in LATENT.values() if getattr(given, field) is not None}
     if latent:
         fields["latent"] = {**(fields.get("latent") or {}), **latent}
+    fields.update(megatron_line.model_fields(given, fields))
     if given.n_shared_expert is not None:
         fields["shared_ffn"] = given.n_shared_expert * fields["expert_ffn"]
     if given.make_vocab_size_divisible_by < 1:
@@ -339,7 +348,7 @@ def find_plan(given, model):
     if given.zero == 0 and given.use_distributed_optimizer:
         raise InputError("--use-distributed-optimizer means --zero 1, but --zero is 0; expected one of them")
     split = _split(given, model)
-    return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=_virtual(given, split), ep=given.ep,
+    return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=_virtual(given, split, model), ep=given.ep,
                        cp=given.cp, etp=_expert_parts(given, model), split=split, schedule=_schedule(given), sequence_parallel=given.sequence_parallel,
                        zero=_zero(given),
                        recompute=given.recompute,
@@ -350,11 +359,10 @@ def find_plan(given, model):
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
 
 
-def _virtual(given, split):
+def _virtual(given, split, model):
     """@return chunks of a stage: as given, or, as in Megatron-Core, those of the layout"""
-    if given.vpp is not None:
-        return given.vpp
-    return max(1, len(split.layout) // given.pp)
+    found = megatron_line.virtual(given, model)
+    return found or (max(1, len(split.layout) // given.pp) if given.vpp is None else given.vpp)
 
 
 def _copies(given, replicas):
@@ -524,7 +532,10 @@ def _write(given, iteration, directory, name):
 
 def run(arguments, description):
     parser = make_parser(description)
-    given = parser.parse_args(arguments)
+    words, pasted = megatron_line.without_launcher(arguments)
+    given = parser.parse_args(words)
+    given.pasted = pasted
+    megatron_line.apply(given)
     model, gpu = find_model(given), find_gpu(given)
     plan = find_plan(given, model)
     iteration = _iteration(given, model, plan, gpu)
