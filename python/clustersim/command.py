@@ -6,24 +6,19 @@
 """
 import argparse
 import os
-import re
 import signal
 import sys
+import time
 
+from clustersim.message import Messages, printable, shortened_path  # noqa: F401 (printable is for others)
 from clustersim.version import __version__
 
-LONGEST_WORD = 512  # characters of a word in a message; of a longer one the first are shown
-SHOWN = 60
+ONE_WISH_S = 1  # timeout(1) signals a process and then its group: one wish comes as several signals
 
 
 def name():
     """@return what the command was called by"""
     return os.path.basename(sys.argv[0])
-
-
-def printable(text, keep=""):
-    """@return the text with escapes in the place of characters that move the cursor, cut a line or stand for no character"""
-    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in str(text))
 
 
 def tell_idle(parser, given, rules):
@@ -58,12 +53,25 @@ class _Terminated(BaseException):
     pass
 
 
-def _terminate(number, frame):
-    raise _Terminated(number)
+class _EndingSignals:
+    """Raises what ends the program at the first signal, and again at one that comes later than the same wish's."""
+
+    def __init__(self):
+        self.first = None
+
+    def __call__(self, number, frame):
+        now = time.monotonic()
+        if self.first is not None and now - self.first < ONE_WISH_S:
+            return
+        self.first = self.first or now
+        raise KeyboardInterrupt if number == signal.SIGINT else _Terminated(number)
 
 
 def _catch_ending_signals():
-    signal.signal(signal.SIGTERM, _terminate)
+    end = _EndingSignals()
+    signal.signal(signal.SIGTERM, end)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, end)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # nohup's
         return
     # A closed terminal is none any more for who asks then; to write there would fail.
@@ -72,60 +80,109 @@ def _catch_ending_signals():
     def leave_terminal(number, frame):
         for terminal in terminals:
             os.dup2(os.open(os.devnull, os.O_WRONLY), terminal)
-        _terminate(number, frame)
+        end(number, frame)
 
     signal.signal(signal.SIGHUP, leave_terminal)
+
+
+def _open_closed_streams():
+    """A file that is opened must not become standard output because the caller closed that; writing there fails."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)
 
 
 def run(name, main, refusals=(), after_interruption=""):
     """Calls main(arguments) and ends the program with what it returns.
 
-    --version alone is answered here. 2: a file cannot be read or written; 1: memory has run out; 129, 130 and 143: SIGHUP, SIGINT and SIGTERM.
+    --version alone is answered here. 2: a file cannot be read, or it or standard output not be written; 1: memory has run out;
+    129, 130 and 143: SIGHUP, SIGINT and SIGTERM.
 
     @param refusals exceptions whose text is the line for people; they end the program with 2
     @param after_interruption what to say to who interrupts it, besides that
     """
+    _open_closed_streams()
+    sys.stdout, sys.stderr = _Output(sys.stdout), Messages(sys.stderr)
     _catch_ending_signals()
-    if sys.argv[1:] == ["--version"]:
-        print(f"{name} {__version__}")
-        sys.exit(0)
-    hint = f"; {after_interruption}" if after_interruption else ""
+    sys.exit(_status_with_output(name, _status_of(name, main, refusals, f"; {after_interruption}" if after_interruption else "")))
+
+
+def _status_of(name, main, refusals, hint):
     try:
-        status = main(sys.argv[1:])
-        sys.stdout.flush()
+        if sys.argv[1:] == ["--version"]:
+            print(f"{name} {__version__}")
+            return 0
+        return main(sys.argv[1:])
+    except SystemExit as ended:  # argparse's, also after --help
+        return ended.code
     except KeyboardInterrupt:
-        status = _say(name, f"interrupted{hint}", 130)
+        return _say(name, f"interrupted{hint}", 130)
     except _Terminated as terminated:
         (number,) = terminated.args
-        status = _say(name, f"{'terminal closed' if number == signal.SIGHUP else 'terminated'}{hint}", 128 + number)
+        return _say(name, f"{'terminal closed' if number == signal.SIGHUP else 'terminated'}{hint}", 128 + number)
     except BrokenPipeError:  # whoever read the output has had enough of it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
+        return 141
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
+        if error is sys.stdout.lost:
+            return 0  # _status_with_output() says so
+        place = f"{shortened_path(error.filename)}: " if error.filename else ""
         text = f"{place}{error.strerror or error}"
         expected = "" if "; expected " in text else "; expected a file that can be read or written"
-        status = _say(name, f"{text}{expected}", 2)
+        return _say(name, f"{text}{expected}", 2)
     except refusals as error:
-        status = _say(name, error, 2)
+        return _say(name, error, 2)
     except MemoryError:
-        status = _say(name, "out of memory", 1)
+        return _say(name, "out of memory", 1)
     except RecursionError:
-        status = _say(name, "an input is nested too deeply; expected a hundred levels at most", 2)
-    sys.exit(status)
+        return _say(name, "an input is nested too deeply; expected a hundred levels at most", 2)
 
 
-def _cut(word):
-    ends = len(word[0].rstrip("'\",;:)"))
-    return f"{word[0][:SHOWN]}...{word[0][ends:]}"
+class _Output:
+    """Standard output that knows whether some of it was lost, which argparse may not tell."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self.lost = None
+
+    def write(self, text):
+        return self._noting(self._stream.write, text)
+
+    def flush(self):
+        return self._noting(self._stream.flush)
+
+    def _noting(self, act, *arguments):
+        try:
+            return act(*arguments)
+        except OSError as error:
+            self.lost = self.lost or error
+            raise
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
 
 
-def _short(text):
-    """@return the text, in which words that no path is as long as are cut, and nothing moves the cursor"""
-    text = re.sub(rf"\S{{{LONGEST_WORD},}}", _cut, str(text))
-    return printable(text, keep="\n")
+def _status_with_output(name, status):
+    """Output that is cut off must not count as whole. @param status of the script @return that of the program"""
+    try:
+        sys.stdout.flush()
+        os.close(os.dup(sys.stdout.fileno()))  # a network's file system tells of a full disk only now
+    except OSError as error:
+        sys.stdout.lost = sys.stdout.lost or error
+    lost = sys.stdout.lost
+    if lost is None:
+        return status
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of it would fail once more at the interpreter's end
+    if status:
+        return status
+    if isinstance(lost, BrokenPipeError):
+        return 141
+    return _say(name, f"standard output: cannot be written: {lost.strerror}; expected a file or a pipe that takes all of it", 2)
 
 
 def _say(name, text, status):
-    print(f"{name}: {_short(text)}", file=sys.stderr)
+    print(f"{name}: {text}", file=sys.stderr)
     return status

@@ -65,21 +65,22 @@ def _be_script(command, cwd, env, out, err):
         os._exit(status)
 
 
-def run_script(command, *, cwd=None, env=None, check=False, timeout=HANGS):
-    """@return what subprocess.run would with capture_output=True and text=True"""
+def run_script(command, *, cwd=None, env=None, check=False, timeout=HANGS, output=None):
+    """@param output path of standard output, if that is not to be returned
+    @return what subprocess.run would with capture_output=True and text=True"""
     _load()
     command = [str(word) for word in command]
     command[0] = os.path.abspath(command[0])
     environment = {str(name): str(value) for name, value in (os.environ if env is None else env).items()}
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+    with (open(output, "w", encoding="utf-8") if output else tempfile.TemporaryFile("w+")) as out, tempfile.TemporaryFile("w+") as err:
         child = os.fork()
         if child == 0:
             signal.alarm(timeout)
             _be_script(command, cwd or os.getcwd(), environment, out, err)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        for file in (out, err):
+        for file in (out, err) if output is None else (err,):
             file.seek(0)
-        done = subprocess.CompletedProcess(command, status, out.read(), err.read())
+        done = subprocess.CompletedProcess(command, status, out.read() if output is None else "", err.read())
     if check:
         done.check_returncode()
     return done
