@@ -245,8 +245,20 @@ class Bench:
         if "fast-forward-1024-h100" not in (self.only or ()):
             return
         seconds, _ = self.timed(*self.gpt_1024_on("H100", "400Gbps"), "--fast-forward")
-        forward = json.loads((self.directory / "timed" / "run.json").read_text())["fast_forward"]
-        print(f"GPT, 1024 H100, 400 Gb/s: {seconds:.2f} CPU s with fast-forward, {forward['patterns_simulated']} patterns simulated")
+        print(f"GPT, 1024 H100, 400 Gb/s, 64 spines: {seconds:.2f} CPU s with fast-forward, {self.simulated_patterns()}")
+
+    def gpt_1024_1_to_1(self):
+        """The iteration where uplinks carry no more than the NICs, as the topology generator has it: many patterns."""
+        if "fast-forward-1024-1-to-1" not in (self.only or ()):
+            return
+        seconds, _ = self.timed(*self.gpt_1024_on("A100", "100Gbps", "16"), "--fast-forward")
+        print(f"GPT, 1024 A100, 100 Gb/s, 16 spines: {seconds:.2f} CPU s with fast-forward, {self.simulated_patterns()}")
+
+    def simulated_patterns(self):
+        """The outcome of reuse in the last run, in words."""
+        record = json.loads((self.directory / "timed" / "run.json").read_text())
+        forward = record.get("fast_forward")
+        return f"{forward['patterns_simulated']} patterns simulated" if forward else "which gave up reuse"
 
     def gpt_13b(self):
         """An iteration of GPT-13B on 128 GPUs (TP 8, DP 16, 40 layers, 8 micro-batches): five minutes with packets."""
@@ -260,9 +272,9 @@ class Bench:
             "-c", ROOT / "conf" / "SimAI.conf", "-q"])
         print()
 
-    def gpt_1024_on(self, gpu, rate):
-        """Arguments of an iteration of GPT on 1,024 GPUs."""
-        return ["-w", ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt", "-n", self.inputs.topology(1024, "-gt", gpu, "-bw", rate),
+    def gpt_1024_on(self, gpu, rate, spines="64"):
+        """Arguments of an iteration of GPT on 1,024 GPUs. 16 spines carry what the NICs do, 64 four times as much."""
+        return ["-w", ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt", "-n", self.inputs.topology(1024, "-gt", gpu, "-bw", rate, "-psn", spines),
                 "-c", ROOT / "conf" / "SimAI.conf", "-q"]
 
     def nothing_repeats(self):
@@ -278,8 +290,7 @@ class Bench:
         for _ in range(max(self.runs, 3)):
             whole, _ = self.timed(*job)
             ratios.append(self.timed(*job, "--fast-forward")[0] / whole)
-        forward = json.loads((self.directory / "timed" / "run.json").read_text())["fast_forward"]
-        print(f"nothing repeats (16 collectives, 64 GPUs, {forward['patterns_reused']} reused): fast-forward takes "
+        print(f"nothing repeats (16 collectives, 64 GPUs, {self.simulated_patterns()}): fast-forward takes "
               f"{100 * (statistics.median(ratios) - 1):.1f} % more CPU time")
 
     def groups(self):
@@ -397,7 +408,7 @@ def main():
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
                         help="a case, or instructions, memory, monitors, fast-forward, fast-forward-new, mixture-of-experts, threads, groups, or the name "
-                             "of a micro-benchmark; may repeat; fast-forward-1024, fast-forward-1024-h100 and gpt-13b (minutes) run only "
+                             "of a micro-benchmark; may repeat; fast-forward-1024, fast-forward-1024-h100, fast-forward-1024-1-to-1 and gpt-13b (minutes) run only "
                              "if named")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
@@ -415,7 +426,7 @@ def main():
             bench.train()
             return 0
         for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward, bench.nothing_repeats,
-                     bench.gpt_1024, bench.gpt_1024_h100, bench.gpt_13b, bench.mixture_of_experts, bench.threads, bench.groups,
+                     bench.gpt_1024, bench.gpt_1024_h100, bench.gpt_1024_1_to_1, bench.gpt_13b, bench.mixture_of_experts, bench.threads, bench.groups,
                      bench.micro):
             part()
             sys.stdout.flush()

@@ -264,6 +264,16 @@ def test_a_run_in_which_all_ran_in_place_is_whole(tmp_path):
     assert {row["run"] for row in table(runs, "slowdown")} == {"fast"}
 
 
+@pytest.mark.parametrize("script", ["analyze_results.py", "report.py", "plot.py", "busbw_table.py", "goodput.py"])
+def test_every_tool_tells_why_times_are_approximate(tmp_path, script):
+    directory = run_directory.write(tmp_path / "fast", fast_forward={"simulated": 4, "approximate": ["9 PFC pauses", "3 lost packets"]})
+    flags = {"analyze_results.py": ["--dirs", directory], "report.py": [directory, "-o", tmp_path / "report.html"],
+             "plot.py": ["busbw", directory, "-o", tmp_path / "figure.svg"], "busbw_table.py": [directory],
+             "goodput.py": ["--part", "GPU=8:50000", "--checkpoint", "60", "--restart", "600", "--run", directory]}[script]
+    told = run_script([ROOT / "scripts" / script, *map(str, flags)])
+    assert "approximate with --fast-forward (9 PFC pauses; 3 lost packets)" in told.stderr, told.stderr
+
+
 def inputs(name):
     return [{"role": "workload", "path": f"{name}.txt", "sha256": name * 8}, {"role": "topology", "path": "topology", "sha256": ""}]
 

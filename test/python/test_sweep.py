@@ -42,6 +42,8 @@ total = float(rest[0]) if rest else 1
 (out / "EndToEnd.csv").write_text(", ".join(names) + "\\nw" + ",0.5 (50%)" * 10 + f",{total}\\ntotal exposed comm,0.5\\n")
 (out / "arguments").write_text(json.dumps([sys.argv[1:], {n: v for n, v in os.environ.items()
                                                           if n.startswith("AS_")}]))
+if word == "reuse":
+    record["fast_forward"] = {"approximate": ["2 PFC pauses", "1 lost packets"]}
 record |= {"status": "finished", "wall_s": 0.1, "peak_memory_bytes": 1000000, "flows": 3}
 (out / "run.json").write_text(json.dumps(record))
 """
@@ -130,6 +132,13 @@ def test_times_are_compared_among_runs_of_a_workload(place):
     assert sweep(place).returncode == 0
     assert [float(r["vs best"]) for r in table(place)] == [1, 1]
     assert [r["network"] for r in table(place)] == ["fast", "slow"]
+
+
+def test_the_note_tells_why_times_of_reuse_are_approximate(place):
+    (place / "one.txt").write_text("reuse 40")
+    write(place, "", "[one.txt, three.txt]")
+    assert sweep(place).returncode == 0
+    assert [row["note"] for row in table(place)] == ["approximate with --fast-forward (2 PFC pauses; 1 lost packets)", ""]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -14,6 +14,7 @@ import argparse
 import math
 import pathlib
 import re
+import sys
 
 from clustersim.required_modules import require
 
@@ -71,7 +72,10 @@ def parse(arguments):
 
 def iteration_s(run):
     from clustersim.results import open_run  # loads pandas
-    summary = open_run(run).summary
+    opened = open_run(run)
+    summary = opened.summary
+    for problem in opened.problems:
+        print(f"warning: {problem}", file=sys.stderr)
     if summary is None or not len(summary) or not summary["total"].max() > 0:
         raise ResultsError(f"{run}: has no total time; expected EndToEnd.csv of an iteration")
     return float(summary["total"].max()) / 1e6

@@ -5,6 +5,7 @@ import pathlib
 
 import pandas as pd
 
+from clustersim.approximation import approximations_of
 from clustersim.results import end_to_end, files, run_json
 from clustersim.results.collectives import read_collectives
 from clustersim.results.flows import read_flows
@@ -51,6 +52,8 @@ class Run:
             if status != "finished":
                 self.problems.add(self._path("run.json"), 0, f"the status of the run is '{status}': "
                                   f"its results are of what it did until then", "'finished'")
+            if approximate := approximations_of(self.info):
+                self.problems.add(self._path("run.json"), 0, approximate, "the same run without it, to see by how much")
         elif not (self._numbered("EndToEnd") or self._foreign_end_to_end()
                   or self._path("collectives.csv").is_file()
                   or any(files.find_monitor(self.directory, kind, {}) for kind in files.MONITORS)):

@@ -5,6 +5,7 @@ import io
 import json
 
 from clustersim import csv_cell
+from clustersim.approximation import approximations_of
 
 COLUMNS = ("topology", "conf", "workload", "env", "network", "status", "total time us", "vs best",
            "compute us", "exposed comm us", "exposed TP us", "exposed DP us", "exposed EP us",
@@ -46,6 +47,7 @@ def row_of(run, note):
             "drops": record.get("drops", ""), "wall s": record.get("wall_s", ""),
             "memory MB": record.get("peak_memory_bytes", 0) / 1e6}
     if record["status"] == "finished":
+        row["note"] = row["note"] or approximations_of(record)
         try:
             row |= _summary(run.directory)
         except (OSError, ValueError, KeyError, IndexError, csv.Error):
