@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 
+from clustersim.errors import InputError
 from clustersim.message import Messages, printable, shortened_path  # noqa: F401 (printable is for others)
 from clustersim.version import __version__
 
@@ -133,7 +134,7 @@ def _status_of(name, main, refusals, hint):
         text = f"{place}{error.strerror or error}"
         expected = "" if "; expected " in text else "; expected a file that can be read or written"
         return _say(name, f"{text}{expected}", 2)
-    except refusals as error:
+    except (InputError, *(refusals if isinstance(refusals, tuple) else (refusals,))) as error:
         return _say(name, error, 2)
     except MemoryError:
         return _say(name, "out of memory", 1)

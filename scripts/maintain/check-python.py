@@ -23,7 +23,7 @@ ROOMS = {
     "clustersim/results/tables": {".", "results"},
     "clustersim/results/plots": {".", "results", "results/tables", "topology"},
     "clustersim/results/page": {"results", "results/plots", "results/tables"},
-    "clustersim/simulation": {"results"},
+    "clustersim/simulation": {".", "results"},
     "clustersim/generation": {"simulation", "topology"},
     "clustersim/goodput": set(),
     "clustersim/workload": set(),

@@ -339,7 +339,7 @@ def test_the_page_names_families_refusals_and_curves():
 def test_a_slower_clock_is_all_that_mi350x_lacks():
     slow, fast = gpus.find("MI350X"), gpus.find("MI355X")
     assert slow.tflops / fast.tflops == pytest.approx(2200 / 2400, rel=1e-3) and slow.memory_gbps == fast.memory_gbps
-    assert collective_times.NVLINK_GBPS["MI350X"] == collective_times.NVLINK_GBPS["MI355X"]
+    assert gpus.find("MI350X").nvlink_gbps == gpus.find("MI355X").nvlink_gbps
 
 
 # -- servers

@@ -7,7 +7,7 @@ import subprocess
 from clustersim.accuracy.tables import AccuracyError
 from clustersim.simulation import environment
 from clustersim.topology.cluster import PCIE_DELAY
-from clustersim.topology.presets import MESH
+from clustersim.topology.presets import mesh as meshes
 from clustersim.whole_file import write_text
 
 RELEASES = ("2.18", "2.20", "2.23", "2.28", "2.29", "2.30")  # of the cost models that NCCL_TUNING knows
@@ -43,7 +43,7 @@ def ranges_of(sizes):
 def write_topology(path, machine):
     """A switch that joins the k-th NICs of all GPUs, for each k; an NVSwitch in each server, or links between all its
     GPUs. A NIC that GPUs share is a node between them and the switch."""
-    gpus, mesh = machine.ranks, machine.gpu in MESH
+    gpus, mesh = machine.ranks, machine.gpu in meshes()
     nvswitches = machine.servers if machine.nvlink_gbps and not mesh else 0
     first = gpus + nvswitches
     shared = gpus // machine.gpus_per_nic if machine.gpus_per_nic > 1 else 0
@@ -52,7 +52,7 @@ def write_topology(path, machine):
     for gpu in range(gpus):
         if mesh:
             end = (gpu // machine.gpus_per_server + 1) * machine.gpus_per_server
-            links += [f"{gpu} {peer} {MESH[machine.gpu]} {NV_DELAY} 0" for peer in range(gpu + 1, end)]
+            links += [f"{gpu} {peer} {meshes()[machine.gpu]} {NV_DELAY} 0" for peer in range(gpu + 1, end)]
         if nvswitches:
             links.append(f"{gpu} {gpus + gpu // machine.gpus_per_server} {machine.nvlink_gbps}Gbps {NV_DELAY} 0")
         if shared:

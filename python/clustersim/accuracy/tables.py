@@ -8,7 +8,7 @@ import statistics
 import yaml
 
 from clustersim.accuracy import evidence
-from clustersim.topology.presets import MESH
+from clustersim.topology.presets import mesh
 
 FACTORS = {  # busbw over algbw, as nccl-tests counts
     "all_reduce_perf": lambda ranks: 2 * (ranks - 1) / ranks,
@@ -60,7 +60,7 @@ class Machine:
         """@return what the vendors' rates of links alone make a size take: the baseline that knows nothing of NCCL"""
         nic = self.nic_gbps / 8 * self.nics_per_gpu / self.gpus_per_nic  # GB/s of a GPU
         nvlink = self.nvlink_gbps / 8 or nic
-        if self.gpu in MESH:  # a link for each of the others
+        if self.gpu in mesh():  # a link for each of the others
             nvlink *= (self.gpus_per_server - 1) / OTHERS_OF_A_MESH
         near, far = (self.gpus_per_server - 1) / self.ranks, (self.ranks - self.gpus_per_server) / self.ranks
         if self.test == "alltoall_perf":
@@ -120,7 +120,7 @@ def with_launches_of_others(machines):
 
     def median(own, field):
         others = [getattr(machine, field) for name, machine in several.items()
-                  if name != own and (machine.gpu in MESH) == (machines[own].gpu in MESH)]
+                  if name != own and (machine.gpu in mesh()) == (machines[own].gpu in mesh())]
         return statistics.median(others) if others else 0.0
     return machines | {name: dataclasses.replace(machine, launch_us=median(name, "launch_us"),
                                                  launch_channel_us=median(name, "launch_channel_us"))

@@ -13,7 +13,7 @@ import sys
 
 from clustersim.required_modules import require
 
-require("numpy", "pandas")
+require("numpy", "pandas", "yaml")
 
 from clustersim import command
 from clustersim.results import ResultsError

@@ -23,7 +23,7 @@ import sys
 
 from clustersim.required_modules import require
 
-require("numpy")
+require("numpy", "yaml")
 
 from clustersim import command  # noqa: E402
 from clustersim.physical import launch  # noqa: E402

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 
 from clustersim.required_modules import require
 
-require("matplotlib", "networkx")
+require("matplotlib", "networkx", "yaml")
 
 from clustersim import command  # noqa: E402
 from clustersim.physical import comparison, launch  # noqa: E402

@@ -18,7 +18,7 @@ import sys
 
 from clustersim.required_modules import require
 
-require("numpy", "pandas")
+require("numpy", "pandas", "yaml")
 
 import numpy as np
 

@@ -19,7 +19,7 @@ import sys
 
 from clustersim.required_modules import require
 
-require("networkx")
+require("networkx", "yaml")
 
 from clustersim import command, input_file  # noqa: E402
 from clustersim.physical import comparison, launch  # noqa: E402

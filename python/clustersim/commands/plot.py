@@ -11,7 +11,7 @@ import sys
 
 from clustersim.required_modules import require
 
-require("numpy", "pandas", "matplotlib")
+require("numpy", "pandas", "matplotlib", "yaml")
 
 from clustersim import command
 from clustersim.results import ResultsError

@@ -12,7 +12,7 @@ import sys
 
 from clustersim.required_modules import require
 
-require("numpy", "pandas", "matplotlib", "jinja2")
+require("numpy", "pandas", "matplotlib", "jinja2", "yaml")
 
 from clustersim import command
 from clustersim.results import ResultsError

@@ -16,7 +16,7 @@ core switches.
 from clustersim import command
 from clustersim.required_modules import require
 
-require("networkx")
+require("networkx", "yaml")
 
 from clustersim.topology import command_line  # noqa: E402
 

@@ -22,6 +22,7 @@ import collections
 import dataclasses
 import re
 
+from clustersim import gpu_rows
 from clustersim.results import run_json
 from clustersim.results.nodes import links_with_kinds
 
@@ -31,8 +32,6 @@ SMALL = 0.05  # parts below it are not worth a sentence
 LONGEST_USUAL_LATENCY_NS = 1e6  # AS_SEND_LAT above it is a mistake in the unit
 UNEVEN = 1.5  # the busiest link over the mean of its class
 WITHOUT_CNPS = {"HPCC", "TIMELY", "TIMELY-paper", "HPCC-PINT", "Swift"}
-# Generations whose NVSwitches reduce.
-REDUCING = ("H100", "H800", "H200", "H20", "B100", "B200", "B300", "GB200", "GB300")
 INSIDE = {"NVLink"}
 CLASSES = {"NVLink": "NVLinks", "GPU to switch": "links from GPUs to switches",
            "switch to GPU": "links from switches to GPUs", "switch up": "uplinks of switches",
@@ -314,7 +313,7 @@ def _losses(finding):
 def _nvls(run, finding):
     topology = run.topology
     if (finding.bound != "NVLink" or topology is None or not topology.nvswitches
-            or topology.gpu_type not in REDUCING or "NVLS" in finding.algorithms
+            or not gpu_rows.reduces(topology.gpu_type) or "NVLS" in finding.algorithms
             or finding.op not in ("AllReduce", "AllGather", "ReduceScatter")):
         return ""
     if str(run.options.get("nvls", "")).lower() in ("true", "1"):

@@ -5,6 +5,7 @@ import functools
 import pathlib
 import re
 
+from clustersim.errors import InputError  # noqa: F401, of this package, too
 from clustersim.topology import tiers
 from clustersim.whole_file import write_text
 
@@ -13,10 +14,6 @@ RATE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "ki": 2**10, "Ki": 2**10, "M": 10**
               "Gi": 2**30, "T": 10**12, "Ti": 2**40}
 RATE = re.compile(NUMBER + r"([kKMGT]i|[kKMGT]?)(bps|b/s|Bps|B/s)")
 PCIE_DELAY = "0.00005ms"  # of a PCIe switch between a GPU and a NIC that it shares: 50 ns, a guess
-
-
-class InputError(Exception):
-    """A user's mistake; its text is the line that the user sees."""
 
 
 def rate_bps(text):

@@ -5,11 +5,11 @@ import dataclasses
 import pathlib
 import sys
 
-from clustersim import command, input_file
+from clustersim import command, gpu_rows, input_file
 from clustersim.topology import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.cluster import InputError, check_units, oversubscription_of, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
-from clustersim.topology.presets import LANES, MESH, NVLINK, PRESETS, choose_mesh, preset, set_nvlink_rate
+from clustersim.topology.presets import choose_mesh, mesh, preset, presets, set_nvlink_rate
 from clustersim.topology.prices import Prices, cost_lines
 from clustersim.topology.reader import find_unreachable, read
 
@@ -64,9 +64,9 @@ def make_parser(description):
     topologies = [*rails.TEMPLATES, *OTHERS]
     add = parser.add_argument
     add("-topo", "--topology", choices=topologies, metavar="NAME", help=", ".join(topologies))
-    add("--preset", choices=PRESETS, metavar="NAME",
+    add("--preset", choices=presets(), metavar="NAME",
         help=f"sets GPU type and NVLink rate; those with a dash also a server's GPUs and NICs: "
-             f"{', '.join(PRESETS)}")
+             f"{', '.join(presets())}")
     add("-g", "--gpu", type=int, help="number of GPUs")
     add("-ro", "--ro", "--rail_optimized", dest="rail_optimized", action="store_true", default=None,
         help="GPU k of every server of a segment is on the same access switch")
@@ -79,7 +79,7 @@ def make_parser(description):
     add("--gpu_table", metavar="FILE", help="types besides the built-in ones, a line each; the simulator's --gpu-table")
     add("-nsps", "--nv_switch_per_server", type=int, help="NVSwitches per server (1; 0 of a mesh; of MI250X one for each GPU)")
     add("--mesh", action="store_true", default=None,
-        help=f"a link between every two GPUs of a server, without NVSwitches (as of {', '.join(MESH)})")
+        help=f"a link between every two GPUs of a server, without NVSwitches (as of {', '.join(mesh())})")
     add("-nvbw", "--nvlink_bw", help="GPU to NVSwitch, or each link of a mesh or lane of a link (the GPU's; of SimAI's types 2880Gbps)")
     add("-nl", "--nv_latency", help="delay of NVLinks (0.000025ms)")
     add("-l", "--latency", help="delay of all other links (0.0005ms)")
@@ -175,7 +175,7 @@ def check_gpu_type(name, table, said="-gt"):
         lines = input_file.read_text(table).splitlines() if table else []
     except UnicodeDecodeError:
         raise InputError(f"{table}:1: is not text; expected a GPU type a line") from None
-    known = [*NVLINK, *MESH, *LANES, *(line.split()[0] for line in lines if line.strip() and not line.startswith("#"))]
+    known = [*gpu_rows.rows(), *(line.split()[0] for line in lines if line.strip() and not line.startswith("#"))]
     if name not in known:
         raise InputError(f"{said} '{name}' is not a known GPU type; expected one of {', '.join(known)}, or a type that a "
                          f"file given by --gpu_table adds")

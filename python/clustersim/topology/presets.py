@@ -8,39 +8,29 @@ copies reach (AMD, Understanding RCCL Bandwidth and xGMI Performance on AMD Inst
 rate (HCCS: 56 GB/s both ways between two 910B; 910C: Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, 2025, 392 GB/s one way
 of a package of two dies), and the simulator caps what copies make of it.
 """
+from clustersim import gpu_rows
 from clustersim.topology.cluster import InputError, most_lanes, rate_bps
 
 SIMAIS_RATE = "2880Gbps"  # which SimAI's generator writes whatever the GPU is
 SIMAIS_TYPES = ("A100", "A800", "H100", "H800", "H20")
-# Of one GPU, in one direction.
-NVLINK = {
-    "A100": "2400Gbps",   # 600 GB/s both ways
-    "A800": "1600Gbps",   # 400 GB/s
-    "H100": "2880Gbps",   # 900 GB/s x 0.8
-    "H800": "1280Gbps",   # 400 GB/s x 0.8
-    "H20": "2880Gbps",    # 900 GB/s x 0.8
-    "H200": "2880Gbps",   # 900 GB/s x 0.8
-    "B200": "5760Gbps",   # 1800 GB/s x 0.8
-    "GB200": "5760Gbps",  # 1800 GB/s x 0.8
-    "GH200": "2880Gbps",  # 900 GB/s x 0.8
-    "B300": "5760Gbps",   # 1800 GB/s x 0.8
-    "GB300": "5760Gbps",  # 1800 GB/s x 0.8
-    "Ascend910C": "1568Gbps",  # a die: half of 392 GB/s
-}
-# Rate of one link of a mesh, in one direction.
-MESH = {
-    "MI300X": "384Gbps",  # 48 of 64 GB/s
-    "MI325X": "384Gbps",
-    "MI350X": "488Gbps",  # 61 of 76.8 GB/s, as rings on MI355X show
-    "MI355X": "488Gbps",
-    "Ascend910B": "224Gbps",  # 28 GB/s
-}
-# Servers where links of several lanes join some GPUs: rate of a lane, in one direction, and the links as (GPU, GPU, lanes).
-LANES = {
-    # 36 of 50 GB/s (RCCL src/graph/topo.h); 8 dies of 4 packages (src/graph/rome_models.cc, models 73 and 74).
-    "MI250X": ("288Gbps", ((0, 1, 4), (2, 3, 4), (4, 5, 4), (6, 7, 4), (0, 6, 2), (2, 4, 2), (0, 2, 1), (1, 3, 1), (1, 5, 1),
-                           (3, 7, 1), (4, 6, 1), (5, 7, 1))),
-}
+
+
+def nvlink():
+    """@return by type the rate of all links of a GPU to its NVSwitches, in one direction"""
+    return gpu_rows.of("switched")
+
+
+def mesh():
+    """@return by type the rate of one link of a mesh, in one direction"""
+    return gpu_rows.of("meshed")
+
+
+def lanes():
+    """@return by type the rate of a lane, in one direction, and the links as (GPU, GPU, lanes), of servers where links of several lanes join
+    some GPUs"""
+    return {name: (each["rate"], tuple(map(tuple, each["links"]))) for name, each in gpu_rows.of("lanes").items()}
+
+
 # A rack of NVL36 or NVL72 is one server, as its NVSwitches join all its GPUs.
 MACHINES = {
     "GH200-quad": ("GH200", dict(gpu_per_server=4, bandwidth="200Gbps")),     # Alps: 4 NICs of Slingshot-11
@@ -58,7 +48,11 @@ MACHINES = {
     "MI250X-4NIC": ("MI250X", dict(gpus_per_nic=2, bandwidth="200Gbps")),     # Frontier, LUMI: Slingshot-11, one for two dies
     "H100-1NIC": ("H100", dict(gpus_per_nic=8)),                              # one 400 Gb/s NIC for 8 GPUs
 }
-PRESETS = [*NVLINK, *MESH, *LANES, *MACHINES]
+
+
+def presets():
+    """@return the names that --preset takes"""
+    return [*nvlink(), *mesh(), *lanes(), *MACHINES]
 
 
 def preset(name):
@@ -69,7 +63,7 @@ def preset(name):
 def choose_mesh(options):
     """Sets whether links join every two GPUs of a server: as a flag says, or where the GPU is made so. NVSwitches come where
     there is no mesh; a GPU whose links have lanes gets one of its own, which passes on what goes further."""
-    options.lanes = LANES[options.gpu_type][1] if options.gpu_type in LANES and not (options.mesh or options.nv_switch_per_server) else ()
+    options.lanes = lanes()[options.gpu_type][1] if options.gpu_type in lanes() and not (options.mesh or options.nv_switch_per_server) else ()
     if options.lanes:
         gpus = 1 + max(later for _, later, _ in options.lanes)
         if options.gpu_per_server != gpus:
@@ -77,7 +71,7 @@ def choose_mesh(options):
                              "server, or --nv_switch_per_server 1")
         options.nv_switch_per_server = options.gpu_per_server
     if options.mesh is None:
-        options.mesh = options.gpu_type in MESH and not options.nv_switch_per_server
+        options.mesh = options.gpu_type in mesh() and not options.nv_switch_per_server
     if options.mesh and options.nv_switch_per_server:
         raise InputError(f"--mesh and --nv_switch_per_server {options.nv_switch_per_server} contradict each other; expected one of them")
     if options.nv_switch_per_server is None:
@@ -88,22 +82,22 @@ def set_nvlink_rate(options):
     """Sets the rate of an NVLink line of the file, unless a flag gave it: a GPU's over its NVSwitches, or over its links to the
     others of a mesh. SimAI's generator writes the same for every GPU, and files of its GPU types stay as they are there.
     @return warnings"""
-    if options.mesh and not options.nvlink_bw and (options.gpu_type in MESH or options.gpu_type in NVLINK):
+    if options.mesh and not options.nvlink_bw and (options.gpu_type in mesh() or options.gpu_type in nvlink()):
         others = max(1, options.gpu_per_server - 1)
-        options.nvlink_bw = MESH.get(options.gpu_type) or f"{rate_bps(NVLINK[options.gpu_type]) / others / 1e9:.10g}Gbps"
+        options.nvlink_bw = mesh().get(options.gpu_type) or f"{rate_bps(nvlink()[options.gpu_type]) / others / 1e9:.10g}Gbps"
     if options.lanes:
-        options.nvlink_bw = options.nvlink_bw or LANES[options.gpu_type][0]
+        options.nvlink_bw = options.nvlink_bw or lanes()[options.gpu_type][0]
         return []
     switches = options.nv_switch_per_server
     if options.nvlink_bw or switches < 1:
         options.nvlink_bw = options.nvlink_bw or SIMAIS_RATE
         return []
-    own = NVLINK.get(options.gpu_type)
-    if options.gpu_type in MESH:  # a switch in the place of a mesh
-        own = f"{rate_bps(MESH[options.gpu_type]) * (options.gpu_per_server - 1) / 1e9:.10g}Gbps"
-    if options.gpu_type in LANES:
-        lane, lanes = LANES[options.gpu_type]
-        own = f"{rate_bps(lane) * most_lanes(lanes) / 1e9:.10g}Gbps"
+    own = nvlink().get(options.gpu_type)
+    if options.gpu_type in mesh():  # a switch in the place of a mesh
+        own = f"{rate_bps(mesh()[options.gpu_type]) * (options.gpu_per_server - 1) / 1e9:.10g}Gbps"
+    if options.gpu_type in lanes():
+        lane, links = lanes()[options.gpu_type]
+        own = f"{rate_bps(lane) * most_lanes(links) / 1e9:.10g}Gbps"
     if own is None:
         options.nvlink_bw = SIMAIS_RATE
         return [f"the NVLink rate of {options.gpu_type} is not known, {SIMAIS_RATE} of an H100 is written; expected -nvbw RATE"]

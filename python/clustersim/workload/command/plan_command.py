@@ -19,7 +19,7 @@ from clustersim.topology.reader import read as read_topology
 from clustersim.whole_file import whole_file, write_text
 from clustersim.workload.command import exchange_flags, training_command
 from clustersim.workload.estimate import against, plans, search
-from clustersim.workload.estimate.collective_times import NVLINK_GBPS, Machine as CollectiveMachine
+from clustersim.workload.estimate.collective_times import Machine as CollectiveMachine
 from clustersim.workload.kernels import frameworks, gpus
 from clustersim.workload.plan import precision, recompute
 from clustersim.workload.training import memory
@@ -137,7 +137,7 @@ def find_machine(given):
         if (given.gpus or 0) > per_server and given.gpus % per_server:
             raise InputError(f"--gpus {given.gpus} is no multiple of --gpus_per_server {per_server}; expected whole servers")
         nic = given.nic_type or "cx7"
-        machine = plans.Machine(per_server, NVLINK_GBPS[gpu.name], NIC_GBPS[nic])
+        machine = plans.Machine(per_server, gpu.nvlink_gbps, NIC_GBPS[nic])
         return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", nic]
     topology = read_topology(given.topology)
     if len(topology.gpus) < given.gpus:

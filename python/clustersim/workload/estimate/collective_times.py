@@ -6,6 +6,7 @@ import functools
 import pathlib
 import tempfile
 
+from clustersim import gpu_rows
 from clustersim.simulation import find_program, run_program
 from clustersim.workload.estimate import plans
 from clustersim.workload.plan import pipeline
@@ -14,10 +15,6 @@ from clustersim.workload.training.rows import Collective, Row
 from clustersim.workload.write import simai_text
 
 NAMES = {"ALLREDUCE": "AllReduce", "ALLGATHER": "AllGather", "REDUCESCATTER": "ReduceScatter", "ALLTOALL": "AllToAll"}
-# Of a GPU, one direction, GB/s: data sheets.
-NVLINK_GBPS = {"A100": 300, "A800": 200, "H100": 450, "H800": 200, "H200": 450, "H20": 450, "GH200": 450, "B200": 900, "GB200": 900,
-               "B300": 900, "GB300": 900, "MI250X": 350, "MI300X": 448, "MI325X": 448, "MI350X": 538,
-               "MI355X": 538, "Ascend910B": 196, "Ascend910C": 196}
 PIPELINE = Collective("SENDRECV", "PP", 1)
 
 
@@ -32,7 +29,7 @@ class Machine:
 
     def line_rates(self):
         """@return the plans.Machine whose bandwidths are the links'"""
-        return plans.Machine(self.gpus_per_server, self.nvlink_gbps or NVLINK_GBPS[self.gpu_type],
+        return plans.Machine(self.gpus_per_server, self.nvlink_gbps or gpu_rows.rows()[self.gpu_type]["nvlink_gbps"],
                              self.nic_gbps * (self.nics_per_server or self.gpus_per_server) / self.gpus_per_server)
 
     def flags(self):

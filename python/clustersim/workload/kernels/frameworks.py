@@ -60,9 +60,7 @@ def clock(watts, usual):
 
 def _generation(gpu):
     """@return the generation whose constants count; no run on AMD's GPUs or Huawei's has been compared"""
-    if gpu.name.startswith("Ascend"):
-        return "hopper"
-    return {"A": "ampere", "H": "hopper", "B": "blackwell", "M": "hopper"}[gpu.name.removeprefix("G")[0]]
+    return {"Ampere": "ampere", "Blackwell": "blackwell"}.get(gpu.generation, "hopper")
 
 
 class Constants(BaseModel, extra=Extra.forbid, frozen=True):
@@ -79,7 +77,7 @@ class Constants(BaseModel, extra=Extra.forbid, frozen=True):
 
     def sustained(self, gpu):
         """@return the share of the rate of short measurements that a GPU's products keep in training"""
-        if gpu.name.startswith("MI"):
+        if gpu.generation.startswith("CDNA"):
             return gpu.loaded  # AMD measures under lasting load
         limit = _table()["watts"]["B200"]
         return min(1.0, getattr(self, _generation(gpu)) * clock(_table()["watts"].get(gpu.name, limit), limit))

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Types of GPUs: rates, and how long an operator takes on them."""
-import functools
 import os
 import pathlib
 from typing import Dict, Optional, Tuple
 
-import yaml
-from pydantic import BaseModel, Extra
+from pydantic import BaseModel, Extra, ValidationError
 
+from clustersim import gpu_rows
 from clustersim.errors import InputError, nearest
 from clustersim.workload import kernels
 
@@ -18,8 +17,10 @@ KERNELS = ("measured", "roofline")
 
 
 class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
-    """Rates as in gpus.yaml; `measured` has times in ns of operators by name: forward, input and weight gradient."""
+    """Rates as in clustersim/gpus.yaml; `measured` has times in ns of operators by name: forward, input and weight gradient."""
     name: str
+    generation: str
+    nvlink_gbps: float  # GB/s of all links to the GPUs of its server, one direction
     tflops: float
     sms: int
     memory_gb: float
@@ -64,13 +65,8 @@ class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
         return self.memory_gbps * self.stream
 
 
-@functools.lru_cache(None)
-def _table():
-    return yaml.safe_load((pathlib.Path(__file__).parent / "gpus.yaml").read_text())
-
-
 def names():
-    return list(_table())
+    return list(gpu_rows.rows())
 
 
 def _refuse_precision(known, fields, precision):
@@ -90,15 +86,28 @@ def tables_of(gpu, directory):
     return str(pathlib.Path(directory).resolve())
 
 
+def _of_row(name, fields, precision, times):
+    others = {field: value for field, value in fields.items() if field not in (*gpu_rows.JOINED, "table")}
+    try:
+        gpu = Gpu(name=name, precision=precision, kernels=times, **others)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"gpus.yaml: GPU {name} has {'.'.join(map(str, first['loc']))}: {first['msg']}; expected a row as the others") from None
+    if not (pathlib.Path(__file__).parent / gpu.table("products")).is_file():
+        raise InputError(f"gpus.yaml: GPU {name} {f'is like {gpu.like}, which' if gpu.like else 'lacks like, and'} has no tables of kernels; "
+                         "expected like: GPU, whose shares of the rooflines it takes, such as H100")
+    return gpu
+
+
 def find(name, dtype="bfloat16", kernels="measured"):
     """@return the Gpu of that name, whose matrix products have factors of type `dtype`; attention and logits are of bfloat16
 
     @param kernels measured: times from tables (GPUs without one take the shares of the GPU that they are `like`), or roofline
     """
     precision = PRECISIONS[dtype]
-    for known, fields in _table().items():
+    for known, fields in gpu_rows.rows().items():
         if known.lower() == name.strip().lower():
             _refuse_precision(known, fields, precision)
-            gpu = Gpu(name=known, precision=precision, kernels=kernels, **fields)
+            gpu = _of_row(known, fields, precision, kernels)
             return gpu if precision == "bfloat16" else gpu.copy(update={"product": gpu.peak_and_ceiling(precision)})
     raise InputError(f'"{name}" is not a known GPU type; expected one of {", ".join(names())}{nearest(name, names())}')

@@ -92,7 +92,7 @@ struct OperatorRow
 };
 
 /// A GPU's peaks, and what part of them kernels reach
-/// (python/clustersim/workload/kernels/gpus.yaml).
+/// (python/clustersim/gpus.yaml).
 struct GpuRoofline
 {
     double tflops{0};

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The rows of gpus.yaml: all that the Python commands know of a type of GPU."""
+import functools
+import pathlib
+import tempfile
+
+from clustersim import yaml_file
+from clustersim.errors import InputError
+
+PATH = pathlib.Path(__file__).with_name("gpus.yaml")
+NUMBERS = ("nvlink_gbps", "tflops", "sms", "memory_gb", "memory_gbps", "matmul", "stream")
+JOINED = ("switched", "meshed", "lanes")  # how links join the GPUs of a server: one of them
+GENERATIONS = ("Ampere", "Hopper", "Blackwell", "CDNA2", "CDNA3", "CDNA4", "DaVinci")
+REDUCING = ("Hopper", "Blackwell")  # whose NVSwitches reduce
+
+
+def _check(name, row):
+    def refuse(problem, expected):
+        raise InputError(f"{PATH.name}: GPU {name} {problem}; expected {expected}")
+    if not isinstance(row, dict):
+        refuse("is no row", "fields in braces, as the others have")
+    for field in NUMBERS:
+        if field not in row:
+            refuse(f"lacks {field}", f"a number, such as {field}: {1 if field in ('matmul', 'stream') else 900}")
+        if isinstance(row[field], bool) or not isinstance(row[field], (int, float)) or not row[field] > 0:
+            refuse(f"has {field}: {row[field]}", "a number above 0")
+    if not isinstance(row.get("attention"), list) or len(row["attention"]) != 2:
+        refuse("lacks attention", "the shares of the peak that forward and backward reach, such as attention: [0.75, 0.56]")
+    if row.get("generation") not in GENERATIONS:
+        refuse("lacks generation" if "generation" not in row else f"has generation: {row['generation']}", f"one of {', '.join(GENERATIONS)}")
+    if sum(field in row for field in JOINED) != 1:
+        refuse(f"lacks {', '.join(JOINED)}" if not any(field in row for field in JOINED) else "is joined in several ways",
+               "switched: RATE of all its links, meshed: RATE of a link, or lanes")
+    if "table" in row and (not isinstance(row["table"], list) or len(row["table"]) != 2):
+        refuse(f"has table: {row['table']}", "GB/s of a channel and of all NVLinks as NCCL counts them, such as table: [45, 720]")
+
+
+@functools.lru_cache(None)
+def _rows(path):
+    found = (yaml_file.load(path, "rows of GPUs", InputError) or [None])[0]
+    if not isinstance(found, dict):
+        raise InputError(f"{PATH.name}: has no rows; expected a GPU a line")
+    for name, row in found.items():
+        _check(name, row)
+    return found
+
+
+def rows():
+    """@return the fields of each type of GPU by name @raise InputError a row lacks one"""
+    return _rows(PATH)
+
+
+def of(field):
+    """@return that field by name of the GPUs that have it"""
+    return {name: row[field] for name, row in rows().items() if field in row}
+
+
+def reduces(name):
+    """@return whether NVSwitches reduce for that type of GPU"""
+    return rows().get(name, {}).get("generation") in REDUCING
+
+
+@functools.lru_cache(None)
+def _table_file(path):
+    lines = [f"{name} {row['generation']} {row['table'][0]} {row['table'][1]}\n" for name, row in _rows(path).items() if "table" in row]
+    if not lines:
+        return None
+    file = tempfile.NamedTemporaryFile("w", prefix="gpus-", encoding="utf-8")  # until this process ends
+    file.writelines(lines)
+    file.flush()
+    return file
+
+
+def environment():
+    """@return variables that tell programs of types that they do not have built in"""
+    file = _table_file(PATH)
+    return {"AS_GPU_TABLE": file.name} if file else {}
