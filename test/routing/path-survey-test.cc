@@ -133,6 +133,7 @@ TEST(PathSurvey, FramesThatPartHaveTheRateOfAllPathsAndTheRoundTripOfTheSlowest)
     EXPECT_EQ(all.rateBps, 300 * GBPS);
     EXPECT_EQ(all.rttPs, rttPs);
     EXPECT_EQ(all.BdpBytes(), BdpBytes(300 * GBPS, rttPs));
+    EXPECT_EQ(all.slowestBps, 100 * GBPS);
     const PathLimits inTurn = PathSurvey(routes, PathUse::InTurn).FindLimits(0, 1, SIZES);
     EXPECT_EQ(inTurn.rateBps, 200 * GBPS) << "the best of the paths";
     EXPECT_EQ(inTurn.rttPs, rttPs);

@@ -15,7 +15,7 @@ main(int argc, char** argv)
         argc,
         argv,
         {{"none", common + "CC_MODE 0\n"},
-         {"none, window of a BDP", "PACKET_PAYLOAD_SIZE 1000\nHAS_WIN 1\nCC_MODE 0\n"},
+         {"none, with a window", "PACKET_PAYLOAD_SIZE 1000\nHAS_WIN 1\nCC_MODE 0\n"},
          {"DCQCN", common + "CC_MODE 1\n"},
          {"DCQCN, paper", common + "CC_MODE ns3::RdmaDcqcnPaper\n"},
          {"DCQCN, HPCC artifact", common + "CC_MODE ns3::RdmaDcqcnHpccArtifact\n"},

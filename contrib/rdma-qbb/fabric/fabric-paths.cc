@@ -7,6 +7,7 @@
 
 #include "ns3/flow-hash.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace ns3
@@ -43,8 +44,33 @@ FabricPaths::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& o
     const bool global = m_global && !pair.nvlink;
     path.baseRttPs = global ? m_global->maxBaseRttPs : limits.rttPs;
     path.bdpBytes = global ? m_global->maxBdpBytes : limits.BdpBytes();
+    // GLOBAL_T is the HPCC simulator's, whose windows are those of idle paths.
+    path.windowBytes = global ? path.bdpBytes : limits.WindowBytes();
     path.spreadPs = limits.spreadPs;
+    path.drainPs = pair.nvlink ? 0 : DrainPs(limits);
     return path;
+}
+
+void
+FabricPaths::NoteBuffers()
+{
+    for (uint32_t node = 0; node < m_fabric.topology->nodeCount; ++node)
+    {
+        if (m_fabric.topology->Is(node, ClusterTopology::NodeKind::Switch))
+        {
+            const uint64_t bytes = m_fabric.switches[node]->GetMmu()->GetBufferBytes();
+            m_bufferBytes = std::max(m_bufferBytes, bytes);
+        }
+    }
+}
+
+int64_t
+FabricPaths::DrainPs(const PathLimits& limits) const
+{
+    // InfiniBand's timeout 14 (4.096 us x 2^14), usual for NICs: none waits longer, however large
+    // the buffers are said to be.
+    constexpr int64_t LONGEST_PS = 4'096'000LL << 14;
+    return std::min(LONGEST_PS, SerializationPs(m_bufferBytes, limits.slowestBps));
 }
 
 PathInfo
@@ -84,6 +110,10 @@ FabricPaths::Follow(const LinkState& links)
     for (RdmaDriver* driver : m_fabric.drivers)
     {
         MoveQueuePairs(driver->GetHw());
+    }
+    for (RdmaDriver* driver : m_fabric.drivers)
+    {
+        driver->OnRoutesChanged();
     }
 }
 

@@ -47,6 +47,9 @@ class FabricPaths : public RdmaPathPlanner
         m_global = extremes;
     }
 
+    /// Note how much the fabric's network switches can hold; before the first connection.
+    void NoteBuffers();
+
     /// @return the largest values of any two hosts
     FabricExtremes FindExtremes() const
     {
@@ -87,6 +90,8 @@ class FabricPaths : public RdmaPathPlanner
                         uint32_t src,
                         uint32_t dst,
                         const ConnectionStart& start) const;
+    /// @return time in which a full buffer drains into the slowest link of a path
+    int64_t DrainPs(const PathLimits& limits) const;
     void MoveQueuePairs(RdmaHw& hw);
 
     const FabricParts& m_fabric;
@@ -94,6 +99,7 @@ class FabricPaths : public RdmaPathPlanner
     FrameSizes m_network;
     ConnectionPlanner m_planner;
     std::optional<FabricExtremes> m_global;
+    uint64_t m_bufferBytes{0}; ///< of the switch that holds most
 };
 
 } // namespace ns3

@@ -3,6 +3,7 @@
  */
 #include "flow-runner.h"
 
+#include "ns3/callback.h"
 #include "ns3/qbb-mail.h"
 #include "ns3/simulator.h"
 
@@ -17,10 +18,14 @@ FlowRunner::FlowRunner(RdmaFabric& fabric, const std::string& path)
       m_cut(std::vector<uint64_t>(fabric.GetQpsPerConnection(), 1)),
       m_file(path, fabric.GetTopology())
 {
+    m_fabric.TraceConnectWithoutContext("RoutesChanged",
+                                        MakeCallback(&FlowRunner::OnRoutesChanged, this));
 }
 
 FlowRunner::~FlowRunner()
 {
+    m_fabric.TraceDisconnectWithoutContext("RoutesChanged",
+                                           MakeCallback(&FlowRunner::OnRoutesChanged, this));
     if (!m_startEvent.IsExpired())
     {
         Simulator::Remove(m_startEvent);
@@ -100,20 +105,42 @@ FlowRunner::Connect(const FlowRecord& flow, uint32_t count)
 void
 FlowRunner::StartFlow(const FlowRecord& flow)
 {
-    RdmaHw& hw = m_fabric.GetHw(flow.src);
-    const MessageCut::Parts cut = m_cut.Divide(flow.bytes, hw.GetMtu(), 0);
-    const auto parts = static_cast<uint32_t>(cut.size());
+    const RdmaHw& hw = m_fabric.GetHw(flow.src);
+    const auto parts = static_cast<uint32_t>(m_cut.Divide(flow.bytes, hw.GetMtu(), 0).size());
     const uint32_t place = TakePlace();
     m_active[place] = {flow, parts, false};
     if (!m_fabric.IsHere(m_fabric.GetTopology().NodeOfHost(flow.src)))
     {
         return; // what becomes of it is told
     }
-    const std::vector<RdmaQueuePair*> pairs = Connect(flow, parts);
-    if (pairs.empty())
+    if (!Launch(place))
     {
-        QbbMail::Note(hw.GetNodeId(), *this, WithoutPath{place});
+        m_waiting.push_back(place);
+        QbbMail::Note(hw.GetNodeId(), *this, PathSought{place, true});
     }
+}
+
+void
+FlowRunner::OnRoutesChanged()
+{
+    std::erase_if(m_waiting, [this](uint32_t place) {
+        const bool starts = Launch(place);
+        if (starts)
+        {
+            const RdmaHw& hw = m_fabric.GetHw(m_active[place].flow.src);
+            QbbMail::Note(hw.GetNodeId(), *this, PathSought{place, false});
+        }
+        return starts;
+    });
+}
+
+bool
+FlowRunner::Launch(uint32_t place)
+{
+    const FlowRecord& flow = m_active[place].flow;
+    RdmaHw& hw = m_fabric.GetHw(flow.src);
+    const MessageCut::Parts cut = m_cut.Divide(flow.bytes, hw.GetMtu(), 0);
+    const auto pairs = Connect(flow, static_cast<uint32_t>(cut.size()));
     for (uint32_t i = 0; i < pairs.size(); ++i)
     {
         if (m_counter)
@@ -126,8 +153,10 @@ FlowRunner::StartFlow(const FlowRecord& flow)
             [this, place, context = hw.GetNodeId()] {
                 QbbMail::Note(context, *this, PartSent{place});
             },
-            nullptr);
+            nullptr,
+            flow.startPs);
     }
+    return !pairs.empty();
 }
 
 void
@@ -169,7 +198,7 @@ FlowRunner::DescribeUnfinished(std::size_t limit) const
                         std::to_string(flow.bytes) + " bytes from node " +
                         std::to_string(topology.NodeOfHost(flow.src)) + " to node " +
                         std::to_string(topology.NodeOfHost(flow.dst)) +
-                        (active.noPath ? ", found no path" : ", waits for acknowledgements"));
+                        (active.waitsForPath ? ", found no path" : ", waits for acknowledgements"));
     }
     return lines;
 }

@@ -29,7 +29,8 @@ namespace ns3
  *
  * A flow is split evenly over QPS_PER_CONNECTION queue pairs, or as many as it has frames; with
  * QP_MODE persistent the flows between two hosts with the same port and priority share their queue
- * pairs. Only the next flow and those under way are in memory.
+ * pairs. A flow that finds no path waits for one. Only the next flow and those under way are in
+ * memory.
  */
 class FlowRunner : public QbbAddressee
 {
@@ -84,7 +85,7 @@ class FlowRunner : public QbbAddressee
     {
         FlowRecord flow{};
         uint32_t partsLeft{0}; ///< 0: the place is free
-        bool noPath{false};
+        bool waitsForPath{false};
     };
 
     /// A part of a flow has been acknowledged.
@@ -98,14 +99,15 @@ class FlowRunner : public QbbAddressee
         }
     };
 
-    /// No path leads to a flow's destination.
-    struct WithoutPath
+    /// A flow waits for a path to its destination, or has found one.
+    struct PathSought
     {
         uint32_t place;
+        bool waits;
 
         void operator()(FlowRunner& runner) const
         {
-            runner.m_active[place].noPath = true;
+            runner.m_active[place].waitsForPath = waits;
         }
     };
 
@@ -113,6 +115,9 @@ class FlowRunner : public QbbAddressee
 
     void StartDueFlows();
     void StartFlow(const FlowRecord& flow);
+    /// Post a flow's messages. @return whether a path leads to its destination
+    bool Launch(uint32_t place);
+    void OnRoutesChanged();
     void OnPartSent(uint32_t place);
     uint32_t TakePlace();
     /// @return the queue pairs to use; empty if no path leads there
@@ -127,6 +132,7 @@ class FlowRunner : public QbbAddressee
     std::function<void()> m_allDone;
     std::vector<Active> m_active;
     std::vector<uint32_t> m_freePlaces;
+    std::vector<uint32_t> m_waiting; ///< places of this process's flows without a path, by start
     std::map<Connection, std::vector<RdmaQueuePair*>> m_connections; ///< QP_MODE persistent
     EventId m_startEvent;
     uint64_t m_finished{0};

@@ -283,6 +283,7 @@ RdmaFabric::Configure(const ClusterTopology& topology, FabricConf& conf)
     ConfigureHosts();
     MakePaths();
     ConfigureSwitches();
+    m_paths->NoteBuffers();
     WarnOfUnlistedRates();
     for (const auto& node : m_parts.nodes)
     {

@@ -23,7 +23,7 @@ struct FctRecord
     uint16_t sport;
     uint16_t dport;
     uint64_t bytes;
-    int64_t startPs; ///< when it was posted
+    int64_t startPs; ///< when it was posted, or began to wait for a path
     int64_t fctPs;   ///< time from then to its end
     int64_t idealPs; ///< what it would have taken alone
 };

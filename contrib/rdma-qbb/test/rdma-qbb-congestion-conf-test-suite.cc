@@ -92,11 +92,24 @@ class WindowKeys : public TestCase
         }
         for (const bool variable : {true, false})
         {
-            PairOfHosts pair(common + "HAS_WIN 1\nVAR_WIN " + (variable ? "1" : "0") + "\n");
+            const std::string keys = common + "VAR_WIN " + (variable ? "1\n" : "0\n");
+            PairOfHosts pair(keys + "HAS_WIN 1\n");
             const auto window = static_cast<double>(pair.Qp().GetWindow());
             // Four links of 1 us, a frame of 1082 bytes twice and an ACK of 84 bytes twice.
             const double bdp = 100e9 / 8 * (4e-6 + 2 * (1082 + 84) * 8 / 100e9);
-            NS_TEST_EXPECT_MSG_EQ_TOL(window, bdp, 1.0, "window of a bandwidth-delay product");
+            NS_TEST_EXPECT_MSG_EQ_TOL(window,
+                                      bdp + 2 * 1082,
+                                      1.0,
+                                      "the ACK may wait for a frame on each link");
+            NS_TEST_EXPECT_MSG_EQ_TOL(static_cast<double>(pair.Qp().baseRttPs) / 1e12,
+                                      bdp * 8 / 100e9,
+                                      1e-11,
+                                      "T is that of the idle path");
+            PairOfHosts global(keys + "GLOBAL_T 1\n");
+            NS_TEST_EXPECT_MSG_EQ_TOL(static_cast<double>(global.Qp().GetWindow()),
+                                      bdp,
+                                      1.0,
+                                      "the HPCC simulator's window");
             pair.Qp().SetRate(25'000'000'000);
             const double expected = variable ? window / 4 : window;
             NS_TEST_EXPECT_MSG_EQ_TOL(static_cast<double>(pair.Qp().GetEffectiveWindow()),

@@ -521,7 +521,8 @@ class LongAckIntervalTestCase : public TestCase
         NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().timeouts, 0, "no timer runs out");
         // A full frame over two links of 1 us, and an acknowledgement back: 4 us and 186.56 ns.
         const int64_t rttPs = 4'000'000 + 2 * 1082 * 80 + 2 * 84 * 80;
-        const int64_t windowFrames = rttPs / 80 / 1000 + 1; // one BDP of payload, begun frames
+        // Begun frames of the bytes that fill the path, with a frame before the ACK on each link.
+        const int64_t windowFrames = (rttPs + 2 * 1082 * 80) / 80 / 1000 + 1;
         // Window by window: its frames, and for the last of them a round trip.
         const int64_t windows = (1000 + windowFrames - 1) / windowFrames;
         const int64_t expected = 1000 * 1082 * 80 + windows * (rttPs - 1082 * 80);

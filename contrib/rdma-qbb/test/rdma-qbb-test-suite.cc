@@ -375,6 +375,39 @@ class RdmaClientTestCase : public TestCase
     }
 };
 
+/// Its message waits until routes follow a link that comes up, and its time counts from the start.
+class RdmaClientWaitsTestCase : public TestCase
+{
+  public:
+    RdmaClientWaitsTestCase()
+        : TestCase("RdmaClient waits for a path")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test(FabricUnderTest::Star(2, "100Gbps", "1us"),
+                             "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\n"
+                             "LINK_DOWN 10 0 2\nLINK_UP 500 0 2\n");
+        test.Build();
+        RdmaClientHelper helper(1, 5000);
+        ApplicationContainer clients = helper.Install(test.fabric->GetNode(0));
+        clients.Start(MicroSeconds(300));
+        Time duration;
+        clients.Get(0)->TraceConnectWithoutContext(
+            "Complete",
+            Callback<void, uint64_t, Time>([&duration](uint64_t, Time took) { duration = took; }));
+        Simulator::Run();
+        // Routes follow a link 100 us later; then the message is alone.
+        const int64_t alone =
+            5 * At100G(1082) + At100G(1082) + 2 * MICROSECOND + 2 * (At100G(84) + MICROSECOND);
+        NS_TEST_ASSERT_MSG_EQ(duration.GetTimeStep(),
+                              (500 + 100 - 300) * MICROSECOND + alone,
+                              "time");
+    }
+};
+
 /// The model's own suite; algorithms have suites of their own.
 class RdmaQbbTestSuite : public TestSuite
 {
@@ -399,6 +432,7 @@ class RdmaQbbTestSuite : public TestSuite
         AddTestCase(new InNetworkReductionTestCase);
         AddTestCase(new SwitchTreeReductionTestCase);
         AddTestCase(new RdmaClientTestCase);
+        AddTestCase(new RdmaClientWaitsTestCase);
     }
 };
 

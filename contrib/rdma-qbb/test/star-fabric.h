@@ -125,6 +125,7 @@ class StarFabric
         config.dport = 100;
         config.baseRttPs = GetBaseRttPs();
         config.bdpBytes = BdpBytes(m_config.rateBps, GetBaseRttPs());
+        config.flightBytes = config.bdpBytes;
         RdmaQueuePair* qp = m_hosts[sender]->Connect(config);
         m_hosts[sender]->PostMessage(*qp, bytes, {}, [this] { m_lastDelivery = Simulator::Now(); });
         return *qp;

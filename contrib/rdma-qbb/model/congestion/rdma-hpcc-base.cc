@@ -136,6 +136,11 @@ RdmaHpccBase::InitRound(RdmaQueuePair& qp, RoundState& state) const
                                                       : windowAiBps,
                  .minBps = std::min(lineBps, static_cast<double>(minBps)),
                  .maxBps = lineBps};
+    // A window that the host's configuration makes larger than B x T allows for acknowledgements
+    // that wait; T is the idle path's all the same.
+    const double paperBytes = lineBps * state.baseRttPs / 8e12;
+    const double hostBytes = m_baseRtt.IsZero() ? static_cast<double>(qp.GetWindow()) : 0;
+    state.windowPs = state.baseRttPs * std::max(1.0, hostBytes / paperBytes);
     state.whole = {.referenceBps = lineBps};
     state.roundEndSeq = qp.GetSndNxt();
     qp.SetMinRate(minBps);
@@ -167,7 +172,7 @@ RdmaHpccBase::Apply(RdmaQueuePair& qp, const RoundState& state, double rateBps) 
     qp.SetRate(static_cast<uint64_t>(std::llround(rateBps)));
     if (!m_rateBased)
     {
-        const double windowBytes = rateBps * state.baseRttPs / 8e12;
+        const double windowBytes = rateBps * state.windowPs / 8e12;
         qp.SetWindow(static_cast<uint64_t>(std::max(1.0, std::round(windowBytes))));
     }
 }

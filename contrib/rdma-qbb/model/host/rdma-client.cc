@@ -4,6 +4,7 @@
 #include "rdma-client.h"
 
 #include "ns3/abort.h"
+#include "ns3/callback.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/simulator.h"
@@ -59,6 +60,7 @@ void
 RdmaClient::DoDispose()
 {
     m_qp = nullptr;
+    m_waitsForPath = false;
     Application::DoDispose();
 }
 
@@ -68,17 +70,45 @@ RdmaClient::StartApplication()
     NS_LOG_FUNCTION(this << m_remote << m_bytes);
     Ptr<RdmaDriver> driver = GetNode()->GetObject<RdmaDriver>();
     NS_ABORT_MSG_UNLESS(driver, "an RdmaClient needs an RdmaDriver on its node");
+    m_started = Simulator::Now();
+    Send();
+    m_waitsForPath = !m_qp;
+    if (m_waitsForPath)
+    {
+        driver->TraceConnectWithoutContext("RoutesChanged",
+                                           MakeCallback(&RdmaClient::OnRoutesChanged, this));
+    }
+}
+
+void
+RdmaClient::OnRoutesChanged()
+{
+    if (m_waitsForPath)
+    {
+        Send();
+        m_waitsForPath = !m_qp;
+    }
+}
+
+void
+RdmaClient::Send()
+{
+    Ptr<RdmaDriver> driver = GetNode()->GetObject<RdmaDriver>();
     RdmaConnectionOptions options;
     options.priority = m_priority;
     options.dport = m_remotePort;
     m_qp = driver->Connect(m_remote, options);
-    NS_ABORT_MSG_UNLESS(m_qp, "no path leads to host " << m_remote);
-    m_started = Simulator::Now();
+    if (!m_qp)
+    {
+        NS_LOG_INFO("no path leads to host " << m_remote);
+        return;
+    }
     driver->GetHw().PostMessage(
         *m_qp,
         m_bytes,
         [this] { OnSent(); },
-        nullptr);
+        nullptr,
+        m_started.GetTimeStep());
 }
 
 void
@@ -94,6 +124,7 @@ void
 RdmaClient::StopApplication()
 {
     NS_LOG_FUNCTION(this);
+    m_waitsForPath = false;
     if (m_qp)
     {
         m_qp->hw->Close(*m_qp);

@@ -44,6 +44,9 @@ class RdmaClient : public Application
   private:
     void StartApplication() override;
     void StopApplication() override;
+    /// Send the message, unless no path leads to its destination.
+    void Send();
+    void OnRoutesChanged();
     void OnSent();
 
     uint32_t m_remote{0};
@@ -51,6 +54,7 @@ class RdmaClient : public Application
     uint8_t m_priority{3};
     uint16_t m_remotePort{100};
     bool m_complete{false};
+    bool m_waitsForPath{false};
     Time m_started;
     RdmaQueuePair* m_qp{nullptr};
     TracedCallback<uint64_t, Time> m_completeTrace;

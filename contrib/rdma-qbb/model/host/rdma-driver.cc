@@ -7,6 +7,7 @@
 #include "ns3/boolean.h"
 #include "ns3/log.h"
 #include "ns3/pointer.h"
+#include "ns3/trace-source-accessor.h"
 
 namespace ns3
 {
@@ -29,8 +30,8 @@ RdmaDriver::GetTypeId()
                                           MakePointerAccessor(&RdmaDriver::GetRdmaHw),
                                           MakePointerChecker<RdmaHw>())
                             .AddAttribute("HasWindow",
-                                          "A connection has at most its path's bandwidth-delay "
-                                          "product in flight; NVLink has no window",
+                                          "A connection has at most the bytes in flight that fill "
+                                          "its path while nothing queues; NVLink has no window",
                                           BooleanValue(true),
                                           MakeBooleanAccessor(&RdmaDriver::m_hasWindow),
                                           MakeBooleanChecker())
@@ -43,7 +44,11 @@ RdmaDriver::GetTypeId()
                                           "Frames are spaced by the sending rate",
                                           BooleanValue(true),
                                           MakeBooleanAccessor(&RdmaDriver::m_rateBound),
-                                          MakeBooleanChecker());
+                                          MakeBooleanChecker())
+                            .AddTraceSource("RoutesChanged",
+                                            "Paths may lead where none did, or no longer",
+                                            MakeTraceSourceAccessor(&RdmaDriver::m_routesChanged),
+                                            "ns3::TracedCallback::Void");
     return tid;
 }
 
@@ -98,8 +103,10 @@ RdmaDriver::Connect(uint32_t dst, const RdmaConnectionOptions& options)
     config.baseRttPs = path.baseRttPs;
     config.bdpBytes = path.bdpBytes;
     config.spreadPs = path.spreadPs;
+    config.drainPs = path.drainPs;
     const bool hasWindow = m_hasWindow && !path.nvlink;
-    config.windowBytes = hasWindow ? path.bdpBytes : 0;
+    config.flightBytes = path.windowBytes;
+    config.windowBytes = hasWindow ? path.windowBytes : 0;
     config.variableWindow = hasWindow && m_variableWindow;
     config.paced = m_rateBound || path.nvlink;
     config.rateCapBps = options.rateCapBps;

@@ -7,6 +7,7 @@
 #include "rdma-hw.h"
 
 #include "ns3/object.h"
+#include "ns3/traced-callback.h"
 
 #include <cstdint>
 
@@ -27,13 +28,15 @@ struct RdmaConnectionOptions
 /// The path to another host, as a driver needs it.
 struct RdmaPath
 {
-    RdmaHw* peer{nullptr}; ///< the other host
-    uint16_t nic{0};       ///< NIC port to send from
-    uint16_t sport{0};     ///< UDP source port
-    bool nvlink{false};    ///< stays in the server
-    int64_t baseRttPs{0};  ///< of a full frame and its ACK on the idle path
-    uint64_t bdpBytes{0};  ///< bandwidth-delay product: what HasWindow bounds flight to
-    int64_t spreadPs{0};   ///< most that a frame may be overtaken by on idle paths
+    RdmaHw* peer{nullptr};   ///< the other host
+    uint16_t nic{0};         ///< NIC port to send from
+    uint16_t sport{0};       ///< UDP source port
+    bool nvlink{false};      ///< stays in the server
+    int64_t baseRttPs{0};    ///< of a full frame and its ACK on the idle path
+    uint64_t bdpBytes{0};    ///< bandwidth-delay product of the idle path
+    uint64_t windowBytes{0}; ///< bytes in flight that fill it while nothing queues
+    int64_t spreadPs{0};     ///< most that a frame may be overtaken by on idle paths
+    int64_t drainPs{0};      ///< in which a full buffer drains into its slowest link
 };
 
 /// Answers questions about paths; the builder of the fabric implements it.
@@ -79,8 +82,15 @@ class RdmaDriver : public Object
         return m_hw;
     }
 
-    /// Set up a connection. @return its sending side, or null if no path leads to @p dst
+    /// Set up a connection. @return its sending side, or null if no path leads to @p dst; then
+    /// "RoutesChanged" says when to try again
     RdmaQueuePair* Connect(uint32_t dst, const RdmaConnectionOptions& options);
+
+    /// The planner knows other paths than before.
+    void OnRoutesChanged()
+    {
+        m_routesChanged();
+    }
 
   protected:
     void DoDispose() override;
@@ -91,6 +101,7 @@ class RdmaDriver : public Object
     bool m_hasWindow{true};
     bool m_variableWindow{true};
     bool m_rateBound{true};
+    TracedCallback<> m_routesChanged;
 };
 
 } // namespace ns3

@@ -66,6 +66,7 @@ RdmaHw::TakeSender()
     if (isNew)
     {
         m_controlled.push_back(false);
+        m_drainPs.push_back(0);
     }
     return qp;
 }
@@ -85,7 +86,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         qp.m_peer = config.peer;
         const bool isAfar = !config.lossless && IsAfar(*config.peer);
         isAfar ? AskFromAfar(qp, config.spreadPs) : AskForAcceptance(qp, config.spreadPs);
-        m_recovery->OnQpInit(qp, config.bdpBytes);
+        m_recovery->OnQpInit(qp, config.flightBytes);
     }
     qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
     if (!config.peer)
@@ -147,6 +148,7 @@ RdmaHw::Configure(RdmaQueuePair& qp, const RdmaQueuePairConfig& config)
     qp.lineRateBps =
         config.rateCapBps ? std::min(config.rateCapBps, device.GetRateBps()) : device.GetRateBps();
     qp.baseRttPs = config.baseRttPs;
+    m_drainPs[qp.qpn & INDEX_MASK] = config.drainPs;
     qp.mtu = static_cast<uint16_t>(m_mtu);
     qp.moreOverhead = config.moreOverhead;
     qp.SetPaced(config.paced);

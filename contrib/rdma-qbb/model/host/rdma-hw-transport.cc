@@ -57,15 +57,19 @@ void
 RdmaHw::PostMessage(RdmaQueuePair& qp,
                     uint64_t bytes,
                     std::function<void()> sent,
-                    std::function<void()> delivered)
+                    std::function<void()> delivered,
+                    std::optional<int64_t> startPs)
 {
     NS_ABORT_MSG_IF(delivered && qp.m_isAfar && QbbProcesses::Get(),
                     "another process cannot call a function of this one");
-    PostMessage(qp, bytes, m_functions.Take(std::move(sent), std::move(delivered)));
+    PostMessage(qp, bytes, m_functions.Take(std::move(sent), std::move(delivered)), startPs);
 }
 
 void
-RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message)
+RdmaHw::PostMessage(RdmaQueuePair& qp,
+                    uint64_t bytes,
+                    RdmaMessage& message,
+                    std::optional<int64_t> startPs)
 {
     NS_ASSERT_MSG(bytes > 0, "a message has at least one byte");
     const int64_t nowPs = NowPs();
@@ -73,7 +77,7 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message)
     message.next = nullptr;
     message.endSeq = qp.endSeq;
     message.bytes = bytes;
-    message.startPs = nowPs;
+    message.startPs = startPs.value_or(nowPs);
     const bool restart = !qp.firstMessage;
     (restart ? qp.firstMessage : qp.lastMessage->next) = &message;
     qp.lastMessage = &message;
@@ -191,6 +195,10 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     }
     qp.m_highestSent = std::max(qp.m_highestSent, end);
     m_counters.sentPayload += frame->payloadBytes;
+    if (frame->seq == qp.sndUna)
+    {
+        RestartTimer(qp, nowPs); // frames that have waited here have not been lost meanwhile
+    }
 
     NS_LOG_LOGIC(qp.Describe() << (frame->flags & QBB_FLAG_RETRANSMIT ? " sends again " : " sends ")
                                << *frame);
@@ -208,8 +216,33 @@ RdmaHw::RestartTimer(RdmaQueuePair& qp, int64_t nowPs)
     {
         return; // NVLink loses nothing, and a sum must not count a frame twice
     }
-    const int64_t timeout = m_recovery->GetTimeoutPs(qp) << std::min(qp.retries, m_maxBackoff);
-    qp.m_timer.SetDeadline(nowPs + timeout);
+    qp.m_hasWaited = false;
+    qp.m_timer.SetDeadline(nowPs + TimeoutPs(qp));
+}
+
+int64_t
+RdmaHw::TimeoutPs(const RdmaQueuePair& qp) const
+{
+    return m_recovery->GetTimeoutPs(qp) << std::min(qp.retries, m_maxBackoff);
+}
+
+bool
+RdmaHw::WaitForQueues(RdmaQueuePair& qp, int64_t nowPs)
+{
+    if (qp.m_hasWaited || !m_recovery->AllowsForQueues())
+    {
+        return false;
+    }
+    // Looked at here alone: timers are restarted at each acknowledgement, and seldom expire.
+    const int64_t longestPs = AddPs(2 * qp.baseRttPs, m_drainPs[qp.qpn & INDEX_MASK]);
+    const int64_t morePs = longestPs - TimeoutPs(qp);
+    if (morePs <= 0)
+    {
+        return false;
+    }
+    qp.m_hasWaited = true;
+    qp.m_timer.SetDeadline(nowPs + morePs);
+    return true;
 }
 
 void
@@ -217,6 +250,10 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const QbbNetDevice& device = *m_devices[Present(qp).nic->GetPort().GetPort()];
+    if (qp.m_timer.IsRunning())
+    {
+        return; // a departure that no event marked has restarted it
+    }
     const bool paused = device.GetPausedMask() >> qp.priority & 1;
     if (device.IsLinkUp() && (qp.GetInFlight() == 0 || paused) &&
         qp.pausedTimeouts < m_maxPausedTimeouts)
@@ -225,6 +262,10 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
         // deadlock.
         qp.pausedTimeouts += paused;
         RestartTimer(qp, nowPs);
+        return;
+    }
+    if (device.IsLinkUp() && WaitForQueues(qp, nowPs))
+    {
         return;
     }
     if (m_maxRetries && qp.retries >= m_maxRetries)

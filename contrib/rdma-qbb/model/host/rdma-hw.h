@@ -53,7 +53,9 @@ struct RdmaQueuePairConfig
     bool closeWhenDone{false};  ///< end when all that was posted is acknowledged
     int64_t baseRttPs{0};       ///< of a full frame and its ACK on an idle path
     uint64_t bdpBytes{0};       ///< bandwidth-delay product of the path; 0 if not known
+    uint64_t flightBytes{0};    ///< bytes in flight that fill it while nothing queues; as above
     int64_t spreadPs{0};        ///< most that a frame may be overtaken by on idle paths
+    int64_t drainPs{0};         ///< in which a full buffer drains into its slowest link
     uint64_t windowBytes{0};    ///< payload bytes in flight; 0 for no window
     bool variableWindow{false}; ///< scale the window by rate / line rate
     bool paced{true};           ///< space frames by the rate
@@ -172,19 +174,25 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
      * Post a message.
      * @param bytes its size, 1 or more
      * @param message told how it fares
+     * @param startPs time in picoseconds that it has waited since for a path; by default now
      */
-    void PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message);
+    void PostMessage(RdmaQueuePair& qp,
+                     uint64_t bytes,
+                     RdmaMessage& message,
+                     std::optional<int64_t> startPs = std::nullopt);
 
     /**
      * Post a message.
      * @param bytes its size, 1 or more
      * @param sent called at its last acknowledgement; may be empty
      * @param delivered called when the receiver has all of it in order; may be empty
+     * @param startPs as above
      */
     void PostMessage(RdmaQueuePair& qp,
                      uint64_t bytes,
                      std::function<void()> sent,
-                     std::function<void()> delivered);
+                     std::function<void()> delivered,
+                     std::optional<int64_t> startPs = std::nullopt);
 
     /// @return the open queue pair that has the number @p qpn, or null; numbers come again late
     RdmaQueuePair* FindQueuePair(uint32_t qpn)
@@ -370,6 +378,10 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     void Acknowledge(RdmaQueuePair& qp, uint64_t seq, int64_t nowPs);
     void CompleteMessages(RdmaQueuePair& qp);
     void RestartTimer(RdmaQueuePair& qp, int64_t nowPs);
+    int64_t TimeoutPs(const RdmaQueuePair& qp) const;
+    /// A timer has expired: let it run on while frames may wait in a full buffer on the path.
+    /// @return whether it does
+    bool WaitForQueues(RdmaQueuePair& qp, int64_t nowPs);
     void SeekSendMessage(RdmaQueuePair& qp);
     /// Say which bytes a frame has: from its seq on, to the end of the message at most.
     static void Cut(const RdmaQueuePair& qp, QbbFrame& frame, bool isFirst, uint64_t endSeq);
@@ -475,6 +487,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     boost::unordered_flat_map<uint64_t, uint32_t> m_fromAfar; ///< receivers' numbers by AfarKey()
     std::vector<uint32_t> m_freeSenders;
     std::vector<uint32_t> m_freeReceivers;
+    std::vector<int64_t> m_drainPs;       ///< of m_senders: RdmaQueuePairConfig::drainPs
     boost::dynamic_bitset<> m_controlled; ///< of m_senders: open, and under congestion control
     RdmaMessageFunctions m_functions;
     std::function<uint32_t(uint32_t)> m_resolver;

@@ -22,7 +22,7 @@ struct RdmaExpectedMessage
 {
     uint64_t endSeq;            ///< offset after its last byte
     uint64_t bytes;             ///< its size
-    int64_t startPs;            ///< when it was posted
+    int64_t startPs;            ///< when it was posted, or began to wait for a path
     RdmaDeliveryCall delivered; ///< done when all of it is there
 };
 
@@ -41,7 +41,7 @@ class RdmaMessage
     RdmaMessage* next{nullptr}; ///< the message posted after it
     uint64_t endSeq{0};         ///< offset after its last byte
     uint64_t bytes{0};          ///< its size
-    int64_t startPs{0};         ///< when it was posted
+    int64_t startPs{0};         ///< when it was posted, or began to wait for a path
 
     /// @return what is done at the receiver when it has all of the message; asked for when it is
     /// posted

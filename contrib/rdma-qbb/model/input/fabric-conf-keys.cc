@@ -315,8 +315,9 @@ Transport()
         {{"RTO",
           Rto(),
           {"ns3::RdmaGoBackN::Timeout", "ns3::RdmaIrn::RtoHigh", "ns3::RdmaIrn::RtoLow"}},
-         "Retransmission timeout; 0: two idle round trips of the path, at least 4000 with gbn, "
-         "and with irn 320, or 100 while few packets are in flight."},
+         "Retransmission timeout; 0: two idle round trips of the path, with gbn also the time in "
+         "which a full buffer drains into its slowest link, and at least 4000; with irn at least "
+         "320, or 100 while few packets are in flight."},
         {{"QPS_PER_CONNECTION", Whole("queue pairs", 1, 1024), "ns3::RdmaFabric::QpsPerConnection"},
          "Number of queue pairs, each with its own source port, that a message is split over; of "
          "messages of ranks, on each NIC."},
@@ -350,10 +351,12 @@ Congestion()
     return {
         {{"CC_MODE", mode, "ns3::RdmaHw::CongestionControl"}, "Congestion control."},
         {{"HAS_WIN", Flag(), "ns3::RdmaDriver::HasWindow"},
-         "Bytes in flight are bounded by a window of one BDP, of all paths that the packets may "
-         "take."},
+         "Bytes in flight are bounded by a window: those that fill all paths that the packets may "
+         "take, even if an acknowledgement waits for a packet of the other direction on each "
+         "link."},
         {{"GLOBAL_T", Flag(), "ns3::RdmaFabric::GlobalBaseRtt"},
-         "All pairs use the largest base RTT and BDP of any pair."},
+         "All pairs use the largest base RTT and BDP of any pair. As in the HPCC simulator, that "
+         "BDP is the window: acknowledgements that wait are not allowed for."},
         {{"VAR_WIN", Flag(), "ns3::RdmaDriver::VariableWindow"},
          "The window shrinks with the sending rate."},
         {{"RATE_BOUND", Flag(), "ns3::RdmaDriver::RateBound"}, "The rate limiter is on."},

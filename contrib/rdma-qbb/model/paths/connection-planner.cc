@@ -73,7 +73,11 @@ ConnectionPlanner::FindLimits(Pair& pair, uint32_t src, uint32_t dst) const
 PathLimits
 ConnectionPlanner::LimitsOf(const PathInfo& there, const PathInfo& back, bool nvlink) const
 {
-    return {there.bottleneckBps, BaseRttPs(there, back, nvlink ? m_nvlink : m_network), 0};
+    const FrameSizes& sizes = nvlink ? m_nvlink : m_network;
+    return {.rateBps = there.bottleneckBps,
+            .rttPs = BaseRttPs(there, back, sizes),
+            .slowestBps = there.bottleneckBps,
+            .ackWaitPs = AckWaitPs(back, sizes)};
 }
 
 std::optional<ConnectionStart>

@@ -3,8 +3,6 @@
  */
 #include "path-survey.h"
 
-#include "ns3/clock-range.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -43,6 +41,7 @@ struct Reached
     int64_t dataPs{0};
     int64_t ackPs{0};
     int64_t soonestPs{0};
+    int64_t fullPs{0};
 };
 
 /// Add what one more link brings to its far end.
@@ -61,6 +60,7 @@ Merge(std::vector<Reached>& nodes, const Reached& more)
     known->dataPs = std::max(known->dataPs, more.dataPs);
     known->ackPs = std::max(known->ackPs, more.ackPs);
     known->soonestPs = std::min(known->soonestPs, more.soonestPs);
+    known->fullPs = std::max(known->fullPs, more.fullPs);
 }
 
 /// Hosts of one group whose links have the same rates and delays: one, and another if there is one.
@@ -167,6 +167,7 @@ PathSurvey::WalkFrom(uint32_t src, uint16_t port, uint32_t dst, const FrameSizes
                 const ClusterTopology::Port& far = topology.Ports(from.node)[out];
                 const ClusterTopology::Link& link = topology.links[far.link];
                 levelBps += link.rateBps;
+                walk.slowestBps = std::min(walk.slowestBps, link.rateBps);
                 const int64_t dataPs = SerializationPs(fullWire, link.rateBps);
                 const int64_t ackPs = SerializationPs(sizes.ackWireBytes, link.rateBps);
                 const int64_t shortestPs = SerializationPs(shortestWire, link.rateBps);
@@ -175,7 +176,8 @@ PathSurvey::WalkFrom(uint32_t src, uint16_t port, uint32_t dst, const FrameSizes
                        std::min(from.widestBps, link.rateBps),
                        AddPs(from.dataPs, AddPs(dataPs, link.delayPs)),
                        AddPs(from.ackPs, AddPs(ackPs, link.delayPs)),
-                       AddPs(from.soonestPs, AddPs(shortestPs, link.delayPs))});
+                       AddPs(from.soonestPs, AddPs(shortestPs, link.delayPs)),
+                       AddPs(from.fullPs, dataPs)});
             }
         }
         walk.levelBps.push_back(levelBps);
@@ -188,6 +190,7 @@ PathSurvey::WalkFrom(uint32_t src, uint16_t port, uint32_t dst, const FrameSizes
         walk.dataPs = here.front().dataPs;
         walk.ackPs = here.front().ackPs;
         walk.soonestPs = here.front().soonestPs;
+        walk.fullPs = here.front().fullPs;
     }
     return walk;
 }
@@ -204,6 +207,9 @@ PathSurvey::FindLimits(uint32_t src, uint32_t dst, const FrameSizes& sizes) cons
             m_use == PathUse::All ? *std::ranges::min_element(walk.levelBps) : walk.widestBps;
         limits.rateBps = std::max(limits.rateBps, rateBps);
         limits.rttPs = std::max(limits.rttPs, AddPs(walk.dataPs, walk.ackPs));
+        limits.slowestBps =
+            limits.slowestBps ? std::min(limits.slowestBps, walk.slowestBps) : walk.slowestBps;
+        limits.ackWaitPs = std::max(limits.ackWaitPs, walk.fullPs);
         if (Parts())
         {
             limits.spreadPs = std::max(limits.spreadPs, walk.dataPs - walk.soonestPs);

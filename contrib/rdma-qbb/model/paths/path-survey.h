@@ -6,6 +6,8 @@
 
 #include "path-timing.h"
 
+#include "ns3/clock-range.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -28,11 +30,20 @@ struct PathLimits
     /// Most that a frame may be overtaken by: a full one on the slowest path and the shortest one
     /// on the fastest; 0 where all frames take one path.
     int64_t spreadPs{0};
+    uint64_t slowestBps{0}; ///< of all links on its paths
+    int64_t ackWaitPs{0}; ///< most that an ACK waits besides for full frames of data, one per link
 
     /// @return the bandwidth-delay product: bytes in flight that never limit a lone connection
     uint64_t BdpBytes() const
     {
         return ns3::BdpBytes(rateBps, rttPs);
+    }
+
+    /// @return bytes in flight that never limit a connection whose data and ACKs find no queue,
+    /// even if the links are as busy in the other direction
+    uint64_t WindowBytes() const
+    {
+        return ns3::BdpBytes(rateBps, AddPs(rttPs, ackWaitPs));
     }
 };
 
@@ -88,11 +99,13 @@ class PathSurvey
     /// Findings about frames that leave by one port of the source.
     struct Walk
     {
-        std::vector<uint64_t> levelBps; ///< all links together, by distance
-        uint64_t widestBps{0};          ///< lowest rate of the best path
-        int64_t dataPs{0};              ///< of a full frame over the slowest path
-        int64_t ackPs{0};               ///< of an acknowledgement
-        int64_t soonestPs{0};           ///< of the shortest frame over the fastest path
+        std::vector<uint64_t> levelBps;  ///< all links together, by distance
+        uint64_t widestBps{0};           ///< lowest rate of the best path
+        int64_t dataPs{0};               ///< of a full frame over the slowest path
+        int64_t ackPs{0};                ///< of an acknowledgement
+        int64_t soonestPs{0};            ///< of the shortest frame over the fastest path
+        uint64_t slowestBps{UINT64_MAX}; ///< of all links
+        int64_t fullPs{0};               ///< of a full frame on all links, without their delays
     };
 
     bool FindEven() const;

@@ -44,6 +44,12 @@ BaseRttPs(const PathInfo& there, const PathInfo& back, const FrameSizes& sizes)
                  OneWayPs(back, sizes.ackWireBytes));
 }
 
+int64_t
+AckWaitPs(const PathInfo& back, const FrameSizes& sizes)
+{
+    return OneWayPs(back, sizes.DataWireBytes(sizes.mtuPayload)) - back.delayPs;
+}
+
 uint64_t
 BdpBytes(uint64_t bottleneckBps, int64_t rttPs)
 {

@@ -42,6 +42,10 @@ int64_t OneWayPs(const PathInfo& path, uint32_t wireBytes);
 /// @return round trip of one full data frame and its acknowledgement
 int64_t BaseRttPs(const PathInfo& there, const PathInfo& back, const FrameSizes& sizes);
 
+/// @return most that an acknowledgement on its way back waits where nothing queues: each link may
+/// just have begun a full frame of data in its direction
+int64_t AckWaitPs(const PathInfo& back, const FrameSizes& sizes);
+
 /// @return bottleneck rate times base RTT, in bytes, rounded down
 uint64_t BdpBytes(uint64_t bottleneckBps, int64_t rttPs);
 

@@ -91,15 +91,16 @@ class RdmaLossRecovery : public Object
 
     // --- sender
 
-    /// A connection from this host is new. @param bdpBytes bandwidth-delay product of its paths
-    virtual void OnQpInit(RdmaQueuePair& qp, uint64_t bdpBytes)
+    /// A connection from this host is new. @param flightBytes bytes in flight that fill its paths
+    /// while nothing queues; 0 if not known
+    virtual void OnQpInit(RdmaQueuePair& qp, uint64_t flightBytes)
     {
     }
 
     /**
      * Compare the constants with a path.
      * @param qp a queue pair that is new
-     * @param bdpBytes as in OnQpInit()
+     * @param bdpBytes bandwidth-delay product of its paths
      * @param spreadPs most that a frame may be overtaken by on idle paths
      * @return why the pair cannot have the speed of an idle path, naming attribute and value; empty
      * if it can
@@ -136,6 +137,13 @@ class RdmaLossRecovery : public Object
 
     /// @return retransmission timeout in picoseconds as things are, before backing off
     virtual int64_t GetTimeoutPs(const RdmaQueuePair& qp) const = 0;
+
+    /// @return whether a timeout lasts at least as long as a frame may wait in a full buffer on the
+    /// path; asked when GetTimeoutPs() is over
+    virtual bool AllowsForQueues() const
+    {
+        return false;
+    }
 
     /// @return most payload bytes in flight, whatever the window; UINT64_MAX for no bound
     virtual uint64_t GetFlightLimit(const RdmaQueuePair& qp) const

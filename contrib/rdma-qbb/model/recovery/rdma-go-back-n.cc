@@ -54,7 +54,8 @@ RdmaGoBackN::GetTypeId()
                           MakeTimeChecker(Time(0)))
             .AddAttribute("Timeout",
                           "Retransmission timeout; doubles while nothing is acknowledged. 0: 4 ms, "
-                          "or two idle round trips of the path if those are longer",
+                          "or two idle round trips of the path and the time in which a full "
+                          "buffer drains into its slowest link, if those are longer",
                           TimeValue(Time(0)),
                           MakeTimeAccessor(&RdmaGoBackN::m_timeout),
                           MakeTimeChecker(Time(0)))
@@ -135,6 +136,12 @@ RdmaGoBackN::GetTimeoutPs(const RdmaQueuePair& qp) const
 {
     return m_timeout.IsZero() ? LimitForPath(qp.baseRttPs, LEAST_TIMEOUT_PS)
                               : m_timeout.GetTimeStep();
+}
+
+bool
+RdmaGoBackN::AllowsForQueues() const
+{
+    return m_timeout.IsZero();
 }
 
 int64_t

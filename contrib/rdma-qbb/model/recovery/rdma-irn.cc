@@ -29,8 +29,8 @@ namespace
 /// The sender's knowledge beyond the cumulative acknowledgement.
 struct IrnSender : public RdmaRecoveryState
 {
-    uint64_t bdpBytes{0}; ///< of the paths; 0 if not known
-    SeqRanges arrived;    ///< frames above sndUna that NACKs named
+    uint64_t flightBytes{0}; ///< that fill the paths; 0 if not known
+    SeqRanges arrived;       ///< frames above sndUna that NACKs named
     bool recovering{false};
     uint64_t recoveryEnd{0}; ///< recovery ends when this is acknowledged
     uint64_t resendNext{0};  ///< next frame to send again, if below resendEnd
@@ -156,19 +156,20 @@ RdmaIrn::GetTypeId()
                           UintegerValue(3),
                           MakeUintegerAccessor(&RdmaIrn::m_rtoLowFrames),
                           MakeUintegerChecker<uint32_t>())
-            .AddAttribute("BdpCap",
-                          "Most payload bytes in flight; 0: the path's bandwidth-delay product",
-                          UintegerValue(0),
-                          MakeUintegerAccessor(&RdmaIrn::m_bdpCapBytes),
-                          MakeUintegerChecker<uint64_t>());
+            .AddAttribute(
+                "BdpCap",
+                "Most payload bytes in flight; 0: those that fill the path, as a window has",
+                UintegerValue(0),
+                MakeUintegerAccessor(&RdmaIrn::m_bdpCapBytes),
+                MakeUintegerChecker<uint64_t>());
     return tid;
 }
 
 void
-RdmaIrn::OnQpInit(RdmaQueuePair& qp, uint64_t bdpBytes)
+RdmaIrn::OnQpInit(RdmaQueuePair& qp, uint64_t flightBytes)
 {
     auto sender = std::make_unique<IrnSender>();
-    sender->bdpBytes = bdpBytes;
+    sender->flightBytes = flightBytes;
     qp.recovery = std::move(sender);
 }
 
@@ -339,8 +340,8 @@ RdmaIrn::GetFlightLimit(const RdmaQueuePair& qp) const
     {
         return m_bdpCapBytes;
     }
-    const uint64_t bdpBytes = SenderState(qp).bdpBytes;
-    return bdpBytes ? std::max(bdpBytes, uint64_t{qp.mtu}) : UINT64_MAX;
+    const uint64_t flightBytes = SenderState(qp).flightBytes;
+    return flightBytes ? std::max(flightBytes, uint64_t{qp.mtu}) : UINT64_MAX;
 }
 
 } // namespace ns3

@@ -33,7 +33,7 @@ class RdmaIrn : public RdmaLossRecovery
   public:
     static TypeId GetTypeId();
 
-    void OnQpInit(RdmaQueuePair& qp, uint64_t bdpBytes) override;
+    void OnQpInit(RdmaQueuePair& qp, uint64_t flightBytes) override;
     std::string DescribeMisfit(const RdmaQueuePair& qp,
                                uint64_t bdpBytes,
                                int64_t spreadPs) const override;
