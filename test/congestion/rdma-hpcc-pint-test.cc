@@ -47,6 +47,20 @@ TEST(PintCode, UtilisationsBelowTheScaleReadAsOneUnit)
     EXPECT_DOUBLE_EQ(code.Decode(0), 1.0 / 512);
 }
 
+TEST(PintCode, ReachesTheGreatestUtilisationWithTheLeastBase)
+{
+    for (const double base : {PintCode::LEAST_BASE, 1.05, 2.0})
+    {
+        const PintCode code(base);
+        const double decoded = code.Decode(code.Encode(PintCode::MOST_UTILIZATION, 0));
+        EXPECT_NEAR(decoded / PintCode::MOST_UTILIZATION, 1, base - 1) << base;
+    }
+    auto encoder = CreateObject<PintEncoder>();
+    // ln(2048 x 512) / ln(1.0002) = 69,322 powers, more than 16 bits hold.
+    EXPECT_FALSE(encoder->SetAttributeFailSafe("LogBase", DoubleValue(1.0002)));
+    EXPECT_TRUE(encoder->SetAttributeFailSafe("LogBase", DoubleValue(PintCode::LEAST_BASE)));
+}
+
 TEST(PintEncoder, SmoothsThePortOverOneBaseRtt)
 {
     auto encoder = CreateObject<PintEncoder>();

@@ -3,6 +3,7 @@
  */
 #include "congestion-fixture.h"
 #include "rdma-qbb/model/congestion/rdma-hpcc.h"
+#include "rdma-qbb/model/engine/qbb-frame-pool.h"
 
 #include "ns3/boolean.h"
 #include "ns3/uinteger.h"
@@ -63,6 +64,37 @@ TEST_F(RdmaHpccTest, AdditiveStepGrowsWithTheFrame)
     AckWithHops(*hpcc, {Hop(0, 0, 125000)});
     AckWithHops(*hpcc, {Hop(10000000, 125000, 125000)}); // U = 2
     EXPECT_NEAR(m_qp.GetRate(), LINE_BPS * 0.95 / 2 + 9 * AI_BPS, 2);
+}
+
+// Ten records are a part of a frame's telemetry.
+TEST_F(RdmaHpccTest, TheLastHopOfAPathCountsHoweverLongThePath)
+{
+    for (const uint32_t hops : {1U, 2U, 9U, 10U, 11U, 19U, 20U, 21U, 300U})
+    {
+        auto pool = Create<QbbFramePool>();
+        auto hpcc = Make({}, 0);
+        const auto ackAt = [&](int64_t timePs, uint64_t txBytes) {
+            QbbFrame* frame = pool->Allocate();
+            frame->telemetry = pool->AllocateTelemetry();
+            for (uint32_t hop = 0; hop < hops; ++hop)
+            {
+                const bool last = hop + 1 == hops;
+                pool->AddHop(*frame->telemetry,
+                             Hop(timePs, last ? txBytes : hop, last ? 125000 : 0));
+            }
+            EXPECT_EQ(frame->telemetry->hopCount, hops);
+            // As between partitions: the copy is whole, and the frame is given back.
+            QbbTelemetry* copy = pool->CopyTelemetry(*frame->telemetry);
+            pool->Free(frame);
+            Ack(*hpcc, 0, false, copy);
+            QbbFrame* other = pool->Allocate();
+            other->telemetry = copy;
+            pool->Free(other);
+        };
+        ackAt(0, 0);
+        ackAt(10000000, 125000); // U = 2 at the last hop, 0 at the others
+        EXPECT_NEAR(m_qp.GetRate(), LINE_BPS * 0.95 / 2 + AI_BPS, 2) << hops;
+    }
 }
 
 TEST_F(RdmaHpccTest, ItsWindowIsNotScaledByTheRateAgain)

@@ -50,7 +50,7 @@ class RdmaSwiftTest : public CongestionTest
     }
 
     Ptr<RdmaSwift> m_swift = CreateObject<RdmaSwift>();
-    uint8_t m_switches{1};
+    uint32_t m_switches{1};
 };
 
 TEST_F(RdmaSwiftTest, StartsWithOneBandwidthDelayProductOfFrames)
@@ -59,6 +59,18 @@ TEST_F(RdmaSwiftTest, StartsWithOneBandwidthDelayProductOfFrames)
     EXPECT_DOUBLE_EQ(Frames(), 125);
     EXPECT_EQ(m_qp.GetWindow(), 125000u);
     EXPECT_EQ(m_qp.GetRate(), 100000000000u);
+}
+
+TEST_F(RdmaSwiftTest, EachSwitchOfALongPathAddsToTheTarget)
+{
+    Start();
+    const double oneSwitchPs = m_swift->GetFabricTargetPs(m_qp);
+    for (const uint32_t switches : {255U, 256U, 257U, 1000U})
+    {
+        m_switches = switches;
+        Delay(100, 14);
+        EXPECT_DOUBLE_EQ(m_swift->GetFabricTargetPs(m_qp), oneSwitchPs + (switches - 1) * 2e6);
+    }
 }
 
 TEST_F(RdmaSwiftTest, BelowTheTargetARoundTripAddsOneFrame)

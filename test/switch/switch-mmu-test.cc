@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <gtest/gtest.h>
 #include <random>
 #include <vector>
@@ -267,11 +268,185 @@ TEST(SwitchMmu, AStreamThatIsAssignedAgainBeginsAnew)
 TEST(SwitchMmu, LossyTrafficThatFindsNothingToShareHasItsReserveAlone)
 {
     const auto mmu = MakeMmu(true);
+    mmu->SetAttribute("LosslessMask", UintegerValue(0));
     mmu->SetAttribute("LossyAlpha", DoubleValue(1));
-    mmu->SetAttribute("BufferBytes", UintegerValue(1000)); // less than the reserves
+    mmu->SetAttribute("BufferBytes", UintegerValue(2 * 4000)); // the reserves
     ASSERT_EQ(mmu->GetSharedBytes(), 0U);
     EXPECT_TRUE(mmu->Admit(0, 1, 1, 4000));
     EXPECT_FALSE(mmu->Admit(0, 1, 1, 1));
+}
+
+TEST(SwitchMmu, AThresholdBeyondThePoolPausesWhenThePoolIsUsedUp)
+{
+    const auto mmu = MakeMmu(false);
+    mmu->SetAttribute("StaticThreshold", UintegerValue(37'670));
+    EXPECT_FALSE(mmu->IsThresholdOutOfReach());
+    mmu->SetAttribute("StaticThreshold", UintegerValue(37'671));
+    EXPECT_TRUE(mmu->IsThresholdOutOfReach());
+    // The reserve and all but one of the 37,670 shared bytes; the last one; one too many.
+    ASSERT_TRUE(mmu->Admit(0, 1, PG, 4000 + 37'669));
+    EXPECT_FALSE(mmu->ShouldPause(0, PG));
+    ASSERT_TRUE(mmu->Admit(0, 1, PG, 1));
+    EXPECT_FALSE(mmu->ShouldPause(0, PG));
+    EXPECT_EQ(mmu->GetHeadroomBytes(0, PG), 0U);
+    ASSERT_TRUE(mmu->Admit(0, 1, PG, 1));
+    EXPECT_TRUE(mmu->ShouldPause(0, PG));
+    EXPECT_EQ(mmu->GetHeadroomBytes(0, PG), 1U);
+    mmu->SetPaused(0, PG, true);
+    // It resumes when 3072 shared bytes are free.
+    mmu->Release(0, 1, PG, 1 + 3071);
+    EXPECT_FALSE(mmu->ShouldResume(0, PG));
+    mmu->Release(0, 1, PG, 1);
+    EXPECT_TRUE(mmu->ShouldResume(0, PG));
+}
+
+/// Sends frames of random sizes through a switch of four ports, at first more than leave; partners
+/// obey pauses as soon as their link lets them. Says what the switch does wrong.
+class FillingSwitch
+{
+  public:
+    explicit FillingSwitch(Ptr<SwitchMmu> mmu)
+        : m_mmu(mmu)
+    {
+        mmu->SetPorts(PORTS);
+        for (uint32_t port = 0; port < PORTS; ++port)
+        {
+            mmu->ConfigurePort(port, 100'000'000'000, 1'000'000, MTU_WIRE, 1);
+        }
+        mmu->Partition();
+        // Room for one reserve per port and lossless priority, and for 20 frames to share.
+        const auto classes = std::max(std::popcount(mmu->GetLosslessMask()), 1);
+        mmu->SetAttribute("BufferBytes",
+                          UintegerValue(mmu->GetAllHeadroom() + PORTS * classes * 4096 +
+                                        uint64_t{20} * MTU_WIRE));
+    }
+
+    void Run()
+    {
+        for (int step = 0; step < 2'000; ++step)
+        {
+            const bool fills = step / 500 % 2 == 0;
+            if (random() % 4 != 0 ? fills : !fills)
+            {
+                Arrive();
+            }
+            else
+            {
+                Leave();
+            }
+            ASSERT_LE(m_mmu->GetTotalBytes() + m_mmu->GetControlBytes(), m_mmu->GetBufferBytes());
+        }
+        while (!m_held.empty())
+        {
+            Leave();
+        }
+        EXPECT_EQ(m_mmu->GetTotalBytes() + m_mmu->GetSharedUsed() + m_mmu->GetControlBytes(), 0U);
+        EXPECT_GT(m_mmu->GetPeakBytes(), uint64_t{20} * MTU_WIRE) << "the test fills the switch";
+    }
+
+    uint64_t losslessDrops{0};
+    uint64_t lossyDrops{0};
+    std::mt19937 random{7};
+
+  private:
+    static constexpr uint32_t PORTS = 4;
+    static constexpr uint32_t MTU_WIRE = 1082;
+    static constexpr uint32_t ON_WIRE = 25'000; ///< 2 x 1 us at 100 Gb/s: comes after a pause
+
+    struct Partner
+    {
+        bool paused{false};
+        uint32_t late{0}; ///< bytes since the pause
+    };
+
+    void Arrive()
+    {
+        const uint32_t in = random() % PORTS;
+        const auto priority = static_cast<uint8_t>(1 + random() % 7);
+        const uint32_t bytes = 84 + random() % (MTU_WIRE - 83);
+        Partner& partner = m_partners[in][priority];
+        if (partner.paused && partner.late + bytes > ON_WIRE)
+        {
+            return;
+        }
+        partner.late += partner.paused ? bytes : 0;
+        if (!m_mmu->AdmitEasily(in, 0, priority, bytes) && !m_mmu->Admit(in, 0, priority, bytes))
+        {
+            ++(m_mmu->IsLossless(priority) ? losslessDrops : lossyDrops);
+            return;
+        }
+        m_held.push_back({in, priority, bytes});
+        if (m_mmu->ShouldPause(in, priority))
+        {
+            m_mmu->SetPaused(in, priority, true);
+            partner = {true, 0};
+        }
+    }
+
+    void Leave()
+    {
+        if (m_held.empty())
+        {
+            return;
+        }
+        std::swap(m_held[random() % m_held.size()], m_held.back());
+        const auto [in, priority, bytes] = m_held.back();
+        m_held.pop_back();
+        m_mmu->Release(in, 0, priority, bytes);
+        if (m_mmu->ShouldResume(in, priority))
+        {
+            m_mmu->SetPaused(in, priority, false);
+            m_partners[in][priority] = {};
+        }
+    }
+
+    struct Held
+    {
+        uint32_t in;
+        uint8_t priority;
+        uint32_t bytes;
+    };
+
+    Ptr<SwitchMmu> m_mmu;
+    std::array<std::array<Partner, SwitchMmu::PRIORITIES>, PORTS> m_partners;
+    std::vector<Held> m_held;
+};
+
+TEST(SwitchMmu, NeverHoldsMoreThanItsBufferAndDropsNothingThatPfcProtects)
+{
+    for (const uint64_t threshold : {0UL, 1UL, 2500UL, 20'000UL, 21'640UL, 21'641UL, 1UL << 40})
+    {
+        for (const double alpha : {0.0, 0.125, 1.0, 16.0})
+        {
+            for (const uint32_t mask : {0x00U, 0x08U, 0x28U, 0xfeU})
+            {
+                SCOPED_TRACE(::testing::Message() << threshold << " " << alpha << " " << mask);
+                const auto mmu = CreateObject<SwitchMmu>();
+                mmu->SetAttribute("DynamicThreshold", BooleanValue(threshold == 0));
+                mmu->SetAttribute("StaticThreshold", UintegerValue(threshold));
+                mmu->SetAttribute("Alpha", DoubleValue(alpha));
+                mmu->SetAttribute("LossyAlpha", DoubleValue(alpha));
+                mmu->SetAttribute("LosslessMask", UintegerValue(mask));
+                FillingSwitch filling(mmu);
+                filling.Run();
+                EXPECT_EQ(filling.losslessDrops, 0U);
+                EXPECT_EQ(filling.lossyDrops > 0, mask != 0xfe);
+            }
+        }
+    }
+}
+
+TEST(SwitchMmu, ControlFramesFindNoRoomWhereTheBufferHasNone)
+{
+    const auto mmu = MakeMmu(true);
+    ASSERT_TRUE(mmu->Admit(0, 1, PG, 4000));
+    ASSERT_TRUE(mmu->Admit(0, 1, 0, 99'507));
+    EXPECT_FALSE(mmu->Admit(0, 1, 0, 2));
+    ASSERT_TRUE(mmu->Admit(0, 1, 0, 1));
+    EXPECT_FALSE(mmu->Admit(1, 0, PG, 1));
+    EXPECT_EQ(mmu->GetControlBytes(), 99'508U);
+    mmu->Release(0, 1, 0, 1);
+    EXPECT_TRUE(mmu->Admit(1, 0, PG, 1));
 }
 
 TEST(SwitchMmu, LossyTrafficGetsAPartOfWhatOthersLeave)
@@ -419,7 +594,7 @@ TEST_P(SwitchMmuAdmittingEasily, IsAdmittingWithoutAPause)
 TEST(SwitchMmu, ControlTrafficIsNeverPausedNorCharged)
 {
     const auto mmu = MakeMmu(true);
-    for (int i = 0; i < 200; ++i)
+    for (int i = 0; i < 103; ++i) // as many as the buffer holds
     {
         ASSERT_TRUE(mmu->Admit(0, 1, 0, FRAME));
     }

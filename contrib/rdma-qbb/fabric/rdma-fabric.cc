@@ -284,6 +284,7 @@ RdmaFabric::Configure(const ClusterTopology& topology, FabricConf& conf)
     MakePaths();
     ConfigureSwitches();
     m_paths->NoteBuffers();
+    WarnOfThresholds();
     WarnOfUnlistedRates();
     for (const auto& node : m_parts.nodes)
     {
@@ -476,6 +477,30 @@ RdmaFabric::LossTime() const
                                      m_parts.topology->links.end(),
                                      [](const auto& link) { return link.errorRate > 0; });
     return mayLose ? m_lossTime : Time(0);
+}
+
+void
+RdmaFabric::WarnOfThresholds()
+{
+    for (uint32_t id = 0; id < m_parts.topology->nodeCount; ++id)
+    {
+        if (!m_parts.switches[id])
+        {
+            continue;
+        }
+        const SwitchMmu& mmu = *m_parts.switches[id]->GetMmu();
+        if (mmu.IsThresholdOutOfReach())
+        {
+            m_parts.conf->warnings.push_back(
+                fmt::format("ns3::SwitchMmu::StaticThreshold of {} bytes is more than the {} bytes "
+                            "that all ports of switch {} share: its partners are paused only when "
+                            "none of these is left",
+                            mmu.PauseThreshold(0),
+                            mmu.GetSharedBytes(),
+                            id));
+            return; // one is enough
+        }
+    }
 }
 
 void

@@ -267,6 +267,8 @@ class RdmaFabric : public Object
     Time LossTime() const;
     /// Say where a pause has to last longer than PAUSE_TIME.
     void WarnOfShortPauses();
+    /// Say which switch cannot reach its static threshold.
+    void WarnOfThresholds();
     /// Say which rates the marking thresholds do not list.
     void WarnOfUnlistedRates();
     /// @return whether the congestion control reads HPCC-PINT's digests

@@ -443,11 +443,12 @@ FabricCheck::CheckBuffer(uint32_t node)
                          ingress,
                          mmu.GetTotalBytes()));
     }
-    if (mmu.GetTotalBytes() > mmu.GetBufferBytes())
+    const uint64_t held = mmu.GetTotalBytes() + mmu.GetControlBytes();
+    if (held > mmu.GetBufferBytes())
     {
         Fail(fmt::format("switch {} holds {} bytes in a buffer of {}",
                          node,
-                         mmu.GetTotalBytes(),
+                         held,
                          mmu.GetBufferBytes()));
     }
 }

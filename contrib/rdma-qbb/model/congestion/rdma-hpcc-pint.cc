@@ -28,7 +28,7 @@ RdmaHpccPint::GetTypeId()
                 "Base of the digest's powers (PINT_LOG_BASE); PintEncoder's must be the same.",
                 DoubleValue(1.05),
                 MakeDoubleAccessor(&RdmaHpccPint::SetLogBase, &RdmaHpccPint::GetLogBase),
-                MakeDoubleChecker<double>(1.0001, 2.0))
+                MakeDoubleChecker<double>(PintCode::LEAST_BASE, 2.0))
             .AddAttribute("FeedbackProbability",
                           "Part of the acknowledgements whose digest is used (PINT_PROB).",
                           DoubleValue(1.0),

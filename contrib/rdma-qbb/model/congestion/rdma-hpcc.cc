@@ -9,6 +9,7 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace ns3
 {
@@ -67,8 +68,7 @@ struct RdmaHpcc::State : public RoundState
     };
 
     double utilization{1}; ///< U
-    uint8_t hopCount{0};   ///< 0 until the first acknowledgement
-    std::array<Hop, QbbTelemetry::MAX_HOPS> hops;
+    std::vector<Hop> hops; ///< none until the first acknowledgement
 };
 
 TypeId
@@ -90,7 +90,8 @@ RdmaHpcc::GetTypeId()
                           MakeBooleanAccessor(&RdmaHpcc::m_sampleFeedback),
                           MakeBooleanChecker())
             .AddAttribute("TelemetryBytes",
-                          "Bytes that the telemetry adds to a frame on the wire.",
+                          "Bytes that the telemetry adds to a frame on the wire; the paper's for "
+                          "five switches.",
                           TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           UintegerValue(42),
                           MakeUintegerAccessor(&RdmaHpcc::m_telemetryBytes),
@@ -133,7 +134,7 @@ RdmaHpcc::OnQpInit(RdmaQueuePair& qp)
 bool
 RdmaHpcc::IsSkipped(const QbbTelemetry& telemetry, uint32_t hop, bool roundEnds) const
 {
-    return m_sampleFeedback && !roundEnds && telemetry.hops[hop].queueBytes == 0;
+    return m_sampleFeedback && !roundEnds && telemetry.HopAt(hop).queueBytes == 0;
 }
 
 void
@@ -145,14 +146,14 @@ RdmaHpcc::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
     }
     State& state = static_cast<State&>(*qp.congestion);
     const QbbTelemetry& telemetry = *ack.telemetry;
-    if (state.hopCount != telemetry.hopCount)
+    if (state.hops.size() != telemetry.hopCount)
     {
         // The first acknowledgement, or the first on a route of another length.
-        NS_LOG_LOGIC(qp.Describe() << " learns of " << +telemetry.hopCount << " hops");
-        state.hopCount = std::min<uint8_t>(telemetry.hopCount, QbbTelemetry::MAX_HOPS);
-        for (uint32_t i = 0; i < state.hopCount; ++i)
+        NS_LOG_LOGIC(qp.Describe() << " learns of " << telemetry.hopCount << " hops");
+        state.hops.resize(telemetry.hopCount);
+        for (uint32_t i = 0; i < telemetry.hopCount; ++i)
         {
-            state.hops[i].last = telemetry.hops[i];
+            state.hops[i].last = telemetry.HopAt(i);
             state.hops[i].law = state.whole;
         }
         EndRound(qp, state, ack);
@@ -177,14 +178,15 @@ void
 RdmaHpcc::ReactWhole(RdmaQueuePair& qp, State& state, const QbbTelemetry& telemetry, bool roundEnds)
 {
     HopSample busiest{-1, 0, false};
-    for (uint32_t i = 0; i < state.hopCount; ++i)
+    for (uint32_t i = 0; i < telemetry.hopCount; ++i)
     {
         if (IsSkipped(telemetry, i, roundEnds))
         {
             continue;
         }
-        const HopSample sample = Measure(state.hops[i].last, telemetry.hops[i], state.baseRttPs);
-        state.hops[i].last = telemetry.hops[i];
+        const QbbIntHop& now = telemetry.HopAt(i);
+        const HopSample sample = Measure(state.hops[i].last, now, state.baseRttPs);
+        state.hops[i].last = now;
         if (sample.valid && sample.utilization > busiest.utilization)
         {
             busiest = sample;
@@ -208,13 +210,14 @@ RdmaHpcc::ReactPerHop(RdmaQueuePair& qp,
 {
     double leastBps = state.law.maxBps;
     double mostUtilized = 0;
-    for (uint32_t i = 0; i < state.hopCount; ++i)
+    for (uint32_t i = 0; i < telemetry.hopCount; ++i)
     {
         State::Hop& hop = state.hops[i];
         if (!IsSkipped(telemetry, i, roundEnds))
         {
-            const HopSample sample = Measure(hop.last, telemetry.hops[i], state.baseRttPs);
-            hop.last = telemetry.hops[i];
+            const QbbIntHop& now = telemetry.HopAt(i);
+            const HopSample sample = Measure(hop.last, now, state.baseRttPs);
+            hop.last = now;
             if (sample.valid)
             {
                 hop.utilization = Smooth(hop.utilization, sample, state.baseRttPs);

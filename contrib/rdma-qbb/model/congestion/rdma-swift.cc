@@ -34,7 +34,7 @@ struct RdmaSwift::State : public RdmaCongestionState
     int64_t rttPs{0};     ///< latest round trip
     double frameBits{0};  ///< of a full frame on the wire
     uint32_t timeouts{0}; ///< in a row
-    uint8_t switches{1};  ///< on the path of the latest frame
+    uint32_t switches{1}; ///< on the path of the latest frame
 
     double GetFrames() const
     {

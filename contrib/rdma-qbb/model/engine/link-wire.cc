@@ -131,7 +131,10 @@ LinkWire::PutElsewhere(QbbFrame* frame)
         outgoing.frames.push_back(*frame);
         if (hasTelemetry)
         {
-            outgoing.telemetry.push_back(*frame->telemetry);
+            for (const QbbTelemetry* part = frame->telemetry; part; part = part->next)
+            {
+                outgoing.telemetry.push_back(*part);
+            }
         }
         timeline->firstOutgoing =
             std::min(timeline->firstOutgoing, static_cast<uint64_t>(frame->timePs));
@@ -151,11 +154,19 @@ void
 LinkWire::TakeOver(uint32_t parity)
 {
     Outgoing& outgoing = m_outgoing[parity];
+    for (QbbTelemetry& part : outgoing.telemetry)
+    {
+        part.next = part.next ? &part + 1 : nullptr; // a frame's parts lie one after the other
+    }
     const QbbTelemetry* telemetry = outgoing.telemetry.data();
     for (const QbbFrame& frame : outgoing.frames)
     {
         const bool hasTelemetry = frame.kind != QbbFrameKind::Other && frame.telemetry;
-        Accept(frame, hasTelemetry ? telemetry++ : nullptr);
+        Accept(frame, hasTelemetry ? telemetry : nullptr);
+        for (bool isLast = !hasTelemetry; !isLast; ++telemetry)
+        {
+            isLast = !telemetry->next;
+        }
     }
     outgoing.frames.clear();
     outgoing.telemetry.clear();
@@ -191,8 +202,7 @@ LinkWire::Accept(const QbbFrame& sent, const QbbTelemetry* telemetry)
     *frame = sent;
     if (telemetry)
     {
-        frame->telemetry = pool.AllocateTelemetry();
-        *frame->telemetry = *telemetry;
+        frame->telemetry = pool.CopyTelemetry(*telemetry);
     }
     *m_end = frame;
     m_end = &frame->next;

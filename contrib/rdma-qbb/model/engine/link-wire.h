@@ -240,7 +240,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     struct Outgoing
     {
         std::vector<QbbFrame> frames;
-        std::vector<QbbTelemetry> telemetry; ///< of those that have it
+        std::vector<QbbTelemetry> telemetry; ///< parts of those that have it; next: one follows
     };
 
     std::array<Outgoing, 2> m_outgoing; ///< by parity of the window

@@ -40,14 +40,47 @@ QbbFramePool::AllocateTelemetry()
     }
     QbbTelemetry* telemetry = m_freeTelemetry;
     m_freeTelemetry = telemetry->next;
-    telemetry->sentPs = 0;
+    telemetry->next = nullptr;
+    telemetry->sentPs = QbbTelemetry::NEVER;
     telemetry->receivedPs = 0;
     telemetry->acknowledgedPs = 0;
-    telemetry->pintPower = 0;
+    telemetry->namedMtus = 0;
     telemetry->hopCount = 0;
     telemetry->switchCount = 0;
-    telemetry->hopLimit = 0;
+    telemetry->pintPower = 0;
+    telemetry->wantsHops = false;
     return telemetry;
+}
+
+void
+QbbFramePool::AddHopBehind(QbbTelemetry& telemetry, const QbbIntHop& hop)
+{
+    QbbTelemetry* part = &telemetry;
+    uint32_t index = telemetry.hopCount++;
+    for (; index >= QbbTelemetry::PART_HOPS; index -= QbbTelemetry::PART_HOPS)
+    {
+        if (!part->next)
+        {
+            part->next = AllocateTelemetry();
+        }
+        part = part->next;
+    }
+    part->hops[index] = hop;
+}
+
+QbbTelemetry*
+QbbFramePool::CopyTelemetry(const QbbTelemetry& telemetry)
+{
+    QbbTelemetry* first = nullptr;
+    QbbTelemetry** end = &first;
+    for (const QbbTelemetry* part = &telemetry; part; part = part->next)
+    {
+        *end = AllocateTelemetry();
+        **end = *part;
+        end = &(*end)->next;
+    }
+    *end = nullptr;
+    return first;
 }
 
 void
@@ -59,7 +92,13 @@ QbbFramePool::FreeCargo(QbbFrame* frame)
         frame->packet = nullptr;
         return;
     }
-    frame->telemetry->next = m_freeTelemetry;
+    QbbTelemetry* last = frame->telemetry;
+    while (last->next)
+        [[unlikely]]
+        {
+            last = last->next;
+        }
+    last->next = m_freeTelemetry;
     m_freeTelemetry = frame->telemetry;
     frame->telemetry = nullptr;
 }
@@ -75,8 +114,7 @@ QbbFramePool::Take(QbbFrame* frame, QbbFramePool& from)
     }
     else if (frame->telemetry)
     {
-        mine->telemetry = AllocateTelemetry();
-        *mine->telemetry = *frame->telemetry;
+        mine->telemetry = CopyTelemetry(*frame->telemetry);
     }
     from.Free(frame);
     return mine;

@@ -62,6 +62,20 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>
     /// @return a telemetry record without hops
     QbbTelemetry* AllocateTelemetry();
 
+    /// @return a copy of @p telemetry with all its parts
+    QbbTelemetry* CopyTelemetry(const QbbTelemetry& telemetry);
+
+    /// Add a record at the end, and a part for it if need be.
+    void AddHop(QbbTelemetry& telemetry, const QbbIntHop& hop)
+    {
+        if (telemetry.hopCount < QbbTelemetry::PART_HOPS) [[likely]]
+        {
+            telemetry.hops[telemetry.hopCount++] = hop;
+            return;
+        }
+        AddHopBehind(telemetry, hop);
+    }
+
     /// @return what becomes of @p frame, which goes back to @p from
     QbbFrame* Take(QbbFrame* frame, QbbFramePool& from);
 
@@ -97,6 +111,8 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>
     };
 
     void GrowFrames();
+    /// AddHop() where the first part is full.
+    void AddHopBehind(QbbTelemetry& telemetry, const QbbIntHop& hop);
     void FreeCargo(QbbFrame* frame);
 
     QbbFrame* m_freeFrames{nullptr};

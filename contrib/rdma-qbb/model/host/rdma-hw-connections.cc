@@ -26,7 +26,7 @@ namespace
 
 /// @return what the other host is told of a connection
 RdmaPeer
-AsPeer(const RdmaQueuePair& qp, int64_t spreadPs)
+AsPeer(const RdmaQueuePair& qp, const RdmaQueuePairConfig& config)
 {
     return {.host = qp.src,
             .qpn = qp.qpn,
@@ -36,7 +36,8 @@ AsPeer(const RdmaQueuePair& qp, int64_t spreadPs)
             .priority = qp.priority,
             .lossless = qp.lossless,
             .baseRttPs = qp.baseRttPs,
-            .spreadPs = spreadPs};
+            .spreadPs = config.spreadPs,
+            .flightBytes = config.flightBytes};
 }
 
 /// @return an end of a connection that has ended, or else a new one; and whether it is new
@@ -85,7 +86,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     {
         qp.m_peer = config.peer;
         const bool isAfar = !config.lossless && IsAfar(*config.peer);
-        isAfar ? AskFromAfar(qp, config.spreadPs) : AskForAcceptance(qp, config.spreadPs);
+        isAfar ? AskFromAfar(qp, config) : AskForAcceptance(qp, config);
         m_recovery->OnQpInit(qp, config.flightBytes);
     }
     qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
@@ -172,10 +173,10 @@ RdmaHw::IsAfar(const RdmaHw& peer) const
 }
 
 void
-RdmaHw::AskForAcceptance(RdmaQueuePair& qp, int64_t spreadPs)
+RdmaHw::AskForAcceptance(RdmaQueuePair& qp, const RdmaQueuePairConfig& config)
 {
     RdmaHw& peer = *qp.m_peer;
-    const RdmaAcceptance accepted = peer.Accept(AsPeer(qp, spreadPs));
+    const RdmaAcceptance accepted = peer.Accept(AsPeer(qp, config));
     qp.dst = accepted.host;
     qp.peerQpn = accepted.qpn;
     qp.messages = accepted.messages;
@@ -245,14 +246,14 @@ RdmaHw::PostToPeer(RdmaHw& peer, const Record& record)
 }
 
 void
-RdmaHw::AskFromAfar(RdmaQueuePair& qp, int64_t spreadPs)
+RdmaHw::AskFromAfar(RdmaQueuePair& qp, const RdmaQueuePairConfig& config)
 {
     RdmaHw& peer = *qp.m_peer;
     qp.m_isAfar = true;
     qp.m_namesItself = true;
     qp.peerQpn = qp.qpn;
     qp.dst = peer.m_hostIndex;
-    PostToPeer(peer, AcceptFromAfar{AsPeer(qp, spreadPs), qp.hw->GetAddress()});
+    PostToPeer(peer, AcceptFromAfar{AsPeer(qp, config), qp.hw->GetAddress()});
 }
 
 void

@@ -25,11 +25,22 @@ namespace
 
 constexpr uint16_t ETHERTYPE_IPV4 = 0x0800;
 
-/// @return how a selective answer names a frame: its distance from the byte expected, in MTUs
-uint16_t
-NamedMtus(const RdmaRxQueuePair& rx)
+/// Name the frame at rx.namedSeq in a selective answer, by its distance from the byte expected.
+void
+NameFrame(QbbFrame& answer, const RdmaRxQueuePair& rx, QbbFramePool& pool)
 {
-    return static_cast<uint16_t>((rx.namedSeq - rx.expectedSeq) / rx.mtu);
+    const uint64_t mtus = (rx.namedSeq - rx.expectedSeq) / rx.mtu;
+    if (mtus < QbbFrame::NAMED_APART) [[likely]]
+    {
+        answer.namedMtus = static_cast<uint16_t>(mtus);
+        return;
+    }
+    if (!answer.telemetry)
+    {
+        answer.telemetry = pool.AllocateTelemetry();
+    }
+    answer.namedMtus = QbbFrame::NAMED_APART;
+    answer.telemetry->namedMtus = mtus;
 }
 
 /// @return whether a message has ended up to the byte expected of which the last frame came out of
@@ -192,7 +203,7 @@ RdmaHw::Answer(uint16_t port,
     LinkPort& device = *m_devices[port];
     frame->kind = kind;
     frame->expectedSeq = rx.expectedSeq;
-    frame->namedMtus = selective ? NamedMtus(rx) : 0;
+    frame->namedMtus = 0;
     frame->dst = frame->src;
     frame->src = m_hostIndex;
     frame->qpn = rx.senderQpn;
@@ -203,6 +214,10 @@ RdmaHw::Answer(uint16_t port,
     frame->answerFlags = (mark ? QBB_ANSWER_MARKED : 0) | (selective ? QBB_ANSWER_SELECTIVE : 0);
     Prioritize(*frame);
     frame->wireBytes = m_ackBytes + (frame->telemetry ? m_wishes.telemetryBytes : 0);
+    if (selective)
+    {
+        NameFrame(*frame, rx, device.GetPool());
+    }
     NS_LOG_LOGIC("host " << m_hostIndex << " answers with " << *frame);
     ++(kind == QbbFrameKind::Ack ? m_counters.acksSent : m_counters.nacksSent);
     if (device.CanSendNow(nowPs))
@@ -264,8 +279,11 @@ RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
     LinkPort& device = m_nics[port]->GetPort();
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Nack);
     frame->expectedSeq = rx.expectedSeq;
-    frame->namedMtus = selective ? NamedMtus(rx) : 0;
-    frame->answerFlags |= selective ? QBB_ANSWER_SELECTIVE : 0;
+    if (selective)
+    {
+        frame->answerFlags |= QBB_ANSWER_SELECTIVE;
+        NameFrame(*frame, rx, device.GetPool());
+    }
     NS_LOG_LOGIC("host " << m_hostIndex << " asks with " << *frame);
     ++m_counters.nacksSent;
     device.Enqueue(frame, nowPs);

@@ -182,9 +182,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
         {
             frame->telemetry = port.GetPool().AllocateTelemetry();
             frame->telemetry->sentPs = nowPs;
-            frame->telemetry->hopLimit = m_wishes.telemetry == RdmaCongestionOps::Telemetry::Int
-                                             ? QbbTelemetry::MAX_HOPS
-                                             : 0;
+            frame->telemetry->wantsHops = m_wishes.telemetry == RdmaCongestionOps::Telemetry::Int;
         }
     }
     const uint64_t end = frame->seq + frame->payloadBytes;
@@ -332,11 +330,13 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
         }
         if (!qp->lossless && qp->acksWanted)
         {
+            const bool isMeasured =
+                frame->telemetry && frame->telemetry->sentPs != QbbTelemetry::NEVER;
             const RdmaAckView view{nowPs,
                                    seq,
                                    newly,
                                    (frame->answerFlags & QBB_ANSWER_MARKED) != 0,
-                                   frame->telemetry};
+                                   isMeasured ? frame->telemetry : nullptr};
             m_congestion->OnAck(*qp, view);
         }
         if (qp->m_place == RdmaQueuePair::Place::Ready && !CanSend(*qp))

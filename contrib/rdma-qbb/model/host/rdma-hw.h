@@ -395,9 +395,9 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Have the other side of a connection that has ended end, too.
     void TellOfEnd(const RdmaQueuePair& qp) const;
     /// The control plane's part in Connect(): Accept() at the other host.
-    static void AskForAcceptance(RdmaQueuePair& qp, int64_t spreadPs);
+    static void AskForAcceptance(RdmaQueuePair& qp, const RdmaQueuePairConfig& config);
     /// The same, where the other host may be in another partition.
-    static void AskFromAfar(RdmaQueuePair& qp, int64_t spreadPs);
+    static void AskFromAfar(RdmaQueuePair& qp, const RdmaQueuePairConfig& config);
     struct NameReceiver;
     struct AcceptFromAfar;
     struct ExpectFromAfar;

@@ -30,6 +30,7 @@ struct RdmaPeer
     bool lossless{false}; ///< on NVLink
     int64_t baseRttPs{0}; ///< of a full frame and its ACK on the idle path
     int64_t spreadPs{0};  ///< most that a frame may be overtaken by on idle paths
+    uint64_t flightBytes{0}; ///< bytes in flight that fill its paths; 0 if not known
 };
 
 /// Answer of the other host.

@@ -305,9 +305,10 @@ Transport()
          "queue. In switches, they wait with the data."},
         {{"LOSS_RECOVERY", recovery, "ns3::RdmaHw::LossRecoveryType"},
          "Go-back-N, or selective repeat as IRN does."},
-        {{"REORDER_FRAMES", Whole("frames", 2, UINT16_MAX), "ns3::RdmaLossRecovery::ReorderFrames"},
+        {{"REORDER_FRAMES", Whole("frames", 0, UINT32_MAX), "ns3::RdmaLossRecovery::ReorderFrames"},
          "Where routing is per frame, how far ahead of the frame that it waits for a receiver "
-         "keeps frames that come out of order; those beyond are dropped and asked for again."},
+         "keeps frames that come out of order; those beyond are dropped and asked for again. 0: "
+         "4096, or what the path's bandwidth-delay product holds if that is more."},
         {{"REORDER_TIME", Micros(true), "ns3::RdmaLossRecovery::ReorderTime"},
          "Where routing is per frame, the time after which a receiver takes a frame for lost; "
          "0: in a fabric that may lose frames, 100 or twice the difference of the paths' delays if "
@@ -416,7 +417,7 @@ Algorithms()
         {{"SAMPLE_FEEDBACK", Flag(), "ns3::RdmaHpcc::SampleFeedback"},
          "HPCC: only ACKs with a queue count."},
         {{"PINT_LOG_BASE",
-          Real(1, 2, false),
+          Real(1.0003, 2, true),
           {"ns3::RdmaHpccPint::LogBase", "ns3::PintEncoder::LogBase"}},
          "HPCC-PINT: base of the encoding."},
         {{"PINT_PROB", Real(0, 1, false), "ns3::RdmaHpccPint::FeedbackProbability"},

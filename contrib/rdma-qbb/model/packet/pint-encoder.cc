@@ -5,6 +5,7 @@
 
 #include "qbb-frame.h"
 
+#include "ns3/assert.h"
 #include "ns3/double.h"
 #include "ns3/log.h"
 
@@ -20,20 +21,13 @@ NS_LOG_COMPONENT_DEFINE("PintEncoder");
 
 NS_OBJECT_ENSURE_REGISTERED(PintEncoder);
 
-namespace
-{
-
-/// No utilisation is near this: a queue of 2048 bandwidth-delay products.
-constexpr double MOST_UTILIZATION = 2048;
-
-} // namespace
-
 PintCode::PintCode(double base)
     : m_base(base),
       m_inverseLogBase(1 / std::log(base))
 {
     const double powers = std::log(MOST_UTILIZATION * SCALE) * m_inverseLogBase;
-    const auto count = static_cast<uint32_t>(std::min(powers, 65534.0)) + 2;
+    NS_ASSERT_MSG(base >= LEAST_BASE, "a power has 16 bits");
+    const auto count = static_cast<uint32_t>(powers) + 2;
     m_utilizations.reserve(count);
     for (uint32_t power = 0; power < count; ++power)
     {
@@ -79,7 +73,7 @@ PintEncoder::GetTypeId()
                 "Base of the digest's powers (PINT_LOG_BASE); the senders' must be the same.",
                 DoubleValue(1.05),
                 MakeDoubleAccessor(&PintEncoder::SetLogBase, &PintEncoder::GetLogBase),
-                MakeDoubleChecker<double>(1.0001, 2.0))
+                MakeDoubleChecker<double>(PintCode::LEAST_BASE, 2.0))
             .AddAttribute("BaseRtt",
                           "Base RTT T over which utilisations are smoothed; 0: the longest of the "
                           "fabric, or 13 us where nobody has told.",

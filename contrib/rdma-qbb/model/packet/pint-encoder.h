@@ -36,7 +36,13 @@ class PintCode
     /// Utilisations are multiples of 1/SCALE before coding.
     static constexpr double SCALE = 512;
 
-    /// @param base base of the powers, above 1
+    /// No utilisation is near this: a queue of 2048 bandwidth-delay products.
+    static constexpr double MOST_UTILIZATION = 2048;
+
+    /// With a smaller base, a power of 16 bits does not reach MOST_UTILIZATION.
+    static constexpr double LEAST_BASE = 1.0003;
+
+    /// @param base base of the powers, at least LEAST_BASE
     explicit PintCode(double base);
 
     /**

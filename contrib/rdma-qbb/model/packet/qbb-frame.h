@@ -67,23 +67,41 @@ struct QbbIntHop
 
 /**
  * @ingroup rdma-qbb
- * @brief Per-packet state that a congestion control asks for: allocated only then.
+ * @brief Per-packet state that few frames need: allocated only for those.
  *
- * Travels with a Data frame to the receiver and back on its Ack.
+ * A congestion control asks for it; then it travels with a Data frame to the receiver and back on
+ * the answer. A selective Nack has it, too, where the frame that it names is too far off for
+ * QbbFrame::namedMtus.
+ *
+ * The records of a path of more than PART_HOPS switches go on in further parts, of which nothing
+ * but the hops counts.
  */
 struct QbbTelemetry
 {
-    static constexpr uint32_t MAX_HOPS = 10;
+    static constexpr uint32_t PART_HOPS = 10; ///< records of a part
+    static constexpr int64_t NEVER = -1;
 
-    QbbTelemetry* next{nullptr}; ///< free list
-    int64_t sentPs{0};           ///< when the sender's NIC began to send the frame
-    int64_t receivedPs{0};       ///< when the receiver's NIC had it
-    int64_t acknowledgedPs{0};   ///< when the receiver's NIC began to send the acknowledgement
-    uint16_t pintPower{0};       ///< HPCC-PINT's encoded utilisation
-    uint8_t hopCount{0};         ///< valid entries of hops
-    uint8_t switchCount{0};      ///< switches passed on the way to the receiver
-    uint8_t hopLimit{0};         ///< most records that switches add; 0 if nobody reads them
-    std::array<QbbIntHop, MAX_HOPS> hops;
+    QbbTelemetry* next{nullptr}; ///< the part that follows; in the free list: the next one there
+    int64_t sentPs{NEVER}; ///< when the sender's NIC began to send the frame; NEVER: no Data frame
+    int64_t receivedPs{0}; ///< when the receiver's NIC had it
+    int64_t acknowledgedPs{0}; ///< when the receiver's NIC began to send the acknowledgement
+    uint64_t namedMtus{0};     ///< selective Nack: the value that QbbFrame::namedMtus cannot hold
+    uint32_t hopCount{0};      ///< records of all parts
+    uint32_t switchCount{0};   ///< switches passed on the way to the receiver
+    uint16_t pintPower{0};     ///< HPCC-PINT's encoded utilisation
+    bool wantsHops{false};     ///< whether switches add their records
+    std::array<QbbIntHop, PART_HOPS> hops;
+
+    /// @return record number @p index, below hopCount
+    const QbbIntHop& HopAt(uint32_t index) const
+    {
+        const QbbTelemetry* part = this;
+        for (; index >= PART_HOPS; index -= PART_HOPS)
+        {
+            part = part->next;
+        }
+        return part->hops[index];
+    }
 };
 
 /**
@@ -97,7 +115,8 @@ struct QbbTelemetry
  */
 struct alignas(64) QbbFrame
 {
-    static constexpr uint32_t MIN_WIRE_BYTES = 84; ///< 64-byte frame, preamble and gap
+    static constexpr uint32_t MIN_WIRE_BYTES = 84;      ///< 64-byte frame, preamble and gap
+    static constexpr uint16_t NAMED_APART = UINT16_MAX; ///< namedMtus is in telemetry
 
     QbbFrame* next; ///< queue, wire or free list it is in
     int64_t timePs; ///< on a wire: arrival at the far end
@@ -129,7 +148,7 @@ struct alignas(64) QbbFrame
 
     union {
         uint16_t payloadBytes; ///< Data: bytes of message data
-        uint16_t namedMtus;    ///< selective Nack: MTUs from expectedSeq to the frame out of order
+        uint16_t namedMtus;    ///< selective Nack: see GetNamedMtus()
     };
 
     union {
@@ -152,6 +171,12 @@ struct alignas(64) QbbFrame
         uint8_t flags;       ///< Data: QbbDataFlags
         uint8_t answerFlags; ///< Ack, Nack, Cnp: QbbAnswerFlags
     };
+
+    /// @return selective Nack: whole MTUs from expectedSeq to the frame that came out of order
+    uint64_t GetNamedMtus() const
+    {
+        return namedMtus == NAMED_APART ? telemetry->namedMtus : namedMtus;
+    }
 };
 
 static_assert(sizeof(QbbFrame) == 64, "a frame is one cache line");

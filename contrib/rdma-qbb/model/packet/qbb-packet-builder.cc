@@ -220,7 +220,7 @@ QbbPacketBuilder::BuildAck(const QbbFrame& frame) const
     aeth.syndrome = nack ? RoceAeth::NAK_SEQUENCE_ERROR : RoceAeth::ACK;
     if (nack && (frame.answerFlags & QBB_ANSWER_SELECTIVE))
     {
-        aeth.messageSequence = (PsnAt(frame.expectedSeq) + frame.namedMtus) & MASK_24;
+        aeth.messageSequence = (PsnAt(frame.expectedSeq) + frame.GetNamedMtus()) & MASK_24;
     }
     RoceBth bth;
     bth.opcode = RoceOpcode::RcAcknowledge;

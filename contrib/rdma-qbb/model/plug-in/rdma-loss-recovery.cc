@@ -22,10 +22,12 @@ RdmaLossRecovery::GetTypeId()
             .SetGroupName("RdmaQbb")
             .AddAttribute("ReorderFrames",
                           "Where switches choose paths per frame: frames beyond the one expected "
-                          "that a receiver keeps while it waits for frames that were overtaken",
-                          UintegerValue(4096),
+                          "that a receiver keeps while it waits for frames that were overtaken; "
+                          "0: 4096, or what the path's bandwidth-delay product holds if that is "
+                          "more",
+                          UintegerValue(0),
                           MakeUintegerAccessor(&RdmaLossRecovery::m_reorderFrames),
-                          MakeUintegerChecker<uint32_t>(2, UINT16_MAX))
+                          MakeUintegerChecker<uint32_t>())
             .AddAttribute("ReorderTime",
                           "How long a gap may then last before the receiver asks for what is "
                           "missing; 0: as long as the fabric says, or twice the difference of the "
@@ -73,7 +75,7 @@ RdmaLossRecovery::DescribeReordering(int64_t spreadPs, double aheadFrames) const
                            static_cast<double>(m_reorderTime.GetTimeStep()) / 1e6,
                            spreadUs);
     }
-    if (aheadFrames > m_reorderFrames)
+    if (m_reorderFrames > 0 && aheadFrames > m_reorderFrames)
     {
         return fmt::format("REORDER_FRAMES (ns3::RdmaLossRecovery::ReorderFrames) of {} is below "
                            "the {:.0f} frames that get ahead of others where paths' delays differ "

@@ -57,7 +57,7 @@ class RdmaLossRecovery : public Object
     /// Time that a receiver waits for frames that were overtaken.
     struct Reordering
     {
-        uint32_t frames; ///< beyond the one expected that it keeps meanwhile
+        uint32_t frames; ///< beyond the one expected that it keeps meanwhile; 0: as many as come
         int64_t limitPs; ///< how long a gap may last before it counts as a loss; 0: for ever
     };
 

@@ -76,7 +76,8 @@ RdmaGoBackN::GetTypeId()
 void
 RdmaGoBackN::OnReceiverInit(RdmaRxQueuePair& rx)
 {
-    if (auto reorder = ReorderBuffer::Make(rx, GetReordering(rx.peer.spreadPs), false))
+    const auto reordering = GetReordering(rx.peer.spreadPs);
+    if (auto reorder = ReorderBuffer::Make(rx, rx.peer.flightBytes, reordering, false))
     {
         auto receiver = std::make_unique<GoBackNReceiver>();
         receiver->reorder = std::move(reorder);

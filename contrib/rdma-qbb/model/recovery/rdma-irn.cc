@@ -116,7 +116,7 @@ class FrameCursor
 void
 NoteArrived(const RdmaQueuePair& qp, const QbbFrame& nack, SeqRanges& arrived)
 {
-    const uint64_t low = nack.expectedSeq + uint64_t{nack.namedMtus} * qp.mtu;
+    const uint64_t low = nack.expectedSeq + nack.GetNamedMtus() * qp.mtu;
     FrameCursor cursor(qp, qp.sndUna);
     if (!cursor.Seek(low) || cursor.GetBegin() >= low + qp.mtu)
     {
@@ -190,7 +190,8 @@ void
 RdmaIrn::OnReceiverInit(RdmaRxQueuePair& rx)
 {
     auto receiver = std::make_unique<IrnReceiver>();
-    receiver->reorder = ReorderBuffer::Make(rx, GetReordering(rx.peer.spreadPs), true);
+    const uint64_t flightBytes = std::max(rx.peer.flightBytes, m_bdpCapBytes);
+    receiver->reorder = ReorderBuffer::Make(rx, flightBytes, GetReordering(rx.peer.spreadPs), true);
     rx.recovery = std::move(receiver);
 }
 

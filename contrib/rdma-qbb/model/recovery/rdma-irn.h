@@ -24,9 +24,9 @@ namespace ns3
  *
  * Left out: the paper's limits on NIC memory, and its handling of reads and atomics.
  *
- * A NACK names the frame out of order by its distance from the byte expected in units of the MTU,
- * in 16 bits. Where several frames fit that (a message of less than an MTU among them), none counts
- * as arrived, so that at worst one is sent in vain.
+ * A NACK names the frame out of order by its distance from the byte expected in units of the MTU.
+ * Where several frames fit that (a message of less than an MTU among them), none counts as arrived,
+ * so that at worst one is sent in vain.
  */
 class RdmaIrn : public RdmaLossRecovery
 {

@@ -14,11 +14,21 @@
 namespace ns3
 {
 
+namespace
+{
+
+/// Reach of a buffer in frames, however short the path.
+constexpr uint64_t LEAST_FRAMES = 4096;
+
+} // namespace
+
 ReorderBuffer::ReorderBuffer(RdmaRxQueuePair& rx,
+                             uint64_t flightBytes,
                              const RdmaLossRecovery::Reordering& reordering,
                              bool selective)
     : m_rx(rx),
-      m_reachBytes(uint64_t{reordering.frames} * rx.mtu),
+      m_reachBytes(reordering.frames ? uint64_t{reordering.frames} * rx.mtu
+                                     : std::max(LEAST_FRAMES * rx.mtu, flightBytes + rx.mtu)),
       m_limitPs(reordering.limitPs),
       m_selective(selective)
 {
@@ -32,10 +42,12 @@ ReorderBuffer::ReorderBuffer(RdmaRxQueuePair& rx,
 
 std::unique_ptr<ReorderBuffer>
 ReorderBuffer::Make(RdmaRxQueuePair& rx,
+                    uint64_t flightBytes,
                     const std::optional<RdmaLossRecovery::Reordering>& reordering,
                     bool selective)
 {
-    return reordering ? std::make_unique<ReorderBuffer>(rx, *reordering, selective) : nullptr;
+    return reordering ? std::make_unique<ReorderBuffer>(rx, flightBytes, *reordering, selective)
+                      : nullptr;
 }
 
 double

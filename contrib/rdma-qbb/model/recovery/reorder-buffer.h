@@ -25,24 +25,29 @@ struct RdmaRxQueuePair;
  * @brief A receiver's record of frames that overtook others, and its wait for those.
  *
  * Frames are written to memory as they come, so a bitmap is all that is kept of them (here run
- * by run). It reaches a number of frames beyond the byte expected. If a time limit is set and a gap
- * lasts longer, the receiver asks for what is missing, and again after each further limit.
+ * by run). It reaches a number of frames beyond the byte expected; by default as far as the sender
+ * goes while it waits for an answer, so that a frame is never lost for coming early. If a time
+ * limit is set and a gap lasts longer, the receiver asks for what is missing, and again after each
+ * further limit.
  */
 class ReorderBuffer
 {
   public:
     /**
      * @param rx the receiver; outlives the object
+     * @param flightBytes most that the sender has under way
      * @param reordering how much it keeps, and how long it waits
      * @param selective whether the receiver's question names what came after the gap
      */
     ReorderBuffer(RdmaRxQueuePair& rx,
+                  uint64_t flightBytes,
                   const RdmaLossRecovery::Reordering& reordering,
                   bool selective);
 
     /// @return the buffer of a receiver that is new; null where frames keep their order
     static std::unique_ptr<ReorderBuffer> Make(
         RdmaRxQueuePair& rx,
+        uint64_t flightBytes,
         const std::optional<RdmaLossRecovery::Reordering>& reordering,
         bool selective);
 

@@ -46,7 +46,9 @@ SwitchMmu::GetTypeId()
                           MakeUintegerChecker<uint64_t>(1))
             .AddAttribute(
                 "ReserveBytes",
-                "Bytes guaranteed to each (ingress port, lossless or data priority)",
+                "Bytes guaranteed to each (ingress port, lossless priority), or to a lossy "
+                "priority "
+                "where none is lossless",
                 UintegerValue(4096),
                 MakeUintegerAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_reserve, uint64_t>,
                                      &SwitchMmu::Get<&SwitchMmu::m_reserve, uint64_t>),
@@ -227,6 +229,7 @@ SwitchMmu::Partition()
     const uint64_t taken =
         m_ports.size() * std::max<uint64_t>(lossless, 1) * m_reserve + GetAllHeadroom();
     m_sharedBytes = taken < m_bufferBytes ? m_bufferBytes - taken : 0;
+    m_commonBytes = lossless ? m_sharedBytes : m_bufferBytes;
     m_sharedUsed = 0;
     for (const Ingress& in : m_ingress)
     {
@@ -268,52 +271,81 @@ SwitchMmu::WorkOutEasyBytes() const
     return easy;
 }
 
+uint64_t
+SwitchMmu::CountCommonBytes() const
+{
+    uint64_t bytes = m_sharedUsed;
+    for (uint8_t priority = 1; priority < PRIORITIES; ++priority)
+    {
+        for (uint32_t port = 0; port < m_ports.size() && !IsLossless(priority); ++port)
+        {
+            const Ingress& in = m_ingress[IndexOf(port, priority)];
+            bytes += in.bytes - SharedOf(in);
+        }
+    }
+    return bytes;
+}
+
 bool
 SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes)
 {
+    if (m_totalBytes + m_controlBytes + bytes > m_bufferBytes ||
+        (priority > 0 && !Take(inPort, priority, bytes)))
+    {
+        NS_LOG_INFO(this << " has no room for " << bytes << " bytes of port " << inPort
+                         << " priority " << +priority << ": " << m_sharedUsed << " of "
+                         << m_sharedBytes << " shared bytes are used");
+        return false;
+    }
     if (priority > 0)
     {
-        Ingress& in = m_ingress[IndexOf(inPort, priority)];
-        const uint64_t before = SharedOf(in);
-        const uint64_t after = in.bytes + bytes > m_reserve ? in.bytes + bytes - m_reserve : 0;
-        if (!IsLossless(priority))
-        {
-            const uint64_t free = m_sharedUsed < m_sharedBytes ? m_sharedBytes - m_sharedUsed : 0;
-            if (after > before && after > static_cast<uint64_t>(m_lossyAlpha * free))
-            {
-                NS_LOG_INFO(this << " has no room for " << bytes << " bytes of port " << inPort
-                                 << " priority " << +priority << ": " << free << " bytes are free");
-                return false;
-            }
-            in.bytes += bytes;
-            m_sharedUsed += after - before;
-        }
-        else if (after == 0 || after <= PauseThresholdAt(inPort, m_sharedUsed))
-        {
-            in.bytes += bytes;
-            m_sharedUsed += after - before;
-        }
-        else if (in.headroomBytes + bytes <= m_ports[inPort].headroom)
-        {
-            in.headroomBytes += bytes;
-            m_pressed = true;
-            NS_LOG_LOGIC(this << " takes " << bytes << " bytes of port " << inPort << " priority "
-                              << +priority << " into headroom, of which " << in.headroomBytes
-                              << " are used");
-        }
-        else
-        {
-            NS_LOG_INFO(this << " has no headroom left for " << bytes << " bytes of port " << inPort
-                             << " priority " << +priority);
-            return false;
-        }
         m_totalBytes += bytes;
         m_peakBytes = std::max(m_peakBytes, m_totalBytes);
+    }
+    else
+    {
+        m_controlBytes += bytes;
     }
     NS_LOG_LOGIC(this << " admits " << bytes << " bytes from port " << inPort << " to port "
                       << outPort << " priority " << +priority << "; " << m_sharedUsed
                       << " shared bytes are used");
     m_egress[IndexOf(outPort, priority)] += bytes;
+    return true;
+}
+
+bool
+SwitchMmu::Take(uint32_t inPort, uint8_t priority, uint32_t bytes)
+{
+    Ingress& in = m_ingress[IndexOf(inPort, priority)];
+    const uint64_t before = SharedOf(in);
+    const uint64_t after = in.bytes + bytes > m_reserve ? in.bytes + bytes - m_reserve : 0;
+    bool fits;
+    if (IsLossless(priority))
+    {
+        fits =
+            after == 0 || (after <= PauseThresholdAt(inPort, m_sharedUsed) && Fits(after - before));
+    }
+    else
+    {
+        const uint64_t free = m_sharedUsed < m_sharedBytes ? m_sharedBytes - m_sharedUsed : 0;
+        fits =
+            Fits(bytes) && (after == before || after <= static_cast<uint64_t>(m_lossyAlpha * free));
+    }
+    if (fits)
+    {
+        in.bytes += bytes;
+        m_sharedUsed += after - before;
+        return true;
+    }
+    if (!IsLossless(priority) || in.headroomBytes + bytes > m_ports[inPort].headroom)
+    {
+        return false;
+    }
+    in.headroomBytes += bytes;
+    m_pressed = true;
+    NS_LOG_LOGIC(this << " takes " << bytes << " bytes of port " << inPort << " priority "
+                      << +priority << " into headroom, of which " << in.headroomBytes
+                      << " are used");
     return true;
 }
 
@@ -354,7 +386,7 @@ SwitchMmu::StaysPaused(uint32_t port,
         }
     }
     return m_ingress[IndexOf(port, priority)].paused &&
-           !MayResume(after(port, priority), PauseThresholdAt(port, sharedUsed));
+           !MayResume(after(port, priority), PauseThresholdAt(port, sharedUsed), sharedUsed);
 }
 
 bool

@@ -39,11 +39,16 @@ struct EcnThresholds
  * headroom, which holds what arrives between the pause and its effect. Priority 0 (control) is
  * never paused and not accounted to the ingress.
  *
- * The pause threshold is dynamic, alpha * (free shared bytes), or static. Headroom of a lossless
- * priority is 2 * delay * rate + 2 MTU + response time * rate, so that a pause never comes too
- * late: the frame in flight in each direction, what the wire holds, and what is sent until the
- * partner has acted (IEEE 802.1Qbb Annex O; DCQCN, SIGCOMM 2015, section 4). The last is at least
- * a full frame, the one that crosses the threshold, and a PFC frame of each priority.
+ * The pause threshold is dynamic, alpha * (free shared bytes), or static. No threshold gives out
+ * room that is taken: a frame of a lossless priority goes to its headroom instead, which pauses the
+ * partner, and one of a lossy priority is dropped. So the switch never holds more than its buffer.
+ * Next to lossless priorities, lossy ones have their reserves in the shared pool, if it has room.
+ *
+ * Headroom of a lossless priority is 2 * delay * rate + 2 MTU + response time * rate, so that a
+ * pause never comes too late: the frame in flight in each direction, what the wire holds, and what
+ * is sent until the partner has acted (IEEE 802.1Qbb Annex O; DCQCN, SIGCOMM 2015, section 4). The
+ * last is at least a full frame, the one that crosses the threshold, and a PFC frame of each
+ * priority.
  *
  * Bytes are bytes on the wire, as in QbbFrame::wireBytes.
  *
@@ -118,6 +123,7 @@ class SwitchMmu : public Object
         m_egress[IndexOf(outPort, priority)] -= bytes;
         if (priority == 0)
         {
+            m_controlBytes -= bytes;
             return;
         }
         Ingress& in = m_ingress[IndexOf(inPort, priority)];
@@ -167,6 +173,10 @@ class SwitchMmu : public Object
             m_totalBytes += bytes;
             m_peakBytes = std::max(m_peakBytes, m_totalBytes);
         }
+        else
+        {
+            m_controlBytes += bytes;
+        }
         m_egress[IndexOf(outPort, priority)] += bytes;
         return true;
     }
@@ -183,7 +193,7 @@ class SwitchMmu : public Object
     bool ShouldResume(uint32_t port, uint8_t priority) const
     {
         const Ingress& in = m_ingress[IndexOf(port, priority)];
-        return in.paused && MayResume(in, PauseThresholdAt(port, m_sharedUsed));
+        return in.paused && MayResume(in, PauseThresholdAt(port, m_sharedUsed), m_sharedUsed);
     }
 
     /// Remember that the partner of an ingress has been paused or resumed.
@@ -257,6 +267,13 @@ class SwitchMmu : public Object
         return m_bufferBytes;
     }
 
+    /// @return whether the static threshold is more than there is to share, so that a pause comes
+    /// only when nothing is left
+    bool IsThresholdOutOfReach() const
+    {
+        return !m_dynamic && m_staticThreshold > m_sharedBytes;
+    }
+
     /// @return bytes of the shared pool
     uint64_t GetSharedBytes() const
     {
@@ -273,6 +290,12 @@ class SwitchMmu : public Object
     uint64_t GetTotalBytes() const
     {
         return Present().m_totalBytes;
+    }
+
+    /// @return bytes of control frames in the switch, which are accounted to no ingress
+    uint64_t GetControlBytes() const
+    {
+        return Present().m_controlBytes;
     }
 
     /// @return the largest GetTotalBytes() so far
@@ -340,8 +363,12 @@ class SwitchMmu : public Object
     /// need not be, and is not to be resumed
     bool IsEasy(uint32_t inPort, uint8_t priority, uint32_t bytes) const
     {
-        return m_totalBytes + bytes <= m_easyBytes && !(m_pressed && IsPressed(inPort, priority));
+        return m_totalBytes + m_controlBytes + bytes <= m_easyBytes &&
+               !(m_pressed && IsPressed(inPort, priority));
     }
+
+    /// Account a frame to its ingress. @return false if there is no room (nothing is accounted)
+    bool Take(uint32_t inPort, uint8_t priority, uint32_t bytes);
 
     /// Work out what follows from what a port is and from the attributes.
     void Derive(Port& port) const;
@@ -352,11 +379,24 @@ class SwitchMmu : public Object
     /// @return bytes in the switch up to which every frame is admitted and no ingress pauses
     uint64_t WorkOutEasyBytes() const;
 
-    bool MayResume(const Ingress& in, uint64_t threshold) const
+    /// @return whether an ingress may be resumed while others hold the rest of @p sharedUsed bytes
+    bool MayResume(const Ingress& in, uint64_t threshold, uint64_t sharedUsed) const
     {
         const uint64_t shared = SharedOf(in);
-        return in.headroomBytes == 0 && (shared == 0 || shared + m_resumeOffset <= threshold);
+        return in.headroomBytes == 0 &&
+               (shared == 0 || (shared + m_resumeOffset <= threshold &&
+                                sharedUsed + m_resumeOffset <= m_sharedBytes));
     }
+
+    /// @return whether so many bytes fit into the room that is nobody's reserve or headroom
+    bool Fits(uint64_t bytes) const
+    {
+        // Common bytes are some of all: only a switch that is nearly full has to count them.
+        return m_totalBytes + bytes <= m_commonBytes || CountCommonBytes() + bytes <= m_commonBytes;
+    }
+
+    /// @return bytes outside the reserves and headroom of lossless priorities
+    uint64_t CountCommonBytes() const;
 
     uint64_t PauseThresholdAt(uint32_t port, uint64_t sharedUsed) const
     {
@@ -384,8 +424,10 @@ class SwitchMmu : public Object
     std::vector<uint64_t> m_egress;
     std::vector<Port> m_ports;
     uint64_t m_sharedBytes{0};
+    uint64_t m_commonBytes{0}; ///< the buffer without reserves and headroom of lossless priorities
     uint64_t m_sharedUsed{0};
     uint64_t m_totalBytes{0};
+    uint64_t m_controlBytes{0};
     uint64_t m_peakBytes{0};
     uint64_t m_easyBytes{0}; ///< up to here IsEasy() need not look closer
     bool m_pressed{false};   ///< some ingress has been paused or has used headroom

@@ -365,13 +365,14 @@ SwitchNode::AddTelemetry(uint16_t port, QbbFrame& frame, int64_t nowPs)
         UpdatePint(port, &telemetry, frame.wireBytes, nowPs);
         return;
     }
-    if (telemetry.hopCount < telemetry.hopLimit)
+    if (telemetry.wantsHops)
     {
-        const QbbNetDevice& device = *m_ports[port];
-        telemetry.hops[telemetry.hopCount++] = {device.GetRateBps(),
-                                                device.GetTxBytes() + frame.wireBytes,
-                                                nowPs,
-                                                device.GetQueueBytes(frame.priority)};
+        QbbNetDevice& device = *m_ports[port];
+        device.GetPool().AddHop(telemetry,
+                                {device.GetRateBps(),
+                                 device.GetTxBytes() + frame.wireBytes,
+                                 nowPs,
+                                 device.GetQueueBytes(frame.priority)});
     }
 }
 
