@@ -5,6 +5,7 @@
 
 #include "input-error.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -117,6 +118,14 @@ ReadInputFile(const std::string& path, const std::string& expected)
     if (file->bad())
     {
         throw InputError(path, 0, "cannot be read to its end", expected);
+    }
+    if (const std::size_t null = text.find('\0'); null != std::string::npos)
+    {
+        throw InputError(
+            path,
+            1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(null), '\n'),
+            "this line has a NUL character",
+            expected);
     }
     return text;
 }

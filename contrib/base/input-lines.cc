@@ -76,6 +76,12 @@ InputLines::NextEvenIfBlank()
              "lines that end with a line feed");
     }
     const std::string_view text = line.substr(0, line.find('#'));
+    if (const std::size_t null = text.find('\0'); null != std::string_view::npos)
+    {
+        const std::size_t first = text.find_last_of(BLANKS, null) + 1; // 0 if there is no blank
+        const std::string_view word = text.substr(first, text.find_first_of(BLANKS, null) - first);
+        Fail("\"" + std::string(word) + "\" has a NUL character", "text");
+    }
     std::size_t begin = text.find_first_not_of(BLANKS);
     while (begin != std::string_view::npos)
     {

@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "programs/frame/ended-process.h"
 #include "simulator/physical/phy-network.h"
 #include "simulator/physical/rank-failure.h"
 #include "simulator/physical/rank-watch.h"

@@ -115,3 +115,56 @@ def test_no_chunk_is_go_back_n(tmp_path):
         assert result.returncode == 0, result.stderr
         results.append((tmp_path / "out" / "collectives.csv").read_text())
     assert results[0] == results[1] == results[2]
+
+
+STAR = "5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1us 0\n" for host in range(4))
+LAYER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 "
+         "checkpoint_initiates: 0\n1\n{} -1 1000 NONE 0 1 NONE 0 1 ALLREDUCE {} 1\n")
+SIMULATE = ["SimAI_simulator", "-q", "-w", "w", "-n", "n", "--tp", "1", "-o", "out", "--network", "flow"]
+# Of each reader: the program, its file, and a text whose token is damaged.
+READERS = {
+    "topology": (SIMULATE, "n", STAR.replace("100Gbps", "{}", 1)),
+    "conf": ([*SIMULATE, "-c", "c"], "c", "RATE_AI {}Mb/s\n"),
+    "conf's key": ([*SIMULATE, "-c", "c"], "c", "{} 1\n"),
+    "topology's path": (["SimAI_simulator", "-q", "-w", "w", "-c", "c", "-o", "out"], "c", "TOPOLOGY_FILE {}\n"),
+    "workload": (SIMULATE, "w", LAYER.format("layer", "{}")),
+    "micro line": (SIMULATE, "w", "1 {} 1 DP\n"),
+    "flows": (["qbb-flows", "-q", "-n", "n", "-c", "c", "-f", "f", "-o", "out"], "f", "1\n0 1 3 100 {} 0\n"),
+    "system": ([*SIMULATE, "--system-configuration", "s"], "s", '{{"scheduling-policy": "{}"}}'),
+    "system's key": ([*SIMULATE, "--system-configuration", "s"], "s", '{{"{}": }}'),
+    "bus bandwidths": (["SimAI_analytical", "-q", "-w", "w", "-n", "n", "--tp", "1", "-busbw", "b", "-r_f", "out"], "b", "TP:\n  allreduce,: {}\n"),
+    "GPU table": ([*SIMULATE, "--gpu-table", "g"], "g", "{} Ampere\n"),
+}
+LONG = {"word": "x" * 1_000_000, "with blanks": "x y " * 250_000, "path": "x/" * 500_000}
+
+
+def refuse(folder, reader, token):
+    (folder / "w").write_text("1 ALLTOALL 1000 DP\n")
+    (folder / "n").write_text(STAR)
+    (folder / "c").write_text("CC_MODE 0\n")
+    (program, *flags), name, text = READERS[reader]
+    (folder / name).write_text(text.format(token))
+    done = subprocess.run([PROGRAM.with_name(program), *flags], cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]
+    assert done.returncode == 2 and len(lines) == 1, done.stderr[:2000]
+    assert all(len(line) < 1000 and line.isprintable() for line in done.stderr.splitlines()), done.stderr[:2000]
+
+
+@pytest.mark.parametrize("token", LONG)
+@pytest.mark.parametrize("reader", READERS)
+def test_a_damaged_token_is_short_in_a_message(tmp_path, reader, token):
+    refuse(tmp_path, reader, LONG[token])
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_nul_is_no_part_of_a_token(tmp_path, reader):
+    refuse(tmp_path, reader, "a\0b")
+
+
+@pytest.mark.parametrize("words", [SIMULATE, ["SimAI_analytical", "-q", "-w", "w", "-n", "n", "-r_f", "out"]], ids=lambda words: words[0])
+def test_a_nul_in_the_name_of_a_layer_is_refused(tmp_path, words):
+    """It would end the name in whatever reads the results."""
+    (tmp_path / "n").write_text(STAR)
+    (tmp_path / "w").write_text(LAYER.format("la\0yer", 1000))
+    done = subprocess.run([PROGRAM.with_name(words[0]), *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
+    assert done.returncode == 2 and done.stderr == 'w:3: "la\\x00yer" has a NUL character; expected text\n', done.stderr

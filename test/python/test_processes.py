@@ -134,21 +134,26 @@ def test_a_run_that_is_out_of_time_ends_in_all_processes(tmp_path):
     assert record(tmp_path, "out")["status"] == "stopped"
 
 
-def test_a_process_that_dies_takes_the_others_with_it(tmp_path):
+@pytest.mark.parametrize("dies", [0, 2])
+def test_a_process_that_dies_takes_the_others_with_it_and_the_record_says_so(tmp_path, dies):
     write_inputs(tmp_path)
     big = tmp_path / "big.txt"
     big.write_text((tmp_path / "data.txt").read_text().replace("2000000", "2000000000"))
     process = subprocess.Popen([*mpirun(3), SIMULATOR, "-w", "big.txt", "-n", "a100.txt", "-c", SHIPPED, "-o", "out"], cwd=tmp_path,
                                env={**os.environ, **AS_ROOT}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: (tmp_path / "out/run.json").exists() or process.poll() is not None)
+        wait_until(lambda: ((tmp_path / "out/run.json").exists() and record(tmp_path, "out")["status"] == "running")
+                   or process.poll() is not None)
         assert process.poll() is None
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         ranks = {pid: pathlib.Path(f"/proc/{pid}/environ").read_bytes() for pid in children}
-        victim = next(pid for pid, environment in ranks.items() if b"OMPI_COMM_WORLD_RANK=2\0" in environment)
+        victim = next(pid for pid, environment in ranks.items() if f"OMPI_COMM_WORLD_RANK={dies}\0".encode() in environment)
         os.kill(int(victim), signal.SIGKILL)
         process.communicate(timeout=HANGS)
         assert process.returncode != 0
         wait_until(lambda: not any(is_alive(pid) for pid in children))
     finally:
         process.kill()
+    assert record(tmp_path, "out")["status"] == "failed"
+    assert record(tmp_path, "out")["reason"] == f"process {dies} of the run has ended before it was done"
+    assert not (tmp_path / "out/collectives.csv").exists() and not (tmp_path / "out/fct.txt").exists()

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <thread>
 #include <unistd.h>
@@ -28,6 +29,64 @@ TEST(RunSupervisor, ASignalBeforeTheRunCanStopIsKeptUntilItCan)
     supervisor.EndWatch();
     EXPECT_EQ(supervisor.GetCause()->status, "interrupted");
     EXPECT_EQ(supervisor.GetCause()->exitStatus, 128 + SIGTERM);
+}
+
+/// Wait until a supervisor has taken a signal.
+static void
+SignalAndWait(const RunSupervisor& supervisor)
+{
+    kill(getpid(), SIGTERM);
+    while (!supervisor.GetCause())
+    {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+TEST(RunSupervisorDeathTest, ASignalSoonAfterTheFirstIsTheSameWish)
+{
+    EXPECT_EXIT(
+        {
+            RunSupervisor supervisor({});
+            supervisor.Hold();
+            SignalAndWait(supervisor);
+            kill(getpid(), SIGTERM);
+            kill(getpid(), SIGHUP);
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            std::_Exit(7); // where results would have been written
+        },
+        testing::ExitedWithCode(7),
+        "");
+}
+
+TEST(RunSupervisorDeathTest, ASignalMoreThanASecondAfterTheFirstEndsTheProgramAtOnce)
+{
+    EXPECT_EXIT(
+        {
+            RunSupervisor supervisor({});
+            supervisor.Hold();
+            SignalAndWait(supervisor);
+            std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+            kill(getpid(), SIGHUP);
+            std::this_thread::sleep_for(std::chrono::minutes(10));
+        },
+        testing::ExitedWithCode(128 + SIGHUP),
+        "SIGHUP: ended at once");
+}
+
+TEST(RunSupervisorDeathTest, TheSameWishDoesNotKillAProgramWhoseRunIsOver)
+{
+    EXPECT_EXIT(
+        {
+            {
+                RunSupervisor supervisor({});
+                supervisor.Hold();
+                SignalAndWait(supervisor);
+            }
+            kill(getpid(), SIGTERM);
+            std::_Exit(7);
+        },
+        testing::ExitedWithCode(7),
+        "");
 }
 
 TEST(RunSupervisorDeathTest, ASignalBeforeThereIsARecordEndsTheProgramAtOnce)

@@ -20,6 +20,7 @@
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
 #include "ns3/input-error.h"
+#include "ns3/legible.h"
 #include "ns3/links-writer.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/qbb-simulator-impl.h"
@@ -434,7 +435,7 @@ FlowsRun::Report()
     }
     for (const std::string& line : m_fabric->GetPfcWatchdog().Describe(10))
     {
-        std::cerr << "warning: " << line << "\n";
+        std::cerr << "warning: " << ns3::Legible(line) << "\n";
     }
     if (!totals.ConservesPayload())
     {

@@ -3,20 +3,26 @@
  */
 #include "guarded-main.h"
 
+#include "process-link.h"
 #include "run-record.h"
 
 #include "ns3/input-error.h"
+#include "ns3/legible.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <iostream>
 #include <new>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <utility>
 
 namespace AstraSim
@@ -123,6 +129,58 @@ HasStack()
     return false;
 }
 
+/// The caller may have closed them. A file must not be opened in their place, as it would get their
+/// text; writing to a descriptor that is only read fails.
+void
+KeepStandardDescriptors()
+{
+    for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    {
+        if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != descriptor)
+        {
+            return; // there is no such file: no harm either
+        }
+    }
+}
+
+/// @return 0, or the errno of text that has not reached standard output; EIO if it was lost earlier
+int
+WriteOutOutput()
+{
+    errno = 0;
+    std::cout.flush(); // into stdout, and from there
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    {
+        return errno ? errno : EIO;
+    }
+    // A network's file system tells of a full disk only when a descriptor is closed.
+    const int copy = dup(STDOUT_FILENO);
+    return copy >= 0 && close(copy) != 0 ? errno : 0;
+}
+
+/// @param status of the body @return that of the program: a table that is cut off must not count as
+/// whole
+int
+StatusWithOutput(int status)
+{
+    const int error = WriteOutOutput();
+    if (error == 0 || status != 0)
+    {
+        return status;
+    }
+    if (error == EPIPE)
+    {
+        return 128 + SIGPIPE; // as if the caller did not have the signal ignored
+    }
+    std::cerr << ns3::InputError("standard output",
+                                 0,
+                                 std::string("cannot be written: ") + std::strerror(error),
+                                 "a file or a pipe that takes all of it")
+                     .what()
+              << "\n";
+    return 2;
+}
+
 int
 StatusOf(const std::function<int()>& body)
 {
@@ -132,7 +190,7 @@ StatusOf(const std::function<int()>& body)
     }
     catch (const ns3::InputError& error)
     {
-        std::cerr << error.what() << "\n";
+        std::cerr << ns3::Legible(error.what()) << "\n";
         return 2;
     }
     catch (const std::bad_alloc&)
@@ -140,9 +198,14 @@ StatusOf(const std::function<int()>& body)
         std::cerr << DescribeOutOfMemory() << "\n";
         return 1;
     }
+    catch (const LostProcess& lost)
+    {
+        std::cerr << lost.what() << "\n";
+        return 1;
+    }
     catch (const std::exception& error)
     {
-        std::cerr << "internal error: " << error.what() << "\n";
+        std::cerr << "internal error: " << ns3::Legible(error.what()) << "\n";
         return 1;
     }
 }
@@ -180,16 +243,16 @@ LastResort::~LastResort()
 int
 GuardedMain(const std::function<int()>& body)
 {
+    KeepStandardDescriptors();
     WatchMemory();
     std::signal(SIGXFSZ, SIG_IGN); // a file that reaches ulimit -f is one that cannot be written
     if (!HasStack())
     {
         return 2;
     }
-    const int status = StatusOf(body);
+    const int status = StatusWithOutput(StatusOf(body));
     if (status != 0)
     {
-        std::cout.flush();
         std::fflush(nullptr);
         std::_Exit(status);
     }

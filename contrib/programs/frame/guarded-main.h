@@ -12,7 +12,8 @@ namespace AstraSim
 
 /**
  * Run a program's body and answer for what it throws: 2 and one line for an InputError, 1 and one
- * line for memory that has run out and for anything else. Only a program that returns 0 frees its
+ * line for memory that has run out and for anything else. Text that standard output does not take
+ * (a full disk) is 2 and one line, too. Only a program that returns 0 frees its
  * memory; one that fails leaves that to the operating system.
  * @return the body's exit status, if it is 0
  */

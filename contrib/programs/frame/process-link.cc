@@ -3,12 +3,14 @@
  */
 #include "process-link.h"
 
+#include "ended-process.h"
 #include "ending-signals.h"
 #include "programs/mpi/mpi-link.h"
 
 #include "ns3/input-error.h"
 #include "ns3/output-file.h"
 
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -20,6 +22,7 @@
 #include <iostream>
 #include <string>
 #include <thread>
+#include <unistd.h>
 
 namespace AstraSim
 {
@@ -32,6 +35,8 @@ namespace fs = std::filesystem;
 constexpr const char* LIBRARY = "simai-mpi.so";
 /// The starter of the processes ends all of them once one has failed; the first is to say why.
 constexpr std::chrono::seconds PATIENCE{2};
+/// Between two looks at the others. mpirun gives a second between SIGTERM and SIGKILL.
+constexpr std::chrono::milliseconds LOOK{50};
 
 /// @return the value of an environment variable; 0 if it is none
 uint32_t
@@ -59,6 +64,17 @@ CountStarted()
     }
     // srun --mpi=pmix; without it, Slurm's tasks know nothing of each other.
     return std::getenv("PMIX_RANK") ? NumberIn("SLURM_NTASKS") : 0;
+}
+
+/// @return a name of this host and its numbering of processes, of which a container may have its
+/// own
+std::string
+NameOfNumbering()
+{
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    std::error_code error;
+    return fmt::format("{} {}", host.data(), fs::read_symlink("/proc/self/ns/pid", error).string());
 }
 
 const SimAiMpiLink&
@@ -109,6 +125,7 @@ class MpiProcesses final : public ns3::QbbProcesses
             std::cerr.rdbuf(nullptr);
             ns3::OutputFile::DiscardAll();
         }
+        FindNeighbours();
     }
 
     ~MpiProcesses() override
@@ -146,20 +163,68 @@ class MpiProcesses final : public ns3::QbbProcesses
         }
         incoming.resize(m_count);
         incoming[m_rank].clear();
+        m_incoming = &incoming;
         const auto room = [](void* arg, uint32_t process, uint64_t bytes) -> void* {
-            auto& all = *static_cast<std::vector<ns3::QbbBytes>*>(arg);
+            auto& all = *static_cast<MpiProcesses*>(arg)->m_incoming;
             all[process].resize(bytes);
             return all[process].data();
         };
-        m_link.exchange(m_data.data(), m_sizes.data(), room, &incoming);
+        const auto wait = [](void* arg) { static_cast<MpiProcesses*>(arg)->LookForLost(); };
+        m_link.exchange(m_data.data(), m_sizes.data(), room, wait, this);
     }
 
   private:
+    /// A process of this host.
+    struct Neighbour
+    {
+        uint32_t process;
+        int64_t pid;
+    };
+
+    void FindNeighbours()
+    {
+        const std::string name = NameOfNumbering();
+        ns3::QbbBytes own;
+        ns3::PutValue(own, int64_t{getpid()});
+        ns3::PutValues(own, name);
+        const std::vector<ns3::QbbBytes> all = GatherAll(own);
+        for (uint32_t process = 0; process < m_count; ++process)
+        {
+            ns3::QbbByteReader reader(all[process]);
+            const auto pid = reader.Get<int64_t>();
+            if (process != m_rank && reader.GetValues<std::string>() == name)
+            {
+                m_neighbours.push_back({process, pid});
+            }
+        }
+    }
+
+    /// MPI does not tell that a process has died; its starter kills the others a moment later.
+    void LookForLost()
+    {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - m_looked < LOOK)
+        {
+            return;
+        }
+        m_looked = now;
+        for (const auto& [process, pid] : m_neighbours)
+        {
+            if (HasProcessEnded(pid))
+            {
+                throw LostProcess(process);
+            }
+        }
+    }
+
     const SimAiMpiLink& m_link;
     uint32_t m_rank{0};
     uint32_t m_count{1};
     std::vector<const void*> m_data;
     std::vector<uint64_t> m_sizes;
+    std::vector<ns3::QbbBytes>* m_incoming{nullptr}; ///< of the exchange under way
+    std::vector<Neighbour> m_neighbours;
+    std::chrono::steady_clock::time_point m_looked;
 };
 
 } // namespace

@@ -6,10 +6,34 @@
 
 #include "ns3/qbb-processes.h"
 
+#include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <string>
 
 namespace AstraSim
 {
+
+/// Another process of the run has ended before it was done, so the run cannot go on.
+class LostProcess : public std::runtime_error
+{
+  public:
+    /// @param process its number, from 0
+    explicit LostProcess(uint32_t process)
+        : std::runtime_error("process " + std::to_string(process) +
+                             " of the run has ended before it was done"),
+          m_process(process)
+    {
+    }
+
+    uint32_t GetProcess() const
+    {
+        return m_process;
+    }
+
+  private:
+    uint32_t m_process;
+};
 
 /**
  * If this process is one of several that mpirun or srun have started together, join the others:
@@ -18,6 +42,8 @@ namespace AstraSim
  *
  * Before anything else, in main(). When the object is destroyed, all processes have come to their
  * ends; while an exception is thrown, it waits for nobody but the first, which tells people why.
+ *
+ * Waiting for another process ends with LostProcess if that has ended, on this host.
  *
  * @return null if the process is alone
  * @throw ns3::InputError if MPI cannot be loaded

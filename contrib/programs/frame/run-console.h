@@ -4,6 +4,8 @@
 #ifndef RUN_CONSOLE_H
 #define RUN_CONSOLE_H
 
+#include "ns3/legible.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
@@ -53,7 +55,7 @@ class RunConsole
         {
             if (m_level <= LogLevel::Warning)
             {
-                std::cerr << "warning: " << warning << "\n";
+                std::cerr << "warning: " << ns3::Legible(warning) << "\n";
             }
         }
         warnings.clear();

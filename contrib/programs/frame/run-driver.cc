@@ -4,6 +4,7 @@
 #include "run-driver.h"
 
 #include "ns3/input-error.h"
+#include "ns3/legible.h"
 #include "ns3/qbb-processes.h"
 
 #include <algorithm>
@@ -85,6 +86,7 @@ RunDriver::OpenDirectory()
         if (const ns3::QbbProcesses* processes = ns3::QbbProcesses::Get();
             processes && processes->GetRank() > 0)
         {
+            m_theirs = std::filesystem::path(output.directory) / (output.prefix + "run.json");
             // Of the process's own, for files that stay empty.
             output = {MakeTemporaryDirectory(), "", std::move(output.results)};
             m_temporary = output.directory;
@@ -111,7 +113,7 @@ RunDriver::RecordWithoutResults(const std::string& status, const std::string& re
     if (!m_directory->HasRecord() || RunRecord::StatusOf(path) == "refused" ||
         m_directory->ListResults(RunRecord::OutputsOf(path)).empty())
     {
-        m_record->Set("reason", reason);
+        m_record->Set("reason", ns3::Legible(reason));
         m_record->Write(status);
     }
 }
@@ -140,7 +142,7 @@ RunDriver::AbandonWithoutMemory()
     }
     catch (const ns3::InputError& error)
     {
-        std::cerr << "warning: " << error.what() << "\n";
+        std::cerr << "warning: " << ns3::Legible(error.what()) << "\n";
     }
 }
 
@@ -166,15 +168,25 @@ RunDriver::RecordFailure(const std::string& reason)
     {
         return;
     }
-    m_record->Set("reason", reason);
+    m_record->Set("reason", ns3::Legible(reason));
     try
     {
         m_record->Write("failed");
     }
     catch (const ns3::InputError& error)
     {
-        std::cerr << "warning: " << error.what()
+        std::cerr << "warning: " << ns3::Legible(error.what())
                   << "\n"; // beside what keeps the run from finishing
+    }
+}
+
+void
+RunDriver::RecordLoss(const LostProcess& lost)
+{
+    RecordFailure(lost.what());
+    if (!m_theirs.empty() && lost.GetProcess() == 0)
+    {
+        RunRecord::MarkFailed(m_theirs, lost.what());
     }
 }
 
@@ -214,7 +226,7 @@ RunDriver::ReportFailures(const std::vector<std::string>& failures)
     EndRecord("failed", "check failed: " + failures.front());
     for (const std::string& failure : failures)
     {
-        std::cerr << "check failed: " << failure << "\n";
+        std::cerr << "check failed: " << ns3::Legible(failure) << "\n";
     }
     return 1;
 }
@@ -308,6 +320,14 @@ RunDriver::Prepare()
         }
         throw;
     }
+    catch (const LostProcess& lost)
+    {
+        if (m_record)
+        {
+            Abandon("failed", lost.what());
+        }
+        throw;
+    }
     catch (const std::bad_alloc&)
     {
         AbandonWithoutMemory();
@@ -334,6 +354,11 @@ RunDriver::Run()
         RecordFailure(error.what()); // a trace may break far in, a disk may fill
         throw;
     }
+    catch (const LostProcess& lost)
+    {
+        RecordLoss(lost);
+        throw;
+    }
     catch (const std::bad_alloc&)
     {
         Release(); // makes room for the record
@@ -347,7 +372,7 @@ PrintIndented(const std::vector<std::string>& lines, std::size_t most)
 {
     for (std::size_t i = 0; i < std::min(lines.size(), most); ++i)
     {
-        std::cerr << "  " << lines[i] << "\n";
+        std::cerr << "  " << ns3::Legible(lines[i]) << "\n";
     }
     if (lines.size() > most)
     {

@@ -5,6 +5,7 @@
 #define RUN_DRIVER_H
 
 #include "guarded-main.h"
+#include "process-link.h"
 #include "run-record.h"
 #include "run-results.h"
 #include "run-supervisor.h"
@@ -116,6 +117,8 @@ class RunDriver
     void AbandonWithoutMemory();
     void Begin();
     void RecordFailure(const std::string& reason);
+    /// RecordFailure(), also in the record of the first process if that is the one that is lost.
+    void RecordLoss(const LostProcess& lost);
     std::string GiveUpReserve();
     /// Memory has run out where nothing can be thrown: say so in the record. @return what it says
     std::string RecordOutOfMemory();
@@ -125,6 +128,7 @@ class RunDriver
 
     RunSupervisor m_supervisor;
     std::string m_temporary; ///< directory of a process whose results are another's
+    std::string m_theirs;    ///< run.json of that other one
     std::optional<ns3::OutputDirectory> m_directory;
     std::optional<RunRecord> m_record;
     bool m_isBuilt{false};

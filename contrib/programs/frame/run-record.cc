@@ -132,6 +132,24 @@ RunRecord::StatusOf(const std::string& path)
     return status != json.end() && status->is_string() ? status->get<std::string>() : "";
 }
 
+void
+RunRecord::MarkFailed(const std::string& path, const std::string& reason)
+{
+    std::ifstream file(path);
+    auto json = nlohmann::ordered_json::parse(file, nullptr, false);
+    if (!json.is_object() || (json["status"] != "running" && json["status"] != "preparing"))
+    {
+        return;
+    }
+    json["status"] = "failed";
+    json["reason"] = reason;
+    // No OutputFile: its process's files may go nowhere, and several processes may do this at once.
+    const std::string part = path + "." + std::to_string(getpid()) + ns3::OutputFile::PART_SUFFIX;
+    std::ofstream(part) << json.dump(2) << "\n";
+    std::error_code error;
+    std::filesystem::rename(part, path, error);
+}
+
 std::vector<std::string>
 RunRecord::OutputsOf(const std::string& path)
 {

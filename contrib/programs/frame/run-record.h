@@ -42,6 +42,10 @@ class RunRecord
     /// @return the status in that run.json; empty if it is not there or damaged
     static std::string StatusOf(const std::string& path);
 
+    /// Write "failed" into the record of a process that has died while its run was going on.
+    /// @param path of that run.json @param reason for people
+    static void MarkFailed(const std::string& path, const std::string& reason);
+
     /// Note an input file. @param role "workload", "topology", "configuration", ...
     void AddInput(const std::string& role, const std::string& path);
 

@@ -22,6 +22,9 @@ namespace
 {
 
 constexpr int LOOK_MS = 50; ///< between two looks at time and memory
+/// timeout(1) signals a program and then its group, and mpirun passes on what a group got: one wish
+/// comes as several signals.
+constexpr std::chrono::seconds ONE_WISH{1};
 
 /// @return bytes of memory that this process has now
 uint64_t
@@ -59,7 +62,11 @@ RunSupervisor::~RunSupervisor()
     m_thread.join();
     close(m_signals);
     close(m_end);
-    pthread_sigmask(SIG_SETMASK, &m_before, nullptr);
+    if (!m_firstSignal) // a program that ends on a signal is not to die from the same wish's second
+                        // one
+    {
+        pthread_sigmask(SIG_SETMASK, &m_before, nullptr);
+    }
 }
 
 void
@@ -125,12 +132,18 @@ void
 RunSupervisor::OnSignal(int signal)
 {
     const std::string name = SignalName(signal);
+    const auto now = std::chrono::steady_clock::now();
     const std::lock_guard lock(m_mutex);
-    if (m_phase == Phase::Preparing || std::exchange(m_hadSignal, true))
+    if (m_firstSignal && now - *m_firstSignal < ONE_WISH)
+    {
+        return;
+    }
+    if (m_phase == Phase::Preparing || m_firstSignal)
     {
         Tell(name + ": ended at once\n");
         std::_Exit(128 + signal);
     }
+    m_firstSignal = now;
     Stop({"interrupted", name, 128 + signal});
 }
 

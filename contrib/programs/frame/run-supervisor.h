@@ -34,7 +34,7 @@ struct StopCause
  * A thread waits for the signals, which are blocked in the others from construction on. Before
  * Hold() a signal ends the program at once: nothing is lost yet. From then on the first one asks
  * the simulation to stop, as soon as Watch() says how, so that results and the record are written;
- * a second one ends the program at once.
+ * one that comes a second later or more ends the program at once.
  *
  * @code
  * RunSupervisor supervisor(limits);
@@ -62,7 +62,7 @@ class RunSupervisor
     /// held
     void Watch(std::function<void()> stop);
 
-    /// The simulation is over and its results are being written: only a second signal cuts that
+    /// The simulation is over and its results are being written: only a later signal cuts that
     /// off.
     void EndWatch();
 
@@ -90,7 +90,7 @@ class RunSupervisor
     int m_end{-1};       ///< descriptor that ends the thread
     mutable std::mutex m_mutex;
     Phase m_phase{Phase::Preparing};
-    bool m_hadSignal{false};
+    std::optional<std::chrono::steady_clock::time_point> m_firstSignal;
     std::function<void()> m_stop;
     std::optional<StopCause> m_cause;
     std::thread m_thread;

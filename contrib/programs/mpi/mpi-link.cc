@@ -48,7 +48,7 @@ InPieces(uint64_t bytes, Transfer transfer)
 
 /// Wait until messages have been sent and received. MPI itself would keep the core busy.
 void
-Await(std::vector<MPI_Request>& requests)
+Await(std::vector<MPI_Request>& requests, void (*wait)(void* arg), void* arg)
 {
     const Clock::time_point begin = Clock::now();
     for (;;)
@@ -65,6 +65,7 @@ Await(std::vector<MPI_Request>& requests)
         const Clock::duration waited = Clock::now() - begin;
         if (waited > BUSY_WAIT)
         {
+            wait(arg);
             std::this_thread::sleep_for(std::min<Clock::duration>(waited / 8, LONGEST_SLEEP));
         }
     }
@@ -74,6 +75,7 @@ void
 Exchange(const void* const* data,
          const uint64_t* bytes,
          void* (*room)(void* arg, uint32_t process, uint64_t bytes),
+         void (*wait)(void* arg),
          void* arg)
 {
     int rank = 0;
@@ -90,7 +92,7 @@ Exchange(const void* const* data,
                   MPI_UINT64_T,
                   MPI_COMM_WORLD,
                   requests.data());
-    Await(requests);
+    Await(requests, wait, arg);
     requests.clear();
     for (int other = 0; other < count; ++other)
     {
@@ -123,7 +125,7 @@ Exchange(const void* const* data,
                       &requests.emplace_back());
         });
     }
-    Await(requests);
+    Await(requests, wait, arg);
 }
 
 void

@@ -25,10 +25,13 @@ extern "C"
          * Send @p bytes[p] bytes to each other process p, and receive from each.
          * @param data what is sent
          * @param room called with the number of bytes that come from a process; says where to
+         * @param wait called again and again while another process keeps this one waiting; may
+         * throw
          */
         void (*exchange)(const void* const* data,
                          const uint64_t* bytes,
                          void* (*room)(void* arg, uint32_t process, uint64_t bytes),
+                         void (*wait)(void* arg),
                          void* arg);
 
         /// All processes end.

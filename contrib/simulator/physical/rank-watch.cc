@@ -3,12 +3,11 @@
  */
 #include "rank-watch.h"
 
-#include <csignal>
+#include "programs/frame/ended-process.h"
+
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sched.h>
-#include <sstream>
 #include <utility>
 
 namespace AstraSim
@@ -22,33 +21,8 @@ constexpr int64_t SIGN_NS = SECOND_NS;
 constexpr int64_t TELL_NS = SECOND_NS / 4; ///< given to the network for carrying a failure
 constexpr const char* HELLO = "hello";
 constexpr const char* ALIVE = "alive";
-constexpr uint64_t EXITING_FLAG = 0x4; ///< PF_EXITING, in the flags of proc(5)'s stat
 
 } // namespace
-
-bool
-HasProcessEnded(int64_t pid)
-{
-    if (kill(static_cast<pid_t>(pid), 0) != 0)
-    {
-        return errno == ESRCH;
-    }
-    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-    std::string text;
-    std::getline(file, text);
-    const std::size_t name = text.rfind(") ");
-    if (name == std::string::npos)
-    {
-        return false;
-    }
-    std::istringstream fields(text.substr(name + 2));
-    char state = ' ';
-    std::string skipped; // the parent, group, session, terminal, and the terminal's group
-    uint64_t flags = 0;
-    fields >> state >> skipped >> skipped >> skipped >> skipped >> skipped >> flags;
-    // Its connections are closed before it becomes a zombie.
-    return state == 'Z' || state == 'X' || (flags & EXITING_FLAG) != 0;
-}
 
 RankWatch::RankWatch(PhyNetwork& network, std::vector<RankProcess> processes, double timeoutSeconds)
     : m_network(network),

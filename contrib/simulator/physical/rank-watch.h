@@ -23,9 +23,6 @@ struct RankProcess
     int64_t pid{0};
 };
 
-/// @return whether a process of this host has ended or is ending, also if nobody has asked how
-bool HasProcessEnded(int64_t pid);
-
 /**
  * @ingroup simulator
  * @brief Has all ranks end when one fails: tells the others, and notices who is silent.

@@ -53,20 +53,25 @@ class Signals
     ~Signals()
     {
         close(m_descriptor);
-        pthread_sigmask(SIG_SETMASK, &m_before, nullptr);
+        if (!m_hasEnding) // otherwise the same wish may bring a second one (RunSupervisor)
+        {
+            pthread_sigmask(SIG_SETMASK, &m_before, nullptr);
+        }
     }
 
     Signals(const Signals&) = delete;
     Signals& operator=(const Signals&) = delete;
 
     /// @return the next signal
-    int Wait() const
+    int Wait()
     {
         signalfd_siginfo information{};
         while (read(m_descriptor, &information, sizeof information) != sizeof information)
         {
         }
-        return static_cast<int>(information.ssi_signo);
+        const auto signal = static_cast<int>(information.ssi_signo);
+        m_hasEnding = m_hasEnding || signal != SIGCHLD;
+        return signal;
     }
 
     /// Have signals act again as before, in a new process.
@@ -79,6 +84,7 @@ class Signals
   private:
     sigset_t m_before{};
     int m_descriptor;
+    bool m_hasEnding{false};
 };
 
 /// Result of one iteration, as its run.json says.
@@ -116,7 +122,7 @@ class IterationsRun
     std::chrono::steady_clock::time_point m_begin;
     ns3::OutputDirectory m_directory;
     double m_simulatedNs{0}; ///< by the iterations so far
-    const Signals m_signals;
+    Signals m_signals;
     int m_signal{0}; ///< that ends the run; 0 if none came
 };
 
@@ -215,7 +221,6 @@ IterationsRun::Simulate(uint32_t pass)
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         m_signals.Restore();
         const int status = GuardedMain([&options] { return RunSimulation(options); });
-        std::cout.flush();
         std::fflush(nullptr);
         std::_Exit(status);
     }

@@ -15,6 +15,7 @@
 #include "simulator/run/workload-threads.h"
 
 #include "ns3/fabric-monitors.h"
+#include "ns3/legible.h"
 #include "ns3/qbb-processes.h"
 
 #include <algorithm>
@@ -363,7 +364,7 @@ SimulationRun::Report()
     const NetworkDescription network = Backend().Describe(GetWallSeconds(), MAX_WARNINGS);
     for (const std::string& line : network.obstacles)
     {
-        std::cerr << "warning: " << line << "\n";
+        std::cerr << "warning: " << ns3::Legible(line) << "\n";
     }
     m_console.Say(m_jobs->GetSummary().Table());
     m_console.Say(m_jobs->DescribeResults());

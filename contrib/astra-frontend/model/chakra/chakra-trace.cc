@@ -371,6 +371,10 @@ ChakraTrace::Next(ChakraNode& node)
     node = {};
     node.id = message.id();
     node.name = message.name();
+    if (node.name.find('\0') != std::string::npos)
+    {
+        Fail(node.id, "has a name with a NUL character", "a name that files can hold");
+    }
     if (message.type() < ChakraProtoMsg::METADATA_NODE ||
         message.type() > ChakraProtoMsg::COMM_COLL_NODE)
     {

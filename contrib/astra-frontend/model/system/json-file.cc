@@ -84,6 +84,14 @@ ParseJsonObject(const std::string& text, const std::string& path, const std::str
                                   "the key " + value.dump() + " occurs twice in an object",
                                   "each key once");
         }
+        if ((event == Event::key || event == Event::value) && value.is_string() &&
+            value.get_ref<const std::string&>().find('\0') != std::string::npos)
+        {
+            throw ns3::InputError(path,
+                                  LineAt(text, read),
+                                  "a string has a NUL character",
+                                  expected);
+        }
         return true;
     };
     try

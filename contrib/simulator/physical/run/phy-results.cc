@@ -23,10 +23,12 @@ namespace
 constexpr uint16_t FIRST_SOURCE_PORT = 10000;
 constexpr uint16_t DESTINATION_PORT = 100;
 
+/// @param isWhole whether the file gets its name
 void
 WriteFlows(const std::vector<FlowRecord>& flows,
            const ns3::ClusterTopology& topology,
-           const std::string& path)
+           const std::string& path,
+           bool isWhole)
 {
     const auto frames = ns3::FabricFrameSizes::OfDefaults();
     FlowLevelConfig config;
@@ -48,7 +50,10 @@ WriteFlows(const std::vector<FlowRecord>& flows,
                                                    static_cast<uint32_t>(flow.dst),
                                                    flow.bytes)});
     }
-    file.Finish();
+    if (isWhole)
+    {
+        file.Finish();
+    }
 }
 
 std::vector<std::string>
@@ -140,8 +145,14 @@ IterationFiles::Finish(const IterationRecords& records,
     {
         m_endToEnd.Finish();
     }
-    WriteFlows(records.GetFlows(), topology, m_directory + "/fct.txt");
+    WriteFlows(records.GetFlows(), topology, m_directory + "/fct.txt", true);
     return m_summary.Table();
+}
+
+void
+IterationFiles::Abandon(const IterationRecords& records, const ns3::ClusterTopology& topology)
+{
+    WriteFlows(records.GetFlows(), topology, m_directory + "/fct.txt", false);
 }
 
 void

@@ -86,6 +86,9 @@ class IterationFiles
         return m_observers;
     }
 
+    /// Writes the rest of an iteration that failed: files that nobody takes for whole (".part").
+    void Abandon(const IterationRecords& records, const ns3::ClusterTopology& topology);
+
     /**
      * @param finished whether the workload came to its end; otherwise there is no EndToEnd.csv
      * @return the table of collectives that a user looks at first

@@ -25,6 +25,7 @@
 #include "simulator/records/merged-records.h"
 
 #include "ns3/input-error.h"
+#include "ns3/legible.h"
 #include "ns3/output-directory.h"
 #include "ns3/qbb-notes.h"
 
@@ -372,6 +373,10 @@ PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
 {
     if (!m_record)
     {
+        if (failure.GetRank() == 0 && failure.what() == std::string(RankWatch::DEATH))
+        {
+            RunRecord::MarkFailed(m_inputs.GetOutput() + "/run.json", text);
+        }
         return;
     }
     try
@@ -389,7 +394,16 @@ PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
             observers.Add(records);
             observers.Add(files.GetObserver());
             Tell(*last, true, true, observers);
-            files.Finish(records, m_inputs.GetTopology(), false);
+            // As in a simulation: results so far where somebody ended the run, none where it
+            // failed.
+            if (failure.GetStatus() == "failed")
+            {
+                files.Abandon(records, m_inputs.GetTopology());
+            }
+            else
+            {
+                files.Finish(records, m_inputs.GetTopology(), false);
+            }
             m_record->Set("collectives", records.GetCollectives().size());
         }
         m_record->Set("results_of", "rank 0 until then");
@@ -400,7 +414,7 @@ PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
     }
     catch (const InputError& error)
     {
-        std::cerr << error.what() << "\n";
+        std::cerr << ns3::Legible(error.what()) << "\n";
     }
 }
 
@@ -425,7 +439,8 @@ PhyRun::Fail(RankFailure failure)
     }
     const int rank =
         failure.GetRank() == RankFailure::THIS_RANK ? m_ranks.GetRank() : failure.GetRank();
-    const std::string text = fmt::format("{}: {}", m_watch->Name(rank), failure.what());
+    const std::string text =
+        ns3::Legible(fmt::format("{}: {}", m_watch->Name(rank), failure.what()));
     const auto speak = [&text] { std::cerr << text + "\n" << std::flush; };
     const bool isDeath = failure.what() == std::string(RankWatch::DEATH);
     if (isDeath && !wasAway && m_watch->SpeaksFor(rank))
@@ -453,11 +468,11 @@ PhyRun::Refuse(const Refusal& refusal)
 {
     if (m_ranks.GetRank() == 0)
     {
-        std::cerr << refusal.text << "\n";
+        std::cerr << ns3::Legible(refusal.text) << "\n";
     }
     if (m_record)
     {
-        m_record->Set("reason", refusal.text);
+        m_record->Set("reason", ns3::Legible(refusal.text));
         m_record->Write("refused");
     }
     return refusal.exitStatus;
