@@ -9,7 +9,10 @@
 #include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 using namespace AstraSim;
 using ::testing::HasSubstr;
@@ -21,7 +24,14 @@ std::vector<ServingRequest>
 Trace(const std::string& text, uint64_t limit = 1000, double scale = 1)
 {
     std::istringstream stream(text);
-    return ReadRequestTrace(stream, "trace.csv", limit, scale);
+    return ReadRequestTrace(stream, "trace.csv", limit, scale).requests;
+}
+
+RequestTrace
+WholeTrace(const std::string& text, uint64_t limit = 1000)
+{
+    std::istringstream stream(text);
+    return ReadRequestTrace(stream, "trace.csv", limit, 1);
 }
 
 std::string
@@ -61,10 +71,10 @@ TEST(RequestTrace, ReadsAzuresColumnsAndDates)
 
 TEST(RequestTrace, ReadsOtherColumnsInAnyOrderAndSortsByArrival)
 {
-    const auto vidur = Trace("num_prefill_tokens,num_decode_tokens,arrived_at\n7,8,3.5\n5,0,1.5\n");
+    const auto vidur = Trace("num_prefill_tokens,num_decode_tokens,arrived_at\n7,8,3.5\n5,1,1.5\n");
     ASSERT_EQ(vidur.size(), 2);
     EXPECT_EQ(vidur[0].promptTokens, 5);
-    EXPECT_EQ(vidur[0].outputTokens, 1); // a prompt always makes a token
+    EXPECT_EQ(vidur[0].outputTokens, 1);
     EXPECT_EQ(vidur[1].arrival, 2'000'000'000'000);
     const auto burst =
         Trace("Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
@@ -90,8 +100,51 @@ TEST(RequestTrace, SaysWhatIsWrong)
     EXPECT_THAT(ErrorOf(header + "2023-02-30 00:00:00,2,3\n"), HasSubstr("time of arrival"));
     EXPECT_THAT(ErrorOf(header + "2023-01-01 00:00:00,2,3\n2024-01-01 00:00:00,2,3\n"),
                 HasSubstr("trace.csv:3: '2024-01-01 00:00:00'"));
-    EXPECT_THAT(ErrorOf(header + "1,0,3\n"), HasSubstr("'0' is not a valid number of tokens"));
+    EXPECT_THAT(ErrorOf(header + "1,0,3\n2,5,0\n"),
+                HasSubstr("trace.csv:3: none of its 2 requests has both a prompt and output"));
     EXPECT_THAT(ErrorOf(header + "1,2,-3\n"), HasSubstr("'-3' is not a valid number of tokens"));
+}
+
+TEST(RequestTrace, LeavesOutRequestsWithoutPromptOrOutputInEveryFormat)
+{
+    // In each format: one with no output, a good one, one with no prompt, one with neither, a good
+    // one, one with no output.
+    const std::vector<std::pair<int, int>> rows = {{9, 0}, {7, 3}, {0, 4}, {0, 0}, {5, 2}, {1, 0}};
+    std::map<std::string, std::string> texts = {
+        {"azure", "TIMESTAMP,ContextTokens,GeneratedTokens\n"},
+        {"vidur", "arrived_at,num_prefill_tokens,num_decode_tokens\n"},
+        {"burst", "Timestamp,Request tokens,Response tokens\n"},
+        {"own", "arrival_s,prompt_tokens,output_tokens\n"},
+        {"mooncake", ""}};
+    for (std::size_t i = 0; i < rows.size(); ++i)
+    {
+        const auto [prompt, output] = rows[i];
+        for (auto& [format, text] : texts)
+        {
+            text += format == "mooncake" ? "{\"timestamp\": " + std::to_string(1000 * i) +
+                                               ", \"input_length\": " + std::to_string(prompt) +
+                                               ", \"output_length\": " + std::to_string(output) +
+                                               ", \"hash_ids\": [1]}\n"
+                                         : std::to_string(i) + "," + std::to_string(prompt) + "," +
+                                               std::to_string(output) + "\n";
+        }
+    }
+    for (const auto& [format, text] : texts)
+    {
+        SCOPED_TRACE(format);
+        const RequestTrace trace = WholeTrace(text);
+        EXPECT_EQ(trace.withoutOutput, 3);
+        EXPECT_EQ(trace.withoutPrompt, 1);
+        ASSERT_EQ(trace.requests.size(), 2);
+        EXPECT_EQ(trace.requests[0].promptTokens, 7);
+        EXPECT_EQ(trace.requests[0].outputTokens, 3);
+        EXPECT_EQ(trace.requests[0].arrival, 0); // the first that is served
+        EXPECT_EQ(trace.requests[1].promptTokens, 5);
+        EXPECT_EQ(trace.requests[1].arrival, 3'000'000'000'000);
+        // A limit counts requests that are served, and reading ends at the last of them.
+        EXPECT_EQ(WholeTrace(text, 1).requests.size(), 1);
+        EXPECT_EQ(WholeTrace(text, 1).CountLeftOut(), 1);
+    }
 }
 
 TEST(RequestTrace, PromptsOfOneIdBeginAlike)
@@ -117,7 +170,7 @@ TEST(RequestTrace, ReadsMooncakesLines)
                                 "52, \"hash_ids\": [46, 47, "
                                 "48]}\n\n"
                                 "{\"timestamp\": 30535, \"input_length\": 1100, \"output_length\": "
-                                "0, \"hash_ids\": [46, 47, "
+                                "1, \"hash_ids\": [46, 47, "
                                 "49]}\n",
                                 9,
                                 2);
@@ -150,7 +203,7 @@ TEST(RequestTrace, SaysWhatIsWrongInMooncakesLines)
     EXPECT_THAT(ErrorOf(with("[1, 2, 3]")), HasSubstr("one number for each 512 tokens"));
     EXPECT_THAT(ErrorOf(with("[1, -2]")), HasSubstr("hash_ids are not whole numbers"));
     EXPECT_THAT(ErrorOf("{\"timestamp\": 1, \"input_length\": 0, \"output_length\": 1}\n"),
-                HasSubstr("input_length is not a valid number of tokens"));
+                HasSubstr("trace.csv:1: none of its 1 requests has both a prompt and output"));
 }
 
 TEST(PoissonRequests, HaveTheRateAndSizesAskedFor)

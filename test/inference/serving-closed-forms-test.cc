@@ -99,10 +99,71 @@ TEST(Serving, AWholeCacheOnAnIdleNetworkTakesOneMessagesTime)
                    10e9);
     EXPECT_NEAR(run.Request(0, "prefill_us"), 4, 1e-6);
     EXPECT_NEAR(run.Request(0, "transfer_us"), 1 + 4, 1e-6);
-    EXPECT_NEAR(run.Request(0, "decode_us"), 2 * 8, 1e-6);
-    EXPECT_NEAR(run.Request(0, "e2e_us"), 4 + 5 + 16, 1e-6);
+    EXPECT_NEAR(run.Request(0, "decode_us"), 3 * 8, 1e-6);
+    EXPECT_NEAR(run.Request(0, "e2e_us"), 4 + 5 + 24, 1e-6);
     EXPECT_EQ(run.Request(0, "bytes"), 40'000);
     EXPECT_EQ(run.network.Messages(), 1);
+}
+
+TEST(Serving, TheFirstTokenComesFromTheSideThatAnswers)
+{
+    // Prefill of 4 us, 5 us of transfer, steps of 8 us. The decoding side makes all tokens itself,
+    // from the prompt's last one on; the prefilling side makes the first before the transfer.
+    struct Case
+    {
+        const char* key;
+        uint32_t output;
+        double firstToken;
+        double perToken; // of those after the first
+        double endToEnd;
+        double transfer;
+        double within; // a limit of 6 us for the first token
+    };
+
+    for (const Case& each :
+         {Case{"", 3, 4 + 5 + 8, 8, 4 + 5 + 3 * 8, 5, 0},
+          Case{"first_token decode\n", 3, 4 + 5 + 8, 8, 4 + 5 + 3 * 8, 5, 0},
+          Case{"first_token decode\n", 1, 4 + 5 + 8, 0, 4 + 5 + 8, 5, 0},
+          Case{"first_token prefill\n", 3, 4, (5 + 2 * 8) / 2.0, 4 + 5 + 16, 5, 1},
+          Case{"first_token prefill\n", 1, 4, 0, 4, 0, 1}})
+    {
+        SCOPED_TRACE(std::string(each.key) + std::to_string(each.output));
+        ServingRun run(
+            AtOnce(1, 100, each.output) + each.key +
+                "layers 4\nkv_heads 2\nkv_bytes 50\nkv_transfer whole\nttft_limit_ms 0.006\n"
+                "instances prefill 0\nrow all all linear 1000 0 0 0 NONE 0\n"
+                "instances decode 1\nrow all all linear 2000 0 0 0 NONE 0\n",
+            2,
+            1'000'000,
+            10e9);
+        EXPECT_NEAR(run.Request(0, "ttft_us"), each.firstToken, 1e-6);
+        if (each.output > 1)
+        {
+            EXPECT_NEAR(run.Request(0, "tpot_us"), each.perToken, 1e-6);
+        }
+        EXPECT_NEAR(run.Request(0, "transfer_us"), each.transfer, 1e-6);
+        EXPECT_NEAR(run.Request(0, "e2e_us"), each.endToEnd, 1e-6);
+        EXPECT_EQ(run.Request(0, "within_limits"), each.within);
+        EXPECT_NEAR(run.Of("inference", "ttft_us", "mean"), each.firstToken, 1e-6);
+        EXPECT_EQ(run.Of("inference", "within_limits", "mean"), each.within);
+        // A token that is dropped is in no count.
+        EXPECT_EQ(run.Of("instances", "0", "output_tokens") +
+                      run.Of("instances", "1", "output_tokens"),
+                  each.output);
+    }
+}
+
+TEST(Serving, TheLastTokenOfAPromptThatIsComputedAgainSeesAllOfThePrompt)
+{
+    // 100 cached tokens at 3 ns each: the first step of the decoding side attends to the prompt's
+    // 100, the second to one more.
+    ServingRun run(AtOnce(1, 100, 2) + "layers 1\nkv_heads 1\nkv_bytes 50\nkv_transfer whole\n"
+                                       "instances prefill 0\nrow all all linear 1000 0 0 0 NONE 0\n"
+                                       "instances decode 1\nrow all all linear 0 0 0 3 NONE 0\n",
+                   2,
+                   1'000'000,
+                   10e9);
+    EXPECT_NEAR(run.Request(0, "decode_us"), 3 * (100 + 101) / 1e3, 1e-6);
 }
 
 TEST(Serving, LayersThatLeaveAsTheyAreComputedHideAllButTheLast)
@@ -187,13 +248,14 @@ TEST(Serving, ACacheOfWhichAllIsThereAlreadyIsCompleteAtOnce)
 {
     // Three blocks of 16 tokens: the second request waits for the end of the first one, whose
     // prompt it shares.
-    ServingRun run(AtOnce(2, 32, 2) +
-                       "shared_prefix_tokens 32\nlayers 2\nkv_heads 1\nkv_bytes 64\n"
-                       "instances prefill 0\nrow a all linear 1000 0 0 0 NONE 0\n"
-                       "instances decode 1\nnum_gpu_blocks 3\nrow a all linear 1000 0 0 0 NONE 0\n",
-                   2,
-                   1'000'000,
-                   10e9);
+    ServingRun run(
+        AtOnce(2, 32, 2) +
+            "first_token prefill\nshared_prefix_tokens 32\nlayers 2\nkv_heads 1\nkv_bytes 64\n"
+            "instances prefill 0\nrow a all linear 1000 0 0 0 NONE 0\n"
+            "instances decode 1\nnum_gpu_blocks 3\nrow a all linear 1000 0 0 0 NONE 0\n",
+        2,
+        1'000'000,
+        10e9);
     EXPECT_GT(run.Of("requests", "0", "bytes"), 0);
     EXPECT_EQ(run.Of("requests", "1", "bytes"), 0);
     EXPECT_EQ(run.Of("inference", "requests", "mean"), 2);

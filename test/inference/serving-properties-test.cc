@@ -59,6 +59,7 @@ RandomServing(std::mt19937& random)
     {
         return text + RandomPool(random, "colocated", 0);
     }
+    text += random() % 2 == 0 ? "first_token prefill\n" : "";
     text += random() % 2 == 0 ? "kv_transfer whole\n"
                               : key("kv_layers_per_message", OneOf(random, {1, 2, 9}));
     text += random() % 2 == 0 ? key("shared_prefix_tokens", prompt) : "";

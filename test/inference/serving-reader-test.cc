@@ -133,8 +133,10 @@ TEST(ServingFile, SaysWhatIsWrong)
                 HasSubstr("shared_prefixes has no effect without shared_prefix_tokens"));
     EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated + ROW + "swap_gbps 2\n"),
                 HasSubstr("serve.txt:8: swap_gbps has no effect without preemption_mode swap"));
-    for (const char* key :
-         {"decode_router kv_aware", "kv_transfer whole", "kv_layers_per_message 2"})
+    for (const char* key : {"decode_router kv_aware",
+                            "kv_transfer whole",
+                            "kv_layers_per_message 2",
+                            "first_token prefill"})
     {
         EXPECT_THAT(ReaderErrorOf(REQUESTS + key + "\n" + colocated + ROW),
                     HasSubstr(" has no effect without instances decode; expected both or neither"))
@@ -144,6 +146,9 @@ TEST(ServingFile, SaysWhatIsWrong)
                             "preemption_mode swap\n"),
               "")
         << "of all instances, of which some swap";
+    EXPECT_THAT(
+        ReaderErrorOf("first_token last\n"),
+        HasSubstr("serve.txt:2: 'last' is not a valid first_token; expected prefill or decode"));
     EXPECT_THAT(ReaderErrorOf("prompt_tokens uniform 3 2\n"), HasSubstr("uniform LOW HIGH"));
     EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated),
                 HasSubstr("serve.txt:6: the instances have no rows"));

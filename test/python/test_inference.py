@@ -199,6 +199,22 @@ def test_requests_that_do_not_fit_are_refused_and_the_others_served(tmp_path, se
     assert (table["requests"], table["refused"]) == (len(served), refused)
 
 
+@pytest.mark.parametrize("requests, said", [
+    ([(50, 0), (50, 5), (60, 0), (20, 2)], "2 of 4 requests have no output; they are left out"),
+    ([(0, 5), (50, 5)], "1 of 2 requests have no prompt; they are left out"),
+    ([(0, 5), (50, 5), (0, 0)], "1 of 3 requests have no output and 1 of 3 requests have no prompt; they are left out"),
+    ([(50, 5), (20, 1)], "")])
+def test_requests_without_prompt_or_output_are_counted_and_left_out(tmp_path, requests, said):
+    done = serve_trace(tmp_path, requests, SERVERS["colocated"])
+    assert done.returncode == 0, done.stderr
+    good = [request for request in requests if min(request) > 0]
+    assert [(int(row["prompt_tokens"]), int(row["output_tokens"])) for row in rows(tmp_path / "run/requests.csv")] == good
+    warnings = [line for line in done.stderr.splitlines() if "left out" in line]
+    assert warnings == ([f"warning: trace.csv: {said}"] if said else [])
+    record = json.loads((tmp_path / "run/run.json").read_text())
+    assert record.get("requests_left_out", 0) == len(requests) - len(good)
+
+
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("trace", [b"arrival_s,prompt_tokens,output_tokens\n0,50,5\n",
                                    b'{"timestamp": 0, "input_length": 50, "output_length": 5, "hash_ids": []}\n'])
@@ -465,6 +481,7 @@ def test_the_flags_of_aicb_s_main_program_are_read(tmp_path):
     (["--swap_gbps", "2"], "--swap_gbps has no effect without --preemption_mode swap; expected both or neither"),
     (["--kv_transfer", "whole"], "--kv_transfer has no effect without --decode_gpus; expected both or neither"),
     (["--kv_layers_per_message", "2"], "--kv_layers_per_message has no effect without --decode_gpus; expected both or neither"),
+    (["--first_token", "prefill"], "--first_token has no effect without --decode_gpus; expected both or neither"),
     (["--decode_router", "kv_aware"], "--decode_router has no effect without --decode_gpus; expected both or neither")])
 def test_a_flag_that_needs_another_is_refused_alone(tmp_path, flags, line):
     done = run_script([ROOT / "scripts/workload.py", "--inference", "--model_name", "llama2_7b", "--world_size", "8", "--tp", "8",
@@ -482,6 +499,7 @@ NEITHER = ("x", "-1", "1.5.2", "1 2", "nan", "1e999", "9" * 30, "0x10", "")
     ("prompt_tokens", ("2", "uniform 2 2", "uniform 2 3", "exponential 2"), ("0", "uniform 3 2", "uniform 2", "exponential 2 2", "16777217", *NEITHER)),
     ("router", ("kv_aware", "round_robin"), ("least", *NEITHER)),
     ("kv_transfer", ("whole",), ("both", *NEITHER)),
+    ("first_token", ("prefill", "decode"), ("both", *NEITHER)),
     ("ttft_limit_ms", ("1", "0.5", "9e9"), ("0", "1e10", *NEITHER)),
     ("max_num_seqs", ("1", str(2**32 - 1)), ("0", str(2**32), *NEITHER)),
     ("block_size", ("1", "16777216"), ("0", "16777217", *NEITHER)),
@@ -494,7 +512,7 @@ NEITHER = ("x", "-1", "1.5.2", "1 2", "nan", "1e999", "9" * 30, "0x10", "")
 ])
 def test_a_value_is_refused_where_the_file_is_written_as_where_it_is_read(tmp_path, key, good, bad):
     flags = {"requests": "1", "rate": "1e6", "prompt_tokens": "2", "output_tokens": "1"}
-    instances = ["--prefill_gpus", "1", "--decode_gpus", "1"] if key == "kv_transfer" else ["--world_size", "1"]
+    instances = ["--prefill_gpus", "1", "--decode_gpus", "1"] if key in ("kv_transfer", "first_token") else ["--world_size", "1"]
     common = ["--model_name", "llama2_7b", "--num_layers", "1", *instances, "--num_gpu_blocks", "9"]
     star = tmp_path / "pair"
     star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")

@@ -432,6 +432,17 @@ RunJobs::DescribeResults() const
     return text;
 }
 
+uint64_t
+RunJobs::CountLeftOutRequests() const
+{
+    uint64_t count = 0;
+    for (const auto& running : m_jobs)
+    {
+        count += running->job->GetWorkload().CountLeftOut();
+    }
+    return count;
+}
+
 std::vector<std::string>
 RunJobs::GetOwnResults() const
 {

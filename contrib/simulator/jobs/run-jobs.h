@@ -131,6 +131,9 @@ class RunJobs
     /// @return what the workloads themselves have to say, as lines for people
     std::string DescribeResults() const;
 
+    /// @return requests that the workloads' inputs have and that are left out
+    uint64_t CountLeftOutRequests() const;
+
     /// @return names of results that inputs have chosen
     std::vector<std::string> GetOwnResults() const;
 

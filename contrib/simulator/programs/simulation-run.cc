@@ -267,6 +267,10 @@ SimulationRun::RecordResults()
     const TimePs simulated = m_jobs->AllFinished() ? m_jobs->GetFinishTime() : Backend().Now();
     RunResults{simulated, GetWallSeconds(), Backend().GetTotals(), m_jobs->GetSummary().GetCount()}
         .WriteTo(GetRecord());
+    if (const uint64_t leftOut = m_jobs->CountLeftOutRequests(); leftOut > 0)
+    {
+        GetRecord().Set("requests_left_out", leftOut);
+    }
     if (FastForwardBackend* forward = m_network->GetForward())
     {
         RecordReuse(GetRecord(), *forward, m_options);

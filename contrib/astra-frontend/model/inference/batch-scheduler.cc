@@ -323,7 +323,10 @@ void
 BatchScheduler::Add(std::vector<BatchItem>& batch, Sequence& sequence, uint32_t count)
 {
     const bool isSampled = count == sequence.Missing();
-    const bool isDecoding = sequence.generated > 0 && isSampled && count == 1;
+    // An instance that decodes has the prompt's keys and values before its first token of a
+    // sequence.
+    const bool isDecoding =
+        (sequence.generated > 0 || m_pool.role == InstanceRole::Decode) && isSampled && count == 1;
     batch.push_back({&sequence, sequence.computed, count, isDecoding, isSampled});
     sequence.inFlight = true;
     m_budget -= std::min(count, m_budget);

@@ -87,9 +87,10 @@ CacheTransfers::Begin(Sequence& sequence, TimePs now)
 bool
 CacheTransfers::TryReserve(Destination& destination, Sequence& sequence, TimePs now)
 {
-    // One more token than the prompt: the first that is computed there.
+    // Up to the token that is computed there first: the prompt's last one, or the one after it.
+    const uint32_t more = m_config.firstTokenAtDecode ? 0 : 1;
     return destination.instance->GetScheduler(destination.replica)
-        .Reserve(sequence, uint64_t{sequence.prompt} + 1, now);
+        .Reserve(sequence, uint64_t{sequence.prompt} + more, now);
 }
 
 void
@@ -107,7 +108,7 @@ CacheTransfers::BlocksFreed(const ServingPlace& place, TimePs now)
         {
             Sequence& sequence = *destination.pending.front();
             destination.pending.pop_front();
-            if (sequence.firstToken >= 0)
+            if (sequence.promptEnded >= 0)
             {
                 SendWhole(sequence);
             }
@@ -237,8 +238,8 @@ CacheTransfers::Arrived(Sequence& sequence, TimePs now)
 void
 CacheTransfers::CompleteIfMoved(Sequence& sequence)
 {
-    // Until the first token is there, more may leave; whole caches leave at once.
-    if (sequence.firstToken < 0 || sequence.messages > 0)
+    // Until the prompt is computed, more may leave; whole caches leave at once.
+    if (sequence.promptEnded < 0 || sequence.messages > 0)
     {
         return;
     }

@@ -69,15 +69,27 @@ InferenceWorkload::GetFileName() const
 std::vector<std::string>
 InferenceWorkload::GetWarnings() const
 {
-    if (m_config.refused == 0)
+    std::vector<std::string> warnings;
+    if (m_config.leftOut > 0)
     {
-        return {};
+        warnings.push_back(m_config.whyLeftOut);
     }
-    return {fmt::format("{}: {} of {} requests do not fit and are refused; the first of them, {}",
+    if (m_config.refused > 0)
+    {
+        warnings.push_back(
+            fmt::format("{}: {} of {} requests do not fit and are refused; the first of them, {}",
                         m_config.file,
                         m_config.refused,
                         m_config.requests.size() + m_config.refused,
-                        m_config.firstRefused)};
+                        m_config.firstRefused));
+    }
+    return warnings;
+}
+
+uint64_t
+InferenceWorkload::CountLeftOut() const
+{
+    return m_config.leftOut;
 }
 
 std::string

@@ -38,6 +38,7 @@ class InferenceWorkload : public Workload
     std::string_view GetLayerName(uint32_t layer) const override;
     const std::string& GetFileName() const override;
     std::vector<std::string> GetWarnings() const override;
+    uint64_t CountLeftOut() const override;
     std::string GetSummary() const override;
 
   private:

@@ -43,9 +43,10 @@ struct Sequence
     ServingPlace decode;
 
     TimePs arrival{0};
-    TimePs scheduled{-1};  ///< its first step began
-    TimePs firstToken{-1}; ///< the step that made it ended
-    TimePs cacheMoved{-1}; ///< all of the cache has reached the decoding instance
+    TimePs scheduled{-1};   ///< its first step began
+    TimePs promptEnded{-1}; ///< the step that computed the last of its prompt ended
+    TimePs firstToken{-1};  ///< the step that made it ended
+    TimePs cacheMoved{-1};  ///< all of the cache has reached the decoding instance
     TimePs finished{-1};
     TimePs transferStart{-1}; ///< the first message left
     TimePs transferEnd{-1};   ///< the last message came
@@ -66,6 +67,13 @@ struct Sequence
     uint32_t Missing() const
     {
         return Tokens() - computed;
+    }
+
+    /// Forget the first token: the last token of the prompt is to be computed again.
+    void DropFirstToken()
+    {
+        generated = 0;
+        computed = prompt - 1;
     }
 };
 

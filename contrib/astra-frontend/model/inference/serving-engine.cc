@@ -209,6 +209,20 @@ ServingEngine::Route(Sequence& sequence)
     instance.Kick();
 }
 
+bool
+ServingEngine::AnswersUsers(const InstancePool& pool) const
+{
+    return pool.role != InstanceRole::Prefill || !m_config.firstTokenAtDecode;
+}
+
+bool
+ServingEngine::MovesCache(const Sequence& sequence, const ServingInstance& instance) const
+{
+    // A request for one token needs no decoding where the prefilling instance answers with it.
+    return instance.GetPool().role == InstanceRole::Prefill &&
+           (m_config.firstTokenAtDecode || sequence.output > 1);
+}
+
 void
 ServingEngine::StepBegan(ServingInstance& instance, const ServingStep& step)
 {
@@ -222,8 +236,7 @@ ServingEngine::StepBegan(ServingInstance& instance, const ServingStep& step)
                 continue;
             }
             sequence.scheduled = step.start;
-            // A request for one token needs no decoding.
-            if (instance.GetPool().role == InstanceRole::Prefill && sequence.output > 1)
+            if (MovesCache(sequence, instance))
             {
                 m_transfers->Begin(sequence, step.start);
             }
@@ -258,18 +271,24 @@ ServingEngine::StepEnded(ServingInstance& instance, const ServingStep& step)
             {
                 continue;
             }
-            if (sequence.firstToken < 0)
+            sequence.promptEnded = sequence.promptEnded < 0 ? now : sequence.promptEnded;
+            const bool isAnswered = AnswersUsers(instance.GetPool());
+            if (isAnswered && sequence.firstToken < 0)
             {
                 sequence.firstToken = now;
             }
-            if (sequence.generated == sequence.output)
+            if (MovesCache(sequence, instance))
             {
-                End(sequence, instance, replica);
-            }
-            else if (instance.GetPool().role == InstanceRole::Prefill)
-            {
+                if (!isAnswered)
+                {
+                    sequence.DropFirstToken();
+                }
                 scheduler.Hold(sequence);
                 m_transfers->PromptEnded(sequence);
+            }
+            else if (sequence.generated == sequence.output)
+            {
+                End(sequence, instance, replica);
             }
         }
         if (instance.GetPool().role == InstanceRole::Decode && m_ended < m_sequences.size())

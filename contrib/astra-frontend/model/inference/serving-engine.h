@@ -74,6 +74,9 @@ class ServingEngine
         return m_results.GetSummary();
     }
 
+    /// @return whether users get the tokens that instances of @p pool make
+    bool AnswersUsers(const InstancePool& pool) const;
+
     // --- an instance tells of its steps
     void StepBegan(ServingInstance& instance, const ServingStep& step);
     /// @p layer is computed on the ranks' @p rank, a place as ServingInstance::GetRank takes it
@@ -89,6 +92,8 @@ class ServingEngine
     void ScheduleArrival();
     static void Arrive(void* engine);
     void Route(Sequence& sequence);
+    /// @return whether the cache of @p sequence leaves @p instance, for another to decode
+    bool MovesCache(const Sequence& sequence, const ServingInstance& instance) const;
     void CacheComplete(Sequence& sequence);
     void End(Sequence& sequence, ServingInstance& instance, uint32_t replica);
     void FinishAll();

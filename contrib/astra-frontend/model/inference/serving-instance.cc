@@ -250,7 +250,7 @@ ServingInstance::End(ServingStep& step)
     }
     for (const StepShape& shape : ended->shapes)
     {
-        m_totals.outputTokens += shape.sampled;
+        m_totals.outputTokens += m_engine.AnswersUsers(m_pool) ? shape.sampled : 0;
     }
     m_engine.StepEnded(*this, *ended);
     Kick();

@@ -105,11 +105,11 @@ ServingResults::RequestEnded(const Sequence& sequence, RunObserver& observer)
             "preemptions,queue_us,prefill_us,transfer_us,decode_us,ttft_us,tpot_us,e2e_us,bytes,"
             "transfer_start_us,transfer_end_us,within_limits,cached_tokens");
     }
-    const TimePs decodes = std::max(sequence.cacheMoved, sequence.firstToken);
+    const TimePs decodes = std::max(sequence.cacheMoved, sequence.promptEnded);
     const bool isWithin = IsWithinLimits(sequence);
     const std::array<TimePs, 7> times = {sequence.scheduled - sequence.arrival,
-                                         sequence.firstToken - sequence.scheduled,
-                                         decodes - sequence.firstToken,
+                                         sequence.promptEnded - sequence.scheduled,
+                                         decodes - sequence.promptEnded,
                                          sequence.finished - decodes,
                                          sequence.firstToken - sequence.arrival,
                                          PerToken(sequence),

@@ -75,6 +75,12 @@ class Workload
         return {};
     }
 
+    /// @return requests of its inputs that it leaves out, since nothing could be served for them
+    virtual uint64_t CountLeftOut() const
+    {
+        return 0;
+    }
+
     /// @return its own results as lines for people, once it has finished; empty if it has none
     virtual std::string GetSummary() const
     {

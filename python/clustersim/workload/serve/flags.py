@@ -82,7 +82,10 @@ SERVING = {
     "e2e_limit_ms": _milliseconds("limit of the whole time"),
     "max_model_len": _whole("tokens of a request, prompt and output; longer ones are refused", 2, 2 * MOST_TOKENS),
     "kv_transfer": _one_of("layers (default) or whole", "layers", "whole"),
-    "kv_layers_per_message": _whole("layers of a cache that leave together (1)", most=100_000)}
+    "kv_layers_per_message": _whole("layers of a cache that leave together (1)", most=100_000),
+    "first_token": _one_of("the side that answers with the first token: decode (default), from the cache it is sent, as vLLM, SGLang and Dynamo report it; "
+                           "or prefill", "decode", "prefill")}
+DECODE_KEYS = ("decode_router", "kv_transfer", "kv_layers_per_message", "first_token")  # of no use without instances that decode alone
 POOL = {
     "max_num_seqs": _whole("sequences that run at a time (256)"),
     "max_num_batched_tokens": _whole("tokens of a step (8192)", most=MOST_TOKENS),
@@ -108,7 +111,7 @@ def check(given):
             raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
     for key, needed, does in (("time_scale", "trace", given.trace), ("shared_prefixes", "shared_prefix_tokens", given.shared_prefix_tokens),
                               ("seed", "rate", given.trace is None), ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap"),
-                              *((key, "decode_gpus", given.decode_gpus) for key in ("decode_router", "kv_transfer", "kv_layers_per_message"))):
+                              *((key, "decode_gpus", given.decode_gpus) for key in DECODE_KEYS)):
         if getattr(given, key) is not None and not does:
             raise InputError(f"--{key} has no effect without --{needed}; expected both or neither")
     drawn = ("requests", "rate", *COUNTS)

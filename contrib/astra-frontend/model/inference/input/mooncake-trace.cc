@@ -8,7 +8,6 @@
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -53,9 +52,9 @@ class LineReader
             Fail("timestamp is not valid");
         }
         request.arrival = ns3::RoundToPs(milliseconds * PS_PER_TRACE_MS);
-        request.promptTokens = Count("input_length", 1);
-        request.outputTokens = std::max(Count("output_length", 0), 1U);
-        if (m_json.contains("hash_ids"))
+        request.promptTokens = Count("input_length");
+        request.outputTokens = Count("output_length");
+        if (request.promptTokens > 0 && m_json.contains("hash_ids"))
         {
             request.prefixTokens = PART_TOKENS;
             request.prefix = Contents(request.promptTokens);
@@ -79,11 +78,10 @@ class LineReader
         return *found;
     }
 
-    uint32_t Count(const char* key, uint64_t least) const
+    uint32_t Count(const char* key) const
     {
         const auto& value = Value(key);
-        if (!value.is_number_unsigned() || value.get<uint64_t>() < least ||
-            value.get<uint64_t>() > MOST_TRACE_TOKENS)
+        if (!value.is_number_unsigned() || value.get<uint64_t>() > MOST_TRACE_TOKENS)
         {
             Fail(std::string(key) + " is not a valid number of tokens");
         }
@@ -116,21 +114,21 @@ class LineReader
 
 } // namespace
 
-std::vector<ServingRequest>
+RequestTrace
 ReadMooncakeTrace(std::istream& text, const std::string& name, uint64_t limit, std::size_t& line)
 {
-    std::vector<ServingRequest> requests;
+    RequestTrace trace;
     line = 0;
     std::string row;
-    while (requests.size() < limit && std::getline(text, row))
+    while (trace.requests.size() < limit && std::getline(text, row))
     {
         ++line;
         if (row.find_first_not_of(" \t\r") != std::string::npos)
         {
-            requests.push_back(LineReader(row, name, line).Read());
+            trace.Add(LineReader(row, name, line).Read());
         }
     }
-    return requests;
+    return trace;
 }
 
 } // namespace AstraSim

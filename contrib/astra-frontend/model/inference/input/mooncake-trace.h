@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <istream>
 #include <string>
-#include <vector>
 
 namespace AstraSim
 {
@@ -20,15 +19,15 @@ namespace AstraSim
  * milliseconds, `input_length`, `output_length`, and `hash_ids`, which name the contents of the
  * prompt's parts of 512 tokens. ReadRequestTrace() uses it.
  *
- * @param limit number of requests to read
+ * @param limit number of requests to keep
  * @param line number of the last line read
  * @return in the order of the file, with its times
  * @throw ns3::InputError
  */
-std::vector<ServingRequest> ReadMooncakeTrace(std::istream& text,
-                                              const std::string& name,
-                                              uint64_t limit,
-                                              std::size_t& line);
+RequestTrace ReadMooncakeTrace(std::istream& text,
+                               const std::string& name,
+                               uint64_t limit,
+                               std::size_t& line);
 
 } // namespace AstraSim
 

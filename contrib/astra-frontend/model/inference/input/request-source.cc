@@ -104,17 +104,23 @@ Cells(std::string_view line)
 }
 
 /**
- * @param requests of a trace @param name of the trace @param line its last one
+ * @param trace as read @param name of the trace @param line its last one
  * @param timeScale what arrivals are multiplied by
- * @return them by arrival, the first at 0
+ * @return its requests by arrival, the first at 0
  * @throw ns3::InputError if there are none
  */
-std::vector<ServingRequest>
-FromZero(std::vector<ServingRequest> requests,
-         const std::string& name,
-         std::size_t line,
-         double timeScale)
+RequestTrace
+FromZero(RequestTrace trace, const std::string& name, std::size_t line, double timeScale)
 {
+    auto& requests = trace.requests;
+    if (requests.empty() && trace.CountLeftOut() > 0)
+    {
+        throw ns3::InputError(name,
+                              line,
+                              "none of its " + std::to_string(trace.CountLeftOut()) +
+                                  " requests has both a prompt and output",
+                              "at least one request of 1 token or more of each");
+    }
     if (requests.empty())
     {
         throw ns3::InputError(name, line, "there are no requests", "a line for each request");
@@ -127,7 +133,7 @@ FromZero(std::vector<ServingRequest> requests,
     {
         request.arrival = ns3::RoundToPs(static_cast<double>(request.arrival - first) * timeScale);
     }
-    return requests;
+    return trace;
 }
 
 /// Reads one trace.
@@ -140,20 +146,20 @@ class TraceReader
     {
     }
 
-    std::vector<ServingRequest> Read(uint64_t limit, double timeScale)
+    RequestTrace Read(uint64_t limit, double timeScale)
     {
         ReadHeader();
-        std::vector<ServingRequest> requests;
+        RequestTrace trace;
         std::string text;
-        while (requests.size() < limit && std::getline(m_text, text))
+        while (trace.requests.size() < limit && std::getline(m_text, text))
         {
             ++m_line;
             if (text.find_first_not_of(" \t\r") != std::string::npos)
             {
-                requests.push_back(ParseRequest(text));
+                trace.Add(ParseRequest(text));
             }
         }
-        return FromZero(std::move(requests), m_name, m_line, timeScale);
+        return FromZero(std::move(trace), m_name, m_line, timeScale);
     }
 
   private:
@@ -229,9 +235,7 @@ class TraceReader
                  "seconds, or a date and a time such as 2023-11-16 18:15:46.6805900, within 100 "
                  "days");
         }
-        ServingRequest request{*arrival,
-                               Tokens(cells[m_prompt], 1),
-                               std::max(Tokens(cells[m_output], 0), 1U)};
+        ServingRequest request{*arrival, Tokens(cells[m_prompt]), Tokens(cells[m_output])};
         if (m_prefixId < m_columns)
         {
             const auto id = ns3::ParseUnsigned(cells[m_prefixId]);
@@ -240,20 +244,20 @@ class TraceReader
                 Fail("'" + std::string(cells[m_prefixId]) + "' is not a valid prefix_id",
                      "a whole number from 0 to " + std::to_string(MOST_PREFIXES));
             }
-            request.prefixTokens = Tokens(cells[m_prefixTokens], 0);
+            request.prefixTokens = Tokens(cells[m_prefixTokens]);
             request.prefix.assign(request.prefixTokens > 0, *id);
         }
         return request;
     }
 
-    uint32_t Tokens(std::string_view cell, uint64_t least) const
+    uint32_t Tokens(std::string_view cell) const
     {
         constexpr uint64_t MOST = 1U << 24;
         const auto count = ns3::ParseUnsigned(cell);
-        if (!count || *count < least || *count > MOST)
+        if (!count || *count > MOST)
         {
             Fail("'" + std::string(cell) + "' is not a valid number of tokens",
-                 "a whole number from " + std::to_string(least) + " to " + std::to_string(MOST));
+                 "a whole number up to " + std::to_string(MOST));
         }
         return static_cast<uint32_t>(*count);
     }
@@ -368,7 +372,7 @@ DrawRequests(const PoissonRequests& description)
     return requests;
 }
 
-std::vector<ServingRequest>
+RequestTrace
 ReadRequestTrace(std::istream& text, const std::string& name, uint64_t limit, double timeScale)
 {
     for (const unsigned char part : std::string_view("\xEF\xBB\xBF"))
@@ -381,8 +385,8 @@ ReadRequestTrace(std::istream& text, const std::string& name, uint64_t limit, do
     if (text.peek() == '{')
     {
         std::size_t line = 0;
-        auto requests = ReadMooncakeTrace(text, name, limit, line);
-        return FromZero(std::move(requests), name, line, timeScale);
+        auto trace = ReadMooncakeTrace(text, name, limit, line);
+        return FromZero(std::move(trace), name, line, timeScale);
     }
     return TraceReader(text, name).Read(limit, timeScale);
 }

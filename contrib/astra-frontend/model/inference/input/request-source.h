@@ -57,17 +57,18 @@ std::vector<ServingRequest> DrawRequests(const PoissonRequests& description);
  * Mooncake's traces (arXiv 2407.00079): JSON objects with timestamp in ms, input_length,
  * output_length, and hash_ids of the prompt's parts of 512 tokens.
  *
- * The first request arrives at 0. Requests that made no token count as one.
+ * Requests without a prompt or without output are counted and left out. The first of the others
+ * arrives at 0.
  *
- * @param limit number of requests to read
+ * @param limit number of requests to keep
  * @param timeScale what arrivals are multiplied by
  * @return by arrival
  * @throw ns3::InputError
  */
-std::vector<ServingRequest> ReadRequestTrace(std::istream& text,
-                                             const std::string& name,
-                                             uint64_t limit,
-                                             double timeScale);
+RequestTrace ReadRequestTrace(std::istream& text,
+                              const std::string& name,
+                              uint64_t limit,
+                              double timeScale);
 
 /**
  * @param text seconds, or a date and a time of day

@@ -241,4 +241,23 @@ RefuseLongRequests(ServingConfig& config)
     config.firstRefused = first ? first->what + "; expected " + first->expected : "";
 }
 
+std::string
+DescribeLeftOut(const RequestTrace& trace, const std::string& file)
+{
+    if (trace.CountLeftOut() == 0)
+    {
+        return "";
+    }
+    const std::string total = std::to_string(trace.requests.size() + trace.CountLeftOut());
+    const std::string output =
+        std::to_string(trace.withoutOutput) + " of " + total + " requests have no output";
+    const std::string prompt =
+        std::to_string(trace.withoutPrompt) + " of " + total + " requests have no prompt";
+    return file + ": " +
+           (trace.withoutPrompt == 0   ? output
+            : trace.withoutOutput == 0 ? prompt
+                                       : output + " and " + prompt) +
+           "; they are left out";
+}
+
 } // namespace AstraSim

@@ -6,6 +6,8 @@
 
 #include "serving-config.h"
 
+#include <string>
+
 namespace AstraSim
 {
 
@@ -15,6 +17,9 @@ void CheckServingPools(const ServingConfig& config);
 /// Number the requests, and move those that no instance could keep from them to what is refused, as
 /// servers do. @throw ns3::InputError if none is left
 void RefuseLongRequests(ServingConfig& config);
+
+/// @param file name of the trace @return a line that counts the requests it leaves out, or nothing
+std::string DescribeLeftOut(const RequestTrace& trace, const std::string& file);
 
 } // namespace AstraSim
 

@@ -16,6 +16,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -41,6 +42,31 @@ struct ServingRequest
      * @return what names its content, and all before it; nothing if no other request can have it
      */
     std::optional<uint64_t> ContentOf(uint64_t block, uint32_t blockTokens) const;
+};
+
+/// The requests of a trace. Those without a prompt or without output, such as calls that failed,
+/// are counted and left out: no server would have answered them.
+struct RequestTrace
+{
+    std::vector<ServingRequest> requests;
+    uint64_t withoutOutput{0}; ///< left out: no tokens of output
+    uint64_t withoutPrompt{0}; ///< left out: output, but no tokens of a prompt
+
+    uint64_t CountLeftOut() const
+    {
+        return withoutOutput + withoutPrompt;
+    }
+
+    /// Keep @p request, or count it where it is to be left out.
+    void Add(ServingRequest request)
+    {
+        withoutOutput += request.outputTokens == 0;
+        withoutPrompt += request.outputTokens > 0 && request.promptTokens == 0;
+        if (request.outputTokens > 0 && request.promptTokens > 0)
+        {
+            requests.push_back(std::move(request));
+        }
+    }
 };
 
 /// Kinds of operators, by what determines their time.
@@ -239,12 +265,17 @@ struct ServingConfig
     std::vector<ServingRequest> requests; ///< by arrival; those that fit
     uint64_t refused{0};                  ///< requests that do not fit
     std::string firstRefused;             ///< why the first of them does not; empty if all fit
+    uint64_t leftOut{0};                  ///< requests of the trace without a prompt or output
+    std::string whyLeftOut;               ///< a warning that counts them; empty if there are none
     uint64_t maxModelLen{UINT64_MAX};     ///< tokens of a request, prompt and output together
     uint32_t layers{1};
     uint32_t kvHeads{1};
     uint64_t kvBytes{0}; ///< of a token, a layer and a head
     bool layerByLayer{true};
     uint32_t layersPerMessage{1};
+    /// Of separate prefill and decode: whether the decoding instance makes the first token, from
+    /// the cache it is sent, as vLLM does; else the prefilling instance answers with it.
+    bool firstTokenAtDecode{true};
     RouterPolicy prefillRouter{RouterPolicy::LeastLoaded}; ///< of colocated instances, too
     RouterPolicy decodeRouter{RouterPolicy::LeastLoaded};
     ServingLimits limits;

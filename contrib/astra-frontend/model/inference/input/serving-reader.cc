@@ -27,7 +27,10 @@ constexpr int64_t PS_PER_NS = 1000;
 constexpr uint64_t MOST_REQUESTS = 10'000'000;
 
 /// Keys of caches that move from one instance to another.
-const std::set<std::string> MOVING_KEYS = {"decode_router", "kv_transfer", "kv_layers_per_message"};
+const std::set<std::string> MOVING_KEYS = {"decode_router",
+                                           "kv_transfer",
+                                           "kv_layers_per_message",
+                                           "first_token"};
 
 const std::vector<std::string> KEYS = {"requests",
                                        "rate",
@@ -48,6 +51,7 @@ const std::vector<std::string> KEYS = {"requests",
                                        "kv_bytes",
                                        "kv_transfer",
                                        "kv_layers_per_message",
+                                       "first_token",
                                        "max_model_len",
                                        "instances",
                                        "num_gpu_blocks",
@@ -211,6 +215,15 @@ ServingReader::ReadModelKey(std::string_view key)
          }},
         {"max_model_len",
          [this] { m_config.maxModelLen = m_values.Whole(1, 2, 2 * ServingValues::MOST_TOKENS); }},
+        {"first_token",
+         [this] {
+             const auto value = m_lines.Fields()[1];
+             if (value != "prefill" && value != "decode")
+             {
+                 m_values.Refuse(value, "first_token", "prefill or decode");
+             }
+             m_config.firstTokenAtDecode = value == "decode";
+         }},
         {"kv_transfer",
          [this] {
              const auto value = m_lines.Fields()[1];
@@ -468,10 +481,13 @@ ServingReader::MakeRequests()
     const auto beside = std::filesystem::path(m_config.file).parent_path() / m_trace;
     const std::string path = ns3::InputExists(beside.string()) ? beside.string() : m_trace;
     const auto text = ns3::OpenInputFile(path, "a trace of requests");
-    m_config.requests = ReadRequestTrace(*text,
-                                         path,
-                                         m_poisson.count > 0 ? m_poisson.count : MOST_REQUESTS,
-                                         m_timeScale);
+    RequestTrace trace = ReadRequestTrace(*text,
+                                          path,
+                                          m_poisson.count > 0 ? m_poisson.count : MOST_REQUESTS,
+                                          m_timeScale);
+    m_config.leftOut = trace.CountLeftOut();
+    m_config.whyLeftOut = DescribeLeftOut(trace, path);
+    m_config.requests = std::move(trace.requests);
 }
 
 ServingConfig
