@@ -2,12 +2,15 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../nccl/symbolic-graph.h"
+#include "astra-frontend/model/graph/all-pairs-graph.h"
 #include "astra-frontend/model/graph/chain-graph.h"
 #include "astra-frontend/model/graph/direct-graph.h"
 #include "astra-frontend/model/graph/pat-graph.h"
 #include "astra-frontend/model/graph/ring-graph.h"
 #include "astra-frontend/model/graph/tree-graph.h"
 #include "simulator/physical/reduced-collectives.h"
+
+#include "ns3/input-error.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -46,6 +49,10 @@ MakeGraph(const std::string& algorithm, const CollectiveRequest& request, uint32
     if (algorithm == "PAT")
     {
         return std::make_unique<PatGraph>(request, shape, plan, 0);
+    }
+    if (algorithm == "AllPairs")
+    {
+        return std::make_unique<AllPairsGraph>(request.bytes, ranks);
     }
     if (algorithm == "Chain")
     {
@@ -214,12 +221,41 @@ TEST_P(ReducedData, AMessageThatChangesOnItsWayIsFound)
     }
 }
 
+TEST_P(ReducedData, AMessageCarriesAsManyBytesOfTheDataAsItHas)
+{
+    const uint32_t ranks = MaxRanks() == 2 ? 2 : 7;
+    const auto graph =
+        MakeGraph(GetParam().algorithm, RequestFor(ranks, uint64_t{ranks} * 70000), ranks);
+    uint64_t messages = 0;
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+    {
+        for (uint32_t lane = 0; lane < graph->GetLaneCount(); ++lane)
+        {
+            for (uint64_t m = 0; m < graph->GetOutbound(rank, lane).messages; ++m, ++messages)
+            {
+                const auto payload = graph->GetPayload(rank, lane, m);
+                ASSERT_TRUE(payload);
+                EXPECT_EQ(payload->bytes, graph->GetBytes(rank, lane, m));
+            }
+        }
+    }
+    EXPECT_GT(messages, 0U);
+}
+
+TEST(ReducedCollectives, AGraphThatDoesNotTellItsPayloadIsRefused)
+{
+    const CollectiveRequest request = Request(CollectiveOp::AllReduce, 4096);
+    const AllPairsGraph graph(request.bytes, 4, 1);
+    EXPECT_THROW(RankBuffers(graph, request, 0, 0), ns3::InputError);
+}
+
 INSTANTIATE_TEST_SUITE_P(Algorithms,
                          ReducedData,
                          testing::Values(Case{"Ring", CollectiveOp::AllReduce},
                                          Case{"Ring", CollectiveOp::AllGather},
                                          Case{"Ring", CollectiveOp::ReduceScatter},
                                          Case{"Tree", CollectiveOp::AllReduce},
+                                         Case{"AllPairs", CollectiveOp::AllReduce},
                                          Case{"PAT", CollectiveOp::AllGather},
                                          Case{"PAT", CollectiveOp::ReduceScatter},
                                          Case{"Chain", CollectiveOp::Broadcast},

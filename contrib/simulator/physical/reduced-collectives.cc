@@ -3,6 +3,7 @@
  */
 #include "reduced-collectives.h"
 
+#include "astra-frontend/model/graph/pair-bytes.h"
 #include "rank-failure.h"
 
 #include "ns3/input-error.h"
@@ -41,6 +42,45 @@ ReadFloat(const std::byte* at)
     float value = 0;
     std::memcpy(&value, at, sizeof value);
     return value;
+}
+
+/// @return the data that a message carries
+Payload
+PayloadOf(const FlowGraph& graph, uint32_t rank, uint32_t lane, uint64_t message)
+{
+    if (const auto payload = graph.GetPayload(rank, lane, message))
+    {
+        return *payload;
+    }
+    throw ns3::InputError("--reduce",
+                          0,
+                          "does not follow the data of PXN, NVLS and CollNet",
+                          "Ring, Tree, PAT or direct: AS_PXN_ENABLE=0 NCCL_COLLNET_ENABLE=0");
+}
+
+/// @return the parts of an AllGather's or a ReduceScatter's data by their place: an owner's
+/// messages carry its block, or those to it do
+std::map<uint64_t, Payload>
+PartsOf(const FlowGraph& graph, CollectiveOp op)
+{
+    std::map<uint64_t, Payload> parts;
+    for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
+    {
+        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+        {
+            const Lane out = graph.GetOutbound(rank, lane);
+            for (uint64_t message = 0; message < out.messages; ++message)
+            {
+                const Payload part = PayloadOf(graph, rank, lane, message);
+                if (part.bytes > 0 &&
+                    part.owner == (op == CollectiveOp::AllGather ? rank : out.peer))
+                {
+                    parts.try_emplace(part.from, part);
+                }
+            }
+        }
+    }
+    return parts;
 }
 
 /// One rank's part, with its data.
@@ -138,28 +178,48 @@ RankBuffers::RankBuffers(const FlowGraph& graph,
                          uint64_t number)
     : m_graph(graph),
       m_request(request),
-      m_layout(PayloadLayout::Of(graph, request)),
       m_rank(rank),
       m_number(number),
       m_isFloat(request.bytes % (sizeof(float) * graph.GetRanks()) == 0)
 {
-    m_buffer.resize(m_layout->GetSendBytes(rank));
-    if (const auto bytes = m_layout->GetReceiveBytes(rank))
-    {
-        m_received.emplace(*bytes);
-        m_isFloat = m_isFloat && request.op != CollectiveOp::AllToAllV;
-    }
+    MakeBuffers();
     if (m_request.op != CollectiveOp::AllGather)
     {
         Fill(m_buffer, 0, m_buffer.size(), rank);
         return;
     }
-    for (const PayloadLayout::Block& block : m_layout->GetBlocks())
+    for (const auto& [place, part] : PartsOf(graph, m_request.op))
     {
-        if (block.owner == rank)
+        if (part.owner == rank)
         {
-            Fill(m_buffer, block.offset, block.bytes, rank);
+            Fill(m_buffer, place, part.bytes, rank);
         }
+    }
+}
+
+void
+RankBuffers::MakeBuffers()
+{
+    uint64_t sent = 0;
+    uint64_t received = 0;
+    for (uint32_t lane = 0; lane < m_graph.GetLaneCount(); ++lane)
+    {
+        if (const uint64_t messages = m_graph.GetOutbound(m_rank, lane).messages)
+        {
+            const Payload last = PayloadOf(m_graph, m_rank, lane, messages - 1);
+            sent = std::max(sent, last.from + last.bytes);
+        }
+        if (const uint64_t messages = m_graph.GetInbound(m_rank, lane).messages)
+        {
+            const Payload last = PayloadInto(lane, messages - 1);
+            received = std::max(received, last.to + last.bytes);
+        }
+    }
+    m_buffer.resize(IsPairwise(m_request.op) ? sent : m_request.bytes);
+    if (IsPairwise(m_request.op))
+    {
+        m_received.emplace(received);
+        m_isFloat = m_isFloat && m_request.op != CollectiveOp::AllToAllV;
     }
 }
 
@@ -192,12 +252,13 @@ RankBuffers::Fill(std::vector<std::byte>& buffer,
     }
 }
 
-PayloadLayout::Piece
-RankBuffers::PieceInto(uint32_t lane, uint64_t message) const
+Payload
+RankBuffers::PayloadInto(uint32_t lane, uint64_t message) const
 {
-    return m_layout->PieceOf(m_graph.GetInbound(m_rank, lane).peer,
-                             m_graph.GetPeerLane(m_rank, lane),
-                             message);
+    return PayloadOf(m_graph,
+                     m_graph.GetInbound(m_rank, lane).peer,
+                     m_graph.GetPeerLane(m_rank, lane),
+                     message);
 }
 
 std::vector<std::byte>&
@@ -209,23 +270,23 @@ RankBuffers::Target()
 void*
 RankBuffers::GetOutgoing(uint32_t lane, uint64_t message)
 {
-    return m_buffer.data() + m_layout->PieceOf(m_rank, lane, message).sendOffset;
+    return m_buffer.data() + PayloadOf(m_graph, m_rank, lane, message).from;
 }
 
 void*
 RankBuffers::GetIncoming(uint32_t lane, uint64_t message)
 {
     auto& staging = m_staging[lane];
-    staging.resize(std::max<std::size_t>(staging.size(), PieceInto(lane, message).bytes));
+    staging.resize(std::max<std::size_t>(staging.size(), PayloadInto(lane, message).bytes));
     return staging.data();
 }
 
 void
 RankBuffers::Arrived(uint32_t lane, uint64_t message)
 {
-    const PayloadLayout::Piece piece = PieceInto(lane, message);
+    const Payload piece = PayloadInto(lane, message);
     const std::byte* from = m_staging[lane].data();
-    std::byte* to = Target().data() + piece.receiveOffset;
+    std::byte* to = Target().data() + piece.to;
     if (!piece.adds)
     {
         std::memcpy(to, from, piece.bytes);
@@ -284,7 +345,7 @@ RankBuffers::FindMistake() const
         return FindMistakeIn(m_buffer, 0, m_buffer.size(), m_request.root);
     case CollectiveOp::AllGather:
     case CollectiveOp::ReduceScatter:
-        for (const PayloadLayout::Block& block : m_layout->GetBlocks())
+        for (const auto& [place, block] : PartsOf(m_graph, m_request.op))
         {
             const bool gathers = m_request.op == CollectiveOp::AllGather;
             if (!gathers && block.owner != m_rank)
@@ -292,7 +353,7 @@ RankBuffers::FindMistake() const
                 continue;
             }
             const auto from = gathers ? std::optional(block.owner) : std::nullopt;
-            if (auto mistake = FindMistakeIn(m_buffer, block.offset, block.bytes, from))
+            if (auto mistake = FindMistakeIn(m_buffer, place, block.bytes, from))
             {
                 return mistake;
             }
@@ -307,12 +368,10 @@ RankBuffers::FindMistake() const
         const Lane in = m_graph.GetInbound(m_rank, lane);
         for (uint64_t message = 0; message < in.messages; ++message)
         {
-            const PayloadLayout::Piece piece = PieceInto(lane, message);
-            std::vector<std::byte> sent(piece.sendOffset + piece.bytes);
-            Fill(sent, piece.sendOffset, piece.bytes, in.peer);
-            if (std::memcmp(&sent[piece.sendOffset],
-                            m_received->data() + piece.receiveOffset,
-                            piece.bytes) != 0)
+            const Payload piece = PayloadInto(lane, message);
+            std::vector<std::byte> sent(piece.from + piece.bytes);
+            Fill(sent, piece.from, piece.bytes, in.peer);
+            if (std::memcmp(&sent[piece.from], m_received->data() + piece.to, piece.bytes) != 0)
             {
                 return fmt::format("message {} from index {} of the group is another one's",
                                    message,

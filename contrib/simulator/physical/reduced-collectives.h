@@ -5,9 +5,9 @@
 #define REDUCED_COLLECTIVES_H
 
 #include "astra-frontend/model/collective/collective-data.h"
-#include "payload-layout.h"
 
 #include "ns3/collective-implementation.h"
+#include "ns3/flow-graph.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +35,7 @@ class RankBuffers : public CollectiveData
      * @param graph outlives the object
      * @param rank index in the group
      * @param number of the collective, for numbers of its own
+     * @throw ns3::InputError if the graph does not tell its payload
      */
     RankBuffers(const FlowGraph& graph,
                 const CollectiveRequest& request,
@@ -49,7 +50,9 @@ class RankBuffers : public CollectiveData
     std::optional<std::string> FindMistake() const;
 
   private:
-    PayloadLayout::Piece PieceInto(uint32_t lane, uint64_t message) const;
+    Payload PayloadInto(uint32_t lane, uint64_t message) const;
+    /// Make the buffers, of pairs as large as the data in their messages.
+    void MakeBuffers();
     std::vector<std::byte>& Target();
     void Fill(std::vector<std::byte>& buffer, uint64_t offset, uint64_t bytes, uint32_t from) const;
     /// @param from rank that an element comes from @return its number
@@ -61,7 +64,6 @@ class RankBuffers : public CollectiveData
 
     const FlowGraph& m_graph;
     CollectiveRequest m_request;
-    std::unique_ptr<PayloadLayout> m_layout;
     uint32_t m_rank;
     uint64_t m_number;
     bool m_isFloat;

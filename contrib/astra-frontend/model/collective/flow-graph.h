@@ -67,6 +67,19 @@ struct Lane
     }
 };
 
+/// The part of a collective's data that a message carries. The buffers are those of
+/// CollectiveRequest::bytes; of sends between pairs, data is ordered by the other rank.
+struct Payload
+{
+    uint64_t from{0}; ///< first byte in the sender's buffer
+    uint64_t to{0};   ///< first byte in the receiver's buffer
+    uint64_t bytes{0};
+    bool adds{false}; ///< the receiver adds it to its own data
+    /// AllGather and ReduceScatter: the rank whose block it is a part of. A block lies where the
+    /// algorithm puts it, which is not one piece.
+    uint32_t owner{0};
+};
+
 /// Numbers of lanes, ascending. Not std::ranges::iota_view: clang 14 cannot read that of GCC 12's
 /// library.
 using LaneRange = boost::integer_range<uint32_t>;
@@ -148,6 +161,15 @@ class FlowGraph
     uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
     {
         return GetBytes(GetInbound(rank, inbound).peer, GetPeerLane(rank, inbound), message);
+    }
+
+    /// @return the data that a message of an outbound lane carries; nothing if the graph does not
+    /// tell
+    virtual std::optional<Payload> GetPayload(uint32_t rank,
+                                              uint32_t outbound,
+                                              uint64_t message) const
+    {
+        return std::nullopt;
     }
 
     /// @return inbound lanes that an outbound lane waits for

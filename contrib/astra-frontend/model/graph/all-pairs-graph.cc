@@ -31,12 +31,24 @@ AllPairsGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 uint64_t
 AllPairsGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
+    return HasOneStep() ? m_bytes : BlockRange(m_bytes, GetRanks(), OwnerOf(rank, outbound)).second;
+}
+
+std::optional<Payload>
+AllPairsGraph::GetPayload(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
     if (HasOneStep())
     {
-        return m_bytes;
+        return std::nullopt; // a rank adds what comes apart from its own data, which it still sends
     }
-    const uint32_t owner = outbound < Others() ? GetLane(rank, outbound, true).peer : rank;
-    return BlockRange(m_bytes, GetRanks(), owner).second;
+    const auto [begin, bytes] = BlockRange(m_bytes, GetRanks(), OwnerOf(rank, outbound));
+    return Payload{begin, begin, bytes, outbound < Others()};
+}
+
+uint32_t
+AllPairsGraph::OwnerOf(uint32_t rank, uint32_t outbound) const
+{
+    return outbound < Others() ? GetLane(rank, outbound, true).peer : rank;
 }
 
 LaneRange

@@ -7,6 +7,7 @@
 #include "ns3/flow-graph.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace AstraSim
 {
@@ -26,6 +27,9 @@ class AllPairsGraph : public FlowGraph
     AllPairsGraph(uint64_t bytes, uint32_t ranks, uint32_t steps = 2);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    std::optional<Payload> GetPayload(uint32_t rank,
+                                      uint32_t outbound,
+                                      uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
 
@@ -43,6 +47,9 @@ class AllPairsGraph : public FlowGraph
     {
         return GetLaneCount() == Others();
     }
+
+    /// @return the rank whose part of the data an outbound lane of two steps carries
+    uint32_t OwnerOf(uint32_t rank, uint32_t outbound) const;
 
     uint64_t m_bytes;
 };

@@ -90,6 +90,13 @@ ChainGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
     return std::min(m_messageBytes, GetSplit().GetBytes(outbound) - message * m_messageBytes);
 }
 
+std::optional<Payload>
+ChainGraph::GetPayload(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const uint64_t begin = GetSplit().GetBegin(outbound) + message * m_messageBytes;
+    return Payload{begin, begin, GetBytes(rank, outbound, message), m_endsAtRoot};
+}
+
 uint64_t
 ChainGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
 {

@@ -8,6 +8,7 @@
 #include "ring-order.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace AstraSim
 {
@@ -32,6 +33,9 @@ class ChainGraph : public ChannelGraph
                TimePs stepLatency);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    std::optional<Payload> GetPayload(uint32_t rank,
+                                      uint32_t outbound,
+                                      uint64_t message) const override;
     uint64_t GetNeeds(uint32_t rank,
                       uint32_t outbound,
                       uint64_t message,

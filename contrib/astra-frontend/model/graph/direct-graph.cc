@@ -107,6 +107,26 @@ DirectGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
     return std::min(most, PairBytesOf(rank, peer) - message * most);
 }
 
+std::optional<Payload>
+DirectGraph::GetPayload(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const uint32_t peer = PeerOf(rank, outbound, true);
+    const auto bytesOf = [this](uint32_t from, uint32_t to) {
+        return from == to ? 0 : PairBytesOf(from, to);
+    };
+    const uint64_t within = message * MessageBytesOf(rank, peer);
+    Payload payload{within, within, GetBytes(rank, outbound, message)};
+    for (uint32_t to = 0; to < peer; ++to)
+    {
+        payload.from += bytesOf(rank, to);
+    }
+    for (uint32_t from = 0; from < rank; ++from)
+    {
+        payload.to += bytesOf(from, peer);
+    }
+    return payload;
+}
+
 std::optional<uint64_t>
 DirectGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
 {

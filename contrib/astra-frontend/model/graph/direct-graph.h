@@ -54,6 +54,9 @@ class DirectGraph : public FlowGraph
                 TimePs stepLatency);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    std::optional<Payload> GetPayload(uint32_t rank,
+                                      uint32_t outbound,
+                                      uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     uint64_t GetNeeds(uint32_t rank,

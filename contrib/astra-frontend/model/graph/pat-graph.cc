@@ -101,6 +101,18 @@ PatGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
     return PieceRange(rank, outbound, message).second;
 }
 
+std::optional<Payload>
+PatGraph::GetPayload(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const auto [within, bytes] = PieceRange(rank, outbound, message);
+    const uint64_t begin = GetSplit().GetBegin(outbound / m_levels) + within;
+    return Payload{begin,
+                   begin,
+                   bytes,
+                   m_op == CollectiveOp::ReduceScatter,
+                   BlockOf(rank, outbound, message)};
+}
+
 uint32_t
 PatGraph::BlockOf(uint32_t rank, uint32_t outbound, uint64_t message) const
 {

@@ -7,6 +7,7 @@
 #include "channel-graph.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace AstraSim
@@ -37,6 +38,9 @@ class PatGraph : public ChannelGraph
              TimePs stepLatency);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    std::optional<Payload> GetPayload(uint32_t rank,
+                                      uint32_t outbound,
+                                      uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     uint64_t GetNeeds(uint32_t rank,

@@ -151,6 +151,18 @@ RingGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
     return SliceRange(outbound, position, chunk).second;
 }
 
+std::optional<Payload>
+RingGraph::GetPayload(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const Position position = Locate(outbound, message);
+    const uint32_t chunk = ChunkOf(PlaceOf(rank, outbound), position.step);
+    const auto [offset, bytes] = SliceRange(outbound, position, chunk);
+    const uint64_t begin = GetSplit().GetBegin(outbound) + offset;
+    const bool adds = m_op == CollectiveOp::ReduceScatter ||
+                      (m_op == CollectiveOp::AllReduce && position.step < GetRanks() - 1);
+    return Payload{begin, begin, bytes, adds, m_rings.RankAt(chunk, outbound)};
+}
+
 Lane
 RingGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 {

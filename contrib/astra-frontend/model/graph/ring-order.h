@@ -50,6 +50,12 @@ class RingOrders
         return Of(channel).place[rank];
     }
 
+    /// @return the rank that stands at a place of a channel's ring
+    uint32_t RankAt(uint32_t place, uint32_t channel) const
+    {
+        return Of(channel).order[place];
+    }
+
     /// @return the rank after @p rank in a channel's ring
     uint32_t NextOf(uint32_t rank, uint32_t channel) const
     {

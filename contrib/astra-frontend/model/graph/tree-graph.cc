@@ -147,6 +147,13 @@ TreeGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
     return std::min(m_chunkBytes, part - message * m_chunkBytes);
 }
 
+std::optional<Payload>
+TreeGraph::GetPayload(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const uint64_t begin = GetSplit().GetBegin(outbound / LANES) + message * m_chunkBytes;
+    return Payload{begin, begin, GetBytes(rank, outbound, message), GoesUp(outbound)};
+}
+
 LaneRange
 TreeGraph::GetSources(uint32_t rank, uint32_t outbound) const
 {

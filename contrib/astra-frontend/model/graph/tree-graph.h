@@ -37,6 +37,9 @@ class TreeGraph : public ChannelGraph
               TimePs stepLatency);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    std::optional<Payload> GetPayload(uint32_t rank,
+                                      uint32_t outbound,
+                                      uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     std::optional<uint64_t> GetOwnCopy(uint32_t rank,
