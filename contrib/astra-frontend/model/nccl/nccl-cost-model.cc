@@ -200,7 +200,7 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
                                    FromMicroseconds(figures.pairAgainUs)};
     }
     const bool mayUseLl = m_options.protocols.Allow(op, NcclProtocol::Ll);
-    const bool isNew = m_options.release >= NcclRelease::V2_29;
+    const bool isNew = m_tuning.countsPairsByRate;
     if (shape.GetNodes() == 1 && mayUseLl && bytes <= (isNew ? 1 : channels) * LL_THRESHOLD)
     {
         // One kernel has the sends and receives of both protocols, so it starts like Simple's. Half
@@ -971,7 +971,7 @@ NcclCostModel::GetChannelsPerPair(const GroupShape& shape) const
     constexpr double CHANNEL_GBPS = 14; ///< NCCL_P2P_PER_CHANNEL_NET_BW
     constexpr uint32_t BATCH = 8;       ///< NCCL_MAX_DEV_WORK_P2P_PER_BATCH
     uint32_t most = m_options.channelsPerNetPeer;
-    if (most == 0 && m_options.release < NcclRelease::V2_29)
+    if (most == 0 && !m_tuning.countsPairsByRate)
     {
         most = PER_NIC;
         while (most > 1 && most * shape.GetRanks() > 4 * all)

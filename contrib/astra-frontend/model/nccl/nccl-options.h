@@ -38,6 +38,8 @@ enum class NcclRelease : uint8_t
     V2_30,
 };
 
+constexpr std::size_t NCCL_RELEASES = 6;
+
 /// NCCL's algorithms, or protocols, from which a user lets it choose; none named: all.
 template <typename E>
 class NcclChoices

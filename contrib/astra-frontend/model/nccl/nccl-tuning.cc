@@ -13,12 +13,6 @@ namespace AstraSim
 namespace
 {
 
-NcclTuning::Latencies&
-At(NcclTuning& tuning, NcclAlgorithm algorithm)
-{
-    return tuning.latencies[static_cast<std::size_t>(algorithm)];
-}
-
 constexpr double AMPERE_INTRA[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
 constexpr double HOPPER_INTRA[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
 constexpr double BLACKWELL_INTRA_226[] = {90, 80, 70, 60, 50, 40, 30, 24, 20, 19, 18};
@@ -34,111 +28,151 @@ constexpr double BLACKWELL_INTER_229[] =
 constexpr double BLACKWELL_INTER_227[] =
     {96, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12};
 
-NcclTuning
-Make230()
+using Release = NcclRelease;
+using Algorithm = NcclAlgorithm;
+using Generation = GpuGeneration;
+using Tuning = NcclTuning;
+
+constexpr Release FIRST = Release::V2_18;
+constexpr Release LAST = Release::V2_30;
+
+/// A figure of the releases from one to another.
+template <typename Figure, typename Value>
+struct Row
 {
-    NcclTuning t;
-    At(t, NcclAlgorithm::Tree) = {{6.8, 14, 8.4}, {0.6, 1.25, 4}, {5, 8.5, 14}};
-    At(t, NcclAlgorithm::Ring) = {{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4, 14}};
-    At(t, NcclAlgorithm::CollNetDirect) = {{}, {0, 0, 3.7}, {0, 0, 31}};
-    At(t, NcclAlgorithm::CollNetChain) = {{}, {0, 0, 2.8}, {0, 0, 30}};
-    At(t, NcclAlgorithm::Nvls) = {{}, {0, 0, 25}, {0, 0, 18}};
-    At(t, NcclAlgorithm::NvlsTree) = {{}, {0, 0, 25}, {0, 0, 20.9}};
-    At(t, NcclAlgorithm::Pat) = {{8, 8, 8}, {0, 0, 4}, {0, 0, 14}};
-    // AMD's GPUs: as Hopper, by what their links carry. Nothing published shows them apart.
-    t.llMax = {{{87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}, {75.2}, {131.6}, {167.2}}};
-    t.llMaxCpu = {39, 39, 20.4};
-    t.ringLl128Max = {{{20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}, {18}, {24}, {30.5}}};
-    t.treeLl128Max = {{{20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}}};
-    t.treeMax = {{{24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}}};
-    t.nvlsTreeMax = {{{24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 80}}};
-    t.ringLl = 0.5;
-    t.ringLlOneNode = 0.5;
-    t.nvlsHalves = true;
-    t.correctsNvlsTree = true;
-    t.tunesNvlsTree = true;
-    t.relaysBehindCpus = true;
-    t.hasPat = true;
-    t.blackwellIntra = BLACKWELL_INTRA_229;
-    t.blackwellInter = BLACKWELL_INTER_230;
-    return t;
+    Figure figure;
+    Release since;
+    Release until;
+    Value value;
+};
+
+constexpr Row<Algorithm, Tuning::Latencies> LATENCIES[] = {
+    {Algorithm::Tree, Release::V2_23, LAST, {{6.8, 14, 8.4}, {0.6, 1.25, 4}, {5, 8.5, 14}}},
+    {Algorithm::Tree,
+     Release::V2_20,
+     Release::V2_20,
+     {{6.8, 14, 0}, {0.6, 1.25, 28}, {5, 8.5, 28}}},
+    {Algorithm::Tree, FIRST, Release::V2_18, {{6.8, 14, 0}, {0.6, 1.25, 4}, {5, 8.5, 14}}},
+    {Algorithm::Ring, FIRST, LAST, {{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4, 14}}},
+    {Algorithm::Ring,
+     Release::V2_20,
+     Release::V2_20,
+     {{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 5.5, 14}}},
+    {Algorithm::CollNetDirect, Release::V2_20, LAST, {{}, {0, 0, 3.7}, {0, 0, 31}}},
+    {Algorithm::CollNetDirect, FIRST, Release::V2_18, {{}, {0, 0, 8}, {0, 0, 10.7}}},
+    {Algorithm::CollNetChain, Release::V2_20, LAST, {{}, {0, 0, 2.8}, {0, 0, 30}}},
+    {Algorithm::CollNetChain, FIRST, Release::V2_18, {{}, {0, 0, 4.75}, {0, 0, 14}}},
+    {Algorithm::Nvls, Release::V2_23, LAST, {{}, {0, 0, 25}, {0, 0, 18}}},
+    {Algorithm::Nvls, FIRST, Release::V2_20, {{}, {0, 0, 23}, {0, 0, 18}}},
+    {Algorithm::NvlsTree, Release::V2_28, LAST, {{}, {0, 0, 25}, {0, 0, 20.9}}},
+    {Algorithm::NvlsTree, Release::V2_23, Release::V2_23, {{}, {0, 0, 25}, {0, 0, 14}}},
+    {Algorithm::NvlsTree, Release::V2_20, Release::V2_20, {{}, {0, 0, 23}, {0, 0, 14}}},
+    {Algorithm::NvlsTree, FIRST, Release::V2_18, {{}, {0, 0, 23}, {0, 0, 19}}},
+    {Algorithm::Pat, FIRST, LAST, {{8, 8, 8}, {0, 0, 4}, {0, 0, 14}}},
+};
+
+/// Bandwidths of GPUs of one generation.
+struct Limit
+{
+    std::array<Tuning::ByNodes, Tuning::GENERATIONS> Tuning::*of;
+    Generation generation;
+};
+
+// AMD's GPUs: as Hopper, by what their links carry. Nothing published shows them apart.
+constexpr Row<Limit, Tuning::ByNodes> LIMITS[] = {
+    {{&Tuning::llMax, Generation::Ampere}, FIRST, LAST, {87.7, 22.5, 19}},
+    {{&Tuning::llMax, Generation::Hopper}, Release::V2_23, LAST, {141, 45, 35}},
+    {{&Tuning::llMax, Generation::Hopper}, FIRST, Release::V2_20, {87.7, 22.5, 19}},
+    {{&Tuning::llMax, Generation::Blackwell}, Release::V2_23, LAST, {282, 90, 70}},
+    {{&Tuning::llMax, Generation::Blackwell}, FIRST, Release::V2_20, {87.7, 22.5, 19}},
+    {{&Tuning::llMax, Generation::Cdna2}, FIRST, LAST, {75.2}},
+    {{&Tuning::llMax, Generation::Cdna3}, FIRST, LAST, {131.6}},
+    {{&Tuning::llMax, Generation::Cdna4}, FIRST, LAST, {167.2}},
+    {{&Tuning::ringLl128Max, Generation::Ampere}, FIRST, LAST, {20, 20, 20}},
+    {{&Tuning::ringLl128Max, Generation::Hopper}, FIRST, LAST, {36.7, 36.7, 36.7}},
+    {{&Tuning::ringLl128Max, Generation::Blackwell}, Release::V2_29, LAST, {40, 40, 40}},
+    {{&Tuning::ringLl128Max, Generation::Blackwell},
+     Release::V2_28,
+     Release::V2_28,
+     {73.4, 34.6, 73.4}},
+    {{&Tuning::ringLl128Max, Generation::Blackwell}, FIRST, Release::V2_23, {73.4, 73.4, 73.4}},
+    {{&Tuning::ringLl128Max, Generation::Cdna2}, FIRST, LAST, {18}},
+    {{&Tuning::ringLl128Max, Generation::Cdna3}, FIRST, LAST, {24}},
+    {{&Tuning::ringLl128Max, Generation::Cdna4}, FIRST, LAST, {30.5}},
+    {{&Tuning::treeLl128Max, Generation::Ampere}, FIRST, LAST, {20, 20, 20}},
+    {{&Tuning::treeLl128Max, Generation::Hopper}, FIRST, LAST, {36.7, 36.7, 29}},
+    {{&Tuning::treeLl128Max, Generation::Blackwell}, Release::V2_28, LAST, {55.6, 31.67, 20}},
+    {{&Tuning::treeLl128Max, Generation::Blackwell}, FIRST, Release::V2_23, {73.4, 73.4, 58}},
+    {{&Tuning::treeMax, Generation::Ampere}, FIRST, LAST, {24, 23.6, 17.8}},
+    {{&Tuning::treeMax, Generation::Hopper}, FIRST, LAST, {38.7, 41.4, 36}},
+    {{&Tuning::treeMax, Generation::Blackwell}, Release::V2_28, LAST, {70, 42.8, 24}},
+    {{&Tuning::treeMax, Generation::Blackwell}, FIRST, Release::V2_23, {77.4, 82.8, 72}},
+    {{&Tuning::nvlsTreeMax, Generation::Ampere}, FIRST, LAST, {24, 23.6, 17.8}},
+    {{&Tuning::nvlsTreeMax, Generation::Hopper}, FIRST, LAST, {0, 57.7, 45.5}},
+    {{&Tuning::nvlsTreeMax, Generation::Blackwell}, Release::V2_30, LAST, {0, 96, 80}},
+    {{&Tuning::nvlsTreeMax, Generation::Blackwell}, FIRST, Release::V2_29, {0, 96, 43.8}},
+};
+
+constexpr Row<double Tuning::*, double> PARTS[] = {
+    {&Tuning::ringLl, Release::V2_23, LAST, 0.5},
+    {&Tuning::ringLl, FIRST, Release::V2_20, 1.0 / 4},
+    {&Tuning::ringLlOneNode, Release::V2_23, LAST, 0.5},
+    {&Tuning::ringLlOneNode, FIRST, Release::V2_20, 1.0 / 3},
+};
+
+// The releases that follow a rule.
+constexpr Row<bool Tuning::*, bool> RULES[] = {
+    {&Tuning::extraInterStep, FIRST, Release::V2_20, true},
+    {&Tuning::nvlsHalves, Release::V2_28, LAST, true},
+    {&Tuning::correctsNvlsTree, Release::V2_29, LAST, true},
+    {&Tuning::ringsAsNvls, Release::V2_20, Release::V2_23, true},
+    {&Tuning::tunesNvlsTree, Release::V2_30, LAST, true},
+    {&Tuning::relaysBehindCpus, Release::V2_28, LAST, true},
+    {&Tuning::hasPat, Release::V2_23, LAST, true},
+    {&Tuning::gathersByNvls, Release::V2_20, LAST, true},
+    {&Tuning::countsPairsByRate, Release::V2_29, LAST, true},
+    {&Tuning::roundsChunks, FIRST, Release::V2_18, true},
+    {&Tuning::treeCutsChunks, FIRST, Release::V2_18, true},
+};
+
+// Blackwell came with 2.26, which 2.23 stands for.
+constexpr Row<std::span<const double> Tuning::*, std::span<const double>> SPEEDS[] = {
+    {&Tuning::blackwellIntra, Release::V2_29, LAST, BLACKWELL_INTRA_229},
+    {&Tuning::blackwellIntra, FIRST, Release::V2_28, BLACKWELL_INTRA_226},
+    {&Tuning::blackwellInter, Release::V2_30, LAST, BLACKWELL_INTER_230},
+    {&Tuning::blackwellInter, Release::V2_29, Release::V2_29, BLACKWELL_INTER_229},
+    {&Tuning::blackwellInter, FIRST, Release::V2_28, BLACKWELL_INTER_227},
+};
+
+/// Set a release's figures of a table; of several rows for one figure the last counts.
+template <typename Table, typename Set>
+void
+Take(const Table& table, Release release, Set set)
+{
+    for (const auto& row : table)
+    {
+        if (row.since <= release && release <= row.until)
+        {
+            set(row.figure, row.value);
+        }
+    }
 }
 
-/// 2.29.7.
 NcclTuning
-Make229()
+Make(Release release)
 {
-    NcclTuning t = Make230();
-    t.nvlsTreeMax[2] = {0, 96, 43.8};
-    t.tunesNvlsTree = false;
-    t.blackwellInter = BLACKWELL_INTER_229;
-    return t;
-}
-
-/// 2.28.9.
-NcclTuning
-Make228()
-{
-    NcclTuning t = Make229();
-    t.ringLl128Max[2] = {2 * 36.7, 34.6, 2 * 36.7};
-    t.correctsNvlsTree = false;
-    t.blackwellIntra = BLACKWELL_INTRA_226;
-    t.blackwellInter = BLACKWELL_INTER_227;
-    return t;
-}
-
-/// 2.23 to 2.27; Blackwell came with 2.26.
-NcclTuning
-Make223()
-{
-    NcclTuning t = Make228();
-    At(t, NcclAlgorithm::NvlsTree).net[2] = 14;
-    t.ringLl128Max[2] = {2 * 36.7, 2 * 36.7, 2 * 36.7};
-    t.treeLl128Max[2] = {2 * 36.7, 2 * 36.7, 2 * 29};
-    t.treeMax[2] = {2 * 38.7, 2 * 41.4, 2 * 36};
-    t.nvlsHalves = false;
-    t.ringsAsNvls = true;
-    t.relaysBehindCpus = false;
-    return t;
-}
-
-NcclTuning
-Make220()
-{
-    NcclTuning t = Make223();
-    At(t, NcclAlgorithm::Tree).base[2] = 0;
-    At(t, NcclAlgorithm::Tree).nvlink[2] = 28;
-    At(t, NcclAlgorithm::Tree).net[2] = 28;
-    At(t, NcclAlgorithm::Ring).net[1] = 5.5;
-    At(t, NcclAlgorithm::Nvls).nvlink[2] = 23;
-    At(t, NcclAlgorithm::NvlsTree).nvlink[2] = 23;
-    At(t, NcclAlgorithm::NvlsTree).net[2] = 14;
-    t.llMax[1] = t.llMax[0];
-    t.llMax[2] = t.llMax[0];
-    t.ringLl = 1.0 / 4;
-    t.ringLlOneNode = 1.0 / 3;
-    t.extraInterStep = true;
-    t.nvlsHalves = false;
-    t.hasPat = false;
-    return t;
-}
-
-NcclTuning
-Make218()
-{
-    NcclTuning t = Make220();
-    At(t, NcclAlgorithm::Tree).nvlink[2] = 4;
-    At(t, NcclAlgorithm::Tree).net[2] = 14;
-    At(t, NcclAlgorithm::Ring).net[1] = 4;
-    At(t, NcclAlgorithm::CollNetDirect).nvlink[2] = 8;
-    At(t, NcclAlgorithm::CollNetDirect).net[2] = 10.7;
-    At(t, NcclAlgorithm::CollNetChain).nvlink[2] = 4.75;
-    At(t, NcclAlgorithm::CollNetChain).net[2] = 14;
-    At(t, NcclAlgorithm::NvlsTree).net[2] = 19;
-    t.ringsAsNvls = false;
-    t.roundsChunks = true;
-    t.treeCutsChunks = true;
-    return t;
+    NcclTuning tuning;
+    const auto set = [&tuning](auto member, auto value) { tuning.*member = value; };
+    Take(LATENCIES, release, [&tuning](Algorithm algorithm, const Tuning::Latencies& value) {
+        tuning.latencies[static_cast<std::size_t>(algorithm)] = value;
+    });
+    Take(LIMITS, release, [&tuning](const Limit& limit, const Tuning::ByNodes& value) {
+        (tuning.*limit.of)[static_cast<std::size_t>(limit.generation)] = value;
+    });
+    Take(PARTS, release, set);
+    Take(RULES, release, set);
+    Take(SPEEDS, release, set);
+    return tuning;
 }
 
 constexpr std::size_t TREE_SIZES = 23;
@@ -152,27 +186,15 @@ constexpr std::array<std::array<double, TREE_SIZES>, NCCL_PROTOCOLS> TREE_CORREC
 const NcclTuning&
 NcclTuning::Of(NcclRelease release)
 {
-    static const NcclTuning R218 = Make218();
-    static const NcclTuning R220 = Make220();
-    static const NcclTuning R223 = Make223();
-    static const NcclTuning R228 = Make228();
-    static const NcclTuning R229 = Make229();
-    static const NcclTuning R230 = Make230();
-    switch (release)
-    {
-    case NcclRelease::V2_18:
-        return R218;
-    case NcclRelease::V2_20:
-        return R220;
-    case NcclRelease::V2_23:
-        return R223;
-    case NcclRelease::V2_28:
-        return R228;
-    case NcclRelease::V2_29:
-        return R229;
-    default:
-        return R230;
-    }
+    static const std::array<NcclTuning, NCCL_RELEASES> ALL = [] {
+        std::array<NcclTuning, NCCL_RELEASES> all;
+        for (std::size_t release = 0; release < all.size(); ++release)
+        {
+            all[release] = Make(static_cast<Release>(release));
+        }
+        return all;
+    }();
+    return ALL[static_cast<std::size_t>(release)];
 }
 
 TimePs

@@ -45,7 +45,7 @@ struct NcclTuning
 
     std::array<Latencies, NCCL_ALGORITHMS> latencies{};
     std::array<ByNodes, GENERATIONS> llMax{};        ///< bus bandwidth of LL at most, in one node
-    ByNodes llMaxCpu{};                              ///< the same between nodes: Intel hosts
+    ByNodes llMaxCpu{39, 39, 20.4};                  ///< the same between nodes: Intel hosts
     std::array<ByNodes, GENERATIONS> ringLl128Max{}; ///< of a channel of the search
     std::array<ByNodes, GENERATIONS> treeLl128Max{};
     std::array<ByNodes, GENERATIONS> treeMax{};
@@ -61,8 +61,10 @@ struct NcclTuning
     bool tunesNvlsTree{false};    ///< channels and chunks of NVLS-Tree for Blackwell's NICs
     bool relaysBehindCpus{false}; ///< a GPU may relay to a NIC behind its CPU (PXN over C2C)
     bool hasPat{false};
-    bool roundsChunks{false};   ///< a ring's chunks are whole passes of a block's threads
-    bool treeCutsChunks{false}; ///< a tree's chunks of Simple follow its depth (until 2.19)
+    bool gathersByNvls{false};     ///< NVLS also for AllGather and ReduceScatter
+    bool countsPairsByRate{false}; ///< channels of a pair between nodes follow the NIC's rate
+    bool roundsChunks{false};      ///< a ring's chunks are whole passes of a block's threads
+    bool treeCutsChunks{false};    ///< a tree's chunks of Simple follow its depth (until 2.19)
 
     /// @return speeds of a channel, in GB/s and falling, that the search tries in one node
     std::span<const double> SpeedsWithinNode(GpuGeneration generation) const;

@@ -62,7 +62,7 @@ CanNvls(const NcclCostModel& model, const NcclCase& which)
            model.HasNvls(which.shape) &&
            (which.op == CollectiveOp::AllReduce
                 ? options.nvlsEnable
-                : GathersOrScatters(which) && options.release != NcclRelease::V2_18 &&
+                : GathersOrScatters(which) && model.GetTuning().gathersByNvls &&
                       (options.nvlsEnable || options.nvlsTreeEnable) &&
                       which.shape.GetRanksPerNode() <= MAX_NVLS_RANKS);
 }
