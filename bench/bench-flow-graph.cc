@@ -67,27 +67,23 @@ Generate(benchmark::State& state, const FlowGraph& graph)
     state.SetItemsProcessed(state.iterations());
 }
 
-template <typename Graph>
+template <typename Graph, typename Layout>
 void
 Flows(benchmark::State& state)
 {
     const GroupShape shape(GroupOf(state.range(0)), MachineModel{});
-    NcclPlan plan;
-    plan.channels = 16;
     CollectiveRequest request;
     request.op = std::is_same_v<Graph, PxnGraph> ? CollectiveOp::AllToAll : CollectiveOp::AllReduce;
     request.bytes = 16ULL << 30;
-    if constexpr (std::is_same_v<Graph, RingGraph>)
-    {
-        Generate(state, Graph(request, shape, plan, true, -1));
-    }
-    else if constexpr (std::is_same_v<Graph, PxnGraph>)
+    if constexpr (std::is_same_v<Graph, PxnGraph>)
     {
         Generate(state, Graph(request, shape));
     }
     else
     {
-        Generate(state, Graph(request, shape, plan, -1));
+        Layout layout;
+        layout.channels = 16;
+        Generate(state, Graph(request, shape, layout));
     }
 }
 
@@ -123,11 +119,11 @@ RingExecutors(benchmark::State& state)
         used / static_cast<double>(group.ranks.size()) / CHANNELS;
 }
 
-BENCHMARK(Flows<RingGraph>)->Arg(128)->Arg(16384);
-BENCHMARK(Flows<TreeGraph>)->Arg(16384);
-BENCHMARK(Flows<NvlsGraph>)->Arg(16384);
-BENCHMARK(Flows<CollNetDirectGraph>)->Arg(16384);
-BENCHMARK(Flows<PxnGraph>)->Arg(1024);
+BENCHMARK(Flows<RingGraph, RingLayout>)->Arg(128)->Arg(16384);
+BENCHMARK(Flows<TreeGraph, TreeLayout>)->Arg(16384);
+BENCHMARK(Flows<NvlsGraph, NvlsLayout>)->Arg(16384);
+BENCHMARK(Flows<CollNetDirectGraph, ChannelLayout>)->Arg(16384);
+BENCHMARK(Flows<PxnGraph, void>)->Arg(1024);
 BENCHMARK(RingExecutors)->Arg(16384)->Unit(benchmark::kMillisecond);
 
 } // namespace

@@ -100,9 +100,9 @@ TEST_F(AnalyticalCollectivesTest, WithoutOneNcclsModelSays)
             // their buffers, twice as fast as they send; a byte over GB/s is a nanosecond.
             const bool copies = ranks <= 8 && plan.algorithm == NcclAlgorithm::Ring &&
                                 plan.protocol == NcclProtocol::Simple;
-            const double copiedNs =
-                copies ? static_cast<double>(bytes) / ranks / plan.channels / (2 * plan.channelGBps)
-                       : 0;
+            const double copiedNs = copies ? static_cast<double>(bytes) / ranks / plan.channels /
+                                                 (2 * plan.speeds.channelGBps)
+                                           : 0;
             EXPECT_NEAR(static_cast<double>(collectives.GetTime(group, request, &choice)),
                         static_cast<double>(plan.predicted) + copiedNs * 1000,
                         1);
@@ -199,7 +199,7 @@ TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
     const CommGroup server = Group(GroupKind::Ep, 8);
     const CollectiveRequest within{CollectiveOp::AllToAll, 800'000'000};
     const NcclPlan plan = m_nccl.Choose(server, within);
-    const double pairsGBps = plan.Of<PairPlan>().rankGBps / plan.wireInflation;
+    const double pairsGBps = plan.Of<PairPlan>().speeds.rankGBps / plan.wireInflation;
     EXPECT_LE(pairsGBps, 360);
     // The last 512 KiB of each of a pair's 8 channels are copied out of their slots, twice as fast.
     const double copied = 7 * 8 * 524'288 / 2.0;

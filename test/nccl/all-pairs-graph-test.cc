@@ -75,14 +75,16 @@ TEST(AllPairsGraph, InOneStepEveryRankGetsAllDataOfAllOthers)
 TEST(AllPairsGraph, AStepHasThePlansLatencyOrTheUsers)
 {
     NcclPlan plan;
-    plan.intraLatency = 2100;
-    plan.channelGBps = 32;
+    plan.speeds.intraLatency = 2100;
+    plan.speeds.channelGBps = 32;
     const auto request = Request(CollectiveOp::AllReduce, 1 << 20);
     const auto& make = NcclTableRow::Of(NcclAlgorithm::AllPairs).graph;
-    const LaneTimes own = TimedLanes(make(request, MakeShape(8, 8), plan, true, -1)).Out(0, 0);
+    NcclOptions options;
+    const LaneTimes own = TimedLanes(make(options, request, MakeShape(8, 8), plan)).Out(0, 0);
     EXPECT_EQ(own.latency, 2100);
     EXPECT_EQ(own.rateCapBps, 256'000'000'000U);
-    EXPECT_EQ(TimedLanes(make(request, MakeShape(8, 8), plan, true, 7)).Out(0, 13).latency, 7);
+    options.sendLatency = 7;
+    EXPECT_EQ(TimedLanes(make(options, request, MakeShape(8, 8), plan)).Out(0, 13).latency, 7);
 }
 
 } // namespace AstraSim

@@ -26,13 +26,12 @@ AllOf(uint32_t ranks)
     return all;
 }
 
-NcclPlan
-PlanOf(uint32_t channels)
+ChannelLayout
+LayoutOf(uint32_t channels)
 {
-    NcclPlan plan;
-    plan.channels = channels;
-    plan.channelGBps = 10;
-    return plan;
+    ChannelLayout layout;
+    layout.channels = channels;
+    return layout;
 }
 
 } // namespace
@@ -47,8 +46,7 @@ TEST(CollNetDirectGraph, EveryRankEndsWithEveryContributionOnce)
             const uint64_t bytes = uint64_t{ranks} * 65536 + 48;
             const CollNetDirectGraph graph(Request(CollectiveOp::AllReduce, bytes),
                                            shape,
-                                           PlanOf(2),
-                                           -1);
+                                           LayoutOf(2));
             SymbolicGraph symbols(graph);
             const uint32_t heads = graph.GetHeads();
             constexpr uint64_t CHUNKS = 64;
@@ -93,9 +91,9 @@ TEST(CollNetDirectGraph, HeadsShareWhatChannelsCopyAndSwitchesAddAtTheRateOfLink
     // Two channels of 10 GB/s for the shares of eight heads.
     const CollNetDirectGraph graph(Request(CollectiveOp::AllReduce, 1 << 20),
                                    MakeShape(16, 8),
-                                   PlanOf(2),
-                                   -1);
-    const TimedLanes times = TimesOf<CollNetDirectTimes>(graph, PlanOf(2), TimePs{-1});
+                                   LayoutOf(2));
+    const TimedLanes times =
+        TimesOf<CollNetDirectTimes>(graph, ChannelSpeeds{.channelGBps = 10}, std::nullopt);
     uint32_t toSwitches = 0;
     for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
     {
@@ -120,8 +118,7 @@ TEST(CollNetChainGraph, EveryRankEndsWithEveryContributionOnce)
             const uint64_t bytes = 3 * 1048576 + 48;
             const CollNetChainGraph graph(Request(CollectiveOp::AllReduce, bytes),
                                           shape,
-                                          PlanOf(3),
-                                          -1);
+                                          LayoutOf(3));
             SymbolicGraph symbols(graph);
             constexpr uint64_t CHUNKS = 64;
             for (uint32_t rank = 0; rank < ranks; ++rank)
@@ -159,8 +156,7 @@ TEST(CollNetChainGraph, ChannelsSpreadTheirHeadsOverRails)
 {
     const CollNetChainGraph graph(Request(CollectiveOp::AllReduce, 64 << 20),
                                   MakeShape(16, 8),
-                                  PlanOf(8),
-                                  -1);
+                                  LayoutOf(8));
     const auto sets = graph.GetMemberSets();
     ASSERT_EQ(sets.size(), 8U);
     for (uint32_t channel = 0; channel < 8; ++channel)

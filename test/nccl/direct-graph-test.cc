@@ -16,13 +16,13 @@ namespace AstraSim
 namespace
 {
 
-constexpr PairPlan ALL_CHANNELS{.channels = 32, .perPair = 32};
+constexpr PairLayout ALL_CHANNELS{.channels = 32, .perPair = 32};
 
 /// Runs a pairwise collective. @return bytes by source and destination
 std::map<std::pair<uint32_t, uint32_t>, uint64_t>
 Exchange(const CollectiveRequest& request, uint32_t ranks)
 {
-    const DirectGraph graph(request, MakeShape(ranks, 8), NcclPlan{}, -1);
+    const DirectGraph graph(request, MakeShape(ranks, 8), PairLayout{});
     SymbolicGraph symbols(graph);
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> bytes;
     EXPECT_TRUE(symbols.Run([&](uint32_t from, uint32_t lane, uint64_t message) {
@@ -56,10 +56,11 @@ TEST(DirectGraph, PairsOfANodeShareTheRateOfItsBlocks)
     CollectiveRequest request;
     request.op = CollectiveOp::AllToAll;
     request.bytes = 64 * 1024;
-    NcclPlan plan;
-    plan.Of<PairPlan>().rankGBps = 700;
-    const DirectGraph graph(request, MakeShape(16, 8), plan, -1);
-    const TimedLanes times = TimesOf<DirectTimes>(graph, plan, TimePs{-1});
+    PairLayout layout;
+    PairSpeeds pairs;
+    pairs.rankGBps = 700;
+    const DirectGraph graph(request, MakeShape(16, 8), layout);
+    const TimedLanes times = TimesOf<DirectTimes>(graph, ChannelSpeeds{}, pairs, std::nullopt);
     uint64_t within = 0;
     for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
     {
@@ -96,14 +97,14 @@ TEST(DirectGraph, LargePairsGetMoreChannels)
     {
         EXPECT_EQ(ChannelsOfPair(bytes, ALL_CHANNELS, 8, 1), channels) << bytes;
     }
-    const PairPlan between{.channels = 32, .perPair = 32, .step = 128 * KIB};
+    const PairLayout between{.channels = 32, .perPair = 32, .step = 128 * KIB};
     // Between nodes parts have 64 to 128 KiB, and 16 ranks leave two channels for each pair, which
     // may be all that it ever has.
     EXPECT_EQ(ChannelsOfPair(64 * KIB, between, 16, 2), 1U);
     EXPECT_EQ(ChannelsOfPair(256 * KIB, between, 16, 2), 2U);
     EXPECT_EQ(ChannelsOfPair(512 * KIB, between, 16, 2), 4U);
     EXPECT_EQ(ChannelsOfPair(64 * MIB, between, 16, 2), 32U);
-    const PairPlan few{.channels = 32, .perPair = 2, .step = 128 * KIB};
+    const PairLayout few{.channels = 32, .perPair = 2, .step = 128 * KIB};
     EXPECT_EQ(ChannelsOfPair(64 * KIB, few, 16, 2), 1U);
     EXPECT_EQ(ChannelsOfPair(64 * MIB, few, 16, 2), 2U);
 }
@@ -119,23 +120,25 @@ TEST(DirectGraph, APairHasTheRateOfItsChannels)
     {
         request.bytesPerPair[rank * RANKS + (rank + 1) % RANKS] = BYTES;
     }
-    NcclPlan plan;
-    plan.Of<PairPlan>().rankGBps = 640;
-    plan.Of<PairPlan>().channels = 32;
-    plan.Of<PairPlan>().perPair = 32;
-    plan.Of<PairPlan>().blockGBps = 20;
-    const DirectGraph neighbours(request, MakeShape(RANKS, RANKS), plan, -1);
+    PairLayout layout;
+    PairSpeeds pairs;
+    pairs.rankGBps = 640;
+    layout.channels = 32;
+    layout.perPair = 32;
+    pairs.blockGBps = 20;
+    const DirectGraph neighbours(request, MakeShape(RANKS, RANKS), layout);
     // 4 of 32 channels, each with messages of a chunk.
-    EXPECT_EQ(TimesOf<DirectTimes>(neighbours, plan, TimePs{-1}).Out(0, 0).rateCapBps,
-              80ULL * 8'000'000'000);
-    EXPECT_EQ(neighbours.GetOutbound(0, 0).messages, BYTES / (4 * plan.Of<PairPlan>().chunk));
+    EXPECT_EQ(
+        TimesOf<DirectTimes>(neighbours, ChannelSpeeds{}, pairs, std::nullopt).Out(0, 0).rateCapBps,
+        80ULL * 8'000'000'000);
+    EXPECT_EQ(neighbours.GetOutbound(0, 0).messages, BYTES / (4 * layout.chunk));
     EXPECT_EQ(neighbours.GetOutbound(0, 1).messages, 0U);
 
     request.op = CollectiveOp::AllToAll;
     request.bytes = RANKS * (BYTES << 4);
-    const DirectGraph all(request, MakeShape(RANKS, RANKS), plan, -1);
+    const DirectGraph all(request, MakeShape(RANKS, RANKS), layout);
     // Each pair could have all channels: they share them.
-    EXPECT_EQ(TimesOf<DirectTimes>(all, plan, TimePs{-1}).Out(0, 0).rateCapBps,
+    EXPECT_EQ(TimesOf<DirectTimes>(all, ChannelSpeeds{}, pairs, std::nullopt).Out(0, 0).rateCapBps,
               static_cast<uint64_t>(640e9 * 8 / 7));
 }
 
@@ -146,9 +149,9 @@ TEST(DirectGraph, ChannelsOfAPairChangeAtTheByte)
     constexpr uint64_t KIB = 1024;
     constexpr uint64_t MIB = KIB * KIB;
     const auto simple = [](uint64_t bytes, uint32_t ranks, uint32_t nodes) {
-        PairPlan plan = ALL_CHANNELS;
-        plan.step = nodes > 1 ? 128 * KIB : 512 * KIB;
-        return ChannelsOfPair(bytes, plan, ranks, nodes);
+        PairLayout layout = ALL_CHANNELS;
+        layout.step = nodes > 1 ? 128 * KIB : 512 * KIB;
+        return ChannelsOfPair(bytes, layout, ranks, nodes);
     };
     EXPECT_EQ(simple(64 * KIB + 1, 8, 1), 2U);
     EXPECT_EQ(simple(64 * MIB + 1, 8, 1), 8U);
@@ -159,9 +162,9 @@ TEST(DirectGraph, ChannelsOfAPairChangeAtTheByte)
     EXPECT_EQ(simple(64 * KIB + 1, 17, 3), 1U);
     // With LL a chunk has 64 KiB in both cases.
     const auto ll = [](uint64_t bytes, uint32_t ranks, uint32_t nodes) {
-        PairPlan plan = ALL_CHANNELS;
-        plan.step = PAIR_LL_STEP;
-        return ChannelsOfPair(bytes, plan, ranks, nodes);
+        PairLayout layout = ALL_CHANNELS;
+        layout.step = PAIR_LL_STEP;
+        return ChannelsOfPair(bytes, layout, ranks, nodes);
     };
     EXPECT_EQ(ll(8 * KIB, 8, 1), 1U);
     EXPECT_EQ(ll(8 * KIB + 1, 8, 1), 2U);
@@ -180,9 +183,9 @@ TEST(DirectGraph, MessagesBetweenNodesAreSmallerWhereAPairHasLittle)
         CollectiveRequest request;
         request.op = CollectiveOp::AllToAll;
         request.bytes = 4 * bytes;
-        NcclPlan plan;
-        plan.Of<PairPlan>().chunk = step;
-        const DirectGraph graph(request, MakeShape(4, 1), plan, -1);
+        PairLayout layout;
+        layout.chunk = step;
+        const DirectGraph graph(request, MakeShape(4, 1), layout);
         const uint64_t count = graph.GetOutbound(0, 0).messages;
         uint64_t sum = 0;
         for (uint64_t message = 0; message < count; ++message)
@@ -205,15 +208,17 @@ TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
     CollectiveRequest request;
     request.op = CollectiveOp::AllToAll;
     request.bytes = 4 * 4096;
-    NcclPlan plan;
-    plan.intraLatency = 1000;
-    plan.interLatency = 5000;
-    plan.Of<PairPlan>().rankGBps = 300;
-    plan.slowStarts[0].latency = 7;
+    PairLayout layout;
+    ChannelSpeeds speeds;
+    PairSpeeds pairs;
+    speeds.intraLatency = 1000;
+    speeds.net.latency = 5000;
+    pairs.rankGBps = 300;
+    speeds.net.slowStarts[0].latency = 7;
     // Ranks 0 and 1 are one node, 2 and 3 the other. Rank 0 sends to 1, 2, 3, and receives from
     // them in this order.
-    const DirectGraph graph(request, MakeShape(4, 2), plan, -1);
-    const TimedLanes times = TimesOf<DirectTimes>(graph, plan, TimePs{-1});
+    const DirectGraph graph(request, MakeShape(4, 2), layout);
+    const TimedLanes times = TimesOf<DirectTimes>(graph, speeds, pairs, std::nullopt);
     EXPECT_EQ(graph.GetOutbound(0, 0).peer, 1U);
     EXPECT_EQ(times.Out(0, 0).latency, 1000);
     EXPECT_EQ(times.Out(0, 0).slowStarts[0].latency, 0);
@@ -232,8 +237,10 @@ TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
     // A latency from outside stands for all of that, also one of zero.
     for (const TimePs latency : {0, 9})
     {
-        const DirectGraph given(request, MakeShape(4, 2), plan, latency);
-        const TimedLanes givenTimes = TimesOf<DirectTimes>(given, plan, latency);
+        PairLayout whole = layout;
+        whole.byBlocks = false;
+        const DirectGraph given(request, MakeShape(4, 2), whole);
+        const TimedLanes givenTimes = TimesOf<DirectTimes>(given, speeds, pairs, latency);
         for (uint32_t lane = 0; lane < 3; ++lane)
         {
             EXPECT_EQ(givenTimes.Out(0, lane).latency, latency);
@@ -242,8 +249,8 @@ TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
             EXPECT_FALSE(given.GetOwnCopy(0, lane, 0));
         }
     }
-    plan.protocol = NcclProtocol::Ll;
-    EXPECT_FALSE(DirectGraph(request, MakeShape(4, 2), plan, -1).GetOwnCopy(0, 0, 0));
+    layout.protocol = NcclProtocol::Ll;
+    EXPECT_FALSE(DirectGraph(request, MakeShape(4, 2), layout).GetOwnCopy(0, 0, 0));
 }
 
 TEST(DirectGraph, APairsRateIsThatOfItsBusierEnd)
@@ -260,10 +267,11 @@ TEST(DirectGraph, APairsRateIsThatOfItsBusierEnd)
     send(0, 2);
     send(3, 2);
     send(4, 2);
-    NcclPlan plan;
-    plan.Of<PairPlan>().rankGBps = 600;
-    const DirectGraph graph(request, MakeShape(RANKS, RANKS), plan, -1);
-    const TimedLanes times = TimesOf<DirectTimes>(graph, plan, TimePs{-1});
+    PairLayout layout;
+    PairSpeeds pairs;
+    pairs.rankGBps = 600;
+    const DirectGraph graph(request, MakeShape(RANKS, RANKS), layout);
+    const TimedLanes times = TimesOf<DirectTimes>(graph, ChannelSpeeds{}, pairs, std::nullopt);
     const auto rate = [&](uint32_t from, uint32_t to) {
         const uint32_t lane = (to + RANKS - from) % RANKS - 1;
         return static_cast<double>(times.Out(from, lane).rateCapBps) / 8e9;
@@ -279,9 +287,9 @@ TEST(DirectGraph, MessagesWithLlAreHalfOfItsSteps)
     CollectiveRequest request;
     request.op = CollectiveOp::AllToAll;
     request.bytes = 2 * (2 * 32768 + 5);
-    NcclPlan plan;
-    plan.protocol = NcclProtocol::Ll;
-    const DirectGraph graph(request, MakeShape(2, 2), plan, -1);
+    PairLayout layout;
+    layout.protocol = NcclProtocol::Ll;
+    const DirectGraph graph(request, MakeShape(2, 2), layout);
     EXPECT_EQ(graph.GetOutbound(0, 0).messages, 3U);
     EXPECT_EQ(graph.GetBytes(0, 0, 0), 32768U);
     EXPECT_EQ(graph.GetBytes(0, 0, 1), 32768U);
@@ -293,7 +301,7 @@ TEST(DirectGraph, WhatARankSendsAndReceivesIsSpreadOverTwoPorts)
     CollectiveRequest request;
     request.op = CollectiveOp::AllToAll;
     request.bytes = 64 * 1024;
-    const DirectGraph graph(request, MakeShape(64, 8), NcclPlan{}, -1);
+    const DirectGraph graph(request, MakeShape(64, 8), PairLayout{});
     for (uint32_t rank = 0; rank < 64; ++rank)
     {
         std::array<int, 2> sent{};
@@ -350,11 +358,11 @@ TEST(ChainGraph, WithLl128PassesGoOnInAServerAndWholeChunksBetween)
     CollectiveRequest request;
     request.op = CollectiveOp::Broadcast;
     request.bytes = PASSES * 38400 - 1;
-    NcclPlan plan;
-    plan.protocol = NcclProtocol::Ll128;
-    plan.channels = 1;
-    plan.passBytes = 38400;
-    const ChainGraph graph(request, MakeShape(8, 4), plan, true, -1);
+    ChainLayout layout;
+    layout.protocol = NcclProtocol::Ll128;
+    layout.channels = 1;
+    layout.passBytes = 38400;
+    const ChainGraph graph(request, MakeShape(8, 4), layout);
     EXPECT_EQ(graph.GetOutbound(0, 0).messages, PASSES);
     EXPECT_EQ(graph.GetBytes(1, 0, PASSES - 1), 38399U);
     for (uint32_t rank = graph.GetOutbound(0, 0).peer; rank != 0;
@@ -390,15 +398,15 @@ TEST_P(ChainGraphOf, BroadcastCopiesFromAnyRootAndReduceSumsAtIt)
         for (const bool reduces : {false, true})
         {
             request.op = reduces ? CollectiveOp::Reduce : CollectiveOp::Broadcast;
-            NcclPlan plan;
-            plan.channels = 2;
-            plan.protocol = GetParam();
-            plan.passBytes = 38400;
+            ChainLayout layout;
+            layout.channels = 2;
+            layout.protocol = GetParam();
+            layout.passBytes = 38400;
             const std::map<NcclProtocol, uint64_t> lasts{{NcclProtocol::Simple, 1},
                                                          {NcclProtocol::Ll, 18},
                                                          {NcclProtocol::Ll128, 15}};
-            const uint64_t last = lasts.at(plan.protocol);
-            const ChainGraph graph(request, MakeShape(ranks, 8), plan, true, -1);
+            const uint64_t last = lasts.at(layout.protocol);
+            const ChainGraph graph(request, MakeShape(ranks, 8), layout);
             SymbolicGraph symbols(graph);
             std::multiset<uint32_t> all;
             for (uint32_t rank = 0; rank < ranks; ++rank)

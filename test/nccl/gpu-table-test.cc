@@ -148,8 +148,11 @@ TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
     const auto lane = [&](const NcclOptions& options) {
         const MockNcclGroup group(machine, options);
         const NcclPlan plan = group.Choose(pair, request);
-        const RingGraph graph(request, GroupShape(pair, machine), plan, true, 0);
-        return TimesOf<RingTimes>(graph, plan, TimePs{0}).Out(0, 0);
+        RingLayout layout;
+        layout.channels = plan.channels;
+        layout.byBlocks = false;
+        const RingGraph graph(request, GroupShape(pair, machine), layout);
+        return TimesOf<RingTimes>(graph, plan.speeds, TimePs{0}).Out(0, 0);
     };
     NcclOptions options;
     options.algorithms = {NcclAlgorithm::Ring};

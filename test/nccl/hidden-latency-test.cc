@@ -23,15 +23,16 @@ namespace
 
 constexpr uint64_t CHUNK = 2097152; // of a ring of Simple: 4 of 8 buffers of 512 KiB
 
-NcclPlan
-OneChannel(NcclProtocol protocol)
+constexpr ChannelSpeeds SPEEDS{.channelGBps = 20, .intraLatency = 3400};
+
+template <typename Layout>
+Layout
+OneChannel(NcclProtocol protocol, std::optional<TimePs> latency = {})
 {
-    NcclPlan plan;
-    plan.protocol = protocol;
-    plan.channels = 1;
-    plan.channelGBps = 20;
-    plan.intraLatency = 3400;
-    return plan;
+    Layout layout;
+    layout.protocol = protocol;
+    layout.byBlocks = !latency;
+    return layout;
 }
 
 } // namespace
@@ -45,11 +46,12 @@ TEST(HiddenLatency, OfARingInAServerCountsUntilDataHaveGoneAroundOnce)
     const auto withLatency = [&](uint64_t bytes,
                                  NcclProtocol protocol = NcclProtocol::Simple,
                                  uint32_t gpusPerServer = 4,
-                                 TimePs stepLatency = -1) {
+                                 std::optional<TimePs> latency = {}) {
         request.bytes = bytes;
-        const NcclPlan plan = OneChannel(protocol);
-        const RingGraph ring(request, MakeShape(4, gpusPerServer), plan, true, stepLatency);
-        return TimesOf<RingTimes>(ring, plan, stepLatency).Out(0, 0).withLatency;
+        const RingGraph ring(request,
+                             MakeShape(4, gpusPerServer),
+                             OneChannel<RingLayout>(protocol, latency));
+        return TimesOf<RingTimes>(ring, SPEEDS, latency).Out(0, 0).withLatency;
     };
     request.op = CollectiveOp::AllReduce;
     constexpr uint32_t SLICES = 2; // of a chunk
@@ -73,16 +75,17 @@ TEST(HiddenLatency, OfAChainInAServerCountsForTheFirstChunk)
     request.op = CollectiveOp::Broadcast;
     request.bytes = 16 * CHUNK;
     const auto withLatency =
-        [&](NcclProtocol protocol, uint32_t gpusPerServer, TimePs stepLatency) {
-            const NcclPlan plan = OneChannel(protocol);
-            const ChainGraph chain(request, MakeShape(4, gpusPerServer), plan, true, stepLatency);
-            return TimesOf<ChainTimes>(chain, plan, stepLatency).Out(0, 0).withLatency;
+        [&](NcclProtocol protocol, uint32_t gpusPerServer, std::optional<TimePs> latency) {
+            const ChainGraph chain(request,
+                                   MakeShape(4, gpusPerServer),
+                                   OneChannel<ChainLayout>(protocol, latency));
+            return TimesOf<ChainTimes>(chain, SPEEDS, latency).Out(0, 0).withLatency;
         };
-    EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, -1), 1U);
-    EXPECT_EQ(withLatency(NcclProtocol::Ll, 4, -1), 1U);
-    EXPECT_EQ(withLatency(NcclProtocol::Ll, 2, -1), 1U) << "in servers, flags are in the data";
-    EXPECT_EQ(withLatency(NcclProtocol::Ll, 1, -1), LaneTimes::NONE);
-    EXPECT_EQ(withLatency(NcclProtocol::Simple, 2, -1), LaneTimes::NONE);
+    EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, {}), 1U);
+    EXPECT_EQ(withLatency(NcclProtocol::Ll, 4, {}), 1U);
+    EXPECT_EQ(withLatency(NcclProtocol::Ll, 2, {}), 1U) << "in servers, flags are in the data";
+    EXPECT_EQ(withLatency(NcclProtocol::Ll, 1, {}), LaneTimes::NONE);
+    EXPECT_EQ(withLatency(NcclProtocol::Simple, 2, {}), LaneTimes::NONE);
     EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, 3000), LaneTimes::NONE);
 }
 
@@ -91,15 +94,16 @@ TEST(HiddenLatency, OfAChainOfLl128CountsForItsFirstWordsUnlessABlockWaitsInEach
     CollectiveRequest request;
     request.op = CollectiveOp::Reduce;
     request.bytes = CHUNK;
-    NcclPlan plan = OneChannel(NcclProtocol::Ll128);
-    plan.passBytes = 38400;
+    auto layout = OneChannel<ChainLayout>(NcclProtocol::Ll128);
+    layout.passBytes = 38400;
+    ChannelSpeeds speeds = SPEEDS;
     const auto withLatency = [&](uint32_t gpusPerServer) {
-        const ChainGraph graph(request, MakeShape(4, gpusPerServer), plan, true, -1);
-        return TimesOf<ChainTimes>(graph, plan, TimePs{-1}).Out(1, 0).withLatency;
+        const ChainGraph graph(request, MakeShape(4, gpusPerServer), layout);
+        return TimesOf<ChainTimes>(graph, speeds, std::nullopt).Out(1, 0).withLatency;
     };
     EXPECT_EQ(withLatency(4), 1U);
     EXPECT_EQ(withLatency(1), LaneTimes::NONE) << "the network's, which counts for each message";
-    plan.waitsEachPass = true;
+    speeds.passes.waitsEach = true;
     EXPECT_EQ(withLatency(4), LaneTimes::NONE);
 }
 

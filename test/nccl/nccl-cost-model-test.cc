@@ -299,7 +299,7 @@ TEST(NcclCostModel, BlocksCopyOverNvLinkAsFastAsThePlanInForceNeeds)
                                   CollectiveOp::AllReduce,
                                   h100.Servers(servers),
                                   1 << 20)
-                        .channelGBps;
+                        .speeds.channelGBps;
                 };
                 EXPECT_NEAR(speed(NcclAlgorithm::Ring), ring, 1e-9 * ring) << servers;
                 EXPECT_NEAR(speed(NcclAlgorithm::Tree), ring / 2, 1e-9 * ring) << servers;
@@ -375,16 +375,19 @@ TEST(NcclCostModel, PairsBetweenServersWaitForTheCpuOfTheirNic)
     const auto plan = [&] {
         return cluster.Model().EvaluatePairs(CollectiveOp::AllToAll, cluster.Servers(2), 1024);
     };
-    EXPECT_EQ(plan().interLatency + plan().slowStarts.front().latency, 6.1 * PS_PER_US);
-    EXPECT_EQ(plan().slowStarts.front().latency, 3.3 * PS_PER_US);
-    EXPECT_EQ(plan().slowStarts.front().above, 0U);
-    EXPECT_TRUE(plan().slowStarts.front().occupies);
-    EXPECT_EQ(plan().slowStarts.front().again, 2 * PS_PER_US) << "further messages of a pair";
+    EXPECT_EQ(plan().speeds.net.latency + plan().speeds.net.slowStarts.front().latency,
+              6.1 * PS_PER_US);
+    EXPECT_EQ(plan().speeds.net.slowStarts.front().latency, 3.3 * PS_PER_US);
+    EXPECT_EQ(plan().speeds.net.slowStarts.front().above, 0U);
+    EXPECT_TRUE(plan().speeds.net.slowStarts.front().occupies);
+    EXPECT_EQ(plan().speeds.net.slowStarts.front().again, 2 * PS_PER_US)
+        << "further messages of a pair";
     cluster.options = OptionsOf({{"AS_NETWORK_KIND", "EFA-p4d"}});
-    EXPECT_EQ(plan().interLatency + plan().slowStarts.front().latency, 41.1 * PS_PER_US);
+    EXPECT_EQ(plan().speeds.net.latency + plan().speeds.net.slowStarts.front().latency,
+              41.1 * PS_PER_US);
     // On Slingshot the CPU's work has figures of its own, by size.
     cluster.options = OptionsOf({{"AS_NETWORK_KIND", "Slingshot"}});
-    EXPECT_EQ(plan().slowStarts.front().latency, 1.3 * PS_PER_US);
+    EXPECT_EQ(plan().speeds.net.slowStarts.front().latency, 1.3 * PS_PER_US);
 }
 
 TEST(NcclCostModel, AlgorithmsAndProtocolsCanBeForcedOrLeftOut)
@@ -512,13 +515,13 @@ TEST(NcclCostModel, StepsTakeWhatTheirLinksTake)
     };
     Cluster switched("H100", 8, 50);
     const Cluster meshed("GH200", 4, 25);
-    EXPECT_EQ(plan(switched, 1).intraLatency, 0.6 * PS_PER_US);
-    EXPECT_EQ(plan(Cluster("A100", 8, 50), 1).intraLatency, 1.4 * PS_PER_US);
-    EXPECT_EQ(plan(Cluster("B200", 8, 50), 1).intraLatency, 1.4 * PS_PER_US);
-    EXPECT_EQ(plan(meshed, 1).intraLatency, 0.2 * PS_PER_US);
-    EXPECT_EQ(plan(switched, 2).interLatency, 5 * PS_PER_US);
+    EXPECT_EQ(plan(switched, 1).speeds.intraLatency, 0.6 * PS_PER_US);
+    EXPECT_EQ(plan(Cluster("A100", 8, 50), 1).speeds.intraLatency, 1.4 * PS_PER_US);
+    EXPECT_EQ(plan(Cluster("B200", 8, 50), 1).speeds.intraLatency, 1.4 * PS_PER_US);
+    EXPECT_EQ(plan(meshed, 1).speeds.intraLatency, 0.2 * PS_PER_US);
+    EXPECT_EQ(plan(switched, 2).speeds.net.latency, 5 * PS_PER_US);
     switched.options = OptionsOf({{"AS_NETWORK_KIND", "slingshot"}});
-    EXPECT_EQ(plan(switched, 2).interLatency, 5.6 * PS_PER_US);
+    EXPECT_EQ(plan(switched, 2).speeds.net.latency, 5.6 * PS_PER_US);
 }
 
 TEST(NcclCostModel, GpusWithoutAnNvSwitchHaveNoNvls)
@@ -575,7 +578,9 @@ TEST(NcclCostModel, EstimatesUseTheLatencyThatThePluginTells)
                                         8);
     };
     EXPECT_NEAR((tree(efa).latency - tree(plain).latency) / PS_PER_US, 2 * 2 * 75, 1e-6);
-    EXPECT_NEAR((tree(efa).interLatency - tree(plain).interLatency) / PS_PER_US, 35, 1e-6)
+    EXPECT_NEAR((tree(efa).speeds.net.latency - tree(plain).speeds.net.latency) / PS_PER_US,
+                35,
+                1e-6)
         << "a step takes what was measured";
 }
 
@@ -626,14 +631,16 @@ TEST(NcclCostModel, PairsShareWhatBlocksStoreOverNvLink)
         return cluster.Model().EvaluatePairs(CollectiveOp::AllToAll, cluster.Servers(1), 1 << 30);
     };
     Cluster cluster("B200", 8, 50);
-    EXPECT_NEAR(pairs(cluster).Of<PairPlan>().rankGBps, 0.925 * 450, 1e-9); // the cluster's NVLinks
+    EXPECT_NEAR(pairs(cluster).Of<PairPlan>().speeds.rankGBps,
+                0.925 * 450,
+                1e-9); // the cluster's NVLinks
     cluster.SetNvLinkGBps(900);
-    EXPECT_NEAR(pairs(cluster).Of<PairPlan>().rankGBps, 0.925 * 720, 1e-9);
-    EXPECT_NEAR(pairs(cluster).Of<PairPlan>().blockGBps, 0.925 * 720 / 32, 1e-9)
+    EXPECT_NEAR(pairs(cluster).Of<PairPlan>().speeds.rankGBps, 0.925 * 720, 1e-9);
+    EXPECT_NEAR(pairs(cluster).Of<PairPlan>().speeds.blockGBps, 0.925 * 720 / 32, 1e-9)
         << "32 of them fill the links";
     // 16 blocks of an H100, or of an A100, move what AllToAll on 2 GPUs reaches.
-    EXPECT_NEAR(pairs(Cluster("H100", 8, 50)).Of<PairPlan>().blockGBps, 281.0 / 16, 0.1);
-    EXPECT_NEAR(pairs(Cluster("A100", 8, 50)).Of<PairPlan>().blockGBps, 164.0 / 16, 0.1);
+    EXPECT_NEAR(pairs(Cluster("H100", 8, 50)).Of<PairPlan>().speeds.blockGBps, 281.0 / 16, 0.1);
+    EXPECT_NEAR(pairs(Cluster("A100", 8, 50)).Of<PairPlan>().speeds.blockGBps, 164.0 / 16, 0.1);
 }
 
 // sendrecv_perf on 8 B200 (docs/source/data/measurements) is slower at 512 KiB than at 1 MiB, and
@@ -650,11 +657,13 @@ TEST(NcclCostModel, PairsOfANodeUseLlUpTo16KiBForEachChannel)
     };
     const NcclPlan ll = pairs(512 << 10);
     EXPECT_EQ(ll.protocol, NcclProtocol::Ll);
-    EXPECT_EQ(ll.Of<PairPlan>().channels, 32U);
+    EXPECT_EQ(ll.Of<PairPlan>().layout.channels, 32U);
     EXPECT_EQ(ll.wireInflation, 2);
-    EXPECT_EQ(ll.baseLatency, 8.4 * PS_PER_US) << "the kernel is the one of Simple";
+    EXPECT_EQ(ll.speeds.baseLatency, 8.4 * PS_PER_US) << "the kernel is the one of Simple";
     // Half of a block's 282 / 32 GB/s of data, which are twice as many on the wire.
-    EXPECT_NEAR(ll.Of<PairPlan>().rankGBps / ll.Of<PairPlan>().channels, 282.0 / 32, 1e-9);
+    EXPECT_NEAR(ll.Of<PairPlan>().speeds.rankGBps / ll.Of<PairPlan>().layout.channels,
+                282.0 / 32,
+                1e-9);
     EXPECT_EQ(pairs((512 << 10) + 1).protocol, NcclProtocol::Simple);
     EXPECT_EQ(pairs(8, 2).protocol, NcclProtocol::Simple) << "between servers";
     // From 2.29 on channels are counted first, of which 64 KiB have one.
@@ -742,7 +751,7 @@ TEST(NcclCostModel, ABlockHasALimitOfItsOwn)
                       CollectiveOp::AllGather,
                       cluster.Servers(4),
                       1 << 30)
-            .channelGBps;
+            .speeds.channelGBps;
     };
     EXPECT_EQ(speed("GH200", 4, 25), 720.0 / 32);
     EXPECT_EQ(speed("B200", 8, 50), 720.0 / 32);
@@ -764,7 +773,7 @@ TEST(NcclCostModel, TreesShareTheNvLinksThatTheirChainsLeaveFree)
                       CollectiveOp::AllReduce,
                       cluster.Servers(2),
                       1 << 30)
-            .channelGBps;
+            .speeds.channelGBps;
     };
     EXPECT_NEAR(speed("A100", 8, 25, NcclProtocol::Simple), 240.0 / 16 * 8 / 7 / 2, 1e-9);
     EXPECT_NEAR(speed("A100", 8, 25, NcclProtocol::Ll128), 20.0 / 2 / 2 * 128 / 120, 1e-9)
@@ -777,7 +786,7 @@ TEST(NcclCostModel, TreesShareTheNvLinksThatTheirChainsLeaveFree)
                               CollectiveOp::AllReduce,
                               meshed.Servers(2),
                               1 << 30)
-                    .channelGBps,
+                    .speeds.channelGBps,
                 720.0 / 32 / 2,
                 1e-9);
 }
@@ -796,21 +805,23 @@ TEST(NcclCostModel, TreesDivideABlocksThreads)
                                         cluster.Servers(2),
                                         1 << 20);
     };
-    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).Of<TreePlan>().upGBps,
+    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).Of<TreePlan>().threads.upGBps,
                 720.0 / 32 * 352 / 512,
                 1e-9);
-    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).Of<TreePlan>().downGBps,
+    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).Of<TreePlan>().threads.downGBps,
                 720.0 / 32 * 224 / 512,
                 1e-9);
-    EXPECT_NEAR(plan("A100", NcclProtocol::Simple).Of<TreePlan>().downGBps, 20.0 * 224 / 512, 1e-9);
+    EXPECT_NEAR(plan("A100", NcclProtocol::Simple).Of<TreePlan>().threads.downGBps,
+                20.0 * 224 / 512,
+                1e-9);
     const NcclPlan ll128 = plan("B200", NcclProtocol::Ll128);
-    EXPECT_NEAR(ll128.Of<TreePlan>().upGBps, 40.0 / 2 * 128 / 120 * 448 / 640, 1e-9);
-    EXPECT_NEAR(ll128.Of<TreePlan>().downGBps, 40.0 / 2 * 128 / 120 * 192 / 640, 1e-9);
+    EXPECT_NEAR(ll128.Of<TreePlan>().threads.upGBps, 40.0 / 2 * 128 / 120 * 448 / 640, 1e-9);
+    EXPECT_NEAR(ll128.Of<TreePlan>().threads.downGBps, 40.0 / 2 * 128 / 120 * 192 / 640, 1e-9);
     const NcclPlan ll = plan("B200", NcclProtocol::Ll);
-    EXPECT_NEAR(ll.Of<TreePlan>().upGBps, 282.0 / 32 * 2 * 352 / 512, 1e-9);
-    EXPECT_NEAR(ll.Of<TreePlan>().downGBps, 282.0 / 32 * 2 * 160 / 512, 1e-9);
-    EXPECT_EQ(plan("A100", NcclProtocol::Ll).Of<TreePlan>().upGBps, 0);
-    EXPECT_EQ(plan("A100", NcclProtocol::Ll128).Of<TreePlan>().downGBps, 0);
+    EXPECT_NEAR(ll.Of<TreePlan>().threads.upGBps, 282.0 / 32 * 2 * 352 / 512, 1e-9);
+    EXPECT_NEAR(ll.Of<TreePlan>().threads.downGBps, 282.0 / 32 * 2 * 160 / 512, 1e-9);
+    EXPECT_EQ(plan("A100", NcclProtocol::Ll).Of<TreePlan>().threads.upGBps, 0);
+    EXPECT_EQ(plan("A100", NcclProtocol::Ll128).Of<TreePlan>().threads.downGBps, 0);
 }
 
 TEST(NetworkKind, WithTheProtocolSendrecvAMessageKeepsItsSlotForFourTrips)
@@ -818,7 +829,7 @@ TEST(NetworkKind, WithTheProtocolSendrecvAMessageKeepsItsSlotForFourTrips)
     const auto trips = [](const char* kind) {
         Cluster cluster("A100", 8, 12.5);
         cluster.options = OptionsOf({{"AS_NETWORK_KIND", kind}});
-        return cluster.AllReduce(2, 1 << 20).slotTrips;
+        return cluster.AllReduce(2, 1 << 20).speeds.net.slotTrips;
     };
     EXPECT_EQ(trips("EFA-p4d"), 4U);
     EXPECT_EQ(trips("RoCE"), 1U);
@@ -855,10 +866,11 @@ TEST(NcclCostModel, StagesOfNvlsMakeUpNcclsLatency)
                                      CollectiveOp::AllReduce,
                                      cluster.Servers(servers),
                                      1 << 30);
-        EXPECT_EQ(plan.intraLatency, 4 * PS_PER_US);
-        EXPECT_GT(plan.Of<NvlsPlan>().hunkUs, plan.Of<NvlsPlan>().aloneUs) << "others slow it down";
-        return static_cast<double>(plan.baseLatency + plan.intraLatency) / PS_PER_US +
-               2 * plan.Of<NvlsPlan>().aloneUs;
+        EXPECT_EQ(plan.speeds.intraLatency, 4 * PS_PER_US);
+        EXPECT_GT(plan.Of<NvlsPlan>().speeds.hunkUs, plan.Of<NvlsPlan>().speeds.aloneUs)
+            << "others slow it down";
+        return static_cast<double>(plan.speeds.baseLatency + plan.speeds.intraLatency) / PS_PER_US +
+               2 * plan.Of<NvlsPlan>().speeds.aloneUs;
     };
     EXPECT_NEAR(least("H100", 1), 25, 1e-6);
     EXPECT_NEAR(least("H100", 2), 25, 1e-6);
@@ -879,7 +891,8 @@ TEST(NcclCostModel, LinksAreTheOnlyRateOfNvlsInADomainOf72)
                                                        cluster.Servers(1),
                                                        1 << 30);
         EXPECT_EQ(plan.channels, 24U);
-        EXPECT_NEAR(plan.channelGBps * 24, 720 * 0.92 / (1 + 1.0 / 32), 1e-6) << gpus << " GPUs";
+        EXPECT_NEAR(plan.speeds.channelGBps * 24, 720 * 0.92 / (1 + 1.0 / 32), 1e-6)
+            << gpus << " GPUs";
     }
 }
 
@@ -896,7 +909,7 @@ TEST(NcclCostModel, BytesOfNvlsTreeCountForMoreOnNvLinks)
                       cluster.Servers(servers),
                       1 << 30)
             .Of<NvlsPlan>()
-            .inflation;
+            .speeds.inflation;
     };
     EXPECT_NEAR(inflation(NcclAlgorithm::NvlsTree, 2), 450 / (0.92 * 360), 1e-9);
     EXPECT_EQ(inflation(NcclAlgorithm::Nvls, 1), 1) << "there lanes have all that links may carry";
@@ -983,7 +996,7 @@ TEST(NcclCostModel, BlackwellsFiguresAreThoseOfTheRelease)
                                                CollectiveOp::AllReduce,
                                                ndr.Servers(2),
                                                8);
-        EXPECT_EQ(tree.interLatency, item.nvlsTreeUs * PS_PER_US) << item.release;
+        EXPECT_EQ(tree.speeds.net.latency, item.nvlsTreeUs * PS_PER_US) << item.release;
     }
 }
 
@@ -1017,8 +1030,9 @@ TEST(NetworkKind, MessagesAboveALimitTakeLongerToStart)
                                                    request.op,
                                                    cluster.Servers(4),
                                                    request.bytes);
-    const TreeGraph graph(request, cluster.Servers(4), plan, -1);
-    const TimedLanes lanes = TimesOf<TreeTimes>(graph, plan, TimePs{-1});
+    const TimedLanes lanes(
+        NcclTableRow::Of(plan.algorithm).graph(cluster.options, request, cluster.Servers(4), plan));
+    const FlowGraph& graph = *lanes.Get().graph;
     LaneTimes between;
     for (uint32_t rank = 0; rank < 16; ++rank)
     {

@@ -36,18 +36,15 @@ MakeRing(CollectiveOp op,
          uint64_t bytes,
          uint32_t gpusPerServer = 1,
          NcclProtocol protocol = NcclProtocol::Simple,
-         TimePs stepLatency = -1)
+         std::optional<TimePs> latency = {})
 {
-    NcclPlan plan;
-    plan.protocol = protocol;
-    plan.channels = 1;
-    plan.blockGBps = 1000 / (3 * PS_PER_ACCESS);
-    const RingGraph ring(Request(op, bytes),
-                         MakeShape(ranks, gpusPerServer),
-                         plan,
-                         true,
-                         stepLatency);
-    return TimesOf<RingTimes>(ring, plan, stepLatency);
+    RingLayout layout;
+    layout.protocol = protocol;
+    layout.byBlocks = !latency;
+    layout.copiesAcross = true;
+    const ChannelSpeeds speeds{.blockGBps = 1000 / (3 * PS_PER_ACCESS)};
+    const RingGraph ring(Request(op, bytes), MakeShape(ranks, gpusPerServer), layout);
+    return TimesOf<RingTimes>(ring, speeds, latency);
 }
 
 /// @return when rank 0 of a ring is done, on a network that takes @p latency for any message
@@ -161,7 +158,7 @@ TEST(NetworkBlock, PassesOnWhatABlockOfItsGenerationMoves)
                                             CollectiveOp::AllGather,
                                             GroupShape(FirstRanks(2), machine),
                                             1 << 26);
-        EXPECT_EQ(plan.blockGBps, std::string(gpu) == "A100" ? 20 : 22.5);
+        EXPECT_EQ(plan.speeds.blockGBps, std::string(gpu) == "A100" ? 20 : 22.5);
     }
 }
 

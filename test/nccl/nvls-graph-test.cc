@@ -32,9 +32,9 @@ template <typename Check>
 void
 Carry(CollectiveOp op, const GroupShape& shape, uint64_t bytes, uint32_t channels, Check check)
 {
-    NcclPlan plan;
-    plan.channels = channels;
-    const NvlsGraph graph(Request(op, bytes), shape, plan, -1);
+    NvlsLayout layout;
+    layout.channels = channels;
+    const NvlsGraph graph(Request(op, bytes), shape, layout);
     const uint32_t trees = shape.GetNodes() > 1 ? 2 : 1;
     const uint32_t lanesPerTree = graph.GetLaneCount() / std::max(1U, trees);
     SymbolicGraph symbols(graph);
@@ -148,9 +148,9 @@ TEST(NvlsGraph, EveryRankEndsWithEveryContributionOnce)
 
 TEST(NvlsGraph, ADomainOf72GpusHasAtMost32Heads)
 {
-    NcclPlan plan;
-    plan.channels = 24;
-    const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(144, 72), plan, -1);
+    NvlsLayout layout;
+    layout.channels = 24;
+    const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(144, 72), layout);
     EXPECT_EQ(graph.GetHeads(), 32U);
     EXPECT_EQ(graph.GetHeadOf(31), 31U);
     EXPECT_FALSE(graph.GetHeadOf(32));
@@ -188,13 +188,13 @@ TEST(NvlsGraph, ReduceScatterLeavesEachOwnerTheSumOfAll)
 
 TEST(NvlsGraph, BlocksOfRanksAreEqualToAByte)
 {
-    NcclPlan plan;
-    plan.channels = 16;
+    NvlsLayout layout;
+    layout.channels = 16;
     for (const CollectiveOp op : {CollectiveOp::AllGather, CollectiveOp::ReduceScatter})
     {
         for (const uint64_t bytes : {3122U, 8U * 4096, 5U})
         {
-            const NvlsGraph graph(Request(op, bytes), MakeShape(8, 8), plan, -1);
+            const NvlsGraph graph(Request(op, bytes), MakeShape(8, 8), layout);
             uint64_t sum = 0;
             for (uint32_t head = 0; head < 8; ++head)
             {
@@ -215,14 +215,13 @@ TEST(NvlsGraph, AMessageIsAPassOfAChunkInANodeAndAChunkBetweenNodes)
     constexpr uint64_t SHARE = BYTES / 8;
     constexpr uint64_t CHUNK = 128 << 10;
     constexpr uint64_t PASS = 16 << 10;
-    NcclPlan plan;
-    plan.channels = 2;
+    NvlsLayout layout;
+    layout.channels = 2;
     for (const uint32_t nodes : {1U, 2U})
     {
         const NvlsGraph graph(Request(CollectiveOp::AllReduce, BYTES),
                               MakeShape(8 * nodes, 8),
-                              plan,
-                              -1);
+                              layout);
         const uint64_t channels = 2 / nodes;
         std::map<LaneKind, uint32_t> lanes;
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
@@ -253,10 +252,10 @@ TEST(NvlsGraph, AMessageIsAPassOfAChunkInANodeAndAChunkBetweenNodes)
 TEST(NvlsGraph, ANodeAddsItsOwnSumWhenItsChildrensChunkHasCome)
 {
     constexpr uint64_t PASSES = 8; // of a chunk of 128 KiB
-    NcclPlan plan;
-    plan.channels = 2;
+    NvlsLayout layout;
+    layout.channels = 2;
     const GroupShape shape = MakeShape(32, 8);
-    const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 28), shape, plan, -1);
+    const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 28), shape, layout);
     uint32_t withChildren = 0;
     for (uint32_t rank = 0; rank < 32; ++rank)
     {
@@ -309,9 +308,9 @@ TEST(NvlsGraph, ANodeAddsItsOwnSumWhenItsChildrensChunkHasCome)
 
 TEST(NvlsGraph, TreesBetweenNodesJoinHeadsOfTheSameShare)
 {
-    NcclPlan plan;
-    plan.channels = 16;
-    const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 24), MakeShape(64, 8), plan, -1);
+    NvlsLayout layout;
+    layout.channels = 16;
+    const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 24), MakeShape(64, 8), layout);
     uint32_t between = 0;
     for (uint32_t rank = 0; rank < 64; ++rank)
     {
@@ -335,17 +334,18 @@ TEST(NvlsGraph, TreesBetweenNodesJoinHeadsOfTheSameShare)
 // for more, hold back both at once.
 TEST(NvlsGraph, TreesShareTheLinksInsteadOfHalvingThem)
 {
-    NcclPlan plan;
-    plan.channels = 16;
-    plan.channelGBps = 20;
+    NvlsLayout layout;
+    ChannelSpeeds speeds;
+    NvlsSpeeds nvls;
+    layout.channels = 16;
+    speeds.channelGBps = 20;
     for (const uint32_t nodes : {1U, 2U})
     {
-        plan.Of<NvlsPlan>().inflation = nodes == 1 ? 1 : 1.25;
+        nvls.inflation = nodes == 1 ? 1 : 1.25;
         const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 26),
                               MakeShape(8 * nodes, 8),
-                              plan,
-                              -1);
-        const TimedLanes times = TimesOf<NvlsTimes>(graph, plan, TimePs{-1});
+                              layout);
+        const TimedLanes times = TimesOf<NvlsTimes>(graph, speeds, nvls, std::nullopt);
         uint32_t operations = 0;
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
         {
@@ -387,15 +387,15 @@ TEST(NvlsGraph, WarpsAreDividedAsTheKernelsDivideThem)
 // single one with either. However many heads there are, all of them are copied one after another.
 TEST(NvlsGraph, CopiesTakeWholeIterationsOfTheirWarpsForEachHead)
 {
-    NcclPlan plan;
-    plan.channels = 16;
-    plan.Of<NvlsPlan>().hunkUs = 1.25;
+    NvlsLayout layout;
+    NvlsSpeeds nvls;
+    layout.channels = 16;
+    nvls.hunkUs = 1.25;
     const auto copiesUs = [&](uint32_t ranks, uint32_t perNode, uint64_t bytes) {
         const NvlsGraph graph(Request(CollectiveOp::AllReduce, bytes),
                               MakeShape(ranks, perNode),
-                              plan,
-                              -1);
-        const TimedLanes lanes = TimesOf<NvlsTimes>(graph, plan, TimePs{-1});
+                              layout);
+        const TimedLanes lanes = TimesOf<NvlsTimes>(graph, ChannelSpeeds{}, nvls, std::nullopt);
         std::vector<double> times;
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
         {
@@ -423,19 +423,20 @@ TEST(NvlsGraph, CopiesTakeWholeIterationsOfTheirWarpsForEachHead)
                             isAbout(8 * 5 * 1.25),
                             isAbout(8 * 7 * 1.25),
                             isAbout(8 * 7 * 1.25)));
-    plan.Of<NvlsPlan>().hunkUs = 0;
+    nvls.hunkUs = 0;
     EXPECT_THAT(copiesUs(8, 8, GIB), ElementsAre(0, 0)) << "no time of its own";
 }
 
 // Nothing else loads the memory while the first chunk is scattered and the last one is gathered.
 TEST(NvlsGraph, TheFirstScatterAndTheLastGatherAreAlone)
 {
-    NcclPlan plan;
-    plan.channels = 16;
-    plan.Of<NvlsPlan>().hunkUs = 1.2;
-    plan.Of<NvlsPlan>().aloneUs = 0.6;
-    const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 28), MakeShape(16, 8), plan, -1);
-    const TimedLanes lanes = TimesOf<NvlsTimes>(graph, plan, TimePs{-1});
+    NvlsLayout layout;
+    NvlsSpeeds nvls;
+    layout.channels = 16;
+    nvls.hunkUs = 1.2;
+    nvls.aloneUs = 0.6;
+    const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 28), MakeShape(16, 8), layout);
+    const TimedLanes lanes = TimesOf<NvlsTimes>(graph, ChannelSpeeds{}, nvls, std::nullopt);
     std::multiset<std::pair<bool, bool>> fast; // whether the first and the last are
     for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
     {
@@ -467,13 +468,14 @@ TEST(NvlsGraph, TheFirstScatterAndTheLastGatherAreAlone)
 // A chunk is announced once it is stored: its passes share that time, and follow one another.
 TEST(NvlsGraph, AHeadAnnouncesEachChunkOnce)
 {
-    NcclPlan plan;
-    plan.channels = 2;
-    plan.intraLatency = 4'000'000;
+    NvlsLayout layout;
+    ChannelSpeeds speeds;
+    layout.channels = 2;
+    speeds.intraLatency = 4'000'000;
     for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::AllGather})
     {
-        const NvlsGraph graph(Request(op, 1 << 27), MakeShape(8, 8), plan, -1);
-        const TimedLanes lanes = TimesOf<NvlsTimes>(graph, plan, TimePs{-1});
+        const NvlsGraph graph(Request(op, 1 << 27), MakeShape(8, 8), layout);
+        const TimedLanes lanes = TimesOf<NvlsTimes>(graph, speeds, NvlsSpeeds{}, std::nullopt);
         const LaneKind announced =
             op == CollectiveOp::AllGather ? LaneKind::Multicast : LaneKind::Reduce;
         // 8 passes of 4 warps, or 3 of 11.

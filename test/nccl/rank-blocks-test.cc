@@ -3,8 +3,7 @@
  */
 #include "astra-frontend/model/gpu/machine-model.h"
 #include "astra-frontend/model/graph/pair-bytes.h"
-#include "astra-frontend/model/graph/pat-graph.h"
-#include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
 #include "symbolic-graph.h"
@@ -13,6 +12,7 @@
 #include "ns3/flow-graph.h"
 
 #include <gtest/gtest.h>
+#include <memory>
 
 namespace AstraSim
 {
@@ -27,6 +27,15 @@ constexpr NcclRelease RELEASES[] = {NcclRelease::V2_18,
                                     NcclRelease::V2_29,
                                     NcclRelease::V2_30};
 constexpr NcclProtocol PROTOCOLS[] = {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple};
+
+std::shared_ptr<const FlowGraph>
+GraphOf(const NcclOptions& options,
+        const CollectiveRequest& request,
+        const GroupShape& shape,
+        const NcclPlan& plan)
+{
+    return NcclTableRow::Of(plan.algorithm).graph(options, request, shape, plan).graph;
+}
 
 /// @return data that a rank receives, or sends
 uint64_t
@@ -94,7 +103,7 @@ TEST(RankBlocks, AreEqualToAByteInEveryReleaseProtocolAndSize)
                         request.bytes = bytes;
                         const NcclPlan plan =
                             model.Evaluate(NcclAlgorithm::Ring, protocol, op, shape, bytes);
-                        ExpectEqualBlocks(RingGraph(request, shape, plan, true, -1), request);
+                        ExpectEqualBlocks(*GraphOf(options, request, shape, plan), request);
                     }
                 }
             }
@@ -122,7 +131,7 @@ TEST(RankBlocks, AreEqualToAByteWithPat)
                 request.bytes = bytes;
                 const NcclPlan plan =
                     model.Evaluate(NcclAlgorithm::Pat, NcclProtocol::Simple, op, shape, bytes);
-                ExpectEqualBlocks(PatGraph(request, shape, plan, -1), request);
+                ExpectEqualBlocks(*GraphOf(options, request, shape, plan), request);
             }
         }
     }

@@ -171,7 +171,7 @@ TEST(RcclTuning, DiesOfMi250xHaveFourRingsOfALaneEach)
     EXPECT_EQ(mi250.Group(32).GetNodes(), 4U);
     const NcclPlan plan = mi250.Evaluate(NcclAlgorithm::Ring, NcclProtocol::Simple, 64 * MIB);
     EXPECT_EQ(plan.channels, 16U);
-    EXPECT_DOUBLE_EQ(plan.channelGBps * plan.channels, 4 * 36);
+    EXPECT_DOUBLE_EQ(plan.speeds.channelGBps * plan.channels, 4 * 36);
     // RCCL counts all 7 links of 36 GB/s.
     const double alg = 7 * 36 * 8 / 14.0 * 1e3;
     EXPECT_NEAR(plan.predicted / 1e6, 17 + 14 * 3.6 + 64 * MIB / alg, 0.01);

@@ -35,7 +35,7 @@ class SymbolicRing
     SymbolicRing(CollectiveOp op,
                  uint32_t ranks,
                  uint32_t gpus,
-                 const NcclPlan& plan,
+                 const RingLayout& layout,
                  uint64_t bytes)
         : m_op(op)
     {
@@ -45,7 +45,7 @@ class SymbolicRing
         CollectiveRequest request;
         request.op = op;
         request.bytes = bytes;
-        m_graph = std::make_unique<RingGraph>(request, shape, plan, true, -1);
+        m_graph = std::make_unique<RingGraph>(request, shape, layout);
         m_buffers.assign(ranks, Buffer((bytes + UNIT - 1) / UNIT));
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
@@ -156,13 +156,13 @@ class SymbolicRing
     std::vector<Buffer> m_buffers;
 };
 
-NcclPlan
-MakePlan(uint32_t channels, NcclProtocol protocol = NcclProtocol::Simple)
+RingLayout
+MakeLayout(uint32_t channels, NcclProtocol protocol = NcclProtocol::Simple)
 {
-    NcclPlan plan;
-    plan.channels = channels;
-    plan.protocol = protocol;
-    return plan;
+    RingLayout layout;
+    layout.channels = channels;
+    layout.protocol = protocol;
+    return layout;
 }
 
 } // namespace
@@ -174,7 +174,7 @@ TEST(RingGraph, EveryRankEndsWithTheSumOfAllContributionsOnce)
         for (const uint32_t channels : {1U, 3U})
         {
             const uint64_t bytes = 16 * (ranks * channels * 5 + 3);
-            SymbolicRing ring(CollectiveOp::AllReduce, ranks, 8, MakePlan(channels), bytes);
+            SymbolicRing ring(CollectiveOp::AllReduce, ranks, 8, MakeLayout(channels), bytes);
             ASSERT_TRUE(ring.Run()) << ranks << " ranks";
             for (uint32_t rank = 0; rank < ranks; ++rank)
             {
@@ -192,7 +192,7 @@ TEST(RingGraph, ReduceScatterLeavesEachPartComplete)
 {
     for (uint32_t ranks = 2; ranks <= 33; ++ranks)
     {
-        SymbolicRing ring(CollectiveOp::ReduceScatter, ranks, 8, MakePlan(2), 16 * ranks * 2 * 4);
+        SymbolicRing ring(CollectiveOp::ReduceScatter, ranks, 8, MakeLayout(2), 16 * ranks * 2 * 4);
         ASSERT_TRUE(ring.Run());
         for (uint64_t unit = 0; unit < ring.GetBuffer(0).size(); ++unit)
         {
@@ -210,7 +210,7 @@ TEST(RingGraph, AllGatherBringsEveryPartToEveryRankFromItsOwner)
 {
     for (uint32_t ranks = 2; ranks <= 33; ++ranks)
     {
-        SymbolicRing ring(CollectiveOp::AllGather, ranks, 8, MakePlan(2), 16 * ranks * 2 * 4);
+        SymbolicRing ring(CollectiveOp::AllGather, ranks, 8, MakeLayout(2), 16 * ranks * 2 * 4);
         ASSERT_TRUE(ring.Run());
         std::map<uint32_t, uint64_t> unitsOf;
         for (uint64_t unit = 0; unit < ring.GetBuffer(0).size(); ++unit)
@@ -243,7 +243,7 @@ TEST(RingGraph, BytesOnTheWireMatchTheClosedForm)
         CollectiveRequest request;
         request.op = CollectiveOp::AllReduce;
         request.bytes = bytes;
-        const RingGraph graph(request, shape, MakePlan(2, protocol), true, -1);
+        const RingGraph graph(request, shape, MakeLayout(2, protocol));
         uint64_t moved = 0;
         for (uint32_t rank = 0; rank < 4; ++rank)
         {
@@ -335,13 +335,11 @@ TEST(NcclCostModel, NvlsNeedsHopperOneNodeASwitchAndTheUsersConsent)
 
 TEST(RingGraph, ASingleByteGoesRoundAndNothingSendsNothing)
 {
-    NcclPlan plan;
-    plan.channels = 1;
     const auto sent = [&](uint64_t bytes) {
         CollectiveRequest request;
         request.op = CollectiveOp::AllReduce;
         request.bytes = bytes;
-        const RingGraph graph(request, GroupShape(FirstRanks(4), MachineModel{}), plan, true, -1);
+        const RingGraph graph(request, GroupShape(FirstRanks(4), MachineModel{}), MakeLayout(1));
         uint64_t sum = 0;
         for (uint32_t rank = 0; rank < 4; ++rank)
         {
@@ -364,14 +362,19 @@ namespace
 /// Servers of two GPUs each, with one channel through all of them.
 struct PairsOfGpus
 {
-    RingGraph Ring(const CollectiveRequest& request, uint32_t ranks, TimePs stepLatency = -1) const
+    RingGraph Ring(const CollectiveRequest& request,
+                   uint32_t ranks,
+                   std::optional<TimePs> latency = {}) const
     {
         MachineModel machine;
         machine.gpusPerServer = 2;
-        return {request, GroupShape(FirstRanks(ranks), machine), plan, true, stepLatency};
+        RingLayout own = layout;
+        own.byBlocks = !latency;
+        return {request, GroupShape(FirstRanks(ranks), machine), own};
     }
 
-    NcclPlan plan{.channels = 1, .own = {}};
+    RingLayout layout;
+    ChannelSpeeds speeds;
 };
 
 } // namespace
@@ -379,15 +382,15 @@ struct PairsOfGpus
 TEST(RingGraph, OnlyLanesWithinANodeHaveTheRateOfAChannel)
 {
     PairsOfGpus pairs;
-    pairs.plan.channelGBps = 20;
-    pairs.plan.intraLatency = 700;
-    pairs.plan.interLatency = 2600;
-    pairs.plan.slowStarts[1].latency = 5;
+    pairs.speeds.channelGBps = 20;
+    pairs.speeds.intraLatency = 700;
+    pairs.speeds.net.latency = 2600;
+    pairs.speeds.net.slowStarts[1].latency = 5;
     CollectiveRequest request;
     request.op = CollectiveOp::AllReduce;
     request.bytes = 4096; // a slice each
     const RingGraph graph = pairs.Ring(request, 4);
-    const TimedLanes lanes = TimesOf<RingTimes>(graph, pairs.plan, TimePs{-1});
+    const TimedLanes lanes = TimesOf<RingTimes>(graph, pairs.speeds, std::nullopt);
     uint32_t within = 0;
     for (uint32_t rank = 0; rank < 4; ++rank)
     {
@@ -408,31 +411,31 @@ TEST(RingGraph, OnlyLanesWithinANodeHaveTheRateOfAChannel)
 TEST(RingGraph, EachSliceOfSimpleHasTheLatencyOfAStepBetweenServersOnly)
 {
     PairsOfGpus pairs;
-    pairs.plan.intraLatency = 3400;
-    pairs.plan.interLatency = 14000;
+    pairs.speeds.intraLatency = 3400;
+    pairs.speeds.net.latency = 14000;
     CollectiveRequest request;
     request.op = CollectiveOp::AllGather;
-    const auto latency = [&](uint32_t ranks, uint64_t bytes, TimePs stepLatency) {
+    const auto latency = [&](uint32_t ranks, uint64_t bytes, std::optional<TimePs> given = {}) {
         request.bytes = bytes;
-        const RingGraph graph = pairs.Ring(request, ranks, stepLatency);
+        const RingGraph graph = pairs.Ring(request, ranks, given);
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
             const Lane lane = graph.GetOutbound(rank, 0);
             if (lane.peer / 2 == rank / 2)
             {
-                return TimesOf<RingTimes>(graph, pairs.plan, stepLatency).Out(rank, 0).latency;
+                return TimesOf<RingTimes>(graph, pairs.speeds, given).Out(rank, 0).latency;
             }
         }
         return TimePs{-1};
     };
     constexpr uint64_t WHOLE = 32768; // a chunk of this size has one slice
-    EXPECT_EQ(latency(4, 4 * WHOLE, -1), 3400);
-    EXPECT_EQ(latency(4, 4 * 2 * WHOLE, -1), 3400) << "each of two slices";
-    EXPECT_EQ(latency(2, 2 * WHOLE, -1), 3400);
-    EXPECT_EQ(latency(2, 2 * 2 * WHOLE, -1), 3400 / 2) << "two slices share it";
+    EXPECT_EQ(latency(4, 4 * WHOLE), 3400);
+    EXPECT_EQ(latency(4, 4 * 2 * WHOLE), 3400) << "each of two slices";
+    EXPECT_EQ(latency(2, 2 * WHOLE), 3400);
+    EXPECT_EQ(latency(2, 2 * 2 * WHOLE), 3400 / 2) << "two slices share it";
     EXPECT_EQ(latency(4, 4 * 2 * WHOLE, 3000), 3000 / 2) << "AS_SEND_LAT is that of a chunk";
-    pairs.plan.wholePasses = true;
-    EXPECT_EQ(latency(2, 2 * 2 * WHOLE, -1), 3400) << "Ampere";
+    pairs.speeds.passes.areWhole = true;
+    EXPECT_EQ(latency(2, 2 * 2 * WHOLE), 3400) << "Ampere";
 }
 
 TEST(RingGraph, TheLastStepOfANeighbourInTheNodeIsCopiedOnceAllIsSent)
@@ -464,14 +467,14 @@ TEST(RingGraph, TakingWordsWithFlagsIsOnePassMore)
          {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
     {
         PairsOfGpus pairs;
-        pairs.plan.protocol = protocol;
-        pairs.plan.channelGBps = 7;
-        pairs.plan.intraLatency = 600;
+        pairs.layout.protocol = protocol;
+        pairs.speeds.channelGBps = 7;
+        pairs.speeds.intraLatency = 600;
         CollectiveRequest request;
         request.op = CollectiveOp::AllGather;
         request.bytes = 65536;
         const RingGraph graph = pairs.Ring(request, 2);
-        const TimedLanes times = TimesOf<RingTimes>(graph, pairs.plan, TimePs{-1});
+        const TimedLanes times = TimesOf<RingTimes>(graph, pairs.speeds, std::nullopt);
         const bool hasFlags = protocol != NcclProtocol::Simple;
         EXPECT_TRUE(graph.GetOwnCopy(0, 0, 0)) << "of the only step";
         EXPECT_EQ(times.Out(0, 0).rateCapBps, (hasFlags ? 8 : 7) * 8'000'000'000ULL);

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/graph/single-flow.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/timing/single-flow.h"
 #include "symbolic-graph.h"
 
 #include "ns3/input-error.h"

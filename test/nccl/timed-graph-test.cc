@@ -9,6 +9,7 @@
 #include "timed-lanes.h"
 
 #include <gtest/gtest.h>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -95,13 +96,16 @@ TEST(TimedGraph, BothEndsOfEveryLaneAgreeWhateverTheAlgorithm)
                     }
                     const CollectiveRequest request = Request(op, 1 << 22);
                     const NcclPlan plan = method.cost(model, {protocol, op, shape}, request.bytes);
-                    for (const TimePs latency : {-1, 5000})
+                    for (const auto latency :
+                         {std::optional<TimePs>(), std::optional<TimePs>(5000)})
                     {
+                        options.sendLatency = latency;
                         SCOPED_TRACE(std::string(method.name) + " of " + ToString(op) + ", " +
                                      ToString(protocol) + ", " + gpu);
-                        ExpectEndsToAgree(method.graph(request, shape, plan, true, latency));
+                        ExpectEndsToAgree(method.graph(options, request, shape, plan));
                         ++graphs;
                     }
+                    options.sendLatency.reset();
                     EXPECT_GE(method.messagesInARow(op, shape), 1U);
                 }
             }

@@ -58,22 +58,21 @@ ExpectNobodyIsWokenInVain(const FlowGraph& graph)
 
 TEST(TreeGraph, NobodyIsWokenInVain)
 {
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Tree;
-    plan.channels = 2;
+    TreeLayout layout;
+    layout.channels = 2;
     ExpectNobodyIsWokenInVain(
-        TreeGraph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(24, 4), plan, -1));
+        TreeGraph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(24, 4), layout));
 }
 
 // src/transport/net.cc: each end of a network's connection has a buffer of 8 slots. Over NVLink the
 // sender's block copies one chunk after the other.
 TEST(TreeGraph, ChunksAreCopiedOneByOneInANodeAndSixteenMayBeOnANetwork)
 {
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Tree;
-    plan.channels = 1;
-    const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(24, 4), plan, -1);
-    const TimedLanes times = TimesOf<TreeTimes>(graph, plan, TimePs{-1});
+    TreeLayout layout;
+    layout.channels = 1;
+    const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(24, 4), layout);
+    const TimedLanes times =
+        TimesOf<TreeTimes>(graph, ChannelSpeeds{}, TreeThreads{}, std::nullopt);
     for (uint32_t rank = 0; rank < 24; ++rank)
     {
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
@@ -90,15 +89,15 @@ TEST(TreeGraph, ChunksAreCopiedOneByOneInANodeAndSixteenMayBeOnANetwork)
 // Where a message keeps its slot for four trips, 8 slots are as good as 2 for one trip each.
 TEST(TreeGraph, MessagesThatKeepTheirSlotsLongerAreFewerOnTheNetwork)
 {
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Tree;
-    plan.channels = 1;
+    TreeLayout layout;
+    ChannelSpeeds speeds;
+    layout.channels = 1;
     for (const auto& [trips, slots] :
          std::map<uint32_t, uint32_t>{{1, 16}, {2, 4}, {4, 2}, {8, 1}, {9, 1}})
     {
-        plan.slotTrips = trips;
-        const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(8, 4), plan, -1);
-        const TimedLanes times = TimesOf<TreeTimes>(graph, plan, TimePs{-1});
+        speeds.net.slotTrips = trips;
+        const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(8, 4), layout);
+        const TimedLanes times = TimesOf<TreeTimes>(graph, speeds, TreeThreads{}, std::nullopt);
         for (uint32_t rank = 0; rank < 8; ++rank)
         {
             const Lane out = graph.GetOutbound(rank, 0);
@@ -165,14 +164,12 @@ TEST(TreeGraph, EveryRankEndsWithEveryContributionOnce)
     {
         for (const uint32_t gpus : {1U, 4U, 8U})
         {
-            NcclPlan plan;
-            plan.algorithm = NcclAlgorithm::Tree;
-            plan.channels = 4;
+            TreeLayout layout;
+            layout.channels = 4;
             const uint64_t bytes = 4 * 3 * 524288 + 16;
             const TreeGraph graph(Request(CollectiveOp::AllReduce, bytes),
                                   MakeShape(ranks, gpus),
-                                  plan,
-                                  -1);
+                                  layout);
             SymbolicGraph symbols(graph);
             // A chunk of a channel starts as each rank's own contribution. Up: added; down: copied.
             for (uint32_t rank = 0; rank < ranks; ++rank)
@@ -216,9 +213,9 @@ TEST(TreeGraph, EveryRankEndsWithEveryContributionOnce)
 
 TEST(TreeGraph, ANodesRanksAreAChainBelowTheOneOnTheRail)
 {
-    NcclPlan plan;
-    plan.channels = 2; // one for each of the two trees
-    const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(8, 4), plan, -1);
+    TreeLayout layout;
+    layout.channels = 2; // one for each of the two trees
+    const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(8, 4), layout);
     for (uint32_t channel = 0; channel < 2; ++channel)
     {
         // Rank 0 of a node is on the rail; the others follow against their order, 3 first.
@@ -236,9 +233,9 @@ TEST(TreeGraph, ANodesRanksAreAChainBelowTheOneOnTheRail)
 
 TEST(TreeGraph, TrafficBetweenNodesStaysOnItsRail)
 {
-    NcclPlan plan;
-    plan.channels = 16;
-    const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(64, 8), plan, -1);
+    TreeLayout layout;
+    layout.channels = 16;
+    const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(64, 8), layout);
     for (uint32_t rank = 0; rank < 64; ++rank)
     {
         for (uint32_t channel = 0; channel < 16; ++channel)
@@ -268,21 +265,19 @@ TEST(TreeGraph, ChunksOfSimpleFollowTheDepthWhereTheReleaseCutsThem)
     };
     for (const auto& [bytes, chunk] : chunkOfChannel)
     {
-        NcclPlan plan;
-        plan.algorithm = NcclAlgorithm::Tree;
-        plan.channels = 2;
+        TreeLayout layout;
+        layout.channels = 2;
         const auto messages = [&] {
             const TreeGraph graph(Request(CollectiveOp::AllReduce, 2 * bytes),
                                   MakeShape(16, 8),
-                                  plan,
-                                  -1);
+                                  layout);
             return LargestOfLanes(graph, [&graph](uint32_t lane) {
                 return graph.GetOutbound(0, lane).messages;
             });
         };
-        plan.Of<TreePlan>().cutsChunks = true;
+        layout.cutsChunks = true;
         EXPECT_EQ(messages(), bytes / chunk) << bytes;
-        plan.Of<TreePlan>().cutsChunks = false;
+        layout.cutsChunks = false;
         EXPECT_EQ(messages(), (bytes + 524287) / 524288) << bytes << ", from 2.20 on";
     }
 }
@@ -291,12 +286,11 @@ TEST(TreeGraph, ChunksOfSimpleFollowTheDepthWhereTheReleaseCutsThem)
 // then than 16 steps, with 1 + log2(2) + 0.1 steps for two nodes of one GPU: 134.4 and 33.6 chunks.
 TEST(TreeGraph, ChunksOfLl128HalveWhileThereAreFew)
 {
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Tree;
-    plan.protocol = NcclProtocol::Ll128;
-    plan.channels = 1;
+    TreeLayout layout;
+    layout.protocol = NcclProtocol::Ll128;
+    layout.channels = 1;
     const auto chunk = [&](uint64_t bytes) {
-        const TreeGraph graph(Request(CollectiveOp::AllReduce, bytes), MakeShape(2, 1), plan, -1);
+        const TreeGraph graph(Request(CollectiveOp::AllReduce, bytes), MakeShape(2, 1), layout);
         return LargestOfLanes(graph, [&graph](uint32_t lane) {
             return graph.GetOutbound(1, lane).messages ? graph.GetBytes(1, lane, 0) : 0;
         });
@@ -316,17 +310,16 @@ TEST(TreeGraph, ChunksOfLl128HalveWhileThereAreFew)
 // serve both directions.
 TEST(TreeGraph, BlocksAreTwiceAsFastUntilChunksComeBackFromTheRoot)
 {
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Tree;
-    plan.channels = 1;
-    plan.channelGBps = 7;
-    plan.Of<TreePlan>().cutsChunks = false;
+    TreeLayout layout;
+    ChannelSpeeds speeds;
+    layout.channels = 1;
+    speeds.channelGBps = 7;
+    layout.cutsChunks = false;
     const auto rate = [&](uint64_t chunks) {
         const TreeGraph graph(Request(CollectiveOp::AllReduce, chunks * 524288),
                               MakeShape(16, 8),
-                              plan,
-                              -1);
-        const TimedLanes times = TimesOf<TreeTimes>(graph, plan, TimePs{-1});
+                              layout);
+        const TimedLanes times = TimesOf<TreeTimes>(graph, speeds, TreeThreads{}, std::nullopt);
         return static_cast<double>(LargestOfLanes(graph, [&](uint32_t lane) {
             return graph.GetOutbound(0, lane).messages ? times.Out(0, lane).rateCapBps : 0;
         }));
@@ -339,14 +332,15 @@ TEST(TreeGraph, BlocksAreTwiceAsFastUntilChunksComeBackFromTheRoot)
 // both. Two nodes of four GPUs, one channel: its tree's root is the first GPU of one node.
 TEST(TreeGraph, ThreadsThatWorkUpwardsAndDownwardsHaveLimitsOfTheirOwn)
 {
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Tree;
-    plan.channels = 1;
-    plan.channelGBps = 10; // 20 for a single chunk
-    plan.Of<TreePlan>().upGBps = 14;
-    plan.Of<TreePlan>().downGBps = 9;
-    const TreeGraph graph(Request(CollectiveOp::AllReduce, 524288), MakeShape(8, 4), plan, -1);
-    const TimedLanes times = TimesOf<TreeTimes>(graph, plan, TimePs{-1});
+    TreeLayout layout;
+    ChannelSpeeds speeds;
+    TreeThreads threads;
+    layout.channels = 1;
+    speeds.channelGBps = 10; // 20 for a single chunk
+    threads.upGBps = 14;
+    threads.downGBps = 9;
+    const TreeGraph graph(Request(CollectiveOp::AllReduce, 524288), MakeShape(8, 4), layout);
+    const TimedLanes times = TimesOf<TreeTimes>(graph, speeds, threads, std::nullopt);
     uint32_t fromRoot = 0;
     for (uint32_t rank = 0; rank < 8; ++rank)
     {
@@ -368,12 +362,11 @@ TEST(TreeGraph, ThreadsThatWorkUpwardsAndDownwardsHaveLimitsOfTheirOwn)
 
 TEST(PatGraph, NobodyIsWokenInVain)
 {
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Pat;
-    plan.channels = 2;
+    ChannelLayout layout;
+    layout.channels = 2;
     for (const auto op : {CollectiveOp::AllGather, CollectiveOp::ReduceScatter})
     {
-        ExpectNobodyIsWokenInVain(PatGraph(Request(op, 1 << 20), MakeShape(8, 1), plan, -1));
+        ExpectNobodyIsWokenInVain(PatGraph(Request(op, 1 << 20), MakeShape(8, 1), layout));
     }
 }
 
@@ -381,13 +374,10 @@ TEST(PatGraph, AllGatherBringsEachBlockToEveryRankOnce)
 {
     for (uint32_t ranks = 2; ranks <= 33; ++ranks)
     {
-        NcclPlan plan;
-        plan.channels = 2;
+        ChannelLayout layout;
+        layout.channels = 2;
         const uint64_t bytes = uint64_t{ranks} * (4 * 524288 + 32);
-        const PatGraph graph(Request(CollectiveOp::AllGather, bytes),
-                             MakeShape(ranks, 1),
-                             plan,
-                             -1);
+        const PatGraph graph(Request(CollectiveOp::AllGather, bytes), MakeShape(ranks, 1), layout);
         SymbolicGraph symbols(graph);
         const uint32_t channels = graph.GetSplit().GetChannels();
         const uint64_t pieces = graph.PiecesOf(0);
@@ -423,10 +413,10 @@ TEST(PatGraph, AllGatherBringsEachBlockToEveryRankOnce)
 
 TEST(PatGraph, ABlockWaitsForAllThatCameOverLongerDistancesBefore)
 {
-    NcclPlan plan;
-    plan.channels = 1;
+    ChannelLayout layout;
+    layout.channels = 1;
     // Eight ranks over the distances 1, 2 and 4; a block is two pieces of 64 KiB.
-    const PatGraph graph(Request(CollectiveOp::AllGather, 8 * 131072), MakeShape(8, 1), plan, -1);
+    const PatGraph graph(Request(CollectiveOp::AllGather, 8 * 131072), MakeShape(8, 1), layout);
     ASSERT_EQ(graph.PiecesOf(0), 2U);
     EXPECT_EQ(graph.GetOutbound(0, 0).messages, 4U * 2);
     // Over distance 1 leave the blocks at 0, 2, 4 and 6; the one at 4 came over distance 4, those
@@ -450,12 +440,11 @@ TEST(PatGraph, ReduceScatterLeavesEachOwnerTheSumOfAll)
 {
     for (uint32_t ranks = 2; ranks <= 33; ++ranks)
     {
-        NcclPlan plan;
+        ChannelLayout layout;
         const uint64_t bytes = uint64_t{ranks} * (524288 + 16);
         const PatGraph graph(Request(CollectiveOp::ReduceScatter, bytes),
                              MakeShape(ranks, 1),
-                             plan,
-                             -1);
+                             layout);
         SymbolicGraph symbols(graph);
         std::multiset<uint32_t> all;
         for (uint32_t rank = 0; rank < ranks; ++rank)

@@ -24,31 +24,32 @@ namespace AstraSim
 namespace
 {
 
-NcclPlan
-PlanOf(NcclProtocol protocol)
+/// Two channels of Simple, without what GPUs do besides.
+template <typename Layout>
+Layout
+TwoChannels()
 {
-    NcclPlan plan;
-    plan.protocol = protocol;
-    plan.channels = 2;
-    return plan;
+    Layout layout;
+    layout.channels = 2;
+    layout.byBlocks = false;
+    return layout;
 }
 
 std::unique_ptr<FlowGraph>
 MakeGraph(const std::string& algorithm, const CollectiveRequest& request, uint32_t ranks)
 {
     const GroupShape shape = MakeShape(ranks, algorithm == "PAT" ? 1 : 4);
-    const NcclPlan plan = PlanOf(NcclProtocol::Simple);
     if (algorithm == "Ring")
     {
-        return std::make_unique<RingGraph>(request, shape, plan, true, 0);
+        return std::make_unique<RingGraph>(request, shape, TwoChannels<RingLayout>());
     }
     if (algorithm == "Tree")
     {
-        return std::make_unique<TreeGraph>(request, shape, plan, 0);
+        return std::make_unique<TreeGraph>(request, shape, TwoChannels<TreeLayout>());
     }
     if (algorithm == "PAT")
     {
-        return std::make_unique<PatGraph>(request, shape, plan, 0);
+        return std::make_unique<PatGraph>(request, shape, TwoChannels<ChannelLayout>());
     }
     if (algorithm == "AllPairs")
     {
@@ -56,9 +57,9 @@ MakeGraph(const std::string& algorithm, const CollectiveRequest& request, uint32
     }
     if (algorithm == "Chain")
     {
-        return std::make_unique<ChainGraph>(request, shape, plan, true, 0);
+        return std::make_unique<ChainGraph>(request, shape, TwoChannels<ChainLayout>());
     }
-    return std::make_unique<DirectGraph>(request, shape, plan, 0);
+    return std::make_unique<DirectGraph>(request, shape, PairLayout{.byBlocks = false});
 }
 
 /// Moves the data of all ranks as the graph allows.

@@ -35,11 +35,9 @@ class RingBooks : public testing::Test
     {
         request.op = CollectiveOp::AllReduce;
         request.bytes = 4 * 1024;
-        NcclPlan plan;
-        plan.channels = 1;
         MachineModel machine;
         machine.gpusPerServer = 4;
-        graph = std::make_unique<RingGraph>(request, GroupShape(group, machine), plan, true, -1);
+        graph = std::make_unique<RingGraph>(request, GroupShape(group, machine), RingLayout());
         books = std::make_unique<CollectiveBooks>(
             group,
             request,

@@ -137,7 +137,7 @@ CollectivePerfPoints::LaunchOverhead(const CollectiveTestPoint& point) const
     TimePs overhead = 0;
     for (std::size_t i = 1; i < point.steps.size(); ++i)
     {
-        overhead += m_nccl.Choose(m_group, point.steps[i]).baseLatency;
+        overhead += m_nccl.Choose(m_group, point.steps[i]).speeds.baseLatency;
     }
     return static_cast<double>(overhead) / PS_PER_US;
 }

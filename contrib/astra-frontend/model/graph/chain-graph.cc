@@ -13,47 +13,38 @@ namespace AstraSim
 namespace
 {
 
-/// @return most data of a chunk. A latency that a user gives is one of each 512 KiB.
 uint64_t
-ChunkBytes(const NcclPlan& plan, TimePs stepLatency)
+ChunkBytes(const ChainLayout& layout)
 {
-    return stepLatency < 0 ? StepBytes(plan) : SIMPLE_STEP;
+    return layout.byBlocks ? StepBytes(layout) : SIMPLE_STEP;
 }
 
 /// @return most data of a message
 uint64_t
-MessageBytes(const NcclPlan& plan, TimePs stepLatency)
+MessageBytes(const ChainLayout& layout)
 {
     const bool hasPasses =
-        stepLatency < 0 && plan.protocol == NcclProtocol::Ll128 && plan.passBytes > 0;
-    return hasPasses ? plan.passBytes : ChunkBytes(plan, stepLatency);
+        layout.byBlocks && layout.protocol == NcclProtocol::Ll128 && layout.passBytes > 0;
+    return hasPasses ? layout.passBytes : ChunkBytes(layout);
 }
 
-/// @return messages of a chunk
 uint32_t
-MessagesPerChunk(const NcclPlan& plan, TimePs stepLatency)
+MessagesPerChunk(const ChainLayout& layout)
 {
-    return static_cast<uint32_t>(ChunkBytes(plan, stepLatency) / MessageBytes(plan, stepLatency));
+    return static_cast<uint32_t>(ChunkBytes(layout) / MessageBytes(layout));
 }
 
 } // namespace
 
 ChainGraph::ChainGraph(const CollectiveRequest& request,
                        const GroupShape& shape,
-                       const NcclPlan& plan,
-                       bool crossNic,
-                       TimePs stepLatency)
-    : ChannelGraph(request,
-                   shape,
-                   plan,
-                   1,
-                   NCCL_STEPS * MessagesPerChunk(plan, stepLatency),
-                   stepLatency),
+                       const ChainLayout& layout)
+    : ChannelGraph(request, shape, layout, 1, NCCL_STEPS * MessagesPerChunk(layout)),
       m_root(static_cast<uint32_t>(request.root)),
       m_endsAtRoot(request.op == CollectiveOp::Reduce),
-      m_messageBytes(MessageBytes(plan, stepLatency)),
-      m_messagesPerChunk(MessagesPerChunk(plan, stepLatency)),
-      m_rings(shape, GetSplit().GetChannels(), crossNic)
+      m_messageBytes(MessageBytes(layout)),
+      m_messagesPerChunk(MessagesPerChunk(layout)),
+      m_rings(shape, GetSplit().GetChannels(), layout.crossNic)
 {
 }
 

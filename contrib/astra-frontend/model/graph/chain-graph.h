@@ -13,6 +13,20 @@
 namespace AstraSim
 {
 
+/// @return whether NCCL carries it out as a chain along each channel's ring
+inline bool
+IsChain(CollectiveOp op)
+{
+    return op == CollectiveOp::Broadcast || op == CollectiveOp::Reduce;
+}
+
+/// The layout of chains. Without blocks, chunks are of 512 KiB.
+struct ChainLayout : ChannelLayout
+{
+    bool crossNic{true};   ///< see RingOrder()
+    uint64_t passBytes{0}; ///< data that a block moves in one pass of its copy loop
+};
+
 /**
  * @ingroup astra-frontend
  * @brief Broadcast and Reduce: NCCL's pipelined chain along each channel's ring.
@@ -25,12 +39,9 @@ namespace AstraSim
 class ChainGraph : public ChannelGraph
 {
   public:
-    /// @param stepLatency a latency that the user gives every message; negative: none
     ChainGraph(const CollectiveRequest& request,
                const GroupShape& shape,
-               const NcclPlan& plan,
-               bool crossNic,
-               TimePs stepLatency);
+               const ChainLayout& layout);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     std::optional<Payload> GetPayload(uint32_t rank,

@@ -40,27 +40,26 @@ namespace
 {
 
 ChannelSplit
-SplitOf(const CollectiveRequest& request, const GroupShape& shape, const NcclPlan& plan)
+SplitOf(const CollectiveRequest& request, const GroupShape& shape, const ChannelLayout& layout)
 {
-    return {request.op, plan.protocol, shape.GetRanks(), request.bytes, plan.channels};
+    return {request.op, layout.protocol, shape.GetRanks(), request.bytes, layout.channels};
 }
 
 } // namespace
 
 ChannelGraph::ChannelGraph(const CollectiveRequest& request,
                            const GroupShape& shape,
-                           const NcclPlan& plan,
+                           const ChannelLayout& layout,
                            uint32_t lanesPerChannel,
-                           uint32_t slots,
-                           TimePs stepLatency)
+                           uint32_t slots)
     : FlowGraph(shape.GetRanks(),
-                shape.GetRanks() > 1 ? lanesPerChannel * SplitOf(request, shape, plan).GetChannels()
-                                     : 0,
+                shape.GetRanks() > 1
+                    ? lanesPerChannel * SplitOf(request, shape, layout).GetChannels()
+                    : 0,
                 slots),
       m_shape(shape),
-      m_plan(plan),
-      m_split(SplitOf(request, shape, plan)),
-      m_stepLatency(stepLatency)
+      m_layout(layout),
+      m_split(SplitOf(request, shape, layout))
 {
     SetHoldsSlots(true);
 }

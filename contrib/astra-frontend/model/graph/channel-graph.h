@@ -5,8 +5,8 @@
 #define CHANNEL_GRAPH_H
 
 #include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "channel-split.h"
+#include "nccl-protocol.h"
 
 #include "ns3/flow-graph.h"
 
@@ -19,15 +19,29 @@ namespace AstraSim
 /// Messages of a connection that may be under way at once: the slots of its buffer (NCCL_STEPS).
 inline constexpr uint32_t NCCL_STEPS = 8;
 
+/// Bytes of a step with Simple: an eighth of NCCL's buffers of 4 MiB.
+inline constexpr uint64_t SIMPLE_STEP = 524288;
+
+/// The way in which NCCL cuts a collective's data into messages.
+struct ChannelLayout
+{
+    NcclProtocol protocol{NcclProtocol::Simple};
+    uint32_t channels{1};             ///< that may be used
+    uint64_t simpleStep{SIMPLE_STEP}; ///< bytes of a step with Simple
+    /// Whether thread blocks move the messages in the way of their protocol; if not, messages wait
+    /// for each other alone.
+    bool byBlocks{true};
+};
+
 /// @return most data bytes in a step's buffer (NCCL src/init.cc, computeBuffSizes)
 /// @param simple those of Simple, which NCCL_BUFFSIZE sets
 uint64_t StepBytes(NcclProtocol protocol, uint64_t simple = SIMPLE_STEP);
 
-/// @return those of a plan's protocol
+/// @return those of a layout's protocol
 inline uint64_t
-StepBytes(const NcclPlan& plan)
+StepBytes(const ChannelLayout& layout)
 {
-    return StepBytes(plan.protocol, plan.simpleStep);
+    return StepBytes(layout.protocol, layout.simpleStep);
 }
 
 /// Cut of a chunk, so that the data makes enough of them.
@@ -52,8 +66,8 @@ uint64_t CutChunk(uint64_t chunk,
 
 /**
  * @ingroup astra-frontend
- * @brief Base of the graphs of NCCL's algorithms: a group on a machine, a plan, the
- * data's division over channels, and which copies blocks make.
+ * @brief Base of the graphs of NCCL's algorithms: a group on a machine, the data's division over
+ * channels, and the copies that blocks make.
  */
 class ChannelGraph : public FlowGraph
 {
@@ -69,19 +83,22 @@ class ChannelGraph : public FlowGraph
         return m_shape;
     }
 
+    const ChannelLayout& GetLayout() const
+    {
+        return m_layout;
+    }
+
   protected:
     /**
-     * @param request the collective; its bytes are divided over the plan's channels
+     * @param request the collective; its bytes are divided over the layout's channels
      * @param lanesPerChannel out of each rank, and into it
      * @param slots see FlowGraph
-     * @param stepLatency a latency that the user gives every message; negative: none
      */
     ChannelGraph(const CollectiveRequest& request,
                  const GroupShape& shape,
-                 const NcclPlan& plan,
+                 const ChannelLayout& layout,
                  uint32_t lanesPerChannel,
-                 uint32_t slots,
-                 TimePs stepLatency);
+                 uint32_t slots);
 
     /// @return a lane to a rank of the group, without messages
     static Lane Connect(uint32_t peer, uint32_t channel, ConnType type);
@@ -90,7 +107,7 @@ class ChannelGraph : public FlowGraph
     bool CopiesFrom(uint32_t rank, uint32_t peer) const
     {
         // With flags in the data (LL, LL128) words leave their slots as they arrive.
-        return m_stepLatency < 0 && m_plan.protocol == NcclProtocol::Simple &&
+        return m_layout.byBlocks && m_layout.protocol == NcclProtocol::Simple &&
                m_shape.NodeOf(rank) == m_shape.NodeOf(peer);
     }
 
@@ -98,27 +115,14 @@ class ChannelGraph : public FlowGraph
     /// on
     bool TakesWordsFrom(uint32_t rank, uint32_t peer) const
     {
-        return m_stepLatency < 0 && m_plan.protocol != NcclProtocol::Simple &&
+        return m_layout.byBlocks && m_layout.protocol != NcclProtocol::Simple &&
                m_shape.NodeOf(rank) == m_shape.NodeOf(peer);
-    }
-
-    /// @return whether a GPU's block reads or writes what a peer in another server has in slots
-    bool CopiesAcross(uint32_t rank, uint32_t peer) const
-    {
-        return m_stepLatency < 0 && m_plan.protocol == NcclProtocol::Simple &&
-               m_plan.blockGBps > 0 && m_shape.NodeOf(rank) != m_shape.NodeOf(peer);
-    }
-
-    const NcclPlan& GetPlan() const
-    {
-        return m_plan;
     }
 
   private:
     GroupShape m_shape;
-    NcclPlan m_plan;
+    ChannelLayout m_layout;
     ChannelSplit m_split;
-    TimePs m_stepLatency;
 };
 
 } // namespace AstraSim

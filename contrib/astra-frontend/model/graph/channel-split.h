@@ -4,7 +4,7 @@
 #ifndef CHANNEL_SPLIT_H
 #define CHANNEL_SPLIT_H
 
-#include "astra-frontend/model/nccl/nccl-options.h"
+#include "nccl-protocol.h"
 
 #include "ns3/collective-types.h"
 

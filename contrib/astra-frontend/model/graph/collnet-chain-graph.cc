@@ -12,12 +12,11 @@ namespace AstraSim
 
 CollNetChainGraph::CollNetChainGraph(const CollectiveRequest& request,
                                      const GroupShape& shape,
-                                     const NcclPlan& plan,
-                                     TimePs stepLatency)
-    : ChannelGraph(request, shape, plan, LANES, NCCL_STEPS, stepLatency),
+                                     const ChannelLayout& layout)
+    : ChannelGraph(request, shape, layout, LANES, NCCL_STEPS),
       m_chunkBytes(CutChunk(262144,
                             {{131072, 64}, {65536, 8}, {32768, 1}},
-                            request.bytes / plan.channels,
+                            request.bytes / layout.channels,
                             shape.GetRanksPerNode()))
 {
 }

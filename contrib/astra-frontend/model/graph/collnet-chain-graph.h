@@ -23,11 +23,9 @@ namespace AstraSim
 class CollNetChainGraph : public ChannelGraph
 {
   public:
-    /// @param stepLatency a latency that the user gives every message; negative: none
     CollNetChainGraph(const CollectiveRequest& request,
                       const GroupShape& shape,
-                      const NcclPlan& plan,
-                      TimePs stepLatency);
+                      const ChannelLayout& layout);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;

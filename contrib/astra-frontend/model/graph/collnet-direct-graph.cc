@@ -12,16 +12,15 @@ namespace AstraSim
 
 CollNetDirectGraph::CollNetDirectGraph(const CollectiveRequest& request,
                                        const GroupShape& shape,
-                                       const NcclPlan& plan,
-                                       TimePs stepLatency)
-    : ChannelGraph(request, shape, plan, 1, NCCL_STEPS, stepLatency),
+                                       const ChannelLayout& layout)
+    : ChannelGraph(request, shape, layout, 1, NCCL_STEPS),
       m_bytes(request.bytes),
       m_heads(std::min(MAX_HEADS, shape.GetFewestRanks())),
       m_neighbours(shape.GetRanksPerNode() - 1),
-      m_messageBytes(plan.channels * CutChunk(StepBytes(plan),
-                                              {{131072, 64}, {65536, 8}, {32768, 8}},
-                                              request.bytes / (plan.channels * m_heads),
-                                              shape.GetRanksPerNode() > 1 ? 2 : 1))
+      m_messageBytes(layout.channels * CutChunk(StepBytes(layout),
+                                                {{131072, 64}, {65536, 8}, {32768, 8}},
+                                                request.bytes / (layout.channels * m_heads),
+                                                shape.GetRanksPerNode() > 1 ? 2 : 1))
 {
     SetLaneCount(2 * m_neighbours + 1);
 }

@@ -30,11 +30,9 @@ class CollNetDirectGraph : public ChannelGraph
     /// Heads of a node at most (NCCL_MAX_DIRECT_ARITY and the rank itself).
     static constexpr uint32_t MAX_HEADS = 8;
 
-    /// @param stepLatency a latency that the user gives every message; negative: none
     CollNetDirectGraph(const CollectiveRequest& request,
                        const GroupShape& shape,
-                       const NcclPlan& plan,
-                       TimePs stepLatency);
+                       const ChannelLayout& layout);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;

@@ -12,17 +12,17 @@ namespace AstraSim
 {
 
 uint32_t
-ChannelsOfPair(uint64_t bytes, const PairPlan& plan, uint32_t ranks, uint32_t nodes)
+ChannelsOfPair(uint64_t bytes, const PairLayout& layout, uint32_t ranks, uint32_t nodes)
 {
-    const uint64_t leastPart = nodes > 1 ? plan.step / 2 : plan.step / 8;
-    const uint64_t mostPart = nodes > 1 ? plan.step : plan.step * 32;
-    uint32_t few = plan.perPair;
-    while (few > 1 && few * ranks > plan.channels)
+    const uint64_t leastPart = nodes > 1 ? layout.step / 2 : layout.step / 8;
+    const uint64_t mostPart = nodes > 1 ? layout.step : layout.step * 32;
+    uint32_t few = layout.perPair;
+    while (few > 1 && few * ranks > layout.channels)
     {
         few /= 2;
     }
     auto used = static_cast<uint32_t>(std::min<uint64_t>(few, DivideUp(bytes, leastPart)));
-    while (used <= plan.perPair / 2 && DivideUp(bytes, used) > mostPart)
+    while (used <= layout.perPair / 2 && DivideUp(bytes, used) > mostPart)
     {
         used *= 2;
     }
@@ -30,22 +30,20 @@ ChannelsOfPair(uint64_t bytes, const PairPlan& plan, uint32_t ranks, uint32_t no
 }
 
 uint64_t
-NetworkMessageBytes(const NcclPlan& plan, uint64_t bytes)
+NetworkMessageBytes(const PairLayout& layout, uint64_t bytes)
 {
-    const uint64_t step = plan.Of<PairPlan>().chunk;
+    const uint64_t step = layout.chunk;
     return bytes < step ? step / 4 : bytes < 8 * step ? step / 2 : step;
 }
 
 DirectGraph::DirectGraph(const CollectiveRequest& request,
                          const GroupShape& shape,
-                         const NcclPlan& plan,
-                         TimePs stepLatency)
+                         const PairLayout& layout)
     : FlowGraph(shape.GetRanks(), shape.GetRanks() - 1, 8),
       m_request(request),
       m_shape(shape),
       m_schedule(shape),
-      m_plan(plan),
-      m_stepLatency(stepLatency)
+      m_layout(layout)
 {
 }
 
@@ -71,20 +69,20 @@ uint32_t
 DirectGraph::ChannelsOf(uint32_t from, uint32_t to) const
 {
     const uint64_t bytes = PairBytesOf(from, to);
-    const auto& pairs = m_plan.Of<PairPlan>();
-    return pairs.channels && bytes ? ChannelsOfPair(bytes, pairs, GetRanks(), m_shape.GetNodes())
-                                   : 1;
+    return m_layout.channels && bytes
+               ? ChannelsOfPair(bytes, m_layout, GetRanks(), m_shape.GetNodes())
+               : 1;
 }
 
 uint64_t
 DirectGraph::MessageBytesOf(uint32_t from, uint32_t to) const
 {
-    if (m_plan.protocol == NcclProtocol::Ll)
+    if (m_layout.protocol == NcclProtocol::Ll)
     {
         return PAIR_LL_STEP / 2 * ChannelsOf(from, to);
     }
-    return AreInOneNode(from, to) ? m_plan.Of<PairPlan>().chunk * ChannelsOf(from, to)
-                                  : NetworkMessageBytes(m_plan, PairBytesOf(from, to));
+    return AreInOneNode(from, to) ? m_layout.chunk * ChannelsOf(from, to)
+                                  : NetworkMessageBytes(m_layout, PairBytesOf(from, to));
 }
 
 Lane
@@ -130,7 +128,7 @@ DirectGraph::GetPayload(uint32_t rank, uint32_t outbound, uint64_t message) cons
 std::optional<uint64_t>
 DirectGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    return m_stepLatency < 0 && m_plan.protocol == NcclProtocol::Simple &&
+    return m_layout.byBlocks && m_layout.protocol == NcclProtocol::Simple &&
                    AreInOneNode(PeerOf(rank, inbound, false), rank)
                ? std::optional<uint64_t>(0)
                : std::nullopt;

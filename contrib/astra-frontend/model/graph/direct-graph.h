@@ -5,7 +5,7 @@
 #define DIRECT_GRAPH_H
 
 #include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "nccl-protocol.h"
 #include "pair-schedule.h"
 
 #include "ns3/collective-types.h"
@@ -17,13 +17,26 @@
 namespace AstraSim
 {
 
+/// Bytes of a channel's step with LL between pairs, half of which are flags.
+inline constexpr uint64_t PAIR_LL_STEP = 65536;
+
+/// The layout of sends and receives between pairs.
+struct PairLayout
+{
+    NcclProtocol protocol{NcclProtocol::Simple};
+    uint32_t channels{0};   ///< that all pairs have together; 0: a pair has one
+    uint32_t perPair{0};    ///< of which a pair has so many at most
+    uint64_t chunk{524288}; ///< bytes of a pair's step with Simple
+    uint64_t step{524288};  ///< bytes of a step by which a pair's channels are counted
+    bool byBlocks{true};    ///< see ChannelLayout; without blocks nothing is copied out of slots
+};
+
 /**
  * @return channels that the data of a pair is divided over (NCCL src/enqueue.cc, addP2pToPlan):
  * at first as many as each pair may have without sharing any, twice as many while parts are large
- * @param plan PairPlan::channels, all that there are, and PairPlan::perPair, powers of two, and
- * PairPlan::step
+ * @param layout whose channels and perPair are powers of two
  */
-uint32_t ChannelsOfPair(uint64_t bytes, const PairPlan& plan, uint32_t ranks, uint32_t nodes);
+uint32_t ChannelsOfPair(uint64_t bytes, const PairLayout& layout, uint32_t ranks, uint32_t nodes);
 
 /**
  * @return most data of a message of a pair between nodes (NCCL src/enqueue.cc, addP2pToPlan: the
@@ -31,7 +44,7 @@ uint32_t ChannelsOfPair(uint64_t bytes, const PairPlan& plan, uint32_t ranks, ui
  * all the pair's data)
  * @param bytes of the pair
  */
-uint64_t NetworkMessageBytes(const NcclPlan& plan, uint64_t bytes);
+uint64_t NetworkMessageBytes(const PairLayout& layout, uint64_t bytes);
 
 /**
  * @ingroup astra-frontend
@@ -47,11 +60,9 @@ uint64_t NetworkMessageBytes(const NcclPlan& plan, uint64_t bytes);
 class DirectGraph : public FlowGraph
 {
   public:
-    /// @param stepLatency a latency that the user gives every message; negative: none
     DirectGraph(const CollectiveRequest& request,
                 const GroupShape& shape,
-                const NcclPlan& plan,
-                TimePs stepLatency);
+                const PairLayout& layout);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     std::optional<Payload> GetPayload(uint32_t rank,
@@ -72,6 +83,11 @@ class DirectGraph : public FlowGraph
         return m_shape;
     }
 
+    const PairLayout& GetLayout() const
+    {
+        return m_layout;
+    }
+
     /// @return bytes that a rank sends another
     uint64_t PairBytesOf(uint32_t from, uint32_t to) const;
 
@@ -89,8 +105,7 @@ class DirectGraph : public FlowGraph
     CollectiveRequest m_request;
     GroupShape m_shape;
     PairSchedule m_schedule;
-    NcclPlan m_plan;
-    TimePs m_stepLatency;
+    PairLayout m_layout;
 };
 
 } // namespace AstraSim

@@ -4,7 +4,6 @@
 #include "nvls-graph.h"
 
 #include "astra-frontend/model/collective/divide-up.h"
-#include "channel-graph.h"
 #include "double-tree.h"
 
 #include <algorithm>
@@ -26,7 +25,7 @@ TreesOf(const GroupShape& shape)
 
 /// @return a channel's chunk (NCCL src/enqueue.cc, calcCollChunking; src/transport/nvls.cc)
 uint64_t
-NvlsChunkBytes(const GroupShape& shape, uint32_t heads, const NcclPlan& plan, uint64_t bytes)
+NvlsChunkBytes(const GroupShape& shape, uint32_t heads, const NvlsLayout& layout, uint64_t bytes)
 {
     struct Limit
     {
@@ -36,8 +35,8 @@ NvlsChunkBytes(const GroupShape& shape, uint32_t heads, const NcclPlan& plan, ui
 
     static constexpr Limit ONE_NODE[] = {{65536, 64}, {32768, 8}, {16384, 2}};
     static constexpr Limit TREE[] = {{262144, 32}, {131072, 16}, {65536, 4}, {32768, 1}};
-    const uint64_t concurrent = uint64_t{plan.channels} * heads;
-    uint64_t chunk = plan.Of<NvlsPlan>().chunk ? plan.Of<NvlsPlan>().chunk : 131072;
+    const uint64_t concurrent = uint64_t{layout.channels} * heads;
+    uint64_t chunk = layout.chunk ? layout.chunk : 131072;
     const auto limits =
         shape.GetNodes() > 1 ? std::span<const Limit>(TREE) : std::span<const Limit>(ONE_NODE);
     for (const Limit& limit : limits)
@@ -54,8 +53,7 @@ NvlsChunkBytes(const GroupShape& shape, uint32_t heads, const NcclPlan& plan, ui
 
 NvlsGraph::NvlsGraph(const CollectiveRequest& request,
                      const GroupShape& shape,
-                     const NcclPlan& plan,
-                     TimePs stepLatency)
+                     const NvlsLayout& layout)
     : FlowGraph(shape.GetRanks(),
                 shape.GetRanks() > 1
                     ? TreesOf(shape) * (OWN_LANES + std::min(MAX_HEADS, shape.GetFewestRanks()))
@@ -63,8 +61,8 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
                 1),
       m_op(request.op),
       m_shape(shape),
-      m_channels(plan.channels),
-      m_copies(stepLatency < 0),
+      m_channels(layout.channels),
+      m_copies(layout.byBlocks),
       m_bytes(request.bytes),
       m_heads(std::min(MAX_HEADS, shape.GetFewestRanks())),
       m_headOf(shape.GetRanks()),
@@ -77,7 +75,7 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
             m_headOf[node[i]] = i;
         }
     }
-    const uint64_t chunk = NvlsChunkBytes(shape, m_heads, plan, request.bytes);
+    const uint64_t chunk = NvlsChunkBytes(shape, m_heads, layout, request.bytes);
     m_chunkBytes = chunk;
     m_messagesPerChunk =
         DivideUp(chunk, WarpsOf(m_op, shape.GetRanks(), false).reduce * HUNK_BYTES);

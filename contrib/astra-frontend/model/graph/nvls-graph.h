@@ -5,7 +5,6 @@
 #define NVLS_GRAPH_H
 
 #include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/flow-graph.h"
@@ -17,6 +16,14 @@
 
 namespace AstraSim
 {
+
+/// The layout of NVLS and NVLS-Tree.
+struct NvlsLayout
+{
+    uint32_t channels{1};
+    uint64_t chunk{0};   ///< of NVLS-Tree: bytes of a channel's chunk at most; 0: 128 KiB
+    bool byBlocks{true}; ///< see ChannelLayout; without blocks GPUs copy nothing
+};
 
 /**
  * @ingroup astra-frontend
@@ -47,7 +54,7 @@ namespace AstraSim
 class NvlsGraph : public FlowGraph
 {
   public:
-    static constexpr uint32_t MAX_HEADS = NcclCostModel::MAX_NVLS_HEADS; ///< of a node
+    static constexpr uint32_t MAX_HEADS = 32; ///< of a node (NCCL_MAX_NVLS_ARITY)
     /// Bytes that a warp copies or reduces in an iteration: 8 times 16 bytes per thread
     /// (COLL_UNROLL).
     static constexpr uint64_t HUNK_BYTES = 8 * 16 * 32;
@@ -65,15 +72,8 @@ class NvlsGraph : public FlowGraph
     /// @param passesUp whether sums go on to another node, so that results come from there
     static Warps WarpsOf(CollectiveOp op, uint32_t ranks, bool passesUp);
 
-    /**
-     * @param request AllReduce; in one node also AllGather and ReduceScatter
-     * @param stepLatency a latency that the user gives messages between nodes; then there are no
-     * copies. Negative: none.
-     */
-    NvlsGraph(const CollectiveRequest& request,
-              const GroupShape& shape,
-              const NcclPlan& plan,
-              TimePs stepLatency);
+    /// @param request AllReduce; in one node also AllGather and ReduceScatter
+    NvlsGraph(const CollectiveRequest& request, const GroupShape& shape, const NvlsLayout& layout);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
@@ -111,6 +111,12 @@ class NvlsGraph : public FlowGraph
     uint32_t TreeOf(uint32_t index) const
     {
         return Locate(index).tree;
+    }
+
+    /// @return channels of all trees together
+    uint32_t GetChannels() const
+    {
+        return m_channels;
     }
 
     /// @return channels of a tree

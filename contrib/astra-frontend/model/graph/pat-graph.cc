@@ -20,20 +20,20 @@ LevelsOf(const GroupShape& shape)
     return static_cast<uint32_t>(std::bit_width(shape.GetRanks() - 1));
 }
 
-NcclPlan
-WithFewChannels(NcclPlan plan)
+ChannelLayout
+WithFewChannels(ChannelLayout layout)
 {
-    plan.channels = std::min(plan.channels, PatGraph::MAX_CHANNELS);
-    return plan;
+    layout.channels = std::min(layout.channels, PatGraph::MAX_CHANNELS);
+    return layout;
 }
 
 /// @return most bytes of a message (NCCL src/enqueue.cc, calcCollChunking)
 uint64_t
-MessageBytes(const CollectiveRequest& request, const NcclPlan& plan, uint32_t channels)
+MessageBytes(const CollectiveRequest& request, const ChannelLayout& layout, uint32_t channels)
 {
     constexpr uint64_t SMALLEST = 65536;
     const uint64_t inFlight = request.op == CollectiveOp::AllGather ? 32 : 16;
-    uint64_t bytes = StepBytes(plan);
+    uint64_t bytes = StepBytes(layout);
     while (bytes * channels * inFlight > request.bytes && bytes > SMALLEST)
     {
         bytes /= 2;
@@ -45,12 +45,11 @@ MessageBytes(const CollectiveRequest& request, const NcclPlan& plan, uint32_t ch
 
 PatGraph::PatGraph(const CollectiveRequest& request,
                    const GroupShape& shape,
-                   const NcclPlan& plan,
-                   TimePs stepLatency)
-    : ChannelGraph(request, shape, WithFewChannels(plan), LevelsOf(shape), 8, stepLatency),
+                   const ChannelLayout& layout)
+    : ChannelGraph(request, shape, WithFewChannels(layout), LevelsOf(shape), 8),
       m_op(request.op),
       m_levels(LevelsOf(shape)),
-      m_messageBytes(MessageBytes(request, plan, GetSplit().GetChannels()))
+      m_messageBytes(MessageBytes(request, layout, GetSplit().GetChannels()))
 {
     // A round's data stay until later rounds have passed them on: slots do not tell.
     SetHoldsSlots(false);

@@ -28,14 +28,10 @@ class PatGraph : public ChannelGraph
   public:
     static constexpr uint32_t MAX_CHANNELS = 8; ///< so that tags fit an instance's 128
 
-    /**
-     * @param request AllGather or ReduceScatter
-     * @param stepLatency overrides the plan's latencies, if not negative
-     */
+    /// @param request AllGather or ReduceScatter
     PatGraph(const CollectiveRequest& request,
              const GroupShape& shape,
-             const NcclPlan& plan,
-             TimePs stepLatency);
+             const ChannelLayout& layout);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     std::optional<Payload> GetPayload(uint32_t rank,

@@ -22,10 +22,10 @@ struct ProtocolSizes
 };
 
 ProtocolSizes
-SizesOf(const NcclPlan& plan)
+SizesOf(const ChannelLayout& layout)
 {
-    const uint64_t step = StepBytes(plan);
-    if (plan.protocol == NcclProtocol::Simple)
+    const uint64_t step = StepBytes(layout);
+    if (layout.protocol == NcclProtocol::Simple)
     {
         return {4 * step, 32768, 4}; // chunks of 4 steps, slices of 2: 8 steps are 4 slices
     }
@@ -36,17 +36,18 @@ SizesOf(const NcclPlan& plan)
 
 RingGraph::RingGraph(const CollectiveRequest& request,
                      const GroupShape& shape,
-                     const NcclPlan& plan,
-                     bool crossNic,
-                     TimePs stepLatency)
-    : ChannelGraph(request, shape, plan, 1, SizesOf(plan).slots, stepLatency),
+                     const RingLayout& layout)
+    : ChannelGraph(request, shape, layout, 1, SizesOf(layout).slots),
       m_op(request.op),
+      m_chunkGrain(layout.chunkGrain),
+      m_copiesAcross(layout.byBlocks && layout.copiesAcross &&
+                     layout.protocol == NcclProtocol::Simple),
       m_inBlocks(request.op != CollectiveOp::AllReduce),
       m_steps((m_inBlocks ? 1 : 2) * (shape.GetRanks() - 1)),
-      m_maxChunk(SizesOf(plan).chunk),
-      m_minSlice(SizesOf(plan).minSlice),
+      m_maxChunk(SizesOf(layout).chunk),
+      m_minSlice(SizesOf(layout).minSlice),
       m_full(ShapeOf(m_maxChunk * GetRanks())),
-      m_rings(shape, GetSplit().GetChannels(), crossNic)
+      m_rings(shape, GetSplit().GetChannels(), layout.crossNic)
 {
     for (uint32_t channel = 0; channel < GetSplit().GetChannels(); ++channel)
     {
@@ -60,9 +61,8 @@ RingGraph::ShapeOf(uint64_t bytes) const
     const uint64_t even = DivideUp(bytes, GetRanks());
     LoopShape shape;
     // A rank's block is its own data: only the chunks of an AllReduce can have another size.
-    shape.chunk = std::min(m_maxChunk,
-                           m_inBlocks ? even : RoundUp(even, GetPlan().Of<RingPlan>().chunkGrain));
-    shape.slices = shape.chunk > m_minSlice && GetPlan().protocol == NcclProtocol::Simple ? 2 : 1;
+    shape.chunk = std::min(m_maxChunk, m_inBlocks ? even : RoundUp(even, m_chunkGrain));
+    shape.slices = shape.chunk > m_minSlice && GetLayout().protocol == NcclProtocol::Simple ? 2 : 1;
     return shape;
 }
 
@@ -139,8 +139,11 @@ RingGraph::GetSlices(uint32_t channel) const
 bool
 RingGraph::ServesNetwork(uint32_t rank, uint32_t channel) const
 {
-    return CopiesAcross(rank, m_rings.PreviousOf(rank, channel)) &&
-           CopiesAcross(rank, m_rings.NextOf(rank, channel));
+    const auto isAcross = [&](uint32_t peer) {
+        return GetShape().NodeOf(rank) != GetShape().NodeOf(peer);
+    };
+    return m_copiesAcross && isAcross(m_rings.PreviousOf(rank, channel)) &&
+           isAcross(m_rings.NextOf(rank, channel));
 }
 
 uint64_t

@@ -15,6 +15,14 @@
 namespace AstraSim
 {
 
+/// The layout of rings.
+struct RingLayout : ChannelLayout
+{
+    bool crossNic{true};      ///< see RingOrder()
+    uint64_t chunkGrain{16};  ///< chunks of an AllReduce are multiples of it
+    bool copiesAcross{false}; ///< whether blocks read and write what goes between servers
+};
+
 /**
  * @ingroup astra-frontend
  * @brief Ring AllReduce, AllGather and ReduceScatter as NCCL schedules them.
@@ -27,16 +35,8 @@ namespace AstraSim
 class RingGraph : public ChannelGraph
 {
   public:
-    /**
-     * @param request AllReduce, AllGather or ReduceScatter
-     * @param crossNic see RingOrder()
-     * @param stepLatency a latency that the user gives every message; negative: none
-     */
-    RingGraph(const CollectiveRequest& request,
-              const GroupShape& shape,
-              const NcclPlan& plan,
-              bool crossNic,
-              TimePs stepLatency);
+    /// @param request AllReduce, AllGather or ReduceScatter
+    RingGraph(const CollectiveRequest& request, const GroupShape& shape, const RingLayout& layout);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     std::optional<Payload> GetPayload(uint32_t rank,
@@ -116,6 +116,8 @@ class RingGraph : public ChannelGraph
     Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
 
     CollectiveOp m_op;
+    uint64_t m_chunkGrain;
+    bool m_copiesAcross;
     bool m_inBlocks; ///< a chunk is of one rank's block; else all cut the same data
     uint32_t m_steps;
     uint64_t m_maxChunk;

@@ -18,10 +18,10 @@ namespace
 
 /// @return payload of a message of Simple
 uint64_t
-SimpleChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape& shape)
+SimpleChunkBytes(const TreeLayout& layout, uint64_t bytesPerChannel, const GroupShape& shape)
 {
-    const uint64_t chunk = StepBytes(plan);
-    if (!plan.Of<TreePlan>().cutsChunks)
+    const uint64_t chunk = StepBytes(layout);
+    if (!layout.cutsChunks)
     {
         return chunk;
     }
@@ -34,19 +34,19 @@ SimpleChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShap
 
 /// @return payload of a message (NCCL src/enqueue.cc, calcCollChunking)
 uint64_t
-TreeChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape& shape)
+TreeChunkBytes(const TreeLayout& layout, uint64_t bytesPerChannel, const GroupShape& shape)
 {
-    if (plan.protocol == NcclProtocol::Ll)
+    if (layout.protocol == NcclProtocol::Ll)
     {
-        return StepBytes(plan);
+        return StepBytes(layout);
     }
-    if (plan.protocol == NcclProtocol::Simple)
+    if (layout.protocol == NcclProtocol::Simple)
     {
-        return SimpleChunkBytes(plan, bytesPerChannel, shape);
+        return SimpleChunkBytes(layout, bytesPerChannel, shape);
     }
     const double perNode = static_cast<double>(shape.GetRanks()) / shape.GetNodes();
     const double steps = std::bit_width(shape.GetNodes()) + 0.1 * perNode;
-    uint64_t chunk = StepBytes(plan);
+    uint64_t chunk = StepBytes(layout);
     const auto chunks = [&] { return static_cast<double>(bytesPerChannel / chunk); };
     while (chunk > 131072 && chunks() < steps * 64 / perNode)
     {
@@ -63,10 +63,9 @@ TreeChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape&
 
 TreeGraph::TreeGraph(const CollectiveRequest& request,
                      const GroupShape& shape,
-                     const NcclPlan& plan,
-                     TimePs stepLatency)
-    : ChannelGraph(request, shape, plan, LANES, 8, stepLatency),
-      m_chunkBytes(TreeChunkBytes(plan, GetSplit().GetBytes(0), shape)),
+                     const TreeLayout& layout)
+    : ChannelGraph(request, shape, layout, LANES, 8),
+      m_chunkBytes(TreeChunkBytes(layout, GetSplit().GetBytes(0), shape)),
       m_places(std::size_t{GetSplit().GetChannels()} * shape.GetRanks())
 {
     for (uint32_t channel = 0; channel < GetSplit().GetChannels(); ++channel)

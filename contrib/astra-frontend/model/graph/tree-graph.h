@@ -13,6 +13,12 @@
 namespace AstraSim
 {
 
+/// The layout of trees.
+struct TreeLayout : ChannelLayout
+{
+    bool cutsChunks{false}; ///< chunks of Simple shrink with the data of a channel
+};
+
 /**
  * @ingroup astra-frontend
  * @brief AllReduce on NCCL's double binary tree between nodes and a chain within each node.
@@ -30,11 +36,7 @@ class TreeGraph : public ChannelGraph
   public:
     static constexpr uint32_t MAX_CHILDREN = 3; ///< the chain's next, and two nodes
 
-    /// @param stepLatency a latency that the user gives every message; negative: none
-    TreeGraph(const CollectiveRequest& request,
-              const GroupShape& shape,
-              const NcclPlan& plan,
-              TimePs stepLatency);
+    TreeGraph(const CollectiveRequest& request, const GroupShape& shape, const TreeLayout& layout);
 
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     std::optional<Payload> GetPayload(uint32_t rank,

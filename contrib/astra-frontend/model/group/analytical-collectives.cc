@@ -50,16 +50,16 @@ ExposedCopies(const NcclPlan& plan, CollectiveOp op, const GroupShape& shape, ui
     const double ofRank = static_cast<double>(bytes) / shape.GetRanks() / plan.channels;
     if (shape.GetNodes() == 1)
     {
-        return TransferTime(ofRank / OWN_COPY_SPEED, plan.channelGBps);
+        return TransferTime(ofRank / OWN_COPY_SPEED, plan.speeds.channelGBps);
     }
-    if (shape.GetRanksPerNode() > 1 || plan.blockGBps <= 0)
+    if (shape.GetRanksPerNode() > 1 || plan.speeds.blockGBps <= 0)
     {
         return 0;
     }
     // The first send and the last take: in between, the other slice is on its way.
     const uint32_t accesses =
         RingTimes::SendAccesses(op, shape.GetRanks(), 0) + RingTimes::TakeAccesses(op);
-    return TransferTime(ofRank / 2 * accesses, 3 * plan.blockGBps);
+    return TransferTime(ofRank / 2 * accesses, 3 * plan.speeds.blockGBps);
 }
 
 /// Bytes of the busiest direction of a rank's NVLinks and of a NIC in a collective of pairs.
@@ -76,9 +76,10 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request, const Ncc
 {
     const uint32_t ranks = shape.GetRanks();
     const auto messagesOf = [&](uint64_t bytes) {
-        return static_cast<TimePs>(DivideUp(bytes, NetworkMessageBytes(plan, bytes)));
+        return static_cast<TimePs>(
+            DivideUp(bytes, NetworkMessageBytes(plan.Of<PairPlan>().layout, bytes)));
     };
-    const auto& pairs = plan.Of<PairPlan>();
+    const PairLayout& pairs = plan.Of<PairPlan>().layout;
     const auto firstOf = [&](uint64_t bytes) {
         return std::min<TimePs>(messagesOf(bytes),
                                 ChannelsOfPair(bytes, pairs, ranks, shape.GetNodes()));
@@ -149,13 +150,13 @@ PairsTime(const NcclPlan& plan,
     const uint32_t ranks = shape.GetRanks();
     const uint64_t most = MostPairBytes(request, ranks);
     const auto& own = plan.Of<PairPlan>();
-    const uint32_t channels = ChannelsOfPair(most, own, ranks, shape.GetNodes());
+    const uint32_t channels = ChannelsOfPair(most, own.layout, ranks, shape.GetNodes());
     const uint32_t pairs = request.op == CollectiveOp::SendRecv ? 1 : shape.GetRanksPerNode() - 1;
     const double last = copies && plan.protocol == NcclProtocol::Simple
-                            ? static_cast<double>(std::min(most, own.chunk * channels))
+                            ? static_cast<double>(std::min(most, own.layout.chunk * channels))
                             : 0;
     return TransferTime(bytes + last * pairs / OWN_COPY_SPEED,
-                        std::min(own.rankGBps, own.blockGBps * channels * pairs) /
+                        std::min(own.speeds.rankGBps, own.speeds.blockGBps * channels * pairs) /
                             plan.wireInflation);
 }
 
@@ -425,14 +426,14 @@ AnalyticalCollectives::PairwiseTime(const NcclPlan& plan,
     TimePs time = 0;
     if (busiest.nearBytes > 0)
     {
-        time = sendLatency.value_or(plan.intraLatency) +
+        time = sendLatency.value_or(plan.speeds.intraLatency) +
                PairsTime(plan, request, shape, busiest.nearBytes, !sendLatency);
     }
     if (busiest.farBytes > 0)
     {
         // The CPU that serves a rank's NIC sends one message after the other, and first the first
         // of each connection, which take it longer. Either it or the NIC is at work all the time.
-        const SlowStart& start = plan.slowStarts.front();
+        const SlowStart& start = plan.speeds.net.slowStarts.front();
         const bool occupies = start.occupies && start.above == 0;
         const TimePs one = occupies ? start.latency : 0;
         const TimePs again = occupies && start.again >= 0 ? start.again : one;
@@ -443,9 +444,10 @@ AnalyticalCollectives::PairwiseTime(const NcclPlan& plan,
         const TimePs work = ns3::AddPs(ns3::TimesPs(one, busiest.first), further);
         const TimePs sent = std::max(ns3::AddPs(one, all), ns3::AddPs(work, each));
         time =
-            std::max(time, sendLatency ? *sendLatency + all : ns3::AddPs(plan.interLatency, sent));
+            std::max(time,
+                     sendLatency ? *sendLatency + all : ns3::AddPs(plan.speeds.net.latency, sent));
     }
-    return (sendLatency ? 0 : plan.baseLatency) + time;
+    return (sendLatency ? 0 : plan.speeds.baseLatency) + time;
 }
 
 // NCCL's estimate leaves out how long the first message takes along the chain. It serves the choice
@@ -456,11 +458,10 @@ AnalyticalCollectives::ChainTime(const NcclPlan& plan,
                                  const CollectiveRequest& request) const
 {
     const NcclOptions& options = m_nccl.GetOptions();
-    const TimePs stepLatency = options.sendLatency.value_or(-1);
     const auto chain =
-        std::make_shared<const ChainGraph>(request, shape, plan, options.crossNic, stepLatency);
+        std::make_shared<const ChainGraph>(request, shape, ChainLayoutOf(options, plan));
     const ChainGraph& graph = *chain;
-    const ChainTimes gpu(chain, plan, stepLatency);
+    const ChainTimes gpu(chain, plan.speeds, options.sendLatency);
     const std::vector<uint32_t> farLanes = CountFarLanes(graph, gpu);
     TimePs longest = 0;
     const double nicGBps = m_nccl.GetMachine().nicGBps * shape.GetNicShare();
@@ -469,7 +470,7 @@ AnalyticalCollectives::ChainTime(const NcclPlan& plan,
         longest = std::max(longest,
                            ChainTimeOf(graph, gpu, channel, farLanes, plan.wireInflation, nicGBps));
     }
-    return options.sendLatency ? longest : ns3::AddPs(plan.baseLatency, longest);
+    return options.sendLatency ? longest : ns3::AddPs(plan.speeds.baseLatency, longest);
 }
 
 std::shared_ptr<const CollectivePlan>

@@ -356,7 +356,7 @@ MockNcclGroup::FindPlugIn(const CollectiveRequest& request, const GroupShape& sh
             best = NcclPlan();
             best->algorithm = number;
             best->predicted = cost;
-            best->baseLatency = rules.start ? rules.start(*task) : rules.startLatency;
+            best->speeds.baseLatency = rules.start ? rules.start(*task) : rules.startLatency;
             best->wireInflation = rules.wireInflation;
         }
     }
@@ -437,19 +437,22 @@ MockNcclGroup::MakeGraph(const CollectiveRequest& request,
         return {std::move(graph), rules.gpu ? rules.gpu(task) : std::make_shared<UniformGpu>()};
     }
     // A latency the user gives stands for all of NCCL's.
-    const TimePs latency = m_options.sendLatency.value_or(-1);
+    const auto& latency = m_options.sendLatency;
     if (UsesPxn(request.op, shape))
     {
         return {std::make_shared<PxnGraph>(request, shape),
-                std::make_shared<PxnTimes>(plan, latency)};
+                std::make_shared<PxnTimes>(plan.speeds, latency)};
     }
     if (IsPairwise(request.op))
     {
-        auto graph = std::make_shared<const DirectGraph>(request, shape, plan, latency);
-        return {graph, std::make_shared<DirectTimes>(graph, plan, latency)};
+        const auto& own = plan.Of<PairPlan>();
+        PairLayout layout = own.layout;
+        layout.protocol = plan.protocol;
+        layout.byBlocks = !latency;
+        auto graph = std::make_shared<const DirectGraph>(request, shape, layout);
+        return {graph, std::make_shared<DirectTimes>(graph, plan.speeds, own.speeds, latency)};
     }
-    return NcclTableRow::Of(plan.algorithm)
-        .graph(request, shape, plan, m_options.crossNic, latency);
+    return NcclTableRow::Of(plan.algorithm).graph(m_options, request, shape, plan);
 }
 
 std::vector<SingleFlow>
@@ -497,7 +500,7 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
     const auto made =
         std::make_shared<GraphPlan>(group,
                                     MakeGraph(request, shape, plan),
-                                    m_options.sendLatency ? userLatency : plan.baseLatency,
+                                    m_options.sendLatency ? userLatency : plan.speeds.baseLatency,
                                     plan.wireInflation,
                                     m_machine.packetBytes,
                                     NameChoice(request, shape, plan));

@@ -5,9 +5,9 @@
 #define MOCK_NCCL_GROUP_H
 
 #include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/graph/single-flow.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
+#include "astra-frontend/model/timing/single-flow.h"
 
 #include "ns3/collective-algorithm.h"
 #include "ns3/collective-implementation.h"

@@ -44,11 +44,4 @@ ToString(NcclAlgorithm algorithm)
                : CollectiveAlgorithm::GetAll()[number - NCCL_ALGORITHMS]->GetName().c_str();
 }
 
-const char*
-ToString(NcclProtocol protocol)
-{
-    static constexpr const char* NAMES[] = {"LL", "LL128", "Simple"};
-    return NAMES[static_cast<uint8_t>(protocol)];
-}
-
 } // namespace AstraSim

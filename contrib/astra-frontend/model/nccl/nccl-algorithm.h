@@ -5,6 +5,8 @@
 #define NCCL_ALGORITHM_H
 
 #include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/graph/chain-graph.h"
+#include "nccl-options.h"
 #include "nccl-plan.h"
 
 #include "ns3/collective-types.h"
@@ -18,6 +20,9 @@ namespace AstraSim
 {
 
 class NcclCostModel;
+
+/// @return the layout of a plan's chains
+ChainLayout ChainLayoutOf(const NcclOptions& options, const NcclPlan& plan);
 
 /// Ways to carry out a collective.
 struct NcclCase
@@ -35,13 +40,11 @@ struct NcclMethod
     std::function<bool(const NcclCostModel& model, const NcclCase& which)> can;
     /// @return its plan and how long NCCL expects it to take. @param bytes of the collective
     std::function<NcclPlan(const NcclCostModel& model, const NcclCase& which, uint64_t bytes)> cost;
-    /// @return its flows and how long GPUs take for them. @param stepLatency overrides the plan's
-    /// latencies, if not negative
-    std::function<TimedGraph(const CollectiveRequest& request,
+    /// @return its flows and how long GPUs take for them
+    std::function<TimedGraph(const NcclOptions& options,
+                             const CollectiveRequest& request,
                              const GroupShape& shape,
-                             const NcclPlan& plan,
-                             bool crossNic,
-                             TimePs stepLatency)>
+                             const NcclPlan& plan)>
         graph;
     /// @return how many messages wait for each other, one after another
     std::function<uint32_t(CollectiveOp op, const GroupShape& shape)> messagesInARow =

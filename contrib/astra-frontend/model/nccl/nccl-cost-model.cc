@@ -4,6 +4,8 @@
 #include "nccl-cost-model.h"
 
 #include "astra-frontend/model/collective/divide-up.h"
+#include "astra-frontend/model/graph/chain-graph.h"
+#include "astra-frontend/model/graph/nvls-graph.h"
 #include "nccl-algorithm.h"
 
 #include "ns3/input-error.h"
@@ -54,12 +56,11 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
     plan.algorithm = algorithm;
     plan.protocol = protocol;
     plan.wireInflation = WireInflation(protocol);
-    plan.baseLatency = FromMicroseconds(latencies.base[p]);
-    plan.intraLatency = FromMicroseconds(latencies.nvlink[p]);
-    plan.interLatency = InterLatency(latencies.net[p]);
-    plan.slotTrips = m_options.networkKind.slotTrips;
-    plan.simpleStep = m_options.GetSimpleStep();
-    plan.slowStarts = GetSlowStarts();
+    plan.speeds.baseLatency = FromMicroseconds(latencies.base[p]);
+    plan.speeds.intraLatency = FromMicroseconds(latencies.nvlink[p]);
+    plan.speeds.net.latency = InterLatency(latencies.net[p]);
+    plan.speeds.net.slotTrips = m_options.networkKind.slotTrips;
+    plan.speeds.net.slowStarts = GetSlowStarts();
     return plan;
 }
 
@@ -178,26 +179,26 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     const MeasuredFigures& figures = m_options.figures;
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
     NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
-    PairPlan pairs{.channels = channels, .perPair = GetChannelsPerPair(shape)};
+    PairPlan pairs{{.channels = channels, .perPair = GetChannelsPerPair(shape)}, {}};
     // NCCL src/init.cc, computeBuffSizes: no more than a step of other collectives.
-    pairs.chunk =
-        std::min(plan.simpleStep,
+    pairs.layout.chunk =
+        std::min(m_options.GetSimpleStep(),
                  shape.GetNodes() > 1 ? m_options.pairNetChunk.value_or(PairNetChunk(shape))
                                       : m_options.pairNvlinkChunk);
-    pairs.rankGBps = figures.pairEfficiency[generation] * NvlinkGBps(shape);
-    pairs.step = pairs.chunk;
-    pairs.blockGBps =
+    pairs.speeds.rankGBps = figures.pairEfficiency[generation] * NvlinkGBps(shape);
+    pairs.layout.step = pairs.layout.chunk;
+    pairs.speeds.blockGBps =
         figures.pairBlockEfficiency[generation] * NcclBlockGBps(m_machine.gpu.generation);
-    plan.interLatency = InterLatency(figures.pairNetUs - figures.pairCpuUs);
+    plan.speeds.net.latency = InterLatency(figures.pairNetUs - figures.pairCpuUs);
     // A network, a host or a user may have figures of their own.
     if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&
-        !plan.slowStarts.front().Applies())
+        !plan.speeds.net.slowStarts.front().Applies())
     {
-        plan.slowStarts.front() = {0,
-                                   FromMicroseconds(figures.pairCpuUs),
-                                   true,
-                                   0,
-                                   FromMicroseconds(figures.pairAgainUs)};
+        plan.speeds.net.slowStarts.front() = {0,
+                                              FromMicroseconds(figures.pairCpuUs),
+                                              true,
+                                              0,
+                                              FromMicroseconds(figures.pairAgainUs)};
     }
     const bool mayUseLl = m_options.protocols.Allow(op, NcclProtocol::Ll);
     const bool isNew = m_tuning.countsPairsByRate;
@@ -205,15 +206,14 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     {
         // One kernel has the sends and receives of both protocols, so it starts like Simple's. Half
         // of a block's threads send and half receive (src/device/sendrecv.h).
-        const TimePs start = plan.baseLatency;
+        const TimePs start = plan.speeds.baseLatency;
         const double block = CopyGBps(NcclProtocol::Ll, op, shape) / 2;
         plan = EvaluateRing(NcclProtocol::Ll, op, shape, bytes);
-        plan.baseLatency = start;
-        pairs = {.rankGBps = block * channels * plan.wireInflation,
-                 .channels = channels,
-                 .perPair = channels,
-                 .blockGBps = block * plan.wireInflation,
-                 .step = isNew ? pairs.step : PAIR_LL_STEP};
+        plan.speeds.baseLatency = start;
+        pairs = {{.channels = channels,
+                  .perPair = channels,
+                  .step = isNew ? pairs.layout.step : PAIR_LL_STEP},
+                 {block * channels * plan.wireInflation, block * plan.wireInflation}};
     }
     plan.own = pairs;
     return plan;
@@ -282,14 +282,15 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     plan.channels = ChannelsForSize(all, protocol, ranks, bytes);
 
     const double busGBps = RingBusGBps(m_tuning, protocol, op, nodes, SearchChannels(shape, true));
-    plan.channelGBps = CopyGBps(protocol, op, shape, PassingOf(shape, true)) * plan.wireInflation;
-    plan.blockGBps = NcclBlockGBps(m_machine.gpu.generation);
+    plan.speeds.channelGBps =
+        CopyGBps(protocol, op, shape, PassingOf(shape, true)) * plan.wireInflation;
+    plan.speeds.blockGBps = NcclBlockGBps(m_machine.gpu.generation);
     // On Ampere alone, published tables show whole passes, and LL128 that waits for each.
     const bool ampere = m_machine.gpu.generation == GpuGeneration::Ampere;
-    plan.wholePasses = ampere && protocol != NcclProtocol::Ll;
-    plan.waitsEachPass = ampere && protocol == NcclProtocol::Ll128;
+    plan.speeds.passes.areWhole = ampere && protocol != NcclProtocol::Ll;
+    plan.speeds.passes.waitsEach = ampere && protocol == NcclProtocol::Ll128;
     const NcclBlock block = NcclBlockOf(protocol);
-    plan.passBytes = block.passBytes;
+    plan.speeds.passes.bytes = block.passBytes;
     if (m_tuning.roundsChunks)
     {
         // Rounding a chunk of LL128 to half a pass is how NCCL of that time did it.
@@ -308,15 +309,15 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
                              : latencies.net[p];
     if (protocol == NcclProtocol::Ll)
     {
-        plan.intraLatency = FromMicroseconds(LlStepUs());
-        plan.hiddenBytes = static_cast<uint32_t>(m_options.figures.llHiddenBytes);
+        plan.speeds.intraLatency = FromMicroseconds(LlStepUs());
+        plan.speeds.passes.hiddenBytes = static_cast<uint32_t>(m_options.figures.llHiddenBytes);
     }
     else if (nodes > 1)
     {
-        plan.intraLatency = std::max(plan.intraLatency, FromMicroseconds(net));
+        plan.speeds.intraLatency = std::max(plan.speeds.intraLatency, FromMicroseconds(net));
     }
     // NCCL counts for a ring the part that steps within nodes do not hide; for a tree, the whole.
-    plan.interLatency = InterLatency(m_hardware.LatenciesOf(NcclAlgorithm::Tree).net[p]);
+    plan.speeds.net.latency = InterLatency(m_hardware.LatenciesOf(NcclAlgorithm::Tree).net[p]);
     double latency = latencies.base[p] + (steps - interSteps) * intra +
                      interSteps * EstimatedInterUs(protocol, inter);
     if (protocol == NcclProtocol::Simple && allReduce && nodes > 1 &&
@@ -385,22 +386,22 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
     // Half of a block's time, or of its threads, goes up and half goes down.
     // LL and LL128 are limited by their blocks, not by the links.
     const double passing = protocol == NcclProtocol::Simple ? PassingOf(shape, false) : 1;
-    plan.channelGBps =
+    plan.speeds.channelGBps =
         CopyGBps(protocol, CollectiveOp::AllReduce, shape, passing) / 2 * plan.wireInflation;
     if (protocol == NcclProtocol::Ll)
     {
-        plan.intraLatency = FromMicroseconds(LlStepUs());
-        plan.hiddenBytes = static_cast<uint32_t>(m_options.figures.llHiddenBytes);
+        plan.speeds.intraLatency = FromMicroseconds(LlStepUs());
+        plan.speeds.passes.hiddenBytes = static_cast<uint32_t>(m_options.figures.llHiddenBytes);
     }
     if (protocol == NcclProtocol::Simple || m_machine.gpu.generation != GpuGeneration::Ampere)
     {
         const NcclTreeThreads threads = NcclTreeThreadsOf(protocol);
         const double thread =
             BlockGBps(protocol, shape) * plan.wireInflation / NcclBlockOf(protocol).threads;
-        plan.Of<TreePlan>().upGBps = thread * threads.up;
-        plan.Of<TreePlan>().downGBps = thread * threads.down;
+        plan.Of<TreePlan>().threads.upGBps = thread * threads.up;
+        plan.Of<TreePlan>().threads.downGBps = thread * threads.down;
     }
-    plan.passBytes = NcclBlockOf(protocol).passBytes;
+    plan.speeds.passes.bytes = NcclBlockOf(protocol).passBytes;
     plan.Of<TreePlan>().cutsChunks = m_tuning.treeCutsChunks || m_rccl; // RCCL still does
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Tree);
@@ -447,7 +448,7 @@ NcclCostModel::PredictByLinks(NcclPlan& plan,
     const uint32_t ranks = shape.GetRanks();
     const uint32_t nodes = shape.GetNodes();
     const double links = SearchChannels(shape, isRing).Bandwidth(nodes);
-    const double blocks = plan.channels * plan.channelGBps;
+    const double blocks = plan.channels * plan.speeds.channelGBps;
     const double steps = StepsOfRing(op, ranks);
     const double GBps =
         isRing ? std::min(links, blocks) * ranks / steps : std::min(links / 2, blocks);
@@ -455,9 +456,9 @@ NcclCostModel::PredictByLinks(NcclPlan& plan,
     const double interSteps = rounds * (isRing ? nodes - 1.0 : FloorLog2(nodes));
     const double intraSteps =
         isRing ? steps - interSteps : rounds * (shape.GetRanksPerNode() - 1.0);
-    const double latencyPs = static_cast<double>(plan.baseLatency) +
-                             intraSteps * static_cast<double>(plan.intraLatency) +
-                             interSteps * static_cast<double>(plan.interLatency);
+    const double latencyPs = static_cast<double>(plan.speeds.baseLatency) +
+                             intraSteps * static_cast<double>(plan.speeds.intraLatency) +
+                             interSteps * static_cast<double>(plan.speeds.net.latency);
     Predict(plan, latencyPs / 1e6, GBps / plan.wireInflation, bytes);
 }
 
@@ -474,12 +475,12 @@ NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
     const bool byLinks = m_rccl && m_speeds == Speeds::Carried && ranks > 1;
     const double part = byLinks ? ranks / (ranks - 1.0) : EFFICIENCY;
     const double algGBps = part * SearchChannels(shape, true).Bandwidth(shape.GetNodes());
-    plan.channelGBps = algGBps / plan.channels;
+    plan.speeds.channelGBps = algGBps / plan.channels;
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Pat);
     const double level =
         m_tuning.LatenciesOf(NcclAlgorithm::Tree).net[static_cast<std::size_t>(plan.protocol)] /
         LEVELS_AT_ONCE;
-    plan.interLatency = InterLatency(level);
+    plan.speeds.net.latency = InterLatency(level);
     const double latency = latencies.base[static_cast<std::size_t>(plan.protocol)] +
                            FloorLog2(shape.GetNodes()) * level + PER_RANK * ranks;
     Predict(plan, latency, algGBps, bytes);
@@ -496,9 +497,9 @@ NcclCostModel::BlocksOf(const GroupShape& shape) const
         const NcclPlan plan = EvaluateRing(protocol, CollectiveOp::AllReduce, shape, 1);
         const double rate =
             m_rccl ? m_options.figures.mscclBlockGBps : NcclBlockGBps(m_machine.gpu.generation);
-        blocks[static_cast<std::size_t>(protocol)] = {plan.baseLatency,
-                                                      plan.intraLatency,
-                                                      plan.interLatency,
+        blocks[static_cast<std::size_t>(protocol)] = {plan.speeds.baseLatency,
+                                                      plan.speeds.intraLatency,
+                                                      plan.speeds.net.latency,
                                                       rate};
     }
     return blocks;
@@ -511,8 +512,8 @@ NcclCostModel::EvaluateAllPairs(NcclProtocol protocol,
 {
     NcclPlan plan = StartPlan(NcclAlgorithm::AllPairs, protocol);
     plan.channels = 8;
-    plan.channelGBps = plan.channels * m_options.figures.mscclBlockGBps;
-    const double gbps = plan.channelGBps * shape.GetRanks() / (2 * plan.wireInflation);
+    plan.speeds.channelGBps = plan.channels * m_options.figures.mscclBlockGBps;
+    const double gbps = plan.speeds.channelGBps * shape.GetRanks() / (2 * plan.wireInflation);
     const auto p = static_cast<std::size_t>(protocol);
     const NcclTuning::Latencies& latencies = m_rccl->ring.latencies;
     Predict(plan, latencies.base[p] + 2 * latencies.nvlink[p], gbps, bytes);
@@ -864,7 +865,7 @@ NcclCostModel::SearchNvls(const GroupShape& shape) const
     const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
     const bool within = shape.GetNodes() == 1;
     Search search;
-    search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_NVLS_HEADS);
+    search.channels = std::clamp(shape.GetRanksPerNode(), 1U, NvlsGraph::MAX_HEADS);
     // A GPU's links carry each head's traffic, and the own head's twice.
     const double share = nvlink / (search.channels + 1);
     if (within)
@@ -1131,7 +1132,7 @@ double
 NcclCostModel::NvlsLinkGBps(const GroupShape& shape) const
 {
     // Each GPU's data goes through its links once, and a head's share once more.
-    const double heads = std::min(MAX_NVLS_HEADS, shape.GetFewestRanks());
+    const double heads = std::min(NvlsGraph::MAX_HEADS, shape.GetFewestRanks());
     return UsableNvlinkGBps() / (1 + 1 / heads);
 }
 
@@ -1148,27 +1149,27 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
     plan.channels = GetChannels(algorithm, shape);
     const double algGBps = NvlsAlgGBps(m_tuning, algorithm, op, shape);
-    plan.channelGBps = NvlsLinkGBps(shape) / plan.channels;
+    plan.speeds.channelGBps = NvlsLinkGBps(shape) / plan.channels;
     auto& nvls = plan.Of<NvlsPlan>();
     nvls.chunk = TuneNvls(shape).chunk;
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
     const MeasuredFigures& figures = m_options.figures;
-    nvls.hunkUs = (tree ? figures.nvlsTreeHunkUs : figures.nvlsHunkUs)[generation];
-    nvls.aloneUs = figures.nvlsAloneUs[generation];
+    nvls.speeds.hunkUs = (tree ? figures.nvlsTreeHunkUs : figures.nvlsHunkUs)[generation];
+    nvls.speeds.aloneUs = figures.nvlsAloneUs[generation];
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
     if (tree)
     {
         // Within a node channelGBps is what all heads' lanes may carry together; two trees share it
         // on the links.
-        nvls.inflation = m_machine.nvlinkGBps / UsableNvlinkGBps();
+        nvls.speeds.inflation = m_machine.nvlinkGBps / UsableNvlinkGBps();
     }
     // NCCL's latency of a step is that of the whole pipeline with few data: one iteration
     // that scatters, a chunk that is announced, and one that gathers, all of which are simulated.
     const double whole = latencies.base[p] + latencies.nvlink[p];
-    plan.baseLatency = FromMicroseconds(whole + figures.nvlsMoreUs[generation] -
-                                        figures.nvlsSyncUs - 2 * nvls.aloneUs);
-    plan.intraLatency = FromMicroseconds(figures.nvlsSyncUs);
+    plan.speeds.baseLatency = FromMicroseconds(whole + figures.nvlsMoreUs[generation] -
+                                               figures.nvlsSyncUs - 2 * nvls.speeds.aloneUs);
+    plan.speeds.intraLatency = FromMicroseconds(figures.nvlsSyncUs);
     const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
     Predict(plan,
             whole + interSteps * EstimatedInterUs(NcclProtocol::Simple, latencies.net[p]),
@@ -1204,7 +1205,7 @@ NcclCostModel::EvaluateCollNet(NcclAlgorithm algorithm,
         busGBps *= m_machine.gpu.generation == GpuGeneration::Ampere ? 1 : DIRECT_EFFICIENCY;
     }
     const double algGBps = busGBps / 2;
-    plan.channelGBps = algGBps / all;
+    plan.speeds.channelGBps = algGBps / all;
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
     const double within =

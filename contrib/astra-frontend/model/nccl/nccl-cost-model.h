@@ -34,8 +34,6 @@ namespace AstraSim
 class NcclCostModel
 {
   public:
-    static constexpr uint32_t MAX_NVLS_HEADS = 32; ///< of a node (NCCL_MAX_NVLS_ARITY)
-
     /// Speeds of channels between nodes in the expected times.
     enum class Speeds
     {

@@ -5,6 +5,7 @@
 #define NCCL_TUNING_H
 
 #include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/graph/chain-graph.h"
 #include "nccl-options.h"
 
 #include "ns3/collective-types.h"

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace AstraSim
 {
@@ -23,9 +24,10 @@ namespace AstraSim
 class ChainTimes : public ChannelTimes
 {
   public:
-    /// @param stepLatency overrides the plan's latencies, if not negative
-    ChainTimes(std::shared_ptr<const ChainGraph> graph, const NcclPlan& plan, TimePs stepLatency)
-        : ChannelTimes(std::move(graph), plan, stepLatency)
+    ChainTimes(std::shared_ptr<const ChainGraph> graph,
+               const ChannelSpeeds& speeds,
+               std::optional<TimePs> givenLatency)
+        : ChannelTimes(std::move(graph), speeds, givenLatency)
     {
     }
 
@@ -36,8 +38,8 @@ class ChainTimes : public ChannelTimes
     {
         LaneTimes times = ChannelTimes::GetTimes(rank, index, outbound, lane);
         const bool hidesLatency =
-            HasOwnLatency() && !GetPlan().waitsEachPass &&
-            (GetShape().GetNodes() == 1 || GetPlan().protocol != NcclProtocol::Simple);
+            HasOwnLatency() && !GetSpeeds().passes.waitsEach &&
+            (GetShape().GetNodes() == 1 || GetProtocol() != NcclProtocol::Simple);
         if (hidesLatency && times.rateCapBps > 0)
         {
             times.withLatency = 1;

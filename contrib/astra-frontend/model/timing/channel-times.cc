@@ -9,9 +9,9 @@ namespace AstraSim
 {
 
 ChannelTimes::ChannelTimes(std::shared_ptr<const ChannelGraph> graph,
-                           const NcclPlan& plan,
-                           TimePs stepLatency)
-    : PlanTimes(plan, stepLatency),
+                           const ChannelSpeeds& speeds,
+                           std::optional<TimePs> givenLatency)
+    : StepTimes(speeds, givenLatency),
       m_graph(std::move(graph))
 {
 }
@@ -24,23 +24,23 @@ ChannelTimes::GetTimes(uint32_t rank, uint32_t, bool, const Lane& lane) const
     times.latency = inter ? NetLatency() : NodeLatency();
     // Across a network there are two buffers of NCCL_STEPS, the sender's and the receiver's
     // (src/transport/net.cc): a step's latency is spent in one or in the other.
-    const NcclPlan& plan = GetPlan();
+    const ChannelSpeeds& speeds = GetSpeeds();
     const uint32_t slots = m_graph->GetSlots();
-    times.slots = !inter               ? 1
-                  : plan.slotTrips > 1 ? std::max(1U, slots / plan.slotTrips)
-                                       : 2 * slots;
+    times.slots = !inter                     ? 1
+                  : speeds.net.slotTrips > 1 ? std::max(1U, slots / speeds.net.slotTrips)
+                                             : 2 * slots;
     if (inter)
     {
-        times.slowStarts = plan.slowStarts;
+        times.slowStarts = speeds.net.slowStarts;
         return times;
     }
-    times.rateCapBps = static_cast<uint64_t>(plan.channelGBps * 8e9);
+    times.rateCapBps = static_cast<uint64_t>(speeds.channelGBps * 8e9);
     if (HasOwnLatency())
     {
-        times.passBytes = plan.passBytes;
-        times.hiddenBytes = plan.hiddenBytes;
-        times.waitsEachPass = plan.waitsEachPass;
-        times.wholePasses = plan.wholePasses;
+        times.passBytes = speeds.passes.bytes;
+        times.hiddenBytes = speeds.passes.hiddenBytes;
+        times.waitsEachPass = speeds.passes.waitsEach;
+        times.wholePasses = speeds.passes.areWhole;
     }
     return times;
 }

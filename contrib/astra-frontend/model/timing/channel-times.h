@@ -5,10 +5,11 @@
 #define CHANNEL_TIMES_H
 
 #include "astra-frontend/model/graph/channel-graph.h"
-#include "plan-times.h"
+#include "step-times.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace AstraSim
 {
@@ -20,13 +21,12 @@ namespace AstraSim
  * In a server a block copies one message after the other, at the rate of its channel and after a
  * latency. Between servers there are two buffers, and the network sets the pace.
  */
-class ChannelTimes : public PlanTimes
+class ChannelTimes : public StepTimes
 {
   public:
-    /// @param stepLatency overrides the plan's latencies of every message, if not negative
     ChannelTimes(std::shared_ptr<const ChannelGraph> graph,
-                 const NcclPlan& plan,
-                 TimePs stepLatency);
+                 const ChannelSpeeds& speeds,
+                 std::optional<TimePs> givenLatency);
 
     /// @return the times between a rank and the lane's peer
     LaneTimes GetTimes(uint32_t rank,
@@ -38,6 +38,11 @@ class ChannelTimes : public PlanTimes
     const GroupShape& GetShape() const
     {
         return m_graph->GetShape();
+    }
+
+    NcclProtocol GetProtocol() const
+    {
+        return m_graph->GetLayout().protocol;
     }
 
   private:

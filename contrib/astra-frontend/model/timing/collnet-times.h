@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace AstraSim
 {
@@ -40,12 +41,12 @@ class CollNetTimes : public ChannelTimes
 class CollNetDirectTimes : public CollNetTimes
 {
   public:
-    /// @param stepLatency overrides the plan's latencies, if not negative
     CollNetDirectTimes(const std::shared_ptr<const CollNetDirectGraph>& graph,
-                       const NcclPlan& plan,
-                       TimePs stepLatency)
-        : CollNetTimes(graph, plan, stepLatency),
-          m_heads(graph->GetHeads())
+                       const ChannelSpeeds& speeds,
+                       std::optional<TimePs> givenLatency)
+        : CollNetTimes(graph, speeds, givenLatency),
+          m_heads(graph->GetHeads()),
+          m_channels(graph->GetLayout().channels)
     {
     }
 
@@ -55,12 +56,13 @@ class CollNetDirectTimes : public CollNetTimes
                        const Lane& lane) const override
     {
         LaneTimes times = CollNetTimes::GetTimes(rank, index, outbound, lane);
-        times.rateCapBps = times.rateCapBps * GetPlan().channels / m_heads;
+        times.rateCapBps = times.rateCapBps * m_channels / m_heads;
         return times;
     }
 
   private:
     uint32_t m_heads;
+    uint32_t m_channels;
 };
 
 } // namespace AstraSim

@@ -21,10 +21,12 @@ constexpr uint32_t MULTICAST_SLOTS = UINT32_MAX;
 } // namespace
 
 NvlsTimes::NvlsTimes(std::shared_ptr<const NvlsGraph> graph,
-                     const NcclPlan& plan,
-                     TimePs stepLatency)
-    : PlanTimes(plan, stepLatency),
-      m_graph(std::move(graph))
+                     const ChannelSpeeds& speeds,
+                     const NvlsSpeeds& nvls,
+                     std::optional<TimePs> givenLatency)
+    : StepTimes(speeds, givenLatency),
+      m_graph(std::move(graph)),
+      m_nvls(nvls)
 {
 }
 
@@ -47,8 +49,8 @@ NvlsTimes::BetweenNodes() const
 {
     LaneTimes times;
     times.latency = NetLatency();
-    times.slots = std::max(1U, NCCL_STEPS / GetPlan().slotTrips);
-    times.slowStarts = GetPlan().slowStarts;
+    times.slots = std::max(1U, NCCL_STEPS / GetSpeeds().net.slotTrips);
+    times.slowStarts = GetSpeeds().net.slowStarts;
     return times;
 }
 
@@ -58,16 +60,16 @@ NvlsTimes::SwitchTimes(uint32_t rank, const Lane& lane) const
     const bool begins = lane.kind == LaneKind::Reduce || !m_graph->Reduces();
     // All heads' chunks go through a GPU's links at once. The trees share these links, too: while
     // one waits for the network, the other has them to itself.
-    const double inflation = GetPlan().Of<NvlsPlan>().inflation;
+    const double inflation = m_nvls.inflation;
     LaneTimes times;
     times.wireInflation = static_cast<float>(inflation);
-    times.rateCapBps = static_cast<uint64_t>(GetPlan().channelGBps * GetPlan().channels * 8e9 *
-                                             inflation / m_graph->GetHeads());
+    times.rateCapBps = static_cast<uint64_t>(GetSpeeds().channelGBps * m_graph->GetChannels() *
+                                             8e9 * inflation / m_graph->GetHeads());
     times.slots = begins || lane.peer != rank ? REDUCE_SLOTS : MULTICAST_SLOTS;
     if (HasOwnLatency() && begins)
     {
         times.latency =
-            GetPlan().intraLatency / static_cast<TimePs>(m_graph->GetMessagesPerChunk());
+            GetSpeeds().intraLatency / static_cast<TimePs>(m_graph->GetMessagesPerChunk());
     }
     return times;
 }
@@ -80,22 +82,21 @@ NvlsTimes::CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const
     const uint64_t chunk = m_graph->GetChunkBytes();
     const uint64_t iterations =
         DivideUp(chunk, (scatters ? warps.scatter : warps.gather) * NvlsGraph::HUNK_BYTES);
-    const double us = static_cast<double>(iterations) * GetPlan().Of<NvlsPlan>().hunkUs;
+    const double us = static_cast<double>(iterations) * m_nvls.hunkUs;
     return us > 0 ? static_cast<double>(chunk) / us / 1e3 : 0;
 }
 
 LaneTimes
 NvlsTimes::CopyTimes(uint32_t rank, uint32_t tree, bool scatters) const
 {
-    const auto& own = GetPlan().Of<NvlsPlan>();
     LaneTimes times;
     times.rateCapBps =
         static_cast<uint64_t>(CopyGBps(rank, tree, scatters) * m_graph->ChannelsOf(tree) * 8e9);
-    if (own.aloneUs > 0)
+    if (m_nvls.aloneUs > 0)
     {
         // Scatters begin before anything else does, and gathers end after it.
         times.aloneAt = scatters ? AloneAt::First : AloneAt::Last;
-        times.aloneSpeed = static_cast<float>(own.hunkUs / own.aloneUs);
+        times.aloneSpeed = static_cast<float>(m_nvls.hunkUs / m_nvls.aloneUs);
     }
     times.slots = 1;
     return times;

@@ -5,23 +5,34 @@
 #define NVLS_TIMES_H
 
 #include "astra-frontend/model/graph/nvls-graph.h"
-#include "plan-times.h"
+#include "step-times.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace AstraSim
 {
+
+/// Speeds of copies and of NVSwitches in NVLS and NVLS-Tree.
+struct NvlsSpeeds
+{
+    double hunkUs{0};    ///< of an iteration of a warp that copies
+    double aloneUs{0};   ///< the same while nothing else loads the memory; 0: as long
+    double inflation{1}; ///< bytes on NVLinks per byte that is added or multicast
+};
 
 /**
  * @ingroup astra-frontend
  * @brief Times of GPUs in an NvlsGraph: operations of NVSwitches, trees between nodes, and copies.
  */
-class NvlsTimes : public PlanTimes
+class NvlsTimes : public StepTimes
 {
   public:
-    /// @param stepLatency overrides the plan's latency of messages between nodes, if not negative
-    NvlsTimes(std::shared_ptr<const NvlsGraph> graph, const NcclPlan& plan, TimePs stepLatency);
+    NvlsTimes(std::shared_ptr<const NvlsGraph> graph,
+              const ChannelSpeeds& speeds,
+              const NvlsSpeeds& nvls,
+              std::optional<TimePs> givenLatency);
 
     LaneTimes GetTimes(uint32_t rank,
                        uint32_t index,
@@ -36,6 +47,7 @@ class NvlsTimes : public PlanTimes
     LaneTimes BetweenNodes() const;
 
     std::shared_ptr<const NvlsGraph> m_graph;
+    NvlsSpeeds m_nvls;
 };
 
 } // namespace AstraSim

@@ -9,10 +9,12 @@ namespace AstraSim
 {
 
 DirectTimes::DirectTimes(std::shared_ptr<const DirectGraph> graph,
-                         const NcclPlan& plan,
-                         TimePs stepLatency)
-    : PlanTimes(plan, stepLatency),
+                         const ChannelSpeeds& speeds,
+                         const PairSpeeds& pairs,
+                         std::optional<TimePs> givenLatency)
+    : StepTimes(speeds, givenLatency),
       m_graph(std::move(graph)),
+      m_pairs(pairs),
       m_peersOut(m_graph->GetRanks()),
       m_peersIn(m_graph->GetRanks())
 {
@@ -49,7 +51,7 @@ DirectTimes::GetTimes(uint32_t rank, uint32_t, bool outbound, const Lane& lane) 
     if (!AreInOneNode(rank, lane.peer))
     {
         times.latency = NetLatency();
-        times.slowStarts = GetPlan().slowStarts;
+        times.slowStarts = GetSpeeds().net.slowStarts;
         times.connections =
             outbound ? m_graph->ChannelsOf(rank, lane.peer) : m_graph->ChannelsOf(lane.peer, rank);
         return times;
@@ -65,9 +67,9 @@ DirectTimes::GetTimes(uint32_t rank, uint32_t, bool outbound, const Lane& lane) 
     }
     const uint32_t from = outbound ? rank : lane.peer;
     const uint32_t to = outbound ? lane.peer : rank;
-    const auto& own = GetPlan().Of<PairPlan>();
-    const double share = own.rankGBps / std::max(m_peersOut[from], m_peersIn[to]);
-    const double blocks = own.channels ? own.blockGBps * m_graph->ChannelsOf(from, to) : share;
+    const double share = m_pairs.rankGBps / std::max(m_peersOut[from], m_peersIn[to]);
+    const double blocks =
+        m_graph->GetLayout().channels ? m_pairs.blockGBps * m_graph->ChannelsOf(from, to) : share;
     times.rateCapBps = static_cast<uint64_t>(std::min(share, blocks) * 8e9);
     return times;
 }

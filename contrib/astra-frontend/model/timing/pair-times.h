@@ -5,14 +5,22 @@
 #define PAIR_TIMES_H
 
 #include "astra-frontend/model/graph/direct-graph.h"
-#include "plan-times.h"
+#include "step-times.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace AstraSim
 {
+
+/// Speeds of sends and receives between pairs.
+struct PairSpeeds
+{
+    double rankGBps{0};  ///< of a rank to all others of its node
+    double blockGBps{0}; ///< of a channel at most
+};
 
 /**
  * @ingroup astra-frontend
@@ -21,11 +29,13 @@ namespace AstraSim
  * Within a node a pair has the rate of its channels, and no more than its part of what all pairs
  * have.
  */
-class DirectTimes : public PlanTimes
+class DirectTimes : public StepTimes
 {
   public:
-    /// @param stepLatency overrides the plan's latencies, if not negative
-    DirectTimes(std::shared_ptr<const DirectGraph> graph, const NcclPlan& plan, TimePs stepLatency);
+    DirectTimes(std::shared_ptr<const DirectGraph> graph,
+                const ChannelSpeeds& speeds,
+                const PairSpeeds& pairs,
+                std::optional<TimePs> givenLatency);
 
     LaneTimes GetTimes(uint32_t rank,
                        uint32_t index,
@@ -38,18 +48,18 @@ class DirectTimes : public PlanTimes
     bool AreInOneNode(uint32_t rank, uint32_t peer) const;
 
     std::shared_ptr<const DirectGraph> m_graph;
+    PairSpeeds m_pairs;
     std::vector<uint32_t> m_peersOut; ///< by rank: others of its node that it sends to
     std::vector<uint32_t> m_peersIn;  ///< by rank: others of its node that send to it
 };
 
 /// @ingroup astra-frontend
 /// @brief Times of GPUs in a PxnGraph: latencies.
-class PxnTimes : public PlanTimes
+class PxnTimes : public StepTimes
 {
   public:
-    /// @param stepLatency overrides the plan's latencies, if not negative
-    PxnTimes(const NcclPlan& plan, TimePs stepLatency)
-        : PlanTimes(plan, stepLatency)
+    PxnTimes(const ChannelSpeeds& speeds, std::optional<TimePs> givenLatency)
+        : StepTimes(speeds, givenLatency)
     {
     }
 

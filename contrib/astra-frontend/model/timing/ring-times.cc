@@ -20,9 +20,9 @@ PassesPerStep(CollectiveOp op)
 } // namespace
 
 RingTimes::RingTimes(std::shared_ptr<const RingGraph> graph,
-                     const NcclPlan& plan,
-                     TimePs stepLatency)
-    : ChannelTimes(graph, plan, stepLatency),
+                     const ChannelSpeeds& speeds,
+                     std::optional<TimePs> givenLatency)
+    : ChannelTimes(graph, speeds, givenLatency),
       m_graph(std::move(graph))
 {
 }
@@ -32,16 +32,16 @@ RingTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& la
 {
     LaneTimes times = ChannelTimes::GetTimes(rank, index, outbound, lane);
     const bool inOneNode = GetShape().GetNodes() == 1;
-    if (times.slots == 1 && (!HasOwnLatency() || (inOneNode && !GetPlan().wholePasses)))
+    if (times.slots == 1 && (!HasOwnLatency() || (inOneNode && !GetSpeeds().passes.areWhole)))
     {
         times.latency /= m_graph->GetSlices(index);
     }
     const uint64_t inLoop = m_graph->GetMessagesOfLoop(index);
-    if (HasOwnLatency() && inOneNode && GetPlan().protocol == NcclProtocol::Simple && inLoop > 0)
+    if (HasOwnLatency() && inOneNode && GetProtocol() == NcclProtocol::Simple && inLoop > 0)
     {
         times.withLatency = static_cast<uint32_t>(inLoop);
     }
-    if (HasOwnLatency() && times.rateCapBps > 0 && GetPlan().protocol != NcclProtocol::Simple)
+    if (HasOwnLatency() && times.rateCapBps > 0 && GetProtocol() != NcclProtocol::Simple)
     {
         times.rateCapBps = static_cast<uint64_t>(static_cast<double>(times.rateCapBps) *
                                                  PassesPerStep(m_graph->GetOp()));
@@ -55,7 +55,7 @@ RingTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& la
     if (m_graph->ServesNetwork(rank, index))
     {
         // The plan's speed is of steps that pass on: three accesses.
-        times.psPerAccess = 1000 / (3 * GetPlan().blockGBps);
+        times.psPerAccess = 1000 / (3 * GetSpeeds().blockGBps);
         times.takeAccesses = TakeAccesses(m_graph->GetOp());
     }
     return times;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace AstraSim
 {
@@ -25,8 +26,9 @@ namespace AstraSim
 class RingTimes : public ChannelTimes
 {
   public:
-    /// @param stepLatency overrides the plan's latencies of every message, if not negative
-    RingTimes(std::shared_ptr<const RingGraph> graph, const NcclPlan& plan, TimePs stepLatency);
+    RingTimes(std::shared_ptr<const RingGraph> graph,
+              const ChannelSpeeds& speeds,
+              std::optional<TimePs> givenLatency);
 
     LaneTimes GetTimes(uint32_t rank,
                        uint32_t index,

@@ -10,10 +10,12 @@ namespace AstraSim
 {
 
 TreeTimes::TreeTimes(std::shared_ptr<const TreeGraph> graph,
-                     const NcclPlan& plan,
-                     TimePs stepLatency)
-    : ChannelTimes(graph, plan, stepLatency),
-      m_graph(std::move(graph))
+                     const ChannelSpeeds& speeds,
+                     const TreeThreads& threads,
+                     std::optional<TimePs> givenLatency)
+    : ChannelTimes(graph, speeds, givenLatency),
+      m_graph(std::move(graph)),
+      m_threads(threads)
 {
 }
 
@@ -28,10 +30,10 @@ TreeTimes::SpeedUp(uint32_t rank, uint32_t index, const Lane& lane) const
     const double both = std::max(0.0, 1 - way / chunks);
     double speedUp = 2 / (1 + both);
     // With LL a chunk goes on, half a block's words at a time, while the rest of it is on its way.
-    const uint64_t ahead = GetPlan().passBytes / 2;
+    const uint64_t ahead = GetSpeeds().passes.bytes / 2;
     const uint64_t chunk =
         std::min(m_graph->GetChunkBytes(), m_graph->GetSplit().GetBytes(lane.channel));
-    if (GetPlan().protocol == NcclProtocol::Ll && m_graph->ForwardsWithinNode(rank, index) &&
+    if (GetProtocol() == NcclProtocol::Ll && m_graph->ForwardsWithinNode(rank, index) &&
         chunk > ahead)
     {
         speedUp *= static_cast<double>(chunk) / static_cast<double>(std::max<uint64_t>(1, ahead));
@@ -45,8 +47,7 @@ TreeTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& la
     LaneTimes times = ChannelTimes::GetTimes(rank, index, outbound, lane);
     times.rateCapBps =
         static_cast<uint64_t>(static_cast<double>(times.rateCapBps) * SpeedUp(rank, index, lane));
-    const auto& threads = GetPlan().Of<TreePlan>();
-    const double threadsGBps = TreeGraph::GoesUp(index) ? threads.upGBps : threads.downGBps;
+    const double threadsGBps = TreeGraph::GoesUp(index) ? m_threads.upGBps : m_threads.downGBps;
     if (threadsGBps > 0 && m_graph->GetParent(rank, lane.channel))
     {
         times.rateCapBps = std::min(times.rateCapBps, static_cast<uint64_t>(threadsGBps * 8e9));

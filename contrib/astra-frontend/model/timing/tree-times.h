@@ -9,17 +9,27 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace AstraSim
 {
+
+/// Speeds of the threads of a tree's block.
+struct TreeThreads
+{
+    double upGBps{0};   ///< of those that send sums up; 0: enough
+    double downGBps{0}; ///< of those that send results down
+};
 
 /// @ingroup astra-frontend
 /// @brief Times of blocks in a TreeGraph: they work up the tree and down it at once.
 class TreeTimes : public ChannelTimes
 {
   public:
-    /// @param stepLatency overrides the plan's latencies, if not negative
-    TreeTimes(std::shared_ptr<const TreeGraph> graph, const NcclPlan& plan, TimePs stepLatency);
+    TreeTimes(std::shared_ptr<const TreeGraph> graph,
+              const ChannelSpeeds& speeds,
+              const TreeThreads& threads,
+              std::optional<TimePs> givenLatency);
 
     LaneTimes GetTimes(uint32_t rank,
                        uint32_t index,
@@ -31,6 +41,7 @@ class TreeTimes : public ChannelTimes
     double SpeedUp(uint32_t rank, uint32_t index, const Lane& lane) const;
 
     std::shared_ptr<const TreeGraph> m_graph;
+    TreeThreads m_threads;
 };
 
 } // namespace AstraSim

@@ -4,14 +4,14 @@
 #include "astra-frontend/model/graph/all-pairs-graph.h"
 #include "astra-frontend/model/graph/collnet-chain-graph.h"
 #include "astra-frontend/model/graph/pat-graph.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
-#include "astra-frontend/model/nccl/nccl-options.h"
-#include "chain-times.h"
-#include "collnet-times.h"
-#include "nvls-times.h"
-#include "ring-times.h"
-#include "tree-times.h"
+#include "astra-frontend/model/timing/chain-times.h"
+#include "astra-frontend/model/timing/collnet-times.h"
+#include "astra-frontend/model/timing/nvls-times.h"
+#include "astra-frontend/model/timing/ring-times.h"
+#include "astra-frontend/model/timing/tree-times.h"
+#include "nccl-algorithm.h"
+#include "nccl-cost-model.h"
+#include "nccl-options.h"
 
 #include <bit>
 
@@ -74,29 +74,79 @@ NodeLevels(const GroupShape& shape)
     return static_cast<uint32_t>(std::bit_width(shape.GetNodes()) - 1);
 }
 
-template <typename Graph, typename Times>
-TimedGraph
-Make(const CollectiveRequest& request,
-     const GroupShape& shape,
-     const NcclPlan& plan,
-     bool /* crossNic */,
-     TimePs stepLatency)
+/// @return the layout of a plan's channels, with defaults for what is an algorithm's own. A latency
+/// that the user gives stands for the work of blocks.
+template <typename Layout = ChannelLayout>
+Layout
+LayoutOf(const NcclOptions& options, const NcclPlan& plan)
 {
-    auto graph = std::make_shared<const Graph>(request, shape, plan, stepLatency);
-    return {graph, std::make_shared<const Times>(graph, plan, stepLatency)};
+    Layout layout;
+    static_cast<ChannelLayout&>(
+        layout) = {plan.protocol, plan.channels, options.GetSimpleStep(), !options.sendLatency};
+    return layout;
 }
 
-/// The same of graphs along a ring.
 template <typename Graph, typename Times>
 TimedGraph
-MakeRing(const CollectiveRequest& request,
-         const GroupShape& shape,
-         const NcclPlan& plan,
-         bool crossNic,
-         TimePs stepLatency)
+Make(const NcclOptions& options,
+     const CollectiveRequest& request,
+     const GroupShape& shape,
+     const NcclPlan& plan)
 {
-    auto graph = std::make_shared<const Graph>(request, shape, plan, crossNic, stepLatency);
-    return {graph, std::make_shared<const Times>(graph, plan, stepLatency)};
+    auto graph = std::make_shared<const Graph>(request, shape, LayoutOf(options, plan));
+    return {graph, std::make_shared<const Times>(graph, plan.speeds, options.sendLatency)};
+}
+
+TimedGraph
+MakeRing(const NcclOptions& options,
+         const CollectiveRequest& request,
+         const GroupShape& shape,
+         const NcclPlan& plan)
+{
+    auto layout = LayoutOf<RingLayout>(options, plan);
+    layout.crossNic = options.crossNic;
+    layout.chunkGrain = plan.Of<RingPlan>().chunkGrain;
+    layout.copiesAcross = plan.speeds.blockGBps > 0;
+    auto graph = std::make_shared<const RingGraph>(request, shape, layout);
+    return {graph, std::make_shared<const RingTimes>(graph, plan.speeds, options.sendLatency)};
+}
+
+TimedGraph
+MakeChain(const NcclOptions& options,
+          const CollectiveRequest& request,
+          const GroupShape& shape,
+          const NcclPlan& plan)
+{
+    auto graph = std::make_shared<const ChainGraph>(request, shape, ChainLayoutOf(options, plan));
+    return {graph, std::make_shared<const ChainTimes>(graph, plan.speeds, options.sendLatency)};
+}
+
+TimedGraph
+MakeTree(const NcclOptions& options,
+         const CollectiveRequest& request,
+         const GroupShape& shape,
+         const NcclPlan& plan)
+{
+    const auto& own = plan.Of<TreePlan>();
+    auto layout = LayoutOf<TreeLayout>(options, plan);
+    layout.cutsChunks = own.cutsChunks;
+    auto graph = std::make_shared<const TreeGraph>(request, shape, layout);
+    return {
+        graph,
+        std::make_shared<const TreeTimes>(graph, plan.speeds, own.threads, options.sendLatency)};
+}
+
+TimedGraph
+MakeNvls(const NcclOptions& options,
+         const CollectiveRequest& request,
+         const GroupShape& shape,
+         const NcclPlan& plan)
+{
+    const auto& own = plan.Of<NvlsPlan>();
+    const NvlsLayout layout{plan.channels, own.chunk, !options.sendLatency};
+    auto graph = std::make_shared<const NvlsGraph>(request, shape, layout);
+    return {graph,
+            std::make_shared<const NvlsTimes>(graph, plan.speeds, own.speeds, options.sendLatency)};
 }
 
 const NcclTableRow TREE(NcclAlgorithm::Tree,
@@ -113,7 +163,7 @@ const NcclTableRow TREE(NcclAlgorithm::Tree,
                              [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
                                  return model.EvaluateTree(which.protocol, which.shape, bytes);
                              },
-                         .graph = Make<TreeGraph, TreeTimes>,
+                         .graph = MakeTree,
                          .messagesInARow =
                              [](CollectiveOp, const GroupShape& shape) {
                                  return 2 * (shape.GetRanksPerNode() - 1 + NodeLevels(shape));
@@ -128,14 +178,12 @@ const NcclTableRow RING(
              return model.EvaluateRing(which.protocol, which.op, which.shape, bytes);
          },
      .graph =
-         [](const CollectiveRequest& request,
+         [](const NcclOptions& options,
+            const CollectiveRequest& request,
             const GroupShape& shape,
-            const NcclPlan& plan,
-            bool crossNic,
-            TimePs latency) {
-             const auto make = IsChain(request.op) ? MakeRing<ChainGraph, ChainTimes>
-                                                   : MakeRing<RingGraph, RingTimes>;
-             return make(request, shape, plan, crossNic, latency);
+            const NcclPlan& plan) {
+             return IsChain(request.op) ? MakeChain(options, request, shape, plan)
+                                        : MakeRing(options, request, shape, plan);
          },
      .messagesInARow =
          [](CollectiveOp op, const GroupShape& shape) {
@@ -180,7 +228,7 @@ const NcclTableRow NVLS(NcclAlgorithm::Nvls,
                                                            which.shape,
                                                            bytes);
                              },
-                         .graph = Make<NvlsGraph, NvlsTimes>,
+                         .graph = MakeNvls,
                          .usesAllChannels = true,
                          .hasSteps = false});
 
@@ -196,7 +244,7 @@ const NcclTableRow NVLS_TREE(
          [](const NcclCostModel& model, const NcclCase& which, uint64_t bytes) {
              return model.EvaluateNvls(NcclAlgorithm::NvlsTree, which.op, which.shape, bytes);
          },
-     .graph = Make<NvlsGraph, NvlsTimes>,
+     .graph = MakeNvls,
      .messagesInARow = [](CollectiveOp,
                           const GroupShape& shape) { return 1 + 2 * NodeLevels(shape); },
      .usesAllChannels = true});
@@ -237,16 +285,15 @@ const NcclTableRow ALL_PAIRS(
              return model.EvaluateAllPairs(which.protocol, which.shape, bytes);
          },
      .graph =
-         [](const CollectiveRequest& request,
+         [](const NcclOptions& options,
+            const CollectiveRequest& request,
             const GroupShape& shape,
-            const NcclPlan& plan,
-            bool,
-            TimePs latency) {
+            const NcclPlan& plan) {
              // The channels of a pair are one lane with the rate of all.
              LaneTimes times;
              times.slots = 1;
-             times.latency = latency >= 0 ? latency : plan.intraLatency;
-             times.rateCapBps = static_cast<uint64_t>(plan.channelGBps * 8e9);
+             times.latency = options.sendLatency.value_or(plan.speeds.intraLatency);
+             times.rateCapBps = static_cast<uint64_t>(plan.speeds.channelGBps * 8e9);
              return TimedGraph{std::make_shared<AllPairsGraph>(request.bytes, shape.GetRanks()),
                                std::make_shared<UniformGpu>(times)};
          },
@@ -254,5 +301,14 @@ const NcclTableRow ALL_PAIRS(
      .usesAllChannels = true});
 
 } // namespace
+
+ChainLayout
+ChainLayoutOf(const NcclOptions& options, const NcclPlan& plan)
+{
+    auto layout = LayoutOf<ChainLayout>(options, plan);
+    layout.crossNic = options.crossNic;
+    layout.passBytes = plan.speeds.passes.bytes;
+    return layout;
+}
 
 } // namespace AstraSim
