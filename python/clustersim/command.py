@@ -36,7 +36,7 @@ def tell_idle(parser, given, rules):
 def tell_repetitions(parser, words):
     """Warns of values that a later one replaces, by whichever name of the flag.
     @param parser argparse's @param words of the command line"""
-    names = {}
+    names: dict[str, str] = {}
     for word in words:
         flag = str(word).partition("=")[0]
         action = parser._option_string_actions.get(flag)

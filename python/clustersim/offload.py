@@ -58,7 +58,7 @@ def measure(output, sizes=SIZES, with_step=True, program=None):
     workloads = {size: write_all_reduce(output / f"all-reduce-{size}.txt", size) for size in sizes}
     if with_step:
         workloads[STEP] = CHECKOUT / "workloads" / "training_DP16.txt"
-    rows = {}
+    rows: dict[int | str, dict[str, float]] = {}
     for what, workload in workloads.items():
         rows[what] = {}
         for way in WAYS:

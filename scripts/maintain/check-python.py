@@ -32,7 +32,7 @@ ROOMS = {
     "clustersim/workload/model": {".", "workload/plan"},
     "clustersim/workload/reading": {".", "workload/model"},
     "clustersim/workload/training": {".", "workload/model", "workload/plan"},
-    "clustersim/workload/write": {".", "workload/plan", "workload/training"},
+    "clustersim/workload/write": {".", "workload/model", "workload/plan", "workload/training"},
     "clustersim/workload/estimate": {".", "simulation", "workload/model", "workload/plan", "workload/training", "workload/write"},
     "clustersim/workload/serve": {".", "workload/kernels", "workload/model", "workload/plan", "workload/training"},
     "clustersim/workload/command": {".", "results", "results/plots", "simulation", "topology", "workload/estimate", "workload/kernels",

@@ -6,6 +6,7 @@ import re
 import statistics
 
 import yaml
+from typing import Any
 
 from clustersim.accuracy import networks
 
@@ -50,8 +51,8 @@ def network_figures(root):
             for i, part in enumerate(parts if isinstance(parts, list) else [parts]):
                 slow = name == "slow_starts"
                 title = f"{row['name']}: {name}" + (f" above {part['above']} bytes" if slow else "")
-                own = {"name": row["name"], "like": row["name"]}
-                own |= {name: {"parts": parts, "index": i}} if slow else {name: None}
+                own: dict[str, Any] = {"name": row["name"], "like": row["name"]}
+                own[name] = {"parts": parts, "index": i} if slow else None
                 found.append(Figure(title, part["us"] if slow else part["is"], part["by"], shown_of(part.get("tables", ())),
                                     "AS_NETWORK_TABLE", own))
     return found
@@ -93,7 +94,7 @@ def file_with(figure, value):
 
 def informed(machines, root=ROOT):
     """@return by table, the figures and rules that come from it, in words"""
-    found = {}
+    found: dict[str, list[str]] = {}
     for figure in figures(root):
         for table in figure.tables:
             found.setdefault(table, []).append(figure.name)

@@ -34,7 +34,7 @@ def mean_error(table, simulated):
 
 def recorded_errors(path):
     """@return by table, the mean error that a record of the card has over the sizes that count"""
-    errors = {}
+    errors: dict[str, list[float]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if not row["doubt"]:

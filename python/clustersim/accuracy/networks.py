@@ -3,6 +3,7 @@
 import pathlib
 
 import yaml
+from typing import Any
 
 from clustersim.rst import list_table, table_link
 
@@ -24,7 +25,7 @@ FIGURES = {  # in the order of the page's columns
 
 def read(root):
     """@return the rows of the table, each with all that it has from the row it is like"""
-    rows = {}
+    rows: dict[str, dict[str, Any]] = {}
     for row in yaml.safe_load((root / FILE).read_text(encoding="utf-8")):
         like = rows.get(row.get("like"), {})
         rows[row["name"]] = {key: value for key, value in (like | row).items() if key != "like"}

@@ -3,13 +3,14 @@
 import itertools
 
 from clustersim.accuracy.card import BANDS, band_of
+from clustersim.accuracy.tables import Table
 
 SAME = ("gpu", "servers", "gpus_per_server", "nics_per_gpu", "gpus_per_nic", "nic_gbps", "network", "test", "gpus_per_thread")
 
 
 def pairs_of(tables):
     """@return the pairs of tables whose machines and tests have one description"""
-    groups = {}
+    groups: dict[tuple[object, ...], list[Table]] = {}
     for table in tables:
         groups.setdefault((*(getattr(table.machine, field) for field in SAME), str(table.machine.environment)), []).append(table)
     return [pair for group in groups.values() for pair in itertools.combinations(group, 2)]
@@ -18,7 +19,7 @@ def pairs_of(tables):
 def apart(first, second):
     """@return by band, by what part of the shorter time two tables are apart, on average over the sizes that count in both"""
     times = {row.size: row.microseconds for row in second.rows if not row.doubt}
-    found = {band: [] for band in BANDS}
+    found: dict[str, list[float]] = {band: [] for band in BANDS}
     for row in first.rows:
         if not row.doubt and row.size in times:
             both = sorted((row.microseconds, times[row.size]))

@@ -40,7 +40,8 @@ def repeats_section(tables):
     text = "Measurements that were repeated\n-------------------------------\n\n"
     text += ("By how much tables of the same test on machines of one description are apart, on average over their common sizes. They differ in\n"
              "release, settings or site, so this is how close a model can come that knows no more of a machine than its description.\n\n")
-    rows, means = [], {band: [] for band in BANDS}
+    rows = []
+    means: dict[str, list[float]] = {band: [] for band in BANDS}
     for first, second in repeats.pairs_of(tables):
         found = repeats.apart(first, second)
         if found:

@@ -74,7 +74,7 @@ def leave_one_out(options, found):
     program, gpu_table = find_program("collective-perf"), options.measurements / "gpus.txt"
     recorded = leave_out.recorded_errors(DATA / "accuracy.csv")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda case: leave_out.leave_out(*case, recorded[case[1].name], options.output / "left-out", program, gpu_table),
+        rows = list(pool.map(lambda case: leave_out.leave_out(case[0], case[1], recorded[case[1].name], options.output / "left-out", program, gpu_table),
                              leave_out.cases(evidence.figures(), found)))
     for row in rows:
         print(f"{row.table:<46} {row.figure:<44} {row.value:>8} {row.without:>8}  {row.error * 100:>6.1f} %  {row.error_without * 100:>6.1f} %")

@@ -17,6 +17,7 @@ import dataclasses
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 from clustersim import command, input_file
 from clustersim.simulation import find_program
@@ -114,7 +115,7 @@ def run_one(program, arguments, conf, directory, log):
 
 def paired(theirs, ours):
     """@return (flow there, flow here) of all that both have, and the numbers of those that only one has"""
-    groups = collections.defaultdict(lambda: ([], []))
+    groups: dict[tuple[str, str], tuple[list[Any], list[Any]]] = collections.defaultdict(lambda: ([], []))
     for side, flows in enumerate((theirs, ours)):
         for flow in sorted(flows, key=lambda flow: flow.start_ns):
             groups[flow.pair][side].append(flow)
@@ -137,7 +138,7 @@ def table_lines(pairs):
     yield (f"{'flows':<16}{'number':>8}" + "".join(f"{f'p{share} us':>22}" for share in PERCENTILES)
            + f"{'here / there, flow by flow':>30}")
     yield " " * 24 + f"{'there':>11}{'here':>11}" * len(PERCENTILES) + f"{'p5':>10}{'median':>10}{'p95':>10}"
-    lowest = 0
+    lowest = 0.0
     for highest, name in (*SIZES, (float("inf"), "all")):
         lowest = 0 if name == "all" else lowest
         group = [pair for pair in pairs if lowest < pair[0].pair[3] <= highest]

@@ -48,7 +48,7 @@ class SizeDistribution:
     """Flow sizes drawn from a piecewise linear distribution function."""
 
     def __init__(self, path):
-        self.points = []
+        self.points: list[tuple[float, float]] = []
         for number, fields in data_lines(path):
             try:
                 size, percent = map(float, fields)
@@ -90,7 +90,7 @@ def hosts_of(path):
     nodes = int(header[0])
     nvswitches, switches = (int(header[2]), int(header[3])) if len(header) == 6 else (0, int(header[1]))
     links = int(header[-2] if len(header) == 6 else header[2])
-    ids = []
+    ids: list[int] = []
     while len(ids) < nvswitches + switches:
         number, fields = next(lines, (number, []))
         if not fields:

@@ -65,9 +65,9 @@ def parse(arguments):
 
 
 def report(failing, failure, options):
-    with tempfile.TemporaryDirectory(prefix="shrinking-", dir=options.output) as directory:
-        smallest = shrink(failing, failure.check, options.programs, directory, kind=options.kind)
-    directory = options.output / failing.name
+    with tempfile.TemporaryDirectory(prefix="shrinking-", dir=options.output) as scratch:
+        smallest = shrink(failing, failure.check, options.programs, scratch, kind=options.kind)
+    directory: pathlib.Path = options.output / failing.name
     again = options.kind.check(smallest, options.programs, directory) or failure
     write_inputs(smallest, directory)
     line = shlex.join(again.command or map(str, options.kind.command(smallest, options.programs.resolve(), "out")))

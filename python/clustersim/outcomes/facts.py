@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import re
+from typing import Any
 
 from clustersim.errors import InputError
 
@@ -63,7 +64,7 @@ def _number(path, line, column, text, kind):
 
 
 def _fact(path, line, row):
-    fields = {name: (row.get(name) or "").strip() for name in TEXTS}
+    fields: dict[str, Any] = {name: (row.get(name) or "").strip() for name in TEXTS}
     fields |= {name: _number(path, line, name, row[name], int) for name in NUMBERS if (row.get(name) or "").strip()}
     gpus = (row["gpus"] or "").strip()
     fields["gpus_doubtful"] = gpus.endswith("?")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The card of outcomes as a documentation page."""
-from clustersim.outcomes.card import GOALS, WITHIN, by_family, reasons, share_written, summarize
+from clustersim.outcomes.card import GOALS, MEDIAN, WITHIN, by_family, reasons, share_written, summarize
 from clustersim.outcomes.scaling import CURVES
 from clustersim.rst import escape, list_table, percent, signed
 
@@ -88,7 +88,7 @@ def _summary_rows(frame):
 
 def _short(frame, written, refused):
     total = by_family(frame).iloc[-1]
-    low, high = GOALS["median"]
+    low, high = MEDIAN
     text = "In short\n--------\n\n"
     text += (f"- {len(written)} of {len(written) + len(refused)} training rows are written down; of those whose source gives a full layout, "
              f"{percent(share_written(written, refused))} (goal {percent(GOALS['written'])}).\n"

@@ -7,6 +7,7 @@ import re
 
 import pydantic
 import yaml
+from typing import Any
 
 from clustersim.errors import InputError
 from clustersim.workload.estimate.collective_times import Machine
@@ -74,7 +75,7 @@ def _is_of(fact, rule):
 
 def completed(fact):
     """@return the row with what its source says elsewhere, and fields of its plan from there"""
-    plan = {}
+    plan: dict[str, Any] = {}
     for rule in rules()["also"]:
         if _is_of(fact, rule):
             fact = dataclasses.replace(fact, **rule.get("set", {}))

@@ -33,7 +33,7 @@ class Point:
         return self.predicted / self.published - 1
 
 
-def _rows(frame, ids=None, **wanted):
+def _rows(frame, wanted, ids=None):
     rows = frame if ids is None else frame[frame["id"].isin(ids)]
     for column, value in wanted.items():
         rows = rows[rows[column] == value]
@@ -44,7 +44,7 @@ def points(frame):
     """@return Points of each curve of which two sizes are in the frame"""
     found = []
     for curve, wanted in CURVES.items():
-        rows = _rows(frame, **wanted)
+        rows = _rows(frame, wanted)
         if rows["gpus"].nunique() < 2:
             continue
         work = rows["global_batch"] / rows["gpus"]

@@ -96,7 +96,7 @@ class HostFit:
         numbers = self._numbers(host)
         for _ in range(STEPS):
             target = self._target(host, numbers)
-            step, error = 1, self.error(host)
+            step, error = 1.0, self.error(host)
             while step >= SHORTEST_STEP:
                 trial = self._host(host, numbers + step * (target - numbers))
                 if self.error(trial) < error:

@@ -41,7 +41,7 @@ def _run(*words, text=None):
 
 def namespaces():
     """@return the names of all clusters' namespaces on this machine, by the process that made them"""
-    made = {}
+    made: dict[int, list[str]] = {}
     for line in _run("ip", "netns", "list").splitlines():
         name = line.split()[0]
         match = re.fullmatch(rf"{PREFIX}-(\d+)-\d+", name)

@@ -87,6 +87,7 @@ class Nodes:
             if kinds[0] == kinds[1]:
                 return "GPU to GPU"
             return "GPU to switch" if kinds[0] == "GPU" else "switch to GPU"
+        assert self.graph is not None  # without a topology all kinds are nodes
         tiers = self.graph.tier[node], self.graph.tier[peer]
         if tiers[0] == tiers[1]:
             return "switch to switch"

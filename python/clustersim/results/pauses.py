@@ -41,7 +41,7 @@ def pauses_of(events, end_ns):
     """
     rows = []
     for (node, port), group in events.groupby(["node", "port"], sort=True):
-        depth, since = 0, None
+        depth, since = 0, 0
         kind = int(group["node_type"].iloc[0])
         for time, paused in zip(group["time_ns"], group["type"]):
             if paused:

@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pandas as pd
+from collections.abc import Callable
 
 from clustersim import csv_cell
 
@@ -130,7 +131,7 @@ def _real(text):
 
 
 def _line_by_line(path, data, header_lines, columns, separator, problems):
-    convert = {"int": _integer, "count": lambda text: _integer(text, least=1), "float": _real, "text": str.strip,
+    convert: dict[str, Callable[[str], object]] = {"int": _integer, "count": lambda text: _integer(text, least=1), "float": _real, "text": str.strip,
                "hex": lambda text: f"{_integer(text, 16):x}"}
     functions = [convert[kind] for kind in columns.values()]
     rows, wrong = [], []

@@ -84,7 +84,7 @@ def uses(text):
 
 def union(intervals):
     """@return disjoint intervals, in order"""
-    merged = []
+    merged: list[list[float]] = []
     for start, end in sorted(intervals):
         if merged and start <= merged[-1][1]:
             merged[-1][1] = max(merged[-1][1], end)
@@ -333,7 +333,7 @@ def _other_control(run, finding, runs):
         # That idle time may be due to congestion control is no reason for another one.
         return "" if finding.congestion_control == "HPCC" or not finding.fair_ns else \
             "another congestion control, such as conf/HPCC.conf"
-    best = min(times, key=times.get)
+    best = min(times, key=lambda name: times[name])
     if times[best] >= finding.mean_ns:
         return ""
     return f"{best} as congestion control ({times[best] / 1e3:.4g} us instead of {finding.mean_ns / 1e3:.4g} us)"

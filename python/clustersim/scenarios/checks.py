@@ -142,7 +142,8 @@ def _check_links(scenario, run):
 
 
 def _check_pauses(run):
-    paused, last = set(), 0
+    paused: set[tuple[str, ...]] = set()
+    last = 0
     for time, node, _, port, kind, *priority in run.fields("pfc.txt"):  # the HPCC simulator's file has no priority
         require(int(time) >= last, "the clock runs forward", f"pfc.txt: {time} after {last}")
         last = int(time)
@@ -161,14 +162,14 @@ def _check_collectives(scenario, run, network):
     for row in rows:
         require(0 <= float(row["start_ns"]) <= float(row["end_ns"]) <= run.end_ns * NS_ROUNDING + 1, "times",
                 f"{network}: collective {row['id']}")
-    asked = {}
+    asked: dict[tuple[str, str, int], int] = {}
     for operation, group, size, _ in scenario.layers:
         for name, kind in ((operation, group), ("ALLREDUCE", "DP")):
             ranks = scenario.tp if kind == "TP" else scenario.gpus // scenario.tp
             if ranks > 1 and size:
                 key = (name, kind, size)
                 asked[key] = asked.get(key, 0) + scenario.passes * scenario.gpus // ranks
-    done = {}
+    done: dict[tuple[str, str, int], int] = {}
     for row in rows:
         key = (row["op"].upper(), row["group"].rstrip("0123456789 []"), int(row["bytes"]))
         done[key] = done.get(key, 0) + 1

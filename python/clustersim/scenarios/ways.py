@@ -101,12 +101,12 @@ def _check_flows(scenario, outcome):
     """All data that was asked for has arrived, once."""
     if scenario.has_workload or outcome.status:
         return
-    done = {}
+    done: dict[tuple[int, int], int] = {}
     for line in outcome.files["fct.txt"].decode().splitlines():
         source, destination, *_, size, _, _, _ = line.split()
         pair = (int(source, 16) >> 8 & 0xffff, int(destination, 16) >> 8 & 0xffff)
         done[pair] = done.get(pair, 0) + int(size)
-    asked = {}
+    asked: dict[tuple[int, int], int] = {}
     for source, destination, _, size, _ in scenario.flows:
         asked[source, destination] = asked.get((source, destination), 0) + size
     require(done == asked, "every flow once", f"{done} and not {asked}")

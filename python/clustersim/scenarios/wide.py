@@ -201,7 +201,7 @@ def _events(chance, bare):
 
 
 def _flows(chance, gpus, most):
-    flows = []
+    flows: list[tuple[int, int, int, int, float]] = []
     for _ in range(chance.randrange(1, most)):
         source, destination = chance.sample(range(gpus), 2)
         start = flows[-1][4] if flows and chance.random() < 0.3 else chance.randrange(100_000) / 1e9
@@ -249,7 +249,7 @@ def wide_scenario(seed, number):
     fields |= _workload(chance, bare.gpus)
     if chance.random() < 0.1:
         fields["flows"] = _flows(chance, bare.gpus, 5)
-    flags = []
+    flags: list[tuple[str, int | None]] = []
     if chance.random() < 0.2:
         flags.append(("--timeline-ranks", chance.randrange(1, 5)))
     if chance.random() < 0.2:

@@ -73,7 +73,7 @@ def _choice(axis, entry, root):
 
 
 def _axis(axis, entries, root, lines):
-    choices = []
+    choices: list[Choice] = []
     for i, entry in enumerate(entries):
         choice = _choice(axis, entry, root)
         if choice.file is not None and not choice.file.is_file():

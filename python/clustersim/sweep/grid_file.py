@@ -197,7 +197,7 @@ def _where(place):
 def _describe(error):
     """@return what pydantic finds wrong, in the words of this project"""
     place = error["loc"]
-    model = {axis: SweepFile.__fields__[axis].type_ for axis in AXES}.get(place[0]) if len(place) > 1 else SweepFile
+    model = SweepFile.__fields__[place[0]].type_ if len(place) > 1 and place[0] in AXES else SweepFile
     where = f"an entry of {place[0]}" if len(place) > 1 else "a sweep"
     if error["type"] == "value_error.extra":
         keys = ", ".join(field.alias for field in model.__fields__.values())

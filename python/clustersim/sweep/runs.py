@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from clustersim.sweep.errors import InputError
+from clustersim.sweep.grid import Case
 from clustersim.whole_file import write_text
 
 PACKAGES = pathlib.Path(__file__).resolve().parents[2]
@@ -19,7 +20,7 @@ RECORD = "sweep.json"  # in each run's directory: what the sweep asked for
 
 @dataclasses.dataclass
 class Run:
-    case: object
+    case: Case
     directory: pathlib.Path
     command: list
     request: dict  # what decides the result: arguments, variables, checksums

@@ -102,7 +102,7 @@ def supervise(job, lock=None):
             reason = reason or "interrupted"
     process.returncode = os.waitstatus_to_exitcode(status)
     return {"exit_status": process.returncode, "wall_s": time.monotonic() - watch.start,
-            "peak_bytes": usage.ru_maxrss * 1024, "reason": reason}
+            "peak_bytes": usage.ru_maxrss * 1024 if usage else 0, "reason": reason}
 
 
 def main(arguments):

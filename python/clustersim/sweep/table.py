@@ -57,7 +57,7 @@ def row_of(run, note):
 
 def add_ratios(rows):
     """Sets "vs best": the time over that of the fastest run of the same workload."""
-    best = {}
+    best: dict[str, float] = {}
     for row in rows:
         if row["total time us"] != "":
             key = row["workload"]

@@ -100,7 +100,7 @@ def build(path, bytes_per_gb, gpu_type):
                 elif kind == "Ring" and count > 2:
                     pairs = list(zip(routers, routers[1:] + routers[:1]))
                 else:
-                    pairs = itertools.combinations(routers, 2)
+                    pairs = list(itertools.combinations(routers, 2))
                 links += [(a, b, rate(bandwidth), _nanoseconds(latency)) for a, b in pairs]
             stride *= count
     name = "ASTRA_" + "_".join(f"{kind}{count}" for kind, count, _, _ in dimensions)

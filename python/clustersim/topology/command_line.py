@@ -30,7 +30,7 @@ OTHERS = {
 # Flags that only some architectures read; another would silently ignore them.
 OF_RAILS = {"rail_optimized", "dual_tor", "dual_plane", "asw_switch_num", "nics_per_aswitch",
             "psw_switch_num", "asw_per_psw", "core_switch_num", "rails", "fit"}
-OF_OTHERS = {
+OF_OTHERS: dict[str, set[str]] = {
     "FatTree": {"radix"},
     "Clos2": {"nics_per_leaf", "oversubscription"},
     "Clos3": {"nics_per_leaf", "oversubscription", "leaves_per_pod"},
@@ -131,7 +131,7 @@ def options_of(given):
     topology = given.pop("topology")
     other = topology in OTHERS
     ours = OF_OTHERS.get(topology, OF_RAILS)
-    foreign = [name for name in set().union(OF_RAILS, *OF_OTHERS.values()) - ours
+    foreign = [name for name in OF_RAILS.union(*OF_OTHERS.values()) - ours
                if given[name] is not None]
     if foreign:
         raise InputError(f"--{min(foreign)} means nothing for {topology or 'no template'}; expected "

@@ -50,7 +50,7 @@ def rails_of(graph):
     if len(sets) < 2 or not disjoint or min(map(len, servers.values())) < 2:
         return None
     number = {found: i for i, found in enumerate(sorted(sets, key=min))}
-    rail = {tor: number[frozenset(found)] for tor, found in places.items()}
+    rail: dict[int, int | None] = {tor: number[frozenset(found)] for tor, found in places.items()}
     for gpu in topology.gpus:
         rail[gpu] = next((rail[tor] for tor in graph.tors[gpu]), None)
     return rail
@@ -140,7 +140,7 @@ def _say_rates(axes, graph, layout):
             return " to ".join(sorted(ends, reverse=True) if len(ends) > 1 else (same, same))
         words = "; ".join(f"{named(ends)}: {', '.join(text.replace(' ', NO_BREAK) for text in texts)}" for ends, texts in kinds.items())
         return textwrap.fill(words, LONGEST_LINE).replace(NO_BREAK, " ")
-    heights = {}
+    heights: dict[str, list[float]] = {}
     for node, (_, y) in layout.place.items():
         heights.setdefault(graph.name(node), []).append(y)
     for ends, texts in kinds.items():

@@ -16,8 +16,8 @@ class Graph:
         switches = set(topology.switches)
         self.neighbours, self.tors = tiers.attachments(topology.gpus, switches,
                                                        ((link.a, link.b, link.rate_bps) for link in topology.links))
-        self.degree = collections.Counter()
-        self.nv_of = {gpu: set() for gpu in topology.gpus}
+        self.degree: collections.Counter[int] = collections.Counter()
+        self.nv_of: dict[int, set[int]] = {gpu: set() for gpu in topology.gpus}
         for link in topology.links:
             for a, b in ((link.a, link.b), (link.b, link.a)):
                 self.degree[a] += 1
@@ -53,7 +53,7 @@ class Graph:
         return NVSWITCH if node in self.nvswitches else f"tier {self.tier[node]}"
 
     def link_kinds(self, nvlinks=True):
-        kinds = collections.Counter()
+        kinds: collections.Counter[tuple[str, str, int]] = collections.Counter()
         for link in self.topology.links:
             if nvlinks or not (link.a in self.nvswitches or link.b in self.nvswitches):
                 low, high = sorted((self.name(link.a), self.name(link.b)))
@@ -71,7 +71,7 @@ class Graph:
         distance = {}
         for tor in {tor for kind in kinds for tor in kind}:
             distance[tor] = networkx.single_source_shortest_path_length(self.network, tor)
-        total = collections.Counter()
+        total: collections.Counter[int | None] = collections.Counter()
         lengths = {}
         for i, one in enumerate(kinds):
             for two in kinds[i:]:
@@ -111,7 +111,7 @@ class Graph:
         flows.add_nodes_from(("source", "sink"))
         for a, others in self.neighbours.items():
             flows.add_edges_from((a, b, {"capacity": bps}) for b, bps in others.items())
-        ends = collections.Counter()
+        ends: collections.Counter[tuple[int | str, int | str]] = collections.Counter()
         for i, gpu in enumerate(self.topology.gpus):
             for tor, bps in self.tors[gpu].items():
                 ends[("source", tor) if i < first else (tor, "sink")] += bps

@@ -73,7 +73,8 @@ def _layers(graph):
 
 
 def _nvswitches_by_server(graph):
-    topology, found = graph.topology, collections.defaultdict(set)
+    topology = graph.topology
+    found: dict[int, set[int]] = collections.defaultdict(set)
     for i, gpu in enumerate(topology.gpus):
         found[i // topology.gpus_per_server] |= graph.served_by[gpu]
     return {server: sorted(mine) for server, mine in found.items()}

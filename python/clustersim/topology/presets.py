@@ -32,7 +32,7 @@ def lanes():
 
 
 # A rack of NVL36 or NVL72 is one server, as its NVSwitches join all its GPUs.
-MACHINES = {
+MACHINES: dict[str, tuple[str, dict[str, int | str]]] = {
     "GH200-quad": ("GH200", dict(gpu_per_server=4, bandwidth="200Gbps")),     # Alps: 4 NICs of Slingshot-11
     "GB200-NVL36": ("GB200", dict(gpu_per_server=36)),                        # 1 x 400 Gb/s per GPU
     "GB200-NVL72": ("GB200", dict(gpu_per_server=72)),
@@ -57,7 +57,7 @@ def presets():
 
 def preset(name):
     gpu_type, machine = MACHINES.get(name, (name, {}))
-    return dict(gpu_type=gpu_type) | machine
+    return {"gpu_type": gpu_type, **machine}
 
 
 def choose_mesh(options):

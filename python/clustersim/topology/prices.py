@@ -99,7 +99,7 @@ def parts_of(topology, prices):
     nics = collections.Counter(sum(tors.values()) for tors in graph.tors.values() if tors)
     parts += [prices.part(f"NIC {bps / 1e9:g} Gb/s", "nic", count, True, bps) for bps, count in sorted(nics.items())]
     cables = [link for link in topology.links if link.a not in special and link.b not in special]
-    fastest = collections.defaultdict(float)
+    fastest: dict[int, float] = collections.defaultdict(float)
     for link in cables:
         for node in (link.a, link.b):
             fastest[node] = max(fastest[node], link.rate_bps)

@@ -110,7 +110,8 @@ def _header(lines):
 
 
 def _switch_ids(lines, nodes, count):
-    ids, seen = [], set()
+    ids: list[int] = []
+    seen: set[int] = set()
     while len(ids) < count:
         fields = lines.next()
         if fields is None:
@@ -158,7 +159,9 @@ def read(path):
     nodes, per_server, nv, switches, link_count, gpu_type = _header(lines)
     ids = _switch_ids(lines, nodes, nv + switches)
     # Two switches may have a bundle of links; a GPU's cable listed twice is a mistake.
-    special, links, seen = set(ids), [], {}
+    special = set(ids)
+    links: list[Link] = []
+    seen: dict[tuple[int, int], int] = {}
     while (fields := lines.next()) is not None:
         if len(links) == link_count:
             if not gpu_type:
@@ -190,7 +193,8 @@ def read(path):
 def _check_nvswitches(topology):
     """An NVSwitch serves the GPUs of one server, which is what makes it one; so do those that it is linked to."""
     switches, index = set(topology.switches), {gpu: i for i, gpu in enumerate(topology.gpus)}
-    fabric_of, server_of = topology.nv_fabric_of, {}
+    fabric_of = topology.nv_fabric_of
+    server_of: dict[int, int] = {}
     for link in topology.links:
         for nv, other in ((link.a, link.b), (link.b, link.a)):
             if nv in fabric_of and other in switches:
@@ -219,8 +223,8 @@ def find_unreachable(topology, over_nvlink):
     from networkx.utils import UnionFind  # loads networkx
     connected = UnionFind()
     switches, gpus = set(topology.switches), set(topology.gpus)
-    linked = {gpu: set() for gpu in topology.gpus}
-    near = {gpu: set() for gpu in topology.gpus}  # GPUs, and what NVSwitches linked to each other have in common
+    linked: dict[int, set[int]] = {gpu: set() for gpu in topology.gpus}
+    near: dict[int, set[int]] = {gpu: set() for gpu in topology.gpus}  # GPUs, and what NVSwitches linked to each other have in common
     fabric_of = topology.nv_fabric_of
     for link in topology.links:
         if link.a in switches and link.b in switches:
@@ -233,7 +237,7 @@ def find_unreachable(topology, over_nvlink):
         beyond = [*sorted(near[gpu] - gpus)[:1], *(switch for other in near[gpu] & gpus for switch in linked[other])]
         for switch in linked[gpu]:
             connected.union(switch, *beyond)
-    kinds = {}
+    kinds: dict[frozenset[int], list[int]] = {}
     for gpu, direct in linked.items():
         kinds.setdefault(frozenset(connected[switch] for switch in direct), []).append(gpu)
     for one in kinds:

@@ -6,7 +6,8 @@ import collections
 def attachments(gpus, switches, links):
     """@param links iterable of (node, node, bit/s)
     @return switch -> switch -> bit/s, and GPU -> access switch -> bit/s"""
-    neighbours, tors = collections.defaultdict(dict), {gpu: {} for gpu in gpus}
+    neighbours: dict[int, dict[int, int]] = collections.defaultdict(dict)
+    tors: dict[int, dict[int, int]] = {gpu: {} for gpu in gpus}
     for one, other, bps in links:
         for a, b in ((one, other), (other, one)):
             if b in switches and a in switches:
@@ -31,7 +32,8 @@ def tier_of(switches, neighbours, tors):
 
 def oversubscription(tier, neighbours, tors):
     """Yields each tier that has another above it, and its capacity down over its capacity up."""
-    up, down = collections.Counter(), collections.Counter()
+    up: collections.Counter[int] = collections.Counter()
+    down: collections.Counter[int] = collections.Counter()
     for switch, others in neighbours.items():
         for other, bps in others.items():
             if tier[other] == tier[switch] + 1:

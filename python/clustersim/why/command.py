@@ -44,8 +44,8 @@ def _kind(segment, machine, known):
 
 
 def _shares(segments, total, label):
-    sums = collections.Counter()
-    counts = collections.Counter()
+    sums: collections.Counter[str] = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
     for segment in segments:
         sums[label(segment)] += segment.duration
         counts[label(segment)] += 1

@@ -33,7 +33,7 @@ class Machine:
         self.gpus = set(self.topology.gpus)
         self.nvswitches = set(self.topology.nvswitches)
         self.switches = set(self.topology.switches) - self.nvswitches
-        self.rates = collections.defaultdict(lambda: {"NVLink": 0.0, "NIC": 0.0})
+        self.rates: dict[int, dict[str, float]] = collections.defaultdict(lambda: {"NVLink": 0.0, "NIC": 0.0})
         for link in self.topology.links:
             for gpu, other in ((link.a, link.b), (link.b, link.a)):
                 if gpu in self.gpus:

@@ -8,6 +8,8 @@ import bisect
 import dataclasses
 from typing import Optional
 
+from clustersim.why.records import Flow
+
 TOLERANCE = 2e-6  # microseconds: times are written in whole picoseconds
 MESSAGES = "PP"  # the group of waits for messages
 
@@ -39,7 +41,8 @@ class _Walk:
         self.records = records
         self.segments = []
         self.starts = {rank: [span.end for span in spans] for rank, spans in records.spans.items()}
-        self.arrivals, self.departures = {}, {}
+        self.arrivals: dict[int, list[Flow]] = {}
+        self.departures: dict[int, list[Flow]] = {}
         for flow in records.flows.get(0, []):
             self.arrivals.setdefault(flow.dst, []).append(flow)
             self.departures.setdefault(flow.src, []).append(flow)

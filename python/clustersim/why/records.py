@@ -4,7 +4,7 @@ import bisect
 import collections
 import dataclasses
 import pathlib
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 from clustersim.results.problem import Problems
 from clustersim.results.timeline import read_events, span_of, whole
@@ -67,7 +67,7 @@ class _Reader:
 
     def __init__(self):
         self.spans, self.flows, self.collectives = collections.defaultdict(list), collections.defaultdict(list), {}
-        self.open_flows = {}
+        self.open_flows: dict[object, tuple[dict[str, Any], dict[str, Any]]] = {}
 
     def add(self, event):
         """@raise KeyError, TypeError, ValueError the event lacks something"""
@@ -77,7 +77,8 @@ class _Reader:
         if kind == "b":
             self.open_flows[event["id"]] = (event, arguments)
         elif kind == "e":
-            self._add_flow(*self.open_flows.pop(event["id"]), whole(event, "ts", float))
+            begun, told = self.open_flows.pop(event["id"])
+            self._add_flow(begun, told, whole(event, "ts", float))
         else:
             start, duration = span_of(event)
             self._add_span(event, arguments, start, start + duration)

@@ -79,7 +79,8 @@ class Runner:
             raise InputError(str(problems[0]))
         if not self.program.is_file():
             raise InputError(f"{program}: no such file; expected SimAI_simulator, which scripts/build.sh -c all builds")
-        self.inputs, self.traces = {}, []
+        self.inputs: dict[str, pathlib.Path] = {}
+        self.traces: list[pathlib.Path] = []
         for entry in self.record.get("inputs", []):
             places = run_json.places_of(entry["path"], self.record)
             path = next((place for place in places if place.is_file()), places[-1])

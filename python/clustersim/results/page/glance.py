@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The top of the page: which run is fastest, and where the time of each went."""
 import dataclasses
+from typing import Any
 
 from clustersim.results.breakdown import breakdowns, parts_that_occur
 from clustersim.results.verdict import sentences_of
@@ -48,7 +49,7 @@ def _bar(breakdown, longest, first):
 
 def _alternatives(jobs):
     """@return the jobs whose times may be compared, a list for each workload"""
-    found = {}
+    found: dict[object, list[Any]] = {}
     for job in jobs:
         if job.comparable is not None:
             found.setdefault(job.comparable, []).append(job)

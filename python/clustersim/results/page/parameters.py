@@ -24,7 +24,7 @@ def _rows(names, dictionaries):
 
 def _inputs(run):
     inputs = run.info.get("inputs")
-    found = {}
+    found: dict[str, list[str]] = {}
     for entry in inputs if isinstance(inputs, list) else ():
         if isinstance(entry, dict):
             role = str(entry.get("role", ""))

@@ -3,6 +3,7 @@
 import pathlib
 
 import pandas as pd
+from typing import Any
 
 from clustersim.results.plots import style
 from clustersim.results.problem import ResultsError
@@ -27,7 +28,7 @@ def curves(run):
     """@return (op, kind of group, ranks) -> median busbw in GB/s by bytes, from the last start where it is known"""
     column = "busbw_last_start" if "busbw_last_start" in run.collectives else "busbw"
     table = run.collectives.groupby(["op", "kind", "ranks", "bytes"])[column].median()
-    found = {}
+    found: dict[tuple[str, str, int], dict[int, float]] = {}
     for (op, kind, ranks, size), busbw in table.items():
         found.setdefault((op, kind, ranks), {})[size] = busbw
     return found
@@ -50,7 +51,8 @@ def busbw(runs, published=PUBLISHED):
         raise style.NothingToDraw("no run has finished collectives (collectives.csv)")
     measurements = read_published(published) if published else None
     figure, axes = style.new_figure(10, 4.8)
-    drawn, sizes = {}, set()
+    drawn: dict[str, Any] = {}
+    sizes = set()
     kinds = sorted({key for run in runs for key in curves(run)})
     for i, run in enumerate(runs):
         mine = curves(run)

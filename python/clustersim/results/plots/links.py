@@ -8,7 +8,7 @@ from clustersim.topology import draw
 def utilisations(links):
     """@return the share of the run, in %, in which the busier direction of each link was sending, by (low, high)
     node"""
-    found = {}
+    found: dict[tuple[int, int], float] = {}
     for node, peer, busy in zip(links["node"], links["peer"], links["utilisation"]):
         key = (min(node, peer), max(node, peer))
         found[key] = max(found.get(key, 0.0), 100 * busy)

@@ -8,6 +8,7 @@ import matplotlib.colors
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from typing import Any
 
 from clustersim.command import printable
 from clustersim.plain_text import plain_text
@@ -122,14 +123,14 @@ def byte_unit(most):
 
 # Sizes are powers of 1000 or of 1024, whichever is round.
 BINARY = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-DECIMAL = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+DECIMAL: tuple[tuple[float, str], ...] = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
 
 def size_text(size):
     """@return a size in a word: in powers of 1000 if it is a round number of those and not of 1024"""
-    for factor, name in BINARY:
-        if size >= factor and size % factor == 0 and size < 10_000 * factor:
-            return f"{size // factor} {name}"
+    for binary, name in BINARY:
+        if size >= binary and size % binary == 0 and size < 10_000 * binary:
+            return f"{size // binary} {name}"
     for factor, name in DECIMAL if float(f"{size:.3g}") == size else BINARY:
         if size >= factor:
             return f"{number_text(size / factor)} {name}"
@@ -173,9 +174,12 @@ EQUAL = 0.01  # of a value: what differs by more has a line of its own, wherever
 
 def merge_coinciding(axes):
     """Hides lines that lie on an earlier one, which then has their names as well. @return lines that are left"""
-    left = []
+    left: list[tuple[Any, tuple[np.ndarray, np.ndarray]]] = []
     low, high = axes.get_ylim()
-    scale = np.log if axes.get_yscale() == "log" else np.asarray
+    def scale(values: Any) -> Any:
+        return np.log(values) if is_log else np.asarray(values)
+
+    is_log = axes.get_yscale() == "log"
     low, high = scale(low), scale(high)
     for line in axes.get_lines():
         if line.get_label().startswith("_"):
@@ -218,7 +222,7 @@ def _short(name):
 
 def merge_spans(starts, ends, gap):
     """@return (start, length) of the intervals, ordered, those less than a gap apart joined"""
-    merged = []
+    merged: list[list[float]] = []
     for start, end in sorted(zip(starts, ends)):
         if merged and start - merged[-1][1] < gap:
             merged[-1][1] = max(merged[-1][1], end)
@@ -241,7 +245,7 @@ def slant(many):
 
 def apart(values, most):
     """@return ascending values without those too near to the one before, on a logarithmic axis with room for most"""
-    kept = []
+    kept: list[float] = []
     for value in values:
         if not kept or math.log(value / kept[-1]) >= math.log(values[-1] / values[0]) / most:
             kept.append(value)

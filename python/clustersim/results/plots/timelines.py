@@ -12,7 +12,8 @@ ROUNDING_NS = 1.5  # by which intervals that follow each other may seem to overl
 def lanes(intervals):
     """Puts intervals (start, end) in ns that overlap side by side. @return the lane of each, and their number"""
     order = sorted(range(len(intervals)), key=lambda i: intervals[i])
-    ends, lane = [], [0] * len(intervals)
+    ends: list[float] = []
+    lane = [0] * len(intervals)
     for i in order:
         start, end = intervals[i]
         free = next((k for k, until in enumerate(ends) if until <= start + ROUNDING_NS), len(ends))
@@ -30,7 +31,7 @@ def groups_to_show(collectives):
     names = sorted(collectives["group"].unique(), key=_natural)
     if len(names) <= style.MOST_ROWS:
         return names
-    kinds = {}
+    kinds: dict[str, set[str]] = {}
     for name, kind in zip(collectives["group"], collectives["kind"]):
         kinds.setdefault(kind, set()).add(name)
     each = max(1, style.MOST_ROWS // len(kinds))
@@ -113,7 +114,7 @@ def ranks(run):
                   if ((events["name"] == name) if name != "compute" else (events["category"] == name)).any()]
     keys = activities + sorted(events.loc[streams, "name"].unique())
     _key(axes, keys)
-    names = []
+    names: list[str] = []
     for rank in shown:
         for of_stream in (False, True):
             mine = events[(events["rank"] == rank) & (streams == of_stream)]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tables that compare runs. all_tables(runs) makes those for which there are results."""
+from collections.abc import Callable
+
 from clustersim.results.tables.collectives import busbw_table, requests_table
 from clustersim.results.tables.flows import slowdown_table
 from clustersim.results.tables.links import hottest_table, utilisation_table
@@ -12,9 +14,10 @@ from clustersim.results.tables.table import Table, as_markdown, as_text, write_c
 
 __all__ = ["MAKER_OF", "Table", "all_tables", "as_markdown", "as_text", "write_csv"]
 
-MAKER_OF = {make.__name__.removesuffix("_table"): make for make in (  # by Table.key
+MAKERS: tuple[Callable[..., Table], ...] = (
     runs_table, differences_table, completion_table, verdict_table, layers_table, serving_table, phases_table, instances_table,
-    busbw_table, requests_table, slowdown_table, pfc_table, origins_table, queues_table, utilisation_table, hottest_table)}
+    busbw_table, requests_table, slowdown_table, pfc_table, origins_table, queues_table, utilisation_table, hottest_table)
+MAKER_OF = {make.__name__.removesuffix("_table"): make for make in MAKERS}  # by Table.key
 
 
 def all_tables(runs, keys=()):

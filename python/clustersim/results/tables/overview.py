@@ -56,7 +56,8 @@ def text_of(value):
 def completion_table(runs):
     """@return one row per job of each run: total time and its parts"""
     several = any(run.summary is not None and len(run.summary) > 1 for run in runs)
-    rows, first = [], {}
+    rows = []
+    first: dict[object, float] = {}
     for run in runs:
         for number, row in enumerate(() if run.summary is None else run.summary.to_dict("records")):
             total = row["total"]
@@ -77,7 +78,7 @@ def completion_table(runs):
 
 def layers_table(runs, count=10):
     """@return the layers whose exposed communication differs most between the runs (or is largest)"""
-    exposed = {}
+    exposed: dict[str, dict[str, float]] = {}
     for run in runs:
         if run.layers is None:
             continue

@@ -8,7 +8,7 @@ from clustersim.results.tables.table import Table
 
 def pfc_table(runs):
     """@return one row per run and kind of node whose ports were paused, and one for runs without any"""
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for run in runs:
         if run.pauses is None:
             continue
@@ -23,7 +23,7 @@ def pfc_table(runs):
             rows.append((run.label, kind, len(group), len(ports), float(ports.sum()),
                          float(group["us"].max()), f"{run.nodes.name(node)} port {port}",
                          float(ports.max())))
-    rows.sort(key=lambda row: row[1])  # stable: runs stay in their order
+    rows.sort(key=lambda row: str(row[1]))  # stable: runs stay in their order
     return Table("pfc", "PFC pauses", ("run", "paused", "pauses", "ports", "paused us", "longest us",
                                        "most paused", "its us"), rows,
                  note="Times are summed over ports; the kind of node is that of the side that had to wait.")
@@ -73,7 +73,7 @@ def origins_table(runs, count=None):
 
 def port_counts(run):
     """@return number of ports by kind of switch; empty if unknown"""
-    counts = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
     if run.topology is not None:
         for link in run.topology.links:
             for node in (link.a, link.b):

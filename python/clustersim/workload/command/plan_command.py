@@ -197,7 +197,8 @@ def _search(given, model, machine, gpu, flags, directory):
     exchange = exchange_flags.find(given, model)
     numbers = precision.of(training_command.dtype_of(given), reads_either_order=bool(gpu.fp4))
     hidden = any(getattr(given, f"{group}_overlap") for group in OVERLAPS)
-    found, seen, timed = [], 0, 0
+    found: list[search.Timed] = []
+    seen, timed = 0, 0
     for count in _counts(given):
         listed, too_large = plans.candidates(model, gpu, machine, count, given.global_batch or given.gpus, given.seq_length,
                                              given.reserved_gb, framework, exchange, hidden, numbers)
@@ -233,7 +234,8 @@ def _arguments(framework, model, best, gpus_per_server):
 def differences(rows):
     """@return for people, what each plan takes more than the best, in ms, and which parts of it"""
     keys = ("computation", *search.COMMUNICATION, "bubble")
-    best, lines = rows[0], [("rank", "total", *keys)]
+    best = rows[0]
+    lines: list[tuple[str, ...]] = [("rank", "total", *keys)]
     for row in rows[1:]:
         more = [row[key] * row["time_ms"] - best[key] * best["time_ms"] for key in keys]
         lines.append((str(row["rank"]), *(f"{value:+.1f}" for value in (row["time_ms"] - best["time_ms"], *more))))

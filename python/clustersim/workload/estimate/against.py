@@ -30,7 +30,7 @@ class Layout:
     line: int
     model: str
     plan: Parallelism
-    seconds: float
+    seconds: float | None
 
     @property
     def group(self):
@@ -42,7 +42,7 @@ class Compared:
     """A layout as it was estimated: seconds where it is published, and bytes of the GPU that needs most. A plan that we refuse takes no
     time and does not fit."""
     layout: Layout
-    seconds: float
+    seconds: float | None
     needed: float
     fits: bool
 
@@ -128,7 +128,8 @@ def stalled(layouts):
     def each(layout):
         return layout.seconds / (layout.plan.micro_batches + layout.plan.pp - 1)
 
-    fastest, ran = {}, [layout for layout in layouts if layout.seconds is not None]
+    fastest: dict[tuple[str, int, int, int], float] = {}
+    ran = [layout for layout in layouts if layout.seconds is not None]
     for layout in ran:
         key = layout.model, layout.plan.tp, layout.plan.pp, layout.plan.micro_batch
         fastest[key] = min(each(layout), fastest.get(key, math.inf))
@@ -170,10 +171,10 @@ def _ratio(part, whole):
 
 def summary(compared):
     """@return a row of figures for each model and number of GPUs, in the order of the file"""
-    groups = {}
+    groups: dict[tuple[str, int], list[Compared]] = {}
     for each in compared:
         groups.setdefault(each.layout.group, []).append(each)
-    return [_of_group(*group, members) for group, members in groups.items()]
+    return [_of_group(model, gpus, members) for (model, gpus), members in groups.items()]
 
 
 def _order(ran):

@@ -43,7 +43,7 @@ class Machine:
 def _times(sizes, pipeline_bytes, collectives, world_size, machine):
     header = [*sizes, ("vpp", 1), ("ga", 1), ("all_gpus", world_size), ("pp_comm", pipeline_bytes)]
     text = simai_text.text(header, [Row(f"c{number}", forward=collective) for number, collective in enumerate(collectives)])
-    found = {}
+    found: dict[Collective, float] = {}
     with tempfile.TemporaryDirectory(prefix="collectives-") as directory:
         path = pathlib.Path(directory, "collectives.txt")
         path.write_text(text, encoding="utf-8")

@@ -109,6 +109,7 @@ class _Passes:
         exchanged = forward["EP"] + backward["EP"]
         if exchanged:
             computed = sum(shares[key] for shares in (forward, backward) for key in ("kernels", "recomputation"))
+            assert self.beside
             left = self.beside.excess(computed, exchanged) / exchanged
             forward["EP"] *= left
             backward["EP"] *= left
@@ -146,6 +147,7 @@ class _Passes:
 
     def _exposed(self, row, collective, time, products, which):
         framework = self.framework
+        assert framework and self.beside
         if collective.group == "TP" and row.name in products:
             is_column = "column" in row.name
             forward, data, weight = products[row.name]
@@ -180,7 +182,7 @@ def _gradients(chunk, framework):
     each = [row.weight for _, rows in chunk for row in rows if row.weight.op != "NONE"]
     if not framework:
         return each
-    sizes = collections.Counter()
+    sizes: collections.Counter[tuple[str, str]] = collections.Counter()
     for collective in each:
         sizes[collective.op, collective.group] += collective.bytes
     return [Collective(op, group, size) for (op, group), size in sizes.items()]
@@ -263,7 +265,8 @@ def _run_pipeline(stages, plan, send_ns, blocks):
     orders = [schedule.units(plan, stage) for stage in range(plan.pp)]
     position, now = [0] * plan.pp, [0.0] * plan.pp
     waits = [Shares() for _ in stages]
-    done, last = {}, [{} for _ in stages]
+    done: dict[tuple[object, ...], float] = {}
+    last: list[dict[object, tuple[float, float]]] = [{} for _ in stages]
     ends = plan.pp * plan.virtual
     durations = [([s.total for s in stage.forward], [s.total for s in stage.backward]) for stage in stages]
     progress = True
@@ -331,7 +334,8 @@ def _once(stage, framework, times, first_forward_ns):
 
 def _collectives(iteration, framework):
     """@return every collective that an iteration asks for"""
-    found, seen = set(), set()
+    found: set[Collective] = set()
+    seen: set[int] = set()
     for stage in range(iteration.plan.pp):
         found.update(each for row in iteration.once(stage) for each in (row.input, row.weight))
         for chunk in iteration.blocks(stage):

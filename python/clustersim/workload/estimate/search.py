@@ -5,9 +5,11 @@ import csv
 import dataclasses
 import os
 import pathlib
+from collections.abc import Iterator
 
 from clustersim.simulation import run_program
 from clustersim.workload.estimate import estimate
+from clustersim.workload.estimate.plans import Candidate
 from clustersim.workload.write import simai_text
 
 # Beyond so many micro-batches for each stage, an iteration grows by the same time with each further group of them.
@@ -20,7 +22,7 @@ COMMUNICATION = ("TP", "DP", "DP_EP", "EP", "CP", "PP")
 @dataclasses.dataclass(frozen=True)
 class Timed:
     """A plan's time of an iteration, and where it goes, in nanoseconds."""
-    candidate: object
+    candidate: Candidate
     total_ns: float
     parts: dict
 
@@ -40,7 +42,7 @@ class Timed:
     def bound_by(self):
         """@return the part that takes the most of what is not computation, or 'computation' if little else is left"""
         waits = {key: self.parts.get(key, 0.0) for key in (*COMMUNICATION, "bubble")}
-        largest = max(waits, key=waits.get)
+        largest = max(waits, key=lambda part: waits[part])
         if waits[largest] < 0.05 * self.total_ns:
             return "computation"
         return "pipeline bubble" if largest == "bubble" else f"{largest} communication"
@@ -101,10 +103,10 @@ def best(candidates, analytical, wanted):
 
     A candidate whose bound is above the time of the worst that is wanted is not timed: it cannot be among them.
     """
-    timed = []
-    remaining = iter(enumerate(candidates))
+    timed: list[Timed] = []
+    remaining: Iterator[tuple[int, Candidate]] = iter(enumerate(candidates))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        running = set()
+        running: set[concurrent.futures.Future[Timed]] = set()
         while True:
             limit = sorted(t.total_ns for t in timed)[wanted - 1] if len(timed) >= wanted else float("inf")
             while len(running) < (os.cpu_count() or 1):

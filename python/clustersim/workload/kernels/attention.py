@@ -14,7 +14,7 @@ LOADED = 0.5
 @functools.lru_cache(None)
 def _passes():
     _, found = grid.rows("passes.csv")
-    table = {}
+    table: dict[tuple[str, int], list[tuple[int, float, float]]] = {}
     for library, head_dim, tokens, forward, backward in found:
         table.setdefault((library, int(head_dim)), []).append((int(tokens), float(forward), float(backward)))
     return table

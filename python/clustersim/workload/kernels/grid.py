@@ -22,7 +22,7 @@ class Grid:
 
     def __init__(self, header, table):
         """@param header, table cells of the first line and of the others, all of them text"""
-        self.values = {}
+        self.values: dict[tuple[int, int, int], float] = {}
         columns = [int(cell) for cell in header[2:]]
         for row in table:
             first, second = int(row[0]), int(row[1])
@@ -42,8 +42,8 @@ class Grid:
     def at(self, *point):
         """@return the number at a point"""
         total = 0.0
-        for corner in itertools.product(*map(self._neighbours, range(3), point)):
-            total += math.prod(weight for _, weight in corner) * self.values[tuple(place for place, _ in corner)]
+        for (i, x), (j, y), (k, z) in itertools.product(*map(self._neighbours, range(3), point)):
+            total += x * y * z * self.values[i, j, k]
         return math.exp(total)
 
 

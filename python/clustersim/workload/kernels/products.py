@@ -59,7 +59,7 @@ def times_ns(gpu, operator):
     """@return nanoseconds of a product's forward, input-gradient and weight-gradient pass, with the quantization of what it reads"""
     precision, (m, n, k, count) = gpu.precision_of(operator), operator.shape
     forward, by_input, by_weight = roofline.passes(operator.shape)
-    times = [product_ns(gpu, precision, *shape, count) for shape in (forward, by_input)]
+    times = [product_ns(gpu, precision, one, two, three, count) for one, two, three in (forward, by_input)]
     rows, columns, depth = by_weight  # experts' weight gradients lie beside each other
     times.append(product_ns(gpu, precision, rows, columns, depth, count))
     times[2] += SHOWN * ACCUMULATED_BYTES * n * k * count / gpu.stream_rate

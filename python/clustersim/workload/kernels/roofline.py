@@ -45,7 +45,7 @@ def times_ns(gpu, operator):
     moved = operator.bytes / gpu.stream_rate
     if operator.kind == "matmul":
         precision, count = gpu.precision_of(operator), operator.shape[3]
-        return tuple(_product_ns(gpu, precision, *shape, count) for shape in passes(operator.shape))
+        return tuple(_product_ns(gpu, precision, m, n, k, count) for m, n, k in passes(operator.shape))
     if operator.kind == "attention":
         forward, backward = (operator.flops / (gpu.tflops * 1e3 * share) for share in gpu.attention)
         return forward, ATTENTION_BACKWARD * backward, 0.0

@@ -28,7 +28,7 @@ def _has(name):
 def _keyed(name, keys):
     """@return a grid.Grid for each value of the first `keys` columns, which are text"""
     header, rows = grid.rows(name)
-    parts = {}
+    parts: dict[tuple[str, ...], list[list[str]]] = {}
     for row in rows:
         parts.setdefault(tuple(row[:keys]), []).append(row[keys:])
     return {key: grid.Grid(header[keys:], found) for key, found in parts.items()}

@@ -292,11 +292,15 @@ def _delta_flops(a):
 
 def mixer(model, plan, kind):
     """@return operators of what mixes tokens in a layer"""
-    if kind.mixer in ("attention", "parallel"):
-        return {"attention": attention, "parallel": parallel}[kind.mixer](model, plan, kind.windowed)
+    if kind.mixer == "attention":
+        return attention(model, plan, kind.windowed)
+    if kind.mixer == "parallel":
+        return parallel(model, plan, kind.windowed)
     if kind.mixer == "compressed":
         return compressed_attention(model, plan, kind.ratio)
-    return {"state_space": state_space, "linear": linear_attention, "convolution": short_convolution, "none": lambda *_: ()}[kind.mixer](model, plan)
+    if kind.mixer == "none":
+        return ()
+    return {"state_space": state_space, "linear": linear_attention, "convolution": short_convolution}[kind.mixer](model, plan)
 
 
 def attended(model, plan, has_window):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A decoder-only transformer: its shape, and how many parameters that makes."""
 import functools
-from typing import TYPE_CHECKING, Literal, NamedTuple, Optional, Tuple
+from typing import Literal, NamedTuple, Optional, Tuple, TYPE_CHECKING
 
 import pydantic
 from pydantic import BaseModel, Extra, root_validator
@@ -342,6 +342,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
 
     def state_space_parameters(self):
         m, h = self.state_space, self.hidden
+        assert m
         # Of the heads: decay, skip and step; of the channels: a convolution with its bias, and a norm.
         own = (m.conv + 1) * m.convolved + 3 * m.heads + m.width
         if m.step_rank:  # of each channel and column of its state a decay
@@ -350,6 +351,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
 
     def linear_parameters(self):
         a, h = self.linear, self.hidden
+        assert a
         ranks = a.gate_rank * a.values + a.decay_rank * a.keys
         return h * a.inward + ranks + a.conv * a.convolved + 2 * a.value_heads + a.value_dim + a.values * h
 
@@ -359,10 +361,13 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
     def indexer_parameters(self, q_rank):
         """Its queries come from those that attention compresses, its keys and the weights of its heads from the input."""
         i = self.sparse
+        assert i
         return q_rank * i.heads * i.head_dim + self.hidden * (i.head_dim + i.heads)
 
     def compressed_parameters(self, ratio):
-        a, h, parts = self.compressed, self.hidden, self.compressed.parts(ratio)
+        a, h = self.compressed, self.hidden
+        assert a and self.sparse
+        parts = a.parts(ratio)
         queries = h * a.q_rank + a.q_rank + a.q_rank * self.query_width
         output = self.query_width * a.output_rank + a.output_groups * a.output_rank * h
         # An entry is a gated sum of its tokens; so is one of the indexer.

@@ -71,7 +71,7 @@ def precise(first, last, predictions, named, types):
     from clustersim.workload.plan.adapters import TARGETS  # which knows operators
     if first < 0 or last < 0:
         raise InputError(f"{first} first and {last} last layers in bf16; expected 0 or more")
-    found = {}
+    found: dict[str, str] = {}
     for text in named:
         name, _, kind = text.partition("=")
         if kind not in types:
@@ -98,5 +98,5 @@ def of(product="bfloat16", gathered_as_product=False, gradient="fp32", reduced=N
     @param reduced type in which ranks reduce gradients, if not the one in which they add up
     """
     few, states = BYTES[product], BYTES[master] + sum(BYTES[moment] for moment in moments)
-    return Precision(*_weight(product, gathered_as_product, reads_either_order), BYTES[gradient], BYTES[reduced or gradient], states, few,
-                     gathered_as_product, reads_either_order)
+    weight, gathered = _weight(product, gathered_as_product, reads_either_order)
+    return Precision(weight, gathered, BYTES[gradient], BYTES[reduced or gradient], states, few, gathered_as_product, reads_either_order)

@@ -4,6 +4,7 @@ import json
 import pathlib
 
 import pydantic
+from typing import Any
 
 from clustersim import input_file
 from clustersim.errors import InputError, nearest
@@ -120,7 +121,7 @@ def _sparse(config, layers):
     config.get("index_topk_freq", "index_skip_topk_offset", "index_topk_pattern")  # indexer_types say the same
     if not config.get("index_topk"):
         return _block_sparse(config)
-    fields = dict(sparse=SparseAttention(heads=config.need("index_n_heads"), head_dim=config.need("index_head_dim"),
+    fields: dict[str, Any] = dict(sparse=SparseAttention(heads=config.need("index_n_heads"), head_dim=config.need("index_head_dim"),
                                          top=config.need("index_topk")))
     if config.get("compress_ratios"):
         config.get("qk_rope_head_dim", "num_hash_layers", "compress_rope_theta", "hc_sinkhorn_iters", "hc_eps", "expert_dtype")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The layers of a config.json: how each mixes tokens, whether it has a window or experts, and sizes of its own."""
 import json
+from typing import Any
 
 from clustersim.errors import InputError
 from clustersim.workload.model.transformer import Shape
@@ -230,7 +231,7 @@ def without_attention(config, layers):
 
 def shapes(config, layers, windowed):
     """@return the fields of Model that say which layers have sizes of their own"""
-    own = [{} for _ in range(layers)]
+    own: list[dict[str, Any]] = [{} for _ in range(layers)]
     for reader in (_listed, _borrowed, _indexed, _blocks):
         for index, sizes in reader(config, layers):
             own[index].update({field: value for field, value in sizes.items() if value is not None})

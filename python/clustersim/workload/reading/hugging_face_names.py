@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Other names and nestings of a config.json's keys, made those of Llama's."""
+from typing import Any
 
 # Of single families: MPT and DBRX (llm-foundry), BLOOM, Falcon, Gemma 2, ERNIE 4.5, Hunyuan, ChatGLM, Step, LongCat, LFM2.
 NAMES = {
@@ -83,7 +84,7 @@ def common(keys, beside):
 
 def of_decoder(keys):
     """@return the text decoder's keys by Llama's names, and those beside them"""
-    beside = {}
+    beside: dict[str, Any] = {}
     while True:
         name = next((name for name in DECODERS if isinstance(keys.get(name), dict)), None)
         if name is None:

@@ -14,6 +14,7 @@ from clustersim.errors import InputError
 from clustersim.workload.kernels.roofline import FACTOR_BYTES
 from clustersim.workload.model import operators
 from clustersim.workload.model.operators import ALWAYS_BFLOAT16, ELEMENT
+from clustersim.workload.model.transformer import Model
 from clustersim.workload.plan.exchange import Exchange, distinct
 from clustersim.workload.plan.parallel import Parallelism
 from clustersim.workload.plan.precision import Precise
@@ -57,7 +58,7 @@ class Instance:
     `exchange` says how tokens reach their experts, and how uneven these are. `lengths` are tokens of the prompt and the output of requests that are
     alike.
     """
-    model: object
+    model: Model
     gpus: int
     tp: int = 1
     pp: int = 1
@@ -171,6 +172,7 @@ class Instance:
             return Row(operator.name, "all", "linear", (state,), scan=operator)
         ratio = kind.ratio or 1
         sparse = model.sparse
+        assert sparse
         if operator.name == "index_scores":
             index = element * sparse.head_dim
             figures = 2 * sparse.heads * sparse.head_dim / ratio, index / ratio, ELEMENT * sparse.head_dim * (sparse.heads + 1)

@@ -76,7 +76,7 @@ class Timed:
     def rows(self):
         """@return the Instance's rows with times"""
         rows = [self._timed(row) for row in self.instance.rows()]
-        merged = []
+        merged: list[Row] = []
         for row in rows:
             if row.name == "expert_activation":
                 continue

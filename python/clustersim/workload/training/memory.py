@@ -6,6 +6,7 @@ Mixed precision as in Megatron-LM: bfloat16 weights (2 bytes), float32 gradients
 2, weights from stage 3.
 """
 import dataclasses
+from collections.abc import Sequence
 
 from clustersim.errors import InputError
 from clustersim.workload.model import operators
@@ -111,9 +112,9 @@ def _activations(model, plan, stage):
 
 def of_stage(model, plan, stage):
     layers, ends = stage_operators(model, plan, stage)
-    alike = {}  # layers of one kind are one object
+    alike: dict[int, tuple[Sequence[operators.Operator], int]] = {}  # layers of one kind are one object
     for block in [*layers, ends]:
-        alike.setdefault(id(block), [block, 0])[1] += 1
+        alike[id(block)] = block, alike.get(id(block), (block, 0))[1] + 1
     numbers = plan.precision
 
     def shared(bytes_each, from_stage, count, is_spread=True):
@@ -131,7 +132,7 @@ def of_stage(model, plan, stage):
         return adapters.trained(plan, some)
 
     # Of sharded weights a layer's are whole, and the next one's under way; so are a layer's gradients until they are reduced.
-    largest = max(layers, key=whole, default=[]) if plan.shards_weights else []
+    largest: Sequence[operators.Operator] = max(layers, key=whole, default=[]) if plan.shards_weights else []
     is_cast = plan.shards_weights and not plan.keeping.sharded_copy and not plan.adapters  # frozen weights have no float32 copy
     weights = 0.0 if is_cast else shared(1, 3, lambda some: weight_bytes(plan, some), plan.shards_weights)
     return Memory(weights + 2 * gathered_bytes(plan, largest),

@@ -58,7 +58,7 @@ class Program:
     def hides(self, row):
         """@return whether the framework, if there is one, carries out a row's input gradient's collective beside its product"""
         framework = getattr(self.iteration.gpu, "framework", None)
-        return bool(framework) and framework.tp != "exposed" and row.input.group == "TP" and row.input.bytes > 0 and row.weight_ns > 0
+        return framework is not None and framework.tp != "exposed" and row.input.group == "TP" and row.input.bytes > 0 and row.weight_ns > 0
 
     def _once(self, rows):
         """After the last micro-batch."""

@@ -7,6 +7,9 @@ differ from `megatron`'s, that is AICB's error, and the documentation names it (
 import dataclasses
 
 from clustersim.errors import InputError
+from clustersim.workload.model.transformer import Model
+from clustersim.workload.plan.parallel import Parallelism
+from clustersim.workload.training.megatron import Iteration
 from clustersim.workload.training.rows import NOTHING, Collective, Row
 from clustersim.workload.write.simai_text import text
 
@@ -21,9 +24,9 @@ def _nothing_if(condition, op, group, bytes_):
 @dataclasses.dataclass(frozen=True)
 class AicbIteration:
     """`profiled` is AICB's --aiob_enable, which changes the rows, not only their times."""
-    model: object
-    plan: object
-    iteration: object  # megatron.Iteration: what the rows' times are taken from
+    model: Model
+    plan: Parallelism
+    iteration: Iteration  # that the rows' times are taken from
     release: str = "2.1"
     profiled: bool = False
 

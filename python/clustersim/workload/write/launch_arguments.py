@@ -117,7 +117,7 @@ def torchtitan(model, plan, per_server):
 
 def nemo(model, plan, per_server):
     devices = math.gcd(plan.world_size, per_server)  # of as many nodes as that makes
-    strategy = {"tensor_model_parallel_size": plan.tp, "sequence_parallel": plan.sequence_parallel, "pipeline_model_parallel_size": plan.pp,
+    strategy: dict[str, object] = {"tensor_model_parallel_size": plan.tp, "sequence_parallel": plan.sequence_parallel, "pipeline_model_parallel_size": plan.pp,
                 "virtual_pipeline_model_parallel_size": plan.virtual if plan.virtual > 1 else None, "context_parallel_size": plan.cp}
     strategy |= {"expert_model_parallel_size": plan.ep, "expert_tensor_parallel_size": plan.expert_tp} if model.experts else {}
     strategy |= {f"num_layers_in_{name}_pipeline_stage": value for name, value in (("first", plan.split.first), ("last", plan.split.last)) if value}
@@ -127,7 +127,7 @@ def nemo(model, plan, per_server):
     if layout:
         strategy["pipeline_model_parallel_layout"] = f"'{layout}'"
     strategy["ddp.use_distributed_optimizer"] = plan.zero > 0
-    config = {}
+    config: dict[str, object] = {}
     if plan.recompute == "selective":
         config = {"recompute_granularity": "selective", "recompute_modules": f'"{list(plan.modules or recompute.DEFAULT)}"'}
     elif plan.recompute == "full":

@@ -2,6 +2,7 @@
 """Writes rows as SimAI's text."""
 from clustersim.errors import InputError
 from clustersim.whole_file import write_text
+from clustersim.workload.training.rows import Row
 
 _DEFAULT_GROUP = {"forward": "TP", "input": "TP", "weight": "DP"}
 
@@ -44,7 +45,8 @@ def render(iteration):
     plan = iteration.plan
     if plan.copies > 1 and iteration.model.experts:
         raise InputError("SimAI's text has no groups for hybrid sharding of a model with experts; expected --format chakra")
-    rows, counts, spans = [], [], []
+    rows: list[Row] = []
+    counts, spans = [], []
     for stage in range(plan.pp):
         spans += [(len(rows) + first, len(rows) + last) for first, last in iteration.checkpoints(stage)]
         counts += [len(iteration.once(stage)), *map(len, iteration.chunks(stage))]
