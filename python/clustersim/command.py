@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+import typing
 
 from clustersim.errors import InputError
 from clustersim.message import Messages, printable, shortened_path  # noqa: F401 (printable is for others)
@@ -65,7 +66,7 @@ class _EndingSignals:
         if self.first is not None and now - self.first < ONE_WISH_S:
             return
         self.first = self.first or now
-        raise KeyboardInterrupt if number == signal.SIGINT else _Terminated(number)
+        raise KeyboardInterrupt() if number == signal.SIGINT else _Terminated(number)
 
 
 def _catch_ending_signals():
@@ -107,7 +108,7 @@ def run(name, main, refusals=(), after_interruption=""):
     @param after_interruption what to say to who interrupts it, besides that
     """
     _open_closed_streams()
-    sys.stdout, sys.stderr = _Output(sys.stdout), Messages(sys.stderr)
+    sys.stdout, sys.stderr = typing.cast(typing.TextIO, _Output(sys.stdout)), typing.cast(typing.TextIO, Messages(sys.stderr))
     _catch_ending_signals()
     sys.exit(_status_with_output(name, _status_of(name, main, refusals, f"; {after_interruption}" if after_interruption else "")))
 
@@ -128,7 +129,7 @@ def _status_of(name, main, refusals, hint):
     except BrokenPipeError:  # whoever read the output has had enough of it
         return 141
     except OSError as error:
-        if error is sys.stdout.lost:
+        if error is getattr(sys.stdout, "lost", None):
             return 0  # _status_with_output() says so
         place = f"{shortened_path(error.filename)}: " if error.filename else ""
         text = f"{place}{error.strerror or error}"
@@ -168,12 +169,13 @@ class _Output:
 
 def _status_with_output(name, status):
     """Output that is cut off must not count as whole. @param status of the script @return that of the program"""
+    late: OSError | None = None
     try:
         sys.stdout.flush()
         os.close(os.dup(sys.stdout.fileno()))  # a network's file system tells of a full disk only now
     except OSError as error:
-        sys.stdout.lost = sys.stdout.lost or error
-    lost = sys.stdout.lost
+        late = error
+    lost = getattr(sys.stdout, "lost", None) or late
     if lost is None:
         return status
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of it would fail once more at the interpreter's end

@@ -6,6 +6,7 @@ simulated, those that change the model or the plan, those that say what overlaps
 """
 import argparse
 import re
+from typing import Any
 
 from clustersim.errors import InputError
 
@@ -202,7 +203,7 @@ def _dense_layers(pattern, layers):
 
 def model_fields(given, fields):
     """@return fields of the model that the flags change. In a pasted line, flags that are left out have Megatron-LM's defaults."""
-    found = {}
+    found: dict[str, Any] = {}
     if _value(given, "--normalization"):
         found["norm"] = NORMS[_value(given, "--normalization")]
     for flag, field, value in (("--untie-embeddings-and-output-weights", "tied", False), ("--disable-bias-linear", "bias", False),
