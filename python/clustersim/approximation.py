@@ -2,7 +2,7 @@
 """Whether --fast-forward may have changed the times of a run."""
 
 
-def approximations_of(record):
+def approximations_of(record) -> str:
     """@param record run.json @return a warning with the reasons, or an empty string"""
     reuse = record.get("fast_forward")
     reasons = reuse.get("approximate") if isinstance(reuse, dict) else None

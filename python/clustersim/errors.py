@@ -7,7 +7,7 @@ class InputError(Exception):
     """`what is wrong; expected what`, after `file:line: ` where there is a file"""
 
 
-def nearest(word, known):
+def nearest(word, known) -> str:
     """@return ', such as X' for the known word that resembles `word` most, or ''"""
     found = difflib.get_close_matches(str(word), [str(k) for k in known], 1, 0.5)
     return f"; the nearest is {found[0]}" if found else ""

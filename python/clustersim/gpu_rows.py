@@ -14,7 +14,7 @@ GENERATIONS = ("Ampere", "Hopper", "Blackwell", "CDNA2", "CDNA3", "CDNA4", "DaVi
 REDUCING = ("Hopper", "Blackwell")  # whose NVSwitches reduce
 
 
-def _check(name, row):
+def _check(name, row) -> None:
     def refuse(problem, expected):
         raise InputError(f"{PATH.name}: GPU {name} {problem}; expected {expected}")
     if not isinstance(row, dict):
@@ -55,7 +55,7 @@ def of(field):
     return {name: row[field] for name, row in rows().items() if field in row}
 
 
-def reduces(name):
+def reduces(name) -> bool:
     """@return whether NVSwitches reduce for that type of GPU"""
     return rows().get(name, {}).get("generation") in REDUCING
 

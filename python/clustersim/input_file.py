@@ -34,6 +34,6 @@ def read_text(path, errors="strict", most=LARGEST):
         return io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors).read()
 
 
-def check(path):
+def check(path) -> None:
     """@raise OSError a program that is given the file could not read it"""
     _open(path).close()

@@ -96,7 +96,7 @@ def table(rows):
     return "\n".join([*lines, rule]) + "\n"
 
 
-def draw(rows, path):
+def draw(rows, path) -> None:
     """Times by size, and beside them the training step."""
     from matplotlib.ticker import LogFormatter  # takes a second to load
     from clustersim.results.plots import style

@@ -2,12 +2,14 @@
 """Names in pictures are text: two dollar signs in one make no formula."""
 import contextlib
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import matplotlib
 
 
 @contextlib.contextmanager
-def plain_text():
+def plain_text() -> Iterator[Any]:
     """Inside, pictures are made and written. Matplotlib's formatters of logarithmic axes write formulas, so that such an axis needs one of its own."""
     with matplotlib.rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from current font")  # the picture has a box there

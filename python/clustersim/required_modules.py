@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 
-def require(*modules):
+def require(*modules) -> None:
     """To be called before the modules, or what uses them, are imported."""
     for module in modules:
         if importlib.util.find_spec(module) is None:

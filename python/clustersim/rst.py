@@ -2,19 +2,19 @@
 """Words and tables of pages, in reStructuredText."""
 
 
-def percent(value):
+def percent(value) -> str:
     return f"{value * 100:.1f} %"
 
 
-def signed(value):
+def signed(value) -> str:
     return f"{value * 100:+.1f} %"
 
 
-def table_link(name):
+def table_link(name) -> str:
     return f":ref:`{name} <accuracy-{name.lower()}>`"
 
 
-def escape(text):
+def escape(text) -> str:
     return text.replace("\\", "\\\\").replace("*", "\\*").replace("_", "\\_").replace("`", "\\`")
 
 

@@ -9,10 +9,11 @@ import contextlib
 import os
 import pathlib
 import tempfile
+from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def whole_file(path):
+def whole_file(path) -> Iterator[pathlib.Path]:
     """Yields the path to write to, which becomes the file if nothing is raised. It has the same suffix.
 
     @raise OSError that names the file, also where the disk is full
@@ -40,7 +41,7 @@ def whole_file(path):
         raise
 
 
-def write_text(path, text):
+def write_text(path, text) -> None:
     """Writes a whole text file, with the line ends that the text has."""
     with whole_file(path) as part, open(part, "w", encoding="utf-8", newline="") as file:
         file.write(text)

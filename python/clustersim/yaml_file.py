@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Reads YAML files that users name: a mistake has a line, no key counts twice, and numbers are those of YAML 1.2, as in C++."""
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import yaml
 
@@ -28,7 +30,7 @@ for _tag, _pattern, _number in (("int", WHOLE, int), ("float", NUMBER, float)):
                             lambda loader, node, number=_number: number(loader.construct_scalar(node)))
 
 
-def _repeated(node):
+def _repeated(node) -> Iterator[Any]:
     """@return each key of a mapping that occurs a second time, and its node"""
     seen = set()
     for key, _ in node.value:

@@ -24,7 +24,7 @@ ROW_COLUMNS = ("table", "held out", "size", "measured us", "simulated us", "meas
 ERROR_DECIMALS = 4
 
 
-def band_of(size):
+def band_of(size) -> str:
     return "small" if size <= SMALL else "large" if size >= LARGE else "middle"
 
 

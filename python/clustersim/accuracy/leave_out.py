@@ -54,7 +54,7 @@ def leave_out(figure, table, error, directory, program, gpu_table):
     return LeftOut(figure.name, figure.value, table.name, round(value, 4), round(error, 4), round(mean_error(table, simulated), 4))
 
 
-def write(rows, path):
+def write(rows, path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)

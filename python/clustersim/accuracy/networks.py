@@ -32,7 +32,7 @@ def read(root):
     return list(rows.values())
 
 
-def cell_of(name, figure):
+def cell_of(name, figure) -> str:
     if figure is None:
         return ""
     if name == "slow_starts":

@@ -103,7 +103,7 @@ def short_section(frame):
                    "and congestion\nare a model, and no figure is fitted per table or per size: `Tables and model`_.\n\n")
 
 
-def outlier_of(summary, band):
+def outlier_of(summary, band) -> str:
     """@return which held-out table makes the mean of a band, where one does: more than half of it"""
     rows = summary[(summary["band"] == band) & summary["held out"].astype(bool)]
     if len(rows) < 2:

@@ -11,7 +11,7 @@ CLOSE = 1.5  # from the lowest to the highest time: so little that an axis from 
 FEW = 30  # from the lowest to the highest time: so few that round numbers between the powers of ten are named, too
 
 
-def size_name(size):
+def size_name(size) -> str:
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit:
             return f"{size / unit:g} {name}"
@@ -48,7 +48,7 @@ def figure_of(frame):
     return figure
 
 
-def draw(table, frame, path):
+def draw(table, frame, path) -> None:
     """@param frame the table's rows of the card @param path an SVG file"""
     with style.theme(), matplotlib.rc_context({"svg.hashsalt": table.name, "svg.fonttype": "none"}):
         style.save(figure_of(frame), path)

@@ -40,7 +40,7 @@ def ranges_of(sizes):
     return [(first, last)] if doubled >= set(sizes) else [(size, size) for size in sizes]
 
 
-def write_topology(path, machine):
+def write_topology(path, machine) -> None:
     """A switch that joins the k-th NICs of all GPUs, for each k; an NVSwitch in each server, or links between all its
     GPUs. A NIC that GPUs share is a node between them and the switch."""
     gpus, mesh = machine.ranks, machine.gpu in meshes()

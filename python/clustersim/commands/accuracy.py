@@ -69,7 +69,7 @@ def chosen(options):
     return found
 
 
-def leave_one_out(options, found):
+def leave_one_out(options, found) -> None:
     """Predict tables without figures of their own, print and record how well."""
     program, gpu_table = find_program("collective-perf"), options.measurements / "gpus.txt"
     recorded = leave_out.recorded_errors(DATA / "accuracy.csv")
@@ -99,13 +99,13 @@ def run_case(options, found):
         return card.frame_of([row for rows in pool.map(one, found) for row in rows])
 
 
-def write(frame, path):
+def write(frame, path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     frame.drop(columns="band").round({"measured us": 3, "simulated us": 3, "measured busbw": 3,
                                       "simulated busbw": 3}).to_csv(path, index=False)
 
 
-def show(frame, with_rows):
+def show(frame, with_rows) -> None:
     from clustersim.accuracy import card, page, plots
     if with_rows:
         for name, rows in frame.groupby("table", sort=False):
@@ -127,7 +127,7 @@ def show(frame, with_rows):
                       f"tables, {row['count']} sizes, mean {row['mean'] * 100:.1f} %, worst {row['max'] * 100:.1f} %")
 
 
-def main(arguments):
+def main(arguments) -> int:
     options = parse(arguments)
     try:
         found = chosen(options)
@@ -158,5 +158,5 @@ def main(arguments):
     return 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

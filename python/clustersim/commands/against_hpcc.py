@@ -18,6 +18,7 @@ import pathlib
 import subprocess
 import sys
 from typing import Any
+from collections.abc import Iterator
 
 from clustersim import command, input_file
 from clustersim.simulation import find_program
@@ -133,7 +134,7 @@ def host(address):
     return (address >> 16 & 0xFF) << 8 | address >> 8 & 0xFF
 
 
-def table_lines(pairs):
+def table_lines(pairs) -> Iterator[Any]:
     """Yields the lines of the table: completion times by size there and here, and their ratio flow by flow."""
     yield (f"{'flows':<16}{'number':>8}" + "".join(f"{f'p{share} us':>22}" for share in PERCENTILES)
            + f"{'here / there, flow by flow':>30}")
@@ -151,7 +152,7 @@ def table_lines(pairs):
                    + "".join(f"{percentile(ratios, share):>10.3f}" for share in (5, 50, 95)))
 
 
-def write_pairs(path, pairs):
+def write_pairs(path, pairs) -> None:
     with whole_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -161,7 +162,7 @@ def write_pairs(path, pairs):
                              f"{here.fct_ns / there.fct_ns:.6f}" if there.fct_ns else ""))
 
 
-def main(arguments):
+def main(arguments) -> int:
     parser = argparse.ArgumentParser(prog=command.name(), description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("conf", type=pathlib.Path, help="configuration of the HPCC simulator, as its run.py writes it")
@@ -194,5 +195,5 @@ def main(arguments):
     return 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

@@ -65,7 +65,7 @@ CASES = (
 )
 
 
-def workload_of(case, mib):
+def workload_of(case, mib) -> str:
     """@return a layer with one AllReduce, in SimAI's format"""
     collective = f"ALLREDUCE {mib << 20} 1"
     phases = f"{collective} NONE 0 1 NONE 0 1" if case.phase == "forward" else f"NONE 0 1 NONE 0 1 {collective}"
@@ -103,7 +103,7 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def main(arguments):
+def main(arguments) -> int:
     options = parse(arguments)
     rows = []
     try:
@@ -120,5 +120,5 @@ def main(arguments):
     return 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

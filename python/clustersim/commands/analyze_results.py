@@ -33,7 +33,7 @@ def write(tables, problems, directory):
     return directory / "comparison.md"
 
 
-def main(arguments):
+def main(arguments) -> None:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run directories")
@@ -59,5 +59,5 @@ def main(arguments):
         print(f"\n{written}, and each table as CSV beside it")
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main, ResultsError)

@@ -12,6 +12,8 @@ import collections
 import pathlib
 import statistics
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.required_modules import require
 
@@ -44,12 +46,12 @@ def read(directory):
     return frame.to_dict("records")
 
 
-def starts_late(collectives):
+def starts_late(collectives) -> bool:
     """@return whether some rank starts so late that a bandwidth is more from the last start"""
     return any(record.get("busbw_last_start", 0) > 1.01 * record["busbw"] for record in collectives)
 
 
-def rows(collectives):
+def rows(collectives) -> Iterator[Any]:
     """@return a row of each kind of collective, its cells in the order of COLUMNS"""
     groups = collections.defaultdict(list)
     for record in collectives:
@@ -64,7 +66,7 @@ def rows(collectives):
                f"{statistics.median(r.get('busbw_last_start') or r['busbw'] for r in records):.2f}")
 
 
-def render(table, columns):
+def render(table, columns) -> str:
     """@param columns names of the first columns, which are shown"""
     table = [columns, *(tuple(str(cell) for cell in row[:len(columns)]) for row in table)]
     widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
@@ -75,7 +77,7 @@ def render(table, columns):
                      for row in table)
 
 
-def main(arguments):
+def main(arguments) -> int:
     if {"-h", "--help"} & set(arguments):
         print(__doc__.strip())
         return 0
@@ -87,5 +89,5 @@ def main(arguments):
     return 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main, ResultsError)

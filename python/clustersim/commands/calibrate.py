@@ -94,5 +94,5 @@ def main(arguments):
     return 0 if found <= given.bound else 1
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

@@ -47,7 +47,7 @@ HEADER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {e
           "all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0\n")
 
 
-def star(path, hosts, rate="100Gbps", delay="1us"):
+def star(path, hosts, rate="100Gbps", delay="1us") -> None:
     """Hosts around one switch."""
     lines = [f"{hosts + 1} 1 {hosts}", str(hosts)]
     lines += [f"{hosts} {h} {rate} {delay} 0" for h in range(hosts)]
@@ -55,7 +55,7 @@ def star(path, hosts, rate="100Gbps", delay="1us"):
 
 
 def servers(path, count, leaves=0, spines=1, uplink="400Gbps", gpus=8, nvlink="2880Gbps",
-            nic="400Gbps", gpu_type="H100"):
+            nic="400Gbps", gpu_type="H100") -> None:
     """Servers with an NVSwitch each; leaf k serves GPU k of every server, or, with fewer leaves than
     GPUs, servers in turn; every leaf has one uplink to every spine."""
     total = count * gpus
@@ -74,19 +74,19 @@ def servers(path, count, leaves=0, spines=1, uplink="400Gbps", gpus=8, nvlink="2
                     + "\n".join(lines) + "\n")
 
 
-def layers(path, gpus, rows, tp=1, ep=1):
+def layers(path, gpus, rows, tp=1, ep=1) -> None:
     """rows: (name, compute ns, forward collective, bytes, weight gradient collective, bytes)."""
     write_text(path, HEADER.format(tp=tp, ep=ep, gpus=gpus) + f"{len(rows)}\n" + "".join(
         f"{name}\t-1\t{ns}\t{fwd}\t{fb}\t{ns}\tNONE\t0\t{ns}\t{wg}\t{wb}\t1\n"
         for name, ns, fwd, fb, wg, wb in rows))
 
 
-def flows(path, rows):
+def flows(path, rows) -> None:
     """rows: (src, dst, bytes, start in seconds)."""
     write_text(path, f"{len(rows)}\n" + "".join(f"{s} {d} 3 {b} {t:.9f}\n" for s, d, b, t in rows))
 
 
-def lone_gpus(path, count):
+def lone_gpus(path, count) -> None:
     """Servers of one GPU around one switch."""
     servers(path, count, gpus=1)
 
@@ -102,46 +102,46 @@ class Case:
 
 
 def one(op, size, topology, gpus, tp=1, ep=1, **shape):
-    def make(directory):
+    def make(directory) -> None:
         topology(directory / "topology", **shape)
         layers(directory / "workload.txt", gpus, [("layer", 1000, "NONE", 0, op, size)]
                if tp == 1 and ep == 1 else [("layer", 1000, op, size, "NONE", 0)], tp=tp, ep=ep)
     return make
 
 
-def incast(directory):
+def incast(directory) -> None:
     star(directory / "topology", 9)
     layers(directory / "workload.txt", 9, [("wait", 20_000_000, "NONE", 0, "NONE", 0)])
     flows(directory / "flows.txt", [(s, 8, 2 * MIB, 0) for s in range(8)])
 
 
-def staggered(directory):
+def staggered(directory) -> None:
     star(directory / "topology", 9)
     layers(directory / "workload.txt", 9, [("wait", 20_000_000, "NONE", 0, "NONE", 0)])
     flows(directory / "flows.txt", [(s, 8, (1 + s) * MIB, s * 50e-6) for s in range(8)])
 
 
-def permutation(directory):
+def permutation(directory) -> None:
     servers(directory / "topology", 4, leaves=2, spines=4, gpus=4, uplink="400Gbps")
     layers(directory / "workload.txt", 16, [("wait", 20_000_000, "NONE", 0, "NONE", 0)])
     flows(directory / "flows.txt", [(s, (s + 8) % 16, 4 * MIB, 0) for s in range(16)])
 
 
-def iteration(directory):
+def iteration(directory) -> None:
     servers(directory / "topology", 4, gpus=8)
     layers(directory / "workload.txt", 32,
            [(f"layer{i}", 100_000, "ALLREDUCE", 8 * MIB, "ALLREDUCE", 16 * MIB) for i in range(3)],
            tp=8)
 
 
-def experts(directory):
+def experts(directory) -> None:
     servers(directory / "topology", 4, leaves=2, spines=2, gpus=8, uplink="1600Gbps")
     layers(directory / "workload.txt", 32,
            [(f"layer{i}", 50_000, "ALLTOALL_EP", 4 * MIB, "ALLREDUCE_DP_EP", 8 * MIB) for i in range(2)],
            tp=1, ep=16)
 
 
-def neighbours(directory):
+def neighbours(directory) -> None:
     servers(directory / "topology", 4, leaves=4, spines=2, gpus=4, uplink="400Gbps", nic="400Gbps")
     layers(directory / "workload.txt", 8, [("a", 1000, "NONE", 0, "ALLREDUCE", 16 * MIB)])
     layers(directory / "second.txt", 4, [("b", 20_000, "NONE", 0, "ALLTOALL", 8 * MIB)])
@@ -201,7 +201,7 @@ CASES = [
 ]
 
 
-def exchange(directory):
+def exchange(directory) -> None:
     """Flows of 128 MiB across a fabric that is not oversubscribed."""
     servers(directory / "topology", 8, leaves=8, spines=8, gpus=8, uplink="400Gbps")
     layers(directory / "workload.txt", 64, [("wait", 20_000_000, "NONE", 0, "NONE", 0)])
@@ -225,7 +225,7 @@ def cpu_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-def measure_speed(program, output, wanted):
+def measure_speed(program, output, wanted) -> None:
     print(f"{'case':52}{'packets, CPU s':>15}{'flows, CPU s':>14}{'ratio':>8}")
     for number, case in enumerate(SPEED):
         if wanted and not any(part in case.name for part in wanted):
@@ -282,7 +282,7 @@ def compare(program, directory, case):
     return packet, flow, packet_wall, flow_wall
 
 
-def with_real_traffic(given):
+def with_real_traffic(given) -> int:
     given.output.mkdir(parents=True, exist_ok=True)
     flags = [(name, value) for name, value in (("gpu-table", given.gpu_table), ("tp", given.tp)) if value]
     words = [str(word) for name, value in flags for word in (f"--{name}", value)]
@@ -308,7 +308,7 @@ def with_real_traffic(given):
     return 0
 
 
-def draw(names, columns, path):
+def draw(names, columns, path) -> None:
     """A group of bars for each collective, the first forty of them."""
     from matplotlib.ticker import LogFormatter  # takes a second to load
     from clustersim.results.plots import style
@@ -368,5 +368,5 @@ def main(arguments):
     return 1 if bad else 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

@@ -15,6 +15,8 @@ import math
 import pathlib
 import re
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.required_modules import require
 
@@ -81,7 +83,7 @@ def iteration_s(run):
     return float(summary["total"].max()) / 1e6
 
 
-def report(given):
+def report(given) -> Iterator[Any]:
     mtbf = goodput.system_mtbf(given.part)
     checkpoint, restart, hours = given.checkpoint / HOUR, given.restart / HOUR, 24 * given.days
     best = goodput.daly_interval(mtbf, checkpoint)
@@ -105,9 +107,9 @@ def report(given):
                f"{hours * HOUR / seconds:,.0f} without failures")
 
 
-def main(arguments):
+def main(arguments) -> None:
     print("\n".join(report(parse(arguments))))
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main, ResultsError)

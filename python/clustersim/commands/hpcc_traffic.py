@@ -15,6 +15,8 @@ import heapq
 import random
 import re
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim import command, input_file
 from clustersim.whole_file import write_text
@@ -30,7 +32,7 @@ class InputError(Exception):
     """A mistake in a file, as one line for the user."""
 
 
-def data_lines(path):
+def data_lines(path) -> Iterator[Any]:
     """Yields (line number, fields) of the lines that have any."""
     try:
         text = input_file.read_text(path)
@@ -47,7 +49,7 @@ def data_lines(path):
 class SizeDistribution:
     """Flow sizes drawn from a piecewise linear distribution function."""
 
-    def __init__(self, path):
+    def __init__(self, path) -> None:
         self.points: list[tuple[float, float]] = []
         for number, fields in data_lines(path):
             try:
@@ -108,7 +110,7 @@ def hosts_of(path):
     return rates
 
 
-def background(random_source, rates, sizes, load, duration):
+def background(random_source, rates, sizes, load, duration) -> Iterator[Any]:
     """Yields (start in seconds, source, destination, bytes, port), in order."""
     mean_bits = sizes.mean() * 8
     hosts = sorted(rates)
@@ -129,7 +131,7 @@ def background(random_source, rates, sizes, load, duration):
         heapq.heapreplace(next_start, (start + random_source.expovariate(rate), host, rate))
 
 
-def incast(random_source, rates, senders, size, load, duration):
+def incast(random_source, rates, senders, size, load, duration) -> Iterator[Any]:
     """Yields (start in seconds, source, destination, bytes, port), in order."""
     hosts = sorted(rates)
     events_per_second = sum(rates.values()) * load / (senders * size * 8)
@@ -184,7 +186,7 @@ def parse_arguments(arguments):
     return options
 
 
-def main(arguments):
+def main(arguments) -> int:
     options = parse_arguments(arguments)
     try:
         flows = make_flows(hosts_of(options.topology), SizeDistribution(options.sizes), options)
@@ -201,5 +203,5 @@ def main(arguments):
     return 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

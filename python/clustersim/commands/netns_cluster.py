@@ -62,10 +62,10 @@ def parse(arguments):
     return given
 
 
-def compare(given):
+def compare(given) -> int:
     print(f"{'workload':24}{'layout':34}{'real ms':>10}{'spread':>8}{'flows ms':>10}{'error':>8}")
 
-    def show(row):
+    def show(row) -> None:
         print(f"{row.workload:24}{row.layout:34}{row.physical_ns / 1e6:10.1f}{row.spread:8.1%}{row.simulated_ns / 1e6:10.1f}"
               f"{row.error:8.1%}", flush=True)
 
@@ -107,5 +107,5 @@ def main(arguments):
         return error.status
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

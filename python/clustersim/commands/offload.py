@@ -37,7 +37,7 @@ def parse(arguments):
     return given
 
 
-def main(arguments):
+def main(arguments) -> int:
     given = parse(arguments)
     rows = offload.measure(given.output, given.sizes, not given.no_step)
     table = offload.table(rows)
@@ -49,5 +49,5 @@ def main(arguments):
     return 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main, (SimulationError, FileNotFoundError, ValueError))

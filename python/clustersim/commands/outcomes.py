@@ -53,7 +53,7 @@ def parse(arguments):
     return options
 
 
-def explain(written, wanted):
+def explain(written, wanted) -> None:
     from clustersim.outcomes import card
     found = [run for run in written if run.fact.id == wanted]
     if not found:
@@ -69,7 +69,7 @@ def explain(written, wanted):
             print(f"  {name:<15}{value / 1e9:>10.4f} s {100 * value / estimate.total_ns:>6.1f}%")
 
 
-def show(frame, written, refused, tuned, options):
+def show(frame, written, refused, tuned, options) -> None:
     from clustersim.outcomes import card
     if options.rows:
         for _, row in [*frame.iterrows(), *tuned.iterrows()]:
@@ -90,7 +90,7 @@ def show(frame, written, refused, tuned, options):
               f"{total['bias']:>+12.1%}")
 
 
-def serve(found, options):
+def serve(found, options) -> None:
     """Simulates the servers, prints them and writes their table."""
     from clustersim.outcomes import serving
     servers, refused = serving.write_all_down(found)
@@ -108,13 +108,13 @@ def serve(found, options):
         write([frame], SERVING)
 
 
-def write(frames, path):
+def write(frames, path) -> None:
     import pandas
     path.parent.mkdir(parents=True, exist_ok=True)
     pandas.concat([frame for frame in frames if len(frame)]).round(4).to_csv(path, index=False)
 
 
-def update(found, frame, written, refused, tuned, untold, points, constants):
+def update(found, frame, written, refused, tuned, untold, points, constants) -> None:
     import pandas
 
     from clustersim.outcomes import page, plots, serving
@@ -126,7 +126,7 @@ def update(found, frame, written, refused, tuned, untold, points, constants):
     PAGE.write_text(text, encoding="utf-8")
 
 
-def main(arguments):
+def main(arguments) -> int:
     options = parse(arguments)
     from clustersim.outcomes import card, facts, fit, runs, scaling  # loads pandas
     from clustersim.workload.kernels import frameworks
@@ -159,5 +159,5 @@ def main(arguments):
     return 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main, (InputError, SimulationError))

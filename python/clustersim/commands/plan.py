@@ -17,9 +17,9 @@ from clustersim.simulation import SimulationError
 from clustersim.workload.command import plan_command
 
 
-def main(arguments):
+def main(arguments) -> None:
     plan_command.run(arguments, __doc__)
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main, (InputError, SimulationError))

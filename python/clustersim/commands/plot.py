@@ -8,6 +8,8 @@ import argparse
 import pathlib
 import re
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.required_modules import require
 
@@ -43,7 +45,7 @@ def parse(arguments):
     return options
 
 
-def pictures(kind_names, runs):
+def pictures(kind_names, runs) -> Iterator[Any]:
     """Yields kind, the runs of each picture, and the picture's name."""
     for name in kind_names:
         if KINDS[name].compares:
@@ -95,5 +97,5 @@ def main(arguments):
     return status
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

@@ -38,7 +38,7 @@ BEGIN = ".. published_busbw.py begin"
 END = ".. published_busbw.py end"
 
 
-def write_topology(path, gpu):
+def write_topology(path, gpu) -> None:
     lines = [f"10 8 1 1 16 {gpu}", "8 9 "]
     for rank in range(8):
         lines += [f"{rank} 8 {NVLINK[gpu]} 0.000025ms 0", f"{rank} 9 400Gbps 0.0005ms 0"]
@@ -88,13 +88,13 @@ def table(rows):
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def update(page, text):
+def update(page, text) -> None:
     """Put a table between the marks of a page."""
     head, rest = page.read_text().split(BEGIN + "\n")
     write_text(page, f"{head}{BEGIN}\n\n{text}\n{END}\n" + rest.split(END + "\n")[1])
 
 
-def main(arguments):
+def main(arguments) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", default="results/published-busbw")
     parser.add_argument("--update", metavar="FILE",
@@ -108,5 +108,5 @@ def main(arguments):
     return 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

@@ -19,7 +19,7 @@ from clustersim.results import ResultsError
 from clustersim.whole_file import write_text
 
 
-def main(arguments):
+def main(arguments) -> int:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run directories")
@@ -47,5 +47,5 @@ def main(arguments):
     return 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main, ResultsError)

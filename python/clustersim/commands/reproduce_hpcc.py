@@ -14,6 +14,8 @@ import csv
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.required_modules import require
 
@@ -74,7 +76,7 @@ SCHEMES = {
 COLUMNS = ("workload", "scenario", "scheme", "bucket", "flows", "largest_bytes", "p50", "p95", "p99")
 
 
-def file_name(*words):
+def file_name(*words) -> str:
     return "-".join("".join(c if c.isalnum() else "_" for c in word).strip("_") for word in words)
 
 
@@ -89,7 +91,7 @@ def slowdowns(fct_path):
     return flows
 
 
-def bucket_rows(flows, buckets):
+def bucket_rows(flows, buckets) -> Iterator[Any]:
     """Yields (bucket, flows, largest size, median, 95th, 99th percentile of slowdown)."""
     flows = sorted(flows)
     for bucket in range(buckets):
@@ -116,7 +118,7 @@ def run_case(options, workload, scenario, scheme):
     return rows, (workload, scenario, scheme, pauses)
 
 
-def write_flows(options, workload, scenario):
+def write_flows(options, workload, scenario) -> None:
     load, incast_load = SCENARIOS[scenario]
     status = hpcc_traffic.main(["--topology", str(options.data / "fat.txt"),
                                 "--sizes", str(options.data / WORKLOADS[workload]),
@@ -127,7 +129,7 @@ def write_flows(options, workload, scenario):
         sys.exit(status)
 
 
-def write_csv(path, header, rows):
+def write_csv(path, header, rows) -> None:
     with whole_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
@@ -153,7 +155,7 @@ LINES = {"HPCC": (0, "-"), "DCQCN": (1, "-"), "DCQCN+win": (1, "--"), "TIMELY": 
          "TIMELY+win": (2, "--"), "DCTCP": (3, "-")}
 
 
-def plot(path, rows):
+def plot(path, rows) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
     from clustersim.results.plots import style
     with style.theme():
@@ -180,14 +182,14 @@ def plot(path, rows):
         style.save(figure, path)
 
 
-def size_text(size):
+def size_text(size) -> str:
     for unit, name in ((1e6, "M"), (1e3, "K")):
         if size >= unit:
             return f"{size / unit:.3g}{name}"
     return str(size)
 
 
-def main(arguments):
+def main(arguments) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared/data/hpcc",
                         help="directory with fat.txt and the distributions of HPCC's artifact")
@@ -225,5 +227,5 @@ def main(arguments):
     return 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

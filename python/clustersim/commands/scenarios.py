@@ -64,7 +64,7 @@ def parse(arguments):
     return options
 
 
-def report(failing, failure, options):
+def report(failing, failure, options) -> None:
     with tempfile.TemporaryDirectory(prefix="shrinking-", dir=options.output) as scratch:
         smallest = shrink(failing, failure.check, options.programs, scratch, kind=options.kind)
     directory: pathlib.Path = options.output / failing.name
@@ -76,7 +76,7 @@ def report(failing, failure, options):
           flush=True)
 
 
-def run_one(number, options):
+def run_one(number, options) -> str:
     """@return "held", "refused" or "failed" """
     drawn = options.kind.draw(options.seed, number)
     with tempfile.TemporaryDirectory(prefix="running-", dir=options.output) as directory:
@@ -90,7 +90,7 @@ def run_one(number, options):
     return "held"
 
 
-def main(arguments):
+def main(arguments) -> int:
     options = parse(arguments)
     begin = time.monotonic()
     options.output.mkdir(parents=True, exist_ok=True)
@@ -107,5 +107,5 @@ def main(arguments):
     return 1 if count["failed"] else 0
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

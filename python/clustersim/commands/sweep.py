@@ -106,7 +106,7 @@ def bounds_of(options, grid):
     return workflow.Bounds(min(jobs, int(total // each)), total, each, limit)
 
 
-def last_line(path):
+def last_line(path) -> str:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -115,7 +115,7 @@ def last_line(path):
     return lines[-1].strip() if lines else ""
 
 
-def describe(run, outcome):
+def describe(run, outcome) -> str:
     """@return why a run did not finish, or an empty string"""
     if outcome is None:
         return "did not start, or its machine ended it: snakemake.log says more"
@@ -153,14 +153,14 @@ class Sweep:
             write_text(self.output / name, text)
         return rows
 
-    def on_end(self, run, outcome):
+    def on_end(self, run, outcome) -> None:
         self.ended += 1
         self.notes[run.name] = describe(run, outcome)
         cost = f" ({outcome['wall_s']:.1f} s, {outcome['peak_bytes'] / 1e6:.0f} MB)" if outcome else ""
         print(f"[{self.ended}/{self.due}] {run.name}: {self.notes[run.name] or 'finished'}{cost}", flush=True)
         self.write_table()
 
-    def execute(self):
+    def execute(self) -> int:
         """@return the exit status"""
         bounds = bounds_of(self.options, self.grid)
         reasons = {run.name: runs.why_incomplete(run, self.options.any_build) for run in self.runs}
@@ -189,5 +189,5 @@ def main(arguments):
         raise
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main, InputError, "the same command goes on where it stopped")

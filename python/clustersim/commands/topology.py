@@ -25,5 +25,5 @@ def main(arguments):
     return command_line.main(arguments, __doc__)
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

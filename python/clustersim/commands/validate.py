@@ -14,6 +14,8 @@ import math
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim import command
 from clustersim.simulation import environment, find_program
@@ -58,10 +60,10 @@ def chain(path, switches, gbps=100, delay_ns=1000):
 
 
 class Simulator:
-    def __init__(self, programs):
+    def __init__(self, programs) -> None:
         self.programs = programs
 
-    def run(self, program, *arguments, **variables):
+    def run(self, program, *arguments, **variables) -> None:
         subprocess.run([find_program(program, self.programs), *map(str, arguments)], check=True, stdout=subprocess.DEVNULL,
                        env=environment(variables))
 
@@ -89,7 +91,7 @@ class Simulator:
         return float(row["end_ns"]) - float(row["start_ns"])
 
 
-def flow_cases(simulator, place):
+def flow_cases(simulator, place) -> Iterator[Any]:
     for switches in (1, 4):
         links, frames = switches + 1, 1000
         data = frames * time_ns(1000 + HEADERS, 100) + switches * time_ns(1000 + HEADERS, 100) + links * 1000
@@ -106,7 +108,7 @@ def flow_cases(simulator, place):
                {"packet": 1e-3})
 
 
-def collective_cases(simulator, place):
+def collective_cases(simulator, place) -> Iterator[Any]:
     def case(name, by_hand, topology, line, ranks, bounds, system=None, lower_bound=False):
         return Case(name, by_hand,
                     lambda network, directory: simulator.collective(directory, network, topology, line, ranks, system),
@@ -156,7 +158,7 @@ def evaluate(case, place):
     return row, good
 
 
-def main(arguments):
+def main(arguments) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/validation"))
     parser.add_argument("--programs", type=pathlib.Path, help="directory of the programs (bin/, or the PATH)")
@@ -183,5 +185,5 @@ def main(arguments):
     return 0 if all_good else 1
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main)

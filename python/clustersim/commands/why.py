@@ -36,7 +36,7 @@ def make_parser(description):
     return parser
 
 
-def main(arguments):
+def main(arguments) -> None:
     parser = make_parser(__doc__)
     given = parser.parse_args(arguments)
     command.tell_idle(parser, given, ((not given.no_confirm, "nothing is run", ("program",)),))
@@ -48,5 +48,5 @@ def main(arguments):
     explanation.run(given)
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main, (InputError, SimulationError, ResultsError))

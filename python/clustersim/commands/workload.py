@@ -17,17 +17,17 @@ from clustersim.errors import InputError
 from clustersim.workload.command import inference_command, training_command
 
 
-def is_inference(arguments):
+def is_inference(arguments) -> bool:
     kind = " ".join(arguments).replace("=", " ")
     return "--inference" in arguments or "--workload_type inference" in kind  # AICB's main program has the second
 
 
-def main(arguments):
+def main(arguments) -> None:
     if is_inference(arguments):
         inference_command.run(arguments)
     else:
         training_command.run(arguments, __doc__)
 
 
-def run():
+def run() -> None:
     command.run(command.name(), main, InputError)

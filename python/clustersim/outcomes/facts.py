@@ -48,7 +48,7 @@ class Fact:
     vocab: int | None = None
 
     @property
-    def has_full_layout(self):
+    def has_full_layout(self) -> bool:
         """Whether the source says all that a workload needs."""
         return None not in (self.gpus, self.tp, self.pp, self.micro_batch, self.global_batch, self.seq_len) and not self.gpus_doubtful
 

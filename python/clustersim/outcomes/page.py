@@ -77,7 +77,7 @@ Each curve starts at 1 with its smallest job. The error is that of the predicted
 """
 
 
-def _number(value):
+def _number(value) -> str:
     return f"{value:.2f}"
 
 
@@ -176,7 +176,7 @@ def _jobs(rows):
     return list_table(("row", "job", "plan", "published s", "predicted s", "ratio"), cells, (8, 34, 34, 12, 12, 10))
 
 
-def _fitted_text(constants):
+def _fitted_text(constants) -> str:
     names = {"ampere": "an A100", "hopper": "Hopper", "blackwell": "a B200"}
     shares = ", ".join(f"{getattr(constants, key):.2f} on {name}" for key, name in names.items())
     return (f"{len(constants.__fields__)}. Under the load of training, power lowers clocks, and products keep a share of the rate of the tables: "

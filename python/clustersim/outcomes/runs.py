@@ -28,7 +28,7 @@ WATTS = {"H100": 700}  # of the data sheet
 class CannotBeWritten(Exception):
     """A row that no workload describes. `group` is the kind of reason, the text the reason itself."""
 
-    def __init__(self, group, text):
+    def __init__(self, group, text) -> None:
         super().__init__(text)
         self.group = group
 
@@ -64,7 +64,7 @@ def family_of(fact):
     raise CannotBeWritten("framework", f"{fact.source} is of no family, and the row names no framework")
 
 
-def _is_of(fact, rule):
+def _is_of(fact, rule) -> bool:
     """@return whether one of the texts of each column is in the row's; numbers and types of GPUs are the whole cell"""
     for column, wanted in rule["where"].items():
         cell, texts = getattr(fact, column), wanted if isinstance(wanted, list) else [wanted]
@@ -194,7 +194,7 @@ def machine_of(fact):
 
 # -- the plan
 
-def _zero_of(fact):
+def _zero_of(fact) -> int:
     text = fact.sharding
     if "ZeRO-3" in text or text.startswith("FSDP"):
         return 3

@@ -42,7 +42,7 @@ class Row:
     simulated_us: float = float("nan")
 
     @property
-    def disturbed(self):
+    def disturbed(self) -> bool:
         return self.median_us > DISTURBED * self.least_us
 
     @property
@@ -137,20 +137,20 @@ class Calibration:
         return numpy.array([(float(row["end_ns"]) - float(row["start_ns"])) / 1000
                             for row in rows_that_count(directory / "collectives.csv")])
 
-    def fit(self, rows, known=(), copies=True):
+    def fit(self, rows, known=(), copies=True) -> None:
         """Sets the host by those rows that are to be fitted. @param known, copies see HostFit"""
         op, sizes = rows[0].op, [row.size for row in rows]
         fit = HostFit(lambda host: self.simulate(op, sizes, host, "fitted"), [row.typical_us for row in rows],
                       [row.role == "fit" for row in rows], copies)
         self.host = fit.best(known, SEARCHED_LIMITS)
 
-    def predict(self, rows):
+    def predict(self, rows) -> None:
         """Simulates the machines as they have been found to be."""
         times = self.simulate(rows[0].op, [row.size for row in rows], self.host, "calibrated")
         for row, time in zip(rows, times):
             row.simulated_us = float(time)
 
-    def run(self, smallest, largest, iterations, ops=tuple(OPS)):
+    def run(self, smallest, largest, iterations, ops=tuple(OPS)) -> None:
         sizes = sizes_between(smallest, largest)
         self.rows = self.measure("ALLREDUCE", sizes, iterations)
         record = json.loads((self.output / "measured-allreduce" / "run.json").read_text())
@@ -164,7 +164,7 @@ class Calibration:
                 bandwidths[op] = self.measure(op, sizes[-1:], iterations)[0].busbw
         self.write(bandwidths)
 
-    def write(self, bandwidths):
+    def write(self, bandwidths) -> None:
         write_star(self.output / "topology", self.ranks, self.host)
         write_hosts(self.output / "hosts.txt", self.host)
         lines = ["measured"]
@@ -178,6 +178,6 @@ class Calibration:
                 table.writerow([row.op, row.size, row.role, f"{row.least_us:.3f}", f"{row.median_us:.3f}", f"{row.most_us:.3f}",
                                 f"{row.simulated_us:.3f}", f"{row.error:.4f}"])
 
-    def check_error(self):
+    def check_error(self) -> float:
         """@return the median of the relative errors' sizes, over what was not fitted"""
         return float(numpy.median([abs(row.error) for row in self.rows if row.role == "check"]))

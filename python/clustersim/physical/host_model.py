@@ -34,7 +34,7 @@ class Host:
     costs: tuple = ()  # (bytes, microseconds) by rising bytes: what longer messages cost the CPU; the last that applies counts
     copies: bool = True  # whether the CPU moves the bytes, not a NIC
 
-    def row(self, name):
+    def row(self, name) -> str:
         """@return its row of a --gpu-table. A host has no NVLinks; the columns of theirs have the rate of its own link"""
         rate = f"{self.rate_bps / 8e9:.9g}"
         words = [f"{above}:{us:.9g}" + f":{rate}" * self.copies for above, us in self.costs if us > 0 or self.copies]
@@ -49,11 +49,11 @@ class HostFit:
     @param copies see Host
     """
 
-    def __init__(self, simulate, measured, chosen, copies=True):
+    def __init__(self, simulate, measured, chosen, copies=True) -> None:
         self._simulate = functools.cache(lambda host: numpy.asarray(simulate(host), float))
         self._measured, self._chosen, self._copies = numpy.asarray(measured, float), numpy.asarray(chosen, bool), copies
 
-    def error(self, host):
+    def error(self, host) -> float:
         """@return the mean of the relative errors of the sizes that are fitted"""
         return float(abs(self._simulate(host) / self._measured - 1)[self._chosen].mean())
 

@@ -18,7 +18,7 @@ TCP_VARIABLES = {"FI_OFI_RXM_BUFFER_SIZE": "600000", "FI_OFI_RXM_MSG_RX_SIZE": "
 class PhysicalError(Exception):
     """SimAI_phynet failed (status 1) or refused an input (2); the text is what it printed, without mpirun's words."""
 
-    def __init__(self, message, status=1):
+    def __init__(self, message, status=1) -> None:
         super().__init__(message)
         self.status = status
 
@@ -43,20 +43,20 @@ def words_of_ranks(stderr):
     return said or (f"mpirun: {' '.join(mpirun[0].split())}" if mpirun else "")
 
 
-def _finish(result, words):
+def _finish(result, words) -> None:
     if result.returncode:
         status = 2 if result.returncode == 2 else 1
         raise PhysicalError(words_of_ranks(result.stderr) or f"{' '.join(words)}: status {result.returncode}", status)
 
 
-def run(ranks, workload, topology, output, variables=None, timeout=1800, mpirun=(), **flags):
+def run(ranks, workload, topology, output, variables=None, timeout=1800, mpirun=(), **flags) -> None:
     """Runs ranks where mpirun puts them: on this machine. @param mpirun further words for it @raise PhysicalError"""
     words = ["mpirun", "--oversubscribe", "--bind-to", "none", *mpirun, "-np", str(ranks),
              *(word for name in variables or {} if mpirun for word in ("-x", name)), *phynet_words(workload, topology, output, **flags)]
     _finish(subprocess.run(words, env=environment(variables), capture_output=True, text=True, timeout=timeout, check=False), words)
 
 
-def run_in(cluster, ranks, workload, topology, output, variables=None, timeout=600, **flags):
+def run_in(cluster, ranks, workload, topology, output, variables=None, timeout=600, **flags) -> None:
     """Runs one rank on each of the first hosts of a NamespaceCluster, over tcp. @raise PhysicalError"""
     with tempfile.TemporaryDirectory(prefix="csim-") as directory:
         hosts = cluster.topology.gpus[:ranks]

@@ -61,7 +61,7 @@ def remove_orphans():
     return count
 
 
-def check(topology):
+def check(topology) -> None:
     """@raise Unsuitable if a GPU has not exactly one NIC"""
     if topology.nvswitches or topology.gpus_per_server > 1:
         raise Unsuitable(f"{topology.path}: has servers of {topology.gpus_per_server} GPUs with {len(topology.nvswitches)} "
@@ -76,7 +76,7 @@ def check(topology):
 
 
 class NamespaceCluster:
-    def __init__(self, topology, scale=1):
+    def __init__(self, topology, scale=1) -> None:
         check(topology)
         self.topology, self.scale, self.owner = topology, scale, os.getpid()
         self.graph = networkx.MultiGraph()
@@ -84,10 +84,10 @@ class NamespaceCluster:
         for number, link in enumerate(topology.links):
             self.graph.add_edge(link.a, link.b, key=number)
 
-    def name(self, node):
+    def name(self, node) -> str:
         return f"{PREFIX}-{self.owner}-{node}"
 
-    def _end(self, number, node):
+    def _end(self, number, node) -> str:
         """@return the address of a node's end of a link"""
         return str(NETWORK + 2 * number + (node == self.topology.links[number].b))
 
@@ -104,10 +104,10 @@ class NamespaceCluster:
             raise
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self.remove()
 
-    def _make(self):
+    def _make(self) -> None:
         gpus = set(self.topology.gpus)
         for node in range(self.topology.nodes):
             _run("ip", "netns", "add", self.name(node))
@@ -122,7 +122,7 @@ class NamespaceCluster:
         for node in range(self.topology.nodes):
             self._add_routes(node, gpus)
 
-    def _set_up(self, number, node):
+    def _set_up(self, number, node) -> None:
         name, device = self.name(node), f"l{number}"
         _run("ip", "-n", name, "address", "add", f"{self._end(number, node)}/31", "dev", device)
         _run("ip", "-n", name, "link", "set", device, "up")
@@ -130,7 +130,7 @@ class NamespaceCluster:
         _run("tc", "-n", name, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{rate}bit",
              "burst", str(BURST_BYTES), "limit", str(QUEUE_BYTES))
 
-    def _add_routes(self, node, gpus):
+    def _add_routes(self, node, gpus) -> None:
         """Shortest paths to every host; a GPU forwards nothing."""
         reachable = self.graph.subgraph(set(self.graph) - gpus | {node})
         distance = networkx.single_source_shortest_path_length
@@ -149,7 +149,7 @@ class NamespaceCluster:
         if lines:
             _run("ip", "-n", self.name(node), "-batch", "-", text="\n".join(lines) + "\n")
 
-    def remove(self):
+    def remove(self) -> None:
         for name in namespaces().get(self.owner, []):
             pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False).stdout.split()
             for pid in pids:

@@ -96,7 +96,7 @@ def read_end_to_end(path, problems):
     return summary, layers
 
 
-def number_jobs(results):
+def number_jobs(results) -> None:
     """Tells jobs of the same name apart: "job (0)", "job (1)". @param results of read_end_to_end()"""
     names = [summary["job"] if summary else "" for summary, _ in results]
     for number, (summary, layers) in enumerate(results):

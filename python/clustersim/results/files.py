@@ -43,7 +43,7 @@ def find_monitor(directory, kind, info):
     return None
 
 
-def monitor_name(kind, info):
+def monitor_name(kind, info) -> str:
     """@return the name that the file should have"""
     key, usual, _ = MONITORS[kind]
     return str(options_of(info).get(key) or usual)

@@ -47,7 +47,7 @@ def read_topology(path, problems):
 class Nodes:
     """The nodes and links; without a topology only their numbers."""
 
-    def __init__(self, topology):
+    def __init__(self, topology) -> None:
         self.topology = topology
         self.graph = None
         if topology:
@@ -69,14 +69,14 @@ class Nodes:
         """@return "GPU", "NVSwitch", "tier 1", ... or "node" """
         return self.graph.name(node) if self.graph and 0 <= node < self.topology.nodes else "node"
 
-    def name(self, node):
+    def name(self, node) -> str:
         """@return such as "GPU 3", "NVSwitch 16", "switch 20 (tier 1)", or "node 3" """
         kind = self.kind(node)
         if kind == "GPU":
             return f"GPU {self._host[node]}"
         return f"switch {node} ({kind})" if kind.startswith("tier") else f"{kind} {node}"
 
-    def link_kind(self, node, peer):
+    def link_kind(self, node, peer) -> str:
         """@return one of LINK_KINDS, for the direction from node to peer"""
         kinds = self.kind(node), self.kind(peer)
         if "node" in kinds:

@@ -15,7 +15,7 @@ class Problem:
     what: str
     expected: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.line else self.path
         return f"{place}: {self.what}; expected {self.expected}"
 
@@ -23,7 +23,7 @@ class Problem:
 class Problems(list):
     """Collects problems, each once."""
 
-    def add(self, path, line, what, expected):
+    def add(self, path, line, what, expected) -> None:
         problem = Problem(str(path), line, what, expected)
         if problem not in self:
             self.append(problem)

@@ -29,7 +29,7 @@ END_TO_END = "EndToEnd.csv"
 class Run:
     """A run directory; see the package's description for its properties."""
 
-    def __init__(self, directory, name=None, topology=None):
+    def __init__(self, directory, name=None, topology=None) -> None:
         """
         @param directory or the file PREFIXEndToEnd.csv of a run whose files have a prefix (SimAI_analytical -r)
         @param name shown in tables (default: the directory's, or the prefix) @param topology file to use
@@ -46,7 +46,7 @@ class Run:
         self._topology_file = topology
         self._check()
 
-    def _check(self):
+    def _check(self) -> None:
         if self._path("run.json").is_file():
             status = self.info.get("status", "finished")
             if status != "finished":
@@ -96,18 +96,18 @@ class Run:
         return run_json.congestion_control(self.info)
 
     @property
-    def backend(self):
+    def backend(self) -> str:
         """Such as "ns3", "flow" or "analytical", or an empty string if run.json does not say"""
         return str(self.info.get("network", self.info.get("backend", "")))
 
     @property
-    def workload_identity(self):
+    def workload_identity(self) -> str:
         """A key that runs of the same workload share: its checksum, or else its name"""
         entry = run_json.input_of(self.info, "workload")
         return str(entry.get("sha256") or self.workload)
 
     @property
-    def serves_requests(self):
+    def serves_requests(self) -> bool:
         """Whether the run served requests: it lasts as long as they come"""
         return self.served is not None or self.inference is not None
 
@@ -121,18 +121,18 @@ class Run:
         """The name, for rows that are made of files of the network; says so where they hold a part of the traffic"""
         return self.name if self.network_share == 1 else f"{self.name} ({100 * self.network_share:.3g}% of its traffic)"
 
-    def _say_partial(self):
+    def _say_partial(self) -> None:
         if self.network_share < 1:
             self.problems.add(self._path("run.json"), 0, f"--fast-forward reused or simulated {100 * (1 - self.network_share):.3g}% of "
                               "the traffic beside the run, which fct.txt, links.csv and monitors lack; tables of links and what "
                               "limits a group are left out", "a run without --fast-forward for these")
 
     @property
-    def packets(self):
+    def packets(self) -> bool:
         """Whether the run was simulated packet by packet, as far as is known"""
         return self.backend in ("", "ns3", "packet")
 
-    def _missing(self, name):
+    def _missing(self, name) -> None:
         self.problems.add(self._path(name), 0, "the file is missing; what is made from it is left "
                                                     "out", "a file that the run writes")
 
@@ -154,7 +154,7 @@ class Run:
         return None
 
     @property
-    def _has_collectives(self):
+    def _has_collectives(self) -> bool:
         return bool(run_json.input_of(self.info, "workload"))
 
     @functools.cached_property
@@ -328,7 +328,7 @@ def _without_common_words(names):
     return ["__".join(each[i] for i in differ) for each in words]
 
 
-def _holds_run(directory):
+def _holds_run(directory) -> bool:
     return (directory / "run.json").is_file() or bool(files.numbered(directory, "EndToEnd"))
 
 

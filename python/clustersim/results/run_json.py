@@ -17,11 +17,11 @@ WORK = ("simulated", "reused", "of_which_in_place")  # of a run that reused patt
 MOST = float(1 << 64)  # a seed may be as large
 
 
-def _is_number(value):
+def _is_number(value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < MOST
 
 
-def _is_input(entry):
+def _is_input(entry) -> bool:
     return isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in ("role", "path"))
 
 

@@ -5,6 +5,8 @@ Columns: rank, thread, name, category (compute, wait, stream), start_us, duratio
 collective, phase, bytes (the last five missing where they have no meaning).
 """
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 
@@ -16,7 +18,7 @@ MOST_NUMBER = float(1 << 53)
 ARGUMENTS = ("layer", "group", "collective", "phase", "bytes")
 
 
-def read_events(path, problems):
+def read_events(path, problems) -> Iterator[Any]:
     """Yields line and event, an object of JSON, of each line of a file that holds one."""
     try:
         lines = input_file.read_text(path, errors="replace", most=MOST).splitlines()

@@ -68,7 +68,7 @@ class Finding:
     send_latency_ns: float  # what AS_SEND_LAT adds before each message; 0 if it is not set
 
     @property
-    def name(self):
+    def name(self) -> str:
         return f"{self.op} {self.group}"
 
 
@@ -150,14 +150,14 @@ def _others(row, shares, purpose, activity, mine):
     return total
 
 
-def _may_lose(run, bound, cnps):
+def _may_lose(run, bound, cnps) -> bool:
     """@return whether congestion control may have kept that class of links idle"""
     if bound in INSIDE or not run.packets or run.congestion_control in ("", "none"):
         return False
     return bound in ABOVE if run.congestion_control in WITHOUT_CNPS else cnps > 0
 
 
-def _cnps(run):
+def _cnps(run) -> int:
     if "cnps" in run.info:
         return int(run.info["cnps"])
     if run.cnps is None or run.cnps.empty:
@@ -179,7 +179,7 @@ def fair_run_of(run, runs):
                  and _identity(each) == _identity(run)), None)
 
 
-def _mean_ns(rows):
+def _mean_ns(rows) -> float:
     starts = rows["last_start_ns"] if "last_start_ns" in rows else rows["start_ns"]
     return float((rows["end_ns"] - starts).mean())
 
@@ -244,7 +244,7 @@ def findings_of(run, runs=()):
     return sorted(found, key=lambda finding: -finding.active_ns)
 
 
-def percent(share):
+def percent(share) -> str:
     return f"{100 * share:.0f}%"
 
 
@@ -264,7 +264,7 @@ def _bounding(finding):
             f"({finding.link['rate_bps'] / 1e9:g} Gb/s) " + ", ".join(parts) + last + ".")
 
 
-def _spines(run, finding):
+def _spines(run, finding) -> str:
     tiers = run.nodes.graph.tiers if run.nodes.graph else {}
     if finding.bound == "NVLink" and not finding.above or len(tiers) < 2:
         return ""
@@ -273,11 +273,11 @@ def _spines(run, finding):
     return f"{percent(min(1.0, finding.above))} of its network bytes go through spines."
 
 
-def _waits_for_send_latency(finding):
+def _waits_for_send_latency(finding) -> bool:
     return finding.idle >= SMALL and finding.send_latency_ns > SMALL * finding.mean_ns
 
 
-def _idle(finding):
+def _idle(finding) -> str:
     """@return what the idle time of the busiest link is, if not congestion control"""
     if _waits_for_send_latency(finding):
         return (f"The idle {percent(finding.idle)} are messages that wait for the send latency, AS_SEND_LAT "
@@ -310,7 +310,7 @@ def _losses(finding):
     return found
 
 
-def _nvls(run, finding):
+def _nvls(run, finding) -> str:
     topology = run.topology
     if (finding.bound != "NVLink" or topology is None or not topology.nvswitches
             or not gpu_rows.reduces(topology.gpu_type) or "NVLS" in finding.algorithms
@@ -321,7 +321,7 @@ def _nvls(run, finding):
     return f"NVLS is off, so the NVSwitches of {topology.gpu_type} reduce nothing: try AS_NVLS_ENABLE=1."
 
 
-def _other_control(run, finding, runs):
+def _other_control(run, finding, runs) -> str:
     """@return which congestion control to take instead: the fastest of the compared runs of the same inputs"""
     times = {}
     for each in runs:
@@ -339,7 +339,7 @@ def _other_control(run, finding, runs):
     return f"{best} as congestion control ({times[best] / 1e3:.4g} us instead of {finding.mean_ns / 1e3:.4g} us)"
 
 
-def _changes(run, finding, runs):
+def _changes(run, finding, runs) -> str:
     """@return what to change, the most effective first"""
     found = []
     if _waits_for_send_latency(finding):

@@ -35,17 +35,17 @@ class Refused(Exception):
 class Failed(Exception):
     """Ends the checks of a scenario."""
 
-    def __init__(self, check, text):
+    def __init__(self, check, text) -> None:
         super().__init__(text)
         self.failure = Failure(check, text)
 
 
-def require(condition, check, text):
+def require(condition, check, text) -> None:
     if not condition:
         raise Failed(check, text)
 
 
-def write_inputs(scenario, directory):
+def write_inputs(scenario, directory) -> None:
     """Writes the files that a scenario is made of."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "topology").write_text(scenario.topology(), encoding="utf-8")
@@ -68,7 +68,7 @@ def command(scenario, programs, output, network="packet", extra=()):
 class Run:
     """Results of a run."""
 
-    def __init__(self, directory):
+    def __init__(self, directory) -> None:
         self.directory = directory
         self.record = json.loads((directory / "run.json").read_text(encoding="utf-8"))
         self.end_ns = self.record["simulated_ns"]
@@ -109,7 +109,7 @@ def _execute(scenario, programs, directory, output, network="packet", extra=()):
     return run
 
 
-def _check_flows(scenario, run, network):
+def _check_flows(scenario, run, network) -> None:
     rows = run.fields("fct.txt")
     if scenario.flows:
         # A line for each queue pair that has a part of the flow.
@@ -126,7 +126,7 @@ def _check_flows(scenario, run, network):
             require(duration * NS_ROUNDING + 1 >= ideal, "no flow is faster than alone", f"fct.txt: {' '.join(row)}")
 
 
-def _check_links(scenario, run):
+def _check_links(scenario, run) -> None:
     rows = run.rows("links.csv")
     paused, total = sum(float(row["pause_ns"] or 0) for row in rows), run.record.get("paused_ns", 0)
     require(abs(paused - total) <= 1 + total * 1e-6, "pauses of ports are those of the run", f"{paused} and {total} ns")
@@ -141,7 +141,7 @@ def _check_links(scenario, run):
             require(int(row["drops"] or 0) == 0, "nothing is lost", f"{place}: {row['drops']} drops")
 
 
-def _check_pauses(run):
+def _check_pauses(run) -> None:
     paused: set[tuple[str, ...]] = set()
     last = 0
     for time, node, _, port, kind, *priority in run.fields("pfc.txt"):  # the HPCC simulator's file has no priority
@@ -153,7 +153,7 @@ def _check_pauses(run):
         paused ^= {queue}
 
 
-def _check_collectives(scenario, run, network):
+def _check_collectives(scenario, run, network) -> None:
     rows = run.rows("collectives.csv")
     ids = [int(row["id"]) for row in rows]
     require(len(set(ids)) == len(ids), "every collective once", f"{network}: an id occurs twice")
@@ -176,18 +176,18 @@ def _check_collectives(scenario, run, network):
     require(done == asked, "every collective once", f"{network}: {done} and not {asked}")
 
 
-def _waits_for_acknowledgements(scenario):
+def _waits_for_acknowledgements(scenario) -> bool:
     """@return whether a window may be used up before an acknowledgement is due, which only packets have"""
     conf = dict(scenario.conf)
     return conf.get("L2_ACK_INTERVAL", 1) > 1 and conf.get("HAS_WIN", 1) == 1
 
 
-def _senders_meet(run):
+def _senders_meet(run) -> bool:
     """@return whether messages of two hosts go over one link"""
     return any(len({pair.split(">")[0] for pair in row["largest_flows"].split("; ")}) > 1 for row in run.rows("links.csv"))
 
 
-def _check_networks(scenario, runs):
+def _check_networks(scenario, runs) -> None:
     """Where nothing is congested, packets take as long as flows."""
     record = runs["packet"].record
     if (scenario.is_lossless and not any(record[name] for name in ("cnps", "pauses", "timeouts", "drops"))
@@ -198,7 +198,7 @@ def _check_networks(scenario, runs):
                 f"{runs['packet'].end_ns} ns with packets, {runs['flow'].end_ns} ns with flows")
 
 
-def _check_faster_links(scenario, programs, directory):
+def _check_faster_links(scenario, programs, directory) -> None:
     """One flow is not slower over faster links."""
     if len(scenario.flows) != 1 or not scenario.is_lossless:
         return

@@ -2,6 +2,8 @@
 """Random scenarios: a cluster, a configuration, and flows or a workload."""
 import dataclasses
 import random
+from collections.abc import Iterator
+from typing import Any
 
 RATES = (10, 25, 40, 100, 200, 400)  # Gb/s
 DELAYS = ("0.1us", "0.5us", "1us", "5us")
@@ -51,7 +53,7 @@ class Scenario:
         return self.servers * self.gpus_per_server
 
     @property
-    def has_workload(self):
+    def has_workload(self) -> bool:
         return not self.flows
 
     @property
@@ -103,7 +105,7 @@ class Scenario:
         return self.has_workload and "COLLECTIVE_ENGINE" in dict(self.conf)
 
     @property
-    def is_lossless(self):
+    def is_lossless(self) -> bool:
         return not self.failures and not dict(self.conf).get("ERROR_RATE_PER_LINK")
 
 
@@ -149,13 +151,13 @@ def scenario(seed, number):
     return Scenario(**common, layers=layers, tp=tp, passes=chance.randrange(1, 3))
 
 
-def without_one(entries):
+def without_one(entries) -> Iterator[Any]:
     """Yields the entries without each of them."""
     for i in range(len(entries)):
         yield entries[:i] + entries[i + 1:]
 
 
-def halves(entries):
+def halves(entries) -> Iterator[Any]:
     """Yields both halves of more than three entries."""
     if len(entries) > 3:
         middle = len(entries) // 2
@@ -163,7 +165,7 @@ def halves(entries):
         yield entries[middle:]
 
 
-def smaller(scenario):
+def smaller(scenario) -> Iterator[Any]:
     """Yields scenarios that have one thing less, the largest steps first."""
     replace = dataclasses.replace
     for flows in (*halves(scenario.flows), *without_one(scenario.flows)):

@@ -49,7 +49,7 @@ def _of_program(text):
 class Outcome:
     """Results and messages of a run."""
 
-    def __init__(self, directory, status, said, told):
+    def __init__(self, directory, status, said, told) -> None:
         self.status = status
         self.said = said
         self.stays_on_one_thread = "runs on one thread, as" in told
@@ -87,7 +87,7 @@ def _execute(scenario, programs, directory, flags, processes):
     return Outcome(directory / output, process.returncode, _of_program(said), told)
 
 
-def _require_same(first, second, ways):
+def _require_same(first, second, ways) -> None:
     require(second.status == first.status, "same status", f"{ways}: {first.status} {first.said[:2]} and {second.status} {second.said[:2]}")
     require(second.said == first.said, "same messages", f"{ways}: {first.said[:3]} and {second.said[:3]}")
     require(second.figures == first.figures, "same figures", f"{ways}: " + "; ".join(
@@ -97,7 +97,7 @@ def _require_same(first, second, ways):
     require(not names, "same bytes", f"{ways}: {', '.join(names)}")
 
 
-def _check_flows(scenario, outcome):
+def _check_flows(scenario, outcome) -> None:
     """All data that was asked for has arrived, once."""
     if scenario.has_workload or outcome.status:
         return
@@ -112,7 +112,7 @@ def _check_flows(scenario, outcome):
     require(done == asked, "every flow once", f"{done} and not {asked}")
 
 
-def _check_links(scenario, outcome):
+def _check_links(scenario, outcome) -> None:
     """Bytes that hosts have sent into a network that neither loses nor makes any are those that come to hosts. A workload ends
     while acknowledgements are under way."""
     if (scenario.has_workload or outcome.status or not scenario.is_lossless or outcome.figure("pauses") or outcome.figure("timeouts") or outcome.figure("drops")
@@ -132,13 +132,13 @@ def _rows(outcome, name, columns):
     return sorted(tuple(row[column] for column in columns) for row in outcome.rows(name))
 
 
-def _require_same_work(one, other, way):
+def _require_same_work(one, other, way) -> None:
     columns = ("layer", "pass", "phase", "group", "ranks", "op", "bytes", "algorithm", "protocol", "channels", "flows")
     require(_rows(one, "collectives.csv", columns) == _rows(other, "collectives.csv", columns), f"{way} has the same collectives",
             "collectives.csv")
 
 
-def _require_similar(one, other, way):
+def _require_similar(one, other, way) -> None:
     """Events of the same picosecond come in another order: symmetric traffic has other rows first, and other frames where two
     meet."""
     require(one.status == other.status, f"{way} ends as without it", f"{one.status} {one.said[:2]} and {other.status} {other.said[:2]}")
@@ -155,7 +155,7 @@ def _require_similar(one, other, way):
                 f"{one.figure('simulated_ns')} and {other.figure('simulated_ns')} ns")
 
 
-def _paths_do_not_matter(scenario):
+def _paths_do_not_matter(scenario) -> bool:
     """@return whether there is one path only between two hosts, so that a connection's number does not choose"""
     words = scenario.cluster
     kind = words[words.index("-topo") + 1]
@@ -173,7 +173,7 @@ def _repeats_exactly(scenario, outcome):
             and not {"IN_NETWORK_REDUCTION", "NIC_TOTAL_PAUSE_TIME"} & conf.keys() and _paths_do_not_matter(scenario))
 
 
-def _check_exact(one, forward):
+def _check_exact(one, forward) -> None:
     """Times are those of the whole run but for what fast-forward.rst says: acknowledgements, events in one picosecond, and operations
     that were under way when reuse ended."""
     require(forward.status == 0, "--fast-forward=exact is exact", f"status {forward.status}: {forward.said[:2]}")
@@ -184,7 +184,7 @@ def _check_exact(one, forward):
     require(abs(times[1] / times[0] - 1) < EXACT, "--fast-forward=exact is exact", f"{times[0]} and {times[1]} ns")
 
 
-def _check_ways(scenario, run, has_mpi):
+def _check_ways(scenario, run, has_mpi) -> None:
     one = run(())
     if one.status == 2:
         raise Refused(one.said[0])

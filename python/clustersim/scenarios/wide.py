@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import random
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.scenarios.generate import halves, without_one
 from clustersim.topology.cluster import InputError, text_of, with_nics
@@ -89,11 +91,11 @@ class WideScenario:
         return self._built.gpus
 
     @property
-    def has_workload(self):
+    def has_workload(self) -> bool:
         return bool(self.layers or self.micro)
 
     @property
-    def is_lossless(self):
+    def is_lossless(self) -> bool:
         conf = dict(self.conf)
         return not self.events and not conf.get("ERROR_RATE_PER_LINK") and conf.get("PFC_WATCHDOG_ACTION") != "drop"
 
@@ -110,7 +112,7 @@ class WideScenario:
     def topology(self):
         return text_of(self._built)
 
-    def configuration(self):
+    def configuration(self) -> str:
         return "".join(f"{line}\n" for line in (*(f"{key} {value}" for key, value in self.conf),
                                                 *(line for event in self.events for line in event)))
 
@@ -262,7 +264,7 @@ def wide_scenario(seed, number):
     return dataclasses.replace(bare, **fields, flags=tuple(flags))
 
 
-def smaller_wide(scenario):
+def smaller_wide(scenario) -> Iterator[Any]:
     """Yields scenarios that have one thing less, the largest steps first."""
     for field in ("flows", "layers", "micro"):
         for part in halves(getattr(scenario, field)):

@@ -33,7 +33,7 @@ class Case:
     network: Choice
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The name of the run's directory; axes that were left out are not in it."""
         parts = (self.topology, self.conf, self.workload, self.env, self.network)
         return "__".join(part.name for part in parts if part.name)
@@ -49,7 +49,7 @@ class Grid:
     cases: tuple
 
 
-def _clean(text):
+def _clean(text) -> str:
     return re.sub(r"[^\w.,=@+-]+", "_", text).strip("_.") or "default"
 
 

@@ -14,7 +14,7 @@ from clustersim.sweep.errors import InputError
 AXES = ("topologies", "conf", "workloads", "env", "network")
 
 
-def _kind(value):
+def _kind(value) -> str:
     if isinstance(value, dict):
         return "a set of keys"
     if isinstance(value, list):
@@ -181,7 +181,7 @@ class Lines:
             place = place[:-1]
         return self._of[place]
 
-    def holds(self, place):
+    def holds(self, place) -> bool:
         """@return whether there is such a place"""
         return place in self._of
 

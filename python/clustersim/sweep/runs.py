@@ -101,7 +101,7 @@ def why_incomplete(run, any_build=False):
     return why_results_are_not_whole(run.directory, record)
 
 
-def why_results_are_not_whole(directory, record):
+def why_results_are_not_whole(directory, record) -> str:
     """@return what is wrong with the files that a finished run has left, or an empty string"""
     for name in record.get("outputs", []):
         if not (directory / name).is_file():
@@ -113,7 +113,7 @@ def why_results_are_not_whole(directory, record):
     return ""
 
 
-def write_job(run, output, memory_bytes, time_limit_s):
+def write_job(run, output, memory_bytes, time_limit_s) -> None:
     """Writes what clustersim.sweep.supervisor needs to do the run, wherever it does it."""
     job = {"directory": str(run.directory), "command": run.command, "environment": run.request["environment"],
            "request": run.request, "memory_bytes": memory_bytes, "time_limit_s": time_limit_s,

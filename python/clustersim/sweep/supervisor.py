@@ -39,7 +39,7 @@ def memory_bytes(pid):
         return 0  # it has just ended
 
 
-def is_locked(path):
+def is_locked(path) -> bool:
     with open(path, encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -51,13 +51,13 @@ def is_locked(path):
 class Watch:
     """Says when a process has to be killed."""
 
-    def __init__(self, job, lock):
+    def __init__(self, job, lock) -> None:
         self.memory_bytes = job["memory_bytes"]
         self.time_limit_s = job["time_limit_s"]
         self.lock = lock
         self.start = self.lock_seen = time.monotonic()
 
-    def reason(self, pid):
+    def reason(self, pid) -> str:
         """@return why the process is to be killed, or an empty string"""
         now = time.monotonic()
         if self.memory_bytes and memory_bytes(pid) > self.memory_bytes:
@@ -72,7 +72,7 @@ class Watch:
         return ""
 
 
-def prepare(directory, request):
+def prepare(directory, request) -> None:
     """Makes the run's directory, without what an earlier attempt left in it."""
     directory.mkdir(parents=True, exist_ok=True)
     for file in directory.iterdir():
@@ -105,7 +105,7 @@ def supervise(job, lock=None):
             "peak_bytes": usage.ru_maxrss * 1024 if usage else 0, "reason": reason}
 
 
-def main(arguments):
+def main(arguments) -> int:
     parser = argparse.ArgumentParser(prog="supervisor.py", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("job", type=pathlib.Path, help="the job's file")

@@ -55,7 +55,7 @@ def row_of(run, note):
     return row
 
 
-def add_ratios(rows):
+def add_ratios(rows) -> None:
     """Sets "vs best": the time over that of the fastest run of the same workload."""
     best: dict[str, float] = {}
     for row in rows:
@@ -67,7 +67,7 @@ def add_ratios(rows):
             row["vs best"] = row["total time us"] / best[row["workload"]]
 
 
-def _cell(name, value):
+def _cell(name, value) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.3f}" if name in ("vs best", "wall s") else f"{value:.1f}"

@@ -28,7 +28,7 @@ class Bounds:
     time_limit_s: float
 
 
-def is_remote(profile, further):
+def is_remote(profile, further) -> bool:
     """@return whether runs go to other machines: a profile's, or those that Snakemake's arguments name"""
     return bool(profile) or any(word.startswith(REMOTE) for word in further)
 
@@ -62,7 +62,7 @@ def _start(output, words):
                                 start_new_session=True)
 
 
-def _stop(process):
+def _stop(process) -> None:
     """Ends Snakemake and what it runs on this machine; it cancels the jobs of a cluster itself."""
     for number, wait_s in ((signal.SIGINT, GRACE_S), (signal.SIGKILL, None)):
         try:
@@ -74,7 +74,7 @@ def _stop(process):
             pass
 
 
-def _clean(output):
+def _clean(output) -> None:
     for name in ("jobs", "done", "outcomes"):
         directory = output / name
         shutil.rmtree(directory, ignore_errors=True)
@@ -87,7 +87,7 @@ def _complaint(output):
     return next((line for line in lines if "rror" in line), lines[-1] if lines else "it said nothing")
 
 
-def execute(output, due, bounds, profile, further, on_end):
+def execute(output, due, bounds, profile, further, on_end) -> None:
     """Does the runs that are due; on_end(run, outcome) is called as each ends.
 
     @param further further arguments of Snakemake
@@ -98,7 +98,7 @@ def execute(output, due, bounds, profile, further, on_end):
         runs.write_job(run, output, bounds.each_bytes, bounds.time_limit_s)
     waiting = {run.name: run for run in due}
 
-    def report():
+    def report() -> None:
         for entry in list(os.scandir(output / "outcomes")):
             run = waiting.pop(entry.name.removesuffix(".json"), None)
             if run:

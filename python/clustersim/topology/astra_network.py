@@ -73,7 +73,7 @@ def read(path):
     return dimensions
 
 
-def _nanoseconds(latency):
+def _nanoseconds(latency) -> str:
     return f"{int(latency)}ns" if latency == int(latency) else f"{latency!r}ns"
 
 
@@ -81,7 +81,7 @@ def build(path, bytes_per_gb, gpu_type):
     dimensions = read(path)
     npus = math.prod(count for _, count, _, _ in dimensions)
 
-    def rate(gigabytes):
+    def rate(gigabytes) -> str:
         return f"{round(gigabytes * bytes_per_gb * 8)}bps"
 
     if len(dimensions) == 1 and dimensions[0][0] == "Switch":

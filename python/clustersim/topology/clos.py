@@ -4,6 +4,8 @@ oversubscription: what comes into a leaf from its GPUs over what it can send up.
 the same ratio again between spine and core.
 """
 import math
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks, rate_bps,
                                          require_at_least_one)
@@ -41,7 +43,7 @@ def build(options, tiers):
                    options.error_rate), []
 
 
-def links(options, nvswitches, leaves, leaves_per_pod, pods, spines, cores):
+def links(options, nvswitches, leaves, leaves_per_pod, pods, spines, cores) -> Iterator[Any]:
     first_leaf = options.gpu + nvswitches
     first_spine = first_leaf + leaves
     first_core = first_spine + pods * spines

@@ -4,6 +4,8 @@ import dataclasses
 import functools
 import pathlib
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.errors import InputError  # noqa: F401, of this package, too
 from clustersim.topology import tiers
@@ -44,14 +46,14 @@ def most_lanes(links):
     return max(sum(lanes for a, b, lanes in links if gpu in (a, b)) for gpu in {end for a, b, _ in links for end in (a, b)})
 
 
-def nvlinks(gpu, options, gpus):
+def nvlinks(gpu, options, gpus) -> Iterator[Any]:
     """Yields the NVLinks of one GPU: one for each NVSwitch of its server, or of a mesh those to later GPUs, or that to its own
     NVSwitch, and from there those to the NVSwitches of later GPUs."""
     if options.lanes:
         server, place = divmod(gpu, options.gpu_per_server)
         first = gpus + server * options.gpu_per_server
 
-        def rate(lanes):
+        def rate(lanes) -> str:
             return f"{rate_bps(options.nvlink_bw) * lanes / 1e9:.10g}Gbps"
         yield gpu, first + place, rate(most_lanes(options.lanes)), options.nv_latency
         for a, b, lanes in options.lanes:
@@ -92,7 +94,7 @@ def with_nics(cluster, nics_per_gpu, gpus_per_nic):
     return cluster
 
 
-def _planes(cluster, planes):
+def _planes(cluster, planes) -> Iterator[Any]:
     first = cluster.gpus + cluster.nvswitches
     links = list(cluster.links)
     yield from links
@@ -103,7 +105,7 @@ def _planes(cluster, planes):
                        rate, delay)
 
 
-def _shared_nics(cluster, share):
+def _shared_nics(cluster, share) -> Iterator[Any]:
     first = cluster.gpus + cluster.nvswitches
     nics = first + cluster.switches
     seen = set()
@@ -120,13 +122,13 @@ def _shared_nics(cluster, share):
             yield a, b, rate, delay
 
 
-def require_at_least_one(options, *names):
+def require_at_least_one(options, *names) -> None:
     for name in names:
         if getattr(options, name) < 1:
             raise InputError(f"--{name} {getattr(options, name)} is not possible; expected 1 or more")
 
 
-def check_units(options):
+def check_units(options) -> None:
     """Checks what all architectures share: rates, delays, the error rate, NVSwitches."""
     require_at_least_one(options, "gpu_per_server")
     if options.nv_switch_per_server < 0:
@@ -162,7 +164,7 @@ def oversubscription_of(cluster):
     return list(tiers.oversubscription(tiers.tier_of(switches, neighbours, tors), neighbours, tors))
 
 
-def write(cluster, path, force=False):
+def write(cluster, path, force=False) -> None:
     """Writes the file. @param force whether a file of other content may be overwritten"""
     text = text_of(cluster)
     path = pathlib.Path(path)

@@ -44,7 +44,7 @@ MOST_GPUS = 1 << 20
 class Options(argparse.Namespace):
     """Options that know which of them a builder has looked at."""
 
-    def __init__(self, **options):
+    def __init__(self, **options) -> None:
         object.__setattr__(self, "looked_at", set())
         super().__init__(**options)
 
@@ -169,7 +169,7 @@ def output_path(wanted, name):
     return path
 
 
-def check_gpu_type(name, table, said="-gt"):
+def check_gpu_type(name, table, said="-gt") -> None:
     """Refuses a GPU type that the simulator would. @param table file of further types, or None @param said where it is named"""
     try:
         lines = input_file.read_text(table).splitlines() if table else []
@@ -235,7 +235,7 @@ def oversubscription_line(tiers):
         ", ".join(f"tier {tier} {ratio:.3g}:1" for tier, ratio in tiers) or "no tier has another above it")
 
 
-def look(given):
+def look(given) -> None:
     path = given["check"] or given["describe"] or given["draw"]
     topology = read(path)
     if given["check"]:
@@ -259,7 +259,7 @@ def look(given):
         print("\n".join(draw(topology, given["output"] or path)))
 
 
-def main(arguments, description):
+def main(arguments, description) -> int:
     try:
         parser = make_parser(description)
         given = vars(parser.parse_args(arguments))

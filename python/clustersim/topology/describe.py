@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Says what a topology is: layers, links, oversubscription, path lengths, bisection, parts."""
+from collections.abc import Iterator
+
+from typing import Any
 
 
-def rate(bps):
+
+def rate(bps) -> str:
     return f"{bps / 1e9:g} Gb/s"
 
 
-def describe(topology):
+def describe(topology) -> Iterator[Any]:
     """@return the description as lines of text"""
     from clustersim.topology.graph import Graph  # loads networkx
     graph = Graph(topology)
@@ -51,6 +55,6 @@ def describe(topology):
            f"(two for each cable that is not an NVLink)")
 
 
-def span(numbers):
+def span(numbers) -> str:
     low, high = min(numbers), max(numbers)
     return f"{low}" if low == high else f"{low} to {high}"

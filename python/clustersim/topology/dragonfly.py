@@ -2,6 +2,10 @@
 """Dragonfly: groups of a routers that all see each other, each with p GPUs and h global links; one
 global link between every two groups, so at most a*h + 1 groups.
 """
+from collections.abc import Iterator
+
+from typing import Any
+
 from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks,
                                  require_at_least_one)
 
@@ -24,7 +28,7 @@ def build(options):
                    links(options, gpus, nvswitches, groups), options.error_rate), []
 
 
-def links(options, gpus, nvswitches, groups):
+def links(options, gpus, nvswitches, groups) -> Iterator[Any]:
     a, h = options.routers_per_group, options.global_links
     first = gpus + nvswitches
     for gpu in range(gpus):

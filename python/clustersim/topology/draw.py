@@ -121,11 +121,11 @@ def without_idle(topology, values):
     return dataclasses.replace(topology, links=used, switches=switches, nvswitches=nvswitches), remark
 
 
-def _rate_text(bps):
+def _rate_text(bps) -> str:
     return f"{bps / 1e9:g} Gb/s"
 
 
-def _say_rates(axes, graph, layout):
+def _say_rates(axes, graph, layout) -> str:
     """Writes between two layers how many links of which rate join them, and how far the lower is oversubscribed.
 
     @return the same as a sentence where nodes stand in no layers
@@ -135,7 +135,7 @@ def _say_rates(axes, graph, layout):
         kinds[frozenset((low, high))].append(f"{count} × {_rate_text(bps)}")
     over = {tier: ratio for tier, ratio in graph.oversubscription()}
     if layout.square:
-        def named(ends):
+        def named(ends) -> str:
             same = NVSWITCH if NVSWITCH in ends else "switch"
             return " to ".join(sorted(ends, reverse=True) if len(ends) > 1 else (same, same))
         words = "; ".join(f"{named(ends)}: {', '.join(text.replace(' ', NO_BREAK) for text in texts)}" for ends, texts in kinds.items())
@@ -183,7 +183,7 @@ def _line(layout, key):
              a[1] + (b[1] - a[1]) * t + aside[1] * 4 * t * (1 - t)) for t in shares]
 
 
-def _coloured_links(axes, topology, graph, layout, rail):
+def _coloured_links(axes, topology, graph, layout, rail) -> None:
     keys = _ends(topology)
     special = set(topology.nvswitches)
 
@@ -204,7 +204,7 @@ def _coloured_links(axes, topology, graph, layout, rail):
                                        linewidths=0.6 if many else 0.9))
 
 
-def _measured_links(figure, axes, topology, layout, values, value_name, top):
+def _measured_links(figure, axes, topology, layout, values, value_name, top) -> None:
     # The busiest are drawn last, over the others.
     keys = sorted(_ends(topology), key=lambda key: values.get(key, 0))
     numbers = [values.get(key, 0) for key in keys]
@@ -226,7 +226,7 @@ def round_up(value):
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-12))
 
 
-def _nodes(axes, topology, graph, place, rail, plain):
+def _nodes(axes, topology, graph, place, rail, plain) -> None:
     size = max(7, min(80, 4000 / max(1, len(topology.gpus))))
     of_switch = max(18, min(90, 5000 / max(1, len(topology.switches))))
     groups = [("GPU", topology.gpus, "o", size),

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The k-ary fat tree: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 core switches."""
+from collections.abc import Iterator
+
+from typing import Any
+
 from clustersim.topology.cluster import Cluster, InputError, count_nvswitches, nvlinks
 
 
@@ -18,7 +22,7 @@ def build(options):
                    options.gpu_type, links(options, k, gpus, nvswitches), options.error_rate), []
 
 
-def links(options, k, gpus, nvswitches):
+def links(options, k, gpus, nvswitches) -> Iterator[Any]:
     half = k // 2
     edge = gpus + nvswitches
     aggregation = edge + k * half

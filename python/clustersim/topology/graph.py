@@ -10,7 +10,7 @@ GPU, NVSWITCH = "GPU", "NVSwitch"
 
 
 class Graph:
-    def __init__(self, topology):
+    def __init__(self, topology) -> None:
         self.topology = topology
         self.gpus, self.nvswitches = set(topology.gpus), set(topology.nvswitches)
         switches = set(topology.switches)

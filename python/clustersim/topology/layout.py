@@ -4,6 +4,8 @@ import collections
 import dataclasses
 import itertools
 import math
+from collections.abc import Iterator
+from typing import Any
 
 ONE_ROW = 64  # GPUs that stand side by side; of more, each server is a block of rows
 ROWS = 8
@@ -25,13 +27,13 @@ def layout_of(graph):
     return dataclasses.replace(layout, curved=layout.curved | bows)
 
 
-def is_flat(graph):
+def is_flat(graph) -> bool:
     """Whether switches of one tier are linked to each other, as in a torus and a dragonfly."""
     return any(graph.tier[a] == graph.tier[b] for a, others in graph.neighbours.items()
                for b in others)
 
 
-def _count(number, name):
+def _count(number, name) -> str:
     return f"{number} {name}" if number != 1 else f"1 {name.removesuffix('es' if name.endswith('ches') else 's')}"
 
 
@@ -93,7 +95,7 @@ def torus_dimensions(graph):
     return None
 
 
-def _factorisations(number, most):
+def _factorisations(number, most) -> Iterator[Any]:
     """Yields the products of at most so many factors, each above 1, that make a number."""
     if number == 1:
         yield ()
@@ -104,7 +106,7 @@ def _factorisations(number, most):
                     yield (first, *rest)
 
 
-def _torus_edges(dimensions):
+def _torus_edges(dimensions) -> Iterator[Any]:
     strides = [math.prod(dimensions[i + 1:]) for i in range(len(dimensions))]
     for position in itertools.product(*map(range, dimensions)):
         here = sum(p * s for p, s in zip(position, strides))

@@ -60,7 +60,7 @@ def preset(name):
     return {"gpu_type": gpu_type, **machine}
 
 
-def choose_mesh(options):
+def choose_mesh(options) -> None:
     """Sets whether links join every two GPUs of a server: as a flag says, or where the GPU is made so. NVSwitches come where
     there is no mesh; a GPU whose links have lanes gets one of its own, which passes on what goes further."""
     options.lanes = lanes()[options.gpu_type][1] if options.gpu_type in lanes() and not (options.mesh or options.nv_switch_per_server) else ()

@@ -12,6 +12,8 @@
 """
 import collections
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim import required_modules
 from clustersim.topology.cluster import InputError, rate_bps
@@ -36,7 +38,7 @@ def _bps(text, where):
     return bps
 
 
-def _number(entry, key, where, default=None):
+def _number(entry, key, where, default=None) -> float:
     value = entry.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
         raise InputError(f"{where}: {key} is {value!r}; expected a number, 0 or more")
@@ -46,7 +48,7 @@ def _number(entry, key, where, default=None):
 class Prices:
     """A list of prices; asks for what it lacks only when a topology needs it."""
 
-    def __init__(self, path):
+    def __init__(self, path) -> None:
         required_modules.require("yaml")  # the generator needs it for this alone
         from clustersim import yaml_file
 
@@ -59,7 +61,7 @@ class Prices:
                 raise InputError(f"{path}:{self.lines.get(key, 1)}: unknown key '{key}'; expected one of {', '.join(KEYS)}")
         self.currency = str(self.entries.get("currency", ""))
 
-    def place(self, key):
+    def place(self, key) -> str:
         """@return where a key is, for errors"""
         return f"{self.path}:{self.lines.get(key, 1)}: {key}"
 
@@ -120,7 +122,7 @@ def per_gpu(topology, prices):
     return tuple(sum(part.count * getattr(part, key) for part in parts) / gpus for key in ("price", "watts"))
 
 
-def cost_lines(topology, prices):
+def cost_lines(topology, prices) -> Iterator[Any]:
     """@return a table of the parts with their sums, as lines of text"""
     parts, gpus = parts_of(topology, prices), len(topology.gpus)
     money = prices.currency or "price"

@@ -3,6 +3,10 @@
 
 Wang et al., Rail-only: A Low-Cost High-Performance Network for Training LLMs, Hot Interconnects 2024.
 """
+from collections.abc import Iterator
+
+from typing import Any
+
 from clustersim.topology.cluster import Cluster, InputError, count_nvswitches, nvlinks
 
 
@@ -17,7 +21,7 @@ def build(options):
                    links(options, gpus, nvswitches), options.error_rate), []
 
 
-def links(options, gpus, nvswitches):
+def links(options, gpus, nvswitches) -> Iterator[Any]:
     first = gpus + nvswitches
     for gpu in range(gpus):
         yield from nvlinks(gpu, options, gpus)

@@ -4,6 +4,8 @@ flags --ro, --dt and --dp make; one pod, or several under a core layer.
 """
 import dataclasses
 import math
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks, rate_bps,
                                          require_at_least_one)
@@ -54,7 +56,7 @@ def defaults(topology, given):
     return dict(family=family, template_name=name) | template
 
 
-def outgrows(family, template, given):
+def outgrows(family, template, given) -> bool:
     """@return whether SimAI's number of PSWs is none for so many GPUs: there are more than the template has, or than a pod of the
     flags without a template holds, or the template is ours"""
     if given["gpu"] is None or given["core_switch_num"]:
@@ -147,7 +149,7 @@ def build(options):
                    links(options, s, nvswitches, asws), options.error_rate), warnings
 
 
-def links(options, s, nvswitches, asws):
+def links(options, s, nvswitches, asws) -> Iterator[Any]:
     first_asw = options.gpu + nvswitches
     asws_per_tor = asws // s.tors
     for gpu in range(options.gpu):
@@ -181,7 +183,7 @@ def links(options, s, nvswitches, asws):
                     yield psw, switch, options.core_bandwidth, options.latency
 
 
-def file_name(options, s):
+def file_name(options, s) -> str:
     size = f"{options.gpu}g_{options.gpu_per_server}gps"
     if options.core_switch_num:
         size += f"_{s.pods}pods"

@@ -48,7 +48,7 @@ class Topology:
 class _Lines:
     """The lines of a file without comments, each with its number."""
 
-    def __init__(self, path):
+    def __init__(self, path) -> None:
         self.path = path
         try:
             self.lines = [line.split("#", 1)[0].split() for line in input_file.read_text(path).split("\n")]
@@ -70,7 +70,7 @@ class _Lines:
         return None
 
 
-def _count(lines, text, name):
+def _count(lines, text, name) -> int:
     if not re.fullmatch(r"\d+", text):
         raise lines.error(f"<{name}> is '{text}'; expected a whole number, 0 or more")
     return int(text)
@@ -190,7 +190,7 @@ def read(path):
     return topology
 
 
-def _check_nvswitches(topology):
+def _check_nvswitches(topology) -> None:
     """An NVSwitch serves the GPUs of one server, which is what makes it one; so do those that it is linked to."""
     switches, index = set(topology.switches), {gpu: i for i, gpu in enumerate(topology.gpus)}
     fabric_of = topology.nv_fabric_of
@@ -207,7 +207,7 @@ def _check_nvswitches(topology):
                                      f"{server_of[fabric_of[nv]]} and {server}; expected GPUs of one server")
 
 
-def _check_reachable(topology):
+def _check_reachable(topology) -> None:
     pair = find_unreachable(topology, over_nvlink=True)
     if pair:
         raise InputError(f"{topology.path}: GPU {pair[0]} cannot reach GPU {pair[1]} over switches and "

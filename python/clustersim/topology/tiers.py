@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tiers of switches, and what each carries up for what comes into it from below. Without networkx, which takes long to load."""
 import collections
+from collections.abc import Iterator
+from typing import Any
 
 
 def attachments(gpus, switches, links):
@@ -30,7 +32,7 @@ def tier_of(switches, neighbours, tors):
     return {switch: found.get(switch, 1) for switch in switches}
 
 
-def oversubscription(tier, neighbours, tors):
+def oversubscription(tier, neighbours, tors) -> Iterator[Any]:
     """Yields each tier that has another above it, and its capacity down over its capacity up."""
     up: collections.Counter[int] = collections.Counter()
     down: collections.Counter[int] = collections.Counter()

@@ -2,6 +2,8 @@
 """A torus of any number of dimensions: one router for each server, all its GPUs on it."""
 import math
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.topology.cluster import Cluster, InputError, count_nvswitches, nvlinks
 
@@ -23,7 +25,7 @@ def build(options):
                    links(options, gpus, nvswitches, dims), options.error_rate), []
 
 
-def links(options, gpus, nvswitches, dims):
+def links(options, gpus, nvswitches, dims) -> Iterator[Any]:
     first = gpus + nvswitches
     for gpu in range(gpus):
         yield from nvlinks(gpu, options, gpus)

@@ -57,7 +57,7 @@ def _lines(rows, limit=None):
             rows[:limit]]
 
 
-def _flow_text(segment):
+def _flow_text(segment) -> str:
     flow = segment.flow
     if flow is None:
         return ""
@@ -65,7 +65,7 @@ def _flow_text(segment):
     return f"{flow.src}>{flow.dst} {flow.bytes} bytes at {rate:.1f} Gb/s"
 
 
-def _write_path(segments, machine, known, directory):
+def _write_path(segments, machine, known, directory) -> None:
     with whole_file(directory / "path.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["start_us", "end_us", "duration_us", "kind", "rank", "layer", "detail", "collective", "carrier",
@@ -111,7 +111,7 @@ def _confirm(runner, machine, factor, output):
     return measured
 
 
-def run(given):
+def run(given) -> None:
     """Explains a run. @param given what commands/why.py has parsed"""
     directory = pathlib.Path(given.run)
     output = pathlib.Path(given.output) if given.output else directory / "why"

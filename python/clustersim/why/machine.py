@@ -52,7 +52,7 @@ class Machine:
         return [Link(row["node"], row["peer"], row["rate_bps"], row["utilisation"] if simulated_ns else 0.0, row.get("used_by", ""))
                 for row in frame.to_dict("records")]
 
-    def carrier_of_link(self, node, peer):
+    def carrier_of_link(self, node, peer) -> str:
         """@return NVLink, NIC or fabric"""
         if node in self.nvswitches or peer in self.nvswitches or (node in self.gpus and peer in self.gpus):
             return "NVLink"
@@ -63,7 +63,7 @@ class Machine:
         links = [link for link in self.links if self.carrier_of_link(link.node, link.peer) == carrier]
         return max(links, key=lambda link: link.busy_share, default=None)
 
-    def carrier_of_flow(self, flow):
+    def carrier_of_flow(self, flow) -> str:
         server = self.topology.gpus_per_server
         if flow.dst < 0 or flow.src // server == flow.dst // server:
             return "NVLink"

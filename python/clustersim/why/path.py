@@ -56,7 +56,7 @@ class _Walk:
                 return span
         return spans[place - 1] if place else None
 
-    def _add(self, start, end, kind, rank, layer, detail, **more):
+    def _add(self, start, end, kind, rank, layer, detail, **more) -> None:
         if end - start > TOLERANCE:
             self.segments.append(Segment(start, end, kind, rank, layer, detail, **more))
 

@@ -69,7 +69,7 @@ class _Reader:
         self.spans, self.flows, self.collectives = collections.defaultdict(list), collections.defaultdict(list), {}
         self.open_flows: dict[object, tuple[dict[str, Any], dict[str, Any]]] = {}
 
-    def add(self, event):
+    def add(self, event) -> None:
         """@raise KeyError, TypeError, ValueError the event lacks something"""
         arguments, kind = event.get("args", {}), event["ph"]
         if kind == "M":
@@ -83,14 +83,14 @@ class _Reader:
             start, duration = span_of(event)
             self._add_span(event, arguments, start, start + duration)
 
-    def _add_flow(self, begun, told, end):
+    def _add_flow(self, begun, told, end) -> None:
         start, name = whole(begun, "ts", float), begun["name"].split()
         if end < start:
             raise ValueError("ends first")
         dst = int(name[1]) if name[0] == "to" else -1
         self.flows[whole(told, "collective")].append(Flow(whole(begun, "pid"), dst, whole(told, "bytes"), start, end))
 
-    def _add_span(self, event, arguments, start, end):
+    def _add_span(self, event, arguments, start, end) -> None:
         rank, name = whole(event, "pid"), str(event["name"])
         if event["cat"] == "stream":
             layer, number = str(arguments["layer"]), whole(arguments, "bytes")

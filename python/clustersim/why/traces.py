@@ -3,6 +3,8 @@
 import gzip
 import json
 import pathlib
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.errors import InputError
 from clustersim.workload.write import chakra
@@ -10,7 +12,7 @@ from clustersim.workload.write import chakra
 GZIP = b"\x1f\x8b"
 
 
-def _messages(data, path):
+def _messages(data, path) -> Iterator[Any]:
     """Yields the bytes of each message of a trace: a length as a varint stands before each."""
     place = 0
     while place < len(data):
@@ -29,7 +31,7 @@ def _messages(data, path):
         place += length
 
 
-def write_faster(source, target, factor):
+def write_faster(source, target, factor) -> None:
     """Writes the trace `source` to `target` with shorter computations
 
     Times are whole microseconds: each is rounded so that their sum stays right.
@@ -51,7 +53,7 @@ def write_faster(source, target, factor):
     pathlib.Path(target).write_bytes(b"".join(result))
 
 
-def write_faster_system(source, target, factor):
+def write_faster_system(source, target, factor) -> None:
     """Writes the system file `source` to `target` with a faster roofline, if it has one"""
     system = json.loads(pathlib.Path(source).read_text())
     for key in ("peak-perf", "local-mem-bw"):

@@ -59,7 +59,7 @@ def _serves_requests(workload):
         return next((words[0] for words in lines if words), "") in ("INFERENCE", "KV_CACHE")
 
 
-def _is_replayable(options):
+def _is_replayable(options) -> bool:
     """@return whether options of run.json have the types of which command lines are made"""
     texts = [options.get(name, []) for name in ("set", "ns3")]
     return isinstance(options.get("passes"), int) and all(
@@ -69,7 +69,7 @@ def _is_replayable(options):
 class Runner:
     """Repeats a run of SimAI_simulator from its run.json, as it was or changed."""
 
-    def __init__(self, directory, program):
+    def __init__(self, directory, program) -> None:
         self.directory, self.program = pathlib.Path(directory), pathlib.Path(program)
         if not (self.directory / "run.json").is_file():
             raise InputError(f"{directory}: no readable run.json; expected the directory of a run of SimAI_simulator")
@@ -110,7 +110,7 @@ class Runner:
             raise InputError(f"{directory}: a run of SimAI_analytical has no ranks to follow; expected one of SimAI_simulator "
                              "(--network analytical is as fast)")
 
-    def _add_trace(self, path):
+    def _add_trace(self, path) -> None:
         """Traces are PREFIX.0.et, PREFIX.1.et, ..., recorded in this order"""
         if not path.name.endswith(f".{len(self.traces)}.et"):
             raise InputError(f"{self.directory}: the run had several workloads; expected one job")

@@ -64,7 +64,7 @@ def _markup(kind, runs, prefix, title):
             f'<img src="{light}" alt="{html.escape(title)}"></picture>')
 
 
-def draws_each(runs):
+def draws_each(runs) -> bool:
     """@return whether the runs are few enough for figures of each"""
     return len(runs) <= MOST_RUNS_EACH
 

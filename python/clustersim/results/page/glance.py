@@ -2,6 +2,7 @@
 """The top of the page: which run is fastest, and where the time of each went."""
 import dataclasses
 from typing import Any
+from collections.abc import Iterator
 
 from clustersim.results.breakdown import breakdowns, parts_that_occur
 from clustersim.results.verdict import sentences_of
@@ -32,7 +33,7 @@ class Glance:
 VERDICTS = 2  # at the top; the section "What limits each group" has all
 
 
-def time_text(microseconds):
+def time_text(microseconds) -> str:
     """@return a time with the unit that suits it, such as "2.747 ms" """
     for factor, unit in ((1e6, "s"), (1e3, "ms"), (1, "\u00b5s")):
         if microseconds >= factor:
@@ -56,7 +57,7 @@ def _alternatives(jobs):
     return [group for group in found.values() if len(group) > 1]
 
 
-def _fastest(jobs, workload):
+def _fastest(jobs, workload) -> str:
     """@param workload its name, where there are several"""
     ordered = sorted(jobs, key=lambda job: job.total_us)
     best, worst = ordered[0], ordered[-1]
@@ -67,7 +68,7 @@ def _fastest(jobs, workload):
             f"{worst.total_us / best.total_us:.2f} times as long.")
 
 
-def _served(run):
+def _served(run) -> Iterator[Any]:
     """@return what users of the run's instances saw, the mean of each job's requests"""
     for job, rows in run.inference.groupby("job") if run.inference is not None else ():
         found = dict(zip(rows["metric"], rows["mean"]))

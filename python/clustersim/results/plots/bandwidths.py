@@ -4,6 +4,7 @@ import pathlib
 
 import pandas as pd
 from typing import Any
+from collections.abc import Iterator
 
 from clustersim.results.plots import style
 from clustersim.results.problem import ResultsError
@@ -34,7 +35,7 @@ def curves(run):
     return found
 
 
-def _fitting(published, run, keys):
+def _fitting(published, run, keys) -> Iterator[Any]:
     """Yields the measurements of this run's kind of GPU, for operations and groups that it has."""
     gpu_type = run.topology.gpu_type if run.topology else None
     for (source, gpu, op, ranks), rows in published.groupby(["source", "gpu_type", "op", "ranks"]):

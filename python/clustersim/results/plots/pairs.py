@@ -23,7 +23,7 @@ def with_gaps(times, values, interval):
     return np.insert(times.astype(float), gaps, np.nan), np.insert(values.astype(float), gaps, np.nan)
 
 
-def at_line_rate(run, samples):
+def at_line_rate(run, samples) -> bool:
     """@return whether every sample is the rate of the fastest link of its sender"""
     links = run.links
     if links is None:
@@ -33,11 +33,11 @@ def at_line_rate(run, samples):
     return bool((samples["gbps"] >= 0.999 * line).all())
 
 
-def _name(run, pair):
+def _name(run, pair) -> str:
     return f"{run.nodes.name(pair[0])} → {run.nodes.name(pair[1])} :{pair[2]}"
 
 
-def _draw_line_rates(axes, samples, factor, interval):
+def _draw_line_rates(axes, samples, factor, interval) -> int:
     """One line for all pairs of a line rate: theirs would lie on each other."""
     groups = samples.groupby(samples["gbps"].round(3))
     for i, (rate, mine) in enumerate(groups):
@@ -49,7 +49,7 @@ def _draw_line_rates(axes, samples, factor, interval):
     return len(groups)
 
 
-def _finish_rates(axes, run, end):
+def _finish_rates(axes, run, end) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlim(0, end)
     axes.set_ylabel("sending rate (Gb/s)")

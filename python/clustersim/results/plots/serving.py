@@ -16,7 +16,7 @@ def _served(runs):
     return found
 
 
-def _scale(axes, shortest, longest, factor):
+def _scale(axes, shortest, longest, factor) -> None:
     if longest < 10 * shortest:  # which is 1 ns at least
         axes.set_xlim(0, 1.05 * longest / factor)
         return

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from typing import Any
+from collections.abc import Iterator
 
 from clustersim.command import printable
 from clustersim.plain_text import plain_text
@@ -30,14 +31,14 @@ class NothingToDraw(ResultsError):
     """The run has no data for this plot; the text says which."""
 
 
-def need_packets(run):
+def need_packets(run) -> None:
     """@throw NothingToDraw if the run's network has no packets, and so no queues, pauses and rates"""
     if not run.packets:
         raise NothingToDraw(f"{run.name}: --network {run.backend} simulates no packets")
 
 
 @contextlib.contextmanager
-def theme(name="light", colours=None):
+def theme(name="light", colours=None) -> Iterator[Any]:
     """Figures that are made inside look like this. @param colours instead of the theme's own"""
     colours = colours or THEMES[name]
     settings = {
@@ -73,7 +74,7 @@ def new_figure(width=8.0, height=4.5, rows=1, columns=1, **arguments):
 
 
 @plain_text()
-def save(figure, path):
+def save(figure, path) -> None:
     """Writes a figure in the format of the path's suffix, without a date in it."""
     # Laid out once: every format gets the same places, whichever is written first.
     if figure.get_layout_engine():
@@ -100,12 +101,12 @@ def time_unit(longest_ns):
     return 1.0, "ns"
 
 
-def number_text(number):
+def number_text(number) -> str:
     """@return a number with three digits that count, never as a power of ten"""
     return f"{float(f'{number:.3g}'):.15g}"
 
 
-def time_text(ns):
+def time_text(ns) -> str:
     """@return a time in a word"""
     for factor, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= factor:
@@ -126,7 +127,7 @@ BINARY = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 DECIMAL: tuple[tuple[float, str], ...] = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
 
-def size_text(size):
+def size_text(size) -> str:
     """@return a size in a word: in powers of 1000 if it is a round number of those and not of 1024"""
     for binary, name in BINARY:
         if size >= binary and size % binary == 0 and size < 10_000 * binary:
@@ -154,7 +155,7 @@ def time_axis(axes, longest_ns):
     return factor
 
 
-def remark(axes, text):
+def remark(axes, text) -> None:
     """A line under the title, for what the picture leaves out or how it is to be read."""
     axes.set_title(f"{axes.get_title(loc='left')}\n", loc="left")
     axes.annotate(text, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=9,
@@ -172,7 +173,7 @@ SAME = 0.005  # of the range of the picture: lines nearer than that to each othe
 EQUAL = 0.01  # of a value: what differs by more has a line of its own, wherever that lies
 
 
-def merge_coinciding(axes):
+def merge_coinciding(axes) -> int:
     """Hides lines that lie on an earlier one, which then has their names as well. @return lines that are left"""
     left: list[tuple[Any, tuple[np.ndarray, np.ndarray]]] = []
     low, high = axes.get_ylim()
@@ -196,7 +197,7 @@ def merge_coinciding(axes):
     return len(left)
 
 
-def legend(axes, entries, **arguments):
+def legend(axes, entries, **arguments) -> None:
     """A legend beside the axes, where it covers no data; none for a single entry without a title."""
     if entries < 2 and "title" not in arguments:
         return
@@ -204,7 +205,7 @@ def legend(axes, entries, **arguments):
                 **arguments)
 
 
-def port_name(run, node, port):
+def port_name(run, node, port) -> str:
     """@return such as "switch 20 → GPU 3", or with the port's number when its peer is unknown"""
     name = run.nodes.name(node)
     links = run.links
@@ -231,7 +232,7 @@ def merge_spans(starts, ends, gap):
     return [(start, end - start) for start, end in merged]
 
 
-def name_rows(axes, names):
+def name_rows(axes, names) -> None:
     """Names the rows of a picture, the first at the top."""
     axes.set_yticks(range(len(names)), names, fontsize=9 if len(names) <= 20 else 7)
     axes.set_ylim(len(names) - 0.4, -0.6)
@@ -252,7 +253,7 @@ def apart(values, most):
     return kept
 
 
-def row_height(rows):
+def row_height(rows) -> float:
     """@return inches of each of so many rows, at least"""
     return 0.28 if rows <= 20 else 0.2
 
@@ -262,7 +263,7 @@ def rows_height(rows):
     return 1.6 + max(1.2, rows * row_height(rows))
 
 
-def on_colour(fill):
+def on_colour(fill) -> str:
     """@return black or white, whichever can be read on a fill"""
     red, green, blue = matplotlib.colors.to_rgb(fill)
     return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#ffffff"

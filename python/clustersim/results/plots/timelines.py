@@ -38,7 +38,7 @@ def groups_to_show(collectives):
     return [name for kind in sorted(kinds) for name in sorted(kinds[kind], key=_natural)[:each]]
 
 
-def _bars(axes, row, intervals, factor, colours, labels=None, points=0):
+def _bars(axes, row, intervals, factor, colours, labels=None, points=0) -> None:
     """Draws intervals into a row, those that overlap one under the other; labels where they fit.
 
     @param points height of a row, in points as of a font
@@ -60,7 +60,7 @@ def _bars(axes, row, intervals, factor, colours, labels=None, points=0):
                               fontsize=min(7, height * points), color=style.on_colour(colours[i]), clip_on=True)
 
 
-def _key(axes, names):
+def _key(axes, names) -> None:
     for i, name in enumerate(names):
         axes.broken_barh([], (0, 0), facecolor=style.colour(i), label=style.shorten(name))
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How much longer flows took than they would have alone."""
+from collections.abc import Iterator
+
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -25,7 +29,7 @@ def path_kinds(run):
     return pd.Categorical.from_codes(codes, categories=PATHS)
 
 
-def slowdowns_by_size(run):
+def slowdowns_by_size(run) -> Iterator[Any]:
     """Yields path, range of sizes, and the slowdowns of its flows, for all that have any."""
     if run.flows is None:
         return

@@ -46,7 +46,7 @@ def differences_table(runs):
                  ("option", *(run.name for run in runs)), rows)
 
 
-def text_of(value):
+def text_of(value) -> str:
     if isinstance(value, (dict, list)):
         pairs = value.items() if isinstance(value, dict) else ((None, each) for each in value)
         return " ".join(f"{k}={v}" if k else str(v) for k, v in pairs)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Requests that were served: how long they took, and where the time went."""
+from collections.abc import Iterator
+
+from typing import Any
+
 from clustersim.results.tables.table import Table
 
 TIMES = (("ttft_us", "to the first token"), ("tpot_us", "per token after it"), ("e2e_us", "to the last token"))
 PHASES = ("queue_us", "prefill_us", "transfer_us", "decode_us")
 
 
-def _jobs(runs):
+def _jobs(runs) -> Iterator[Any]:
     """Yields run, job and its rows of inference.csv by metric."""
     for run in runs:
         if run.inference is not None:

@@ -49,11 +49,11 @@ class Table:
                 and any(row[i] is not None for row in self.rows) for i in range(len(self.columns))]
 
 
-def is_number(value):
+def is_number(value) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def as_cell(value, digits=3):
+def as_cell(value, digits=3) -> str:
     """@return how a value reads in a table"""
     if value is None or isinstance(value, (float, np.floating)) and math.isnan(value):
         return ""
@@ -62,7 +62,7 @@ def as_cell(value, digits=3):
     return str(value)
 
 
-def as_text(table, widest=48):
+def as_text(table, widest=48) -> str:
     """@return the table for a terminal; cells wider than that many characters are shortened"""
     table = table.for_people()
     lines = [[str(name) for name in table.columns], *map(table.cells, table.rows)]
@@ -75,7 +75,7 @@ def as_text(table, widest=48):
     return "\n".join([table.title, *text, *(f"- {sentence}" for sentence in table.sentences)])
 
 
-def as_markdown(table):
+def as_markdown(table) -> str:
     """@return the table as a section of a Markdown document"""
     def line(cells):
         return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
@@ -87,7 +87,7 @@ def as_markdown(table):
                       *(line(table.cells(row)) for row in table.rows), *words, ""])
 
 
-def write_csv(table, path):
+def write_csv(table, path) -> None:
     """Writes the table with all digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

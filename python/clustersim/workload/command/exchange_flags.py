@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Flags that say how tokens reach their experts, in Megatron-Core's spellings and ours."""
+from collections.abc import Sequence
+
+import argparse
+from typing import Any, TYPE_CHECKING
+
 from clustersim.errors import InputError
 from clustersim.workload.plan import exchange
+
+if TYPE_CHECKING:
+    from clustersim.workload.command.training_command import Parser
+    from clustersim.workload.model.transformer import Model
+    from clustersim.workload.plan.exchange import Exchange
 
 TYPES = {"alltoall": "alltoall", "flex": "deepep", "deepep": "deepep", "deepep_ll": "deepep_ll"}
 WITHOUT_SPREAD = "all experts are on each rank (--ep)"
 
 
-def add_imbalance(group):
+def add_imbalance(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--moe_imbalance", default="none", metavar="none|zipf:S[:SEED]|FILE",
                        help="how uneven experts' shares are: not (default), Zipf with exponent S, or a file with tokens of each expert, one a line")
 
 
-def add(parser):
+def add(parser: "Parser") -> None:
     group = parser.add_argument_group("experts")
     flag = group.add_argument
     flag("--moe_dispatcher", "--moe_token_dispatcher_type", "--moe-token-dispatcher-type", default="alltoall", metavar="NAME",
@@ -30,7 +40,7 @@ def add(parser):
          help="each expert computes its whole capacity")
 
 
-def _loads(text, experts):
+def _loads(text: str, experts: int) -> tuple[Any, ...]:
     kind, *values = text.split(":")
     if text == "none":
         return ()
@@ -45,14 +55,14 @@ def _loads(text, experts):
     return exchange.zipf(experts, exponent, seed)
 
 
-def loads_of(given, model):
+def loads_of(given: argparse.Namespace, model: "Model") -> tuple[Any, ...]:
     """@return loads of the model's experts, as --moe_imbalance says"""
     if not model.experts and given.moe_imbalance != "none":
         raise InputError(f"{model.name} has no experts that tokens could be sent to; expected no --moe_ flags")
     return _loads(given.moe_imbalance, model.experts) if model.experts else ()
 
 
-def _dispatcher(given):
+def _dispatcher(given: argparse.Namespace) -> str:
     name, backend = given.moe_dispatcher, given.moe_flex_dispatcher_backend
     if name not in TYPES:
         raise InputError(f'--moe_dispatcher "{name}" is not supported; expected {", ".join(TYPES)}')
@@ -61,7 +71,7 @@ def _dispatcher(given):
     return TYPES[name]
 
 
-def find(given, model):
+def find(given: argparse.Namespace, model: "Model") -> "Exchange":
     """@return the Exchange that the flags describe"""
     if given.moe_dispatch_dtype not in exchange.BYTES:
         raise InputError(f'--moe_dispatch_dtype "{given.moe_dispatch_dtype}" is not supported; expected {", ".join(exchange.BYTES)}')
@@ -77,14 +87,14 @@ def find(given, model):
     return require_experts(found, model)
 
 
-def require_experts(found, model):
+def require_experts(found: "Exchange", model: "Model") -> "Exchange":
     """@return how tokens reach experts, which only a model with experts may have asked for"""
     if not model.experts and found != exchange.Exchange():
         raise InputError(f"{model.name} has no experts that tokens could be sent to; expected no --moe_ flags")
     return found
 
 
-def idle_rules(given, experts_are_spread):
+def idle_rules(given: argparse.Namespace, experts_are_spread: bool) -> tuple[tuple[bool, str, Sequence[str]]]:
     """@return rules for command.tell_idle(): flags of how tokens reach experts that change nothing"""
     forwarded = ("moe_node_limit", "moe_gpus_per_server")
     if not experts_are_spread:

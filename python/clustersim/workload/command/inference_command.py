@@ -3,6 +3,8 @@
 import argparse
 import json
 import pathlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from clustersim import command
 from clustersim.errors import InputError
@@ -14,6 +16,11 @@ from clustersim.workload.plan import exchange, precision
 from clustersim.workload.serve.flags import COUNTS, POOL, REQUESTS, SERVING, check
 from clustersim.workload.serve.instance import DISPATCHERS, DTYPES, Instance
 from clustersim.workload.serve.times import Timed, with_reaches
+
+if TYPE_CHECKING:
+    from clustersim.workload.command.training_command import Parser
+    from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.model.transformer import Model
 
 DESCRIPTION = """Writes the workload of instances that serve requests, without a GPU.
 
@@ -30,7 +37,7 @@ OTHER_SPELLINGS = {"prompt_tokens": ["--num_prefill_tokens"], "output_tokens": [
 DISPATCH_BYTES = {"bf16": exchange.BYTES["bf16"], "fp8": exchange.BYTES["fp8"], "nvfp4": FACTOR_BYTES["nvfp4"]}
 
 
-def make_parser():
+def make_parser() -> "Parser":
     parser = training_command.Parser(prog="workload.py --inference", description=DESCRIPTION, allow_abbrev=False,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
@@ -70,7 +77,7 @@ def make_parser():
     return parser
 
 
-def find_pools(given, model):
+def find_pools(given, model) -> "list[tuple[str, Instance]]":
     """@return role and Instance of each pool"""
     disaggregated = given.prefill_gpus, given.decode_gpus
     if any(disaggregated) != all(disaggregated) or any(disaggregated) == bool(given.world_size):
@@ -100,16 +107,16 @@ def _lengths(given):
     return tuple(map(int, counts)) if all(count.isdigit() for count in counts) else None
 
 
-def _whole(given, key, default):
+def _whole(given: argparse.Namespace, key: str, default: int) -> int:
     text = getattr(given, key)
     return default if text is None else int(text)
 
 
-def _lines(given, keys):
+def _lines(given: argparse.Namespace, keys: Sequence[str]) -> list[str]:
     return [f"{key} {getattr(given, key)}" for key in keys if getattr(given, key) is not None]
 
 
-def _trace(given, directory):
+def _trace(given: argparse.Namespace, directory: pathlib.Path) -> None:
     """The path of the trace, as the file in `directory` names it."""
     if given.trace is None:
         return
@@ -119,7 +126,7 @@ def _trace(given, directory):
     given.trace = str(path.resolve())
 
 
-def _kept_lines(given, model, pools):
+def _kept_lines(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str, Instance]]") -> list[str]:
     """@return lines of windows; refuses what is not modelled for layers that do not keep all tokens"""
     kept = pools[0][1].kept
     what = "layers with a window" if kept.window_layers else "layers with a state" if kept.has_states else "layers that keep different numbers of bytes"
@@ -138,7 +145,7 @@ def _kept_lines(given, model, pools):
     return [f"window {pools[0][1].window}", f"window_layers {kept.window_layers}"] if kept.window_layers else []
 
 
-def render(given, model, pools, gpu):
+def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str, Instance]]", gpu: "Gpu") -> tuple[str, list[int]]:
     """@return the file's text and, for each pool, its blocks"""
     if not 0 < given.gpu_memory_utilization <= 1:
         raise InputError(f"--gpu_memory_utilization {given.gpu_memory_utilization:g} is not valid; expected above 0, at most 1")
@@ -169,11 +176,11 @@ def render(given, model, pools, gpu):
     return "\n".join(lines) + "\n", counts
 
 
-def file_name(model, pools):
+def file_name(model: "Model", pools: "Sequence[tuple[str, Instance]]") -> str:
     return "-".join([model.name, *(f"{role}{pool.gpus}_tp{pool.tp}_pp{pool.pp}_ep{pool.ep}" for role, pool in pools)])
 
 
-def run(arguments):
+def run(arguments: Sequence[str]) -> None:
     parser = make_parser()
     given = parser.parse_args(arguments)
     check(given)
@@ -202,7 +209,7 @@ def run(arguments):
     print(f"written: {directory / name}.txt")
 
 
-def _with_all_sizes(given):
+def _with_all_sizes(given: argparse.Namespace) -> argparse.Namespace:
     """The flags of training that find_model() reads."""
     given.frame = "Megatron"
     return given

@@ -79,7 +79,7 @@ def make_parser(description):
     return parser
 
 
-def _check(given):
+def _check(given) -> None:
     if given.gpus is None and not given.against:
         raise InputError("there is no number of GPUs; expected --gpus")
     for flag in ("gpus", "top", "seq_length", "gpus_per_server", "global_batch"):
@@ -109,7 +109,7 @@ def _check(given):
         raise InputError("--gpu_type, --gpus_per_server and --nic_type contradict --topology, which has them; expected one of both")
 
 
-def tell_idle(parser, given):
+def tell_idle(parser, given) -> None:
     command.tell_idle(parser, given, (
         (given.simulate, "it is for --simulate", ("network", "conf", "time_limit")),
         (given.prices, "it is for --prices", ("years", "kwh")),
@@ -117,7 +117,7 @@ def tell_idle(parser, given):
                                                                   "seq_length", "print_arguments", "config"))))
 
 
-def _require_network_kind(given):
+def _require_network_kind(given) -> None:
     """Refuses a kind of network that the programs do not know, before plans are looked for."""
     with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
         try:
@@ -212,7 +212,7 @@ def _search(given, model, machine, gpu, flags, directory):
     return found[:given.top], seen, timed
 
 
-def _recomputed(plan):
+def _recomputed(plan) -> str:
     """@return what is computed again, as in `full:2` (layers of each chunk) or `selective:mla_up_proj`"""
     more = [str(plan.recompute_layers)] if plan.recompute_layers else []
     more += [",".join(name for name in plan.modules if name not in recompute.DEFAULT)] if plan.modules else []
@@ -231,7 +231,7 @@ def _arguments(framework, model, best, gpus_per_server):
         return f"arguments of {framework}{'' if rank == 1 else f' for plan {rank}, the best that it can carry out'}:\n{text}"
 
 
-def differences(rows):
+def differences(rows) -> str:
     """@return for people, what each plan takes more than the best, in ms, and which parts of it"""
     keys = ("computation", *search.COMMUNICATION, "bubble")
     best = rows[0]
@@ -256,7 +256,7 @@ def _row(number, timed, gpu, hour):
             "simulated_ms": None}
 
 
-def _text(key, value):
+def _text(key, value) -> str:
     if value is None:
         return "-"
     if key in ("mfu", "bubble", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP"):
@@ -264,7 +264,7 @@ def _text(key, value):
     return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
-def table(rows, costs=False):
+def table(rows, costs=False) -> str:
     """@param costs whether to show the price of 10^9 tokens @return the table for people"""
     shown = [key for key in SHOWN if (key != "simulated_ms" or any(row[key] for row in rows)) and (key != "cost" or costs)]
     cells = [shown] + [[_text(key, row[key]) for key in shown] for row in rows]
@@ -272,7 +272,7 @@ def table(rows, costs=False):
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in cells)
 
 
-def _simulate(given, best, rows, directory):
+def _simulate(given, best, rows, directory) -> None:
     for number, (timed, row) in enumerate(zip(best[:given.simulate], rows), 1):
         result = directory / f"plan{number}"
         command = [find_program("SimAI_simulator", given.bin), "-w", directory / f"plan{number}.txt", "-n", given.topology,
@@ -307,7 +307,7 @@ def _by_simulation(best, rows, directory):
     return [best[i] for i in order], [rows[i] for i in order]
 
 
-def _write(given, rows, best, directory, title):
+def _write(given, rows, best, directory, title) -> None:
     with whole_file(directory / "plans.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
@@ -318,7 +318,7 @@ def _write(given, rows, best, directory, title):
     plan_picture.write(rows, title, directory)
 
 
-def _against(given):
+def _against(given) -> None:
     """Times published layouts, of --gpus and --model if they are given, and prints how our order compares."""
     layouts = [each for each in against.read(given.against) if given.gpus in (None, each.plan.world_size)
                and given.model_name in (None, each.model)]
@@ -344,7 +344,7 @@ def _against(given):
     print(f"every layout is in {directory / 'against.csv'}")
 
 
-def run(arguments, description):
+def run(arguments, description) -> None:
     parser = make_parser(description)
     given = parser.parse_args(arguments)
     _check(given)

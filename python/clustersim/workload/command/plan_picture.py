@@ -29,7 +29,7 @@ def draw(rows, title):
     return figure
 
 
-def write(rows, title, directory):
+def write(rows, title, directory) -> None:
     """Writes plans.png and plans.svg."""
     figure = draw(rows, title)
     for ending in ("png", "svg"):

@@ -5,6 +5,8 @@ import dataclasses
 import json
 import pathlib
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TYPE_CHECKING
 
 import pydantic
 
@@ -21,6 +23,14 @@ from clustersim.workload.plan.parallel import RECOMPUTATION, Parallelism
 from clustersim.workload.reading import hugging_face, megatron_line
 from clustersim.workload.training import megatron, memory
 from clustersim.workload.write import aicb, chakra, simai_text
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.plan.pipeline import Split
+    from clustersim.workload.plan.precision import Precise
+    from clustersim.workload.plan.precision import Precision
+    from clustersim.workload.training.megatron import Iteration
+    from clustersim.workload.training.memory import Memory
 
 # AICB's flags that change nothing here, and why.
 WITHOUT_EFFECT = {
@@ -73,13 +83,13 @@ class Parser(argparse.ArgumentParser):
         return given
 
 
-def _spellings(name):
+def _spellings(name: str) -> list[str]:
     """AICB writes some flags with hyphens and some with underscores; both are read."""
     hyphens, underscores = "--" + name[2:].replace("_", "-"), "--" + name[2:].replace("-", "_")
     return list(dict.fromkeys([name, underscores, hyphens, *OTHER_SPELLINGS.get(name, [])]))
 
 
-def add_model_flags(parser):
+def add_model_flags(parser: "Parser") -> None:
     group = parser.add_argument_group("the model")
     group.add_argument("--model_name", "--model-name", "--model", metavar="NAME",
                        help=f"of the catalogue: {', '.join(catalogue.entries())}")
@@ -97,7 +107,7 @@ def add_model_flags(parser):
     group.add_argument("--make_vocab_size_divisible_by", "--make-vocab-size-divisible-by", type=int, default=1, metavar="N", help="pad the vocabulary (1)")
 
 
-def add_plan_flags(parser):
+def add_plan_flags(parser: "Parser") -> None:
     exchange_flags.add(parser)
     group = parser.add_argument_group("parallelism")
     add = group.add_argument
@@ -153,19 +163,19 @@ def add_plan_flags(parser):
         help="AICB's; DeepSpeed means ZeRO of --stage (3)")
 
 
-def add_kernel_flags(group):
+def add_kernel_flags(group) -> None:
     group.add_argument("--kernels", choices=gpus.KERNELS, default=gpus.KERNELS[0],
                        help="times of operators: from tables of measured kernels, or peaks times the best kernels' shares (measured)")
     group.add_argument("--measured", "--comp_filepath", metavar="FILE",
                        help="times of operators: CSV, or what AICB's AIOB writes; or a directory of kernel_tables.py")
 
 
-def add_operator_dtype(group):
+def add_operator_dtype(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--operator_dtype", "--operator-dtype", nargs="+", default=[], metavar="OPERATOR=TYPE",
                        help="type of an operator's factors, such as linear_qkv=bf16 mamba_out=mxfp8")
 
 
-def make_parser(description):
+def make_parser(description: str) -> "Parser":
     parser = Parser(prog="workload.py", description=description, allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter,
                     epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *LATENT])} --n_shared_expert "
@@ -209,13 +219,13 @@ def make_parser(description):
     return parser
 
 
-def _tell_idle(reasons):
+def _tell_idle(reasons: Mapping[str, str]) -> None:
     """Warns of flags that change nothing. @param reasons of each, why"""
     for flag, why in reasons.items():
         print(f"{command.name()}: warning: {flag} has no effect: {why}", file=sys.stderr)
 
 
-def _warn(parser, given):
+def _warn(parser: "Parser", given: argparse.Namespace) -> None:
     reasons = {flag: WITHOUT_EFFECT[flag] for flag in given.no_effect or []}
     reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
     if given.pipeline_schedule != "1f1b":
@@ -235,7 +245,7 @@ def _warn(parser, given):
         *exchange_flags.idle_rules(given, given.ep > 1)))
 
 
-def find_model(given):
+def find_model(given: argparse.Namespace) -> "Model":
     """@return the Model that the flags name and change"""
     name = given.model_name or given.model_size
     changes = {field: getattr(given, field) for field in SIZES.values() if getattr(given, field) is not None}
@@ -259,7 +269,7 @@ def find_model(given):
         raise InputError(f"{subject}: {first['msg']}; expected sizes that agree") from None
 
 
-def _warn_of_lost_sizes(given, fields):
+def _warn_of_lost_sizes(given: argparse.Namespace, fields: Mapping[str, Any]) -> None:
     """Sizes of experts and of learned positions say nothing about a model without them."""
     lost = {} if fields.get("experts") else {"--moe_router_topk": given.experts_per_token, "--n_dense_layers": given.dense_layers,
                                              "--n_shared_expert": given.n_shared_expert, "--moe_ffn_hidden_size": given.expert_ffn,
@@ -270,7 +280,7 @@ def _warn_of_lost_sizes(given, fields):
     _tell_idle(reasons)
 
 
-def _warn_of_idle_sizes(model, base, changes):
+def _warn_of_idle_sizes(model: "Model", base: Mapping[str, Any], changes: Mapping[str, int]) -> None:
     """Experts with a width of their own do not follow that of dense layers, nor latent heads a size of all heads."""
     reasons = {}
     if "ffn" in changes and model.ffn != model.expert_ffn and not model.has_dense_mlps:
@@ -280,7 +290,7 @@ def _warn_of_idle_sizes(model, base, changes):
     _tell_idle(reasons)
 
 
-def _derived(base, fields, changes):
+def _derived(base: Mapping[str, Any], fields: Mapping[str, Any], changes: Mapping[str, int]) -> dict[str, int]:
     """@return sizes that the model derives from others, and that no flag gives; a named model's sizes of its own stay"""
     found = {}
     moved = {field for field in ("hidden", "heads") if fields[field] != base.get(field)}
@@ -298,7 +308,7 @@ def _derived(base, fields, changes):
     return found
 
 
-def _changed(given, base, changes):
+def _changed(given: argparse.Namespace, base: Mapping[str, Any], changes: Mapping[str, int]) -> "Model":
     fields = {**base, **changes}
     fields.update({field: True for field, wanted in (("gated", given.swiglu), ("bias", given.add_bias_linear)) if wanted})
     if fields.get("positions") and given.max_position_embeddings is not None:
@@ -330,7 +340,7 @@ def _changed(given, base, changes):
     return model
 
 
-def _zero(given):
+def _zero(given: argparse.Namespace) -> int:
     """@return the stage of ZeRO: as given, or the frame's"""
     return (3 if given.frame == "DeepSpeed" else 1) if given.zero is None else given.zero
 
@@ -359,13 +369,13 @@ def find_plan(given, model):
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
 
 
-def _virtual(given, split, model):
+def _virtual(given: argparse.Namespace, split: "Split", model) -> int:
     """@return chunks of a stage: as given, or, as in Megatron-Core, those of the layout"""
     found = megatron_line.virtual(given, model)
     return found or (max(1, len(split.layout) // given.pp) if given.vpp is None else given.vpp)
 
 
-def _copies(given, replicas):
+def _copies(given: argparse.Namespace, replicas: int) -> int:
     """@return the groups of replicas that each hold a copy of what ZeRO shards; the number of replicas does not count context parallelism"""
     for flag, value in (("replicate", given.replicate), ("shard", given.shard)):
         if value is not None and value < 1:
@@ -379,24 +389,24 @@ def _copies(given, replicas):
     return copies
 
 
-def _schedule(given):
+def _schedule(given: argparse.Namespace) -> str:
     if given.pipeline_schedule != "1f1b" and not given.framework:
         raise InputError(f"--pipeline_schedule {given.pipeline_schedule} is for estimates, as files carry out 1F1B; expected --framework")
     return given.pipeline_schedule
 
 
-def _adapters(given):
+def _adapters(given: argparse.Namespace):
     if given.lora_rank is None and given.lora_targets:
         raise InputError("--lora_targets has no adapters; expected --lora_rank")
     return adapters.make(given.lora_rank, given.lora_targets) if given.lora_rank is not None else None
 
 
-def _precise(given, model):
+def _precise(given: argparse.Namespace, model: "Model") -> "Precise":
     return check_operator_dtypes(given, model, precision.precise(given.num_layers_at_start_in_bf16, given.num_layers_at_end_in_bf16,
                                                                  given.keep_mtp_spec_in_bf16, given.operator_dtype, gpus.PRECISIONS))
 
 
-def check_operator_dtypes(given, model, found):
+def check_operator_dtypes(given: argparse.Namespace, model: "Model", found: "Precise") -> "Precise":
     """@return the Precise, whose operators are products of the model"""
     bare = Parallelism(1)
     known = {o.name for index in range(model.layers) for o in operators.layer(model, bare, index) if o.kind == "matmul"} - operators.ALWAYS_BFLOAT16
@@ -410,7 +420,7 @@ def check_operator_dtypes(given, model, found):
     return dataclasses.replace(found, operators=tuple(item for item in found.operators if item[0] in known))
 
 
-def _precision(given):
+def _precision(given: argparse.Namespace) -> "Precision":
     types = {flag: getattr(given, flag[2:]) for flag, _, _ in NUMBERS}
     for flag, name in types.items():
         if name and name not in precision.BYTES:
@@ -421,13 +431,13 @@ def _precision(given):
                         reads_either_order=bool(gpus.find(given.gpu_type, dtype_of(given)).fp4))
 
 
-def _expert_parts(given, model):
+def _expert_parts(given: argparse.Namespace, model: "Model") -> int:
     if given.etp is not None and given.etp < 1:
         raise InputError(f"--expert_tensor_parallel_size is {given.etp}; expected at least 1")
     return given.etp or 0 if model.experts else 0
 
 
-def _split(given, model):
+def _split(given: argparse.Namespace, model: "Model") -> "Split":
     first, last = given.decoder_first_pipeline_num_layers, given.decoder_last_pipeline_num_layers
     counted = given.account_for_embedding_in_pipeline_split, given.account_for_loss_in_pipeline_split
     layout = pipeline.parse(given.pipeline_model_parallel_layout) if given.pipeline_model_parallel_layout else ()
@@ -440,18 +450,18 @@ def _split(given, model):
     return pipeline.Split(first, last, *counted, layout, costs)
 
 
-def dtype_of(given):
+def dtype_of(given: argparse.Namespace) -> str:
     if given.dtype not in gpus.PRECISIONS:
         raise InputError(f'--dtype "{given.dtype}" is not supported; expected {DTYPES}')
     return gpus.PRECISIONS[given.dtype]
 
 
-def find_gpu(given):
+def find_gpu(given: argparse.Namespace) -> "Gpu":
     gpu = with_times(gpus.find(given.gpu_type, dtype_of(given), given.kernels), given)
     return frameworks.apply(gpu, frameworks.find(given.framework)) if given.framework else gpu
 
 
-def with_times(gpu, given):
+def with_times(gpu: "Gpu", given: argparse.Namespace) -> "Gpu":
     """@return the Gpu with the times, or the tables, of --measured"""
     if not given.measured:
         return gpu
@@ -460,14 +470,14 @@ def with_times(gpu, given):
     return gpu.copy(update={"measured": measured.read(given.measured)})
 
 
-def file_name(model, plan):
+def file_name(model: "Model", plan: "Parallelism") -> str:
     parts = [model.name, f"world_size{plan.world_size}", f"tp{plan.tp}", f"pp{plan.pp}"]
     parts += [f"{key}{value}" for key, value in (("vpp", plan.virtual), ("ep", plan.ep), ("cp", plan.cp)) if value > 1]
     parts += [f"gbs{plan.sequences}", f"mbs{plan.micro_batch}", f"seq{plan.sequence}"]
     return "-".join(parts)
 
 
-def check_memory(given, iteration):
+def check_memory(given: argparse.Namespace, iteration: "Iteration") -> "tuple[Memory, list[str]]":
     """@return Memory of the GPU that needs most, and warnings; with --force a plan that does not fit is one of them"""
     used, line = memory.excess(iteration.model, iteration.plan, iteration.gpu, given.reserved_gb)
     if line and not given.force:
@@ -475,7 +485,7 @@ def check_memory(given, iteration):
     return used, [line] if line else []
 
 
-def summary(iteration, used, gpu, warnings=()):
+def summary(iteration: "Iteration", used: "Memory", gpu: "Gpu", warnings: Sequence[str] = ()) -> dict[str, Any]:
     """@return what is written beside the workload, for people and for scripts"""
     model, plan = iteration.model, iteration.plan
     return {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
@@ -491,13 +501,13 @@ def summary(iteration, used, gpu, warnings=()):
             "warnings": list(warnings), "flops": iteration.flops(), "compute_ns": max(map(iteration.compute_ns, range(plan.pp)))}
 
 
-def _iteration(given, model, plan, gpu):
+def _iteration(given: argparse.Namespace, model: "Model", plan: "Parallelism", gpu: "Gpu") -> "Iteration":
     if not given.framework:
         return megatron.Iteration(model, plan, gpu)
     return plans.iteration_of(frameworks.find(given.framework), model, plan, gpu, estimate.usual_machine(gpu, plan).line_rates())
 
 
-def estimate_step(given, iteration):
+def estimate_step(given: argparse.Namespace, iteration: "Iteration"):
     """@return the Estimate with the framework of the flags on usual servers; None without one"""
     if not given.framework:
         return None
@@ -508,7 +518,7 @@ def estimate_step(given, iteration):
         return None
 
 
-def _write(given, iteration, directory, name):
+def _write(given: argparse.Namespace, iteration: "Iteration", directory: pathlib.Path, name: str) -> list[pathlib.Path]:
     written = []
     if given.layout != "megatron":
         if iteration.plan.copies > 1:
@@ -530,7 +540,7 @@ def _write(given, iteration, directory, name):
     return written
 
 
-def run(arguments, description):
+def run(arguments: Sequence[str], description: str) -> None:
     parser = make_parser(description)
     words, pasted = megatron_line.without_launcher(arguments)
     given = parser.parse_args(words)

@@ -137,7 +137,7 @@ def stalled(layouts):
             if each(layout) > STALLED * fastest[layout.model, layout.plan.tp, layout.plan.pp, layout.plan.micro_batch]}
 
 
-def table(rows):
+def table(rows) -> str:
     """@return the figures of `summary` for people, with their medians"""
     keys = ("model", "gpus", "layouts", "ran", *FIGURES)
     lines = [keys, *([_cell(row.get(key)) for key in keys] for row in [*rows, {"model": "median", **medians(rows)}])]
@@ -145,13 +145,13 @@ def table(rows):
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in lines)
 
 
-def _cell(value):
+def _cell(value) -> str:
     if value is None:
         return "-"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-def write(compared, path):
+def write(compared, path) -> None:
     """Writes a row for each layout: the plan, seconds published and estimated, bytes needed, whether it stalled."""
     stuck = stalled([each.layout for each in compared])
     with whole_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:

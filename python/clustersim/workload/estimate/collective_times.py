@@ -77,7 +77,7 @@ def _of_copies(plan, collectives, machine):
 class CollectiveTimes:
     """Nanoseconds of an iteration's collectives on a machine, all of them from one run of SimAI_analytical."""
 
-    def __init__(self, iteration, machine, collectives):
+    def __init__(self, iteration, machine, collectives) -> None:
         """@param collectives Collectives that will be asked for"""
         wanted = {c for c in collectives if c.op != "NONE" and c.bytes > 0}
         apart = {c for c in wanted if c.group.startswith("DP")} if iteration.plan.copies > 1 else set()

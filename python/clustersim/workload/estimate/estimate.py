@@ -52,7 +52,7 @@ class Estimate:
     shares: dict
     stage: int
 
-    def describe(self):
+    def describe(self) -> str:
         parts = [f"{name} {100 * value / self.total_ns:.1f}%" for name, value in self.shares.items() if value > 0.0005 * self.total_ns]
         return f"{self.total_ns / 1e6:.1f} ms: {', '.join(parts)}"
 
@@ -60,7 +60,7 @@ class Estimate:
 class _Beside:
     """How long computation and communication take together."""
 
-    def __init__(self, framework, gpu):
+    def __init__(self, framework, gpu) -> None:
         self.taken = min(0.9, framework.sms / gpu.sms)
         self.slower = 1 + framework.bandwidth
 
@@ -104,7 +104,7 @@ class _Passes:
             self._put_exchanges_beside(forward, backward)
         return forward, backward
 
-    def _put_exchanges_beside(self, forward, backward):
+    def _put_exchanges_beside(self, forward, backward) -> None:
         """A layer's exchanges for one micro-batch run beside all that the layer computes for another, forward beside backward."""
         exchanged = forward["EP"] + backward["EP"]
         if exchanged:
@@ -114,7 +114,7 @@ class _Passes:
             forward["EP"] *= left
             backward["EP"] *= left
 
-    def _add_recomputation(self, layer, rows, backward):
+    def _add_recomputation(self, layer, rows, backward) -> None:
         """Adds what the framework's own way to recompute takes more, or less."""
         layers = operators.layer(self.iteration.model, self.plan, layer)
         if self.plan.recompute == "selective":
@@ -137,7 +137,7 @@ class _Passes:
         return {row: tuple(sum(times[name][which] for name in names if name in times) for which in range(3))
                 for row, names in PRODUCTS.items()}
 
-    def _add(self, shares, row, collective, products, which):
+    def _add(self, shares, row, collective, products, which) -> None:
         """Adds what of a row's collective holds the rank up."""
         time = self.times(collective)
         if not time:
@@ -191,7 +191,7 @@ def _gradients(chunk, framework):
 class _Stage:
     """A stage's chunks: what each takes, and what it reduces and gathers."""
 
-    def __init__(self, iteration, stage, passes, times, framework):
+    def __init__(self, iteration, stage, passes, times, framework) -> None:
         self.iteration, self.stage, self.framework, self.times = iteration, stage, framework, times
         self.beside = passes.beside
         self.forward, self.backward, self.reduced, self.copied, self.gathered = [], [], [], [], []
@@ -220,11 +220,11 @@ class _Stage:
         return sum(row.weight_ns for _, rows in self.iteration.blocks(self.stage)[chunk] for row in rows)
 
     @staticmethod
-    def gathers(row):
+    def gathers(row) -> bool:
         """@return whether a row gathers weights of ZeRO-3"""
         return row.name.removeprefix("prediction_").startswith(("weights", "expert_weights"))
 
-    def _add_launches(self, chunk, passes, forward, backward):
+    def _add_launches(self, chunk, passes, forward, backward) -> None:
         """Adds what the CPU takes longer to launch kernels than the GPU takes for them. The CPU runs ahead of the GPU, but waits for it where it
         reads how many tokens experts get."""
         spans, experts = [Shares()], self.iteration.model.experts
@@ -246,7 +246,7 @@ class _Stage:
         """@return nanoseconds of a chunk's gradients after the last micro-batch"""
         return self._together(self.reduced[chunk], self.copied[chunk])
 
-    def _add_sharded(self):
+    def _add_sharded(self) -> None:
         """Weights are gathered and gradients scattered for each micro-batch: beside computation with prefetching."""
         for chunk, (ahead, back) in enumerate(self.gathered):
             back = self._together(back + self.reduced[chunk], self.copied[chunk])

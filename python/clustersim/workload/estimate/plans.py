@@ -2,6 +2,8 @@
 """Every way to spread a model over GPUs that Megatron-LM allows and that fits into memory."""
 import dataclasses
 import itertools
+from collections.abc import Iterator
+from typing import Any
 
 from clustersim.errors import InputError
 from clustersim.workload.plan import keeping, pipeline, recompute
@@ -130,7 +132,7 @@ def iteration_of(framework, model, plan, gpu, machine):
     return megatron.Iteration(model, plan, gpu)
 
 
-def _recomputations(model, plan):
+def _recomputations(model, plan) -> Iterator[Any]:
     """@return changes to a plan, which need less and less memory"""
     yield {"recompute": "none"}
     yield {"recompute": "selective"}
@@ -172,14 +174,14 @@ def _expert_degrees(model, tp, replicas):
     return cut + [(ep, 1) for ep in every if model.experts and tp > 1 and (replicas * tp) % ep == 0]
 
 
-def _shardings(model, replicas, server):
+def _shardings(model, replicas, server) -> Iterator[Any]:
     """@return (stage of ZeRO, copies) without a pipeline: ZeRO-3 shards over all replicas, or in hybrid sharding over those of a server"""
     yield from ((1, 1), (3, 1))
     if not model.experts and 1 < server < replicas and replicas % server == 0:
         yield 3, replicas // server
 
 
-def _layouts(model, world_size, tp, pp, cp, gpus_per_server):
+def _layouts(model, world_size, tp, pp, cp, gpus_per_server) -> Iterator[Any]:
     """@return what else a plan of these degrees may choose"""
     replicas = world_size // (tp * pp)
     shardings = list(_shardings(model, replicas, gpus_per_server // tp)) if pp == 1 else [(1, 1)]
@@ -191,7 +193,7 @@ def _layouts(model, world_size, tp, pp, cp, gpus_per_server):
                         yield dict(ep=ep, etp=etp, virtual=virtual, split=split, zero=zero, copies=copies, micro_batch=micro_batch)
 
 
-def shapes(model, world_size, global_batch, sequence, gpus_per_server, exchange=Exchange(), numbers=Precision()):
+def shapes(model, world_size, global_batch, sequence, gpus_per_server, exchange=Exchange(), numbers=Precision()) -> Iterator[Any]:
     """@return Parallelisms that Megatron-LM allows. Tensor parallelism stays within a server"""
     for tp in [t for t in _divisors(world_size) if t <= gpus_per_server]:
         for pp in [p for p in _divisors(world_size // tp) if p <= model.layers]:

@@ -39,7 +39,7 @@ class Timed:
         return self.candidate.iteration.flops() / (self.total_ns * gpu.tflops * 1e3 * self.plan.world_size)
 
     @property
-    def bound_by(self):
+    def bound_by(self) -> str:
         """@return the part that takes the most of what is not computation, or 'computation' if little else is left"""
         waits = {key: self.parts.get(key, 0.0) for key in (*COMMUNICATION, "bubble")}
         largest = max(waits, key=lambda part: waits[part])
@@ -60,7 +60,7 @@ def read_summary(path):
 class Analytical:
     """Runs SimAI_analytical on iterations."""
 
-    def __init__(self, program, flags, directory):
+    def __init__(self, program, flags, directory) -> None:
         self.program, self.flags, self.directory = program, flags, pathlib.Path(directory)
 
     def run(self, iteration, name):
@@ -85,7 +85,7 @@ class Analytical:
 class Estimated:
     """Times iterations as a framework carries them out, with what it overlaps."""
 
-    def __init__(self, machine, framework):
+    def __init__(self, machine, framework) -> None:
         """@param machine a collective_times.Machine @param framework a frameworks.Framework"""
         self.machine, self.framework = machine, framework
 

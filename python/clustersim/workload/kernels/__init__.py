@@ -4,7 +4,12 @@
 `roofline` works from peaks and ceilings alone. With tables (`products`, `attention`, `streams`; scripts/maintain/kernel_tables.py makes them)
 a kernel reaches the share of its roofline that such kernels were measured to reach. `launch` has what the CPU takes to start kernels.
 """
+from typing import TYPE_CHECKING
+
 from clustersim.workload.kernels import attention, fused, products, roofline, streams
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
 
 
 def times_ns(gpu, operator):
@@ -16,6 +21,6 @@ def times_ns(gpu, operator):
     return tuple(slower * each for each in kind.times_ns(gpu, operator))
 
 
-def optimizer_ns(gpu, bytes_):
+def optimizer_ns(gpu: "Gpu", bytes_: float) -> float:
     """@return nanoseconds of Adam's step, which moves so many bytes of weights, gradients and states"""
     return bytes_ / gpu.stream_rate if gpu.kernels == "roofline" else streams.optimizer_ns(gpu, bytes_)

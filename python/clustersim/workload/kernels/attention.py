@@ -2,9 +2,13 @@
 """Times of fused attention from tables of the share of the peak that its forward pass reaches, by length, heads and head_dim."""
 import functools
 import math
+from typing import TYPE_CHECKING
 
 from clustersim.workload.kernels import grid, roofline
 from clustersim.workload.kernels.products import SHORTEST_NS
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
 
 LARGEST = 1 << 14
 # Under lasting load attention loses half of what products lose: 8% and 7% where they lose 12% to 14% (measured-H100.csv).
@@ -12,7 +16,7 @@ LOADED = 0.5
 
 
 @functools.lru_cache(None)
-def _passes():
+def _passes() -> dict[tuple[str, int], list[tuple[int, float, float]]]:
     _, found = grid.rows("passes.csv")
     table: dict[tuple[str, int], list[tuple[int, float, float]]] = {}
     for library, head_dim, tokens, forward, backward in found:
@@ -35,11 +39,11 @@ def passes(library, head_dim, tokens):
 
 
 @functools.lru_cache(65536)
-def share(table, head_dim, tokens, heads):
+def share(table: str, head_dim: int, tokens: float, heads: float) -> float:
     return grid.load(table).at(head_dim, tokens, heads)
 
 
-def times_ns(gpu, operator):
+def times_ns(gpu: "Gpu", operator) -> tuple[float, float, float]:
     """@return nanoseconds of the forward and the backward pass
 
     Windows of w tokens reach the share of whole sequences of 2w, of which there are as many more: a token attends to w of them on average.

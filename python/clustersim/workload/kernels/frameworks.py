@@ -2,7 +2,7 @@
 """Training frameworks: what each fuses, overlaps, launches and leaves exposed. frameworks.yaml has the constants and their sources."""
 import functools
 import pathlib
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, Extra
@@ -158,11 +158,11 @@ class ProfiledGpu(gpus.Gpu):
 
 
 @functools.lru_cache(None)
-def _table():
+def _table() -> dict[str, dict[str, Any]]:
     return yaml.safe_load((pathlib.Path(__file__).parent / "frameworks.yaml").read_text(encoding="utf-8"))
 
 
-def names():
+def names() -> list[str]:
     return list(_table()["frameworks"])
 
 

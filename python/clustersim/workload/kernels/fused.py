@@ -3,25 +3,29 @@
 chosen tokens, mixtures of residual streams. fused.csv has their measured forward passes / what their bytes and work take at least.
 """
 import functools
+from typing import TYPE_CHECKING
 
 from clustersim.workload.kernels import grid
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
 
 NAMES = {"mamba_conv": "conv", "delta_conv": "conv", "mamba_scan": "mamba_scan", "delta_scan": "delta_scan", "index_scores": "sparse",
          "mixer_streams": "streams", "feed_streams": "streams"}
 
 
 @functools.lru_cache(None)
-def _table():
+def _table() -> dict[str, dict[str, float]]:
     header, rows = grid.rows("fused.csv")
     return {row[0]: dict(zip(header[1:], map(float, row[1:]))) for row in rows}
 
 
-def slower(gpu, operator):
+def slower(gpu: "Gpu", operator) -> float:
     """@return measured time / that of the roofline; 1 for an operator that is no such kernel"""
     kernel = "sparse" if (operator.kind, operator.name) == ("fused", "attention") else NAMES.get(operator.name)
     return of(gpu, kernel) if kernel else 1.0
 
 
-def of(gpu, kernel):
+def of(gpu: "Gpu", kernel: str) -> float:
     """@return the same for a column of the table"""
     return _table()[gpu.like or gpu.name][kernel]

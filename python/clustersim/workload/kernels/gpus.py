@@ -2,7 +2,8 @@
 """Types of GPUs: rates, and how long an operator takes on them."""
 import os
 import pathlib
-from typing import Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
+from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, Extra, ValidationError
 
@@ -40,19 +41,19 @@ class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
     tables: str = ""  # directory of the tables, if not that of the package
     measured: Dict[str, Tuple[float, float, float]] = {}
 
-    def times_ns(self, operator):
+    def times_ns(self, operator) -> tuple[float, float, float]:
         """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass"""
         return self.measured.get(operator.name) or kernels.times_ns(self, operator)
 
-    def optimizer_ns(self, bytes_):
+    def optimizer_ns(self, bytes_: float) -> float:
         """@return nanoseconds of Adam's step, which moves so many bytes of weights, gradients and states"""
         return kernels.optimizer_ns(self, bytes_)
 
-    def table(self, kind):
+    def table(self, kind: str) -> str:
         """@return the table of `kind` of the GPU whose tables it takes"""
         return os.path.join(self.tables, f"{kind}-{self.like or self.name}.csv")
 
-    def precision_of(self, operator):
+    def precision_of(self, operator) -> str:
         return operator.precision or self.precision
 
     def peak_and_ceiling(self, precision):
@@ -60,16 +61,16 @@ class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
         return {"bfloat16": (self.tflops, self.matmul), "nvfp4": self.fp4}.get(precision, self.fp8)
 
     @property
-    def stream_rate(self):
+    def stream_rate(self) -> float:
         """Bytes per nanosecond of kernels that only move data."""
         return self.memory_gbps * self.stream
 
 
-def names():
+def names() -> list[str]:
     return list(gpu_rows.rows())
 
 
-def _refuse_precision(known, fields, precision):
+def _refuse_precision(known: str, fields: Mapping[str, Any], precision: str) -> None:
     bits = 4 if precision == "nvfp4" else 8
     if precision != "bfloat16" and f"fp{bits}" not in fields:
         raise InputError(f"{known} has no {bits}-bit floats; expected --dtype bfloat16{' or fp8' if 'fp8' in fields else ''}")
@@ -77,7 +78,7 @@ def _refuse_precision(known, fields, precision):
         raise InputError(f"{known} has no MXFP8, which came with Blackwell; expected --dtype fp8 or fp8_blockwise")
 
 
-def tables_of(gpu, directory):
+def tables_of(gpu, directory) -> str:
     """@return the directory, which must have the GPU's tables"""
     for kind in ("products", "attention"):
         name = gpu.table(kind)
@@ -99,7 +100,7 @@ def _of_row(name, fields, precision, times):
     return gpu
 
 
-def find(name, dtype="bfloat16", kernels="measured"):
+def find(name: str, dtype: str = "bfloat16", kernels: str = "measured") -> "Gpu":
     """@return the Gpu of that name, whose matrix products have factors of type `dtype`; attention and logits are of bfloat16
 
     @param kernels measured: times from tables (GPUs without one take the shares of the GPU that they are `like`), or roofline

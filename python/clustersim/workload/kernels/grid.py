@@ -6,11 +6,12 @@ import functools
 import itertools
 import math
 import pathlib
+from collections.abc import Sequence
 
 HERE = pathlib.Path(__file__).parent
 
 
-def rows(name):
+def rows(name: str) -> tuple[list[str], list[list[str]]]:
     """@return header and rows of a table, all of them text; a name without a directory is one of this package"""
     with open(HERE / name, encoding="ascii", newline="") as file:
         header, *found = csv.reader(line for line in file if not line.startswith("#"))
@@ -20,7 +21,7 @@ def rows(name):
 class Grid:
     """Positive numbers by three coordinates, of which a table has two per row and one per column."""
 
-    def __init__(self, header, table):
+    def __init__(self, header: Sequence[str], table: Sequence[Sequence[str]]) -> None:
         """@param header, table cells of the first line and of the others, all of them text"""
         self.values: dict[tuple[int, int, int], float] = {}
         columns = [int(cell) for cell in header[2:]]
@@ -29,7 +30,7 @@ class Grid:
             self.values.update(((first, second, column), math.log(float(cell))) for column, cell in zip(columns, row[2:]))
         self.axes = [sorted({key[axis] for key in self.values}) for axis in range(3)]
 
-    def _neighbours(self, axis, coordinate):
+    def _neighbours(self, axis: int, coordinate: float) -> list[tuple[int, float]]:
         """@return the neighbours on an axis, each with its weight"""
         grid = self.axes[axis]
         place = bisect.bisect_left(grid, coordinate)
@@ -39,7 +40,7 @@ class Grid:
         weight = math.log(coordinate / low) / math.log(high / low)
         return [(low, 1 - weight), (high, weight)]
 
-    def at(self, *point):
+    def at(self, *point) -> float:
         """@return the number at a point"""
         total = 0.0
         for (i, x), (j, y), (k, z) in itertools.product(*map(self._neighbours, range(3), point)):
@@ -48,5 +49,5 @@ class Grid:
 
 
 @functools.lru_cache(None)
-def load(name):
+def load(name: str) -> "Grid":
     return Grid(*rows(name))

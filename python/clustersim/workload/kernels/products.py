@@ -4,8 +4,12 @@
 Grouped products, one per expert, are one product of all experts' tokens, but for the weights of each expert that they read.
 """
 import functools
+from typing import TYPE_CHECKING
 
 from clustersim.workload.kernels import grid, roofline
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
 
 SHORTEST_NS = 2000.0  # the fastest products of the tables take 2.5 us, elementwise kernels in a graph 1 us
 # Products of 8-bit floats whose sums the tensor cores hand over to float32 often enough for gradients, against those with fast sums,
@@ -18,7 +22,7 @@ ACCUMULATED_BYTES, SHOWN = 8, 0.5
 
 
 @functools.lru_cache(None)
-def relative(gpu):
+def relative(gpu: str) -> dict[str, float]:
     """@return by precision, time of products of a GPU's table / what the peaks make of that of bfloat16 (precisions.csv)
 
     Products of MXFP8 are what DeepGEMM's kernels of fp8_block carry out on Blackwell.
@@ -29,16 +33,16 @@ def relative(gpu):
 
 
 @functools.lru_cache(65536)
-def share(table, m, n, k):
+def share(table: str, m: int, n: int, k: int) -> float:
     return grid.load(table).at(n, k, m)
 
 
-def loaded(gpu, compute, moved):
+def loaded(gpu: "Gpu", compute: float, moved: float) -> float:
     """@return the factor of a time: under load the power limit lowers the clock, which slows computation and not memory"""
     return 1 + (1 / gpu.loaded - 1) * min(1.0, compute / moved)
 
 
-def product_ns(gpu, precision, m, n, k, count=1):
+def product_ns(gpu, precision, m, n, k, count=1) -> float:
     """@return nanoseconds of `count` products, whose rows or columns are those of one large product"""
     peak, _ = gpu.peak_and_ceiling(precision)
     compute = 2 * m * n * k * count / (gpu.tflops * 1e3)
@@ -50,7 +54,7 @@ def product_ns(gpu, precision, m, n, k, count=1):
     return max(time, 2 * m * n * k * count / (peak * 1e3), bytes_ns, SHORTEST_NS) * (GROUPED if count > 1 else 1)
 
 
-def quantized_ns(gpu, precision, elements):
+def quantized_ns(gpu: "Gpu", precision: str, elements: int) -> float:
     """@return nanoseconds to make low-precision copies of a tensor, one for each direction of its scales"""
     return (roofline.FACTOR_BYTES["bfloat16"] + 2 * roofline.FACTOR_BYTES[precision]) * elements / gpu.stream_rate
 

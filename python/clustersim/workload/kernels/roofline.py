@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Times of operators from a GPU's peaks, the shares of them that the best kernels reach, and tiles of products."""
 import functools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
 
 # Outputs of a matrix product that one block of threads computes (NVIDIA, Matrix Multiplication Background User's Guide).
 TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64))
@@ -13,18 +17,18 @@ ATTENTION_BACKWARD = 2.5
 STREAM_BACKWARD = 1.5
 
 
-def passes(shape):
+def passes(shape: tuple[int, ...]) -> tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]:
     """@return (m, n, k) of a product and of its gradients: results of m x n, m x k and n x k"""
     m, n, k, _ = shape
     return (m, n, k), (m, k, n), (n, k, m)
 
 
-def product_bytes(m, n, k, count, precision):
+def product_bytes(m: int, n: int, k: int, count: int, precision: str) -> float:
     return count * (FACTOR_BYTES[precision] * (m * k + k * n) + RESULT_BYTES * m * n)
 
 
 @functools.lru_cache(None)
-def filled(m, n, count, sms):
+def filled(m: int, n: int, count: int, sms: int) -> float:
     """@return the share of the SMs' time that outputs take, with the best tile: the rest is tile and wave quantization"""
     best = 0.0
     for rows, columns in TILES:
@@ -34,7 +38,7 @@ def filled(m, n, count, sms):
     return best
 
 
-def _product_ns(gpu, precision, m, n, k, count):
+def _product_ns(gpu: "Gpu", precision: str, m: int, n: int, k: int, count: int) -> float:
     peak, ceiling = gpu.peak_and_ceiling(precision)
     return max(2 * m * n * k * count / (peak * 1e3 * ceiling * filled(m, n, count, gpu.sms)),
                product_bytes(m, n, k, count, precision) / gpu.stream_rate)

@@ -8,9 +8,15 @@ import csv
 import functools
 import math
 import pathlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from clustersim.workload.kernels import attention, grid, products, roofline
 from clustersim.workload.kernels.products import SHORTEST_NS
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.kernels.grid import Grid
 
 MEBI = 1 << 20
 LATENT = 576  # numbers of a token in the tables' latent caches, DeepSeek's
@@ -20,12 +26,12 @@ FEWEST = 128  # tokens of a sequence in the tables of attention: with one head, 
 
 
 @functools.lru_cache(None)
-def _has(name):
+def _has(name: str) -> bool:
     return (pathlib.Path(grid.HERE) / name).is_file()
 
 
 @functools.lru_cache(None)
-def _keyed(name, keys):
+def _keyed(name: str, keys: int) -> "dict[Sequence[str], Grid]":
     """@return a grid.Grid for each value of the first `keys` columns, which are text"""
     header, rows = grid.rows(name)
     parts: dict[tuple[str, ...], list[list[str]]] = {}
@@ -34,7 +40,7 @@ def _keyed(name, keys):
     return {key: grid.Grid(header[keys:], found) for key, found in parts.items()}
 
 
-def product_ns(gpu, precision, m, n, k):
+def product_ns(gpu, precision, m, n, k) -> float:
     """@return nanoseconds of a product of m x k and k x n, with the quantization of what it reads"""
     name = gpu.table(f"products-{precision}")
     if precision == "bfloat16" or not _has(name):
@@ -45,13 +51,13 @@ def product_ns(gpu, precision, m, n, k):
     return max(least / grid.load(name).at(n, k, m) * products.loaded(gpu, 2 * m * n * k / (peak * 1e3), least), SHORTEST_NS)
 
 
-def roofline_ns(gpu, precision, m, n, k):
+def roofline_ns(gpu: "Gpu", precision: str, m: int, n: int, k: int) -> float:
     """@return nanoseconds of a product at the peak, or of its bytes at the memory's rate"""
     peak, _ = gpu.peak_and_ceiling(precision)
     return max(2 * m * n * k / (peak * 1e3), roofline.product_bytes(m, n, k, 1, precision) / gpu.memory_gbps)
 
 
-def experts_roofline_ns(gpu, precision, rows, hidden, width, experts, inward=2):
+def experts_roofline_ns(gpu: "Gpu", precision: str, rows: float, hidden: int, width: int, experts: float, inward: int = 2) -> float:
     """@return nanoseconds of a rank's routed experts at the peak, or of their bytes at the memory's rate
 
     @param rows that come, over all experts @param width of an expert's inner layer @param experts that get any @param inward 2 if gated
@@ -62,7 +68,7 @@ def experts_roofline_ns(gpu, precision, rows, hidden, width, experts, inward=2):
     return max(2 * rows * size / (peak * 1e3), moved / gpu.memory_gbps)
 
 
-def experts_ns(gpu, precision, rows, hidden, width, experts, inward=2):
+def experts_ns(gpu, precision, rows, hidden, width, experts, inward=2) -> float:
     """@return nanoseconds of a rank's routed experts, their tokens' permutations and activations included; as experts_roofline_ns()"""
     name = gpu.table("experts")
     tables = _keyed(name, 3) if _has(name) else {}
@@ -77,12 +83,12 @@ def experts_ns(gpu, precision, rows, hidden, width, experts, inward=2):
     return max(least / table.at(hidden * width / MEBI, experts, rows / experts) * products.loaded(gpu, compute, least), SHORTEST_NS)
 
 
-def prompts_ns(gpu, cache, heads, news, attended):
+def prompts_ns(gpu: "Gpu", cache: str, heads, news: int, attended: float) -> float:
     """@return nanoseconds of the attention of `news` tokens of prompts, each of which attends to `attended` on average, and of their copies
 
     @param cache as in decoding_ns() @param heads of a rank, as operators.Heads has them. As in `attention`, they are sequences of 2 x attended tokens.
     """
-    def compute_ns(heads_together, tokens, scores):
+    def compute_ns(heads_together: float, tokens: float, scores: float) -> float:
         reached = attention.share(gpu.table("attention"), heads.head_dim, min(tokens, attention.LARGEST), heads_together)
         return 2 * scores * (heads.head_dim + heads.value_dim) / (gpu.tflops * 1e3) * max(slower / reached, 1)
 
@@ -95,7 +101,7 @@ def prompts_ns(gpu, cache, heads, news, attended):
     return time * table.at(heads.head_dim, 1, tokens) if table else time
 
 
-def decoding_bytes(sequences, cached, kv_heads, width, element):
+def decoding_bytes(sequences: int, cached: int, kv_heads: int, width: int, element: int) -> int:
     """@return bytes of keys and values that decoding sequences read; of a latent cache, `width` is that of a token"""
     return sequences * cached * kv_heads * width * element
 

@@ -3,7 +3,12 @@
 
 The figures are those of measured-H100.csv, as bytes at the rate of a copy (3.0 TB/s of 3.35 on an H100), so other GPUs scale by bandwidth.
 """
+from typing import TYPE_CHECKING
+
 from clustersim.workload.kernels.products import SHORTEST_NS
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
 
 # Time of the backward pass / the forward pass's. A norm's forward pass reads two tensors and writes two, for it adds to the residual stream;
 # its backward pass takes as long as moving 6.5 (8192 x 8192: 291 us, 45 us each), the sum of gradients moves three. SwiGLU takes 259 / 134 us,
@@ -18,7 +23,7 @@ LOGIT = 12  # bytes of each in the operator
 OPTIMIZER = (32.1 + 6.9 + 4.8) / 30
 
 
-def _kind(name):
+def _kind(name: str) -> str:
     return next((kind for kind in BACKWARD if name.endswith(kind)), "")
 
 
@@ -33,6 +38,6 @@ def times_ns(gpu, operator):
     return forward, backward, 0.0
 
 
-def optimizer_ns(gpu, bytes_):
+def optimizer_ns(gpu: "Gpu", bytes_: float) -> float:
     """@return nanoseconds of Adam's step, which moves so many bytes of weights, gradients and states"""
     return OPTIMIZER * bytes_ / gpu.stream_rate

@@ -3,6 +3,7 @@
 import functools
 import pathlib
 import re
+from typing import Any
 
 import yaml
 
@@ -20,28 +21,28 @@ OTHER_NAMES = {
 
 
 @functools.lru_cache(None)
-def entries():
+def entries() -> dict[str, dict[str, Any]]:
     """@return each name's entry: the fields of a Model, and `published` and `outside` in 10^9 parameters"""
     return yaml.safe_load((pathlib.Path(__file__).parent / "models.yaml").read_text())
 
 
-def _spelt(name):
+def _spelt(name: str) -> str:
     word = re.sub(r"[\s\-]+", "_", name.strip().lower())
     word = re.sub(r"_?llama_([234])", r"llama\1", word)
     return re.sub(r"llama3\.[13]_(8b|70b|405b)", r"llama3_\1", word)  # the same sizes
 
 
-def _known_as(name):
+def _known_as(name: str) -> str:
     word = _spelt(name)
     return OTHER_NAMES.get(word, word)
 
 
-def has(name):
+def has(name) -> bool:
     """@return whether there is a Model called `name`"""
     return _known_as(name) in entries()
 
 
-def find(name):
+def find(name: str) -> "Model":
     """@return the Model called `name`, in any case, with blanks, hyphens or underscores"""
     word = _known_as(name)
     if word not in entries():

@@ -6,9 +6,15 @@ Models (arXiv 2205.05198), for attention that does not store its scores.
 """
 import dataclasses
 import functools
-from typing import Optional, Tuple
+from typing import Any, Optional, Tuple, TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from clustersim.workload.plan import adapters
+
+if TYPE_CHECKING:
+    from clustersim.workload.model.transformer import LayerKind
+    from clustersim.workload.model.transformer import Model
+    from clustersim.workload.plan.parallel import Parallelism
 
 ELEMENT = 2  # bytes of a bfloat16
 
@@ -45,25 +51,25 @@ class Operator:
     precision: str = ""  # of a product's factors; "": the GPU's
 
     @property
-    def after_norm(self):
+    def after_norm(self) -> bool:
         """Whether a product reads what a norm has written."""
         return self.name in AFTER_NORM
 
 
-def _matmul(name, m, n, k, count=1, bias=0, kept=None):
+def _matmul(name: str, m: int, n: int, k: int, count: int = 1, bias: int = 0, kept: int | None = None) -> "Operator":
     m = max(m, 1)
     return Operator(name, "matmul", ELEMENT * count * (m * k + k * n + m * n), 2.0 * m * n * k * count, (m, n, k, count),
                     count * k * n + bias, ELEMENT * m * k * count if kept is None else kept,
                     precision="bfloat16" if name in ALWAYS_BFLOAT16 else "")
 
 
-def _norm(name, model, tokens):
+def _norm(name: str, model: "Model", tokens: int) -> "Operator":
     moved = ELEMENT * tokens * model.hidden
     # Two reads and two writes: the residual stream is updated in the same kernel.
     return Operator(name, "memory", 4 * moved, parameters=model.norm_parameters, kept=moved)
 
 
-def heads_of(model, plan, has_window):
+def heads_of(model: "Model", plan: "Parallelism", has_window: bool) -> "Heads":
     """@return the Heads of a layer's attention on a rank"""
     heads, latent = model.heads // plan.tp, model.latent
     return Heads(plan.micro_batch, max(plan.sequence // plan.cp, 1), heads,
@@ -72,7 +78,7 @@ def heads_of(model, plan, has_window):
                  latent.value_dim if latent else model.value_size, model.window if has_window else 0, plan.sequence)
 
 
-def attention(model, plan, has_window=False):
+def attention(model: "Model", plan: "Parallelism", has_window: bool = False) -> "Iterator[Operator]":
     """@return operators of a layer's attention, in their order"""
     h, tokens, local = model.hidden, plan.tokens, plan.local_tokens
     heads = model.heads // plan.tp
@@ -104,7 +110,7 @@ def attention(model, plan, has_window=False):
     yield from _result(model, plan)
 
 
-def _queries_keys_values(model, plan):
+def _queries_keys_values(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
     """Products that make a rank's queries, keys and values of a layer's input."""
     h, query = model.hidden, model.query_width // plan.tp
     keys, values = (max(width // plan.tp, min(width, size)) for width, size in zip(model.key_value_widths, (model.head_dim, model.value_size)))
@@ -121,7 +127,7 @@ def _queries_keys_values(model, plan):
         yield _matmul("qkv", plan.tokens, width, h, bias=(width if has_bias else 0) + norms, kept=kept)
 
 
-def _result(model, plan):
+def _result(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
     """The gate and the product that follow attention."""
     value = model.value_width // plan.tp
     if model.output_gate:
@@ -129,7 +135,7 @@ def _result(model, plan):
     yield _matmul("projection", plan.tokens, model.hidden, value, bias=model.hidden if model.bias else 0)
 
 
-def _chosen(model, plan):
+def _chosen(model, plan) -> "Iterator[Operator]":
     """Attention to tokens that an indexer chooses."""
     latent, sequence = model.latent, plan.sequence
     if model.indexer == "own":
@@ -141,7 +147,7 @@ def _chosen(model, plan):
         yield _sparse_attention(model, plan, model.head_dim, model.value_size, pairs)
 
 
-def _indexer(model, plan, q_rank, key_inputs, entries):
+def _indexer(model, plan, q_rank, key_inputs, entries) -> "Iterator[Operator]":
     """Scores of a sequence's earlier entries for each token, of which the highest are chosen. Every rank of a TP group computes them."""
     i, tokens = model.sparse, plan.tokens
     yield _matmul("index_query", tokens, i.heads * i.head_dim, q_rank, kept=0)
@@ -152,7 +158,7 @@ def _indexer(model, plan, q_rank, key_inputs, entries):
     yield Operator("index_scores", "fused", moved, 2 * pairs * i.heads * i.head_dim, kept=moved)
 
 
-def _sparse_attention(model, plan, key_dim, value_dim, pairs):
+def _sparse_attention(model: "Model", plan: "Parallelism", key_dim: int, value_dim: int, pairs: float) -> "Operator":
     """Every head reads the keys of one, whose first columns are values."""
     heads, tokens = model.heads // plan.tp, plan.tokens
     columns = heads * (key_dim + value_dim) + key_dim
@@ -161,7 +167,7 @@ def _sparse_attention(model, plan, key_dim, value_dim, pairs):
                     kept=ELEMENT * tokens * (heads * key_dim + key_dim))
 
 
-def compressed_attention(model, plan, ratio):
+def compressed_attention(model, plan, ratio) -> "Iterator[Operator]":
     """DeepSeek-V4's attention: to a window, and to entries of `ratio` tokens each, all of them or those that an indexer chooses."""
     a, h, tokens, dim = model.compressed, model.hidden, plan.tokens, model.head_dim
     query, parts, sequence = model.query_width // plan.tp, a.parts(ratio), plan.sequence
@@ -185,24 +191,24 @@ def compressed_attention(model, plan, ratio):
     yield _matmul("projection", tokens, h, groups * a.output_rank)
 
 
-def streams(name, model, tokens):
+def streams(name: str, model: "Model", tokens: int) -> "list[Operator]":
     """@return the operators of a block's residual streams, if there are several"""
     return [_streams(name, model, tokens)] if model.streams > 1 else []
 
 
-def _streams(name, model, tokens):
+def _streams(name: str, model: "Model", tokens: int) -> "Operator":
     """Hyper-connections: a block reads n streams and writes their mixture, then reads all and its result and writes all: 3 n + 2 times the
     width of one (arXiv 2512.24880)."""
     moved = ELEMENT * tokens * model.hidden
     return Operator(name, "memory", (3 * model.streams + 2) * moved, parameters=model.stream_parameters, kept=model.streams * moved)
 
 
-def _convolution(name, tokens, channels, taps, bias=0):
+def _convolution(name: str, tokens: int, channels: int, taps: int, bias: int = 0) -> "Operator":
     """A depthwise convolution over so many tokens. It reads and writes its channels; its few products hide behind that."""
     return Operator(name, "memory", ELEMENT * 2 * tokens * channels, parameters=(taps + bias) * channels, kept=ELEMENT * tokens * channels)
 
 
-def state_space(model, plan):
+def state_space(model, plan) -> "Iterator[Operator]":
     """Mamba-2 (arXiv 2405.21060, section 6): of each chunk of C tokens, scores of its tokens (a product for each group: 2 C N operations
     a token), what they make of the input (2 C P for each head), the chunk's state and what earlier states make (4 N P)."""
     m, tokens = model.state_space, plan.tokens
@@ -226,7 +232,7 @@ def state_space(model, plan):
     yield _matmul("mamba_out", tokens, model.hidden, width)
 
 
-def _channel_space(model, plan):
+def _channel_space(model, plan) -> Iterator[Any]:
     """Mamba (arXiv 2312.00752, section 3.3): its scan decays and adds to N states of each channel and reads them, 9 operations each, and stays on the
     chip; it reads the channels, steps, what goes into and out of states, and a gate."""
     m, tokens = model.state_space, plan.tokens
@@ -241,7 +247,7 @@ def _channel_space(model, plan):
     yield _matmul("mamba_out", tokens, model.hidden, width)
 
 
-def short_convolution(model, plan):
+def short_convolution(model, plan) -> Iterator[Any]:
     """A convolution of a few tokens between two gates, as in LFM2 (arXiv 2511.23404)."""
     h, tokens = model.hidden, plan.tokens
     width = h // plan.tp
@@ -252,13 +258,13 @@ def short_convolution(model, plan):
     yield _matmul("short_out", tokens, h, width)
 
 
-def parallel(model, plan, has_window):
+def parallel(model, plan, has_window) -> Iterator[Any]:
     """Attention beside a state space, which read the same norm, as in Falcon-H1 (arXiv 2507.22448)."""
     yield from attention(model, plan, has_window)
     yield from (operator for operator in state_space(model, plan) if operator.name != "input_norm")
 
 
-def linear_attention(model, plan):
+def linear_attention(model, plan) -> "Iterator[Operator]":
     """A gated delta network in chunks of C tokens (arXiv 2412.06464, section 3.3): for each head and token the products of a chunk's keys
     with each other (2 C K), the inverse of that triangle (C C), what it makes of keys and values (2 C K + 2 C V), queries with keys and
     their sum of values (2 C K + 2 C V), and three products with the state (6 K V)."""
@@ -282,7 +288,7 @@ def linear_attention(model, plan):
     yield _matmul("delta_out", tokens, model.hidden, values)
 
 
-def _delta_flops(a):
+def _delta_flops(a) -> int:
     """@return operations of linear attention for a token and a head"""
     chunk, key, value = a.chunk, a.key_dim, a.value_dim
     if not a.has_delta:  # queries with keys, their sum of values, and two products with the state
@@ -290,7 +296,7 @@ def _delta_flops(a):
     return chunk * (6 * key + 4 * value + chunk) + 6 * key * value
 
 
-def mixer(model, plan, kind):
+def mixer(model: "Model", plan: "Parallelism", kind: "LayerKind"):
     """@return operators of what mixes tokens in a layer"""
     if kind.mixer == "attention":
         return attention(model, plan, kind.windowed)
@@ -303,13 +309,13 @@ def mixer(model, plan, kind):
     return {"state_space": state_space, "linear": linear_attention, "convolution": short_convolution}[kind.mixer](model, plan)
 
 
-def attended(model, plan, has_window):
+def attended(model: "Model", plan: "Parallelism", has_window: bool) -> float:
     """@return pairs of a token and one that it attends to in a sequence, which may hold several documents"""
     document = plan.document or plan.sequence
     return plan.sequence // document * model.attended(document, has_window)
 
 
-def _mlp(model, plan, prefix, width, tokens, count=1, kept_input=True, hidden=None):
+def _mlp(model: "Model", plan: "Parallelism", prefix: str, width: int, tokens: int, count: int = 1, kept_input: bool = True, hidden: int | None = None) -> "Iterator[Operator]":
     inward, hidden = 2 if model.gated else 1, hidden or model.hidden
     bias = count * inward * width if model.bias else 0
     kept = ELEMENT * hidden * (plan.input_tokens if kept_input else tokens * count)
@@ -320,7 +326,7 @@ def _mlp(model, plan, prefix, width, tokens, count=1, kept_input=True, hidden=No
     yield _matmul(prefix + "down", tokens, hidden, width, count, count * hidden if model.bias else 0)
 
 
-def dense_mlp(model, plan):
+def dense_mlp(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
     yield _norm("post_norm", model, plan.local_tokens)
     yield from _mlp(model, plan, "mlp_", model.ffn // plan.tp, plan.tokens)
     if model.layer_inputs:  # of the layer's own embedding, which gates (Gemma 3n)
@@ -328,7 +334,7 @@ def dense_mlp(model, plan):
         yield _matmul("mlp_input_up", plan.tokens, model.hidden, model.layer_inputs // plan.tp)
 
 
-def router(model, plan):
+def router(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
     yield _norm("post_norm", model, plan.local_tokens)
     yield _matmul("router", plan.local_tokens, model.experts, model.hidden,
                   bias=model.experts if model.router_bias else 0, kept=0)
@@ -338,13 +344,13 @@ def router(model, plan):
         yield _matmul("latent_down", plan.local_tokens, model.expert_latent, model.hidden, kept=0)
 
 
-def permute(name, model, plan):
+def permute(name: str, model: "Model", plan: "Parallelism") -> "Operator":
     """Moves tokens into the order of their experts, or back."""
     moved = ELEMENT * plan.local_tokens * model.experts_per_token * model.expert_hidden
     return Operator(name, "memory", 2 * moved)
 
 
-def experts(model, plan):
+def experts(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
     """The routed experts of the rank that computes most of them."""
     local = model.experts // plan.ep
     # Tokens of all ranks that exchange, times the experts of each, over all experts. Sequence parallelism cuts tokens.
@@ -354,20 +360,20 @@ def experts(model, plan):
                     hidden=model.expert_hidden)
 
 
-def latent_up(model, plan):
+def latent_up(model: "Model", plan: "Parallelism") -> "Operator":
     return _matmul("latent_up", plan.local_tokens, model.hidden, model.expert_latent)
 
 
-def shared_experts(model, plan):
+def shared_experts(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
     yield from _mlp(model, plan, "shared_", model.shared_ffn // plan.tp, plan.tokens)
 
 
-def vocabulary_part(model, plan):
+def vocabulary_part(model: "Model", plan: "Parallelism") -> int:
     """@return words that a rank holds"""
     return -(-model.vocabulary // plan.tp)
 
 
-def embedding(model, plan):
+def embedding(model: "Model", plan: "Parallelism") -> "list[Operator]":
     """Words, and words of each layer's own embedding with the product that the layers' inputs add to it, whose time is left out."""
     own = model.layers * model.layer_inputs
     moved = ELEMENT * plan.tokens * (model.hidden + own)
@@ -384,7 +390,7 @@ def head(model, plan, owns_weights=True):
     yield Operator("loss", "memory", 3 * 4 * plan.tokens * columns, kept=plan.keeping.logit * plan.tokens * columns)
 
 
-def _experts_of(model, plan):
+def _experts_of(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
     yield from router(model, plan)
     yield permute("dispatch", model, plan)
     yield from experts(model, plan)
@@ -396,7 +402,7 @@ def _experts_of(model, plan):
 
 
 @functools.lru_cache(4096)
-def of_kind(model, plan, kind):
+def of_kind(model: "Model", plan: "Parallelism", kind: "LayerKind") -> "Sequence[Operator]":
     """@return every operator of a layer of this kind"""
     model = model.shaped(kind)
     every = streams("mixer_streams", model, plan.local_tokens) if kind.mixer != "none" else []
@@ -407,7 +413,7 @@ def of_kind(model, plan, kind):
     return tuple(_typed(plan, kind.precise, operator) for operator in with_adapters(plan, every))
 
 
-def _typed(plan, precise, operator):
+def _typed(plan: "Parallelism", precise: bool, operator: "Operator") -> "Operator":
     """@return the operator with the type of its factors, where the plan says it"""
     kind = "bfloat16" if precise else plan.precise.of_operator(operator.name)
     if operator.kind != "matmul" or operator.precision or not kind:
@@ -415,16 +421,16 @@ def _typed(plan, precise, operator):
     return dataclasses.replace(operator, precision=kind)
 
 
-def kind_of(model, plan, index):
+def kind_of(model: "Model", plan: "Parallelism", index: int) -> "LayerKind":
     """@return the kind of layer `index`, whose products may keep 16 bits"""
     return model.layer_kind(index)._replace(precise=plan.precise.has(index, model.layers))
 
 
-def prediction_kinds(model, plan):
+def prediction_kinds(model: "Model", plan: "Parallelism") -> "list[LayerKind]":
     return [kind._replace(precise=plan.precise.predictions) for kind in model.prediction_kinds()]
 
 
-def prediction(model, plan):
+def prediction(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
     """The module that predicts one further token joins the last layer's output with the next token's embedding (arXiv 2412.19437, section 2.2);
     its layers and a head of its own follow."""
     local = plan.local_tokens
@@ -433,7 +439,7 @@ def prediction(model, plan):
                                                          kept=ELEMENT * 2 * plan.input_tokens * model.hidden))
 
 
-def prediction_head(model, plan):
+def prediction_head(model: "Model", plan: "Parallelism") -> "list[Operator]":
     """@return the operators of a further token's head, which has the weights of the first one, but for its norm"""
     return [operator if operator.name == "final_norm" else dataclasses.replace(operator, parameters=0) for operator in head(model, plan)]
 

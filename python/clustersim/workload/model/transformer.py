@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A decoder-only transformer: its shape, and how many parameters that makes."""
 import functools
-from typing import Literal, NamedTuple, Optional, Tuple, TYPE_CHECKING
+from typing import Any, Literal, NamedTuple, Optional, Tuple, TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pydantic
 from pydantic import BaseModel, Extra, root_validator
 
 
-def _whole(value):
+def _whole(value) -> int:
     """pydantic would cut 1.5 to 1, and read true and "8" as numbers."""
     if isinstance(value, (bool, str)) or isinstance(value, float) and not value.is_integer():
         raise TypeError(f"{value!r:.40} is not a whole number")
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 else:
     class _Whole:
         @classmethod
-        def __get_validators__(cls):
+        def __get_validators__(cls) -> Iterator[Callable[..., Any]]:
             yield _whole
             yield from super().__get_validators__()
 
@@ -51,15 +52,15 @@ class StateSpace(BaseModel, extra=Extra.forbid, frozen=True):
     step_rank: NonNegativeInt = 0  # of Mamba: its steps come from a product of this rank, after the convolution
 
     @property
-    def width(self):
+    def width(self) -> int:
         return self.heads * self.head_dim
 
     @property
-    def convolved(self):
+    def convolved(self) -> int:
         return self.width + (0 if self.step_rank else 2 * self.groups * self.state)
 
     @property
-    def inward(self):
+    def inward(self) -> int:
         """Columns of the product that reads the layer's input."""
         return self.width + self.convolved + (0 if self.step_rank else self.heads)
 
@@ -79,19 +80,19 @@ class LinearAttention(BaseModel, extra=Extra.forbid, frozen=True):
     has_delta: bool = True
 
     @property
-    def keys(self):
+    def keys(self) -> int:
         return self.key_heads * self.key_dim
 
     @property
-    def values(self):
+    def values(self) -> int:
         return self.value_heads * self.value_dim
 
     @property
-    def convolved(self):
+    def convolved(self) -> int:
         return 2 * self.keys + self.values
 
     @property
-    def inward(self):
+    def inward(self) -> int:
         """Columns of the product that reads the layer's input."""
         return self.convolved + (self.gate_rank or self.values) + self.decay_rank + self.scalars * self.value_heads
 
@@ -112,7 +113,7 @@ class CompressedAttention(BaseModel, extra=Extra.forbid, frozen=True):
     ratios: Tuple[NonNegativeInt, ...]  # of each layer; 0: the window alone
     indexed: PositiveInt = 4
 
-    def parts(self, ratio):
+    def parts(self, ratio: int) -> int:
         """@return how many entries a token takes part in"""
         return 0 if not ratio else 2 if ratio == self.indexed else 1
 
@@ -228,7 +229,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
                 raise ValueError(f"{kv_heads} key-value heads do not divide {heads} heads")
         return values
 
-    def has_experts(self, layer):
+    def has_experts(self, layer: int) -> bool:
         """@return whether layer `layer`, from 0, has experts"""
         if self.pattern:
             return self.pattern[layer] == "E"
@@ -237,7 +238,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         after = layer - self.dense_layers
         return bool(self.experts) and after >= 0 and (after + 1) % self.moe_every == 0
 
-    def layer_kind(self, layer):
+    def layer_kind(self, layer: int) -> "LayerKind":
         """@return all that tells layer `layer` from others"""
         if self.pattern:
             return BLOCKS[self.pattern[layer]]
@@ -248,34 +249,34 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         feeds = self.shapes[shape].feeds is not False if shape >= 0 else self.feeds
         return LayerKind(self.has_experts(layer), attends and self.has_window(layer), mixer, feeds, shape=shape)
 
-    def mixer_of(self, layer):
+    def mixer_of(self, layer: int) -> str:
         """@return what mixes tokens in layer `layer` of a model without a pattern"""
         if self.mixers:
             return self.mixers[layer % len(self.mixers)]
         return "attention" if not self.linear or (layer + 1) % self.full_every == 0 else "linear"
 
-    def variants(self):
+    def variants(self) -> "list[Model]":
         """@return the model with the sizes of each of its shapes, or as it is"""
         return [_shaped(self, index) for index in range(len(self.shapes))] or [self]
 
-    def shaped(self, kind):
+    def shaped(self, kind: "LayerKind") -> "Model":
         """@return the model with the sizes of layers of this kind"""
         return _shaped(self, kind.shape) if kind.shape >= 0 else self
 
-    def prediction_kinds(self):
+    def prediction_kinds(self) -> "list[LayerKind]":
         """@return the kinds of layers that predict one further token"""
         if self.pattern:  # Nemotron 3: arXiv 2512.20856
             return [BLOCKS["*"], BLOCKS["E" if self.experts else "-"]]
         return [self.layer_kind(self.layers - 1)]
 
     @property
-    def expert_hidden(self):
+    def expert_hidden(self) -> int:
         return self.expert_latent or self.hidden
 
-    def has_window(self, layer):
+    def has_window(self, layer: int) -> bool:
         return bool(self.window) and self.windowed[layer % len(self.windowed)]
 
-    def attended(self, tokens, has_window):
+    def attended(self, tokens: int, has_window: bool) -> float:
         """@return pairs of a token and one that it attends to in a sequence of so many tokens: half of all, or those of windows"""
         window = min(self.window, tokens) if has_window else tokens
         if self.window_is_chunk and has_window:
@@ -284,44 +285,44 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         return self.attended_of(tokens, window)
 
     @staticmethod
-    def attended_of(tokens, window):
+    def attended_of(tokens: int, window: int) -> float:
         """@return the same where a token attends to at most `window` of those before it"""
         window = min(window, tokens)
         return tokens * window - window ** 2 / 2
 
     @property
-    def moe_layers(self):
+    def moe_layers(self) -> int:
         return sum(self.has_experts(layer) for layer in range(self.layers))
 
     @property
-    def has_dense_mlps(self):
+    def has_dense_mlps(self) -> bool:
         return any(kind.feeds and not kind.experts for kind in map(self.layer_kind, range(self.layers)))
 
     @property
-    def query_width(self):
+    def query_width(self) -> int:
         return self.heads * (self.latent.nope_dim + self.latent.rope_dim if self.latent else self.head_dim)
 
     @property
-    def value_width(self):
+    def value_width(self) -> int:
         return self.heads * (self.latent.value_dim if self.latent else self.value_size)
 
     @property
-    def value_size(self):
+    def value_size(self) -> int:
         """Columns of a head's values, without latent attention."""
         return self.value_dim or self.head_dim
 
     @property
-    def key_value_widths(self):
+    def key_value_widths(self) -> tuple[int, int]:
         """Columns that products of the input have for keys and for values, without latent attention."""
         if self.borrows_keys:
             return 0, 0
         return self.kv_heads * self.head_dim, 0 if self.keys_are_values else self.kv_heads * self.value_size
 
     @property
-    def norm_parameters(self):
+    def norm_parameters(self) -> int:
         return self.hidden * (2 if self.norm == "layer" else 1)
 
-    def attention_parameters(self):
+    def attention_parameters(self) -> int:
         h = self.hidden
         biases = h if self.bias else 0
         if self.latent:
@@ -337,10 +338,10 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         norms = 2 * self.head_dim if self.qk_norm else 0
         return queries + h * (gate + keys + values) + self.value_width * h + biases + norms + self._own_indexer(h)
 
-    def _own_indexer(self, q_rank):
+    def _own_indexer(self, q_rank: int) -> int:
         return self.indexer_parameters(q_rank) if self.sparse and self.indexer == "own" else 0
 
-    def state_space_parameters(self):
+    def state_space_parameters(self) -> int:
         m, h = self.state_space, self.hidden
         assert m
         # Of the heads: decay, skip and step; of the channels: a convolution with its bias, and a norm.
@@ -349,7 +350,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
             own += m.width * (m.step_rank + 2 * m.state) + m.step_rank * m.width + m.width * (m.state - 1)
         return h * m.inward + own + m.width * h
 
-    def linear_parameters(self):
+    def linear_parameters(self) -> int:
         a, h = self.linear, self.hidden
         assert a
         ranks = a.gate_rank * a.values + a.decay_rank * a.keys
@@ -358,13 +359,13 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
     def convolution_parameters(self):
         return self.hidden * (4 * self.hidden + self.convolution)
 
-    def indexer_parameters(self, q_rank):
+    def indexer_parameters(self, q_rank: int) -> int:
         """Its queries come from those that attention compresses, its keys and the weights of its heads from the input."""
         i = self.sparse
         assert i
         return q_rank * i.heads * i.head_dim + self.hidden * (i.head_dim + i.heads)
 
-    def compressed_parameters(self, ratio):
+    def compressed_parameters(self, ratio: int) -> int:
         a, h = self.compressed, self.hidden
         assert a and self.sparse
         parts = a.parts(ratio)
@@ -376,60 +377,60 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
             entries += self.indexer_parameters(a.q_rank) + (2 * parts - 1) * h * self.sparse.head_dim
         return queries + h * self.head_dim + output + entries
 
-    def mixer_parameters(self, kind):
+    def mixer_parameters(self, kind: "LayerKind") -> int:
         return {"attention": self.attention_parameters, "state_space": self.state_space_parameters,
                 "compressed": lambda: self.compressed_parameters(kind.ratio), "linear": self.linear_parameters,
                 "convolution": self.convolution_parameters, "none": lambda: 0,
                 "parallel": lambda: self.attention_parameters() + self.state_space_parameters()}[kind.mixer]()
 
     @property
-    def stream_parameters(self):
+    def stream_parameters(self) -> int:
         """Of a block: the weights with which streams are read, written and mixed come from all of them."""
         return self.streams * self.hidden * (self.streams ** 2 + 2 * self.streams) if self.streams > 1 else 0
 
-    def mlp_parameters(self, ffn, hidden=None):
+    def mlp_parameters(self, ffn: int, hidden: int | None = None) -> int:
         inward, hidden = 2 if self.gated else 1, hidden or self.hidden
         return hidden * ffn * (inward + 1) + (inward * ffn + hidden if self.bias else 0)
 
-    def expert_parameters(self):
+    def expert_parameters(self) -> int:
         """Of the routed experts of one layer."""
         return self.experts * self.mlp_parameters(self.expert_ffn, self.expert_hidden)
 
-    def moe_parameters(self):
+    def moe_parameters(self) -> int:
         """Parameters of one layer's router, experts, and projections to their width."""
         router = self.experts * (self.hidden + (1 if self.router_bias else 0))
         shared = self.mlp_parameters(self.shared_ffn) if self.shared_ffn else 0
         latent = 2 * self.hidden * self.expert_latent
         return router + self.expert_parameters() + shared + latent + (self.hidden if self.shared_gate else 0)
 
-    def kind_parameters(self, kind):
+    def kind_parameters(self, kind: "LayerKind") -> int:
         norms = (kind.mixer != "none") + kind.feeds
         feed = (self.moe_parameters() if kind.experts else self.mlp_parameters(self.ffn)) if kind.feeds else 0
         inputs = 2 * self.hidden * self.layer_inputs
         return norms * (self.norm_parameters + self.stream_parameters) + self.mixer_parameters(kind) + feed + inputs
 
-    def layer_parameters(self, layer):
+    def layer_parameters(self, layer: int) -> int:
         kind = self.layer_kind(layer)
         return self.shaped(kind).kind_parameters(kind)
 
     @property
-    def layer_embedding(self):
+    def layer_embedding(self) -> int:
         return self.layer_vocabulary * self.layers * self.layer_inputs
 
-    def prediction_parameters(self):
+    def prediction_parameters(self) -> int:
         """Parameters of the module that predicts one further token: norms of the last layer and of the next embedding, a product that joins them, layers, and
         the norm of a head."""
         layers = sum(self.shaped(kind).kind_parameters(kind) for kind in self.prediction_kinds())
         return 2 * self.hidden ** 2 + 3 * self.norm_parameters + layers
 
-    def parameters(self):
+    def parameters(self) -> int:
         embedding = (self.vocabulary + self.positions) * self.hidden
         embedding += self.layer_embedding + self.hidden * self.layers * self.layer_inputs
         head = 0 if self.tied else self.vocabulary * self.hidden
         layers = sum(map(self.layer_parameters, range(self.layers))) + self.predictions * self.prediction_parameters()
         return embedding + head + self.norm_parameters + layers
 
-    def active_parameters(self):
+    def active_parameters(self) -> int:
         """Parameters that one token passes through, without embeddings."""
         idle = self.moe_layers * (self.experts - self.experts_per_token) * self.mlp_parameters(self.expert_ffn, self.expert_hidden)
         unused = (self.vocabulary + self.positions) * self.hidden

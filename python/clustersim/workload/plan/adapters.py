@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Low-rank adapters (LoRA, arXiv 2106.09685): each adds two thin products to one whose weights are frozen."""
 import dataclasses
-from typing import Tuple
+from typing import Tuple, TYPE_CHECKING
 
 from clustersim.errors import InputError
+
+if TYPE_CHECKING:
+    from clustersim.workload.plan.parallel import Parallelism
 
 # Operators by the names of Megatron-Core and of Hugging Face.
 TARGETS = {
@@ -37,16 +40,16 @@ def make(rank, names):
     return Adapters(rank, known) if known else Adapters(rank)
 
 
-def base(name):
+def base(name: str) -> str:
     """@return the operator that an adapter is beside, or the operator itself"""
     return name.split("+")[0]
 
 
-def is_trained(plan, operator):
+def is_trained(plan: "Parallelism", operator) -> bool:
     """@return whether an operator's weights are trained: with adapters, theirs alone"""
     return not plan.adapters or "+" in operator.name
 
 
-def trained(plan, operators):
+def trained(plan: "Parallelism", operators) -> int:
     """@return the number of their parameters that are trained"""
     return sum(operator.parameters for operator in operators if is_trained(plan, operator))

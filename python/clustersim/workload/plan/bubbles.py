@@ -4,7 +4,12 @@
 Their bubble is a closed form of F, B and W: the forward pass of a stage, its whole backward pass, and the weight gradients of that.
 DualPipe feeds micro-batches from both ends, so each rank has two stages, and overlaps a forward with a backward pass (F&B).
 """
+from typing import TYPE_CHECKING
+
 from clustersim.errors import InputError
+
+if TYPE_CHECKING:
+    from clustersim.workload.plan.parallel import Parallelism
 
 SCHEDULES = ("1f1b", "zb1p", "dualpipe")
 
@@ -28,7 +33,7 @@ def in_flight(plan):
     return min(plan.pp + 1, plan.micro_batches) / 2
 
 
-def check(plan):
+def check(plan: "Parallelism") -> None:
     """Refuses what DualPipe (github.com/deepseek-ai/DualPipe) and schedules without chunks refuse."""
     if plan.schedule not in SCHEDULES:
         raise InputError(f'"{plan.schedule}" is not a known schedule of a pipeline; expected {", ".join(SCHEDULES)}')

@@ -8,10 +8,13 @@ bfloat16. Backward, the gradient of a dispatch is a combination, and the reverse
 import dataclasses
 import random
 from math import comb
-from typing import Tuple
+from typing import Tuple, TYPE_CHECKING
 
 from clustersim import input_file
 from clustersim.errors import InputError
+
+if TYPE_CHECKING:
+    from clustersim.workload.plan.parallel import Parallelism
 
 DISPATCHERS = ("alltoall", "deepep", "deepep_ll")
 # Bytes of a number that is sent. With 8 bits, 128 numbers share a float32 (DeepSeek-V3, arXiv 2412.19437, section 3.3).
@@ -34,11 +37,11 @@ class Exchange:
         loads = self.loads or (1.0,) * experts
         return [min(load, self.capacity) for load in loads] if self.capacity else loads
 
-    def slowest(self, experts, ep):
+    def slowest(self, experts: int, ep: int) -> float:
         """@return tokens that the fullest of `ep` ranks takes, relative to the mean that was sent: the others wait for it"""
         return max(_by_rank(self._kept(experts), ep))
 
-    def computed(self, experts, ep):
+    def computed(self, experts: int, ep: int) -> float:
         """@return the same of tokens that it computes: all of its experts' capacity if they are padded"""
         return self.capacity if self.padded else self.slowest(experts, ep)
 
@@ -46,7 +49,7 @@ class Exchange:
         """@return the share of tokens' choices that no expert takes"""
         return 1 - sum(self._kept(experts)) / experts
 
-    def evened(self):
+    def evened(self) -> "Exchange":
         """@return the same with equal experts, which together compute as much"""
         if not self.loads:
             return self
@@ -54,18 +57,18 @@ class Exchange:
         computed = self.capacity if self.padded else 1 - self.dropped(len(self.loads)) if drops else 0.0
         return dataclasses.replace(self, loads=(), capacity=computed)
 
-    def describe(self):
+    def describe(self) -> str:
         parts = [self.dispatcher] + ([f"at most {self.node_limit} servers"] if self.node_limit else [])
         parts += [f"fullest expert {max(self.loads):.2f} of the mean"] if self.loads else []
         return ", ".join(parts + ([f"capacity {self.capacity:g}"] if self.capacity else []))
 
 
-def _by_rank(loads, ep):
+def _by_rank(loads: tuple[float], ep: int) -> list[float]:
     each = len(loads) // ep
     return [sum(loads[first:first + each]) / each for first in range(0, each * ep, each)]
 
 
-def distinct(units, experts, topk, limit=0):
+def distinct(units: int, experts: int, topk: int, limit: int = 0) -> float:
     """@return how many of `units` (servers or ranks), which share the experts evenly, a token's `topk` experts are on, as expected
 
     The choice is uniform: first of `limit` units, then of experts on these.
@@ -99,7 +102,7 @@ def crossing_bytes(model, plan, number_bytes):
     return model.expert_hidden * number_bytes * plan.local_tokens * count * (servers - 1) / servers
 
 
-def all_to_all_bytes(model, plan, number_bytes):
+def all_to_all_bytes(model, plan: "Parallelism", number_bytes: float) -> int:
     """@return bytes of the AllToAll that has the exchange's bytes between servers, or between ranks if there is one server
 
     An AllToAll of B bytes sends B / EP to each rank. The slowest rank decides, so its excess counts for all.
@@ -139,7 +142,7 @@ def read_loads(path, experts):
     return tuple(count * experts / sum(counts) for count in counts)
 
 
-def check(model, plan):
+def check(model, plan: "Parallelism") -> None:
     """Refuses a limit under which a token's experts cannot be."""
     exchange = plan.exchange
     if not exchange.node_limit:

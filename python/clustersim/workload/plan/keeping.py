@@ -27,7 +27,7 @@ FRAMEWORKS = {
 }
 
 
-def find(name):
+def find(name: str) -> "Keeping":
     if name not in FRAMEWORKS:
         raise InputError(f'"{name}" is not a framework whose memory is known; expected one of {", ".join(FRAMEWORKS)}')
     return FRAMEWORKS[name]

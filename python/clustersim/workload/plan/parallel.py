@@ -42,74 +42,74 @@ class Parallelism:
     exchange: Exchange = Exchange()
 
     @property
-    def expert_tp(self):
+    def expert_tp(self) -> int:
         return self.etp or self.tp
 
     @property
-    def dp(self):
+    def dp(self) -> int:
         return self.world_size // (self.tp * self.pp * self.cp)
 
     @property
-    def replicas(self):
+    def replicas(self) -> int:
         """Ranks that hold the same dense weights, and reduce their gradients: data x context parallel."""
         return self.dp * self.cp
 
     @property
-    def expert_replicas(self):
+    def expert_replicas(self) -> int:
         """Ranks that hold the same experts, and reduce their gradients."""
         return self.replicas * self.tp // (self.expert_tp * self.ep)
 
     @property
-    def shards(self):
+    def shards(self) -> int:
         """Consecutive ranks among which ZeRO shards dense weights, gradients and states: all replicas, or those of one copy."""
         return self.replicas // self.copies
 
     @property
-    def expert_shards(self):
+    def expert_shards(self) -> int:
         """The same of experts."""
         return self.expert_replicas // self.copies
 
     @property
-    def shards_weights(self):
+    def shards_weights(self) -> bool:
         """Whether a layer's weights are gathered for each pass. A pipeline keeps them whole, as torchtitan does."""
         return self.zero == 3 and self.pp == 1
 
     @property
-    def shards_gradients(self):
+    def shards_gradients(self) -> bool:
         """Whether gradients are reduced after each micro-batch. A pipeline accumulates them whole."""
         return self.zero >= 2 and self.pp == 1
 
     @property
-    def micro_batches(self):
+    def micro_batches(self) -> int:
         if self.global_batch:
             return self.global_batch // (self.micro_batch * self.dp)
         return 4 * self.pp if self.pp > 1 else 1
 
     @property
-    def sequences(self):
+    def sequences(self) -> int:
         """Of a global batch."""
         return self.micro_batches * self.micro_batch * self.dp
 
     @property
-    def tokens(self):
+    def tokens(self) -> int:
         """Of a micro-batch on a rank, before sequence parallelism."""
         return self.micro_batch * self.sequence // self.cp
 
     @property
-    def local_tokens(self):
+    def local_tokens(self) -> int:
         """The same where sequence parallelism cuts them."""
         return self.tokens // self.tp if self.sequence_parallel else self.tokens
 
     @property
-    def input_tokens(self):
+    def input_tokens(self) -> int:
         """Of the inputs of products that a rank keeps."""
         return self.tokens if self.keeping.gathered_inputs else self.local_tokens
 
-    def stage_layers(self, layers):
+    def stage_layers(self, layers: int) -> list[int]:
         """@return layers of each stage; if they do not divide, the last stages, which have the head, get fewer"""
         return [sum(len(place.layers) for place in pipeline.places(self, layers)[stage::self.pp]) for stage in range(self.pp)]
 
-    def describe(self):
+    def describe(self) -> str:
         parts = [f"TP {self.tp}", f"DP {self.dp}", f"PP {self.pp}"]
         parts += [f"{name} {value}" for name, value in (("VPP", self.virtual), ("EP", self.ep), ("CP", self.cp)) if value > 1]
         parts += [f"ETP {self.etp}"] if self.expert_tp != self.tp else []
@@ -122,17 +122,17 @@ class Parallelism:
         parts += [f"documents of {self.document} tokens"] if self.document else []
         return ", ".join(parts + ([self.split.describe()] if self.split.describe() else []))
 
-    def _recomputation(self):
+    def _recomputation(self) -> str:
         what = f" of {', '.join(self.modules)}" if self.recompute == "selective" and self.modules else ""
         return f"{self.recompute} recomputation{what}" + (f" in {self.recompute_layers} layers" if self.recompute_layers else "")
 
 
-def _divides(part, whole, what, expected):
+def _divides(part: int, whole: int, what: str, expected: str) -> None:
     if whole % part:
         raise InputError(f"{what}; expected {expected}")
 
 
-def check(model, plan):
+def check(model, plan: "Parallelism") -> None:
     """Refuses what Megatron-LM would refuse, and what cannot be."""
     for name, value in (("world_size", plan.world_size), ("TP", plan.tp), ("PP", plan.pp), ("EP", plan.ep), ("CP", plan.cp),
                         ("VPP", plan.virtual), ("micro_batch", plan.micro_batch), ("seq_length", plan.sequence)):
@@ -158,7 +158,7 @@ def check(model, plan):
     bubbles.check(plan)
 
 
-def _check_tensor_parallel(model, plan):
+def _check_tensor_parallel(model, plan: "Parallelism") -> None:
     _divides(plan.tp, model.heads, f"TP {plan.tp} does not divide the {model.heads} attention heads",
              "a divisor of the heads")
     _divides(plan.tp, model.ffn, f"TP {plan.tp} does not divide the FFN size {model.ffn}", "a divisor")
@@ -167,7 +167,7 @@ def _check_tensor_parallel(model, plan):
                          "expected a divisor or a multiple")
 
 
-def _check_experts(model, plan):
+def _check_experts(model, plan: "Parallelism") -> None:
     etp = plan.expert_tp
     _divides(etp, model.expert_ffn, f"TP {etp} does not divide the experts' FFN size {model.expert_ffn}", "a divisor")
     if etp not in (1, plan.tp):
@@ -180,7 +180,7 @@ def _check_experts(model, plan):
              "EP x DP_EP = TP x CP x DP")
 
 
-def _check_copies(model, plan):
+def _check_copies(model, plan: "Parallelism") -> None:
     if plan.copies < 1:
         raise InputError(f"the data parallel replicate degree is {plan.copies}; expected at least 1")
     if plan.copies > 1 and not plan.zero:
@@ -194,7 +194,7 @@ def _check_copies(model, plan):
                  f"{plan.expert_replicas} ranks that hold an expert", "a divisor, or fewer expert-parallel ranks")
 
 
-def _check_recurrent(model, plan):
+def _check_recurrent(model, plan: "Parallelism") -> None:
     heads = [("state-space", model.state_space.heads)] if model.state_space else []
     heads += [("linear-attention", model.linear.key_heads)] if model.linear else []
     for name, count in heads:
@@ -202,7 +202,7 @@ def _check_recurrent(model, plan):
                  "a divisor of the heads")
 
 
-def _check_sequence(model, plan):
+def _check_sequence(model, plan: "Parallelism") -> None:
     cut = plan.cp * (plan.tp if plan.sequence_parallel else 1)
     _divides(cut, plan.sequence, f"CP and sequence parallelism cut {plan.sequence} tokens into {cut} parts",
              "a seq_length that they divide")
@@ -220,7 +220,7 @@ def _check_sequence(model, plan):
         raise InputError(f"documents of {plan.document} tokens do not fill a sequence of {plan.sequence}; expected a divisor")
 
 
-def _check_batch(plan):
+def _check_batch(plan: "Parallelism") -> None:
     if plan.global_batch < 0:
         raise InputError(f"global_batch is {plan.global_batch}; expected at least 1")
     if plan.global_batch:

@@ -3,9 +3,13 @@
 import dataclasses
 import functools
 import re
-from typing import NamedTuple, Tuple
+from typing import NamedTuple, Tuple, TYPE_CHECKING
+from collections.abc import Sequence
 
 from clustersim.errors import InputError
+
+if TYPE_CHECKING:
+    from clustersim.workload.plan.parallel import Parallelism
 
 
 class Place(NamedTuple):
@@ -26,7 +30,7 @@ class Split:
     layout: Tuple[str, ...] = ()  # of each chunk its letters: E, t, m, L
     costs: Tuple[float, float] = (0.0, 0.0)  # of a layer and of the loss: stages of equal cost, as in Nanotron; 0: not so
 
-    def describe(self):
+    def describe(self) -> str:
         parts = [f"first stage {self.first} layers"] if self.first else []
         parts += [f"last stage {self.last} layers"] if self.last else []
         counted = [name for name, wanted in (("embedding", self.embedding), ("loss", self.loss)) if wanted]
@@ -69,7 +73,7 @@ def _of_letters(layout, chunks, layers, predictions):
     return places
 
 
-def _uneven(split, plan, layers):
+def _uneven(split: "Split", plan: "Parallelism", layers: int) -> list[int]:
     """@return layers of each chunk where the first or the last stage has a number of its own"""
     middle = plan.pp - bool(split.first) - bool(split.last)
     rest = layers - split.first - split.last
@@ -89,7 +93,7 @@ def _uneven(split, plan, layers):
     return [stages[chunk % plan.pp] // plan.virtual for chunk in range(plan.pp * plan.virtual)]
 
 
-def counted(chunks, layers, embedding, loss):
+def counted(chunks: int, layers: int, embedding: int, loss: int) -> list[int]:
     """@return layers of each chunk, where the embedding and the loss take the place of a layer; the first ones get one more"""
     least, more = divmod(layers + embedding + loss, chunks)
     counts = [least + (chunk < more) for chunk in range(chunks)]
@@ -98,7 +102,7 @@ def counted(chunks, layers, embedding, loss):
     return counts
 
 
-def counts_of(plan, layers):
+def counts_of(plan: "Parallelism", layers: int) -> list[int]:
     """@return layers of each chunk without a layout, chunks in the pipeline's order"""
     split, chunks = plan.split, plan.pp * plan.virtual
     if chunks > layers + 2:
@@ -132,7 +136,7 @@ def _by_cost(plan, layers):
 
 
 @functools.lru_cache(4096)
-def places(plan, layers, predictions=0):
+def places(plan: "Parallelism", layers: int, predictions: int = 0) -> "Sequence[Place]":
     """@return a Place for each chunk, in the order in which a micro-batch passes them: chunk i is of stage i modulo PP
 
     Where chunks do not divide the layers, the embedding and the loss count as layers, as in torchtitan.

@@ -2,6 +2,7 @@
 """How many bytes training keeps and sends for each weight, and for each input of a matrix product."""
 import dataclasses
 from typing import Tuple
+from collections.abc import Mapping
 
 from clustersim.errors import InputError
 
@@ -30,7 +31,7 @@ class Precision:
         """Bytes that Adam moves for a weight beside writing it: it reads the gradient and its states, and writes the states."""
         return self.gradient + 2 * self.optimizer
 
-    def of_weight(self, operator):
+    def of_weight(self, operator) -> tuple[float, int]:
         """@return bytes of an operator's weights in memory, and as ranks gather them. Only matrices of products have copies with fewer bits"""
         if operator.kind != "matmul":
             return 2 * operator.parameters, 2 * operator.parameters
@@ -50,15 +51,15 @@ class Precise:
     predictions: bool = False
     operators: Tuple[Tuple[str, str], ...] = ()
 
-    def has(self, layer, layers):
+    def has(self, layer: int, layers: int) -> bool:
         """@return whether a layer of so many is one whose products keep 16 bits"""
         return layer < self.first or layer >= layers - self.last
 
-    def of_operator(self, name):
+    def of_operator(self, name: str) -> str:
         """@return the type of an operator's factors, or "" for the GPU's"""
         return dict(self.operators).get(name, "")
 
-    def describe(self):
+    def describe(self) -> str:
         parts = [f"{count} {end} layers" for count, end in ((self.first, "first"), (self.last, "last")) if count]
         parts += ["further tokens"] if self.predictions else []
         parts += [name for name, kind in self.operators if kind == "bfloat16"]
@@ -66,7 +67,7 @@ class Precise:
         return ", ".join([*(["bfloat16 in " + " and ".join(parts)] if parts else []), *other])
 
 
-def precise(first, last, predictions, named, types):
+def precise(first: int, last: int, predictions: bool, named, types: Mapping[str, str]) -> "Precise":
     """@param named texts such as linear_qkv=bf16, with operators or names of adapters.TARGETS @param types what flags call types @return Precise"""
     from clustersim.workload.plan.adapters import TARGETS  # which knows operators
     if first < 0 or last < 0:
@@ -89,8 +90,8 @@ def _weight(product, stores_copies, reads_either_order):
     return (copies, few) if stores_copies else (2 + copies, 2)
 
 
-def of(product="bfloat16", gathered_as_product=False, gradient="fp32", reduced=None, master="fp32", moments=("fp32", "fp32"),
-       reads_either_order=False):
+def of(product: str = "bfloat16", gathered_as_product: bool = False, gradient: str = "fp32", reduced=None, master: str = "fp32", moments: tuple[str, str] = ("fp32", "fp32"),
+       reads_either_order: bool = False) -> "Precision":
     """
     @param product type of the factors of matrix products, of gpus.PRECISIONS
     @param gathered_as_product whether weights are stored and gathered in that type (Megatron-Core's --fp8-param-gather)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Operators computed again in the backward pass, so that their results need not be kept: Megatron-Core's --recompute-modules."""
-from typing import FrozenSet, NamedTuple
+from typing import FrozenSet, NamedTuple, TYPE_CHECKING
 
 from clustersim.errors import InputError
+
+if TYPE_CHECKING:
+    from clustersim.workload.plan.parallel import Parallelism
 
 KINDS = ("none", "selective", "full")
 DEFAULT = ("layernorm", "mlp_act", "moe_act")  # what needs no matrix product
@@ -14,7 +17,7 @@ class Module(NamedTuple):
     rows: str = ""  # rows that are carried out again with their communication begin with this
 
 
-def _module(again, dropped, rows=""):
+def _module(again: str, dropped: str, rows: str = "") -> "Module":
     return Module(frozenset(again.split()), frozenset(dropped.split()), rows)
 
 
@@ -39,27 +42,27 @@ def parse(names):
     return tuple(dict.fromkeys(names))
 
 
-def _selected(plan):
+def _selected(plan: "Parallelism") -> "list[Module]":
     return [MODULES[name] for name in plan.modules or DEFAULT] if plan.recompute == "selective" else []
 
 
-def again(plan):
+def again(plan: "Parallelism") -> frozenset[str]:
     """@return names of operators that are computed again before their backward pass, alone"""
     return frozenset().union(*(module.again for module in _selected(plan)))
 
 
-def dropped(plan):
+def dropped(plan: "Parallelism") -> frozenset[str]:
     """@return names of operators whose inputs need not be kept"""
     return frozenset().union(*(module.dropped for module in _selected(plan)))
 
 
-def rows(plan, experts):
+def rows(plan: "Parallelism", experts: bool) -> str:
     """@return the beginnings of names of a layer's rows that are carried out again, the widest alone"""
     names = {"moe", "shared_experts"} if experts else {"mlp"}
     found = [MODULES[name].rows for name in plan.modules if name in names] if plan.recompute == "selective" else []
     return min(found, key=len, default="")
 
 
-def is_whole(plan, position):
+def is_whole(plan: "Parallelism", position: int) -> bool:
     """@return whether a chunk's layer at `position` is computed again as a whole"""
     return plan.recompute == "full" and (not plan.recompute_layers or position < plan.recompute_layers)

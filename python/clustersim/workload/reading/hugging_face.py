@@ -45,14 +45,14 @@ class _Config:
             raise InputError(f"{self.path}: {names[0]} {json.dumps(value)} is not a size; expected a whole number of at least 1")
         return value
 
-    def only(self, name, *values):
+    def only(self, name, *values) -> None:
         """Refuses a key with a value whose effect this package does not model."""
         value = self.get(name, default=values[0])
         if value not in values:
             raise InputError(f"{self.path}: {name} {json.dumps(value)} is not supported; expected "
                              f"{' or '.join(map(json.dumps, values))}")
 
-    def check_all_known(self, tell):
+    def check_all_known(self, tell) -> None:
         """Refuses a key that nobody has asked for, and that may be a size; tells of others that are not known to change nothing."""
         for key, value in self.keys.items():
             is_told = key in hugging_face_keys.TOLD
@@ -166,7 +166,7 @@ def _experts(config, kind, layers, ffn):
                 expert_latent=config.get("routed_expert_hidden_size", default=0), **hugging_face_layers.experts(config, kind, layers))
 
 
-def _ask_for_all_of_experts(config):
+def _ask_for_all_of_experts(config) -> None:
     """Files of dense models have some of these keys, too: without experts they say nothing."""
     config.get("moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok", "num_experts_per_token",
                "experts_per_token", "n_shared_experts", "num_shared_experts", "shared_expert_intermediate_size", "shared_intermediate_size",
@@ -187,7 +187,7 @@ def _biases(config, kind, old):
     return dict(bias=old if rest is None else bool(rest), qkv_bias=attention)
 
 
-def _refuse_others(config, kind):
+def _refuse_others(config, kind) -> None:
     for other, what in OTHER_KINDS.items():
         if kind.startswith(other):
             raise InputError(f"{config.path}: a {kind} model has {what}; expected a decoder-only transformer")
@@ -195,7 +195,7 @@ def _refuse_others(config, kind):
         raise InputError(f"{config.path}: is_encoder_decoder is true; expected a decoder-only transformer")
 
 
-def _output_gate(config, kind):
+def _output_gate(config, kind) -> bool:
     return bool(config.get("attn_output_gate", "attention_output_gate", "mla_use_output_gate",
                            default=kind.startswith(("qwen3_next", "qwen3_5", "afmoe"))))
 
@@ -260,7 +260,7 @@ def _model(config, kind):
     return model
 
 
-def _check_sizes(path, fields):
+def _check_sizes(path, fields) -> None:
     """Refuses sizes that no model has, for which numbers would overflow."""
     for field, value in fields.items():
         if isinstance(value, dict):

@@ -11,7 +11,7 @@ LIGHTNING = ("minimax", "bailing")  # families with lightning attention
 LETTERS = {"mamba": "M", "mamba2": "M", "attention": "*", "full_attention": "*", "mlp": "-", "moe": "E"}
 
 
-def _letters(config):
+def _letters(config) -> str:
     """@return a letter for each layer: the pattern itself, or its letters for names of blocks"""
     named = config.get("layers_block_type", "layer_block_types", "layer_types")
     pattern = config.get("hybrid_override_pattern", "hybrid_layer_pattern")

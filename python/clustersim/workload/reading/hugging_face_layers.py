@@ -2,6 +2,7 @@
 """The layers of a config.json: how each mixes tokens, whether it has a window or experts, and sizes of its own."""
 import json
 from typing import Any
+from collections.abc import Iterator
 
 from clustersim.errors import InputError
 from clustersim.workload.model.transformer import Shape
@@ -164,7 +165,7 @@ def experts(config, kind, layers):
 
 # -- sizes of single layers
 
-def _listed(config, layers):
+def _listed(config, layers) -> Iterator[Any]:
     """Sizes that a file gives as lists."""
     for field, name in (("ffn", "intermediate_size"), ("heads", "num_attention_heads"), ("heads", "num_attention_heads_per_layer"),
                         ("kv_heads", "num_key_value_heads"), ("head_dim", "head_dim")):
@@ -173,7 +174,7 @@ def _listed(config, layers):
             yield from ((index, {field: value}) for index, value in enumerate(_of_layers(config, name, values, layers)))
 
 
-def _of_windows(config, layers, windowed):
+def _of_windows(config, layers, windowed) -> Iterator[Any]:
     """Sizes of layers with a window, or of those without one."""
     other = config.get("attention_other_setting", default={})  # Step-3.5
     sizes = {"heads": config.get("swa_num_attention_heads", default=other.get("num_attention_heads")),
@@ -185,7 +186,7 @@ def _of_windows(config, layers, windowed):
     yield from ((index, sizes) for index in range(layers) if not windowed[index])
 
 
-def _borrowed(config, layers):
+def _borrowed(config, layers) -> Iterator[Any]:
     """Layers whose keys and values are those of an earlier one."""
     shared, factor = config.get("num_kv_shared_layers", default=0), config.get("cla_share_factor", default=1)
     wide = config.get("use_double_wide_mlp")
@@ -196,7 +197,7 @@ def _borrowed(config, layers):
             yield index, {"borrows_keys": True, **({"ffn": 2 * config.get("intermediate_size")} if wide else {})}
 
 
-def _indexed(config, layers):
+def _indexed(config, layers) -> Iterator[Any]:
     """Layers of sparse attention that attend to all tokens, or to those of an earlier layer's indexer."""
     types, sparse = config.get("indexer_types"), config.get("sparse_attention_config", default={})
     flags = sparse.get("sparse_attention_freq")
@@ -207,7 +208,7 @@ def _indexed(config, layers):
         yield from ((index, {"indexer": None if flag else "none"}) for index, flag in enumerate(_of_layers(config, "sparse_attention_freq", flags, layers)))
 
 
-def _blocks(config, layers):
+def _blocks(config, layers) -> Iterator[Any]:
     """Blocks that a search for architectures has changed (Llama-Nemotron, arXiv 2505.00949)."""
     found = config.get("block_configs")
     if found is None:

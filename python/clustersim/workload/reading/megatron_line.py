@@ -65,9 +65,9 @@ def _dest(flag):
     return "megatron_" + flag[2:].replace("-", "_")
 
 
-def add_model_flags(group):
+def add_model_flags(group) -> None:
     """Adds the flags that change a model."""
-    def add(flag, **what):
+    def add(flag, **what) -> None:
         group.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
     for flag in "--untie-embeddings-and-output-weights --disable-bias-linear --qk-layernorm --add-qkv-bias --no-position-embedding".split():
         add(flag, action="store_true")
@@ -79,9 +79,9 @@ def add_model_flags(group):
     group.set_defaults(pasted=False)
 
 
-def add_flags(parser):
+def add_flags(parser) -> None:
     """Adds all others."""
-    def add(flag, **what):
+    def add(flag, **what) -> None:
         parser.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
     for flag in (*SWITCHES, *OVERLAPS, "--fp16", "--accumulate-allreduce-grads-in-fp32", "--use-megatron-fsdp"):
         add(flag, action="store_true", default=None)
@@ -115,7 +115,7 @@ def _value(given, flag):
     return getattr(given, _dest(flag), None)
 
 
-def _holds(flag, text):
+def _holds(flag, text) -> bool:
     wanted = HOLDS[flag][0].split()
     if wanted == ["0"]:
         try:
@@ -125,14 +125,14 @@ def _holds(flag, text):
     return text in wanted
 
 
-def _set(given, name, unset, value, flag):
+def _set(given, name, unset, value, flag) -> None:
     """Sets a flag of ours to what one of Megatron-LM's says."""
     if getattr(given, name) not in (unset, value):
         raise InputError(f"{flag} means --{name} {value}, but --{name} is {getattr(given, name)}; expected one of them")
     setattr(given, name, value)
 
 
-def apply(given):
+def apply(given) -> None:
     """Refuses flags that contradict what is simulated, and sets ours to what the others say."""
     for flag, why in CONTRADICT.items():
         if _value(given, flag) is not None:
@@ -154,7 +154,7 @@ def apply(given):
     _apply_recomputation(given)
 
 
-def _apply_types(given):
+def _apply_types(given) -> None:
     recipe = _value(given, "--fp8-recipe")
     if recipe and not _value(given, "--fp8-format"):
         raise InputError("--fp8-recipe is for products of 8-bit floats; expected --fp8-format")
@@ -168,7 +168,7 @@ def _apply_types(given):
         _set(given, "main_grads_dtype", "fp32", "fp16", "--fp16")  # which Megatron-LM adds up and reduces as they are
 
 
-def _apply_recomputation(given):
+def _apply_recomputation(given) -> None:
     method = _value(given, "--recompute-method")
     if method == "uniform" and given.recompute_num_layers > 1:
         raise InputError(f"--recompute-method uniform of {given.recompute_num_layers} layers at once is not simulated: the input of each layer is kept; "
@@ -228,7 +228,7 @@ def model_fields(given, fields):
     return found
 
 
-def tell(given, say):
+def tell(given, say) -> None:
     """Says once which flags changed nothing, and that a pasted line has a vocabulary of ours. @param say prints a line"""
     without = [flag for flag in (*SWITCHES, *VALUES, *LISTS, *HOLDS) if _value(given, flag) is not None]
     if without:

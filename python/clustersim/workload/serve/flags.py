@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The flags of scripts/workload.py --inference that go into the file as they are, and which values they may have."""
+import argparse
 import dataclasses
 import re
 import typing
@@ -20,28 +21,28 @@ class Flag:
     expected: str
 
 
-def _is_whole(text, least, most):
+def _is_whole(text: str, least: int, most: int) -> bool:
     return bool(re.fullmatch("[0-9]{1,20}", text)) and least <= int(text) <= most
 
 
-def _is_real(text, least, most):
+def _is_real(text: str, least: float, most: float) -> bool:
     return bool(re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", text)) and least <= float(text) <= most
 
 
-def _whole(text, least=1, most=MOST):
+def _whole(text: str, least: int = 1, most: int = MOST) -> "Flag":
     return Flag(text, lambda value: _is_whole(value, least, most), f"a whole number from {least} to {most}")
 
 
-def _real(text, least=1e-9, most=1e18):
+def _real(text: str, least: float = 1e-9, most: float = 1e18) -> "Flag":
     return Flag(text, lambda value: _is_real(value, least, most), f"a number from {least:g} to {most:g}")
 
 
-def _one_of(text, *values):
+def _one_of(text: str, *values) -> "Flag":
     return Flag(text, lambda value: value in values, f"{', '.join(values[:-1])} or {values[-1]}")
 
 
-def _tokens(text):
-    def is_valid(value):
+def _tokens(text: str) -> "Flag":
+    def is_valid(value: str) -> bool:
         words = value.split()
         kind = words.pop(0) if words and words[0] in ("uniform", "exponential") else "fixed"
         counts = [int(word) for word in words if _is_whole(word, 1, MOST_TOKENS)]
@@ -50,8 +51,8 @@ def _tokens(text):
     return Flag(text, is_valid, f'N, "uniform LOW HIGH" or "exponential MEAN", of 1 to {MOST_TOKENS} tokens')
 
 
-def _sizes(text):
-    def is_valid(value):
+def _sizes(text: str) -> "Flag":
+    def is_valid(value) -> bool:
         words = value.split()
         return bool(words) and all(_is_whole(word, 1, MOST) for word in words) and all(
             int(low) < int(high) for low, high in zip(words, words[1:]))
@@ -59,7 +60,7 @@ def _sizes(text):
     return Flag(text, is_valid, f"whole numbers from 1 to {MOST} in ascending order, between spaces")
 
 
-def _milliseconds(text):
+def _milliseconds(text: str) -> "Flag":
     return _real(text, 1e-9, 9e9)  # a millionth of a nanosecond, 104 days
 
 
@@ -103,7 +104,7 @@ POOL = {
                                       "(no graphs)")}
 
 
-def check(given):
+def check(given: argparse.Namespace) -> None:
     """@raise InputError if the simulator would refuse what the flags say"""
     for key, flag in {**REQUESTS, **COUNTS, **SERVING, **POOL}.items():
         value = getattr(given, key)

@@ -8,7 +8,8 @@ measured times that `serving_times` adds to the rows.
 import dataclasses
 import functools
 import itertools
-from typing import Optional, Tuple
+from typing import Any, Optional, Tuple, TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from clustersim.errors import InputError
 from clustersim.workload.kernels.roofline import FACTOR_BYTES
@@ -22,6 +23,12 @@ from clustersim.workload.serve import cache
 from clustersim.workload.serve.cache import CACHE_BYTES
 from clustersim.workload.serve.reach import Chosen, Chunks, Entries, Reach
 from clustersim.workload.training import memory
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.model.operators import Operator
+    from clustersim.workload.model.transformer import LayerKind
+    from clustersim.workload.serve.cache import Cache
 
 MOST_BLOCKS = (1 << 32) - 2
 DTYPES = ("bfloat16", "fp8", "nvfp4")  # of products
@@ -42,11 +49,11 @@ class Row:
     latent: int = 0  # columns of a token in its cache of latents; 0: it has keys and values
     scan: Optional[operators.Operator] = None  # of one token, of a state; figures are then the bytes of a sequence's state
 
-    def text(self):
+    def text(self) -> str:
         figures = " ".join(f"{figure:.12g}" for figure in self.figures)
         return "\n".join([f"row {self.name} {self.layers} {self.kind} {figures} {self.collective} {self.bytes:.12g}", *self.times])
 
-    def followed_by(self, collective, bytes_):
+    def followed_by(self, collective: str, bytes_: float) -> "Row":
         return dataclasses.replace(self, collective=collective, bytes=bytes_)
 
 
@@ -69,7 +76,7 @@ class Instance:
     precise: Precise = Precise()
     lengths: Optional[Tuple[int, int]] = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         model, per_instance = self.model, self.tp * self.pp * self.ep
         for name, size in (("GPUs", self.gpus), ("TP", self.tp), ("PP", self.pp), ("EP", self.ep)):
             if size < 1:
@@ -84,7 +91,7 @@ class Instance:
         if self.pp > model.layers:
             raise InputError(f"PP {self.pp} is more than {model.layers} layers; expected a layer for every stage")
 
-    def _check_sizes(self, model):
+    def _check_sizes(self, model: "Model") -> None:
         for size, what in ((model.heads, "attention heads"), (model.ffn, "of the FFN's columns"), (model.expert_ffn, "of the experts' columns"),
                            (model.linear.key_heads if model.linear else 0, "heads of linear attention"),
                            (model.state_space.heads if model.state_space else 0, "heads of state-space layers")):
@@ -95,11 +102,11 @@ class Instance:
                              "expected a divisor or a multiple")
 
     @property
-    def one_token(self):
+    def one_token(self) -> "Parallelism":
         """A plan of one token, for figures per token."""
         return Parallelism(world_size=self.tp * self.pp * self.ep, tp=self.tp, pp=self.pp, ep=self.ep, sequence=1)
 
-    def stages(self):
+    def stages(self) -> list[Any]:
         """@return the layers of each pipeline stage, as slices of all"""
         ends = list(itertools.accumulate(self.one_token.stage_layers(self.model.layers), initial=0))
         return [slice(first, end) for first, end in itertools.pairwise(ends)]
@@ -107,28 +114,28 @@ class Instance:
     # -- the cache
 
     @functools.cached_property
-    def kept(self):
+    def kept(self) -> "Cache":
         """The bytes that a rank keeps of sequences."""
         return cache.Cache(self)
 
     @property
-    def cached_heads(self):
+    def cached_heads(self) -> int:
         """Of a layer: a latent cache is one, which every rank keeps."""
         return 1 if self.model.latent or self.model.compressed else self.model.kv_heads
 
     @property
-    def head_bytes(self):
+    def head_bytes(self) -> int:
         """Of a token, a layer and a head, where layers are alike."""
         return cache.of_token(self.model, self.cached_heads, CACHE_BYTES[self.cache])
 
     @property
-    def rank_bytes(self):
+    def rank_bytes(self) -> int:
         """Of a token and a layer, on one rank, where layers are alike."""
         return cache.of_token(self.model, self.tp, CACHE_BYTES[self.cache])
 
     # -- rows
 
-    def rows(self):
+    def rows(self) -> "list[Row]":
         model = self.model
         kinds = [model.layer_kind(index) for index in range(model.layers)]
         result = self._embedding()
@@ -138,11 +145,11 @@ class Instance:
         return result + self._head()
 
     @property
-    def window(self):
+    def window(self) -> int:
         """Tokens of a window of attention, or 0. Caches keep all tokens of layers whose attention has chunks."""
         return 0 if self.model.window_is_chunk else self.model.window
 
-    def _row(self, operator, layers="all", kind=None):
+    def _row(self, operator: "Operator", layers: str = "all", kind: "LayerKind | None" = None) -> "Row":
         """An operator of one token as a row."""
         if operator.kind == "attention":
             return self._attention(operator, kind)
@@ -153,7 +160,7 @@ class Instance:
         _, n, k, count = operator.shape
         return Row(operator.name, layers, f"matmul{self._suffix(operator)}", (n, k, count))
 
-    def _attention(self, operator, kind):
+    def _attention(self, operator, kind) -> "Row":
         model, cached = self.model, self.rank_bytes
         query, value = model.query_width // self.tp, model.value_width // self.tp
         reach = Chunks.of_requests(model.window, self.lengths) if kind.windowed and model.window_is_chunk else None
@@ -164,7 +171,7 @@ class Instance:
         return Row(operator.name, "all", name, (2 * (query + value), read, ELEMENT * (query + value) + cached), reach=reach,
                    heads=operators.heads_of(model, self.one_token, kind.windowed), latent=latent)
 
-    def _fused(self, operator, kind):
+    def _fused(self, operator, kind) -> "Row":
         """A scan of a state, an indexer's scores, or attention to what it chooses."""
         model, element = self.model, CACHE_BYTES[self.cache]
         if operator.name not in ("index_scores", "attention"):
@@ -186,26 +193,26 @@ class Instance:
         reach = Entries(model.window, kind.ratio, top) if model.compressed else Chosen(top)
         return Row(operator.name, "all", "attention", (2 * heads * (keys + values), kept, ELEMENT * heads * (keys + values)), reach=reach)
 
-    def dtype_of(self, operator):
+    def dtype_of(self, operator: "Operator") -> str:
         """@return the type of the operator's weights"""
         if operator.kind != "matmul" or operator.name in ALWAYS_BFLOAT16:
             return "bfloat16"
         return self.precise.of_operator(operator.name) or self.dtype
 
-    def _suffix(self, operator):
+    def _suffix(self, operator: "Operator") -> str:
         dtype = self.dtype_of(operator)
         return "" if dtype == "bfloat16" else f"_{dtype}"
 
-    def weight_bytes(self, operator):
+    def weight_bytes(self, operator: "Operator") -> float:
         """Biases and the like count as weights: they are few."""
         return operator.parameters * FACTOR_BYTES[self.dtype_of(operator)]
 
     @property
-    def fullest(self):
+    def fullest(self) -> float:
         """Tokens that come to the fullest rank's experts / the mean: the others wait for it."""
         return self.exchange.slowest(self.model.experts, self.ep) if self.model.experts else 1
 
-    def _expert_row(self, operator):
+    def _expert_row(self, operator: "Operator") -> "Row":
         share = self.model.experts_per_token / self.ep * self.fullest  # tokens that come per token of the instance
         if operator.kind == "memory":
             # That of one token for each of the rank's experts.
@@ -214,10 +221,10 @@ class Instance:
         _, n, k, local = operator.shape
         return Row(operator.name, "all", f"experts{self._suffix(operator)}", (n, k, local, share))
 
-    def _reduced(self, row):
+    def _reduced(self, row: "Row") -> "Row":
         return row.followed_by("ALLREDUCE_TP", ELEMENT * self.model.hidden) if self.tp > 1 else row
 
-    def _layer(self, kind):
+    def _layer(self, kind: "LayerKind") -> "list[Row]":
         """@return rows of a layer of this kind"""
         if kind.shape >= 0:
             return dataclasses.replace(self, model=self.model.shaped(kind))._layer(kind._replace(shape=-1))
@@ -237,10 +244,10 @@ class Instance:
             rows[-1] = self._reduced(rows[-1])
         return rows
 
-    def _streams(self, name):
+    def _streams(self, name: str) -> list[Any]:
         return [self._row(operator) for operator in operators.streams(name, self.model, 1)]
 
-    def _sent(self, number_bytes):
+    def _sent(self, number_bytes: float) -> float:
         """@return bytes of a token that a replica sends to all ranks' experts, or gets back from them: an EP-th for each"""
         model, dispatcher = self.model, self.exchange.dispatcher
         if dispatcher == "allgather":
@@ -248,7 +255,7 @@ class Instance:
         copies = model.experts_per_token if dispatcher == "alltoall" else distinct(self.ep, model.experts, model.experts_per_token)
         return number_bytes * copies * model.expert_hidden * self.fullest
 
-    def _experts(self):
+    def _experts(self) -> "list[Row]":
         plan, model = self.one_token, self.model
         rows = [self._row(operator) for operator in operators.router(model, plan)]
         dispatch = self._row(operators.permute("dispatch", model, plan))
@@ -271,11 +278,11 @@ class Instance:
             rows.append(Row("collect", "all", "memory", (0,), "ALLGATHER_TP", ELEMENT * model.hidden))
         return rows
 
-    def _embedding(self):
+    def _embedding(self) -> "list[Row]":
         [operator] = operators.embedding(self.model, self.one_token)
         return [self._reduced(self._row(operator, "first"))]
 
-    def _head(self):
+    def _head(self) -> "list[Row]":
         norm, logits, _ = operators.head(self.model, self.one_token)
         row = self._row(logits, "last")
         if self.tp > 1:
@@ -284,7 +291,7 @@ class Instance:
 
     # -- memory
 
-    def blocks(self, gpu, utilization, block_size, batch_tokens, sequences):
+    def blocks(self, gpu: "Gpu", utilization: float, block_size: int, batch_tokens: int, sequences: int) -> int:
         """@return blocks of the cache that fit on the GPU that has least room, as vLLM counts them; refuses none"""
         room, kept = gpu.memory_gb * 1e9 * utilization, self.kept
         found = []
@@ -301,7 +308,7 @@ class Instance:
                                  f"expected more GPUs for an instance{', or a smaller --max_num_seqs' if states else ''}")
         return min(found)
 
-    def _activations(self, tokens, sequences):
+    def _activations(self, tokens: int, sequences: int) -> int:
         """Bytes that a step needs at its peak: the residual stream, the widest product, and float32 logits."""
         model = self.model
         inward = 2 if model.gated else 1
@@ -310,7 +317,7 @@ class Instance:
         return ELEMENT * tokens * (4 * model.hidden + width) + 4 * sequences * model.vocabulary
 
 
-def _runs(kinds):
+def _runs(kinds: "Sequence[LayerKind]") -> "Iterator[tuple[int, int, LayerKind]]":
     """Yields first and last index of neighbours that are alike, and what they are."""
     first = 0
     for index in range(1, len(kinds) + 1):

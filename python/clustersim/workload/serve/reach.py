@@ -12,11 +12,11 @@ class Reach:
     kernel = ""
     places: tuple = ()  # tokens of decoding sequences beyond which it reaches fewer
 
-    def of_prompt(self, attended):
+    def of_prompt(self, attended: int) -> int:
         """@return tokens that a prompt's token attends to, where full attention reaches `attended` on average"""
         return attended
 
-    def of_decoding(self, cached):
+    def of_decoding(self, cached: int) -> int:
         """@return tokens that a decoding sequence of so many tokens attends to"""
         return cached
 
@@ -31,7 +31,7 @@ class Chunks(Reach):
     before: Optional[int] = None
 
     @classmethod
-    def of_requests(cls, size, lengths):
+    def of_requests(cls, size, lengths) -> "Chunks":
         """@param lengths tokens of each request's prompt and output, or None where requests differ"""
         first, last = (lengths[0], sum(lengths) - 1) if lengths else (0, size)
         return cls(size, first // size * size if first // size == last // size else None)
@@ -51,7 +51,7 @@ class Chunks(Reach):
         return self.size / 2 if cached > self.size else cached
 
 
-def _least(tokens, most):
+def _least(tokens: int, most: int) -> float:
     """@return tokens that each of a sequence's tokens attends to on average, which are at most `most`"""
     most = min(tokens, most)
     return most - most ** 2 / 2 / tokens
@@ -66,7 +66,7 @@ class Chosen(Reach):
     def of_prompt(self, attended):
         return _least(max(2 * attended, 1), self.top)
 
-    def of_decoding(self, cached):
+    def of_decoding(self, cached: int) -> int:
         return min(cached, self.top)
 
 

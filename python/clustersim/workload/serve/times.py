@@ -6,6 +6,8 @@ A line has a row's time at a few numbers of tokens, between which the simulator 
 numbers of new tokens or decoding sequences.
 """
 import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from clustersim.workload.kernels import fused, serving
 from clustersim.workload.kernels.products import SHORTEST_NS
@@ -13,13 +15,17 @@ from clustersim.workload.serve.flags import MOST_TOKENS
 from clustersim.workload.serve.instance import Row
 from clustersim.workload.serve.reach import WHOLE
 
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.serve.instance import Instance
+
 LONGEST = 1 << 17  # tokens that a token attends to; beyond, times grow in proportion
 # A rank's kernels of experts measure these, too.
 WITHIN_EXPERTS = ("dispatch", "expert_activation", "expert_down", "combine")
 SAMPLED = 2 + 4 + 4  # bytes of a logit: it is read, written as a float32, and read for the greatest
 
 
-def points(most, more=()):
+def points(most: int, more=()) -> list[int]:
     """@return powers of two, from 1 to the first that is no less than `most`, with those half-way between them from 128 on"""
     found = {1, *more}
     power = 1
@@ -29,24 +35,24 @@ def points(most, more=()):
     return sorted(found)
 
 
-def _line(words, found):
+def _line(words: Sequence[int | str], found: Sequence[tuple[float, float]]) -> str:
     return " ".join(["times", *map(str, words), *(f"{place:g} {time:.4g}" for place, time in found)])
 
 
-def with_reaches(rows, gpu, most, sequences):
+def with_reaches(rows: "Sequence[Row]", gpu: "Gpu", most: int, sequences: int) -> "list[Row]":
     """@return the rows, those that reach some of a sequence's tokens with lines of their rooflines, and scans with their times"""
     return [_scanned(row, gpu) if row.scan else
             dataclasses.replace(row, times=tuple(_reached(row, gpu, most, sequences))) if row.reach else row for row in rows]
 
 
-def _scanned(row, gpu):
+def _scanned(row, gpu) -> "Row":
     """A prompt's tokens take a scan; each decoding sequence reads and writes its state."""
     slower = fused.slower(gpu, row.scan) if gpu.kernels == "measured" else 1.0
     each = slower * max(row.scan.flops / (gpu.tflops * 1e3), row.scan.bytes / gpu.stream_rate)
     return dataclasses.replace(row, figures=(0, each, (2 * row.figures[0] + row.scan.bytes) / gpu.stream_rate, 0))
 
 
-def _reached(row, gpu, most, sequences):
+def _reached(row, gpu, most, sequences) -> Iterator[str]:
     """A roofline is in proportion to new tokens and to sequences, as the simulator interpolates between the first and the last line."""
     each, cached_bytes, token_bytes = row.figures
     speed = gpu.tflops * 1e3 * gpu.attention[0]
@@ -70,10 +76,10 @@ class Timed:
     @param most tokens of a step of a replica @param sequences that decode at a time at most
     """
 
-    def __init__(self, instance, gpu, most, sequences):
+    def __init__(self, instance: "Instance", gpu: "Gpu", most: int, sequences: int) -> None:
         self.instance, self.gpu, self.most, self.sequences = instance, gpu, most, min(sequences, most)
 
-    def rows(self):
+    def rows(self) -> "list[Row]":
         """@return the Instance's rows with times"""
         rows = [self._timed(row) for row in self.instance.rows()]
         merged: list[Row] = []
@@ -87,7 +93,7 @@ class Timed:
             merged.append(row)
         return [*merged, self._timed(Row("sampling", "last", "memory", (SAMPLED * self.instance.model.vocabulary,)))]
 
-    def _timed(self, row):
+    def _timed(self, row: "Row") -> "Row":
         if row.name in WITHIN_EXPERTS:
             return dataclasses.replace(row, figures=(0,) * len(row.figures))
         if row.scan or row.reach and row.reach.kernel:
@@ -98,16 +104,16 @@ class Timed:
                  "attention": self._attention}[row.kind.split("_")[0]](row)
         return dataclasses.replace(row, times=tuple(times))
 
-    def _dtype(self, row):
+    def _dtype(self, row: "Row") -> str:
         _, _, dtype = row.kind.partition("_")
         return dtype or "bfloat16"
 
-    def _products(self, row):
+    def _products(self, row: "Row") -> list[str]:
         n, k, _ = row.figures
         most = self.sequences if row.layers == "last" else self.most
         return [_line(["tokens"], [(m, serving.product_ns(self.gpu, self._dtype(row), m, n, k)) for m in points(most)])]
 
-    def _experts(self, row):
+    def _experts(self, row: "Row") -> list[str]:
         model, (columns, hidden, local, share) = self.instance.model, row.figures
         inward = 2 if model.gated else 1
         found = []
@@ -116,12 +122,12 @@ class Timed:
             found.append((tokens, serving.experts_ns(self.gpu, self._dtype(row), arriving, hidden, columns // inward, min(local, arriving), inward)))
         return [_line(["tokens"], found)]
 
-    def _moved(self, row):
+    def _moved(self, row: "Row") -> list[str]:
         """The shortest kernels take as long for fewer tokens."""
         each = row.figures[0] / self.gpu.stream_rate
         return [_line(["tokens"], [(1, max(each, SHORTEST_NS)), (max(SHORTEST_NS / each, 2), max(2 * each, SHORTEST_NS))])] if each else []
 
-    def _attention(self, row):
+    def _attention(self, row) -> Iterator[str]:
         instance, window, heads = self.instance, row.kind == "attention_window", row.heads
         longest = instance.window if window else MOST_TOKENS if row.reach else LONGEST
         reached = row.reach or WHOLE

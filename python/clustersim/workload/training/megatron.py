@@ -7,6 +7,8 @@ same collectives come in the opposite order, gathering for scattering (Korthikan
 """
 import dataclasses
 import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clustersim.workload.model import operators
 from clustersim.workload.model.operators import ELEMENT
@@ -15,13 +17,19 @@ from clustersim.workload.plan.parallel import check
 from clustersim.workload.training import memory
 from clustersim.workload.training.rows import NOTHING, Collective, Row
 
+if TYPE_CHECKING:
+    from clustersim.workload.model.operators import Operator
+    from clustersim.workload.model.transformer import LayerKind
+    from clustersim.workload.model.transformer import Model
+    from clustersim.workload.plan.parallel import Parallelism
+
 COUNT = 8  # bytes of a number of tokens that ranks tell each other before they exchange tokens
 
 
 class Iteration:
     """One iteration of a model: rows of each pipeline stage, for one micro-batch."""
 
-    def __init__(self, model, plan, gpu):
+    def __init__(self, model: "Model", plan: "Parallelism", gpu) -> None:
         check(model, plan)
         self.model, self.plan, self.gpu = model, plan, gpu
 
@@ -34,12 +42,12 @@ class Iteration:
         return memory.needed(self.model, self.plan)
 
     @property
-    def pipeline_bytes(self):
+    def pipeline_bytes(self) -> int:
         """Bytes that a rank sends to the next stage for each micro-batch."""
         return ELEMENT * self.plan.local_tokens * self.model.hidden * self.model.streams if self.plan.pp > 1 else 0
 
     @property
-    def tied_bytes(self):
+    def tied_bytes(self) -> int:
         """Bytes of gradients that the first and the last stage tell each other: both hold the embedding's words."""
         model, plan = self.model, self.plan
         if not model.tied or plan.pp == 1 or plan.adapters:
@@ -47,21 +55,21 @@ class Iteration:
         return int(plan.precision.reduced * operators.vocabulary_part(model, plan) * model.hidden)
 
     @property
-    def reduces_each(self):
+    def reduces_each(self) -> bool:
         """Whether gradients are reduced after each micro-batch, not after the last."""
         return self.plan.shards_gradients and self.plan.micro_batches > 1
 
-    def compute_ns(self, stage):
+    def compute_ns(self, stage: int) -> float:
         """@return nanoseconds that a rank of `stage` computes in an iteration, with recomputation and the optimizer's step"""
         rows = [row for chunk in self.chunks(stage) for row in chunk]
         each = sum(row.compute_ns for row in rows) + sum(row.forward_ns for row in self.recomputed(rows))
         return each * self.plan.micro_batches + sum(row.weight_ns for row in self.once(stage))
 
-    def recomputed(self, rows):
+    def recomputed(self, rows: "Sequence[Row]") -> "list[Row]":
         """@return those of a micro-batch's rows whose forward pass is carried out again before their backward pass"""
         return [again for number, row in enumerate(rows) for again in rows[number - row.again:number]]
 
-    def flops(self):
+    def flops(self) -> float:
         """@return floating-point operations of an iteration on all GPUs, without recomputation. Ranks share experts' tokens, of which the fullest has most"""
         total, mean = 0.0, dataclasses.replace(self.plan, exchange=self.plan.exchange.evened())
         for stage in range(self.plan.pp):
@@ -70,7 +78,7 @@ class Iteration:
                 total += operator.flops * (3 if adapters.is_trained(self.plan, operator) or operator.kind != "matmul" else 2)
         return total * self.plan.micro_batches * self.plan.tp * self.plan.replicas
 
-    def blocks(self, stage):
+    def blocks(self, stage: int) -> "list[list[tuple[int | None, Sequence[Row]]]]":
         """@return for each chunk of pipeline stage `stage` (layer, its rows), with None for the embedding and the head; layers
         that are alike have the same object"""
         return [self._chunk(place) for place in pipeline.of_stage(self.plan, self.model, stage)]
@@ -83,16 +91,16 @@ class Iteration:
         blocks += [(None, self._head())] if place.loss else []
         return blocks or [(None, [Row("empty")])]  # readers want a row in each chunk
 
-    def chunks(self, stage):
+    def chunks(self, stage: int) -> "list[list[Row]]":
         """@return rows of a micro-batch in each chunk of pipeline stage `stage`"""
         return [[row if layer is None else row.of_layer(layer) for layer, rows in chunk for row in rows]
                 for chunk in self.blocks(stage)]
 
-    def stage_rows(self, stage):
+    def stage_rows(self, stage: int) -> "list[Row]":
         """@return rows of pipeline stage `stage`: those of an iteration, then those of a micro-batch"""
         return self.once(stage) + [row for chunk in self.chunks(stage) for row in chunk]
 
-    def checkpoints(self, stage):
+    def checkpoints(self, stage: int) -> list[tuple[int, int]]:
         """@return the numbers of the first and the last row in `stage_rows`, from 0, of what is computed again
 
         A reader computes again from the first to the one before the last, as ASTRA-sim does: the last is an empty row.
@@ -102,21 +110,21 @@ class Iteration:
     # -- a layer
 
     @functools.lru_cache(None)
-    def _times(self, kind):
+    def _times(self, kind: "LayerKind") -> "dict[str, tuple[Operator, tuple[float, float, float]]]":
         return {o.name: (o, self._times_of(o)) for o in operators.of_kind(self.model, self.plan, kind)}
 
-    def _times_of(self, operator):
+    def _times_of(self, operator: "Operator") -> tuple[float, float, float]:
         forward, backward, weight = self.gpu.times_ns(operator)
         return forward, backward, weight if adapters.is_trained(self.plan, operator) else 0.0
 
-    def _sum(self, known, names, which):
+    def _sum(self, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str], which: int) -> float:
         total = sum(known[name][1][which] for name in names)
         if which == 1:
             total += sum(known[name][1][0] for name in names if name in recompute.again(self.plan))
         return total
 
     @functools.lru_cache(None)
-    def _layer(self, kind, is_recomputed):
+    def _layer(self, kind: "LayerKind", is_recomputed: bool) -> "Sequence[Row]":
         known = self._times(kind)
         rows = self._mixer(kind, known)
         if kind.experts:
@@ -126,7 +134,7 @@ class Iteration:
         rows = self._with_copies(self._gathered_weights([o for o, _ in known.values()], self._selected(rows, kind)))
         return (*rows, Row("recompute", again=len(rows))) if is_recomputed else tuple(rows)
 
-    def _mixer(self, kind, known):
+    def _mixer(self, kind: "LayerKind", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]") -> "list[Row]":
         """@return rows of what mixes tokens"""
         if kind.mixer == "none":
             return []
@@ -150,17 +158,17 @@ class Iteration:
             return rows
         return [*rows[:numbers[-1] + 1], Row("recompute", again=len(numbers)), *rows[numbers[-1] + 1:]]
 
-    def _tp(self, op, bytes_):
+    def _tp(self, op: str, bytes_: int) -> "Collective":
         return Collective(op, "TP", int(bytes_)) if self.plan.tp > 1 else NOTHING
 
-    def _expert_tp(self, op, bytes_):
+    def _expert_tp(self, op: str, bytes_: int) -> "Collective":
         """Of the ranks that hold parts of the same experts: those of TP, unless experts are whole."""
         return self._tp(op, bytes_ * self.plan.tp) if self.plan.expert_tp > 1 else NOTHING
 
-    def _sequence_bytes(self):
+    def _sequence_bytes(self) -> int:
         return ELEMENT * self.plan.tokens * self.model.hidden
 
-    def _attention_gather(self):
+    def _attention_gather(self) -> int:
         """Latent attention gathers its compressed queries, keys and values, not its input."""
         latent, compressed = self.model.latent, self.model.compressed
         if compressed:  # compression and the indexer need the input itself
@@ -170,7 +178,7 @@ class Iteration:
         queries = latent.q_rank or self.model.hidden
         return ELEMENT * self.plan.tokens * (queries + latent.kv_rank + latent.rope_dim)
 
-    def _block(self, name, known, names, gathered=None):
+    def _block(self, name: str, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str], gathered: int | None = None) -> "list[Row]":
         """Column-parallel, then row-parallel layers."""
         local = [n for n in names if adapters.base(n) in _BEFORE_GATHER]
         split = [n for n in names if n not in local]
@@ -185,7 +193,7 @@ class Iteration:
                   0.0, self._tp("ALLGATHER", whole) if sequence else NOTHING)
         return [column, row]
 
-    def _with_context(self, rows, known, model):
+    def _with_context(self, rows, known, model) -> "list[Row]":
         """Keys and values of a sequence's parts are gathered, their gradients scattered (arXiv 2407.21783, section 3.3.2)."""
         column, row = rows
         plan = self.plan
@@ -209,7 +217,7 @@ class Iteration:
         column.input_ns -= of_core + of_projection
         return [column, context, again, row]
 
-    def _with_exchange(self, rows, known, prefix):
+    def _with_exchange(self, rows: "Sequence[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", prefix: str) -> "list[Row]":
         """Recurrent layers exchange parts of a sequence for heads before their convolution, and back after their norm (Megatron-Core's
         mamba_context_parallel)."""
         column, row = rows
@@ -224,7 +232,7 @@ class Iteration:
         column.input_ns -= of_core + of_last
         return [column, context, again, row]
 
-    def _moe(self, known):
+    def _moe(self, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]") -> "list[Row]":
         model, plan = self.model, self.plan
         slowest = plan.exchange.slowest(model.experts, plan.ep)
         tokens = int(ELEMENT * plan.local_tokens * model.experts_per_token * model.expert_hidden * slowest)
@@ -249,21 +257,21 @@ class Iteration:
             rows += self._block("mlp_shared", known, [name for name in known if name.startswith("shared_") and name != "shared_gate"])
         return rows
 
-    def _exchange(self, number_bytes):
+    def _exchange(self, number_bytes: float) -> "Collective":
         if self.plan.ep < 2:
             return NOTHING
         return Collective("ALLTOALL", "EP", exchange.all_to_all_bytes(self.model, self.plan, number_bytes))
 
     # -- weights and their gradients
 
-    def _group(self, expert):
+    def _group(self, expert: bool) -> tuple[str, int]:
         plan = self.plan
         return ("DP_EP", plan.expert_shards) if expert else ("DP", plan.shards)
 
-    def _gradients(self, known, names, expert=False):
+    def _gradients(self, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str], expert: bool = False) -> "Collective":
         return self._reduce([known[name][0] for name in names], expert)
 
-    def _reduce(self, some, expert=False):
+    def _reduce(self, some: "Sequence[Operator]", expert: bool = False) -> "Collective":
         parameters = adapters.trained(self.plan, some)
         group, size = self._group(expert)
         reduced = int(self.plan.precision.reduced * parameters)
@@ -297,14 +305,14 @@ class Iteration:
             return rows
         return [Row(f"copies_of_{rows[0].name}", weight=Collective("ALLREDUCE", "DP_COPIES", scattered)), *rows]
 
-    def _trained(self, stage, expert):
+    def _trained(self, stage: int, expert: bool) -> "list[Operator]":
         """@return operators of a stage whose weights are trained"""
         layers, ends = memory.stage_operators(self.model, self.plan, stage)
         every = [o for layer in layers for o in layer] + ends
         return [o for o in every if memory.is_expert(o) == expert and adapters.is_trained(self.plan, o)]
 
     @functools.lru_cache(None)
-    def once(self, stage):
+    def once(self, stage: int) -> "list[Row]":
         """@return rows that a stage carries out once, when all gradients are there, the last row first: the optimizer's step,
         and with ZeRO-1 and 2 the gathering of what it has updated"""
         plan = self.plan
@@ -323,7 +331,7 @@ class Iteration:
 
     # -- the ends
 
-    def _embedding(self):
+    def _embedding(self) -> "list[Row]":
         whole, sequence = self._sequence_bytes(), self.plan.sequence_parallel
         [operator] = operators.embedding(self.model, self.plan)
         forward, backward, _ = self.gpu.times_ns(operator)
@@ -333,7 +341,7 @@ class Iteration:
         return self._with_copies(self._gathered_weights([operator], [row]))
 
     @functools.lru_cache(None)
-    def _prediction(self):
+    def _prediction(self) -> "list[Row]":
         """The module that predicts a further token: the next embedding is taken to be here, and the input that joins it is gathered."""
         model, plan = self.model, self.plan
         known = {o.name: (o, self._times_of(o)) for o in operators.prediction(model, plan)}
@@ -350,7 +358,7 @@ class Iteration:
         return [dataclasses.replace(row, name=row.name if row.name.startswith("prediction") else "prediction_" + row.name)
                 for row in rows + self._head(operators.prediction_head(model, plan))]
 
-    def _head(self, found=None):
+    def _head(self, found: "Sequence[Operator] | None" = None) -> "list[Row]":
         model, plan = self.model, self.plan
         sequence, whole = plan.sequence_parallel, self._sequence_bytes()
         found = list(found or operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1))

@@ -7,12 +7,18 @@ Mixed precision as in Megatron-LM: bfloat16 weights (2 bytes), float32 gradients
 """
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.workload.model import operators
 from clustersim.workload.plan import adapters, bubbles, parallel, pipeline, recompute
 from clustersim.workload.plan.parallel import RECOMPUTATION
 from clustersim.workload.plan.precision import BYTES
+
+if TYPE_CHECKING:
+    from clustersim.workload.model.operators import Operator
+    from clustersim.workload.model.transformer import Model
+    from clustersim.workload.plan.parallel import Parallelism
 
 WEIGHT = operators.ELEMENT  # bytes of a bfloat16 weight
 RESERVED_GB = 5.0  # CUDA's context, NCCL's buffers, what the allocator cannot use
@@ -27,16 +33,16 @@ class Memory:
     activations: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         return self.weights + self.gradients + self.optimizer + self.activations
 
-    def describe(self):
+    def describe(self) -> str:
         gb = 1e9
         return (f"{self.total / gb:.1f} GB: weights {self.weights / gb:.1f}, gradients {self.gradients / gb:.1f}, "
                 f"optimizer {self.optimizer / gb:.1f}, activations {self.activations / gb:.1f}")
 
 
-def is_expert(operator):
+def is_expert(operator: "Operator") -> bool:
     """@return whether its weights are those of routed experts"""
     return operator.name.startswith("expert_")
 
@@ -54,17 +60,17 @@ def stage_operators(model, plan, stage):
     return layers, ends
 
 
-def weight_bytes(plan, some):
+def weight_bytes(plan: "Parallelism", some: "Sequence[Operator]") -> float:
     """@return bytes of operators' weights: master weights of the optimizer do not count"""
     return sum(plan.precision.of_weight(operator)[0] for operator in some)
 
 
-def gathered_bytes(plan, some):
+def gathered_bytes(plan: "Parallelism", some: "Sequence[Operator]") -> int:
     """@return the same, as ranks gather them"""
     return sum(plan.precision.of_weight(operator)[1] for operator in some)
 
 
-def _kept_of(plan, operator):
+def _kept_of(plan: "Parallelism", operator: "Operator") -> float:
     """Bytes of an input that backward needs. Factors of products are kept as products read them; a frozen weight needs none."""
     if operator.kind != "matmul":
         return operator.kept
@@ -74,7 +80,7 @@ def _kept_of(plan, operator):
     return operator.kept * (BYTES[operator.precision] if operator.precision else plan.precision.kept) / operators.ELEMENT
 
 
-def _kept(plan, layer, position):
+def _kept(plan, layer, position) -> float:
     """@return bytes of activations that a chunk's layer at `position` keeps of one micro-batch"""
     if recompute.is_whole(plan, position):
         return layer[0].kept
@@ -94,7 +100,7 @@ def in_flight(plan, stage):
     return min(warm_up, plan.micro_batches)
 
 
-def _activations(model, plan, stage):
+def _activations(model: "Model", plan: "Parallelism", stage: int) -> float:
     kept, again, known = 0.0, 0.0, {}
     for place in pipeline.of_stage(plan, model, stage):
         for position, index in enumerate(place.layers):
@@ -110,14 +116,14 @@ def _activations(model, plan, stage):
     return in_flight(plan, stage) * kept + max(again, sum(operator.kept for operator in ends))
 
 
-def of_stage(model, plan, stage):
+def of_stage(model: "Model", plan: "Parallelism", stage: int) -> "Memory":
     layers, ends = stage_operators(model, plan, stage)
     alike: dict[int, tuple[Sequence[operators.Operator], int]] = {}  # layers of one kind are one object
     for block in [*layers, ends]:
         alike[id(block)] = block, alike.get(id(block), (block, 0))[1] + 1
     numbers = plan.precision
 
-    def shared(bytes_each, from_stage, count, is_spread=True):
+    def shared(bytes_each, from_stage, count, is_spread=True) -> float:
         spread = plan.zero >= from_stage and is_spread
         held = 0.0
         for expert, shards in ((False, plan.shards), (True, plan.expert_shards)):
@@ -125,10 +131,10 @@ def of_stage(model, plan, stage):
             held += total / (shards if spread else 1)
         return bytes_each * held
 
-    def whole(some):
+    def whole(some: "Sequence[Operator]") -> int:
         return sum(operator.parameters for operator in some)
 
-    def trained(some):
+    def trained(some: "Sequence[Operator]") -> int:
         return adapters.trained(plan, some)
 
     # Of sharded weights a layer's are whole, and the next one's under way; so are a layer's gradients until they are reduced.
@@ -141,7 +147,7 @@ def of_stage(model, plan, stage):
                   shared(numbers.optimizer, 1, trained), _activations(model, plan, stage))
 
 
-def needed(model, plan):
+def needed(model: "Model", plan: "Parallelism") -> "Memory":
     """@return Memory of the GPU that needs most"""
     # Of stages that are alike, the first one has most micro-batches in flight.
     are_alike = plan.split == pipeline.Split() and not (model.pattern or model.compressed or model.shapes or model.mixers)
@@ -150,7 +156,7 @@ def needed(model, plan):
     return max((_of_place(model, plan, place) for place in places), key=lambda memory: memory.total)
 
 
-def _of_place(model, plan, stages):
+def _of_place(model: "Model", plan: "Parallelism", stages: tuple[int]) -> "Memory":
     """@return Memory of a rank that has these stages. Two ranks have each of DualPipe's, and ZeRO spreads its states over both."""
     each = [of_stage(model, plan, stage) for stage in stages]
     return Memory(sum(m.weights for m in each), sum(m.gradients for m in each),
@@ -193,7 +199,7 @@ def hint(model, plan, limit):
     return ""
 
 
-def excess(model, plan, gpu, reserved_gb=RESERVED_GB):
+def excess(model: "Model", plan: "Parallelism", gpu, reserved_gb: float = RESERVED_GB) -> "tuple[Memory, str | None]":
     """@return Memory of the GPU that needs most, and in a line what does not fit, or None"""
     if not 0 <= reserved_gb < gpu.memory_gb:
         raise InputError(f"{reserved_gb:g} GB cannot be reserved on a GPU with {gpu.memory_gb:g} GB; expected less, and at least 0")

@@ -55,7 +55,7 @@ def _as_nanotron(model, plan):
 class Iteration(megatron.Iteration):
     """One iteration on a plans.Machine."""
 
-    def __init__(self, model, plan, gpu, machine, host=Host()):
+    def __init__(self, model, plan, gpu, machine, host=Host()) -> None:
         if plan.copies > 1:
             raise InputError("Nanotron has no hybrid sharding; expected no data parallel replicate degree")
         if plan.shards_gradients:  # it gathers what ZeRO-1 updates once

@@ -30,9 +30,9 @@ class Row:
     gathers: int = 0  # weights that the forward collective gathers, with ZeRO-3
     again: int = 0  # rows before this one whose forward pass is carried out again before its backward pass
 
-    def of_layer(self, number):
+    def of_layer(self, number: int) -> "Row":
         return dataclasses.replace(self, name=f"{self.name}_{number}", layer=number)
 
     @property
-    def compute_ns(self):
+    def compute_ns(self) -> float:
         return self.forward_ns + self.input_ns + self.weight_ns

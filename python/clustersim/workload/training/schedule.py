@@ -4,9 +4,14 @@
 Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM (arXiv 2104.04473).
 """
 import dataclasses
-from typing import Tuple
+from typing import Tuple, TYPE_CHECKING
+from collections.abc import Sequence
 
 from clustersim.workload.training.rows import Collective
+
+if TYPE_CHECKING:
+    from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.training.rows import Row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +25,7 @@ class Step:
     message: Tuple[int, int, bool] = (0, 0, True)  # micro-batch, virtual stage that sends, forward
 
 
-def units(plan, stage):
+def units(plan: "Parallelism", stage: int) -> list[tuple[bool, int, int]]:
     """@return (forward, micro-batch, chunk) in order"""
     count, chunks, stages = plan.micro_batches, plan.virtual, plan.pp
     total = count * chunks
@@ -29,12 +34,12 @@ def units(plan, stage):
         warm_up = 2 * warm_up + (chunks - 1) * stages
     warm_up = min(warm_up, total)
 
-    def unit(number):
+    def unit(number: int) -> tuple[int, int]:
         group, within = divmod(number, stages * chunks)
         size = min(stages, count - group * stages)
         return group * stages + within % size, within // size
 
-    def backward(number):
+    def backward(number: int) -> tuple[bool, int, int]:
         micro_batch, chunk = unit(number)
         return False, micro_batch, chunks - 1 - chunk
 
@@ -55,12 +60,12 @@ class Program:
             (self._forward if forward else self._backward)(micro_batch, chunk)
         self._once(iteration.once(stage))
 
-    def hides(self, row):
+    def hides(self, row: "Row") -> bool:
         """@return whether the framework, if there is one, carries out a row's input gradient's collective beside its product"""
         framework = getattr(self.iteration.gpu, "framework", None)
         return framework is not None and framework.tp != "exposed" and row.input.group == "TP" and row.input.bytes > 0 and row.weight_ns > 0
 
-    def _once(self, rows):
+    def _once(self, rows: "Sequence[Row]") -> None:
         """After the last micro-batch."""
         if self.iteration.tied_bytes and self.stage in (0, self.plan.pp - 1):
             for kind, sender in (("send_tied", self.stage), ("receive_tied", self.plan.pp - 1 - self.stage)):
@@ -71,24 +76,24 @@ class Program:
                 self.steps.append(Step("optimizer", row.name, row.weight_ns))
             self._collective("beside", row.name, row.weight)
 
-    def _compute(self, name, nanoseconds):
+    def _compute(self, name: str, nanoseconds: float) -> None:
         if nanoseconds > 0:
             self.steps.append(Step("compute", name, nanoseconds))
 
-    def _collective(self, kind, name, collective):
+    def _collective(self, kind: str, name: str, collective: "Collective") -> None:
         if collective.op != "NONE" and collective.bytes:
             self.steps.append(Step(kind, name, collective=collective))
 
-    def _message(self, kind, micro_batch, sender, forward):
+    def _message(self, kind: str, micro_batch: int, sender: int, forward: bool) -> None:
         self.steps.append(Step(kind, f"{kind} {'activations' if forward else 'gradients'}",
                                message=(micro_batch, sender, forward)))
 
-    def _forward_rows(self, rows):
+    def _forward_rows(self, rows: "Sequence[Row]") -> None:
         for row in rows:
             self._compute(row.name, row.forward_ns)
             self._collective("blocking", row.name, row.forward)
 
-    def _forward(self, micro_batch, chunk):
+    def _forward(self, micro_batch: int, chunk: int) -> None:
         here = chunk * self.plan.pp + self.stage
         if here > 0:
             self._message("receive", micro_batch, here - 1, True)
@@ -96,7 +101,7 @@ class Program:
         if here + 1 < self.plan.pp * self.plan.virtual:
             self._message("send", micro_batch, here, True)
 
-    def _backward(self, micro_batch, chunk):
+    def _backward(self, micro_batch: int, chunk: int) -> None:
         here = chunk * self.plan.pp + self.stage
         if here + 1 < self.plan.pp * self.plan.virtual:
             self._message("receive", micro_batch, here + 1, False)

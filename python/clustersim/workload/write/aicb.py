@@ -17,7 +17,7 @@ RELEASES = ("1.0", "1.1", "2.1")
 ELEMENT, GRADIENT = 2, 4
 
 
-def _nothing_if(condition, op, group, bytes_):
+def _nothing_if(condition: bool, op: str, group: str, bytes_: int) -> "Collective":
     return NOTHING if condition else Collective(op, group, int(bytes_))
 
 
@@ -30,7 +30,7 @@ class AicbIteration:
     release: str = "2.1"
     profiled: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         model, plan = self.model, self.plan
         if self.release not in RELEASES:
             raise InputError(f'AICB {self.release} is not known; expected one of {", ".join(RELEASES)}')
@@ -50,10 +50,10 @@ class AicbIteration:
     # -- sizes as AICB counts them
 
     @property
-    def sequence_bytes(self):
+    def sequence_bytes(self) -> int:
         return ELEMENT * self.plan.micro_batch * self.plan.sequence * self.model.hidden
 
-    def parameters(self):
+    def parameters(self) -> tuple[int, int]:
         """@return AICB's count of a rank's weights, and of its experts' among them"""
         model, plan, old = self.model, self.plan, self.release == "1.0"
         h, vocabulary = model.hidden, self._vocabulary()
@@ -67,18 +67,18 @@ class AicbIteration:
         head = vocabulary // plan.tp * h if plan.sequence_parallel or old else 0
         return embedding + head + layers * (attention + mlp + experts + norms), layers * experts
 
-    def _vocabulary(self):
+    def _vocabulary(self) -> int:
         step = 128 * (1 if self.release == "1.0" else self.plan.tp)
         return -(-self.model.vocabulary // step) * step
 
     # -- rows
 
-    def rows(self):
+    def rows(self) -> "list[Row]":
         body = self._micro_batch()
         copies = 1 if self.release == "1.0" else self.plan.micro_batches
         return self._before() + body * copies + self._after()
 
-    def _before(self):
+    def _before(self) -> "list[Row]":
         total, experts = self.parameters()
         old, plan = self.release == "1.0", self.plan
         profiled = self.profiled or self.release == "1.1"
@@ -100,16 +100,16 @@ class AicbIteration:
                      Row("moe_grad_norm2", weight=Collective("REDUCESCATTER", "DP_EP", GRADIENT * experts))]
         return rows
 
-    def _after(self):
+    def _after(self) -> "list[Row]":
         entropy = Collective("ALLREDUCE", "TP", 4 * self.plan.sequence * self.plan.micro_batch)
         rows = [Row(f"cross_entropy{i}", forward=entropy) for i in (1, 2, 3)]
         rows += [Row(f"optimizer{i}", forward=Collective("ALLREDUCE", "TP", 4)) for i in (1, 2, 3, 4)]
         return ([self._embedding_norm()] if self.release == "1.0" else []) + rows
 
-    def _embedding_norm(self):
+    def _embedding_norm(self) -> "Row":
         return Row("embedding_norm", forward=Collective("ALLREDUCE", "TP", ELEMENT * self._vocabulary() * self.model.hidden))
 
-    def _micro_batch(self):
+    def _micro_batch(self) -> "list[Row]":
         sequence, old = self.plan.sequence_parallel, self.release == "1.0"
         profiled = self.profiled or self.release == "1.1"
         whole = self.sequence_bytes
@@ -125,7 +125,7 @@ class AicbIteration:
             rows.append(self._embedding_norm())
         return rows
 
-    def _layer(self, sequence):
+    def _layer(self, sequence: bool) -> "list[Row]":
         suffix = "_layer" if self.release == "1.0" else ""
         # AICB moves twice the bytes where Megatron-LM computes, and communicates, once more.
         twice = self.plan.recompute != "none" and self.release == "2.1" and not self.profiled
@@ -138,7 +138,7 @@ class AicbIteration:
         return rows + [self._column("mlp_column" + suffix, self.sequence_bytes),
                        self._row("mlp_row" + suffix, self.sequence_bytes)]
 
-    def _plain(self, name, forward):
+    def _plain(self, name: str, forward: int) -> "Row":
         backward = NOTHING if self.profiled else Collective("ALLREDUCE", "TP", self.sequence_bytes)
         return self._timed(Row(name, forward=self._split("ALLREDUCE", forward), input=backward), name.split("_")[0])
 
@@ -152,7 +152,7 @@ class AicbIteration:
         back = self._split("ALLGATHER", self.sequence_bytes) if self.profiled or self.release != "2.1" else NOTHING
         return self._timed(Row(name, forward=self._split("REDUCESCATTER", forward), input=back), name.split("_")[0], 2)
 
-    def _split(self, op, bytes_):
+    def _split(self, op: str, bytes_: int) -> "Collective":
         return _nothing_if(self.plan.tp == 1 and self.profiled, op, "TP", bytes_)
 
     def _experts(self):
@@ -171,10 +171,10 @@ class AicbIteration:
 
     # -- times: those of Megatron's rows, shared out
 
-    def _update_ns(self):
+    def _update_ns(self) -> float:
         return sum(row.weight_ns for row in self.iteration.once(0))
 
-    def _timed(self, row, block, parts=1):
+    def _timed(self, row: "Row", block: str, parts: int = 1) -> "Row":
         """Gives `row` the times of a block's rows of the first layer, or its share of them."""
         known = [r for r in self.iteration.stage_rows(0)
                  if r.name == block or (r.name.startswith(block + "_") and r.name.endswith("_0"))]
@@ -183,7 +183,7 @@ class AicbIteration:
                                    weight_ns=sum(r.weight_ns for r in known) / parts)
 
 
-def render(iteration):
+def render(iteration: "AicbIteration") -> str:
     """@return AICB's rows as text; the header says what Megatron-LM does (AICB writes the layers as `vpp`)"""
     plan = iteration.plan
     micro_batches = 1 if iteration.release == "1.0" else plan.micro_batches

@@ -10,11 +10,18 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.whole_file import whole_file
 from clustersim.workload.training import schedule
 from clustersim.workload.write import layout
+
+if TYPE_CHECKING:
+    from clustersim.workload.training.megatron import Iteration
+    from clustersim.workload.training.schedule import Program
+    from clustersim.workload.training.schedule import Step
 
 OPERATIONS = {"ALLREDUCE": 0, "ALLGATHER": 2, "BROADCAST": 5, "ALLTOALL": 6, "REDUCESCATTER": 7}
 KINDS = ("TP", "DP", "EP", "CP", "DP_EP", "PP", "DP_COPIES")
@@ -41,7 +48,7 @@ def messages():
                 sys.path.remove(directory)
 
 
-def varint(value):
+def varint(value: int) -> bytes:
     data = bytearray()
     while value > 0x7F:
         data.append(value & 0x7F | 0x80)
@@ -64,11 +71,11 @@ class _Trace:
             getattr(self, "_" + step.kind)(step)
 
     @staticmethod
-    def _delimited(message):
+    def _delimited(message) -> bytes:
         data = message.SerializeToString()
         return varint(len(data)) + data
 
-    def _node(self, name, kind, after, blocks=True, inputs=None, microseconds=0, **attributes):
+    def _node(self, name: str, kind: str, after: Sequence[int], blocks: bool = True, inputs: str | None = None, microseconds: int = 0, **attributes) -> int:
         node = self.proto.Node(id=self.next_id, name=name, type=getattr(self.proto, kind), duration_micros=microseconds)
         node.data_deps.extend(number for number in after if number is not None)
         if inputs:
@@ -90,7 +97,7 @@ class _Trace:
         """@return the nodes that the next one follows"""
         return [self.last, *self.joined]
 
-    def _groups(self, program):
+    def _groups(self, program: "Program") -> None:
         used = {step.collective.group for step in program.steps if step.kind in ("blocking", "beside", "issue")}
         table = []
         for kind in KINDS:
@@ -100,14 +107,14 @@ class _Trace:
         if table:
             self._node("process groups", "METADATA_NODE", [], inputs=json.dumps(table))
 
-    def _compute(self, step, after=None):
+    def _compute(self, step: "Step", after: Sequence[int] | None = None) -> None:
         self.due_ns += step.ns
         microseconds = round(self.due_ns / 1000) - self.written_us
         if microseconds > 0 or after:
             self.written_us += microseconds
             self._node(step.name, "COMP_NODE", after or self._before(), microseconds=microseconds, is_cpu_op=False)
 
-    def _collective(self, step, blocks):
+    def _collective(self, step: "Step", blocks: bool) -> None:
         collective = step.collective
         size = layout.size_of(self.plan, collective.group)
         if size < 2:
@@ -119,50 +126,50 @@ class _Trace:
         if not blocks:
             (self.issued if step.kind == "issue" else self.beside).append(number)
 
-    def _blocking(self, step):
+    def _blocking(self, step: "Step") -> None:
         self._collective(step, True)
 
-    def _beside(self, step):
+    def _beside(self, step: "Step") -> None:
         self._collective(step, False)
 
-    def _issue(self, step):
+    def _issue(self, step) -> None:
         self._collective(step, False)
 
-    def _join(self, step):
+    def _join(self, step) -> None:
         self.joined, self.issued = self.joined + self.issued, []
 
-    def _optimizer(self, step):
+    def _optimizer(self, step: "Step") -> None:
         """The step needs all gradients; what it updates is gathered after it."""
         self._compute(step, [*self._before(), *self.beside])
 
-    def _message(self, step, kind, blocks, bytes_, **peer):
+    def _message(self, step: "Step", kind: str, blocks: bool, bytes_: int, **peer) -> None:
         micro_batch, sender, forward = step.message
         tag = (micro_batch * self.plan.pp * self.plan.virtual + sender) * 2 + forward
         self._node(step.name, kind, self._before(), blocks, is_cpu_op=False, comm_size=bytes_, comm_tag=tag, **peer)
 
-    def _neighbour(self, virtual_stage):
+    def _neighbour(self, virtual_stage: int) -> int:
         in_stage = self.plan.world_size // self.plan.pp
         return virtual_stage % self.plan.pp * in_stage + self.rank % in_stage
 
-    def _send(self, step):
+    def _send(self, step: "Step") -> None:
         _, sender, forward = step.message
         self._message(step, "COMM_SEND_NODE", False, self.iteration.pipeline_bytes, comm_src=self.rank,
                       comm_dst=self._neighbour(sender + (1 if forward else -1)))
 
-    def _receive(self, step):
+    def _receive(self, step: "Step") -> None:
         self._message(step, "COMM_RECV_NODE", True, self.iteration.pipeline_bytes, comm_src=self._neighbour(step.message[1]),
                       comm_dst=self.rank)
 
-    def _send_tied(self, step):
+    def _send_tied(self, step) -> None:
         self._message(step, "COMM_SEND_NODE", False, self.iteration.tied_bytes, comm_src=self.rank,
                       comm_dst=self._neighbour(self.plan.pp - 1 - step.message[1]))
 
-    def _receive_tied(self, step):
+    def _receive_tied(self, step) -> None:
         self._message(step, "COMM_RECV_NODE", True, self.iteration.tied_bytes, comm_src=self._neighbour(step.message[1]),
                       comm_dst=self.rank)
 
 
-def write(iteration, prefix):
+def write(iteration: "Iteration", prefix: pathlib.Path) -> None:
     """Writes `prefix`.<rank>.et for every rank"""
     plan = iteration.plan
     in_stage = plan.world_size // plan.pp

@@ -19,7 +19,7 @@ def _megatron_zero(plan):
             "--ckpt-format fsdp_dtensor" + copies]
 
 
-def _layout(model, plan):
+def _layout(model, plan) -> str:
     """@return the chunks' layers in Megatron-Core's letters where its other arguments cannot say them; empty: they can
 
     Stages, and chunks of a stage, have equal numbers of layers in Megatron-Core but for the ends that are named.
@@ -142,7 +142,7 @@ def nemo(model, plan, per_server):
 WRITERS = {"megatron": megatron, "torchtitan": torchtitan, "nemo": nemo}
 
 
-def text(name, model, plan, gpus_per_server=8):
+def text(name, model, plan, gpus_per_server=8) -> str:
     """@return the arguments of framework `name`, a few on each line, with backslashes between them"""
     if name not in WRITERS:
         raise InputError(f'"{name}" is not a framework whose arguments are known; expected one of {", ".join(WRITERS)}')

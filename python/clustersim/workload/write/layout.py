@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which ranks are in a group: tensor parallelism innermost, the pipeline outermost (the simulators' RankLayout)."""
+from typing import TYPE_CHECKING
 
 
-def group_of(plan, kind, rank):
+if TYPE_CHECKING:
+    from clustersim.workload.plan.parallel import Parallelism
+
+
+def group_of(plan: "Parallelism", kind: str, rank: int) -> tuple[int, list[int]]:
     """@return the number of the group of `kind` that `rank` is in, and its ranks in order"""
     in_stage = plan.world_size // plan.pp
     stage, in_tp, replica = rank // in_stage, rank % plan.tp, rank % in_stage // plan.tp
     shards, replicas = plan.shards, plan.replicas
 
-    def member(other):
+    def member(other: int) -> int:
         return stage * in_stage + other * plan.tp + in_tp
 
     if kind == "TP":
@@ -31,7 +36,7 @@ def group_of(plan, kind, rank):
     raise ValueError(kind)
 
 
-def _of_experts(plan, kind, first_rank, in_stage):
+def _of_experts(plan: "Parallelism", kind: str, first_rank: int, in_stage: int) -> tuple[int, list[int]]:
     """Experts have a tensor parallel size of their own: with 1, EP groups are consecutive ranks."""
     tp, ep, copies = plan.expert_tp, plan.ep, plan.expert_replicas
     in_tp, replica = in_stage % tp, in_stage // tp
@@ -45,6 +50,6 @@ def _of_experts(plan, kind, first_rank, in_stage):
             same[replica % ep::ep][copy * shards:(copy + 1) * shards])
 
 
-def size_of(plan, kind):
+def size_of(plan: "Parallelism", kind: str) -> int:
     return {"TP": plan.tp, "DP": plan.shards, "DP_COPIES": plan.copies, "EP": plan.ep, "CP": plan.cp,
             "DP_EP": plan.expert_shards, "PP": plan.pp}[kind]

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Writes rows as SimAI's text."""
+from collections.abc import Mapping, Sequence
+
+from typing import Any, TYPE_CHECKING
+
 from clustersim.errors import InputError
 from clustersim.whole_file import write_text
 from clustersim.workload.training.rows import Row
+
+if TYPE_CHECKING:
+    from clustersim.workload.plan.parallel import Parallelism
 
 _DEFAULT_GROUP = {"forward": "TP", "input": "TP", "weight": "DP"}
 
@@ -11,7 +18,7 @@ _DEFAULT_GROUP = {"forward": "TP", "input": "TP", "weight": "DP"}
 _HYBRID = {"DP": "EP", "DP_COPIES": "DP_EP"}
 
 
-def _cells(row, phase, names):
+def _cells(row: "Row", phase: str, names: Mapping[Any, Any]) -> list[str]:
     nanoseconds = max(0, round(getattr(row, f"{phase}_ns")))
     collective = getattr(row, phase)
     name, group = collective.op, names.get(collective.group, collective.group)
@@ -20,19 +27,19 @@ def _cells(row, phase, names):
     return [str(nanoseconds), name, str(collective.bytes)]
 
 
-def _row_line(row, names):
+def _row_line(row: "Row", names: Mapping[Any, Any]) -> str:
     cells = [row.name, "-1", *_cells(row, "forward", names), *_cells(row, "input", names), *_cells(row, "weight", names),
              str(max(0, round(row.update_ns)))]
     return "\t".join(cells)
 
 
-def text(header, rows, names=None):
+def text(header: Sequence[tuple[str, int | str]], rows: "Sequence[Row]", names=None) -> str:
     """@param names of groups that the text calls otherwise @return a workload of these header fields (key, value) and rows"""
     first = "HYBRID_TRANSFORMER_FWD_IN_BCKWD " + " ".join(f"{key}: {value}" for key, value in header)
     return "\n".join([first, str(len(rows)), *(_row_line(row, names or {}) for row in rows), ""])
 
 
-def sizes(plan):
+def sizes(plan: "Parallelism") -> list[tuple[str, int]]:
     """@return the header fields that say which ranks are in a group"""
     found = [("model_parallel_NPU_group", plan.tp), ("ep", plan.shards if plan.copies > 1 else plan.ep)]
     found += [("etp", plan.etp)] if plan.expert_tp != plan.tp else []
@@ -40,7 +47,7 @@ def sizes(plan):
     return found + ([("cp", plan.cp)] if plan.cp > 1 else [])
 
 
-def render(iteration):
+def render(iteration) -> str:
     """@return the iteration as text, with rows of each stage"""
     plan = iteration.plan
     if plan.copies > 1 and iteration.model.experts:
@@ -60,9 +67,9 @@ def render(iteration):
     return text([*header, ("pp_comm", iteration.pipeline_bytes)], rows, _HYBRID if plan.copies > 1 else None)
 
 
-def _list(numbers):
+def _list(numbers: Sequence[int]) -> str:
     return " ".join(map(str, [len(numbers), *numbers]))
 
 
-def write(iteration, path):
+def write(iteration, path) -> None:
     write_text(path, render(iteration))
