@@ -147,7 +147,9 @@ def refuse(folder, reader, token):
     done = subprocess.run([PROGRAM.with_name(program), *flags], cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]
     assert done.returncode == 2 and len(lines) == 1, done.stderr[:2000]
-    assert all(len(line) < 1000 and line.isprintable() for line in done.stderr.splitlines()), done.stderr[:2000]
+    # A token has 80 characters; of words that nothing holds together, a message has 2,000.
+    assert len(lines[0]) < 1000 and not any("x" * 81 in line for line in done.stderr.splitlines()), done.stderr[:2000]
+    assert all(len(line) < 2100 and line.isprintable() for line in done.stderr.splitlines()), done.stderr[:2000]
 
 
 @pytest.mark.parametrize("token", LONG)
