@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -70,9 +71,13 @@ std::string
 NearestHint(std::string_view name, const Names& known, const std::string& before = "")
 {
     constexpr std::size_t MOST_LETTERS = 2;
-    if (std::empty(known))
+    const auto isAsLong = [&name](std::string_view other) {
+        return std::max(name.size(), other.size()) - std::min(name.size(), other.size()) <=
+               MOST_LETTERS;
+    };
+    if (std::none_of(std::begin(known), std::end(known), isAsLong))
     {
-        return "";
+        return ""; // at once for a damaged file's name of a million letters
     }
     const std::string nearest = NearestName(name, known);
     const bool isNear = EditDistance(name, nearest) <= std::min(MOST_LETTERS, name.size() / 2);

@@ -9,7 +9,7 @@ from waiting import HANGS
 
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 STAR = "5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1us 0\n" for host in range(4))
-# What each program prints by itself; TABLES end where nothing else keeps their results.
+# Words with which each program prints something by itself.
 RUNS = {
     "SimAI_simulator": "-w w -n n -c c --tp 1 -o out --network flow",
     "SimAI_analytical": "-w w -n n --tp 1 -r_f out",
