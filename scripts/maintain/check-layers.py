@@ -19,8 +19,8 @@
 - Only single ns-3 headers are included, never a module header.
 - Header names are unique over all modules, and every source names its licence.
 - No sentence of a comment or a document begins with a noun clause ("What ...", "Who ...").
-- Who uses a type of ours includes its header, directly or through others: sources are compiled together, where one
-  may live on what another includes. scripts/maintain/nightly.sh compiles each alone.
+- A source that uses a type or a free function of ours includes its header, directly or through others: sources are compiled together,
+  where one may live on the includes of another. The checking build compiles each alone.
 - With --alone, every header compiles by itself, or its source includes it first (scripts/maintain/nightly.sh runs that).
 """
 import argparse
@@ -145,6 +145,9 @@ PARTS = {
 # Types at the level of a namespace, and whatever introduces a name anywhere, functions at the start of a line included.
 ATTRIBUTES = r"(?:alignas\(\w+\)\s+|\[\[\w+\]\]\s+)*"
 TYPE = re.compile(rf"^(?:enum class|enum|class|struct|union)\s+{ATTRIBUTES}(\w+)(?![\w;])[^;{{]*\{{|^using (\w+) =", re.MULTILINE)
+# A free function begins at the margin in a header; a name that is a member's, too, may be either.
+FUNCTION = re.compile(r"^(?:[\w:<>,&*\[\] ]+[ &*\n])?([A-Z]\w*[a-z]\w*)\(", re.MULTILINE)
+MEMBER = re.compile(r"(?:\w::~?|\.|->|^[ \t]+(?:[\w:<>,&*\[\] ]+[ &*])?)([A-Z]\w*)\((?=[^;{]*\)[^;{]*(?:const|override|;|\{|=|$))", re.MULTILINE)
 DECLARED = re.compile(rf"\b(?:enum class|enum|class|struct|union|using|typename)\s+{ATTRIBUTES}(\w+)|^(\w+)\(", re.MULTILINE)
 # A class at the level of a namespace, and its bases.
 CLASS = re.compile(rf"^(?:class|struct)\s+{ATTRIBUTES}(\w+)(?:\s+final)?\s*(?::([^{{;]*))?\{{", re.MULTILINE)
@@ -304,14 +307,21 @@ def bases_that_know_subclasses(includes, headers):
     return sorted(set(errors))
 
 
-def types_out_of_reach(includes, headers):
-    """@return what is wrong with the includes of sources that use a type of ours"""
+def names_out_of_reach(includes, headers):
+    """@return what is wrong with the includes of sources that use a type or a free function of ours"""
     code = {path: NOT_CODE.sub("", path.read_text()) for path in includes}
     homes = {}
     for path in headers.values():
         for found in TYPE.finditer(code[path]):
             homes.setdefault(found[1] or found[2], set()).add(path)
     declared = {path: {found[1] or found[2] for found in DECLARED.finditer(text)} for path, text in code.items()}
+    functions = {path: set(FUNCTION.findall(code[path])) for path in headers.values()}
+    members = {name for text in code.values() for name in MEMBER.findall(text)}
+    for path, names in functions.items():
+        for name in names - members - homes.keys():
+            homes.setdefault(name, set()).add(path)
+    for path, text in code.items():
+        declared[path] |= set(FUNCTION.findall(text))
 
     def reach(path, seen):
         for name in includes[path]:
@@ -385,7 +395,7 @@ def main():
     errors += mutual_includes(includes, headers)
     errors += pairs_that_include_each_other(includes)
     errors += bases_that_know_subclasses(includes, headers)
-    errors += types_out_of_reach(includes, headers)
+    errors += names_out_of_reach(includes, headers)
     for path in includes:
         errors += check_words(path)
 

@@ -3,6 +3,8 @@
  */
 #include "link-use.h"
 
+#include "ns3/qbb-processes.h"
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
