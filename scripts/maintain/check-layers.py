@@ -97,6 +97,7 @@ ROOMS = {
     "astra-frontend/model/system": {"model/api", "model/collective", "model/native"},
     "astra-frontend/model/fastforward": {"model/api", "model/collective", "model/fastforward/patterns", "model/network"},
     "astra-frontend/model/group": {"model/collective", "model/gpu", "model/graph", "model/nccl", "model/timing"},
+    "astra-frontend/model/estimate": {"model/collective", "model/formula", "model/graph", "model/group"},
     "astra-frontend/model/inference/input": {"model/api", "model/collective", "model/system"},
     "astra-frontend/model/inference": {"model/api", "model/collective", "model/inference/input", "model/system"},
     "astra-frontend/model/workload": {"model/api", "model/chakra", "model/collective", "model/inference", "model/system"},

@@ -3,8 +3,8 @@
  *
  * Workloads on AnaSim with collectives costed as a whole.
  */
+#include "astra-frontend/model/estimate/analytical-collectives.h"
 #include "astra-frontend/model/formula/machine-paths.h"
-#include "astra-frontend/model/group/analytical-collectives.h"
 #include "astra-frontend/model/system/job.h"
 #include "astra-frontend/model/system/run-observers.h"
 #include "astra-frontend/model/workload/layer-workload.h"

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/group/busbw-table.h"
+#include "astra-frontend/model/estimate/busbw-table.h"
 
 #include "ns3/input-error.h"
 

@@ -72,12 +72,8 @@ def test_all_networks_agree_where_nothing_queues(directory, ranks, per_server, o
     # Formulas know the ports of GPUs only: an AllToAll of many ranks keeps ports waiting for each other.
     bound = 0.25 if op == "ALLTOALL" and ranks > 32 else 0.1 if is_nvls_tree else 0.02
     assert simulated_us(directory, topology, op, size, "analytical") == pytest.approx(flow, rel=bound)
-    if is_nvls_tree:  # NCCL's estimate leaves out how long its pipeline takes to fill
-        size = 2048 * MIB
-        flow = simulated_us(directory, topology, op, size, "flow")
-    # NCCL's estimates leave out how long NVLS takes to fill, and what a loop of a ring between servers of several GPUs waits for the
-    # last one; those of pairs know the ports of GPUs only, as formulas do.
-    bound = 0.2 if ranks > 32 or (ranks >= 8 and op != "ALLTOALL") else 0.1 if op == "ALLREDUCE" else 0.05
+    # The estimate is that of formulas, on ports that a few numbers describe.
+    bound = 0.25 if op == "ALLTOALL" and ranks > 32 else 0.1 if is_nvls_tree else 0.05
     assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=bound)
 
 
@@ -91,9 +87,9 @@ def test_networks_agree_at_rates_that_nccls_list_does_not_have(directory, ranks,
         topology = make_topology(directory, ranks, per_server, gbps=gbps)
         flow = simulated_us(directory, topology, op, size, "flow")
         assert simulated_us(directory, topology, op, size, "analytical") == pytest.approx(flow, rel=0.1)
-        # Of a message's frame of 1,082 bytes 82 are headers, which the estimate leaves out.
+        # The estimate leaves out headers.
         estimate = estimated_us(directory, topology, op, size, ranks)
-        assert estimate == pytest.approx(flow, rel=0.3), gbps
+        assert estimate == pytest.approx(flow, rel=0.12), gbps
         assert before is None or estimate < before, gbps
         before = estimate
 
@@ -110,7 +106,7 @@ def test_estimates_of_servers_of_amds_gpus_are_not_what_steers_rccls_choice(dire
     for size in (16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB):
         flow = simulated_us(directory, path, op, size, "flow", *flags)
         estimate = estimated_us(directory, path, op, size, 32, *flags)
-        assert estimate == pytest.approx(flow, rel=0.45), size
+        assert estimate == pytest.approx(flow, rel=0.15), size
         assert estimate > before, size
         before = estimate
 
@@ -125,9 +121,7 @@ def test_networks_agree_on_collectives_with_a_root(directory, ranks, per_server,
     if ranks <= 16 and not congests:
         assert simulated_us(directory, topology, op, size, "packet") == pytest.approx(flow, rel=0.02)
     assert simulated_us(directory, topology, op, size, "analytical") == pytest.approx(flow, rel=0.02)
-    # The estimate leaves out what messages of a chain wait for others on NICs that several channels share.
-    bound = 0.12 if op in ("BROADCAST", "REDUCE") else 0.03
-    assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=bound)
+    assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=0.03)
 
 
 @pytest.mark.parametrize("op", ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER"))
@@ -173,6 +167,48 @@ def test_networks_agree_on_other_machines(directory, preset, ranks, op):
         small = 64 * MIB
         assert simulated_us(directory, topology, op, small, "analytical") == pytest.approx(
             simulated_us(directory, topology, op, small, "flow"), rel=0.1)
-    # NCCL rounds the rate of a channel of NVLS-Tree down to one of its speeds, and counts 0.92 and 0.85 of a tree's.
-    bound = 0.1 if op != "ALLREDUCE" else 0.3 if preset.startswith("H100") else 0.15
-    assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=bound)
+    assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=0.1)
+
+
+# GPUs of one server, and of several.
+ESTIMATED = {"A100": (8, 32), "A800": (8, 16), "H100": (8, 16, 32), "H800": (8, 16), "H20": (8, 16), "H200": (8, 16), "B200": (8, 16),
+             "B300-HGX": (8, 16), "GB200-NVL36": (36, 72), "GH200-quad": (4, 16), "MI300X": (8, 32), "MI325X": (16,), "MI350X": (16,),
+             "MI355X": (8, 16), "Ascend-A2": (8, 16), "Ascend-A3": (16, 32), "A100-2NIC": (16,), "H100-2NIC": (16,), "A100-4NIC": (8, 32),
+             "H100-4NIC": (16,), "H100-1NIC": (16,), "MI250X-4NIC": (8, 16)}
+SIZES = (1 << 10, 1 << 16, 1 << 20, 1 << 23, 1 << 26, 1 << 30)
+# Formulas know the ports of GPUs only: GPUs of a MI250X server that no link joins share those of others, and AllToAlls between racks of 36
+# meet on the links of the network.
+FAR_OFF = {("MI250X-4NIC", 8, "ALLTOALL"): 0.6, ("GB200-NVL36", 72, "ALLTOALL"): 0.45, ("GB200-NVL36", 72, "ALLREDUCE"): 0.3,
+           ("GB200-NVL36", 36, "ALLREDUCE"): 0.3}
+
+
+def estimates_and_flows(directory, preset, ranks, which):
+    """@return (collective, bytes, estimated, simulated), of two sizes of each collective @param which two, of three"""
+    topology = directory / f"estimated-{preset}-{ranks}"
+    if not topology.exists():
+        run_script([GENERATOR, "-topo", "Spectrum-X", "-g", str(ranks), "--preset", preset, "-o", topology], check=True)
+    points = [(op, size) for i, op in enumerate(COLLECTIVES) for size in SIZES[(which + i) % 3::3]]
+    workload = directory / "workload"
+    workload.write_text("".join(f"1 {op} {size} DP\n" for op, size in points))
+    subprocess.run([PROGRAMS / "SimAI_analytical", "-w", workload, "-n", topology, "--tp", "1", "-q", "-r_f", directory / "estimates"],
+                   env=clean_environment(), check=True)
+    with (directory / "estimates/collectives.csv").open(newline="") as file:
+        estimated = [(float(row["end_ns"]) - float(row["start_ns"])) / 1e3 for row in csv.DictReader(file)]
+    return [(op, size, each, simulated_us(directory, topology, op, size, "flow"))
+            for (op, size), each in zip(points, estimated, strict=True)]
+
+
+def test_estimates_are_what_flows_take_on_an_idle_network(tmp_path):
+    """Collective x GPU x size x servers, each within the bound that holds for it; docs/source/models/analytical.rst has the shares.
+
+    The estimate once was NCCL's own prediction: 38% of such points were within 5%, 62% within 15%.
+    """
+    errors = []
+    for number, (preset, shapes) in enumerate(ESTIMATED.items()):
+        for ranks in shapes:
+            for op, size, estimated, simulated in estimates_and_flows(tmp_path, preset, ranks, number):
+                error = estimated / simulated - 1
+                assert abs(error) <= FAR_OFF.get((preset, ranks, op), 0.16), (preset, ranks, op, size, estimated, simulated)
+                errors.append(abs(error))
+    assert sum(error < 0.05 for error in errors) >= 0.75 * len(errors)
+    assert sum(error < 0.15 for error in errors) >= 0.97 * len(errors)

@@ -587,7 +587,8 @@ TEST_P(SwitchMmuAdmittingEasily, IsAdmittingWithoutAPause)
         ASSERT_EQ(easy->GetSharedUsed(), plain->GetSharedUsed());
         ASSERT_EQ(easy->GetPeakBytes(), plain->GetPeakBytes());
     }
-    EXPECT_GT(admittedEasily, 200U);
+    EXPECT_GT(admittedEasily, 150U); // a scale of a half leaves room for fewer
+
     EXPECT_GT(pauses, 100U);
 }
 

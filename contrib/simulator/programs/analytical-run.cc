@@ -200,11 +200,14 @@ AnalyticalRun::Build()
     m_nccl = std::make_unique<MockNcclGroup>(m_machine, nccl);
     m_collectives = std::make_unique<AnalyticalCollectives>(*m_nccl, m_busbw, m_overlap);
     const auto pipelineGBps = m_busbw.Find(GroupKind::Pp, CollectiveOp::SendRecv);
-    MachinePaths::Machine paths;
-    paths.ranks = m_gpus;
-    paths.gpusPerServer = m_machine.gpusPerServer;
-    paths.nvlinkGBps = pipelineGBps.value_or(m_machine.nvlinkGBps);
-    paths.nicGBps = pipelineGBps.value_or(m_machine.nicGBps / m_machine.gpusPerNic);
+    MachinePaths::Machine paths = PortsOf(m_machine, m_gpus);
+    if (pipelineGBps) // of each GPU, and all there is to it
+    {
+        paths = {.ranks = m_gpus,
+                 .gpusPerServer = m_machine.gpusPerServer,
+                 .nvlinkGBps = *pipelineGBps,
+                 .nicGBps = *pipelineGBps};
+    }
     paths.exposed = 1 - m_overlap[static_cast<std::size_t>(GroupKind::Pp)];
     m_backend = std::make_unique<AnalyticalBackend>(
         std::make_unique<MachinePaths>(paths),

@@ -11,12 +11,8 @@
 namespace AstraSim
 {
 
-namespace
-{
-
-constexpr uint32_t PORTS_PER_RANK = 4; // NVLinks out and in, NICs out and in
-
-} // namespace
+// Ports are numbered: NICs out and in, by rank or by the first rank that shares one; then a rank's
+// NVLinks out and in, or of a mesh its links to each GPU of the server.
 
 uint32_t
 MachinePaths::GetRankCount() const
@@ -27,26 +23,51 @@ MachinePaths::GetRankCount() const
 uint32_t
 MachinePaths::GetPortCount() const
 {
-    return PORTS_PER_RANK * m_machine.ranks;
+    return 2 * m_machine.ranks * (1 + (m_machine.isMesh ? m_machine.gpusPerServer : 1));
 }
 
 std::optional<MessagePath>
 MachinePaths::Find(uint32_t src, uint32_t dst, uint32_t, uint64_t wireBytes, uint64_t rateCapBps)
 {
-    const bool near = src / m_machine.gpusPerServer == dst / m_machine.gpusPerServer;
+    const uint32_t gpus = m_machine.gpusPerServer;
     const double bytes = static_cast<double>(wireBytes) * m_machine.exposed;
-    const TimePs time =
-        ns3::RoundToPs(bytes * 1000 / (near ? m_machine.nvlinkGBps : m_machine.nicGBps));
-    const TimePs limited =
-        rateCapBps ? ns3::RoundToPs(bytes * 8e12 / static_cast<double>(rateCapBps)) : 0;
-    const uint32_t kind = near ? 0 : 2;
-    return MessagePath{PORTS_PER_RANK * src + kind,
-                       PORTS_PER_RANK * dst + kind + 1,
-                       time,
-                       time,
-                       time,
-                       std::max(time, limited),
-                       0};
+    const auto timeAt = [bytes](double GBps) { return ns3::RoundToPs(bytes * 1000 / GBps); };
+    const TimePs limited = rateCapBps ? timeAt(static_cast<double>(rateCapBps) / 8e9) : 0;
+    if (!m_machine.isJoined || src / gpus != dst / gpus)
+    {
+        const auto nicOf = [this](uint32_t rank) { return rank - rank % m_machine.gpusPerNic; };
+        return MakePath(2 * nicOf(src),
+                        2 * nicOf(dst) + 1,
+                        timeAt(m_machine.nicGBps),
+                        limited,
+                        m_machine.networkDelay);
+    }
+    const uint32_t nvlinks = 2 * m_machine.ranks;
+    if (m_machine.isMesh)
+    {
+        return MakePath(nvlinks + 2 * (src * gpus + dst % gpus),
+                        nvlinks + 2 * (dst * gpus + src % gpus) + 1,
+                        timeAt(m_machine.nvlinkGBps / (gpus - 1)),
+                        limited,
+                        0);
+    }
+    return MakePath(nvlinks + 2 * src,
+                    nvlinks + 2 * dst + 1,
+                    timeAt(m_machine.nvlinkGBps),
+                    limited,
+                    0);
+}
+
+MessagePath
+MachinePaths::MakePath(uint32_t egress, uint32_t ingress, TimePs time, TimePs limited, TimePs delay)
+{
+    return {egress,
+            ingress,
+            time,
+            time,
+            ns3::AddPs(time, delay),
+            ns3::AddPs(std::max(time, limited), delay),
+            delay};
 }
 
 bool

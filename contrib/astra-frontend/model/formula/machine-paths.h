@@ -13,8 +13,8 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief Message times of a machine that is given by a few numbers instead of a topology.
  *
- * Within a server messages take the GPU's NVLinks, between servers its NICs; bytes / bandwidth is
- * all they cost.
+ * Within a server messages take the GPU's NVLinks, between servers its NICs or one that it shares;
+ * they cost bytes / bandwidth, and between servers the network's delay.
  */
 class MachinePaths : public MessagePaths
 {
@@ -24,9 +24,13 @@ class MachinePaths : public MessagePaths
     {
         uint32_t ranks{1};
         uint32_t gpusPerServer{8};
+        bool isJoined{true}; ///< whether NVLinks join the GPUs of a server
+        bool isMesh{false};  ///< whether each two of them have a link of their own
         double nvlinkGBps{360};
-        double nicGBps{50};
-        double exposed{1}; ///< part of a message's time that counts; the rest is overlapped
+        double nicGBps{50};     ///< of all GPUs that share a NIC together
+        uint32_t gpusPerNic{1}; ///< neighbours that share a NIC
+        TimePs networkDelay{0}; ///< from NIC to NIC
+        double exposed{1};      ///< part of a message's time that counts; the rest is overlapped
     };
 
     explicit MachinePaths(const Machine& machine)
@@ -44,6 +48,13 @@ class MachinePaths : public MessagePaths
     bool ShareReducingSwitch(std::span<const int> ranks) const override;
 
   private:
+    /// @return the path of a message that occupies its ports for @p time
+    static MessagePath MakePath(uint32_t egress,
+                                uint32_t ingress,
+                                TimePs time,
+                                TimePs limited,
+                                TimePs delay);
+
     Machine m_machine;
 };
 

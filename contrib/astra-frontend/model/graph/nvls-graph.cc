@@ -75,7 +75,8 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
             m_headOf[node[i]] = i;
         }
     }
-    const uint64_t chunk = NvlsChunkBytes(shape, m_heads, layout, request.bytes);
+    const uint64_t cutBy = layout.bytes ? layout.bytes : request.bytes;
+    const uint64_t chunk = NvlsChunkBytes(shape, m_heads, layout, cutBy);
     m_chunkBytes = chunk;
     m_messagesPerChunk =
         DivideUp(chunk, WarpsOf(m_op, shape.GetRanks(), false).reduce * HUNK_BYTES);

@@ -23,6 +23,7 @@ struct NvlsLayout
     uint32_t channels{1};
     uint64_t chunk{0};   ///< of NVLS-Tree: bytes of a channel's chunk at most; 0: 128 KiB
     bool byBlocks{true}; ///< see ChannelLayout; without blocks GPUs copy nothing
+    uint64_t bytes{0};   ///< by which chunks are cut; 0: those of the collective
 };
 
 /**

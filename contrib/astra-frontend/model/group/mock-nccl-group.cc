@@ -180,8 +180,7 @@ CheckRequest(const CommGroup& group, const CollectiveRequest& request)
 MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& options)
     : m_machine(ResolveGpu(machine, options)),
       m_options(options),
-      m_model(m_machine, m_options),
-      m_modelOfLinks(m_machine, m_options, NcclCostModel::Speeds::Carried)
+      m_model(m_machine, m_options)
 {
     if (m_options.nvlsRequired && m_machine.gpusPerServer > 1 && !m_model.HasNvls())
     {
@@ -241,18 +240,6 @@ MockNcclGroup::Choose(const CommGroup& group, const CollectiveRequest& request) 
     NcclPlan plan = Decide(group, shape, translated);
     plan.channels = UsedChannels(translated, shape, plan);
     return plan;
-}
-
-TimePs
-MockNcclGroup::GetExpectedTime(const CommGroup& group,
-                               const CollectiveRequest& request,
-                               const NcclPlan& plan) const
-{
-    const CollectiveRequest translated = Translate(group, request);
-    const GroupShape shape(group, m_machine);
-    return m_modelOfLinks
-        .Evaluate(plan.algorithm, plan.protocol, translated.op, shape, translated.bytes)
-        .predicted;
 }
 
 NcclPlan
@@ -491,25 +478,31 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
         return known->second;
     }
     const CollectiveRequest request = Translate(group, original);
-    const GroupShape shape(group, m_machine);
-    const NcclPlan plan = Decide(group, shape, request);
-
-    // Without steps, a latency that the user gives counts once.
-    const bool once = !IsPlugIn(plan) && !NcclTableRow::Of(plan.algorithm).hasSteps;
-    const TimePs userLatency = once ? m_options.sendLatency.value_or(0) : 0;
-    const auto made =
-        std::make_shared<GraphPlan>(group,
-                                    MakeGraph(request, shape, plan),
-                                    m_options.sendLatency ? userLatency : plan.speeds.baseLatency,
-                                    plan.wireInflation,
-                                    m_machine.packetBytes,
-                                    NameChoice(request, shape, plan));
+    const auto made = PlanAs(group, original, Decide(group, GroupShape(group, m_machine), request));
     if (m_plans.size() >= MOST_PLANS)
     {
         m_plans.clear(); // those in use live on
     }
     m_plans.emplace(std::move(key), made);
     return made;
+}
+
+std::shared_ptr<const CollectivePlan>
+MockNcclGroup::PlanAs(const CommGroup& group,
+                      const CollectiveRequest& original,
+                      const NcclPlan& plan) const
+{
+    const CollectiveRequest request = Translate(group, original);
+    const GroupShape shape(group, m_machine);
+    // Without steps, a latency that the user gives counts once.
+    const bool once = !IsPlugIn(plan) && !NcclTableRow::Of(plan.algorithm).hasSteps;
+    const TimePs userLatency = once ? m_options.sendLatency.value_or(0) : 0;
+    return std::make_shared<GraphPlan>(group,
+                                       MakeGraph(request, shape, plan),
+                                       m_options.sendLatency ? userLatency : plan.speeds.baseLatency,
+                                       plan.wireInflation,
+                                       m_machine.packetBytes,
+                                       NameChoice(request, shape, plan));
 }
 
 } // namespace AstraSim

@@ -46,15 +46,11 @@ class MockNcclGroup : public CollectiveImplementation
     /// data
     NcclPlan Choose(const CommGroup& group, const CollectiveRequest& request) const;
 
-    /**
-     * NCCL chooses by the speeds of its list. It expects too long a time where a link's rate lies
-     * far above the next speed.
-     * @param plan one of NCCL's own algorithms
-     * @return the expected time of the choice where links carry their rates
-     */
-    TimePs GetExpectedTime(const CommGroup& group,
-                           const CollectiveRequest& request,
-                           const NcclPlan& plan) const;
+    /// @return the plan for @p request as another choice has it, which may be of other bytes or of
+    /// fewer servers
+    std::shared_ptr<const CollectivePlan> PlanAs(const CommGroup& group,
+                                                 const CollectiveRequest& request,
+                                                 const NcclPlan& plan) const;
 
     /// @return the choice as records of runs name it, flows not counted
     CollectiveChoice Describe(const CommGroup& group, const CollectiveRequest& request) const;
@@ -110,7 +106,6 @@ class MockNcclGroup : public CollectiveImplementation
     MachineModel m_machine;
     NcclOptions m_options;
     NcclCostModel m_model;
-    NcclCostModel m_modelOfLinks; ///< for expected times
     std::map<Key, std::shared_ptr<const CollectivePlan>> m_plans;
 };
 

@@ -422,11 +422,6 @@ NcclCostModel::PredictAsRccl(NcclPlan& plan,
                              const GroupShape& shape,
                              uint64_t bytes) const
 {
-    if (m_speeds == Speeds::Carried)
-    {
-        PredictByLinks(plan, op, shape, bytes);
-        return;
-    }
     const bool isRing = plan.algorithm == NcclAlgorithm::Ring;
     const uint32_t ranks = shape.GetRanks();
     const uint32_t nodes = shape.GetNodes();
@@ -438,30 +433,6 @@ NcclCostModel::PredictAsRccl(NcclPlan& plan,
     Predict(plan, estimate.latencyUs, estimate.part * NvlinkGBps(shape), bytes);
 }
 
-void
-NcclCostModel::PredictByLinks(NcclPlan& plan,
-                              CollectiveOp op,
-                              const GroupShape& shape,
-                              uint64_t bytes) const
-{
-    const bool isRing = plan.algorithm == NcclAlgorithm::Ring;
-    const uint32_t ranks = shape.GetRanks();
-    const uint32_t nodes = shape.GetNodes();
-    const double links = SearchChannels(shape, isRing).Bandwidth(nodes);
-    const double blocks = plan.channels * plan.speeds.channelGBps;
-    const double steps = StepsOfRing(op, ranks);
-    const double GBps =
-        isRing ? std::min(links, blocks) * ranks / steps : std::min(links / 2, blocks);
-    const double rounds = isRing && op != CollectiveOp::AllReduce ? 1 : 2;
-    const double interSteps = rounds * (isRing ? nodes - 1.0 : FloorLog2(nodes));
-    const double intraSteps =
-        isRing ? steps - interSteps : rounds * (shape.GetRanksPerNode() - 1.0);
-    const double latencyPs = static_cast<double>(plan.speeds.baseLatency) +
-                             intraSteps * static_cast<double>(plan.speeds.intraLatency) +
-                             interSteps * static_cast<double>(plan.speeds.net.latency);
-    Predict(plan, latencyPs / 1e6, GBps / plan.wireInflation, bytes);
-}
-
 NcclPlan
 NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
 {
@@ -471,10 +442,7 @@ NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
     const uint32_t ranks = shape.GetRanks();
     NcclPlan plan = StartPlan(NcclAlgorithm::Pat, NcclProtocol::Simple);
     plan.channels = std::min(GetChannels(NcclAlgorithm::Pat, shape), MAX_PAT_CHANNELS);
-    // Of RCCL's choices, times are those of the links.
-    const bool byLinks = m_rccl && m_speeds == Speeds::Carried && ranks > 1;
-    const double part = byLinks ? ranks / (ranks - 1.0) : EFFICIENCY;
-    const double algGBps = part * SearchChannels(shape, true).Bandwidth(shape.GetNodes());
+    const double algGBps = EFFICIENCY * SearchChannels(shape, true).Bandwidth(shape.GetNodes());
     plan.speeds.channelGBps = algGBps / plan.channels;
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Pat);
     const double level =
@@ -744,16 +712,10 @@ NcclCostModel::NicUsers(const GroupShape& shape)
 }
 
 double
-NcclCostModel::NicGBpsOf(const GroupShape& shape) const
-{
-    // NCCL chooses as if no other group were at work.
-    return m_machine.nicGBps * (m_speeds == Speeds::Carried ? shape.GetNicShare() : 1);
-}
-
-double
 NcclCostModel::LimitBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const
 {
-    double nic = NicGBpsOf(shape) * NicUsers(shape) / channels;
+    // NCCL chooses as if no other group were at work.
+    double nic = m_machine.nicGBps * NicUsers(shape) / channels;
     if (closes && RingsReturnOverCpus(shape))
     {
         nic = std::min(nic, ARM_LINK_GBPS);
@@ -769,16 +731,6 @@ NcclCostModel::SpeedBetweenNodes(double limit) const
         m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation),
         [limit](double candidate) { return candidate <= limit; },
         limit);
-}
-
-double
-NcclCostModel::ExpectedSpeed(double searched, double limit) const
-{
-    // NCCL's list has 0.96 of the line rates of InfiniBand and Ethernet: 12 of 12.5 GB/s, 24 of 25,
-    // 48 of 50, 96 of 100. A NIC with another rate carries as large a part, though NCCL, which
-    // knows no such speed, counts on less.
-    constexpr double PART_OF_LINE_RATE = 0.96;
-    return m_speeds == Speeds::Carried ? std::max(searched, PART_OF_LINE_RATE * limit) : searched;
 }
 
 NcclCostModel::Search
@@ -830,7 +782,6 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
         search.channels *= 2;
         speed /= 2;
     }
-    speed = ExpectedSpeed(speed, LimitBetweenNodes(shape, closes, search.channels));
     search.interGBps = speed;
     const double nvlink = PassingOf(shape, closes) * NvlinkGBps(shape) / search.channels;
     search.intraGBps =
@@ -856,7 +807,7 @@ NcclCostModel::RaiseForTrees(double interGBps, double nvlinkGBps) const
             raised = *next;
         }
     }
-    return m_speeds == Speeds::Carried ? std::min(raised, 2 * interGBps) : raised;
+    return raised;
 }
 
 NcclCostModel::Search
@@ -877,11 +828,11 @@ NcclCostModel::SearchNvls(const GroupShape& shape) const
         search.interGBps = search.intraGBps;
         return search;
     }
-    const double nic = NicGBpsOf(shape) / shape.GetGpusPerNic();
+    const double nic = m_machine.nicGBps / shape.GetGpusPerNic();
     const double limit = std::min(share, nic);
-    search.intraGBps = ExpectedSpeed(SpeedBetweenNodes(limit), limit);
+    search.intraGBps = SpeedBetweenNodes(limit);
     const double inter = std::min(nic, 2 * search.intraGBps);
-    search.interGBps = ExpectedSpeed(std::max(search.intraGBps, SpeedBetweenNodes(inter)), inter);
+    search.interGBps = std::max(search.intraGBps, SpeedBetweenNodes(inter));
     return search;
 }
 

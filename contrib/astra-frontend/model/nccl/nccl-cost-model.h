@@ -34,19 +34,11 @@ namespace AstraSim
 class NcclCostModel
 {
   public:
-    /// Speeds of channels between nodes in the expected times.
-    enum class Speeds
-    {
-        Searched, ///< those of NCCL's list, by which it chooses
-        Carried   ///< what the links carry, where the list has nothing close to it
-    };
+    static constexpr uint32_t MAX_NVLS_HEADS = 32; ///< of a node (NCCL_MAX_NVLS_ARITY)
 
-    NcclCostModel(const MachineModel& machine,
-                  const NcclOptions& options,
-                  Speeds speeds = Speeds::Searched)
+    NcclCostModel(const MachineModel& machine, const NcclOptions& options)
         : m_machine(machine),
           m_options(options),
-          m_speeds(speeds),
           m_tuning(NcclTuning::Of(options.release)),
           m_hardware(NcclTuning::Of(NcclRelease::V2_30)),
           m_rccl(IsAmd(machine.gpu.generation)
@@ -181,14 +173,10 @@ class NcclCostModel
     bool RingsReturnOverCpus(const GroupShape& shape) const;
     /// @return GPUs of a node with NICs of their own
     static uint32_t NicUsers(const GroupShape& shape);
-    /// @return rate of a NIC for the group's ranks
-    double NicGBpsOf(const GroupShape& shape) const;
     /// @return GB/s that links carry of each of so many channels between nodes
     double LimitBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const;
     /// @return GB/s of a channel between nodes whose links carry @p limit
     double SpeedBetweenNodes(double limit) const;
-    /// @return the same in the expected times. @param searched what NCCL's search finds
-    double ExpectedSpeed(double searched, double limit) const;
     /// @return so many channels between nodes, at most, and the speed of each
     Search ChannelsBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const;
     /// @return the channels between nodes that carry the most
@@ -205,12 +193,6 @@ class NcclCostModel
                        CollectiveOp op,
                        const GroupShape& shape,
                        uint64_t bytes) const;
-    /// Set what a ring or a tree of RCCL's takes by its links and steps: RCCL's figures steer its
-    /// choice, and some of its bandwidths are a hundredth of what channels carry.
-    void PredictByLinks(NcclPlan& plan,
-                        CollectiveOp op,
-                        const GroupShape& shape,
-                        uint64_t bytes) const;
     Search SearchNvls(const GroupShape& shape) const;
 
     // Bandwidths in GB/s that all channels have together, by the figures of a release.
@@ -297,7 +279,6 @@ class NcclCostModel
 
     const MachineModel& m_machine;
     const NcclOptions& m_options;
-    Speeds m_speeds;
     const NcclTuning& m_tuning;
     /// The hardware's abilities do not depend on the release: the newest knows them best.
     const NcclTuning& m_hardware;

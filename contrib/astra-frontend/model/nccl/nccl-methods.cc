@@ -143,7 +143,7 @@ MakeNvls(const NcclOptions& options,
          const NcclPlan& plan)
 {
     const auto& own = plan.Of<NvlsPlan>();
-    const NvlsLayout layout{plan.channels, own.chunk, !options.sendLatency};
+    const NvlsLayout layout{plan.channels, own.chunk, !options.sendLatency, own.bytes};
     auto graph = std::make_shared<const NvlsGraph>(request, shape, layout);
     return {graph,
             std::make_shared<const NvlsTimes>(graph, plan.speeds, own.speeds, options.sendLatency)};

@@ -56,6 +56,7 @@ struct TreePlan
 struct NvlsPlan
 {
     uint64_t chunk{0}; ///< see NvlsLayout
+    uint64_t bytes{0}; ///< see NvlsLayout
     NvlsSpeeds speeds;
 };
 

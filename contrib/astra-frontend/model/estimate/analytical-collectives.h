@@ -6,7 +6,7 @@
 
 #include "astra-frontend/model/collective/rank-sample.h"
 #include "busbw-table.h"
-#include "mock-nccl-group.h"
+#include "idle-machine.h"
 
 #include "ns3/collective-implementation.h"
 
@@ -27,13 +27,11 @@ using OverlapRatios = std::array<double, 7>;
  * @brief Collectives without messages: each takes the time that its bus bandwidth gives it, from
  * the moment its last rank begins.
  *
- * The bandwidth is the user's (busbw.yaml), which then is all there is to it, or follows from
- * NCCL's cost model: time = latency + bytes / bandwidth of the algorithm and protocol it would
- * choose on the machine. AllToAll, Gather, Scatter and SendRecv move at the speed of the NVLinks
- * and NICs that carry them, Broadcast and Reduce through the chains of their channels. Ranks wait
- * for (1 - overlap ratio) of the time; the rest counts in records only. A latency that the user
- * gives (AS_SEND_LAT) counts once for a bandwidth of the user's; elsewhere it takes the place of
- * NCCL's latencies, before each of the messages that wait for each other.
+ * The bandwidth is the user's (busbw.yaml), which then is all there is to it; otherwise the time is
+ * that of the collective's messages on an idle machine (IdleMachine). Ranks wait for
+ * (1 - overlap ratio) of the time; the rest counts in records only. A latency that the user gives
+ * (AS_SEND_LAT) counts once for a bandwidth of the user's; elsewhere it takes the place of NCCL's
+ * latencies, before each of the messages that wait for each other.
  */
 class AnalyticalCollectives : public CollectiveImplementation
 {
@@ -68,18 +66,8 @@ class AnalyticalCollectives : public CollectiveImplementation
   private:
     using Key = std::tuple<const CommGroup*, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
 
-    /// @return time of a collective whose bandwidth the user does not give
-    TimePs PlannedTime(const NcclPlan& plan,
-                       const CommGroup& group,
-                       const CollectiveRequest& request) const;
-    TimePs PairwiseTime(const NcclPlan& plan,
-                        const GroupShape& shape,
-                        const CollectiveRequest& request) const;
-    TimePs ChainTime(const NcclPlan& plan,
-                     const GroupShape& shape,
-                     const CollectiveRequest& request) const;
-
     const MockNcclGroup& m_nccl;
+    IdleMachine m_machine;
     BusbwTable m_busbw;
     OverlapRatios m_overlap;
     RankSample m_sample;

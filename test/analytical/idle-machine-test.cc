@@ -1,0 +1,151 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "astra-frontend/model/estimate/idle-machine.h"
+
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+namespace
+{
+
+constexpr uint64_t NO_LIMIT = std::numeric_limits<uint64_t>::max();
+
+/// Servers of 8 H100 with 360 GB/s of NVLink and a NIC of 50 GB/s each.
+MachineModel
+Hopper()
+{
+    MachineModel machine;
+    machine.gpu = FindGpuProfile("H100");
+    machine.networkDelay = 2'000'000;
+    return machine;
+}
+
+CommGroup
+Every(int step, int count, int first = 0)
+{
+    CommGroup group{1, GroupKind::Dp, "G", {}};
+    for (int i = 0; i < count; ++i)
+    {
+        group.ranks.push_back(first + i * step);
+    }
+    return group;
+}
+
+TimePs
+TimeOn(const MockNcclGroup& nccl,
+       const CommGroup& group,
+       const CollectiveRequest& request,
+       uint64_t mostFlows = IdleMachine::MOST_FLOWS)
+{
+    return IdleMachine(nccl, mostFlows).GetTime(group, request, nccl.Choose(group, request));
+}
+
+// Smaller forms of a collective, on fewer servers and with fewer bytes, give the time of the whole.
+TEST(IdleMachine, ALineThroughSmallerFormsMeetsTheWholeCollective)
+{
+    const NcclOptions options;
+    MachineModel alone = Hopper();
+    alone.gpusPerServer = 1;
+    alone.nvswitchesPerServer = 0;
+    for (const MachineModel& machine : {Hopper(), alone})
+    {
+        const MockNcclGroup nccl(machine, options);
+        for (const CollectiveOp op : {CollectiveOp::AllReduce,
+                                      CollectiveOp::AllGather,
+                                      CollectiveOp::ReduceScatter,
+                                      CollectiveOp::AllToAll,
+                                      CollectiveOp::Broadcast,
+                                      CollectiveOp::Gather})
+        {
+            for (const int ranks : {8, 24, 48})
+            {
+                for (const uint64_t bytes : {1UL << 20, 1UL << 24, 1UL << 27})
+                {
+                    SCOPED_TRACE(std::string(ToString(op)) + " of " + std::to_string(bytes) +
+                                 " bytes on " + std::to_string(ranks) + " GPUs, " +
+                                 std::to_string(machine.gpusPerServer) + " a server");
+                    const CommGroup group = Every(1, ranks);
+                    const auto whole =
+                        static_cast<double>(TimeOn(nccl, group, {op, bytes}, NO_LIMIT));
+                    const auto usual = static_cast<double>(TimeOn(nccl, group, {op, bytes}));
+                    EXPECT_NEAR(usual, whole, 0.05 * whole);
+                }
+            }
+        }
+    }
+}
+
+TEST(IdleMachine, GroupsOfOneShapeTakeTheSameTimeWhereverTheyAre)
+{
+    const NcclOptions options;
+    const MockNcclGroup nccl(Hopper(), options);
+    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::AllToAll})
+    {
+        const CollectiveRequest request{op, 1 << 24};
+        EXPECT_EQ(TimeOn(nccl, Every(1, 8), request), TimeOn(nccl, Every(1, 8, 4096), request));
+        // One GPU of each of 16 servers, the first ones or others.
+        EXPECT_EQ(TimeOn(nccl, Every(8, 16), request), TimeOn(nccl, Every(8, 16, 803), request));
+        EXPECT_EQ(TimeOn(nccl, Every(8, 16), request), TimeOn(nccl, Every(64, 16), request));
+    }
+}
+
+// n servers of one GPU hand each of n blocks on 2 (n - 1) times; a NIC of 1 GB/s is the limit.
+TEST(IdleMachine, ARingTakesItsBytesOverTheNics)
+{
+    NcclOptions options;
+    options.algorithms = {NcclAlgorithm::Ring};
+    MachineModel machine = Hopper();
+    machine.gpusPerServer = 1;
+    machine.nvswitchesPerServer = 0;
+    machine.nicGBps = 1;
+    const MockNcclGroup nccl(machine, options);
+    for (const int ranks : {2, 4, 16, 200})
+    {
+        const uint64_t bytes = uint64_t{1} << 30;
+        const double wire = 2.0 * (ranks - 1) / ranks * static_cast<double>(bytes) * 1e3;
+        const auto time =
+            static_cast<double>(TimeOn(nccl, Every(1, ranks), {CollectiveOp::AllReduce, bytes}));
+        EXPECT_GE(time, wire) << ranks;
+        EXPECT_LE(time, 1.06 * wire) << ranks;
+    }
+}
+
+// Each two GPUs of a mesh have a link of their own with a seventh of a GPU's rate; seven send at
+// once.
+TEST(IdleMachine, GpusOfAMeshReachEachOtherByTheLinkOfTheTwo)
+{
+    MachinePaths::Machine ports;
+    ports.ranks = 16;
+    ports.isMesh = true;
+    ports.nvlinkGBps = 350;
+    MachinePaths mesh(ports);
+    const auto path = mesh.Find(0, 1, 0, 50'000, 0);
+    EXPECT_EQ(path->egressTime, 1'000'000);
+    EXPECT_NE(path->egress, mesh.Find(0, 2, 0, 1, 0)->egress);
+    EXPECT_NE(path->ingress, mesh.Find(2, 1, 0, 1, 0)->ingress);
+    EXPECT_EQ(path->egress, mesh.Find(0, 1, 7, 1, 0)->egress);
+    EXPECT_LT(mesh.Find(15, 8, 0, 1, 0)->ingress, mesh.GetPortCount());
+}
+
+TEST(IdleMachine, NeighboursShareANic)
+{
+    MachinePaths::Machine ports;
+    ports.ranks = 16;
+    ports.gpusPerNic = 2;
+    ports.networkDelay = 2'000'000;
+    MachinePaths shared(ports);
+    EXPECT_EQ(shared.Find(0, 8, 0, 1, 0)->egress, shared.Find(1, 9, 0, 1, 0)->egress);
+    EXPECT_NE(shared.Find(0, 8, 0, 1, 0)->egress, shared.Find(2, 9, 0, 1, 0)->egress);
+    // 50 kB at 50 GB/s, and the network's delay.
+    EXPECT_EQ(shared.Find(0, 8, 0, 50'000, 0)->egressTime, 1'000'000);
+    EXPECT_EQ(shared.Find(0, 8, 0, 50'000, 0)->alone, 3'000'000);
+}
+
+} // namespace
+} // namespace AstraSim
