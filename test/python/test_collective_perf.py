@@ -305,11 +305,54 @@ def test_pairs_of_one_server_come_to_wait_for_those_across(two_servers):
     assert 16 / 20 * slowest < fastest <= average < slowest
 
 
-def test_flags_that_change_nothing_are_accepted(two_servers):
+# Every flag of nccl-tests 2.19, with a value that is not its default and the command line that it is added to.
+ONE_SIZE = ("all_reduce_perf", "-b", "1M", "-e", "1M")
+EVERY_FLAG = {"nthreads,t": 2, "ngpus,g": 2, "minbytes,b": "31M", "maxbytes,e": "33M", "stepbytes,i": "256K", "stepfactor,f": 2, "iters,n": 3,
+              "agg_iters,m": 3, "warmup_iters,w": 0, "run_cycles,N": 2, "parallel_init,p": 1, "check,c": 0, "op,o": "max", "datatype,d": "half",
+              "root,r": 1, "blocking,z": 1, "stream_null,y": 1, "timeout,T": 60, "cudagraph,G": 2, "report_cputime,C": 1,
+              "report_timestamps,S": 1, "output_file,J": "table.json", "average,a": 3, "local_register,R": 2, "cta_policy,x": 1,
+              "device_implementation,D": 1, "device_cta_count,V": 16, "memory,M": 1, "unalign,u": 1, "per_iter_timing,I": 1, "per_iter_skip,K": 3}
+ADDED_TO = {"b": ("all_reduce_perf", "-e", "32M"), "e": ("all_reduce_perf", "-b", "32M"), "i": ("all_reduce_perf", "-b", "1M", "-e", "2M"),
+            "f": ("all_reduce_perf", "-b", "1M", "-e", "2M"), "r": ("broadcast_perf", "-b", "1M", "-e", "1M"),
+            "a": ("sendrecv_perf", "-b", "1M", "-e", "1M"), "z": ("sendrecv_perf", "-b", "1M", "-e", "1M")}
+
+
+@pytest.mark.parametrize("names", EVERY_FLAG)
+def test_every_flag_of_nccl_tests_has_an_effect_or_a_warning_or_is_refused(two_servers, names):
+    long_name, letter = names.split(",")
+
+    def perf(*flags):
+        return run(*ADDED_TO.get(letter, ONE_SIZE), "--network", "flow", "--network-topo", two_servers, *flags)
+
+    def rows(done):
+        return [line for line in done.stdout.splitlines() if not line.startswith("#")]
+
+    plain = perf()
+    assert plain.returncode == 0 and not plain.stderr
+    for flag in ("-" + letter, "--" + long_name):
+        done = perf(flag, EVERY_FLAG[names])
+        if done.returncode == 2:
+            assert "expected" in done.stderr and done.stderr.count("\n") == 1
+            continue
+        assert done.returncode == 0, done.stderr
+        warned = [line for line in done.stderr.splitlines() if line.startswith(f"warning: --{long_name} has no effect: ")]
+        assert rows(done) == rows(plain) if warned else done.stdout != plain.stdout
+
+
+def test_flags_without_effect_say_what_is_not_modelled(two_servers):
     common = ("all_reduce_perf", "-b", "1M", "-e", "1M", "-n", 1, "--network", "flow", "--network-topo", two_servers)
     flags = ("-p", 1, "-y", 1, "-T", 60, "-G", 2, "-C", 1, "-R", 1, "-K", 3, "-V", 16, "-I", 0, "-S", 0, "-M", 0, "-u", 0,
              "-D", 0, "-x", 0)
     assert table(*common, *flags)[0] == table(*common)[0]
+    said = run(*common, *flags).stderr.splitlines()
+    assert len(said) == 8 and all(line.startswith("warning: --") for line in said)
+    register, = (line for line in said if "--local_register" in line)
+    for name in ("registered buffers (1)", "symmetric memory (2)", "SHARP with NVLS", "copy engines"):
+        assert name in register
+    none = [word for flag in "pyTGCRKV" for word in ("-" + flag, 0)]
+    assert run(*common, *none).stderr == ""
+    refused = run(*common, "-R", "yes")
+    assert refused.returncode == 2 and "yes" in refused.stderr
 
 
 def test_a_hypercube_is_no_single_launch(two_servers):

@@ -145,6 +145,14 @@ FlagTable::Row::Needs(const char* other, std::function<bool()> newHasEffect)
     return *this;
 }
 
+FlagTable::Row&
+FlagTable::Row::HasNone(const std::string& reason, std::function<bool()> isAsked)
+{
+    idle = "has no effect: " + reason;
+    hasEffect = [isAsked = std::move(isAsked)] { return !isAsked(); };
+    return *this;
+}
+
 FlagTable::FlagTable(const std::string& usage)
     : m_description(usage)
 {

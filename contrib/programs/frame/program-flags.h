@@ -78,6 +78,8 @@ class FlagTable
         Row& Choices(double most, const std::string& expected);
         /// Warn that it has no effect without @p other unless @p hasEffect.
         Row& Needs(const char* other, std::function<bool()> hasEffect);
+        /// Warn that it has no effect, for that reason, if it @p isAsked for something.
+        Row& HasNone(const std::string& reason, std::function<bool()> isAsked);
 
       private:
         friend class FlagTable;

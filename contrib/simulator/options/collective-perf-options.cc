@@ -52,7 +52,7 @@ constexpr ElementType TYPES[] = {{"int8", 1},
 
 constexpr const char* REDUCTIONS[] = {"sum", "prod", "max", "min", "avg", "mulsum"};
 
-/// A flag of nccl-tests that asks for what a simulation does not have.
+/// A flag of nccl-tests that asks for something that a simulation does not have.
 struct AbsentFlag
 {
     const char* names;
@@ -65,18 +65,24 @@ constexpr AbsentFlag ABSENT[] = {
     {"memory,M", "the memory of GPUs is not modelled"},
     {"unalign,u", "buffers have no addresses"},
     {"device_implementation,D", "kernels other than NCCL's own are not modelled"},
-    {"cta_policy,x", "policies other than the default are not modelled"},
+    {"cta_policy,x",
+     "policies other than the default are not modelled, nor the copy engines that they may use"},
 };
 
-/// Flags of nccl-tests that are accepted and have no effect.
-constexpr const char* IDLE[] = {"parallel_init,p",
-                                "stream_null,y",
-                                "timeout,T",
-                                "cudagraph,G",
-                                "report_cputime,C",
-                                "local_register,R",
-                                "per_iter_skip,K",
-                                "device_cta_count,V"};
+/// Flags of nccl-tests that are accepted, and the reasons why they have no effect. 0 asks for
+/// nothing.
+constexpr AbsentFlag IDLE[] = {
+    {"parallel_init,p", "the ranks' communicators exist from the start"},
+    {"stream_null,y", "all streams of a GPU are alike"},
+    {"timeout,T", "it is a limit of a real run; --max-time is one of the simulation"},
+    {"cudagraph,G", "a launch takes --launch-us, out of a CUDA graph or not"},
+    {"report_cputime,C", "the table has the times of GPUs; those of CPUs are not modelled"},
+    {"local_register,R",
+     "registered buffers (1) and symmetric memory (2) are not modelled, nor SHARP with NVLS and "
+     "the copy engines, which need them"},
+    {"per_iter_skip,K", "iterations repeat each other, so there are no statistics"},
+    {"device_cta_count,V", "kernels other than NCCL's own are not modelled"},
+};
 
 /// Values that are read further below.
 struct RawPerfFlags
@@ -89,6 +95,7 @@ struct RawPerfFlags
     std::string root{"0"};
     uint32_t average{1};
     std::array<uint32_t, std::size(ABSENT)> absent{};
+    std::array<uint32_t, std::size(IDLE)> idle{};
 };
 
 /// Add the flags of nccl-tests that choose sizes, and how often they run.
@@ -152,13 +159,10 @@ void
 AddOthers(FlagTable& flags, RawPerfFlags& raw)
 {
     using enum FlagSubject;
-    for (const char* names : IDLE)
+    for (std::size_t i = 0; i < std::size(IDLE); ++i)
     {
-        flags.AddText(
-            Model,
-            names,
-            [](const std::string&) {},
-            "accepted, no effect");
+        flags.Add(Model, IDLE[i].names, raw.idle[i], "no effect: " + std::string(IDLE[i].why))
+            .HasNone(IDLE[i].why, [&value = raw.idle[i]] { return value > 0; });
     }
     for (std::size_t i = 0; i < std::size(ABSENT); ++i)
     {
