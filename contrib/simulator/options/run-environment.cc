@@ -181,7 +181,13 @@ WarnOfUnknown(const std::set<std::string>& known, std::vector<std::string>& warn
         {
             continue;
         }
-        if (NCCL_NOT_MODELLED.contains(name))
+        if (name == "NCCL_TOPO_FILE" || name == "NCCL_GRAPH_FILE")
+        {
+            warnings.push_back("environment: " + name +
+                               " has no effect, as NCCL's XML is not read: the topology file says "
+                               "how GPUs, NICs and switches are connected");
+        }
+        else if (NCCL_NOT_MODELLED.contains(name))
         {
             warnings.push_back("environment: " + name +
                                " has no effect, as what it changes in NCCL is not modelled");

@@ -5,6 +5,7 @@
 
 #include "astra-frontend/model/system/run-observer.h"
 
+#include "ns3/foreign-file.h"
 #include "ns3/input-error.h"
 #include "ns3/input-lines.h"
 #include "ns3/units.h"
@@ -563,6 +564,7 @@ class LayerTableReader
 LayerTable
 ReadLayerTable(const std::string& path)
 {
+    ns3::RefuseForeignFile(path);
     ns3::InputLines lines(path);
     return LayerTableReader(lines).Read();
 }

@@ -9,6 +9,7 @@
 #include "layer-workload.h"
 #include "workload-format.h"
 
+#include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
 
@@ -29,6 +30,35 @@ FirstWord(const std::string& path)
 {
     ns3::InputLines lines(path);
     return std::string(lines.Next() ? lines.Fields()[0] : "");
+}
+
+/// Refuse what is almost a Chakra trace: JSON, the file of one rank, or a prefix without files.
+void
+RefuseOtherForms(const std::string& path)
+{
+    const std::string expected = "traces " + path + ".0.et, " + path + ".1.et, ...";
+    if (!ns3::InputExists(path))
+    {
+        const std::string json = path + ".0.json";
+        throw ns3::InputError(
+            ns3::InputExists(json) ? json : path,
+            0,
+            ns3::InputExists(json) ? "this is a Chakra trace as JSON, which is not read"
+                                   : "there is no such workload, and no trace " + path + ".0.et",
+            ns3::InputExists(json) ? expected : "a file, or the prefix of Chakra traces");
+    }
+    const std::filesystem::path file(path);
+    const std::filesystem::path ofRank = file.stem(); // PREFIX.N
+    const std::string number = ofRank.extension().string();
+    if (file.extension() == ".et" && number.size() > 1 &&
+        number.find_first_not_of("0123456789", 1) == std::string::npos)
+    {
+        throw ns3::InputError(path,
+                              0,
+                              "this is the Chakra trace of one rank",
+                              "the prefix of all: " +
+                                  (file.parent_path() / ofRank.stem()).string());
+    }
 }
 
 } // namespace
@@ -71,6 +101,7 @@ OpenWorkload(const std::string& path, const WorkloadOptions& options)
     {
         return std::make_unique<ChakraWorkload>(path, options.communicators, options.memory);
     }
+    RefuseOtherForms(path);
     const std::string kind = FirstWord(path);
     if (kind == KV_CACHE)
     {

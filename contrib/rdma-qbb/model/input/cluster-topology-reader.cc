@@ -3,6 +3,7 @@
  */
 #include "cluster-topology.h"
 
+#include "ns3/foreign-file.h"
 #include "ns3/input-error.h"
 #include "ns3/input-lines.h"
 #include "ns3/units.h"
@@ -393,6 +394,7 @@ class TopologyFile
 ClusterTopology
 ClusterTopology::Read(const std::string& path, uint32_t gpusPerServer)
 {
+    RefuseForeignFile(path);
     return TopologyFile(InputLines(path)).Read(gpusPerServer);
 }
 
