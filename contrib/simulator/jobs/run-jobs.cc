@@ -92,7 +92,12 @@ RunJobs::RunJobs(const RunOptions& options,
       m_console(console),
       m_system(SystemOf(options)),
       m_collectives(std::make_unique<CollectivesWriter>(m_output + "/collectives.csv")),
-      m_sysReport(console)
+      m_sysReport(console),
+      m_customTraces(m_system, [this](const std::string& warning) {
+          m_warnings.push_back(warning);
+          std::vector<std::string> told{warning};
+          m_console.Warn(told);
+      })
 {
     m_timelineRanks = options.timelineRanks > 0 || !m_system.traceEnabled
                           ? options.timelineRanks
@@ -325,6 +330,7 @@ RunJobs::Observe(RunningJob& running,
     running.observers.Add(*m_collectives);
     running.observers.Add(m_summary);
     running.observers.Add(m_verdict);
+    running.observers.Add(m_customTraces);
     if (m_options.reportsRanks)
     {
         running.observers.Add(m_sysReport);
@@ -393,6 +399,10 @@ RunJobs::Progress() const
 void
 RunJobs::Finish()
 {
+    for (const auto& running : m_jobs)
+    {
+        running->observers.Finish();
+    }
     m_collectives->Finish();
     if (m_timeline)
     {

@@ -17,6 +17,7 @@
 #include "simulator/records/collective-log.h"
 #include "simulator/records/collective-summary.h"
 #include "simulator/records/collectives-writer.h"
+#include "simulator/records/custom-trace-check.h"
 #include "simulator/records/dimension-utilization.h"
 #include "simulator/records/end-to-end-writer.h"
 #include "simulator/records/local-memory-writer.h"
@@ -131,6 +132,12 @@ class RunJobs
     /// @return what the workloads themselves have to say, as lines for people
     std::string DescribeResults() const;
 
+    /// @return warnings that came as the jobs ran
+    const std::vector<std::string>& GetWarnings() const
+    {
+        return m_warnings;
+    }
+
     /// @return requests that the workloads' inputs have and that are left out
     uint64_t CountLeftOutRequests() const;
 
@@ -198,6 +205,8 @@ class RunJobs
     RunVerdict m_verdict;
     CollectiveLog m_log;
     SysReport m_sysReport;
+    std::vector<std::string> m_warnings;
+    CustomTraceCheck m_customTraces;
     std::vector<uint32_t> m_logicalDimensions;
     std::size_t m_logicalRanks{0}; ///< product of the dimensions
     std::unique_ptr<FinishWatcher> m_watcher;

@@ -347,7 +347,9 @@ SimulationRun::Report()
     m_jobs->Finish();
     RecordResults();
     std::vector<std::string> trouble = Backend().Describe(GetWallSeconds(), 0).trouble;
-    GetRecord().Set("warnings", trouble);
+    std::vector<std::string> recorded = m_jobs->GetWarnings();
+    recorded.insert(recorded.end(), trouble.begin(), trouble.end());
+    GetRecord().Set("warnings", recorded);
     m_console.Warn(trouble);
     if (m_check)
     {
