@@ -13,7 +13,7 @@ namespace ns3
 namespace
 {
 
-constexpr std::size_t LONGEST = 80;       ///< characters of a token; of a longer one the first are shown
+constexpr std::size_t LONGEST = 80; ///< characters of a token; of a longer one the first are shown
 constexpr std::size_t LONGEST_PATH = 512; ///< the same, of one with a slash
 constexpr std::size_t MOST = 2000;        ///< of a message, which is cut in its middle
 

@@ -4,8 +4,8 @@
 #include "fuzz-targets.h"
 
 #include "astra-frontend/model/chakra/chakra-trace.h"
-#include "astra-frontend/model/gpu/gpu-table.h"
 #include "astra-frontend/model/estimate/busbw-table.h"
+#include "astra-frontend/model/gpu/gpu-table.h"
 #include "astra-frontend/model/inference/input/request-source.h"
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "astra-frontend/model/msccl/msccl-program.h"

@@ -178,8 +178,7 @@ ESTIMATED = {"A100": (8, 32), "A800": (8, 16), "H100": (8, 16, 32), "H800": (8, 
 SIZES = (1 << 10, 1 << 16, 1 << 20, 1 << 23, 1 << 26, 1 << 30)
 # Formulas know the ports of GPUs only: GPUs of a MI250X server that no link joins share those of others, and AllToAlls between racks of 36
 # meet on the links of the network.
-FAR_OFF = {("MI250X-4NIC", 8, "ALLTOALL"): 0.6, ("GB200-NVL36", 72, "ALLTOALL"): 0.45, ("GB200-NVL36", 72, "ALLREDUCE"): 0.3,
-           ("GB200-NVL36", 36, "ALLREDUCE"): 0.3}
+FAR_OFF = {("MI250X-4NIC", 8, "ALLTOALL"): 0.6, ("GB200-NVL36", 72, "ALLTOALL"): 0.45}
 
 
 def estimates_and_flows(directory, preset, ranks, which):

@@ -1,9 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "simulator/records/custom-trace-check.h"
-
 #include "../workload/chakra-file.h"
+#include "simulator/records/custom-trace-check.h"
 
 #include <filesystem>
 #include <gmock/gmock.h>
@@ -95,20 +94,23 @@ TEST(CustomTraces, SuitTheSizesThatAnAlgorithmCanHave)
 
 TEST(CustomTraces, OfAnotherSizeAreNamed)
 {
-    EXPECT_THAT(MisfitOf(CollectiveOp::AllReduce, 8 * MIB, Alike(4, 6 * MIB / 4)),
-                HasSubstr("its rank 0 sends 1572864 bytes, and in an AllReduce of 8388608 bytes on 4 "
-                          "ranks each sends no less than 6291456"));
+    EXPECT_THAT(
+        MisfitOf(CollectiveOp::AllReduce, 8 * MIB, Alike(4, 6 * MIB / 4)),
+        HasSubstr("its rank 0 sends 1572864 bytes, and in an AllReduce of 8388608 bytes on 4 "
+                  "ranks each sends no less than 6291456"));
     EXPECT_THAT(MisfitOf(CollectiveOp::AllReduce, MIB, Alike(4, 8 * 6 * MIB / 4)),
                 HasSubstr("no more than 3145728"));
     EXPECT_THAT(MisfitOf(CollectiveOp::AllGather, MIB, {4, {MIB / 4, MIB / 4}}),
                 HasSubstr("rank 0 receives 262144 bytes"));
     EXPECT_THAT(MisfitOf(CollectiveOp::ReduceScatter, MIB, {4, {MIB / 4, MIB / 4}}),
                 HasSubstr("rank 0 sends 262144 bytes"));
-    EXPECT_THAT(MisfitOf(CollectiveOp::AllToAll, MIB, Alike(4, MIB / 4)), HasSubstr("no less than"));
+    EXPECT_THAT(MisfitOf(CollectiveOp::AllToAll, MIB, Alike(4, MIB / 4)),
+                HasSubstr("no less than"));
     // One rank that sends nothing cannot take part.
     auto ranks = Alike(4, 6 * MIB / 4);
     ranks[2].sent = 0;
-    EXPECT_THAT(MisfitOf(CollectiveOp::AllReduce, MIB, ranks), HasSubstr("its rank 2 sends 0 bytes"));
+    EXPECT_THAT(MisfitOf(CollectiveOp::AllReduce, MIB, ranks),
+                HasSubstr("its rank 2 sends 0 bytes"));
 }
 
 TEST(CustomTraces, AreToldOfOnce)

@@ -70,16 +70,17 @@ DescribeCustomMisfit(CollectiveOp op, uint64_t bytes, const std::vector<CustomTr
     const auto [sends, receives] = BoundsOf(op, bytes, ranks.size());
     const auto describe = [&](std::size_t rank, const char* verb, uint64_t found, ByteRange range) {
         const char* than = found < range.least ? "no less than " : "no more than ";
-        return fmt::format("its rank {} {} {} bytes, and in an {} of {} bytes on {} ranks each {} {}{}",
-                           rank,
-                           verb,
-                           found,
-                           ToString(op),
-                           bytes,
-                           ranks.size(),
-                           verb,
-                           than,
-                           found < range.least ? range.least : range.most);
+        return fmt::format(
+            "its rank {} {} {} bytes, and in an {} of {} bytes on {} ranks each {} {}{}",
+            rank,
+            verb,
+            found,
+            ToString(op),
+            bytes,
+            ranks.size(),
+            verb,
+            than,
+            found < range.least ? range.least : range.most);
     };
     const auto fits = [](uint64_t found, ByteRange range) {
         return range.least <= found && found <= range.most;

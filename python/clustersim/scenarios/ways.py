@@ -97,9 +97,9 @@ def execute(scenario, programs, directory, flags, processes=0):
             cpu_s = _wait(process, shlex.join(arguments))
         for file in (told, said):
             file.seek(0)
-        told, said = told.read(), said.read()
-    require(process.returncode in (0, 1, 2), "ends", f"{shlex.join(arguments)}: exit status {process.returncode}: {said[-500:]}")
-    return Outcome(directory / output, process.returncode, _of_program(said), told, cpu_s)
+        texts = told.read(), said.read()
+    require(process.returncode in (0, 1, 2), "ends", f"{shlex.join(arguments)}: exit status {process.returncode}: {texts[1][-500:]}")
+    return Outcome(directory / output, process.returncode, _of_program(texts[1]), texts[0], cpu_s)
 
 
 def _require_same(first, second, ways) -> None:

@@ -499,7 +499,8 @@ MockNcclGroup::PlanAs(const CommGroup& group,
     const TimePs userLatency = once ? m_options.sendLatency.value_or(0) : 0;
     return std::make_shared<GraphPlan>(group,
                                        MakeGraph(request, shape, plan),
-                                       m_options.sendLatency ? userLatency : plan.speeds.baseLatency,
+                                       m_options.sendLatency ? userLatency
+                                                             : plan.speeds.baseLatency,
                                        plan.wireInflation,
                                        m_machine.packetBytes,
                                        NameChoice(request, shape, plan));

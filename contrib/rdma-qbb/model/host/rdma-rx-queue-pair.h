@@ -27,9 +27,9 @@ struct RdmaPeer
     uint16_t dport{0};
     uint16_t mtu{0}; ///< payload bytes of a full frame
     uint8_t priority{0};
-    bool lossless{false}; ///< on NVLink
-    int64_t baseRttPs{0}; ///< of a full frame and its ACK on the idle path
-    int64_t spreadPs{0};  ///< most that a frame may be overtaken by on idle paths
+    bool lossless{false};    ///< on NVLink
+    int64_t baseRttPs{0};    ///< of a full frame and its ACK on the idle path
+    int64_t spreadPs{0};     ///< most that a frame may be overtaken by on idle paths
     uint64_t flightBytes{0}; ///< bytes in flight that fill its paths; 0 if not known
 };
 
