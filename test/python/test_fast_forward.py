@@ -184,7 +184,7 @@ def test_what_makes_it_approximate_is_told(tmp_path, name, make, flags, reason):
     assert result.returncode == 0, result.stderr
     forward = record(tmp_path / "out")["fast_forward"]
     said = [line for line in result.stdout.splitlines() if line.startswith(APPROXIMATE)]
-    assert forward["simulated"], "else there is nothing that may be wrong"
+    assert forward["reused"] or forward["simulated"] > forward["of_which_in_place"], "else there is nothing that may be wrong"
     if not reason:
         assert not said and forward["approximate"] == [], name
     else:
@@ -226,44 +226,34 @@ def test_threads_simulate_patterns_with_the_same_bytes(tmp_path, job, mode):
         assert record(tmp_path / "2")["packet_hops"] == record(tmp_path / "whole")["packet_hops"]
 
 
-def assert_begun_anew(out, whole):
-    """A run leaves the bytes of a run without the flag, and the work in vain is bounded."""
-    expected = record(whole)
-    given_up = record(out)["fast_forward_given_up"]
-    assert "fast_forward" not in record(out)
-    assert {name for name in expected["outputs"] if (out / name).read_bytes() != (whole / name).read_bytes()} == set()
-    for key in ("outputs", "simulated_ns", "packet_hops", "flows", "collectives", "cnps", "drops"):
-        assert record(out)[key] == expected[key], key
-    # All that was of use before, a tenth of the whole, and what takes 60 ms.
-    assert given_up["simulated"] < 1.1 * expected[given_up["unit"]] + {"packet_hops": 1_200_000, "flows": 60_000}[given_up["unit"]]
-
-
-@pytest.mark.parametrize("name, make, flags", [
-    ("marks", lambda place: congested_all_to_alls(place, 4), ()),
-    ("overlaps", lambda place: congested_overlaps(place), ()),
-    ("flows", lambda place: congested_overlaps(place), ("--network", "flow")),
-    ("threads", lambda place: congested_all_to_alls(place, 4), ("-t", 2))])
-def test_a_run_begins_anew_where_reuse_does_not_pay(tmp_path, name, make, flags):
-    """Marks at random, or collectives that overlap, make ranks end at ever other times, so nothing repeats."""
-    job = make(tmp_path)
-    whole = run(tmp_path / "whole", *job, *flags)
-    assert whole.returncode == 0, whole.stderr
-    for mode in ("on", "exact"):
-        result = run(tmp_path / mode, *job, *flags, f"--fast-forward={mode}")
+def test_reuse_that_does_not_pay_ends(tmp_path):
+    """AllToAlls over 4 to 1: marks at random make ranks end at ever other times, so none repeats."""
+    job = congested_all_to_alls(tmp_path, 4)
+    for name, flags in (("whole", ()), ("on", ("--fast-forward",)), ("exact", ("--fast-forward=exact",))):
+        result = run(tmp_path / name, *job, *flags)
         assert result.returncode == 0, result.stderr
-        assert "reuse does not pay: the run begins anew" in result.stdout and "approximate" not in result.stdout
-        assert result.stderr == whole.stderr, "each warning once, and none of reuse"
-        assert_begun_anew(tmp_path / mode, tmp_path / "whole")
+        if name == "whole":
+            continue
+        whole, on = record(tmp_path / "whole"), record(tmp_path / name)
+        forward = on["fast_forward"]
+        assert 0 < forward["gave_up_ns"] < on["simulated_ns"] / 2
+        assert forward["of_which_in_place"] > whole["packet_hops"] / 2
+        assert forward["simulated"] < 1.2 * whole["packet_hops"]
+        assert on["collectives"] == whole["collectives"]
+        assert on["simulated_ns"] == pytest.approx(whole["simulated_ns"], rel=0.03)
+        at = forward["gave_up_ns"] / 1000
+        assert f"{forward['of_which_in_place']} without reuse, which did not pay, from {at:.3f} us on" in result.stdout
+        rows = (tmp_path / name / "fct.txt").read_text().splitlines()
+        assert rows, "the files of the network hold that traffic"
 
 
-def test_the_table_of_collective_perf_is_that_of_a_run_without_reuse_where_it_does_not_pay(tmp_path):
-    topology = clos(tmp_path, 16, "--nics_per_leaf", "4", "--oversubscription", "4")
-    rows = {}
-    for mode in ("off", "on"):
-        words = ["-b", "1M", "-e", "16M", "-f", "4", "-g", "16", "--all-iterations", "-n", "12", "--network-topo", topology, "--conf", CONF,
-                 "--output", tmp_path / mode, f"--fast-forward={mode}"]
-        result = subprocess.run([PROGRAM.with_name("alltoall_perf"), *map(str, words)], capture_output=True, text=True, timeout=HANGS, check=False)
+def test_a_run_on_threads_begins_anew_where_reuse_does_not_pay(tmp_path):
+    job = congested_all_to_alls(tmp_path, 4)
+    for name, flags in (("whole", ("-t", 2)), ("1", ("-t", 1, "--fast-forward")), ("2", ("-t", 2, "--fast-forward"))):
+        result = run(tmp_path / name, *job, *flags)
         assert result.returncode == 0, result.stderr
-        rows[mode] = result.stdout
-    assert "fast_forward_given_up" in record(tmp_path / "on")
-    assert rows["on"] == rows["off"], "each row once"
+        assert ("reuse does not pay: the run begins anew" in result.stdout) == (name != "whole")
+    for name in ("1", "2"):
+        assert record(tmp_path / name)["fast_forward_given_up"] and "fast_forward" not in record(tmp_path / name)
+        for file in ("EndToEnd.csv", "collectives.csv", "fct.txt"):
+            assert (tmp_path / name / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), (name, file)

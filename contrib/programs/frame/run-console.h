@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -49,13 +48,12 @@ class RunConsole
         }
     }
 
-    /// Print @p warnings to standard error, a line each, and forget them. A run that begins anew
-    /// has some twice, which are printed once.
+    /// Print @p warnings to standard error, a line each, and forget them.
     void Warn(std::vector<std::string>& warnings) const
     {
         for (const std::string& warning : warnings)
         {
-            if (m_level <= LogLevel::Warning && m_printed.insert(warning).second)
+            if (m_level <= LogLevel::Warning)
             {
                 std::cerr << "warning: " << ns3::Legible(warning) << "\n";
             }
@@ -65,7 +63,6 @@ class RunConsole
 
   private:
     LogLevel m_level;
-    mutable std::set<std::string> m_printed; ///< warnings
 };
 
 } // namespace AstraSim

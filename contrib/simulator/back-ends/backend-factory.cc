@@ -81,7 +81,8 @@ RunNetwork::RunNetwork(const RunOptions& options,
         background,
         std::move(m_backend),
         m_nccl,
-        [this](uint32_t partition) -> MockNcclGroup& { return NcclOf(partition); });
+        [this](uint32_t partition) -> MockNcclGroup& { return NcclOf(partition); },
+        warnings);
     m_forward = forward.get();
     m_backend = std::move(forward);
 }

@@ -67,15 +67,6 @@ RecordInputs(RunRecord& record, const RunOptions& options, const RunInputs& inpu
 }
 
 void
-RecordGivingUp(RunRecord& record, const FastForwardBackend& forward, const RunOptions& options)
-{
-    const bool hasPackets = options.network == NetworkModel::Packet;
-    const nlohmann::ordered_json entry = {{"unit", hasPackets ? "packet_hops" : "flows"},
-                                          {"simulated", forward.GetReport().simulatedWork}};
-    record.Set("fast_forward_given_up", entry);
-}
-
-void
 RecordReuse(RunRecord& record, FastForwardBackend& forward, const RunOptions& options)
 {
     const FastForwardReport report = forward.GetReport();
@@ -84,6 +75,7 @@ RecordReuse(RunRecord& record, FastForwardBackend& forward, const RunOptions& op
         {"unit", hasPackets ? "packet_hops" : "flows"},
         {"simulated", report.simulatedWork},
         {"of_which_again", report.repeatedWork},
+        {"of_which_in_place", report.plainWork},
         {"reused", report.reusedWork},
         {"skipped", 0},
         {"parts", report.parts},
@@ -97,6 +89,10 @@ RecordReuse(RunRecord& record, FastForwardBackend& forward, const RunOptions& op
         {"forgotten_patterns", report.forgottenPatterns},
         {"approximate", forward.DescribeApproximations()},
     };
+    if (report.gaveUpAt)
+    {
+        entry["gave_up_ns"] = static_cast<double>(*report.gaveUpAt) / 1e3;
+    }
     if (options.fastForward == FastForwardMode::Verify)
     {
         entry["verified_ends"] = report.verified;

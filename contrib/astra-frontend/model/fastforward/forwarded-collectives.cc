@@ -41,7 +41,7 @@ class ForwardedRank : public RankCollective
 
     std::string DescribeWait() const override
     {
-        return FastForward::DescribeWait();
+        return FastForward::DescribeWait(*m_instance->operation, m_rank);
     }
 
   private:

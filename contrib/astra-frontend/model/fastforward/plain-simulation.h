@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace AstraSim
@@ -20,7 +21,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Simulates operations on a network as it is.
+ * @brief Simulates operations on a network as it is: that of the run, or one of their own.
  *
  * @code
  * PlainSimulation network(ofRank, &nccl, carried);
@@ -72,6 +73,15 @@ class PlainSimulation::Operation
     /// A rank begins its part now.
     void Begin(uint32_t rank);
 
+    /// @return whether a rank has not ended
+    bool IsRunning() const
+    {
+        return m_left > 0;
+    }
+
+    /// @return one line that says what a rank waits for that has begun and not ended
+    std::string DescribeWait(uint32_t rank) const;
+
   private:
     /// A rank, as an argument of handlers.
     struct Place
@@ -87,6 +97,7 @@ class PlainSimulation::Operation
     std::shared_ptr<const CollectivePlan> m_plan; ///< of a collective
     std::vector<std::unique_ptr<RankCollective>> m_ranks;
     std::vector<Place> m_places;
+    std::size_t m_left; ///< ranks that have not ended
 };
 
 } // namespace AstraSim
