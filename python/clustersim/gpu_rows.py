@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The rows of gpus.yaml: all that the Python commands know of a type of GPU."""
+import atexit
 import functools
+import os
 import pathlib
 import tempfile
 
@@ -65,13 +67,19 @@ def _table_file(path):
     lines = [f"{name} {row['generation']} {row['table'][0]} {row['table'][1]}\n" for name, row in _rows(path).items() if "table" in row]
     if not lines:
         return None
-    file = tempfile.NamedTemporaryFile("w", prefix="gpus-", encoding="utf-8")  # until this process ends
-    file.writelines(lines)
-    file.flush()
-    return file
+    number, path = tempfile.mkstemp(prefix="gpus-", text=True)
+    with os.fdopen(number, "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    atexit.register(_remove, path, os.getpid())
+    return path
+
+
+def _remove(path, process) -> None:
+    if os.getpid() == process:  # a copy of the process may end while others read the file
+        os.unlink(path)
 
 
 def environment():
     """@return variables that tell programs of types that they do not have built in"""
     file = _table_file(PATH)
-    return {"AS_GPU_TABLE": file.name} if file else {}
+    return {"AS_GPU_TABLE": file} if file else {}

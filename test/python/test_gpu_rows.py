@@ -81,7 +81,7 @@ def test_a_missing_field_is_named_in_one_line(add, tmp_path, missing):
 
 
 @pytest.mark.parametrize("changed, message", [({"tflops": -1}, "has tflops: -1; expected a number above 0"), ({"sms": "many"}, "has sms: many"),
-                                              ({"generation": "Rubin"}, "has generation: Rubin; expected one of Ampere"), ({"meshed": "1Gbps"}, "joined in several ways"),
+                                              ({"generation": "Rubin"}, "has generation: Rubin; expected one of Ampere"), ({"meshed": "1Gbps"}, "is joined in several ways"),
                                               ({"table": 3}, "has table: 3"), ({"like": "B100"}, "is like B100, which has no tables"),
                                               ({"tflopss": 3}, "has tflopss: extra fields not permitted")])
 def test_a_wrong_field_is_named_in_one_line(add, tmp_path, changed, message):

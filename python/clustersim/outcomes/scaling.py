@@ -33,10 +33,11 @@ class Point:
         return self.predicted / self.published - 1
 
 
-def _rows(frame, wanted, ids=None):
-    rows = frame if ids is None else frame[frame["id"].isin(ids)]
+def _rows(frame, wanted):
+    rows = frame[frame["id"].isin(wanted["ids"])] if "ids" in wanted else frame
     for column, value in wanted.items():
-        rows = rows[rows[column] == value]
+        if column != "ids":
+            rows = rows[rows[column] == value]
     return rows.sort_values("gpus")
 
 
