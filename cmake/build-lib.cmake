@@ -25,13 +25,6 @@ function(stub_headers headers)
   endforeach()
 endfunction()
 
-# An ns-3 tree compiles each source of a module by itself, where it needs all of its includes. The checking build does the same.
-function(compile_alone target)
-  if(CHECKED_BUILD)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
-  endif()
-endfunction()
-
 function(build_lib)
   cmake_parse_arguments(
     LIB "IGNORE_PCH" "LIBNAME"
@@ -44,7 +37,6 @@ function(build_lib)
   endif()
   add_library(${LIB_LIBNAME} ${LIB_SOURCE_FILES})
   set_target_properties(${LIB_LIBNAME} PROPERTIES UNITY_BUILD_UNIQUE_ID g_log) # each source keeps its log component
-  compile_alone(${LIB_LIBNAME})
   target_include_directories(${LIB_LIBNAME} PUBLIC ${NS3_MODULE_HEADERS})
   target_link_libraries(${LIB_LIBNAME} PUBLIC ${LIB_LIBRARIES_TO_LINK} project-options)
   target_compile_options(${LIB_LIBNAME}
@@ -66,7 +58,6 @@ function(build_lib)
   set(lib${LIB_LIBNAME} ${lib${LIB_LIBNAME}} CACHE INTERNAL "how to link ${LIB_LIBNAME}")
   if(LIB_TEST_SOURCES)
     add_library(${LIB_LIBNAME}-test OBJECT ${LIB_TEST_SOURCES})
-    compile_alone(${LIB_LIBNAME}-test)
     target_link_libraries(${LIB_LIBNAME}-test PUBLIC ${lib${LIB_LIBNAME}} ${LIB_TEST_LIBRARIES_TO_LINK})
     set_property(GLOBAL APPEND PROPERTY NS3_MODULE_TESTS ${LIB_LIBNAME}-test)
   endif()

@@ -5,6 +5,7 @@
         command.run("plot.py", main)
 """
 import argparse
+import io
 import os
 import signal
 import sys
@@ -173,6 +174,8 @@ def _status_with_output(name, status):
     try:
         sys.stdout.flush()
         os.close(os.dup(sys.stdout.fileno()))  # a network's file system tells of a full disk only now
+    except io.UnsupportedOperation:
+        pass  # a stream without a file, of a program that calls this one
     except OSError as error:
         late = error
     lost = getattr(sys.stdout, "lost", None) or late

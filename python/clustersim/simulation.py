@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from clustersim import gpu_rows
 
 if TYPE_CHECKING:
     from clustersim.results import Run
@@ -92,6 +91,8 @@ def run_program(words: Sequence[os.PathLike | str], environment: Mapping[str, st
     @return what it warned of, a line each, without "warning: "
     @raise SimulationError if it ends with another status than 0
     """
+    from clustersim import gpu_rows  # needs yaml, which topologies do without
+
     result = subprocess.run(words, env={**gpu_rows.environment(), **os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
                             capture_output=True, text=True, check=False, timeout=timeout)
     lines = result.stderr.strip().splitlines()

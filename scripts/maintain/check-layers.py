@@ -20,7 +20,7 @@
 - Header names are unique over all modules, and every source names its licence.
 - No sentence of a comment or a document begins with a noun clause ("What ...", "Who ...").
 - A source that uses a type or a free function of ours includes its header, directly or through others: sources are compiled together,
-  where one may live on the includes of another. The checking build compiles each alone.
+  where one may live on the includes of another. scripts/maintain/check-alone.py compiles each alone.
 - With --alone, every header compiles by itself, or its source includes it first (scripts/maintain/nightly.sh runs that).
 """
 import argparse
