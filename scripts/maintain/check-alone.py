@@ -22,8 +22,6 @@ def commands():
     """@return the compiler's arguments by source"""
     subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_UNITY_BUILD=OFF",
                     "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"], check=True, stdout=subprocess.DEVNULL)
-    # What the build itself writes before it compiles.
-    subprocess.run(["cmake", "--build", BUILD, "--target", "generated-sources"], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return {pathlib.Path(each["file"]): each for each in json.loads((BUILD / "compile_commands.json").read_text())}
 
 

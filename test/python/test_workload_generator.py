@@ -1239,7 +1239,7 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "mixtral_8x7b", "--world_size", 64, "--ep", 8, "--data_parallel_shard_degree", 4], "8 ranks that hold an expert"),
     (["--model_name", "deepseek_v3", "--world_size", 1024, "--ep", 64, "--pp", 16, "--recompute", "full", "--layout", "aicb"],
      "expected --layout megatron"),
-    (["--model_name", "llama2_7b", "--world_sise", 8], "unrecognized arguments"),
+    (["--model_name", "llama2_7b", "--world_sise", 8], "\"--world_sise\" is not a flag"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp4"], "expected bfloat16, fp8 (a scale per tensor)"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--global_batch", -8], "global_batch is -8"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--reserved_gb", "nan"], "nan GB cannot be reserved"),

@@ -20,8 +20,10 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <new>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -143,7 +145,18 @@ KeepStandardDescriptors()
     }
 }
 
-/// @return 0, or the errno of text that has not reached standard output; EIO if it was lost earlier
+/// @return whether standard output is a pipe that nobody reads
+bool
+IsBrokenPipe()
+{
+    pollfd output{STDOUT_FILENO, POLLOUT, 0};
+    struct stat kind = {};
+    return fstat(STDOUT_FILENO, &kind) == 0 && S_ISFIFO(kind.st_mode) && poll(&output, 1, 0) > 0 &&
+           (output.revents & POLLERR) != 0;
+}
+
+/// @return 0, or the errno of text that has not reached standard output; of text that was lost
+/// earlier EPIPE for a broken pipe, else EIO
 int
 WriteOutOutput()
 {
@@ -151,7 +164,7 @@ WriteOutOutput()
     std::cout.flush(); // into stdout, and from there
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
     {
-        return errno ? errno : EIO;
+        return errno ? errno : IsBrokenPipe() ? EPIPE : EIO;
     }
     // A network's file system tells of a full disk only when a descriptor is closed.
     const int copy = dup(STDOUT_FILENO);
