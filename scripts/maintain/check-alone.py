@@ -3,7 +3,7 @@
 """Compile sources of the modules each by itself, as an ns-3 tree does, and print what they lack.
 
 Other builds compile sources together, where one may live on the includes of another. Nothing is made: only the syntax is checked.
-Without arguments: the sources that changed within the last days, which CI does.
+Without arguments: the sources that changed within the last days.
 """
 import argparse
 import concurrent.futures
