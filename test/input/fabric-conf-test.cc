@@ -134,8 +134,6 @@ TEST(FabricConf, ValuesBecomeBytesBitsPerSecondAndPicoseconds)
     EXPECT_EQ(AttributeDefault<TypeIdValue>("ns3::RdmaHw::LossRecoveryType"), RdmaIrn::GetTypeId());
     EXPECT_EQ(AttributeDefault<TimeValue>("ns3::RdmaGoBackN::Timeout"), MicroSeconds(50));
     EXPECT_EQ(AttributeDefault<TimeValue>("ns3::RdmaIrn::RtoHigh"), MicroSeconds(50));
-    EXPECT_EQ(AttributeDefault<TimeValue>("ns3::RdmaIrn::RtoLow"), MicroSeconds(50))
-        << "not above RtoHigh";
     EXPECT_EQ(AttributeDefault<QueueWeightsValue>("ns3::QbbNetDevice::QueueWeights").weights,
               (std::array<uint32_t, 8>{1, 1, 1, 4, 2, 1, 1, 1}));
     EXPECT_EQ(AttributeDefault<PfcActionValue>("ns3::PfcWatchdog::Action"), PfcAction::Drop);

@@ -47,6 +47,7 @@ FabricPaths::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& o
     // GLOBAL_T is the HPCC simulator's, whose windows are those of idle paths.
     path.windowBytes = global ? path.bdpBytes : limits.WindowBytes();
     path.spreadPs = limits.spreadPs;
+    path.droppable = !pair.nvlink && !(m_losslessMask >> options.priority & 1);
     path.drainPs = pair.nvlink ? 0 : DrainPs(limits);
     return path;
 }
@@ -58,8 +59,9 @@ FabricPaths::NoteBuffers()
     {
         if (m_fabric.topology->Is(node, ClusterTopology::NodeKind::Switch))
         {
-            const uint64_t bytes = m_fabric.switches[node]->GetMmu()->GetBufferBytes();
-            m_bufferBytes = std::max(m_bufferBytes, bytes);
+            const Ptr<SwitchMmu> mmu = m_fabric.switches[node]->GetMmu();
+            m_bufferBytes = std::max(m_bufferBytes, mmu->GetBufferBytes());
+            m_losslessMask &= mmu->GetLosslessMask();
         }
     }
 }

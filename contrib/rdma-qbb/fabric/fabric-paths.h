@@ -47,7 +47,8 @@ class FabricPaths : public RdmaPathPlanner
         m_global = extremes;
     }
 
-    /// Note how much the fabric's network switches can hold; before the first connection.
+    /// Note how much the fabric's network switches can hold, and for which priorities they
+    /// have PFC; before the first connection.
     void NoteBuffers();
 
     /// @return the largest values of any two hosts
@@ -99,7 +100,8 @@ class FabricPaths : public RdmaPathPlanner
     FrameSizes m_network;
     ConnectionPlanner m_planner;
     std::optional<FabricExtremes> m_global;
-    uint64_t m_bufferBytes{0}; ///< of the switch that holds most
+    uint64_t m_bufferBytes{0};         ///< of the switch that holds most
+    uint8_t m_losslessMask{UINT8_MAX}; ///< priorities for which all switches have PFC
 };
 
 } // namespace ns3

@@ -103,6 +103,7 @@ RdmaDriver::Connect(uint32_t dst, const RdmaConnectionOptions& options)
     config.baseRttPs = path.baseRttPs;
     config.bdpBytes = path.bdpBytes;
     config.spreadPs = path.spreadPs;
+    config.droppable = path.droppable;
     config.drainPs = path.drainPs;
     const bool hasWindow = m_hasWindow && !path.nvlink;
     config.flightBytes = path.windowBytes;

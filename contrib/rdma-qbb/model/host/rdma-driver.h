@@ -36,6 +36,7 @@ struct RdmaPath
     uint64_t bdpBytes{0};    ///< bandwidth-delay product of the idle path
     uint64_t windowBytes{0}; ///< bytes in flight that fill it while nothing queues
     int64_t spreadPs{0};     ///< most that a frame may be overtaken by on idle paths
+    bool droppable{false};   ///< switches may lack room for its frames: no PFC
     int64_t drainPs{0};      ///< in which a full buffer drains into its slowest link
 };
 

@@ -149,6 +149,7 @@ RdmaHw::Configure(RdmaQueuePair& qp, const RdmaQueuePairConfig& config)
     qp.lineRateBps =
         config.rateCapBps ? std::min(config.rateCapBps, device.GetRateBps()) : device.GetRateBps();
     qp.baseRttPs = config.baseRttPs;
+    qp.droppable = config.droppable;
     m_drainPs[qp.qpn & INDEX_MASK] = config.drainPs;
     qp.mtu = static_cast<uint16_t>(m_mtu);
     qp.moreOverhead = config.moreOverhead;

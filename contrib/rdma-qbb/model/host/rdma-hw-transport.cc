@@ -227,7 +227,7 @@ RdmaHw::TimeoutPs(const RdmaQueuePair& qp) const
 bool
 RdmaHw::WaitForQueues(RdmaQueuePair& qp, int64_t nowPs)
 {
-    if (qp.m_hasWaited || !m_recovery->AllowsForQueues())
+    if (qp.m_hasWaited || !m_recovery->AllowsForQueues(qp))
     {
         return false;
     }

@@ -55,6 +55,7 @@ struct RdmaQueuePairConfig
     uint64_t bdpBytes{0};       ///< bandwidth-delay product of the path; 0 if not known
     uint64_t flightBytes{0};    ///< bytes in flight that fill it while nothing queues; as above
     int64_t spreadPs{0};        ///< most that a frame may be overtaken by on idle paths
+    bool droppable{false};      ///< switches may lack room for its frames: no PFC
     int64_t drainPs{0};         ///< in which a full buffer drains into its slowest link
     uint64_t windowBytes{0};    ///< payload bytes in flight; 0 for no window
     bool variableWindow{false}; ///< scale the window by rate / line rate

@@ -63,11 +63,12 @@ class alignas(64) RdmaQueuePair
     uint32_t hash{0};    ///< 5-tuple hash for ECMP
     uint16_t sport{0};
     uint16_t dport{0};
-    uint8_t priority{3};       ///< priority group (PFC class and queue)
-    uint8_t retries{0};        ///< timeouts since something was acknowledged
-    uint8_t pausedTimeouts{0}; ///< timeouts since then that found the port paused
-    bool contribution{false};  ///< ends at a switch: peerQpn is the operation, dport the member
-    bool failed : 1 {false};   ///< its retries are used up
+    uint8_t priority{3};        ///< priority group (PFC class and queue)
+    uint8_t retries{0};         ///< timeouts since something was acknowledged
+    uint8_t pausedTimeouts{0};  ///< timeouts since then that found the port paused
+    bool contribution{false};   ///< ends at a switch: peerQpn is the operation, dport the member
+    bool failed : 1 {false};    ///< its retries are used up
+    bool droppable : 1 {false}; ///< switches may lack room for its frames: no PFC
     bool closeWhenDone : 1 {false}; ///< ends by itself when all its messages are acknowledged
     bool acksWanted{true};          ///< the congestion control's OnAck() has something to do
     bool lossless{false};           ///< on NVLink: no congestion control, ACK at message ends only

@@ -448,33 +448,6 @@ PfcEnabled()
 }
 
 Format
-Rto()
-{
-    const auto ownOf = [](const std::string& attribute) {
-        return dynamic_cast<const TimeValue&>(*GetOriginalDefault(attribute)).Get();
-    };
-    Format format = Micros(true);
-    format.take = [ownOf](FabricConf&, const Values& values, const Line& line, const Key& key) {
-        const Time rto = PicoSeconds(Int(values[0]));
-        Settings all;
-        for (const std::string& attribute : key.attributes)
-        {
-            const Time own = ownOf(attribute);
-            const bool isLast = attribute == key.attributes.back();
-            const Time value = rto.IsZero() ? own : isLast ? std::min(own, rto) : rto;
-            all.push_back({attribute, Create<TimeValue>(value)});
-        }
-        return all;
-    };
-    format.get = [ownOf](const FabricConf&, const Key& key) {
-        const Time rto = AttributeDefault<TimeValue>(key.attributes.front());
-        return rto == ownOf(key.attributes.front()) ? "0" : MicrosText(rto.GetPicoSeconds());
-    };
-    format.defaultValue = "0";
-    return format;
-}
-
-Format
 RoutingAt(const Words& policies)
 {
     Format format{"policy and switches",

@@ -90,8 +90,6 @@ FabricConfFormat ByRate(const Scale& scale);
 FabricConfFormat QueueWeight();
 /// 0 takes PFC from all priorities, 1 leaves it to those that carry RDMA.
 FabricConfFormat PfcEnabled();
-/// A timeout of several attributes; 0 leaves them as they are. The last is never above its own.
-FabricConfFormat Rto();
 /// `policy switches...`: ROUTING for some switches; may be repeated.
 FabricConfFormat RoutingAt(const Words& policies);
 /// The TypeId name of a class derived from FabricMonitor; may be repeated.

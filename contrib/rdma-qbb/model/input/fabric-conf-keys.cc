@@ -313,12 +313,13 @@ Transport()
          "Where routing is per frame, the time after which a receiver takes a frame for lost; "
          "0: in a fabric that may lose frames, 100 or twice the difference of the paths' delays if "
          "that is longer; else never."},
-        {{"RTO",
-          Rto(),
-          {"ns3::RdmaGoBackN::Timeout", "ns3::RdmaIrn::RtoHigh", "ns3::RdmaIrn::RtoLow"}},
-         "Retransmission timeout; 0: two idle round trips of the path, with gbn also the time in "
-         "which a full buffer drains into its slowest link, and at least 4000; with irn at least "
-         "320, or 100 while few packets are in flight."},
+        {{"RTO", Micros(true), {"ns3::RdmaGoBackN::Timeout", "ns3::RdmaIrn::RtoHigh"}},
+         "Retransmission timeout, with irn at most 100 while few packets are in flight; 0: two "
+         "idle "
+         "round trips of the path and the time in which a full buffer drains into its slowest "
+         "link, "
+         "and at least 4000; with irn at least 320, or 100 while few packets are in flight, which "
+         "without PFC leaves out the buffer."},
         {{"QPS_PER_CONNECTION", Whole("queue pairs", 1, 1024), "ns3::RdmaFabric::QpsPerConnection"},
          "Number of queue pairs, each with its own source port, that a message is split over; of "
          "messages of ranks, on each NIC."},

@@ -140,7 +140,7 @@ class RdmaLossRecovery : public Object
 
     /// @return whether a timeout lasts at least as long as a frame may wait in a full buffer on the
     /// path; asked when GetTimeoutPs() is over
-    virtual bool AllowsForQueues() const
+    virtual bool AllowsForQueues([[maybe_unused]] const RdmaQueuePair& qp) const
     {
         return false;
     }

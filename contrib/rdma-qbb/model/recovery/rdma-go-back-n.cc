@@ -140,7 +140,7 @@ RdmaGoBackN::GetTimeoutPs(const RdmaQueuePair& qp) const
 }
 
 bool
-RdmaGoBackN::AllowsForQueues() const
+RdmaGoBackN::AllowsForQueues(const RdmaQueuePair& /* qp */) const
 {
     return m_timeout.IsZero();
 }

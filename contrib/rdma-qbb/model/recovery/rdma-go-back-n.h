@@ -31,7 +31,7 @@ class RdmaGoBackN : public RdmaLossRecovery
     void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;
     void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
     int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;
-    bool AllowsForQueues() const override;
+    bool AllowsForQueues(const RdmaQueuePair& qp) const override;
     std::string DescribeMisfit(const RdmaQueuePair& qp,
                                uint64_t bdpBytes,
                                int64_t spreadPs) const override;

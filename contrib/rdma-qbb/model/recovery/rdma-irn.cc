@@ -26,6 +26,10 @@ NS_OBJECT_ENSURE_REGISTERED(RdmaIrn);
 namespace
 {
 
+// The paper's, on paths whose round trip is not longer than half of them.
+constexpr int64_t LEAST_RTO_LOW_PS = 100'000'000;
+constexpr int64_t LEAST_RTO_HIGH_PS = 320'000'000;
+
 /// The sender's knowledge beyond the cumulative acknowledgement.
 struct IrnSender : public RdmaRecoveryState
 {
@@ -142,15 +146,21 @@ RdmaIrn::GetTypeId()
             .SetGroupName("RdmaQbb")
             .AddConstructor<RdmaIrn>()
             .AddAttribute("RtoLow",
-                          "Retransmission timeout while at most RtoLowFrames frames are in flight",
-                          TimeValue(MicroSeconds(100)),
+                          "Retransmission timeout while at most RtoLowFrames frames are in flight, "
+                          "or two idle round trips of the path if those are longer. 0: 100 us, at "
+                          "most RtoHigh; where PFC keeps frames from being dropped and RtoHigh "
+                          "is 0, too, also the time that RtoHigh allows for",
+                          TimeValue(Time(0)),
                           MakeTimeAccessor(&RdmaIrn::m_rtoLow),
-                          MakeTimeChecker(TimeStep(1)))
-            .AddAttribute("RtoHigh",
-                          "Retransmission timeout otherwise",
-                          TimeValue(MicroSeconds(320)),
-                          MakeTimeAccessor(&RdmaIrn::m_rtoHigh),
-                          MakeTimeChecker(TimeStep(1)))
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute(
+                "RtoHigh",
+                "Retransmission timeout otherwise, or two idle round trips of the path if "
+                "those are longer. 0: 320 us, or these round trips and the time in which "
+                "a full buffer drains into the path's slowest link, if those are longer",
+                TimeValue(Time(0)),
+                MakeTimeAccessor(&RdmaIrn::m_rtoHigh),
+                MakeTimeChecker(Time(0)))
             .AddAttribute("RtoLowFrames",
                           "Most frames in flight for which RtoLow holds",
                           UintegerValue(3),
@@ -324,10 +334,24 @@ RdmaIrn::NextRetransmission(RdmaQueuePair& qp, int64_t nowPs)
 int64_t
 RdmaIrn::GetTimeoutPs(const RdmaQueuePair& qp) const
 {
-    const bool few = qp.GetInFlight() <= uint64_t{m_rtoLowFrames} * qp.mtu;
-    const int64_t timeout = (few ? m_rtoLow : m_rtoHigh).GetTimeStep();
+    const int64_t highPs = m_rtoHigh.IsZero() ? LEAST_RTO_HIGH_PS : m_rtoHigh.GetTimeStep();
+    const int64_t lowPs =
+        m_rtoLow.IsZero() ? std::min(LEAST_RTO_LOW_PS, highPs) : m_rtoLow.GetTimeStep();
     // On a path longer than the paper's an answer takes longer than its timeouts.
-    return LimitForPath(qp.baseRttPs, timeout);
+    return LimitForPath(qp.baseRttPs, HasFewInFlight(qp) ? lowPs : highPs);
+}
+
+bool
+RdmaIrn::AllowsForQueues(const RdmaQueuePair& qp) const
+{
+    const bool usesOwn = m_rtoHigh.IsZero();
+    return usesOwn && (!HasFewInFlight(qp) || (m_rtoLow.IsZero() && !qp.droppable));
+}
+
+bool
+RdmaIrn::HasFewInFlight(const RdmaQueuePair& qp) const
+{
+    return qp.GetInFlight() <= uint64_t{m_rtoLowFrames} * qp.mtu;
 }
 
 uint64_t

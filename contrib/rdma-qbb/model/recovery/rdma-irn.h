@@ -20,7 +20,9 @@ namespace ns3
  * each frame below the highest one known to have arrived, then new data; recovery ends when
  * everything sent before it is acknowledged. A timeout sends again all that is not known to have
  * arrived; it is short while few frames are in flight, when no later frame may come to tell of a
- * loss. Bytes in flight are bounded by the path's bandwidth-delay product (BDP-FC).
+ * loss. It allows for full buffers on the path, the short one only where PFC keeps frames from
+ * being dropped: elsewhere a few frames sent in vain cost less than a late repair. Bytes in flight
+ * are bounded by the path's bandwidth-delay product (BDP-FC).
  *
  * Left out: the paper's limits on NIC memory, and its handling of reads and atomics.
  *
@@ -46,9 +48,13 @@ class RdmaIrn : public RdmaLossRecovery
     bool HasRetransmission(const RdmaQueuePair& qp) const override;
     uint64_t NextRetransmission(RdmaQueuePair& qp, int64_t nowPs) override;
     int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;
+    bool AllowsForQueues(const RdmaQueuePair& qp) const override;
     uint64_t GetFlightLimit(const RdmaQueuePair& qp) const override;
 
   private:
+    /// @return whether RtoLow holds
+    bool HasFewInFlight(const RdmaQueuePair& qp) const;
+
     Time m_rtoLow;
     Time m_rtoHigh;
     uint32_t m_rtoLowFrames{3};
