@@ -216,7 +216,9 @@ CollectiveLedger::RecordOf(const CollectiveInstance& instance) const
             instance.start,
             0,
             instance.lastStart,
-            instance.key};
+            instance.key,
+            false,
+            instance.rootStart};
 }
 
 } // namespace AstraSim

@@ -65,9 +65,11 @@ class ChakraRank : public RankWorkload
     /// The node whose end lets a rank go on: the rank has waited for it.
     struct Ended
     {
+        bool communicated{false};
         uint32_t layer{0};
         GroupKind group{GroupKind::Custom};
-        TimePs sent{0}; ///< of a message that was received: when it left
+        TimePs sent{0};             ///< of a message that was received: when it left
+        CollectiveKey collective{}; ///< of one that ended
     };
 
     /// @param ended the node that ended
@@ -371,6 +373,10 @@ ChakraRank::Finished() const
 void
 ChakraRank::Run(const Ended& ended)
 {
+    if (ended.communicated)
+    {
+        EndExposed(ended); // what is still under way has a wait of its own
+    }
     while (const ChakraNode* node = m_window.Next())
     {
         EndExposed(ended);
@@ -545,7 +551,7 @@ ChakraRank::BeginSend(const ChakraNode& node)
                       {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
                       [this, id = node.id, layer = ChakraWorkload::LayerOf(node)]() {
                           --m_communicating;
-                          End(id, {layer, GroupKind::Pp});
+                          End(id, {true, layer, GroupKind::Pp});
                       });
 }
 
@@ -559,7 +565,7 @@ ChakraRank::BeginReceive(const ChakraNode& node)
                          node.tag,
                          [this, id = node.id, layer = ChakraWorkload::LayerOf(node)](TimePs sent) {
                              --m_communicating;
-                             End(id, {layer, GroupKind::Pp, sent});
+                             End(id, {true, layer, GroupKind::Pp, sent});
                          });
 }
 
@@ -612,9 +618,10 @@ ChakraRank::BeginCollective(const ChakraNode& node)
         request,
         {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
         node.priority,
-        [this, id = node.id, layer = ChakraWorkload::LayerOf(node), kind = group->kind]() {
+        [this, id = node.id, layer = ChakraWorkload::LayerOf(node), kind = group->kind](
+            CollectiveKey key) {
             --m_communicating;
-            End(id, {layer, kind});
+            End(id, {true, layer, kind, 0, key});
         });
 }
 
@@ -683,10 +690,11 @@ ChakraRank::EndExposed(const Ended& ended)
                                             ended.group,
                                             reason,
                                             from,
-                                            to});
+                                            to,
+                                            ended.collective});
         }
     };
-    tell(WaitReason::PipelineIdle, m_exposedSince, underWay);
+    tell(WaitReason::OtherRanks, m_exposedSince, underWay);
     tell(WaitReason::Collective, underWay, now);
     m_exposed = false;
 }
