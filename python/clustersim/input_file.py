@@ -3,7 +3,10 @@
 import errno
 import io
 import os
+import re
 import stat
+
+from clustersim.errors import InputError
 
 LARGEST = 1 << 28  # bytes
 LARGEST_YAML = 1 << 20  # PyYAML takes ten seconds for it
@@ -32,6 +35,42 @@ def read_text(path, errors="strict", most=LARGEST):
     """
     with _open(path, most) as file:
         return io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors).read()
+
+
+CHAKRA_TRACES = "Chakra traces PREFIX.0.et, PREFIX.1.et, ... of all ranks, given as PREFIX to SimAI_simulator -w"
+TOPOLOGY = "a topology file with servers, NICs and switches, as topologies/gen_Topo_Template.py writes"
+# Files of other programs, by their first 4 KiB, each with its name and what to give instead. The C++ readers use the same words
+# (base/foreign-file.cc). A config.json may hold a "version" further down.
+FOREIGN = (
+    (r'\{.*"(schemaVersion|traceEvents)"', "a Kineto trace of PyTorch's profiler", CHAKRA_TRACES),
+    (r'\{\s*"schema"', "an execution trace of PyTorch, before Chakra's converter", CHAKRA_TRACES),
+    (r'\{\s*"version"', "a Chakra trace as JSON", CHAKRA_TRACES),
+    (r"(//[^\n]*\s+)*num_ranks\b", "a GOAL schedule", f"a workload as SimAI text, or {CHAKRA_TRACES}"),
+    (r"<(.*<)?system\b", "NCCL's topology (an XML file as in NCCL_TOPO_FILE)", TOPOLOGY),
+    (r"<(.*<)?graphs\b", "NCCL's graphs (an XML file as in NCCL_GRAPH_FILE)", TOPOLOGY),
+)
+
+
+def refuse_foreign(path, text: str, expected: str) -> None:
+    """@param expected of the reader @raise InputError the text is a file of another program, which its name helps to replace"""
+    beginning = text[:4096].lstrip()
+    for pattern, name, instead in FOREIGN:
+        if re.match(pattern, beginning, re.DOTALL):
+            wanted = instead if instead is TOPOLOGY and "topology" in expected else f"{expected}; a simulation takes {instead}"
+            raise InputError(f"{path}:1: this is {name}, which is not read; expected {wanted}")
+
+
+def read_input(path, expected: str, most=LARGEST) -> str:
+    """@param expected what the file should be @return the text of a user's file
+    @raise InputError it cannot be read, is not text, or is a file of another program"""
+    try:
+        text = read_text(path, most=most)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected {expected}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}:1: is not text; expected {expected}") from None
+    refuse_foreign(path, text, expected)
+    return text
 
 
 def check(path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from clustersim import input_file
+from clustersim.errors import InputError
 
 WHOLE = re.compile(r"[-+]?[0-9]+")
 NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -42,11 +43,9 @@ def _repeated(node) -> Iterator[Any]:
 
 def _read(path, expected, error, parse):
     try:
-        return parse(input_file.read_text(path, most=input_file.LARGEST_YAML))
-    except OSError as problem:
-        raise error(f"{path}: {problem.strerror}; expected {expected}") from None
-    except UnicodeDecodeError:
-        raise error(f"{path}:1: is not text; expected {expected}") from None
+        return parse(input_file.read_input(path, expected, input_file.LARGEST_YAML))
+    except InputError as problem:
+        raise error(str(problem)) from None
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         raise error(f"{path}:{mark.line + 1 if mark else 1}: {problem.problem or 'is not YAML'}; "

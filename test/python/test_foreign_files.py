@@ -3,11 +3,13 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 from test_simulator import servers
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 KINETO = '{\n  "schemaVersion": 1,\n  "deviceProperties": [],\n  "traceEvents": []\n}\n'
 TRACES = "expected Chakra traces PREFIX.0.et"
@@ -64,3 +66,48 @@ def test_xml_of_nccl_in_the_environment_is_told_of(tmp_path, name):
     done = run(tmp_path, "SimAI_simulator", "-w", "w.txt", "-n", topology, "--network", "flow", "-o", "out", **{name: "x.xml"})
     assert done.returncode == 0, done.stderr
     assert f"warning: environment: {name} has no effect, as NCCL's XML is not read: the topology file says" in done.stderr
+
+
+# Commands of scripts/ that read a file which users name, each with the words around it and what it expects.
+SIZES = ["--config", "other", "--gpu_type", "H100", "--world_size", "8"]
+TRAINING = ["--model_name", "llama3_8b", "--gpu_type", "H100", "--world_size", "8"]
+READERS = {
+    "config": ("scripts/workload.py", SIZES, "a config.json"),
+    "measured": ("scripts/workload.py", [*TRAINING, "--measured", "other"], "times of operators"),
+    "loads": ("scripts/workload.py", ["--model_name", "mixtral_8x7b", "--gpu_type", "H100", "--world_size", "8", "--ep", "8",
+                                      "--moe_imbalance", "./other"], "a number of tokens for each expert"),
+    "against": ("scripts/plan.py", ["--gpu_type", "H100", "--against", "other"], "layouts with their speeds"),
+    "check": ("topologies/gen_Topo_Template.py", ["--check", "other"], "a topology file"),
+    "describe": ("topologies/gen_Topo_Template.py", ["--describe", "other"], "a topology file"),
+    "draw": ("topologies/gen_Topo_Template.py", ["--draw", "other"], "a topology file"),
+    "gpu table": ("topologies/gen_Topo_Template.py", ["-topo", "Spectrum-X", "-g", "8", "-gt", "mine", "--gpu_table", "other"], "a GPU type a line"),
+    "network": ("topologies/gen_Topo_Template.py", ["--astra_network", "other", "-gt", "H100"], "a network file"),
+    "sweep": ("scripts/sweep.py", ["other", "-o", "out"], "a sweep file"),
+    "sizes": ("scripts/hpcc_traffic.py", ["--topology", "n.txt", "--sizes", "other"], "a distribution of flow sizes"),
+    "hosts": ("scripts/hpcc_traffic.py", ["--topology", "other", "--sizes", "sizes.txt"], "a topology file"),
+    "conf": ("scripts/against_hpcc.py", ["--simulator", "/bin/true", "other"], "a configuration of the HPCC simulator"),
+    "run": ("scripts/report.py", ["other"], "the output directory of a run"),
+    "runs": ("scripts/analyze_results.py", ["other"], "the output directory of a run"),
+    "plot": ("scripts/plot.py", ["all", "other"], "the output directory of a run"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_scripts_name_a_file_of_another_program_and_the_file_that_they_expect(tmp_path, reader):
+    script, words, expected = READERS[reader]
+    servers(tmp_path / "n.txt", 1, gpus=2)
+    (tmp_path / "sizes.txt").write_text("0 0\n1000 100\n")
+    for kind, (text, name, instead) in OTHERS.items():
+        (tmp_path / "other").write_text(text)
+        done = subprocess.run([sys.executable, ROOT / script, *words], cwd=tmp_path, capture_output=True, text=True)
+        line = refusal(done)
+        assert "other:1: this is " + name in line and "which is not read; expected " + expected in line, kind
+        assert instead.removeprefix("expected ") in line, kind
+
+
+def test_a_key_version_within_a_config_json_is_none_of_chakras(tmp_path):
+    """Quantized models have one."""
+    (tmp_path / "config.json").write_text('{"quantization_config": {"version": "gemm"}, "hidden_size": 0}')
+    done = subprocess.run([sys.executable, ROOT / "scripts/workload.py", "--config", "config.json", "--gpu_type", "H100", "--world_size", "8"],
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and "Chakra" not in done.stderr

@@ -21,6 +21,7 @@ from typing import Any
 from collections.abc import Iterator
 
 from clustersim import command, input_file
+from clustersim.errors import InputError
 from clustersim.simulation import find_program
 from clustersim.whole_file import whole_file, write_text
 
@@ -32,10 +33,6 @@ PERCENTILES = (50, 95, 99)
 COLUMNS = ("src", "dst", "dport", "bytes", "start_ns", "theirs_ns", "ours_ns", "ratio")
 
 
-class InputError(Exception):
-    """A mistake in a file, or a program that fails, as one line for the user."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Flow:
     """A line of fct.txt."""
@@ -43,15 +40,6 @@ class Flow:
     pair: tuple  # source and destination address, destination port, bytes
     start_ns: int
     fct_ns: int
-
-
-def read_text(path, expected):
-    try:
-        return input_file.read_text(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected {expected}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}:1: is not text; expected {expected}") from None
 
 
 def found(path, conf):
@@ -64,7 +52,7 @@ def found(path, conf):
 def configuration_for(conf, directory):
     """@return the text of a configuration with its inputs as absolute paths and its outputs in a directory"""
     lines = []
-    for number, line in enumerate(read_text(conf, "a configuration of the HPCC simulator").splitlines(), 1):
+    for number, line in enumerate(input_file.read_input(conf, "a configuration of the HPCC simulator").splitlines(), 1):
         fields = line.split("#")[0].split()
         if len(fields) > 1 and fields[0] in INPUTS:
             place = found(fields[1], conf)
@@ -80,7 +68,7 @@ def configuration_for(conf, directory):
 def read_flows(path):
     """@return the flows of an fct.txt"""
     flows = []
-    for number, line in enumerate(read_text(path, "the completion times of flows").splitlines(), 1):
+    for number, line in enumerate(input_file.read_input(path, "the completion times of flows").splitlines(), 1):
         fields = line.split()
         try:
             source, destination = (int(field, 16) for field in fields[:2])
@@ -110,7 +98,7 @@ def run_one(program, arguments, conf, directory, log):
         raise InputError(f"{program}: ended with status {done.returncode} and {'an' if fct.is_file() else 'no'} fct.txt; "
                          f"expected the completion times of all flows ({log} has its messages)")
     pfc = directory / OUTPUTS["PFC_OUTPUT_FILE"]
-    pauses = sum(line.split()[4:5] == ["1"] for line in read_text(pfc, "pauses").splitlines()) if pfc.is_file() else 0
+    pauses = sum(line.split()[4:5] == ["1"] for line in input_file.read_input(pfc, "pauses").splitlines()) if pfc.is_file() else 0
     return read_flows(fct), pauses
 
 

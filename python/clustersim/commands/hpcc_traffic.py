@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from clustersim import command, input_file
+from clustersim.errors import InputError
 from clustersim.whole_file import write_text
 
 RATE = re.compile(r"^([0-9.]+)([kKMGT]?)(bps|b/s|Bps|B/s)$")
@@ -28,19 +29,9 @@ INCAST_PORT = 200
 PREFIX = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
-class InputError(Exception):
-    """A mistake in a file, as one line for the user."""
-
-
-def data_lines(path) -> Iterator[Any]:
+def data_lines(path, expected) -> Iterator[Any]:
     """Yields (line number, fields) of the lines that have any."""
-    try:
-        text = input_file.read_text(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a text file") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}:1: is not text; expected a text file") from None
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(input_file.read_input(path, expected).splitlines(), 1):
         fields = line.split("#")[0].split()
         if fields:
             yield number, fields
@@ -51,7 +42,7 @@ class SizeDistribution:
 
     def __init__(self, path) -> None:
         self.points: list[tuple[float, float]] = []
-        for number, fields in data_lines(path):
+        for number, fields in data_lines(path, "a distribution of flow sizes"):
             try:
                 size, percent = map(float, fields)
             except ValueError:
@@ -85,7 +76,7 @@ def bits_per_second(text, where):
 
 def hosts_of(path):
     """@return {host id: sum of its network links' rates in bit/s} of a topology file"""
-    lines = data_lines(path)
+    lines = data_lines(path, "a topology file")
     number, header = next(lines, (0, []))
     if len(header) not in (3, 6):
         raise InputError(f"{path}:{number}: the first line has neither 3 nor 6 fields")

@@ -6,6 +6,8 @@ import pathlib
 import pandas as pd
 
 from clustersim.approximation import approximations_of
+from clustersim import input_file
+from clustersim.errors import InputError
 from clustersim.results import end_to_end, files, run_json
 from clustersim.results.collectives import read_collectives
 from clustersim.results.flows import read_flows
@@ -40,6 +42,11 @@ class Run:
             self.prefix = self.directory.name.removesuffix(END_TO_END)
             self.directory = self.directory.parent
         if not self.directory.is_dir():
+            if self.directory.is_file():
+                try:
+                    input_file.refuse_foreign(directory, input_file.read_text(directory, "replace"), "the output directory of a run")
+                except InputError as error:
+                    raise ResultsError(str(error)) from None
             raise ResultsError(f"{directory}: no such directory; expected the output directory of a run")
         self.name = name or self.prefix.rstrip("-_.") or self.directory.resolve().name
         self.problems = Problems()

@@ -171,10 +171,7 @@ def output_path(wanted, name):
 
 def check_gpu_type(name, table, said="-gt") -> None:
     """Refuses a GPU type that the simulator would. @param table file of further types, or None @param said where it is named"""
-    try:
-        lines = input_file.read_text(table).splitlines() if table else []
-    except UnicodeDecodeError:
-        raise InputError(f"{table}:1: is not text; expected a GPU type a line") from None
+    lines = input_file.read_input(table, "a GPU type a line").splitlines() if table else []
     known = [*gpu_rows.rows(), *(line.split()[0] for line in lines if line.strip() and not line.startswith("#"))]
     if name not in known:
         raise InputError(f"{said} '{name}' is not a known GPU type; expected one of {', '.join(known)}, or a type that a "

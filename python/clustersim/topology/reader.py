@@ -50,12 +50,7 @@ class _Lines:
 
     def __init__(self, path) -> None:
         self.path = path
-        try:
-            self.lines = [line.split("#", 1)[0].split() for line in input_file.read_text(path).split("\n")]
-        except UnicodeDecodeError:
-            raise InputError(f"{path}:1: is not text; expected a topology file") from None
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}; expected a topology file") from None
+        self.lines = [line.split("#", 1)[0].split() for line in input_file.read_input(path, "a topology file").split("\n")]
         self.number = 0
 
     def error(self, what):

@@ -66,12 +66,7 @@ def _layout(path, line, row):
 
 def read(path):
     """@return the Layouts of a CSV file with at least the columns of COLUMNS"""
-    try:
-        rows = csv.DictReader(input_file.read_text(path).splitlines())
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected layouts with their speeds") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a text file; expected layouts with their speeds") from None
+    rows = csv.DictReader(input_file.read_input(path, "layouts with their speeds").splitlines())
     missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
     if missing:
         raise InputError(f"{path}:1: there is no column {missing[0]}; expected {','.join(COLUMNS)}")

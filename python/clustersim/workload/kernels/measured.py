@@ -62,12 +62,7 @@ def _read_aiob(path, lines):
 
 def read(path):
     """@return nanoseconds of each operator: forward, input gradient, weight gradient"""
-    try:
-        lines = input_file.read_text(path).splitlines()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected times of operators") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a text file; expected times of operators") from None
+    lines = input_file.read_input(path, "times of operators").splitlines()
     if lines and [cell.strip() for cell in lines[0].split(",")] == COLUMNS:
         times = _read_csv(path, lines)
     elif lines and re.match(r"\s*(train_iter\s*:|\w+\s*:\s*$)", lines[0]):

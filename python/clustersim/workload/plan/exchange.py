@@ -123,10 +123,7 @@ def zipf(experts, exponent, seed):
 
 def read_loads(path, experts):
     """@return loads relative to their mean, from a file with a number of tokens for each expert, one a line"""
-    try:
-        lines = [line.strip() for line in input_file.read_text(path).splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or 'not a text file'}; expected a number of tokens for each expert") from None
+    lines = [line.strip() for line in input_file.read_input(path, "a number of tokens for each expert").splitlines()]
     counts = []
     for number, line in enumerate(lines, 1):
         if not line or line.startswith("#"):

@@ -74,11 +74,7 @@ class _Config:
 
 def _load(path):
     try:
-        keys = json.loads(input_file.read_text(path))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a config.json") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a text file; expected a config.json") from None
+        keys = json.loads(input_file.read_input(path, "a config.json"))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: {error.msg}; expected JSON") from None
     if not isinstance(keys, dict):
