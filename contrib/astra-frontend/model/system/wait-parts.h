@@ -15,6 +15,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief RunObservers that hear of a wait for a collective in two parts.
  *
  * Until the ranks that the waiting one depends on had begun the collective
