@@ -7,7 +7,6 @@
 #include "../support/loopback-network.h"
 #include "astra-frontend/model/native/native-algorithm.h"
 #include "astra-frontend/model/system/job.h"
-#include "astra-frontend/model/system/wait-parts.h"
 #include "astra-frontend/model/workload/layer-workload.h"
 
 #include "ns3/layer-table.h"
@@ -66,7 +65,7 @@ class Recorder : public RunObserver
 
     void WaitEnded(const WaitRecord& record) override
     {
-        (record.reason == WaitReason::OtherRanks ? bubble : exposed) += record.end - record.start;
+        (record.reason == WaitReason::PipelineIdle ? bubble : exposed) += record.end - record.start;
     }
 
     void PassFinished(int, uint32_t, TimePs) override
@@ -135,21 +134,18 @@ struct JobRun
                std::move(dimensions),
                nullptr,
                [this](int rank) -> RankNetwork& { return network.At(rank); },
-               &observers})
+               &recorder})
     {
-        observers.Add(recorder);
     }
 
     void Run()
     {
         job.Start();
         network.Run();
-        observers.Finish();
     }
 
     LoopbackNetwork network;
     Recorder recorder;
-    WaitParts observers;
     Job job;
 };
 

@@ -38,9 +38,7 @@ struct Skewed
         CollectiveRequest request;
         request.op = rank.operations[--rank.left % rank.operations.size()];
         request.bytes = 4096;
-        rank.sys->generate_collective(*rank.group, request, {}, 0, [&rank](auto) {
-            ++*rank.finished;
-        });
+        rank.sys->generate_collective(*rank.group, request, {}, 0, [&rank]() { ++*rank.finished; });
         if (rank.left > 0)
         {
             rank.sys->Schedule(rank.pause(), &Skewed::BeginNext, argument);
@@ -71,7 +69,7 @@ class SysStreams : public ::testing::Test
                                     request,
                                     {layer, 0, TrainingPhase::Forward},
                                     priority,
-                                    [this, layer, rank](auto) {
+                                    [this, layer, rank]() {
                                         if (rank == 0)
                                         {
                                             ended.push_back(layer);
@@ -362,7 +360,7 @@ TEST_F(SysStreams, StuckStreamsSayWhatTheyWaitFor)
     request.bytes = 300;
     for (const uint32_t rank : {0U, 1U})
     {
-        run->job.GetSys(rank).generate_collective(workload.world, request, {}, 0, [](auto) {});
+        run->job.GetSys(rank).generate_collective(workload.world, request, {}, 0, []() {});
     }
     run->network.Run();
     const auto lines = run->job.GetSys(0).DescribeWaits();

@@ -56,7 +56,6 @@ RankRecorder::CollectiveEnded(const CollectiveRecord& record)
          [kept, choice = *record.choice](RunObserver& observer, const Alignment& align) {
              CollectiveRecord told = Aligned(kept, align);
              told.lastStart = align(kept.lastStart);
-             told.rootStart = kept.rootStart > 0 ? align(kept.rootStart) : 0;
              told.choice = &choice;
              observer.CollectiveEnded(told);
          });

@@ -370,7 +370,6 @@ MergedRecords::End(const CollectiveRecord& record,
     const bool isFirst = collective.ranksEnded == 0;
     whole.start = isFirst ? record.start : std::min(whole.start, record.start);
     whole.lastStart = std::max(whole.lastStart, record.lastStart);
-    whole.rootStart = std::max(whole.rootStart, record.rootStart);
     whole.end = std::max(whole.end, record.end);
     if (isFirst)
     {

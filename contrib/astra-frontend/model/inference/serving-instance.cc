@@ -431,7 +431,7 @@ void
 ServingRank::Communicate(const StepSegment& segment)
 {
     m_since = m_sys.Now();
-    const auto done = [this](CollectiveKey key) {
+    const auto done = [this] {
         const StepSegment& ended = GetProgram()[m_next];
         const WorkloadPosition position = PositionOf(ended);
         if (m_sys.Now() > m_since)
@@ -442,8 +442,7 @@ ServingRank::Communicate(const StepSegment& segment)
                                             ended.group,
                                             WaitReason::Collective,
                                             m_since,
-                                            m_sys.Now(),
-                                            key});
+                                            m_sys.Now()});
         }
         m_computed = false;
         ++m_next;

@@ -216,9 +216,7 @@ CollectiveLedger::RecordOf(const CollectiveInstance& instance) const
             instance.start,
             0,
             instance.lastStart,
-            instance.key,
-            false,
-            instance.rootStart};
+            instance.key};
 }
 
 } // namespace AstraSim

@@ -33,7 +33,6 @@ struct CollectiveInstance
     CollectiveChoice choice; ///< of all phases together
     TimePs start{0};
     TimePs lastStart{0};
-    TimePs rootStart{0};
     uint32_t joined{0};
     uint32_t finished{0};
     uint32_t members{0}; ///< ranks that are simulated
@@ -103,13 +102,9 @@ class CollectiveLedger
                              TimePs now);
 
     /// A rank begins its part of @p instance: it has joined, and its turn has come.
-    static void Begin(CollectiveInstance& instance, int rank, TimePs now)
+    static void Begin(CollectiveInstance& instance, TimePs now)
     {
         instance.lastStart = now;
-        if (instance.group->ranks[static_cast<std::size_t>(instance.request.root)] == rank)
-        {
-            instance.rootStart = now;
-        }
     }
 
     /// @return the plan and tags of a phase; made when the first rank reaches it

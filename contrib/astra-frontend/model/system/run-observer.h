@@ -9,8 +9,6 @@
 #include "ns3/rank-network.h"
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,7 +49,6 @@ struct CollectiveRecord
     TimePs lastStart;               ///< the last rank's start; 0 while ranks are missing
     uint64_t key{0};                ///< MessageInfo::collectiveKey, the same in every part of a job
     bool isMessage{false}; ///< a message between two ranks: has no key, and is told of at its end
-    TimePs rootStart{0};   ///< the root's start, where the operation has one
 };
 
 /// A rank that computes.
@@ -64,17 +61,11 @@ struct ComputeRecord
     TimePs end;
 };
 
-/// The CollectiveRecord::key of a collective, or nothing.
-using CollectiveKey = std::optional<uint64_t>;
-
-/// Called when a rank's part of a collective is over.
-using CollectiveDone = std::function<void(CollectiveKey key)>;
-
 /// Why a rank could not go on.
 enum class WaitReason : uint8_t
 {
-    Collective, ///< for a collective that all ranks have begun, or a message that is under way
-    OtherRanks, ///< for others to reach the point where they send or take part (a bubble)
+    Collective,   ///< for a collective, or a message that is under way
+    PipelineIdle, ///< for another pipeline stage to reach the point where it sends (a bubble)
 };
 
 /// A time in which a rank did nothing but wait.
@@ -87,9 +78,6 @@ struct WaitRecord
     WaitReason reason;
     TimePs start;
     TimePs end;
-    /// CollectiveRecord::key of the collective that was waited for, of which the time until others
-    /// took part is still to be told apart: WaitParts does so. Nothing for messages.
-    CollectiveKey collective{};
 };
 
 /// One phase of one stream (chunk) on one rank.

@@ -82,7 +82,7 @@ StreamBaseline::init()
     if (!dataset.begun)
     {
         dataset.begun = true;
-        CollectiveLedger::Begin(instance, owner.get_rank(), phaseStart);
+        CollectiveLedger::Begin(instance, phaseStart);
     }
     m_part = &owner.get_ledger().GetPart(instance, chunk, phase, owner.get_job_rank(), phaseStart);
     const uint32_t index =

@@ -24,7 +24,7 @@ struct DataSet
 {
     CollectiveInstance* instance;
     uint32_t streamsLeft;
-    CollectiveDone done;
+    std::function<void()> done;
     bool begun{false}; ///< one of its streams has had its turn
 };
 

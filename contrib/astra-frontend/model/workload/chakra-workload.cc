@@ -65,11 +65,9 @@ class ChakraRank : public RankWorkload
     /// The node whose end lets a rank go on: the rank has waited for it.
     struct Ended
     {
-        bool communicated{false};
         uint32_t layer{0};
         GroupKind group{GroupKind::Custom};
-        TimePs sent{0};             ///< of a message that was received: when it left
-        CollectiveKey collective{}; ///< of one that ended
+        TimePs sent{0}; ///< of a message that was received: when it left
     };
 
     /// @param ended the node that ended
@@ -373,10 +371,6 @@ ChakraRank::Finished() const
 void
 ChakraRank::Run(const Ended& ended)
 {
-    if (ended.communicated)
-    {
-        EndExposed(ended); // what is still under way has a wait of its own
-    }
     while (const ChakraNode* node = m_window.Next())
     {
         EndExposed(ended);
@@ -551,7 +545,7 @@ ChakraRank::BeginSend(const ChakraNode& node)
                       {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
                       [this, id = node.id, layer = ChakraWorkload::LayerOf(node)]() {
                           --m_communicating;
-                          End(id, {true, layer, GroupKind::Pp});
+                          End(id, {layer, GroupKind::Pp});
                       });
 }
 
@@ -565,7 +559,7 @@ ChakraRank::BeginReceive(const ChakraNode& node)
                          node.tag,
                          [this, id = node.id, layer = ChakraWorkload::LayerOf(node)](TimePs sent) {
                              --m_communicating;
-                             End(id, {true, layer, GroupKind::Pp, sent});
+                             End(id, {layer, GroupKind::Pp, sent});
                          });
 }
 
@@ -618,10 +612,9 @@ ChakraRank::BeginCollective(const ChakraNode& node)
         request,
         {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
         node.priority,
-        [this, id = node.id, layer = ChakraWorkload::LayerOf(node), kind = group->kind](
-            CollectiveKey key) {
+        [this, id = node.id, layer = ChakraWorkload::LayerOf(node), kind = group->kind]() {
             --m_communicating;
-            End(id, {true, layer, kind, 0, key});
+            End(id, {layer, kind});
         });
 }
 
@@ -690,11 +683,10 @@ ChakraRank::EndExposed(const Ended& ended)
                                             ended.group,
                                             reason,
                                             from,
-                                            to,
-                                            ended.collective});
+                                            to});
         }
     };
-    tell(WaitReason::OtherRanks, m_exposedSince, underWay);
+    tell(WaitReason::PipelineIdle, m_exposedSince, underWay);
     tell(WaitReason::Collective, underWay, now);
     m_exposed = false;
 }

@@ -54,14 +54,12 @@ class LayerRank : public RankWorkload
     /// The step that the rank was at is done, once more.
     void EndStep();
     bool DoCollective(const ProgramStep& step, bool blocks);
-    void Generate(const ProgramStep& step, CollectiveOp op, CollectiveDone done);
-    /// A collective that was issued has ended: tell of the wait for it, if the rank waits for that.
-    void EndWaitForIssued(const Issued& issued, CollectiveKey key);
+    void Generate(const ProgramStep& step, CollectiveOp op, std::function<void()> done);
     /// A gradient needs no collective any more: begin the layer's update.
     void IssueUpdate(const Issued& issued);
     void EndIssued(const Issued& issued);
-    bool WaitsFor(const Issued& issued) const;
-    void RemoveIssued(const Issued& issued);
+    /// @param updateStart when its collective was over, and its update began
+    void RemoveIssued(const Issued& issued, TimePs updateStart);
     bool WaitForIssued(uint32_t layer, TrainingPhase phase);
     bool WaitForAllIssued();
     bool DoReceive(const ProgramStep& step);
@@ -69,8 +67,7 @@ class LayerRank : public RankWorkload
     bool EndPass();
 
     void Wait(State state, const WorkloadPosition& position, GroupKind group);
-    /// Tell of a wait; @param key of the collective that was waited for
-    void EndWait(WaitReason reason, TimePs from, TimePs to, CollectiveKey key = {});
+    void EndWait(WaitReason reason, TimePs from, TimePs to);
     void Resume();
     static void ComputeEnded(void* rank);
 
@@ -368,8 +365,8 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
     if (blocks || waits)
     {
         Wait(State::WaitsForCollective, PositionOf(step), collective.group);
-        const auto finish = [this, waits, issued](CollectiveKey key) {
-            EndWait(WaitReason::Collective, m_since, m_sys.Now(), key);
+        const auto finish = [this, waits, issued]() {
+            EndWait(WaitReason::Collective, m_since, m_sys.Now());
             if (waits)
             {
                 IssueUpdate(issued);
@@ -382,27 +379,21 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
         }
         else
         {
-            Generate(step, collective.op, [this, &step, finish](CollectiveKey key) {
-                EndWait(WaitReason::Collective, m_since, m_sys.Now(), key);
-                m_since = m_sys.Now();
+            Generate(step, collective.op, [this, &step, finish]() {
                 Generate(step, CollectiveOp::AllToAll, finish);
             });
         }
         return false;
     }
     m_issued.push_back(issued);
-    const auto finish = [this, issued](CollectiveKey key) {
-        EndWaitForIssued(issued, key);
-        EndIssued(issued);
-    };
+    const auto finish = [this, issued]() { EndIssued(issued); };
     if (!collective.thenAllToAll)
     {
         Generate(step, collective.op, finish);
     }
     else
     {
-        Generate(step, collective.op, [this, &step, issued, finish](CollectiveKey key) {
-            EndWaitForIssued(issued, key);
+        Generate(step, collective.op, [this, &step, finish]() {
             Generate(step, CollectiveOp::AllToAll, finish);
         });
     }
@@ -410,7 +401,7 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
 }
 
 void
-LayerRank::Generate(const ProgramStep& step, CollectiveOp op, CollectiveDone done)
+LayerRank::Generate(const ProgramStep& step, CollectiveOp op, std::function<void()> done)
 {
     const auto& collective = CollectiveOf(step.layer, step.phase);
     CollectiveRequest request;
@@ -423,23 +414,6 @@ LayerRank::Generate(const ProgramStep& step, CollectiveOp op, CollectiveDone don
                               PositionOf(step),
                               priority,
                               std::move(done));
-}
-
-bool
-LayerRank::WaitsFor(const Issued& issued) const
-{
-    return m_state == State::WaitsForIssued && m_waitPosition.layer == issued.layer &&
-           m_waitPosition.phase == issued.phase;
-}
-
-void
-LayerRank::EndWaitForIssued(const Issued& issued, CollectiveKey key)
-{
-    if (WaitsFor(issued))
-    {
-        EndWait(WaitReason::Collective, m_since, m_sys.Now(), key);
-        m_since = m_sys.Now();
-    }
 }
 
 void
@@ -457,7 +431,7 @@ LayerRank::EndIssued(const Issued& issued)
                               : 0;
     if (update == 0)
     {
-        RemoveIssued(issued);
+        RemoveIssued(issued, m_sys.Now());
         return;
     }
 
@@ -467,19 +441,20 @@ LayerRank::EndIssued(const Issued& issued)
     {
         LayerRank* rank;
         Issued issued;
+        TimePs start;
     };
 
     m_sys.Schedule(
         update,
         [](void* argument) {
             const std::unique_ptr<Update> ended(static_cast<Update*>(argument));
-            ended->rank->RemoveIssued(ended->issued);
+            ended->rank->RemoveIssued(ended->issued, ended->start);
         },
-        new Update{this, issued});
+        new Update{this, issued, m_sys.Now()});
 }
 
 void
-LayerRank::RemoveIssued(const Issued& issued)
+LayerRank::RemoveIssued(const Issued& issued, TimePs updateStart)
 {
     const auto found =
         std::find_if(m_issued.begin(), m_issued.end(), [&issued](const Issued& other) {
@@ -487,16 +462,19 @@ LayerRank::RemoveIssued(const Issued& issued)
                    other.pass == issued.pass;
         });
     m_issued.erase(found);
-    if (WaitsFor(issued))
+    if (m_state == State::WaitsForIssued && m_waitPosition.layer == issued.layer &&
+        m_waitPosition.phase == issued.phase)
     {
-        // The wait for its collective has been told of: from there on it updates.
+        // The part that the update takes is computation.
         const TimePs now = m_sys.Now();
-        if (now > m_since)
+        const TimePs communicated = std::clamp(updateStart, m_since, now);
+        EndWait(WaitReason::Collective, m_since, communicated);
+        if (now > communicated)
         {
             m_sys.get_observer().ComputeEnded({m_sys.get_rank(),
                                                m_workload.GetLayerName(m_waitPosition.layer),
                                                m_waitPosition,
-                                               m_since,
+                                               communicated,
                                                now});
         }
         Run();
@@ -536,7 +514,7 @@ LayerRank::DoReceive(const ProgramStep& step)
     m_sys.ReceiveMessage(PeerOf(step), MessageBytes(step), MessageTag(step), [this](TimePs sentAt) {
         const TimePs now = m_sys.Now();
         const TimePs underWay = std::clamp(sentAt, m_since, now);
-        EndWait(WaitReason::OtherRanks, m_since, underWay);
+        EndWait(WaitReason::PipelineIdle, m_since, underWay);
         EndWait(WaitReason::Collective, underWay, now);
         Resume();
     });
@@ -573,7 +551,7 @@ LayerRank::Wait(State state, const WorkloadPosition& position, GroupKind group)
 }
 
 void
-LayerRank::EndWait(WaitReason reason, TimePs from, TimePs to, CollectiveKey key)
+LayerRank::EndWait(WaitReason reason, TimePs from, TimePs to)
 {
     if (to > from)
     {
@@ -583,8 +561,7 @@ LayerRank::EndWait(WaitReason reason, TimePs from, TimePs to, CollectiveKey key)
                                         m_waitGroup,
                                         reason,
                                         from,
-                                        to,
-                                        key});
+                                        to});
     }
 }
 
