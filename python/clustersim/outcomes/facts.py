@@ -2,9 +2,11 @@
 """Rows of a table of published step times."""
 import csv
 import dataclasses
+import io
 import re
 from typing import Any
 
+from clustersim import input_file
 from clustersim.errors import InputError
 
 NUMBERS = ("tp", "pp", "cp", "vp", "ep", "etp", "dp", "micro_batch", "global_batch", "layers", "hidden", "heads", "vocab")
@@ -81,14 +83,9 @@ def _fact(path, line, row):
 
 def read(path):
     """@return every Fact of a CSV file"""
-    try:
-        with open(path, newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(line for line in file if not line.startswith("#"))
-            missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
-            if missing:
-                raise InputError(f"{path}:1: there is no column {missing[0]}; expected {', '.join(NEEDED)}")
-            return [_fact(path, reader.line_num, row) for row in reader]
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a text file; expected a table of published step times") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a table of published step times") from None
+    text = input_file.read_input(path, "a table of published step times")
+    reader = csv.DictReader(line for line in io.StringIO(text, newline="") if not line.startswith("#"))
+    missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
+    if missing:
+        raise InputError(f"{path}:1: there is no column {missing[0]}; expected {', '.join(NEEDED)}")
+    return [_fact(path, reader.line_num, row) for row in reader]
