@@ -66,7 +66,8 @@ def test_a_lost_last_frame_is_sent_again_when_buffers_have_had_time_to_drain(rec
     # Of a message of one frame nobody hears if it is lost: the sink's link is down for 1 us when it comes.
     frame = (1000 + OVERHEAD) * 8 / gbps
     arrives_us = (2 * frame + 2000) / 1000
-    keys = (f"LOSS_RECOVERY {recovery}", f"ENABLE_PFC {pfc}", "CC_MODE 0", f"BUFFER_SIZE {mib * MIB}", f"LINK_DOWN {arrives_us - 0.6:.3f} 1 2", f"LINK_UP {arrives_us - 0.1:.3f} 1 2")
+    keys = (f"LOSS_RECOVERY {recovery}", f"ENABLE_PFC {pfc}", "CC_MODE 0", f"BUFFER_SIZE {mib * MIB}",
+            f"LINK_DOWN {arrives_us - 0.6:.3f} 1 2", f"LINK_UP {arrives_us - 0.1:.3f} 1 2")
     record, [[*_, took, alone]], _ = run(tmp_path, star(2, gbps), ["0 1 3 100 1000 0"], keys)
     drain = mib * MIB * 8 / gbps if pfc else 0  # IRN's timer of few frames expects drops where there is no PFC
     rtt = 2 * (frame + ACK * 8 / gbps) + 4000

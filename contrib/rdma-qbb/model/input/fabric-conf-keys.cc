@@ -315,11 +315,9 @@ Transport()
          "that is longer; else never."},
         {{"RTO", Micros(true), {"ns3::RdmaGoBackN::Timeout", "ns3::RdmaIrn::RtoHigh"}},
          "Retransmission timeout, with irn at most 100 while few packets are in flight; 0: two "
-         "idle "
-         "round trips of the path and the time in which a full buffer drains into its slowest "
-         "link, "
-         "and at least 4000; with irn at least 320, or 100 while few packets are in flight, which "
-         "without PFC leaves out the buffer."},
+         "idle round trips of the path and the time in which a full buffer drains into its slowest "
+         "link, and at least 4000; with irn at least 320, or 100 while few packets are in flight, "
+         "which without PFC leaves out the buffer."},
         {{"QPS_PER_CONNECTION", Whole("queue pairs", 1, 1024), "ns3::RdmaFabric::QpsPerConnection"},
          "Number of queue pairs, each with its own source port, that a message is split over; of "
          "messages of ranks, on each NIC."},

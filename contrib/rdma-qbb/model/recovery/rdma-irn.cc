@@ -344,8 +344,7 @@ RdmaIrn::GetTimeoutPs(const RdmaQueuePair& qp) const
 bool
 RdmaIrn::AllowsForQueues(const RdmaQueuePair& qp) const
 {
-    const bool usesOwn = m_rtoHigh.IsZero();
-    return usesOwn && (!HasFewInFlight(qp) || (m_rtoLow.IsZero() && !qp.droppable));
+    return m_rtoHigh.IsZero() && (!HasFewInFlight(qp) || (m_rtoLow.IsZero() && !qp.droppable));
 }
 
 bool
