@@ -201,7 +201,7 @@ def test_of_attributes_without_packets(tmp_path, network):
     before = simulate(tmp_path, *common)
     assert before[0] == 0
     # They change something with link events, other switches, NVLink headers of other sizes, or random draws.
-    seldom = {"RouteUpdateDelay", "EcmpSeed", "InNetworkReduction", "AckInterval", "ErrorRatePerLink", "PersistentQueuePairs",
+    seldom = {"RouteUpdateDelay", "EcmpSeed", "AckInterval", "ErrorRatePerLink", "PersistentQueuePairs",
               "RoutingPolicyType", "NvlinkOverhead", "AckBytes", "QpsPerConnection"}
     tried = 0
     for each in CLASSES:

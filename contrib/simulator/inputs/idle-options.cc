@@ -40,7 +40,6 @@ const Names READ_BY_FORMULAS{"ns3::RdmaHw::Mtu",
 /// Attributes that flows read, too.
 const Names READ_BY_FLOWS{"ns3::RdmaHw::AckInterval",
                           "ns3::RdmaFabric::PersistentQueuePairs",
-                          "ns3::RdmaFabric::InNetworkReduction",
                           "ns3::RdmaFabric::RouteUpdateDelay",
                           "ns3::SwitchNode::EcmpSeed",
                           "ns3::SwitchNode::RoutingPolicyType"};
