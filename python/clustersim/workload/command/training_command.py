@@ -8,10 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TYPE_CHECKING
 
-import pydantic
-
 from clustersim import command
 from clustersim.errors import InputError, nearest
+from clustersim.pydantic_v1 import pydantic
 from clustersim.whole_file import write_text
 from clustersim.workload.command import exchange_flags
 from clustersim.workload.estimate import estimate, plans
@@ -39,13 +38,13 @@ WITHOUT_EFFECT = {
     "--moe_enable": "a model with experts has them", "--overlap_grad_reduce": "gradients are always reduced beside backward",
     "--overlap_version": "rows do not depend on it", "--computation_enable": "it is for GPUs",
     "--enable_visual": "scripts/plot.py draws results", "--workload_only": "there is nothing else",
-    "--openai_gelu": "a GELU takes its bytes' time", "--onnx_safe": "it changes no size",
+    "--openai_gelu": "a GELU takes its bytes' time",
     "--squared_relu": "a GELU takes its bytes' time", "--bias_gelu_fusion": "kernels are always fused",
     "--contiguous_gradients": "it moves no byte", "--amp_enabled": "bfloat16 is assumed",
 }
 VALUES_WITHOUT_EFFECT = {
     "--pp_rank": "all stages are written", "--epoch_num": "--passes of the simulators repeats a workload",
-    "--activation_func": "--swiglu says it", 
+    "--activation_func": "--swiglu says it", "--onnx_safe": "it changes no size",
     "--reduce_bucket_size": "gradients are reduced layer by layer", "--allgather_bucket_size": "weights are gathered at once",
     "--param_persistence_threshold": "all weights are sharded", "--model_persistence_threshold": "all weights are sharded",
     "--max_live_parameters": "layers are gathered one by one", "--prefetch_bucket_size": "layers are gathered one by one",
@@ -104,7 +103,7 @@ def add_model_flags(parser: "Parser") -> None:
     group.add_argument("--swiglu", "--gated_linear_unit", "--gated-linear-unit", action="store_true", help=argparse.SUPPRESS)
     group.add_argument("--add_bias_linear", "--add-bias-linear", action="store_true", help=argparse.SUPPRESS)
     megatron_line.add_model_flags(group)
-    group.add_argument("--make_vocab_size_divisible_by", "--make-vocab-size-divisible-by", type=int, default=1, metavar="N", help="pad the vocabulary (1)")
+    group.add_argument("--make_vocab_size_divisible_by", "--make-vocab-size-divisible-by", type=int, metavar="N", help="pad the vocabulary (1; in a pasted line 128)")
 
 
 def add_plan_flags(parser: "Parser") -> None:
@@ -196,7 +195,7 @@ def make_parser(description: str) -> "Parser":
                        ("--grad_reduce_in_bf16", "gradients add up and are reduced in bfloat16")):
         group.add_argument(*_spellings(flag), action="store_true", help=what)
     for flag, what in (("--num_layers_at_start_in_bf16", "first"), ("--num_layers_at_end_in_bf16", "last")):
-        group.add_argument(*_spellings(flag), type=int, default=0, metavar="N", help=f"products of the {what} N layers keep bfloat16 (0)")
+        group.add_argument(*_spellings(flag), type=int, metavar="N", help=f"products of the {what} N layers keep bfloat16 (0)")
     group.add_argument(*_spellings("--keep_mtp_spec_in_bf16"), action="store_true", help="so do those of layers that predict further tokens")
     add_operator_dtype(group)
     for flag, default, what in NUMBERS:
@@ -240,6 +239,8 @@ def _warn(parser: "Parser", given: argparse.Namespace) -> None:
         (given.recompute == "full", "it is for --recompute full", ("recompute_num_layers",)),
         (dtype_of(given) != "bfloat16" or given.operator_dtype, "all products are bfloat16 (--dtype)",
          ("fp8_param_gather", "num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16", "keep_mtp_spec_in_bf16")),
+        (not given.pasted or getattr(given, "megatron_first_last_layers_bf16"), "Megatron-LM looks at it with --first-last-layers-bf16 alone",
+         ("num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16")),
         (given.layout.startswith("aicb"), "it is for --layout aicb", ("aiob_enable",)),
         (given.layout == "megatron", "AICB's rows have tokens in bfloat16", ("moe_dispatch_dtype",)),
         *exchange_flags.idle_rules(given, given.ep > 1)))
@@ -273,7 +274,7 @@ def _warn_of_lost_sizes(given: argparse.Namespace, fields: Mapping[str, Any]) ->
     """Sizes of experts and of learned positions say nothing about a model without them."""
     lost = {} if fields.get("experts") else {"--moe_router_topk": given.experts_per_token, "--n_dense_layers": given.dense_layers,
                                              "--n_shared_expert": given.n_shared_expert, "--moe_ffn_hidden_size": given.expert_ffn,
-                                             "--etp": getattr(given, "etp", None)}
+                                             "--etp": getattr(given, "etp", None), **megatron_line.of_experts(given)}
     reasons = {flag: "the model has no experts" for flag, value in lost.items() if value}
     if given.max_position_embeddings is not None and not fields.get("positions"):
         reasons["--max_position_embeddings"] = "rotary positions have no weights"
@@ -331,9 +332,10 @@ def _changed(given: argparse.Namespace, base: Mapping[str, Any], changes: Mappin
     fields.update(megatron_line.model_fields(given, fields))
     if given.n_shared_expert is not None:
         fields["shared_ffn"] = given.n_shared_expert * fields["expert_ffn"]
-    if given.make_vocab_size_divisible_by < 1:
+    if given.make_vocab_size_divisible_by is not None and given.make_vocab_size_divisible_by < 1:
         raise InputError(f"--make_vocab_size_divisible_by is {given.make_vocab_size_divisible_by}; expected at least 1")
-    step = given.make_vocab_size_divisible_by * given.tp if given.make_vocab_size_divisible_by > 1 else 1
+    multiple = megatron_line.padding(given)
+    step = multiple * given.tp if multiple > 1 else 1
     fields["vocabulary"] = -(-fields["vocabulary"] // step) * step
     model = Model(**fields)
     _warn_of_idle_sizes(model, base, changes)
@@ -402,7 +404,7 @@ def _adapters(given: argparse.Namespace):
 
 
 def _precise(given: argparse.Namespace, model: "Model") -> "Precise":
-    return check_operator_dtypes(given, model, precision.precise(given.num_layers_at_start_in_bf16, given.num_layers_at_end_in_bf16,
+    return check_operator_dtypes(given, model, precision.precise(*megatron_line.precise_ends(given),
                                                                  given.keep_mtp_spec_in_bf16, given.operator_dtype, gpus.PRECISIONS))
 
 
@@ -458,7 +460,13 @@ def dtype_of(given: argparse.Namespace) -> str:
 
 def find_gpu(given: argparse.Namespace) -> "Gpu":
     gpu = with_times(gpus.find(given.gpu_type, dtype_of(given), given.kernels), given)
-    return frameworks.apply(gpu, frameworks.find(given.framework)) if given.framework else gpu
+    return frameworks.apply(gpu, _framework(given)) if given.framework else gpu
+
+
+def _framework(given: argparse.Namespace):
+    """@return the profile that the flags name, with CUDA graphs or without, if they say so"""
+    found, graphs = frameworks.find(given.framework), megatron_line.graphs(given)
+    return found if graphs is None else found.copy(update={"graphs": graphs})
 
 
 def with_times(gpu: "Gpu", given: argparse.Namespace) -> "Gpu":
@@ -504,7 +512,7 @@ def summary(iteration: "Iteration", used: "Memory", gpu: "Gpu", warnings: Sequen
 def _iteration(given: argparse.Namespace, model: "Model", plan: "Parallelism", gpu: "Gpu") -> "Iteration":
     if not given.framework:
         return megatron.Iteration(model, plan, gpu)
-    return plans.iteration_of(frameworks.find(given.framework), model, plan, gpu, estimate.usual_machine(gpu, plan).line_rates())
+    return plans.iteration_of(_framework(given), model, plan, gpu, estimate.usual_machine(gpu, plan).line_rates())
 
 
 def estimate_step(given: argparse.Namespace, iteration: "Iteration"):
@@ -512,7 +520,7 @@ def estimate_step(given: argparse.Namespace, iteration: "Iteration"):
     if not given.framework:
         return None
     try:
-        return estimate.estimate(iteration, estimate.usual_machine(iteration.gpu, iteration.plan), frameworks.find(given.framework))
+        return estimate.estimate(iteration, estimate.usual_machine(iteration.gpu, iteration.plan), _framework(given))
     except FileNotFoundError as error:
         print(f"workload.py: warning: no estimate of the step: {error}", file=sys.stderr)
         return None

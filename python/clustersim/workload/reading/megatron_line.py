@@ -1,64 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Flags of Megatron-LM's pretrain_gpt.py, so that its command line can be pasted behind workload.py, with torchrun before it.
 
-Flags that other files do not know are of five kinds: those that say nothing about time and memory, those that have the value that is
-simulated, those that change the model or the plan, those that say what overlaps, and those that contradict what is simulated.
+Flags of the model and the plan take effect here. megatron_flags.py has all others, and why they change nothing, are not simulated, or are refused.
 """
 import argparse
 import re
 from typing import Any
 
 from clustersim.errors import InputError
+from clustersim.workload.reading.megatron_flags import CONTRADICT, HOLDS, LIST_HOLDS, WARNED, WITHOUT
 
 LAUNCHERS = ("torchrun", "python", "python3")
 SCRIPT = "pretrain_gpt.py"
-# They choose data, initial weights, learning, checkpoints, logs, or how a kernel computes the same.
-SWITCHES = """--use-mcore-models --apply-layernorm-1p --no-masked-softmax-fusion --attention-softmax-in-fp32 --rotary-interleaved --use-rope-scaling
-    --group-query-attention --multi-latent-attention --moe-permute-fusion --moe-router-fusion --moe-router-pre-softmax --moe-router-enable-expert-bias
-    --moe-router-padding-for-fp8 --moe-router-padding-for-quantization --cross-entropy-loss-fusion --calculate-per-token-loss
-    --no-gradient-accumulation-fusion --no-persist-layer-norm --use-precision-aware-optimizer --manual-gc --no-check-for-nan-in-loss-and-grad
-    --check-for-nan-in-loss-and-grad --check-for-spiky-loss --check-for-large-grads --no-create-attention-mask-in-dataloader --no-mmap-bin-files --mock-data
-    --reset-position-ids --reset-attention-mask --eod-mask-loss --no-load-optim --no-load-rng --no-save-optim --no-save-rng --finetune
-    --auto-detect-ckpt-format --async-save --use-dist-ckpt --use-checkpoint-args --exit-on-missing-checkpoint --override-opt-param-scheduler
-    --use-checkpoint-opt-param-scheduler --log-throughput --log-params-norm --log-num-zeros-in-grad --log-progress --log-timers-to-tensorboard
-    --log-memory-to-tensorboard --log-validation-ppl-to-tensorboard --log-world-size-to-tensorboard --no-log-loss-scale-to-tensorboard
-    --no-log-learning-rate-to-tensorboard --profile --use-pytorch-profiler --record-memory-history --use-cpu-initialization --enable-experimental
-    --exit-signal-handler --bf16""".split()
-VALUES = """--init-method-std --norm-epsilon --lr --min-lr --lr-decay-style --lr-decay-iters --lr-decay-samples --lr-warmup-iters --lr-warmup-samples
-    --lr-warmup-fraction --lr-warmup-init --lr-wsd-decay-style --lr-wsd-decay-iters --lr-wsd-decay-samples --decoupled-lr --decoupled-min-lr
-    --train-iters --train-samples --weight-decay --start-weight-decay --end-weight-decay --weight-decay-incr-style --adam-beta1 --adam-beta2
-    --adam-eps --clip-grad --seed --exit-interval --exit-duration-in-mins --manual-gc-interval --empty-unused-memory-level --loss-scale
-    --initial-loss-scale --min-loss-scale --loss-scale-window --hysteresis --split --data-cache-path --vocab-file --merge-file --tokenizer-type
-    --tokenizer-model --tiktoken-pattern --num-workers --dataloader-type --save --load --save-interval --ckpt-format --ckpt-step
-    --pretrained-checkpoint --dist-ckpt-strictness --eval-iters --eval-interval --log-interval --tensorboard-dir --tensorboard-log-interval
-    --tensorboard-queue-size --timing-log-level --timing-log-option --wandb-project --wandb-exp-name --wandb-save-dir --wandb-entity
-    --profile-step-start --profile-step-end --distributed-backend --distributed-timeout-minutes --rotary-base --rotary-percent
-    --rotary-scaling-factor --rotary-seq-len-interpolation-factor --rope-scaling-factor --mscale --mscale-all-dim --moe-router-load-balancing-type
-    --moe-aux-loss-coeff --moe-z-loss-coeff --moe-router-dtype --moe-router-score-function --moe-router-topk-scaling-factor
-    --moe-router-bias-update-rate --moe-router-num-groups --mtp-loss-scaling-factor --cross-entropy-fusion-impl --fp8-amax-history-len
-    --fp8-amax-compute-algo --fp8-margin --fp8-interval --ddp-bucket-size --ddp-num-buckets --rerun-mode --step-batch-size-schedule
-    --node-rank --master-addr --master-port --rdzv-id --rdzv-backend --rdzv-endpoint""".split()
-LISTS = "--data-path --train-data-path --valid-data-path --test-data-path --profile-ranks --rampup-batch-size".split()
-OVERLAPS = "--overlap-param-gather --tp-comm-overlap --delay-wgrad-compute --overlap-moe-expert-parallel-comm --moe-shared-expert-overlap".split()
-# The only values that are simulated, and why.
-FUSED = "kernels are those of Transformer Engine, with fused attention"
-HOLDS = {"--attention-dropout": ("0", "nothing is dropped"), "--hidden-dropout": ("0", "nothing is dropped"),
-         "--transformer-impl": ("transformer_engine", FUSED), "--attention-backend": ("auto flash fused", FUSED),
-         "--optimizer": ("adam", "the optimizer is Adam"), "--moe-token-drop-policy": ("probs position", "dropped tokens are of each expert")}
-CONTRADICT = {**dict.fromkeys("--no-bias-swiglu-fusion --no-bias-gelu-fusion --no-bias-dropout-fusion --no-rope-fusion --use-legacy-models".split(), FUSED),
-              "--use-tp-pp-dp-mapping": "ranks are in the order TP, CP, DP, PP",
-              "--optimizer-cpu-offload": "the optimizer and its states are in the GPU's memory",
-              "--fine-grained-activation-offloading": "whole layers move to the host's memory (--offload_num_layers)",
-              **dict.fromkeys("--spec --hybrid-layer-pattern --hybrid-override-pattern --is-hybrid-model --experimental-attention-variant --window-size".split(),
-                              "layers are alike (--config FILE describes others)")}
 RECIPES = {"delayed": "fp8", "tensorwise": "fp8", "blockwise": "fp8_blockwise", "mxfp8": "mxfp8"}
 SHARDING = ("no_shard", "optim", "optim_grads", "optim_grads_params")  # of ZeRO's stages
 NORMS = {"RMSNorm": "rms", "LayerNorm": "layer"}
-POSITIONS = ("rope", "learned_absolute", "none")
+POSITIONS = ("rope", "yarn", "mrope", "learned_absolute", "none")  # all but the learned ones have no weights
+PADDED = 128  # that a vocabulary is a multiple of for each tensor-parallel rank
+# Numbers of Megatron-FSDP, and the flag of ours.
+SHARDED = {"--megatron-fsdp-main-params-dtype": "main_params_dtype", "--megatron-fsdp-main-grads-dtype": "main_grads_dtype",
+           "--megatron-fsdp-grad-comm-dtype": "grad_reduce_dtype"}
+GRAPHS = {"none": False, "local": True, "transformer_engine": True, "full_iteration": True}
+# Flags that change a field of a model: flag, field, and value or, where the flag has one, None.
+FIELDS = (("--untie-embeddings-and-output-weights", "tied", False), ("--disable-bias-linear", "bias", False), ("--qk-layernorm", "qk_norm", True),
+          ("--add-qkv-bias", "qkv_bias", True), ("--quick-geglu", "gated", True), ("--attention-output-gate", "output_gate", True),
+          ("--moe-shared-expert-gate", "shared_gate", True), ("--moe-latent-size", "expert_latent", None),
+          ("--moe-shared-expert-intermediate-size", "shared_ffn", None), ("--padded-vocab-size", "vocabulary", None))
 
 
 def _spellings(flag):
-    return list(dict.fromkeys([flag, "--" + flag[2:].replace("-", "_")]))
+    return list(dict.fromkeys([flag, "--" + flag[2:].replace("_", "-"), "--" + flag[2:].replace("-", "_")]))
 
 
 def _dest(flag):
@@ -69,13 +40,16 @@ def add_model_flags(group) -> None:
     """Adds the flags that change a model."""
     def add(flag, **what) -> None:
         group.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
-    for flag in "--untie-embeddings-and-output-weights --disable-bias-linear --qk-layernorm --add-qkv-bias --no-position-embedding".split():
+    for flag, _, value in FIELDS:
+        add(flag, **({"type": int, "metavar": "N"} if value is None else {"action": "store_true"}))
+    for flag in "--no-position-embedding --use-rotary-position-embeddings --enable-mhc-connections --no-pad-vocab-size".split():
         add(flag, action="store_true")
-    add("--use-rotary-position-embeddings", action="store_true")
+    group.add_argument(*_spellings("--disable-pad-vocab-size"), dest=_dest("--no-pad-vocab-size"), action="store_true", help=argparse.SUPPRESS)
     add("--normalization", choices=NORMS)
     add("--position-embedding-type", choices=POSITIONS)
-    add("--moe-shared-expert-intermediate-size", type=int, metavar="N")
-    add("--moe-layer-freq", metavar="PATTERN")
+    add("--mhc-num-residual-streams", type=int, metavar="N")
+    for flag in ("--moe-layer-freq", "--window-size", "--window-attn-skip-freq"):
+        add(flag, metavar="V")
     group.set_defaults(pasted=False)
 
 
@@ -83,18 +57,27 @@ def add_flags(parser) -> None:
     """Adds all others."""
     def add(flag, **what) -> None:
         parser.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
-    for flag in (*SWITCHES, *OVERLAPS, "--fp16", "--accumulate-allreduce-grads-in-fp32", "--use-megatron-fsdp"):
-        add(flag, action="store_true", default=None)
-    for flag in (*VALUES, *HOLDS):
-        add(flag, metavar="V")
-    for flag in (*LISTS, *CONTRADICT):
+    for table in (WITHOUT, *WARNED.values()):
+        for flag, mark in table.items():
+            how: dict[str, Any] = {"*": {"nargs": "+", "metavar": "V"}, "=": {"metavar": "V"}, "": {"action": "store_true", "default": None}}[mark]
+            add(flag, **how)
+    for flag in HOLDS:
+        add(flag, nargs="+" if flag in LIST_HOLDS else 1, metavar="V")
+    for flag in CONTRADICT:
         add(flag, nargs="*", metavar="V")
+    for flag in "--fp16 --accumulate-allreduce-grads-in-fp32 --use-megatron-fsdp --first-last-layers-bf16 --fp4-param-gather --moe-layer-recompute ".split():
+        add(flag, action="store_true", default=None)
+    for flag in "--moe-enable-deepep --enable-cuda-graph --external-cuda-graph".split():
+        add(flag, action="store_true", default=None)
+    for flag in SHARDED:
+        add(flag, choices=("fp32", "bf16", "fp16", "auto"))
+    add("--cuda-graph-impl", choices=GRAPHS)
     add("--fp8-format", choices=("e4m3", "hybrid"))
     add("--fp8-recipe", choices=RECIPES, default=None)
     add("--fp4-format", choices=("e2m1",))
     add("--data-parallel-sharding-strategy", choices=SHARDING)
     add("--recompute-method", choices=("uniform", "block"))
-    for flag in ("--num-layers-per-virtual-pipeline-stage", "--nproc-per-node", "--nnodes"):
+    for flag in ("--num-layers-per-virtual-pipeline-stage", "--microbatch-group-size-per-virtual-pipeline-stage", "--nproc-per-node", "--nnodes"):
         add(flag, type=int, metavar="N")
 
 
@@ -115,14 +98,14 @@ def _value(given, flag):
     return getattr(given, _dest(flag), None)
 
 
-def _holds(flag, text) -> bool:
+def _holds(flag, texts) -> bool:
     wanted = HOLDS[flag][0].split()
     if wanted == ["0"]:
         try:
-            return float(text) == 0
+            return all(float(text) == 0 for text in texts)
         except ValueError:
             return False
-    return text in wanted
+    return all(text in wanted for text in texts)
 
 
 def _set(given, name, unset, value, flag) -> None:
@@ -139,7 +122,7 @@ def apply(given) -> None:
             raise InputError(f"{flag} is not simulated: {why}; expected no such flag")
     for flag, (wanted, why) in HOLDS.items():
         if _value(given, flag) is not None and not _holds(flag, _value(given, flag)):
-            raise InputError(f"{flag} {_value(given, flag)} is not simulated: {why}; expected {flag} {wanted.replace(' ', ' or ')}")
+            raise InputError(f"{flag} {' '.join(_value(given, flag))} is not simulated: {why}; expected {flag} {wanted.replace(' ', ' or ')}")
     _apply_types(given)
     nodes, each = _value(given, "--nnodes"), _value(given, "--nproc-per-node")
     if each is not None or nodes is not None:
@@ -149,9 +132,30 @@ def apply(given) -> None:
     if _value(given, "--use-megatron-fsdp"):
         strategy = _value(given, "--data-parallel-sharding-strategy") or SHARDING[0]
         _set(given, "zero", int(given.use_distributed_optimizer) if given.pasted else None, SHARDING.index(strategy), f"--data-parallel-sharding-strategy {strategy}")
+        _apply_sharded_types(given)
     elif _value(given, "--data-parallel-sharding-strategy"):
         raise InputError("--data-parallel-sharding-strategy has nothing to shard; expected --use-megatron-fsdp")
+    for flag in SHARDED if not _value(given, "--use-megatron-fsdp") else ():
+        if _value(given, flag):
+            raise InputError(f"{flag} is for Megatron-FSDP; expected --use-megatron-fsdp")
     _apply_recomputation(given)
+    if _value(given, "--moe-enable-deepep") and given.moe_dispatcher not in ("flex", "deepep"):
+        raise InputError(f"--moe-enable-deepep is for the dispatcher flex, but it is {given.moe_dispatcher}; expected --moe-token-dispatcher-type flex")
+    group = _value(given, "--microbatch-group-size-per-virtual-pipeline-stage")
+    if group not in (None, given.pp):
+        raise InputError(f"--microbatch-group-size-per-virtual-pipeline-stage {group} is not simulated: a chunk computes as many micro-batches in turn as there "
+                         f"are stages; expected {given.pp}")
+
+
+def _apply_sharded_types(given) -> None:
+    """Megatron-FSDP's gradients have the type of the model's weights, unless its own flags say another."""
+    for flag, name in SHARDED.items():
+        kind = _value(given, flag)
+        if kind == "auto" or kind is None and flag == "--megatron-fsdp-main-grads-dtype":
+            kind = "fp16" if _value(given, "--fp16") else "bf16"
+            kind = None if name == "grad_reduce_dtype" else kind  # as gradients add up
+        if kind:
+            _set(given, name, None if name == "grad_reduce_dtype" else "fp32", kind, flag)
 
 
 def _apply_types(given) -> None:
@@ -164,11 +168,29 @@ def _apply_types(given) -> None:
         _set(given, "dtype", "bfloat16", "nvfp4", "--fp4-format")
     if _value(given, "--fp16") and _value(given, "--bf16"):
         raise InputError("--fp16 and --bf16 contradict each other; expected one of them")
-    if _value(given, "--fp16") and not _value(given, "--accumulate-allreduce-grads-in-fp32"):
+    if _value(given, "--fp4-param-gather"):
+        if not _value(given, "--fp4-format"):
+            raise InputError("--fp4-param-gather is for products of 4-bit floats; expected --fp4-format")
+        given.fp8_param_gather = True
+    if _value(given, "--fp16") and not (_value(given, "--accumulate-allreduce-grads-in-fp32") or _value(given, "--use-megatron-fsdp")):
         _set(given, "main_grads_dtype", "fp32", "fp16", "--fp16")  # which Megatron-LM adds up and reduces as they are
 
 
+def precise_ends(given) -> tuple[int, int]:
+    """@return the first and the last layers whose products keep bfloat16. Megatron-LM looks at the numbers with a flag alone, with which they are 1"""
+    ends, first_last = (given.num_layers_at_start_in_bf16, given.num_layers_at_end_in_bf16), _value(given, "--first-last-layers-bf16")
+    if given.pasted and not first_last:
+        return 0, 0
+    first, last = (int(bool(first_last)) if count is None else count for count in ends)
+    return first, last
+
+
 def _apply_recomputation(given) -> None:
+    if _value(given, "--moe-layer-recompute"):
+        _set(given, "recompute", "none", "selective", "--moe-layer-recompute")
+        given.recompute_modules = [*(given.recompute_modules or ["core_attn"]), "moe"]
+    if given.pasted and given.recompute == "selective" and not given.recompute_modules:
+        given.recompute_modules = ["core_attn"]  # Megatron-LM's default
     method = _value(given, "--recompute-method")
     if method == "uniform" and given.recompute_num_layers > 1:
         raise InputError(f"--recompute-method uniform of {given.recompute_num_layers} layers at once is not simulated: the input of each layer is kept; "
@@ -190,15 +212,60 @@ def virtual(given, model):
     return found
 
 
-def _dense_layers(pattern, layers):
-    """@return the layers before the first with experts, by Megatron-LM's pattern: every layer (1), or a list as Python writes it"""
-    parts = re.fullmatch(r"\(?(?:\[0\](?:\*(\d+))?\+)?\[1\](?:\*(\d+))?\)?", pattern.replace(" ", ""))
-    if pattern == "1":
-        return 0
-    first = int(parts[1] or 1) if parts and "[0]" in pattern else 0
-    if not parts or first + int(parts[2] or 1) != layers:
-        raise InputError(f'--moe-layer-freq "{pattern}" is not supported; expected 1, or ([0]*N+[1]*M) with N + M = {layers} layers')
-    return first
+def _pattern(flag, text, layers, at):
+    """@param at says what a number N alone means for layer i, from 1 @return 0 or 1 for each layer, from such a number or a list as Python writes it"""
+    if re.fullmatch(r"[1-9]\d{0,5}", text):
+        return [at(layer, int(text)) for layer in range(1, layers + 1)]
+    term = r"\[[01](?:,[01])*\](?:\*\d{1,5})?"
+    found: list[int] = []
+    if re.fullmatch(rf"\(*{term}(?:\+{term})*\)*", text.replace(" ", "")):
+        for bits, count in re.findall(r"\[([01,]+)\](?:\*(\d+))?", text.replace(" ", "")):
+            found += [int(bit) for bit in bits.split(",")] * int(count or 1)
+    if len(found) != layers:
+        raise InputError(f'{flag} "{text}" does not describe {layers} layers; expected a number, or a list of 0 and 1 such as ([0]*N+[1]*M) with N + M = {layers}')
+    return found
+
+
+def _layers_with_experts(given, layers) -> dict[str, Any]:
+    """@return fields that say which layers have experts: all after the first ones, or one by one"""
+    text = _value(given, "--moe-layer-freq")
+    found = _pattern("--moe-layer-freq", text, layers, lambda layer, each: int((layer - 1) % each == 0))
+    dense = found.index(1) if 1 in found else layers
+    if all(found[dense:]) and dense < layers:
+        return {"dense_layers": dense}
+    if dense == layers:
+        raise InputError(f'--moe-layer-freq "{text}" has no layer with experts; expected a 1, or no --num-experts')
+    return {"expert_layers": tuple(map(bool, found))}
+
+
+def _windows(given, layers) -> dict[str, Any]:
+    """@return fields of attention to a window: tokens before, and the token itself"""
+    size, skipped = _value(given, "--window-size"), _value(given, "--window-attn-skip-freq")
+    if size is None:
+        if skipped:
+            raise InputError("--window-attn-skip-freq has no window to skip; expected --window-size")
+        return {}
+    sides = re.fullmatch(r"\(?(\d{1,9}),(0)\)?", size.replace(" ", ""))
+    if not sides:
+        raise InputError(f'--window-size "{size}" is not simulated: a token attends to itself and those before it; expected LEFT,0')
+    pattern = _pattern("--window-attn-skip-freq", skipped, layers, lambda layer, each: int(layer % each != 0)) if skipped else [1]
+    return {"window": int(sides[1]) + 1, "windowed": tuple(map(bool, pattern))}
+
+
+def padding(given) -> int:
+    """@return the number that a tensor-parallel rank's share of the vocabulary is padded to a multiple of; 1 leaves the vocabulary as it is"""
+    if _value(given, "--padded-vocab-size") or _value(given, "--no-pad-vocab-size"):
+        return 1
+    has_defaults = given.pasted and not (given.model_name or given.model_size or given.config)
+    return given.make_vocab_size_divisible_by or (PADDED if has_defaults else 1)
+
+
+def graphs(given):
+    """@return whether CUDA graphs launch whole layers; None if no flag says so, or for parts of layers"""
+    graph = _value(given, "--cuda-graph-impl") or next((name for flag, name in (("--enable-cuda-graph", "local"), ("--external-cuda-graph", "transformer_engine"))
+                                                        if _value(given, flag)), None)
+    parts = {*(_value(given, "--cuda-graph-modules") or []), *(_value(given, "--cuda-graph-scope") or [])} - {"full", "full_iteration"}
+    return None if graph is None or GRAPHS[graph] and parts else GRAPHS[graph]
 
 
 def model_fields(given, fields):
@@ -206,10 +273,10 @@ def model_fields(given, fields):
     found: dict[str, Any] = {}
     if _value(given, "--normalization"):
         found["norm"] = NORMS[_value(given, "--normalization")]
-    for flag, field, value in (("--untie-embeddings-and-output-weights", "tied", False), ("--disable-bias-linear", "bias", False),
-                               ("--qk-layernorm", "qk_norm", True), ("--add-qkv-bias", "qkv_bias", True)):
-        if _value(given, flag):
-            found[field] = value
+    for flag, field, value in FIELDS:
+        said = _value(given, flag)
+        if said is not None and said is not False:
+            found[field] = said if value is None else value
     if found.get("bias") is False and given.add_bias_linear:
         raise InputError("--disable-bias-linear and --add_bias_linear contradict each other; expected one of them")
     kind = _value(given, "--position-embedding-type") or (
@@ -221,20 +288,31 @@ def model_fields(given, fields):
         found["positions"] = given.max_position_embeddings or fields.get("positions") or getattr(given, "seq_length", 0)
     elif kind:
         found["positions"] = 0
-    if _value(given, "--moe-shared-expert-intermediate-size") is not None:
-        found["shared_ffn"] = _value(given, "--moe-shared-expert-intermediate-size")
-    if _value(given, "--moe-layer-freq"):
-        found["dense_layers"] = _dense_layers(_value(given, "--moe-layer-freq"), fields["layers"])
-    return found
+    streams = _value(given, "--mhc-num-residual-streams")
+    if _value(given, "--enable-mhc-connections"):
+        found["streams"] = 4 if streams is None else streams
+    elif streams is not None:
+        raise InputError("--mhc-num-residual-streams has no connections; expected --enable-mhc-connections")
+    if _value(given, "--moe-layer-freq") and fields.get("experts"):
+        found.update(_layers_with_experts(given, fields["layers"]))
+    return {**found, **_windows(given, fields["layers"])}
+
+
+def of_experts(given) -> dict[str, Any]:
+    """@return flags that say nothing about a model without experts, and their values"""
+    return {flag: _value(given, flag) for flag in ("--moe-layer-freq", "--moe-latent-size", "--moe-shared-expert-gate", "--moe-shared-expert-intermediate-size")}
 
 
 def tell(given, say) -> None:
     """Says once which flags changed nothing, and that a pasted line has a vocabulary of ours. @param say prints a line"""
-    without = [flag for flag in (*SWITCHES, *VALUES, *LISTS, *HOLDS) if _value(given, flag) is not None]
+    without = [flag for flag in (*WITHOUT, *HOLDS) if _value(given, flag) is not None]
     if without:
         say(f"{len(without)} flags of Megatron-LM change neither time nor memory: {' '.join(without)}")
-    overlaps = [flag for flag in OVERLAPS if _value(given, flag) is not None]
-    if overlaps:
-        say(f"warning: {' '.join(overlaps)} {'has' if len(overlaps) == 1 else 'have'} no effect: --framework, or the simulator, says what overlaps")
-    if given.pasted and given.vocabulary is None and not (given.model_name or given.model_size or given.config):
+    for why, table in WARNED.items():
+        idle = [flag for flag in table if _value(given, flag) is not None]
+        if idle:
+            say(f"warning: {' '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect: {why}")
+    if graphs(given) is not None and not getattr(given, "framework", None):
+        say("warning: --cuda-graph-impl has no effect: without --framework launches take no time")
+    if given.pasted and given.vocabulary is None and _value(given, "--padded-vocab-size") is None and not (given.model_name or given.model_size or given.config):
         say("warning: the line does not say how many words the tokenizer has; 32000 are taken, expected --vocab-size")

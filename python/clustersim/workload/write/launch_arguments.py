@@ -15,8 +15,10 @@ def _megatron_zero(plan):
     copies = f" --num-distributed-optimizer-instances {plan.copies}" if plan.copies > 1 else ""
     if plan.zero < 2:
         return ["--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather" + copies] if plan.zero else []
+    kinds = {4: "fp32", 2: "bf16"}
     return [f"--use-megatron-fsdp --data-parallel-sharding-strategy {sharded} --use-distributed-optimizer --no-gradient-accumulation-fusion "
-            "--ckpt-format fsdp_dtensor" + copies]
+            "--ckpt-format fsdp_dtensor" + copies,
+            f"--megatron-fsdp-main-grads-dtype {kinds[plan.precision.gradient]} --megatron-fsdp-grad-comm-dtype {kinds[plan.precision.reduced]}"]
 
 
 def _layout(model, plan) -> str:
