@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """clustersim.simulate() runs a simulation from Python and returns its results."""
+import importlib.util
 import os
 import pathlib
 import re
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 
+import pydantic
 import pytest
 from script_process import run_script
 
@@ -101,3 +103,36 @@ def test_every_module_of_results_may_be_imported_first():
              "        os._exit(0)\n"
              "    assert os.waitpid(copy, 0)[1] == 0, name\n")
     subprocess.run([sys.executable, "-c", alone, *names], cwd=ROOT / "python", check=True)
+
+
+def test_no_module_depends_on_the_version_of_pydantic():
+    """They all have the interface of version 1, from one place."""
+    for path in (*ROOT.glob("python/**/*.py"), *ROOT.glob("scripts/**/*.py")):
+        if path.name != "pydantic_v1.py":
+            assert not re.search(r"^\s*(import|from) pydantic\b", path.read_text(), re.MULTILINE), path
+
+
+@pytest.fixture
+def pydantic_2(tmp_path):
+    """A pydantic whose own names are not those of version 1, which is the package v1 in it, as in version 2."""
+    package = tmp_path / "lib/pydantic"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text('VERSION = "2.10.6"\n')
+    found = importlib.util.find_spec("pydantic.v1") if pydantic.VERSION.startswith("2") else importlib.util.find_spec("pydantic")
+    (package / "v1").symlink_to(pathlib.Path(found.origin).parent)
+    return {**os.environ, "PYTHONPATH": str(package.parent)}
+
+
+def test_commands_run_with_pydantic_2(pydantic_2, tmp_path):
+    subprocess.run([sys.executable, "-c", "import pydantic; assert pydantic.VERSION == '2.10.6' and not hasattr(pydantic, 'BaseModel')"],
+                   env=pydantic_2, check=True)
+    line = [ROOT / "scripts/workload.py", "--num_layers", "2", "--hidden_size", "64", "--num_attention_heads", "4", "--world_size", "2", "-o", tmp_path]
+    subprocess.run([sys.executable, *line], env=pydantic_2, check=True, capture_output=True)
+    wrong = subprocess.run([sys.executable, *line, "--num_query_groups", "3"], env=pydantic_2, capture_output=True, text=True)
+    assert wrong.returncode == 2 and "3 key-value heads do not divide 4 heads" in wrong.stderr
+    grid = tmp_path / "grid.yaml"
+    grid.write_text("topologies:\n- file: t\nworkloads: w\nnonsense: 1\n")
+    wrong = subprocess.run([sys.executable, ROOT / "scripts/sweep.py", grid, "-o", tmp_path / "swept"], env=pydantic_2, capture_output=True, text=True)
+    assert wrong.returncode == 2 and f"{grid}:4: 'nonsense' is not a key of a sweep; expected one of topologies, " in wrong.stderr
+    for name in ("plan", "why"):
+        subprocess.run([sys.executable, ROOT / f"scripts/{name}.py", "--help"], env=pydantic_2, check=True, capture_output=True)

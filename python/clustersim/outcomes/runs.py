@@ -5,11 +5,11 @@ import functools
 import pathlib
 import re
 
-import pydantic
 import yaml
 from typing import Any
 
 from clustersim.errors import InputError
+from clustersim.pydantic_v1 import pydantic
 from clustersim.workload.estimate.collective_times import Machine
 from clustersim.workload.kernels import frameworks, gpus
 from clustersim.workload.model import catalogue

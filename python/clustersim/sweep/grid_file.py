@@ -5,10 +5,10 @@ import re
 import shlex
 from typing import Dict, List, Optional, Tuple
 
-import pydantic
 import yaml
 
 from clustersim import yaml_file
+from clustersim.pydantic_v1 import pydantic
 from clustersim.sweep.errors import InputError
 
 AXES = ("topologies", "conf", "workloads", "env", "network")

@@ -5,9 +5,9 @@ import pathlib
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, Extra
 
 from clustersim.errors import InputError, nearest
+from clustersim.pydantic_v1 import pydantic
 from clustersim.workload.kernels import gpus
 from clustersim.workload.kernels.streams import LOGIT, OTHER_BACKWARD
 
@@ -21,7 +21,7 @@ SCORE_ACCESSES_BACKWARD = 10
 ALIGNMENT, FP32_TFLOPS = 8, 19.5
 
 
-class Framework(BaseModel, extra=Extra.forbid, frozen=True):
+class Framework(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """A profile; frameworks.yaml says what each constant means."""
     name: str
     tuned: bool
@@ -63,7 +63,7 @@ def _generation(gpu):
     return {"Ampere": "ampere", "Blackwell": "blackwell"}.get(gpu.generation, "hopper")
 
 
-class Constants(BaseModel, extra=Extra.forbid, frozen=True):
+class Constants(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """The fitted constants of all frameworks; `fitted` in frameworks.yaml says what each means."""
     ampere: float
     hopper: float

@@ -5,10 +5,9 @@ import pathlib
 from typing import Any, Dict, Optional, Tuple
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel, Extra, ValidationError
-
 from clustersim import gpu_rows
 from clustersim.errors import InputError, nearest
+from clustersim.pydantic_v1 import pydantic
 from clustersim.workload import kernels
 
 # A flag's name of a type of numbers, and ours. Factors of products have 8 or 4 bits in all but the first.
@@ -17,7 +16,7 @@ PRECISIONS = {"bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "bfloat16",
 KERNELS = ("measured", "roofline")
 
 
-class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
+class Gpu(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """Rates as in clustersim/gpus.yaml; `measured` has times in ns of operators by name: forward, input and weight gradient."""
     name: str
     generation: str
@@ -91,7 +90,7 @@ def _of_row(name, fields, precision, times):
     others = {field: value for field, value in fields.items() if field not in (*gpu_rows.JOINED, "table")}
     try:
         gpu = Gpu(name=name, precision=precision, kernels=times, **others)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"gpus.yaml: GPU {name} has {'.'.join(map(str, first['loc']))}: {first['msg']}; expected a row as the others") from None
     if not (pathlib.Path(__file__).parent / gpu.table("products")).is_file():

@@ -4,8 +4,7 @@ import functools
 from typing import Any, Literal, NamedTuple, Optional, Tuple, TYPE_CHECKING
 from collections.abc import Callable, Iterator
 
-import pydantic
-from pydantic import BaseModel, Extra, root_validator
+from clustersim.pydantic_v1 import pydantic
 
 
 def _whole(value) -> int:
@@ -32,7 +31,7 @@ else:
         pass
 
 
-class LatentAttention(BaseModel, extra=Extra.forbid, frozen=True):
+class LatentAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): keys and values come from a small latent."""
     q_rank: NonNegativeInt = 0  # 0: queries are not compressed
     kv_rank: PositiveInt
@@ -41,7 +40,7 @@ class LatentAttention(BaseModel, extra=Extra.forbid, frozen=True):
     value_dim: PositiveInt
 
 
-class StateSpace(BaseModel, extra=Extra.forbid, frozen=True):
+class StateSpace(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """Mamba-2 (Dao and Gu, arXiv 2405.21060), or Mamba (arXiv 2312.00752) with one channel a head."""
     heads: PositiveInt
     head_dim: PositiveInt
@@ -65,7 +64,7 @@ class StateSpace(BaseModel, extra=Extra.forbid, frozen=True):
         return self.width + self.convolved + (0 if self.step_rank else self.heads)
 
 
-class LinearAttention(BaseModel, extra=Extra.forbid, frozen=True):
+class LinearAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """A gated delta network (Yang et al., arXiv 2412.06464), as in Qwen3-Next; Kimi's delta attention (arXiv 2510.26692), whose decays are those of
     channels; or lightning attention (arXiv 2501.08313), without convolution, decay and delta rule."""
     key_heads: PositiveInt
@@ -97,14 +96,14 @@ class LinearAttention(BaseModel, extra=Extra.forbid, frozen=True):
         return self.convolved + (self.gate_rank or self.values) + self.decay_rank + self.scalars * self.value_heads
 
 
-class SparseAttention(BaseModel, extra=Extra.forbid, frozen=True):
+class SparseAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """Attention to the `top` tokens that an indexer of its own heads scores highest (DeepSeek-V3.2, arXiv 2512.02556)."""
     heads: PositiveInt
     head_dim: PositiveInt
     top: PositiveInt
 
 
-class CompressedAttention(BaseModel, extra=Extra.forbid, frozen=True):
+class CompressedAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """DeepSeek-V4's: a window, and keys that are values, too, of one head, each of `ratio` tokens. Among those of the ratio `indexed`, whose
     tokens overlap, an indexer chooses."""
     q_rank: PositiveInt
@@ -118,7 +117,7 @@ class CompressedAttention(BaseModel, extra=Extra.forbid, frozen=True):
         return 0 if not ratio else 2 if ratio == self.indexed else 1
 
 
-class Shape(BaseModel, extra=Extra.forbid, frozen=True):
+class Shape(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """Sizes of layers where those of a model differ; None: the model's."""
     heads: Optional[PositiveInt]
     kv_heads: Optional[PositiveInt]
@@ -148,7 +147,7 @@ BLOCKS = {"M": LayerKind(False, False, "state_space", False), "*": LayerKind(Fal
           "-": LayerKind(False, False, "none", True), "E": LayerKind(True, False, "none", True)}
 
 
-class Model(BaseModel, extra=Extra.forbid, frozen=True):
+class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """Sizes are numbers of elements; `layers` are transformer layers."""
     name: str
     layers: PositiveInt
@@ -201,7 +200,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
     window_is_chunk: bool = False  # of chunks of so many tokens each attends to its own, as in Llama 4
     windowed: Tuple[bool, ...] = (True,)  # which layers have the window; repeated
 
-    @root_validator(skip_on_failure=True)
+    @pydantic.root_validator(skip_on_failure=True)
     def _agrees(cls, values):
         if values["experts"]:
             for key in ("experts_per_token", "expert_ffn"):

@@ -3,11 +3,11 @@
 import json
 import pathlib
 
-import pydantic
 from typing import Any
 
 from clustersim import input_file
 from clustersim.errors import InputError, nearest
+from clustersim.pydantic_v1 import pydantic
 from clustersim.workload.model.transformer import CompressedAttention, LatentAttention, Model, SparseAttention
 from clustersim.workload.reading import hugging_face_hybrid, hugging_face_keys, hugging_face_layers, hugging_face_names
 
