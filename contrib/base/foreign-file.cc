@@ -6,6 +6,7 @@
 #include "input-error.h"
 #include "input-file.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string_view>
@@ -24,24 +25,30 @@ constexpr const char* TOPOLOGY =
 /// A kind of file, and what to give instead of it.
 struct ForeignKind
 {
-    char first;             ///< character that is no blank
-    std::string_view marks; ///< stands near the beginning
+    char first;                            ///< character that is no blank
+    std::array<std::string_view, 2> marks; ///< all stand near the beginning
     const char* name;
     std::string instead;
 };
 
-/// In the order in which they are tried.
+/// In the order in which they are tried. Many files of JSON have a "version" or a "schema".
 const std::array<ForeignKind, 7>&
 Kinds()
 {
     static const std::array<ForeignKind, 7> KINDS = {{
-        {'{', "\"schemaVersion\"", "a Kineto trace of PyTorch's profiler", ""},
-        {'{', "\"traceEvents\"", "a Kineto trace of PyTorch's profiler", ""},
-        {'{', "\"schema\"", "an execution trace of PyTorch, before Chakra's converter", ""},
-        {'{', "\"version\"", "a Chakra trace as JSON", ""},
-        {'n', "num_ranks", "a GOAL schedule", "a workload as SimAI text, or "},
-        {'<', "<system", "NCCL's topology (an XML file as in NCCL_TOPO_FILE)", TOPOLOGY},
-        {'<', "<graphs", "NCCL's graphs (an XML file as in NCCL_GRAPH_FILE)", TOPOLOGY},
+        {'{',
+         {"\"schemaVersion\"", "\"deviceProperties\""},
+         "a Kineto trace of PyTorch's profiler",
+         ""},
+        {'{', {"\"traceEvents\""}, "a Kineto trace of PyTorch's profiler", ""},
+        {'{',
+         {"\"schema\"", "\"pid\""},
+         "an execution trace of PyTorch, before Chakra's converter",
+         ""},
+        {'{', {"_NODE\""}, "a Chakra trace as JSON", ""},
+        {'n', {"num_ranks"}, "a GOAL schedule", "a workload as SimAI text, or "},
+        {'<', {"<system"}, "NCCL's topology (an XML file as in NCCL_TOPO_FILE)", TOPOLOGY},
+        {'<', {"<graphs"}, "NCCL's graphs (an XML file as in NCCL_GRAPH_FILE)", TOPOLOGY},
     }};
     return KINDS;
 }
@@ -74,7 +81,9 @@ RefuseForeignFile(const std::string& path)
     for (const ForeignKind& kind : Kinds())
     {
         const bool isKind = first != std::string::npos && text[first] == kind.first &&
-                            text.find(kind.marks) != std::string::npos;
+                            std::ranges::all_of(kind.marks, [&text](std::string_view mark) {
+                                return text.find(mark) != std::string::npos;
+                            });
         if (isKind)
         {
             throw InputError(path,

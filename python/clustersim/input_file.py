@@ -40,11 +40,12 @@ def read_text(path, errors="strict", most=LARGEST):
 CHAKRA_TRACES = "Chakra traces PREFIX.0.et, PREFIX.1.et, ... of all ranks, given as PREFIX to SimAI_simulator -w"
 TOPOLOGY = "a topology file with servers, NICs and switches, as topologies/gen_Topo_Template.py writes"
 # Files of other programs, by their first 4 KiB, each with its name and what to give instead. The C++ readers use the same words
-# (base/foreign-file.cc). A config.json may hold a "version" further down.
+# (base/foreign-file.cc). Many files of JSON have a "version" or a "schema": further words tell these from others.
 FOREIGN = (
-    (r'\{.*"(schemaVersion|traceEvents)"', "a Kineto trace of PyTorch's profiler", CHAKRA_TRACES),
-    (r'\{\s*"schema"', "an execution trace of PyTorch, before Chakra's converter", CHAKRA_TRACES),
-    (r'\{\s*"version"', "a Chakra trace as JSON", CHAKRA_TRACES),
+    (r'\{(?=.*"schemaVersion").*"deviceProperties"', "a Kineto trace of PyTorch's profiler", CHAKRA_TRACES),
+    (r'\{.*"traceEvents"', "a Kineto trace of PyTorch's profiler", CHAKRA_TRACES),
+    (r'\{(?=.*"schema").*"pid"', "an execution trace of PyTorch, before Chakra's converter", CHAKRA_TRACES),
+    (r'\{.*_NODE"', "a Chakra trace as JSON", CHAKRA_TRACES),
     (r"(//[^\n]*\s+)*num_ranks\b", "a GOAL schedule", f"a workload as SimAI text, or {CHAKRA_TRACES}"),
     (r"<(.*<)?system\b", "NCCL's topology (an XML file as in NCCL_TOPO_FILE)", TOPOLOGY),
     (r"<(.*<)?graphs\b", "NCCL's graphs (an XML file as in NCCL_GRAPH_FILE)", TOPOLOGY),

@@ -3,9 +3,9 @@
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
+from script_process import run_script
 
 from test_simulator import servers
 
@@ -99,15 +99,21 @@ def test_scripts_name_a_file_of_another_program_and_the_file_that_they_expect(tm
     (tmp_path / "sizes.txt").write_text("0 0\n1000 100\n")
     for kind, (text, name, instead) in OTHERS.items():
         (tmp_path / "other").write_text(text)
-        done = subprocess.run([sys.executable, ROOT / script, *words], cwd=tmp_path, capture_output=True, text=True)
+        done = run_script([ROOT / script, *words], cwd=tmp_path)
         line = refusal(done)
         assert "other:1: this is " + name in line and "which is not read; expected " + expected in line, kind
         assert instead.removeprefix("expected ") in line, kind
 
 
-def test_a_key_version_within_a_config_json_is_none_of_chakras(tmp_path):
-    """Quantized models have one."""
-    (tmp_path / "config.json").write_text('{"quantization_config": {"version": "gemm"}, "hidden_size": 0}')
-    done = subprocess.run([sys.executable, ROOT / "scripts/workload.py", "--config", "config.json", "--gpu_type", "H100", "--world_size", "8"],
-                          cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 2 and "Chakra" not in done.stderr
+# JSON of others, with words that files of the kinds above have, too.
+ALIKE = {"quantized": '{"quantization_config": {"version": "gemm"}, "hidden_size": 0}', "versioned": '{"version": "0.0.4", "hidden_size": 0}',
+         "image": '{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json"}', "table": '{"schema": "1.0", "fields": []}'}
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+def test_json_that_looks_alike_is_not_taken_for_a_trace(tmp_path, kind):
+    (tmp_path / "other.json").write_text(ALIKE[kind])
+    done = run_script([ROOT / "scripts/workload.py", "--config", "other.json", "--gpu_type", "H100", "--world_size", "8"], cwd=tmp_path)
+    assert "trace" not in refusal(done)
+    topology = servers(tmp_path / "n.txt", 1, gpus=2)
+    assert "trace" not in refusal(run(tmp_path, "SimAI_simulator", "-w", "other.json", "-n", topology, "-o", "out")).replace("Chakra traces", "")
