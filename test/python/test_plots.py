@@ -504,3 +504,16 @@ def test_sizes_in_words(size, text):
     ([100, 500], ["100 B", "500 B"])])
 def test_the_sizes_of_a_picture_have_one_family_of_units(sizes, texts):
     assert style.size_texts(sizes) == texts
+
+
+def test_a_figure_is_drawn_once_for_each_format(tmp_path, monkeypatch):
+    """And is laid out once for all, so that it looks alike in each."""
+    figure, axes = style.new_figure()
+    axes.plot([1, 2])
+    drawn, draw, engine = [], figure.draw, figure.get_layout_engine()
+    laid, execute = [], engine.execute
+    monkeypatch.setattr(figure, "draw", lambda renderer: (drawn.append(1), draw(renderer)))
+    monkeypatch.setattr(engine, "execute", lambda given: (laid.append(1), execute(given)))
+    for name in ("a.png", "a.svg"):
+        style.save(figure, tmp_path / name)
+    assert len(drawn) == 2 and len(laid) == 1

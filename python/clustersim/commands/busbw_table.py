@@ -20,7 +20,7 @@ from clustersim.required_modules import require
 require("numpy", "pandas", "yaml")
 
 from clustersim import command
-from clustersim.results import ResultsError, files, open_run
+from clustersim.results import ResultsError, files
 from clustersim.results.problem import Problems
 
 LATE = "from last start GB/s"
@@ -33,6 +33,7 @@ def read(directory):
     from clustersim.results.collectives import read_collectives  # loads pandas
     place, problems = pathlib.Path(directory) / "collectives.csv", Problems()
     if place.parent.is_file() or place.with_name("run.json").is_file():
+        from clustersim.results import open_run  # loads pandas
         run = open_run(directory)
         place, problems = run.directory / f"{run.prefix}collectives.csv", run.problems
     path = files.whole_or_part(place)

@@ -28,6 +28,7 @@ class Figure:
 def _svg(figure, prefix, title):
     """@return the figure as an SVG element that takes its colours from the page"""
     text = io.StringIO()
+    style.lay_out(figure)
     with matplotlib.rc_context({"svg.fonttype": "none"}):
         figure.savefig(text, format="svg", metadata={"Date": None})
     svg = text.getvalue()
@@ -45,6 +46,7 @@ def _svg(figure, prefix, title):
 
 def _png(figure):
     data = io.BytesIO()
+    style.lay_out(figure)
     figure.savefig(data, format="png", dpi=130)
     return "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
 

@@ -73,13 +73,17 @@ def new_figure(width=8.0, height=4.5, rows=1, columns=1, **arguments):
     return figure, figure.subplots(rows, columns, **arguments)
 
 
+def lay_out(figure) -> None:
+    """Places what is in a figure, once: every format gets the same places, whichever is written first, and is drawn once instead of thrice."""
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+        figure.set_layout_engine(None)
+
+
 @plain_text()
 def save(figure, path) -> None:
     """Writes a figure in the format of the path's suffix, without a date in it."""
-    # Laid out once: every format gets the same places, whichever is written first.
-    if figure.get_layout_engine():
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+    lay_out(figure)
     with whole_file(path) as part:
         figure.savefig(part, metadata={"Date": None} if path.suffix == ".svg" else None)
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from clustersim.results.tables.percentiles import percentiles
 from clustersim.results.tables.table import Table
@@ -26,6 +25,7 @@ def path_kinds(run):
         per_server = topology.gpus_per_server
         same = (run.flows["src"] // per_server == run.flows["dst"] // per_server).to_numpy()
         codes = np.where(same, np.int8(PATHS.index("NVLink")), np.int8(PATHS.index("network")))
+    import pandas as pd  # only where there are flows: it takes most of a command's start
     return pd.Categorical.from_codes(codes, categories=PATHS)
 
 
