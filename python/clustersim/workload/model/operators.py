@@ -421,9 +421,14 @@ def _typed(plan: "Parallelism", precise: bool, operator: "Operator") -> "Operato
     return dataclasses.replace(operator, precision=kind)
 
 
-def kind_of(model: "Model", plan: "Parallelism", index: int) -> "LayerKind":
-    """@return the kind of layer `index`, whose products may keep 16 bits"""
-    return model.layer_kind(index)._replace(precise=plan.precise.has(index, model.layers))
+def kinds(model: "Model", plan: "Parallelism") -> "Sequence[LayerKind]":
+    """@return the kind of each layer, whose products may keep 16 bits"""
+    return _kinds(model, plan.precise)
+
+
+@functools.lru_cache(256)
+def _kinds(model, precise):
+    return tuple(model.layer_kind(index)._replace(precise=precise.has(index, model.layers)) for index in range(model.layers))
 
 
 def prediction_kinds(model: "Model", plan: "Parallelism") -> "list[LayerKind]":
@@ -461,4 +466,4 @@ def with_adapters(plan, every):
 
 def layer(model, plan, index):
     """@return every operator of transformer layer `index`"""
-    return of_kind(model, plan, kind_of(model, plan, index))
+    return of_kind(model, plan, kinds(model, plan)[index])

@@ -84,7 +84,8 @@ class Iteration:
         return [self._chunk(place) for place in pipeline.of_stage(self.plan, self.model, stage)]
 
     def _chunk(self, place):
-        blocks = [(index, self._layer(operators.kind_of(self.model, self.plan, index), recompute.is_whole(self.plan, position)))
+        kinds = operators.kinds(self.model, self.plan)
+        blocks = [(index, self._layer(kinds[index], recompute.is_whole(self.plan, position)))
                   for position, index in enumerate(place.layers)]
         blocks = ([(None, self._embedding())] if place.embedding else []) + blocks
         blocks += [(None, self._prediction())] * place.predictions

@@ -50,8 +50,10 @@ def is_expert(operator: "Operator") -> bool:
 def stage_operators(model, plan, stage):
     """@return per layer of the stage its operators, and those of the embedding or the head at the ends"""
     layers, ends = [], []
-    for place in pipeline.of_stage(plan, model, stage):
-        layers += [operators.layer(model, plan, index) for index in place.layers]
+    places, kinds = pipeline.of_stage(plan, model, stage), operators.kinds(model, plan)
+    of_kind = {kind: operators.of_kind(model, plan, kind) for kind in {kinds[index] for place in places for index in place.layers}}
+    for place in places:
+        layers += [of_kind[kinds[index]] for index in place.layers]
         ends += operators.embedding(model, plan) if place.embedding else []
         for _ in range(place.predictions):
             ends += [*operators.prediction(model, plan), *operators.prediction_head(model, plan)]
@@ -101,10 +103,10 @@ def in_flight(plan, stage):
 
 
 def _activations(model: "Model", plan: "Parallelism", stage: int) -> float:
-    kept, again, known = 0.0, 0.0, {}
+    kept, again, known, kinds = 0.0, 0.0, {}, operators.kinds(model, plan)
     for place in pipeline.of_stage(plan, model, stage):
         for position, index in enumerate(place.layers):
-            key = operators.kind_of(model, plan, index), recompute.is_whole(plan, position)
+            key = kinds[index], recompute.is_whole(plan, position)
             if key not in known:
                 layer = operators.layer(model, plan, index)
                 whole = sum(_kept_of(plan, operator) for operator in layer) if key[1] else 0.0
@@ -122,13 +124,14 @@ def of_stage(model: "Model", plan: "Parallelism", stage: int) -> "Memory":
     for block in [*layers, ends]:
         alike[id(block)] = block, alike.get(id(block), (block, 0))[1] + 1
     numbers = plan.precision
+    sharded = [(shards, [([o for o in block if is_expert(o) == expert], times) for block, times in alike.values()])
+               for expert, shards in ((False, plan.shards), (True, plan.expert_shards))]
 
     def shared(bytes_each, from_stage, count, is_spread=True) -> float:
         spread = plan.zero >= from_stage and is_spread
         held = 0.0
-        for expert, shards in ((False, plan.shards), (True, plan.expert_shards)):
-            total = sum(times * count([o for o in block if is_expert(o) == expert]) for block, times in alike.values())
-            held += total / (shards if spread else 1)
+        for shards, blocks in sharded:
+            held += sum(times * count(some) for some, times in blocks) / (shards if spread else 1)
         return bytes_each * held
 
     def whole(some: "Sequence[Operator]") -> int:
