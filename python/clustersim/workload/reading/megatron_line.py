@@ -17,6 +17,8 @@ SHARDING = ("no_shard", "optim", "optim_grads", "optim_grads_params")  # of ZeRO
 NORMS = {"RMSNorm": "rms", "LayerNorm": "layer"}
 POSITIONS = ("rope", "yarn", "mrope", "learned_absolute", "none")  # all but the learned ones have no weights
 PADDED = 128  # that a vocabulary is a multiple of for each tensor-parallel rank
+# How argparse takes a flag with a mark of megatron_flags.py.
+HOW: dict[str, dict[str, Any]] = {"*": {"nargs": "+", "metavar": "V"}, "=": {"metavar": "V"}, "": {"action": "store_true", "default": None}}
 # Numbers of Megatron-FSDP, and the flag of ours.
 SHARDED = {"--megatron-fsdp-main-params-dtype": "main_params_dtype", "--megatron-fsdp-main-grads-dtype": "main_grads_dtype",
            "--megatron-fsdp-grad-comm-dtype": "grad_reduce_dtype"}
@@ -59,8 +61,7 @@ def add_flags(parser) -> None:
         parser.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
     for table in (WITHOUT, *WARNED.values()):
         for flag, mark in table.items():
-            how: dict[str, Any] = {"*": {"nargs": "+", "metavar": "V"}, "=": {"metavar": "V"}, "": {"action": "store_true", "default": None}}[mark]
-            add(flag, **how)
+            add(flag, **HOW[mark])
     for flag in HOLDS:
         add(flag, nargs="+" if flag in LIST_HOLDS else 1, metavar="V")
     for flag in CONTRADICT:
