@@ -7,8 +7,8 @@
 #
 # Usage: scripts/maintain/nightly.sh [STEP...]
 #
-# Steps: alone fuzz scenarios ways determinism races packages coverage mutants; without any, all of them. SCENARIOS (10000),
-# WAYS (2000), FUZZ_SECONDS (60 per reader), MUTANTS (25 per area) and SEED (today's date) change how much is done.
+# Steps: alone fuzz scenarios ways reuse determinism races packages coverage mutants; without any, all of them. SCENARIOS (10000),
+# WAYS (2000), REUSE (1000), FUZZ_SECONDS (60 per reader), MUTANTS (25 per area) and SEED (today's date) change how much is done.
 # The outcome of the scenarios goes into results/nightly/scenarios.json; docs/source/howto/checks.rst has
 # the last one that was published.
 set -uo pipefail
@@ -45,6 +45,9 @@ run_scenarios() {
 run_ways() {
   scripts/scenarios.py --compare ways --seed "$seed" --count "${WAYS:-2000}" --record "$results/ways.json" -o "$results/ways"
 }
+run_reuse() {
+  scripts/scenarios.py --compare reuse --seed "$seed" --count "${REUSE:-1000}" --record "$results/reuse.json" -o "$results/reuse"
+}
 run_determinism() {
   builds_that_differ &&
     bench/determinism.py --build O1=build/O1 --build O2=build/O2 --build checking=build/debug
@@ -70,7 +73,7 @@ run_packages() {
 run_coverage() { scripts/maintain/coverage.sh; }
 run_mutants() { scripts/maintain/mutants.py --count "${MUTANTS:-25}" --seed "$seed" --record "$results/mutants.json"; }
 
-all=(alone fuzz scenarios ways determinism races packages coverage mutants)
+all=(alone fuzz scenarios ways reuse determinism races packages coverage mutants)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for step in "$@"; do
   case " ${all[*]} " in

@@ -14,6 +14,7 @@
 
 #include "ns3/event-loop.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -30,7 +31,6 @@ using AstraSim::FlowLevelConfig;
 using AstraSim::FlowLevelFabric;
 using AstraSim::ForwardedNetwork;
 using AstraSim::MessageInfo;
-using AstraSim::PlainSimulation;
 using AstraSim::RankNetwork;
 using AstraSim::ShapeFinder;
 using AstraSim::SideSimulation;
@@ -98,7 +98,7 @@ SendPlainly(const ClusterTopology& topology, std::vector<Message>& messages)
     loop.Run();
 }
 
-/// Send @p messages with their times from patterns of the flow-level network.
+/// Send @p messages with their times from patterns of the flow-level network, until reuse gives up.
 inline FastForwardReport
 SendForwarded(const ClusterTopology& topology,
               std::vector<Message>& messages,
@@ -110,8 +110,8 @@ SendForwarded(const ClusterTopology& topology,
     ShapeFinder shapes(topology, 0, true);
     const auto carried = [&fabric] { return CarriedTraffic{.flows = fabric.GetDelivered()}; };
     SideSimulation side({network, nullptr, [&loop] { loop.Run(); }, carried});
-    PlainSimulation own(network, nullptr, carried);
-    FastForward forward(config, fabric.GetNetwork(0), shapes, side, &own);
+    FastForward forward(config, fabric.GetNetwork(0), shapes, side);
+    forward.SetGiveUpHandler([&loop] { loop.Stop(); });
     ForwardedNetwork forwarded(topology.hostCount, network, forward, shapes);
     side.Start();
     for (Message& message : messages)
@@ -121,6 +121,9 @@ SendForwarded(const ClusterTopology& topology,
                          forwarded.GetNetwork(message.dst));
     }
     loop.Run();
+    EXPECT_EQ(forward.HasGivenUp(), std::ranges::any_of(messages, [](const Message& message) {
+                  return message.arrived < 0;
+              }));
     return forward.GetReport();
 }
 

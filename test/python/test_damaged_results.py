@@ -62,7 +62,7 @@ FILES = run_directory.FILES | {
 DAMAGED = [name for name in FILES if name not in ("topology", "job.txt")] + ["run.json"]
 RECORD = json.loads(run_directory.run_json()) | {
     "network": "packet", "cnps": 3, "longest_pause_ns": 10.0,
-    "fast_forward": {"simulated": 10, "reused": 0, "of_which_in_place": 10}}
+    "fast_forward_given_up": {"unit": "packet_hops", "simulated": 10}}
 RECORD["options"] |= {"nccl_environment": {"AS_SEND_LAT": "3"}, "passes": 1, "set": []}
 REFUSALS = (ResultsError, InputError, SimulationError, OSError)
 

@@ -60,20 +60,6 @@ def job_of_collectives(directory, *sizes):
     return "-w", directory / "w.txt", "--tp", "1", "-n", directory / "topology"
 
 
-@pytest.mark.parametrize("network", ["packet", "flow"])
-@pytest.mark.parametrize("mode", ["on", "exact"])
-def test_traffic_that_never_repeats_is_simulated_once(tmp_path, network, mode):
-    job = (*job_of_collectives(tmp_path, *(MIB + 4096 * i for i in range(4))), "--network", network)
-    for name, flags in (("whole", ()), ("on", (f"--fast-forward={mode}",))):
-        result = run(tmp_path / name, *job, *flags)
-        assert result.returncode == 0, result.stderr
-    forward, whole = record(tmp_path / "on")["fast_forward"], record(tmp_path / "whole")
-    assert forward["simulated"] - forward["of_which_again"] == whole[forward["unit"]]
-    if mode == "on":  # exact: each rank that begins makes a new pattern
-        assert forward["simulated"] < 1.2 * whole[forward["unit"]]
-    assert record(tmp_path / "on")["simulated_ns"] == pytest.approx(whole["simulated_ns"], rel=0.01)
-
-
 def test_layers_that_repeat_after_others_are_reused(tmp_path):
     job = job_of_collectives(tmp_path, MIB, 2 * MIB, *[3 * MIB] * 30)
     for name, flags in (("whole", ()), ("on", ("--fast-forward",))):
@@ -154,9 +140,9 @@ def lossy(directory):
 
 
 def congested_small(directory):
-    """Arguments of 384 AllToAlls that are marked, more than are simulated in place"""
-    topology = clos(directory, 16, "--nics_per_leaf", "4", "--oversubscription", "4")
-    return "-w", all_to_alls(directory / "w.txt", 16, MIB // 2, 12, 16), "-n", topology
+    """Arguments of 100 AllToAlls over 4 to 1 that are marked, each as the second: marks are few, and slow nobody down for long"""
+    (directory / "w.txt").write_text(f"1 ALLTOALL {MIB} DP\n" * 100)
+    return "-w", directory / "w.txt", "--tp", "1", "-n", clos(directory, 16, "--nics_per_leaf", "4", "--oversubscription", "4")
 
 
 def congested_overlaps(directory):
@@ -171,9 +157,16 @@ def congested_overlaps(directory):
     return "-w", directory / "w.txt", "-n", clos(directory, 21, "-gps", "1", "--nics_per_leaf", "4", "--oversubscription", "4")
 
 
+def lossy_overlaps(directory):
+    """Arguments of congested_overlaps() over links that lose packets"""
+    _, _, _, topology = arguments = congested_overlaps(directory)
+    lines = topology.read_text().splitlines()
+    topology.write_text("\n".join(lines[:2] + [line.rsplit(" ", 1)[0] + " 0.00001" for line in lines[2:]]) + "\n")
+    return arguments
+
+
 @pytest.mark.parametrize("name, make, flags, reason", [
     ("marks", congested_small, (), r"\d+ congestion notifications"),
-    ("marks of what does not repeat", congested_overlaps, (), r"\d+ congestion notifications"),
     ("losses", lossy, (), r"\d+ links lose packets at random"),
     ("telemetry", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=3"), "HPCC keeps no rate"),
     ("delays", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=7"), "TIMELY-hpcc-artifact keeps no rate"),
@@ -184,7 +177,7 @@ def test_what_makes_it_approximate_is_told(tmp_path, name, make, flags, reason):
     assert result.returncode == 0, result.stderr
     forward = record(tmp_path / "out")["fast_forward"]
     said = [line for line in result.stdout.splitlines() if line.startswith(APPROXIMATE)]
-    assert forward["reused"] or forward["simulated"] > forward["of_which_in_place"], "else there is nothing that may be wrong"
+    assert forward["simulated"], "else there is nothing that may be wrong"
     if not reason:
         assert not said and forward["approximate"] == [], name
     else:
@@ -226,34 +219,54 @@ def test_threads_simulate_patterns_with_the_same_bytes(tmp_path, job, mode):
         assert record(tmp_path / "2")["packet_hops"] == record(tmp_path / "whole")["packet_hops"]
 
 
-def test_reuse_that_does_not_pay_ends(tmp_path):
-    """AllToAlls over 4 to 1: marks at random make ranks end at ever other times, so none repeats."""
-    job = congested_all_to_alls(tmp_path, 4)
-    for name, flags in (("whole", ()), ("on", ("--fast-forward",)), ("exact", ("--fast-forward=exact",))):
-        result = run(tmp_path / name, *job, *flags)
-        assert result.returncode == 0, result.stderr
-        if name == "whole":
-            continue
-        whole, on = record(tmp_path / "whole"), record(tmp_path / name)
-        forward = on["fast_forward"]
-        assert 0 < forward["gave_up_ns"] < on["simulated_ns"] / 2
-        assert forward["of_which_in_place"] > whole["packet_hops"] / 2
-        assert forward["simulated"] < 1.2 * whole["packet_hops"]
-        assert on["collectives"] == whole["collectives"]
-        assert on["simulated_ns"] == pytest.approx(whole["simulated_ns"], rel=0.03)
-        at = forward["gave_up_ns"] / 1000
-        assert f"{forward['of_which_in_place']} without reuse, which did not pay, from {at:.3f} us on" in result.stdout
-        rows = (tmp_path / name / "fct.txt").read_text().splitlines()
-        assert rows, "the files of the network hold that traffic"
+def assert_begun_anew(out, whole):
+    """A run leaves the bytes of a run without the flag, and the work in vain is bounded, as are copies of the process."""
+    expected = record(whole)
+    given_up = record(out)["fast_forward_given_up"]
+    assert "fast_forward" not in record(out)
+    assert {name for name in expected["outputs"] if (out / name).read_bytes() != (whole / name).read_bytes()} == set()
+    for key in ("outputs", "simulated_ns", "packet_hops", "flows", "collectives", "cnps", "drops"):
+        assert record(out)[key] == expected[key], key
+    # All that was of use before, a tenth of the whole, and what takes 60 ms; a copy counts as 10 ms.
+    unit = given_up["unit"]
+    ms = {"packet_hops": 20_000, "flows": 1_000}[unit]
+    assert given_up["simulated"] + 10 * ms * given_up["patterns_simulated"] < 1.1 * expected[unit] + 60 * ms
 
 
-def test_a_run_on_threads_begins_anew_where_reuse_does_not_pay(tmp_path):
-    job = congested_all_to_alls(tmp_path, 4)
-    for name, flags in (("whole", ("-t", 2)), ("1", ("-t", 1, "--fast-forward")), ("2", ("-t", 2, "--fast-forward"))):
-        result = run(tmp_path / name, *job, *flags)
+@pytest.mark.parametrize("name, make, flags", [
+    ("marks", lambda place: congested_all_to_alls(place, 4), ()),
+    ("overlaps", congested_overlaps, ()),
+    ("flows", congested_overlaps, ("--network", "flow")),
+    ("threads", lambda place: congested_all_to_alls(place, 4), ("-t", 2)),
+    ("one list of events", congested_overlaps, ("--ns3::RdmaFabric::Partitions=1",)),
+    ("never the same", lambda place: job_of_collectives(place, *(MIB + 4096 * i for i in range(4))), ()),
+    ("never the same flows", lambda place: job_of_collectives(place, *(MIB + 4096 * i for i in range(4))), ("--network", "flow")),
+    ("losses", lambda place: lossy_overlaps(place), ()),
+    ("TIMELY", congested_overlaps, ("--set", "CC_MODE=7")),
+    ("HPCC", congested_overlaps, ("--set", "CC_MODE=3")),
+    ("DCTCP and flowlets", congested_overlaps, ("--set", "CC_MODE=8", "--set", "ROUTING=flowlet")),
+    ("spray", congested_overlaps, ("--set", "ROUTING=spray"))])
+def test_a_run_begins_anew_where_reuse_does_not_pay(tmp_path, name, make, flags):
+    """Marks at random, or collectives that overlap, make ranks end at ever other times, so nothing repeats."""
+    job = make(tmp_path)
+    whole = run(tmp_path / "whole", *job, *flags)
+    assert whole.returncode == 0, whole.stderr
+    for mode in ("on", "exact"):
+        result = run(tmp_path / mode, *job, *flags, f"--fast-forward={mode}")
         assert result.returncode == 0, result.stderr
-        assert ("reuse does not pay: the run begins anew" in result.stdout) == (name != "whole")
-    for name in ("1", "2"):
-        assert record(tmp_path / name)["fast_forward_given_up"] and "fast_forward" not in record(tmp_path / name)
-        for file in ("EndToEnd.csv", "collectives.csv", "fct.txt"):
-            assert (tmp_path / name / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), (name, file)
+        assert "reuse does not pay: the run begins anew" in result.stdout and "approximate" not in result.stdout
+        assert result.stderr == whole.stderr, "each warning once, and none of reuse"
+        assert_begun_anew(tmp_path / mode, tmp_path / "whole")
+
+
+def test_the_table_of_collective_perf_is_that_of_a_run_without_reuse_where_it_does_not_pay(tmp_path):
+    topology = clos(tmp_path, 16, "--nics_per_leaf", "4", "--oversubscription", "4")
+    rows = {}
+    for mode in ("off", "on"):
+        words = ["-b", "1M", "-e", "16M", "-f", "4", "-g", "16", "--all-iterations", "-n", "12", "--network-topo", topology, "--conf", CONF,
+                 "--output", tmp_path / mode, f"--fast-forward={mode}"]
+        result = subprocess.run([PROGRAM.with_name("alltoall_perf"), *map(str, words)], capture_output=True, text=True, timeout=HANGS, check=False)
+        assert result.returncode == 0, result.stderr
+        rows[mode] = result.stdout
+    assert "fast_forward_given_up" in record(tmp_path / "on")
+    assert rows["on"] == rows["off"], "each row once"

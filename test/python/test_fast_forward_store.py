@@ -175,16 +175,36 @@ def test_where_files_are_and_what_is_printed_makes_no_difference(tmp_path, job, 
     assert store_of(tmp_path / "out")["patterns_simulated"] == 0
 
 
-def test_reuse_ends_as_without_a_store(tmp_path):
-    """The content of the store makes no difference to when it does not pay."""
-    job = (*congested_all_to_alls(tmp_path, 1), "-c", CONF, "--fast-forward")
-    run(tmp_path / "without", *job)
-    expected = store_of(tmp_path / "without")["gave_up_ns"]
+def given_up(out):
+    return json.loads((out / "run.json").read_text())["fast_forward_given_up"]["simulated"]
+
+
+def test_a_run_begins_anew_as_without_a_store(tmp_path):
+    """The content of the store makes no difference to when reuse does not pay; results are those of a run without the flag."""
+    job = (*congested_all_to_alls(tmp_path, 1), "-c", CONF)
+    run(tmp_path / "whole", *job)
+    run(tmp_path / "without", *job, "--fast-forward")
     for name in ("first", "second"):
-        run(tmp_path / name, *job, "--fast-forward-store", tmp_path / "store")
-        assert outputs(tmp_path / name) == outputs(tmp_path / "without")
-        assert store_of(tmp_path / name)["gave_up_ns"] == expected
-    assert store_of(tmp_path / "second")["patterns_simulated"] == 0
+        run(tmp_path / name, *job, "--fast-forward", "--fast-forward-store", tmp_path / "store")
+    for name in ("without", "first", "second"):
+        assert outputs(tmp_path / name) == outputs(tmp_path / "whole")
+    assert given_up(tmp_path / "first") == given_up(tmp_path / "without") > given_up(tmp_path / "second") == 0
+
+
+@pytest.mark.parametrize("offset, bytes_", [(0, b"SQLite gormat 3"), (16, b"\xff\xff"), (18, b"\x09\x09"), (44, b"\0\0\0\x09"), (68, b"none"), (100, b"\x07")])
+def test_a_damaged_header_is_a_warning_and_the_store_begins_anew(tmp_path, job, filled, offset, bytes_):
+    """The text at the start, the size of pages, versions, the format of the schema, the program's number, the kind of the first page."""
+    run(tmp_path / "without", *job, "--fast-forward")
+    data = bytearray(filled.read_bytes())
+    data[offset:offset + len(bytes_)] = bytes_
+    store = tmp_path / "store"
+    store.write_bytes(data)
+    for is_damaged in (True, False):
+        result = run(tmp_path / "out", *job, "--fast-forward", "--fast-forward-store", store)
+        assert result.returncode == 0, result.stderr
+        assert (f"warning: --fast-forward-store: {store} is damaged, and begins anew" in result.stderr.splitlines()) == is_damaged
+        assert (store_of(tmp_path / "out")["patterns_simulated"] > 0) == is_damaged
+        assert outputs(tmp_path / "out") == outputs(tmp_path / "without")
 
 
 def test_several_runs_write_at_once(tmp_path, job):
@@ -242,7 +262,7 @@ def test_what_cannot_be_a_store_is_refused_at_the_start(tmp_path, job):
     (tmp_path / "old" / "CACHEDIR.TAG").write_text("")
     ask = (*job, "--fast-forward", "--fast-forward-store")
     expected = "; expected an SQLite file of --fast-forward-store, or one that can be made"
-    assert refusal(tmp_path / "o", *ask, tmp_path / "file") == f"{tmp_path}/file: cannot be used: file is not a database{expected}"
+    assert refusal(tmp_path / "o", *ask, tmp_path / "file") == f"{tmp_path}/file: is not a store, or is damaged beyond recognition{expected}"
     assert refusal(tmp_path / "o", *ask, tmp_path / "papers") == f"{tmp_path}/papers: is a directory{expected}"
     assert refusal(tmp_path / "o", *ask, tmp_path / "old") == f"{tmp_path}/old: is a directory, as stores of earlier versions were{expected}"
     assert refusal(tmp_path / "o", *ask, tmp_path / "s", "--fast-forward-store-size", "0") == (

@@ -13,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
-from clustersim.scenarios import NETWORKS, WAYS, Refused, check, scenario, shrink  # noqa: E402
+from clustersim.scenarios import KINDS, NETWORKS, WAYS, Refused, check, scenario, shrink  # noqa: E402
 from clustersim.scenarios.wide import CONF, ENVIRONMENT, WideScenario  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
@@ -30,6 +30,45 @@ def test_every_way_to_simulate_comes_to_the_same(tmp_path):
     result = subprocess.run([sys.executable, ROOT / "scripts/scenarios.py", "--compare", "ways", "--seed", "1", "--count", "8",
                              "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_reuse_takes_as_long_or_tells_why_it_may_not(tmp_path):
+    result = subprocess.run([sys.executable, ROOT / "scripts/scenarios.py", "--compare", "reuse", "--seed", "1", "--count", "24",
+                             "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_jobs_with_reuse_have_all_there_is():
+    drawn = [KINDS["reuse"].draw(3, number) for number in range(100)]
+    assert drawn[7] == KINDS["reuse"].draw(3, 7)
+    assert {dict(each.flags)["--network"] for each in drawn} == {"packet", "flow", "analytical"}
+    assert all(each.layers and not each.flows and not each.events for each in drawn)
+    assert any(each.pp > 1 for each in drawn) and any(each.ga > 2 for each in drawn) and any(len(each.layers) > 3 for each in drawn)
+
+
+# Two servers of two GPUs under one switch, where nothing is congested, and the same AllReduce eight times.
+REPEATING = WideScenario("reuse", ("-topo", "Clos2", "-gps", "2", "-g", "4", "--nics_per_leaf", "4"), flags=(("--network", "packet"),), tp=4,
+                         layers=(((20_000, "ALLREDUCE", 300_000), (1000, "NONE", 0), (1000, "NONE", 0)),) * 8)
+SLOWER = "sed -i -E 's/\"simulated_ns\": ([0-9]+)/\"simulated_ns\": 1\\1/'"
+
+
+@pytest.mark.parametrize("mode, edit, name", [
+    ("on", f"{SLOWER} run.json", "tells what it changes"),
+    ("exact", f"{SLOWER} run.json", "tells what it changes"),
+    ("on", "sed -i /fast_forward/,/}/d run.json; echo stray >> EndToEnd.csv", "leaves what a run without it does"),
+    ("on", "sed -i 2d collectives.csv", "has the same collectives"),
+    ("exact", "for ((i = 0; i < 3000000; ++i)); do :; done", "costs no more than twice as much"),
+    ("on", "exit 1", "ends as without it")])
+def test_reuse_that_differs_is_found(tmp_path, mode, edit, name):
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    program = programs / "SimAI_simulator"
+    program.write_text(f'#!/bin/bash\n{PROGRAMS.resolve() / "SimAI_simulator"} "$@" || exit\n'
+                       f'[[ "$*" = *--fast-forward={mode}* ]] && cd out && {{ {edit}; }}\ntrue\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    assert KINDS["reuse"].check(REPEATING, PROGRAMS, tmp_path / "right") is None
+    failure = KINDS["reuse"].check(REPEATING, programs, tmp_path / "run")
+    assert failure is not None and name in failure.check, failure
 
 
 def test_scenarios_for_all_ways_have_all_there_is():

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,12 +49,13 @@ class RunConsole
         }
     }
 
-    /// Print @p warnings to standard error, a line each, and forget them.
+    /// Print @p warnings to standard error, a line each, and forget them. A run that begins anew
+    /// has some twice, which are printed once.
     void Warn(std::vector<std::string>& warnings) const
     {
         for (const std::string& warning : warnings)
         {
-            if (m_level <= LogLevel::Warning)
+            if (m_level <= LogLevel::Warning && m_printed.insert(warning).second)
             {
                 std::cerr << "warning: " << ns3::Legible(warning) << "\n";
             }
@@ -63,6 +65,7 @@ class RunConsole
 
   private:
     LogLevel m_level;
+    mutable std::set<std::string> m_printed; ///< warnings
 };
 
 } // namespace AstraSim

@@ -81,8 +81,7 @@ RunNetwork::RunNetwork(const RunOptions& options,
         background,
         std::move(m_backend),
         m_nccl,
-        [this](uint32_t partition) -> MockNcclGroup& { return NcclOf(partition); },
-        warnings);
+        [this](uint32_t partition) -> MockNcclGroup& { return NcclOf(partition); });
     m_forward = forward.get();
     m_backend = std::move(forward);
 }

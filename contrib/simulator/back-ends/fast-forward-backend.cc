@@ -76,29 +76,21 @@ FindObstacle(const RunOptions& options, const RunInputs& inputs, const Backgroun
     return std::nullopt;
 }
 
-/// @param copies whether copies of the process simulate patterns
-/// @return about 5 ms of CPU time for simulations in vain, 0.5 ms for the copies of the process
-/// that simulate a pattern, and 2 us for a connection, whose pages these copy (bench/RESULTS.md)
+/**
+ * @param copies whether copies of the process simulate patterns. One takes 0.5 ms of CPU time, but
+ * tens on machines whose page faults take as many microseconds: it counts as 10 ms. A connection
+ * takes 2 us, as copies copy its pages (bench/RESULTS.md)
+ * @return that, and 60 ms that may be in vain in any run; 5 ms where there are no copies
+ */
 ReusePatience
 PatienceOn(NetworkModel network, bool copies)
 {
+    const bool hasPackets = network == NetworkModel::Packet;
+    const uint64_t perMs = hasPackets ? 20'000 : network == NetworkModel::Flow ? 1'000 : 2'000;
     ReusePatience patience;
-    switch (network)
-    {
-    case NetworkModel::Packet:
-        patience.work = 100'000;
-        patience.perPattern = 10'000;
-        patience.perConnection = 40;
-        break;
-    case NetworkModel::Flow:
-        patience.work = 5'000;
-        patience.perPattern = 500;
-        break;
-    case NetworkModel::Analytical:
-        patience.work = 10'000;
-        patience.perPattern = copies ? 1'000 : 100; // a new network costs less than a copy
-        break;
-    }
+    patience.work = (copies ? 60 : 5) * perMs;
+    patience.perPattern = copies ? 10 * perMs : perMs / 20;
+    patience.perConnection = hasPackets ? perMs / 500 : 0;
     return patience;
 }
 
@@ -170,8 +162,7 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
                                        const BackgroundFlows& background,
                                        std::unique_ptr<SimulationBackend> inner,
                                        CollectiveImplementation& nccl,
-                                       std::function<CollectiveImplementation&(uint32_t)> ncclOf,
-                                       std::vector<std::string>& warnings)
+                                       std::function<CollectiveImplementation&(uint32_t)> ncclOf)
     : m_inner(std::move(inner)),
       m_side({[this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
               ncclOf,
@@ -187,11 +178,7 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
               }}),
       m_patterns(ChoosePatterns(mode, options, inputs, ncclOf(0))),
       m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
-      m_forward(ConfigOf(mode, options, !m_fresh),
-                m_inner->GetNetwork(0),
-                m_shapes,
-                m_patterns,
-                ChoosePlain(nccl)),
+      m_forward(ConfigOf(mode, options, !m_fresh), m_inner->GetNetwork(0), m_shapes, m_patterns),
       m_collectives(nccl, m_forward, m_shapes),
       m_network(
           inputs.topology.hostCount,
@@ -199,6 +186,7 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
           m_forward,
           m_shapes),
       m_verifies(mode == FastForwardMode::Verify),
+      m_hasLinks(options.network != NetworkModel::Analytical),
       m_randomness(FindRandomness(options, inputs))
 {
     if (const auto obstacle = FindObstacle(options, inputs, background))
@@ -211,11 +199,6 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
     }
     m_can.finishWorkloads = m_inner->GetCapabilities().finishWorkloads;
     m_can.finish = m_inner->GetCapabilities().finish;
-    if (options.network != NetworkModel::Analytical)
-    {
-        warnings.emplace_back("--fast-forward: the files of the network (fct.txt, links.csv, "
-                              "monitors) hold nothing of what is simulated beside the run");
-    }
 }
 
 uint32_t
@@ -258,20 +241,6 @@ FastForwardBackend::ChoosePatterns(FastForwardMode mode,
                             options.fastForward == FastForwardMode::Verify);
 }
 
-PlainSimulation*
-FastForwardBackend::ChoosePlain(CollectiveImplementation& nccl)
-{
-    // A divided network runs on its threads only. Where all outputs are to be those of a run
-    // without reuse, operations that are under way must not be left out.
-    if (m_inner->GetCapabilities().divided || m_fresh)
-    {
-        return nullptr;
-    }
-    return &m_plain.emplace([this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
-                            &nccl,
-                            [this] { return m_inner->GetTotals(); });
-}
-
 FreshSimulation::Network
 FastForwardBackend::MakeUnused()
 {
@@ -311,17 +280,14 @@ std::vector<std::string>
 FastForwardBackend::DescribeApproximations() const
 {
     const FastForwardReport report = m_forward.GetReport();
-    if (report.reusedWork == 0 && report.simulatedWork == report.plainWork)
-    {
-        return {}; // the run itself, packet by packet
-    }
     std::vector<std::string> found = m_randomness;
     const std::pair<uint64_t, const char*> counts[] = {
+        {m_hasLinks ? report.choices : 0, "operations over paths that switches choose"},
+        {report.carried.pauses, "PFC pauses"},
         {report.carried.cnps, "congestion notifications"},
         {report.carried.marks, "packets marked"},
         {report.carried.drops, "lost packets"},
         {report.late, "ends known too late"},
-        {report.underWay, "operations under way when reuse ended"},
     };
     for (const auto& [count, name] : counts)
     {
@@ -333,6 +299,17 @@ FastForwardBackend::DescribeApproximations() const
     return found;
 }
 
+std::string
+FastForwardBackend::SayApproximations(const std::string& mark) const
+{
+    const std::vector<std::string> reasons = DescribeApproximations();
+    return reasons.empty() ? ""
+                           : fmt::format("{}--fast-forward is approximate here ({}): run the same "
+                                         "without it to see by how much\n",
+                                         mark,
+                                         fmt::join(reasons, "; "));
+}
+
 std::optional<StoreReport>
 FastForwardBackend::GetStoreReport() const
 {
@@ -342,7 +319,14 @@ FastForwardBackend::GetStoreReport() const
 std::vector<std::string>
 FastForwardBackend::TakeWarnings()
 {
-    return m_disk ? m_disk->TakeWarnings() : std::vector<std::string>();
+    std::vector<std::string> warnings =
+        m_disk ? m_disk->TakeWarnings() : std::vector<std::string>();
+    if (m_hasLinks && !MustBeginAnew())
+    {
+        warnings.emplace_back("--fast-forward: the files of the network (fct.txt, links.csv, "
+                              "monitors) hold nothing of what is simulated beside the run");
+    }
+    return warnings;
 }
 
 NetworkTotals
@@ -370,15 +354,9 @@ FastForwardBackend::DescribeTraffic(double wallSeconds) const
                                    report.carried.Work(),
                                    unit,
                                    wallSeconds,
-                                   report.simulatedWork - report.plainWork,
+                                   report.simulatedWork,
                                    report.simulations,
                                    report.reusedWork);
-    if (report.gaveUpAt)
-    {
-        text += fmt::format("; {} without reuse, which did not pay, from {:.3f} us on",
-                            report.plainWork,
-                            static_cast<double>(*report.gaveUpAt) / 1e6);
-    }
     const auto store = GetStoreReport();
     if (store)
     {

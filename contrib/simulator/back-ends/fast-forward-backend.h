@@ -10,7 +10,6 @@
 #include "astra-frontend/model/fastforward/fresh-simulation.h"
 #include "astra-frontend/model/fastforward/patterns/disk-store.h"
 #include "astra-frontend/model/fastforward/patterns/stored-simulation.h"
-#include "astra-frontend/model/fastforward/plain-simulation.h"
 #include "astra-frontend/model/fastforward/side-simulation.h"
 #include "simulation-backend.h"
 #include "simulator/inputs/run-inputs.h"
@@ -32,8 +31,7 @@ namespace AstraSim
  * @ingroup simulator
  * @brief A network whose traffic is simulated once per pattern, on copies of another network.
  *
- * In the run itself only the other network's clock runs, until reuse has not paid: from then on it
- * carries the traffic that begins.
+ * In the run itself only the other network's clock runs.
  */
 class FastForwardBackend : public SimulationBackend
 {
@@ -52,8 +50,7 @@ class FastForwardBackend : public SimulationBackend
                        const BackgroundFlows& background,
                        std::unique_ptr<SimulationBackend> inner,
                        CollectiveImplementation& nccl,
-                       std::function<CollectiveImplementation&(uint32_t partition)> ncclOf,
-                       std::vector<std::string>& warnings);
+                       std::function<CollectiveImplementation&(uint32_t partition)> ncclOf);
 
     /// @return what the run's ranks carry collectives out with
     CollectiveImplementation& GetCollectives()
@@ -66,8 +63,8 @@ class FastForwardBackend : public SimulationBackend
                        const RunInputs& inputs,
                        const BackgroundFlows& background);
 
-    /// Let the run begin anew without reuse if that does not pay and this network cannot carry the
-    /// traffic that begins then: Run() returns, and MustBeginAnew() is true.
+    /// Let the run begin anew without reuse if that does not pay: Run() returns, and
+    /// MustBeginAnew() is true.
     void AllowBeginningAnew()
     {
         m_forward.SetGiveUpHandler([this] { m_inner->Interrupt(); });
@@ -75,14 +72,15 @@ class FastForwardBackend : public SimulationBackend
 
     bool MustBeginAnew() const
     {
-        return m_forward.HasGivenUp() && !m_plain;
+        return m_forward.HasGivenUp();
     }
 
     /// Keep the network as it is now, before anything begins on it.
-    /// @param collectives of the run; 0: unknown
-    void Start(uint64_t collectives)
+    /// @param collectives of the run; 0: unknown @param bytes of all of them, where sizes grow
+    void Start(uint64_t collectives, double bytes = 0)
     {
         m_forward.SetCollectiveCount(collectives);
+        m_forward.SetCollectiveBytes(bytes);
         const Capabilities& can = m_inner->GetCapabilities();
         if (!m_fresh)
         {
@@ -104,10 +102,13 @@ class FastForwardBackend : public SimulationBackend
     /// @return the reasons why times may differ from those of a run without reuse, in words
     std::vector<std::string> DescribeApproximations() const;
 
+    /// @return a line with these reasons, after @p mark; empty if there is none
+    std::string SayApproximations(const std::string& mark) const;
+
     /// @return the totals of the store; nothing without one
     std::optional<StoreReport> GetStoreReport() const;
 
-    /// @return the store's warnings, a line each; forgotten with the call
+    /// @return warnings about what was reused and the store, a line each; forgotten with the call
     std::vector<std::string> TakeWarnings();
 
     RankNetwork& GetNetwork(int rank) override
@@ -146,8 +147,6 @@ class FastForwardBackend : public SimulationBackend
                                       const RunOptions& options,
                                       const RunInputs& inputs,
                                       CollectiveImplementation& nccl);
-    /// @return the network that goes on after reuse has ended; null if the run has to begin anew
-    PlainSimulation* ChoosePlain(CollectiveImplementation& nccl);
     std::string DescribeTraffic(double wallSeconds) const;
     /// @return the partition of a rank in the other network; 0 if that is not divided
     uint32_t PartitionOf(int rank) const;
@@ -162,12 +161,12 @@ class FastForwardBackend : public SimulationBackend
     std::optional<DiskStore> m_disk;
     std::optional<StoredSimulation> m_stored; ///< with --fast-forward-store
     PatternSimulation& m_patterns;
-    std::optional<PlainSimulation> m_plain;
     ShapeFinder m_shapes;
     FastForward m_forward;
     ForwardedCollectives m_collectives;
     ForwardedNetwork m_network;
     bool m_verifies;
+    bool m_hasLinks; ///< and files of them, which lack what is simulated beside the run
     std::vector<std::string> m_randomness; ///< of the inputs: it makes patterns differ
 };
 

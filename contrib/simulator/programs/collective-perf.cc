@@ -24,6 +24,7 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <optional>
 
@@ -83,10 +84,17 @@ class CollectivePerf : public RunDriver
 
     uint32_t CountRanks() const;
     void CheckRanks() const;
+    /// Make all that simulates. @param mayReuse whether traffic may be reused
+    void MakeSimulation(bool mayReuse);
+    void StartSimulation();
+    /// Reuse does not pay: begin without it.
+    void BeginAnew();
     void RecordResults(const std::vector<std::string>& trouble);
     void PrintDevices() const;
-    void PointDone(std::size_t point, const CollectiveTestResult& result);
+    void PointDone(const CollectiveTestResult& result);
     void PrintRow(std::size_t row);
+    /// Print the rows whose results are there.
+    void PrintRows();
     int ReportUnfinished();
     void PrintChoices() const;
 
@@ -106,6 +114,8 @@ class CollectivePerf : public RunDriver
     std::unique_ptr<CollectivePerfPoints> m_points;
     std::vector<CollectiveTestResult> m_results; ///< by point
     std::size_t m_printed{0};                    ///< rows
+    std::mutex m_exchange;                       ///< of the network, while it may be interrupted
+    bool m_isInterrupted{false};
 };
 
 uint32_t
@@ -153,10 +163,19 @@ CollectivePerf::PrintDevices() const
 }
 
 void
-CollectivePerf::PointDone(std::size_t point, const CollectiveTestResult& result)
+CollectivePerf::PointDone(const CollectiveTestResult& result)
 {
     m_results.push_back(result);
-    for (; m_printed < m_rows.size() && m_points->Of(m_printed) <= point; ++m_printed)
+    if (!m_network->GetForward()) // else the run may begin anew, with other times
+    {
+        PrintRows();
+    }
+}
+
+void
+CollectivePerf::PrintRows()
+{
+    for (; m_printed < m_rows.size() && m_points->Of(m_printed) < m_results.size(); ++m_printed)
     {
         PrintRow(m_printed);
     }
@@ -199,13 +218,19 @@ CollectivePerf::Build()
         RecordInputs(GetRecord(), m_options.run, m_inputs);
         GetRecord().Set("test", m_options.test->program);
     }
+    MakeSimulation(true);
+}
+
+void
+CollectivePerf::MakeSimulation(bool mayReuse)
+{
     std::vector<std::string> warnings;
     m_network.emplace(m_options.run,
                       m_inputs,
                       BackgroundFlows::Find(m_options.run, m_inputs),
                       m_options.run.output,
                       std::nullopt,
-                      true,
+                      mayReuse,
                       warnings);
     m_machine = m_network->GetNccl().GetMachine();
     m_group.kind = GroupKind::Tp; // as the test's
@@ -224,9 +249,7 @@ CollectivePerf::Build()
         m_options.test->program,
         m_points->GetAll(),
         iterations,
-        [this](std::size_t point, const CollectiveTestResult& result) {
-            PointDone(point, result);
-        });
+        [this](std::size_t, const CollectiveTestResult& result) { PointDone(result); });
     m_console.Warn(warnings);
     JobDescription description;
     description.nccl = &m_network->GetCollectives();
@@ -252,9 +275,24 @@ CollectivePerf::Start()
                               m_machine.packetBytes));
     PrintDevices();
     m_console.Say(m_table->ColumnNames());
+    StartSimulation();
+}
+
+void
+CollectivePerf::StartSimulation()
+{
     if (FastForwardBackend* forward = m_network->GetForward())
     {
-        forward->Start(0);
+        forward->AllowBeginningAnew();
+        double bytes = 0;
+        for (const CollectiveTestPoint& point : m_points->GetAll())
+        {
+            for (const CollectiveRequest& step : point.steps)
+            {
+                bytes += static_cast<double>(step.bytes) * m_options.iterations;
+            }
+        }
+        forward->Start(0, bytes);
     }
     m_job->Start();
 }
@@ -263,11 +301,40 @@ void
 CollectivePerf::Simulate()
 {
     m_end = m_network->GetBackend().Run();
+    if (const auto* forward = m_network->GetForward(); forward && forward->MustBeginAnew())
+    {
+        BeginAnew();
+        m_end = m_network->GetBackend().Run();
+    }
+    PrintRows();
+}
+
+void
+CollectivePerf::BeginAnew()
+{
+    FastForwardBackend& forward = *m_network->GetForward();
+    if (HasRecord())
+    {
+        RecordGivingUp(GetRecord(), forward, m_options.run);
+    }
+    std::vector<std::string> warnings = forward.TakeWarnings();
+    m_console.Warn(warnings);
+    const std::lock_guard lock(m_exchange);
+    Release();
+    m_results.clear();
+    MakeSimulation(false);
+    StartSimulation();
+    if (m_isInterrupted)
+    {
+        m_network->GetBackend().Interrupt();
+    }
 }
 
 void
 CollectivePerf::Interrupt()
 {
+    const std::lock_guard lock(m_exchange);
+    m_isInterrupted = true;
     m_network->GetBackend().Interrupt();
 }
 
@@ -384,6 +451,10 @@ CollectivePerf::Report()
     }
     m_console.Say(m_table->Footer());
     PrintChoices();
+    if (const FastForwardBackend* forward = m_network->GetForward())
+    {
+        m_console.Say(forward->SayApproximations("# "));
+    }
     m_console.Say(fmt::format("# Collective test concluded: {}\n", m_options.test->program));
     return 0;
 }

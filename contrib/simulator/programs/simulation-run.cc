@@ -70,7 +70,6 @@ class SimulationRun : public RunDriver
     void RecordResults();
     int ReportUnfinished();
     void SayVerdict() const;
-    void SayApproximations() const;
 
     const RunOptions& m_options;
     RunConsole m_console;
@@ -146,7 +145,7 @@ void
 SimulationRun::MakeSimulation(const BackgroundFlows& background, bool mayReuse)
 {
     std::vector<std::string> warnings;
-    const auto threads = ChooseThreads(m_options, m_inputs, m_console);
+    const auto threads = ChooseThreads(m_options, m_inputs, m_console, mayReuse);
     m_network.emplace(m_options,
                       m_inputs,
                       background,
@@ -233,7 +232,10 @@ void
 SimulationRun::BeginAnew()
 {
     m_console.Say("reuse does not pay: the run begins anew, with --fast-forward=off\n");
-    GetRecord().Set("fast_forward_given_up", true);
+    FastForwardBackend& forward = *m_network->GetForward();
+    RecordGivingUp(GetRecord(), forward, m_options);
+    std::vector<std::string> warnings = forward.TakeWarnings();
+    m_console.Warn(warnings);
     const std::lock_guard lock(m_exchange);
     Release();
     MakeSimulation(BackgroundFlows(), false); // with any, nothing is reused
@@ -326,20 +328,6 @@ SimulationRun::SayVerdict() const
     }
 }
 
-void
-SimulationRun::SayApproximations() const
-{
-    const FastForwardBackend* forward = m_network->GetForward();
-    const auto reasons = forward ? forward->DescribeApproximations() : std::vector<std::string>();
-    if (!reasons.empty())
-    {
-        m_console.Say(
-            fmt::format("--fast-forward is approximate here ({}): run the same without it "
-                        "to see by how much\n",
-                        fmt::join(reasons, "; ")));
-    }
-}
-
 int
 SimulationRun::Report()
 {
@@ -375,7 +363,10 @@ SimulationRun::Report()
     m_console.Say(m_jobs->GetSummary().Table());
     m_console.Say(m_jobs->DescribeResults());
     SayVerdict();
-    SayApproximations();
+    if (const FastForwardBackend* forward = m_network->GetForward())
+    {
+        m_console.Say(forward->SayApproximations(""));
+    }
     m_console.Say(DescribeThreads());
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
                               static_cast<double>(m_jobs->GetFinishTime()) / 1e6,

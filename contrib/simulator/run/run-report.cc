@@ -12,6 +12,18 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+/// @return the unit of work that is simulated or reused
+const char*
+UnitOf(const RunOptions& options)
+{
+    return options.network == NetworkModel::Packet ? "packet_hops" : "flows";
+}
+
+} // namespace
+
 void
 RecordInputs(RunRecord& record, const RunOptions& options, const RunInputs& inputs)
 {
@@ -67,15 +79,23 @@ RecordInputs(RunRecord& record, const RunOptions& options, const RunInputs& inpu
 }
 
 void
+RecordGivingUp(RunRecord& record, const FastForwardBackend& forward, const RunOptions& options)
+{
+    const FastForwardReport report = forward.GetReport();
+    const nlohmann::ordered_json entry = {{"unit", UnitOf(options)},
+                                          {"simulated", report.simulatedWork},
+                                          {"patterns_simulated", report.simulations}};
+    record.Set("fast_forward_given_up", entry);
+}
+
+void
 RecordReuse(RunRecord& record, FastForwardBackend& forward, const RunOptions& options)
 {
     const FastForwardReport report = forward.GetReport();
-    const bool hasPackets = report.carried.packetHops > 0;
     nlohmann::ordered_json entry = {
-        {"unit", hasPackets ? "packet_hops" : "flows"},
+        {"unit", UnitOf(options)},
         {"simulated", report.simulatedWork},
         {"of_which_again", report.repeatedWork},
-        {"of_which_in_place", report.plainWork},
         {"reused", report.reusedWork},
         {"skipped", 0},
         {"parts", report.parts},
@@ -89,10 +109,6 @@ RecordReuse(RunRecord& record, FastForwardBackend& forward, const RunOptions& op
         {"forgotten_patterns", report.forgottenPatterns},
         {"approximate", forward.DescribeApproximations()},
     };
-    if (report.gaveUpAt)
-    {
-        entry["gave_up_ns"] = static_cast<double>(*report.gaveUpAt) / 1e3;
-    }
     if (options.fastForward == FastForwardMode::Verify)
     {
         entry["verified_ends"] = report.verified;

@@ -15,6 +15,11 @@ namespace AstraSim
 /// @throw ns3::InputError if a file cannot be read
 void RecordInputs(RunRecord& record, const RunOptions& options, const RunInputs& inputs);
 
+/// Note how much was simulated before reuse gave up and the run began anew.
+void RecordGivingUp(RunRecord& record,
+                    const FastForwardBackend& forward,
+                    const RunOptions& options);
+
 /// Note how much traffic was simulated and how much reused.
 void RecordReuse(RunRecord& record, FastForwardBackend& forward, const RunOptions& options);
 

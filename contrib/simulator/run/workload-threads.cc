@@ -40,7 +40,10 @@ OrdersStreams(const std::string& system)
 } // namespace
 
 std::optional<uint32_t>
-ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConsole& console)
+ChooseThreads(const RunOptions& options,
+              const RunInputs& inputs,
+              const RunConsole& console,
+              bool mayReuse)
 {
     const uint32_t wanted = options.threads.value_or(1);
     const auto sharing = std::ranges::find_if(options.jobs, [](const auto& job) {
@@ -66,7 +69,7 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
     {
         return std::nullopt;
     }
-    if (options.IsFastForwarded())
+    if (mayReuse && options.IsFastForwarded())
     {
         NeedOneProcess("--fast-forward"); // makes copies of it
         if (!options.threads)

@@ -14,11 +14,14 @@
 namespace AstraSim
 {
 
+/// @param mayReuse whether traffic may be reused; else the network is that of a run without the
+/// flag
 /// @return on how many threads to run the network of workloads; nothing if it is not divided
 /// @throw ns3::InputError as the ChooseThreads() of all programs does
 std::optional<uint32_t> ChooseThreads(const RunOptions& options,
                                       const RunInputs& inputs,
-                                      const RunConsole& console);
+                                      const RunConsole& console,
+                                      bool mayReuse);
 
 } // namespace AstraSim
 

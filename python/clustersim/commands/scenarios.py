@@ -18,6 +18,10 @@ two partitions and three, in two or three processes where mpirun is installed, a
 --fast-forward=exact. All numbers of threads and processes must end alike, say the same and write the same bytes.
 What is asked for takes place once; bytes that go into a lossless network come out.
 
+With --compare reuse, jobs whose traffic repeats run without --fast-forward, with it, and with --fast-forward=exact:
+the iteration takes as long within 1% (0.1% with exact), or the run says why it may not; a run that gives up reuse
+leaves the same bytes as one without it; and none takes more than twice the CPU time and 0.5 s.
+
 A scenario that fails is made as small as it gets, and left in the output directory with the command that
 repeats it.
 
@@ -41,8 +45,8 @@ from clustersim.whole_file import write_text
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--compare", choices=KINDS, default="networks", help="networks with each other, or ways to simulate "
-                        "one network (%(default)s)")
+    parser.add_argument("--compare", choices=KINDS, default="networks", help="networks with each other, ways to simulate "
+                        "one network, or runs with and without reuse (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the drawing (%(default)s)")
     parser.add_argument("--count", type=int, default=200, help="scenarios (%(default)s)")
     parser.add_argument("--first", type=int, default=0, help="number of the first one (%(default)s)")

@@ -95,8 +95,8 @@ class Nodes:
 
 
 def links_with_kinds(run):
-    """@return run.whole_links with the column kind (see LINK_KINDS), or None"""
-    links = run.whole_links
+    """@return run.links with the column kind (see LINK_KINDS), or None"""
+    links = run.links
     if links is None or not run.simulated_ns:
         return None
     kinds = [run.nodes.link_kind(node, peer) for node, peer in zip(links["node"], links["peer"])]

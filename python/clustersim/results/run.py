@@ -119,20 +119,14 @@ class Run:
         return self.served is not None or self.inference is not None
 
     @property
-    def network_share(self):
-        """The share of the traffic that files of the network hold: below 1 with --fast-forward, where only the rest ran in place"""
-        return run_json.share_in_place(self.info)
-
-    @property
-    def label(self):
-        """The name, for rows that are made of files of the network; says so where they hold a part of the traffic"""
-        return self.name if self.network_share == 1 else f"{self.name} ({100 * self.network_share:.3g}% of its traffic)"
+    def has_whole_network(self) -> bool:
+        """Whether files of the network hold the run's traffic: with --fast-forward it is simulated beside the run"""
+        return run_json.has_whole_network(self.info)
 
     def _say_partial(self) -> None:
-        if self.network_share < 1:
-            self.problems.add(self._path("run.json"), 0, f"--fast-forward reused or simulated {100 * (1 - self.network_share):.3g}% of "
-                              "the traffic beside the run, which fct.txt, links.csv and monitors lack; tables of links and what "
-                              "limits a group are left out", "a run without --fast-forward for these")
+        if not self.has_whole_network:
+            self.problems.add(self._path("run.json"), 0, "--fast-forward simulated the traffic beside the run: fct.txt, links.csv and monitors "
+                              "lack it; what is made from them is left out", "a run without --fast-forward for these")
 
     @property
     def packets(self) -> bool:
@@ -146,6 +140,8 @@ class Run:
     def _monitor(self, kind, read):
         path = files.find_monitor(self.directory, kind, self.info)
         self._say_partial()
+        if not self.has_whole_network:
+            return None
         if path:
             return read(path, self.problems)
         if self.info and self.packets:
@@ -179,6 +175,8 @@ class Run:
 
     @functools.cached_property
     def paused_queues(self):
+        if not self.has_whole_network:
+            return None
         expected = self.packets and self.info.get("longest_pause_ns", 0) > 0
         return self._file("pauses.csv", lambda path: read_paused_queues(path, self.problems), expected)
 
@@ -243,14 +241,11 @@ class Run:
         return self._file("collectives.csv", lambda path: read_collectives(path, self.problems),
                           self._has_collectives)
 
-    @property
-    def whole_links(self):
-        """links where they count all of the traffic; else None"""
-        self._say_partial()
-        return self.links if self.network_share == 1 else None
-
     @functools.cached_property
     def links(self):
+        self._say_partial()
+        if not self.has_whole_network:
+            return None
         return self._file("links.csv",
                           lambda path: read_links(path, self.simulated_ns, self.problems),
                           self._has_collectives and self.packets)

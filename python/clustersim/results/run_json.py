@@ -13,12 +13,16 @@ TEXTS = ("status", "version", "host", "directory", "topology", "network", "backe
 NUMBERS = ("simulated_ns", "wall_s", "simulation_wall_s", "peak_memory_bytes", "seed", "events", "packets", "packet_hops", "flows",
            "background_flows", "drops", "pauses", "paused_ns", "longest_pause_ns", "pfc_storms", "timeouts", "retransmitted_bytes",
            "nacks", "cnps", "out_of_order_packets", "reorder_bytes", "collectives", "threads")
-WORK = ("simulated", "reused", "of_which_in_place")  # of a run that reused patterns
 MOST = float(1 << 64)  # a seed may be as large
 
 
 def _is_number(value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < MOST
+
+
+def _is_reuse(value) -> bool:
+    reasons = value.get("approximate", []) if isinstance(value, dict) else None
+    return isinstance(reasons, list) and all(isinstance(reason, str) for reason in reasons)
 
 
 def _is_input(entry) -> bool:
@@ -29,8 +33,7 @@ EXPECTED = {
     **{name: (lambda value: isinstance(value, str), "a text") for name in TEXTS},
     **{name: (_is_number, "a number, 0 or more") for name in NUMBERS},
     "options": (lambda value: isinstance(value, dict) and isinstance(value.get("nccl_environment") or {}, dict), "options by name"),
-    "fast_forward": (lambda value: isinstance(value, dict) and all(map(_is_number, (value.get(name, 0) for name in WORK))),
-                     "numbers by name"),
+    "fast_forward": (_is_reuse, "numbers by name, and the reasons why it is approximate"),
     "inputs": (lambda value: isinstance(value, list) and all(map(_is_input, value)), "role, path and sha256 of each input"),
 }
 
@@ -60,13 +63,9 @@ def places_of(path, info):
     return [pathlib.Path(info.get("directory", ""), path), pathlib.Path(path)]
 
 
-def share_in_place(info):
-    """@return the share of a run's traffic that files of its network hold: all, but with --fast-forward what ran in place"""
-    if "fast_forward" not in info or info.get("network") == "analytical":
-        return 1.0
-    work = {name: info["fast_forward"].get(name, 0) for name in WORK}
-    whole = work["simulated"] + work["reused"]
-    return min(1.0, work["of_which_in_place"] / whole) if whole else 1.0
+def has_whole_network(info):
+    """@return whether files of a run's network hold its traffic: with --fast-forward that is simulated beside the run"""
+    return "fast_forward" not in info or info.get("network") == "analytical"
 
 
 def options_of(info):

@@ -365,9 +365,9 @@ def _changes(run, finding, runs) -> str:
 def sentences_of(run, runs=()):
     """@param runs that it is compared with @return what limited the run, a sentence or two for each group, the longest active first"""
     found = []
-    if run.network_share < 1 and run.collectives is not None and len(run.collectives):
-        found.append(f"With --fast-forward, links.csv counts {100 * run.network_share:.3g}% of the traffic: what limits the groups, and "
-                     "how busy links are, is known of a run without it.")
+    if not run.has_whole_network and run.collectives is not None and len(run.collectives):
+        found.append("With --fast-forward, links.csv lacks the traffic: what limits the groups, and how busy links are, is known of a "
+                     "run without it.")
     for finding in findings_of(run, runs):
         parts = [_bounding(finding), _spines(run, finding), *_losses(finding), _nvls(run, finding),
                  _changes(run, finding, runs)]

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
-from clustersim.scenarios import checks, generate, ways, wide
+from clustersim.scenarios import checks, generate, reuse, ways, wide
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,4 +17,5 @@ class Kind:
 
 NETWORKS = Kind(generate.scenario, checks.check, generate.smaller, checks.command)
 WAYS = Kind(wide.wide_scenario, ways.check, wide.smaller_wide, ways.command)
-KINDS = {"networks": NETWORKS, "ways": WAYS}
+REUSE = Kind(reuse.reuse_scenario, reuse.check, wide.smaller_wide, ways.command)
+KINDS = {"networks": NETWORKS, "ways": WAYS, "reuse": REUSE}

@@ -9,7 +9,6 @@
 #include <list>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,7 +34,6 @@ class FastForward::Operation
     TimePs armed{INT64_MAX}; ///< time of the earliest
     bool holdsLinks{false};  ///< is in the lists of its links' users
     bool isPast{false};      ///< its ends stay as they are, whatever begins in its part
-    std::unique_ptr<PlainSimulation::Operation> plain; ///< if it began after reuse had ended
 
     uint32_t CountRanks() const
     {
@@ -108,13 +106,11 @@ struct FastForward::Part
 FastForward::FastForward(FastForwardConfig config,
                          RankNetwork& clock,
                          ShapeFinder& shapes,
-                         PatternSimulation& patterns,
-                         PlainSimulation* plain)
+                         PatternSimulation& patterns)
     : m_config(config),
       m_clock(clock),
       m_shapes(shapes),
       m_patterns(patterns),
-      m_plain(plain),
       m_store(config.memoryBytes),
       m_users(shapes.CountLinks())
 {
@@ -133,17 +129,14 @@ FastForward::Schedule(TimePs delay, MessageHandler handler, void* arg)
 FastForward::Operation&
 FastForward::Open(PartOperation what, const OperationShape& shape, EndHandler ended)
 {
-    // Best where nothing is under way: then nothing is left out of what begins on the network.
-    if (m_parts.empty() && !HasGivenUp() && ShareInVain() > 0.5)
-    {
-        GiveUp();
-    }
     Part& part = m_parts.emplace_back();
     part.owner = this;
     part.self = std::prev(m_parts.end());
     auto& operation = part.operations.emplace_back(std::make_unique<Operation>());
     const std::size_t ranks = what.group.ranks.size();
     m_opened += !what.isMessage;
+    m_openedBytes += what.isMessage ? 0 : static_cast<double>(what.request.bytes);
+    m_report.choices += shape.hasChoice;
     operation->what = std::move(what);
     operation->shape = &shape;
     operation->ended = std::move(ended);
@@ -152,40 +145,12 @@ FastForward::Open(PartOperation what, const OperationShape& shape, EndHandler en
     operation->starts.assign(ranks, NO_TIME);
     operation->ends.assign(ranks, NO_TIME);
     operation->told.assign(ranks, false);
-    if (HasGivenUp() && m_plain)
-    {
-        OpenPlainly(*operation);
-    }
     return *operation;
-}
-
-void
-FastForward::OpenPlainly(Operation& operation)
-{
-    operation.plain = m_plain->Open(operation.what, [this, &operation](uint32_t rank) {
-        operation.ended(rank);
-        if (++operation.over == operation.CountRanks())
-        {
-            // Its own code is below this one on the stack.
-            Schedule(
-                0,
-                [](void* arg) {
-                    const Part& part = *static_cast<Operation*>(arg)->part;
-                    part.owner->m_parts.erase(part.self);
-                },
-                &operation);
-        }
-    });
 }
 
 void
 FastForward::Begin(Operation& operation, uint32_t rank)
 {
-    if (operation.plain)
-    {
-        operation.plain->Begin(rank);
-        return;
-    }
     const TimePs now = Now();
     operation.starts[rank] = now;
     ++operation.begun;
@@ -383,13 +348,16 @@ FastForward::Evaluate(Part& part)
             return !operation->IsOver() &&
                    (operation->HasBegun() || !NeedsAllRanks(operation->what));
         });
-    if (!somethingEnds)
+    if (!somethingEnds || HasGivenUp())
     {
-        return; // not before another rank begins
+        return; // not before another rank begins, or never
     }
     part.changed = NO_TIME;
     SortByLikeness(part);
-    Apply(part, Find(part));
+    if (const PartOutcome* outcome = Find(part))
+    {
+        Apply(part, *outcome);
+    }
 }
 
 void
@@ -515,25 +483,11 @@ FastForwardReport
 FastForward::GetReport() const
 {
     FastForwardReport report = m_report;
-    if (m_plain)
-    {
-        const ns3::CarriedTraffic carried = m_plain->GetCarried();
-        report.carried += carried;
-        report.plainWork = carried.Work();
-        report.simulatedWork += carried.Work();
-    }
     report.meanError = m_report.verified ? m_errorSum / static_cast<double>(m_report.verified) : 0;
     report.storedPatterns = m_store.GetSize();
     report.storedBytes = m_store.GetBytes();
     report.forgottenPatterns = m_store.GetForgotten();
     return report;
-}
-
-std::string
-FastForward::DescribeWait(const Operation& operation, uint32_t rank)
-{
-    return operation.plain ? operation.plain->DescribeWait(rank)
-                           : "is fast-forwarded, and waits for its end or for other ranks to begin";
 }
 
 // --- how long operations take
@@ -706,7 +660,7 @@ FastForward::InOrderOfLikeness(const Part& part, PartOutcome outcome)
     return outcome;
 }
 
-const PartOutcome&
+const PartOutcome*
 FastForward::Find(Part& part)
 {
     const Digest kind = KeyOf(part);
@@ -736,12 +690,17 @@ FastForward::Find(Part& part)
     }
     if (!found)
     {
-        return FindNew(part, kind, key, std::move(times));
+        if (WouldBeInVain(part, kind))
+        {
+            GiveUp();
+            return nullptr;
+        }
+        return &FindNew(part, kind, key, std::move(times));
     }
     part.wasSimulated = false;
     ++m_report.reuses;
     Account(part, 0, found->traffic.Work());
-    return *found;
+    return found;
 }
 
 bool
@@ -792,16 +751,8 @@ FastForward::FindNew(Part& part, const Digest& kind, const Digest& key, std::vec
     part.simulatedWork += work;
     m_report.simulatedWork += work;
     ++m_report.simulations;
-    m_overhead += m_config.patience.perPattern;
-    for (const auto& operation : part.operations)
-    {
-        m_overhead += m_config.patience.perConnection * operation->shape->connections;
-    }
-    Account(part, m_kinds.insert(kind).second ? work : 0, 0);
-    if (!HasGivenUp() && ShareInVain() > 1)
-    {
-        GiveUp();
-    }
+    m_overhead += OverheadOf(part);
+    Account(part, m_kinds.insert_or_assign(kind, work).second ? work : 0, 0);
     return made;
 }
 
@@ -846,43 +797,53 @@ FastForward::Account(Part& part, uint64_t learned, uint64_t saved)
     part.saved = saved;
 }
 
+uint64_t
+FastForward::OverheadOf(const Part& part) const
+{
+    uint64_t work = m_config.patience.perPattern;
+    for (const auto& operation : part.operations)
+    {
+        work += m_config.patience.perConnection * operation->shape->connections;
+    }
+    return work;
+}
+
 double
-FastForward::ShareInVain() const
+FastForward::WholeOfBegun() const
+{
+    return m_collectiveBytes > 0 ? m_collectiveBytes / std::max(m_openedBytes, 1.0)
+                                 : static_cast<double>(std::max(m_collectives, m_opened)) /
+                                       static_cast<double>(std::max<uint64_t>(m_opened, 1));
+}
+
+bool
+FastForward::WouldBeInVain(const Part& part, const Digest& kind) const
 {
     const ReusePatience& patience = m_config.patience;
-    if (patience.work == 0)
+    if (patience.work == 0 || !m_giveUp)
     {
-        return 0;
+        return false;
     }
-    // So far the run has m_learned and m_saved of work, and m_opened of its collectives. Everything
-    // else that was simulated is in vain, and m_saved makes up for it.
-    const double useful = static_cast<double>(m_learned) + static_cast<double>(m_saved);
-    const double expected = useful * static_cast<double>(std::max(m_collectives, m_opened)) /
-                            static_cast<double>(std::max<uint64_t>(m_opened, 1));
-    const auto spent = static_cast<double>(m_report.simulatedWork + m_overhead);
-    return (spent - useful) / (static_cast<double>(patience.work) + patience.share * expected);
+    // A part to which something is added has at least the work that it had.
+    const auto known = m_kinds.find(kind);
+    const bool isNew = known == m_kinds.end();
+    const uint64_t before = part.learned + part.saved;
+    const uint64_t work = isNew ? std::max(part.traffic.Work(), before) : known->second;
+    // So far the run has m_learned and m_saved of work. Everything else that was simulated is in
+    // vain, and m_saved makes up for it.
+    const auto useful = static_cast<double>(m_learned + m_saved - before + (isNew ? work : 0));
+    const auto spent =
+        static_cast<double>(m_report.simulatedWork + m_overhead + work + OverheadOf(part));
+    const double margin =
+        static_cast<double>(patience.work) + patience.share * useful * WholeOfBegun();
+    return spent - useful > margin;
 }
 
 void
 FastForward::GiveUp()
 {
-    m_report.gaveUpAt = Now();
-    if (!m_plain)
-    {
-        m_giveUp();
-        return;
-    }
-    for (const Part& part : m_parts)
-    {
-        m_report.underWay += part.underWay;
-        for (const auto& operation : part.operations)
-        {
-            if (operation->begun == 0)
-            {
-                OpenPlainly(*operation);
-            }
-        }
-    }
+    m_hasGivenUp = true;
+    m_giveUp();
 }
 
 } // namespace AstraSim

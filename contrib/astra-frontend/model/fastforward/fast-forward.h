@@ -8,19 +8,15 @@
 #include "astra-frontend/model/fastforward/patterns/part-pattern.h"
 #include "astra-frontend/model/fastforward/patterns/part-store.h"
 #include "astra-frontend/model/fastforward/patterns/pattern-simulation.h"
-#include "plain-simulation.h"
 
 #include "ns3/rank-network.h"
 
 #include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
-#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace AstraSim
@@ -55,18 +51,16 @@ struct FastForwardReport
     uint64_t simulatedWork{0};   ///< packet-hops (flows without packets) that were simulated
     uint64_t reusedWork{0};      ///< and that were not, as they repeat
     uint64_t repeatedWork{0};    ///< of the simulated: again, as something began in a part
-    uint64_t plainWork{0};       ///< of the simulated: on the network of the run, after reuse ended
     uint64_t parts{0};
     uint64_t simulations{0};
     uint64_t reuses{0};
     uint64_t inferred{0};   ///< of the reuses, those whose ends follow from several outcomes
+    uint64_t choices{0};    ///< operations for whose connections switches choose between paths
     uint64_t cutTails{0};   ///< operations that ended beside a new one of their part
     uint64_t late{0};       ///< ends that were known only when they were past
     uint64_t verified{0};   ///< reused ends that were simulated again
     double largestError{0}; ///< of those, relative to the time since the part began
     double meanError{0};
-    std::optional<TimePs> gaveUpAt; ///< when reuse ended, as it did not pay
-    uint64_t underWay{0};           ///< operations under way then
     std::size_t storedPatterns{0};
     uint64_t storedBytes{0};
     uint64_t forgottenPatterns{0};
@@ -92,10 +86,10 @@ struct FastForwardReport
  * them, where it does not matter by how much more than its own time a rank is early; and when the
  * ranks of a collective that is alone end may follow from outcomes with other starts (EndBounds).
  *
- * Reuse ends when more has been simulated in vain than it has saved, by a margin (ReusePatience).
- * Simulations of a kind of part that was never seen before are not in vain; they are where
- * something begins in the part before it is over, or where the same kind of part comes at other
- * times. Operations that begin after that run on the network of the run itself, plainly.
+ * Reuse gives up before a simulation with which more would be in vain than it has saved, by a
+ * margin (ReusePatience). Simulations of a kind of part that was never seen before are not in vain;
+ * they are where something begins in the part before it is over, or where the same kind of part
+ * comes at other times. The run then begins anew without reuse.
  */
 class FastForward
 {
@@ -106,15 +100,12 @@ class FastForward
      * @param clock the time of the run and its events
      * @param shapes finds the links that operations share
      * @param patterns simulates patterns
-     * @param plain the network of the run, with the same clock, for operations that begin after
-     * reuse has ended; null: the handler of SetGiveUpHandler() begins the run anew
      * All outlive the object.
      */
     FastForward(FastForwardConfig config,
                 RankNetwork& clock,
                 ShapeFinder& shapes,
-                PatternSimulation& patterns,
-                PlainSimulation* plain = nullptr);
+                PatternSimulation& patterns);
     ~FastForward();
     FastForward(const FastForward&) = delete;
     FastForward& operator=(const FastForward&) = delete;
@@ -139,16 +130,20 @@ class FastForward
         m_collectives = count;
     }
 
-    /// Set the function that ends the run when reuse does not pay and no network is there to go on.
+    /// Set the bytes of all collectives together, to expect the run's work by these instead.
+    void SetCollectiveBytes(double bytes)
+    {
+        m_collectiveBytes = bytes;
+    }
+
+    /// Set the function that stops the clock when reuse does not pay; without one, reuse goes on
+    /// whatever it costs. Ends are unknown from then on.
     void SetGiveUpHandler(std::function<void()> handler);
 
     bool HasGivenUp() const
     {
-        return m_report.gaveUpAt.has_value();
+        return m_hasGivenUp;
     }
-
-    /// @return one line that says what a rank waits for that has begun and not ended
-    static std::string DescribeWait(const Operation& operation, uint32_t rank);
 
     TimePs Now() const
     {
@@ -160,7 +155,6 @@ class FastForward
     using TimeByShape = boost::unordered_flat_map<Digest, TimePs, Digest::Hash>;
 
     // operations that begin and end
-    void OpenPlainly(Operation& operation);
     void JoinPart(Operation& operation);
     bool IsNearlyOver(const Operation& operation, TimePs now) const;
     void Detach(Operation& operation);
@@ -194,7 +188,8 @@ class FastForward
     TimePs EarliestStart(const Part& part) const;
 
     // its outcome: ends counted from each operation's anchor, operations in the order of likeness
-    const PartOutcome& Find(Part& part);
+    /// @return null if the simulation that it needs would not pay
+    const PartOutcome* Find(Part& part);
     /// @return the outcome as bounded by others with its key, or null
     const PartOutcome* Infer(Part& part, const Digest& key, const std::vector<TimePs>& times);
     /// Simulate a part and keep the outcome. @param kind its key without times
@@ -212,8 +207,12 @@ class FastForward
 
     // whether reuse pays
     void Account(Part& part, uint64_t learned, uint64_t saved);
-    /// @return work in vain by now, as a share of the most that may be
-    double ShareInVain() const;
+    /// @return the work of simulating a part, besides its traffic
+    uint64_t OverheadOf(const Part& part) const;
+    /// @return the run's collectives in terms of those that have begun, 1 or more
+    double WholeOfBegun() const;
+    /// @return whether more would be in vain than may be, with a simulation of @p part
+    bool WouldBeInVain(const Part& part, const Digest& kind) const;
     void GiveUp();
 
     FastForwardConfig m_config;
@@ -221,7 +220,6 @@ class FastForward
     RankNetwork& m_clock;
     ShapeFinder& m_shapes;
     PatternSimulation& m_patterns;
-    PlainSimulation* m_plain;
     PartStore m_store;
     /// By directed link: operations under way that may take it.
     std::vector<boost::container::small_vector<Operation*, 2>> m_users;
@@ -230,12 +228,16 @@ class FastForward
     TimeByShape m_shortest;
     PartOutcome m_inferred; ///< the last
 
-    uint64_t m_collectives{0};                               ///< of the run
-    uint64_t m_opened{0};                                    ///< of these
-    boost::unordered_flat_set<Digest, Digest::Hash> m_kinds; ///< of parts that were simulated
+    uint64_t m_collectives{0};   ///< of the run
+    uint64_t m_opened{0};        ///< of these
+    double m_collectiveBytes{0}; ///< of the run; 0: unknown
+    double m_openedBytes{0};     ///< of those that have begun
+    /// By kind of part that was simulated: its work, the last time.
+    boost::unordered_flat_map<Digest, uint64_t, Digest::Hash> m_kinds;
     uint64_t m_learned{0}; ///< work that was simulated for kinds of parts that were new, and of use
     uint64_t m_saved{0};   ///< work that was reused, of parts as they are now or ended
     uint64_t m_overhead{0}; ///< of simulations, besides their traffic
+    bool m_hasGivenUp{false};
 
     uint64_t m_nextOrder{0};
     FastForwardReport m_report;

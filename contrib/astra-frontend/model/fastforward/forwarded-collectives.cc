@@ -41,7 +41,7 @@ class ForwardedRank : public RankCollective
 
     std::string DescribeWait() const override
     {
-        return FastForward::DescribeWait(*m_instance->operation, m_rank);
+        return "is fast-forwarded, and waits for its end or for other ranks to begin";
     }
 
   private:

@@ -40,8 +40,7 @@ PlainSimulation::Operation::Operation(PlainSimulation& owner,
       m_ended(std::move(ended)),
       m_number(owner.m_next++ % OPERATION_NUMBERS),
       m_plan(what.isMessage ? nullptr : owner.m_nccl->Plan(what.group, what.request)),
-      m_ranks(what.group.ranks.size()),
-      m_left(m_ranks.size())
+      m_ranks(what.group.ranks.size())
 {
     for (uint32_t rank = 0; rank < m_ranks.size(); ++rank)
     {
@@ -54,7 +53,6 @@ PlainSimulation::Operation::Begin(uint32_t rank)
 {
     const auto ended = [](void* arg) {
         const auto& over = *static_cast<Place*>(arg);
-        --over.operation->m_left;
         over.operation->m_ended(over.rank);
     };
     m_ranks[rank] = BeginOperation({m_what, m_number, rank},
@@ -62,12 +60,6 @@ PlainSimulation::Operation::Begin(uint32_t rank)
                                    m_plan.get(),
                                    ended,
                                    &m_places[rank]);
-}
-
-std::string
-PlainSimulation::Operation::DescribeWait(uint32_t rank) const
-{
-    return m_ranks[rank] ? m_ranks[rank]->DescribeWait() : "waits for a message";
 }
 
 } // namespace AstraSim

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace AstraSim
@@ -21,7 +20,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Simulates operations on a network as it is: that of the run, or one of their own.
+ * @brief Simulates operations on a network as it is.
  *
  * @code
  * PlainSimulation network(ofRank, &nccl, carried);
@@ -73,15 +72,6 @@ class PlainSimulation::Operation
     /// A rank begins its part now.
     void Begin(uint32_t rank);
 
-    /// @return whether a rank has not ended
-    bool IsRunning() const
-    {
-        return m_left > 0;
-    }
-
-    /// @return one line that says what a rank waits for that has begun and not ended
-    std::string DescribeWait(uint32_t rank) const;
-
   private:
     /// A rank, as an argument of handlers.
     struct Place
@@ -97,7 +87,6 @@ class PlainSimulation::Operation
     std::shared_ptr<const CollectivePlan> m_plan; ///< of a collective
     std::vector<std::unique_ptr<RankCollective>> m_ranks;
     std::vector<Place> m_places;
-    std::size_t m_left; ///< ranks that have not ended
 };
 
 } // namespace AstraSim

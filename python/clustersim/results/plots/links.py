@@ -17,10 +17,9 @@ def utilisations(links):
 
 def link_utilisation(run):
     """The topology with each link as wide and dark as it was busy."""
-    if run.network_share < 1:
-        raise style.NothingToDraw(f"{run.name}: with --fast-forward, links.csv counts {100 * run.network_share:.3g}% of the traffic; "
-                                  "expected a run without it")
-    links = run.whole_links
+    if not run.has_whole_network:
+        raise style.NothingToDraw(f"{run.name}: with --fast-forward, links.csv lacks the traffic; expected a run without it")
+    links = run.links
     if links is None or not len(links):
         raise style.NothingToDraw(f"{run.name}: no counters of links (links.csv)")
     if run.topology is None:

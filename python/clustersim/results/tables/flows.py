@@ -50,7 +50,7 @@ def slowdown_table(runs):
     rows = []
     for run in runs:
         for path, name, values in slowdowns_by_size(run):
-            rows.append((run.label, path, name, len(values), *percentiles(values, (50, 95, 99, 99.9)),
+            rows.append((run.name, path, name, len(values), *percentiles(values, (50, 95, 99, 99.9)),
                          float(values.max())))
     order = {name: i for i, name in enumerate((*RANGES, "all"))}
     rows.sort(key=lambda row: (row[1] == "NVLink", order[row[2]]))  # stable: runs stay in their order

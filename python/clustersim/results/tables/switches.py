@@ -13,14 +13,14 @@ def pfc_table(runs):
         if run.pauses is None:
             continue
         if run.pauses.empty:
-            rows.append((run.label, "all", 0, 0, 0.0, None, None, None))
+            rows.append((run.name, "all", 0, 0, 0.0, None, None, None))
             continue
         frame = run.pauses.assign(kind=[run.nodes.kind(node) for node in run.pauses["node"]],
                                   us=(run.pauses["end_ns"] - run.pauses["start_ns"]) / 1e3)
         for kind, group in frame.groupby("kind"):
             ports = group.groupby(["node", "port"])["us"].sum()
             node, port = ports.idxmax()
-            rows.append((run.label, kind, len(group), len(ports), float(ports.sum()),
+            rows.append((run.name, kind, len(group), len(ports), float(ports.sum()),
                          float(group["us"].max()), f"{run.nodes.name(node)} port {port}",
                          float(ports.max())))
     rows.sort(key=lambda row: str(row[1]))  # stable: runs stay in their order
@@ -59,7 +59,7 @@ def origins_table(runs, count=None):
         for origin in set(queues["paused_by"]) - paused:
             direct = queues[queues["paused_by"] == origin]
             behind = queues.iloc[sorted(set(_behind(waits, [origin])))]
-            mine.append((run.label, run.nodes.name(origin), len(direct), float(direct["paused_ns"].sum()) / 1e3,
+            mine.append((run.name, run.nodes.name(origin), len(direct), float(direct["paused_ns"].sum()) / 1e3,
                          float(direct["longest_ns"].max()) / 1e3, int(direct["storms"].sum()),
                          len(behind), float(behind["paused_ns"].sum()) / 1e3))
         rows += sorted(mine, key=lambda row: (-row[-1], row[1]))[:count]
@@ -99,7 +99,7 @@ def queues_table(runs):
             total = int(weights.sum()) if histogram else (
                 run.queue_samples * ports[kind] if run.queue_samples and ports[kind] else None)
             zeros = 0 if histogram or total is None else max(total - len(group), 0)
-            rows.append((run.label, kind, total, 100 * filled / total if total else None,
+            rows.append((run.name, kind, total, 100 * filled / total if total else None,
                          *percentiles(lengths, (50, 95, 99, 99.9), weights, zeros),
                          float(lengths.max())))
     rows.sort(key=lambda row: row[1])

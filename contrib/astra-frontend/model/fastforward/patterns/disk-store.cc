@@ -5,12 +5,17 @@
 
 #include "ns3/input-error.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <sqlite3.h>
+#include <string_view>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 namespace AstraSim
@@ -25,6 +30,19 @@ namespace fs = std::filesystem;
 constexpr int64_t APPLICATION = 0x66667374;
 constexpr int64_t FORMAT = 2;       ///< 1 was a directory with a file per value
 constexpr int PATIENCE_MS = 60'000; ///< for others who write
+
+/// Schema as SQLite keeps it on the first page of the file.
+constexpr std::string_view TABLE = "CREATE TABLE outcomes (key BLOB PRIMARY KEY, sum BLOB NOT NULL,"
+                                   " used INTEGER NOT NULL, value BLOB NOT NULL)";
+
+// SQLite's file format: the header, the place of the application's number in it, and the first page
+// as we make it.
+constexpr std::size_t HEADER_BYTES = 100;
+constexpr std::size_t APPLICATION_PLACE = 68;
+constexpr std::size_t FIRST_PAGE_BYTES = 4096;
+constexpr std::string_view APPLICATION_BYTES = "ffst";
+constexpr off_t LOCK_PLACE = 0x40000000; ///< of the bytes that SQLite locks
+constexpr off_t LOCK_BYTES = 512;
 
 constexpr const char* EXPECTED = "an SQLite file of --fast-forward-store, or one that can be made";
 
@@ -42,6 +60,32 @@ ChecksumOf(const DiskStore::Key& key, const void* value, std::size_t count)
     sum.Add(key.data(), key.size());
     sum.Add(value, count);
     return sum.Finish();
+}
+
+/// @return whether an error of SQLite means that the file is not what SQLite has written
+bool
+IsDamage(int error)
+{
+    switch (error & 0xff) // without what makes it an extended error
+    {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_FORMAT:
+    case SQLITE_ERROR: // such as a table that is missing, or a format that is not known
+        return true;
+    default:
+        return false;
+    }
+}
+
+std::string
+FirstPageOf(const std::string& file)
+{
+    std::ifstream stream(file, std::ios::binary);
+    std::string page(FIRST_PAGE_BYTES, '\0');
+    stream.read(page.data(), static_cast<std::streamsize>(page.size()));
+    page.resize(static_cast<std::size_t>(stream.gcount()));
+    return page;
 }
 
 void
@@ -92,6 +136,16 @@ DiskStore::Open()
                    ? "is a directory, as stores of earlier versions were"
                    : "is a directory");
     }
+    if (!TryToOpen())
+    {
+        BeginAnew();
+    }
+}
+
+bool
+DiskStore::TryToOpen()
+{
+    std::error_code error;
     if (const fs::path parent = fs::path(m_file).parent_path(); !parent.empty())
     {
         fs::create_directories(parent, error);
@@ -106,20 +160,34 @@ DiskStore::Open()
                (error ? error.message() : std::strerror(sqlite3_system_errno(database))));
     }
     sqlite3_busy_timeout(database, PATIENCE_MS);
-    if (IsNew())
+    // No value is worth waiting for the disk: a power failure may damage the file, which checksums
+    // or SQLite find.
+    Execute("PRAGMA synchronous = OFF");
+    const std::optional<bool> isNew = IsNew();
+    if (!isNew)
+    {
+        return false;
+    }
+    if (*isNew)
     {
         MakeTable();
     }
-    // No value is worth waiting for the disk: a power failure may damage the file, which checksums
-    // or SQLite find. Rollback journals, unlike write-ahead logs, work on a network's file system.
-    Execute("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF");
+    // We make no such files. SQLite takes them for some that a damaged header describes.
+    const bool isReadOnly = sqlite3_db_readonly(database, "main") == 1;
+    if (Ask("PRAGMA auto_vacuum") != 0 || (isReadOnly && ::access(m_file.c_str(), W_OK) == 0))
+    {
+        return false;
+    }
+    // Rollback journals, unlike write-ahead logs, work on a network's file system.
+    Execute("PRAGMA journal_mode = TRUNCATE");
     const auto page = static_cast<uint64_t>(Ask("PRAGMA page_size").value_or(1));
     Ask(fmt::format("PRAGMA max_page_count = {}", m_limit / page));
     m_find = Prepare("SELECT sum, value FROM outcomes WHERE key = ?1");
     m_insert = Prepare("INSERT OR REPLACE INTO outcomes VALUES (?1, ?2, ?3, ?4)");
+    return m_find && m_insert;
 }
 
-bool
+std::optional<bool>
 DiskStore::IsNew()
 {
     // Another run may be making the table: one transaction sees all of that, or nothing.
@@ -129,10 +197,18 @@ DiskStore::IsNew()
     const auto tables = Ask("SELECT count(*) FROM sqlite_master");
     if (!application || !format || !tables)
     {
+        if (IsDamage(sqlite3_errcode(m_database.get())))
+        {
+            return std::nullopt;
+        }
         Refuse(std::string("cannot be used: ") + sqlite3_errmsg(m_database.get()));
     }
     if (*tables > 0 && *application != APPLICATION)
     {
+        if (LooksLikeStore())
+        {
+            return std::nullopt;
+        }
         Refuse("belongs to another program");
     }
     if (*tables > 0 && *format != FORMAT)
@@ -145,14 +221,85 @@ DiskStore::IsNew()
     return *tables == 0;
 }
 
+bool
+DiskStore::LooksLikeStore() const
+{
+    // Either mark may be damaged. A header has zeros, other than texts that mention the table.
+    const std::string page = FirstPageOf(m_file);
+    return page.substr(0, HEADER_BYTES).find('\0') != std::string::npos &&
+           (page.find(TABLE) != std::string::npos ||
+            page.compare(std::min(page.size(), APPLICATION_PLACE),
+                         APPLICATION_BYTES.size(),
+                         APPLICATION_BYTES) == 0);
+}
+
+void
+DiskStore::BeginAnew()
+{
+    m_find.reset();
+    m_insert.reset();
+    m_database.reset();
+    if (!LooksLikeStore())
+    {
+        Refuse("is not a store, or is damaged beyond recognition");
+    }
+    Empty();
+    WarnOnce("is damaged, and begins anew");
+    if (!TryToOpen())
+    {
+        Refuse(std::string("is damaged, and cannot begin anew: ") +
+               sqlite3_errmsg(m_database.get()));
+    }
+}
+
+void
+DiskStore::Empty()
+{
+    const std::string damaged = FirstPageOf(m_file);
+    const int file = ::open(m_file.c_str(), O_RDWR | O_CLOEXEC);
+    // The lock of a transaction that writes: no other run is in the middle of one. Unlike SQLite's
+    // own, this kind stays when the first page has been read once more.
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = LOCK_PLACE;
+    lock.l_len = LOCK_BYTES;
+    const bool isAlone = file >= 0 && ::fcntl(file, F_OFD_SETLKW, &lock) == 0;
+    if (isAlone && FirstPageOf(m_file) == damaged) // else another run has emptied it meanwhile
+    {
+        std::error_code ignored;                  // the file is tried again
+        fs::remove(m_file + "-journal", ignored); // SQLite would bring the old pages back
+        fs::resize_file(m_file, 0, ignored);
+    }
+    if (file >= 0)
+    {
+        ::close(file);
+    }
+}
+
+void
+DiskStore::Repair()
+{
+    try
+    {
+        BeginAnew();
+    }
+    catch (const ns3::InputError& error)
+    {
+        m_canWrite = false;
+        WarnOnce(std::string("cannot be used any more: ") + error.what());
+    }
+}
+
 void
 DiskStore::MakeTable()
 {
     // Another run may be making it, too.
     const bool isMade =
         Execute("BEGIN IMMEDIATE;"
-                "CREATE TABLE IF NOT EXISTS outcomes (key BLOB PRIMARY KEY, sum BLOB NOT NULL,"
-                " used INTEGER NOT NULL, value BLOB NOT NULL);"
+                "CREATE TABLE IF NOT EXISTS" +
+                std::string(TABLE.substr(TABLE.find(" outcomes"))) +
+                ";"
                 "CREATE INDEX IF NOT EXISTS by_use ON outcomes (used);" +
                 fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT",
                             APPLICATION,
@@ -205,6 +352,10 @@ std::optional<ns3::QbbBytes>
 DiskStore::Find(const Key& key)
 {
     sqlite3_stmt* statement = m_find.get();
+    if (!statement)
+    {
+        return std::nullopt;
+    }
     BindKey(statement, 1, key);
     const int status = sqlite3_step(statement);
     std::optional<ns3::QbbBytes> found;
@@ -226,6 +377,11 @@ DiskStore::Find(const Key& key)
             WarnOnce("is damaged; missing outcomes are simulated again");
         }
     }
+    else if (IsDamage(status))
+    {
+        Repair();
+        return std::nullopt;
+    }
     else if (status != SQLITE_DONE)
     {
         WarnOnce(fmt::format("cannot be read: {}", sqlite3_errmsg(m_database.get())));
@@ -246,6 +402,11 @@ DiskStore::Put(const Key& key, const ns3::QbbBytes& value)
     while (status == SQLITE_FULL && MakeRoom())
     {
         status = Insert(key, value);
+    }
+    if (IsDamage(status))
+    {
+        Repair();
+        status = m_canWrite ? Insert(key, value) : SQLITE_DONE;
     }
     if (status != SQLITE_DONE)
     {

@@ -25,8 +25,8 @@ namespace AstraSim
  * recently used go first.
  *
  * Any number of programs may use a file at once, and a killed one does no harm. Each value has a
- * checksum; a damaged one counts as missing. After any other error the run goes on without the
- * file, with a warning.
+ * checksum; a damaged one counts as missing. A file that is damaged elsewhere begins anew, empty.
+ * After any other error the run goes on without the file. Each has its warning.
  *
  * A key stands for all that its value depends on, so a file may hold those of many programs.
  */
@@ -65,8 +65,20 @@ class DiskStore
     using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
 
     void Open();
-    /// @return whether the file is empty @throw ns3::InputError if it belongs to something else
-    bool IsNew();
+    /// @return whether the file can be used; false: it is damaged @throw ns3::InputError if it
+    /// cannot be opened or made, or belongs to something else
+    bool TryToOpen();
+    /// @return whether the file is empty; nothing if it is damaged @throw ns3::InputError if it
+    /// belongs to something else
+    std::optional<bool> IsNew();
+    /// @return whether the file is a store, as far as can be seen, whatever is damaged
+    bool LooksLikeStore() const;
+    /// Empty a damaged store and open it. @throw ns3::InputError if the file is something else
+    void BeginAnew();
+    /// Empty the file, unless it changes meanwhile.
+    void Empty();
+    /// As BeginAnew(), while the store is in use: if that fails, nothing is kept from then on.
+    void Repair();
     /// @throw ns3::InputError if the file cannot be written
     void MakeTable();
     /// @return the first number of the result; nothing after an error

@@ -285,18 +285,14 @@ ShapeFinder::AddPathFrom(const Pair& pair, uint32_t port, bool all)
     {
         AddLink(link);
     }
-    if (!all)
-    {
-        return;
-    }
-    AddFan(src, dst, start->firstPort, start->hash);
+    AddFan(src, dst, start->firstPort, start->hash, all);
     const auto& last = m_topology.links[m_path.hops.back().link];
     const uint16_t lastPort = last.a == m_topology.NodeOfHost(dst) ? last.portA : last.portB;
-    AddFan(dst, src, lastPort, ~start->hash);
+    AddFan(dst, src, lastPort, ~start->hash, all);
 }
 
 void
-ShapeFinder::AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash)
+ShapeFinder::AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash, bool all)
 {
     // The link to the first switch is on the path, and has been taken in.
     const uint32_t first = m_topology.Ports(m_topology.NodeOfHost(from))[port].peer;
@@ -304,6 +300,17 @@ ShapeFinder::AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash)
     if (isNew)
     {
         m_router.Spread(from, to, port, hash, m_shares);
+        m_paths.hasChoice =
+            m_paths.hasChoice || std::ranges::any_of(m_shares, [](const FlowRouter::Share& share) {
+                return share.fraction < 0.99F; // of one, but for rounding
+            });
+    }
+    if (!all)
+    {
+        return;
+    }
+    if (isNew)
+    {
         AddShares();
         for (const FlowRouter::Share& share : m_shares)
         {

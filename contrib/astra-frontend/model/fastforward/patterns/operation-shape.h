@@ -32,6 +32,9 @@ struct OperationShape
     /// the same shape share.
     std::vector<uint32_t> links;
     std::size_t connections{0}; ///< pairs of ranks and channels that it sends on
+    /// Whether switches choose between several paths for a connection: a later one of the same pair
+    /// of hosts may get another.
+    bool hasChoice{false};
 };
 
 /**
@@ -94,8 +97,9 @@ class ShapeFinder
     void AddPath(const Pair& pair, bool all);
     /// Take in the path that begins at a port. @param all also those of later connections
     void AddPathFrom(const Pair& pair, uint32_t port, bool all);
-    /// Take in all links that frames may be spread over from a host's port on.
-    void AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash);
+    /// Note whether there is a choice of paths from a host's port on. @param all take in the links
+    /// of all of them
+    void AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash, bool all);
     /// Take in the links of m_shares, in an order that does not depend on the path that was chosen.
     void AddShares();
     void AddLink(uint32_t directedLink);
