@@ -4,7 +4,7 @@
 #ifndef ANALYTICAL_OPTIONS_H
 #define ANALYTICAL_OPTIONS_H
 
-#include "astra-frontend/model/estimate/analytical-collectives.h"
+#include "astra-frontend/model/estimate/overlap-ratios.h"
 #include "programs/frame/run-limits.h"
 #include "run-environment.h"
 

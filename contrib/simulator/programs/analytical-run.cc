@@ -1,6 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/estimate/analytical-collectives.h"
+#include "astra-frontend/model/estimate/busbw-table.h"
+#include "astra-frontend/model/estimate/idle-machine.h"
 #include "astra-frontend/model/formula/machine-paths.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
 #include "astra-frontend/model/system/job.h"

@@ -7,10 +7,10 @@
 #include "astra-frontend/model/collective/rank-sample.h"
 #include "busbw-table.h"
 #include "idle-machine.h"
+#include "overlap-ratios.h"
 
 #include "ns3/collective-implementation.h"
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,9 +18,6 @@
 
 namespace AstraSim
 {
-
-/// Share of each kind of group's communication that runs beside computation; by GroupKind, 0 to 1.
-using OverlapRatios = std::array<double, 7>;
 
 /**
  * @ingroup astra-frontend
