@@ -12,6 +12,7 @@
 #include "astra-frontend/model/graph/ring-graph.h"
 #include "astra-frontend/model/graph/tree-graph.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>
@@ -93,7 +94,7 @@ RingExecutors(benchmark::State& state)
 {
     constexpr uint32_t CHANNELS = 16;
     NcclOptions options;
-    options.algorithms = {NcclAlgorithm::Ring};
+    options.algorithms = {&NcclAlgorithm::Ring};
     options.protocols = {NcclProtocol::Simple};
     options.minChannels = options.maxChannels = CHANNELS;
     const CommGroup group = GroupOf(state.range(0));

@@ -87,16 +87,18 @@ ROOMS = {
     "astra-frontend/model/flow": {"model/api", "model/collective", "model/network"},
     "astra-frontend/model/formula": {"model/api", "model/network"},
     "astra-frontend/model/native": {"model/api", "model/chakra", "model/collective"},
-    "astra-frontend/model/nccl": {"model/api", "model/collective", "model/gpu", "model/graph", "model/timing"},
+    "astra-frontend/model/library": {"model/api", "model/collective", "model/gpu"},
+    "astra-frontend/model/nccl": {"model/api", "model/collective", "model/gpu", "model/graph", "model/library", "model/timing"},
+    "astra-frontend/model/rccl": {"model/collective", "model/gpu", "model/graph", "model/library", "model/nccl"},
     "astra-frontend/model/packet": {"model/api", "model/network"},
     "astra-frontend/model/fastforward/patterns": {"model/api", "model/collective", "model/flow"},
-    "astra-frontend/model/hccl": {"model/collective", "model/graph"},
-    "astra-frontend/model/msccl": {"model/collective", "model/graph", "model/nccl"},
+    "astra-frontend/model/hccl": {"model/collective", "model/graph", "model/library"},
+    "astra-frontend/model/msccl": {"model/collective", "model/graph", "model/library", "model/nccl"},
     "astra-frontend/model/graph": {"model/collective", "model/gpu"},
     "astra-frontend/model/timing": {"model/collective", "model/graph"},
     "astra-frontend/model/system": {"model/api", "model/collective", "model/native"},
     "astra-frontend/model/fastforward": {"model/api", "model/collective", "model/fastforward/patterns", "model/network"},
-    "astra-frontend/model/group": {"model/collective", "model/gpu", "model/graph", "model/nccl", "model/timing"},
+    "astra-frontend/model/group": {"model/collective", "model/gpu", "model/library", "model/nccl", "model/timing"},
     "astra-frontend/model/estimate": {"model/collective", "model/formula", "model/graph", "model/group"},
     "astra-frontend/model/inference/input": {"model/api", "model/collective", "model/system"},
     "astra-frontend/model/inference": {"model/api", "model/collective", "model/inference/input", "model/system"},
@@ -113,7 +115,7 @@ ROOMS = {
 }
 # Rooms that must not reach ns-3: their models run on any network.
 WITHOUT_NS3 = {f"astra-frontend/model/{room}" for room in
-               ("collective", "native", "chakra", "gpu", "nccl", "hccl", "graph", "timing", "group", "system", "inference", "inference/input", "workload")}
+               ("collective", "native", "chakra", "gpu", "library", "nccl", "rccl", "hccl", "msccl", "graph", "timing", "group", "system", "inference", "inference/input", "workload")}
 # Folders beside the rooms.
 BESIDE = ("test", "examples", "doc")
 

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/estimate/analytical-collectives.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
@@ -141,7 +143,7 @@ TEST(AnalyticalCollectives, ANicCarriesItsRateWhateverSpeedsNcclKnows)
 TEST(AnalyticalCollectives, AGivenSendLatencyStandsBeforeEachMessageOfTheRow)
 {
     NcclOptions options;
-    options.algorithms = {NcclAlgorithm::Ring};
+    options.algorithms = {&NcclAlgorithm::Ring};
     options.sendLatency = 5'000'000; // 5 us
     const MockNcclGroup with(Machine(), options);
     const CommGroup group = Group(GroupKind::Dp, 16);
@@ -194,8 +196,12 @@ TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
     // 8 ranks within: 700 MB at what pairs move over NVLinks of 360 GB/s, 3.4 us.
     const CommGroup server = Group(GroupKind::Ep, 8);
     const CollectiveRequest within{CollectiveOp::AllToAll, 800'000'000};
-    const NcclPlan plan = m_nccl.Choose(server, within);
-    const double pairsGBps = plan.Of<PairPlan>().speeds.rankGBps / plan.wireInflation;
+    const MachineModel machine = Machine();
+    const NcclPlan plan = NcclCostModel(machine, m_options)
+                              .EvaluatePairs(within.op,
+                                             GroupShape(server, machine),
+                                             within.bytes / server.ranks.size());
+    const double pairsGBps = plan.Of<PairPlan>().speeds.rankGBps / plan.GetWireInflation();
     EXPECT_LE(pairsGBps, 360);
     // The last 512 KiB of each of a pair's 8 channels are copied out of their slots, twice as fast.
     const double copied = 7 * 8 * 524'288 / 2.0;
@@ -277,7 +283,7 @@ TEST_F(AnalyticalCollectivesTest, EveryEstimateGrowsWithItsBytesAndObeysThePorts
                     EXPECT_TRUE(chosen != chosenBefore || time >= before) << chosen;
                     before = op == CollectiveOp::Barrier ? 0 : time;
                     chosenBefore = chosen;
-                    EXPECT_EQ(choice.algorithm, nccl.Describe(group, request).algorithm);
+                    EXPECT_EQ(choice.algorithm, nccl.Choose(group, request).choice.algorithm);
                     // A rank's part of the data leaves it at least once, over all its server's
                     // NICs or its own NVLinks.
                     const double GBps = crosses ? 8 * machine.nicGBps : machine.nvlinkGBps;

@@ -2,10 +2,17 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/estimate/idle-machine.h"
+#include "astra-frontend/model/graph/all-pairs-graph.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
 
+#include "ns3/collective-algorithm.h"
+
+#include <algorithm>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -99,7 +106,7 @@ TEST(IdleMachine, GroupsOfOneShapeTakeTheSameTimeWhereverTheyAre)
 TEST(IdleMachine, ARingTakesItsBytesOverTheNics)
 {
     NcclOptions options;
-    options.algorithms = {NcclAlgorithm::Ring};
+    options.algorithms = {&NcclAlgorithm::Ring};
     MachineModel machine = Hopper();
     machine.gpusPerServer = 1;
     machine.nvswitchesPerServer = 0;
@@ -113,6 +120,48 @@ TEST(IdleMachine, ARingTakesItsBytesOverTheNics)
             static_cast<double>(TimeOn(nccl, Every(1, ranks), {CollectiveOp::AllReduce, bytes}));
         EXPECT_GE(time, wire) << ranks;
         EXPECT_LE(time, 1.06 * wire) << ranks;
+    }
+}
+
+// A plug-in says how its messages grow; a line through smaller groups is drawn where they allow
+// one.
+TEST(IdleMachine, GroupsAreCutAsTheirAlgorithmsGrow)
+{
+    using Growth = CollectiveAlgorithm::Growth;
+    constexpr uint32_t RANKS = 8;
+    constexpr uint64_t BYTES = 1 << 20;
+    constexpr TimePs COST = 12'345;
+    MachineModel machine = Hopper();
+    machine.gpusPerServer = 1;
+    machine.nvswitchesPerServer = 0;
+    std::map<uint64_t, uint64_t> mostBytes; // by ranks
+    CollectiveAlgorithm::Rules rules;
+    rules.can = [](const CollectiveTask&) { return true; };
+    rules.cost = [](const CollectiveTask&) { return COST; };
+    rules.graph = [&](const CollectiveTask& task) -> std::shared_ptr<const FlowGraph> {
+        uint64_t& most = mostBytes[task.servers.size()];
+        most = std::max(most, task.request.bytes);
+        return std::make_shared<AllPairsGraph>(task.request.bytes,
+                                               static_cast<uint32_t>(task.servers.size()));
+    };
+    const std::map<uint64_t, uint64_t> whole{{RANKS, BYTES}};
+    const std::map<Growth, std::map<uint64_t, uint64_t>> expected{
+        {Growth::Own, whole},
+        {Growth::Depths, whole},
+        {Growth::Steps, {{2, BYTES / 4}, {4, BYTES / 2}, {RANKS, BYTES}}},
+        {Growth::Levels, {{2, BYTES}, {4, BYTES}, {RANKS, BYTES}}},
+        {Growth::Predicted, {}},
+    };
+    for (const auto& [growth, cases] : expected)
+    {
+        SCOPED_TRACE(static_cast<int>(growth));
+        rules.growth = growth;
+        const CollectiveAlgorithm plugIn("Growing", rules);
+        const MockNcclGroup nccl(machine, NcclOptions());
+        mostBytes.clear();
+        const TimePs time = TimeOn(nccl, Every(1, RANKS), {CollectiveOp::AllReduce, BYTES}, 1);
+        EXPECT_EQ(mostBytes, cases);
+        EXPECT_EQ(time == COST, growth == Growth::Predicted);
     }
 }
 

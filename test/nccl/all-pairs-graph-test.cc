@@ -3,6 +3,7 @@
  */
 #include "astra-frontend/model/graph/all-pairs-graph.h"
 #include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "astra-frontend/model/rccl/rccl-cost-model.h"
 #include "symbolic-graph.h"
 #include "timed-lanes.h"
 
@@ -78,7 +79,7 @@ TEST(AllPairsGraph, AStepHasThePlansLatencyOrTheUsers)
     plan.speeds.intraLatency = 2100;
     plan.speeds.channelGBps = 32;
     const auto request = Request(CollectiveOp::AllReduce, 1 << 20);
-    const auto& make = NcclTableRow::Of(NcclAlgorithm::AllPairs).graph;
+    const auto& make = RCCL_ALL_PAIRS.GetMethod().graph;
     NcclOptions options;
     const LaneTimes own = TimedLanes(make(options, request, MakeShape(8, 8), plan)).Out(0, 0);
     EXPECT_EQ(own.latency, 2100);

@@ -3,6 +3,7 @@
  */
 #include "../support/silent-network.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -32,7 +33,7 @@ TEST(FlowExecutor, ARingOver16384RanksTakesLessThan2KiBPerRankAndChannel)
     constexpr uint32_t RANKS = 16384;
     constexpr uint32_t CHANNELS = 16;
     NcclOptions options;
-    options.algorithms = {NcclAlgorithm::Ring};
+    options.algorithms = {&NcclAlgorithm::Ring};
     options.protocols = {NcclProtocol::Simple};
     options.minChannels = CHANNELS;
     options.maxChannels = CHANNELS;

@@ -4,6 +4,8 @@
 #include "astra-frontend/model/gpu/gpu-table.h"
 #include "astra-frontend/model/graph/ring-graph.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/network-table.h"
 #include "astra-frontend/model/timing/ring-times.h"
 #include "timed-lanes.h"
@@ -147,15 +149,20 @@ TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
     request.bytes = 1024;
     const auto lane = [&](const NcclOptions& options) {
         const MockNcclGroup group(machine, options);
-        const NcclPlan plan = group.Choose(pair, request);
+        const GroupShape shape(pair, group.GetMachine());
+        const NcclPlan plan = NcclCostModel(group.GetMachine(), options)
+                                  .Evaluate(NcclAlgorithm::Ring,
+                                            NcclProtocol::Simple,
+                                            request.op,
+                                            shape,
+                                            request.bytes);
         RingLayout layout;
         layout.channels = plan.channels;
         layout.byBlocks = false;
-        const RingGraph graph(request, GroupShape(pair, machine), layout);
+        const RingGraph graph(request, shape, layout);
         return TimesOf<RingTimes>(graph, plan.speeds, TimePs{0}).Out(0, 0);
     };
     NcclOptions options;
-    options.algorithms = {NcclAlgorithm::Ring};
     options.gpuTable = path;
     options.networkKind = *NetworkTable::GetBuiltIn().Find("Slingshot");
     for (const bool userGivesLatency : {false, true})
@@ -215,8 +222,8 @@ TEST(GpuTable, ARowOfTheTopologysTypeCounts)
     request.op = CollectiveOp::AllReduce;
     request.bytes = 1 << 30;
     machine.gpuType = "H100";
-    EXPECT_GT(group.Choose(ranks, request).predicted,
-              MockNcclGroup(machine, NcclOptions()).Choose(ranks, request).predicted)
+    EXPECT_GT(group.Choose(ranks, request).cost,
+              MockNcclGroup(machine, NcclOptions()).Choose(ranks, request).cost)
         << "a third of H100's NVLink rate";
     options.gpuType = "H101";
     EXPECT_THROW(MockNcclGroup(machine, options), ns3::InputError);

@@ -7,6 +7,7 @@
 #include "astra-frontend/model/collective/flow-executor.h"
 #include "astra-frontend/model/gpu/machine-model.h"
 #include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
 #include "astra-frontend/model/timing/ring-times.h"

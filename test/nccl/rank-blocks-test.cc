@@ -34,7 +34,7 @@ GraphOf(const NcclOptions& options,
         const GroupShape& shape,
         const NcclPlan& plan)
 {
-    return NcclTableRow::Of(plan.algorithm).graph(options, request, shape, plan).graph;
+    return plan.algorithm->GetMethod().graph(options, request, shape, plan).graph;
 }
 
 /// @return data that a rank receives, or sends

@@ -3,11 +3,17 @@
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
 #include "../support/laned-server.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "astra-frontend/model/nccl/nccl-chooser.h"
+#include "astra-frontend/model/rccl/rccl-cost-model.h"
 #include "symbolic-graph.h"
+
+#include "ns3/collective-algorithm.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <limits>
 #include <string>
 
 namespace AstraSim
@@ -55,14 +61,15 @@ class Rccl
 
     std::string Choice(CollectiveOp op, uint32_t servers, uint64_t bytes) const
     {
-        const NcclCostModel model(m_machine, options);
-        const NcclPlan plan = model.Choose(op, Group(8 * servers), GroupKind::Dp, bytes);
+        const RcclCostModel model(m_machine, options);
+        const NcclPlan plan =
+            *NcclChooser(model).Choose(op, Group(8 * servers), GroupKind::Dp, bytes);
         return std::string(ToString(plan.algorithm)) + " " + ToString(plan.protocol);
     }
 
-    NcclPlan Evaluate(NcclAlgorithm algorithm, NcclProtocol protocol, uint64_t bytes) const
+    NcclPlan Evaluate(const NcclAlgorithm& algorithm, NcclProtocol protocol, uint64_t bytes) const
     {
-        return NcclCostModel(m_machine, options)
+        return RcclCostModel(m_machine, options)
             .Evaluate(algorithm, protocol, CollectiveOp::AllReduce, Group(8), bytes);
     }
 
@@ -81,6 +88,28 @@ class Rccl
   private:
     MachineModel m_machine;
 };
+
+/// @return the plan of an AllReduce between servers that takes the shortest time by estimates
+NcclPlan
+ShortestOf(const NcclCostModel& model, const GroupShape& shape, uint64_t bytes)
+{
+    NcclPlan shortest;
+    shortest.predicted = std::numeric_limits<TimePs>::max();
+    for (const NcclAlgorithm* algorithm : NcclAlgorithm::GetAll())
+    {
+        for (const NcclProtocol protocol :
+             {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
+        {
+            if (model.IsPossible(*algorithm, protocol, CollectiveOp::AllReduce, shape))
+            {
+                const NcclPlan plan =
+                    model.Evaluate(*algorithm, protocol, CollectiveOp::AllReduce, shape, bytes);
+                shortest = plan.predicted < shortest.predicted ? plan : shortest;
+            }
+        }
+    }
+    return shortest;
+}
 
 } // namespace
 
@@ -187,6 +216,33 @@ TEST(RcclTuning, DiesOfMi250xHaveFourRingsOfALaneEach)
     }
 }
 
+// Where a plug-in's cost is compared with RCCL's estimates, they decide on the protocol, too.
+TEST(RcclTuning, RangesOfSizesCountWhereNoPlugInCompetes)
+{
+    const Rccl mi300("MI300X", "384Gbps", NcclRelease::V2_23);
+    const RcclCostModel model(mi300.GetMachine(), mi300.options);
+    const GroupShape shape = mi300.Group(16);
+    const auto protocol = [&](uint64_t bytes) {
+        const MockNcclGroup group(mi300.GetMachine(), mi300.options);
+        return group.Choose(FirstRanks(16), Request(CollectiveOp::AllReduce, bytes))
+            .choice.protocol;
+    };
+    uint32_t differing = 0;
+    for (uint64_t bytes = KIB; bytes <= 256 * MIB; bytes *= 2)
+    {
+        const NcclPlan expected = ShortestOf(model, shape, bytes);
+        const NcclProtocol ranged = *model.FixedProtocol(CollectiveOp::AllReduce, shape, bytes);
+        differing += ranged == expected.protocol ? 0 : 1;
+        EXPECT_EQ(protocol(bytes), ToString(ranged)) << bytes;
+        CollectiveAlgorithm::Rules rules;
+        rules.can = [](const CollectiveTask&) { return true; };
+        rules.cost = [](const CollectiveTask&) { return std::numeric_limits<TimePs>::max(); };
+        const CollectiveAlgorithm dear("Dear", rules);
+        EXPECT_EQ(protocol(bytes), ToString(expected.protocol)) << bytes;
+    }
+    EXPECT_GT(differing, 0U);
+}
+
 TEST(RcclTuning, AUsersProtocolWins)
 {
     Rccl mi300("MI300X", "384Gbps", NcclRelease::V2_23);
@@ -196,17 +252,20 @@ TEST(RcclTuning, AUsersProtocolWins)
 
 TEST(RcclTuning, StepsOfPairsBetweenServersGrowWithTheGroup)
 {
-    const RcclTuning& mi355 = RcclTuning::Of(GpuGeneration::Cdna4, NcclRelease::V2_23, 2);
-    EXPECT_EQ(mi355.PairNetChunk(8), 0U);
-    EXPECT_EQ(mi355.PairNetChunk(16), 256 * KIB);
-    EXPECT_EQ(mi355.PairNetChunk(32), 512 * KIB);
-    EXPECT_EQ(RcclTuning::Of(GpuGeneration::Cdna3, NcclRelease::V2_23, 2).PairNetChunk(32), 0U);
+    const Rccl mi355("MI355X", "488Gbps", NcclRelease::V2_23);
+    const RcclCostModel model(mi355.GetMachine(), mi355.options);
+    EXPECT_EQ(model.GetTraits().PairNetChunk(8), 128 * KIB);
+    EXPECT_EQ(model.GetTraits().PairNetChunk(16), 256 * KIB);
+    EXPECT_EQ(model.GetTraits().PairNetChunk(32), 512 * KIB);
+    const Rccl mi300("MI300X", "384Gbps", NcclRelease::V2_23);
+    const RcclCostModel older(mi300.GetMachine(), mi300.options);
+    EXPECT_EQ(older.GetTraits().PairNetChunk(32), 128 * KIB);
 }
 
 TEST(NcclCostModel, AGroupOfSomeGpusOfAMeshHasTheLinksBetweenThem)
 {
     const Rccl mi300("MI300X", "384Gbps", NcclRelease::V2_20);
-    const NcclCostModel model(mi300.GetMachine(), mi300.options);
+    const RcclCostModel model(mi300.GetMachine(), mi300.options);
     for (const uint32_t ranks : {2, 3, 4, 8})
     {
         const GroupShape shape = mi300.Group(ranks);

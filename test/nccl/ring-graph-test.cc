@@ -4,6 +4,8 @@
 #include "astra-frontend/model/gpu/machine-model.h"
 #include "astra-frontend/model/graph/ring-graph.h"
 #include "astra-frontend/model/graph/ring-order.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "astra-frontend/model/nccl/nccl-chooser.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
 #include "astra-frontend/model/timing/ring-times.h"
@@ -302,7 +304,9 @@ TEST(NcclCostModel, SmallMessagesTakeLowLatencyAndLargeOnesBandwidth)
     const NcclCostModel model(machine, options);
     const GroupShape shape(FirstRanks(8), machine);
     const auto choose = [&](uint64_t bytes) {
-        return model.Choose(CollectiveOp::AllReduce, shape, GroupKind::Tp, bytes).protocol;
+        return NcclChooser(model)
+            .Choose(CollectiveOp::AllReduce, shape, GroupKind::Tp, bytes)
+            ->protocol;
     };
     EXPECT_EQ(choose(1024), NcclProtocol::Ll);
     EXPECT_EQ(choose(1ULL << 30), NcclProtocol::Simple);

@@ -4,6 +4,8 @@
  * Which protocol a ring between servers has.
  */
 #include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "astra-frontend/model/nccl/nccl-chooser.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
 #include "symbolic-graph.h"
@@ -32,12 +34,12 @@ class RingProtocol : public ::testing::Test
         machine.nvlinkGBps = machine.gpu.nvlinkGBps;
         machine.nicGBps = 50;
         machine.nvswitchesPerServer = 1;
-        const NcclPlan plan = NcclCostModel(machine, options)
-                                  .Choose(op,
-                                          GroupShape(FirstRanks(16), machine),
-                                          GroupKind::Dp,
-                                          static_cast<uint64_t>(bytes));
-        EXPECT_EQ(plan.algorithm, NcclAlgorithm::Ring);
+        const NcclPlan plan = *NcclChooser(NcclCostModel(machine, options))
+                                   .Choose(op,
+                                           GroupShape(FirstRanks(16), machine),
+                                           GroupKind::Dp,
+                                           static_cast<uint64_t>(bytes));
+        EXPECT_EQ(plan.algorithm, &NcclAlgorithm::Ring);
         return ToString(plan.protocol);
     }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
 #include "astra-frontend/model/timing/single-flow.h"
 #include "symbolic-graph.h"
 
@@ -29,10 +30,10 @@ FlowsOf(CollectiveOp op, uint64_t bytes, uint32_t ranks, const NcclOptions& opti
 }
 
 NcclOptions
-Only(NcclAlgorithm algorithm)
+Only(const NcclAlgorithm& algorithm)
 {
     NcclOptions options;
-    options.algorithms = {algorithm};
+    options.algorithms = {&algorithm};
     options.protocols = {NcclProtocol::Simple};
     options.maxChannels = 1;
     options.collNetEnable = true;
@@ -77,15 +78,15 @@ TEST(SingleFlow, RingOfOneChannelAndOneSliceIsTwoRoundsOfDependentSteps)
 
 TEST(SingleFlow, ParentsAndChildrenMirrorEachOtherAndFormNoCycle)
 {
-    for (const NcclAlgorithm algorithm : {NcclAlgorithm::Ring,
-                                          NcclAlgorithm::Tree,
-                                          NcclAlgorithm::Nvls,
-                                          NcclAlgorithm::NvlsTree,
-                                          NcclAlgorithm::CollNetDirect,
-                                          NcclAlgorithm::CollNetChain})
+    for (const NcclAlgorithm* algorithm : {&NcclAlgorithm::Ring,
+                                           &NcclAlgorithm::Tree,
+                                           &NcclAlgorithm::Nvls,
+                                           &NcclAlgorithm::NvlsTree,
+                                           &NcclAlgorithm::CollNetDirect,
+                                           &NcclAlgorithm::CollNetChain})
     {
-        const uint32_t ranks = algorithm == NcclAlgorithm::Nvls ? 8 : 24;
-        const auto flows = FlowsOf(CollectiveOp::AllReduce, 8 << 20, ranks, Only(algorithm));
+        const uint32_t ranks = algorithm == &NcclAlgorithm::Nvls ? 8 : 24;
+        const auto flows = FlowsOf(CollectiveOp::AllReduce, 8 << 20, ranks, Only(*algorithm));
         ASSERT_FALSE(flows.empty());
         for (const SingleFlow& flow : flows)
         {

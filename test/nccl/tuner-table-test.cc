@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/nccl/nccl-algorithm.h"
 #include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "astra-frontend/model/nccl/network-table.h"
 #include "astra-frontend/model/nccl/tuner-table.h"
@@ -25,7 +26,7 @@ TableOf(const std::string& lines)
 }
 
 bool
-AllowAll(NcclAlgorithm, NcclProtocol)
+AllowAll(const NcclAlgorithm&, NcclProtocol)
 {
     return true;
 }
@@ -136,7 +137,7 @@ TEST(TunerTable, ARowWhoseAlgorithmIsNotAvailableIsPassedOver)
                                      "allreduce,0,-1,ring,simple,-1,-1,-1\n");
     const TunerRow* row =
         table.Find({CollectiveOp::AllReduce, 8, 2, 16},
-                   [](NcclAlgorithm algorithm, NcclProtocol protocol) {
+                   [](const NcclAlgorithm& algorithm, NcclProtocol protocol) {
                        return algorithm == NcclAlgorithm::Ring && protocol != NcclProtocol::Ll;
                    });
     ASSERT_NE(row, nullptr);

@@ -116,7 +116,7 @@ CollectivePerfPoints::InOneLaunch(const CollectiveTestPoint& point) const
     }
     CollectiveRequest together = first;
     together.bytes *= all;
-    const uint32_t rounds = DivideUp(all, m_nccl.Choose(m_group, together).channels);
+    const uint32_t rounds = DivideUp(all, m_nccl.Choose(m_group, together).choice.channels);
     for (uint32_t round = 0; round < rounds; ++round)
     {
         together.bytes =
@@ -137,7 +137,7 @@ CollectivePerfPoints::LaunchOverhead(const CollectiveTestPoint& point) const
     TimePs overhead = 0;
     for (std::size_t i = 1; i < point.steps.size(); ++i)
     {
-        overhead += m_nccl.Choose(m_group, point.steps[i]).speeds.baseLatency;
+        overhead += m_nccl.Choose(m_group, point.steps[i]).start;
     }
     return static_cast<double>(overhead) / PS_PER_US;
 }
@@ -159,7 +159,7 @@ CollectivePerfPoints::LaunchUs(const CollectiveTestPoint& point) const
     {
         return m_options.launchUs;
     }
-    const uint32_t channels = m_nccl.Describe(m_group, point.steps.front()).channels;
+    const uint32_t channels = m_nccl.Choose(m_group, point.steps.front()).choice.channels;
     return m_options.launchUs + (channels - 1) * m_options.launchChannelUs;
 }
 

@@ -358,7 +358,7 @@ CollectivePerf::PrintChoices() const
             continue;
         }
         const CollectiveChoice choice =
-            m_network->GetNccl().Describe(m_workload->GetGroup(), points[point].steps.front());
+            m_network->GetNccl().Choose(m_workload->GetGroup(), points[point].steps.front()).choice;
         text += fmt::format("#   {} ({} of {})\n",
                             m_table->Choice(m_rows[m_points->GetFirstRow(point)], choice),
                             m_results[point].simulated,

@@ -77,7 +77,9 @@ struct Count
 };
 
 void
-ShowSummary(const LinkClasses& links, const NcclPlan& plan, const std::vector<SingleFlow>& flows)
+ShowSummary(const LinkClasses& links,
+            const CollectiveOffer& offer,
+            const std::vector<SingleFlow>& flows)
 {
     uint64_t nvlink = 0;
     uint64_t network = 0;
@@ -91,7 +93,7 @@ ShowSummary(const LinkClasses& links, const NcclPlan& plan, const std::vector<Si
         connections[flow.type].bytes += flow.bytes;
     }
     const auto rateOf = [&](const SingleFlow& flow) { return links.RateOf(flow); };
-    const FlowDagSummary dag = SummarizeFlows(flows, rateOf, plan.wireInflation);
+    const FlowDagSummary dag = SummarizeFlows(flows, rateOf, offer.wireInflation);
     fmt::print("  flows          {}\n  NVLink bytes   {}\n  network bytes  {}, {} across rails\n",
                flows.size(),
                nvlink,
@@ -110,9 +112,9 @@ void
 ShowJob(const SimCclJob& job, const MockNcclGroup& group, const std::vector<SingleFlow>& flows)
 {
     const MachineModel& machine = group.GetMachine();
-    const NcclPlan plan = group.Choose(job.group, job.request);
+    const CollectiveOffer offer = group.Choose(job.group, job.request);
     const GroupShape shape(job.group, machine);
-    const CollectiveChoice choice = group.Describe(job.group, job.request);
+    const CollectiveChoice& choice = offer.choice;
     fmt::print("{} of {} bytes, group {}: {} ranks on {} nodes\n",
                ToString(job.request.op),
                job.request.bytes,
@@ -135,7 +137,7 @@ ShowJob(const SimCclJob& job, const MockNcclGroup& group, const std::vector<Sing
                                                             : "NCCL's estimate";
         fmt::print("  {} {:.3f} us\n", label, static_cast<double>(choice.predicted) / 1e6);
     }
-    ShowSummary(LinkClasses(machine, job.group), plan, flows);
+    ShowSummary(LinkClasses(machine, job.group), offer, flows);
 }
 
 std::string

@@ -1,7 +1,6 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "program-runs.h"
 #include "programs/frame/run-console.h"
 #include "programs/frame/run-driver.h"
@@ -310,8 +309,7 @@ SimulationRun::ReportUnfinished()
 void
 SimulationRun::SayVerdict() const
 {
-    const bool nvlsOff = !m_options.nccl.nvlsEnable &&
-                         NcclCostModel(m_network->GetNccl().GetMachine(), m_options.nccl).HasNvls();
+    const bool nvlsOff = !m_options.nccl.nvlsEnable && m_network->GetNccl().GetMachine().HasNvls();
     const std::vector<std::string> lines =
         m_jobs->GetVerdict().Lines(m_inputs.topology,
                                    Backend().GetLinkLoads(),

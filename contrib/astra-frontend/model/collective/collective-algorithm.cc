@@ -4,6 +4,7 @@
 #include "collective-algorithm.h"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 namespace AstraSim
@@ -34,6 +35,16 @@ CollectiveAlgorithm::CollectiveAlgorithm(std::string name, Rules rules)
 CollectiveAlgorithm::~CollectiveAlgorithm()
 {
     std::erase(Known(), this);
+}
+
+const CollectiveAlgorithm*
+CollectiveAlgorithm::Find(std::string_view name)
+{
+    const auto isSame = [](char a, char b) { return std::tolower(a) == std::tolower(b); };
+    const auto found = std::ranges::find_if(Known(), [&](const CollectiveAlgorithm* each) {
+        return std::ranges::equal(each->GetName(), name, isSame);
+    });
+    return found == Known().end() ? nullptr : *found;
 }
 
 const std::vector<const CollectiveAlgorithm*>&

@@ -13,6 +13,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -54,6 +56,18 @@ struct CollectiveTask
     double linkGBps{0};           ///< that one channel, or one copy, moves over a link in a server
     bool hasNvSwitch{false};      ///< whether switches join the GPUs of a server
     std::vector<uint32_t> nics{}; ///< of each rank: ranks that share a NIC have the same number
+
+    /// @return another collective on the same machine, on ranks with these servers and NICs
+    CollectiveTask On(const CollectiveRequest& other,
+                      std::vector<uint32_t> itsServers,
+                      std::vector<uint32_t> itsNics) const
+    {
+        CollectiveTask task = *this;
+        task.request = other;
+        task.servers = std::move(itsServers);
+        task.nics = std::move(itsNics);
+        return task;
+    }
 };
 
 /**
@@ -80,6 +94,18 @@ class CollectiveAlgorithm
         ByCost, ///< it costs less than what NCCL has
         Always, ///< unless NCCL_ALGO leaves it out
         Apart,  ///< a kernel of the engine that AS_ENGINE_ALLREDUCE names, whatever NCCL_ALGO says
+        ByLibrary, ///< its library decides by rules of its own: NCCL's
+    };
+
+    /// How its messages grow with the servers of a group; estimates of large groups follow from
+    /// smaller ones by it.
+    enum class Growth : uint8_t
+    {
+        Own,       ///< by a rule of its own: a smaller group says nothing of a larger one
+        Steps,     ///< each further server adds the same steps, of as many bytes as the others
+        Levels,    ///< each doubling adds the same level, and each server has all bytes
+        Depths,    ///< by the depth of trees, which no line goes through
+        Predicted, ///< switches reduce at rates that no machine has: its cost stands for its time
     };
 
     struct Rules
@@ -98,6 +124,9 @@ class CollectiveAlgorithm
         std::function<TimePs(const CollectiveTask&)> start{};
         double wireInflation{1}; ///< bytes moved per byte of data: 2 with LL's flags
         Choice choice{Choice::ByCost};
+        Growth growth{Growth::Own};
+        /// The CollectiveLibrary that it is one of; empty: none, a plug-in.
+        std::string library{};
     };
 
     /// @param name that no other algorithm has, whatever its case
@@ -116,6 +145,9 @@ class CollectiveAlgorithm
         return m_rules;
     }
 
+    /// @return the algorithm of a name, whatever its case; null if there is none
+    static const CollectiveAlgorithm* Find(std::string_view name);
+
     /// @return all there are, in the order of their names
     static const std::vector<const CollectiveAlgorithm*>& GetAll();
 
@@ -123,6 +155,13 @@ class CollectiveAlgorithm
     std::string m_name;
     Rules m_rules;
 };
+
+/// @return an algorithm's name
+inline const char*
+ToString(const CollectiveAlgorithm* algorithm)
+{
+    return algorithm->GetName().c_str();
+}
 
 } // namespace AstraSim
 

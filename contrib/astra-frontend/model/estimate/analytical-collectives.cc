@@ -173,12 +173,14 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
     }
     else
     {
-        const NcclPlan plan = m_nccl.Choose(group, request);
-        const bool pairwise = IsPairwise(request.op) && !IsPlugIn(plan);
-        chosen.algorithm = pairwise ? "Direct" : ToString(plan.algorithm);
-        chosen.protocol = IsPlugIn(plan) ? "-" : ToString(plan.protocol);
-        chosen.channels = pairwise ? 1 : plan.channels;
-        time = m_machine.GetTime(group, request, plan);
+        const CollectiveOffer offer = m_nccl.Choose(group, request);
+        const bool isOfNccl =
+            offer.algorithm->GetRules().choice == CollectiveAlgorithm::Choice::ByLibrary;
+        // Estimates give all of NCCL's sends between pairs one name.
+        chosen.algorithm = IsPairwise(request.op) && isOfNccl ? "Direct" : offer.choice.algorithm;
+        chosen.protocol = offer.choice.protocol;
+        chosen.channels = offer.choice.channels;
+        time = m_machine.GetTime(group, request, offer);
     }
     chosen.predicted = time;
     if (choice)

@@ -4,7 +4,7 @@
 #include "idle-machine.h"
 
 #include "astra-frontend/model/formula/ana-sim.h"
-#include "astra-frontend/model/graph/pair-bytes.h"
+#include "astra-frontend/model/graph/chain-graph.h"
 
 #include "ns3/clock-range.h"
 
@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 // How it works. A group's ranks are renumbered so that its servers come first: all groups of a kind
@@ -32,18 +33,19 @@ constexpr uint32_t FEWEST_SERVERS = 4; ///< that a ring or tree is cut to
 /// Pipelines through a tree, a chain or NVSwitches need more messages until they flow steadily.
 constexpr uint64_t DEEP_PIPELINE = 8;
 
-bool
-IsNvls(const NcclPlan& plan)
+using Growth = CollectiveAlgorithm::Growth;
+
+Growth
+GrowthOf(const CollectiveOffer& offer)
 {
-    return plan.algorithm == NcclAlgorithm::Nvls || plan.algorithm == NcclAlgorithm::NvlsTree;
+    return offer.algorithm->GetRules().growth;
 }
 
 /// @return whether data go through levels of a tree or along a chain
 bool
-IsDeep(const NcclPlan& plan, CollectiveOp op)
+IsDeep(const CollectiveOffer& offer, CollectiveOp op)
 {
-    return !IsPairwise(op) &&
-           (IsChain(op) || IsNvls(plan) || plan.algorithm == NcclAlgorithm::Tree);
+    return IsChain(op) || GrowthOf(offer) == Growth::Levels || GrowthOf(offer) == Growth::Depths;
 }
 
 /// @return y at @p x on the line through two points
@@ -72,19 +74,32 @@ PortsOf(const MachineModel& machine, uint32_t ranks)
 }
 
 IdleMachine::Case
-IdleMachine::Canonical(const CommGroup& group, const CollectiveRequest& request) const
+IdleMachine::MakeCase(const CollectiveOffer& offer,
+                      CommGroup group,
+                      CollectiveRequest request,
+                      uint32_t servers) const
+{
+    auto plan = m_nccl.PlanAs(group, request, offer);
+    return {std::move(group), std::move(request), servers, &offer, std::move(plan)};
+}
+
+IdleMachine::Case
+IdleMachine::Canonical(const CommGroup& group,
+                       const CollectiveRequest& request,
+                       const CollectiveOffer& offer) const
 {
     const MachineModel& machine = m_nccl.GetMachine();
-    Case result{group, request, 0};
+    CommGroup renumbered = group;
+    uint32_t servers = 0;
     std::map<uint32_t, uint32_t> numbers; // by server
-    for (int& rank : result.group.ranks)
+    for (int& rank : renumbered.ranks)
     {
         const uint32_t server = machine.ServerOf(rank);
-        const auto [it, isNew] = numbers.try_emplace(server, result.servers);
-        result.servers += isNew ? 1 : 0;
+        const auto [it, isNew] = numbers.try_emplace(server, servers);
+        servers += isNew ? 1 : 0;
         rank += static_cast<int>((it->second - server) * machine.gpusPerServer);
     }
-    return result;
+    return MakeCase(offer, std::move(renumbered), request, servers);
 }
 
 bool
@@ -101,53 +116,53 @@ IdleMachine::IsRegular(const Case& whole) const
     });
 }
 
-IdleMachine::Case
-IdleMachine::OnServers(const Case& whole,
-                       uint32_t servers,
-                       uint32_t gpusPerServer,
-                       const NcclPlan& plan)
+bool
+IdleMachine::CanShrink(const Case& whole) const
 {
-    Case result{whole.group, whole.request, servers};
-    std::vector<int>& ranks = result.group.ranks;
-    const int end = static_cast<int>(servers * gpusPerServer);
-    std::erase_if(ranks, [end](int rank) { return rank >= end; });
-    // The root keeps its place in a server.
-    const int root = whole.group.ranks[static_cast<std::size_t>(whole.request.root)] %
-                     static_cast<int>(gpusPerServer);
-    result.request.root = static_cast<int>(
-        std::find_if(ranks.begin(),
-                     ranks.end(),
-                     [&](int rank) { return rank % static_cast<int>(gpusPerServer) == root; }) -
-        ranks.begin());
-    if (!IsNvls(plan))
-    {
-        // Each step, and each pair, has as many bytes as before.
-        result.request.bytes = whole.request.bytes / whole.group.ranks.size() * ranks.size();
-    }
-    return result;
+    const Growth growth = GrowthOf(*whole.offer);
+    const bool hasLine =
+        growth == Growth::Levels || (growth == Growth::Steps && !IsChain(whole.request.op));
+    return hasLine && whole.servers > FEWEST_SERVERS && whole.request.bytesPerPair.empty() &&
+           IsRegular(whole);
 }
 
 IdleMachine::Case
-IdleMachine::WithBytes(const Case& whole, uint64_t divisor)
+IdleMachine::OnServers(const Case& whole, uint32_t servers) const
 {
-    Case result = whole;
+    const int perServer = static_cast<int>(m_nccl.GetMachine().gpusPerServer);
+    CommGroup group = whole.group;
+    CollectiveRequest request = whole.request;
+    std::vector<int>& ranks = group.ranks;
+    const int end = static_cast<int>(servers) * perServer;
+    std::erase_if(ranks, [end](int rank) { return rank >= end; });
+    // The root keeps its place in a server.
+    const int root = whole.group.ranks[static_cast<std::size_t>(request.root)] % perServer;
+    request.root = static_cast<int>(
+        std::ranges::find_if(ranks, [&](int rank) { return rank % perServer == root; }) -
+        ranks.begin());
+    if (GrowthOf(*whole.offer) == Growth::Steps)
+    {
+        // Each step, and each pair, has as many bytes as before.
+        request.bytes = whole.request.bytes / whole.group.ranks.size() * ranks.size();
+    }
+    return MakeCase(*whole.offer, std::move(group), std::move(request), servers);
+}
+
+IdleMachine::Case
+IdleMachine::WithBytes(const Case& whole, uint64_t divisor) const
+{
+    CollectiveRequest request = whole.request;
     const uint64_t ranks = whole.group.ranks.size();
-    result.request.bytes = whole.request.bytes / divisor / ranks * ranks;
-    for (uint64_t& bytes : result.request.bytesPerPair)
+    request.bytes = whole.request.bytes / divisor / ranks * ranks;
+    for (uint64_t& bytes : request.bytesPerPair)
     {
         bytes /= divisor;
     }
-    return result;
-}
-
-uint64_t
-IdleMachine::CountFlows(const Case& each, const NcclPlan& plan) const
-{
-    return m_nccl.PlanAs(each.group, each.request, plan)->GetChoice().flows;
+    return MakeCase(*whole.offer, whole.group, std::move(request), whole.servers);
 }
 
 TimePs
-IdleMachine::Execute(const Case& each, const NcclPlan& plan) const
+IdleMachine::Execute(const Case& each) const
 {
     const MachineModel& machine = m_nccl.GetMachine();
     const GroupShape shape(each.group, machine);
@@ -156,13 +171,12 @@ IdleMachine::Execute(const Case& each, const NcclPlan& plan) const
     ports.nicGBps *= shape.GetNicShare();
     AnaSim network(std::make_shared<MachinePaths>(ports));
 
-    const auto collective = m_nccl.PlanAs(each.group, each.request, plan);
     TimePs end = 0;
     std::vector<std::unique_ptr<RankCollective>> ranks;
     for (uint32_t i = 0; i < shape.GetRanks(); ++i)
     {
         ranks.push_back(
-            collective->CreateRank(i, network.GetNetwork(each.group.ranks[i]), 0, {}, [&] {
+            each.plan->CreateRank(i, network.GetNetwork(each.group.ranks[i]), 0, {}, [&] {
                 end = network.GetLoop().Now();
             }));
     }
@@ -175,25 +189,23 @@ IdleMachine::Execute(const Case& each, const NcclPlan& plan) const
 }
 
 TimePs
-IdleMachine::TimeOfBytes(const Case& each, const NcclPlan& plan) const
+IdleMachine::TimeOfBytes(const Case& each) const
 {
     Case fewer = each;
-    uint64_t flows = CountFlows(each, plan);
     uint64_t divisor = 1;
-    const uint64_t most = m_mostFlows * (IsDeep(plan, each.request.op) ? DEEP_PIPELINE : 1);
-    while (flows > most)
+    const uint64_t most = m_mostFlows * (IsDeep(*each.offer, each.request.op) ? DEEP_PIPELINE : 1);
+    while (fewer.CountFlows() > most)
     {
-        const Case next = WithBytes(each, divisor * 2);
-        const uint64_t left = CountFlows(next, plan);
-        if (left == 0 || left * 10 > flows * 9)
+        Case next = WithBytes(each, divisor * 2);
+        const uint64_t left = next.CountFlows();
+        if (left == 0 || left * 10 > fewer.CountFlows() * 9)
         {
             break; // one message each: fewer bytes are no fewer messages
         }
         divisor *= 2;
-        fewer = next;
-        flows = left;
+        fewer = std::move(next);
     }
-    const TimePs time = Execute(fewer, plan);
+    const TimePs time = Execute(fewer);
     if (divisor == 1)
     {
         return time;
@@ -207,56 +219,45 @@ IdleMachine::TimeOfBytes(const Case& each, const NcclPlan& plan) const
         }
         return static_cast<double>(sum);
     };
-    return OnLine(bytes(each), bytes(half), Execute(half, plan), bytes(fewer), time);
+    return OnLine(bytes(each), bytes(half), Execute(half), bytes(fewer), time);
 }
 
 TimePs
 IdleMachine::GetTime(const CommGroup& group,
                      const CollectiveRequest& request,
-                     const NcclPlan& choice) const
+                     const CollectiveOffer& offer) const
 {
-    NcclPlan plan = choice;
-    if (IsNvls(plan))
+    if (GrowthOf(offer) == Growth::Predicted)
     {
-        plan.Of<NvlsPlan>().bytes = request.bytes; // smaller forms have the chunks of the whole
-    }
-    if (plan.algorithm == NcclAlgorithm::CollNetDirect ||
-        plan.algorithm == NcclAlgorithm::CollNetChain)
-    {
-        return plan.predicted;
+        return offer.choice.predicted;
     }
     if (group.ranks.size() < 2)
     {
-        return IsPlugIn(plan) ? plan.predicted : 0;
+        return 0;
     }
-    const Case whole = Canonical(group, request);
-    const uint32_t gpus = m_nccl.GetMachine().gpusPerServer;
-    // A plug-in's rule of servers is its own, and no line goes through the depths of trees and
-    // chains.
-    const bool canShrink = whole.servers > FEWEST_SERVERS && !IsPlugIn(plan) &&
-                           (IsNvls(plan) || !IsDeep(plan, request.op)) &&
-                           request.bytesPerPair.empty() && IsRegular(whole);
-    if (!canShrink || CountFlows(whole, plan) <= m_mostFlows)
+    const Case whole = Canonical(group, request, offer);
+    if (whole.CountFlows() <= m_mostFlows || !CanShrink(whole))
     {
-        return TimeOfBytes(whole, plan);
+        return TimeOfBytes(whole);
     }
     uint32_t servers = FEWEST_SERVERS;
-    while (2 * servers < whole.servers &&
-           CountFlows(OnServers(whole, 2 * servers, gpus, plan), plan) <= m_mostFlows)
+    Case large = OnServers(whole, servers);
+    while (2 * servers < whole.servers)
     {
+        Case next = OnServers(whole, 2 * servers);
+        if (next.CountFlows() > m_mostFlows)
+        {
+            break;
+        }
         servers *= 2;
+        large = std::move(next);
     }
-    const Case large = OnServers(whole, servers, gpus, plan);
-    const Case small = OnServers(whole, servers / 2, gpus, plan);
-    const bool isTree = IsNvls(plan);
-    const auto rows = [isTree](const Case& each) {
-        return isTree ? std::log2(static_cast<double>(each.servers)) : each.servers;
+    const Case small = OnServers(whole, servers / 2);
+    const bool isByLevels = GrowthOf(offer) == Growth::Levels;
+    const auto rows = [isByLevels](const Case& each) {
+        return isByLevels ? std::log2(static_cast<double>(each.servers)) : each.servers;
     };
-    return OnLine(rows(whole),
-                  rows(small),
-                  TimeOfBytes(small, plan),
-                  rows(large),
-                  TimeOfBytes(large, plan));
+    return OnLine(rows(whole), rows(small), TimeOfBytes(small), rows(large), TimeOfBytes(large));
 }
 
 } // namespace AstraSim

@@ -7,6 +7,11 @@
 #include "astra-frontend/model/formula/machine-paths.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
 
+#include "ns3/collective-implementation.h"
+
+#include <cstdint>
+#include <memory>
+
 namespace AstraSim
 {
 
@@ -43,12 +48,12 @@ class IdleMachine
 
     /**
      * @param group,request the collective, which all ranks begin together
-     * @param choice the plan for it
+     * @param offer the choice for it
      * @return when its last rank is through
      */
     TimePs GetTime(const CommGroup& group,
                    const CollectiveRequest& request,
-                   const NcclPlan& choice) const;
+                   const CollectiveOffer& offer) const;
 
   private:
     /// A collective, or a smaller form of one.
@@ -56,26 +61,38 @@ class IdleMachine
     {
         CommGroup group;
         CollectiveRequest request;
-        uint32_t servers{0};
+        uint32_t servers;
+        const CollectiveOffer* offer; ///< for the whole collective
+        std::shared_ptr<const CollectivePlan> plan;
+
+        uint64_t CountFlows() const
+        {
+            return plan->GetChoice().flows;
+        }
     };
 
+    /// @return a collective, or a smaller form of one, with its plan
+    Case MakeCase(const CollectiveOffer& offer,
+                  CommGroup group,
+                  CollectiveRequest request,
+                  uint32_t servers) const;
     /// @return the collective with its servers numbered from 0
-    Case Canonical(const CommGroup& group, const CollectiveRequest& request) const;
+    Case Canonical(const CommGroup& group,
+                   const CollectiveRequest& request,
+                   const CollectiveOffer& offer) const;
     /// @return the same on its first servers. @param whole on all of its servers
-    static Case OnServers(const Case& whole,
-                          uint32_t servers,
-                          uint32_t gpusPerServer,
-                          const NcclPlan& plan);
+    Case OnServers(const Case& whole, uint32_t servers) const;
     /// @return the same with fewer bytes
-    static Case WithBytes(const Case& whole, uint64_t divisor);
+    Case WithBytes(const Case& whole, uint64_t divisor) const;
+    /// @return whether the time on fewer servers says how long it takes on all
+    bool CanShrink(const Case& whole) const;
     /// @return whether each server has the same places in the group, so that fewer servers are
     /// alike
     bool IsRegular(const Case& whole) const;
-    uint64_t CountFlows(const Case& each, const NcclPlan& plan) const;
     /// @return the time, with as few bytes as the number of messages asks for
-    TimePs TimeOfBytes(const Case& each, const NcclPlan& plan) const;
+    TimePs TimeOfBytes(const Case& each) const;
     /// @return the time of all messages
-    TimePs Execute(const Case& each, const NcclPlan& plan) const;
+    TimePs Execute(const Case& each) const;
 
     const MockNcclGroup& m_nccl;
     uint64_t m_mostFlows;

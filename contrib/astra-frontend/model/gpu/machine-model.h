@@ -64,6 +64,13 @@ struct MachineModel
         return static_cast<uint32_t>(rank) / gpusPerServer;
     }
 
+    /// @return whether its NVSwitches may reduce
+    bool HasNvls() const
+    {
+        return nvswitchesPerServer > 0 && switchesJoinServers && !gpu.meshed &&
+               !IsAmd(gpu.generation) && gpu.generation != GpuGeneration::Ampere;
+    }
+
     /// @return whether GPUs of a server reach each other without their NICs
     bool JoinsServers() const
     {
@@ -161,6 +168,23 @@ struct GroupShape
     {
         const uint32_t index = m_onRail[std::size_t{node} * m_rails + rail];
         return index == NONE ? std::nullopt : std::optional(index);
+    }
+
+    /// @return the node of each rank
+    const std::vector<uint32_t>& GetServers() const
+    {
+        return m_nodeOf;
+    }
+
+    /// @return the number of the NIC of each rank, see NicOf()
+    std::vector<uint32_t> GetNics() const
+    {
+        std::vector<uint32_t> nics;
+        for (uint32_t rank = 0; rank < m_ranks; ++rank)
+        {
+            nics.push_back(NicOf(rank));
+        }
+        return nics;
     }
 
     /// @return the number of a rank in nodes[NodeOf(index)]

@@ -4,23 +4,16 @@
 #include "mock-nccl-group.h"
 
 #include "astra-frontend/model/collective/flow-executor.h"
-#include "astra-frontend/model/graph/channel-split.h"
-#include "astra-frontend/model/graph/pair-bytes.h"
-#include "astra-frontend/model/graph/pxn-graph.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/timing/pair-times.h"
 
 #include "ns3/input-error.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace AstraSim
 {
 
 namespace
 {
-
-using Choice = CollectiveAlgorithm::Choice;
 
 /// Serving has batches of ever new sizes: plans are forgotten beyond so many.
 constexpr std::size_t MOST_PLANS = 16384;
@@ -31,16 +24,14 @@ class GraphPlan : public CollectivePlan
   public:
     GraphPlan(const CommGroup& group,
               TimedGraph timed,
-              TimePs startLatency,
-              double wireInflation,
-              uint64_t packetBytes,
-              CollectiveChoice choice)
-        : CollectivePlan(WithFlows(std::move(choice), *timed.graph)),
+              const CollectiveOffer& offer,
+              uint64_t packetBytes)
+        : CollectivePlan(WithFlows(offer.choice, *timed.graph)),
           m_group(group),
           m_execution(std::move(timed), m_group)
     {
-        m_execution.startLatency = startLatency;
-        m_execution.wireInflation = wireInflation;
+        m_execution.startLatency = offer.start;
+        m_execution.wireInflation = offer.wireInflation;
         m_execution.packetBytes = packetBytes;
     }
 
@@ -123,27 +114,6 @@ class GraphPlan : public CollectivePlan
     mutable std::map<int, std::weak_ptr<FlowRanks>> m_instances; ///< by first tag
 };
 
-/// @return the plug-in whose plan it is; null for NCCL's own
-const CollectiveAlgorithm*
-PlugInOf(const NcclPlan& plan)
-{
-    return IsPlugIn(plan) ? CollectiveAlgorithm::GetAll()[static_cast<std::size_t>(plan.algorithm) -
-                                                          NCCL_ALGORITHMS]
-                          : nullptr;
-}
-
-/// @return channels that get data
-uint32_t
-UsedChannels(const CollectiveRequest& request, const GroupShape& shape, const NcclPlan& plan)
-{
-    if (IsPlugIn(plan) || NcclTableRow::Of(plan.algorithm).usesAllChannels)
-    {
-        return plan.channels;
-    }
-    return ChannelSplit(request.op, plan.protocol, shape.GetRanks(), request.bytes, plan.channels)
-        .GetChannels();
-}
-
 void
 CheckRequest(const CommGroup& group, const CollectiveRequest& request)
 {
@@ -180,21 +150,8 @@ CheckRequest(const CommGroup& group, const CollectiveRequest& request)
 MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& options)
     : m_machine(ResolveGpu(machine, options)),
       m_options(options),
-      m_model(m_machine, m_options)
+      m_libraries(CollectiveLibrary::OpenAll({m_machine, m_options, m_options}))
 {
-    if (m_options.nvlsRequired && m_machine.gpusPerServer > 1 && !m_model.HasNvls())
-    {
-        throw ns3::InputError("environment",
-                              0,
-                              "NCCL_NVLS_ENABLE is '1', but the NVSwitches of this machine do not "
-                              "reduce",
-                              "0, or 2 for NVLS where the GPUs have it: Hopper and Blackwell with "
-                              "an NVSwitch that joins all GPUs of a server");
-    }
-    if (m_options.engine)
-    {
-        m_options.engine->RequireFigures(m_machine.gpu.generation);
-    }
 }
 
 MachineModel
@@ -230,166 +187,67 @@ MockNcclGroup::ResolveGpu(MachineModel machine, const NcclOptions& options)
                           expected);
 }
 
-MockNcclGroup::~MockNcclGroup() = default;
-
-NcclPlan
-MockNcclGroup::Choose(const CommGroup& group, const CollectiveRequest& request) const
+CollectiveOffer
+MockNcclGroup::Choose(const CommGroup& group, const CollectiveRequest& original) const
 {
-    const CollectiveRequest translated = Translate(group, request);
+    CheckRequest(group, original);
+    const CollectiveRequest request = Translate(group, original);
     const GroupShape shape(group, m_machine);
-    NcclPlan plan = Decide(group, shape, translated);
-    plan.channels = UsedChannels(translated, shape, plan);
-    return plan;
+    const CollectiveTask task = MakeTask(request, shape);
+    std::optional<CollectiveOffer> best;
+    for (const auto& library : m_libraries)
+    {
+        auto offer = library->Offer({group, shape, task});
+        const bool isBetter = offer && (!best || offer->rank > best->rank ||
+                                        (offer->rank == best->rank && offer->cost < best->cost));
+        if (isBetter)
+        {
+            best = std::move(offer);
+        }
+    }
+    if (!best)
+    {
+        Refuse(request, shape);
+    }
+    return std::move(*best);
 }
 
-NcclPlan
-MockNcclGroup::Decide(const CommGroup& group,
-                      const GroupShape& shape,
-                      const CollectiveRequest& request) const
+void
+MockNcclGroup::Refuse(const CollectiveRequest& request, const GroupShape& shape) const
 {
-    const auto plugIn = FindPlugIn(request, shape);
-    if (!plugIn && shape.GetRanks() > 1 && !HasNccl(m_machine.gpu.generation))
+    const std::string op = ToString(request.op);
+    if (!HasNccl(m_machine.gpu.generation))
     {
         throw ns3::InputError("environment",
                               0,
-                              std::string("no algorithm that is left can carry out ") +
-                                  ToString(request.op) + " on " + m_machine.gpu.name +
-                                  ", which NCCL does not run on",
+                              "no algorithm that is left can carry out " + op + " on " +
+                                  m_machine.gpu.name + ", which NCCL does not run on",
                               "NCCL_ALGO unset");
     }
-    if (IsPairwise(request.op))
-    {
-        return plugIn ? *plugIn
-                      : m_model.EvaluatePairs(request.op,
-                                              shape,
-                                              MostPairBytes(request, shape.GetRanks()));
-    }
-    if (plugIn)
-    {
-        if (PlugInOf(*plugIn)->GetRules().choice != Choice::ByCost)
-        {
-            return *plugIn;
-        }
-        const auto own = m_model.ChooseAllowed(request.op, shape, request.bytes);
-        return own && own->predicted <= plugIn->predicted ? *own : *plugIn;
-    }
-    return m_model.Choose(request.op, shape, group.kind, request.bytes);
+    throw ns3::InputError("environment",
+                          0,
+                          "NCCL_ALGO and NCCL_PROTO leave no way to carry out " + op + " on " +
+                              std::to_string(shape.GetRanks()) + " ranks",
+                          "an algorithm that supports it, such as Ring");
 }
 
 CollectiveTask
 MockNcclGroup::MakeTask(const CollectiveRequest& request, const GroupShape& shape) const
 {
     CollectiveTask task{request,
-                        {},
+                        shape.GetServers(),
                         m_machine.nvlinkGBps,
                         m_machine.nicGBps * shape.GetNicShare(),
                         m_options.sendLatency};
-    if (HasNccl(m_machine.gpu.generation))
-    {
-        task.blocks = m_model.BlocksOf(shape);
-    }
-    for (uint32_t rank = 0; rank < shape.GetRanks(); ++rank)
-    {
-        task.servers.push_back(shape.NodeOf(rank));
-        task.nics.push_back(shape.NicOf(rank));
-    }
+    task.nics = shape.GetNics();
     task.generation = ToString(m_machine.gpu.generation);
     task.linkGBps = m_machine.gpu.channelGBps;
     task.hasNvSwitch = m_machine.nvswitchesPerServer > 0;
-    if (m_options.engine && request.op == CollectiveOp::AllReduce && shape.GetNodes() == 1)
+    for (const auto& library : m_libraries)
     {
-        task.engine =
-            m_options.engine->Choose(m_machine.gpu.generation, shape.GetRanks(), request.bytes);
+        library->Describe(task, shape);
     }
     return task;
-}
-
-std::optional<NcclPlan>
-MockNcclGroup::FindPlugIn(const CollectiveRequest& request, const GroupShape& shape) const
-{
-    const auto& all = CollectiveAlgorithm::GetAll();
-    std::optional<NcclPlan> best;
-    Choice bestChoice = Choice::ByCost;
-    if (all.empty() || shape.GetRanks() < 2)
-    {
-        return best;
-    }
-    std::optional<CollectiveTask> task; // seldom needed
-    for (std::size_t i = 0; i < all.size(); ++i)
-    {
-        const CollectiveAlgorithm::Rules& rules = all[i]->GetRules();
-        const auto number = static_cast<NcclAlgorithm>(NCCL_ALGORITHMS + i);
-        const bool isLeftOut = rules.choice == Choice::ByCost && m_options.selectByRules;
-        const bool isAllowed = rules.choice == Choice::Apart
-                                   ? m_options.engine != nullptr
-                                   : m_options.algorithms.Allow(request.op, number);
-        if (isLeftOut || !isAllowed)
-        {
-            continue;
-        }
-        if (!task)
-        {
-            task = MakeTask(request, shape);
-        }
-        if (!rules.can(*task))
-        {
-            continue;
-        }
-        const TimePs cost = rules.cost(*task);
-        if (!best || rules.choice > bestChoice ||
-            (rules.choice == bestChoice && cost < best->predicted))
-        {
-            bestChoice = rules.choice;
-            best = NcclPlan();
-            best->algorithm = number;
-            best->predicted = cost;
-            best->speeds.baseLatency = rules.start ? rules.start(*task) : rules.startLatency;
-            best->wireInflation = rules.wireInflation;
-        }
-    }
-    return best;
-}
-
-CollectiveChoice
-MockNcclGroup::Describe(const CommGroup& group, const CollectiveRequest& request) const
-{
-    CheckRequest(group, request);
-    const CollectiveRequest translated = Translate(group, request);
-    const GroupShape shape(group, m_machine);
-    return NameChoice(translated, shape, Decide(group, shape, translated));
-}
-
-CollectiveChoice
-MockNcclGroup::NameChoice(const CollectiveRequest& request,
-                          const GroupShape& shape,
-                          const NcclPlan& plan) const
-{
-    CollectiveChoice choice;
-    choice.algorithm = ToString(plan.algorithm);
-    choice.predicted = plan.predicted;
-    choice.by = plan.tuner ? plan.tuner->source : "";
-    if (IsPlugIn(plan))
-    {
-        choice.protocol = "-";
-        return choice;
-    }
-    choice.protocol = ToString(plan.protocol);
-    choice.channels = UsedChannels(request, shape, plan);
-    if (IsPairwise(request.op))
-    {
-        choice.algorithm = UsesPxn(request.op, shape) ? "PXN" : "Direct";
-        choice.channels = 1;
-        choice.predicted = 0;
-    }
-    return choice;
-}
-
-bool
-MockNcclGroup::UsesPxn(CollectiveOp op, const GroupShape& shape) const
-{
-    return m_options.pxnEnable.value_or(m_machine.isRailOnly) && shape.GetNodes() > 1 &&
-           shape.GetRanksPerNode() > 1 &&
-           (op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV);
 }
 
 CollectiveRequest
@@ -404,54 +262,13 @@ MockNcclGroup::Translate(const CommGroup& group, const CollectiveRequest& reques
     return result;
 }
 
-TimedGraph
-MockNcclGroup::MakeGraph(const CollectiveRequest& request,
-                         const GroupShape& shape,
-                         const NcclPlan& plan) const
-{
-    if (const CollectiveAlgorithm* plugIn = PlugInOf(plan))
-    {
-        const CollectiveTask task = MakeTask(request, shape);
-        const CollectiveAlgorithm::Rules& rules = plugIn->GetRules();
-        auto graph = rules.graph(task);
-        if (graph->GetRanks() != shape.GetRanks())
-        {
-            throw ns3::InputError(plugIn->GetName(),
-                                  0,
-                                  "made a graph of " + std::to_string(graph->GetRanks()) + " ranks",
-                                  "the group's " + std::to_string(shape.GetRanks()));
-        }
-        return {std::move(graph), rules.gpu ? rules.gpu(task) : std::make_shared<UniformGpu>()};
-    }
-    // A latency the user gives stands for all of NCCL's.
-    const auto& latency = m_options.sendLatency;
-    if (UsesPxn(request.op, shape))
-    {
-        return {std::make_shared<PxnGraph>(request, shape),
-                std::make_shared<PxnTimes>(plan.speeds, latency)};
-    }
-    if (IsPairwise(request.op))
-    {
-        const auto& own = plan.Of<PairPlan>();
-        PairLayout layout = own.layout;
-        layout.protocol = plan.protocol;
-        layout.byBlocks = !latency;
-        auto graph = std::make_shared<const DirectGraph>(request, shape, layout);
-        return {graph, std::make_shared<DirectTimes>(graph, plan.speeds, own.speeds, latency)};
-    }
-    return NcclTableRow::Of(plan.algorithm).graph(m_options, request, shape, plan);
-}
-
 std::vector<SingleFlow>
 MockNcclGroup::GetSingleFlows(const CommGroup& group,
-                              const CollectiveRequest& original,
+                              const CollectiveRequest& request,
                               uint64_t limit) const
 {
-    CheckRequest(group, original);
-    const CollectiveRequest request = Translate(group, original);
-    const GroupShape shape(group, m_machine);
-    const NcclPlan plan = Decide(group, shape, request);
-    const TimedGraph timed = MakeGraph(request, shape, plan);
+    const CollectiveOffer offer = Choose(group, request);
+    const TimedGraph timed = offer.make(Translate(group, request), GroupShape(group, m_machine));
     if (const uint64_t flows = timed.graph->CountFlows(); flows > limit)
     {
         throw ns3::InputError("collective",
@@ -463,22 +280,16 @@ MockNcclGroup::GetSingleFlows(const CommGroup& group,
 }
 
 std::shared_ptr<const CollectivePlan>
-MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
+MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& request)
 {
-    CheckRequest(group, original);
-    Key key(group.ranks,
-            group.kind,
-            original.op,
-            original.bytes,
-            original.root,
-            original.bytesPerPair);
+    CheckRequest(group, request);
+    Key key(group.ranks, group.kind, request.op, request.bytes, request.root, request.bytesPerPair);
     const auto known = m_plans.find(key);
     if (known != m_plans.end())
     {
         return known->second;
     }
-    const CollectiveRequest request = Translate(group, original);
-    const auto made = PlanAs(group, original, Decide(group, GroupShape(group, m_machine), request));
+    const auto made = PlanAs(group, request, Choose(group, request));
     if (m_plans.size() >= MOST_PLANS)
     {
         m_plans.clear(); // those in use live on
@@ -489,21 +300,14 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
 
 std::shared_ptr<const CollectivePlan>
 MockNcclGroup::PlanAs(const CommGroup& group,
-                      const CollectiveRequest& original,
-                      const NcclPlan& plan) const
+                      const CollectiveRequest& request,
+                      const CollectiveOffer& offer) const
 {
-    const CollectiveRequest request = Translate(group, original);
-    const GroupShape shape(group, m_machine);
-    // Without steps, a latency that the user gives counts once.
-    const bool once = !IsPlugIn(plan) && !NcclTableRow::Of(plan.algorithm).hasSteps;
-    const TimePs userLatency = once ? m_options.sendLatency.value_or(0) : 0;
-    return std::make_shared<GraphPlan>(group,
-                                       MakeGraph(request, shape, plan),
-                                       m_options.sendLatency ? userLatency
-                                                             : plan.speeds.baseLatency,
-                                       plan.wireInflation,
-                                       m_machine.packetBytes,
-                                       NameChoice(request, shape, plan));
+    return std::make_shared<GraphPlan>(
+        group,
+        offer.make(Translate(group, request), GroupShape(group, m_machine)),
+        offer,
+        m_machine.packetBytes);
 }
 
 } // namespace AstraSim

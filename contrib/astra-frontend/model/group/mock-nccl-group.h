@@ -5,7 +5,7 @@
 #define MOCK_NCCL_GROUP_H
 
 #include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "astra-frontend/model/library/collective-library.h"
 #include "astra-frontend/model/nccl/nccl-options.h"
 #include "astra-frontend/model/timing/single-flow.h"
 
@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -24,36 +23,33 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Carries out collectives as NCCL would on the machine: chooses algorithm, protocol and
- * channels by NCCL's cost model, and makes NCCL's flows.
+ * @brief Carries out collectives as the libraries of the machine's GPUs would: NCCL, RCCL, HCCL, an
+ * engine's kernels, MSCCL's programs, or a CollectiveAlgorithm in their place.
  *
- * AllReduce uses rings or double binary trees, NVLS within a node and NVLS-Tree between nodes where
- * they are enabled and faster; AllGather and ReduceScatter use rings, or PAT where every node has
- * one GPU; Broadcast and Reduce use pipelined chains; AllToAll(v), Gather, Scatter and SendRecv are
- * sends between pairs; a Barrier is the smallest AllReduce. A CollectiveAlgorithm may take their
- * place.
+ * Each CollectiveLibrary makes an offer; the best of them is carried out. A Barrier is the smallest
+ * AllReduce. The name is SimAI's.
  */
 class MockNcclGroup : public CollectiveImplementation
 {
   public:
     MockNcclGroup(const MachineModel& machine, const NcclOptions& options);
-    ~MockNcclGroup() override;
+    MockNcclGroup(const MockNcclGroup&) = delete; // libraries refer to its machine and options
+    MockNcclGroup& operator=(const MockNcclGroup&) = delete;
 
     std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
                                                const CollectiveRequest& request) override;
 
-    /// @return the choice and its parameters, without making flows; its channels are those that get
-    /// data
-    NcclPlan Choose(const CommGroup& group, const CollectiveRequest& request) const;
+    /**
+     * @return the best of the libraries' offers, without making flows
+     * @throw ns3::InputError if there is none
+     */
+    CollectiveOffer Choose(const CommGroup& group, const CollectiveRequest& request) const;
 
     /// @return the plan for @p request as another choice has it, which may be of other bytes or of
     /// fewer servers
     std::shared_ptr<const CollectivePlan> PlanAs(const CommGroup& group,
                                                  const CollectiveRequest& request,
-                                                 const NcclPlan& plan) const;
-
-    /// @return the choice as records of runs name it, flows not counted
-    CollectiveChoice Describe(const CommGroup& group, const CollectiveRequest& request) const;
+                                                 const CollectiveOffer& offer) const;
 
     /**
      * Write the flows of a collective out. An NVSwitch has the first number above all of the
@@ -83,29 +79,16 @@ class MockNcclGroup : public CollectiveImplementation
     using Key =
         std::tuple<std::vector<int>, GroupKind, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
 
-    /// @return the choice; its channels are those that may be used
-    NcclPlan Decide(const CommGroup& group,
-                    const GroupShape& shape,
-                    const CollectiveRequest& request) const;
-    /// @return a collective as a plug-in is asked about it
+    /// @return a collective as libraries and algorithms are asked about it
     CollectiveTask MakeTask(const CollectiveRequest& request, const GroupShape& shape) const;
-    /// @return the plan of the plug-in that can, may, and costs least
-    std::optional<NcclPlan> FindPlugIn(const CollectiveRequest& request,
-                                       const GroupShape& shape) const;
+    /// Say that no library can carry out a collective; throws.
+    [[noreturn]] void Refuse(const CollectiveRequest& request, const GroupShape& shape) const;
     /// @return the request that is carried out in place of @p request
     static CollectiveRequest Translate(const CommGroup& group, const CollectiveRequest& request);
-    CollectiveChoice NameChoice(const CollectiveRequest& request,
-                                const GroupShape& shape,
-                                const NcclPlan& plan) const;
-    /// @return whether data for other nodes goes through the GPU on its destination's rail
-    bool UsesPxn(CollectiveOp op, const GroupShape& shape) const;
-    TimedGraph MakeGraph(const CollectiveRequest& request,
-                         const GroupShape& shape,
-                         const NcclPlan& plan) const;
 
     MachineModel m_machine;
     NcclOptions m_options;
-    NcclCostModel m_model;
+    std::vector<std::unique_ptr<CollectiveLibrary>> m_libraries;
     std::map<Key, std::shared_ptr<const CollectivePlan>> m_plans;
 };
 

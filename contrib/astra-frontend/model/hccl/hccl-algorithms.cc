@@ -4,6 +4,7 @@
  * HCCL's algorithms, each by its name. Nothing else refers to this file: static objects make them
  * known.
  */
+#include "astra-frontend/model/library/algorithm-library.h"
 #include "hccl-graph.h"
 #include "hccl-plan.h"
 #include "hccl-times.h"
@@ -18,8 +19,7 @@ namespace AstraSim
 namespace
 {
 
-/// Ascend's GPUs, as the table of GPU types names their generation.
-constexpr const char* ASCEND = "DaVinci";
+constexpr const char* HCCL = "HCCL";
 
 std::shared_ptr<const HcclGraph>
 GraphOf(const CollectiveTask& task)
@@ -31,10 +31,7 @@ CollectiveAlgorithm::Rules
 RulesOf(HcclMethod method)
 {
     return {
-        .can =
-            [method](const CollectiveTask& task) {
-                return task.generation == ASCEND && ChooseHccl(task).method == method;
-            },
+        .can = [method](const CollectiveTask& task) { return ChooseHccl(task).method == method; },
         .cost =
             [](const CollectiveTask& task) { return HcclTimes(GraphOf(task), task).Estimate(); },
         .graph = [](const CollectiveTask& task) -> std::shared_ptr<const FlowGraph> {
@@ -43,7 +40,8 @@ RulesOf(HcclMethod method)
         .gpu = [](const CollectiveTask& task) -> std::shared_ptr<const GpuModel> {
             return std::make_shared<HcclTimes>(GraphOf(task), task);
         },
-        .choice = CollectiveAlgorithm::Choice::Always};
+        .choice = CollectiveAlgorithm::Choice::Always,
+        .library = HCCL};
 }
 
 const CollectiveAlgorithm MESH("HcclMesh", RulesOf(HcclMethod::Mesh));
@@ -51,6 +49,14 @@ const CollectiveAlgorithm RING("HcclRing", RulesOf(HcclMethod::Ring));
 const CollectiveAlgorithm NHR("HcclNHR", RulesOf(HcclMethod::Nhr));
 const CollectiveAlgorithm PIPELINE("HcclPipeline", RulesOf(HcclMethod::Pipeline));
 const CollectiveAlgorithm PAIRS("HcclPairs", RulesOf(HcclMethod::Pairs));
+
+const CollectiveLibrary::Kind HCCL_LIBRARY(
+    HCCL,
+    [](const CollectiveLibrary::Inputs& inputs) -> std::unique_ptr<CollectiveLibrary> {
+        return inputs.machine.gpu.generation == GpuGeneration::DaVinci
+                   ? std::make_unique<AlgorithmLibrary>(HCCL, inputs.options)
+                   : nullptr;
+    });
 
 } // namespace
 

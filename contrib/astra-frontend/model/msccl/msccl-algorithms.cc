@@ -3,6 +3,7 @@
  */
 #include "msccl-algorithms.h"
 
+#include "astra-frontend/model/library/algorithm-library.h"
 #include "msccl-estimate.h"
 #include "msccl-graph.h"
 #include "msccl-program.h"
@@ -23,6 +24,8 @@ namespace AstraSim
 
 namespace
 {
+
+constexpr const char* MSCCL = "MSCCL";
 
 /// @return whether a program carries out such a collective (RCCL src/misc/msccl/msccl_lifecycle.cc)
 bool
@@ -49,8 +52,13 @@ RulesOf(const std::shared_ptr<const MscclProgram>& program)
         },
         .start = [protocol](const CollectiveTask& task) { return task.blocks[protocol].start; },
         .wireInflation = WireInflation(program->protocol),
-        .choice = CollectiveAlgorithm::Choice::Always};
+        .choice = CollectiveAlgorithm::Choice::Always,
+        .library = MSCCL};
 }
+
+const CollectiveLibrary::Kind MSCCL_LIBRARY(MSCCL, [](const CollectiveLibrary::Inputs& inputs) {
+    return std::make_unique<AlgorithmLibrary>(MSCCL, inputs.options);
+});
 
 } // namespace
 

@@ -3,9 +3,7 @@
  */
 #include "nccl-algorithm.h"
 
-#include "ns3/collective-algorithm.h"
-
-#include <array>
+#include <algorithm>
 #include <utility>
 
 namespace AstraSim
@@ -14,34 +12,59 @@ namespace AstraSim
 namespace
 {
 
-std::array<NcclMethod, NCCL_ALGORITHMS>&
-GetTable()
+std::vector<const NcclAlgorithm*>&
+KnownToNccl()
 {
-    // Made by the first row: objects of other files may be constructed before those of this one.
-    static std::array<NcclMethod, NCCL_ALGORITHMS> table;
-    return table;
+    // Made by the first algorithm: objects of other files may be constructed before this one's.
+    static std::vector<const NcclAlgorithm*> known;
+    return known;
+}
+
+CollectiveAlgorithm::Rules
+RulesOfNccl(CollectiveAlgorithm::Growth growth)
+{
+    CollectiveAlgorithm::Rules rules;
+    rules.growth = growth;
+    rules.choice = CollectiveAlgorithm::Choice::ByLibrary;
+    rules.library = "NCCL";
+    return rules;
+}
+
+uint32_t
+OrderOf(const NcclAlgorithm* algorithm)
+{
+    return algorithm->GetMethod().order;
 }
 
 } // namespace
 
-NcclTableRow::NcclTableRow(NcclAlgorithm algorithm, NcclMethod method)
+NcclAlgorithm::NcclAlgorithm(std::string name, Method method)
+    : CollectiveAlgorithm(std::move(name), RulesOfNccl(method.growth)),
+      m_method(std::move(method))
 {
-    GetTable().at(static_cast<std::size_t>(algorithm)) = std::move(method);
+    auto& known = KnownToNccl();
+    known.insert(std::ranges::upper_bound(known, m_method.order, {}, OrderOf), this);
 }
 
-const NcclMethod&
-NcclTableRow::Of(NcclAlgorithm algorithm)
+NcclAlgorithm::~NcclAlgorithm()
 {
-    return GetTable().at(static_cast<std::size_t>(algorithm));
+    std::erase(KnownToNccl(), this);
 }
 
-const char*
-ToString(NcclAlgorithm algorithm)
+const NcclTuning::Latencies&
+NcclAlgorithm::LatenciesIn(NcclRelease release) const
 {
-    const auto number = static_cast<std::size_t>(algorithm);
-    return number < NCCL_ALGORITHMS
-               ? NcclTableRow::Of(algorithm).name
-               : CollectiveAlgorithm::GetAll()[number - NCCL_ALGORITHMS]->GetName().c_str();
+    static const NcclTuning::Latencies NONE;
+    const auto row = std::ranges::find_if(m_method.latencies, [release](const LatencyRow& each) {
+        return each.since <= release && release <= each.until;
+    });
+    return row == m_method.latencies.end() ? NONE : row->latencies;
+}
+
+const std::vector<const NcclAlgorithm*>&
+NcclAlgorithm::GetAll()
+{
+    return KnownToNccl();
 }
 
 } // namespace AstraSim

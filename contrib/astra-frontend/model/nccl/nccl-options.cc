@@ -3,6 +3,7 @@
  */
 #include "nccl-options.h"
 
+#include "nccl-algorithm.h"
 #include "network-table.h"
 
 #include "ns3/collective-algorithm.h"
@@ -225,20 +226,19 @@ ReadNvls(const Reader& reader, NcclOptions& options)
     options.nvlsRequired = ncclValue == REQUIRED && options.nvlsEnable;
 }
 
-/// @return NCCL's algorithms, and the plug-ins that NCCL_ALGO may name
-std::vector<NcclAlgorithm>
+/// @return NCCL's algorithms, and the others that NCCL_ALGO may name
+std::vector<const CollectiveAlgorithm*>
 ChoosableAlgorithms()
 {
-    std::vector<NcclAlgorithm> algorithms;
-    const auto& plugIns = CollectiveAlgorithm::GetAll();
-    for (std::size_t i = 0; i < NCCL_ALGORITHMS + plugIns.size(); ++i)
-    {
-        if (i < NCCL_ALGORITHMS ||
-            plugIns[i - NCCL_ALGORITHMS]->GetRules().choice != CollectiveAlgorithm::Choice::Apart)
-        {
-            algorithms.push_back(static_cast<NcclAlgorithm>(i));
-        }
-    }
+    using Choice = CollectiveAlgorithm::Choice;
+    std::vector<const CollectiveAlgorithm*> algorithms(NcclAlgorithm::GetAll().begin(),
+                                                       NcclAlgorithm::GetAll().end());
+    std::ranges::copy_if(CollectiveAlgorithm::GetAll(),
+                         std::back_inserter(algorithms),
+                         [](const CollectiveAlgorithm* each) {
+                             const Choice choice = each->GetRules().choice;
+                             return choice != Choice::Apart && choice != Choice::ByLibrary;
+                         });
     return algorithms;
 }
 
@@ -284,7 +284,7 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     {
         options.pxnEnable = *disable == 0;
     }
-    options.algorithms = reader.Choices<NcclAlgorithm>("NCCL_ALGO", ChoosableAlgorithms());
+    options.algorithms = reader.Choices("NCCL_ALGO", ChoosableAlgorithms());
     options.protocols =
         reader.Choices<NcclProtocol>("NCCL_PROTO",
                                      {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple});

@@ -4,6 +4,7 @@
 #ifndef NCCL_OPTIONS_H
 #define NCCL_OPTIONS_H
 
+#include "astra-frontend/model/library/library-options.h"
 #include "engine-all-reduce.h"
 #include "measured-figures.h"
 #include "nccl-plan.h"
@@ -39,62 +40,11 @@ enum class NcclRelease : uint8_t
 };
 
 constexpr std::size_t NCCL_RELEASES = 6;
-
-/// NCCL's algorithms, or protocols, from which a user lets it choose; none named: all.
-template <typename E>
-class NcclChoices
-{
-  public:
-    NcclChoices() = default;
-
-    /// Those of all collectives.
-    NcclChoices(std::initializer_list<E> all)
-        : m_all(all)
-    {
-    }
-
-    void SetAll(std::vector<E> choices)
-    {
-        m_all = std::move(choices);
-    }
-
-    void Set(CollectiveOp op, std::vector<E> choices)
-    {
-        m_of[op] = std::move(choices);
-    }
-
-    /// @return whether the user has named any for a collective
-    bool AreGiven(CollectiveOp op) const
-    {
-        return !Of(op).empty();
-    }
-
-    /// @return whether the user has named them for this collective alone
-    bool AreOwn(CollectiveOp op) const
-    {
-        return m_of.contains(op);
-    }
-
-    bool Allow(CollectiveOp op, E choice) const
-    {
-        const std::vector<E>& choices = Of(op);
-        return choices.empty() ||
-               std::find(choices.begin(), choices.end(), choice) != choices.end();
-    }
-
-  private:
-    const std::vector<E>& Of(CollectiveOp op) const
-    {
-        const auto own = m_of.find(op);
-        return own == m_of.end() ? m_all : own->second;
-    }
-
-    std::vector<E> m_all;
-    std::map<CollectiveOp, std::vector<E>> m_of;
-};
+constexpr NcclRelease FIRST_NCCL_RELEASE = NcclRelease::V2_18;
+constexpr NcclRelease LAST_NCCL_RELEASE = NcclRelease::V2_30;
 
 /// Settings of a user; the names are those of the environment variables.
-struct NcclOptions
+struct NcclOptions : LibraryOptions
 {
     bool nvlsEnable{true};         ///< NCCL_NVLS_ENABLE; AS_NVLS_ENABLE wins
     bool nvlsTreeEnable{true};     ///< AS_NVLSTREE_ENABLE; as nvlsEnable if not given
@@ -103,12 +53,11 @@ struct NcclOptions
     bool nvlsTreeIsUsers{false};   ///< the same of nvlsTreeEnable
     bool collNetEnable{false};     ///< NCCL_COLLNET_ENABLE
     std::optional<bool> pxnEnable; ///< AS_PXN_ENABLE; empty: where it must be
-    NcclChoices<NcclAlgorithm> algorithms; ///< NCCL_ALGO
-    NcclChoices<NcclProtocol> protocols;   ///< NCCL_PROTO
-    uint32_t minChannels{0};               ///< NCCL_MIN_NCHANNELS; 0: none
-    uint32_t maxChannels{0};               ///< NCCL_MAX_NCHANNELS; 0: none
-    uint32_t nvChannels{0};                ///< AS_NV_CHANNELS, in a server; 0: NCCL's
-    uint32_t ringChannels{0};              ///< AS_RING_CHANNELS, between servers; 0: NCCL's
+    NcclChoices<NcclProtocol> protocols; ///< NCCL_PROTO
+    uint32_t minChannels{0};             ///< NCCL_MIN_NCHANNELS; 0: none
+    uint32_t maxChannels{0};             ///< NCCL_MAX_NCHANNELS; 0: none
+    uint32_t nvChannels{0};              ///< AS_NV_CHANNELS, in a server; 0: NCCL's
+    uint32_t ringChannels{0};            ///< AS_RING_CHANNELS, between servers; 0: NCCL's
     /// NCCL_P2P_NET_CHUNKSIZE and NCCL_P2P_NVL_CHUNKSIZE: bytes of a step of sends and receives
     /// between pairs in groups of several nodes, and of one.
     std::optional<uint64_t> pairNetChunk; ///< empty: NCCL's, or RCCL's
@@ -119,14 +68,10 @@ struct NcclOptions
     uint32_t channelsPerNetPeer{0};
     bool crossNic{true};                     ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
     NcclRelease release{NcclRelease::V2_30}; ///< NCCL_TUNING
-    bool selectByRules{false};               ///< NCCL_SELECT rules instead of model
-    std::optional<TimePs> sendLatency;       ///< AS_SEND_LAT: before each flow, and nothing else
     NetworkKind networkKind;                 ///< AS_NETWORK_KIND: what joins the nodes
     std::string networkTable; ///< AS_NETWORK_TABLE: file of kinds of networks; empty: none
     MeasuredFigures figures{MeasuredFigures::GetBuiltIn()}; ///< with those of figuresFile
     std::string figuresFile; ///< AS_MEASURED_FIGURES: file of measured figures; empty: none
-    /// AS_ENGINE_ALLREDUCE: whose AllReduce takes the place of NCCL's where it has one; null: none
-    const EngineAllReduce* engine{nullptr};
     /// NCCL_TUNER_CONFIG_FILE: choices of the user's tuner; null: none
     std::shared_ptr<const TunerTable> tunerFile;
     bool usesKindsTuner{true}; ///< OFI_NCCL_TUNER_TYPE: Region true, Internal false

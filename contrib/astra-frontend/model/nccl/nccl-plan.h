@@ -20,25 +20,6 @@
 namespace AstraSim
 {
 
-/// Algorithms of MockNcclGroup, in NCCL's order, then RCCL's own; from NCCL_ALGORITHMS on those of
-/// CollectiveAlgorithm::GetAll().
-enum class NcclAlgorithm : uint8_t
-{
-    Tree,
-    Ring,
-    CollNetDirect,
-    CollNetChain,
-    Nvls,
-    NvlsTree,
-    Pat,
-    AllPairs,
-};
-
-constexpr std::size_t NCCL_ALGORITHMS = 8;
-
-/// @return its name, such as "Ring" or "NVLSTree", or that of a plug-in
-const char* ToString(NcclAlgorithm algorithm);
-
 /// Further fields of a plan of rings.
 struct RingPlan
 {
@@ -67,20 +48,26 @@ struct PairPlan
     PairSpeeds speeds;
 };
 
+class NcclAlgorithm;
 struct TunerRow;
 
 /// One way to carry out a collective, and what NCCL expects of it.
 struct NcclPlan
 {
-    NcclAlgorithm algorithm{NcclAlgorithm::Ring};
+    const NcclAlgorithm* algorithm{nullptr};
     NcclProtocol protocol{NcclProtocol::Simple};
     const TunerRow* tuner{nullptr}; ///< the row that chose it; null: NCCL did
     uint32_t channels{1};
-    double wireInflation{1}; ///< bytes moved per byte of data
-    TimePs predicted{0};     ///< latency + bytes / bandwidth
-    TimePs latency{0};       ///< of which latency, all steps together
+    TimePs predicted{0}; ///< latency + bytes / bandwidth
+    TimePs latency{0};   ///< of which latency, all steps together
     ChannelSpeeds speeds{};
     std::variant<std::monostate, RingPlan, TreePlan, NvlsPlan, PairPlan> own{}; ///< see Of()
+
+    /// @return bytes moved per byte of data
+    double GetWireInflation() const
+    {
+        return WireInflation(protocol);
+    }
 
     /// @return its fields of one kind, of which it is from now on
     template <typename Kind>
@@ -99,13 +86,6 @@ struct NcclPlan
         return known ? *known : UNSAID;
     }
 };
-
-/// @return whether a plan is of a CollectiveAlgorithm, and has a name, a start and a time alone
-inline bool
-IsPlugIn(const NcclPlan& plan)
-{
-    return static_cast<std::size_t>(plan.algorithm) >= NCCL_ALGORITHMS;
-}
 
 } // namespace AstraSim
 

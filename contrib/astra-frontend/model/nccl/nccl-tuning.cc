@@ -29,12 +29,11 @@ constexpr double BLACKWELL_INTER_227[] =
     {96, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12};
 
 using Release = NcclRelease;
-using Algorithm = NcclAlgorithm;
 using Generation = GpuGeneration;
 using Tuning = NcclTuning;
 
-constexpr Release FIRST = Release::V2_18;
-constexpr Release LAST = Release::V2_30;
+constexpr Release FIRST = FIRST_NCCL_RELEASE;
+constexpr Release LAST = LAST_NCCL_RELEASE;
 
 /// A figure of the releases from one to another.
 template <typename Figure, typename Value>
@@ -44,31 +43,6 @@ struct Row
     Release since;
     Release until;
     Value value;
-};
-
-constexpr Row<Algorithm, Tuning::Latencies> LATENCIES[] = {
-    {Algorithm::Tree, Release::V2_23, LAST, {{6.8, 14, 8.4}, {0.6, 1.25, 4}, {5, 8.5, 14}}},
-    {Algorithm::Tree,
-     Release::V2_20,
-     Release::V2_20,
-     {{6.8, 14, 0}, {0.6, 1.25, 28}, {5, 8.5, 28}}},
-    {Algorithm::Tree, FIRST, Release::V2_18, {{6.8, 14, 0}, {0.6, 1.25, 4}, {5, 8.5, 14}}},
-    {Algorithm::Ring, FIRST, LAST, {{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4, 14}}},
-    {Algorithm::Ring,
-     Release::V2_20,
-     Release::V2_20,
-     {{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 5.5, 14}}},
-    {Algorithm::CollNetDirect, Release::V2_20, LAST, {{}, {0, 0, 3.7}, {0, 0, 31}}},
-    {Algorithm::CollNetDirect, FIRST, Release::V2_18, {{}, {0, 0, 8}, {0, 0, 10.7}}},
-    {Algorithm::CollNetChain, Release::V2_20, LAST, {{}, {0, 0, 2.8}, {0, 0, 30}}},
-    {Algorithm::CollNetChain, FIRST, Release::V2_18, {{}, {0, 0, 4.75}, {0, 0, 14}}},
-    {Algorithm::Nvls, Release::V2_23, LAST, {{}, {0, 0, 25}, {0, 0, 18}}},
-    {Algorithm::Nvls, FIRST, Release::V2_20, {{}, {0, 0, 23}, {0, 0, 18}}},
-    {Algorithm::NvlsTree, Release::V2_28, LAST, {{}, {0, 0, 25}, {0, 0, 20.9}}},
-    {Algorithm::NvlsTree, Release::V2_23, Release::V2_23, {{}, {0, 0, 25}, {0, 0, 14}}},
-    {Algorithm::NvlsTree, Release::V2_20, Release::V2_20, {{}, {0, 0, 23}, {0, 0, 14}}},
-    {Algorithm::NvlsTree, FIRST, Release::V2_18, {{}, {0, 0, 23}, {0, 0, 19}}},
-    {Algorithm::Pat, FIRST, LAST, {{8, 8, 8}, {0, 0, 4}, {0, 0, 14}}},
 };
 
 /// Bandwidths of GPUs of one generation.
@@ -162,10 +136,8 @@ NcclTuning
 Make(Release release)
 {
     NcclTuning tuning;
+    tuning.release = release;
     const auto set = [&tuning](auto member, auto value) { tuning.*member = value; };
-    Take(LATENCIES, release, [&tuning](Algorithm algorithm, const Tuning::Latencies& value) {
-        tuning.latencies[static_cast<std::size_t>(algorithm)] = value;
-    });
     Take(LIMITS, release, [&tuning](const Limit& limit, const Tuning::ByNodes& value) {
         (tuning.*limit.of)[static_cast<std::size_t>(limit.generation)] = value;
     });

@@ -44,7 +44,7 @@ struct NcclTuning
         ByProtocol net{};    ///< per step between nodes
     };
 
-    std::array<Latencies, NCCL_ALGORITHMS> latencies{};
+    NcclRelease release{NcclRelease::V2_30};
     std::array<ByNodes, GENERATIONS> llMax{};        ///< bus bandwidth of LL at most, in one node
     ByNodes llMaxCpu{39, 39, 20.4};                  ///< the same between nodes: Intel hosts
     std::array<ByNodes, GENERATIONS> ringLl128Max{}; ///< of a channel of the search
@@ -75,12 +75,6 @@ struct NcclTuning
 
     /// @return the figures of a release
     static const NcclTuning& Of(NcclRelease release);
-
-    /// @return algorithm @p algorithm's latencies
-    const Latencies& LatenciesOf(NcclAlgorithm algorithm) const
-    {
-        return latencies[static_cast<std::size_t>(algorithm)];
-    }
 };
 
 /**

@@ -3,6 +3,7 @@
  */
 #include "tuner-table.h"
 
+#include "nccl-algorithm.h"
 #include "yaml-rows.h"
 
 #include "ns3/input-file.h"
@@ -44,17 +45,22 @@ const std::map<std::string, CollectiveOp> OPS = {{"broadcast", CollectiveOp::Bro
                                                  {"allgather", CollectiveOp::AllGather},
                                                  {"reducescatter", CollectiveOp::ReduceScatter},
                                                  {"allreduce", CollectiveOp::AllReduce}};
-const std::map<std::string, NcclAlgorithm> ALGORITHMS = {
-    {"tree", NcclAlgorithm::Tree},
-    {"ring", NcclAlgorithm::Ring},
-    {"collnet_direct", NcclAlgorithm::CollNetDirect},
-    {"collnet_chain", NcclAlgorithm::CollNetChain},
-    {"nvls", NcclAlgorithm::Nvls},
-    {"nvls_tree", NcclAlgorithm::NvlsTree},
-    {"pat", NcclAlgorithm::Pat}};
 const std::map<std::string, NcclProtocol> PROTOCOLS = {{"ll", NcclProtocol::Ll},
                                                        {"ll128", NcclProtocol::Ll128},
                                                        {"simple", NcclProtocol::Simple}};
+
+/// @return the algorithms that tuners name
+std::map<std::string, const NcclAlgorithm*>
+TunersAlgorithms()
+{
+    std::map<std::string, const NcclAlgorithm*> named;
+    for (const NcclAlgorithm* algorithm : NcclAlgorithm::GetAll())
+    {
+        named[algorithm->GetMethod().tunerName] = algorithm;
+    }
+    named.erase("");
+    return named;
+}
 
 /// Says that the value of a column is wrong; throws.
 using Refuse = std::function<
@@ -91,7 +97,7 @@ class RowFields
         }
         else if (column == "algorithm")
         {
-            m_row.algorithm = Named(column, value, ALGORITHMS);
+            m_row.algorithm = Named(column, value, TunersAlgorithms());
         }
         else if (column == "protocol")
         {
@@ -325,7 +331,7 @@ TunerTable::Find(const TunerQuestion& question, const Available& available) cons
         return nullptr;
     }
     const auto row = std::ranges::find_if(m_rows, [&](const TunerRow& candidate) {
-        return Fits(candidate, question) && available(candidate.algorithm, candidate.protocol);
+        return Fits(candidate, question) && available(*candidate.algorithm, candidate.protocol);
     });
     return row == m_rows.end() ? nullptr : &*row;
 }

@@ -25,6 +25,7 @@ class Node;
 namespace AstraSim
 {
 
+class NcclAlgorithm;
 class YamlRows;
 
 /// A collective, as NCCL asks a tuner about it: alone, and with buffers that are not registered.
@@ -42,7 +43,7 @@ struct TunerRow
     CollectiveOp op{CollectiveOp::AllReduce};
     uint64_t minBytes{0};
     uint64_t maxBytes{std::numeric_limits<uint64_t>::max()};
-    NcclAlgorithm algorithm{NcclAlgorithm::Ring};
+    const NcclAlgorithm* algorithm{nullptr};
     NcclProtocol protocol{NcclProtocol::Simple};
     uint32_t channels{0};            ///< 0: NCCL's
     std::optional<uint32_t> nodes{}; ///< empty, here and below: any
@@ -91,7 +92,7 @@ class TunerTable
 {
   public:
     /// Answers whether a collective may use an algorithm and a protocol.
-    using Available = std::function<bool(NcclAlgorithm, NcclProtocol)>;
+    using Available = std::function<bool(const NcclAlgorithm&, NcclProtocol)>;
 
     /// Read the format of NCCL's example plug-in. @throw ns3::InputError if a file is wrong
     static TunerTable Read(const std::string& path);

@@ -4,7 +4,7 @@
 #ifndef RCCL_TUNING_H
 #define RCCL_TUNING_H
 
-#include "nccl-tuning.h"
+#include "astra-frontend/model/nccl/nccl-tuning.h"
 
 #include "ns3/collective-types.h"
 
@@ -81,12 +81,6 @@ struct RcclTuning
     /// receives; smaller ones have NCCL's.
     uint32_t ranksFor256KiB{UINT32_MAX};
     uint32_t ranksFor512KiB{UINT32_MAX};
-
-    /// @return bytes of a step of sends and receives between nodes; 0 for NCCL's
-    uint64_t PairNetChunk(uint32_t ranks) const
-    {
-        return ranks >= ranksFor512KiB ? 524288 : ranks >= ranksFor256KiB ? 262144 : 0;
-    }
 
     /// The time that RCCL expects, in parts.
     struct Estimate

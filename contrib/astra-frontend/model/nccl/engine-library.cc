@@ -5,6 +5,8 @@
  * of its server, in one step or in two.
  */
 #include "astra-frontend/model/graph/all-pairs-graph.h"
+#include "astra-frontend/model/library/algorithm-library.h"
+#include "nccl-options.h"
 
 #include "ns3/collective-algorithm.h"
 
@@ -16,6 +18,8 @@ namespace AstraSim
 
 namespace
 {
+
+constexpr const char* ENGINE = "engine";
 
 /// @return time in which a GPU reads the data of all steps
 TimePs
@@ -58,11 +62,45 @@ RulesOf(uint32_t shots)
         },
         .gpu = TimesOf,
         .start = [](const CollectiveTask& task) { return task.engine->start; },
-        .choice = CollectiveAlgorithm::Choice::Apart};
+        .choice = CollectiveAlgorithm::Choice::Apart,
+        .library = ENGINE};
 }
 
 const CollectiveAlgorithm ONE_SHOT("EngineOneShot", RulesOf(1));
 const CollectiveAlgorithm TWO_SHOTS("EngineTwoShots", RulesOf(2));
+
+/// The kernels of the engine that the user names.
+class EngineLibrary : public AlgorithmLibrary
+{
+  public:
+    EngineLibrary(const MachineModel& machine, const NcclOptions& options)
+        : AlgorithmLibrary(ENGINE, options),
+          m_machine(machine),
+          m_engine(*options.engine)
+    {
+        m_engine.RequireFigures(machine.gpu.generation);
+    }
+
+    void Describe(CollectiveTask& task, const GroupShape& shape) const override
+    {
+        if (task.request.op == CollectiveOp::AllReduce && shape.GetNodes() == 1)
+        {
+            task.engine =
+                m_engine.Choose(m_machine.gpu.generation, shape.GetRanks(), task.request.bytes);
+        }
+    }
+
+  private:
+    const MachineModel& m_machine;
+    const EngineAllReduce& m_engine;
+};
+
+const CollectiveLibrary::Kind ENGINE_LIBRARY(
+    ENGINE,
+    [](const CollectiveLibrary::Inputs& inputs) -> std::unique_ptr<CollectiveLibrary> {
+        return inputs.nccl.engine ? std::make_unique<EngineLibrary>(inputs.machine, inputs.nccl)
+                                  : nullptr;
+    });
 
 } // namespace
 
