@@ -73,6 +73,15 @@ def test_shares_sum_to_the_step_in_every_framework(framework, plan):
     assert all(value >= 0 for value in found.shares.values())
 
 
+@pytest.mark.parametrize(("name", "fields", "exchanged"), [("gpt_22b", {}, True), ("llama3_8b", {}, False), ("gpt_22b", dict(pp=1), False),
+                                                          ("gpt_22b", dict(schedule="zb1p"), True), ("gpt_22b", dict(schedule="dualpipe"), False)])
+def test_the_ends_of_a_pipeline_exchange_gradients_of_an_embedding_that_they_share(name, fields, exchanged):
+    # 4 bytes of each of the vocabulary's part, through a NIC; both ends of DualPipe are on one GPU.
+    job = iteration(name, **{"world_size": 64, "tp": 8, "pp": 4, "global_batch": 32, **fields})
+    bytes_ = 4 * job.model.vocabulary / 8 * job.model.hidden
+    assert estimate.estimate(job, Machine("H100")).shares["PP"] == pytest.approx(bytes_ / 50 if exchanged else 0, rel=0.01)
+
+
 def test_a_pipeline_of_equal_stages_has_the_textbook_bubble():
     model = catalogue.find("llama3_8b").copy(update={"vocabulary": 8})  # no head to speak of
     job = megatron.Iteration(model, Parallelism(world_size=4, pp=4, global_batch=8), gpus.find("H100"))

@@ -4,7 +4,6 @@ import collections
 import csv
 import json
 import os
-import os
 import pathlib
 import subprocess
 import sys
@@ -15,10 +14,14 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
+from clustersim.workload.estimate import estimate  # noqa: E402
+from clustersim.workload.estimate.collective_times import Machine  # noqa: E402
 from clustersim.workload.kernels import gpus  # noqa: E402
 from clustersim.workload.model import catalogue, operators  # noqa: E402
+from clustersim.workload.plan import pipeline  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
 from clustersim.workload.training import megatron  # noqa: E402
+from clustersim.workload.write import simai_text  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
 GPUS = 16
@@ -180,6 +183,26 @@ def test_text_and_traces_are_the_same_job(name, inputs, tmp_path):
         assert text["total comp"] == pytest.approx(facts["compute_ns"] / 1000, abs=1)
     else:
         assert text["total comp"] <= facts["compute_ns"] / 1000 + 1
+
+
+ONE_COPY = {  # of the model: nothing is reduced beside computation, which an estimate without a framework does not know
+    "llama3_70b": [dict(layers=4), dict(layers=8, virtual=2), dict(layers=8, global_batch=4, recompute="full"),
+                   dict(layers=7, split=pipeline.Split(first=1, last=2))],
+    "gpt_175b": [dict(layers=4), dict(layers=8, virtual=2)],  # tied embeddings
+}
+
+
+@pytest.mark.parametrize(("name", "fields"), [(name, fields) for name, plans in ONE_COPY.items() for fields in plans])
+def test_the_estimate_of_a_job_is_the_time_of_its_simulation(name, fields, inputs, tmp_path):
+    fields = dict(fields)
+    model = catalogue.find(name).copy(update={"layers": fields.pop("layers")})
+    plan = Parallelism(**{"world_size": GPUS, "tp": 4, "pp": 4, "sequence_parallel": True, "global_batch": 8, "sequence": 1024, **fields})
+    job = megatron.Iteration(model, plan, gpus.find("H100"))
+    simai_text.write(job, tmp_path / "w.txt")
+    simulated = simulate(inputs, tmp_path / "run", "-w", tmp_path / "w.txt")[0]["Total time"]
+    # The estimate leaves out activations between stages, which are small beside the computation on layers of this width.
+    estimated = estimate.estimate(job, Machine("H100", nvlink_gbps=360)).total_ns / 1000
+    assert estimated == pytest.approx(simulated, rel=0.015)
 
 
 @pytest.mark.parametrize("shape", [dict(tp=8), dict(tp=2, pp=2, virtual=2), dict(pp=4, tp=4), dict(zero=3)])

@@ -75,7 +75,7 @@ def _of_copies(plan, collectives, machine):
 
 
 class CollectiveTimes:
-    """Nanoseconds of an iteration's collectives on a machine, all of them from one run of SimAI_analytical."""
+    """Nanoseconds of an iteration's collectives on a machine, from runs of SimAI_analytical."""
 
     def __init__(self, iteration, machine, collectives) -> None:
         """@param collectives Collectives that will be asked for"""
@@ -83,6 +83,8 @@ class CollectiveTimes:
         apart = {c for c in wanted if c.group.startswith("DP")} if iteration.plan.copies > 1 else set()
         self.found = dict(_times_on(dataclasses.replace(iteration.plan, copies=1), iteration.pipeline_bytes, wanted - apart, machine))
         self.found.update(_of_copies(iteration.plan, apart, machine) if apart else {})
+        tied = iteration.tied_bytes
+        self.tied_ns = _times_on(iteration.plan, tied, (), machine).get(PIPELINE, 0.0) if tied else 0.0  # of the ends' exchange of gradients
 
     def __call__(self, collective):
         return self.found.get(collective, 0.0) if collective.op != "NONE" else 0.0

@@ -379,6 +379,8 @@ def _of_place(place, plan, framework, times):
         for key in ("optimizer", "host"):  # both ranks that have a stage of DualPipe share its states; a step begins once
             once[key] /= parts
         shares.plus(once)
+    if parts == 1 and place.stages[0].stage in (0, plan.pp - 1):  # a rank of DualPipe has both ends
+        shares["PP"] += times.tied_ns
     return shares
 
 
