@@ -20,6 +20,9 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.workload.kernels import gpus  # noqa: E402
+from clustersim.workload.mixers.compressed import CompressedAttention  # noqa: E402
+from clustersim.workload.mixers.linear import LinearAttention  # noqa: E402
+from clustersim.workload.mixers.state_space import StateSpace  # noqa: E402
 from clustersim.workload.model import catalogue, operators  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
 
@@ -50,15 +53,15 @@ def median(rows, expected_ms):
 def _of_states(row):
     """@return operators of a Mamba-2 layer of a row's sizes"""
     model = catalogue.find("nemotron_3_super")
-    space = model.state_space.copy(update=dict(heads=row.nheads, state=row.d_state, groups=row.n_groups, chunk=row.chunk_size))
+    space = model.sizes_of(StateSpace).copy(update=dict(heads=row.nheads, state=row.d_state, groups=row.n_groups, chunk=row.chunk_size))
     plan = Parallelism(1, micro_batch=row.batch_size, sequence=row.seq_len)
-    return list(operators.state_space(model.copy(update={"state_space": space}), plan))
+    return list(space.operators(model, plan, model.layer_kind(0)))
 
 
 def _of_delta(row):
     model = catalogue.find("qwen3_next_80b_a3b")
-    linear = model.linear.copy(update=dict(key_heads=row.num_k_heads, value_heads=row.num_v_heads, key_dim=row.head_k_dim, value_dim=row.head_v_dim))
-    return list(operators.linear_attention(model.copy(update={"linear": linear}), Parallelism(1, micro_batch=row.batch_size, sequence=row.seq_len)))
+    linear = model.sizes_of(LinearAttention).copy(update=dict(key_heads=row.num_k_heads, value_heads=row.num_v_heads, key_dim=row.head_k_dim, value_dim=row.head_v_dim))
+    return list(linear.operators(model, Parallelism(1, micro_batch=row.batch_size, sequence=row.seq_len), model.layer_kind(0)))
 
 
 def states(gpu, folder, system, engine, kernel, name):
@@ -81,7 +84,7 @@ def streams(gpu, folder, system):
         for tokens in (2048, 4096, 8192, 16384):
             each = [part.groupby("num_tokens").latency.median() for _, part in rows.groupby("op_name")]
             both = sum(np.exp(np.interp(np.log(tokens), np.log(part.index), np.log(part))) for part in each)
-            found.append(both / 2 / (gpu.times_ns(operators._streams("x", model, tokens))[0] / 1e6))
+            found.append(both / 2 / (gpu.times_ns(operators.streams("x", model, tokens)[0])[0] / 1e6))
     return float(np.median(found))
 
 
@@ -93,7 +96,8 @@ def sparse(gpu, measured, folder, system):
     found = []
     for row in table.itertuples():
         plan = Parallelism(1, micro_batch=row.batch_size, sequence=row.isl)
-        every = list(operators.compressed_attention(catalogue.find("deepseek_v4_flash"), plan, row.compress_ratio))
+        model = catalogue.find("deepseek_v4_flash")
+        every = operators.mixer(model, plan, model.layer_kind(model.sizes_of(CompressedAttention).ratios.index(row.compress_ratio)))
         products = sum(measured.times_ns(o)[0] for o in every if o.kind != "fused") / 1e6
         found.append((row.latency - products) / (sum(gpu.times_ns(o)[0] for o in every if o.kind == "fused") / 1e6))
     return float(np.median(found))

@@ -73,7 +73,7 @@ def test_the_prefill_of_a_gpu_is_the_roofline_of_its_operators(tmp_path):
     def time(operator):
         if operator.kind == "attention":  # causal, with the diagonal
             scores = tokens * (tokens + 1) / 2
-            return 2 * scores * (model.query_width + model.value_width) / (gpu.tflops * 1e3 * gpu.attention[0])
+            return 2 * scores * (model.attention.query_width(model) + model.attention.value_width(model)) / (gpu.tflops * 1e3 * gpu.attention[0])
         return gpu.times_ns(operator)[0]
 
     norm, logits, _ = operators.head(model, Parallelism(world_size=1, sequence=1))
@@ -83,10 +83,10 @@ def test_the_prefill_of_a_gpu_is_the_roofline_of_its_operators(tmp_path):
 
 def test_cache_and_weights_follow_from_the_model():
     llama = catalogue.find("llama3_8b")
-    assert Instance(llama, 1).rank_bytes == 2 * 8 * 128 * 2  # keys and values of 8 heads of 128, bfloat16
-    assert Instance(llama, 16, tp=16).rank_bytes == 2 * 128 * 2  # a copy of one head
+    assert Instance(llama, 1).kept.tokens[0] == 2 * 8 * 128 * 2  # keys and values of 8 heads of 128, bfloat16
+    assert Instance(llama, 16, tp=16).kept.tokens[0] == 2 * 128 * 2  # a copy of one head
     deepseek = catalogue.find("deepseek_v3")
-    assert Instance(deepseek, 8, tp=8).rank_bytes == (512 + 64) * 2  # the latent, on every rank
+    assert Instance(deepseek, 8, tp=8).kept.tokens[0] == (512 + 64) * 2  # the latent, on every rank
     products = [row for row in Instance(llama, 1).rows() if row.kind == "matmul"]
     weights = sum(row.figures[0] * row.figures[1] * row.figures[2] * (32 if row.layers == "all" else 1) for row in products)
     norms = (2 * 32 + 1) * 4096
@@ -392,7 +392,7 @@ def test_layers_with_a_window_read_and_keep_its_tokens(tmp_path):
 def test_eight_bit_weights_and_caches_take_half_the_bytes(tmp_path):
     model = catalogue.find("llama2_7b")
     plain, small = Instance(model, 1), Instance(model, 1, dtype="fp8", cache="fp8")
-    assert small.rank_bytes * 2 == plain.rank_bytes == 2 * 2 * 32 * 128
+    assert small.kept.tokens[0] * 2 == plain.kept.tokens[0] == 2 * 2 * 32 * 128
     kinds = {row.name: row.kind for row in small.rows()}
     assert kinds["qkv"] == kinds["mlp_up"] == "matmul_fp8" and kinds["logits"] == "matmul"
     # 6.74 billion parameters; the embedding and the logits, 0.26 billion, keep their two bytes.

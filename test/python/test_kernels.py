@@ -17,7 +17,8 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.errors import InputError  # noqa: E402
-from clustersim.workload.kernels import gpus, attention, fused, grid, launch, products, roofline  # noqa: E402
+from clustersim.workload.kernels import gpus, attention, grid, launch, products, roofline  # noqa: E402
+from clustersim.workload.mixers.state_space import StateSpace  # noqa: E402
 from clustersim.workload.model import catalogue, operators  # noqa: E402
 from clustersim.workload.model.transformer import Model  # noqa: E402
 from clustersim.workload.plan import precision  # noqa: E402
@@ -155,7 +156,7 @@ def test_our_grouped_products_take_what_one_product_of_all_their_tokens_takes_or
 def test_low_precision_adds_the_quantization_of_what_no_norm_has_written():
     gpu = gpus.find("H100", "fp8")
     m, n, k = 8192, 4096, 14336
-    after, alone = (gpu.times_ns(operators._matmul(name, m, n, k)) for name in ("mlp_up", "mlp_down"))
+    after, alone = (gpu.times_ns(operators.matmul("x", m, n, k, after_norm=is_after)) for is_after in (True, False))
     # Two bytes are read of each number, and one written for each of two directions.
     assert alone[0] - after[0] == pytest.approx(4 * m * k / gpu.stream_rate)
     assert alone[1:] == after[1:]
@@ -254,7 +255,7 @@ def test_experts_of_an_engine_take_the_sum_of_their_operators():
         if each < 128 or tp > 1 or ep > 1:
             continue
         local, arrived = every, tokens * top
-        known = [operators._matmul("expert_up", each, 2 * ffn // tp, hidden, local), operators._matmul("expert_down", each, hidden, ffn // tp, local),
+        known = [operators.matmul("expert_up", each, 2 * ffn // tp, hidden, local), operators.matmul("expert_down", each, hidden, ffn // tp, local),
                  operators.Operator("expert_activation", "memory", 2 * arrived * 3 * ffn // tp),
                  operators.Operator("dispatch", "memory", 4 * arrived * hidden), operators.Operator("combine", "memory", 4 * arrived * hidden)]
         ratios.append(float(row["latency"]) * 1e6 / sum(gpu.times_ns(operator)[0] for operator in known))
@@ -265,9 +266,9 @@ def test_experts_of_an_engine_take_the_sum_of_their_operators():
 def states(gpu, heads, sequences, tokens, groups=8, chunk=128):
     """@return times in ms of a Mamba-2 layer's operators, forward"""
     model = catalogue.find("nemotron_3_super")
-    space = model.state_space.copy(update=dict(heads=heads, groups=groups, chunk=chunk))
+    space = model.sizes_of(StateSpace).copy(update=dict(heads=heads, groups=groups, chunk=chunk))
     plan = Parallelism(1, micro_batch=sequences, sequence=tokens)
-    return {o.name: gpu.times_ns(o)[0] / 1e6 for o in operators.state_space(model.copy(update={"state_space": space}), plan)}
+    return {o.name: gpu.times_ns(o)[0] / 1e6 for o in space.operators(model, plan, model.layer_kind(0))}
 
 
 # Milliseconds that AIConfigurator measured (TensorRT-LLM 1.3.0rc15 and rc20): GPU, heads, sequences, tokens, kernel.
@@ -288,14 +289,18 @@ def test_a_scan_is_bound_by_its_chunks_so_that_more_bandwidth_does_not_help():
 @pytest.mark.parametrize("ratio, measured", [(4, 1.649), (128, 1.118)])
 def test_deepseek_v4_s_attention_takes_what_sglang_s_was_measured_to_take(ratio, measured):
     """4,096 tokens of V4 Flash in bfloat16 on a B200, with all products (AIConfigurator, SGLang 0.5.14)."""
-    b200, every = gpus.find("B200"), operators.compressed_attention(catalogue.find("deepseek_v4_flash"), Parallelism(1, sequence=4096), ratio)
+    b200, model = gpus.find("B200"), catalogue.find("deepseek_v4_flash")
+    [kind] = {kind for kind in map(model.layer_kind, range(model.layers)) if kind.variant == ratio}
+    every = operators.mixer(model, Parallelism(1, sequence=4096), kind)
     assert sum(b200.times_ns(o)[0] for o in every) / 1e6 == pytest.approx(measured, rel=0.15)
 
 
 def test_every_gpu_with_tables_has_shares_of_fused_kernels():
     header, rows = grid.rows("fused.csv")
     assert [row[0] for row in rows] == ["A100", "H100", "H200", "B200", "B300", "GB200", "GB300"]
-    assert set(fused.NAMES.values()) == set(header[1:]) and all(float(value) > 1 for row in rows for value in row[1:])
+    every = [catalogue.find(name) for name in ("nemotron_h_8b", "qwen3_next_80b_a3b", "deepseek_v4_flash")]
+    used = {o.kernel for model in every for layer in range(model.layers) for o in operators.layer(model, Parallelism(1), layer) if o.kernel}
+    assert used == set(header[1:]) and all(float(value) > 1 for row in rows for value in row[1:])
 
 
 def test_the_optimizer_and_the_loss_take_what_we_measured():
@@ -310,7 +315,7 @@ def test_the_optimizer_and_the_loss_take_what_we_measured():
 # -- GPUs
 
 def test_gpus_without_tables_take_the_shares_of_the_one_that_they_are_like():
-    product, core = operators._matmul("x", 8192, 8192, 8192), heads(8192)
+    product, core = operators.matmul("x", 8192, 8192, 8192), heads(8192)
     assert gpus.find("H800").times_ns(product) == H100.times_ns(product)
     assert gpus.find("A800").times_ns(core) == gpus.find("A100").times_ns(core)
     # The H20 has 148 of 989 TFLOP/s, and draws too little power to be slowed down.
@@ -385,7 +390,7 @@ def test_a_directory_of_tables_replaces_those_of_the_package(tmp_path):
         halved = [[*row[:2], *(str(float(cell) / 2) for cell in row[2:])] for row in rows]
         (tmp_path / f"{kind}-H100.csv").write_text("\n".join(map(",".join, [header, *halved])) + "\n")
     gpu = H100.copy(update={"tables": str(tmp_path)})
-    product = operators._matmul("x", 8192, 8192, 8192)
+    product = operators.matmul("x", 8192, 8192, 8192)
     assert gpu.times_ns(product)[0] == pytest.approx(2 * H100.times_ns(product)[0])
     assert workload(tmp_path, "--measured", tmp_path)["compute_ns"] > 1.4 * workload(tmp_path)["compute_ns"]
     (tmp_path / "products-H100.csv").unlink()

@@ -14,7 +14,7 @@ from clustersim.errors import InputError  # noqa: E402
 from clustersim.workload.kernels import gpus  # noqa: E402
 from clustersim.workload.model import catalogue  # noqa: E402
 from clustersim.workload.serve.instance import Instance  # noqa: E402
-from clustersim.workload.serve.reach import Chosen, Chunks, Entries  # noqa: E402
+from clustersim.workload.model.reach import Chosen, Chunks, Entries  # noqa: E402
 from clustersim.workload.serve.times import with_reaches  # noqa: E402
 from clustersim.workload.training import memory  # noqa: E402
 

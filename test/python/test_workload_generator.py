@@ -199,7 +199,7 @@ def model_of(*flags):
 def test_a_size_that_the_named_model_has_changes_nothing(name):
     known = catalogue.find(name)
     own = {flag: getattr(known, field) for flag, field in training_command.SIZES.items()}
-    own |= {flag: getattr(known.latent, field) for flag, field in training_command.LATENT.items() if known.latent}
+    own |= {flag: getattr(sizes, field) for _, sizes in known.sizes for flag, field in sizes.flags.items()}
     for flag, value in own.items():
         assert model_of("--model_name", name, flag, value) == known, flag
     assert model_of("--model_name", name, *(word for each in own.items() for word in each)) == known
@@ -475,19 +475,19 @@ def test_residual_streams_are_read_written_kept_and_sent():
 def test_a_state_space_layer_does_the_work_that_megatron_lm_counts():
     # Its num_floating_point_operations: products in and out, and 7 N for each token and channel of the scan, in which chunks are not counted.
     model, tokens = catalogue.find("nemotron_h_8b"), 4096
-    of = {o.name: o for o in operators.state_space(model, Parallelism(world_size=1, sequence=tokens))}
+    of = {o.name: o for o in operators.mixer(model, Parallelism(world_size=1, sequence=tokens), model.layer_kind(0))}
     width, groups, state, heads = 8192, 8, 128, 128
     assert of["mamba_in"].flops + of["mamba_out"].flops == 2 * tokens * 4096 * (2 * width + 2 * groups * state + heads + width)
     assert of["mamba_scan"].flops == pytest.approx(7 * tokens * width * state, rel=0.15)
-    assert sum(o.parameters for o in of.values()) == model.state_space_parameters() + model.norm_parameters
+    assert sum(o.parameters for o in of.values()) == model.mixer_parameters(model.layer_kind(0)) + model.norm_parameters
 
 
 def test_linear_attention_takes_time_in_proportion_to_its_tokens():
     model = catalogue.find("qwen3_next_80b_a3b")
-    short, long = ({o.name: o for o in operators.linear_attention(model, Parallelism(world_size=1, sequence=tokens))} for tokens in (4096, 8192))
+    short, long = ({o.name: o for o in operators.mixer(model, Parallelism(world_size=1, sequence=tokens), model.layer_kind(0))} for tokens in (4096, 8192))
     assert all(long[name].flops == 2 * short[name].flops for name in short)
     # Beyond a few thousand tokens, less than attention of as many heads.
-    attention = next(o for o in operators.attention(model, Parallelism(world_size=1, sequence=8192)) if o.name == "attention")
+    attention = next(o for o in operators.mixer(model, Parallelism(world_size=1, sequence=8192), model.layer_kind(3)) if o.name == "attention")
     assert long["delta_scan"].flops < attention.flops
 
 
@@ -495,8 +495,7 @@ def test_linear_attention_takes_time_in_proportion_to_its_tokens():
 @pytest.mark.parametrize("tp", [2, 8])
 def test_tensor_parallelism_shards_heads_of_recurrent_layers(name, tp):
     model = catalogue.find(name)
-    mixer = {"nemotron_3_super": operators.state_space, "qwen3_next_80b_a3b": operators.linear_attention}[name]
-    one, many = (list(mixer(model, Parallelism(world_size=tp, tp=size, sequence_parallel=size > 1))) for size in (1, tp))
+    one, many = (operators.mixer(model, Parallelism(world_size=tp, tp=size, sequence_parallel=size > 1), model.layer_kind(0)) for size in (1, tp))
     for whole, part in zip(one, many):
         assert whole.flops == pytest.approx(tp * part.flops)
         if whole.kind == "matmul":
@@ -808,16 +807,16 @@ def test_activations_of_experts_are_those_of_the_tokens_that_arrive(ep):
 
 def test_a_product_that_fills_the_gpu_takes_its_work_at_the_ceiling():
     # 132 SMs: 11 x 12 tiles of 128 x 128.
-    product = operators._matmul("x", 11 * 128, 12 * 128, 8192)
+    product = operators.matmul("x", 11 * 128, 12 * 128, 8192)
     expected = 2 * 11 * 128 * 12 * 128 * 8192 / (989e12 * 0.803) * 1e9
     assert H100.times_ns(product)[0] == pytest.approx(expected)
     # One tile more takes another wave of the smallest tiles, not a 133rd of the time.
-    larger = operators._matmul("x", 11 * 128 + 1, 12 * 128, 8192)
+    larger = operators.matmul("x", 11 * 128 + 1, 12 * 128, 8192)
     assert H100.times_ns(larger)[0] > 1.05 * expected
 
 
 def test_a_thin_product_takes_the_time_of_its_bytes():
-    product = operators._matmul("x", 1, 8192, 8192)
+    product = operators.matmul("x", 1, 8192, 8192)
     assert H100.times_ns(product)[0] == pytest.approx(2 * (8192 + 8192 ** 2 + 8192) / (3350e9 * 0.9) * 1e9)
 
 
@@ -827,7 +826,7 @@ def test_measured_times_replace_the_roofline(tmp_path):
     gpu = H100.copy(update={"measured": measured.read(path)})
     plan = Parallelism(world_size=1)
     rows = {row.name: row for row in megatron.Iteration(gpt(), plan, gpu).stage_rows(0)}
-    known = {o.name: H100.times_ns(o)[0] for o in operators.attention(gpt(), plan)}
+    known = {o.name: H100.times_ns(o)[0] for o in operators.mixer(gpt(), plan, gpt().layer_kind(0))}
     assert rows["attention_row_0"].forward_ns == pytest.approx(10_000 + 1_500 + known["projection"])
 
 
@@ -1332,9 +1331,9 @@ def test_published_throughput_is_between_computation_alone_and_with_every_collec
 
 def test_products_of_8_bit_floats_take_half_the_time_and_attention_the_same():
     eight, sixteen = gpus.find("H100", "fp8", "roofline"), H100
-    product = operators._matmul("x", 8192, 8192, 8192)
+    product = operators.matmul("x", 8192, 8192, 8192)
     assert eight.times_ns(product)[0] == pytest.approx(sixteen.times_ns(product)[0] * 989 * 0.803 / (1979 * 0.709))
-    attention = next(o for o in operators.attention(gpt(), Parallelism(world_size=1)) if o.kind == "attention")
+    attention = next(o for o in operators.mixer(gpt(), Parallelism(world_size=1), gpt().layer_kind(0)) if o.kind == "attention")
     assert eight.times_ns(attention) == sixteen.times_ns(attention)
     with pytest.raises(InputError, match="A100 has no 8-bit floats; expected"):
         gpus.find("A100", "fp8")

@@ -16,6 +16,7 @@ from clustersim.workload.command import inference_command
 from clustersim.workload.estimate.collective_times import Machine
 from clustersim.workload.kernels import gpus
 from clustersim.workload.kernels.roofline import FACTOR_BYTES
+from clustersim.workload.mixers.latent import LatentAttention
 from clustersim.workload.plan.exchange import Exchange
 from clustersim.workload.plan.precision import Precise
 from clustersim.workload.serve.instance import CACHE_BYTES, DTYPES, Instance
@@ -83,7 +84,7 @@ def limits(server):
 
     sequences = max(64, up(requests, 32)) if requests < 256 else up(requests, 128 if requests < 1024 else 256)
     tokens = max(2048, up(wide, 256)) if wide < 4096 else up(wide, 512 if wide < 8192 else 1024)
-    if model.latent:  # tuning.py knows no latent caches; the cache alone limits sequences
+    if model.sizes_of(LatentAttention):  # tuning.py knows no latent caches; the cache alone limits sequences
         sequences, tokens = MOST
     tokens = max(tokens, prompt)  # prompts are not cut into chunks
     gpu = server.gpu.copy(update={"memory_gb": server.gpu.memory_gb * GIB / 1e9 - memory.RESERVED_GB})

@@ -355,7 +355,7 @@ def run(arguments, description) -> None:
     model = training_command.find_model(given)
     try:
         machine, gpu, flags = find_machine(given)
-        gpu = training_command.with_times(gpu, given)
+        gpu = training_command.with_times(gpu, given, model)
         with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
             best, seen, timed = _search(given, model, machine, gpu, flags, scratch)
         hour = gpu_hour(given)

@@ -16,6 +16,7 @@ from clustersim.workload.command import exchange_flags
 from clustersim.workload.estimate import estimate, plans
 from clustersim.workload.kernels import frameworks, gpus, measured
 from clustersim.workload.model import catalogue, operators
+from clustersim.workload.model import mixer as mixers
 from clustersim.workload.model.transformer import Model
 from clustersim.workload.plan import adapters, bubbles, keeping, pipeline, precision, recompute
 from clustersim.workload.plan.parallel import RECOMPUTATION, Parallelism
@@ -25,6 +26,7 @@ from clustersim.workload.write import aicb, chakra, simai_text
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.model.operator import Operator
     from clustersim.workload.plan.pipeline import Split
     from clustersim.workload.plan.precision import Precise
     from clustersim.workload.plan.precision import Precision
@@ -59,8 +61,6 @@ NUMBERS = (("--main_grads_dtype", "fp32", "in which gradients add up"), ("--grad
            ("--main_params_dtype", "fp32", "of the optimizer's weights"), ("--exp_avg_dtype", "fp32", "of its first moment"),
            ("--exp_avg_sq_dtype", "fp32", "of its second moment"))
 OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"], "--n_dense_layers": ["--n_dense_layer"]}
-LATENT = {"--q_lora_rank": "q_rank", "--kv_lora_rank": "kv_rank", "--qk_nope_dim": "nope_dim", "--qk_rope_dim": "rope_dim",
-          "--v_head_dim": "value_dim"}
 OTHER_SPELLINGS |= {"--qk_nope_dim": ["--qk_head_dim", "--qk-head-dim"], "--qk_rope_dim": ["--qk_pos_emb_head_dim", "--qk-pos-emb-head-dim"]}
 DTYPES = "bfloat16, fp8 (a scale per tensor), fp8_blockwise, mxfp8 or nvfp4"
 
@@ -82,6 +82,11 @@ class Parser(argparse.ArgumentParser):
         return given
 
 
+def mixer_flags() -> list[tuple[str, str]]:
+    """@return flags of sizes of mixers, and the fields that have them"""
+    return [flag for mixer in mixers.known().values() for flag in mixer.flags.items()]
+
+
 def _spellings(name: str) -> list[str]:
     """AICB writes some flags with hyphens and some with underscores; both are read."""
     hyphens, underscores = "--" + name[2:].replace("_", "-"), "--" + name[2:].replace("-", "_")
@@ -96,7 +101,7 @@ def add_model_flags(parser: "Parser") -> None:
     group.add_argument("--config", metavar="FILE", help="config.json of a Hugging Face model")
     for flag, field in SIZES.items():
         group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
-    for flag, field in LATENT.items():
+    for flag, field in mixer_flags():
         group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
     group.add_argument("--n_shared_expert", "--n_shared_experts", type=int, metavar="N", help=argparse.SUPPRESS)
     group.add_argument("--max_position_embeddings", "--max-position-embeddings", type=int, metavar="N", help=argparse.SUPPRESS)
@@ -177,7 +182,7 @@ def add_operator_dtype(group: argparse._ArgumentGroup) -> None:
 def make_parser(description: str) -> "Parser":
     parser = Parser(prog="workload.py", description=description, allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter,
-                    epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *LATENT])} --n_shared_expert "
+                    epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *dict(mixer_flags())])} --n_shared_expert "
                            "--max_position_embeddings --swiglu --add_bias_linear.")
     parser.add_argument("--workload_type", choices=["training"], help=argparse.SUPPRESS)  # of AICB's main program
     add_model_flags(parser)
@@ -251,7 +256,7 @@ def find_model(given: argparse.Namespace) -> "Model":
     name = given.model_name or given.model_size
     changes = {field: getattr(given, field) for field in SIZES.values() if getattr(given, field) is not None}
     if given.config:
-        base = hugging_face.read(given.config, lambda line: print(f"warning: {line}", file=sys.stderr)).dict()
+        base = hugging_face.read(given.config, lambda line: print(f"warning: {line}", file=sys.stderr)).fields_by_name()
     elif {"layers", "hidden"} <= changes.keys() and (not name or "heads" in changes and not catalogue.has(name)):
         base = {}
         if "heads" not in changes:
@@ -260,12 +265,12 @@ def find_model(given: argparse.Namespace) -> "Model":
     elif not name:
         raise InputError("there is no model; expected --model_name, --config, or --num_layers and --hidden_size")
     else:
-        base = catalogue.find(name).dict()
+        base = catalogue.find(name).fields_by_name()
     try:
         return _changed(given, base, changes)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])).removeprefix("__root__")
+        where = ".".join(map(str, first["loc"])).removeprefix("__root__").removeprefix("sizes.")
         subject = f"the model's {where}" if where else "the model"
         raise InputError(f"{subject}: {first['msg']}; expected sizes that agree") from None
 
@@ -282,12 +287,14 @@ def _warn_of_lost_sizes(given: argparse.Namespace, fields: Mapping[str, Any]) ->
 
 
 def _warn_of_idle_sizes(model: "Model", base: Mapping[str, Any], changes: Mapping[str, int]) -> None:
-    """Experts with a width of their own do not follow that of dense layers, nor latent heads a size of all heads."""
+    """Experts with a width of their own do not follow that of dense layers, nor do kinds of attention with sizes of their own."""
     reasons = {}
     if "ffn" in changes and model.ffn != model.expert_ffn and not model.has_dense_mlps:
         reasons["--ffn_hidden_size"] = "every MLP of the model is one of experts (--moe_ffn_hidden_size)"
-    if model.latent and changes.get("head_dim") not in (None, base.get("head_dim")):
-        reasons["--kv_channels"] = "latent attention has sizes of its own (--qk_head_dim, --v_head_dim)"
+    flags = {field: flag for flag, field in SIZES.items()}
+    for field, why in model.attention.replaced_flags.items():
+        if changes.get(field) not in (None, base.get(field)):
+            reasons[flags[field]] = why
     _tell_idle(reasons)
 
 
@@ -326,9 +333,10 @@ def _changed(given: argparse.Namespace, base: Mapping[str, Any], changes: Mappin
         fields["experts_per_token"] = min(fields.get("experts_per_token") or 1, fields["experts"])
     if not fields.get("experts"):
         fields.update(experts_per_token=0, expert_ffn=0, shared_ffn=0, dense_layers=0)
-    latent = {field: getattr(given, field) for field in LATENT.values() if getattr(given, field) is not None}
-    if latent:
-        fields["latent"] = {**(fields.get("latent") or {}), **latent}
+    for name, mixer in mixers.known().items():
+        own = {field: getattr(given, field) for field in mixer.flags.values() if getattr(given, field) is not None}
+        if own:
+            fields[name] = {**fields.get(name, {}), **own}
     fields.update(megatron_line.model_fields(given, fields))
     if given.n_shared_expert is not None:
         fields["shared_ffn"] = given.n_shared_expert * fields["expert_ffn"]
@@ -408,10 +416,15 @@ def _precise(given: argparse.Namespace, model: "Model") -> "Precise":
                                                                  given.keep_mtp_spec_in_bf16, given.operator_dtype, gpus.PRECISIONS))
 
 
+def _operators_of(model: "Model") -> "list[Operator]":
+    """@return operators of all layers"""
+    bare = Parallelism(1)
+    return [operator for kind in {operators.kind_of(model, bare, layer) for layer in range(model.layers)} for operator in operators.of_kind(model, bare, kind)]
+
+
 def check_operator_dtypes(given: argparse.Namespace, model: "Model", found: "Precise") -> "Precise":
     """@return the Precise, whose operators are products of the model"""
-    bare = Parallelism(1)
-    known = {o.name for index in range(model.layers) for o in operators.layer(model, bare, index) if o.kind == "matmul"} - operators.ALWAYS_BFLOAT16
+    known = {o.name for o in _operators_of(model) if o.kind == "matmul"} - operators.ALWAYS_BFLOAT16
     for text in given.operator_dtype:
         name = text.partition("=")[0]
         if known.isdisjoint(adapters.TARGETS.get(name, (name,))):
@@ -458,8 +471,8 @@ def dtype_of(given: argparse.Namespace) -> str:
     return gpus.PRECISIONS[given.dtype]
 
 
-def find_gpu(given: argparse.Namespace) -> "Gpu":
-    gpu = with_times(gpus.find(given.gpu_type, dtype_of(given), given.kernels), given)
+def find_gpu(given: argparse.Namespace, model: "Model") -> "Gpu":
+    gpu = with_times(gpus.find(given.gpu_type, dtype_of(given), given.kernels), given, model)
     return frameworks.apply(gpu, _framework(given)) if given.framework else gpu
 
 
@@ -469,13 +482,13 @@ def _framework(given: argparse.Namespace):
     return found if graphs is None else found.copy(update={"graphs": graphs})
 
 
-def with_times(gpu: "Gpu", given: argparse.Namespace) -> "Gpu":
-    """@return the Gpu with the times, or the tables, of --measured"""
+def with_times(gpu: "Gpu", given: argparse.Namespace, model: "Model") -> "Gpu":
+    """@return the Gpu with the times of the model's operators, or the tables, of --measured"""
     if not given.measured:
         return gpu
     if pathlib.Path(given.measured).is_dir():
         return gpu.copy(update={"tables": gpus.tables_of(gpu, given.measured)})
-    return gpu.copy(update={"measured": measured.read(given.measured)})
+    return gpu.copy(update={"measured": measured.read(given.measured, {operator.name for operator in _operators_of(model)})})
 
 
 def file_name(model: "Model", plan: "Parallelism") -> str:
@@ -554,7 +567,8 @@ def run(arguments: Sequence[str], description: str) -> None:
     given = parser.parse_args(words)
     given.pasted = pasted
     megatron_line.apply(given)
-    model, gpu = find_model(given), find_gpu(given)
+    model = find_model(given)
+    gpu = find_gpu(given, model)
     plan = find_plan(given, model)
     iteration = _iteration(given, model, plan, gpu)
     used, warnings = check_memory(given, iteration)

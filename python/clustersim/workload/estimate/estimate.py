@@ -20,9 +20,8 @@ from clustersim.workload.training.rows import Collective
 
 SHARES = ("kernels", "recomputation", "launch", "TP", "CP", "EP", "DP", "PP", "bubble", "optimizer", "host", "stragglers")
 BACKWARD_KERNELS = 2  # launches of a backward pass, for each of the forward pass
-# Products beside which the collectives of a row run: after its forward collective or before it, and the same backward.
-PRODUCTS = {"attention_column": ("qkv", "query", "query_up", "key_value_up"), "attention_row": ("projection",),
-            "mlp_column": ("mlp_up",), "mlp_row": ("mlp_down",), "mlp_shared_column": ("shared_up",), "mlp_shared_row": ("shared_down",),
+# Products beside which the collectives of a row run: after its forward collective or before it, and the same backward. Mixers have theirs.
+PRODUCTS = {"mlp_column": ("mlp_up",), "mlp_row": ("mlp_down",), "mlp_shared_column": ("shared_up",), "mlp_shared_row": ("shared_down",),
             "head_column": ("logits",)}
 
 
@@ -130,12 +129,14 @@ class _Passes:
     def _products(self, layer):
         """@return by row's name the nanoseconds of products: forward, input gradient, weight gradient"""
         if layer is None:
-            known = operators.head(self.iteration.model, self.plan)
+            known, beside = operators.head(self.iteration.model, self.plan), PRODUCTS
         else:
-            known = operators.layer(self.iteration.model, self.plan, layer)
+            known, model = operators.layer(self.iteration.model, self.plan, layer), self.iteration.model
+            parts = model.parts(model.layer_kind(layer))
+            beside = {**PRODUCTS, **{f"{part.block}_{row}": names for part in parts for row, names in part.beside.items()}}
         times = {o.name: self.iteration.gpu.times_ns(o) for o in known if o.kind == "matmul"}
         return {row: tuple(sum(times[name][which] for name in names if name in times) for which in range(3))
-                for row, names in PRODUCTS.items()}
+                for row, names in beside.items()}
 
     def _add(self, shares, row, collective, products, which) -> None:
         """Adds what of a row's collective holds the rank up."""
@@ -158,7 +159,7 @@ class _Passes:
                 piece = time / self.plan.tp
                 return piece + self.beside.excess((forward, data)[which], time - piece)
         if collective.group == "CP" and framework.cp == "ring":
-            attention = row.input_ns if which else products.get("attention_row", (0,))[0]
+            attention = row.input_ns if which else products.get(row.name.replace("_context", "_row"), (0,))[0]
             return self.beside.excess(max(attention, row.forward_ns), time)
         return time
 

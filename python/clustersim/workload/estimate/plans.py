@@ -136,8 +136,8 @@ def _recomputations(model, plan) -> Iterator[Any]:
     """@return changes to a plan, which need less and less memory"""
     yield {"recompute": "none"}
     yield {"recompute": "selective"}
-    if model.latent:
-        yield {"recompute": "selective", "modules": (*recompute.DEFAULT, "mla_up_proj")}
+    if model.attention.recomputed:
+        yield {"recompute": "selective", "modules": (*recompute.DEFAULT, *model.attention.recomputed)}
     of_chunk = model.layers // (plan.pp * plan.virtual)
     if of_chunk > 1:
         yield {"recompute": "full", "recompute_layers": of_chunk // 2}

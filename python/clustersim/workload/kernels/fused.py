@@ -10,9 +10,6 @@ from clustersim.workload.kernels import grid
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
 
-NAMES = {"mamba_conv": "conv", "delta_conv": "conv", "mamba_scan": "mamba_scan", "delta_scan": "delta_scan", "index_scores": "sparse",
-         "mixer_streams": "streams", "feed_streams": "streams"}
-
 
 @functools.lru_cache(None)
 def _table() -> dict[str, dict[str, float]]:
@@ -22,8 +19,7 @@ def _table() -> dict[str, dict[str, float]]:
 
 def slower(gpu: "Gpu", operator) -> float:
     """@return measured time / that of the roofline; 1 for an operator that is no such kernel"""
-    kernel = "sparse" if (operator.kind, operator.name) == ("fused", "attention") else NAMES.get(operator.name)
-    return of(gpu, kernel) if kernel else 1.0
+    return of(gpu, operator.kernel) if operator.kernel else 1.0
 
 
 def of(gpu: "Gpu", kernel: str) -> float:

@@ -31,7 +31,7 @@ def _nanoseconds(path, line, text):
     return value * 1000
 
 
-def _read_csv(path, lines):
+def _read_csv(path, lines, known):
     times = {}
     for number, row in enumerate(csv.reader(lines[1:]), 2):
         if not row:
@@ -39,9 +39,9 @@ def _read_csv(path, lines):
         if len(row) != len(COLUMNS):
             raise InputError(f"{path}:{number}: {len(row)} columns; expected {','.join(COLUMNS)}")
         name = row[0].strip()
-        if name not in KNOWN:
-            raise InputError(f'{path}:{number}: "{name}" is not an operator; expected one of {", ".join(sorted(KNOWN))}'
-                             f'{nearest(name, KNOWN)}')
+        if name not in known:
+            raise InputError(f'{path}:{number}: "{name}" is not an operator; expected one of {", ".join(sorted(known))}'
+                             f'{nearest(name, known)}')
         times[name] = tuple(_nanoseconds(path, number, cell) for cell in row[1:])
     return times
 
@@ -60,11 +60,12 @@ def _read_aiob(path, lines):
     return times
 
 
-def read(path):
-    """@return nanoseconds of each operator: forward, input gradient, weight gradient"""
+def read(path, of_model=frozenset()):
+    """@param of_model names of operators that a model has beside the usual ones
+    @return nanoseconds of each operator: forward, input gradient, weight gradient"""
     lines = input_file.read_input(path, "times of operators").splitlines()
     if lines and [cell.strip() for cell in lines[0].split(",")] == COLUMNS:
-        times = _read_csv(path, lines)
+        times = _read_csv(path, lines, KNOWN | of_model)
     elif lines and re.match(r"\s*(train_iter\s*:|\w+\s*:\s*$)", lines[0]):
         times = _read_aiob(path, lines)
     else:

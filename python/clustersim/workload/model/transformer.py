@@ -1,99 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A decoder-only transformer: its shape, and how many parameters that makes."""
 import functools
-from typing import Any, Literal, NamedTuple, Optional, Tuple, TYPE_CHECKING
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
+from typing import Any, Literal, Optional, Tuple, TypeVar
 
 from clustersim.pydantic_v1 import pydantic
+from clustersim.workload.model import mixer as mixers
+from clustersim.workload.model.mixer import LayerKind, Mixer
+from clustersim.workload.model.whole import NonNegativeInt, PositiveInt
 
-
-def _whole(value) -> int:
-    """pydantic would cut 1.5 to 1, and read true and "8" as numbers."""
-    if isinstance(value, (bool, str)) or isinstance(value, float) and not value.is_integer():
-        raise TypeError(f"{value!r:.40} is not a whole number")
-    return value
-
-
-if TYPE_CHECKING:
-    PositiveInt = int
-    NonNegativeInt = int
-else:
-    class _Whole:
-        @classmethod
-        def __get_validators__(cls) -> Iterator[Callable[..., Any]]:
-            yield _whole
-            yield from super().__get_validators__()
-
-    class PositiveInt(_Whole, pydantic.PositiveInt):
-        pass
-
-    class NonNegativeInt(_Whole, pydantic.NonNegativeInt):
-        pass
-
-
-class LatentAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
-    """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): keys and values come from a small latent."""
-    q_rank: NonNegativeInt = 0  # 0: queries are not compressed
-    kv_rank: PositiveInt
-    nope_dim: PositiveInt
-    rope_dim: PositiveInt
-    value_dim: PositiveInt
-
-
-class StateSpace(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
-    """Mamba-2 (Dao and Gu, arXiv 2405.21060), or Mamba (arXiv 2312.00752) with one channel a head."""
-    heads: PositiveInt
-    head_dim: PositiveInt
-    groups: PositiveInt  # of heads that share what goes into and out of their states
-    state: PositiveInt  # columns of a head's state
-    conv: PositiveInt = 4  # tokens of the convolution
-    chunk: PositiveInt = 128  # tokens that are multiplied at once
-    step_rank: NonNegativeInt = 0  # of Mamba: its steps come from a product of this rank, after the convolution
-
-    @property
-    def width(self) -> int:
-        return self.heads * self.head_dim
-
-    @property
-    def convolved(self) -> int:
-        return self.width + (0 if self.step_rank else 2 * self.groups * self.state)
-
-    @property
-    def inward(self) -> int:
-        """Columns of the product that reads the layer's input."""
-        return self.width + self.convolved + (0 if self.step_rank else self.heads)
-
-
-class LinearAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
-    """A gated delta network (Yang et al., arXiv 2412.06464), as in Qwen3-Next; Kimi's delta attention (arXiv 2510.26692), whose decays are those of
-    channels; or lightning attention (arXiv 2501.08313), without convolution, decay and delta rule."""
-    key_heads: PositiveInt
-    key_dim: PositiveInt
-    value_heads: PositiveInt
-    value_dim: PositiveInt
-    conv: NonNegativeInt = 4
-    chunk: PositiveInt = 64
-    scalars: NonNegativeInt = 2  # that the input gives a head: decay and strength
-    gate_rank: NonNegativeInt = 0  # of the product that gates the result; 0: a full one
-    decay_rank: NonNegativeInt = 0  # of the product that gives channels their decay; 0: there is none
-    has_delta: bool = True
-
-    @property
-    def keys(self) -> int:
-        return self.key_heads * self.key_dim
-
-    @property
-    def values(self) -> int:
-        return self.value_heads * self.value_dim
-
-    @property
-    def convolved(self) -> int:
-        return 2 * self.keys + self.values
-
-    @property
-    def inward(self) -> int:
-        """Columns of the product that reads the layer's input."""
-        return self.convolved + (self.gate_rank or self.values) + self.decay_rank + self.scalars * self.value_heads
+Sizes = TypeVar("Sizes", bound=Mixer)
 
 
 class SparseAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
@@ -101,20 +17,6 @@ class SparseAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=Tr
     heads: PositiveInt
     head_dim: PositiveInt
     top: PositiveInt
-
-
-class CompressedAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
-    """DeepSeek-V4's: a window, and keys that are values, too, of one head, each of `ratio` tokens. Among those of the ratio `indexed`, whose
-    tokens overlap, an indexer chooses."""
-    q_rank: PositiveInt
-    output_rank: PositiveInt  # of each group of heads
-    output_groups: PositiveInt
-    ratios: Tuple[NonNegativeInt, ...]  # of each layer; 0: the window alone
-    indexed: PositiveInt = 4
-
-    def parts(self, ratio: int) -> int:
-        """@return how many entries a token takes part in"""
-        return 0 if not ratio else 2 if ratio == self.indexed else 1
 
 
 class Shape(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
@@ -128,23 +30,6 @@ class Shape(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     borrows_keys: Optional[bool]
     indexer: Optional[Literal["own", "shared", "none"]]
     feeds: Optional[bool]
-
-
-class LayerKind(NamedTuple):
-    """Layers of one kind have the same operators."""
-    experts: bool
-    windowed: bool
-    mixer: str = "attention"  # of tokens: one of MIXERS, or none
-    feeds: bool = True  # whether there is an MLP, or experts
-    ratio: int = 0  # of compressed attention
-    precise: bool = False  # whether its products keep 16 bits where others have fewer
-    shape: int = -1  # which of the model's shapes it has; -1: none
-
-
-MIXERS = ("attention", "compressed", "state_space", "linear", "convolution", "parallel", "none")
-# Blocks of a hybrid model, each a layer of its own, in the letters of Nemotron-H.
-BLOCKS = {"M": LayerKind(False, False, "state_space", False), "*": LayerKind(False, False, "attention", False),
-          "-": LayerKind(False, False, "none", True), "E": LayerKind(True, False, "none", True)}
 
 
 class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
@@ -168,7 +53,6 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     qkv_bias: bool = False
     qk_norm: bool = False  # a norm of each head's queries and keys
     tied: bool = False  # the output layer shares the embedding's weights
-    latent: Optional[LatentAttention] = None
     experts: NonNegativeInt = 0  # routed; 0: every layer is dense
     experts_per_token: NonNegativeInt = 0
     expert_ffn: NonNegativeInt = 0
@@ -179,26 +63,45 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     moe_every: PositiveInt = 1  # of the layers after those, each n-th has experts
     expert_latent: NonNegativeInt = 0  # width in which routed experts compute and are sent to; 0: hidden
     output_gate: bool = False  # attention's result is gated by as many columns as it has
-    mixers: Tuple[Literal["attention", "state_space", "linear", "convolution", "parallel", "none"], ...] = ()  # of layers, repeated
+    mixers: Tuple[str, ...] = ()  # of layers, repeated
+    sizes: Tuple[Tuple[str, Mixer], ...] = ()  # of the mixers that have some, by name; a Model takes each by its name, too
     expert_layers: Tuple[bool, ...] = ()  # which layers have experts, repeated; empty: dense_layers and moe_every say it
     shapes: Tuple[Shape, ...] = ()
     shape_of: Tuple[NonNegativeInt, ...] = ()  # which of the shapes a layer has, repeated
-    convolution: NonNegativeInt = 0  # tokens of the gated convolution that mixes tokens, as in LFM2
     layer_inputs: NonNegativeInt = 0  # columns of a second embedding for each layer (Gemma 3n)
     layer_vocabulary: NonNegativeInt = 0  # its words
     feeds: bool = True
-    pattern: str = ""  # of a hybrid model, a letter of BLOCKS for each layer
-    state_space: Optional[StateSpace] = None
-    linear: Optional[LinearAttention] = None
+    pattern: str = ""  # of a hybrid model, a letter for each layer, which is a block
     full_every: PositiveInt = 1  # of layers with linear attention, each n-th has full attention instead
     sparse: Optional[SparseAttention] = None
     indexer: Literal["own", "shared", "none"] = "own"  # of sparse attention: none attends to all tokens, shared to those of an earlier layer's
-    compressed: Optional[CompressedAttention] = None
     streams: PositiveInt = 1  # residual streams, which each block mixes (hyper-connections, arXiv 2512.24880)
     predictions: NonNegativeInt = 0  # layers that predict further tokens (multi-token prediction)
     window: NonNegativeInt = 0  # tokens that a token attends to at most, in layers with a window; 0: there are none
     window_is_chunk: bool = False  # of chunks of so many tokens each attends to its own, as in Llama 4
     windowed: Tuple[bool, ...] = (True,)  # which layers have the window; repeated
+
+    @pydantic.root_validator(pre=True)
+    def _collects_sizes(cls, values: dict[str, Any]) -> dict[str, Any]:
+        own = {name: values[name] for name in mixers.known() if values.get(name) is not None}
+        found = dict(values.get("sizes", ())) | own
+        return {**{field: value for field, value in values.items() if field not in mixers.known()}, "sizes": tuple(sorted(found.items()))}
+
+    @pydantic.validator("sizes", pre=True)
+    def _have_their_classes(cls, sizes: Tuple[Tuple[str, Any], ...]) -> Tuple[Tuple[str, Mixer], ...]:
+        found = []
+        for name, own in sizes:
+            try:
+                found.append((name, own if isinstance(own, Mixer) else mixers.known()[name].parse_obj(own)))
+            except pydantic.ValidationError as error:
+                raise pydantic.ValidationError([pydantic.error_wrappers.ErrorWrapper(error, loc=name)], Model) from None
+        return tuple(found)
+
+    @pydantic.validator("mixers", each_item=True)
+    def _is_known(cls, name: str) -> str:
+        if name not in mixers.known():
+            raise ValueError(f'"{name}" is not a mixer; expected one of {", ".join(mixers.known())}')
+        return name
 
     @pydantic.root_validator(skip_on_failure=True)
     def _agrees(cls, values):
@@ -208,18 +111,20 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
                     raise ValueError(f"{key} is 0, but there are {values['experts']} experts")
             if values["experts_per_token"] > values["experts"]:
                 raise ValueError(f"a token goes to {values['experts_per_token']} of {values['experts']} experts")
-        pattern = values["pattern"]
-        if pattern and (len(pattern) != values["layers"] or set(pattern) - set(BLOCKS)):
-            raise ValueError(f"the pattern has {len(pattern)} letters for {values['layers']} layers, or others than {' '.join(BLOCKS)}")
-        if pattern and ("M" in pattern) != bool(values["state_space"]) or ("E" in pattern and not values["experts"]):
-            raise ValueError("state_space and experts do not agree with the pattern")
-        if values["compressed"] and not (values["sparse"] and values["window"] and len(values["compressed"].ratios) == values["layers"]):
-            raise ValueError("compressed attention needs sparse, window, and a ratio for each layer")
+        pattern, blocks, sizes = values["pattern"], mixers.blocks(), dict(values["sizes"])
+        if pattern and (len(pattern) != values["layers"] or set(pattern) - set(blocks)):
+            raise ValueError(f"the pattern has {len(pattern)} letters for {values['layers']} layers, or others than {' '.join(blocks)}")
+        for letter, block in blocks.items() if pattern else ():
+            kind = mixers.known()[block.mixer]
+            if kind.__fields__ and (letter in pattern) != (kind.name in sizes) or block.experts and letter in pattern and not values["experts"]:
+                raise ValueError(f"{kind.name if kind.__fields__ else 'experts'} do not agree with the pattern")
+        for own in sizes.values():
+            own.agrees(values)
         if not values["windowed"]:
             raise ValueError("windowed is empty")
-        for mixer, fields in (("state_space", ["state_space"]), ("parallel", ["state_space"]), ("linear", ["linear"]), ("convolution", ["convolution"])):
-            if mixer in values["mixers"] and not all(values[field] for field in fields):
-                raise ValueError(f"there are {mixer} layers without sizes")
+        for name in (*values["mixers"], *(["linear"] if values["full_every"] > 1 else [])):
+            if any(mixers.known()[part].__fields__ and part not in sizes for part in mixers.parts_of(name)):
+                raise ValueError(f"there are {name} layers without sizes")
         if any(index >= len(values["shapes"]) for index in values["shape_of"]):
             raise ValueError("a layer has a shape that there is not")
         for shape in (Shape(), *values["shapes"]):
@@ -237,22 +142,56 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         after = layer - self.dense_layers
         return bool(self.experts) and after >= 0 and (after + 1) % self.moe_every == 0
 
+    # -- what mixes tokens
+
+    def sizes_of(self, kind: type[Sizes]) -> Optional[Sizes]:
+        """@return the sizes of a mixer, such as LatentAttention; None: the model has none"""
+        return next((own for _, own in self.sizes if type(own) is kind), None)
+
+    def mixer(self, name: str) -> Mixer:
+        """@return what mixes tokens in layers that are called `name`"""
+        for _, own in self.sizes:
+            if name in (own.name, own.stands_for):
+                return own
+        return mixers.alone(name)
+
+    def parts(self, kind: "LayerKind") -> list[Mixer]:
+        """@return what mixes tokens in a layer: nothing, a mixer, or several beside each other"""
+        return [self.mixer(name) for name in mixers.parts_of(kind.mixer)]
+
+    @property
+    def attention(self) -> Mixer:
+        """The mixer of layers with attention."""
+        return self.mixer("attention")
+
+    @property
+    def lists_layers(self) -> bool:
+        """Whether its fields say what each layer is, so that pipeline stages may differ."""
+        return bool(self.pattern or self.shapes or self.mixers) or any(own.lists_layers for _, own in self.sizes)
+
+    def split_heads(self) -> list[Tuple[int, str]]:
+        """@return heads that tensor and context parallelism must divide beside those of attention, and what layers have them"""
+        return [(own.split_heads(), own.title) for _, own in self.sizes if own.split_heads()]
+
+    def fields_by_name(self) -> dict[str, Any]:
+        """@return what makes the same Model, with the sizes of each mixer by its name"""
+        return {**{field: value for field, value in self.dict().items() if field != "sizes"}, **{name: own.dict() for name, own in self.sizes}}
+
     def layer_kind(self, layer: int) -> "LayerKind":
         """@return all that tells layer `layer` from others"""
         if self.pattern:
-            return BLOCKS[self.pattern[layer]]
-        if self.compressed:
-            return LayerKind(self.has_experts(layer), False, "compressed", True, self.compressed.ratios[layer])
-        mixer, shape = self.mixer_of(layer), self.shape_of[layer % len(self.shape_of)] if self.shape_of else -1
-        attends = mixer in ("attention", "parallel")
+            return mixers.blocks()[self.pattern[layer]]
+        name, shape = self.mixer_of(layer), self.shape_of[layer % len(self.shape_of)] if self.shape_of else -1
         feeds = self.shapes[shape].feeds is not False if shape >= 0 else self.feeds
-        return LayerKind(self.has_experts(layer), attends and self.has_window(layer), mixer, feeds, shape=shape)
+        kind = self.mixer(name)
+        return LayerKind(self.has_experts(layer), kind.has_window and self.has_window(layer), name, feeds, kind.variant(layer), shape=shape)
 
     def mixer_of(self, layer: int) -> str:
         """@return what mixes tokens in layer `layer` of a model without a pattern"""
         if self.mixers:
             return self.mixers[layer % len(self.mixers)]
-        return "attention" if not self.linear or (layer + 1) % self.full_every == 0 else "linear"
+        alternates = self.full_every > 1 and (layer + 1) % self.full_every
+        return "linear" if alternates else "attention"
 
     def variants(self) -> "list[Model]":
         """@return the model with the sizes of each of its shapes, or as it is"""
@@ -265,7 +204,7 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     def prediction_kinds(self) -> "list[LayerKind]":
         """@return the kinds of layers that predict one further token"""
         if self.pattern:  # Nemotron 3: arXiv 2512.20856
-            return [BLOCKS["*"], BLOCKS["E" if self.experts else "-"]]
+            return [mixers.blocks()["*"], mixers.blocks()["E" if self.experts else "-"]]
         return [self.layer_kind(self.layers - 1)]
 
     @property
@@ -298,14 +237,6 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return any(kind.feeds and not kind.experts for kind in map(self.layer_kind, range(self.layers)))
 
     @property
-    def query_width(self) -> int:
-        return self.heads * (self.latent.nope_dim + self.latent.rope_dim if self.latent else self.head_dim)
-
-    @property
-    def value_width(self) -> int:
-        return self.heads * (self.latent.value_dim if self.latent else self.value_size)
-
-    @property
     def value_size(self) -> int:
         """Columns of a head's values, without latent attention."""
         return self.value_dim or self.head_dim
@@ -321,66 +252,8 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     def norm_parameters(self) -> int:
         return self.hidden * (2 if self.norm == "layer" else 1)
 
-    def attention_parameters(self) -> int:
-        h = self.hidden
-        biases = h if self.bias else 0
-        if self.latent:
-            a = self.latent
-            queries = h * a.q_rank + a.q_rank + a.q_rank * self.query_width if a.q_rank else h * self.query_width
-            keys = h * (a.kv_rank + a.rope_dim) + a.kv_rank + a.kv_rank * self.heads * (a.nope_dim + a.value_dim)
-            gate = h * self.value_width if self.output_gate else 0
-            return queries + keys + gate + self.value_width * h + biases + self._own_indexer(a.q_rank)
-        keys, values = self.key_value_widths
-        gate = self.value_width if self.output_gate else 0
-        biases += self.query_width + gate + keys + values if self.bias or self.qkv_bias else 0
-        queries = self.query_rank * (h + 1 + self.query_width) if self.query_rank else h * self.query_width
-        norms = 2 * self.head_dim if self.qk_norm else 0
-        return queries + h * (gate + keys + values) + self.value_width * h + biases + norms + self._own_indexer(h)
-
-    def _own_indexer(self, q_rank: int) -> int:
-        return self.indexer_parameters(q_rank) if self.sparse and self.indexer == "own" else 0
-
-    def state_space_parameters(self) -> int:
-        m, h = self.state_space, self.hidden
-        assert m
-        # Of the heads: decay, skip and step; of the channels: a convolution with its bias, and a norm.
-        own = (m.conv + 1) * m.convolved + 3 * m.heads + m.width
-        if m.step_rank:  # of each channel and column of its state a decay
-            own += m.width * (m.step_rank + 2 * m.state) + m.step_rank * m.width + m.width * (m.state - 1)
-        return h * m.inward + own + m.width * h
-
-    def linear_parameters(self) -> int:
-        a, h = self.linear, self.hidden
-        assert a
-        ranks = a.gate_rank * a.values + a.decay_rank * a.keys
-        return h * a.inward + ranks + a.conv * a.convolved + 2 * a.value_heads + a.value_dim + a.values * h
-
-    def convolution_parameters(self):
-        return self.hidden * (4 * self.hidden + self.convolution)
-
-    def indexer_parameters(self, q_rank: int) -> int:
-        """Its queries come from those that attention compresses, its keys and the weights of its heads from the input."""
-        i = self.sparse
-        assert i
-        return q_rank * i.heads * i.head_dim + self.hidden * (i.head_dim + i.heads)
-
-    def compressed_parameters(self, ratio: int) -> int:
-        a, h = self.compressed, self.hidden
-        assert a and self.sparse
-        parts = a.parts(ratio)
-        queries = h * a.q_rank + a.q_rank + a.q_rank * self.query_width
-        output = self.query_width * a.output_rank + a.output_groups * a.output_rank * h
-        # An entry is a gated sum of its tokens; so is one of the indexer.
-        entries = 2 * parts * h * self.head_dim
-        if ratio == a.indexed:
-            entries += self.indexer_parameters(a.q_rank) + (2 * parts - 1) * h * self.sparse.head_dim
-        return queries + h * self.head_dim + output + entries
-
     def mixer_parameters(self, kind: "LayerKind") -> int:
-        return {"attention": self.attention_parameters, "state_space": self.state_space_parameters,
-                "compressed": lambda: self.compressed_parameters(kind.ratio), "linear": self.linear_parameters,
-                "convolution": self.convolution_parameters, "none": lambda: 0,
-                "parallel": lambda: self.attention_parameters() + self.state_space_parameters()}[kind.mixer]()
+        return sum(part.parameters(self, kind) for part in self.parts(kind))
 
     @property
     def stream_parameters(self) -> int:
@@ -403,7 +276,7 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return router + self.expert_parameters() + shared + latent + (self.hidden if self.shared_gate else 0)
 
     def kind_parameters(self, kind: "LayerKind") -> int:
-        norms = (kind.mixer != "none") + kind.feeds
+        norms = bool(self.parts(kind)) + kind.feeds
         feed = (self.moe_parameters() if kind.experts else self.mlp_parameters(self.ffn)) if kind.feeds else 0
         inputs = 2 * self.hidden * self.layer_inputs
         return norms * (self.norm_parameters + self.stream_parameters) + self.mixer_parameters(kind) + feed + inputs

@@ -195,10 +195,8 @@ def _check_copies(model, plan: "Parallelism") -> None:
 
 
 def _check_recurrent(model, plan: "Parallelism") -> None:
-    heads = [("state-space", model.state_space.heads)] if model.state_space else []
-    heads += [("linear-attention", model.linear.key_heads)] if model.linear else []
-    for name, count in heads:
-        _divides(plan.tp * plan.cp, count, f"TP {plan.tp} x CP {plan.cp} does not divide the {count} {name} heads",
+    for count, layers in model.split_heads():
+        _divides(plan.tp * plan.cp, count, f"TP {plan.tp} x CP {plan.cp} does not divide the {count} heads of {layers}",
                  "a divisor of the heads")
 
 

@@ -24,7 +24,7 @@ def _module(again: str, dropped: str, rows: str = "") -> "Module":
 # Fused attention keeps no scores, so that to compute it again saves nothing. Inputs of a checkpoint stay.
 MODULES = {
     "core_attn": _module("attention", ""),
-    "layernorm": _module("input_norm post_norm", "qkv key_value_down mlp_up shared_up mamba_in delta_in"),
+    "layernorm": _module("input_norm post_norm", ""),
     "mla_up_proj": _module("query_up key_value_up", "attention"),
     "mlp_act": _module("mlp_activation shared_activation", "mlp_down shared_down"),
     "moe_act": _module("expert_activation", "expert_down"),
@@ -51,9 +51,10 @@ def again(plan: "Parallelism") -> frozenset[str]:
     return frozenset().union(*(module.again for module in _selected(plan)))
 
 
-def dropped(plan: "Parallelism") -> frozenset[str]:
-    """@return names of operators whose inputs need not be kept"""
-    return frozenset().union(*(module.dropped for module in _selected(plan)))
+def is_dropped(plan: "Parallelism", operator) -> bool:
+    """@return whether an operator's inputs need not be kept"""
+    modules = _selected(plan)
+    return any(operator.name in module.dropped for module in modules) or operator.keeps_norm and MODULES["layernorm"] in modules
 
 
 def rows(plan: "Parallelism", experts: bool) -> str:

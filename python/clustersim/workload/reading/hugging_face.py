@@ -8,7 +8,8 @@ from typing import Any
 from clustersim import input_file
 from clustersim.errors import InputError, nearest
 from clustersim.pydantic_v1 import pydantic
-from clustersim.workload.model.transformer import CompressedAttention, LatentAttention, Model, SparseAttention
+from clustersim.workload.model import mixer as mixers
+from clustersim.workload.model.transformer import Model, SparseAttention
 from clustersim.workload.reading import hugging_face_hybrid, hugging_face_keys, hugging_face_layers, hugging_face_names
 
 OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "gptj", "bloom", "phi", "mpt", "falcon", "starcoder2"}
@@ -84,16 +85,13 @@ def _load(path):
 
 def _attention(config, kind):
     hidden = config.need_size("hidden_size", "n_embd", "d_model")
-    if kind.startswith(hugging_face_hybrid.WITHOUT_ATTENTION):
+    if kind.startswith(hugging_face_hybrid.without_attention()):
         return dict(heads=max(hidden // 64, 1), kv_heads=max(hidden // 64, 1), head_dim=64)  # of no layer
     heads = config.need_size("num_attention_heads", "n_head")
-    if config.get("compress_ratios"):
-        return dict(heads=heads, kv_heads=config.get("num_key_value_heads", default=1), head_dim=config.need("head_dim"))
-    if config.get("kv_lora_rank"):
-        latent = LatentAttention(q_rank=config.get("q_lora_rank", default=0), kv_rank=config.need("kv_lora_rank"),
-                                 nope_dim=config.need("qk_nope_head_dim"), rope_dim=config.need("qk_rope_head_dim"),
-                                 value_dim=config.need("v_head_dim"))
-        return dict(heads=heads, kv_heads=heads, head_dim=latent.nope_dim + latent.rope_dim, latent=latent)
+    for mixer in mixers.known().values():
+        fields = mixer.attention_fields(config, heads)
+        if fields is not None:
+            return fields
     head_dim, kv_heads = config.get("head_dim", "attention_head_dim"), config.get("num_key_value_heads", default=heads)
     if not head_dim and hidden % heads:
         raise InputError(f"{config.path}: {heads} heads do not divide hidden_size {hidden}; expected head_dim")
@@ -112,22 +110,12 @@ def _block_sparse(config):
                                        top=keys["sparse_topk_blocks"] * keys["sparse_block_size"]))
 
 
-def _sparse(config, layers):
-    """@return the fields of Model of attention to what an indexer chooses, and of DeepSeek-V4's to compressed entries"""
+def _sparse(config):
+    """@return the field of Model of attention to what an indexer chooses"""
     config.get("index_topk_freq", "index_skip_topk_offset", "index_topk_pattern")  # indexer_types say the same
     if not config.get("index_topk"):
         return _block_sparse(config)
-    fields: dict[str, Any] = dict(sparse=SparseAttention(heads=config.need("index_n_heads"), head_dim=config.need("index_head_dim"),
-                                         top=config.need("index_topk")))
-    if config.get("compress_ratios"):
-        config.get("qk_rope_head_dim", "num_hash_layers", "compress_rope_theta", "hc_sinkhorn_iters", "hc_eps", "expert_dtype")
-        ratios = config.need("compress_ratios")
-        if not isinstance(ratios, list) or len(ratios) < layers:
-            raise InputError(f"{config.path}: compress_ratios are not those of {layers} layers; expected a ratio for each")
-        fields.update(compressed=CompressedAttention(q_rank=config.need("q_lora_rank"), output_rank=config.need("o_lora_rank"),
-                                                     output_groups=config.need("o_groups"), ratios=ratios[:layers]),
-                      streams=config.get("hc_mult", default=1))
-    return fields
+    return dict(sparse=SparseAttention(heads=config.need("index_n_heads"), head_dim=config.need("index_head_dim"), top=config.need("index_topk")))
 
 
 def _first(value):
@@ -162,16 +150,17 @@ def _experts(config, kind, layers, ffn):
                 expert_latent=config.get("routed_expert_hidden_size", default=0), **hugging_face_layers.experts(config, kind, layers))
 
 
-def _ask_for_all_of_experts(config) -> None:
-    """Files of dense models have some of these keys, too: without experts they say nothing."""
+def _ask_for_idle_keys(config) -> None:
+    """Files of dense models have some keys of experts, too, and files of all models some of mixers: without these they say nothing."""
     config.get("moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok", "num_experts_per_token",
                "experts_per_token", "n_shared_experts", "num_shared_experts", "shared_expert_intermediate_size", "shared_intermediate_size",
                "topk_method", "first_k_dense_replace", "num_dense_layers", "moe_layer_freq", "is_moe_layer", "mlp_layer_types", "moe_layer_interval",
                "moe_layer_frequency", "moe_layer_start_index", "moe_layer_end_index", "expert_layer_period", "expert_layer_offset",
                "interleave_moe_layer_step", "decoder_sparse_step", "mlp_only_layers", "moe_layers", "intermediate_size_mlp", "top_k_experts",
-               "intermediate_size", "num_key_value_heads", "head_dim", "q_lora_rank", "qk_head_dim", "v_head_dim", "mamba_d_head", "mamba_d_conv",
-               "mamba_d_state", "mamba_dt_rank", "mamba_expand", "mamba_n_groups", "mamba_n_heads", "mamba_chunk_size", "swa_num_attention_heads",
-               "moe_router_enable_expert_bias", "use_moe_router_bias", "use_expert_bias", "num_global_key_value_heads")
+               "intermediate_size", "num_key_value_heads", "head_dim", "swa_num_attention_heads", "moe_router_enable_expert_bias",
+               "use_moe_router_bias", "use_expert_bias", "num_global_key_value_heads")
+    for mixer in mixers.known().values():
+        config.get(*mixer.config_keys)
 
 
 def _biases(config, kind, old):
@@ -198,8 +187,6 @@ def _output_gate(config, kind) -> bool:
 
 def _ffn(config, hidden):
     """@return columns of a dense layer's MLP"""
-    if config.get("compress_ratios"):
-        return config.need("moe_intermediate_size")
     ffn = config.get("dense_intermediate_size", "intermediate_size_mlp", "intermediate_size", "ffn_dim", "n_inner")
     if not ffn and not config.get("num_local_experts"):  # Granite 4's dense models
         ffn = config.get("shared_intermediate_size")
@@ -233,13 +220,14 @@ def _model(config, kind):
     old = kind in OLD_GPT
     hidden = config.need_size("hidden_size", "n_embd", "d_model")
     layers, fields = _layers(config, kind, hidden)
-    ffn = _ffn(config, hidden)
+    attention = _attention(config, kind)
+    ffn = attention.get("ffn") or _ffn(config, hidden)
     config.only("word_embed_proj_dim", hidden)
     config.only("mlp_type", "default")
     config.only("use_gated_activation", True)
     learned = config.get("n_positions", "max_position_embeddings", default=0)
     norms = config.get("use_qk_norm", "qk_layernorm", "qk_norm", default=kind.startswith(("qwen3", "gemma3", "gemma4")))
-    gated = not old and kind not in hugging_face_hybrid.WITHOUT_ATTENTION and config.get("hidden_act", "mlp_hidden_act") not in UNGATED
+    gated = not old and kind not in hugging_face_hybrid.without_attention() and config.get("hidden_act", "mlp_hidden_act") not in UNGATED
     known = dict(
         name=str(config.get("_name_or_path", default="") or kind or pathlib.Path(config.path).stem).rstrip("/").split("/")[-1],
         layers=layers, hidden=hidden, ffn=ffn, vocabulary=config.need("vocab_size"),
@@ -249,8 +237,8 @@ def _model(config, kind):
         # Llama 4 norms queries and keys without weights.
         qk_norm=bool(norms) and not kind.startswith("llama4"), output_gate=_output_gate(config, kind),
         tied=bool(config.get("tie_word_embeddings", default=kind.startswith(hugging_face_names.TIED))),
-        **_attention(config, kind), **_biases(config, kind, old), **_experts(config, kind, layers, ffn), **_sparse(config, layers), **_layer_inputs(config))
-    model = Model(**{**known, **fields})
+        **_biases(config, kind, old), **_experts(config, kind, layers, ffn), **_sparse(config), **_layer_inputs(config))
+    model = Model(**{**known, **attention, **fields})
     if config.get("intermediate_size") == 0 and model.has_dense_mlps:
         config.need_size("intermediate_size")
     return model
@@ -275,13 +263,13 @@ def read(path, tell=lambda line: None):
         kind = str(config.get("model_type", default=""))
         _refuse_others(config, kind)
         model = _model(config, kind)
-        _check_sizes(path, model.dict())
-        _ask_for_all_of_experts(config)
+        _check_sizes(path, model.fields_by_name())
+        _ask_for_idle_keys(config)
         config.check_all_known(tell)
         return model
     except pydantic.ValidationError as error:
         reason = error.errors()[0]
-        where = ".".join(map(str, reason["loc"])).removeprefix("__root__")
+        where = ".".join(map(str, reason["loc"])).removeprefix("__root__").removeprefix("sizes.")
         raise InputError(f"{path}: {where + ': ' if where else ''}{reason['msg']}; expected the config.json of a transformer") from None
     except KeyError as error:
         raise InputError(f"{path}: there is no {error.args[0]}; expected the config.json of a transformer") from None

@@ -5,15 +5,16 @@ from typing import Any
 from collections.abc import Iterator
 
 from clustersim.errors import InputError
+from clustersim.workload.model import mixer as mixer_classes
 from clustersim.workload.model.transformer import Shape
 
-# Kinds of layers that a file may name: what mixes tokens, and whether it has a window.
-KINDS = {**dict.fromkeys(("full_attention", "global_attention", "global", "G", "attention", "deepseek_sparse_attention"), ("attention", False)),
-         **dict.fromkeys(("sliding_attention", "sliding_window_attention", "local", "L", "chunked_attention"), ("attention", True)),
-         **dict.fromkeys(("linear_attention", "lightning_attention"), ("linear", False)),
-         **dict.fromkeys(("mamba", "mamba2"), ("state_space", False)), "conv": ("convolution", False),
-         "hybrid": ("parallel", False)}
 LISTS = ("layer_types", "layers_block_type", "layer_block_types", "attention_layers")
+
+
+def _kinds() -> dict[str, tuple[str, bool]]:
+    """@return kinds of layers that a file may name: what mixes tokens, and whether it has a window"""
+    return {word: (name, windowed) for name, mixer in mixer_classes.known().items()
+            for words, windowed in ((mixer.layer_types, False), (mixer.windowed_types, True)) for word in words}
 
 
 def shortest(values):
@@ -34,14 +35,15 @@ def _named(config, layers):
     found = config.get(*LISTS)
     if found is None and isinstance(pattern, str):  # such as LLLG
         found = [pattern[index % len(pattern)] for index in range(layers)] if pattern else []
-    if found is None or config.get("compress_ratios"):  # which say what DeepSeek-V4's layers are
+    if found is None or any(mixer.lists_layers and mixer.is_attention(config) for mixer in mixer_classes.known().values()):
         return None
     if not isinstance(found, list) or len(found) < layers:
         raise InputError(f"{config.path}: the kinds of attention are not those of {layers} layers; expected a kind for each")
+    kinds = _kinds()
     for kind in found[:layers]:  # Step-3.5 has those of layers that predict further tokens, too
-        if kind not in KINDS:
-            raise InputError(f"{config.path}: {json.dumps(kind)} is not a kind of attention that this program models; expected {', '.join(KINDS)}")
-    return [KINDS[kind] for kind in found[:layers]]
+        if kind not in kinds:
+            raise InputError(f"{config.path}: {json.dumps(kind)} is not a kind of attention that this program models; expected {', '.join(kinds)}")
+    return [kinds[kind] for kind in found[:layers]]
 
 
 def _attending(config, kind, layers):
@@ -67,10 +69,9 @@ def _attending(config, kind, layers):
 
 def mixers(config, kind, layers):
     """@return what mixes tokens in each layer"""
-    if kind.startswith("falcon_h1"):
-        return ["parallel"] * layers
-    if kind == "rwkv7":
-        return ["linear"] * layers
+    for name, mixer in mixer_classes.known().items():
+        if mixer.is_all(config, kind):
+            return [name] * layers
     named = _named(config, layers)
     config.get("full_attention_interval", "attn_layer_period", "attn_layer_offset", "layer_group_size", "full_attn_idxs", "attn_layer_indices")
     if named is not None:
@@ -78,7 +79,7 @@ def mixers(config, kind, layers):
     attends = _attending(config, kind, layers)
     if attends is None:
         return ["attention"] * layers
-    other = "state_space" if config.get("mamba_d_state") else "convolution" if kind.startswith("lfm2") else "linear"
+    other = next((name for name, mixer in mixer_classes.known().items() if mixer.alternates(config, kind)), "linear")
     return ["attention" if one else other for one in attends]
 
 
@@ -116,7 +117,7 @@ def windows(config, kind, layers, mixing):
     config.get("attention_types")  # GPT-Neo's attention_layers say the same
     config.get("global_attn_every_n_layers", "max_window_layers", "sliding_window_layers", "no_rope_layers", "no_rope_layer_interval", "hybrid_layer_pattern")
     uses = config.get("use_sliding_window", default=not kind.startswith("qwen"))
-    windowed = [one and mixer in ("attention", "parallel") for one, mixer in zip(_is_windowed(config, kind, layers), mixing)]
+    windowed = [one and mixer_classes.known()[mixer].has_window for one, mixer in zip(_is_windowed(config, kind, layers), mixing)]
     if window and not llama4:
         chunk = None  # MiMo-V2 has both keys, of the same size
     size = chunk or (window if uses else None)

@@ -7,51 +7,24 @@ numbers here are in proportion to bytes where layers differ.
 import math
 from typing import TYPE_CHECKING
 
-from clustersim.workload.model.operators import ELEMENT
-
 if TYPE_CHECKING:
     from clustersim.workload.model.transformer import LayerKind
     from clustersim.workload.model.transformer import Model
     from clustersim.workload.serve.instance import Instance
 
-STATE = 4  # bytes of a number of a state, a float32
 CACHE_BYTES = {"bfloat16": 2, "fp8": 1}  # of a number of keys and values
 
 
-def of_token(model: "Model", tp: int, element: int) -> int:
-    """@return bytes that a rank keeps of a token in a layer of attention with the model's sizes"""
-    index = element * model.sparse.head_dim if model.sparse and model.indexer == "own" else 0
-    if model.latent:  # one, which every rank keeps
-        return element * (model.latent.kv_rank + model.latent.rope_dim) + index
-    if model.borrows_keys:
-        return 0
-    return max(model.kv_heads // tp, 1) * element * (model.head_dim + model.value_size) + index
-
-
-def _of_compressed(model, ratio, element):
-    """Of DeepSeek-V4: an entry for each `ratio` tokens, and one of the indexer."""
-    if not ratio:
-        return 0
-    return element * (model.head_dim + (model.sparse.head_dim if ratio == model.compressed.indexed else 0)) / ratio
-
-
-def of_layer(model: "Model", kind: "LayerKind", tp: int, element: int) -> int:
+def of_layer(model: "Model", kind: "LayerKind", tp: int, element: int) -> float:
     """@return bytes that a rank keeps of a token in a layer"""
-    if kind.mixer == "compressed":
-        return _of_compressed(model, kind.ratio, element)
-    return of_token(model.shaped(kind), tp, element) if kind.mixer in ("attention", "parallel") else 0
+    model = model.shaped(kind)
+    return sum(part.token_bytes(model, kind, tp, element) for part in model.parts(kind))
 
 
-def of_sequence(model, kind, tp, element):
+def of_sequence(model: "Model", kind: "LayerKind", tp: int, element: int) -> float:
     """@return bytes of a layer's state that a rank keeps of a sequence, however long it is"""
-    space, linear = model.state_space, model.linear
-    if kind.mixer in ("state_space", "parallel"):
-        return (STATE * space.width * space.state + ELEMENT * (space.conv - 1) * space.convolved) / tp
-    if kind.mixer == "linear":
-        return (STATE * linear.values * linear.key_dim + ELEMENT * max(linear.conv - 1, 0) * linear.convolved) / tp
-    if kind.mixer == "convolution":
-        return ELEMENT * (model.convolution - 1) * model.hidden / tp
-    return element * model.window * model.head_dim if kind.mixer == "compressed" else 0
+    model = model.shaped(kind)
+    return sum(part.state_bytes(model, kind, tp, element) for part in model.parts(kind))
 
 
 class Cache:

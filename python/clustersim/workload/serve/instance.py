@@ -14,18 +14,20 @@ from collections.abc import Iterator, Sequence
 from clustersim.errors import InputError
 from clustersim.workload.kernels.roofline import FACTOR_BYTES
 from clustersim.workload.model import operators
+from clustersim.workload.model.mixer import Serving
 from clustersim.workload.model.operators import ALWAYS_BFLOAT16, ELEMENT
+from clustersim.workload.model.reach import Reach
 from clustersim.workload.model.transformer import Model
 from clustersim.workload.plan.exchange import Exchange, distinct
 from clustersim.workload.plan.parallel import Parallelism
 from clustersim.workload.plan.precision import Precise
 from clustersim.workload.serve import cache
 from clustersim.workload.serve.cache import CACHE_BYTES
-from clustersim.workload.serve.reach import Chosen, Chunks, Entries, Reach
 from clustersim.workload.training import memory
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.model.mixer import Mixer
     from clustersim.workload.model.operators import Operator
     from clustersim.workload.model.transformer import LayerKind
     from clustersim.workload.serve.cache import Cache
@@ -46,7 +48,7 @@ class Row:
     times: tuple = ()  # lines of times
     reach: Optional[Reach] = None  # of attention to some of the tokens before a token
     heads: Optional[operators.Heads] = None  # of attention
-    latent: int = 0  # columns of a token in its cache of latents; 0: it has keys and values
+    latent_width: int = 0  # columns of a token in its cache of latents; 0: it has keys and values
     scan: Optional[operators.Operator] = None  # of one token, of a state; figures are then the bytes of a sequence's state
 
     def text(self) -> str:
@@ -93,8 +95,7 @@ class Instance:
 
     def _check_sizes(self, model: "Model") -> None:
         for size, what in ((model.heads, "attention heads"), (model.ffn, "of the FFN's columns"), (model.expert_ffn, "of the experts' columns"),
-                           (model.linear.key_heads if model.linear else 0, "heads of linear attention"),
-                           (model.state_space.heads if model.state_space else 0, "heads of state-space layers")):
+                           *((count, f"heads of {layers}") for count, layers in model.split_heads())):
             if size % self.tp:
                 raise InputError(f"TP {self.tp} does not divide {size} {what}; expected a divisor")
         if max(model.kv_heads, self.tp) % min(model.kv_heads, self.tp):
@@ -121,17 +122,17 @@ class Instance:
     @property
     def cached_heads(self) -> int:
         """Of a layer: a latent cache is one, which every rank keeps."""
-        return 1 if self.model.latent or self.model.compressed else self.model.kv_heads
+        return self.model.attention.cached_heads(self.model)
 
     @property
-    def head_bytes(self) -> int:
+    def head_bytes(self) -> float:
         """Of a token, a layer and a head, where layers are alike."""
-        return cache.of_token(self.model, self.cached_heads, CACHE_BYTES[self.cache])
+        return self.model.attention.cached(self.model, self.cached_heads, CACHE_BYTES[self.cache])
 
     @property
-    def rank_bytes(self) -> int:
-        """Of a token and a layer, on one rank, where layers are alike."""
-        return cache.of_token(self.model, self.tp, CACHE_BYTES[self.cache])
+    def serving(self) -> "Serving":
+        """A rank, for mixers."""
+        return Serving(self.one_token, CACHE_BYTES[self.cache], self.lengths)
 
     # -- rows
 
@@ -149,49 +150,26 @@ class Instance:
         """Tokens of a window of attention, or 0. Caches keep all tokens of layers whose attention has chunks."""
         return 0 if self.model.window_is_chunk else self.model.window
 
-    def _row(self, operator: "Operator", layers: str = "all", kind: "LayerKind | None" = None) -> "Row":
+    def _row(self, operator: "Operator", layers: str = "all") -> "Row":
         """An operator of one token as a row."""
-        if operator.kind == "attention":
-            return self._attention(operator, kind)
-        if operator.kind == "fused":
-            return self._fused(operator, kind)
         if operator.kind == "memory":
             return Row(operator.name, layers, "memory", (operator.bytes,))
         _, n, k, count = operator.shape
         return Row(operator.name, layers, f"matmul{self._suffix(operator)}", (n, k, count))
 
-    def _attention(self, operator, kind) -> "Row":
-        model, cached = self.model, self.rank_bytes
-        query, value = model.query_width // self.tp, model.value_width // self.tp
-        reach = Chunks.of_requests(model.window, self.lengths) if kind.windowed and model.window_is_chunk else None
-        name = "attention_window" if kind.windowed and self.window else "attention"
-        latent = model.latent.kv_rank + model.latent.rope_dim if model.latent else 0
-        # Layers that borrow keys and values read as many as others.
-        read = cached or cache.of_token(model.copy(update={"borrows_keys": False}), self.tp, CACHE_BYTES[self.cache])
-        return Row(operator.name, "all", name, (2 * (query + value), read, ELEMENT * (query + value) + cached), reach=reach,
-                   heads=operators.heads_of(model, self.one_token, kind.windowed), latent=latent)
+    def _mixer(self, kind: "LayerKind") -> "Iterator[Row]":
+        """@return rows of what mixes a layer's tokens"""
+        for part, some in operators.mixer_parts(self.model, self.one_token, kind):
+            yield from (self._mixing(operator, part, kind) if operator.kind in ("attention", "fused") else self._row(operator) for operator in some)
 
-    def _fused(self, operator, kind) -> "Row":
-        """A scan of a state, an indexer's scores, or attention to what it chooses."""
-        model, element = self.model, CACHE_BYTES[self.cache]
-        if operator.name not in ("index_scores", "attention"):
-            state = cache.of_sequence(model, kind, self.tp, element)
+    def _mixing(self, operator: "Operator", part: "Mixer", kind: "LayerKind") -> "Row":
+        """@return the row of an operator that reads what is kept of earlier tokens: their keys and values, or a state"""
+        served = part.served(self.model, kind, operator, self.serving)
+        if served is None:
+            state = part.state_bytes(self.model, kind, self.tp, CACHE_BYTES[self.cache])
             return Row(operator.name, "all", "linear", (state,), scan=operator)
-        ratio = kind.ratio or 1
-        sparse = model.sparse
-        assert sparse
-        if operator.name == "index_scores":
-            index = element * sparse.head_dim
-            figures = 2 * sparse.heads * sparse.head_dim / ratio, index / ratio, ELEMENT * sparse.head_dim * (sparse.heads + 1)
-            return Row(operator.name, "all", "attention", figures)
-        heads, latent = model.heads // self.tp, model.latent
-        keys, values = model.head_dim, model.head_dim if model.compressed else model.value_size
-        if latent:
-            keys, values = latent.kv_rank + latent.rope_dim, latent.kv_rank
-        kept = element * (keys if latent or model.compressed else max(model.kv_heads // self.tp, 1) * (keys + values))
-        top = sparse.top if not model.compressed or kind.ratio == model.compressed.indexed else 0
-        reach = Entries(model.window, kind.ratio, top) if model.compressed else Chosen(top)
-        return Row(operator.name, "all", "attention", (2 * heads * (keys + values), kept, ELEMENT * heads * (keys + values)), reach=reach)
+        return Row(operator.name, "all", "attention_window" if served.windowed else "attention", (served.flops, served.read, served.moved),
+                   reach=served.reach, heads=served.heads, latent_width=served.latent_width)
 
     def dtype_of(self, operator: "Operator") -> str:
         """@return the type of the operator's weights"""
@@ -229,7 +207,7 @@ class Instance:
         if kind.shape >= 0:
             return dataclasses.replace(self, model=self.model.shaped(kind))._layer(kind._replace(shape=-1))
         plan, model = self.one_token, self.model
-        rows = [self._row(operator, kind=kind) for operator in operators.mixer(model, plan, kind)]
+        rows = list(self._mixer(kind))
         if rows:
             rows[-1] = self._reduced(rows[-1])
             rows = self._streams("mixer_streams") + rows

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from clustersim.workload.kernels import fused, serving
 from clustersim.workload.kernels.products import SHORTEST_NS
+from clustersim.workload.model.reach import WHOLE
 from clustersim.workload.serve.flags import MOST_TOKENS
 from clustersim.workload.serve.instance import Row
-from clustersim.workload.serve.reach import WHOLE
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
@@ -134,11 +134,11 @@ class Timed:
         yield from (_line(["prompts", news], [(attended, serving.prompts_ns(self.gpu, instance.cache, heads, news, reached.of_prompt(attended)))
                                               for attended in points(longest)[2:]])
                     for news in points(self.most)[3:])
-        width = row.latent or heads.head_dim + heads.value_dim
-        kv_heads = 1 if row.latent else heads.kv_heads
+        width = row.latent_width or heads.head_dim + heads.value_dim
+        kv_heads = 1 if row.latent_width else heads.kv_heads
         for sequences in points(self.sequences):
             found = [(cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached), heads.heads, kv_heads, width,
-                                                  bool(row.latent)))
+                                                  bool(row.latent_width)))
                      for cached in points(longest, reached.places)[4:]]
             if found[0][1] is not None:
                 yield _line(["decoding", sequences], found)

@@ -18,6 +18,7 @@ from clustersim.workload.training import memory
 from clustersim.workload.training.rows import NOTHING, Collective, Row
 
 if TYPE_CHECKING:
+    from clustersim.workload.model.mixer import Mixer
     from clustersim.workload.model.operators import Operator
     from clustersim.workload.model.transformer import LayerKind
     from clustersim.workload.model.transformer import Model
@@ -136,20 +137,21 @@ class Iteration:
         return (*rows, Row("recompute", again=len(rows))) if is_recomputed else tuple(rows)
 
     def _mixer(self, kind: "LayerKind", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]") -> "list[Row]":
-        """@return rows of what mixes tokens"""
-        if kind.mixer == "none":
-            return []
-        if kind.mixer in ("attention", "compressed"):
-            rows = self._block("attention", known, [name for name in known if adapters.base(name) in _ATTENTION],
-                               gathered=self._attention_gather())
-            return self._with_context(rows, known, self.model.shaped(kind)) if self.plan.cp > 1 else rows
-        if kind.mixer == "parallel":
-            names = [name for name in known if name.startswith("mamba")]
-            return self._mixer(kind._replace(mixer="attention"), {name: known[name] for name in known if name not in names}) + \
-                self._block("mamba", known, names)
-        prefix = _RECURRENT[kind.mixer]
-        rows = self._block(prefix, known, [name for name in known if name in ("mixer_streams", "input_norm") or name.startswith(prefix)])
-        return self._with_exchange(rows, known, prefix) if self.plan.cp > 1 else rows
+        """@return rows of what mixes tokens: a block for each part of it, the first with the streams that all of them read"""
+        model, rows = self.model.shaped(kind), []
+        parts = operators.mixer_parts(model, self.plan, kind)
+        for number, (part, some) in enumerate(parts):
+            own = {operator.name for operator in some} | ({"mixer_streams"} if number == 0 else set())
+            names = [name for name in known if adapters.base(name) in own]
+            block = self._block(part.block, known, names, gathered=ELEMENT * self.plan.tokens * part.gathered(model))
+            rows += self._in_context(block, known, names, part, model) if self.plan.cp > 1 and number == 0 else block
+        return rows
+
+    def _in_context(self, rows: "list[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str], part: "Mixer",
+                    model: "Model") -> "list[Row]":
+        """@return rows of a block with the collectives of context parallelism"""
+        columns = part.context_columns(model, self.plan)
+        return self._with_exchange(rows, known, names, part.block) if columns is None else self._with_context(rows, known, names, columns)
 
     def _selected(self, rows, kind):
         """@return the rows of a layer, with an empty one after those that a module computes again with their communication"""
@@ -169,19 +171,9 @@ class Iteration:
     def _sequence_bytes(self) -> int:
         return ELEMENT * self.plan.tokens * self.model.hidden
 
-    def _attention_gather(self) -> int:
-        """Latent attention gathers its compressed queries, keys and values, not its input."""
-        latent, compressed = self.model.latent, self.model.compressed
-        if compressed:  # compression and the indexer need the input itself
-            return ELEMENT * self.plan.tokens * (compressed.q_rank + self.model.head_dim + self.model.hidden)
-        if not latent:
-            return self._sequence_bytes()
-        queries = latent.q_rank or self.model.hidden
-        return ELEMENT * self.plan.tokens * (queries + latent.kv_rank + latent.rope_dim)
-
     def _block(self, name: str, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str], gathered: int | None = None) -> "list[Row]":
         """Column-parallel, then row-parallel layers."""
-        local = [n for n in names if adapters.base(n) in _BEFORE_GATHER]
+        local = [n for n in names if known[n][0].is_local]
         split = [n for n in names if n not in local]
         whole = self._sequence_bytes()
         gathered = whole if gathered is None else gathered
@@ -194,37 +186,32 @@ class Iteration:
                   0.0, self._tp("ALLGATHER", whole) if sequence else NOTHING)
         return [column, row]
 
-    def _with_context(self, rows, known, model) -> "list[Row]":
+    def _with_context(self, rows: "Sequence[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str],
+                      width: int) -> "list[Row]":
         """Keys and values of a sequence's parts are gathered, their gradients scattered (arXiv 2407.21783, section 3.3.2)."""
         column, row = rows
         plan = self.plan
-        if model.latent:
-            width = model.heads // plan.tp * (model.latent.nope_dim + model.latent.rope_dim + model.latent.value_dim)
-            width = model.latent.kv_rank + model.latent.rope_dim + model.sparse.head_dim if model.sparse else width
-        elif model.compressed:
-            width = model.head_dim + model.sparse.head_dim
-        else:
-            width = max(model.kv_heads // plan.tp, 1) * (model.head_dim + model.value_size)
         whole = ELEMENT * plan.tokens * plan.cp * width
-        projection = [name for name in known if adapters.base(name) == "projection"]
-        projection += [name for name in ("output_gate", "output_down") if name in known]
+        projection = [name for name in names if adapters.base(name) == "projection"]
+        projection += [name for name in ("output_gate", "output_down") if name in names]
         late = self._sum(known, ["attention", *projection], 0)
         of_projection = self._sum(known, projection, 1)
         of_core = self._sum(known, ["attention"], 1)
-        context = Row("attention_context", row.forward_ns - late, Collective("ALLGATHER", "CP", whole),
+        context = Row(row.name.replace("_row", "_context"), row.forward_ns - late, Collective("ALLGATHER", "CP", whole),
                       of_core, Collective("REDUCESCATTER", "CP", whole))
-        again = Row("attention_context_again", input_ns=of_projection, input=Collective("ALLGATHER", "CP", whole))
+        again = Row(row.name.replace("_row", "_context_again"), input_ns=of_projection, input=Collective("ALLGATHER", "CP", whole))
         row.forward_ns = late
         column.input_ns -= of_core + of_projection
         return [column, context, again, row]
 
-    def _with_exchange(self, rows: "Sequence[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", prefix: str) -> "list[Row]":
+    def _with_exchange(self, rows: "Sequence[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str],
+                       prefix: str) -> "list[Row]":
         """Recurrent layers exchange parts of a sequence for heads before their convolution, and back after their norm (Megatron-Core's
         mamba_context_parallel)."""
         column, row = rows
         inward, outward = known[f"{prefix}_in"][0].shape[1], known[f"{prefix}_out"][0].shape[2]
         first, last = [f"{prefix}_in"], [f"{prefix}_out"]
-        core = [name for name in known if name.startswith(prefix) and name not in first + last]
+        core = [name for name in names if name not in ("mixer_streams", "input_norm", *first, *last)]
         into, back = (Collective("ALLTOALL", "CP", ELEMENT * self.plan.tokens * width) for width in (inward, outward))
         late, of_last, of_core = self._sum(known, core, 0), self._sum(known, last, 1), self._sum(known, core, 1)
         context = Row(f"{prefix}_context", self._sum(known, first, 0), into, of_core, into)
@@ -374,11 +361,3 @@ class Iteration:
         if plan.tp > 1:
             rows += [Row("cross_entropy2", forward=loss), Row("cross_entropy3", forward=loss)]
         return self._with_copies(self._gathered_weights(found, rows, again=False))  # its backward pass comes at once
-
-
-_ATTENTION = {"input_norm", "qkv", "query", "query_down", "query_up", "key_value_down", "key_value_up", "attention", "output_gate",
-              "projection", "key_value", "gate", "mixer_streams", "compress", "index_compress", "index_query", "index_key", "index_weights", "index_scores",
-              "output_down"}
-_RECURRENT = {"state_space": "mamba", "linear": "delta", "convolution": "short"}  # what their operators' names begin with
-# Sequence parallelism computes these on a part of the sequence.
-_BEFORE_GATHER = {"mixer_streams", "feed_streams", "input_norm", "post_norm", "query_down", "key_value_down"}

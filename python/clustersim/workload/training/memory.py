@@ -86,8 +86,7 @@ def _kept(plan, layer, position) -> float:
     """@return bytes of activations that a chunk's layer at `position` keeps of one micro-batch"""
     if recompute.is_whole(plan, position):
         return layer[0].kept
-    dropped = recompute.dropped(plan)
-    return sum(_kept_of(plan, operator) for operator in layer if operator.name not in dropped)
+    return sum(_kept_of(plan, operator) for operator in layer if not recompute.is_dropped(plan, operator))
 
 
 def in_flight(plan, stage):
@@ -153,7 +152,7 @@ def of_stage(model: "Model", plan: "Parallelism", stage: int) -> "Memory":
 def needed(model: "Model", plan: "Parallelism") -> "Memory":
     """@return Memory of the GPU that needs most"""
     # Of stages that are alike, the first one has most micro-batches in flight.
-    are_alike = plan.split == pipeline.Split() and not (model.pattern or model.compressed or model.shapes or model.mixers)
+    are_alike = plan.split == pipeline.Split() and not model.lists_layers
     stages = {0, plan.pp - 1} | ({1} if plan.pp > 2 else set()) if are_alike else range(plan.pp)
     places = [place for place in bubbles.devices(plan) if place[0] in stages]
     return max((_of_place(model, plan, place) for place in places), key=lambda memory: memory.total)

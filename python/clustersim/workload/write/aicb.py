@@ -36,8 +36,7 @@ class AicbIteration:
             raise InputError(f'AICB {self.release} is not known; expected one of {", ".join(RELEASES)}')
         if plan.adapters or plan.split.layout or plan.expert_tp != plan.tp:
             raise InputError("AICB knows no adapters, layouts and experts that span TP; expected --layout megatron")
-        kinds = model.latent, model.pattern, model.mixers, model.shapes, model.linear, model.compressed, model.predictions
-        if any(kinds) or model.shared_ffn or model.dense_layers or model.moe_every > 1:
+        if model.sizes or model.lists_layers or model.predictions or model.shared_ffn or model.dense_layers or model.moe_every > 1:
             raise InputError(f"AICB has no Megatron rows for {model.name}'s attention or experts; expected --layout megatron")
         if model.layers % plan.pp:
             raise InputError(f"AICB needs equal stages, but PP {plan.pp} does not divide {model.layers} layers; "
