@@ -419,7 +419,7 @@ def _precise(given: argparse.Namespace, model: "Model") -> "Precise":
 def _operators_of(model: "Model") -> "list[Operator]":
     """@return operators of all layers"""
     bare = Parallelism(1)
-    return [operator for kind in {operators.kind_of(model, bare, layer) for layer in range(model.layers)} for operator in operators.of_kind(model, bare, kind)]
+    return [operator for kind in set(operators.kinds(model, bare)) for operator in operators.of_kind(model, bare, kind)]
 
 
 def check_operator_dtypes(given: argparse.Namespace, model: "Model", found: "Precise") -> "Precise":
