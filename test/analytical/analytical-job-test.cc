@@ -6,7 +6,7 @@
 #include "astra-frontend/model/estimate/analytical-collectives.h"
 #include "astra-frontend/model/formula/machine-paths.h"
 #include "astra-frontend/model/system/job.h"
-#include "astra-frontend/model/system/run-observers.h"
+#include "astra-frontend/model/system/wait-parts.h"
 #include "astra-frontend/model/workload/layer-workload.h"
 #include "simulator/back-ends/analytical-backend.h"
 #include "simulator/jobs/rank-symmetry.h"
@@ -73,7 +73,7 @@ Simulate(const Case& given, bool sampled, const char* layers = LAYERS)
     paths.gpusPerServer = given.gpusPerServer;
     paths.exposed = 1 - given.overlap[static_cast<std::size_t>(GroupKind::Pp)];
     AnalyticalBackend backend(std::make_unique<MachinePaths>(paths));
-    RunObservers observers;
+    WaitParts observers;
     JobDescription description;
     description.workload = &workload;
     description.ranks.resize(given.ranks);
@@ -94,6 +94,7 @@ Simulate(const Case& given, bool sampled, const char* layers = LAYERS)
     observers.Add(finishes);
     job.Start();
     backend.Run();
+    observers.Finish();
     EXPECT_TRUE(job.Finished());
     return {writer.GetBreakdown(), job.CountSimulated(), finishes.text.str()};
 }

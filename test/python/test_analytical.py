@@ -77,7 +77,7 @@ def test_an_iteration_worked_by_hand(tmp_path):
     assert [float(x) for x in a[2:5]] == [10, 5, 20]        # compute: fwd, wg, ig
     assert [float(x) for x in a[5:8]] == pytest.approx([175, dp, 87.5])
     assert float(a[10]) == pytest.approx(300)               # the bus bandwidth that was given
-    for text in ("compute", "exposed TP communication", "pipeline bubble", "total"):
+    for text in ("compute", "exposed TP communication", "bubble (waiting for other ranks)", "total"):
         assert text in result.stdout
 
 

@@ -7,14 +7,17 @@
 #include "../support/loopback-network.h"
 #include "astra-frontend/model/native/native-algorithm.h"
 #include "astra-frontend/model/system/job.h"
+#include "astra-frontend/model/system/wait-parts.h"
 #include "astra-frontend/model/workload/layer-workload.h"
 
 #include "ns3/layer-table.h"
 
+#include <map>
 #include <memory>
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace AstraSim
@@ -65,7 +68,8 @@ class Recorder : public RunObserver
 
     void WaitEnded(const WaitRecord& record) override
     {
-        (record.reason == WaitReason::PipelineIdle ? bubble : exposed) += record.end - record.start;
+        (record.reason == WaitReason::OtherRanks ? bubble : exposed) += record.end - record.start;
+        waits[{record.rank, record.group, record.reason}] += record.end - record.start;
     }
 
     void PassFinished(int, uint32_t, TimePs) override
@@ -73,8 +77,9 @@ class Recorder : public RunObserver
         ++passes;
     }
 
-    void RankFinished(int, TimePs now) override
+    void RankFinished(int rank, TimePs now) override
     {
+        finishes[rank] = now;
         finished = std::max(finished, now);
     }
 
@@ -84,6 +89,8 @@ class Recorder : public RunObserver
     TimePs compute{0};
     TimePs exposed{0};
     TimePs bubble{0};
+    std::map<std::tuple<int, GroupKind, WaitReason>, TimePs> waits; ///< by rank
+    std::map<int, TimePs> finishes;                                 ///< by rank
     TimePs finished{0};
     uint32_t passes{0};
 };
@@ -134,18 +141,21 @@ struct JobRun
                std::move(dimensions),
                nullptr,
                [this](int rank) -> RankNetwork& { return network.At(rank); },
-               &recorder})
+               &observers})
     {
+        observers.Add(recorder);
     }
 
     void Run()
     {
         job.Start();
         network.Run();
+        observers.Finish();
     }
 
     LoopbackNetwork network;
     Recorder recorder;
+    WaitParts observers;
     Job job;
 };
 

@@ -38,7 +38,9 @@ struct Skewed
         CollectiveRequest request;
         request.op = rank.operations[--rank.left % rank.operations.size()];
         request.bytes = 4096;
-        rank.sys->generate_collective(*rank.group, request, {}, 0, [&rank]() { ++*rank.finished; });
+        rank.sys->generate_collective(*rank.group, request, {}, 0, [&rank](auto) {
+            ++*rank.finished;
+        });
         if (rank.left > 0)
         {
             rank.sys->Schedule(rank.pause(), &Skewed::BeginNext, argument);
@@ -69,7 +71,7 @@ class SysStreams : public ::testing::Test
                                     request,
                                     {layer, 0, TrainingPhase::Forward},
                                     priority,
-                                    [this, layer, rank]() {
+                                    [this, layer, rank](auto) {
                                         if (rank == 0)
                                         {
                                             ended.push_back(layer);
@@ -360,7 +362,7 @@ TEST_F(SysStreams, StuckStreamsSayWhatTheyWaitFor)
     request.bytes = 300;
     for (const uint32_t rank : {0U, 1U})
     {
-        run->job.GetSys(rank).generate_collective(workload.world, request, {}, 0, []() {});
+        run->job.GetSys(rank).generate_collective(workload.world, request, {}, 0, [](auto) {});
     }
     run->network.Run();
     const auto lines = run->job.GetSys(0).DescribeWaits();

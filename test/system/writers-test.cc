@@ -139,7 +139,7 @@ TEST_F(Writers, EndToEndAddsPassesAndTakesTheSlowestGroup)
                           "first",
                           forward,
                           GroupKind::Pp,
-                          WaitReason::PipelineIdle,
+                          WaitReason::OtherRanks,
                           40'000'000,
                           46'000'000});
     }
@@ -214,7 +214,7 @@ TEST_F(Writers, TimelineIsChromeTraceFormatWithinItsBounds)
     writer.StreamPhaseEnded(
         {1, 9, "layer", CollectiveOp::AllReduce, 2, 0, 5, 1000, 4'000'000, 6'000'000});
     writer.WaitEnded(
-        {1, "layer", position, GroupKind::Pp, WaitReason::PipelineIdle, 4'000'000, 6'000'000});
+        {1, "layer", position, GroupKind::Pp, WaitReason::OtherRanks, 4'000'000, 6'000'000});
     writer.ComputeEnded({0, "over the limit", position, 0, 1});
     writer.Finish();
     EXPECT_EQ(writer.GetDropped(), 1);

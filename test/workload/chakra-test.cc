@@ -10,8 +10,10 @@
 
 #include "ns3/input-error.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 
 using namespace AstraSim;
 using ::testing::Contains;
@@ -617,4 +619,63 @@ TEST_F(Chakra, InvolvedDimensionsDecideWhoTakesPart)
     EXPECT_THAT(Run(12, NativeConfig("ring"), 50e9, {2, 3, 2, 1}),
                 HasSubstr("has an involved_dim of 3; expected one for each of the 4 logical "
                           "dimensions"));
+}
+
+TEST_F(Chakra, ARankWaitsForTheOthersOfACollectiveUntilTheLastOneBegins)
+{
+    // Rank r computes 100 (r + 1) us, so ranks 0 to 2 wait 300, 200 and 100 us for rank 3.
+    constexpr int RANKS = 4;
+    constexpr TimePs US = 1'000'000;
+    for (const auto type : {ChakraProtoMsg::ALL_REDUCE,
+                            ChakraProtoMsg::ALL_GATHER,
+                            ChakraProtoMsg::REDUCE_SCATTER,
+                            ChakraProtoMsg::ALL_TO_ALL})
+    {
+        SCOPED_TRACE(ChakraProtoMsg::CollectiveCommType_Name(type));
+        for (int rank = 0; rank < RANKS; ++rank)
+        {
+            ChakraFile()
+                .Compute(0, static_cast<uint64_t>(100 * (rank + 1)), {})
+                .Collective(1, type, 1 << 20, "", {0})
+                .Write(Path(rank));
+        }
+        ASSERT_EQ(Run(RANKS, NativeConfig("ring")), "");
+        EXPECT_EQ(run->recorder.bubble, (300 + 200 + 100) * US);
+        // The rest of what a rank did not compute is communication, and more than nothing.
+        std::map<int, TimePs> ends;
+        for (const auto& phase : run->recorder.phases)
+        {
+            ends[phase.rank] = std::max(ends[phase.rank], phase.end);
+        }
+        TimePs rest = 0;
+        for (const auto& [rank, end] : ends)
+        {
+            rest += end - 400 * US;
+            EXPECT_GE(end, 400 * US);
+        }
+        EXPECT_GT(rest, 0);
+        EXPECT_EQ(run->recorder.exposed, rest);
+    }
+}
+
+TEST_F(Chakra, AStageThatWaitsInTheTiedEmbeddingsCollectiveIsIdle)
+{
+    // Transfers of one byte between the stages; the second computes for 500 us after the first.
+    ChakraFile()
+        .Compute(0, 1000, {})
+        .Send(1, 1, 1, {0})
+        .Collective(2, ChakraProtoMsg::ALL_REDUCE, 1 << 20, "", {1})
+        .Write(Path(0));
+    ChakraFile()
+        .Receive(0, 0, 1, {})
+        .Compute(1, 500, {0})
+        .Collective(2, ChakraProtoMsg::ALL_REDUCE, 1 << 20, "", {1})
+        .Write(Path(1));
+    ASSERT_EQ(Run(2, NativeConfig("ring")), "");
+    // 1 MiB leaves and comes in two halves, one after the other, at 50 bytes/ns; the byte takes
+    // next to nothing.
+    constexpr double US = 1e6;
+    EXPECT_NEAR(static_cast<double>(run->recorder.bubble), (1000 + 500) * US, 1 * US);
+    const double reduce = (1 << 20) / 50e3 * US;
+    EXPECT_NEAR(static_cast<double>(run->recorder.exposed), 2 * reduce, 1 * US);
 }

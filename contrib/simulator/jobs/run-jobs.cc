@@ -399,6 +399,10 @@ RunJobs::Progress() const
 void
 RunJobs::Finish()
 {
+    for (const auto& running : m_jobs)
+    {
+        running->observers.Finish();
+    }
     m_collectives->Finish();
     if (m_timeline)
     {

@@ -7,7 +7,7 @@
 #include "astra-frontend/model/network/plane-network.h"
 #include "astra-frontend/model/system/job.h"
 #include "astra-frontend/model/system/observed-network.h"
-#include "astra-frontend/model/system/run-observers.h"
+#include "astra-frontend/model/system/wait-parts.h"
 #include "astra-frontend/model/system/workload.h"
 #include "partitioned-job.h"
 #include "programs/frame/run-console.h"
@@ -166,7 +166,7 @@ class RunJobs
         std::unique_ptr<WorkloadResultWriter> results;
         std::unique_ptr<LocalMemoryWriter> memory;
         std::unique_ptr<DimensionUtilization> utilization;
-        RunObservers observers;
+        WaitParts observers;
         std::unique_ptr<EndToEndWriter> endToEnd;
         std::unique_ptr<PartitionedJob> job;
     };

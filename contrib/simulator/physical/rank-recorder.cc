@@ -56,6 +56,8 @@ RankRecorder::CollectiveEnded(const CollectiveRecord& record)
          [kept, choice = *record.choice](RunObserver& observer, const Alignment& align) {
              CollectiveRecord told = Aligned(kept, align);
              told.lastStart = align(kept.lastStart);
+             told.lastJoin = align(kept.lastJoin);
+             told.rootJoin = kept.rootJoin > 0 ? align(kept.rootJoin) : 0;
              told.choice = &choice;
              observer.CollectiveEnded(told);
          });
@@ -70,11 +72,23 @@ RankRecorder::ComputeEnded(const ComputeRecord& record)
 }
 
 void
-RankRecorder::WaitEnded(const WaitRecord& record)
+RankRecorder::AwaitEnded(const AwaitRecord& record)
 {
-    Keep(record.end, [kept = WithoutLayer(record)](RunObserver& observer, const Alignment& align) {
-        observer.WaitEnded(Aligned(kept, align));
-    });
+    Keep(record.end,
+         [kept = WithoutLayer(record),
+          collectives = std::vector(record.collectives.begin(), record.collectives.end())](
+             RunObserver& observer,
+             const Alignment& align) {
+             AwaitRecord told = Aligned(kept, align);
+             told.sent = align(kept.sent);
+             std::vector<AwaitedCollective> aligned = collectives;
+             for (AwaitedCollective& each : aligned)
+             {
+                 each.end = align(each.end);
+             }
+             told.collectives = aligned;
+             observer.AwaitEnded(told);
+         });
 }
 
 void

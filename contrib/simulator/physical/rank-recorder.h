@@ -30,7 +30,7 @@ class RankRecorder : public RunObserver
     void CollectiveStarted(const CollectiveRecord& record) override;
     void CollectiveEnded(const CollectiveRecord& record) override;
     void ComputeEnded(const ComputeRecord& record) override;
-    void WaitEnded(const WaitRecord& record) override;
+    void AwaitEnded(const AwaitRecord& record) override;
     void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override;
     void RankFinished(int rank, TimePs now) override;
     void MessageLeft(const MessageEndRecord& record) override;

@@ -7,7 +7,7 @@
 #include "astra-frontend/model/formula/machine-paths.h"
 #include "astra-frontend/model/group/mock-nccl-group.h"
 #include "astra-frontend/model/system/job.h"
-#include "astra-frontend/model/system/run-observers.h"
+#include "astra-frontend/model/system/wait-parts.h"
 #include "astra-frontend/model/workload/workload-file.h"
 #include "plotting-tool.h"
 #include "program-runs.h"
@@ -82,7 +82,7 @@ class AnalyticalRun : public RunDriver
     std::unique_ptr<MockNcclGroup> m_nccl;
     std::unique_ptr<AnalyticalCollectives> m_collectives;
     std::unique_ptr<AnalyticalBackend> m_backend;
-    RunObservers m_observers;
+    WaitParts m_observers;
     std::unique_ptr<EndToEndWriter> m_endToEnd;
     std::unique_ptr<CollectivesWriter> m_collectivesFile;
     std::unique_ptr<Job> m_job;
@@ -313,6 +313,7 @@ AnalyticalRun::Report()
                                 {m_job->DescribeWaits()},
                                 MAX_WAITS_OF_ESTIMATE);
     }
+    m_observers.Finish();
     m_endToEnd->Finish();
     const TimeBreakdown breakdown = m_endToEnd->GetBreakdown();
     EndRecord("finished");

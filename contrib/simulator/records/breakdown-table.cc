@@ -47,7 +47,7 @@ PartsOf(const TimeBreakdown& breakdown)
     {
         parts.push_back({"exposed communication of other groups", exposed(GroupKind::Custom)});
     }
-    parts.push_back({"pipeline bubble", breakdown.bubble});
+    parts.push_back({"bubble (waiting for other ranks)", breakdown.bubble});
     return parts;
 }
 

@@ -106,9 +106,10 @@ void
 EndToEndWriter::WaitEnded(const WaitRecord& record)
 {
     const TimePs duration = record.end - record.start;
-    if (record.reason == WaitReason::PipelineIdle)
+    if (record.reason == WaitReason::OtherRanks)
     {
         m_bubble += duration;
+        m_isPipeline = m_isPipeline || record.group == GroupKind::Pp;
         return;
     }
     m_exposedByGroup[static_cast<std::size_t>(record.group)] += duration;
@@ -156,7 +157,7 @@ EndToEndWriter::GetBreakdown() const
     }
     // In a pipeline a stage that is done early idles until the last one is.
     const TimeSum idle =
-        m_bubble > TimeSum() ? TimeSum(m_finished) * m_ranksFinished - m_sumOfFinishes : TimeSum();
+        m_isPipeline ? TimeSum(m_finished) * m_ranksFinished - m_sumOfFinishes : TimeSum();
     breakdown.bubble = Mean(m_bubble + idle);
     breakdown.total = Microseconds(m_finished);
     return breakdown;

@@ -23,7 +23,7 @@ struct TimeBreakdown
 {
     double compute{0};
     std::array<double, 7> exposed{}; ///< communication that ranks waited for, by GroupKind
-    double bubble{0};                ///< waiting for other pipeline stages to get there
+    double bubble{0};                ///< waiting for other ranks to get there
     double total{0};                 ///< until the last rank was done
 
     /// @return exposed communication of all groups
@@ -107,6 +107,7 @@ class EndToEndWriter : public RunObserver
     std::vector<LayerTimes> m_layers;
     std::array<ns3::TimeSum, 7> m_exposedByGroup{}; ///< by GroupKind
     ns3::TimeSum m_bubble;
+    bool m_isPipeline{false}; ///< stages have waited for each other
     TimePs m_finished{0};
     ns3::TimeSum m_sumOfFinishes; ///< over ranks
     uint32_t m_ranksFinished{0};

@@ -132,17 +132,32 @@ struct MergedRecords::Came
     }
 };
 
-/// A record that has a layer by its position.
-template <typename Record, void (RunObserver::*Tell)(const Record&)>
-struct MergedRecords::SpanEnded
+struct MergedRecords::Computed
 {
-    Record record;
+    ComputeRecord record;
 
     void operator()(MergedRecords& all) const
     {
-        Record told = record;
+        ComputeRecord told = record;
         told.layer = all.m_workload->GetLayerName(record.position.layer);
-        (all.m_observer.*Tell)(told);
+        all.m_observer.ComputeEnded(told);
+    }
+};
+
+struct MergedRecords::Awaited
+{
+    AwaitRecord record;
+    uint32_t count;
+
+    /// @param text the collectives
+    void operator()(MergedRecords& all, std::string_view text) const
+    {
+        std::vector<AwaitedCollective> collectives(count);
+        std::memcpy(collectives.data(), text.data(), text.size());
+        AwaitRecord told = record;
+        told.layer = all.m_workload->GetLayerName(record.position.layer);
+        told.collectives = collectives;
+        all.m_observer.AwaitEnded(told);
     }
 };
 
@@ -245,16 +260,21 @@ class MergedRecords::Part : public RunObserver
 
     void ComputeEnded(const ComputeRecord& record) override
     {
-        SpanEnded<ComputeRecord, &RunObserver::ComputeEnded> ended{record};
-        ended.record.layer = {};
-        QbbMail::Note(m_all, ended);
+        Computed computed{record};
+        computed.record.layer = {};
+        QbbMail::Note(m_all, computed);
     }
 
-    void WaitEnded(const WaitRecord& record) override
+    void AwaitEnded(const AwaitRecord& record) override
     {
-        SpanEnded<WaitRecord, &RunObserver::WaitEnded> ended{record};
-        ended.record.layer = {};
-        QbbMail::Note(m_all, ended);
+        const auto& collectives = record.collectives;
+        Awaited awaited{record, static_cast<uint32_t>(collectives.size())};
+        awaited.record.layer = {};
+        awaited.record.collectives = {};
+        QbbMail::Note(
+            m_all,
+            awaited,
+            {reinterpret_cast<const char*>(collectives.data()), collectives.size_bytes()});
     }
 
     void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override
@@ -370,6 +390,9 @@ MergedRecords::End(const CollectiveRecord& record,
     const bool isFirst = collective.ranksEnded == 0;
     whole.start = isFirst ? record.start : std::min(whole.start, record.start);
     whole.lastStart = std::max(whole.lastStart, record.lastStart);
+    whole.lastJoin = std::max(whole.lastJoin, record.lastJoin);
+    whole.rootJoin = std::max(whole.rootJoin, record.rootJoin);
+    whole.members = static_cast<uint32_t>(whole.group->ranks.size());
     whole.end = std::max(whole.end, record.end);
     if (isFirst)
     {

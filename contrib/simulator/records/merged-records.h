@@ -90,8 +90,8 @@ class MergedRecords : public ns3::QbbAddressee
     struct FlowDone;
     struct Left;
     struct Came;
-    template <typename Record, void (RunObserver::*Tell)(const Record&)>
-    struct SpanEnded;
+    struct Computed;
+    struct Awaited;
     template <auto Tell, typename Value>
     struct RankNote;
     struct RankDone;

@@ -56,7 +56,7 @@ TimelineWriter::WaitEnded(const WaitRecord& record)
     Write(
         record.rank,
         WAIT_THREAD,
-        record.reason == WaitReason::PipelineIdle ? "bubble" : "exposed communication",
+        record.reason == WaitReason::OtherRanks ? "bubble" : "exposed communication",
         "wait",
         record.start,
         record.end,

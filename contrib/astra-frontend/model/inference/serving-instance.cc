@@ -431,18 +431,24 @@ void
 ServingRank::Communicate(const StepSegment& segment)
 {
     m_since = m_sys.Now();
-    const auto done = [this] {
+    const auto done = [this](CollectiveKey key) {
         const StepSegment& ended = GetProgram()[m_next];
         const WorkloadPosition position = PositionOf(ended);
         if (m_sys.Now() > m_since)
         {
-            m_sys.get_observer().WaitEnded({m_sys.get_rank(),
-                                            m_sys.get_workload().GetLayerName(position.layer),
-                                            position,
-                                            ended.group,
-                                            WaitReason::Collective,
-                                            m_since,
-                                            m_sys.Now()});
+            std::vector<AwaitedCollective> collectives;
+            if (key)
+            {
+                collectives.push_back({*key, m_sys.Now()});
+            }
+            m_sys.get_observer().AwaitEnded({m_sys.get_rank(),
+                                             m_sys.get_workload().GetLayerName(position.layer),
+                                             position,
+                                             ended.group,
+                                             m_since,
+                                             m_sys.Now(),
+                                             m_since,
+                                             collectives});
         }
         m_computed = false;
         ++m_next;

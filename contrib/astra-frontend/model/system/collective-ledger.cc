@@ -86,6 +86,11 @@ CollectiveLedger::Join(const CommGroup& group,
                 std::string(m_workload.GetLayerName(slot->position.layer)) + ")");
     }
     ++slot->joined;
+    slot->lastJoin = now;
+    if (group.ranks[static_cast<std::size_t>(request.root)] == rank)
+    {
+        slot->rootJoin = now;
+    }
     return *slot;
 }
 
@@ -216,7 +221,11 @@ CollectiveLedger::RecordOf(const CollectiveInstance& instance) const
             instance.start,
             0,
             instance.lastStart,
-            instance.key};
+            instance.key,
+            false,
+            instance.lastJoin,
+            instance.rootJoin,
+            instance.members};
 }
 
 } // namespace AstraSim

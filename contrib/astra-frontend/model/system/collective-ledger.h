@@ -33,6 +33,8 @@ struct CollectiveInstance
     CollectiveChoice choice; ///< of all phases together
     TimePs start{0};
     TimePs lastStart{0};
+    TimePs lastJoin{0};
+    TimePs rootJoin{0};
     uint32_t joined{0};
     uint32_t finished{0};
     uint32_t members{0}; ///< ranks that are simulated

@@ -9,6 +9,9 @@
 #include "ns3/rank-network.h"
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -49,6 +52,9 @@ struct CollectiveRecord
     TimePs lastStart;               ///< the last rank's start; 0 while ranks are missing
     uint64_t key{0};                ///< MessageInfo::collectiveKey, the same in every part of a job
     bool isMessage{false}; ///< a message between two ranks: has no key, and is told of at its end
+    TimePs lastJoin{0};    ///< when the last rank reached it; its turn may come later
+    TimePs rootJoin{0};    ///< when the root did, where the operation has one
+    uint32_t members{0};   ///< ranks of the group that are simulated
 };
 
 /// A rank that computes.
@@ -61,11 +67,17 @@ struct ComputeRecord
     TimePs end;
 };
 
+/// The CollectiveRecord::key of a collective, or nothing.
+using CollectiveKey = std::optional<uint64_t>;
+
+/// Called when a rank's part of a collective is over.
+using CollectiveDone = std::function<void(CollectiveKey key)>;
+
 /// Why a rank could not go on.
 enum class WaitReason : uint8_t
 {
-    Collective,   ///< for a collective, or a message that is under way
-    PipelineIdle, ///< for another pipeline stage to reach the point where it sends (a bubble)
+    Collective, ///< for a collective that all ranks have reached, or a message that is under way
+    OtherRanks, ///< for others to reach the point where they send or take part (a bubble)
 };
 
 /// A time in which a rank did nothing but wait.
@@ -78,6 +90,27 @@ struct WaitRecord
     WaitReason reason;
     TimePs start;
     TimePs end;
+};
+
+/// A collective that a rank waited for.
+struct AwaitedCollective
+{
+    uint64_t key; ///< CollectiveRecord::key
+    TimePs end;   ///< of the rank's part
+};
+
+/// A time in which a rank did nothing but wait, before its parts are told apart (WaitParts): a rank
+/// does not know when others reach a collective.
+struct AwaitRecord
+{
+    int rank; ///< of the network
+    std::string_view layer;
+    WorkloadPosition position; ///< of the communication that ended last, as are layer and group
+    GroupKind group;
+    TimePs start;
+    TimePs end;
+    TimePs sent{0}; ///< when the last of the messages that it waited for had left
+    std::span<const AwaitedCollective> collectives{}; ///< that it waited for at once
 };
 
 /// One phase of one stream (chunk) on one rank.
@@ -165,7 +198,13 @@ class RunObserver
     {
     }
 
+    /// Told by WaitParts alone.
     virtual void WaitEnded(const WaitRecord& record)
+    {
+    }
+
+    /// Told to WaitParts, which passes it on as WaitEnded().
+    virtual void AwaitEnded(const AwaitRecord& record)
     {
     }
 

@@ -92,6 +92,15 @@ RunObservers::WaitEnded(const WaitRecord& record)
 }
 
 void
+RunObservers::AwaitEnded(const AwaitRecord& record)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->AwaitEnded(record);
+    }
+}
+
+void
 RunObservers::LayerFinished(int rank, const WorkloadPosition& position, TimePs now)
 {
     for (auto* observer : m_observers)

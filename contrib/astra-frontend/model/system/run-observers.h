@@ -26,6 +26,7 @@ class RunObservers : public RunObserver
     void MessageCame(const MessageEndRecord& record) override;
     void ComputeEnded(const ComputeRecord& record) override;
     void WaitEnded(const WaitRecord& record) override;
+    void AwaitEnded(const AwaitRecord& record) override;
     void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override;
     void PassFinished(int rank, uint32_t pass, TimePs now) override;
     void RankFinished(int rank, TimePs now) override;

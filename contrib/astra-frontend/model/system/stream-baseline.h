@@ -24,7 +24,7 @@ struct DataSet
 {
     CollectiveInstance* instance;
     uint32_t streamsLeft;
-    std::function<void()> done;
+    CollectiveDone done;
     bool begun{false}; ///< one of its streams has had its turn
 };
 

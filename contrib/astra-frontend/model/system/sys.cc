@@ -91,11 +91,11 @@ Sys::generate_collective(const CommGroup& group,
                          const CollectiveRequest& request,
                          const WorkloadPosition& position,
                          int explicitPriority,
-                         std::function<void()> done)
+                         CollectiveDone done)
 {
     if (group.ranks.size() < 2)
     {
-        Schedule(0, &Sys::EndAlone, new std::function<void()>(std::move(done)));
+        Schedule(0, &Sys::EndAlone, new CollectiveDone(std::move(done)));
         return 0;
     }
     CollectiveRequest scaled = request;
@@ -208,17 +208,17 @@ Sys::EndStream(StreamBaseline* stream)
     if (--dataset->streamsLeft == 0)
     {
         const std::unique_ptr<DataSet> ended(dataset);
+        const uint64_t key = ended->instance->key;
         get_ledger().Leave(*ended->instance, Now());
-        ended->done();
+        ended->done(key);
     }
 }
 
 void
 Sys::EndAlone(void* done)
 {
-    const std::unique_ptr<std::function<void()>> function(
-        static_cast<std::function<void()>*>(done));
-    (*function)();
+    const std::unique_ptr<CollectiveDone> function(static_cast<CollectiveDone*>(done));
+    (*function)(std::nullopt);
 }
 
 void

@@ -93,14 +93,15 @@ class Sys
      * @param request what to do
      * @param position where in the workload
      * @param explicitPriority with EXPLICIT scheduling: the larger goes first
-     * @param done called from the event loop when this rank's part is over
+     * @param done called from the event loop when this rank's part is over, with the collective's
+     * CollectiveRecord::key, or nothing for a group of one rank
      * @return the collective's id; 0 for a group of one rank, which has nothing to do
      */
     uint64_t generate_collective(const CommGroup& group,
                                  const CollectiveRequest& request,
                                  const WorkloadPosition& position,
                                  int explicitPriority,
-                                 std::function<void()> done);
+                                 CollectiveDone done);
 
     /// Send @p bytes to network rank @p dst. @param tag matches the receive's @param done may be
     /// empty @param purpose see traffic-purpose.h; each has its connection

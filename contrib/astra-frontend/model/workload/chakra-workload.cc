@@ -5,6 +5,7 @@
 
 #include "astra-frontend/model/chakra/chakra-window.h"
 #include "astra-frontend/model/system/logical-topology.h"
+#include "astra-frontend/model/system/rank-waits.h"
 #include "astra-frontend/model/system/sys.h"
 #include "astra-frontend/model/system/workload.h"
 
@@ -62,16 +63,7 @@ class ChakraRank : public RankWorkload
         Processor* processor; ///< to be freed; null for none
     };
 
-    /// The node whose end lets a rank go on: the rank has waited for it.
-    struct Ended
-    {
-        uint32_t layer{0};
-        GroupKind group{GroupKind::Custom};
-        TimePs sent{0}; ///< of a message that was received: when it left
-    };
-
-    /// @param ended the node that ended
-    void Run(const Ended& ended);
+    void Run();
     void Begin(const ChakraNode& node);
     void BeginCompute(const ChakraNode& node);
     void BeginMemory(const ChakraNode& node);
@@ -82,13 +74,12 @@ class ChakraRank : public RankWorkload
     void Occupy(Processor& processor, const ChakraNode& node);
     void After(TimePs delay, const ChakraNode& node, Processor* processor);
     static void TimerEnded(void* timer);
-    void End(uint64_t id, const Ended& ended);
+    void BeginCommunication(const ChakraNode& node, GroupKind group);
+    void End(uint64_t id);
     void TrackMemory(const ChakraNode& node);
     TimePs ComputeTime(const ChakraNode& node) const;
     TimePs TimeAtMedian(const ChakraNode& node) const;
     int PeerOf(const ChakraNode& node, uint32_t peer, const char* what) const;
-    /// Tells the observer of the exposed time until now.
-    void EndExposed(const Ended& ended);
 
     ChakraWorkload& m_workload;
     Sys& m_sys;
@@ -97,9 +88,7 @@ class ChakraRank : public RankWorkload
     Processor m_cpu;
     Processor m_gpu;
     std::map<uint64_t, const ChakraNode*> m_queued; ///< nodes that wait for a processor
-    uint32_t m_communicating{0};
-    bool m_exposed{false}; ///< communicates and does not compute
-    TimePs m_exposedSince{0};
+    RankWaits m_waits;
     uint64_t m_localMemory{0};              ///< bytes of running nodes' tensors
     std::map<uint64_t, uint64_t> m_tensors; ///< of each of them
     bool m_finished{false};
@@ -352,14 +341,15 @@ ChakraRank::ChakraRank(ChakraWorkload& workload, uint32_t rank, Sys& sys)
     : m_workload(workload),
       m_sys(sys),
       m_rank(rank),
-      m_window(workload.PathOf(rank))
+      m_window(workload.PathOf(rank)),
+      m_waits(sys)
 {
 }
 
 void
 ChakraRank::Start()
 {
-    Run({});
+    Run();
 }
 
 bool
@@ -369,22 +359,19 @@ ChakraRank::Finished() const
 }
 
 void
-ChakraRank::Run(const Ended& ended)
+ChakraRank::Run()
 {
     while (const ChakraNode* node = m_window.Next())
     {
-        EndExposed(ended);
         Begin(*node);
     }
-    const bool exposed = m_communicating > 0 && !m_gpu.busy && !m_cpu.busy;
-    if (!exposed)
+    if (m_waits.IsCommunicating() && !m_gpu.busy && !m_cpu.busy)
     {
-        EndExposed(ended);
+        m_waits.Idle();
     }
-    else if (!m_exposed)
+    else
     {
-        m_exposed = true;
-        m_exposedSince = m_sys.Now();
+        m_waits.GoOn({}, m_sys.Now()); // the end, or a memory operation
     }
     if (m_window.Done() && !m_finished)
     {
@@ -469,6 +456,7 @@ ChakraRank::Occupy(Processor& processor, const ChakraNode& node)
         m_queued[node.id] = &node;
         return;
     }
+    m_waits.GoOn(node.dependencies, m_sys.Now());
     processor.busy = true;
     After(ComputeTime(node), node, &processor);
 }
@@ -518,7 +506,7 @@ ChakraRank::TimerEnded(void* argument)
             rank.Occupy(processor, node);
         }
     }
-    rank.End(id, {});
+    rank.End(id);
 }
 
 int
@@ -538,14 +526,14 @@ void
 ChakraRank::BeginSend(const ChakraNode& node)
 {
     const int peer = PeerOf(node, node.destination, "comm_dst");
-    ++m_communicating;
+    BeginCommunication(node, GroupKind::Pp);
     m_sys.SendMessage(peer,
                       std::max<uint64_t>(node.commBytes, 1),
                       node.tag,
                       {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
-                      [this, id = node.id, layer = ChakraWorkload::LayerOf(node)]() {
-                          --m_communicating;
-                          End(id, {layer, GroupKind::Pp});
+                      [this, id = node.id, sent = m_sys.Now()]() {
+                          m_waits.EndMessage(id, sent);
+                          End(id);
                       });
 }
 
@@ -553,13 +541,13 @@ void
 ChakraRank::BeginReceive(const ChakraNode& node)
 {
     const int peer = PeerOf(node, node.source, "comm_src");
-    ++m_communicating;
+    BeginCommunication(node, GroupKind::Pp);
     m_sys.ReceiveMessage(peer,
                          std::max<uint64_t>(node.commBytes, 1),
                          node.tag,
-                         [this, id = node.id, layer = ChakraWorkload::LayerOf(node)](TimePs sent) {
-                             --m_communicating;
-                             End(id, {layer, GroupKind::Pp, sent});
+                         [this, id = node.id](TimePs sent) {
+                             m_waits.EndMessage(id, sent);
+                             End(id);
                          });
 }
 
@@ -606,16 +594,24 @@ ChakraRank::BeginCollective(const ChakraNode& node)
         After(0, node, nullptr);
         return;
     }
-    ++m_communicating;
-    m_sys.generate_collective(
-        *group,
-        request,
-        {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
-        node.priority,
-        [this, id = node.id, layer = ChakraWorkload::LayerOf(node), kind = group->kind]() {
-            --m_communicating;
-            End(id, {layer, kind});
-        });
+    BeginCommunication(node, group->kind);
+    m_sys.generate_collective(*group,
+                              request,
+                              {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
+                              node.priority,
+                              [this, id = node.id](CollectiveKey key) {
+                                  m_waits.End(id, key);
+                                  End(id);
+                              });
+}
+
+void
+ChakraRank::BeginCommunication(const ChakraNode& node, GroupKind group)
+{
+    m_waits.Begin(node.id,
+                  {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
+                  group,
+                  node.dependencies);
 }
 
 const CommGroup&
@@ -653,7 +649,7 @@ ChakraRank::TrackMemory(const ChakraNode& node)
 }
 
 void
-ChakraRank::End(uint64_t id, const Ended& ended)
+ChakraRank::End(uint64_t id)
 {
     if (const auto tensors = m_tensors.find(id); tensors != m_tensors.end())
     {
@@ -662,33 +658,7 @@ ChakraRank::End(uint64_t id, const Ended& ended)
         m_sys.get_observer().LocalMemoryChanged(m_sys.get_rank(), m_localMemory, m_sys.Now());
     }
     m_window.Finish(id);
-    Run(ended);
-}
-
-void
-ChakraRank::EndExposed(const Ended& ended)
-{
-    if (!m_exposed)
-    {
-        return;
-    }
-    const TimePs now = m_sys.Now();
-    const TimePs underWay = std::clamp(ended.sent, m_exposedSince, now);
-    const auto tell = [&](WaitReason reason, TimePs from, TimePs to) {
-        if (to > from)
-        {
-            m_sys.get_observer().WaitEnded({m_sys.get_rank(),
-                                            "communication",
-                                            {ended.layer, 0, TrainingPhase::Forward},
-                                            ended.group,
-                                            reason,
-                                            from,
-                                            to});
-        }
-    };
-    tell(WaitReason::PipelineIdle, m_exposedSince, underWay);
-    tell(WaitReason::Collective, underWay, now);
-    m_exposed = false;
+    Run();
 }
 
 std::vector<std::string>

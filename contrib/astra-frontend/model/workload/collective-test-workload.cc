@@ -97,7 +97,7 @@ class CollectiveTestWorkload::Rank : public RankWorkload
                                   request,
                                   {0, m_iteration, TrainingPhase::Forward},
                                   0,
-                                  [this] { NextStep(); });
+                                  [this](auto) { NextStep(); });
     }
 
     void EndIteration()

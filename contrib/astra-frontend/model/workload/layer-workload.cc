@@ -3,14 +3,19 @@
  */
 #include "layer-workload.h"
 
+#include "astra-frontend/model/system/rank-waits.h"
 #include "astra-frontend/model/system/sys.h"
 #include "astra-frontend/model/system/workload.h"
 
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -45,6 +50,7 @@ class LayerRank : public RankWorkload
         uint32_t layer;
         TrainingPhase phase;
         uint32_t pass;
+        uint64_t id; ///< of the last of its communication
     };
 
     void Run();
@@ -54,7 +60,13 @@ class LayerRank : public RankWorkload
     /// The step that the rank was at is done, once more.
     void EndStep();
     bool DoCollective(const ProgramStep& step, bool blocks);
-    void Generate(const ProgramStep& step, CollectiveOp op, std::function<void()> done);
+    /// Carry out the step's collectives, the last of them as communication @p id.
+    void Communicate(const ProgramStep& step, uint64_t id, std::function<void()> done);
+    void Generate(const ProgramStep& step,
+                  CollectiveOp op,
+                  uint64_t id,
+                  std::span<const uint64_t> after,
+                  std::function<void()> done);
     /// A gradient needs no collective any more: begin the layer's update.
     void IssueUpdate(const Issued& issued);
     void EndIssued(const Issued& issued);
@@ -67,7 +79,6 @@ class LayerRank : public RankWorkload
     bool EndPass();
 
     void Wait(State state, const WorkloadPosition& position, GroupKind group);
-    void EndWait(WaitReason reason, TimePs from, TimePs to);
     void Resume();
     static void ComputeEnded(void* rank);
 
@@ -91,8 +102,12 @@ class LayerRank : public RankWorkload
     State m_state{State::Runs};
     WorkloadPosition m_waitPosition;
     GroupKind m_waitGroup{GroupKind::Tp};
-    TimePs m_since{0};
+    TimePs m_since{0}; ///< computes
     std::vector<Issued> m_issued;
+    std::map<std::pair<uint32_t, TrainingPhase>, uint64_t> m_lastIssued; ///< Issued::id
+    RankWaits m_waits;
+    uint64_t m_lastId{0};          ///< of communication
+    std::vector<uint64_t> m_after; ///< communication that was waited for since the rank computed
 };
 
 LayerWorkload::LayerWorkload(LayerTable table,
@@ -247,7 +262,8 @@ LayerRank::LayerRank(const LayerWorkload& workload, uint32_t rank, Sys& sys)
     : m_workload(workload),
       m_program(workload.GetProgram(workload.GetLayout().GetStage(rank))),
       m_sys(sys),
-      m_rank(rank)
+      m_rank(rank),
+      m_waits(sys)
 {
 }
 
@@ -340,6 +356,7 @@ LayerRank::Do(const ProgramStep& step)
 void
 LayerRank::Compute(const ProgramStep& step)
 {
+    m_waits.GoOn(std::exchange(m_after, {}), m_sys.Now());
     m_state = State::Computes;
     m_since = m_sys.Now();
     const TimePs duration = m_sys.GpuTime(step.duration);
@@ -351,7 +368,7 @@ bool
 LayerRank::DoCollective(const ProgramStep& step, bool blocks)
 {
     const auto& collective = CollectiveOf(step.layer, step.phase);
-    const Issued issued{step.layer, step.phase, m_pass};
+    const Issued issued{step.layer, step.phase, m_pass, ++m_lastId};
     if (collective.bytes == 0 || m_workload.GetLayout().GetSize(collective.group) < 2)
     {
         if (!blocks && step.phase == TrainingPhase::WeightGradient)
@@ -365,45 +382,51 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
     if (blocks || waits)
     {
         Wait(State::WaitsForCollective, PositionOf(step), collective.group);
-        const auto finish = [this, waits, issued]() {
-            EndWait(WaitReason::Collective, m_since, m_sys.Now());
+        Communicate(step, issued.id, [this, waits, issued]() {
+            m_after = {issued.id};
             if (waits)
             {
                 IssueUpdate(issued);
             }
             Resume();
-        };
-        if (!collective.thenAllToAll)
-        {
-            Generate(step, collective.op, finish);
-        }
-        else
-        {
-            Generate(step, collective.op, [this, &step, finish]() {
-                Generate(step, CollectiveOp::AllToAll, finish);
-            });
-        }
+        });
         return false;
     }
     m_issued.push_back(issued);
-    const auto finish = [this, issued]() { EndIssued(issued); };
-    if (!collective.thenAllToAll)
+    m_lastIssued[{issued.layer, issued.phase}] = issued.id;
+    const bool isAlone = !m_waits.IsCommunicating();
+    Communicate(step, issued.id, [this, issued]() { EndIssued(issued); });
+    if (isAlone)
     {
-        Generate(step, collective.op, finish);
-    }
-    else
-    {
-        Generate(step, collective.op, [this, &step, finish]() {
-            Generate(step, CollectiveOp::AllToAll, finish);
-        });
+        m_after.clear(); // it has ended before this began, so that nothing later reaches back to it
     }
     return true;
 }
 
 void
-LayerRank::Generate(const ProgramStep& step, CollectiveOp op, std::function<void()> done)
+LayerRank::Communicate(const ProgramStep& step, uint64_t id, std::function<void()> done)
 {
     const auto& collective = CollectiveOf(step.layer, step.phase);
+    if (!collective.thenAllToAll)
+    {
+        Generate(step, collective.op, id, m_after, std::move(done));
+        return;
+    }
+    const uint64_t first = ++m_lastId;
+    Generate(step, collective.op, first, m_after, [this, &step, id, first, done]() {
+        Generate(step, CollectiveOp::AllToAll, id, std::array{first}, done);
+    });
+}
+
+void
+LayerRank::Generate(const ProgramStep& step,
+                    CollectiveOp op,
+                    uint64_t id,
+                    std::span<const uint64_t> after,
+                    std::function<void()> done)
+{
+    const auto& collective = CollectiveOf(step.layer, step.phase);
+    m_waits.Begin(id, PositionOf(step), collective.group, after);
     CollectiveRequest request;
     request.op = op;
     request.bytes = collective.bytes;
@@ -413,7 +436,10 @@ LayerRank::Generate(const ProgramStep& step, CollectiveOp op, std::function<void
                               request,
                               PositionOf(step),
                               priority,
-                              std::move(done));
+                              [this, id, done = std::move(done)](CollectiveKey key) {
+                                  m_waits.End(id, key);
+                                  done();
+                              });
 }
 
 void
@@ -462,23 +488,24 @@ LayerRank::RemoveIssued(const Issued& issued, TimePs updateStart)
                    other.pass == issued.pass;
         });
     m_issued.erase(found);
-    if (m_state == State::WaitsForIssued && m_waitPosition.layer == issued.layer &&
-        m_waitPosition.phase == issued.phase)
+    if (m_state != State::WaitsForIssued || m_waitPosition.layer != issued.layer ||
+        m_waitPosition.phase != issued.phase)
+    {
+        return;
+    }
+    const TimePs now = m_sys.Now();
+    if (now > updateStart)
     {
         // The part that the update takes is computation.
-        const TimePs now = m_sys.Now();
-        const TimePs communicated = std::clamp(updateStart, m_since, now);
-        EndWait(WaitReason::Collective, m_since, communicated);
-        if (now > communicated)
-        {
-            m_sys.get_observer().ComputeEnded({m_sys.get_rank(),
-                                               m_workload.GetLayerName(m_waitPosition.layer),
-                                               m_waitPosition,
-                                               communicated,
-                                               now});
-        }
-        Run();
+        m_after.clear();
+        const TimePs from = m_waits.GoOn(std::array{issued.id}, updateStart);
+        m_sys.get_observer().ComputeEnded({m_sys.get_rank(),
+                                           m_workload.GetLayerName(m_waitPosition.layer),
+                                           m_waitPosition,
+                                           from,
+                                           now});
     }
+    Run();
 }
 
 bool
@@ -487,6 +514,10 @@ LayerRank::WaitForIssued(uint32_t layer, TrainingPhase phase)
     const auto found = std::find_if(m_issued.begin(), m_issued.end(), [&](const Issued& issued) {
         return issued.layer == layer && issued.phase == phase;
     });
+    if (const auto last = m_lastIssued.find({layer, phase}); last != m_lastIssued.end())
+    {
+        m_after.push_back(last->second); // it may have ended while the rank waited for another one
+    }
     if (found == m_issued.end())
     {
         return true;
@@ -498,6 +529,10 @@ LayerRank::WaitForIssued(uint32_t layer, TrainingPhase phase)
 bool
 LayerRank::WaitForAllIssued()
 {
+    for (const Issued& issued : m_issued)
+    {
+        m_after.push_back(issued.id);
+    }
     return m_issued.empty() || WaitForIssued(m_issued.front().layer, m_issued.front().phase);
 }
 
@@ -511,13 +546,16 @@ bool
 LayerRank::DoReceive(const ProgramStep& step)
 {
     Wait(State::WaitsForMessage, PositionOf(step), GroupKind::Pp);
-    m_sys.ReceiveMessage(PeerOf(step), MessageBytes(step), MessageTag(step), [this](TimePs sentAt) {
-        const TimePs now = m_sys.Now();
-        const TimePs underWay = std::clamp(sentAt, m_since, now);
-        EndWait(WaitReason::PipelineIdle, m_since, underWay);
-        EndWait(WaitReason::Collective, underWay, now);
-        Resume();
-    });
+    const uint64_t id = ++m_lastId;
+    m_waits.Begin(id, PositionOf(step), GroupKind::Pp, m_after);
+    m_sys.ReceiveMessage(PeerOf(step),
+                         MessageBytes(step),
+                         MessageTag(step),
+                         [this, id](TimePs sentAt) {
+                             m_waits.EndMessage(id, sentAt);
+                             m_after = {id};
+                             Resume();
+                         });
     return false;
 }
 
@@ -527,6 +565,10 @@ LayerRank::EndPass()
     if (m_pass + 1 == m_workload.GetPassCount() && !WaitForAllIssued())
     {
         return false;
+    }
+    if (m_pass + 1 == m_workload.GetPassCount())
+    {
+        m_waits.GoOn(m_after, m_sys.Now());
     }
     m_sys.get_observer().PassFinished(m_sys.get_rank(), m_pass, m_sys.Now());
     ++m_pass;
@@ -547,22 +589,7 @@ LayerRank::Wait(State state, const WorkloadPosition& position, GroupKind group)
     m_state = state;
     m_waitPosition = position;
     m_waitGroup = group;
-    m_since = m_sys.Now();
-}
-
-void
-LayerRank::EndWait(WaitReason reason, TimePs from, TimePs to)
-{
-    if (to > from)
-    {
-        m_sys.get_observer().WaitEnded({m_sys.get_rank(),
-                                        m_workload.GetLayerName(m_waitPosition.layer),
-                                        m_waitPosition,
-                                        m_waitGroup,
-                                        reason,
-                                        from,
-                                        to});
-    }
+    m_waits.Idle();
 }
 
 void

@@ -4,6 +4,7 @@
 #include "phy-run.h"
 
 #include "astra-frontend/model/system/job.h"
+#include "astra-frontend/model/system/wait-parts.h"
 #include "phy-inputs.h"
 #include "phy-results.h"
 #include "programs/frame/guarded-main.h"
@@ -305,7 +306,7 @@ PhyRun::Report()
     for (std::size_t i = 0; i < m_iterations.size(); ++i)
     {
         IterationRecords records;
-        RunObservers observers;
+        WaitParts observers;
         observers.Add(i == median ? chosen : records);
         if (isFirst && i == median)
         {
@@ -315,6 +316,7 @@ PhyRun::Report()
             observers.Add(files->GetObserver());
         }
         Tell(*m_iterations[i], i == median, false, observers);
+        observers.Finish();
         table.Add(i == median ? chosen : records);
     }
     if (!isFirst)
@@ -390,10 +392,11 @@ PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
                                  static_cast<uint32_t>(m_ranks.GetSize()),
                                  m_directory->Path());
             IterationRecords records;
-            RunObservers observers;
+            WaitParts observers;
             observers.Add(records);
             observers.Add(files.GetObserver());
             Tell(*last, true, true, observers);
+            observers.Finish();
             // As in a simulation: results so far where somebody ended the run, none where it
             // failed.
             if (failure.GetStatus() == "failed")

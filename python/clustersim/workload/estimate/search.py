@@ -45,7 +45,7 @@ class Timed:
         largest = max(waits, key=lambda part: waits[part])
         if waits[largest] < 0.05 * self.total_ns:
             return "computation"
-        return "pipeline bubble" if largest == "bubble" else f"{largest} communication"
+        return largest if largest == "bubble" else f"{largest} communication"
 
 
 def read_summary(path):

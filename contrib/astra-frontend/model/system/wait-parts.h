@@ -1,0 +1,84 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef WAIT_PARTS_H
+#define WAIT_PARTS_H
+
+#include "run-observers.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup astra-frontend
+ * @brief RunObservers that hear of each wait in two parts.
+ *
+ * Until all ranks that the waiting one depends on had reached the communication that it waited for
+ * (WaitReason::OtherRanks), and from then on (WaitReason::Collective). A wait is held until these
+ * times are known, so this stands where the records of all parts of a job have come together.
+ */
+class WaitParts : public RunObservers
+{
+  public:
+    void CollectiveEnded(const CollectiveRecord& record) override;
+    void ComputeEnded(const ComputeRecord& record) override;
+    void AwaitEnded(const AwaitRecord& record) override;
+    void RankFinished(int rank, TimePs now) override;
+
+    /// Pass on waits for collectives that never ended, by what is known of them.
+    void Finish();
+
+    /// @return collectives that are remembered, for waits that may still be told of
+    std::size_t GetRemembered() const
+    {
+        return m_ended.size();
+    }
+
+  private:
+    /// A wait of which a collective still runs.
+    struct Held
+    {
+        AwaitRecord record;
+        std::string layer;
+        std::vector<AwaitedCollective> left; ///< not looked at yet
+        TimePs reached;                      ///< by all, as far as looked at
+    };
+
+    /// When ranks reached a collective that has ended.
+    struct Ended
+    {
+        CollectiveOp op;
+        TimePs lastJoin;
+        TimePs rootJoin;
+        TimePs end;
+        const CommGroup* group; ///< borrowed
+        uint32_t members;       ///< that are simulated
+
+        /// @return when all that the part of a rank depends on had reached it. @param end the
+        /// part's
+        TimePs ReachedFor(TimePs partEnd) const;
+    };
+
+    /// Looks at the collectives of @p wait, until one is found that still runs.
+    void PassOnOrHold(Held wait);
+    void PassOn(const Held& wait);
+    void SawUntil(int rank, TimePs time);
+    /// Forgets collectives of which every rank has told what came after them.
+    void Forget();
+
+    std::map<uint64_t, std::vector<Held>> m_held; ///< by the key of a collective that runs
+    std::unordered_map<uint64_t, Ended> m_ended;  ///< by key
+    std::size_t m_forgetAt{1024};                 ///< so many in m_ended
+    std::unordered_map<int, TimePs> m_sawUntil;   ///< by rank: what came before has been told
+};
+
+} // namespace AstraSim
+
+#endif /* WAIT_PARTS_H */
