@@ -128,7 +128,7 @@ TEST(FabricConf, ValuesBecomeBytesBitsPerSecondAndPicoseconds)
     const RateMap kmax = AttributeDefault<RateMapValue>("ns3::SwitchMmu::EcnKmax");
     EXPECT_EQ(kmax.At(25'000'000'000), 400'000);
     EXPECT_EQ(kmax.At(100'000'000'000), 1'600'000);
-    EXPECT_EQ(applied.conf.fctOutputFile, "my results/fct.txt");
+    EXPECT_EQ(*applied.conf.fctOutputFile, "my results/fct.txt");
     EXPECT_EQ(AttributeDefault<TypeIdValue>("ns3::SwitchNode::RoutingPolicyType"),
               FlowletRouting::GetTypeId());
     EXPECT_EQ(AttributeDefault<TypeIdValue>("ns3::RdmaHw::LossRecoveryType"), RdmaIrn::GetTypeId());
@@ -467,14 +467,14 @@ TEST(FabricConf, RoutingIsChosenForAllAndForSomeSwitches)
                   name);
     }
     const FabricConf conf = ParseConf("ROUTING_AT spray psw 40-47 9\nROUTING_AT ecmp core\n");
-    ASSERT_EQ(conf.routingAt.size(), 2u);
-    EXPECT_EQ(conf.routingAt[0].policy, "ns3::SprayRouting");
-    ASSERT_EQ(conf.routingAt[0].places.size(), 3u);
-    EXPECT_EQ(conf.routingAt[0].places[0].layer, 2u);
-    EXPECT_EQ(conf.routingAt[0].places[1].first, 40u);
-    EXPECT_EQ(conf.routingAt[0].places[1].last, 47u);
-    EXPECT_EQ(conf.routingAt[0].places[2].last, 9u);
-    EXPECT_EQ(conf.routingAt[1].line, 2u);
+    ASSERT_EQ(conf.routingAt->size(), 2u);
+    EXPECT_EQ((*conf.routingAt)[0].policy, "ns3::SprayRouting");
+    ASSERT_EQ((*conf.routingAt)[0].places.size(), 3u);
+    EXPECT_EQ((*conf.routingAt)[0].places[0].layer, 2u);
+    EXPECT_EQ((*conf.routingAt)[0].places[1].first, 40u);
+    EXPECT_EQ((*conf.routingAt)[0].places[1].last, 47u);
+    EXPECT_EQ((*conf.routingAt)[0].places[2].last, 9u);
+    EXPECT_EQ((*conf.routingAt)[1].line, 2u);
     EXPECT_THAT(ConfErrorOf("ROUTING_AT spray tor"), HasSubstr("asw, psw, core, node ids"));
 }
 
@@ -558,11 +558,11 @@ TEST(FabricConf, FilesOfTheOtherSimulatorsAreReadUnchanged)
     const FabricConf astra = FabricConf::Read(OthersFile("astra-sim/network/config.txt"));
     EXPECT_EQ(SettingOf(astra, "ns3::RdmaHw::CongestionControl"), "ns3::RdmaNoCongestionControl");
     EXPECT_EQ(SettingOf(astra, "ns3::RdmaDriver::HasWindow"), "true");
-    EXPECT_EQ(astra.qlenMonEndPs, 20'000'000'000);
+    EXPECT_EQ(*astra.qlenMonEndPs, 20'000'000'000);
     const FabricConf hpcc = FabricConf::Read(OthersFile("hpcc/config.txt"));
     EXPECT_EQ(SettingOf(hpcc, "ns3::RdmaHw::CongestionControl"), "ns3::RdmaHpcc");
     EXPECT_EQ(SettingOf(hpcc, "ns3::RdmaFabric::GlobalBaseRtt"), "true");
-    EXPECT_EQ(hpcc.qlenMonStartPs, 2'000'000'000'000) << "that file counts in nanoseconds";
+    EXPECT_EQ(*hpcc.qlenMonStartPs, 2'000'000'000'000) << "that file counts in nanoseconds";
     EXPECT_THAT(hpcc.warnings, ElementsAre(HasSubstr("taken as nanoseconds")));
 }
 

@@ -165,7 +165,7 @@ FILES = {"train.txt": "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group:
 
 def simulate(path, *words):
     """@return exit status, what is said on standard error, and the files of a run"""
-    directory = path / "-".join(map(str, ["out", *words[-2:]])).replace("/", "_")
+    directory = path / f"out-{sum(1 for _ in path.iterdir())}"
     done = subprocess.run([SIMULATOR, "-q", "-o", directory, *words], cwd=path, capture_output=True, text=True, check=False)
     files = {each.relative_to(directory): each.read_bytes() for each in directory.rglob("*") if each.is_file() and each.name != "run.json"}
     return done.returncode, done.stderr, files
@@ -215,6 +215,69 @@ def test_of_attributes_without_packets(tmp_path, network):
             if status == 0 and not name.endswith("TelemetryBytes"):
                 assert idle == (files == before[2]), f"{name} {said}"
     assert tried > 100
+
+
+# A value of each key, and keys with which it changes something where packets are simulated.
+KEYS = {
+    "TOPOLOGY_FILE": ["network"], "FLOW_FILE": ["incast.txt"], "TRACE_FILE": ["nodes.txt", "ENABLE_TRACE=1"],
+    "TRACE_OUTPUT_FILE": ["a", "ENABLE_TRACE=1", "TRACE_FILE=nodes.txt"], "FCT_OUTPUT_FILE": ["a"], "PFC_OUTPUT_FILE": ["a"],
+    "QLEN_MON_FILE": ["a"], "BW_MON_FILE": ["a"], "RATE_MON_FILE": ["a"], "CNP_MON_FILE": ["a"], "ENABLE_TRACE": ["1", "TRACE_FILE=nodes.txt"],
+    "SIMULATOR_STOP_TIME": ["0.00001"], "KMAX": ["20000", "KMIN=1000"], "KMIN": ["1000", "KMAX=50000"],
+    "PMAX": ["1", "KMIN=1000", "KMAX=900000"], "KMAX_MAP": ["1 100000000000 20", "KMIN_MAP=1 100000000000 1"],
+    "KMIN_MAP": ["1 100000000000 1"], "PMAX_MAP": ["1 100000000000 1", "KMIN_MAP=1 100000000000 1", "KMAX_MAP=1 100000000000 900"],
+    "ENABLE_QCN": ["0"], "ECN_ENABLED": ["0"], "USE_DYNAMIC_PFC_THRESHOLD": ["0"], "BUFFER_SIZE": ["4"], "ERROR_RATE_PER_LINK": ["0.001"],
+    "ROUTING": ["spray"], "IN_NETWORK_REDUCTION": ["1"], "ROUTING_AT": ["spray asw"], "PLANE": ["TP 0"], "COLLECTIVE_ENGINE": ["ACCL"],
+    "LINK_DOWN": ["1 8 10"], "LINK_UP": ["9 8 10", "LINK_DOWN=1 8 10"], "NODE_DOWN": ["1 10"], "NODE_UP": ["9 10", "NODE_DOWN=1 10"],
+    "QUEUE_WEIGHT": ["4 5"], "PAUSE_TIME": ["9", "BUFFER_SIZE=4"], "PFC_WATCHDOG": ["20", "BUFFER_SIZE=4", "NIC_TOTAL_PAUSE_TIME=100"],
+    "PFC_WATCHDOG_ACTION": ["drop", "PFC_WATCHDOG=20", "NIC_TOTAL_PAUSE_TIME=100"], "PACKET_PAYLOAD_SIZE": ["500"],
+    "L2_CHUNK_SIZE": ["9000", "L2_BACK_TO_ZERO=1", "ERROR_RATE_PER_LINK=0.001"], "L2_ACK_INTERVAL": ["9000"],
+    "L2_BACK_TO_ZERO": ["1", "ERROR_RATE_PER_LINK=0.001"], "L2_WAIT_FOR_ACK": ["1"], "ACK_HIGH_PRIO": ["1", "NIC_TOTAL_PAUSE_TIME=100"],
+    "LOSS_RECOVERY": ["irn", "ERROR_RATE_PER_LINK=0.001"], "REORDER_FRAMES": ["1", "ROUTING=spray"],
+    "REORDER_TIME": ["50", "ROUTING=spray", "ERROR_RATE_PER_LINK=0.001"],
+    "RTO": ["40", "ERROR_RATE_PER_LINK=0.001"], "QPS_PER_CONNECTION": ["2"], "QP_MODE": ["persistent"], "MESSAGE_DELIVERY": ["acknowledged"],
+    "NIC_TOTAL_PAUSE_TIME": ["20"], "CC_MODE": ["3"], "HAS_WIN": ["0"], "GLOBAL_T": ["1"], "VAR_WIN": ["0"], "RATE_BOUND": ["0"],
+    "FAST_REACT": ["0", "CC_MODE=3"], "ALPHA_RESUME_INTERVAL": ["9"], "RATE_DECREASE_INTERVAL": ["50"], "RP_TIMER": ["9"],
+    "CLAMP_TARGET_RATE": ["1"], "EWMA_GAIN": ["0.9"], "FAST_RECOVERY_TIMES": ["0", "RP_TIMER=9"], "RATE_AI": ["9Gb/s", "CC_MODE=3"],
+    "RATE_HAI": ["90Gb/s", "RP_TIMER=2", "FAST_RECOVERY_TIMES=0"], "MIN_RATE": ["100Gb/s"], "DCTCP_RATE_AI": ["9Gb/s", "CC_MODE=8"],
+    "DCTCP_GAIN": ["0.9", "CC_MODE=8"], "U_TARGET": ["0.5", "CC_MODE=3"], "MI_THRESH": ["0", "CC_MODE=3"], "INT_MULTI": ["4"],
+    "MULTI_RATE": ["1", "CC_MODE=3"], "SAMPLE_FEEDBACK": ["1", "CC_MODE=3"], "PINT_LOG_BASE": ["1.5", "CC_MODE=10"],
+    "PINT_PROB": ["0.1", "CC_MODE=10"], "MON_START": ["10"], "MON_END": ["50", "QLEN_MON_INTERVAL=3"], "QP_MON_INTERVAL": ["3"],
+    "QLEN_MON_INTERVAL": ["3"], "BW_MON_INTERVAL": ["3"], "QLEN_MON_START": ["10", "QLEN_MON_INTERVAL=3"],
+    "QLEN_MON_END": ["20", "QLEN_MON_INTERVAL=3"], "GPUS_PER_SERVER": ["4"], "SEED": ["7", "ROUTING=random-spray"], "LB_MODE": ["6"],
+    "ENABLE_IRN": ["1", "ERROR_RATE_PER_LINK=0.001"], "ENABLE_PFC": ["0", "BUFFER_SIZE=4"], "RANDOM_SEED": ["7", "ERROR_RATE_PER_LINK=0.001"]}
+# They change something on other topologies, with other workloads and with link failures; MONITOR needs a class of the user's.
+SELDOM = {"packet": {"USE_DYNAMIC_PFC_THRESHOLD", "PLANE", "GPUS_PER_SERVER", "MONITOR"},
+          "flow": {"PLANE", "QP_MODE", "GPUS_PER_SERVER", "MONITOR"},
+          "analytical": {"PLANE", "GPUS_PER_SERVER", "MONITOR"}}
+SAYS_MORE = {"ERROR_RATE_PER_LINK": "error rates have no effect", "LB_MODE": " has no ",  # effect, or gaps in flows
+             "L2_WAIT_FOR_ACK": "L2_WAIT_FOR_ACK is accepted and has no effect"}
+
+
+@pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
+def test_of_keys_of_the_configuration(tmp_path, network):
+    """Each changes results, is refused, or is said to have no effect; none that has one is said to have none."""
+    links = [(host, 8 + host // 4) for host in range(8)] + [(leaf, spine) for leaf in (8, 9) for spine in (10, 11)]
+    (tmp_path / "network").write_text(f"12 1 0 4 {len(links)} H100\n8 9 10 11\n" + "".join(f"{a} {b} 100Gbps 0.001ms 0\n" for a, b in links))
+    (tmp_path / "micro.txt").write_text("1 ALLTOALL 1600000 TP\n1 ALLREDUCE 800000 DP\n")
+    (tmp_path / "incast.txt").write_text("6\n" + "".join(f"{host} 7 {3 + host // 4} 100 1000000 0\n" for host in (0, 1, 2, 4, 5, 6)))
+    (tmp_path / "nodes.txt").write_text("2\n0 1\n")
+    text = subprocess.run([SIMULATOR, "--help-conf"], capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r"^  (\w+) ", text, re.MULTILINE)) == {*KEYS, "MONITOR"}
+    common = ["-w", "micro.txt", "-n", "network", "--tp", "4", "--network", network]
+    common += ["--background-flows", "incast.txt"] if network == "packet" else []
+    bases = {}
+    wrong = []
+    for key, (value, *others) in KEYS.items():
+        with_others = [word for other in others for word in ("--set", other)]
+        if tuple(others) not in bases:
+            bases[tuple(others)] = simulate(tmp_path, *common, *with_others)
+        base_status, _, before = bases[tuple(others)]
+        status, said, files = simulate(tmp_path, *common, *with_others, "--set", f"{key}={value}")
+        changes = (status, files) != (base_status, before)
+        idle = SAYS_MORE.get(key, f": {key} has no effect") in said
+        if status != 2 and (idle and changes or not idle and not changes and key not in SELDOM[network]):
+            wrong.append((key, said))
+    assert not wrong
 
 
 BUS = {"L": 10, "o": 10, "g": 10, "G": 0.01}

@@ -35,9 +35,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,62 +50,42 @@ namespace
 constexpr std::size_t MAX_WAITS_OF_FLOWS = 20;
 
 /// Replaces a path of the configuration by that of the file it means, and says so if it is another.
-std::string
-Located(const std::string& key, const std::string& path, const FabricConf& conf, bool quiet)
+/// @param flag that says something else; @param given by it
+void
+Locate(Parameter<std::string>& path,
+       const std::string& key,
+       const std::string& flag,
+       const std::string& given,
+       const FabricConf& conf,
+       bool quiet)
 {
-    const std::string found = path.empty() ? "" : FindInput(path, conf.source);
-    if (!quiet && !found.empty() && found != path)
+    if (!given.empty())
     {
-        std::cout << key << " " << path << ": using " << found << "\n";
+        path = {given, flag + " " + given};
+        return;
     }
-    return found;
+    const std::string was = path.Look();
+    path.Edit() = was.empty() ? "" : FindInput(was, conf.source);
+    if (!quiet && !path.Look().empty() && path.Look() != was)
+    {
+        std::cout << key << " " << was << ": using " << path.Look() << "\n";
+    }
 }
 
-/// @return a warning for each key of `--set` that changes nothing where flows are all there is
-std::vector<std::string>
-DescribeIdleKeysOfFlows(const FabricConf& conf,
-                        const std::vector<GivenAttribute>& attributes,
-                        const FlowsOptions& options)
-{
-    static const std::set<std::string_view> collectives{"PLANE",
-                                                        "IN_NETWORK_REDUCTION",
-                                                        "COLLECTIVE_ENGINE",
-                                                        "MESSAGE_DELIVERY"};
-    const auto reason = [&](const FabricConfKey& key) -> std::string {
-        if (key.name == "TOPOLOGY_FILE" && !options.topology.empty())
-        {
-            return "with -n " + options.topology;
-        }
-        if (key.name == "FLOW_FILE" && !options.flows.empty())
-        {
-            return "with -f " + options.flows;
-        }
-        return collectives.contains(key.name) ? "without a workload" : ReasonToBeIdle(conf, key);
-    };
-    std::vector<std::string> warnings = DescribeIdleKeys(conf, reason);
-    const auto idle = DescribeIdleAttributes(attributes, reason);
-    warnings.insert(warnings.end(), idle.begin(), idle.end());
-    return warnings;
-}
-
+/// @param[out] attributes whose defaults flags and the environment give
 FabricConf
-ReadConf(const FlowsOptions& options)
+ReadConf(const FlowsOptions& options, std::vector<GivenAttribute>& attributes)
 {
     FabricConf conf = FabricConf::Read(options.conf);
     conf.SetFromFlags(options.keys);
     conf.Check();
     conf.Apply();
-    const auto attributes = ApplyNs3Overrides(options.ns3Flags);
+    attributes = ApplyNs3Overrides(options.ns3Flags);
     RefuseSetTwice(conf, attributes);
-    conf.topologyFile = options.topology.empty()
-                            ? Located("TOPOLOGY_FILE", conf.topologyFile, conf, options.quiet)
-                            : options.topology;
-    conf.flowFile = options.flows.empty() ? Located("FLOW_FILE", conf.flowFile, conf, options.quiet)
-                                          : options.flows;
-    conf.traceFile = Located("TRACE_FILE", conf.traceFile, conf, options.quiet);
-    const auto idle = DescribeIdleKeysOfFlows(conf, attributes, options);
-    conf.warnings.insert(conf.warnings.end(), idle.begin(), idle.end());
-    if (conf.topologyFile.empty())
+    Locate(conf.topologyFile, "TOPOLOGY_FILE", "-n", options.topology, conf, options.quiet);
+    Locate(conf.flowFile, "FLOW_FILE", "-f", options.flows, conf, options.quiet);
+    Locate(conf.traceFile, "TRACE_FILE", "", "", conf, options.quiet);
+    if (conf.topologyFile->empty())
     {
         throw InputError(options.conf,
                          0,
@@ -137,7 +115,8 @@ RecordInputs(RunRecord& record, const FlowsOptions& options, const FabricConf& c
 std::string
 DescribeFlowsFolder(const FabricConf& conf, const std::string& output)
 {
-    const std::filesystem::path file = std::filesystem::path(conf.fctOutputFile).lexically_normal();
+    const std::filesystem::path file =
+        std::filesystem::path(*conf.fctOutputFile).lexically_normal();
     const bool isInside = file.is_relative() && file.has_parent_path() && *file.begin() != "..";
     return isInside ? ", flows in " + (std::filesystem::path(output) / file).string() : "";
 }
@@ -197,6 +176,7 @@ class FlowsRun : public RunDriver
     const FlowsOptions& m_options;
     RunConsole m_console;
     FabricConf m_conf;
+    std::vector<GivenAttribute> m_attributes; ///< whose defaults flags and the environment give
     ClusterTopology m_topology;
     Ptr<RdmaFabric> m_fabric;
     std::unique_ptr<FabricMonitors> m_monitors;
@@ -215,15 +195,16 @@ class FlowsRun : public RunDriver
 bool
 FlowsRun::ReadInputs()
 {
-    m_conf = ReadConf(m_options);
+    m_conf = ReadConf(m_options, m_attributes);
     if (m_options.limits.simulated)
     {
-        m_conf.stopTimePs = std::min(m_conf.stopTimePs, *m_options.limits.simulated);
+        int64_t& limit = m_conf.stopTimePs.Edit();
+        limit = std::min(limit, *m_options.limits.simulated);
     }
     m_console.Warn(m_conf.warnings);
     m_topology = ClusterTopology::Read(m_conf.topologyFile, m_conf.gpusPerServer);
     m_console.Warn(m_topology.warnings);
-    if (m_conf.flowFile.empty())
+    if (m_conf.flowFile->empty())
     {
         std::cerr << "warning: no flow file; there is nothing to simulate\n";
         return false;
@@ -239,7 +220,7 @@ FlowsRun::GetOutput() const
     {
         return {m_options.output, "", std::move(results)};
     }
-    if (m_conf.topologyFile.empty())
+    if (m_conf.topologyFile->empty())
     {
         return {};
     }
@@ -247,7 +228,7 @@ FlowsRun::GetOutput() const
         return std::filesystem::path(path).stem().string();
     };
     return {"results/" + stem(m_conf.flowFile) + "_" +
-                std::filesystem::path(m_conf.topologyFile).filename().string() + "_" +
+                std::filesystem::path(*m_conf.topologyFile).filename().string() + "_" +
                 stem(m_options.conf),
             "",
             std::move(results)};
@@ -263,7 +244,7 @@ FlowsRun::Build()
     SetDefaultUnlessSet(
         {"ns3::SwitchMmu::LosslessMask", Create<UintegerValue>(summary.priorityMask)});
     std::vector<uint32_t> traceNodes;
-    if (m_conf.enableTrace && !m_conf.traceFile.empty())
+    if (m_conf.enableTrace && !m_conf.traceFile->empty())
     {
         traceNodes = ReadTraceNodes(m_conf.traceFile, m_topology.nodeCount);
     }
@@ -271,7 +252,7 @@ FlowsRun::Build()
     const ThreadWatchers watchers{m_options.check,
                                   !m_options.pcap.empty(),
                                   !traceNodes.empty(),
-                                  !m_conf.monitors.empty()};
+                                  !m_conf.monitors->empty()};
     if (const auto threads = ChooseThreads(m_options.threads, watchers, m_console))
     {
         m_fabric->SetThreads(*threads);
@@ -318,6 +299,9 @@ FlowsRun::Start()
             Simulator::Remove(m_stop); // cancelled, it would still move the clock
         }
     });
+    std::vector<std::string> idle =
+        DescribeIdle(m_conf, m_attributes, {"in this run", true, false});
+    m_console.Warn(idle);
 }
 
 void

@@ -3,6 +3,7 @@
  */
 #include "fabric-frame-sizes.h"
 
+#include "ns3/attribute-default.h"
 #include "ns3/qbb-net-device.h"
 #include "ns3/rdma-hw.h"
 
@@ -28,6 +29,16 @@ FabricFrameSizes::Of(const RdmaHw& host)
 FabricFrameSizes
 FabricFrameSizes::OfDefaults()
 {
+    // A host has more than the sizes below follow.
+    for (const char* attribute : {"ns3::RdmaHw::Mtu",
+                                  "ns3::RdmaHw::DataOverhead",
+                                  "ns3::RdmaHw::AckBytes",
+                                  "ns3::RdmaHw::NvlinkOverhead",
+                                  "ns3::RdmaHw::CongestionControl",
+                                  "ns3::RdmaCongestionOps::TelemetryBytes"})
+    {
+        ReadDefault(attribute);
+    }
     return Of(*CreateObject<RdmaHw>());
 }
 

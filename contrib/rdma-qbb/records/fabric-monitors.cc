@@ -38,8 +38,8 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
     };
     const SamplingTimes pairs{conf.monStartPs, conf.monEndPs, conf.qpMonIntervalPs};
     const SamplingTimes bandwidth{conf.monStartPs, conf.monEndPs, conf.bwMonIntervalPs};
-    const SamplingTimes queues{conf.qlenMonStartPs.value_or(conf.monStartPs),
-                               conf.qlenMonEndPs.value_or(conf.monEndPs),
+    const SamplingTimes queues{conf.qlenMonStartPs->value_or(conf.monStartPs),
+                               conf.qlenMonEndPs->value_or(conf.monEndPs),
                                conf.qlenMonIntervalPs};
 
     m_fct = std::make_unique<FctMonitor>(fabric, place("FCT_OUTPUT_FILE", conf.fctOutputFile));
@@ -53,14 +53,14 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
         std::make_unique<BandwidthMonitor>(fabric, place("BW_MON_FILE", conf.bwMonFile), bandwidth);
     m_rate = std::make_unique<RateMonitor>(fabric, place("RATE_MON_FILE", conf.rateMonFile), pairs);
     m_cnp = std::make_unique<CnpMonitor>(fabric, place("CNP_MON_FILE", conf.cnpMonFile), pairs);
-    if (conf.enableTrace && !traceNodes.empty())
+    if (conf.enableTrace && !conf.traceFile->empty() && !traceNodes.empty())
     {
         m_packets =
             std::make_unique<PacketEventMonitor>(fabric,
                                                  place("TRACE_OUTPUT_FILE", conf.traceOutputFile),
                                                  traceNodes);
     }
-    for (const std::string& type : conf.monitors)
+    for (const std::string& type : *conf.monitors)
     {
         m_plugIns.push_back(ObjectFactory(type).Create<FabricMonitor>());
         m_plugIns.back()->Start(fabric, outputDirectory);
@@ -73,13 +73,13 @@ FabricMonitors::~FabricMonitors() = default;
 std::vector<std::string>
 FabricMonitors::FileNames(const FabricConf& conf)
 {
-    return {conf.fctOutputFile,
-            conf.pfcOutputFile,
-            conf.qlenMonFile,
-            conf.bwMonFile,
-            conf.rateMonFile,
-            conf.cnpMonFile,
-            conf.traceOutputFile};
+    return {conf.fctOutputFile.Look(),
+            conf.pfcOutputFile.Look(),
+            conf.qlenMonFile.Look(),
+            conf.bwMonFile.Look(),
+            conf.rateMonFile.Look(),
+            conf.cnpMonFile.Look(),
+            conf.traceOutputFile.Look()};
 }
 
 void

@@ -68,18 +68,18 @@ AnalyticalBackend::Make(const RunOptions& options,
     {
         warnings.push_back("--network analytical loses no packets: error rates have no effect");
     }
-    const auto frames = ns3::FabricFrameSizes::OfDefaults();
-    const auto queuePairs = static_cast<uint32_t>(
-        ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
-    const TopologyPaths::Sizes sizes{frames.network, frames.nvlink, queuePairs};
-    const TimePs limit =
-        inputs.conf.stopTimePs == ns3::TIME_PS_MAX ? EventLoop::NO_LIMIT : inputs.conf.stopTimePs;
+    const TimePs asked = inputs.conf.stopTimePs;
+    const TimePs limit = asked == ns3::TIME_PS_MAX ? EventLoop::NO_LIMIT : asked;
     if (!inputs.dimensions.empty())
     {
         return std::make_unique<AnalyticalBackend>(
             std::make_unique<DimensionalPaths>(inputs.dimensions),
             limit);
     }
+    const auto frames = ns3::FabricFrameSizes::OfDefaults();
+    const auto queuePairs = static_cast<uint32_t>(
+        ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
+    const TopologyPaths::Sizes sizes{frames.network, frames.nvlink, queuePairs};
     return std::make_unique<AnalyticalBackend>(
         std::make_unique<TopologyPaths>(inputs.topology, sizes),
         limit);

@@ -48,8 +48,11 @@ MachineModel
 MachineOf(const RunInputs& inputs)
 {
     MachineModel machine = MachineModel::FromTopology(inputs.topology, inputs.nicRatePart);
-    machine.packetBytes =
-        static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
+    if (inputs.dimensions.empty()) // else it has messages, and no packets
+    {
+        machine.packetBytes =
+            static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
+    }
     return machine;
 }
 

@@ -109,11 +109,14 @@ ConfigOf(FastForwardMode mode, const RunOptions& options, bool copies)
     return config;
 }
 
+/// @return the seed by which switches choose paths; to formulas, any is the same
 uint32_t
-EcmpSeed()
+EcmpSeed(NetworkModel network)
 {
-    return static_cast<uint32_t>(
-        ns3::AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
+    return network == NetworkModel::Analytical
+               ? 1
+               : static_cast<uint32_t>(
+                     ns3::AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
 }
 
 /// @return what makes repeated traffic differ, whatever comes of it, in words
@@ -145,13 +148,12 @@ FindRandomness(const RunOptions& options, const RunInputs& inputs)
 
 /// @return whether each message is on one connection and switches keep connections on one path
 bool
-MessagesKeepPaths(const RunInputs& inputs)
+MessagesKeepPaths(NetworkModel network, const RunInputs& inputs)
 {
-    const auto routing = ns3::RoutingBySwitch(inputs.topology, inputs.conf);
+    const auto isEcmp = [](ns3::TypeId each) { return each == ns3::EcmpRouting::GetTypeId(); };
     return ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection") == 1 &&
-           std::all_of(routing.begin(), routing.end(), [](ns3::TypeId each) {
-               return each == ns3::EcmpRouting::GetTypeId();
-           });
+           (network == NetworkModel::Analytical ||
+            std::ranges::all_of(ns3::RoutingBySwitch(inputs.topology, inputs.conf), isEcmp));
 }
 
 } // namespace
@@ -177,7 +179,9 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
                   }
               }}),
       m_patterns(ChoosePatterns(mode, options, inputs, ncclOf(0))),
-      m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
+      m_shapes(inputs.topology,
+               EcmpSeed(options.network),
+               MessagesKeepPaths(options.network, inputs)),
       m_forward(ConfigOf(mode, options, !m_fresh), m_inner->GetNetwork(0), m_shapes, m_patterns),
       m_collectives(nccl, m_forward, m_shapes),
       m_network(
@@ -216,7 +220,7 @@ FastForwardBackend::IsSafe(const RunOptions& options,
     // Messages that share a port are served by their times and sizes alone, so what repeats
     // repeats to the picosecond. A timeline has single messages, and checks watch them.
     return options.network == NetworkModel::Analytical && !options.check &&
-           options.timelineRanks == 0 && inputs.conf.planes.empty() &&
+           options.timelineRanks == 0 && inputs.conf.planes->empty() &&
            !FindObstacle(options, inputs, background);
 }
 

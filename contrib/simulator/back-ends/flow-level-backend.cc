@@ -98,6 +98,7 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
                                    std::string output,
                                    std::vector<std::string>& warnings)
     : m_conf(inputs.conf),
+      m_limit(inputs.conf.stopTimePs),
       m_output(std::move(output)),
       m_use(inputs.topology)
 {
@@ -162,11 +163,11 @@ FlowLevelBackend::Run()
     {
         m_background->Start();
     }
-    m_drained = m_loop.Run(m_conf.stopTimePs) && !m_loop.IsInterrupted();
+    m_drained = m_loop.Run(m_limit) && !m_loop.IsInterrupted();
     if (m_drained && !m_finishPs && m_fabric->GetTransfers().IsBeyondClock())
     {
         // No event can be scheduled for their end, so the loop is empty.
-        if (m_conf.stopTimePs == ns3::TIME_PS_MAX)
+        if (m_limit == ns3::TIME_PS_MAX)
         {
             ns3::RefuseBeyondClock("time", "messages over links this slow arrive");
         }

@@ -68,6 +68,7 @@ class FlowLevelBackend : public SimulationBackend
     ns3::LinkCountersOf CountersOfLinks() const;
 
     ns3::FabricConf m_conf;
+    TimePs m_limit; ///< ns3::TIME_PS_MAX: none
     std::string m_output;
     ns3::LinkUse m_use;
     EventLoop m_loop;

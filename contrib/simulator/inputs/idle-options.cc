@@ -6,133 +6,15 @@
 #include "astra-frontend/model/system/remote-memory.h"
 #include "astra-frontend/model/workload/chakra-workload.h"
 #include "astra-frontend/model/workload/layer-workload.h"
-#include "rdma-qbb/model/input/idle-keys.h"
-#include "simulator/options/astra-network-file.h"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <string_view>
 
 namespace AstraSim
 {
 
 namespace
 {
-
-using ns3::FabricConfKey;
-using Names = std::vector<std::string_view>;
-
-bool
-HasName(const FabricConfKey& key, const Names& names)
-{
-    return std::find(names.begin(), names.end(), key.name) != names.end();
-}
-
-/// Attributes that both of the networks without packets read.
-const Names READ_BY_FORMULAS{"ns3::RdmaHw::Mtu",
-                             "ns3::RdmaHw::DataOverhead",
-                             "ns3::RdmaHw::AckBytes",
-                             "ns3::RdmaHw::NvlinkOverhead",
-                             "ns3::RdmaHw::CongestionControl",
-                             "ns3::RdmaFabric::QpsPerConnection",
-                             "ns3::RdmaFabric::ErrorRatePerLink", // the network warns itself
-                             "ns3::CollectiveOffload::Engine"};
-/// Attributes that flows read, too.
-const Names READ_BY_FLOWS{"ns3::RdmaHw::AckInterval",
-                          "ns3::RdmaFabric::PersistentQueuePairs",
-                          "ns3::RdmaFabric::RouteUpdateDelay",
-                          "ns3::SwitchNode::EcmpSeed",
-                          "ns3::SwitchNode::RoutingPolicyType"};
-
-/// @return whether the network without packets reads one of the attributes that the key stands for
-bool
-IsRead(const FabricConfKey& key, NetworkModel network)
-{
-    constexpr std::string_view TELEMETRY = "::TelemetryBytes"; // of frames, as the overhead is
-    return std::ranges::any_of(key.attributes, [&](std::string_view attribute) {
-        const auto isIn = [attribute](const Names& names) {
-            return std::ranges::find(names, attribute) != names.end();
-        };
-        return isIn(READ_BY_FORMULAS) || attribute.ends_with(TELEMETRY) ||
-               (network == NetworkModel::Flow && isIn(READ_BY_FLOWS));
-    });
-}
-
-/// @return whether only packets follow the key: queues, marks, pauses, congestion control, losses
-bool
-IsOfPackets(const FabricConfKey& key, NetworkModel network)
-{
-    static const Names names{"INT_MULTI",
-                             "ENABLE_TRACE",
-                             "TRACE_FILE",
-                             "TRACE_OUTPUT_FILE",
-                             "PFC_OUTPUT_FILE",
-                             "QLEN_MON_FILE",
-                             "BW_MON_FILE",
-                             "RATE_MON_FILE",
-                             "CNP_MON_FILE",
-                             "MON_START",
-                             "MON_END",
-                             "QP_MON_INTERVAL",
-                             "QLEN_MON_INTERVAL",
-                             "BW_MON_INTERVAL",
-                             "QLEN_MON_START",
-                             "QLEN_MON_END",
-                             "MONITOR"};
-    return HasName(key, names) || (!key.attributes.empty() && !IsRead(key, network));
-}
-
-/// @return whether formulas do not follow the key, though flows that share links do
-bool
-IsOfSharedLinks(const FabricConfKey& key)
-{
-    static const Names names{"ROUTING_AT", "FCT_OUTPUT_FILE"};
-    return HasName(key, names);
-}
-
-/// @return whether a network file of ASTRA-sim leaves nothing to the key: links and bytes are its
-/// own
-bool
-IsOfTopologies(const FabricConfKey& key)
-{
-    static const Names names{"TOPOLOGY_FILE",
-                             "GPUS_PER_SERVER",
-                             "PACKET_PAYLOAD_SIZE",
-                             "CC_MODE",
-                             "QPS_PER_CONNECTION"};
-    return HasName(key, names);
-}
-
-std::string
-ReasonOf(const FabricConfKey& key, const RunOptions& options)
-{
-    const NetworkModel network = options.network;
-    if (key.name == "SEED" && options.gpuSpread != 0)
-    {
-        return ""; // GPUs' speeds are drawn by it
-    }
-    if (IsAstraNetworkFile(options.conf) && IsOfTopologies(key))
-    {
-        return "with " + options.conf;
-    }
-    if (!options.topology.empty() && key.name == "TOPOLOGY_FILE")
-    {
-        return "with -n " + options.topology;
-    }
-    if (!options.backgroundFlows.empty() && key.name == "FLOW_FILE")
-    {
-        return "with --background-flows " + options.backgroundFlows;
-    }
-    if (network == NetworkModel::Flow && IsOfPackets(key, network))
-    {
-        return "with --network flow";
-    }
-    if (network == NetworkModel::Analytical && (IsOfPackets(key, network) || IsOfSharedLinks(key)))
-    {
-        return "with --network analytical";
-    }
-    return "";
-}
 
 bool
 HasKernels(const Layer& layer)
@@ -174,21 +56,6 @@ OfAnotherPolicy(const LayerTable& table)
 }
 
 } // namespace
-
-std::vector<std::string>
-DescribeIdleKeys(const ns3::FabricConf& conf,
-                 const std::vector<ns3::GivenAttribute>& attributes,
-                 const RunOptions& options)
-{
-    const auto reason = [&](const FabricConfKey& key) {
-        const std::string own = ReasonOf(key, options);
-        return own.empty() ? ns3::ReasonToBeIdle(conf, key) : own;
-    };
-    std::vector<std::string> warnings = ns3::DescribeIdleKeys(conf, reason);
-    const auto idle = ns3::DescribeIdleAttributes(attributes, reason);
-    warnings.insert(warnings.end(), idle.begin(), idle.end());
-    return warnings;
-}
 
 std::vector<std::string>
 DescribeIdleSizes(const Workload& workload, const ParallelSizes& given)

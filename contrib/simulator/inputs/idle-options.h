@@ -6,26 +6,13 @@
 
 #include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/system/workload.h"
-#include "rdma-qbb/model/input/idle-keys.h"
 #include "simulator/options/run-options.h"
-
-#include "ns3/fabric-conf.h"
 
 #include <string>
 #include <vector>
 
 namespace AstraSim
 {
-
-/**
- * Call it when the configuration is in force (FabricConf::Apply()).
- * @param attributes defaults that flags and the environment give
- * @return a warning for each key of `--set` and each attribute that changes nothing on the run's
- * network, or with what flags and the other keys say
- */
-std::vector<std::string> DescribeIdleKeys(const ns3::FabricConf& conf,
-                                          const std::vector<ns3::GivenAttribute>& attributes,
-                                          const RunOptions& options);
 
 /// @return a warning for each of --tp, --ep and --pp that a workload does not follow, as its file
 /// says what its groups are

@@ -27,7 +27,7 @@ DescribeModels(const RunOptions& options, const RunInputs& inputs)
     {
         text += name + "=" + value + "\n";
     }
-    for (const std::string& file : {inputs.conf.topologyFile,
+    for (const std::string& file : {*inputs.conf.topologyFile,
                                     options.conf,
                                     options.nccl.gpuTable,
                                     options.nccl.networkTable,

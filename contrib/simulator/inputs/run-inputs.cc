@@ -7,7 +7,6 @@
 #include "astra-frontend/model/gpu/machine-model.h"
 #include "astra-frontend/model/workload/workload-file.h"
 #include "base/input-path.h"
-#include "idle-options.h"
 #include "programs/frame/ns3-flags.h"
 #include "simulator/options/astra-network-file.h"
 
@@ -55,21 +54,15 @@ CheckCommunicators(const RunOptions& options)
     }
 }
 
-/// @param[out] attributes defaults that flags and the environment give
+/// @param[out] attributes as RunInputs has them
 FabricConf
 ReadConf(const RunOptions& options,
          const RunConsole& console,
          std::vector<ns3::GivenAttribute>& attributes)
 {
-    FabricConf conf;
-    if (IsAstraNetworkFile(options.conf))
-    {
-        conf.topologyFile = options.conf;
-    }
-    else if (!options.conf.empty())
-    {
-        conf = FabricConf::Read(options.conf);
-    }
+    const bool isNetworkFile = IsAstraNetworkFile(options.conf);
+    FabricConf conf =
+        options.conf.empty() || isNetworkFile ? FabricConf() : FabricConf::Read(options.conf);
     conf.SetFromFlags(options.confKeys);
     if (options.seed)
     {
@@ -83,20 +76,28 @@ ReadConf(const RunOptions& options,
     conf.Apply();
     attributes = ns3::ApplyNs3Overrides(options.ns3Flags);
     ns3::RefuseSetTwice(conf, attributes);
-    if (!options.topology.empty())
+    if (!options.backgroundFlows.empty())
     {
-        conf.topologyFile = options.topology;
+        conf.flowFile = {options.backgroundFlows, "--background-flows " + options.backgroundFlows};
     }
-    else if (!conf.topologyFile.empty())
+    if (isNetworkFile)
+    {
+        conf.topologyFile = {options.conf, options.conf};
+    }
+    else if (!options.topology.empty())
+    {
+        conf.topologyFile = {options.topology, "-n " + options.topology};
+    }
+    else if (!conf.topologyFile->empty())
     {
         const std::string found = ns3::FindInput(conf.topologyFile, conf.source);
-        if (!found.empty() && found != conf.topologyFile)
+        if (!found.empty() && found != *conf.topologyFile)
         {
-            console.Say("TOPOLOGY_FILE " + conf.topologyFile + ": using " + found + "\n");
-            conf.topologyFile = found;
+            console.Say("TOPOLOGY_FILE " + *conf.topologyFile + ": using " + found + "\n");
+            conf.topologyFile.Edit() = found;
         }
     }
-    if (conf.topologyFile.empty())
+    if (conf.topologyFile->empty())
     {
         throw InputError("command line",
                          0,
@@ -177,9 +178,9 @@ Protect(uint8_t priorityMask)
 std::vector<uint32_t>
 FindTraceNodes(const FabricConf& conf, uint32_t nodeCount)
 {
-    const std::string file =
-        conf.traceFile.empty() ? "" : ns3::FindInput(conf.traceFile, conf.source);
-    if (!conf.enableTrace || file.empty())
+    const std::string& given = conf.traceFile.Look(); // FabricMonitors follows it
+    const std::string file = given.empty() ? "" : ns3::FindInput(given, conf.source);
+    if (!conf.enableTrace.Look() || file.empty())
     {
         return {};
     }
@@ -193,11 +194,11 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
 {
     CheckCommunicators(options);
     RunInputs inputs;
-    std::vector<ns3::GivenAttribute> attributes;
-    inputs.conf = ReadConf(options, console, attributes);
+    inputs.conf = ReadConf(options, console, inputs.attributes);
     if (options.limits.simulated)
     {
-        inputs.conf.stopTimePs = std::min(inputs.conf.stopTimePs, *options.limits.simulated);
+        int64_t& limit = inputs.conf.stopTimePs.Edit();
+        limit = std::min(limit, *options.limits.simulated);
     }
     if (IsAstraNetworkFile(options.conf))
     {
@@ -221,11 +222,21 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
         warnings.push_back(slot);
     }
     console.Warn(warnings);
-    const auto idle = DescribeIdleKeys(inputs.conf, attributes, options);
-    inputs.conf.warnings.insert(inputs.conf.warnings.end(), idle.begin(), idle.end());
     console.Warn(inputs.conf.warnings);
     console.Warn(inputs.topology.warnings);
     return inputs;
+}
+
+void
+RunInputs::WarnOfIdle(const RunOptions& options, const RunConsole& console) const
+{
+    const bool hasPackets = options.network == NetworkModel::Packet;
+    const std::string unread = !dimensions.empty() ? "with " + options.conf
+                               : hasPackets
+                                   ? "in this run"
+                                   : fmt::format("with --network {}", ToString(options.network));
+    std::vector<std::string> idle = ns3::DescribeIdle(conf, attributes, {unread, hasPackets, true});
+    console.Warn(idle);
 }
 
 std::string
@@ -254,7 +265,7 @@ BackgroundFlows::Find(const RunOptions& options, const RunInputs& inputs)
     BackgroundFlows flows;
     flows.file = options.backgroundFlows;
     flows.key = flows.file.empty() ? "FLOW_FILE" : "--background-flows";
-    if (flows.file.empty() && !inputs.conf.flowFile.empty())
+    if (flows.file.empty() && !inputs.conf.flowFile->empty())
     {
         flows.file = ns3::FindInput(inputs.conf.flowFile, inputs.conf.source);
     }
@@ -263,7 +274,10 @@ BackgroundFlows::Find(const RunOptions& options, const RunInputs& inputs)
         const auto summary = ns3::CheckFlowFile(flows.file, inputs.topology);
         flows.count = summary.flows;
         flows.warnings = summary.warnings;
-        Protect(summary.priorityMask);
+        if (options.network == NetworkModel::Packet)
+        {
+            Protect(summary.priorityMask);
+        }
     }
     return flows;
 }

@@ -6,6 +6,7 @@
 
 #include "astra-frontend/model/formula/dimensional-paths.h"
 #include "programs/frame/run-console.h"
+#include "rdma-qbb/model/input/idle-keys.h"
 #include "simulator/options/run-options.h"
 
 #include "ns3/cluster-topology.h"
@@ -26,7 +27,8 @@ struct RunInputs
     /// Rate of the NICs' links over the line rate: the network kind's efficiency, and room for the
     /// headers and acknowledgements that it does not count.
     double nicRatePart{1};
-    std::vector<NetworkDimension> dimensions; ///< of ASTRA-sim's analytical network; empty: none
+    std::vector<NetworkDimension> dimensions;    ///< of ASTRA-sim's analytical network; empty: none
+    std::vector<ns3::GivenAttribute> attributes; ///< whose defaults flags and the environment give
     std::vector<uint32_t> traceNodes; ///< whose packet events are traced; empty without a file
 
     /**
@@ -35,6 +37,10 @@ struct RunInputs
      * @throw ns3::InputError for a mistake in them, or if there is no topology
      */
     static RunInputs Read(const RunOptions& options, const RunConsole& console);
+
+    /// Warn of each key of `--set` and each attribute that changes nothing. Call it when all that
+    /// follows the configuration is made.
+    void WarnOfIdle(const RunOptions& options, const RunConsole& console) const;
 
     /// @return why a run cannot finish that sends between GPUs which no switches join, for good: a
     /// line; empty if all GPUs are joined, or links go down or come up

@@ -155,14 +155,14 @@ RunJobs::RanksOf(const JobPlacement& option, const Workload& workload) const
 void
 RunJobs::SetPlanes(const ns3::FabricConf& conf)
 {
-    if (conf.planes.empty())
+    if (conf.planes->empty())
     {
         return;
     }
     if (m_options.IsFastForwarded())
     {
         throw InputError(conf.source,
-                         conf.planes.front().line,
+                         conf.planes->front().line,
                          "PLANE and --fast-forward exclude each other",
                          "one of them");
     }
@@ -263,7 +263,11 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
                                   m_topology.hostCount));
     }
     description.config = m_system;
-    description.config.seed = ns3::RngSeedManager::GetSeed(); // which --seed or SEED has set by now
+    if (m_options.gpuSpread != 0)
+    {
+        description.config.seed =
+            static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("RngSeed"));
+    }
     if (m_logicalRanks == ranks)
     {
         description.logicalDimensions = m_logicalDimensions;

@@ -251,6 +251,7 @@ CollectivePerf::MakeSimulation(bool mayReuse)
         iterations,
         [this](std::size_t, const CollectiveTestResult& result) { PointDone(result); });
     m_console.Warn(warnings);
+    m_inputs.WarnOfIdle(m_options.run, m_console);
     JobDescription description;
     description.nccl = &m_network->GetCollectives();
     m_watcher = std::make_unique<FinishWatcher>(m_network->GetBackend(), m_ranks);
@@ -270,7 +271,7 @@ CollectivePerf::Start()
     m_console.Say(fmt::format("# Network {}: {} {}\n"
                               "# Packets between servers: {} bytes of payload\n#\n",
                               ToString(m_options.run.network),
-                              m_inputs.conf.topologyFile,
+                              *m_inputs.conf.topologyFile,
                               m_options.run.conf,
                               m_machine.packetBytes));
     PrintDevices();

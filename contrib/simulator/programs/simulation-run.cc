@@ -105,8 +105,7 @@ SimulationRun::GetOutput() const
     const auto stem = [](const std::string& path) {
         return std::filesystem::path(path).stem().string();
     };
-    const std::string& topology =
-        m_options.topology.empty() ? m_inputs.conf.topologyFile : m_options.topology;
+    const std::string& topology = *m_inputs.conf.topologyFile;
     if (topology.empty())
     {
         return {};
@@ -181,6 +180,10 @@ SimulationRun::MakeSimulation(const BackgroundFlows& background, bool mayReuse)
     m_jobs->SetEngines(m_inputs.conf, Backend());
     m_jobs->AddTo(Backend());
     m_console.Warn(warnings);
+    if (mayReuse) // else it has been said
+    {
+        m_inputs.WarnOfIdle(m_options, m_console);
+    }
 }
 
 void

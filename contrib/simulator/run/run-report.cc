@@ -36,7 +36,7 @@ RecordInputs(RunRecord& record, const RunOptions& options, const RunInputs& inpu
     }
     const ns3::FabricConf& conf = inputs.conf;
     record.AddInput("topology", conf.topologyFile);
-    record.Set("topology", conf.topologyFile);
+    record.Set("topology", *conf.topologyFile);
     const std::string confFile = inputs.dimensions.empty() ? options.conf : "";
     const std::pair<const char*, std::string> files[] = {
         {"configuration", confFile},

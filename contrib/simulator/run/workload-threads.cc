@@ -46,6 +46,12 @@ ChooseThreads(const RunOptions& options,
               bool mayReuse)
 {
     const uint32_t wanted = options.threads.value_or(1);
+    const ThreadObstacle network[] = {{options.network != NetworkModel::Packet,
+                                       fmt::format("--network {}", ToString(options.network))}};
+    if (StaysWhole(network, wanted, console))
+    {
+        return std::nullopt; // and reads nothing that only packets follow
+    }
     const auto sharing = std::ranges::find_if(options.jobs, [](const auto& job) {
         return RanksShareScheduler(job.workload);
     });
@@ -53,8 +59,6 @@ ChooseThreads(const RunOptions& options,
     const auto engines = ns3::CollectiveOffload::Parse(
         ns3::AttributeDefault<ns3::StringValue>("ns3::CollectiveOffload::Engine"));
     const ThreadObstacle whole[] = {
-        {options.network != NetworkModel::Packet,
-         fmt::format("--network {}", ToString(options.network))},
         {shares, shares ? sharing->workload + ", whose ranks share a scheduler," : ""},
         {OrdersStreams(options.system), options.system + ", whose ranks agree on an order,"},
         {options.rendezvous, "--rendezvous-protocol"},
@@ -80,7 +84,7 @@ ChooseThreads(const RunOptions& options,
     const ThreadWatchers watchers{options.check,
                                   !options.pcap.empty(),
                                   !inputs.traceNodes.empty(),
-                                  !inputs.conf.monitors.empty()};
+                                  !inputs.conf.monitors.Look().empty()};
     return ChooseThreads(options.threads, watchers, console);
 }
 

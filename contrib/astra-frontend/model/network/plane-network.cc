@@ -39,13 +39,13 @@ TrafficPlanes::TrafficPlanes(const ns3::FabricConf& conf,
                              uint64_t qpsPerConnection)
     : m_topology(topology)
 {
-    if (conf.planes.empty())
+    if (conf.planes->empty())
     {
         return;
     }
     const uint32_t nics = FewestNics(topology);
     m_planeOf.resize(TrafficPurposeNames().size(), -1);
-    for (const auto& choice : conf.planes)
+    for (const auto& choice : *conf.planes)
     {
         if (qpsPerConnection > 1)
         {

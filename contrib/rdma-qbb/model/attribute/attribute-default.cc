@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <set>
 
 namespace ns3
 {
@@ -78,6 +80,16 @@ WholeText(const TypeId::AttributeInformation& attribute)
                : value.SerializeToString(attribute.checker);
 }
 
+/// Names of the defaults that models have read: ns-3's table of defaults has no place for a note.
+std::set<std::string> g_read;
+std::mutex g_mutex; ///< of g_read
+
+std::string
+FullName(const DeclaredAttribute& declared)
+{
+    return declared.type.GetAttributeFullName(declared.index);
+}
+
 } // namespace
 
 std::vector<DeclaredAttribute>
@@ -134,17 +146,19 @@ std::vector<AttributeSetting>
 SetDefault(const AttributeSetting& setting)
 {
     NS_ASSERT(IsLegal(setting));
+    const std::lock_guard lock(g_mutex);
     std::vector<AttributeSetting> replaced;
     if (GlobalValue* global = FindGlobal(setting.name))
     {
         replaced.push_back({setting.name, GetDefault(setting.name)});
         global->SetValue(*setting.value);
+        g_read.erase(setting.name);
     }
     for (const DeclaredAttribute& each : FindAttributes(setting.name))
     {
         TypeId type = each.type;
-        replaced.push_back(
-            {type.GetName() + "::" + each.information.name, each.information.initialValue});
+        replaced.push_back({FullName(each), each.information.initialValue});
+        g_read.erase(FullName(each));
         type.SetAttributeInitialValue(each.index,
                                       each.information.checker->CreateValidValue(*setting.value));
     }
@@ -175,6 +189,27 @@ GetDefault(const std::string& name)
     }
     const auto declared = FindAttributes(name);
     return declared.empty() ? nullptr : TypedValue(declared.front(), &Information::initialValue);
+}
+
+Ptr<const AttributeValue>
+ReadDefault(const std::string& name)
+{
+    const std::lock_guard lock(g_mutex);
+    g_read.insert(name);
+    for (const DeclaredAttribute& each : FindAttributes(name))
+    {
+        g_read.insert(FullName(each));
+    }
+    return GetDefault(name);
+}
+
+bool
+WasRead(const std::string& name)
+{
+    const std::lock_guard lock(g_mutex);
+    const auto declared = FindAttributes(name);
+    const auto isRead = [](const auto& each) { return g_read.contains(FullName(each)); };
+    return declared.empty() ? g_read.contains(name) : std::ranges::any_of(declared, isRead);
 }
 
 Ptr<const AttributeValue>

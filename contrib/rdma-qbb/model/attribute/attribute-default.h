@@ -57,8 +57,16 @@ std::vector<AttributeSetting> SetDefault(const AttributeSetting& setting);
  */
 void SetDefaultUnlessSet(const AttributeSetting& setting);
 
-/// @return the default in force of the first declaration; null if there is none
+/// @return the default in force of the first declaration, for its description; null if there is
+/// none
 Ptr<const AttributeValue> GetDefault(const std::string& name);
+
+/// @return the same, for a model that follows it: WasRead() is true from now on
+Ptr<const AttributeValue> ReadDefault(const std::string& name);
+
+/// @return whether a model has read one of the declarations' defaults since it was set. Objects,
+/// which ns-3 gives all their defaults when it makes them, do not count.
+bool WasRead(const std::string& name);
 
 /// @return the default that the class itself declares, whatever was set since
 Ptr<const AttributeValue> GetOriginalDefault(const std::string& name);
@@ -68,6 +76,7 @@ Ptr<const AttributeValue> GetOriginalDefault(const std::string& name);
 std::string DescribeDefaults();
 
 /**
+ * A default that a model follows.
  * @tparam Value type of the attribute
  * @code
  * const uint64_t mtu = AttributeDefault<UintegerValue>("ns3::RdmaHw::Mtu");
@@ -76,6 +85,14 @@ std::string DescribeDefaults();
 template <typename Value>
 auto
 AttributeDefault(const std::string& name)
+{
+    return dynamic_cast<const Value&>(*ReadDefault(name)).Get();
+}
+
+/// The same for a description of the default.
+template <typename Value>
+auto
+LookAtDefault(const std::string& name)
 {
     return dynamic_cast<const Value&>(*GetDefault(name)).Get();
 }

@@ -396,7 +396,7 @@ ByRate(const Scale& scale)
         return Settings{{key.attributes.front(), Create<RateMapValue>(RateMap(std::move(map)))}};
     };
     format.get = [scale](const FabricConf&, const Key& key) {
-        const RateMap map = AttributeDefault<RateMapValue>(key.attributes.front());
+        const RateMap map = LookAtDefault<RateMapValue>(key.attributes.front());
         std::string text = map.GetByRate().empty() ? "" : fmt::to_string(map.GetByRate().size());
         for (const auto& [rate, value] : map.GetByRate())
         {
@@ -422,7 +422,7 @@ QueueWeight()
         return Settings{{attribute, Create<QueueWeightsValue>(weights)}};
     };
     format.get = [](const FabricConf&, const Key& key) {
-        const auto weights = AttributeDefault<QueueWeightsValue>(key.attributes.front()).weights;
+        const auto weights = LookAtDefault<QueueWeightsValue>(key.attributes.front()).weights;
         std::vector<std::string> texts;
         for (std::size_t priority = 1; priority < weights.size(); ++priority)
         {
@@ -465,12 +465,12 @@ RoutingAt(const Words& policies)
         {
             choice.places.push_back(Legal(ParseRoutingPlace(fields[i]), line, key, i));
         }
-        conf.routingAt.push_back(std::move(choice));
+        conf.routingAt.Edit().push_back(std::move(choice));
         return Settings{};
     };
     format.get = [policies](const FabricConf& conf, const Key&) {
         std::string text;
-        for (const FabricConf::RoutingChoice& choice : conf.routingAt)
+        for (const FabricConf::RoutingChoice& choice : conf.routingAt.Look())
         {
             text += (text.empty() ? "" : "; ") + WordOf(choice.policy, policies);
             for (const FabricConf::RoutingPlace& place : choice.places)
@@ -491,11 +491,11 @@ Monitor()
                            "ns3::FabricMonitor",
                            {});
     format.take = [](FabricConf& conf, const Values& values, const Line&, const Key&) {
-        conf.monitors.push_back(std::get<std::string>(values[0]));
+        conf.monitors.Edit().push_back(std::get<std::string>(values[0]));
         return Settings{};
     };
     format.get = [](const FabricConf& conf, const Key&) {
-        return fmt::format("{}", fmt::join(conf.monitors, "; "));
+        return fmt::format("{}", fmt::join(conf.monitors.Look(), "; "));
     };
     return format;
 }
@@ -508,13 +508,13 @@ PlaneOfClass()
                   "0; may be repeated"};
     format.fields = {Path().fields.front(), WholeIn(0, UINT16_MAX)};
     format.take = [](FabricConf& conf, const Values& values, const Line& line, const Key&) {
-        conf.planes.push_back(
+        conf.planes.Edit().push_back(
             {std::get<std::string>(values[0]), static_cast<uint32_t>(Int(values[1])), line.Line()});
         return Settings{};
     };
     format.get = [](const FabricConf& conf, const Key&) {
         std::vector<std::string> texts;
-        for (const FabricConf::PlaneChoice& choice : conf.planes)
+        for (const FabricConf::PlaneChoice& choice : conf.planes.Look())
         {
             texts.push_back(fmt::format("{} {}", choice.trafficClass, choice.plane));
         }

@@ -7,13 +7,17 @@
 #include "ns3/data-rate.h"
 #include "ns3/double.h"
 #include "ns3/nstime.h"
+#include "ns3/object-factory.h"
 #include "ns3/rate-map.h"
+#include "ns3/routing-policy.h"
 #include "ns3/string.h"
 #include "ns3/type-id.h"
 #include "ns3/uinteger.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <iterator>
 #include <type_traits>
 
 namespace ns3::conf_format
@@ -30,14 +34,20 @@ struct Target
     Target() = default;
 
     template <typename T>
-    Target(T FabricConf::*member)
+    Target(Parameter<T> FabricConf::*member)
     {
-        using Held = std::conditional_t<std::is_arithmetic_v<T>, int64_t, T>;
-        using Given = std::conditional_t<std::is_same_v<T, std::string>, T, int64_t>;
-        field.set = [member](FabricConf& conf, const FabricConfValue& value) {
-            conf.*member = static_cast<T>(std::get<Given>(value));
+        field.note = [member](const FabricConf& conf) -> const ParameterNote& {
+            return conf.*member;
         };
-        field.get = [member](const FabricConf& conf) { return Held{conf.*member}; };
+        if constexpr (std::is_convertible_v<int64_t, T> || std::is_same_v<T, std::string>)
+        {
+            using Held = std::conditional_t<std::is_arithmetic_v<T>, int64_t, T>;
+            using Given = std::conditional_t<std::is_same_v<T, std::string>, T, int64_t>;
+            field.set = [member](FabricConf& conf, const FabricConfValue& value) {
+                (conf.*member).Edit() = static_cast<T>(std::get<Given>(value));
+            };
+            field.get = [member](const FabricConf& conf) { return Held{(conf.*member).Look()}; };
+        }
     }
 
     Target(const char* attribute)
@@ -62,6 +72,7 @@ struct Row
         const char* name;
         FabricConfFormat format;
         Target target{};
+        std::vector<IdleReason> idle{};
     } key;
 
     std::string sentence;
@@ -144,7 +155,7 @@ TextOf(const FabricConfFormat& format, const std::optional<FabricConfValue>& val
 std::string
 TextOfChosen(const KeyRow& row)
 {
-    const TypeId chosen = AttributeDefault<TypeIdValue>("ns3::RdmaHw::CongestionControl");
+    const TypeId chosen = LookAtDefault<TypeIdValue>("ns3::RdmaHw::CongestionControl");
     for (const std::string& attribute : row.key.attributes)
     {
         for (const DeclaredAttribute& each : FindAttributes(attribute))
@@ -173,22 +184,56 @@ DefaultText(const FabricConfFormat& format, const Target& target)
     return TextOf(format, ValueOf(*GetOriginalDefault(attribute), attribute));
 }
 
+/// @return a reason that holds "with" another key or "without" it: one that is empty, or 0
+IdleReason
+If(const std::string& word, const char* key)
+{
+    return [word, key](const FabricConf& conf, const ConfUse&) {
+        const std::string value = AllRows()[PlaceOf(key)].Get(conf);
+        const bool isWith = !value.empty() && value != "0";
+        return isWith == (word == "with") ? word + " " + key : "";
+    };
+}
+
+std::string
+WithoutWorkload(const FabricConf&, const ConfUse& use)
+{
+    return use.hasWorkload ? "" : "without a workload";
+}
+
+/// @return a reason where no switch has a policy under which frames overtake each other
+std::string
+WhereFramesKeepOrder(const FabricConf& conf, const ConfUse&)
+{
+    std::vector<std::string> policies{
+        LookAtDefault<TypeIdValue>("ns3::SwitchNode::RoutingPolicyType").GetName()};
+    std::ranges::transform(conf.routingAt.Look(),
+                           std::back_inserter(policies),
+                           &FabricConf::RoutingChoice::policy);
+    const bool mayReorder = std::ranges::any_of(policies, [](const std::string& policy) {
+        return ObjectFactory(policy).Create<RoutingPolicy>()->Reorders();
+    });
+    return mayReorder ? "" : "where no switch routes frame by frame";
+}
+
 std::vector<Row>
 InputAndOutput()
 {
     return {
         {{"TOPOLOGY_FILE", Path(), &C::topologyFile}, "Nodes and links of the cluster."},
         {{"FLOW_FILE", Path(), &C::flowFile}, "Flows to run; may be missing."},
-        {{"TRACE_FILE", Path(), &C::traceFile},
+        {{"TRACE_FILE", Path(), &C::traceFile, {If("without", "ENABLE_TRACE")}},
          "Nodes whose packet events are traced; may be missing."},
-        {{"TRACE_OUTPUT_FILE", Path(), &C::traceOutputFile}, "Packet-event trace."},
+        {{"TRACE_OUTPUT_FILE", Path(), &C::traceOutputFile, {If("without", "ENABLE_TRACE")}},
+         "Packet-event trace."},
         {{"FCT_OUTPUT_FILE", Path(), &C::fctOutputFile}, "Flow completion times."},
         {{"PFC_OUTPUT_FILE", Path(), &C::pfcOutputFile}, "PFC pauses and resumes."},
         {{"QLEN_MON_FILE", Path(), &C::qlenMonFile}, "Queue lengths of switch ports."},
         {{"BW_MON_FILE", Path(), &C::bwMonFile}, "Bandwidth of ports."},
         {{"RATE_MON_FILE", Path(), &C::rateMonFile}, "Sending rates of queue pairs."},
         {{"CNP_MON_FILE", Path(), &C::cnpMonFile}, "Congestion notifications of queue pairs."},
-        {{"ENABLE_TRACE", Flag(), &C::enableTrace}, "Writes the packet-event trace."},
+        {{"ENABLE_TRACE", Flag(), &C::enableTrace, {If("without", "TRACE_FILE")}},
+         "Writes the packet-event trace."},
         {{"SIMULATOR_STOP_TIME", StopTime(), &C::stopTimePs},
          "The simulation ends at this simulated time even if flows are left."},
     };
@@ -200,19 +245,23 @@ Marking()
     constexpr const char* KMIN = "ns3::SwitchMmu::EcnKmin";
     constexpr const char* KMAX = "ns3::SwitchMmu::EcnKmax";
     constexpr const char* PMAX = "ns3::SwitchMmu::EcnPmax";
+    const IdleReason unmarked = If("without", "ENABLE_QCN");
     const Scale kilobytes{1000, HUGE_VAL, "KB (1000 bytes), 0 or more"};
     const Scale bytes{1, HUGE_VAL, "0 or more"};
     const Scale probability{1, 1, "from 0 to 1"};
     return {
         // A map counts, whatever the flat value: it is applied after it.
-        {{"KMAX", Scaled("bytes", bytes), KMAX}, "kmax for all rates without KMAX_MAP."},
-        {{"KMIN", Scaled("bytes", bytes), KMIN}, "kmin for all rates without KMIN_MAP."},
-        {{"PMAX", Scaled("number", probability), PMAX}, "pmax for all rates without PMAX_MAP."},
-        {{"KMAX_MAP", ByRate(kilobytes), KMAX},
+        {{"KMAX", Scaled("bytes", bytes), KMAX, {unmarked, If("with", "KMAX_MAP")}},
+         "kmax for all rates without KMAX_MAP."},
+        {{"KMIN", Scaled("bytes", bytes), KMIN, {unmarked, If("with", "KMIN_MAP")}},
+         "kmin for all rates without KMIN_MAP."},
+        {{"PMAX", Scaled("number", probability), PMAX, {unmarked, If("with", "PMAX_MAP")}},
+         "pmax for all rates without PMAX_MAP."},
+        {{"KMAX_MAP", ByRate(kilobytes), KMAX, {unmarked}},
          "By link rate, the queue length from which every frame is marked."},
-        {{"KMIN_MAP", ByRate(kilobytes), KMIN},
+        {{"KMIN_MAP", ByRate(kilobytes), KMIN, {unmarked}},
          "By link rate, the queue length up to which no frame is marked."},
-        {{"PMAX_MAP", ByRate(probability), PMAX},
+        {{"PMAX_MAP", ByRate(probability), PMAX, {unmarked}},
          "By link rate, the marking probability just below kmax."},
     };
 }
@@ -249,15 +298,18 @@ Switches()
          "in a flow: flowlet at random, adaptive-flowlet the least loaded port. Per frame, with "
          "receivers that put frames in order: adaptive the least loaded, spray the next in turn, "
          "random-spray one at random."},
-        {{"IN_NETWORK_REDUCTION", Flag(), "ns3::RdmaFabric::InNetworkReduction"},
+        {{"IN_NETWORK_REDUCTION", Flag(), "ns3::RdmaFabric::InNetworkReduction", {WithoutWorkload}},
          "Network switches add and copy the data of a group's ranks (CollNet). Only over links "
          "that lose nothing."},
-        {{"ROUTING_AT", RoutingAt(routings)},
+        {{"ROUTING_AT", RoutingAt(routings), &C::routingAt},
          "ROUTING of some switches: the last line that names one counts."},
-        {{"PLANE", PlaneOfClass()},
+        {{"PLANE", PlaneOfClass(), &C::planes, {WithoutWorkload}},
          "Messages of a class leave by that NIC of their host, and so stay on its plane. "
          "SimAI_simulator only."},
-        {{"COLLECTIVE_ENGINE", CollectiveEngine(), "ns3::CollectiveOffload::Engine"},
+        {{"COLLECTIVE_ENGINE",
+          CollectiveEngine(),
+          "ns3::CollectiveOffload::Engine",
+          {WithoutWorkload}},
          "ACCL: engines in the NICs carry out the collectives of these classes of traffic, all if "
          "none is named, where a system file does not say otherwise; NCCL: NCCL does. "
          "SimAI_simulator only."},
@@ -275,7 +327,10 @@ Switches()
         {{"PFC_WATCHDOG", Micros(true), "ns3::PfcWatchdog::Timeout"},
          "How long a queue is paused without a break before it counts as a PFC storm, and a "
          "deadlock is searched for; 0: off."},
-        {{"PFC_WATCHDOG_ACTION", OneOf(actions), "ns3::PfcWatchdog::Action"},
+        {{"PFC_WATCHDOG_ACTION",
+          OneOf(actions),
+          "ns3::PfcWatchdog::Action",
+          {If("without", "PFC_WATCHDOG")}},
          "What a PFC storm leads to: a report (a deadlock then ends the run), the loss of what the "
          "queue holds, or sending in spite of the pause for the same time."},
     };
@@ -293,7 +348,10 @@ Transport()
     return {
         {{"PACKET_PAYLOAD_SIZE", Whole("bytes", 64, 65000), "ns3::RdmaHw::Mtu"},
          "Message bytes in a full packet."},
-        {{"L2_CHUNK_SIZE", Whole("bytes", 0, INT64_MAX), "ns3::RdmaGoBackN::ChunkBytes"},
+        {{"L2_CHUNK_SIZE",
+          Whole("bytes", 0, INT64_MAX),
+          "ns3::RdmaGoBackN::ChunkBytes",
+          {If("without", "L2_BACK_TO_ZERO")}},
          "Go-back-0 restarts at a multiple of this; 0: at the lost packet."},
         {{"L2_ACK_INTERVAL", AckInterval(), "ns3::RdmaHw::AckInterval"},
          "How much the receiver gets before it sends an acknowledgement; 0 and 1: every packet."},
@@ -305,11 +363,17 @@ Transport()
          "queue. In switches, they wait with the data."},
         {{"LOSS_RECOVERY", recovery, "ns3::RdmaHw::LossRecoveryType"},
          "Go-back-N, or selective repeat as IRN does."},
-        {{"REORDER_FRAMES", Whole("frames", 0, UINT32_MAX), "ns3::RdmaLossRecovery::ReorderFrames"},
+        {{"REORDER_FRAMES",
+          Whole("frames", 0, UINT32_MAX),
+          "ns3::RdmaLossRecovery::ReorderFrames",
+          {WhereFramesKeepOrder}},
          "Where routing is per frame, how far ahead of the frame that it waits for a receiver "
          "keeps frames that come out of order; those beyond are dropped and asked for again. 0: "
          "4096, or what the path's bandwidth-delay product holds if that is more."},
-        {{"REORDER_TIME", Micros(true), "ns3::RdmaLossRecovery::ReorderTime"},
+        {{"REORDER_TIME",
+          Micros(true),
+          "ns3::RdmaLossRecovery::ReorderTime",
+          {WhereFramesKeepOrder}},
          "Where routing is per frame, the time after which a receiver takes a frame for lost; "
          "0: in a fabric that may lose frames, 100 or twice the difference of the paths' delays if "
          "that is longer; else never."},
@@ -324,7 +388,7 @@ Transport()
         {{"QP_MODE", mode, "ns3::RdmaFabric::PersistentQueuePairs"},
          "New queue pairs for each message, or for those of a collective's channel under way at "
          "once; or congestion state kept between messages."},
-        {{"MESSAGE_DELIVERY", delivery, "ns3::RdmaFabric::DeliverOnAck"},
+        {{"MESSAGE_DELIVERY", delivery, "ns3::RdmaFabric::DeliverOnAck", {WithoutWorkload}},
          "When a receiver has a message: at its last byte's arrival, or, as with ASTRA-sim's ns-3 "
          "back end and SimAI, when its sender has the last acknowledgement. SimAI_simulator only."},
         {{"NIC_TOTAL_PAUSE_TIME", Micros(true), "ns3::RdmaFabric::NicPauseTime"},
@@ -357,7 +421,7 @@ Congestion()
         {{"GLOBAL_T", Flag(), "ns3::RdmaFabric::GlobalBaseRtt"},
          "All pairs use the largest base RTT and BDP of any pair. As in the HPCC simulator, that "
          "BDP is the window: acknowledgements that wait are not allowed for."},
-        {{"VAR_WIN", Flag(), "ns3::RdmaDriver::VariableWindow"},
+        {{"VAR_WIN", Flag(), "ns3::RdmaDriver::VariableWindow", {If("without", "HAS_WIN")}},
          "The window shrinks with the sending rate."},
         {{"RATE_BOUND", Flag(), "ns3::RdmaDriver::RateBound"}, "The rate limiter is on."},
     };
@@ -371,6 +435,7 @@ Algorithms()
     const std::vector<std::pair<std::string, bool>> unscaled{
         {"ns3::RdmaDcqcnBase::ScaleIncrease", false},
         {"ns3::RdmaTimelyBase::ScaleIncrease", false}};
+    const auto exact = [](const auto&, const auto&) { return "as telemetry is exact here"; };
     auto increase = unscaled;
     increase.emplace_back("ns3::RdmaHpccBase::RateBased", true);
     std::vector<Row> rows{
@@ -410,7 +475,7 @@ Algorithms()
          "HPCC: link utilisation steered to."},
         {{"MI_THRESH", Whole("rounds", 0, 1'000'000), "ns3::RdmaHpccBase::MaxStage"},
          "HPCC: additive rounds before a multiplicative one."},
-        {{"INT_MULTI", Whole("number", 1, 1024)},
+        {{"INT_MULTI", Whole("number", 1, 1024), {}, {exact}},
          "HPCC: unit of telemetry counters; they are exact here, so any value gives the same."},
         {{"MULTI_RATE", Flag(), "ns3::RdmaHpcc::MultiRate"}, "HPCC: a rate for each hop."},
         {{"SAMPLE_FEEDBACK", Flag(), "ns3::RdmaHpcc::SampleFeedback"},
@@ -440,7 +505,7 @@ MonitorsAndRun()
         {{"BW_MON_INTERVAL", Micros(false), &C::bwMonIntervalPs}, "Bandwidth samples."},
         {{"QLEN_MON_START", Micros(true), &C::qlenMonStartPs}, "MON_START of queue lengths alone."},
         {{"QLEN_MON_END", Micros(true), &C::qlenMonEndPs}, "MON_END of queue lengths alone."},
-        {{"MONITOR", Monitor()}, "A monitor of your own also observes the fabric."},
+        {{"MONITOR", Monitor(), &C::monitors}, "A monitor of your own also observes the fabric."},
         {{"GPUS_PER_SERVER", Whole("GPUs", 0, 1'000'000), &C::gpusPerServer},
          "Hosts of a server; 0: as the topology says."},
         {{"SEED", Whole("number", 1, UINT32_MAX), "RngSeed"}, "Seed of all random variables."},
@@ -478,7 +543,7 @@ AddTo(std::vector<KeyRow>& all, std::vector<Row> group, KeyTold told)
 {
     for (Row& row : group)
     {
-        auto& [name, format, target] = row.key;
+        auto& [name, format, target, idle] = row.key;
         const bool hasDefault = told == KeyTold::InForce;
         FabricConfKey key{name,
                           format.type,
@@ -492,7 +557,8 @@ AddTo(std::vector<KeyRow>& all, std::vector<Row> group, KeyTold told)
                        target.field,
                        std::move(row.alongside),
                        row.sameAs,
-                       told});
+                       told,
+                       std::move(idle)});
     }
 }
 
@@ -572,6 +638,15 @@ AllRows()
         return all;
     }();
     return rows;
+}
+
+std::size_t
+PlaceOf(std::string_view name)
+{
+    const auto& rows = AllRows();
+    const auto row =
+        std::ranges::find_if(rows, [&](const auto& each) { return each.key.name == name; });
+    return static_cast<std::size_t>(row - rows.begin());
 }
 
 } // namespace ns3::conf_format

@@ -6,22 +6,29 @@
 
 #include "fabric-conf-format.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace ns3::conf_format
 {
 
-/// The member of FabricConf that has a key's value; empty functions: there is none.
+/// The member of FabricConf that has a key's value; empty functions: there is none, or its format
+/// has functions of its own.
 struct Member
 {
     std::function<void(FabricConf& conf, const FabricConfValue& value)> set;
     std::function<std::optional<FabricConfValue>(const FabricConf& conf)> get;
+    std::function<const ParameterNote&(const FabricConf& conf)> note;
 };
+
+/// @return why a key changes nothing beside other keys: "without HAS_WIN"; empty if it does
+using IdleReason = std::function<std::string(const FabricConf& conf, const ConfUse& use)>;
 
 /// Writes the value of a key for a run's record.
 enum class KeyTold : uint8_t
@@ -41,6 +48,7 @@ struct KeyRow
     std::vector<std::pair<std::string, bool>> alongside;
     std::string sameAs; ///< the key that it is another name of: the last one counts
     KeyTold told;
+    std::vector<IdleReason> idle; ///< the first that is not empty counts
 
     /// Read the line's values. @return what becomes the default of attributes
     /// @throw InputError naming key and range
@@ -52,6 +60,9 @@ struct KeyRow
 
 /// @return the rows of all keys, in the order of the documentation
 const std::vector<KeyRow>& AllRows();
+
+/// @return the place of the key's row among AllRows(); their number if there is none
+std::size_t PlaceOf(std::string_view name);
 
 } // namespace ns3::conf_format
 

@@ -23,6 +23,8 @@ namespace ns3
 namespace
 {
 
+using conf_format::PlaceOf;
+
 std::vector<std::string>
 KeyNames()
 {
@@ -62,17 +64,6 @@ class UnknownKeyError : public InputError
     std::size_t m_line;
     std::string m_key;
 };
-
-/// @return the key's place in the table; the number of keys if it is unknown
-std::size_t
-PlaceOf(std::string_view name)
-{
-    const auto& rows = conf_format::AllRows();
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& each) {
-        return each.key.name == name;
-    });
-    return static_cast<std::size_t>(row - rows.begin());
-}
 
 bool
 MayBeRepeated(const FabricConfKey& key)
@@ -324,23 +315,27 @@ void
 FabricConf::Check()
 {
     CheckMarking(*this);
-    const int64_t stopPs = stopTimePs;
-    if (qlenMonStartPs && *qlenMonStartPs > stopPs && *qlenMonStartPs / 1000 <= stopPs)
+    const int64_t stopPs = stopTimePs.Look();
+    const int64_t startPs = monStartPs.Look();
+    const int64_t endPs = monEndPs.Look();
+    auto& qlenStartPs = qlenMonStartPs.Edit();
+    auto& qlenEndPs = qlenMonEndPs.Edit();
+    if (qlenStartPs && *qlenStartPs > stopPs && *qlenStartPs / 1000 <= stopPs)
     {
-        qlenMonStartPs = *qlenMonStartPs / 1000;
-        if (qlenMonEndPs)
+        qlenStartPs = *qlenStartPs / 1000;
+        if (qlenEndPs)
         {
-            qlenMonEndPs = *qlenMonEndPs / 1000;
+            qlenEndPs = *qlenEndPs / 1000;
         }
         warnings.push_back(source + ": QLEN_MON_START in microseconds would be after "
                                     "SIMULATOR_STOP_TIME; QLEN_MON_START and QLEN_MON_END are "
                                     "taken as nanoseconds, as the HPCC simulator does");
     }
-    if (monEndPs < monStartPs)
+    if (endPs < startPs)
     {
         FailAt({"MON_START", "MON_END"}, "MON_END is before MON_START", "a later time");
     }
-    if (qlenMonEndPs.value_or(monEndPs) < qlenMonStartPs.value_or(monStartPs))
+    if (qlenEndPs.value_or(endPs) < qlenStartPs.value_or(startPs))
     {
         FailAt({"MON_START", "MON_END", "QLEN_MON_START", "QLEN_MON_END"},
                "QLEN_MON_END is before QLEN_MON_START",

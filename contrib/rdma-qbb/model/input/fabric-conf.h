@@ -4,6 +4,8 @@
 #ifndef FABRIC_CONF_H
 #define FABRIC_CONF_H
 
+#include "parameter.h"
+
 #include "ns3/attribute-default.h"
 #include "ns3/units.h"
 
@@ -76,37 +78,39 @@ struct FabricConf
     };
 
     // --- inputs and outputs
-    std::string topologyFile; ///< empty if not given
-    std::string flowFile;
-    std::string traceFile;
-    std::string traceOutputFile{"mix.tr"};
-    std::string fctOutputFile{"fct.txt"};
-    std::string pfcOutputFile{"pfc.txt"};
-    std::string qlenMonFile{"queue.txt"};
-    std::string bwMonFile{"bandwidth.txt"};
-    std::string rateMonFile{"rate.txt"};
-    std::string cnpMonFile{"cnp.txt"};
-    bool enableTrace{false};
-    int64_t stopTimePs{TIME_PS_MAX}; ///< TIME_PS_MAX: no limit
+    Parameter<std::string> topologyFile; ///< empty if not given
+    Parameter<std::string> flowFile;
+    Parameter<std::string> traceFile;
+    Parameter<std::string> traceOutputFile{"mix.tr"};
+    Parameter<std::string> fctOutputFile{"fct.txt"};
+    Parameter<std::string> pfcOutputFile{"pfc.txt"};
+    Parameter<std::string> qlenMonFile{"queue.txt"};
+    Parameter<std::string> bwMonFile{"bandwidth.txt"};
+    Parameter<std::string> rateMonFile{"rate.txt"};
+    Parameter<std::string> cnpMonFile{"cnp.txt"};
+    Parameter<bool> enableTrace{false};
+    Parameter<int64_t> stopTimePs{TIME_PS_MAX}; ///< TIME_PS_MAX: no limit
 
     // --- what changes where and when
-    std::vector<RoutingChoice> routingAt; ///< in file order: the last that names a switch counts
-    std::vector<LinkEvent> linkEvents;    ///< in file order
+    Parameter<std::vector<RoutingChoice>>
+        routingAt;                     ///< in file order: the last that names a switch counts
+    std::vector<LinkEvent> linkEvents; ///< in file order
 
-    std::vector<PlaneChoice> planes; ///< in file order: the last of a class counts
+    Parameter<std::vector<PlaneChoice>> planes; ///< in file order: the last of a class counts
 
     // --- monitors
-    int64_t monStartPs{0};
-    int64_t monEndPs{20'000'000'000};
-    int64_t qpMonIntervalPs{100'000'000};
-    int64_t qlenMonIntervalPs{10'000'000'000};
-    int64_t bwMonIntervalPs{10'000'000'000};
-    std::optional<int64_t> qlenMonStartPs; ///< not set: monStartPs
-    std::optional<int64_t> qlenMonEndPs;   ///< not set: monEndPs
-    std::vector<std::string> monitors;     ///< TypeId names of classes derived from FabricMonitor
+    Parameter<int64_t> monStartPs{0};
+    Parameter<int64_t> monEndPs{20'000'000'000};
+    Parameter<int64_t> qpMonIntervalPs{100'000'000};
+    Parameter<int64_t> qlenMonIntervalPs{10'000'000'000};
+    Parameter<int64_t> bwMonIntervalPs{10'000'000'000};
+    Parameter<std::optional<int64_t>> qlenMonStartPs; ///< not set: monStartPs
+    Parameter<std::optional<int64_t>> qlenMonEndPs;   ///< not set: monEndPs
+    Parameter<std::vector<std::string>>
+        monitors; ///< TypeId names of classes derived from FabricMonitor
 
     // --- the run
-    uint32_t gpusPerServer{0}; ///< 0: as the topology says
+    Parameter<uint32_t> gpusPerServer{0}; ///< 0: as the topology says
 
     /// The place where a key was given.
     struct Origin

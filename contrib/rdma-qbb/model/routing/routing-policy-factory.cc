@@ -111,7 +111,7 @@ RoutingBySwitch(const ClusterTopology& topology, const FabricConf& conf)
             routing[node] = everywhere;
         }
     }
-    for (const FabricConf::RoutingChoice& choice : conf.routingAt)
+    for (const FabricConf::RoutingChoice& choice : *conf.routingAt)
     {
         const TypeId policy = TypeId::LookupByName(choice.policy);
         for (const FabricConf::RoutingPlace& place : choice.places)

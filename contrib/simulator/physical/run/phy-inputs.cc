@@ -28,6 +28,7 @@ void
 PhyInputs::Read(uint32_t ranks, RunConsole& console)
 {
     m_inputs = RunInputs::Read(m_options.run, console);
+    m_inputs.WarnOfIdle(m_options.run, console);
     m_workload = OpenWorkload();
     if (dynamic_cast<const KvCacheWorkload*>(m_workload.get()))
     {
@@ -99,7 +100,7 @@ PhyInputs::Compare(const RankCommunicator& ranks) const
          {"the command line", fmt::format("{}", fmt::join(run.arguments, " "))},
          {"the environment", environment},
          {"workload " + run.jobs.front().workload, sum(run.jobs.front().workload)},
-         {"topology " + m_inputs.conf.topologyFile, sum(m_inputs.conf.topologyFile)},
+         {"topology " + *m_inputs.conf.topologyFile, sum(m_inputs.conf.topologyFile)},
          {"the GPU table", run.nccl.gpuTable.empty() ? "" : sum(run.nccl.gpuTable)},
          {"the network table", run.nccl.networkTable.empty() ? "" : sum(run.nccl.networkTable)},
          {"the measured figures", run.nccl.figuresFile.empty() ? "" : sum(run.nccl.figuresFile)},
@@ -115,7 +116,7 @@ PhyInputs::GetOutput() const
         return run.output;
     }
     const std::filesystem::path workload = run.jobs.front().workload;
-    const std::filesystem::path topology = m_inputs.conf.topologyFile;
+    const std::filesystem::path topology = *m_inputs.conf.topologyFile;
     return fmt::format("results/{}_{}_physical",
                        workload.stem().string(),
                        topology.filename().string());
@@ -127,7 +128,7 @@ PhyInputs::Record(RunRecord& record) const
     const RunOptions& run = m_options.run;
     const std::string& workload = run.jobs.front().workload;
     const std::pair<const char*, std::string> files[] = {{"workload", workload},
-                                                         {"topology", m_inputs.conf.topologyFile},
+                                                         {"topology", *m_inputs.conf.topologyFile},
                                                          {"configuration", run.conf},
                                                          {"GPU table", run.nccl.gpuTable},
                                                          {"network table", run.nccl.networkTable},
@@ -140,7 +141,7 @@ PhyInputs::Record(RunRecord& record) const
             record.AddInput(role, file);
         }
     }
-    record.Set("topology", m_inputs.conf.topologyFile);
+    record.Set("topology", *m_inputs.conf.topologyFile);
     record.Set("network", "physical");
     record.Set("arguments", run.arguments);
     record.SetOption("passes", run.passes);
