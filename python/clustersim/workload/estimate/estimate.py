@@ -128,10 +128,11 @@ class _Passes:
 
     def _products(self, layer):
         """@return by row's name the nanoseconds of products: forward, input gradient, weight gradient"""
+        model, beside = self.iteration.model, PRODUCTS
         if layer is None:
-            known, beside = operators.head(self.iteration.model, self.plan), PRODUCTS
+            known = [*operators.head(model, self.plan)]
         else:
-            known, model = operators.layer(self.iteration.model, self.plan, layer), self.iteration.model
+            known = [*operators.layer(model, self.plan, layer)]
             parts = model.parts(model.layer_kind(layer))
             beside = {**PRODUCTS, **{f"{part.block}_{row}": names for part in parts for row, names in part.beside.items()}}
         times = {o.name: self.iteration.gpu.times_ns(o) for o in known if o.kind == "matmul"}

@@ -37,7 +37,7 @@ def _known_as(name: str) -> str:
     return OTHER_NAMES.get(word, word)
 
 
-def has(name) -> bool:
+def has(name: str) -> bool:
     """@return whether there is a Model called `name`"""
     return _known_as(name) in entries()
 

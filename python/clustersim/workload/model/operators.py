@@ -2,7 +2,7 @@
 """The computation of a rank for one micro-batch: the operators of a layer, of the embedding and of the head."""
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clustersim.workload.model.mixer import LayerKind, Mixer
@@ -12,6 +12,7 @@ from clustersim.workload.plan import adapters
 if TYPE_CHECKING:
     from clustersim.workload.model.transformer import Model
     from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.plan.precision import Precise
 
 __all__ = ["ALWAYS_BFLOAT16", "ELEMENT", "Heads", "Operator", "matmul", "norm"]  # of operator, for who reads layers, too
 
@@ -110,7 +111,7 @@ def embedding(model: "Model", plan: "Parallelism") -> "list[Operator]":
     return [Operator("embedding", "memory", 2 * moved, parameters=(vocabulary_part(model, plan) + model.positions) * model.hidden + layers)]
 
 
-def head(model, plan, owns_weights=True):
+def head(model: "Model", plan: "Parallelism", owns_weights: bool = True) -> Iterator[Operator]:
     """The last norm, the logits and the loss."""
     columns = vocabulary_part(model, plan)
     yield norm("final_norm", model, plan.local_tokens)
@@ -156,7 +157,7 @@ def kinds(model: "Model", plan: "Parallelism") -> "Sequence[LayerKind]":
 
 
 @functools.lru_cache(256)
-def _kinds(model, precise):
+def _kinds(model: "Model", precise: "Precise") -> "Sequence[LayerKind]":
     return tuple(model.layer_kind(index)._replace(precise=precise.has(index, model.layers)) for index in range(model.layers))
 
 
@@ -178,21 +179,22 @@ def prediction_head(model: "Model", plan: "Parallelism") -> "list[Operator]":
     return [operator if operator.name == "final_norm" else dataclasses.replace(operator, parameters=0) for operator in head(model, plan)]
 
 
-def with_adapters(plan, every):
+def with_adapters(plan: "Parallelism", every: Iterable[Operator]) -> tuple[Operator, ...]:
     """@return the operators, each that has an adapter followed by the adapter's two"""
-    targets = plan.adapters.operators if plan.adapters else ()
-    found = []
+    if not plan.adapters:
+        return tuple(every)
+    targets, rank = plan.adapters.operators, plan.adapters.rank
+    found: list[Operator] = []
     for operator in every:
         found.append(operator)
         if operator.name in targets:
             m, n, k, count = operator.shape
-            rank = plan.adapters.rank
             # Both products read one input, which the frozen one keeps.
             found += [matmul(operator.name + adapters.INWARD, m, rank, k, count, kept=0, is_local=operator.is_local),
                       matmul(operator.name + adapters.OUTWARD, m, n, rank, count, is_local=operator.is_local)]
     return tuple(found)
 
 
-def layer(model, plan, index):
+def layer(model: "Model", plan: "Parallelism", index: int) -> Sequence[Operator]:
     """@return every operator of transformer layer `index`"""
     return of_kind(model, plan, kinds(model, plan)[index])

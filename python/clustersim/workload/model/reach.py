@@ -4,19 +4,23 @@
 Steps know how many tokens full attention would reach: on average over the new tokens of prompts, and over decoding sequences.
 """
 import dataclasses
-from typing import Optional
+from typing import Optional, Tuple
 
 
 class Reach:
     """Full attention. `kernel` is the column of kernels/fused.csv that says how much slower than its roofline it is."""
     kernel = ""
-    places: tuple = ()  # tokens of decoding sequences beyond which it reaches fewer
 
-    def of_prompt(self, attended: int) -> int:
+    @property
+    def places(self) -> Tuple[int, ...]:
+        """Tokens of decoding sequences beyond which it reaches fewer."""
+        return ()
+
+    def of_prompt(self, attended: float) -> float:
         """@return tokens that a prompt's token attends to, where full attention reaches `attended` on average"""
         return attended
 
-    def of_decoding(self, cached: int) -> int:
+    def of_decoding(self, cached: float) -> float:
         """@return tokens that a decoding sequence of so many tokens attends to"""
         return cached
 
@@ -31,27 +35,27 @@ class Chunks(Reach):
     before: Optional[int] = None
 
     @classmethod
-    def of_requests(cls, size, lengths) -> "Chunks":
+    def of_requests(cls, size: int, lengths: Optional[Tuple[int, int]]) -> "Chunks":
         """@param lengths tokens of each request's prompt and output, or None where requests differ"""
         first, last = (lengths[0], sum(lengths) - 1) if lengths else (0, size)
         return cls(size, first // size * size if first // size == last // size else None)
 
     @property
-    def places(self):
+    def places(self) -> Tuple[int, ...]:
         return tuple(self.before + (1 << power) for power in range(self.size.bit_length())) if self.before else ()
 
-    def of_prompt(self, attended):
+    def of_prompt(self, attended: float) -> float:
         tokens = max(2 * attended, 1)
         whole, rest = divmod(tokens, self.size)
         return (whole * self.size ** 2 + rest ** 2) / 2 / tokens
 
-    def of_decoding(self, cached):
+    def of_decoding(self, cached: float) -> float:
         if self.before is not None:
             return max(cached - self.before, 1)
         return self.size / 2 if cached > self.size else cached
 
 
-def _least(tokens: int, most: int) -> float:
+def _least(tokens: float, most: float) -> float:
     """@return tokens that each of a sequence's tokens attends to on average, which are at most `most`"""
     most = min(tokens, most)
     return most - most ** 2 / 2 / tokens
@@ -63,10 +67,10 @@ class Chosen(Reach):
     top: int
     kernel = "sparse"
 
-    def of_prompt(self, attended):
+    def of_prompt(self, attended: float) -> float:
         return _least(max(2 * attended, 1), self.top)
 
-    def of_decoding(self, cached: int) -> int:
+    def of_decoding(self, cached: float) -> float:
         return min(cached, self.top)
 
 
@@ -78,7 +82,7 @@ class Entries(Reach):
     top: int
     kernel = "sparse"
 
-    def of_prompt(self, attended):
+    def of_prompt(self, attended: float) -> float:
         tokens = max(2 * attended, 1)
         reached = _least(tokens, self.window)
         if self.ratio:
@@ -86,6 +90,6 @@ class Entries(Reach):
             reached += _least(entries, self.top or entries)
         return reached
 
-    def of_decoding(self, cached):
+    def of_decoding(self, cached: float) -> float:
         entries = cached / self.ratio if self.ratio else 0
         return min(cached, self.window) + min(entries, self.top or entries)

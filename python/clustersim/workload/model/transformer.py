@@ -104,7 +104,7 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return name
 
     @pydantic.root_validator(skip_on_failure=True)
-    def _agrees(cls, values):
+    def _agrees(cls, values: dict[str, Any]) -> dict[str, Any]:
         if values["experts"]:
             for key in ("experts_per_token", "expert_ffn"):
                 if not values[key]:
@@ -310,6 +310,6 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
 
 
 @functools.lru_cache(4096)
-def _shaped(model, index):
+def _shaped(model: "Model", index: int) -> "Model":
     own = {field: value for field, value in model.shapes[index].dict().items() if value is not None}
     return model.copy(update={**own, "shapes": (), "shape_of": ()})

@@ -6,7 +6,7 @@ from typing import Any, TYPE_CHECKING
 from clustersim.pydantic_v1 import pydantic
 
 
-def _whole(value) -> int:
+def _whole(value: Any) -> int:
     """pydantic would cut 1.5 to 1, and read true and "8" as numbers."""
     if isinstance(value, (bool, str)) or isinstance(value, float) and not value.is_integer():
         raise TypeError(f"{value!r:.40} is not a whole number")
