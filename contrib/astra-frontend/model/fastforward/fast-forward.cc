@@ -811,8 +811,9 @@ FastForward::OverheadOf(const Part& part) const
 double
 FastForward::WholeOfBegun() const
 {
-    // The work of small collectives goes by their number, that of large ones by their bytes: a sweep
-    // that begins at a few bytes has a billion times its first one's bytes to come, not its work.
+    // The work of small collectives goes by their number, that of large ones by their bytes: a
+    // sweep that begins at a few bytes has a billion times its first one's bytes to come, not its
+    // work.
     const double byNumber = static_cast<double>(std::max(m_collectives, m_opened)) /
                             static_cast<double>(std::max<uint64_t>(m_opened, 1));
     return m_collectiveBytes > 0
