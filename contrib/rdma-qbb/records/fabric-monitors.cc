@@ -53,8 +53,9 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
         std::make_unique<BandwidthMonitor>(fabric, place("BW_MON_FILE", conf.bwMonFile), bandwidth);
     m_rate = std::make_unique<RateMonitor>(fabric, place("RATE_MON_FILE", conf.rateMonFile), pairs);
     m_cnp = std::make_unique<CnpMonitor>(fabric, place("CNP_MON_FILE", conf.cnpMonFile), pairs);
-    if (conf.enableTrace && !conf.traceFile->empty() && !traceNodes.empty())
+    if (conf.enableTrace && !traceNodes.empty())
     {
+        static_cast<void>(*conf.traceFile); // the caller has read the nodes from it, if it is given
         m_packets =
             std::make_unique<PacketEventMonitor>(fabric,
                                                  place("TRACE_OUTPUT_FILE", conf.traceOutputFile),
