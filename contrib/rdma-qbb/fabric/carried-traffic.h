@@ -14,7 +14,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Totals of what a network has carried: the one record of them, from counters to run.json.
+ * @brief Totals of a network's traffic: the one record of them, from counters to run.json.
  *
  * A new total is a member and a row of ForEachField(); sums, differences and run.json follow.
  */
@@ -67,7 +67,7 @@ struct CarriedTraffic
         visit("flows", &CarriedTraffic::flows, Sum);
     }
 
-    /// @return what it cost to simulate: packet-hops, or flows where there are no packets
+    /// @return the cost of its simulation: packet-hops, or flows where there are no packets
     uint64_t Work() const
     {
         return packetHops ? packetHops : flows;
@@ -88,7 +88,7 @@ struct CarriedTraffic
         return *this;
     }
 
-    /// Take away what had been carried @p before; what is a maximum stays.
+    /// Take away all that had been carried @p before; maxima stay.
     CarriedTraffic& operator-=(const CarriedTraffic& before)
     {
         ForEachField([&](const char*, auto field, Whole whole) {

@@ -54,7 +54,7 @@ class FabricFaults
   private:
     void UpdateRoutes();
     void PauseNics(bool pause) const;
-    /// Have a NIC pause, or resume, what its partner may send.
+    /// Have a NIC pause, or resume, its partner.
     void PauseNic(uint32_t node, uint16_t port, bool pause) const;
     /// @return the priorities that PFC protects at a node; a host has no MMU that says so
     uint8_t LosslessMaskAt(uint32_t node) const;

@@ -31,7 +31,7 @@ MayDivide(const ClusterTopology& topology, uint32_t number)
                topology.Server(topology.HostIndexOf(link.b));
 }
 
-/// @return the least delay of the links whose numbers @p counts says; 0 if there is none
+/// @return the least delay of the links with numbers that @p counts accepts; 0 if there is none
 template <typename Predicate>
 int64_t
 LeastDelayPs(const ClusterTopology& topology, Predicate counts)
@@ -54,7 +54,7 @@ FindServer(const ClusterTopology& topology, uint32_t node)
     return topology.Is(node, Kind::NvSwitch) ? topology.ServerOfNvSwitch(node) : NOWHERE;
 }
 
-/// Shares switches out, those first whose neighbours are.
+/// Shares switches out, those with neighbours that are shared out first.
 class SwitchSharing
 {
   public:
@@ -85,7 +85,7 @@ class SwitchSharing
         std::vector<uint32_t> tier = FindTier();
         while (!tier.empty())
         {
-            // Chosen by what is below, not by the order within the tier.
+            // Chosen by the nodes below, not by the order within the tier.
             std::vector<uint32_t> chosen;
             for (const uint32_t node : tier)
             {

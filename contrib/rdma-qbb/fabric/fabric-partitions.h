@@ -16,7 +16,7 @@ namespace ns3
 struct FabricPartitions
 {
     std::vector<uint32_t> partitionOf; ///< by node of the topology
-    std::vector<uint32_t> serverOf;    ///< by node: the first node of what stays whole with it
+    std::vector<uint32_t> serverOf;    ///< by node: the first node of its server
     uint32_t count{1};                 ///< of partitions; each has a node
     int64_t lookaheadPs{0};            ///< least delay of the links between partitions
     /// Least delay of the links between servers and switches, whether or not they are divided
@@ -27,7 +27,7 @@ struct FabricPartitions
 /**
  * @ingroup rdma-qbb
  * @brief Shares the servers of a cluster out, neighbours together, and each switch to where most of
- * what it joins is, or, as a spine does, to where least is so far.
+ * its neighbours are, or, as a spine does, to where least is so far.
  *
  * A server with its NVSwitches stays whole.
  *

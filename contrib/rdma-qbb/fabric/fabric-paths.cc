@@ -44,7 +44,7 @@ FabricPaths::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& o
     const bool global = m_global && !pair.nvlink;
     path.baseRttPs = global ? m_global->maxBaseRttPs : limits.rttPs;
     path.bdpBytes = global ? m_global->maxBdpBytes : limits.BdpBytes();
-    // GLOBAL_T is the HPCC simulator's, whose windows are those of idle paths.
+    // GLOBAL_T is the HPCC simulator's, which has windows of idle paths.
     path.windowBytes = global ? path.bdpBytes : limits.WindowBytes();
     path.spreadPs = limits.spreadPs;
     path.droppable = !pair.nvlink && !(m_losslessMask >> options.priority & 1);

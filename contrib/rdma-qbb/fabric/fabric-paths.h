@@ -81,7 +81,7 @@ class FabricPaths : public RdmaPathPlanner
     /// to ports that do.
     void Follow(const LinkState& links);
 
-    /// @return lines naming the queue pairs with data left whose hosts no path connects
+    /// @return lines naming the queue pairs with data left and no path between their hosts
     std::vector<std::string> DescribeCutOff() const;
 
   private:

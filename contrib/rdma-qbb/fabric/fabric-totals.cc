@@ -60,7 +60,7 @@ FabricTotals::AddPorts(const FabricParts& fabric)
         for (const QbbNetDevice* device : fabric.devices[node])
         {
             const QbbPortCounters counters = device->GetCounters(nowPs);
-            // A wire is cut where its frames are, whoever has sent them.
+            // A wire is cut where its frames are, from any sender.
             wireLosses += counters.lostFrames;
             payloadLost += counters.lostPayload;
             if (!fabric.IsHere(node))

@@ -33,10 +33,10 @@ struct FabricTotals : CarriedTraffic
     uint64_t framesInUse{0};         ///< frames that are somewhere in the fabric
 
     /// @return the sums over all nodes, of all processes, as of now; but for
-    /// what RdmaFabric::GetTotals() adds of its PFC watchdog
+    /// the counts that RdmaFabric::GetTotals() adds of its PFC watchdog
     static FabricTotals Of(const FabricParts& fabric);
 
-    /// Add what another process has counted.
+    /// Add the counts of another process.
     FabricTotals& operator+=(const FabricTotals& other);
 
     /// @return whether each payload byte has come to its end, once no frame is under way

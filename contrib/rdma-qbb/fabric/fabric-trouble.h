@@ -15,7 +15,7 @@ struct FabricParts;
 struct FabricTotals;
 
 /**
- * Look for what a user did not mean, once a run has ended: frames of a lossless priority that were
+ * Look for results that users seldom mean, after a run: frames of a lossless priority that were
  * dropped, timeouts although nothing was lost, constants that do not fit a path, and changes of
  * links that never fell due.
  * @param totals of all processes

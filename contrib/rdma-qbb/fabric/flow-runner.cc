@@ -111,7 +111,7 @@ FlowRunner::StartFlow(const FlowRecord& flow)
     m_active[place] = {flow, parts, false};
     if (!m_fabric.IsHere(m_fabric.GetTopology().NodeOfHost(flow.src)))
     {
-        return; // what becomes of it is told
+        return; // its end is told
     }
     if (!Launch(place))
     {

@@ -124,7 +124,7 @@ class FlowRunner : public QbbAddressee
     std::vector<RdmaQueuePair*> Connect(const FlowRecord& flow, uint32_t count);
 
     RdmaFabric& m_fabric;
-    MessageCut m_cut; ///< whose parts choose their NICs by the hash
+    MessageCut m_cut; ///< with parts that choose their NICs by the hash
     std::optional<MessageCounter> m_counter;
     uint16_t m_purpose{0};
     FlowFile m_file;

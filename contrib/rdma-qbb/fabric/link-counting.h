@@ -26,7 +26,7 @@ struct InNetworkSpec;
  * ECMP's choice is the switches' own; where a switch chooses by frame or by flowlet, the bytes are
  * shared evenly among its ports on shortest paths. Later changes of routes are not followed. The
  * paths of eight connections of each host are remembered; another costs one look at each switch on
- * it, whatever the number of frames.
+ * it, for any number of frames.
  *
  * @code
  * LinkUse use(topology);
@@ -46,7 +46,7 @@ class MessageCounter
     /**
      * Count a message.
      * @param qp a queue pair between two hosts @param bytes of the message
-     * @param purpose what it is for
+     * @param purpose of the message
      */
     void Count(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose);
 
@@ -73,8 +73,8 @@ class MessageCounter
     Route& PlaceOf(const RdmaQueuePair& qp, uint32_t hash);
     /// @return the path of a queue pair's messages if it is remembered, or null
     const Route* FindRoute(const RdmaQueuePair& qp);
-    /// Count a message whose path is not remembered, and remember it. Apart, so that what it needs
-    /// on the stack costs the others nothing.
+    /// Count a message with a path that is not remembered, and remember it. Apart, so that its use
+    /// of the stack costs the others nothing.
     [[gnu::noinline]] void CountAnew(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose);
 
     LinkUse& m_use;
@@ -85,7 +85,7 @@ class MessageCounter
 };
 
 /// Count an in-network operation on the links between its members and its switch. @param use gets
-/// the counts @param fabric the members' @param spec the operation @param purpose what it is for
+/// the counts @param fabric the members' @param spec the operation @param purpose its purpose
 void CountOperation(LinkUse& use,
                     const RdmaFabric& fabric,
                     const InNetworkSpec& spec,

@@ -130,7 +130,7 @@ LinkUse::Begin(uint32_t index, uint32_t src, uint32_t dst, uint16_t purpose)
         return runs.second;
     }
     EndRuns(index);
-    // Sums do not depend on the order in which runs end, but what a new pair displaces does.
+    // Sums do not depend on the order in which runs end; the pairs that a new one displaces do.
     runs.first = {0, 0, src, dst, purpose, m_ports[index].pairs.size() + 2 > PAIRS_KEPT};
     return runs.first;
 }

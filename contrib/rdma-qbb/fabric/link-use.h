@@ -20,10 +20,10 @@ namespace ns3
  * @ingroup rdma-qbb
  * @brief Use of each link, in bytes of messages: by purpose, and by the largest pairs of hosts.
  *
- * Purposes are numbers whose meaning the caller knows; there are few. Pairs there may be millions:
+ * Purposes are numbers that the caller knows; there are few. Pairs there may be millions:
  * a port keeps PAIRS_KEPT counters only (Space-Saving: Metwally, Agrawal, El Abbadi 2005), among
- * which is every pair with more than 1 / PAIRS_KEPT of the port's bytes; what a pair inherits from
- * one that it displaced is known and not listed as its own.
+ * which is every pair with more than 1 / PAIRS_KEPT of the port's bytes; bytes that a pair inherits
+ * from one that it displaced are known and not listed as its own.
  *
  * Headers, acknowledgements and retransmissions are not counted.
  */
@@ -57,7 +57,7 @@ class LinkUse
         std::vector<Pair> pairs;
     };
 
-    /// @param topology whose ports are counted
+    /// @param topology of the ports to count
     explicit LinkUse(const ClusterTopology& topology);
 
     /**
@@ -67,13 +67,13 @@ class LinkUse
      */
     static LinkUse PartOf(const LinkUse& whole);
 
-    /// Add what some of the senders used, in each process of the run. @param part PartOf() this one
+    /// Add the use by some senders, in each process of the run. @param part PartOf() this one
     void Merge(const LinkUse& part);
 
     /**
      * Count a message, or its part, that leaves a node by a port.
      * @param node id of the node @param port from 0
-     * @param src,dst host numbers @param bytes of the message @param purpose what it is for
+     * @param src,dst host numbers @param bytes of the message @param purpose of the message
      */
     void Add(uint32_t node,
              uint16_t port,
@@ -110,7 +110,7 @@ class LinkUse
         return m_isPart ? FindSlot(index) : index;
     }
 
-    /// @return what used the port so far; not of a part
+    /// @return the use of the port so far; not of a part
     const Port& Of(uint32_t node, uint16_t port) const
     {
         const uint32_t index = (*m_firstPort)[node] + port;
@@ -171,9 +171,9 @@ class LinkUse
 
     LinkUse() = default;
     void Add(uint32_t index, const Port& from);
-    /// Append what this part has.
+    /// Append this part's counts.
     void Put(QbbBytes& bytes) const;
-    /// Add what a part has Put().
+    /// Add the counts that a part has Put().
     void MergeFrom(QbbByteReader& reader);
     /// @param index of a port in the whole @return in this part
     uint32_t FindSlot(uint32_t index);

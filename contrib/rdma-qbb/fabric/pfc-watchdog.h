@@ -27,7 +27,7 @@ struct FabricParts;
 enum class PfcAction
 {
     Alert,   ///< reports it
-    Drop,    ///< drops what the queue holds
+    Drop,    ///< drops the frames in the queue
     Forward, ///< lets the queue send all the same for a time
 };
 
@@ -52,10 +52,10 @@ struct PfcPauseRecord
 
 /**
  * @ingroup rdma-qbb
- * @brief Watches the pauses of all ports of a fabric: who pauses whom, storms, deadlocks.
+ * @brief Watches the pauses of all ports of a fabric: pauses by pair of ports, storms, deadlocks.
  *
- * A queue that is paused without a break for the Timeout is a storm. The Action decides what
- * happens then, as with the watchdogs of switches: Alert notes it; Drop drops what the queue holds;
+ * A queue that is paused without a break for the Timeout is a storm. The Action decides its
+ * consequence, as with the watchdogs of switches: Alert notes it; Drop empties the queue;
  * Forward lets it send in spite of the pauses for the same time again. At each storm the pauses are
  * searched for a deadlock; with Alert, which cannot resolve one, that ends the simulation.
  *
@@ -137,7 +137,7 @@ class PfcWatchdog : public Object, public QbbAddressee
     std::vector<uint64_t> m_paused; ///< keys of the queues that are paused
     bool m_checkScheduled{false};
     bool m_stopped{false};
-    uint8_t m_ignored{0}; ///< priorities whose pauses have been ignored, a bit each
+    uint8_t m_ignored{0}; ///< priorities with pauses that have been ignored, a bit each
     uint64_t m_storms{0};
     uint64_t m_deadlocks{0};
     std::vector<std::string> m_stormLines; ///< the first storms

@@ -53,12 +53,12 @@ ChannelsOf(const NodeContainer& nodes)
     return channels;
 }
 
-/// @return the most hosts that NVSwitches join, of a topology whose servers have one host yet
+/// @return the most hosts that NVSwitches join, of a topology with servers of one host yet
 uint32_t
 CountGpusPerServer(const ClusterTopology& topology)
 {
     uint32_t most = 1;
-    std::map<uint32_t, uint32_t> hosts; // by what NVSwitches that are linked to each other share
+    std::map<uint32_t, uint32_t> hosts; // by the set of NVSwitches that are linked to each other
     for (uint32_t host = 0; host < topology.hostCount; ++host)
     {
         for (const auto& port : topology.Ports(topology.NodeOfHost(host)))

@@ -32,8 +32,8 @@ class PfcWatchdog;
  * @ingroup rdma-qbb
  * @brief A cluster's fabric, built from a topology and a configuration.
  *
- * Creates one ns-3 node per topology node, in the order of their ids, with QbbNetDevices whose port
- * numbers are those of ClusterTopology; RdmaHw and RdmaDriver on hosts; forwarding tables, buffers
+ * Creates one ns-3 node per topology node, in the order of their ids, with QbbNetDevices at the
+ * port numbers of ClusterTopology; RdmaHw and RdmaDriver on hosts; forwarding tables, buffers
  * and ECN thresholds on switches. FabricParts are its parts, FabricPaths knows their paths and
  * FabricTotals their sums; FabricFaults carries out the configuration's link events.
  *
@@ -85,7 +85,7 @@ class RdmaFabric : public Object
         return m_qpsPerConnection;
     }
 
-    /// @return whether a connection keeps its queue pairs, and what they learnt, between messages
+    /// @return whether a connection keeps its queue pairs, and their state, between messages
     bool HasPersistentQueuePairs() const
     {
         return m_persistentQueuePairs;
@@ -100,15 +100,15 @@ class RdmaFabric : public Object
     /**
      * Build everything, with the defaults of attributes.
      * @param topology outlives the fabric
-     * @param conf outlives the fabric: what changes when and where; warnings are added to it
-     * @throw InputError if the buffer cannot hold what the ports need, or a key is out of range
+     * @param conf outlives the fabric: changes by place and time; warnings are added to it
+     * @throw InputError if the buffer is too small for the ports, or a key is out of range
      */
     void Build(const ClusterTopology& topology, FabricConf& conf);
 
     /**
      * Build a fabric of hosts (RdmaHostHelper) and switches that QbbHelper has joined: routes,
      * buffers and marking thresholds. Hosts are numbered in the order of the container.
-     * @throw InputError if a buffer cannot hold what its ports need
+     * @throw InputError if a buffer is too small for its ports
      */
     void Build(const NodeContainer& nodes);
 
@@ -142,7 +142,7 @@ class RdmaFabric : public Object
         return m_parts.switches;
     }
 
-    /// @return what watches the pauses
+    /// @return the watchdog of the pauses
     const PfcWatchdog& GetPfcWatchdog() const
     {
         return *m_watchdog;
@@ -178,7 +178,7 @@ class RdmaFabric : public Object
         return *m_routes;
     }
 
-    /// @return what carries out in-network operations of a host and others in its server
+    /// @return the engine of in-network operations of a host and others in its server
     InNetworkEngine& GetInNetworkEngine(uint32_t host = 0) const
     {
         return *InNetworkEngineAt(m_parts.topology->NodeOfHost(host));
@@ -202,7 +202,7 @@ class RdmaFabric : public Object
     /// @return sums over all nodes
     FabricTotals GetTotals() const;
 
-    /// @return lines on what the user did not mean, after a run. @param totals GetTotals()
+    /// @return lines on results that users seldom mean, after a run. @param totals GetTotals()
     /// @param endPs when the traffic of interest was done
     std::vector<std::string> DescribeTrouble(const FabricTotals& totals, int64_t endPs) const
     {
@@ -227,7 +227,7 @@ class RdmaFabric : public Object
         return m_paths->GetIdealFctPs(src, dst, bytes);
     }
 
-    /// @return lines naming the queue pairs with data left whose hosts no path connects
+    /// @return lines naming the queue pairs with data left and no path between their hosts
     std::vector<std::string> DescribeCutOff() const
     {
         return m_paths->DescribeCutOff();
@@ -256,11 +256,11 @@ class RdmaFabric : public Object
     void ConfigureHosts();
     void ConfigureSwitches();
     void ConfigurePorts(uint32_t node, uint64_t nicRateBps);
-    /// @throw InputError if a switch's buffer cannot hold what its ports need
+    /// @throw InputError if a switch's buffer is too small for its ports
     void RequireShared(uint32_t node) const;
     /// Find how connections and in-network operations get from host to host.
     void MakePaths();
-    /// Tell routing policies how far paths differ. @return what does not fit; empty if all does
+    /// Tell routing policies how far paths differ. @return the misfits; empty if all fits
     std::string FitRoutingToPaths();
     /// @return how long receivers wait for a frame that others overtook, where the attribute does
     /// not say; 0: for ever

@@ -16,7 +16,7 @@ class RdmaFabric;
 
 /**
  * @ingroup rdma-qbb
- * @brief Writes bandwidth.txt: what each port has sent per sampling interval.
+ * @brief Writes bandwidth.txt: the bytes that each port has sent per sampling interval.
  *
  * `time, node_id, port_id, bandwidth`: nanoseconds at the interval's end, port from 1, Gb/s (10^9)
  * on the wire, preambles and gaps included. A frame being sent counts with the bits that have left.

@@ -176,7 +176,7 @@ FabricCheck::OnTx(uint32_t index, Ptr<const QbbNetDevice> device, const QbbFrame
     }
     ++port.sentFrames;
     port.sentBytes += frame.wireBytes;
-    // Not port.paused: what waits for a resume leaves before others are told of the resume.
+    // Not port.paused: frames that wait for a resume leave before others are told of the resume.
     const bool waitedElsewhere = m_answersIgnorePauses && frame.kind != QbbFrameKind::Data &&
                                  frame.kind != QbbFrameKind::Other &&
                                  !m_fabric.GetSwitch(port.node);
@@ -333,7 +333,7 @@ FabricCheck::CheckPairTx(const Port& port, const QbbFrame& frame)
                          frame.seq));
     }
     pair->nextSeq = std::max(pair->nextSeq, frame.seq + frame.payloadBytes);
-    // A pair whose turn has come keeps it if its window shrinks or its rate falls then.
+    // A pair that has its turn keeps it if its window shrinks or its rate falls then.
     const uint64_t window = std::max(pair->lastWindow, qp.GetEffectiveWindow());
     if (isNew && window < UINT64_MAX - qp.mtu && frame.seq >= qp.sndUna + window + qp.mtu)
     {

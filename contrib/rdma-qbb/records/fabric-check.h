@@ -18,17 +18,17 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Watches every frame of a fabric, and checks what must hold whatever is simulated.
+ * @brief Watches every frame of a fabric, and checks laws that hold in every simulation.
  *
  * Keeps books of its own, from trace sources alone:
  * - Links: one frame at a time at the port's rate; each frame that was sent arrives once, in order
  *   and at its time, or is lost; none of a paused priority is sent; the port's counters agree.
  * - PFC: pauses and resumes of a priority alternate; nothing is paused when all is done.
  * - Queue pairs: new data is sent without gaps; no frame leaves beyond the window by more than one
- *   frame, nor earlier than the rate lets it; payload sent has arrived or is lost. A pair whose
- * turn has come at its NIC sends a frame although its window or rate has fallen since.
+ *   frame, nor earlier than the rate lets it; payload sent has arrived or is lost. A pair with its
+ *   turn at its NIC sends a frame although its window or rate has fallen since.
  * - Switches: no frame of a lossless priority is dropped for want of room; the buffer's accounts
- *   agree with what waits in the queues, and come to zero.
+ *   agree with the frames in the queues, and come to zero.
  * - The clock never runs backwards.
  *
  * Results stay the same; each thing becomes an event, so a run takes several times as long.
@@ -42,7 +42,7 @@ namespace ns3
 class FabricCheck
 {
   public:
-    /// Told what does not hold, with the time.
+    /// Told of each broken law, with the time.
     using Report = std::function<void(const std::string& what)>;
 
     /// @param fabric built, before anything is sent; outlives the object
@@ -112,7 +112,7 @@ class FabricCheck
     std::string Name(const Port& port) const;
     /// By number at the sender.
     using Pairs = boost::unordered_flat_map<PairKey, Pair, PairHash>;
-    /// @return the pair of a data frame; the end for what no two hosts exchange
+    /// @return the pair of a data frame; the end for a frame that no two hosts exchange
     Pairs::iterator FindPair(const QbbFrame& frame);
     void Erase(Pairs::iterator pair);
 

@@ -37,7 +37,7 @@ class FabricMonitors
 {
   public:
     /**
-     * @param fabric what to look at, built; must outlive the object
+     * @param fabric the fabric to watch, built; must outlive the object
      * @param conf file names, times and intervals
      * @param outputDirectory made if it does not exist
      * @param warnings gets a line for each path that is replaced
@@ -51,7 +51,7 @@ class FabricMonitors
                    const std::vector<uint32_t>& traceNodes = {});
     ~FabricMonitors();
 
-    /// @return what a configuration calls the files, with or without directories
+    /// @return the configuration's names of the files, with or without directories
     static std::vector<std::string> FileNames(const FabricConf& conf);
 
     /// Take no more samples, so that the event list can drain.

@@ -25,7 +25,7 @@ struct FctRecord
     uint64_t bytes;
     int64_t startPs; ///< when it was posted, or began to wait for a path
     int64_t fctPs;   ///< time from then to its end
-    int64_t idealPs; ///< what it would have taken alone
+    int64_t idealPs; ///< the time alone
 };
 
 /**
@@ -36,7 +36,7 @@ struct FctRecord
 class FctWriter
 {
   public:
-    /// @param topology whose hosts send @param path file to write
+    /// @param topology of the hosts that send @param path file to write
     FctWriter(const ClusterTopology& topology, const std::string& path);
 
     /// Write a line.

@@ -23,7 +23,7 @@ constexpr std::size_t FLOWS_LISTED = 3;
 
 using CounterTable = std::vector<std::vector<LinkCounters>>; ///< by node and port
 
-/// @return what all ports have done up to now, those that other processes run included
+/// @return the counters of all ports up to now, those that other processes run included
 CounterTable
 CountersOfAll(const RdmaFabric& fabric)
 {
@@ -50,7 +50,7 @@ CountersOfAll(const RdmaFabric& fabric)
             const auto values = reader.GetValues<std::vector<LinkCounters>>();
             for (std::size_t port = 0; port < values.size(); ++port)
             {
-                // A wire is cut where its frames are, whoever has sent them.
+                // A wire is cut where its frames are, from any sender.
                 const uint64_t drops = counters[port].drops + values[port].drops;
                 counters[port] = isHere ? values[port] : counters[port];
                 counters[port].drops = drops;
@@ -60,7 +60,7 @@ CountersOfAll(const RdmaFabric& fabric)
     return table;
 }
 
-/// @return what reads CountersOfAll() at the first question, which all processes ask
+/// @return a reader of CountersOfAll() at the first question, which all processes ask
 LinkCountersOf
 CountersLater(const RdmaFabric& fabric)
 {

@@ -29,7 +29,7 @@ struct LinkCounters
 /// @return the counters of a node's port (from 0)
 using LinkCountersOf = std::function<LinkCounters(uint32_t node, uint16_t port)>;
 
-/// @return what reads the counters of a fabric, which must outlive it
+/// @return a reader of the counters of a fabric, which must outlive it
 LinkCountersOf CountersOf(const RdmaFabric& fabric);
 
 /// Counters of ports: bytes up to now, as frames after the end of the last flow (a resume, a
@@ -38,12 +38,12 @@ LinkCountersOf CountersOf(const RdmaFabric& fabric);
 LinkCountersOf CountersNow(const RdmaFabric& fabric, int64_t endPs);
 
 /**
- * Write what every port of a network has done:
+ * Write the work of every port of a network:
  * `node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,ecn_marks,messages,used_by,
  * largest_flows`, a row per port, ports numbered from 1.
- * @param topology whose ports
- * @param counters what they have done
- * @param use what used them
+ * @param topology of the ports
+ * @param counters of their work
+ * @param use of them
  * @param purposes name of each purpose in @p use, by number
  * @param path file to write
  * @throw InputError if the file cannot be written

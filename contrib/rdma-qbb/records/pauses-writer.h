@@ -12,7 +12,7 @@ namespace ns3
 class RdmaFabric;
 
 /**
- * Write what PFC has done: a line for each queue that was ever paused, with who paused it.
+ * Write the pauses of PFC: a line for each queue that was ever paused, with the pausing port.
  *
  * Columns: node, port (from 1), priority, paused_by (a node), pauses, paused_ns (in all),
  * longest_ns (without a break), storms (pauses that lasted PFC_WATCHDOG).

@@ -35,10 +35,10 @@ class QbbPcapCapture
 
 /**
  * @ingroup rdma-qbb
- * @brief Writes what ports of QbbNetDevices send and receive to pcap files.
+ * @brief Writes frames that ports of QbbNetDevices send and receive to pcap files.
  *
  * One file per port, with nanosecond time stamps and real packets (see QbbPacketBuilder): RoCEv2,
- * PFC as MAC control, and whatever ordinary protocol stacks send. A frame sent is stamped when its
+ * PFC as MAC control, and all that ordinary protocol stacks send. A frame sent is stamped when its
  * transmission begins, a frame received when it has arrived whole. Frames lost on the wire appear
  * at the sender only.
  *

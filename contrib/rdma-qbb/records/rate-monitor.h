@@ -16,7 +16,7 @@ class RdmaQueuePair;
 
 /**
  * @ingroup rdma-qbb
- * @brief Writes rate.txt: what congestion control lets each queue pair send, at sampling times.
+ * @brief Writes rate.txt: the rate that congestion control allows each queue pair, by time.
  *
  * `time, src, dst, sport, dport, size, curr_rate`: nanoseconds, node ids, bytes posted so far, Gb/s
  * (10^9). Queue pairs with nothing left to send or to be acknowledged, and those on NVLink, which

@@ -29,7 +29,7 @@ struct DeclaredAttribute
 };
 
 /**
- * @param name "ns3::RdmaHw::Mtu"; the class may also be one whose subclasses declare the attribute
+ * @param name "ns3::RdmaHw::Mtu"; the class may be one with subclasses that declare the attribute
  * @return the declarations: one if the class or its parents declare it, else those of all
  * subclasses; empty if there is no such class or attribute
  */
@@ -68,7 +68,7 @@ Ptr<const AttributeValue> ReadDefault(const std::string& name);
 /// which ns-3 gives all their defaults when it makes them, do not count.
 bool WasRead(const std::string& name);
 
-/// @return the default that the class itself declares, whatever was set since
+/// @return the default that the class itself declares, before any change
 Ptr<const AttributeValue> GetOriginalDefault(const std::string& name);
 
 /// @return every attribute of every class, and every global value, with the default in force: a

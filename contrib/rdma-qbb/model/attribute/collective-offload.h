@@ -16,7 +16,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Groups whose collectives engines in the NICs carry out: a parameter of programs that run
+ * @brief Groups with collectives in the engines of NICs: a parameter of programs that run
  * collectives over a fabric, which itself knows none.
  */
 class CollectiveOffload : public Object

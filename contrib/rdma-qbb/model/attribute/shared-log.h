@@ -14,7 +14,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief The log component of a class whose functions are in several files.
+ * @brief The log component of a class with functions in several files.
  *
  * NS_LOG_COMPONENT_DEFINE() makes a component that is one file's own; two files cannot give the
  * same name.

@@ -23,7 +23,7 @@ namespace ns3
  * below has the same attributes with its own defaults:
  *  - RdmaDcqcn: a ConnectX NIC's documented firmware defaults (the default variant, CC_MODE 1);
  *  - RdmaDcqcnPaper: the paper's parameters;
- *  - RdmaDcqcnHpccArtifact: what the HPCC simulator and SimAI ship in their configuration files.
+ *  - RdmaDcqcnHpccArtifact: the values in the HPCC simulator's and SimAI's configuration files.
  *
  * Modelled: alpha with its timer, rate decrease at once or at a monitor's ticks, rate increase by
  * timer and by byte counter in fast recovery, additive and hyper stages, the receiver's CNP pacing

@@ -15,7 +15,7 @@ namespace ns3
  * @brief DCTCP: reaction to the fraction of marked bytes (Alizadeh et al., "Data Center TCP",
  * SIGCOMM 2010).
  *
- * Once per window of data alpha takes in the fraction of bytes whose frames were marked; the first
+ * Once per window of data alpha takes in the fraction of bytes in marked frames; the first
  * mark of a window cuts by alpha/2, and a window without a cut adds one frame. Window based
  * (default, as in the paper): the window starts at line rate x base RTT instead of slow start,
  * grows only while it limits the sender, and frames leave at line rate. RateBased, as in the HPCC

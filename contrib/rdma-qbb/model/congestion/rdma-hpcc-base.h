@@ -37,7 +37,7 @@ class RdmaHpccBase : public RdmaCongestionOps
         RdmaHpccLaw law;
         RdmaHpccLaw::State whole; ///< of the queue pair, unless there is one per hop
         double baseRttPs;         ///< T
-        double windowPs;          ///< a window is what the rate sends in this time
+        double windowPs;          ///< a window is sent at the rate in this time
         uint64_t roundEndSeq{0};  ///< an acknowledgement beyond it ends the round
     };
 

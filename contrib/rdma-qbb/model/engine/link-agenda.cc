@@ -293,7 +293,7 @@ LinkAgenda::SettleDue(int64_t nowPs)
         CarryOut(nowPs);
         return;
     }
-    // A port of a host departs after all else of the same time, which may change what it sends.
+    // A port of a host departs after all else of the same time, which may change the next frame.
     CatchUp(nowPs);
     if (m_duePs == nowPs && m_lastPs != nowPs)
     {
@@ -340,7 +340,7 @@ void
 LinkAgenda::OnLast(int64_t nowPs)
 {
     m_isLast = true;
-    m_lastPs = INT64_MIN; // what is set from here on may be due now, too
+    m_lastPs = INT64_MIN; // work that is set from here on may be due now, too
     Settle(nowPs);
     m_isLast = false;
 }

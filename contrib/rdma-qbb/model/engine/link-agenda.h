@@ -30,7 +30,7 @@ class QbbTimeline;
  * When a port ends a frame and the next one waits, or when the time has come that a port's source
  * has set, a frame enters the wire. Nobody notices before something happens at the node, or a frame
  * arrives at the far end; so this is no event of its own. It is carried out late, with its own time
- * and in the order of times, before whatever may notice it: Settle().
+ * and in the order of times, before an event may notice it: Settle().
  *
  * A switch's ports share its buffer and thus one agenda; each port of a host has its own. Where
  * somebody looks at frames, where the end of a transmission may have the partner resumed, and where
@@ -74,7 +74,7 @@ class alignas(64) LinkAgenda
     /// The node ends: nothing more is carried out.
     void Clear();
 
-    /// Carry out what is due. @param nowPs the time now; what is due at this very time is, too, at
+    /// Carry out all that is due. @param nowPs the time now; work of this very time is due, too, at
     /// a host when all else of this time has happened
     void Settle(int64_t nowPs)
     {
@@ -84,7 +84,7 @@ class alignas(64) LinkAgenda
         }
     }
 
-    /// Carry out what comes before something that happens now.
+    /// Carry out all that comes before an event of now.
     void CatchUp(int64_t nowPs)
     {
         const int64_t timePs = m_order == Order::First ? nowPs : nowPs - 1;
@@ -144,7 +144,7 @@ class alignas(64) LinkAgenda
         return m_exactHolds > 0;
     }
 
-    /// Bring what the work touches first into the cache.
+    /// Bring into the cache the lines that the work touches first.
     void FetchAhead() const;
 
   private:
@@ -162,7 +162,7 @@ class alignas(64) LinkAgenda
     /// Have it carried out by the end of the window in which it is due.
     void AwaitWindow();
     void SettleDue(int64_t nowPs);
-    /// Do what is due up to this time.
+    /// Do all work that is due up to this time.
     void CarryOut(int64_t untilPs);
     /// Carry out the first end.
     void CarryOutEnd();

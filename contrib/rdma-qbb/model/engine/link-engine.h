@@ -16,7 +16,7 @@ namespace ns3
  * Ports and nodes (LinkPort, LinkNode) carry out the ends of transmissions and of gaps before
  * anybody can notice, instead of scheduling them. The attribute SendEvents schedules them. Results
  * stay the same but for ties: two things that happen in the same picosecond may happen in the other
- * order, and the times of what follows may then differ by the time of a frame.
+ * order, and the times of later events may then differ by the time of a frame.
  */
 class LinkEngine : public Object
 {

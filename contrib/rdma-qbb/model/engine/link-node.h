@@ -26,9 +26,9 @@ class Packet;
  * @brief A node as the links see it: a switch's forwarding, or a host's RDMA engine, with its
  * ports.
  *
- * Ports tell it of arrivals and departures, each with its time and in the order of times. Whatever
+ * Ports tell it of arrivals and departures, each with its time and in the order of times. All that
  * it shows to others it shows by way of Present(), since the ports may have more to do by then:
- * what changes at a departure is then as it is at the present moment.
+ * state that changes at a departure is then as it is at the present moment.
  *
  * One indirect call per arrival and one per departure is all the indirection of the packet path.
  * A derived class puts first the members that it needs first when a frame arrives: they follow
@@ -53,7 +53,7 @@ class alignas(64) LinkNode
     /// OnFrameArrival() of a class, called without a look at the object.
     using ArrivalCall = void (*)(LinkNode& node, uint16_t port, QbbFrame* frame, int64_t nowPs);
 
-    /// @return what calls T's OnFrameArrival(); without a table of virtual functions if that is
+    /// @return a caller of T's OnFrameArrival(); without a table of virtual functions if that is
     /// final
     template <typename T>
     static ArrivalCall ArrivalCallOf()
@@ -67,14 +67,14 @@ class alignas(64) LinkNode
      * A wire asks once and keeps the answer: the object, and its table of virtual functions, are
      * seldom in the cache when a frame arrives, and the processor can run ahead where it knows
      * which code comes next.
-     * @return what calls OnFrameArrival() of this node's class
+     * @return a caller of OnFrameArrival() of this node's class
      */
     virtual ArrivalCall GetArrivalCall() const
     {
         return ArrivalCallOf<LinkNode>();
     }
 
-    /// @return whether frames end here: what the ports do then changes nothing but their own state
+    /// @return whether frames end here: the ports' work then changes nothing but their own state
     virtual bool IsEndpoint() const
     {
         return false;
@@ -104,7 +104,7 @@ class alignas(64) LinkNode
     }
 
     // --- for LinkPort and LinkWire
-    /// As CatchUp(), for who looks at all nodes of a fabric: changes nothing where nothing is due.
+    /// As CatchUp(), for observers of all nodes of a fabric: changes nothing where nothing is due.
     void CatchUpIfDue() const
     {
         const int64_t nowPs = m_clock.NowPs();
@@ -114,13 +114,13 @@ class alignas(64) LinkNode
         }
     }
 
-    /// Carry out what comes before what happens now.
+    /// Carry out all that comes before the present event.
     void CatchUp() const
     {
         CatchUp(m_clock.NowPs());
     }
 
-    /// Carry out what comes before something that happens now.
+    /// Carry out all that comes before an event of now.
     void CatchUp(int64_t nowPs) const
     {
         if (m_caughtUpPs != nowPs)
@@ -133,7 +133,7 @@ class alignas(64) LinkNode
         }
     }
 
-    /// Bring what an arrival needs first into the cache.
+    /// Bring into the cache the lines that an arrival needs first.
     void FetchAhead() const
     {
         FetchLines<3>(this);

@@ -125,8 +125,8 @@ LinkPort::ConnectWire()
         }
         return;
     }
-    // An arrival first carries out the sender's departures that come before it. Of a host, whose
-    // ports each have an agenda, the wire keeps a copy of the time when that is necessary; the
+    // An arrival first carries out the sender's departures that come before it. Of a host, with
+    // an agenda for each port, the wire keeps a copy of the time when that is necessary; the
     // ports of a switch share an agenda, which the wire asks.
     m_hot.wire->Connect(m_peer, m_lossy, false, false);
     const bool isItsOwn = m_hot.node && m_hot.node->IsEndpoint();
@@ -291,7 +291,7 @@ LinkPort::Transmit(int64_t nowPs)
         return;
     }
     // The source may set its timer or its priorities while it gives a frame (SetTimer,
-    // SetSourceReadyMask); what these ask for is done below, once.
+    // SetSourceReadyMask); these are carried out below, once.
     m_hot.transmitting = true;
     QbbFrame* frame = TakeNext(nowPs);
     m_hot.transmitting = false;
@@ -349,7 +349,7 @@ LinkPort::AwaitWork(int64_t nowPs)
     }
     if (!IsExact())
     {
-        // Only the size of what is sure to be sent first counts: a smaller frame in its place would
+        // Only the size of the frame that is sure to be first counts: a smaller one instead would
         // arrive earlier.
         wakePs = ArrivalPs(wakePs, GetTxTimePs(m_hot.source->GetLeastBytes()));
     }
@@ -488,7 +488,7 @@ LinkPort::SetLinkUp(bool up, int64_t nowPs)
     m_hot.lastIsEvent = false;
     FlushQueues(nowPs);
     FreeControl();
-    AwaitWork(nowPs); // what would have had it carried out has been lost
+    AwaitWork(nowPs); // the frame that would have had it carried out has been lost
 }
 
 void

@@ -71,9 +71,9 @@ class alignas(64) LinkSource
  * @ingroup rdma-qbb
  * @brief One end of a link: the frames that wait, those under way, and when the port is free.
  *
- * Sends a frame when the port is free and one may go: PFC frames first, then what the derived class
- * chooses among the priorities that have a frame and are not paused. Each is sent at its time, and
- * what others are told of the port is as it is at the present moment (LinkAgenda).
+ * Sends a frame when the port is free and one may go: PFC frames first, then one that the derived
+ * class chooses among the priorities with a frame and without a pause. Each has its time, and
+ * others see the port as it is at the present moment (LinkAgenda).
  */
 class LinkPort
 {
@@ -103,7 +103,7 @@ class LinkPort
     }
 
     /**
-     * Send @p frame, which the port now owns, past the queues: what Enqueue() comes to after
+     * Send @p frame, which the port now owns, past the queues: as Enqueue() does after
      * CanSendNow(), but that the node is not told of the departure.
      */
     void SendNow(QbbFrame* frame, int64_t nowPs);
@@ -234,13 +234,13 @@ class LinkPort
         return m_hot.watched;
     }
 
-    /// Bring what sending touches into the cache.
+    /// Bring into the cache the lines that sending touches.
     void FetchAhead() const
     {
         FetchLines<2>(&m_hot);
     }
 
-    /// Bring what FetchAhead() leads to into the cache: the frame to send next, and the wire.
+    /// Bring the lines that FetchAhead() leads to into the cache: the next frame, and the wire.
     void FetchNext() const
     {
         // Of no priority: the first queue's, without a branch.
@@ -295,7 +295,7 @@ class LinkPort
     LinkPort();
     ~LinkPort();
 
-    // --- what derived classes choose and want to know
+    // --- choices and questions of derived classes
     /// @return the priority in @p eligible, two or more, to send next
     virtual uint8_t ChoosePriority(uint8_t eligible) = 0;
     /// A frame of so many bytes has been chosen among several priorities.
@@ -306,11 +306,11 @@ class LinkPort
     /// A frame is lost here.
     virtual void TraceLost(const QbbFrame& frame) = 0;
 
-    // --- what derived classes do to it
+    // --- acts of derived classes
     /// The link begins to exist. @param lossy whether it may lose frames
     void Start(uint64_t rateBps, int64_t delayPs, bool isUp, bool lossy);
 
-    /// Say who draws at random whether the wire loses a frame: it belongs to the wire.
+    /// Set the random draw that says whether the wire loses a frame: it belongs to the wire.
     void SetLoss(std::function<bool()> loses)
     {
         m_wireRef->SetLoss(std::move(loses));
@@ -322,11 +322,11 @@ class LinkPort
     void Join(LinkPort& peer);
     /// Somebody looks at frames from now on.
     void Watch();
-    /// Send and receive nothing any more, and lose what is under way or waits; or work again.
+    /// Send and receive nothing any more, and lose all frames under way or waiting; or work again.
     void SetLinkUp(bool up, int64_t nowPs);
     /// Another word on a priority for the far end; replaces one that still waits to be sent.
     void QueuePfc(uint8_t priority, uint16_t quanta);
-    /// Frames that leave this node may change what is to be sent by this port at once, and
+    /// Frames that leave this node may change the next frame of this port at once, and
     /// therefore leave at exactly their times; or no longer.
     void NeedDeparturesInTime(bool need);
     /// Change which priorities may not be sent.
@@ -345,7 +345,7 @@ class LinkPort
         }
     }
 
-    /// @return what the port has done so far, but for the time it has been paused
+    /// @return counters of the port so far, but for the time it has been paused
     QbbPortCounters CountAll() const;
 
     /// @return @p state, which departures from this node change, as it is at the present moment

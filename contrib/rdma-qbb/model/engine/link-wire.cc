@@ -266,7 +266,7 @@ LinkWire::Fire(int64_t nowPs)
         m_sender->FetchAhead();
         m_sendersAgenda->FetchAhead();
         FetchLines<2>(m_sendersSource);
-        m_sendersAgenda->Settle(nowPs); // what follows is on the wire, or is about to be
+        m_sendersAgenda->Settle(nowPs); // all later frames are on the wire, or are about to be
     }
     if (nowPs != m_armedPs)
     {

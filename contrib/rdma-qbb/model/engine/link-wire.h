@@ -47,7 +47,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
      */
     void Connect(LinkPort* receiver, bool lossy, bool elsewhere, bool inWindows);
 
-    /// Say who draws at random whether a frame is lost.
+    /// Set the random draw that says whether a frame is lost.
     void SetLoss(std::function<bool()> loses)
     {
         m_loses = std::move(loses);
@@ -65,7 +65,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     void PutOutgoing(uint32_t parity, QbbBytes& bytes) override;
     void TakeOutgoing(uint32_t parity, QbbByteReader& reader) override;
 
-    /// The sender ends: frames that are under way are freed, what is scheduled does nothing.
+    /// The sender ends: frames that are under way are freed, scheduled events do nothing.
     void Detach();
 
     /**
@@ -90,7 +90,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
 
     /**
      * See to the arrival of the frame sent last.
-     * @return whether what the sender has to do until then is carried out in time
+     * @return whether the sender's work until then is carried out in time
      */
     bool AwaitsLast() const
     {
@@ -110,7 +110,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     void SetReceiverWatched();
 
     /**
-     * Say whose work comes before what arrives.
+     * Set the work that comes before arrivals.
      * @param agenda the sender's; null: nobody's
      * @param isItsOwn whether it is that of the sending port alone, which calls SetSendersWorkDue()
      */
@@ -126,7 +126,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
         m_ownWorkPs = timePs;
     }
 
-    /// Say what the sending port asks for frames: fetched ahead when its work is due.
+    /// Set the source that the sending port asks for frames: fetched ahead when its work is due.
     /// @param source null for none
     void SetSendersSource(const void* source)
     {
@@ -195,13 +195,13 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     void HandOver(QbbFrame* frame);
     /// Handle losses and watchers at an arrival. @return the frame; null if it is gone
     QbbFrame* HandleSpecial(QbbFrame* frame);
-    /// Put a frame that comes from elsewhere on the wire. @param sent what was sent
+    /// Put a frame that comes from elsewhere on the wire. @param sent the frame as it was sent
     void Accept(const QbbFrame& sent, const QbbTelemetry* telemetry);
     /// @return the pool of the frames on the wire
     QbbFramePool& PoolOnWire() const;
     /// The sender loses a frame that was on the wire.
     void LoseAtSender(QbbFrame* frame);
-    /// The sender loses what has been lost on its way elsewhere up to now.
+    /// The sender loses the frames that have been lost on their way elsewhere up to now.
     void OnLost(int64_t nowPs);
 
     // first cache line, with the base's

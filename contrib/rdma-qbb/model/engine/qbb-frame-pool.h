@@ -47,7 +47,7 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>
         return frame;
     }
 
-    /// Give back @p frame and what it carries.
+    /// Give back @p frame and all that it carries.
     void Free(QbbFrame* frame)
     {
         if (frame->telemetry)
@@ -76,7 +76,7 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>
         AddHopBehind(telemetry, hop);
     }
 
-    /// @return what becomes of @p frame, which goes back to @p from
+    /// @return the copy of @p frame, which goes back to @p from
     QbbFrame* Take(QbbFrame* frame, QbbFramePool& from);
 
     /// @return frames taken and not given back
@@ -85,7 +85,7 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>
         return m_inUse;
     }
 
-    /// @return what governs the links of the fabric
+    /// @return the engine of the fabric's links
     LinkEngine& GetEngine()
     {
         if (!m_engine)

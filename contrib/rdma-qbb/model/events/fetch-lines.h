@@ -10,7 +10,7 @@ namespace ns3
 {
 
 /**
- * Bring what will be touched soon into the cache, all of it at once.
+ * Bring lines that will be touched soon into the cache, all of them at once.
  * @tparam COUNT number of lines
  * @param first in the first of them; need not point to anything
  */

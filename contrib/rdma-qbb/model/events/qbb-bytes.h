@@ -53,7 +53,7 @@ PutValues(QbbBytes& bytes, const Values& values)
 
 /**
  * @ingroup rdma-qbb
- * @brief Takes out what PutValue() and PutValues() put in, in the same order.
+ * @brief Takes out the values of PutValue() and PutValues(), in the same order.
  */
 class QbbByteReader
 {

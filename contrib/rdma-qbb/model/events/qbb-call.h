@@ -17,7 +17,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Base of what is called by number, from other partitions of a run.
+ * @brief Base of objects that are called by number, from other partitions of a run.
  *
  * Objects are numbered in the order in which they are made, which is the same in every process of
  * a run, as each builds the whole fabric.

@@ -16,12 +16,12 @@ namespace ns3
  * @brief Work that a node does late, with its own time, and that other partitions observe.
  *
  * In a run with partitions (QbbPartitions) it is carried out at the end of the window in which it
- * is due: whoever notices it, does so after the window.
+ * is due: it is noticed after the window only.
  */
 class QbbLateWork : public SimpleRefCount<QbbLateWork>
 {
   public:
-    /// @param context id of the node whose work it is
+    /// @param context id of the work's node
     explicit QbbLateWork(uint32_t context)
         : m_context(context)
     {
@@ -32,7 +32,7 @@ class QbbLateWork : public SimpleRefCount<QbbLateWork>
     /// @return when the first of it is due, in picoseconds; INT64_MAX for never
     virtual int64_t GetDuePs() const = 0;
 
-    /// Carry out what is due up to this time.
+    /// Carry out all that is due up to this time.
     virtual void CarryOut(int64_t untilPs) = 0;
 
     uint32_t GetContext() const

@@ -19,7 +19,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Notes about nodes for those who watch all of them: records, and the
+ * @brief Notes about nodes for observers of all of them: records, and the
  * text that comes with some.
  */
 class QbbNotes
@@ -55,7 +55,7 @@ class QbbNotes
         m_bytes.clear();
     }
 
-    /// Add what @p other has, and leave it nothing.
+    /// Add the notes of @p other, and leave it none.
     void Take(QbbNotes& other)
     {
         const std::size_t before = m_bytes.size();
@@ -75,7 +75,7 @@ class QbbNotes
         PutValues(bytes, m_bytes);
     }
 
-    /// Add what another process has Put().
+    /// Add the bytes that another process has Put().
     void TakeFrom(QbbByteReader& reader)
     {
         QbbNotes other;

@@ -28,7 +28,7 @@ class QbbTimedEvent;
  * @ingroup rdma-qbb
  * @brief A list of events with its clock.
  *
- * A run has one, or, with partitions (QbbPartitions), one per partition and one for what belongs to
+ * A run has one, or, with partitions (QbbPartitions), one per partition and one for events of
  * no node. Events of the same time come in the order of their numbers.
  */
 class QbbTimeline
@@ -39,7 +39,7 @@ class QbbTimeline
     /// Set in the numbers that a partition gives to events in the order in which they are
     /// scheduled.
     static constexpr uint32_t SCHEDULED = uint32_t{1} << 31;
-    /// Set in the numbers of what another server's nodes have called.
+    /// Set in the numbers of calls by another server's nodes.
     static constexpr uint32_t CALLED = uint32_t{1} << 30;
 
     /// A call of a node to another, with its time.
@@ -125,7 +125,7 @@ class QbbTimeline
         return m_events->IsEmpty();
     }
 
-    /// Skip a number, as ns-3's own implementation does for what it does not put in the list.
+    /// Skip a number, as ns-3's own implementation does for events that it keeps out of the list.
     void SkipUid()
     {
         ++m_uid;
@@ -137,7 +137,7 @@ class QbbTimeline
         m_uid = before.m_uid;
     }
 
-    /// @return what this thread's events belong to in a run with partitions; null outside of one
+    /// @return the timeline of this thread's events in a run with partitions; null outside of one
     static QbbTimeline* Current()
     {
         return t_current;
@@ -172,7 +172,7 @@ class QbbTimeline
     uint64_t lastCalledTs{0};           ///< the latest of the calls that have been put in the list
     uint32_t calledUid{0};              ///< counts them since the first of that time
     uint32_t parity{0};                 ///< of the window
-    uint64_t firstOutgoing{NEVER};      ///< earliest arrival of what has been sent
+    uint64_t firstOutgoing{NEVER};      ///< earliest arrival of all frames and calls sent
     std::vector<Ptr<QbbLateWork>> late; ///< work of which some is due
 
   private:

@@ -34,7 +34,7 @@ class RdmaDeadlineTimer::Event : public EventImpl
         m_expire();
     }
 
-    /// @return id of the node whose event it is
+    /// @return id of the event's node
     uint32_t GetContext() const
     {
         return m_context;

@@ -16,7 +16,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief A timer whose deadline moves often and that seldom expires.
+ * @brief A timer with a deadline that moves often and seldom expires.
  *
  * It owns one event for life, so arming allocates nothing. Moving the deadline later costs no
  * simulator event: when the event comes too early it goes back in the list. Stopping it leaves the
@@ -29,7 +29,7 @@ class RdmaDeadlineTimer
     RdmaDeadlineTimer();
     /// @param expire called when a deadline has come; the timer is then stopped and may be set
     /// again
-    /// @param context id of the node whose event it is; by default that of who makes the timer
+    /// @param context id of the event's node; by default the node that makes the timer
     explicit RdmaDeadlineTimer(std::function<void()> expire,
                                uint32_t context = Simulator::GetContext());
     ~RdmaDeadlineTimer();
@@ -74,7 +74,7 @@ class RdmaDeadlineTimer
     class Event;
 
   public:
-    /// While it lives, the timer has no event: who has the timer may be made anew at its address
+    /// While it lives, the timer has no event: its owner may be made anew at its address
     /// without a look at the event, which is seldom in the cache.
     class Kept
     {
@@ -108,7 +108,7 @@ class RdmaDeadlineTimer
     void Arm();
     void OnEvent();
 
-    // Small, since it stands among what each frame touches: what is called is in the event.
+    // Small, as it stands among the fields that each frame touches: the callback is in the event.
     int64_t m_deadlinePs{NEVER};
     int64_t m_armedPs{NEVER}; ///< earliest time at which the event is in the list
     Event* m_event{nullptr};  ///< holds a reference; a Ptr would count at every move

@@ -304,8 +304,8 @@ TimingWheelScheduler::SortLong(uint32_t list)
 inline uint32_t
 TimingWheelScheduler::AdvanceBucket()
 {
-    // Slots of the near wheel at or below the current one are empty: whatever is inserted there
-    // goes to m_current. So a search need not wrap around.
+    // Slots of the near wheel at or below the current one are empty: events inserted there
+    // go to m_current. So a search need not wrap around.
     std::size_t slot = m_nearTick & m_near.mask;
     uint64_t used = m_near.occupied.WordOf(slot);
     if (used) [[likely]]

@@ -26,7 +26,7 @@ namespace ns3
 class OccupancyBitmap
 {
   public:
-    static constexpr std::size_t NONE = SIZE_MAX; ///< what FindNext() returns when it finds nothing
+    static constexpr std::size_t NONE = SIZE_MAX; ///< result of FindNext() if it finds nothing
 
     /// Make @p slots slots, all free.
     explicit OccupancyBitmap(std::size_t slots = 0)
@@ -113,8 +113,8 @@ class OccupancyBitmap
  * @ingroup rdma-qbb
  * @brief An event scheduler for simulations with many events a short time ahead.
  *
- * Two wheels (Varghese and Lauck, SOSP 1987): a near one of narrow buckets, and a far one each of
- * whose buckets is as wide as the whole near wheel; what lies beyond both is kept in a binary heap.
+ * Two wheels (Varghese and Lauck, SOSP 1987): a near one of narrow buckets, and a far one with
+ * buckets each as wide as the whole near wheel; events beyond both are kept in a binary heap.
  * A bucket is an unsorted list of pooled nodes; it is sorted when time reaches it. Insertion and
  * removal take constant time as long as a bucket of the near wheel holds a few events, and nothing
  * is allocated once the pool has grown to the largest number of pending events.
@@ -138,7 +138,7 @@ class TimingWheelScheduler final : public Scheduler
         Insert(ev.impl, ev.key.m_ts, ev.key.m_uid, ev.key.m_context);
     }
 
-    /// The same, with what may be in registers.
+    /// The same, with arguments that may be in registers.
     void Insert(EventImpl* impl, uint64_t ts, uint32_t uid, uint32_t context)
     {
         // One comparison for both ends of the near wheel: an earlier time wraps around.
@@ -239,7 +239,7 @@ class TimingWheelScheduler final : public Scheduler
     struct Wheel
     {
         std::vector<uint32_t> heads; ///< a list per bucket
-        OccupancyBitmap occupied;    ///< buckets whose list is not empty
+        OccupancyBitmap occupied;    ///< buckets with a list that is not empty
         uint64_t mask{0};            ///< number of buckets - 1
 
         void Resize(std::size_t buckets);
@@ -282,7 +282,7 @@ class TimingWheelScheduler final : public Scheduler
         }
     };
 
-    /// Insert into what is not the near wheel.
+    /// Insert into the far wheel or the heap.
     void InsertElsewhere(EventImpl* impl, uint64_t ts, uint32_t uid, uint32_t context);
     /// Insert into the bucket being emptied, or before it.
     void InsertCurrent(const Event& ev);
@@ -311,7 +311,7 @@ class TimingWheelScheduler final : public Scheduler
     uint32_t AdvanceBucket();
     /// @return the next slot of the near wheel that holds events, after @p slot; NONE if none does
     std::size_t FindFarther(std::size_t slot);
-    /// Guess what comes next. @param used slots in use from @p word on, a bit each
+    /// Guess the next event. @param used slots in use from @p word on, a bit each
     void GuessNext(std::size_t word, uint64_t used);
     /// Fill the near wheel with the next stretch of time that holds events. @return false if there
     /// is none

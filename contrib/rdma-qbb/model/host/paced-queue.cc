@@ -16,7 +16,7 @@ PacedQueue::Later(const Entry& a, const Entry& b)
 void
 PacedQueue::Grow()
 {
-    // The ring is full: what it holds begins at its head and wraps around.
+    // The ring is full: its entries begin at its head and wrap around.
     const std::size_t size = m_mask + 1;
     std::vector<Entry> grown(2 * size);
     std::rotate_copy(m_ring, m_ring + (m_head & m_mask), m_ring + size, grown.begin());

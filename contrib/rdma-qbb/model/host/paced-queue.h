@@ -27,7 +27,7 @@ class RdmaQueuePair;
 class PacedQueue
 {
   public:
-    static constexpr int64_t NEVER = INT64_MAX; ///< what NextPs() returns when nothing waits
+    static constexpr int64_t NEVER = INT64_MAX; ///< result of NextPs() if nothing waits
 
     PacedQueue() = default;
     PacedQueue(const PacedQueue&) = delete;
@@ -45,7 +45,7 @@ class PacedQueue
         return m_head != m_tail ? m_ring[m_head & m_mask].qp : nullptr;
     }
 
-    /// @return what Push() said of the entry that is popped next if it is sure that no other has
+    /// @return Push()'s argument for the entry that is popped next if it is sure that no other has
     /// the same time, else 0
     uint32_t GetNextBytes() const
     {

@@ -18,7 +18,7 @@ namespace ns3
  * @ingroup rdma-qbb
  * @brief An application that sends one message to another host when it starts.
  *
- * Needs an RdmaDriver on its node. Stopping it ends the connection; what was not acknowledged by
+ * Needs an RdmaDriver on its node. Stopping it ends the connection; data not acknowledged by
  * then is lost.
  */
 class RdmaClient : public Application

@@ -68,7 +68,7 @@ class RdmaDriver : public Object
     /// @param hw the engine
     void Install(Ptr<RdmaHw> hw);
 
-    /// @param planner who knows paths; outlives this object's use
+    /// @param planner finds paths; outlives this object's use
     void SetPathPlanner(RdmaPathPlanner* planner);
 
     /// @return the engine

@@ -24,7 +24,7 @@ NS_LOG_COMPONENT_SHARE("RdmaHw");
 namespace
 {
 
-/// @return what the other host is told of a connection
+/// @return the facts of a connection for the other host
 RdmaPeer
 AsPeer(const RdmaQueuePair& qp, const RdmaQueuePairConfig& config)
 {

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * RdmaHw: the receiving side of the transport, and what ports ask. Hot path: OnData runs once per
+ * RdmaHw: the receiving side of the transport, and answers to ports. Hot path: OnData runs once per
  * data frame.
  */
 #include "rdma-hw.h"
@@ -125,7 +125,7 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         bool messageEnd = frame->flags & QBB_FLAG_LAST;
         if (rx->recovery)
         {
-            m_recovery->OnInOrder(*rx, nowPs); // what was kept may reach farther than the frame
+            m_recovery->OnInOrder(*rx, nowPs); // kept frames may reach farther
             messageEnd |= HasPassedLaterEnd(*rx);
         }
         const uint64_t interval = rx->lossless ? m_losslessAckInterval : m_ackInterval;
@@ -292,7 +292,7 @@ RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
 void
 RdmaHw::Deliver(RdmaRxQueuePair& rx)
 {
-    RdmaMessageWire* messages = rx.messages; // stays, whatever ends
+    RdmaMessageWire* messages = rx.messages; // stays, even if messages end
     while (!messages->IsEmpty() && messages->Front().endSeq <= rx.expectedSeq)
     {
         const RdmaExpectedMessage message = messages->Front();

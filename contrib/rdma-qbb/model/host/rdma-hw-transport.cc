@@ -271,7 +271,7 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
         NS_LOG_INFO("gives up on " << qp.Describe());
         qp.failed = true;
         m_qpFailed(qp);
-        return; // as a NIC whose retry count is exhausted; a stuck run names the pair
+        return; // as a NIC with an exhausted retry count; a stuck run names the pair
     }
     NS_LOG_INFO("timeout of " << qp.Describe());
     ++m_counters.timeouts;

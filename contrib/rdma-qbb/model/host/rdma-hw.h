@@ -64,7 +64,7 @@ struct RdmaQueuePairConfig
 
     static constexpr uint32_t NO_OPERATION = UINT32_MAX;
     uint32_t inNetworkOperation{NO_OPERATION}; ///< sends a contribution to it; peer is null
-    uint16_t inNetworkMember{0};               ///< who contributes
+    uint16_t inNetworkMember{0};               ///< that contributes
 };
 
 /// A constant of a plug-in that keeps a connection from the speed of its path.
@@ -156,7 +156,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
         m_inNetwork = hook;
     }
 
-    /// Set who answers which host an IPv4 address belongs to (UINT32_MAX: none), for other traffic.
+    /// Set a function from IPv4 addresses to hosts (UINT32_MAX: none), for other traffic.
     void SetAddressResolver(std::function<uint32_t(uint32_t)> resolver)
     {
         m_resolver = std::move(resolver);
@@ -165,7 +165,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Set up a connection, both sides. @return the sender; owned by this object
     RdmaQueuePair* Connect(const RdmaQueuePairConfig& config);
 
-    /// Another host sets up a connection to this one: the receiving side. @return what it must know
+    /// Another host sets up a connection to this one: the receiving side. @return facts for it
     RdmaAcceptance Accept(const RdmaPeer& peer);
 
     /// Another host ends a connection to this one. @param qpn of the receiving side
@@ -221,7 +221,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
         }
     }
 
-    /// @return what has been done up to now
+    /// @return counters up to now
     RdmaHwCounters GetCounters() const;
 
     /// @return payload bytes of a full frame
@@ -289,7 +289,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
 
     // --- for RdmaLossRecovery
     /**
-     * Ask the sender, with a frame of its own, for what a receiver of this host misses.
+     * Ask the sender, with a frame of its own, for the data that a receiver of this host misses.
      * @param port NIC port to send by
      * @param selective whether to name the frame at rx.namedSeq as received
      */
@@ -333,7 +333,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
         EcnCodepoint ecn{EcnCodepoint::NotEct};
     };
 
-    /// Make the plug-ins if need be, and ask the congestion control what it wants.
+    /// Make the plug-ins if need be, and ask the congestion control for its telemetry.
     void PrepareForPair();
     Ptr<RdmaCongestionOps> MakeCongestionOps() const;
     Ptr<RdmaLossRecovery> MakeLossRecovery() const;
@@ -453,7 +453,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
         return rx->qpn == qpn && rx->messages ? rx : nullptr;
     }
 
-    // hot: what frames touch, the ways in first
+    // hot: touched by frames, the ways in first
     StableArray<RdmaRxQueuePair> m_receivers;
     StableArray<RdmaQueuePair> m_senders;
     boost::container::small_vector<QbbNetDevice*, 2> m_devices; ///< the NIC ports

@@ -22,7 +22,7 @@ namespace ns3
  *
  * On a real network the last packet of a message says it (immediate data). A QbbFrame is one line
  * of the cache and has no room for it, so it goes here, beside the wire, as a value: the sender
- * puts in what is to be known of a message when that is posted, or has it put in
+ * puts in its facts of a message when that is posted, or has them put in
  * (QbbMail::Post()) where the receiver may be in another partition. The receiver takes it
  * out when its frames have told it that all of the message is there. First in, first out, as
  * messages are delivered.

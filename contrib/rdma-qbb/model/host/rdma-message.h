@@ -32,8 +32,8 @@ struct RdmaExpectedMessage
  *
  * It is the sender's: the receiver is told of it (RdmaExpectedMessage). The poster keeps it
  * at its address until OnSent() or OnForgotten(), one of which comes last; it may be posted again
- * then, even from inside. A sender's message is often not in the cache, so that whoever keeps more
- * about it than this derives from it.
+ * then, even from inside. A sender's message is often not in the cache, so that a sender that
+ * keeps more about it than this derives from it.
  */
 class RdmaMessage
 {
@@ -43,7 +43,7 @@ class RdmaMessage
     uint64_t bytes{0};          ///< its size
     int64_t startPs{0};         ///< when it was posted, or began to wait for a path
 
-    /// @return what is done at the receiver when it has all of the message; asked for when it is
+    /// @return the receiver's act when it has all of the message; asked for when it is
     /// posted
     virtual RdmaDeliveryCall GetDeliveryCall()
     {

@@ -68,7 +68,7 @@ class RdmaNic final : public LinkSource
 
     /// @return whether the pair may send now, and nothing else wants to
     bool CanSendAtOnce(const RdmaQueuePair& qp, int64_t nowPs) const;
-    /// Send the next frame of a pair past the ring: what that comes to after CanSendAtOnce().
+    /// Send the next frame of a pair past the ring, after CanSendAtOnce().
     void SendAtOnce(RdmaQueuePair& qp, int64_t nowPs);
 
     /// Ask for an answer to the frame that a pair has just built if it waits for one.

@@ -50,11 +50,11 @@ class alignas(64) RdmaQueuePair
   public:
     std::unique_ptr<RdmaCongestionState> congestion; ///< owned by the congestion control
 
-    // --- what each message touches
+    // --- touched by each message
     RdmaMessage* lastMessage{nullptr};  ///< newest message, while there is one
     RdmaMessageWire* messages{nullptr}; ///< to the receiver; null if it ends at a switch
 
-    // --- what each frame touches, from here to m_timer: three cache lines
+    // --- touched by each frame, from here to m_timer: three cache lines
     RdmaNic* nic{nullptr}; ///< the NIC it sends from
     uint32_t qpn{0};       ///< number at this host
     uint32_t peerQpn{0}; ///< number of the receiving side at the peer; its own until that is known
@@ -93,7 +93,7 @@ class alignas(64) RdmaQueuePair
     RdmaMessage* firstMessage{nullptr};          ///< oldest message not wholly acknowledged
     std::unique_ptr<RdmaRecoveryState> recovery; ///< owned by the loss recovery
 
-    /// Bring what a frame touches into the cache.
+    /// Bring the lines that a frame touches into the cache.
     void FetchAhead() const
     {
         FetchLines<3>(&nic);

@@ -50,8 +50,8 @@ struct RdmaAcceptance
  */
 struct alignas(64) RdmaRxQueuePair
 {
-    // --- what a data frame in order touches: one cache line
-    RdmaMessageWire* messages{nullptr}; ///< what the bytes belong to; null: not connected
+    // --- touched by a data frame in order: one cache line
+    RdmaMessageWire* messages{nullptr}; ///< messages of the bytes; null: not connected
     uint32_t qpn{0};                    ///< number at this host
     uint32_t senderQpn{0};              ///< number of the other side, at its host
     uint64_t expectedSeq{0};            ///< next byte in order
@@ -64,7 +64,7 @@ struct alignas(64) RdmaRxQueuePair
     RdmaHw* hw{nullptr}; ///< the host it is at
     RdmaPeer peer;
     std::unique_ptr<RdmaMessageWire> messageWire; ///< stays for the next connection
-    std::vector<uint64_t> laterEnds; ///< ends of messages whose last frame came out of order
+    std::vector<uint64_t> laterEnds; ///< ends of messages with a last frame that came out of order
     uint64_t nackedSeq{UINT64_MAX};  ///< expectedSeq of the last NACK
     int64_t nackPs{0};               ///< when it was sent
     int64_t cnpPs{INT64_MIN / 2};    ///< when the last CNP frame was sent

@@ -26,7 +26,7 @@ NS_OBJECT_ENSURE_REGISTERED(InNetworkEngine);
  */
 struct InNetworkEngine::Operation
 {
-    /// @return bytes of a frame that @p inflation adds; what a queue pair has no room for is left
+    /// @return bytes of a frame that @p inflation adds; bytes without room in a queue pair are left
     /// out
     static uint16_t MoreOverhead(double inflation, uint32_t mtu)
     {
@@ -56,13 +56,13 @@ struct InNetworkEngine::Operation
         std::vector<uint32_t> senders;   ///< numbers of those below that contribute
         std::vector<Receiver> receivers; ///< those below that get the result
         uint64_t emitted{0};
-        std::size_t atLeast{0}; ///< senders whose contribution is beyond emitted
+        std::size_t atLeast{0}; ///< senders with a contribution beyond emitted
     };
 
     InNetworkSpec spec;
     // Switches are told of frames when the operation is made: they ask no host.
     uint32_t mtu;                   ///< payload bytes of a full frame
-    uint16_t moreOverhead;          ///< what its frames have besides those of other NVLink traffic
+    uint16_t moreOverhead;          ///< bytes of its frames besides those of other NVLink traffic
     uint32_t fullWireBytes;         ///< its bytes on the wire
     uint32_t leastWireBytes;        ///< of the smallest frame
     std::vector<Progress> progress; ///< by member; each is its host's
@@ -224,7 +224,7 @@ InNetworkEngine::Join(uint32_t index, uint32_t member, std::function<void()> don
     }
     else if (operation.progress[member].received == operation.spec.bytes)
     {
-        // Never from inside the call: who joins may not be ready to be called back.
+        // Never from inside the call: the caller may not be ready to be called back.
         Simulator::ScheduleNow(
             [this, index, member] { MemberDone(*m_operations[index], index, member); });
     }

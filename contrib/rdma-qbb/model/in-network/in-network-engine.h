@@ -26,7 +26,7 @@ struct InNetworkMember
     uint16_t switchPort{0}; ///< the switch's port to it
     uint32_t at{0};         ///< the switch: index in InNetworkSpec::switches
 
-    /// @return the host's number; for setting up, whoever asks
+    /// @return the host's number; any caller may ask while it sets up
     uint32_t GetHostIndex() const;
 };
 
@@ -47,7 +47,7 @@ enum class InNetworkKind : uint8_t
     ReduceMulticast, ///< every member sends, every member receives the sum
 };
 
-/// Payload that switches have to do with: what they send is a sum, or a copy, of what they take in.
+/// Payload that switches work on: they send a sum, or a copy, of the payload that they take in.
 struct InNetworkPayload
 {
     uint64_t taken{0}; ///< bytes of frames that end at a switch
@@ -70,7 +70,7 @@ struct InNetworkSpec
 
 /**
  * @ingroup rdma-qbb
- * @brief Reduction and multicast in switches: what NVLink SHARP (NVLS) and CollNet do.
+ * @brief Reduction and multicast in switches, as NVLink SHARP (NVLS) and CollNet have them.
  *
  * A member's contribution travels to its switch as data frames; the switch keeps the sum (it counts
  * bytes: the values do not matter here) and, as soon as every next byte is there from all that send
@@ -83,7 +83,7 @@ struct InNetworkSpec
  * A contribution is acknowledged when its switch has all of it. A lost frame would not be sent
  * again: links between members and switches must lose nothing.
  *
- * Left out: precision and time of the switch's arithmetic, limits on operations at once and on what
+ * Left out: precision and time of the switch's arithmetic, limits on operations at once and on data
  * a switch holds while other contributions are late.
  */
 class InNetworkEngine : public InNetworkHook
@@ -113,7 +113,7 @@ class InNetworkEngine : public InNetworkHook
         return m_openCount;
     }
 
-    /// @return what all switches have taken in and made
+    /// @return the payload that all switches have taken in and made
     const InNetworkPayload& GetPayload() const
     {
         return m_payload;
@@ -122,7 +122,7 @@ class InNetworkEngine : public InNetworkHook
   private:
     struct Operation;
 
-    /// A part of a sum or result that a switch sends on: what its frames have in common.
+    /// A part of a sum or result that a switch sends on: the fields that its frames have in common.
     struct Piece
     {
         uint64_t seq;
@@ -136,7 +136,7 @@ class InNetworkEngine : public InNetworkHook
     void Send(Operation& operation, uint32_t index, uint32_t member);
     void OnContribution(SwitchNode& node, QbbFrame* frame, int64_t nowPs);
     void OnResult(SwitchNode& node, QbbFrame* frame, int64_t nowPs);
-    /// Send everything on that all who send to a switch have contributed.
+    /// Send on all that every sender to a switch has contributed.
     void Emit(Operation& operation, uint32_t index, uint32_t at, int64_t nowPs);
     /// Send a part of the result from a switch to all below it that receive.
     void SendDown(Operation& operation,

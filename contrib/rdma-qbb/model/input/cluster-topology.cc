@@ -183,7 +183,7 @@ namespace
 
 using Kind = ClusterTopology::NodeKind;
 using Port = ClusterTopology::Port;
-/// Network switches, and GPUs that pass on what is not theirs, that reach each other.
+/// Network switches, and GPUs that pass on others' data, that reach each other.
 using ReachSets = boost::disjoint_sets_with_storage<>;
 
 ReachSets

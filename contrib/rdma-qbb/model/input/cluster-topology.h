@@ -77,7 +77,7 @@ class ClusterTopology
     std::vector<NodeKind> kind;        ///< per node id
     std::vector<Link> links;           ///< in file order
     std::string source;                ///< the file's name, for messages
-    std::vector<std::string> warnings; ///< what a user should know, a line each
+    std::vector<std::string> warnings; ///< for the user, a line each
 
     /**
      * @param path topology file
@@ -86,7 +86,7 @@ class ClusterTopology
      */
     static ClusterTopology Read(const std::string& path, uint32_t gpusPerServer = 0);
 
-    /// As Read(), from a stream. @param name what to call it in errors
+    /// As Read(), from a stream. @param name its name in errors
     static ClusterTopology Read(std::istream& text,
                                 const std::string& name,
                                 uint32_t gpusPerServer = 0);
@@ -151,7 +151,7 @@ class ClusterTopology
     /// between them
     bool ShareNvLink(uint32_t hostA, uint32_t hostB) const;
 
-    /// @return the server whose hosts an NVSwitch joins, by itself or by others that it is linked
+    /// @return the server of an NVSwitch, by its own hosts or those of NVSwitches that it is linked
     /// to; UINT32_MAX if it joins none
     uint32_t ServerOfNvSwitch(uint32_t node) const
     {
@@ -186,7 +186,7 @@ class ClusterTopology
      * Paths run through network switches, through the NVSwitches of one server, which may be linked
      * to each other, or over a direct link; hosts do not forward and NVSwitches do not connect
      * servers.
-     * @param gpusPassOn whether a GPU also reaches what other GPUs of its server are linked to, as
+     * @param gpusPassOn whether a GPU also reaches the links of other GPUs of its server, as
      * in a rail-only network, where data changes rails over NVLink
      * @return a pair of hosts with no path between them, if there is one
      */
@@ -206,7 +206,7 @@ class ClusterTopology
     void FindNvFabrics();
 
     bool m_isMesh{false};
-    std::vector<uint32_t> m_nvFabric;     ///< per node id: what NVSwitches linked together share
+    std::vector<uint32_t> m_nvFabric;     ///< per node id: the set of NVSwitches linked together
     std::vector<uint32_t> m_nvServer;     ///< by m_nvFabric: the server
     std::vector<std::size_t> m_firstPort; ///< per node, into m_ports; one more at the end
     std::vector<Port> m_ports;

@@ -118,7 +118,7 @@ TypeNameOf(std::string_view text, const Words& words, const char* base)
     return isLegal ? std::optional(name) : std::nullopt;
 }
 
-/// @return what writes texts of attributes, or flags, as words
+/// @return a writer of texts of attributes, or flags, as words
 auto
 WordWriter(const Words& words)
 {

@@ -47,7 +47,7 @@ struct FabricConfFormat
         take{};
     /// @return the values in force that `take` has put somewhere
     std::function<std::string(const FabricConf& conf, const FabricConfKey& key)> get{};
-    std::string defaultValue{}; ///< of what `take` takes
+    std::string defaultValue{}; ///< of the key that `take` reads
 };
 
 /// The formats of keys.
@@ -60,7 +60,7 @@ using Words = std::vector<std::pair<std::string, std::string>>;
 /// A real number of 0 or more.
 struct Scale
 {
-    double unit;       ///< what 1 in the file is to the attribute
+    double unit;       ///< of the attribute that 1 in the file stands for
     double most;       ///< largest legal value in the file
     const char* range; ///< legal values, for people
 };
@@ -76,13 +76,13 @@ FabricConfFormat StopTime();
 FabricConfFormat Rate();
 /// MiB up to 1023, bytes from there.
 FabricConfFormat BufferSize();
-/// 0 means what 1 means.
+/// 0 means the same as 1.
 FabricConfFormat AckInterval();
 FabricConfFormat Path();
 FabricConfFormat OneOf(const Words& words);
 /// A word, or the TypeId name of a class derived from @p base.
 FabricConfFormat PlugIn(const char* type, std::string range, const char* base, const Words& words);
-/// `ACCL classes...`: whose collectives the NICs' engines carry out.
+/// `ACCL classes...`: groups with collectives that the NICs' engines carry out.
 FabricConfFormat CollectiveEngine();
 /// `n` and n pairs of a link rate and a value.
 FabricConfFormat ByRate(const Scale& scale);

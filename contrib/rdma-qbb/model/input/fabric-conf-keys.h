@@ -38,7 +38,7 @@ enum class KeyTold : uint8_t
     Never,    ///< another key tells it
 };
 
-/// A key of the configuration: what it may say, and where that goes.
+/// A key of the configuration: its legal values, and where they go.
 struct KeyRow
 {
     FabricConfKey key;
@@ -50,7 +50,7 @@ struct KeyRow
     KeyTold told;
     std::vector<IdleReason> idle; ///< the first that is not empty counts
 
-    /// Read the line's values. @return what becomes the default of attributes
+    /// Read the line's values. @return the new defaults of attributes
     /// @throw InputError naming key and range
     std::vector<AttributeSetting> Set(FabricConf& conf, const InputLines& line) const;
 

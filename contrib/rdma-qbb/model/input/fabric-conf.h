@@ -91,7 +91,7 @@ struct FabricConf
     Parameter<bool> enableTrace{false};
     Parameter<int64_t> stopTimePs{TIME_PS_MAX}; ///< TIME_PS_MAX: no limit
 
-    // --- what changes where and when
+    // --- changes at a place or a time
     Parameter<std::vector<RoutingChoice>>
         routingAt;                     ///< in file order: the last that names a switch counts
     std::vector<LinkEvent> linkEvents; ///< in file order
@@ -131,13 +131,13 @@ struct FabricConf
     /// all keys before it that are unknown
     static FabricConf Read(const std::string& path);
 
-    /// As Read(), from a stream. @param name what to call it in errors
+    /// As Read(), from a stream. @param name its name in errors
     static FabricConf Read(std::istream& text, const std::string& name);
 
     /**
      * Set one key after the file was read; call Check() when all are set.
      * @param keyAndValue as a line of the file: "CC_MODE 3" (or "CC_MODE=3")
-     * @param origin what to call it in errors: "--set", "environment"
+     * @param origin its name in errors: "--set", "environment"
      */
     void Set(const std::string& keyAndValue, const std::string& origin);
 
@@ -176,11 +176,11 @@ struct FabricConf
     /// @return whether the key was set by the file or by Set()
     bool IsGiven(std::string_view key) const;
 
-    /// @return what Apply() makes the default of an attribute; null if no key that was given does
+    /// @return the default of an attribute after Apply(); null if no key that was given sets it
     Ptr<const AttributeValue> FindSetting(const std::string& attribute) const;
 
     /**
-     * Make what was given the defaults of the attributes that the keys stand for. Objects made from
+     * Make the given values the defaults of the keys' attributes. Objects made from
      * then on have them.
      * @return the defaults that this replaces; to restore them, SetDefault() in reverse order
      */
@@ -196,7 +196,7 @@ struct FabricConfKey
     std::string defaultValue;              ///< as one would write it in a file; may be empty
     std::string description;               ///< one sentence
     bool hasEffect;                        ///< false: accepted for compatibility only
-    std::vector<std::string> attributes{}; ///< that it stands for; the first says what is in force
+    std::vector<std::string> attributes{}; ///< that it stands for; the first has the value in force
 };
 
 /// @return every key, grouped as FabricConf is
@@ -204,7 +204,7 @@ std::vector<FabricConfKey> FabricConfKeys();
 
 /**
  * @return for each key that has a value in force, its name and that value as a file would have it;
- * for records of what a run was made from
+ * for records of a run's inputs
  */
 std::vector<std::pair<std::string, std::string>> FabricConfValues(const FabricConf& conf);
 

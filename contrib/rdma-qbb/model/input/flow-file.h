@@ -48,7 +48,7 @@ struct FlowRecord
 class FlowFile
 {
   public:
-    /// Destination port of flows whose line has none.
+    /// Destination port of flows without one in their line.
     static constexpr uint16_t DEFAULT_DPORT = 100;
 
     /**
@@ -58,7 +58,7 @@ class FlowFile
      */
     FlowFile(const std::string& path, const ClusterTopology& topology);
 
-    /// As above, from a stream. @param name what to call it in errors
+    /// As above, from a stream. @param name its name in errors
     FlowFile(std::istream& text, const std::string& name, const ClusterTopology& topology);
 
     /// @return the next flow, or nothing after the last @throw InputError for a bad line
@@ -93,21 +93,21 @@ struct FlowFileSummary
     uint8_t priorityMask{0}; ///< bit p: some flow has priority group p
     int64_t firstStartPs{0};
     int64_t lastStartPs{0};
-    std::vector<std::string> warnings; ///< what is accepted and not as it looks
+    std::vector<std::string> warnings; ///< of lines that mean less than they seem to
 };
 
-/// Read a whole flow file. @return what it holds @throw InputError for its first mistake
+/// Read a whole flow file. @return its summary @throw InputError for its first mistake
 FlowFileSummary CheckFlowFile(const std::string& path, const ClusterTopology& topology);
 
 /**
  * @param path file with a number n and n node ids
  * @param nodeCount ids from here on are of other topologies and are left out
  * @return the ids, ascending, each once
- * @throw InputError for what is no number, or too few of them
+ * @throw InputError for a word that is no number, or too few of them
  */
 std::vector<uint32_t> ReadTraceNodes(const std::string& path, uint32_t nodeCount);
 
-/// As above, from a stream. @param name what to call it in errors
+/// As above, from a stream. @param name its name in errors
 std::vector<uint32_t> ReadTraceNodes(std::istream& text,
                                      const std::string& name,
                                      uint32_t nodeCount);

@@ -14,7 +14,7 @@
 namespace ns3
 {
 
-/// Links that fail or come back together: what one line of a configuration comes to.
+/// Links that fail or come back together: the effect of one line of a configuration.
 struct LinkChange
 {
     int64_t timePs{0};           ///< from the start of the simulation

@@ -31,7 +31,7 @@ struct ConfUse
  * @ingroup rdma-qbb
  * @brief A value that a run is made from, which notes that it is read.
  *
- * A parameter that nobody reads changes nothing, and the user who gave it wants to know.
+ * A parameter that nobody reads changes nothing, and its user wants to know.
  */
 template <typename T>
 class Parameter : public ParameterNote

@@ -15,10 +15,10 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Priority-based flow control frame (IEEE 802.1Qbb, clause 31 of 802.3): what follows the
+ * @brief Priority-based flow control frame (IEEE 802.1Qbb, clause 31 of 802.3): the part after the
  * Ethernet header, padded to the least Ethernet payload of 46 bytes.
  *
- * Each priority whose bit is set in enableVector gets a pause time; 0 resumes it.
+ * Each priority with its bit set in enableVector gets a pause time; 0 resumes it.
  */
 class PfcHeader : public Header
 {

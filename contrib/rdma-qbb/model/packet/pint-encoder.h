@@ -67,7 +67,7 @@ class PintCode
   private:
     double m_base;
     double m_inverseLogBase;
-    std::vector<double> m_utilizations; ///< what each power stands for, up to a utilisation of 2048
+    std::vector<double> m_utilizations; ///< by power, up to a utilisation of 2048
 };
 
 /**

@@ -158,7 +158,7 @@ struct alignas(64) QbbFrame
 
     union {
         uint16_t dport;  ///< UDP destination port of the queue pair (in headers it is 4791)
-        uint16_t member; ///< contribution, result: who sends or gets it, a number in the operation
+        uint16_t member; ///< contribution, result: sender or receiver, a number in the operation
     };
 
     uint16_t inPort; ///< port it came in by, at the node it is at
@@ -181,7 +181,7 @@ struct alignas(64) QbbFrame
 
 static_assert(sizeof(QbbFrame) == 64, "a frame is one cache line");
 
-/// Write what a frame is, for logs.
+/// Write a frame, for logs.
 std::ostream& operator<<(std::ostream& text, const QbbFrame& frame);
 
 } // namespace ns3

@@ -33,7 +33,7 @@ constexpr uint32_t DATA_OVERHEAD = 82;
 /// Bytes of an acknowledgement on the wire without telemetry; preamble, gap and FCS included.
 constexpr uint32_t ACK_OVERHEAD = DATA_OVERHEAD + 4;
 
-/// @return what the headers call a queue pair: numbers 0 and 1 are InfiniBand's own, for management
+/// @return the headers' number of a queue pair: 0 and 1 are InfiniBand's own, for management
 uint32_t
 QueuePairNumber(uint32_t qpn)
 {

@@ -73,7 +73,7 @@ class RoceReth : public Header
 class RoceAeth : public Header
 {
   public:
-    /// An acknowledgement whose credit count is invalid: no end-to-end flow control.
+    /// An acknowledgement with an invalid credit count: no end-to-end flow control.
     static constexpr uint8_t ACK = 0x1f;
     /// A negative acknowledgement for a gap in the sequence numbers.
     static constexpr uint8_t NAK_SEQUENCE_ERROR = 0x60;

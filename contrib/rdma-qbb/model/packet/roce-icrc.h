@@ -21,7 +21,7 @@ namespace ns3
  * service, time to live and checksum, the UDP checksum, and the congestion byte of the BTH.
  *
  * @param packet from the IPv4 header (20 bytes, no options) to the end of the payload and its pad
- * @return the CRC, whose least significant byte is sent first
+ * @return the CRC, of which the least significant byte is sent first
  */
 [[nodiscard]] uint32_t ComputeRoceIcrc(std::span<const uint8_t> packet);
 

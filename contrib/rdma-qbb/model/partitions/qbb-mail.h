@@ -16,7 +16,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Messages between nodes besides frames, and notes to those who watch all nodes:
+ * @brief Messages between nodes besides frames, and notes to observers of all nodes:
  * records, plain values without addresses.
  *
  * A caller does not know whether the other node is in the same list of events, another thread's or
@@ -30,7 +30,7 @@ class QbbMail
      * An event of a node, or one of none, has something done at a node of another server. It is
      * done after the delay, before any frame that is sent now gets there; in the order of the
      * callers' servers, and of a server in the order in which it happens there.
-     * @param node id of the ns-3 node where it is done @param target what it is done with
+     * @param node id of the ns-3 node of the call @param target the object that is called
      * @param record called with @p target
      */
     template <typename Target, typename Record>
@@ -49,7 +49,7 @@ class QbbMail
     static void Post(std::function<void()> action);
 
     /**
-     * Tell @p target, which watches all nodes, what has happened at one. With partitions it is told
+     * Tell @p target, which watches all nodes, of an event at one. With partitions it is told
      * when all of them have come to the present time, which is then the time of the simulator
      * again: it may not ask for the state of nodes. Notes come in the order of time and node.
      * @param node id of the ns-3 node that it is about
@@ -70,7 +70,7 @@ class QbbMail
         QbbCallKinds::Call(record, target, text);
     }
 
-    /// The same about the node whose event this is.
+    /// The same about the node of the present event.
     template <typename Target, typename Record>
     static void Note(Target& target, const Record& record, std::string_view text = {})
     {

@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * QbbPartitions: what processes that share the partitions of a run give each other between two
+ * QbbPartitions: the exchange of processes that share the partitions of a run, between two
  * windows. A process keeps timelines for the others' partitions too. No event of those is executed
- * here; what has been sent from there is put in them, as if it had been.
+ * here; the events that were sent from there are put in them, as if it had been.
  */
 #include "qbb-partitions.h"
 

@@ -32,7 +32,7 @@ struct QbbPartitionPlan
     /// partition.
     std::vector<uint32_t> serverOf;
     uint32_t threads{1}; ///< at most as many as partitions of this process
-    /// No partition notices what another does before this time has passed: the least delay of the
+    /// No partition notices another's acts before this time has passed: the least delay of the
     /// links between them.
     int64_t lookaheadPs{0};
     /// Delay of mail (QbbMail): at least the lookahead, and the same however the nodes are shared
@@ -71,13 +71,13 @@ struct QbbThreadUse
  *
  * A conservative parallel simulation (Chandy and Misra 1979; windows as in Nicol 1993): from the
  * earliest event of all on, every partition goes on for the lookahead without the others, since
- * whatever they send it meanwhile arrives later. Events of no node (starts of flows, link events,
+ * all that they send it meanwhile arrives later. Events of no node (starts of flows, link events,
  * samples) come before all others of their time, with every partition at that time, and may touch
  * everything. Observers of all nodes get their notes between two windows, in the order of time and
  * node (QbbMail::Note()).
  *
  * Events of a node at the same time come in an order that does not depend on how the nodes are
- * shared out: first frames that arrive, in the order of the wires, then what nodes of other servers
+ * shared out: first frames that arrive, in the order of the wires, then calls by nodes of other
  * have called, then the node's own events as they were scheduled. So results are the same for
  * every number of partitions and threads.
  */
@@ -94,7 +94,7 @@ class QbbPartitions
     /// Run until no event is left or somebody stops the simulator.
     void Run();
 
-    /// @return the timeline of a node, or that of what belongs to none
+    /// @return the timeline of a node, or the one of no node
     QbbTimeline& TimelineOf(uint32_t context)
     {
         return context < m_plan.partitionOf.size() ? *m_timelines[m_plan.partitionOf[context]]
@@ -126,7 +126,7 @@ class QbbPartitions
 
     uint64_t GetEventCount() const;
 
-    /// @return what became of the threads' time in Run()
+    /// @return how the threads spent their time in Run()
     QbbThreadUse GetThreadUse() const;
 
     /// Holds frames and calls for another partition until the end of the window.
@@ -172,7 +172,7 @@ class QbbPartitions
     };
 
     void AddCall(QbbTimeline& caller, uint32_t context, const QbbCall& call);
-    /// Schedule what has been called; in the order of time and caller.
+    /// Schedule a call; in the order of time and caller.
     void InsertCall(QbbTimeline& timeline, const QbbTimeline::Call& call);
     void Distribute();
     void StartThreads();
@@ -186,9 +186,9 @@ class QbbPartitions
     /// Run the partitions of a thread up to m_bound. @param threads that run some
     void RunWindowOf(uint32_t thread, uint32_t threads);
     void RunPartition(QbbTimeline& timeline, uint32_t number);
-    /// Carry out what nodes do late and others will notice, up to the end of the window.
+    /// Carry out late work of nodes that others will notice, up to the end of the window.
     void CarryOutLate(QbbTimeline& timeline) const;
-    /// Take what others have sent to a partition.
+    /// Take the frames and calls that others have sent to a partition.
     void TakeIncoming(uint32_t partition, uint32_t parity);
     void TakeAllIncoming();
     /// Run the partitions up to @p bound, all threads together.
@@ -200,11 +200,11 @@ class QbbPartitions
     /// processes know of it.
     template <typename Step>
     void RunStep(Step step);
-    /// Tell what has happened in the step, wherever that was.
+    /// Tell observers of the step's events, at all nodes.
     void EndStep();
 
     // --- with other processes
-    /// Give other processes what is for them, and what all are told; take what is for this one.
+    /// Give other processes their frames and the common notes; take those for this one.
     void Exchange();
     void PutStatus(QbbBytes& bytes) const;
     void TakeStatus(uint32_t process, QbbByteReader& reader);

@@ -20,7 +20,7 @@ namespace ns3
  *
  * Each process builds the whole fabric and runs the events of its own partitions; the other nodes
  * are there to be named, and nothing happens at them. Events of no node run in every process. All
- * processes take the same steps: whoever calls one of these functions waits until all have.
+ * processes take the same steps: each of these functions waits until all processes have called it.
  */
 class QbbProcesses
 {
@@ -36,12 +36,12 @@ class QbbProcesses
     /**
      * Give each other process something and get something from each.
      * @param outgoing by process; the own one is not looked at
-     * @param incoming becomes what the others give, by process; the own one is left empty
+     * @param incoming becomes the others' bytes, by process; the own one is left empty
      */
     virtual void Exchange(const std::vector<QbbBytes>& outgoing,
                           std::vector<QbbBytes>& incoming) = 0;
 
-    /// @return what each process gives, by process
+    /// @return the bytes of each process, by process
     std::vector<QbbBytes> GatherAll(const QbbBytes& bytes);
 
     /// @return the process that runs a partition @param count of partitions
@@ -88,12 +88,12 @@ struct QbbFailure
     static QbbFailure TakeFrom(QbbByteReader& reader);
 };
 
-/// Throw @p failure, unless it is null; then, if another process has one, what says the same.
+/// Throw @p failure, unless it is null; then, if another process has one, an error with its text.
 void ThrowInAllProcesses(const std::exception_ptr& failure);
 
 // Values of all processes of a run, or of this one if there is no other.
 
-/// @return what each process gives, by process
+/// @return the bytes of each process, by process
 std::vector<QbbBytes> FromAllProcesses(const QbbBytes& bytes);
 
 /// @return the value of each process, by process

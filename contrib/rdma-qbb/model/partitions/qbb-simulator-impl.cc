@@ -253,7 +253,7 @@ QbbSimulatorImpl::InsertForeign()
     {
         if (QbbProcesses::Get())
         {
-            // No event of the run, whose processes all have the same.
+            // No event of the run, in which all processes have the same events.
             foreign.event->Invoke();
             foreign.event->Unref();
             continue;

@@ -37,7 +37,7 @@ struct QbbPartitionPlan;
  * @brief An event that its owner schedules again and again without allocating.
  *
  * It is told the time, and it is never cancelled (a cancelled EventImpl cannot be used again): an
- * owner that no longer wants an expiry finds out by comparing the time with what it waits for.
+ * owner that no longer wants an expiry compares the time with the one that it waits for.
  */
 class QbbTimedEvent : public EventImpl
 {
@@ -47,7 +47,7 @@ class QbbTimedEvent : public EventImpl
 
     /**
      * Schedule one more expiry.
-     * @param context node id, for logging and for what runs inside
+     * @param context node id, for logging and for events inside
      * @param timePs not before now, in picoseconds
      */
     void ScheduleAt(uint32_t context, int64_t timePs);
@@ -58,7 +58,7 @@ class QbbTimedEvent : public EventImpl
     {
     }
 
-    /// The other partition is another process's: append what is sent there, and forget it.
+    /// The other partition is another process's: append all that is sent there, and forget it.
     virtual void PutOutgoing(uint32_t parity, QbbBytes& bytes)
     {
     }
@@ -68,14 +68,14 @@ class QbbTimedEvent : public EventImpl
     {
     }
 
-    /// @return what names it in every process, if it has called TakePlace()
+    /// @return its name in every process, if it has called TakePlace()
     uint32_t GetPlace() const
     {
         return m_place;
     }
 
   protected:
-    /// In a run with partitions, come before events of the same time whose owners have not called
+    /// In a run with partitions, come before events of the same time of owners that have not called
     /// this, and in the order in which owners have.
     /// @param leadsElsewhere whether it may send something to another partition
     void TakePlace(bool leadsElsewhere);
@@ -110,7 +110,7 @@ class QbbTimedEvent : public EventImpl
  * @ingroup rdma-qbb
  * @brief A simulator implementation that spends little per event.
  *
- * Does what ns3::DefaultSimulatorImpl does, in the same order of events, for one process. It knows
+ * Works as ns3::DefaultSimulatorImpl, in the same order of events, for one process. It knows
  * TimingWheelScheduler (any other scheduler works as well) and QbbTimedEvent: ports and NICs put
  * their events into the wheel and get them back without the layers that ns-3 has for events of any
  * kind. Select it with the global value `SimulatorImplementationType`, before the first event.
@@ -152,7 +152,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
 
     /**
      * Run the nodes in partitions from now on, which is before Run(). Only nodes that share nothing
-     * but wires may be in different partitions, whose ports say so when they are joined
+     * but wires may be in different partitions; their ports say so when they are joined
      * (Node::GetSystemId()).
      */
     void Divide(QbbPartitionPlan plan);
@@ -208,7 +208,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
     friend class QbbPartitions;
     friend class QbbTimedEvent;
 
-    /// @return the timeline that what is running now belongs to
+    /// @return the timeline of the event that is running now
     const QbbTimeline& Present() const
     {
         const QbbTimeline* current = QbbTimeline::Current();
@@ -227,7 +227,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
         return current.IsPartition() ? current : TimelineOf(context);
     }
 
-    /// @return the timeline whose list has the events of a node
+    /// @return the timeline with the events of a node
     QbbTimeline& TimelineOf(uint32_t context);
     void Execute(QbbTimeline& timeline, const Scheduler::Event& next);
     /// Drop the events of a timeline that are not executed. @param unowned which it may have and
@@ -235,10 +235,10 @@ class QbbSimulatorImpl final : public SimulatorImpl
     static void ForgetEvents(QbbTimeline& timeline, const EventImpl* unowned = nullptr);
     /// @return whether this thread runs events, as opposed to one that only schedules some
     bool IsOfRun() const;
-    /// Schedule what other threads than those of the run have scheduled.
+    /// Schedule the events that other threads than those of the run have scheduled.
     void InsertForeign();
 
-    QbbTimeline m_timeline; ///< of everything, or, with partitions, what there was before Run()
+    QbbTimeline m_timeline; ///< of everything, or, with partitions, of all before Run()
     ObjectFactory m_schedulerFactory;
     std::unique_ptr<QbbPartitions> m_partitions; ///< null without Divide()
     bool m_runsUndivided{false};
@@ -271,13 +271,13 @@ QbbTimedEvent::ScheduleAt(uint32_t context, int64_t timePs)
  * @brief A timed event that calls a method of its owner.
  *
  * @tparam T the owner
- * @tparam METHOD what to call, with the time in picoseconds, when the event expires
+ * @tparam METHOD called when the event expires, with the time in picoseconds
  */
 template <typename T, void (T::*METHOD)(int64_t nowPs)>
 class QbbPortEvent final : public QbbTimedEvent
 {
   public:
-    /// @param owner who is called
+    /// @param owner the object that is called
     explicit QbbPortEvent(T* owner)
         : m_owner(owner)
     {

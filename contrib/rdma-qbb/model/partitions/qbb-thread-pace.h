@@ -16,7 +16,7 @@ namespace ns3
  *
  * Threads that share a core with other programs wait for each other in every window, for much
  * longer than the window's work takes; and where little happens in a window, starting the threads
- * costs more than they save. So a few windows are tried both ways, and what was faster, by events
+ * costs more than they save. So a few windows are tried both ways, and the faster way, by events
  * per second, goes on for a stretch, which becomes longer the more often it is one thread.
  */
 class QbbThreadPace

@@ -66,7 +66,7 @@ class ConnectionPlanner
                       PathUse use,
                       uint32_t queuePairs = 1);
 
-    /// @return what is known of two hosts; stays at its address until the next pair is looked for
+    /// @return the facts of two hosts; stays at its address until the next pair is looked for
     Pair& Find(uint32_t src, uint32_t dst);
 
     /// @return the limits of any connection of two hosts @param pair has ports

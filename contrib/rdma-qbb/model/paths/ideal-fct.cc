@@ -45,7 +45,7 @@ LeastPs(const std::vector<PathInfo>& paths, uint32_t wireBytes)
 }
 
 /**
- * @return least time from the first bit sent to the last bit received of a message whose packets
+ * @return least time from the first bit sent to the last bit received of a message of packets that
  * part. Each packet has to cross a path, and all links at one distance from the source have to
  * carry all packets; a last packet that is shorter than the others may overtake them.
  * @param levelBps rate of the links at each distance

@@ -44,7 +44,7 @@ struct Reached
     int64_t fullPs{0};
 };
 
-/// Add what one more link brings to its far end.
+/// Add to the far end the effect of one more link.
 void
 Merge(std::vector<Reached>& nodes, const Reached& more)
 {
@@ -63,7 +63,7 @@ Merge(std::vector<Reached>& nodes, const Reached& more)
     known->fullPs = std::max(known->fullPs, more.fullPs);
 }
 
-/// Hosts of one group whose links have the same rates and delays: one, and another if there is one.
+/// Hosts of one group with the same rates and delays of links: one, and another if there is one.
 using Representatives = std::vector<uint32_t>;
 
 std::vector<Representatives>

@@ -39,7 +39,7 @@ struct PathLimits
         return ns3::BdpBytes(rateBps, rttPs);
     }
 
-    /// @return bytes in flight that never limit a connection whose data and ACKs find no queue,
+    /// @return bytes in flight that never limit a connection if its data and ACKs find no queue,
     /// even if the links are as busy in the other direction
     uint64_t WindowBytes() const
     {
@@ -51,7 +51,7 @@ struct PathLimits
  * @ingroup rdma-qbb
  * @brief All the shortest paths from host to host that routing may give the frames of a connection.
  *
- * Windows, bounds on what is in flight, timeouts and the "ideal" column of fct.txt follow from one
+ * Windows, bounds on bytes in flight, timeouts and the "ideal" column of fct.txt follow from one
  * survey, so that they agree about the paths. Frames of a queue pair leave by one port of their
  * host; from there on they take one path or all of them.
  */
@@ -86,7 +86,7 @@ class PathSurvey
 
     /**
      * @param src,dst hosts that some path connects
-     * @return limits that hold whatever port and path a connection takes: the rate of the best, the
+     * @return limits that hold on any port and path of a connection: the rate of the best, the
      * round trip of the slowest
      */
     PathLimits FindLimits(uint32_t src, uint32_t dst, const FrameSizes& sizes) const;

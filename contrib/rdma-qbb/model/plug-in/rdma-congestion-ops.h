@@ -15,7 +15,7 @@ namespace ns3
 class RdmaQueuePair;
 struct QbbTelemetry;
 
-/// Base of what a congestion control keeps per queue pair; each algorithm derives its own.
+/// Base of a congestion control's state per queue pair; each algorithm derives its own.
 struct RdmaCongestionState
 {
     virtual ~RdmaCongestionState() = default;
@@ -33,9 +33,9 @@ struct RdmaAckView
 
 /**
  * @ingroup rdma-qbb
- * @brief A congestion control: decides rate and window of queue pairs from what comes back.
+ * @brief A congestion control: decides rate and window of queue pairs from acknowledgements.
  *
- * One object serves all queue pairs of a host; what it keeps per queue pair it stores in
+ * One object serves all queue pairs of a host; it stores its state per queue pair in
  * RdmaQueuePair::congestion. Set rate and window with RdmaQueuePair::SetRate() and SetWindow(); one
  * that sets windows calls SetVariableWindow(false) first, or they are scaled by the rate as well.
  * Each hook that something brings about is told its time, in picoseconds. A new algorithm is a new
@@ -59,7 +59,7 @@ class RdmaCongestionOps : public Object
     /// @return the algorithm's name as users know it ("DCQCN")
     virtual std::string GetName() const = 0;
 
-    /// @return what frames must carry
+    /// @return the telemetry that frames must carry
     virtual Telemetry GetTelemetry() const
     {
         return Telemetry::None;

@@ -18,7 +18,7 @@ namespace ns3
 class RdmaQueuePair;
 struct RdmaRxQueuePair;
 
-/// Base of what a loss recovery keeps per queue pair, of either side.
+/// Base of a loss recovery's state per queue pair, of either side.
 struct RdmaRecoveryState
 {
     virtual ~RdmaRecoveryState() = default;
@@ -40,7 +40,7 @@ struct RdmaRecoveryState
  *
  * Where switches choose paths per frame, frames out of order are no sign of a loss
  * (ExpectReordering()). A receiver keeps them and waits (ReorderBuffer); only when a gap has lasted
- * ReorderTime, or a frame comes more than ReorderFrames ahead, does it ask for what is missing.
+ * ReorderTime, or a frame comes more than ReorderFrames ahead, does it ask for the missing ones.
  */
 class RdmaLossRecovery : public Object
 {
@@ -84,7 +84,7 @@ class RdmaLossRecovery : public Object
     /// A data frame with seq != rx.expectedSeq. May keep it, and may move expectedSeq.
     virtual Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) = 0;
 
-    /// expectedSeq has advanced by a frame in order and may pass what was kept.
+    /// expectedSeq has advanced by a frame in order and may pass frames that were kept.
     virtual void OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs)
     {
     }
@@ -112,7 +112,7 @@ class RdmaLossRecovery : public Object
         return "";
     }
 
-    /// A NACK: set the queue pair's sequence numbers to what is to be sent next.
+    /// A NACK: set the queue pair's sequence numbers to the next data to send.
     virtual void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) = 0;
 
     /// The acknowledged byte has moved to qp.sndUna.
@@ -145,18 +145,18 @@ class RdmaLossRecovery : public Object
         return false;
     }
 
-    /// @return most payload bytes in flight, whatever the window; UINT64_MAX for no bound
+    /// @return most payload bytes in flight, beside the window; UINT64_MAX for no bound
     virtual uint64_t GetFlightLimit(const RdmaQueuePair& qp) const
     {
         return UINT64_MAX;
     }
 
   protected:
-    /// @return a time limit for what takes @p idlePs on an idle path: twice that, at least @p
+    /// @return a time limit for all that takes @p idlePs on an idle path: twice that, at least @p
     /// leastPs
     static int64_t LimitForPath(int64_t idlePs, int64_t leastPs);
 
-    /// @return what the attributes say; nothing where frames keep their order
+    /// @return the attributes' limits; nothing where frames keep their order
     /// @param spreadPs most that a frame may be overtaken by on idle paths
     std::optional<Reordering> GetReordering(int64_t spreadPs) const;
 
@@ -164,7 +164,7 @@ class RdmaLossRecovery : public Object
     /// @param aheadFrames how many frames get ahead of one in @p spreadPs
     std::string DescribeReordering(int64_t spreadPs, double aheadFrames) const;
 
-    /// @return what to answer to a frame that was kept: its marks and telemetry cannot wait
+    /// @return the answer to a frame that was kept: its marks and telemetry cannot wait
     static Verdict AnswerToKept(const QbbFrame& frame);
 
   private:

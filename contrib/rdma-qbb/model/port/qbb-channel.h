@@ -45,7 +45,7 @@ class QbbChannel : public Channel
         return m_errorRate;
     }
 
-    /// Cut the cable or mend it; what is on the wire when it is cut is lost.
+    /// Cut the cable or mend it; frames on the wire when it is cut are lost.
     void SetUp(bool up);
 
     /// @return whether the cable carries frames

@@ -181,7 +181,7 @@ QbbNetDevice::ChoosePriority(uint8_t eligible)
     {
         return 0;
     }
-    // Surplus round robin: a priority sends while its credit is positive and pays for what it sent
+    // Surplus round robin: a priority sends while its credit is positive and pays for the frame
     // afterwards, so frame sizes need not be known in advance.
     for (;;)
     {

@@ -176,7 +176,7 @@ class QbbNetDevice : public NetDevice, public LinkPort
     Ptr<const Packet> MakePacket(const QbbFrame& frame,
                                  const Mac48Address& from,
                                  const Mac48Address& to) const;
-    /// Tell of the bytes in a queue if they are not what was told last.
+    /// Tell of the bytes in a queue if they have changed since they were told last.
     void TraceQueue(uint8_t priority, uint64_t bytes);
     void ChangePause(uint8_t mask, int64_t nowPs);
     void OnPauseExpiry(int64_t nowPs);
@@ -189,7 +189,7 @@ class QbbNetDevice : public NetDevice, public LinkPort
     // choice among priorities
     std::array<int64_t, PRIORITIES> m_credit{}; ///< weighted round robin, bytes
     std::array<uint32_t, PRIORITIES> m_weight;
-    uint8_t m_turn{1}; ///< priority whose turn it is
+    uint8_t m_turn{1}; ///< priority that has its turn
 
     // flow control
     uint8_t m_pausingMask{0}; ///< bit p: the far end is paused by us

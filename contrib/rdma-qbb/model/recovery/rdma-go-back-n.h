@@ -12,7 +12,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Go-back-N, as RoCEv2 NICs recover: the receiver discards what is out of order.
+ * @brief Go-back-N, as RoCEv2 NICs recover: the receiver discards frames out of order.
  *
  * A gap is answered by a NACK for the byte expected, repeated for the same gap only after
  * NackInterval; a duplicate is acknowledged again (InfiniBand Architecture Specification, C9-110),

@@ -26,7 +26,7 @@ NS_OBJECT_ENSURE_REGISTERED(RdmaIrn);
 namespace
 {
 
-// The paper's, on paths whose round trip is not longer than half of them.
+// The paper's, on paths with a round trip that is not longer than half of them.
 constexpr int64_t LEAST_RTO_LOW_PS = 100'000'000;
 constexpr int64_t LEAST_RTO_HIGH_PS = 320'000'000;
 
@@ -248,7 +248,7 @@ RdmaIrn::OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs)
         rx.expectedSeq = receiver.kept.FirstMissing(rx.expectedSeq);
         receiver.kept.TrimBelow(rx.expectedSeq);
     }
-    // A sender in recovery must learn at once what a repaired hole has uncovered, whatever the
+    // A sender in recovery must learn at once of all that a repaired hole has uncovered, at any
     // acknowledgement interval.
     rx.unacknowledged = UINT64_MAX;
 }

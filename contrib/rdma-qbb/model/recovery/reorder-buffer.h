@@ -27,7 +27,7 @@ struct RdmaRxQueuePair;
  * Frames are written to memory as they come, so a bitmap is all that is kept of them (here run
  * by run). It reaches a number of frames beyond the byte expected; by default as far as the sender
  * goes while it waits for an answer, so that a frame is never lost for coming early. If a time
- * limit is set and a gap lasts longer, the receiver asks for what is missing, and again after each
+ * limit is set and a gap lasts longer, the receiver asks for the missing data, and again after each
  * further limit.
  */
 class ReorderBuffer
@@ -37,7 +37,7 @@ class ReorderBuffer
      * @param rx the receiver; outlives the object
      * @param flightBytes most that the sender has under way
      * @param reordering how much it keeps, and how long it waits
-     * @param selective whether the receiver's question names what came after the gap
+     * @param selective whether the receiver's question names the frames after the gap
      */
     ReorderBuffer(RdmaRxQueuePair& rx,
                   uint64_t flightBytes,
@@ -51,7 +51,7 @@ class ReorderBuffer
         const std::optional<RdmaLossRecovery::Reordering>& reordering,
         bool selective);
 
-    /// @return how many frames of a sender whose path holds @p bdpBytes overtake one that is
+    /// @return how many frames of a sender with @p bdpBytes on its path overtake one that is
     /// @p latePs late
     static double FramesAhead(const RdmaQueuePair& qp, uint64_t bdpBytes, int64_t latePs);
 
@@ -59,7 +59,7 @@ class ReorderBuffer
     bool Keep(const QbbFrame& frame, int64_t nowPs);
 
     /**
-     * rx.expectedSeq has advanced by a frame in order: pass what was kept.
+     * rx.expectedSeq has advanced by a frame in order: pass the frames that were kept.
      * @return whether there was any
      */
     bool Advance(int64_t nowPs);

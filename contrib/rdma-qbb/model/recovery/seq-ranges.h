@@ -15,7 +15,7 @@ namespace ns3
  * @ingroup rdma-qbb
  * @brief A set of byte offsets kept as ranges: the bitmap of selective repeat, run-length coded.
  *
- * Losses are few, so the ranges are few, whatever the frames have for sizes.
+ * Losses are few, so the ranges are few, with frames of any size.
  */
 class SeqRanges
 {

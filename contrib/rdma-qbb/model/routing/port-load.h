@@ -14,8 +14,8 @@ class SwitchNode;
 
 /**
  * Find the port that a frame would leave by first: the one with the least work before it, which is
- * what is left of the frame being sent and all that waits in its queues, in time at its rate. A
- * port whose partner pauses the frame's priority comes after all that may send, one whose link is
+ * the rest of the frame being sent and all that waits in its queues, in time at its rate. A
+ * paused port comes after all that may send, one with its link
  * down after all others.
  *
  * @param ports one or more ports of @p node

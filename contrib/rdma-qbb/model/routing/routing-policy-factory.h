@@ -16,10 +16,10 @@ namespace ns3
 {
 
 /**
- * Gives each network switch its policy: the default of SwitchNode's RoutingPolicyType, or what
- * ROUTING_AT says of some.
+ * Gives each network switch its policy: the default of SwitchNode's RoutingPolicyType, or the
+ * one that ROUTING_AT sets for some.
  * @return by node id; ECMP for all that are no network switches
- * @throw InputError if ROUTING_AT names what the topology does not have
+ * @throw InputError if ROUTING_AT names a switch that the topology lacks
  */
 std::vector<TypeId> RoutingBySwitch(const ClusterTopology& topology, const FabricConf& conf);
 

@@ -15,7 +15,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Packet spray: each frame takes another of the shortest paths, whatever its flow.
+ * @brief Packet spray: each frame of any flow takes another of the shortest paths.
  *
  * In turn (round robin) every port gets the same number of frames, to within one; at random
  * (RandomSprayRouting; RPS: Dixit et al., "On the impact of packet spraying in data center

@@ -76,7 +76,7 @@ void
 NVSwitchNode::ConfigureBuffer(bool isLinkedToOthers)
 {
     // Links with virtual channels never wait for each other in a circle; without these, pauses
-    // would. So what waits stays here, which is never more than senders have slots for.
+    // would. So waiting frames stay here, never more than senders have slots for.
     constexpr uint64_t UNPAUSED_BYTES = 1 << 30;
     SwitchMmu& mmu = *GetMmu();
     const uint64_t extraBytes =

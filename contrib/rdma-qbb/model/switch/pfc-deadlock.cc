@@ -19,7 +19,7 @@ namespace
 
 constexpr uint8_t PRIORITIES = QbbNetDevice::PRIORITIES;
 
-/// A queue that waits, and where what it holds came from.
+/// A queue that waits, and the origin of its frames.
 struct WaitingQueue
 {
     PfcWait wait;

@@ -17,11 +17,11 @@ class SwitchNode;
 /// One queue that waits: the far end of its port pauses it.
 struct PfcWait
 {
-    uint32_t node;       ///< whose queue it is: index into the switches given
+    uint32_t node;       ///< of the queue: index into the switches given
     uint16_t port;       ///< its port
     uint8_t priority;    ///< its priority
-    uint64_t bytes;      ///< what it holds
-    uint32_t pausedBy;   ///< who pauses it: index into the switches given
+    uint64_t bytes;      ///< that it holds
+    uint32_t pausedBy;   ///< the one that pauses it: index into the switches given
     uint16_t pausedPort; ///< that switch's port
 };
 
@@ -30,7 +30,7 @@ struct PfcWait
  *
  * A paused queue is stuck if the switch that pauses it would go on doing so even after all of its
  * frames had left but those in stuck queues. The largest set of queues of which that is true can
- * move no more by itself, whatever arrives; each of its members waits for another of them, so it
+ * move no more by itself, with any arrivals; each of its members waits for another of them, so it
  * holds a circle. A queue that a host pauses is not stuck: the host may end that.
  *
  * @param switches by node id; null where a node is no switch

@@ -248,7 +248,7 @@ SwitchMmu::Partition()
 uint64_t
 SwitchMmu::WorkOutEasyBytes() const
 {
-    // An ingress holds at most what the switch holds. Thresholds fall as the switch fills, so where
+    // An ingress holds at most the switch's bytes. Thresholds fall as the switch fills, so where
     // the total meets the lowest of them is found by bisection.
     const auto isEasy = [this](uint64_t total) {
         for (uint32_t port = 0; port < m_ports.size(); ++port)
@@ -368,7 +368,7 @@ SwitchMmu::StaysPaused(uint32_t port,
 {
     Present();
     const auto after = [&](uint32_t at, uint8_t of) {
-        // As Release(): what leaves is taken from the headroom first.
+        // As Release(): bytes that leave are taken from the headroom first.
         Ingress in = m_ingress[IndexOf(at, of)];
         const uint64_t total = in.bytes + in.headroomBytes;
         const uint64_t leaves = total - std::min(total, leftBytes[at][of]);

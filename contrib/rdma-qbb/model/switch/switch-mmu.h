@@ -31,12 +31,12 @@ struct EcnThresholds
 
 /**
  * @ingroup rdma-qbb
- * @brief The shared buffer of a switch: who may occupy how much, when to pause and when to mark.
+ * @brief The shared buffer of a switch: how much each queue may occupy, when to pause and to mark.
  *
  * Every byte in the switch is accounted twice: to its ingress (port, priority), which decides on
  * admission and PFC, and to its egress (port, priority), which decides on ECN. An ingress counter
  * fills its guaranteed reserve first, then the shared pool up to the pause threshold, then its
- * headroom, which holds what arrives between the pause and its effect. Priority 0 (control) is
+ * headroom, which holds the frames between the pause and its effect. Priority 0 (control) is
  * never paused and not accounted to the ingress.
  *
  * The pause threshold is dynamic, alpha * (free shared bytes), or static. No threshold gives out
@@ -67,8 +67,8 @@ class SwitchMmu : public Object
     ~SwitchMmu() override;
 
     /**
-     * Set whose buffer this is: before anybody is told about the buffer, or changes an attribute,
-     * that node carries out what it does late.
+     * Set the buffer's node: before anybody is told about the buffer, or changes an attribute,
+     * that node carries out its late work.
      * @param node null: there is none any more
      */
     void SetNode(const LinkNode* node)
@@ -80,7 +80,7 @@ class SwitchMmu : public Object
     void SetPorts(uint32_t ports);
 
     /**
-     * Say what a port's headroom, thresholds and marking follow from.
+     * Say from which facts a port's headroom, thresholds and marking follow.
      * @param rateBps line rate
      * @param delayPs propagation delay to the partner
      * @param mtuWireBytes largest frame on the wire
@@ -93,7 +93,7 @@ class SwitchMmu : public Object
                        uint32_t mtuWireBytes,
                        double alphaScale);
 
-    /// Set the marking thresholds of a port, whatever the attributes say.
+    /// Set the marking thresholds of a port, in place of the attributes'.
     void SetEcn(uint32_t port, const EcnThresholds& thresholds);
 
     /// @return the marking thresholds of ports of that rate, as the attributes say
@@ -320,7 +320,7 @@ class SwitchMmu : public Object
         double alpha{0.125};
         uint64_t headroom{0};
         EcnThresholds ecn;
-        // what these follow from
+        // these follow from
         uint64_t rateBps{0};
         int64_t delayPs{0};
         uint32_t mtuWireBytes{0};
@@ -346,7 +346,7 @@ class SwitchMmu : public Object
         return this->*MEMBER;
     }
 
-    /// @return this buffer, after what its node does late
+    /// @return this buffer, after its node's late work
     const SwitchMmu& Present() const
     {
         return m_node ? m_node->Present(*this) : *this;
@@ -370,7 +370,7 @@ class SwitchMmu : public Object
     /// Account a frame to its ingress. @return false if there is no room (nothing is accounted)
     bool Take(uint32_t inPort, uint8_t priority, uint32_t bytes);
 
-    /// Work out what follows from what a port is and from the attributes.
+    /// Work out a port's limits from its facts and from the attributes.
     void Derive(Port& port) const;
 
     /// ShouldMark() for a queue above kmin.

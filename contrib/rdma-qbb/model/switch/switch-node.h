@@ -121,7 +121,7 @@ class SwitchNode : public Node, public LinkNode
         return m_losslessDrops;
     }
 
-    /// @return frames whose destination had no path
+    /// @return frames without a path to their destination
     uint64_t GetRouteDrops() const
     {
         return m_routeDrops;
@@ -154,7 +154,7 @@ class SwitchNode : public Node, public LinkNode
 
     /**
      * Queue a result at a port. Results wait in the switch's reduction unit, not in the shared
-     * buffer: what its members have under way bounds them. Takes the frame.
+     * buffer: the members' frames under way bound them. Takes the frame.
      */
     void ForwardResult(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
     {
@@ -198,7 +198,7 @@ class SwitchNode : public Node, public LinkNode
     /// Count and free a frame.
     void Drop(QbbFrame* frame);
     uint16_t Route(const QbbFrame& frame, int64_t nowPs) const;
-    /// Write what a port records in a frame that leaves it.
+    /// Write a port's record into a frame that leaves it.
     void Record(uint16_t port, QbbFrame& frame, int64_t nowPs);
     void AddTelemetry(uint16_t port, QbbFrame& frame, int64_t nowPs);
     void UpdatePint(uint16_t port, QbbTelemetry* telemetry, uint32_t wireBytes, int64_t nowPs);
