@@ -13,7 +13,8 @@ from clustersim.accuracy import networks
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FIGURES = pathlib.Path("contrib/astra-frontend/model/nccl/measured-figures.yaml")
 MACHINES = pathlib.Path("docs/source/data/measurements/machines.yaml")
-LIBRARY_TABLES = ("nccl-tuning.cc", "rccl-tuning.cc", "../hccl/hccl-constants.h")  # the libraries' own constants, seen from that file's folder
+LIBRARY_TABLES = ("nccl-tuning.cc", "*-algorithm*.cc", "../rccl/rccl-tuning.cc", "../rccl/*-algorithm.cc",
+                  "../hccl/hccl-constants.h")  # the libraries' own constants, seen from that file's folder
 NUMBER = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?![\w.])")
 LIST = re.compile(r"\{[^{};()]*\}")                # of numbers, the innermost braces
 SET = re.compile(r"=\s*\d[\d\s./*<]*;")            # a constant or a field that is set to a number
@@ -115,4 +116,4 @@ def constants_in(code):
 
 def library_constants(root=ROOT):
     """@return how many numbers the tables have that NCCL's, RCCL's and HCCL's sources gave"""
-    return sum(constants_in((root / FIGURES.parent / name).read_text(encoding="utf-8")) for name in LIBRARY_TABLES)
+    return sum(constants_in(file.read_text(encoding="utf-8")) for name in LIBRARY_TABLES for file in (root / FIGURES.parent).glob(name))
