@@ -105,7 +105,9 @@ SimulationRun::GetOutput() const
     const auto stem = [](const std::string& path) {
         return std::filesystem::path(path).stem().string();
     };
-    const std::string& topology = *m_inputs.conf.topologyFile;
+    // A run that ends while it reads its inputs knows of the flag only.
+    const std::string& read = *m_inputs.conf.topologyFile;
+    const std::string& topology = read.empty() ? m_options.topology : read;
     if (topology.empty())
     {
         return {};
