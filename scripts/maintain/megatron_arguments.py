@@ -4,9 +4,9 @@
 
 test/python/megatron_arguments.txt is such a list. Nothing of the checkout is imported or run.
 """
+import argparse
 import ast
 import pathlib
-import sys
 
 SWITCH, VALUE, LIST = "0", "1", "+"
 FILES = ("megatron/training/arguments.py", "megatron/post_training/arguments.py")
@@ -74,8 +74,15 @@ def arguments(checkout: pathlib.Path) -> list:
     return found
 
 
-if __name__ == "__main__":
-    if len(sys.argv) != 2 or not (pathlib.Path(sys.argv[1]) / FILES[0]).is_file():
-        sys.exit(f"usage: {sys.argv[0]} CHECKOUT, where CHECKOUT/{FILES[0]} is")
-    for spelled, number in arguments(pathlib.Path(sys.argv[1])):
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", type=pathlib.Path, help=f"a folder with {FILES[0]}")
+    checkout = parser.parse_args().checkout
+    if not (checkout / FILES[0]).is_file():
+        parser.error(f"{checkout} has no {FILES[0]}; expected a checkout of Megatron-LM")
+    for spelled, number in arguments(checkout):
         print(number, *spelled)
+
+
+if __name__ == "__main__":
+    main()
