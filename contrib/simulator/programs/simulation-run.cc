@@ -182,10 +182,7 @@ SimulationRun::MakeSimulation(const BackgroundFlows& background, bool mayReuse)
     m_jobs->SetEngines(m_inputs.conf, Backend());
     m_jobs->AddTo(Backend());
     m_console.Warn(warnings);
-    if (mayReuse) // else it has been said
-    {
-        m_inputs.WarnOfIdle(m_options, m_console);
-    }
+    m_inputs.WarnOfIdle(m_options, m_console);
 }
 
 void
