@@ -123,10 +123,12 @@ class Run:
         """Whether files of the network hold the run's traffic: with --fast-forward it is simulated beside the run"""
         return run_json.has_whole_network(self.info)
 
-    def _say_partial(self) -> None:
+    def _lacks_traffic(self) -> bool:
+        """@return whether files of the network lack the run's traffic, after saying so"""
         if not self.has_whole_network:
             self.problems.add(self._path("run.json"), 0, "--fast-forward simulated the traffic beside the run: fct.txt, links.csv and monitors "
                               "lack it; what is made from them is left out", "a run without --fast-forward for these")
+        return not self.has_whole_network
 
     @property
     def packets(self) -> bool:
@@ -139,8 +141,7 @@ class Run:
 
     def _monitor(self, kind, read):
         path = files.find_monitor(self.directory, kind, self.info)
-        self._say_partial()
-        if not self.has_whole_network:
+        if self._lacks_traffic():
             return None
         if path:
             return read(path, self.problems)
@@ -243,8 +244,7 @@ class Run:
 
     @functools.cached_property
     def links(self):
-        self._say_partial()
-        if not self.has_whole_network:
+        if self._lacks_traffic():
             return None
         return self._file("links.csv",
                           lambda path: read_links(path, self.simulated_ns, self.problems),
