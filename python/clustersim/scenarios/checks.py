@@ -2,6 +2,7 @@
 """Laws that every run of a scenario obeys, whatever was drawn."""
 import csv
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -54,6 +55,21 @@ def write_inputs(scenario, directory) -> None:
         (directory / "flows").write_text(scenario.flow_file(), encoding="utf-8")
     if scenario.has_workload:
         (directory / "workload").write_text(scenario.workload(), encoding="utf-8")
+
+
+def in_its_folder(body):
+    """@return a check of a scenario: writes the inputs into an empty folder, and gives the Failure that ended `body`, or None"""
+    @functools.wraps(body)
+    def check(scenario, programs, directory):
+        directory = pathlib.Path(directory)
+        shutil.rmtree(directory, ignore_errors=True)
+        write_inputs(scenario, directory)
+        try:
+            body(scenario, pathlib.Path(programs).resolve(), directory)
+        except Failed as failed:
+            return failed.failure
+        return None
+    return check
 
 
 def command(scenario, programs, output, network="packet", extra=()):
@@ -211,12 +227,9 @@ def _check_faster_links(scenario, programs, directory) -> None:
             f"{fast[6]} ns at twice the rate, {slow[6]} ns before")
 
 
+@in_its_folder
 def check(scenario, programs, directory):
-    """Runs a scenario and checks what it did. @return the Failure, or None @raise Refused if it cannot be run"""
-    directory = pathlib.Path(directory)
-    programs = pathlib.Path(programs).resolve()
-    shutil.rmtree(directory, ignore_errors=True)
-    write_inputs(scenario, directory)
+    """Runs a scenario and checks what it did. @raise Refused if it cannot be run"""
     network = NETWORKS[0]
     try:
         networks = NETWORKS[:1] if scenario.flows or scenario.failures or scenario.has_engines else NETWORKS
@@ -237,5 +250,5 @@ def check(scenario, programs, directory):
         _check_faster_links(scenario, programs, directory)
     except Failed as failed:
         repeats = command(scenario, programs, "out", network)
-        return dataclasses.replace(failed.failure, command=tuple(map(str, repeats)))
-    return None
+        failed.failure = dataclasses.replace(failed.failure, command=tuple(map(str, repeats)))
+        raise

@@ -2,11 +2,9 @@
 """Random jobs whose traffic repeats, with --fast-forward and without it: times are the same, or the run says why they may not be."""
 import dataclasses
 import json
-import pathlib
 import random
-import shutil
 
-from clustersim.scenarios.checks import Failed, Refused, require, write_inputs
+from clustersim.scenarios.checks import Refused, in_its_folder, require
 from clustersim.scenarios.ways import execute, require_same_work
 from clustersim.scenarios.wide import wide_scenario
 
@@ -67,18 +65,11 @@ def _check_reuse(plain, forward, mode):
             f"{forward.cpu_s:.2f} s and {plain.cpu_s:.2f} s")
 
 
+@in_its_folder
 def check(scenario, programs, directory):
-    """Runs a scenario with and without reuse. @return the Failure, or None @raise Refused if it cannot be run"""
-    directory = pathlib.Path(directory)
-    programs = pathlib.Path(programs).resolve()
-    shutil.rmtree(directory, ignore_errors=True)
-    write_inputs(scenario, directory)
-    try:
-        plain = Run(scenario, programs, directory, "off")
-        if plain.outcome.status == 2:
-            raise Refused(plain.outcome.said[0])
-        for mode in ("on", "exact"):
-            _check_reuse(plain, Run(scenario, programs, directory, mode), mode)
-    except Failed as failed:
-        return failed.failure
-    return None
+    """Runs a scenario with and without reuse. @raise Refused if it cannot be run"""
+    plain = Run(scenario, programs, directory, "off")
+    if plain.outcome.status == 2:
+        raise Refused(plain.outcome.said[0])
+    for mode in ("on", "exact"):
+        _check_reuse(plain, Run(scenario, programs, directory, mode), mode)

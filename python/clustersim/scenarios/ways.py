@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import pathlib
 import re
 import shlex
 import shutil
@@ -13,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from clustersim.scenarios.checks import Failed, Refused, require, write_inputs
+from clustersim.scenarios.checks import Failed, Refused, in_its_folder, require
 from clustersim.simulation import environment
 
 TIME_LIMIT_S = 120
@@ -220,15 +219,8 @@ def _check_ways(scenario, run, has_mpi) -> None:
         _check_exact(one, run(("--fast-forward=exact",)))
 
 
+@in_its_folder
 def check(scenario, programs, directory):
-    """Runs a scenario in every way. @return the Failure, or None @raise Refused if it cannot be run"""
-    directory = pathlib.Path(directory)
-    programs = pathlib.Path(programs).resolve()
-    shutil.rmtree(directory, ignore_errors=True)
-    write_inputs(scenario, directory)
+    """Runs a scenario in every way. @raise Refused if it cannot be run"""
     has_mpi = shutil.which("mpirun") and (programs / "simai-mpi.so").exists()
-    try:
-        _check_ways(scenario, lambda flags, processes=0: execute(scenario, programs, directory, flags, processes), has_mpi)
-    except Failed as failed:
-        return failed.failure
-    return None
+    _check_ways(scenario, lambda flags, processes=0: execute(scenario, programs, directory, flags, processes), has_mpi)
