@@ -120,10 +120,11 @@ RankWaits::Tell(std::span<const uint64_t> after, TimePs end) const
     {
         TimePs start;
         TimePs end;
-        Communication last;
+        const Communication* last;
         Awaited awaited;
     };
 
+    const Communication unknown{{}, GroupKind::Custom, m_since, {}};
     std::vector<Wait> waits; // the last one first
     Awaited awaited = Find(after);
     while (end > m_since)
@@ -134,7 +135,7 @@ RankWaits::Tell(std::span<const uint64_t> after, TimePs end) const
         }
         if (awaited.empty())
         {
-            waits.push_back({m_since, end, {{}, GroupKind::Custom, m_since, {}}, {}});
+            waits.push_back({m_since, end, &unknown, {}});
             break;
         }
         const Communication& last =
@@ -142,13 +143,13 @@ RankWaits::Tell(std::span<const uint64_t> after, TimePs end) const
                 return std::pair(each->end, -each->begin);
             });
         const TimePs start = std::max(last.begin, m_since);
-        waits.push_back({start, end, last, std::move(awaited)});
+        waits.push_back({start, end, &last, std::move(awaited)});
         end = start;
         awaited = Find(last.after);
     }
     for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait)
     {
-        TellOne(wait->start, wait->end, wait->last, wait->awaited);
+        TellOne(wait->start, wait->end, *wait->last, wait->awaited);
     }
 }
 
