@@ -153,7 +153,8 @@ struct MergedRecords::Awaited
     void operator()(MergedRecords& all, std::string_view text) const
     {
         std::vector<AwaitedCollective> collectives(count);
-        std::memcpy(collectives.data(), text.data(), text.size());
+        // A rank that awaits messages alone awaits no collective: there may be nothing to copy.
+        std::ranges::copy(text, reinterpret_cast<char*>(collectives.data()));
         AwaitRecord told = record;
         told.layer = all.m_workload->GetLayerName(record.position.layer);
         told.collectives = collectives;
