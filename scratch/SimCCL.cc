@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Shows what NCCL would do for a collective, without a network: its choice and its flows.
+ * Shows NCCL's choice and its flows for a collective, without a network.
  *
  *   SimCCL --op AllReduce --size 4194304 --nRanks 16 --nNodes 2 --gpus_per_node 8 --gpu_type H100
  *   SimCCL -w microAllReduce.txt -n Spectrum-X_16g_8gps_400Gbps_H100

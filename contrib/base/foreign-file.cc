@@ -22,7 +22,7 @@ constexpr const char* CHAKRA_TRACES =
 constexpr const char* TOPOLOGY =
     "a topology file with servers, NICs and switches, as topologies/gen_Topo_Template.py writes";
 
-/// A kind of file, and what to give instead of it.
+/// A kind of file that belongs to another program, and the input to give instead.
 struct ForeignKind
 {
     char first;                            ///< character that is no blank

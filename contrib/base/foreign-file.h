@@ -23,7 +23,7 @@ namespace ns3
  * Recognise Kineto's and Chakra's JSON, GOAL schedules, and NCCL's topology and graph XML by their
  * first 4 KiB.
  * @param path of a file; nothing happens if it cannot be read
- * @throw InputError that says what the file is and what to give instead
+ * @throw InputError that names the kind of file and the input to give instead
  */
 void RefuseForeignFile(const std::string& path);
 

@@ -16,10 +16,10 @@ namespace ns3
  * @ingroup base
  * @brief The one exception that every reader of user input throws.
  *
- * Its text is the line a user sees: `file:line: what is wrong; what was expected`, in printable
- * characters, with words of a damaged file cut at 60. Programs catch
- * it in main(), print what() and end with exit status 2. A line of 0 means the whole file (or the
- * command line, when the file is "command line") and is left out of the text.
+ * Its text is one line for the user: `file:line: problem; expected ...`, in printable characters,
+ * with words of a damaged file cut at 60. Programs catch it in main(), print it and end with exit
+ * status 2. A line of 0 means the whole file (or the command line, when the file is "command line")
+ * and is left out of the text.
  *
  * This header includes no ns-3 header, so every layer may use it.
  */
@@ -29,8 +29,8 @@ class InputError : public std::runtime_error
     /**
      * @param file the file (or "command line", "environment") the mistake is in
      * @param line line number from 1, or 0 for the whole file
-     * @param what what is wrong
-     * @param expected what was expected
+     * @param what the problem, in words
+     * @param expected a description of valid input
      */
     InputError(const std::string& file,
                std::size_t line,
@@ -99,7 +99,7 @@ class InputError : public std::runtime_error
         return length;
     }
 
-    /// @return @p text on one line, whatever a damaged file put in it
+    /// @return @p text on one line; characters that do not print are escapes
     static std::string Printable(std::string_view text)
     {
         static constexpr char DIGITS[] = "0123456789abcdef";

@@ -23,7 +23,7 @@ namespace ns3
 namespace
 {
 
-/// @return what is no file, in words; null for a file
+/// @return words for a path that leads to something else than a file; null for a file
 const char*
 Otherwise(const struct stat& status, const struct stat& null)
 {

@@ -13,10 +13,8 @@ namespace ns3
 {
 
 /**
- * @file
- * The one way in which input files are opened: whatever a path leads to (a directory, a device, a
- * loop of symbolic links, nothing), the answer is a stream or an InputError that says what is
- * wrong.
+ * @file The one way in which input files are opened. The answer is a stream or an InputError that
+ * names the obstacle: a directory, a device, a loop of symbolic links, nothing.
  */
 
 /// Largest file that is read as a whole.
@@ -24,7 +22,7 @@ inline constexpr uint64_t LARGEST_WHOLE_INPUT = uint64_t{256} << 20;
 
 /**
  * @param path of a file, or /dev/null for an empty one
- * @param expected what the file should be, for the error
+ * @param expected a description of the file, for the error
  * @throw InputError unless it is a file that can be read
  */
 void CheckInputFile(const std::string& path, const std::string& expected = "a file");

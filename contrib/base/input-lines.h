@@ -40,7 +40,7 @@ class InputLines
 
     /**
      * @param text stream to read from; must outlive the object
-     * @param name what to call it in errors
+     * @param name the stream's name in errors
      */
     InputLines(std::istream& text, std::string name);
 

@@ -55,7 +55,7 @@ WholeCharacters(std::string_view text, std::size_t count)
     return count;
 }
 
-/// @param isOurs whether it is in what was expected, such as a list of columns
+/// @param isOurs whether the program wrote it after "expected", such as a list of columns
 std::string
 Cut(std::string_view token, bool isOurs)
 {

@@ -18,7 +18,7 @@ namespace ns3
 {
 
 /// @return letters to insert, delete, replace or exchange with their neighbours to make one name
-/// the other, whatever their case
+/// the other; upper and lower case are equal
 inline std::size_t
 EditDistance(std::string_view a, std::string_view b)
 {
@@ -47,7 +47,7 @@ EditDistance(std::string_view a, std::string_view b)
 }
 
 /**
- * @param name what a user wrote
+ * @param name the user's word
  * @param known names that would be right; not empty
  * @return the known name nearest to it, for "did you mean"
  */
@@ -61,7 +61,7 @@ NearestName(std::string_view name, const Names& known)
 }
 
 /**
- * @param name what a user wrote
+ * @param name the user's word
  * @param known names that would be right
  * @param before the name, such as "--"
  * @return "; the nearest is NAME" if two letters at most, and half of them, differ; else nothing

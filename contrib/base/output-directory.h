@@ -30,8 +30,8 @@ class OutputDirectory
     /**
      * Make the directory if need be, and lock it.
      * @param path of the directory
-     * @param prefix what the names of all results begin with. Runs with prefixes of their own share
-     * a directory; then only the files keep others out.
+     * @param prefix beginning of the names of all results. Runs with prefixes of their own share a
+     * directory; then only the files keep others out.
      * @throw InputError if it cannot be written, or another run is writing to it
      */
     explicit OutputDirectory(const std::string& path, std::string prefix = "");
@@ -52,13 +52,13 @@ class OutputDirectory
     bool HasRecord() const;
 
     /**
-     * Remove what an earlier run left.
+     * Remove the results of an earlier run.
      * @param names of results besides those that have the same name in every run; a path leaves its
      * last part
      */
     void RemoveEarlierResults(const std::vector<std::string>& names) const;
 
-    /// Remove files of such names that are not whole and that nobody writes any more: before a run
+    /// Remove unfinished files of such names that no process writes any more. Call it before a run
     /// opens its own.
     void RemoveParts(const std::vector<std::string>& names) const;
 

@@ -38,7 +38,7 @@ class OutputFile
     /// another program is writing it
     explicit OutputFile(const std::string& path);
 
-    /// Writes what is left; an error then has nobody to go to. Finish() before, to know of it.
+    /// Writes the rest of the buffer. A destructor cannot report an error; Finish() does.
     ~OutputFile();
 
     OutputFile(const OutputFile&) = delete;
@@ -80,11 +80,11 @@ class OutputFile
         ++m_lines;
     }
 
-    /// Hand what is buffered to the operating system. @throw InputError if it cannot be written
+    /// Hand the buffer to the operating system. @throw InputError if it cannot be written
     void Flush();
 
-    /// The file is whole: write what is left, close it and give it its name. Nothing may be written
-    /// afterwards. @throw InputError if that is impossible
+    /// The file is whole: write the rest of the buffer, close the file and give it its name.
+    /// Nothing may be written afterwards. @throw InputError if that is impossible
     void Finish();
 
     /// @return the file's name once it is whole
@@ -102,16 +102,16 @@ class OutputFile
   private:
     static constexpr std::size_t BUFFER_BYTES = 1 << 16;
 
-    /// Write a line that does not fit what is left of the buffer.
+    /// Empty the buffer, and write a line that does not fit into its rest.
     void MakeRoom(std::string_view line);
 
-    /// @return 0, or the errno of what went wrong
+    /// @return 0, or the errno of the failed write
     int WriteOut(std::string_view text) const;
 
     [[noreturn]] void Fail(int error) const;
 
     std::string m_path;
-    std::string m_part; ///< what the file is called while it is written
+    std::string m_part; ///< name of the file until it is whole
     std::unique_ptr<char[]> m_buffer;
     std::size_t m_used{0}; ///< bytes in the buffer
     uint64_t m_lines{0};
@@ -121,7 +121,8 @@ class OutputFile
 /// Write a whole file. @throw InputError if that is impossible
 void WriteWholeFile(const std::string& path, std::string_view text);
 
-/// Make @p path and what it is in. @throw InputError unless it is a directory that can be written
+/// Make @p path and the directories above it. @throw InputError unless it is a directory that can
+/// be written
 void MakeOutputDirectory(const std::string& path);
 
 /**

@@ -34,8 +34,8 @@ struct TextPiece
 
 /**
  * @ingroup base
- * @brief A line of numbers being put together: for files with a line per flow or per packet, where
- * printf would cost more than simulating what the line tells of.
+ * @brief Builds a line of numbers, for files with a line per flow or per packet: printf would cost
+ * more than the simulation of the packet.
  *
  * @code
  * TextLine line(file.Room());
@@ -46,7 +46,7 @@ struct TextPiece
 class TextLine
 {
   public:
-    /// Bytes that a line needs: of up to 248 characters, ten numbers with what parts them.
+    /// Bytes that a line needs: up to 248 characters, such as ten numbers and their separators.
     static constexpr std::size_t ROOM = 256;
 
     /// @param begin where to put the line: ROOM bytes
@@ -161,7 +161,7 @@ class TextLine
         return Text('\n');
     }
 
-    /// @return what has been appended
+    /// @return the text appended so far
     std::string_view View() const
     {
         return {m_begin, static_cast<std::size_t>(m_end - m_begin)};
@@ -208,7 +208,7 @@ class TextLine
         m_end += COUNT;
     }
 
-    // Not an array of characters beside m_end: what is stored there would seem to change m_end.
+    // Not an array of characters beside m_end: to the compiler, a store into it could change m_end.
     char* m_begin;
     char* m_end;
 };

@@ -30,7 +30,7 @@ inline constexpr int64_t TIME_PS_MAX = INT64_MAX;
 
 /**
  * @param text a decimal number without a sign, with optional fraction and exponent
- * @param unit what one means, as a multiple of the result's unit
+ * @param unit the value of 1 in @p text, as a multiple of the result's unit
  * @param tooLarge if not null, set when the text is a number that does not fit (nullopt is
  * returned)
  * @return text * unit, or nullopt if text is no number or the product does not fit in 63 bits
@@ -44,7 +44,7 @@ std::optional<int64_t> ParseScaled(std::string_view text, int64_t unit, bool* to
  */
 std::optional<uint64_t> ParseDataRateBps(std::string_view text);
 
-/// @return the same; nullopt also for a number alone other than 0, whose unit somebody forgot
+/// @return the same; nullopt also for a number without a unit, unless it is 0
 std::optional<uint64_t> ParseRateWithUnit(std::string_view text);
 
 /**

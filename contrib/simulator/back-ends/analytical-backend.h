@@ -28,8 +28,8 @@ class AnalyticalBackend : public SimulationBackend
      * The network of a topology.
      * @param inputs outlives the result
      * @param warnings gets a line if links lose packets, which has no effect here
-     * @throw ns3::InputError for what an analytical network cannot do: capture packets, carry flows
-     * beside the workloads, cut links
+     * @throw ns3::InputError for features that an analytical network lacks: capture packets, carry
+     * flows beside the workloads, cut links
      */
     static std::unique_ptr<AnalyticalBackend> Make(const RunOptions& options,
                                                    const RunInputs& inputs,

@@ -23,8 +23,8 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief The network of a run, and what its ranks carry collectives out with: what comes between
- * inputs and jobs.
+ * @brief The network of a run and the implementation of its collectives, made of the inputs for the
+ * jobs.
  */
 class RunNetwork
 {
@@ -52,7 +52,7 @@ class RunNetwork
         return *m_backend;
     }
 
-    /// @return the backend with what was simulated and reused; null if nothing is reused
+    /// @return the backend that simulates and reuses patterns; null if nothing is reused
     FastForwardBackend* GetForward() const
     {
         return m_forward;
@@ -64,13 +64,14 @@ class RunNetwork
         return m_reusesByItself;
     }
 
-    /// @return what ranks carry collectives out with
+    /// @return the implementation of the ranks' collectives
     CollectiveImplementation& GetCollectives()
     {
         return m_forward ? m_forward->GetCollectives() : m_nccl;
     }
 
-    /// @return what ranks of a partition do; of a divided run, or of copies of a process
+    /// @return NCCL's choices for the ranks of a partition, in a run with partitions or in a copy
+    /// of the process
     MockNcclGroup& NcclOf(uint32_t partition);
 
     /// @return NCCL's choices for the whole run

@@ -32,8 +32,8 @@ struct Obstacle
     std::string expected;
 };
 
-/// @return what happens at times of its own, or between messages of one collective: it is in no
-/// pattern
+/// @return an input that acts at times of its own, or between messages of one collective: no
+/// pattern contains its effect
 std::optional<Obstacle>
 FindObstacle(const RunOptions& options, const RunInputs& inputs, const BackgroundFlows& background)
 {
@@ -77,10 +77,11 @@ FindObstacle(const RunOptions& options, const RunInputs& inputs, const Backgroun
 }
 
 /**
- * @param copies whether copies of the process simulate patterns. One takes 0.5 ms of CPU time, but
- * tens on machines whose page faults take as many microseconds: it counts as 10 ms. A connection
- * takes 2 us, as copies copy its pages (bench/RESULTS.md)
- * @return that, and 60 ms that may be in vain in any run; 5 ms where there are no copies
+ * @param copies whether copies of the process simulate patterns. A copy takes 0.5 ms of CPU time,
+ * but tens of ms on machines with page faults of tens of microseconds: it counts as 10 ms. A
+ * connection takes 2 us, as copies copy its pages (bench/RESULTS.md)
+ * @return these costs in units of work, and the work that any run may lose: 60 ms, without copies 5
+ * ms
  */
 ReusePatience
 PatienceOn(NetworkModel network, bool copies)
@@ -119,7 +120,7 @@ EcmpSeed(NetworkModel network)
                      ns3::AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
 }
 
-/// @return what makes repeated traffic differ, whatever comes of it, in words
+/// @return inputs that make repeated traffic differ in any case, in words
 std::vector<std::string>
 FindRandomness(const RunOptions& options, const RunInputs& inputs)
 {
@@ -217,7 +218,7 @@ FastForwardBackend::IsSafe(const RunOptions& options,
                            const RunInputs& inputs,
                            const BackgroundFlows& background)
 {
-    // Messages that share a port are served by their times and sizes alone, so what repeats
+    // Messages that share a port are served by their times and sizes alone, so a repeated pattern
     // repeats to the picosecond. A timeline has single messages, and checks watch them.
     return options.network == NetworkModel::Analytical && !options.check &&
            options.timelineRanks == 0 && inputs.conf.planes->empty() &&

@@ -29,7 +29,7 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief A network whose traffic is simulated once per pattern, on copies of another network.
+ * @brief Simulates each pattern of traffic once, on copies of another network.
  *
  * In the run itself only the other network's clock runs.
  */
@@ -39,8 +39,9 @@ class FastForwardBackend : public SimulationBackend
     /**
      * @param mode another than options have, if the run chooses it by itself
      * @param inner simulates patterns; may be divided: the copies then run on its threads
-     * @param nccl what collectives are planned with; outlives the object
-     * @param ncclOf what the ranks of a partition carry them out with in the copies, likewise
+     * @param nccl plans collectives; outlives the object
+     * @param ncclOf returns the implementation for the ranks of a partition, in the copies;
+     * likewise
      * @throw ns3::InputError if the run has something that does not follow from patterns, or its
      * store cannot be used
      */
@@ -52,7 +53,7 @@ class FastForwardBackend : public SimulationBackend
                        CollectiveImplementation& nccl,
                        std::function<CollectiveImplementation&(uint32_t partition)> ncclOf);
 
-    /// @return what the run's ranks carry collectives out with
+    /// @return the implementation of collectives for the run's ranks
     CollectiveImplementation& GetCollectives()
     {
         return m_collectives;
@@ -108,7 +109,7 @@ class FastForwardBackend : public SimulationBackend
     /// @return the totals of the store; nothing without one
     std::optional<StoreReport> GetStoreReport() const;
 
-    /// @return warnings about what was reused and the store, a line each; forgotten with the call
+    /// @return warnings about reused patterns and the store, a line each; forgotten with the call
     std::vector<std::string> TakeWarnings();
 
     RankNetwork& GetNetwork(int rank) override
@@ -166,7 +167,7 @@ class FastForwardBackend : public SimulationBackend
     ForwardedCollectives m_collectives;
     ForwardedNetwork m_network;
     bool m_verifies;
-    bool m_hasLinks; ///< and files of them, which lack what is simulated beside the run
+    bool m_hasLinks; ///< the run has files of links, which lack traffic simulated on copies
     std::vector<std::string> m_randomness; ///< of the inputs: it makes patterns differ
 };
 

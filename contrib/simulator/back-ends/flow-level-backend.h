@@ -60,7 +60,7 @@ class FlowLevelBackend : public SimulationBackend
     bool IsIdle() const override;
 
   private:
-    /// Say what this network can do beside what all can.
+    /// Set the capabilities that only some networks have.
     void SetCapabilities();
     void FinishWorkloads();
     void Finish();

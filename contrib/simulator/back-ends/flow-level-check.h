@@ -35,7 +35,7 @@ class FlowLevelCheck
     /**
      * @param loop,fabric outlive the object; nothing has been sent
      * @param use counts the messages of the fabric; outlives the object
-     * @param report told what does not hold
+     * @param report receives each violation
      */
     FlowLevelCheck(const EventLoop& loop,
                    FlowLevelFabric& fabric,

@@ -71,7 +71,7 @@ class PacketBackend : public SimulationBackend
     bool IsIdle() const override;
 
   private:
-    /// Say what this network can do beside what all can.
+    /// Set the capabilities that only some networks have.
     void SetCapabilities();
     void RunInitialEvents();
     void FinishWorkloads();
@@ -80,7 +80,7 @@ class PacketBackend : public SimulationBackend
     std::vector<std::string> DescribeWaits(std::size_t limit) const;
     /// Make the networks of the ranks: one, or, in a divided run, one per server.
     void MakeNetworks();
-    /// Put together what all parts have used.
+    /// Merge the message counts of all parts.
     void MergeUse();
     /// @return the network of a rank
     AstraSimFabric& NetworkOf(int rank) const;

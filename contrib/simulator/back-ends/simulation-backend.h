@@ -28,7 +28,7 @@ struct NetworkDescription
     /// Obstacles that keep data from arriving (no path, a deadlock), a line each: the cause, where
     /// the next ones tell the consequence.
     std::vector<std::string> obstacles;
-    std::vector<std::string> waits; ///< who waits for what in the network, a line each
+    std::vector<std::string> waits; ///< receivers and senders that wait in the network, a line each
     /// Losses that should not be, constants that do not fit a path, failures that never fell due,
     /// a line each; complete after Finish().
     std::vector<std::string> trouble{};
@@ -36,7 +36,7 @@ struct NetworkDescription
 
 /**
  * @ingroup simulator
- * @brief A network with its event loop: what a run puts its workloads on.
+ * @brief A network with its event loop; workloads run on it.
  *
  * The order of calls is: GetNetwork() for every rank that runs something; Run() once;
  * FinishWorkloads() from inside Run() when the last rank has finished; Finish() and the rest after
@@ -79,7 +79,7 @@ class SimulationBackend : public SimulationClock
     struct Engines
     {
         CollectiveImplementation* collectives;
-        std::function<uint64_t()> countChecked; ///< collectives whose results have been checked
+        std::function<uint64_t()> countChecked; ///< collectives with checked results
     };
 
     using Report = std::function<void(const std::string& what)>;
@@ -92,10 +92,9 @@ class SimulationBackend : public SimulationClock
         std::optional<Engines> engines;
         /// Makes a network like this one on which nothing has happened yet, at little cost.
         std::function<std::unique_ptr<SimulationBackend>()> makeUnused;
-        /// Checks what must hold whatever is simulated; before Run(). @p report is told what does
-        /// not hold.
+        /// Checks invariants of any simulation; before Run(). @p report receives violations.
         std::function<void(Report report)> startChecks;
-        /// Ends what goes on by itself: monitors, traffic beside the workloads.
+        /// Ends activities without an end of their own: monitors, traffic beside the workloads.
         std::function<void()> finishWorkloads;
         /// Completes the network's own files, and its checks.
         std::function<void()> finish;
@@ -115,10 +114,10 @@ class SimulationBackend : public SimulationClock
     /// Have Run() return soon. May be called from any thread, once, also before Run().
     virtual void Interrupt() = 0;
 
-    /// @return what has been carried so far
+    /// @return the traffic carried so far
     virtual NetworkTotals GetTotals() const = 0;
 
-    /// @return what each port has carried; nothing if the network has no links. After Finish()
+    /// @return the load of each port; nothing if the network has no links. After Finish()
     virtual std::vector<LinkLoad> GetLinkLoads() const
     {
         return {};
@@ -127,7 +126,7 @@ class SimulationBackend : public SimulationClock
     /// @param wallSeconds how long Run() took @param limit of the lines of each kind
     virtual NetworkDescription Describe(double wallSeconds, std::size_t limit) const = 0;
 
-    /// All workloads are done: end what would go on by itself.
+    /// All workloads are done: end monitors and traffic that would never stop.
     void FinishWorkloads()
     {
         if (m_can.finishWorkloads)

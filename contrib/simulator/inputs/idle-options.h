@@ -14,8 +14,8 @@
 namespace AstraSim
 {
 
-/// @return a warning for each of --tp, --ep and --pp that a workload does not follow, as its file
-/// says what its groups are
+/// @return a warning for each of --tp, --ep and --pp without effect, as the workload's file gives
+/// the sizes of its groups
 std::vector<std::string> DescribeIdleSizes(const Workload& workload, const ParallelSizes& given);
 
 /// @return a warning for each flag about chunks of collectives where NCCL's algorithms have none

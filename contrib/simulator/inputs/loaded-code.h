@@ -10,8 +10,8 @@ namespace AstraSim
 {
 
 /**
- * @return what tells the code of this process, the program with its libraries, from any other
- * build: a line for each file with its GNU build ID, or its SHA-256 where it has none
+ * @return a text that differs between builds of this program and its libraries: for each file a
+ * line with its GNU build ID, or its SHA-256 where it has none
  */
 std::string DescribeLoadedCode();
 

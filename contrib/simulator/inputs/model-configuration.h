@@ -19,9 +19,9 @@ namespace AstraSim
  * the same text carry the same traffic in the same way. The choice of the traffic (the
  * workload and its flags), and where results go, is no part of it.
  *
- * It is made of what is given, not of a list of what matters: all flags but those known to make no
- * difference (RunOptions::modelFlags), all variables that were read, all files but workloads, byte
- * by byte, and the defaults of all of ns-3's attributes as they are in force.
+ * It holds everything that was given rather than a list of things that matter: all flags but those
+ * known to make no difference (RunOptions::modelFlags), all variables that were read, all files but
+ * workloads, byte by byte, and the defaults of all of ns-3's attributes as they are in force.
  *
  * @throw ns3::InputError if a file cannot be read any more
  */

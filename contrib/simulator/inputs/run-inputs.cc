@@ -35,7 +35,7 @@ namespace
 constexpr const char* MTU = "ns3::RdmaHw::Mtu";
 constexpr const char* LOSSLESS_MASK = "ns3::SwitchMmu::LosslessMask";
 
-/// Communicators are numbers that Chakra traces name; what is not there is refused later.
+/// Chakra traces name communicators by numbers; readers of traces refuse numbers without a group.
 void
 CheckCommunicators(const RunOptions& options)
 {

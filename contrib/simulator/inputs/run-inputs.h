@@ -28,8 +28,8 @@ struct RunInputs
     /// headers and acknowledgements that it does not count.
     double nicRatePart{1};
     std::vector<NetworkDimension> dimensions;    ///< of ASTRA-sim's analytical network; empty: none
-    std::vector<ns3::GivenAttribute> attributes; ///< whose defaults flags and the environment give
-    std::vector<uint32_t> traceNodes; ///< whose packet events are traced; empty without a file
+    std::vector<ns3::GivenAttribute> attributes; ///< defaults from flags and environment
+    std::vector<uint32_t> traceNodes;            ///< nodes with packet traces; empty without a file
 
     /**
      * Read the configuration and the topology.
@@ -53,7 +53,7 @@ struct BackgroundFlows
     std::string file; ///< empty for none
     std::string key;  ///< that names it
     uint64_t count{0};
-    std::vector<std::string> warnings; ///< about what it holds
+    std::vector<std::string> warnings; ///< about the contents
 
     /**
      * Find the file of --background-flows or FLOW_FILE. PFC protects the priorities it names, too,

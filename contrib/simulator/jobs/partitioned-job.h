@@ -20,8 +20,8 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief A workload whose ranks are in the partitions of a run: a Job for those of each, which
- * share nothing; or one Job for all, in a run without partitions.
+ * @brief A workload with ranks in several partitions: a Job for the ranks of each partition, and
+ * these jobs share nothing. Without partitions it is one Job.
  */
 class PartitionedJob
 {
@@ -36,17 +36,17 @@ class PartitionedJob
     /// Assignment of a job's ranks to partitions, and the means for it.
     struct Sharing
     {
-        /// Makes what a part has of its own.
+        /// Makes the objects of one part.
         std::function<Part(uint32_t partition)> makePart;
         /// The partition of a rank of the network; empty: the run has none.
         std::function<uint32_t(int rank)> partitionOf;
         /// Whether this process runs a rank of the network; others' parts are made elsewhere.
         std::function<bool(int rank)> isHere;
-        /// The network of a rank; what is seen of it is told to the observer of its part.
+        /// The network of a rank; it reports to the observer of the rank's part.
         std::function<RankNetwork&(int rank, RunObserver& observer)> network;
     };
 
-    /// @param description of the job, without what @p sharing makes
+    /// @param description of the job, without the objects that @p sharing makes
     PartitionedJob(const JobDescription& description, const Sharing& sharing);
 
     /// Begin at the current simulated time.
@@ -58,7 +58,7 @@ class PartitionedJob
     /// @return how many collectives and messages have been done, and are to be done
     JobProgress Progress() const;
 
-    /// @return who waits for what, as Job::DescribeWaits()
+    /// @return a line for each wait, as Job::DescribeWaits()
     std::vector<std::string> DescribeWaits() const;
 
     /// @return the ranks of the network it runs on

@@ -34,7 +34,7 @@ using ns3::InputError;
 namespace
 {
 
-/// @return what the system file and the flags say together
+/// @return the system file with the flags taken in
 SystemConfig
 SystemOf(const RunOptions& options)
 {

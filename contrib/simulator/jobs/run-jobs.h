@@ -77,12 +77,13 @@ class RunJobs
 
     /**
      * Leave collectives to the NICs' engines where a configuration says so; before jobs are added.
-     * @param backend what carries the messages
+     * @param backend the network that carries the messages
      * @throw ns3::InputError if it has no engines
      */
     void SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend);
 
-    /// Of a run that is divided: say who carries out the collectives of the ranks of a partition.
+    /// In a run with partitions: set the function that returns a partition's implementation of
+    /// collectives.
     void SetPartitions(std::function<CollectiveImplementation&(uint32_t partition)> ncclOf)
     {
         m_ncclOf = std::move(ncclOf);
@@ -126,10 +127,11 @@ class RunJobs
     /// @return collectives done and to do, over all workloads
     JobProgress Progress() const;
 
-    /// Complete the files that show whatever happened; EndToEnd.csv only if all have finished.
+    /// Complete the files of finished and unfinished runs, and EndToEnd.csv if all jobs have
+    /// finished.
     void Finish();
 
-    /// @return what the workloads themselves have to say, as lines for people
+    /// @return the workloads' own results, as lines for people
     std::string DescribeResults() const;
 
     /// @return warnings that came as the jobs ran
@@ -144,23 +146,23 @@ class RunJobs
     /// @return names of results that inputs have chosen
     std::vector<std::string> GetOwnResults() const;
 
-    /// @return who waits for what, a line each
+    /// @return a line for each wait of a rank
     std::vector<std::string> DescribeWaits() const;
 
-    /// @return what a user looks at first
+    /// @return the summary of collectives, which a user reads first
     const CollectiveSummary& GetSummary() const
     {
         return m_summary;
     }
 
-    /// @return what bounds each kind of collective
+    /// @return the bottleneck of each kind of collective
     const RunVerdict& GetVerdict() const
     {
         return m_verdict;
     }
 
   private:
-    /// One workload with what watches it.
+    /// One workload with its observers.
     struct RunningJob
     {
         std::unique_ptr<WorkloadResultWriter> results;
@@ -177,7 +179,7 @@ class RunJobs
     std::vector<int> RanksOf(const JobPlacement& option, const Workload& workload) const;
     RankNetwork& NetworkOf(int rank, SimulationBackend& backend, RunObserver& observer);
     std::unique_ptr<Workload> Open(const JobPlacement& option) const;
-    /// @param workload what was read of @p option already
+    /// @param workload the parts of @p option that have been read already
     PartitionedJob::Sharing SharingOf(const JobPlacement& option,
                                       std::unique_ptr<Workload>& workload,
                                       SimulationBackend& backend);

@@ -22,9 +22,9 @@ namespace AstraSim
 struct AnalyticalOptions
 {
     std::string workload;
-    std::string topology; ///< -n; empty: the machine is what the flags say
+    std::string topology; ///< -n; empty: flags describe the machine
     std::string busbw;    ///< -busbw: file with bus bandwidths; empty for none
-    std::string prefix;   ///< -r: what the names of the result files begin with
+    std::string prefix;   ///< -r: beginning of the names of the result files
     std::string folder;   ///< -r_f; empty: results, or results/WORKLOAD_analytical without -r
     std::optional<uint32_t> gpus;
     std::optional<uint32_t> gpusPerServer;
@@ -41,7 +41,7 @@ struct AnalyticalOptions
     uint32_t passes{1};
     RunLimits limits; ///< --max-time, --max-sim-time, --max-memory
     bool quiet{false};
-    std::string answer; ///< what is asked for instead of a run; empty: nothing
+    std::string answer; ///< text to print instead of a run; empty: run
     RunEnvironment environment;
 
     /**

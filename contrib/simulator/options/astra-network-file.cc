@@ -201,8 +201,8 @@ TopologyOf(const std::vector<NetworkDimension>& dimensions, const std::string& p
     for (uint32_t npu = 0; npu < npus; ++npu)
     {
         const auto rateBps = static_cast<uint64_t>(std::llround(outer.bytesPerNs * 8e9));
-        // Without latency: NCCL's steps would be shorter by it, whatever a message's own links
-        // have.
+        // Without latency: the cost model subtracts a link's latency from NCCL's steps, and a
+        // message's own links may have another.
         topology.links.push_back({npu, npus, rateBps, 0, 0, 0, 0, 0});
     }
     topology.Index();

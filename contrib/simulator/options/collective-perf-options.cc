@@ -127,7 +127,7 @@ AddSizes(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
         .AtLeast(1);
 }
 
-/// Add the flags of nccl-tests that choose ranks, and what they do.
+/// Add the flags of nccl-tests that choose ranks, threads, checks and operations.
 void
 AddRanks(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
 {
@@ -360,7 +360,7 @@ SpellAllRoots(std::vector<std::string>& arguments)
     }
 }
 
-/// @return what follows the flags in --help
+/// @return the part of --help after the flags
 std::string
 Notes()
 {
@@ -392,7 +392,7 @@ CollectivePerfOptions::Parse(const std::string& program,
     ProgramQuestions questions;
     AddQuestions(flags, questions, true);
     DescribeFlags(flags, options, raw);
-    // A question needs no test, by whatever name the program is called.
+    // A question such as --help needs no test; the program's name may not be one.
     options.run.arguments = arguments;
     const bool isQuestion =
         !arguments.empty() && arguments[0].starts_with('-') && !FindTest(program);

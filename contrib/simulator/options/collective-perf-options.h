@@ -25,7 +25,7 @@ struct CollectiveTest
     bool perRank;        ///< the count is of one rank's part; sizes are multiples of 16 bytes each
 };
 
-/// The rank whose time counts (-a).
+/// The choice of -a: the time of a rank, or a statistic over all ranks.
 enum class RankTime : uint8_t
 {
     Rank0,
@@ -56,7 +56,7 @@ struct CollectivePerfOptions
     uint32_t cycles{1};
     uint32_t threads{1};       ///< of a process
     uint32_t gpusPerThread{1}; ///< so many GPUs make a rank each
-    double launchUs{0};        ///< --launch-us: what a thread takes to launch on one GPU
+    double launchUs{0};        ///< --launch-us: launch time of a thread on one GPU
     double launchChannelUs{0}; ///< --launch-channel-us: and for each channel but the first
     uint32_t processes{0};     ///< 0: as many as the topology holds
     uint32_t checks{1};

@@ -29,19 +29,19 @@ class RunCheck : public RunFailures
     explicit RunCheck(std::function<void()> stop);
     ~RunCheck();
 
-    /// @return what looks over the collectives of all jobs
+    /// @return the check of the collectives of all jobs
     CollectiveCheck& GetCollectives()
     {
         return m_collectives;
     }
 
-    /// @return what is to be told of one job; owned by this object
+    /// @return the observer for one job; owned by this object
     RunObserver& ObserveJob();
 
     /// The run is over. @param finished whether all ranks have done all their work
     void Finish(bool finished);
 
-    /// @return what has been looked at, for run.json and the last line
+    /// @return the number of checked collectives, for run.json and the last line
     uint64_t GetCollectivesChecked() const
     {
         return m_collectives.GetChecked();

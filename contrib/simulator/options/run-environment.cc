@@ -49,8 +49,8 @@ ParseLogLevel(const std::string& text)
                           "DEBUG, INFO, WARNING or ERROR, or 0 to 3");
 }
 
-/// Prefixes of NCCL's variables that change no time: how it is found, how ranks meet, what it
-/// prints, how errors are handled.
+/// Prefixes of NCCL's variables that change no time: the search for its files, the meeting of
+/// ranks, messages, the handling of errors.
 constexpr std::array NCCL_WITHOUT_EFFECT = {
     "NCCL_ASYNC_",
     "NCCL_CHECK",
@@ -164,8 +164,8 @@ const std::set<std::string, std::less<>> NCCL_NOT_MODELLED = {
     "NCCL_WORK_FIFO_BYTES",
 };
 
-/// Warn of variables whose name begins as SimAI's or NCCL's do and that are none of @p known: what
-/// is not modelled, and typing mistakes.
+/// Warn of variables whose name begins as SimAI's or NCCL's do and that are none of @p known:
+/// variables without a model, and typing mistakes.
 void
 WarnOfUnknown(const std::set<std::string>& known, std::vector<std::string>& warnings)
 {

@@ -27,9 +27,9 @@ struct RunEnvironment
     std::map<std::string, std::string> variables; ///< those that were set, by name
     LogLevel logLevel{LogLevel::Info};            ///< AS_LOG_LEVEL
     std::optional<uint32_t> threads;              ///< AS_SIM_THREADS: -t, unless that is given
-    std::vector<std::string> warnings;            ///< what may not be as it was meant, a line each
+    std::vector<std::string> warnings;            ///< possible mistakes, a line each
 
-    /// @throw ns3::InputError naming the variable whose value cannot be used
+    /// @throw ns3::InputError naming a variable with an unusable value
     static RunEnvironment Read(const NcclOptions::Lookup& lookup);
 };
 

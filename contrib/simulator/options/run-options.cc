@@ -38,7 +38,7 @@ constexpr const char* NOTES_OF_SIMULATOR =
     "  2 an input is wrong, 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM,\n"
     "  after results so far were written.\n";
 
-/// Every kind of network by its name; what --network takes.
+/// Every kind of network by its name: the values of --network.
 constexpr std::pair<const char*, NetworkModel> NETWORKS[] = {
     {"packet", NetworkModel::Packet},
     {"analytical", NetworkModel::Analytical},
@@ -165,7 +165,7 @@ AddAmounts(FlagTable& flags, RunOptions& options)
         .Needs("--timeline-ranks", [&options] { return options.timelineRanks != 0; });
 }
 
-/// Add the flags of what the workloads are made of.
+/// Add the flags about the contents of workloads.
 void
 AddWork(FlagTable& flags, RunOptions& options)
 {

@@ -83,8 +83,8 @@ struct RunOptions
     uint64_t fastForwardMemoryMib{1024}; ///< --fast-forward-memory
     std::string fastForwardStore;        ///< --fast-forward-store: a file; empty for none
     uint64_t fastForwardStoreMib{1024};  ///< --fast-forward-store-size
-    /// Flags that may change how a network carries traffic, and ns-3's; files apart, and not what
-    /// the traffic is, where results go and how much a run may use. See DescribeModels().
+    /// Flags of models, and ns-3's: they may change how a network carries traffic. Without files,
+    /// and without the flags about traffic, results and limits. See DescribeModels().
     std::vector<std::string> modelFlags;
     /// Values of flags that run.json has among the options, by their names there.
     nlohmann::ordered_json recorded;
@@ -95,7 +95,7 @@ struct RunOptions
     bool check{false}; ///< --check; always in the checking build
     bool quiet{false};
     LogLevel logLevel{LogLevel::Info};  ///< AS_LOG_LEVEL
-    std::string answer;                 ///< what is asked for instead of a run; empty: nothing
+    std::string answer;                 ///< text to print instead of a run; empty: run
     std::vector<std::string> arguments; ///< of the program, those that --replay stands for included
     std::vector<std::string> confKeys;  ///< --set KEY=VALUE
     std::vector<std::string> pcap;      ///< --pcap NODE:PORT
@@ -104,7 +104,7 @@ struct RunOptions
     std::optional<uint64_t> netBandwidthBps; ///< AS_NET_BW: rate of NIC links
 
     std::map<std::string, std::string> environment; ///< variables that were set, by name
-    std::vector<std::string> warnings; ///< what is accepted and has no effect, a line each
+    std::vector<std::string> warnings;              ///< accepted input without effect, a line each
 
     /// @return whether the user wants the run fast-forwarded
     bool IsFastForwarded() const
@@ -112,7 +112,7 @@ struct RunOptions
         return fastForward != FastForwardMode::Off && fastForward != FastForwardMode::Auto;
     }
 
-    /// Take what the environment says.
+    /// Take the values of the environment.
     void Take(const RunEnvironment& read);
 
     /// @return the value of an environment variable, or nothing

@@ -74,7 +74,7 @@ FindEarlierRun(const std::vector<std::string>& arguments, const std::string& fla
     return found ? std::optional(run) : std::nullopt;
 }
 
-/// @return the name of a flag, with one dash or two; empty for what is none
+/// @return the name of a flag, with one dash or two; empty for another argument
 std::string_view
 FlagName(std::string_view argument)
 {
@@ -122,11 +122,11 @@ WithoutOutput(const std::vector<std::string>& arguments)
     return others;
 }
 
-/// @return the arguments of a run that is repeated; what does not change it may be given anew
+/// @return the arguments of the repeated run; flags that do not change it may be given anew
 std::vector<std::string>
 ArgumentsToReplay(const EarlierRun& replay, const RunReplay& run)
 {
-    // Nor does it take from a store what it is to find again.
+    // A store would answer with the earlier outcome, which the repeated run is to compute again.
     std::vector<std::string> all =
         WithoutFlags(WithoutOutput(run.arguments), {"fast-forward-store"});
     for (const std::string& argument : replay.others)

@@ -20,7 +20,7 @@ struct RunReplay
 
     /**
      * @param path of run.json
-     * @throw ns3::InputError if it is none, or if one of the run's inputs is not what it was
+     * @throw ns3::InputError if it is not such a file, or if one of the run's inputs has changed
      */
     static RunReplay Read(const std::string& path);
 
@@ -32,11 +32,12 @@ struct RunReplay
     static std::optional<RunReplay> FindResumed(const std::vector<std::string>& arguments);
 };
 
-/// @return arguments of a run without those that say how many iterations it has, where it writes,
-/// what it prints and when it stops
+/// @return arguments of a run without those about the number of iterations, the place of results,
+/// the messages and the limits
 std::vector<std::string> WithoutPasses(const std::vector<std::string>& arguments);
 
-/// @return where a run with --separate-passes keeps what it was asked for, in its output directory
+/// @return the path of the request that a run with --separate-passes records in its output
+/// directory
 std::string IterationsRecord(const std::string& output);
 
 } // namespace AstraSim

@@ -30,7 +30,7 @@ struct SimCclOptions
     std::string output;
     uint64_t maxFlows;
     bool quiet{false};
-    std::string answer; ///< what is asked for instead of a run; empty: nothing
+    std::string answer; ///< text to print instead of a run; empty: run
 
     /// @param arguments without the program's name @throw ns3::InputError for a mistake in them
     static SimCclOptions Parse(const std::vector<std::string>& arguments);

@@ -44,7 +44,7 @@ Reason(int64_t status)
     return fi_strerror(static_cast<int>(-status));
 }
 
-/// @throw RankFailure if @p status says that @p what went wrong
+/// @throw RankFailure with @p what and a reason, if @p status is an error
 void
 Check(int64_t status, const std::string& what)
 {
@@ -72,7 +72,7 @@ AskFor(const std::string& provider)
     return Info(status == 0 ? found : nullptr);
 }
 
-/// @return the names of @p select among what libfabric offers, each once
+/// @return the texts that @p select takes from libfabric's offers, each once
 template <typename Select>
 std::string
 NamesIn(const fi_info* list, Select select)
@@ -394,7 +394,7 @@ FabricEndpoint::Post(Transfer& transfer)
 void
 FabricEndpoint::PostBacklog(std::deque<Transfer*>& backlog)
 {
-    // In order per peer: who is refused holds up only those behind it for the same peer.
+    // In order per peer: a refused message holds up only the later ones for the same peer.
     std::set<uint32_t> refused;
     for (auto next = backlog.begin(); next != backlog.end();)
     {

@@ -24,7 +24,7 @@ struct FabricChoice
     bool onOneHost{true}; ///< all ranks are: tcp takes the loopback interface
 
     /**
-     * Work out what the flags mean.
+     * Choose provider and device by the flags.
      * @param provider of --provider: auto, verbs, tcp, shm, or a name of libfabric's
      * @param devices of --nic or --interface, one per rail; may be empty
      * @param localRank number of the rank on its host, which is its rail
@@ -102,7 +102,8 @@ class FabricEndpoint
         return m_address;
     }
 
-    /// @return what carries the messages, such as "tcp;ofi_rxm on lo (fi_sockaddr_in://...)"
+    /// @return provider, device and address that carry the messages, such as "tcp;ofi_rxm on lo
+    /// (fi_sockaddr_in://...)"
     std::string Describe() const;
 
     /// @return libfabric's name of the provider
@@ -137,7 +138,7 @@ class FabricEndpoint
         Post(transfer);
     }
 
-    /// Move messages on and hand over what has ended.
+    /// Make progress, and hand over completed messages.
     /// @return whether anything has @throw TransferError
     bool Poll(Handler handler, void* arg);
 

@@ -39,7 +39,7 @@ Describe(const MessageHeader& header)
                        header.tag);
 }
 
-/// A generator whose state is the message's identity (splitmix64).
+/// A random generator seeded with the message's identity (splitmix64).
 class PayloadWords
 {
   public:

@@ -42,9 +42,9 @@ struct MessageHeader
     void Seal(const std::byte* payload);
 
     /**
-     * @param expected what should have come: source, destination, number, tag and bytes
-     * @param payload what came after the header
-     * @return what is wrong with a message, if anything is
+     * @param expected the expected message: source, destination, number, tag and bytes
+     * @param payload the bytes that came after the header
+     * @return the difference from the expected message, if there is one
      */
     std::optional<std::string> FindMistake(const MessageHeader& expected,
                                            const std::byte* payload) const;
@@ -63,7 +63,7 @@ static_assert(sizeof(MessageHeader) == 64);
 class FabricTag
 {
   public:
-    /// The tag of what ranks tell each other beside the workload.
+    /// The tag of messages between ranks that are not the workload's.
     static constexpr uint64_t CONTROL = uint64_t{3} << 62;
 
     /**
@@ -75,10 +75,10 @@ class FabricTag
     static uint64_t Of(const MessageInfo* info, int tag, uint32_t iteration);
 };
 
-/// Fill a payload with bytes that follow from what message it is.
+/// Fill a payload with bytes that follow from the message's header.
 void FillPayload(const MessageHeader& header, std::byte* payload);
 
-/// @return whether a payload is what FillPayload() makes for that header
+/// @return whether FillPayload() makes these bytes for that header
 bool IsPayloadOf(const MessageHeader& header, const std::byte* payload);
 
 } // namespace AstraSim

@@ -30,10 +30,10 @@ namespace AstraSim
  * @ingroup simulator
  * @brief The network of one rank that is a process: messages travel over libfabric.
  *
- * Each message has a header that says which one it is; what comes is compared with what is
- * expected. Its payload is as long as the protocol makes it on the wire (LL twice as long). Without
- * data of the caller's own the payload is whatever is in the buffer, or with verification a pattern
- * that follows from the header, with a checksum.
+ * Each message has a header that identifies it; the receiver compares it with the expected one. Its
+ * payload is as long as the protocol makes it on the wire (LL twice as long). Without data of the
+ * caller's own the payload is the buffer's content as it happens to be, or with verification a
+ * pattern that follows from the header, with a checksum.
  *
  * Left out: software latencies and speed limits of GPUs, which a machine has by itself; operations
  * of switches, which need hardware that computes.
@@ -41,7 +41,7 @@ namespace AstraSim
 class PhyNetwork : public RankNetwork
 {
   public:
-    /// Is told what other ranks tell this one beside the workload.
+    /// Receives messages of other ranks that are not the workload's.
     using ControlHandler = std::function<void(uint32_t src, const std::string& text)>;
 
     /**
@@ -144,7 +144,7 @@ class PhyNetwork : public RankNetwork
         Operation* next{nullptr};          ///< for the pool
         PhyNetwork* network{nullptr};
         RegisteredBuffers::Buffer buffer;
-        MessageHeader header; ///< of a receive: what is expected
+        MessageHeader header; ///< of a receive: the expected one
         void* target{nullptr};
         MessageHandler handler{nullptr};
         void* arg{nullptr};
@@ -199,7 +199,7 @@ class PhyNetwork : public RankNetwork
     uint64_t m_open{0};
     uint64_t m_received{0};
     uint64_t m_bytesReceived{0};
-    TimePs m_sentPs{0}; ///< of the message whose handler runs
+    TimePs m_sentPs{0}; ///< of the message, while its handler runs
 };
 
 } // namespace AstraSim

@@ -25,8 +25,8 @@ enum class ComputeMode : uint8_t
 
 /**
  * @ingroup simulator
- * @brief The clock of this machine and what is to be done at a time: the counterpart of EventLoop
- * where time passes by itself.
+ * @brief The clock of this machine and an agenda of events: the counterpart of EventLoop where time
+ * passes by itself.
  *
  * Time 0 is when an iteration begins, the same moment on all ranks.
  */
@@ -41,7 +41,7 @@ class PhysicalLoop
     /// @return the machine's monotonic clock in ns
     static int64_t MonotonicNs();
 
-    /// Let time 0 be when MonotonicNs() is @p monotonicNs, and forget what was scheduled.
+    /// Let time 0 be when MonotonicNs() is @p monotonicNs, and forget the scheduled events.
     void SetStart(int64_t monotonicNs);
 
     /// @return time since the start

@@ -29,7 +29,7 @@ Write(const Json& json)
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// @return what goes wrong in @p step, as JSON; empty if nothing does
+/// @return the error of @p step, as JSON; empty if it succeeds
 std::string
 Try(const std::function<void()>& step)
 {

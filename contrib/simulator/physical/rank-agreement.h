@@ -24,13 +24,13 @@ struct Refusal
 
 /**
  * Do something on every rank that may fail on some, before their messages begin.
- * @param step throws what is wrong
- * @return what went wrong on the first rank on which something did; the same on all ranks
+ * @param step throws on failure
+ * @return the error of the first rank that failed; the same on all ranks
  */
 std::optional<Refusal> Agree(const RankCommunicator& ranks, const std::function<void()>& step);
 
 /**
- * Compare what every rank was given.
+ * Compare the inputs of all ranks.
  * @param facts name and value of each
  * @return how the first rank that has something else than rank 0 differs; the same on all ranks
  */

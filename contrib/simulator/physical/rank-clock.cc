@@ -17,7 +17,7 @@ namespace
 
 constexpr double PS_PER_NS = 1000;
 
-/// @return what tells machines apart whose clocks are not the same
+/// @return an identity of the running system: processes with the same one share a clock
 std::string
 BootId()
 {

@@ -30,7 +30,7 @@ class RankClock
     /// After the run: find the drift.
     void CompareAgain();
 
-    /// @return what this clock shows when that of rank 0 shows @p ns, as of Compare()
+    /// @return the time of this clock when that of rank 0 shows @p ns, as of Compare()
     int64_t FromFirst(int64_t ns) const
     {
         return ns + m_offsetNs;

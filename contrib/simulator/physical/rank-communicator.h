@@ -54,13 +54,13 @@ class RankCommunicator
         return m_localSize;
     }
 
-    /// @return what each rank gives, by rank
+    /// @return the texts of all ranks, by rank
     std::vector<std::string> GatherAll(const std::string& text) const;
 
-    /// @return what each rank gives, by rank, on rank 0; nothing on the others
+    /// @return the data of all ranks, by rank, on rank 0; nothing on the others
     std::vector<ns3::QbbBytes> GatherAtFirst(const ns3::QbbBytes& data) const;
 
-    /// @return what rank 0 gives @param whileWaiting as in Barrier()
+    /// @return rank 0's value @param whileWaiting as in Barrier()
     int64_t Broadcast(int64_t value, const std::function<void()>& whileWaiting) const;
 
     /// @return the largest value

@@ -14,7 +14,7 @@ namespace AstraSim
  * @ingroup simulator
  * @brief Something that ends a run on all ranks: of this rank, or of one that told this one.
  *
- * what() says the cause, without the rank.
+ * Its text is the cause, without the rank.
  */
 class RankFailure : public std::runtime_error
 {

@@ -54,7 +54,7 @@ class RankRecorder : public RunObserver
                         const Alignment& align) const;
 
   private:
-    /// Tells an observer of a record whose times are aligned.
+    /// Passes a record to an observer, with times on the common clock.
     using Tell = std::function<void(RunObserver& observer, const Alignment& align)>;
 
     struct Record

@@ -211,7 +211,8 @@ RankWatch::TellAll(const RankFailure& failure)
         }
         catch (const RankFailure& other)
         {
-            // Of all who noticed the same, the first one speaks; what follows from it is no news.
+            // Several ranks may notice one failure: the lowest one speaks. Failures that follow
+            // from it are no news.
             isFirst = isFirst && !(other.WasTold() && m_lastTeller < m_rank);
         }
         sched_yield();

@@ -16,7 +16,7 @@
 namespace AstraSim
 {
 
-/// A rank's process, for those who share its host.
+/// A rank's process, for other ranks on its host.
 struct RankProcess
 {
     std::string host;
@@ -25,10 +25,10 @@ struct RankProcess
 
 /**
  * @ingroup simulator
- * @brief Has all ranks end when one fails: tells the others, and notices who is silent.
+ * @brief Ends all ranks when one fails: tells the others of a failure, and notices silent ranks.
  *
  * Each rank sends a sign of life to the next one every second. A rank that fails tells every other
- * what for. A rank whose predecessor is silent tells the others in its place.
+ * the cause. A rank whose predecessor is silent tells the others in its place.
  */
 class RankWatch
 {
@@ -52,7 +52,7 @@ class RankWatch
      * Make sure that messages pass: each rank greets all others, of many those 1, 2, 4, ... places
      * away. The lower one begins, so that the two do not connect to each other at the same time.
      * @param seconds for all to answer
-     * @return who does not answer; empty if all do
+     * @return the ranks that do not answer, in words; empty if all do
      */
     std::string Greet(double seconds = GREETING_SECONDS);
 
@@ -63,7 +63,7 @@ class RankWatch
     /// @return whether no other rank has told of one before, nor a lower one at the same time
     bool TellAll(const RankFailure& failure);
 
-    /// @return a rank of this host whose process has ended, if there is one
+    /// @return a rank of this host with an ended process, if there is one
     std::optional<int> FindDead() const;
 
     /// @return whether this rank is the first on the host of a dead one that lives
@@ -104,7 +104,7 @@ class RankWatch
     int64_t m_lastLookNs;
     int64_t m_backNs{INT64_MIN / 2}; ///< when it looked again after it had been away
     std::vector<bool> m_greeted;     ///< by rank
-    int m_lastTeller{0};             ///< who told of a failure
+    int m_lastTeller{0};             ///< the rank that told of a failure last
     bool m_ended{false};
 };
 

@@ -313,7 +313,7 @@ RankBuffers::FindMistakeIn(const std::vector<std::byte>& buffer,
                            std::optional<uint32_t> from) const
 {
     const uint64_t size = m_isFloat ? sizeof(float) : 1;
-    uint32_t factor = 0; // what NumberOf() multiplies the place's number by, summed over ranks
+    uint32_t factor = 0; // sum over the source ranks of their factors of NumberOf(0, place)
     for (uint32_t rank = 0; rank < m_graph.GetRanks(); ++rank)
     {
         factor += !from || *from == rank ? rank % RANK_VALUES + 1 : 0;
@@ -362,7 +362,7 @@ RankBuffers::FindMistake() const
     default:
         break;
     }
-    // Pairs: what came from a rank is what that rank's buffer has for this one.
+    // Pairs: the data from a rank are the piece for this rank in that rank's buffer.
     for (uint32_t lane = 0; lane < m_graph.GetLaneCount(); ++lane)
     {
         const Lane in = m_graph.GetInbound(m_rank, lane);

@@ -75,7 +75,7 @@ class RankBuffers : public CollectiveData
 /**
  * @ingroup simulator
  * @brief Carries collectives out as another implementation does, on real data, and checks that each
- * rank ends with what the operation means.
+ * rank ends with the operation's result.
  */
 class ReducedCollectives : public CollectiveImplementation
 {

@@ -64,7 +64,8 @@ RegisteredBuffers::Grow(uint32_t sizeClass)
     const std::size_t stride = (std::size_t{1} << sizeClass) + m_headerBytes;
     const std::size_t count = std::clamp<std::size_t>(SLAB_BYTES / stride, 1, 1024);
     const std::size_t bytes = count * stride;
-    // With pages of its own: what is never written would be sent from the one page of zeros.
+    // MAP_POPULATE: untouched pages would all be the kernel's one page of zeros, and sends would
+    // read that from cache.
     void* memory = mmap(nullptr,
                         bytes,
                         PROT_READ | PROT_WRITE,

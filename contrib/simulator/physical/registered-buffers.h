@@ -29,7 +29,7 @@ class RegisteredBuffers
     struct Buffer
     {
         std::byte* data{nullptr};
-        void* descriptor{nullptr}; ///< what the fabric wants to be told with it
+        void* descriptor{nullptr}; ///< descriptor of the memory region, for libfabric
         uint32_t sizeClass{0};
     };
 

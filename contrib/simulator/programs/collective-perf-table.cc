@@ -194,7 +194,7 @@ CollectivePerfTable::Bandwidths(const CollectivePerfRow& row, double microsecond
     }
     double gigabytes = static_cast<double>(row.bytes) / 1e9;
     double factor = BusBandwidthFactor(m_options.test->op, m_ranks);
-    if (m_options.test->op == CollectiveOp::None) // hypercube counts what comes from others
+    if (m_options.test->op == CollectiveOp::None) // hypercube counts bytes from other ranks
     {
         gigabytes *= static_cast<double>(m_ranks - 1) / m_ranks;
         factor = 1;

@@ -93,7 +93,7 @@ class CollectivePerf : public RunDriver
     void PrintDevices() const;
     void PointDone(const CollectiveTestResult& result);
     void PrintRow(std::size_t row);
-    /// Print the rows whose results are there.
+    /// Print the rows with results.
     void PrintRows();
     int ReportUnfinished();
     void PrintChoices() const;

@@ -154,7 +154,7 @@ IterationsRun::Look(uint32_t pass) const
     }
 }
 
-/// @return what makes the iteration a run of its own, which --replay can repeat
+/// @return the options of the iteration as a run of its own, which --replay can repeat
 RunOptions
 IterationsRun::OptionsOf(uint32_t pass) const
 {

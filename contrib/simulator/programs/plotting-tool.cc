@@ -42,8 +42,8 @@ FindPlottingTool()
     return {};
 }
 
-/// @return the exit status of a command, whose standard output is dropped; -1 if it cannot be
-/// started, with errno
+/// @return the exit status of a command without its standard output; -1 if it cannot be started,
+/// with errno
 int
 RunCommand(std::vector<std::string> words)
 {

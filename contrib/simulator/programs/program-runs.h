@@ -27,9 +27,9 @@ int RunSimulation(const RunOptions& options);
  * Simulate the iterations of a workload apart from each other (--separate-passes).
  *
  * Each iteration is a run of its own in a process of its own, on an idle network, with random
- * numbers of its own (ns-3's run number counts up), and leaves whole results in
- * `output/pass-0`, `pass-1`, ...; `passes.csv` has a row for each. So a run that was ended early
- * goes on with the iterations that it lacks (--resume), and leaves what it would have left anyway.
+ * numbers of its own (ns-3's run number counts up), and leaves whole results in `output/pass-0`,
+ * `pass-1`, ...; `passes.csv` has a row for each. So a run that was ended early goes on with the
+ * iterations that it lacks (--resume); its results are those of an undisturbed run.
  *
  * SIGINT, SIGTERM and SIGHUP end the iteration under way, and with it the run.
  *

@@ -131,7 +131,7 @@ ShowJob(const SimCclJob& job, const MockNcclGroup& group, const std::vector<Sing
     }
     if (choice.predicted > 0)
     {
-        // RCCL rates what it is not to take at a hundredth of its speed: that is no time.
+        // RCCL divides the bandwidth of choices to avoid by 100: its figure is a rating, no time.
         const char* label = choice.protocol == "-"          ? "estimate      " // a plug-in's
                             : IsAmd(machine.gpu.generation) ? "RCCL's rating "
                                                             : "NCCL's estimate";

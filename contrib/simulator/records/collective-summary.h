@@ -14,7 +14,7 @@
 namespace AstraSim
 {
 
-/// Collects what a user looks at first: time and bandwidth of each kind of collective.
+/// Collects time and bandwidth of each kind of collective, for a table at the end of the run.
 class CollectiveSummary : public RunObserver
 {
   public:

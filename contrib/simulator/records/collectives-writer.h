@@ -16,8 +16,8 @@
 namespace AstraSim
 {
 
-/// Writes collectives.csv: a row per collective, as it ends, and of those that end at once in the
-/// order in which they began, so that it does not matter who is told of them first.
+/// Writes collectives.csv: a row per collective, as it ends. Rows of one end time are in the order
+/// of their beginnings, so that the order of calls does not matter.
 class CollectivesWriter : public RunObserver
 {
   public:

@@ -24,7 +24,7 @@ struct ByteRange
     uint64_t most;
 };
 
-/// @return bounds of what a rank sends, then of what it receives
+/// @return bounds of the bytes that a rank sends, then of those that it receives
 std::pair<ByteRange, ByteRange>
 BoundsOf(CollectiveOp op, uint64_t bytes, uint64_t ranks)
 {

@@ -27,12 +27,13 @@ struct CustomTraceBytes
 
 /**
  * @param op an operation @param bytes its payload, as CollectiveRequest counts it
- * @param ranks what each rank of the trace sends and receives
+ * @param ranks bytes that each rank of the trace sends and receives
  * @return why these messages cannot be that operation on that payload; empty if they can.
  *
- * In an AllReduce, what each rank has leaves it and what all others have reaches it, in sums or
- * not: at least (n-1)/n of the payload each way, since algorithms round parts; at most n-1 times
- * the payload, which sends all to all. The others have such bounds by the parts that move.
+ * In an AllReduce, each rank's data leave it and the data of all others reach it, summed or not: at
+ * least (n-1)/n of the payload each way, since algorithms round parts; at most n-1 times the
+ * payload, if every rank sends everything to all others. The others have such bounds by the parts
+ * that move.
  */
 std::string DescribeCustomMisfit(CollectiveOp op,
                                  uint64_t bytes,
@@ -40,7 +41,7 @@ std::string DescribeCustomMisfit(CollectiveOp op,
 
 /**
  * @ingroup simulator
- * @brief Warns of custom collectives whose traces were made for another size.
+ * @brief Warns of custom collectives with traces made for another size.
  *
  * A trace has sizes of its own, which are used for a collective of any size, as ASTRA-sim does.
  */
@@ -53,7 +54,7 @@ class CustomTraceCheck : public RunObserver
     void CollectiveStarted(const CollectiveRecord& record) override;
 
   private:
-    /// A trace, and what has been found of it.
+    /// A trace, and the state of its check.
     struct Trace
     {
         std::vector<CustomTraceBytes> ranks;

@@ -22,7 +22,7 @@ class DimensionUtilization : public RunObserver
   public:
     /**
      * @param path file to write
-     * @param rank of the network, whose streams count
+     * @param rank of the network; its streams count
      * @param dimensions of the job
      * @param queues stream queues of each dimension
      */

@@ -35,7 +35,7 @@ struct TimeBreakdown
 
 /**
  * @ingroup simulator
- * @brief Writes EndToEnd.csv: a summary and, for each layer, what it computes and communicates.
+ * @brief Writes EndToEnd.csv: a summary and, for each layer, its computation and communication.
  *
  * Compute, exposed communication and bubbles are means over the job's ranks, summed over passes, so
  * that they add up to a rank's time; the total communication of a layer is the duration of its

@@ -22,8 +22,8 @@ namespace AstraSim
 
 using ns3::QbbMail;
 
-// Messages of a part (QbbMail::Note()): records whose addresses are filled in where they are
-// told. Layers are those of positions.
+// Messages of a part (QbbMail::Note()): records without addresses, which the receiver fills in.
+// Records name no layers but positions; the receiver asks the workload for the name.
 
 struct MergedRecords::GroupMet
 {
@@ -198,7 +198,7 @@ struct MergedRecords::Result
     }
 };
 
-/// One part of the job; it runs in its partition, and what it tells is told later.
+/// One part of the job; it runs in its partition, and its records reach the observer later.
 class MergedRecords::Part : public RunObserver
 {
   public:
@@ -212,7 +212,8 @@ class MergedRecords::Part : public RunObserver
     {
         m_keyOf[record.id] = record.key;
         const CommGroup& group = *record.group;
-        // A part that tells again at the same time is told of before those who have told.
+        // Notes of one time are sorted by node, so this one may come before the part's first one of
+        // the group: it describes the group, too.
         if (m_groupsMet.try_emplace(group.id, record.start).first->second == record.start)
         {
             const GroupMet met{group.id, group.kind, static_cast<uint32_t>(group.ranks.size())};

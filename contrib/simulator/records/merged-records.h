@@ -40,7 +40,7 @@ class MergedRecords : public ns3::QbbAddressee
     explicit MergedRecords(RunObserver& observer);
     ~MergedRecords();
 
-    /// Say what names the layers; before the run. @param workload outlives the object
+    /// Set the workload that names the layers; before the run. @param workload outlives the object
     void SetWorkload(const Workload& workload)
     {
         m_workload = &workload;
@@ -82,7 +82,7 @@ class MergedRecords : public ns3::QbbAddressee
         std::size_t ranksEnded{0};
     };
 
-    // what parts tell
+    // records of parts
     struct GroupMet;
     struct Begun;
     struct Ended;
@@ -97,13 +97,13 @@ class MergedRecords : public ns3::QbbAddressee
     struct RankDone;
     struct Result;
 
-    /// @return what a part has told of a collective, with the layer and the group
+    /// @return a part's record of a collective, with the layer and the group filled in
     CollectiveRecord Complete(CollectiveRecord record, uint32_t group) const;
     void Begin(const CollectiveRecord& record);
     void End(const CollectiveRecord& record, const CollectiveChoice& choice, std::size_t ranks);
     void Send(const MessageEndRecord& record);
     void Receive(const MessageEndRecord& record);
-    /// @return what the observer knows a running collective by
+    /// @return the observer's id of a running collective
     uint64_t IdOf(uint64_t key) const;
 
     RunObserver& m_observer;

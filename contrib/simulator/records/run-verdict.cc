@@ -19,7 +19,7 @@ namespace
 using ns3::ClusterTopology;
 using NodeKind = ClusterTopology::NodeKind;
 
-constexpr double FULL = 0.9;   ///< busy above it: bandwidth is what counts
+constexpr double FULL = 0.9;   ///< busy above it: bandwidth bounds the collective
 constexpr double SMALL = 0.05; ///< parts below it are not worth a sentence
 constexpr const char* NVLINKS = "NVLinks";
 
@@ -152,7 +152,7 @@ MayReduce(CollectiveOp op)
            op == CollectiveOp::ReduceScatter;
 }
 
-/// @return what AS_SEND_LAT is to a collective of that mean time; empty if that is little
+/// @return a sentence on AS_SEND_LAT's part of a collective of that mean time; empty if it is small
 std::string
 LatencySentence(TimePs latency, double mean)
 {

@@ -29,14 +29,14 @@ struct LinkLoad
     std::vector<ns3::LinkUse::Purpose> purposes; ///< bytes by TrafficPurpose()
 };
 
-/// @return what each port has carried
+/// @return the load of each port
 std::vector<LinkLoad> LinkLoadsOf(const ns3::ClusterTopology& topology,
                                   const ns3::LinkCountersOf& counters,
                                   const ns3::LinkUse& use);
 
 /**
  * @ingroup simulator
- * @brief The bound of each kind of collective: the class of links whose busiest one is busiest.
+ * @brief The bound of each kind of collective: the class of links that has the busiest link.
  *
  * An operation of a kind of group is active in the union of the times from the last rank's start to
  * the last rank's end of its collectives. A link is busy with it for its share of the link's bytes.
@@ -50,14 +50,14 @@ class RunVerdict : public RunObserver
     /// The set-up of the run.
     struct Setting
     {
-        TimePs sendLatency{0}; ///< what AS_SEND_LAT adds before each message; 0 if it is not set
+        TimePs sendLatency{0}; ///< AS_SEND_LAT's delay before each message; 0 if it is not set
         bool nvlsOff{false};   ///< whether NVSwitches could reduce but were told not to
     };
 
     /**
-     * @param topology what the links are links of
+     * @param topology of the links
      * @param loads of all ports; none if the network does not know
-     * @param setting what else bounds collectives
+     * @param setting other bounds of collectives
      * @return a line for each operation and kind of group, the longest active first
      */
     std::vector<std::string> Lines(const ns3::ClusterTopology& topology,

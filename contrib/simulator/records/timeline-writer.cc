@@ -17,7 +17,7 @@ constexpr int COMPUTE_THREAD = 0;
 constexpr int WAIT_THREAD = 1;
 constexpr int FIRST_QUEUE_THREAD = 2;
 
-/// @return text in quotes; what is no UTF-8 in it, a workload may have any bytes, is replaced
+/// @return text in quotes; bytes that are no UTF-8, which names in workloads may have, are replaced
 std::string
 JsonText(std::string_view text)
 {

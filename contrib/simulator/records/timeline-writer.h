@@ -17,13 +17,13 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief Writes timeline.json: what each rank does when, in Chrome's trace format (Perfetto opens
- * it).
+ * @brief Writes timeline.json: the activities of each rank over time, in Chrome's trace format
+ * (Perfetto opens it).
  *
  * A process per rank, with a thread for computation, one for waiting, and one per stream queue; the
- * flows that it sends, which overlap, are asynchronous events.
- * Events are written as they end. The file is valid JSON whenever it is closed by Finish();
- * Perfetto also opens what a run that was cut off leaves.
+ * flows that it sends, which overlap, are asynchronous events. Events are written as they end. The
+ * file is valid JSON whenever it is closed by Finish(); Perfetto also opens the file of a run that
+ * was cut off.
  */
 class TimelineWriter : public RunObserver
 {
@@ -54,7 +54,7 @@ class TimelineWriter : public RunObserver
     /// @return whether one more event may be written
     bool Admit(int rank);
 
-    /// @return what stands between two events
+    /// @return the text between two events
     const char* Separator();
 
     /// Name the rank and the thread for viewers, once.

@@ -27,7 +27,7 @@ struct ProgressSample
  * @ingroup simulator
  * @brief One line on standard error, rewritten about five times a second of wall time.
  *
- * Driven by simulator events whose spacing follows the speed of the simulation; they stop when
+ * Driven by simulator events at intervals that follow the speed of the simulation; they stop when
  * nothing else is scheduled, so that a stuck run still ends.
  */
 class RunProgress

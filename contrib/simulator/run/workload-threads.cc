@@ -24,7 +24,7 @@ namespace AstraSim
 namespace
 {
 
-/// @return whether ranks agree on the order of what they begin while they run
+/// @return whether ranks negotiate the order of their collectives during the run
 bool
 OrdersStreams(const std::string& system)
 {

@@ -39,10 +39,10 @@ class PhyInputs
      */
     void Read(uint32_t ranks, RunConsole& console);
 
-    /// @return what is not the same on all ranks; every rank calls it
+    /// @return a difference between ranks' inputs, if there is one; every rank calls it
     std::optional<Refusal> Compare(const RankCommunicator& ranks) const;
 
-    /// Tell a run's record what it was told.
+    /// Add the inputs to the run's record.
     void Record(RunRecord& record) const;
 
     /// @return where results go, if nothing else is asked for: named by the workload and topology
@@ -62,10 +62,10 @@ class PhyInputs
         return m_inputs.topology;
     }
 
-    /// @return what carries out collectives
+    /// @return the implementation of collectives
     CollectiveImplementation& GetCollectives() const;
 
-    /// @return how many results of collectives were compared with what the operations mean
+    /// @return the number of collectives with checked results
     uint64_t GetChecked() const
     {
         return m_reduced ? m_reduced->GetChecked() : 0;

@@ -156,7 +156,8 @@ PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::
     // Hosts have no switches that add: NVLS only if it is asked for, and then refused.
     run.nccl.nvlsEnable = run.nccl.nvlsRequired;
     run.nccl.nvlsTreeEnable = run.nccl.nvlsRequired;
-    // A real network joins what a topology's rails do not.
+    // No PXN by default: on a real network all NICs reach each other, also where a topology's rails
+    // are separate.
     run.nccl.pxnEnable = run.nccl.pxnEnable.value_or(false);
     run.answer = Answer(questions, flags, "SimAI_phynet", std::string(SPELLING_NOTE) + NOTES);
     if (!run.answer.empty())

@@ -17,7 +17,7 @@ namespace AstraSim
 /// Options of SimAI_phynet.
 struct PhyOptions
 {
-    RunOptions run; ///< what it shares with a simulation: workload, topology, output, ...
+    RunOptions run; ///< options of simulations, too: workload, topology, output, ...
     std::string provider{"auto"};
     std::vector<std::string> devices; ///< --nic or --interface: one per rail, used in turn
     ComputeMode compute{ComputeMode::Sleep};

@@ -80,7 +80,7 @@ class IterationFiles
     /// @param directory where the files are written
     IterationFiles(const Workload& workload, uint32_t ranks, const std::string& directory);
 
-    /// @return what is to be told of the iteration
+    /// @return the observer of the iteration
     RunObserver& GetObserver()
     {
         return m_observers;
@@ -115,7 +115,7 @@ class IterationTable
     /// Add an iteration.
     void Add(const IterationRecords& records);
 
-    /// @param chosen iteration whose collectives name the rows @param path file to write
+    /// @param chosen iteration with the collectives that name the rows @param path file to write
     void Write(const IterationRecords& chosen,
                const Workload& workload,
                const std::string& path) const;

@@ -52,9 +52,8 @@ constexpr int64_t START_DELAY_NS = 5'000'000;          ///< from the agreement o
 constexpr std::chrono::milliseconds WRITING_TIME{700}; ///< that rank 0 has when others end
 constexpr double NS_TO_PS = 1000;
 
-/// One rank's part of a run; one object per process. No RunDriver, whose steps are one process's:
-/// here all ranks agree on each step, and a rank that fails has to tell the others, or to be found
-/// dead.
+/// One rank's part of a run; one object per process. It is no RunDriver, as all ranks agree on each
+/// step here, and a rank that fails has to tell the others, or they find it dead.
 class PhyRun
 {
   public:
@@ -92,7 +91,7 @@ class PhyRun
     void Progress();
     void CheckInterrupt();
     void BeginTogether(Iteration& iteration);
-    /// Tell an observer on rank 0 what all ranks have recorded. @param alone only what this rank
+    /// Pass the records of all ranks to an observer on rank 0. @param alone only what this rank
     /// has, as if it were all of them
     void Tell(const Iteration& iteration, bool withFlows, bool alone, RunObserver& observer) const;
     ns3::QbbBytes Notes(const Iteration& iteration, RunObserver& part, bool withFlows) const;
@@ -186,7 +185,7 @@ PhyRun::CheckInterrupt()
     {
         return;
     }
-    // mpirun ends the others when a process dies: what counts is why it died.
+    // mpirun ends the others when a process dies: its death is the cause, not the signal.
     if (const auto dead = m_watch->FindDead())
     {
         throw RankFailure(*dead, RankWatch::DEATH);

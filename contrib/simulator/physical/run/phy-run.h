@@ -14,7 +14,7 @@ namespace AstraSim
  *
  * Called between MPI_Init and MPI_Finalize, by every rank. Rank 0 writes the results.
  *
- * @param options what to run
+ * @param options of the run
  * @return exit status, the same on every rank: 0 if the workload finished everywhere. If it is not
  * 0, other ranks may be gone, and MPI_Finalize would wait for them.
  */
