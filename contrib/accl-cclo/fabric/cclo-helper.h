@@ -56,7 +56,7 @@ class CcloHelper
     CcloRank MakeRank(uint32_t host) const;
 
     /**
-     * Say what waits in engines, one line each, with the rank in front.
+     * @return a line for each wait in engines, with the rank in front
      * @param drivers by rank
      */
     static std::vector<std::string> DescribeWaits(const std::vector<Ptr<CcloDriver>>& drivers);

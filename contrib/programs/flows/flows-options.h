@@ -26,7 +26,7 @@ struct FlowsOptions
     std::optional<uint32_t> threads; ///< -t; without it, one
     bool check{false};               ///< --check; always in the checking build
     bool quiet{false};
-    std::string answer; ///< what is asked for instead of a run; empty: nothing
+    std::string answer; ///< text to print instead of a run; empty: run
     std::vector<std::string> ns3Flags;
     RunLimits limits; ///< --max-time, --max-sim-time, --max-memory
 

@@ -72,7 +72,7 @@ Locate(Parameter<std::string>& path,
     }
 }
 
-/// @param[out] attributes whose defaults flags and the environment give
+/// @param[out] attributes the defaults that flags and the environment set
 FabricConf
 ReadConf(const FlowsOptions& options, std::vector<GivenAttribute>& attributes)
 {
@@ -170,22 +170,22 @@ class FlowsRun : public RunDriver
 
     std::optional<StopCause> WhyUnfinished() const;
     int ReportUnfinished(const StopCause& cause);
-    /// Say, and record, what the user did not mean.
+    /// Print, and record, warnings about results that the user may not expect.
     void WarnOfTrouble(const FabricTotals& totals);
 
     const FlowsOptions& m_options;
     RunConsole m_console;
     FabricConf m_conf;
-    std::vector<GivenAttribute> m_attributes; ///< whose defaults flags and the environment give
+    std::vector<GivenAttribute> m_attributes; ///< defaults set by flags and the environment
     ClusterTopology m_topology;
     Ptr<RdmaFabric> m_fabric;
     std::unique_ptr<FabricMonitors> m_monitors;
     std::vector<QbbPcapCapture> m_captures;
     std::unique_ptr<FlowRunner> m_runner;
     std::unique_ptr<FabricCheck> m_check;              ///< null if nothing is checked
-    RunFailures m_failures{[] { Simulator::Stop(); }}; ///< what did not hold
+    RunFailures m_failures{[] { Simulator::Stop(); }}; ///< violations that checks found
     std::optional<LinkUse> m_use;
-    std::optional<LinkUse> m_useHere; ///< what this process's flows use
+    std::optional<LinkUse> m_useHere; ///< traffic of this process's flows
     bool m_wasStopped{false};         ///< by a signal or a limit
     LinkCountersOf m_links;           ///< when the last flow was done
     EventId m_stop;                   ///< at SIMULATOR_STOP_TIME or --max-sim-time

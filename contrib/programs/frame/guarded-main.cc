@@ -114,7 +114,7 @@ WatchMemory()
 #endif
 }
 
-/// @return whether the stack has room for what programs put there; if not, a user has been told
+/// @return whether the stack has room for a program's objects; if not, prints an error
 bool
 HasStack()
 {

@@ -11,16 +11,16 @@ namespace AstraSim
 {
 
 /**
- * Run a program's body and answer for what it throws: 2 and one line for an InputError, 1 and one
- * line for memory that has run out and for anything else. Text that standard output does not take
- * (a full disk) is 2 and one line, too. Only a program that returns 0 frees its
- * memory; one that fails leaves that to the operating system.
+ * Run a program's body and turn its exceptions into an exit status: 2 and one line for an
+ * InputError, 1 and one line for memory that has run out and for anything else. Text that standard
+ * output does not take (a full disk) is 2 and one line, too. Only a program that returns 0 frees
+ * its memory; one that fails leaves that to the operating system.
  * @return the body's exit status, if it is 0
  */
 int GuardedMain(const std::function<int()>& body);
 
-/// @return what to tell a user whose memory has run out, such as "out of memory: ..."; the same
-/// each time, whatever it takes to tell it
+/// @return the error for memory that has run out, "out of memory: ..."; later calls return the
+/// first one's text, as printing takes memory, too
 std::string DescribeOutOfMemory();
 
 /**
@@ -31,7 +31,7 @@ std::string DescribeOutOfMemory();
 class LastResort
 {
   public:
-    /// @param act may take little memory, and frees some first; answers what to tell the user
+    /// @param act may take little memory, and frees some first; returns the message for the user
     explicit LastResort(std::function<std::string()> act);
     ~LastResort();
 

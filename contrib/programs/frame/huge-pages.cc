@@ -45,8 +45,8 @@ UseHugePages()
 {
 #ifdef __GLIBC__
     constexpr uintptr_t HUGE_PAGE = 2 << 20;
-    // More than a fabric of 15,360 GPUs takes. The heap grows by this much at once, and only what
-    // it has by then is marked.
+    // More than a fabric of 15,360 GPUs takes. The heap grows by this much at once, as huge pages
+    // are asked for once, for the heap as it is then.
     constexpr int RESERVE = 512 << 20;
 
     if (IsAddressSpaceLimited() || !mallopt(M_TOP_PAD, RESERVE))

@@ -144,7 +144,8 @@ FindGlobal(const std::string& name)
     return global == GlobalValue::End() ? nullptr : *global;
 }
 
-/// ns-3 aborts on text for objects, and keeps what it never gives to an object.
+/// ns-3 aborts on text for attributes that hold objects. It accepts defaults of attributes that no
+/// constructor sets, without effect.
 void
 RefuseUnlessText(const Ns3Flag& flag, const TypeId::AttributeInformation& attribute)
 {
@@ -200,7 +201,7 @@ enum class OfTopology
     Refuse
 };
 
-/// An attribute whose default changes nothing where a fabric is made from a topology file.
+/// An attribute with a default that changes nothing in a fabric made from a topology file.
 struct IdleDefault
 {
     std::string name; ///< of the attribute; with :: at its end, of a class, for all of its own
@@ -282,7 +283,7 @@ ApplyNs3Flag(const std::string& text, const std::string& origin, OfTopology ofTo
     return flag;
 }
 
-/// @throw InputError if a flag sets what one before it set
+/// @throw InputError if a flag sets the same as an earlier one
 std::vector<Ns3Flag>
 ApplyFlags(const std::vector<std::string>& flags, const std::string& origin, OfTopology ofTopology)
 {

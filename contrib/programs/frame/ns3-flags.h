@@ -18,14 +18,14 @@ bool IsNs3Flag(const std::string& flag);
 /**
  * Set defaults of ns-3 attributes and global values from flags such as `--ns3::RdmaHw::Mtu=4096`,
  * `--SchedulerType=ns3::MapScheduler` and `--RngRun=3`, as ns-3's own programs take them.
- * @param flags what a program's own parser did not recognize
- * @throw InputError naming the first flag that ns-3 does not know, whose value it refuses, or that
- * sets what an earlier one set
+ * @param flags those that a program's own parser did not recognize
+ * @throw InputError naming the first flag with an unknown name, an invalid value, or the name of an
+ * earlier flag
  */
 void ApplyNs3Flags(const std::vector<std::string>& flags);
 
 /**
- * As ApplyNs3Environment() and then ApplyNs3Flags(), for a program whose fabric is made from a
+ * As ApplyNs3Environment() and then ApplyNs3Flags(), for a program that makes its fabric from a
  * topology file.
  * @return the attributes that they set
  * @throw InputError also for attributes that the file, or the class itself, sets in every object,
@@ -41,8 +41,9 @@ std::vector<GivenAttribute> ApplyNs3Overrides(const std::vector<std::string>& fl
 std::string AttributesHelp(const std::string& name);
 
 /**
- * Set what ns-3's own variables NS_ATTRIBUTE_DEFAULT and NS_GLOBAL_VALUE say ("name=value;..."):
- * after a configuration file, which they win over, and before flags, which win over them.
+ * Set the defaults in ns-3's own variables NS_ATTRIBUTE_DEFAULT and NS_GLOBAL_VALUE
+ * ("name=value;..."). They win over the configuration file, so call it after that, and before
+ * flags, which win over them.
  * @throw InputError as ApplyNs3Flags()
  */
 void ApplyNs3Environment();

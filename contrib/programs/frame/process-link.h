@@ -37,11 +37,11 @@ class LostProcess : public std::runtime_error
 
 /**
  * If this process is one of several that mpirun or srun have started together, join the others:
- * they run one simulation (ns3::QbbProcesses). The first one reads, writes and says what one
- * process would; the others say nothing, and their results go nowhere.
+ * they run one simulation (ns3::QbbProcesses). The first one reads, writes and prints as a single
+ * process would; the others print nothing and leave no results.
  *
  * Before anything else, in main(). When the object is destroyed, all processes have come to their
- * ends; while an exception is thrown, it waits for nobody but the first, which tells people why.
+ * ends; while an exception is thrown, it waits only for the first process, which prints the reason.
  *
  * Waiting for another process ends with LostProcess if that has ended, on this host.
  *
@@ -50,7 +50,8 @@ class LostProcess : public std::runtime_error
  */
 std::unique_ptr<ns3::QbbProcesses> JoinProcesses();
 
-/// Refuse to be one of several processes. @param what runs in one @throw ns3::InputError
+/// Refuse to be one of several processes. @param what needs a single process, for the error @throw
+/// ns3::InputError
 void NeedOneProcess(const std::string& what);
 
 } // namespace AstraSim

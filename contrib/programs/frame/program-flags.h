@@ -25,7 +25,7 @@ namespace AstraSim
 /// @throw ns3::InputError about the command line
 [[noreturn]] void RefuseFlag(const std::string& what, const std::string& expected);
 
-/// A sentence for --help on what FlagTable accepts.
+/// A sentence for --help on the spelling of flags.
 inline constexpr const char* SPELLING_NOTE =
     "\nFlags of several letters take one dash or two, and _ or - within.\n";
 
@@ -33,8 +33,8 @@ inline constexpr const char* SPELLING_NOTE =
 enum class FlagSubject : uint8_t
 {
     Model,   ///< how a network carries traffic, as far as anybody knows
-    Traffic, ///< what the traffic is; files count by their contents
-    Output,  ///< where results go, what is printed
+    Traffic, ///< the traffic itself; files count by their contents
+    Output,  ///< place and kind of the results and messages
     Limit,   ///< how much a run may use
 };
 
@@ -68,13 +68,13 @@ class FlagTable
         Row& Alias(std::initializer_list<const char*> names);
         /// run.json has its value among the options, by that name.
         Row& Record(const char* key);
-        /// Refuse what is below @p least, of a whole number. @param expected "1 or more" if empty
+        /// Refuse a whole number below @p least. @param expected "1 or more" if empty
         Row& AtLeast(uint64_t least, const std::string& expected = "");
         /// Refuse a number outside the range.
         Row& Within(double least, double most, const std::string& expected);
-        /// Refuse what is no number above 0.
+        /// Refuse text that is no number above 0.
         Row& AboveZero();
-        /// Of a number that stands for a choice: refuse what is above @p most.
+        /// Refuse a number above @p most, for a number that stands for a choice.
         Row& Choices(double most, const std::string& expected);
         /// Warn that it has no effect without @p other unless @p hasEffect.
         Row& Needs(const char* other, std::function<bool()> hasEffect);
@@ -99,7 +99,7 @@ class FlagTable
         std::function<double()> number;                ///< empty: the flag is none
         std::function<std::string()> text;             ///< of a number, for errors
         std::vector<std::function<void()>> checks;
-        std::string idle;                ///< what to warn of where it has no effect
+        std::string idle;                ///< warning where it has no effect
         std::function<bool()> hasEffect; ///< empty: it has
     };
 
@@ -151,7 +151,8 @@ class FlagTable
         }
     }
 
-    /// Add a flag whose value is read by a function. @param read called by Check(), for its errors
+    /// Add a flag with a function that reads its value. @param read called by Check(), for its
+    /// errors
     Row& AddText(FlagSubject subject,
                  const char* names,
                  std::function<void(const std::string& text)> read,
@@ -174,7 +175,7 @@ class FlagTable
 
     /**
      * Add a flag that takes one of some words.
-     * @param choices each word and what it stands for
+     * @param choices each word and its value
      * @param alone word that the flag stands for without one; null: it needs one
      */
     template <typename T, std::size_t N>
@@ -210,13 +211,13 @@ class FlagTable
      */
     std::vector<std::string> Read(const std::vector<std::string>& arguments);
 
-    /// Check what was read. @return warnings, a line each @throw ns3::InputError
+    /// Check the values that were read.
     std::vector<std::string> Check() const;
 
     /// Refuse @p flag and name the nearest one. @throw ns3::InputError
     [[noreturn]] void RefuseUnknown(const std::string& flag) const;
 
-    /// @return whether a flag was given, by whatever name
+    /// @return whether a flag was given, by any of its names
     bool IsGiven(const std::string& name) const
     {
         return m_values.count(name) > 0 && !m_values[name].defaulted();

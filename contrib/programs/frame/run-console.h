@@ -21,11 +21,11 @@ enum class LogLevel : uint8_t
 {
     Debug,   ///< each collective as it starts and ends
     Info,    ///< the inputs, the results
-    Warning, ///< what may not be as it was meant
+    Warning, ///< probable mistakes of the user
     Error,   ///< why a run fails
 };
 
-/// Messages of a run to the person who started it.
+/// Messages of a run to the user.
 class RunConsole
 {
   public:

@@ -176,7 +176,7 @@ RunDriver::RecordFailure(const std::string& reason)
     catch (const ns3::InputError& error)
     {
         std::cerr << "warning: " << ns3::Legible(error.what())
-                  << "\n"; // beside what keeps the run from finishing
+                  << "\n"; // a second failure: the first is printed at the end
     }
 }
 

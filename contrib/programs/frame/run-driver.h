@@ -23,10 +23,10 @@ namespace AstraSim
 
 /**
  * @ingroup programs
- * @brief The course of every program that simulates, from its inputs to its results.
- * The directory of the results has run.json with the status "refused" (an input is wrong, and no
- * earlier run has left results there), "running", "failed" (an input breaks off far in, the disk is
- * full, or memory has run out), or what the program itself reports: "finished", "stuck", "stopped",
+ * @brief The course of every program that simulates, from its inputs to its results. The directory
+ * of the results has run.json with the status "refused" (an input is wrong, and no earlier run has
+ * left results there), "running", "failed" (an input breaks off far in, the disk is full, or memory
+ * has run out), or the status that the program reports: "finished", "stuck", "stopped",
  * "interrupted".
  *
  * A program overrides the steps, which Run() takes in the order in which they are declared.
@@ -55,16 +55,16 @@ class RunDriver
 
     /// @return whether there is something to simulate
     virtual bool ReadInputs() = 0;
-    /// No directory if the program writes no files, or if what gives it its name is not known yet:
-    /// memory has run out early. There is no record then.
+    /// No directory, and so no record, if the program writes no files, or if memory has run out
+    /// before the directory's name is known.
     virtual Output GetOutput() const = 0;
     /// Notes the inputs in the record, and makes all that simulates and writes.
     virtual void Build() = 0;
     /// Schedules the first events. From here on Interrupt() may come.
     virtual void Start() = 0;
-    /// Simulates to the end, whatever that is.
+    /// Simulates until the workload ends, gets stuck, or is stopped.
     virtual void Simulate() = 0;
-    /// Writes and prints what came of it, and ends the record. @return exit status
+    /// Writes and prints the results, and ends the record. @return exit status
     virtual int Report() = 0;
 
     /// Has Simulate() return soon. Called by another thread.
@@ -85,7 +85,7 @@ class RunDriver
     int ReportFailures(const std::vector<std::string>& failures);
 
     /**
-     * EndRecord() for a workload that did not finish, and print who waits for what.
+     * EndRecord() for a workload that did not finish, and print the waits of its ranks.
      * @param nowPs simulated time @param waits lists of lines @param most lines of each list
      * @return exit status
      */
@@ -94,11 +94,11 @@ class RunDriver
                          const std::vector<std::vector<std::string>>& waits,
                          std::size_t most);
 
-    /// @return what stopped a run that was stopped, be it another process
+    /// @return the cause that stopped a run, be it in another process
     StopCause GetStopCause() const;
 
     /// @return why a workload did not finish @param end of the simulation
-    /// @param isFlag whether --max-sim-time is what ended a run that is out of time
+    /// @param isFlag whether --max-sim-time, not the configuration, set the time limit
     StopCause DescribeEnd(SimulationEnd end, bool isFlag) const;
 
     RunRecord& GetRecord();
@@ -110,8 +110,7 @@ class RunDriver
 
   private:
     void OpenDirectory();
-    /// ReadInputs() and Build(); what keeps them from it is in the record @return that of
-    /// ReadInputs()
+    /// ReadInputs() and Build(), with their errors in the record. @return ReadInputs()'s result
     bool Prepare();
     void Abandon(const std::string& status, const std::string& reason);
     void AbandonWithoutMemory();
@@ -120,14 +119,15 @@ class RunDriver
     /// RecordFailure(), also in the record of the first process if that is the one that is lost.
     void RecordLoss(const LostProcess& lost);
     std::string GiveUpReserve();
-    /// Memory has run out where nothing can be thrown: say so in the record. @return what it says
+    /// Record that memory has run out in a place that cannot throw. @return the recorded reason
     std::string RecordOutOfMemory();
     /// Write the record, unless it would be in the place of an earlier run's with its results.
     void RecordWithoutResults(const std::string& status, const std::string& reason);
     void Execute();
 
     RunSupervisor m_supervisor;
-    std::string m_temporary; ///< directory of a process whose results are another's
+    std::string m_temporary; ///< directory for the results of a process other than the first, to be
+                             ///< removed
     std::string m_theirs;    ///< run.json of that other one
     std::optional<ns3::OutputDirectory> m_directory;
     std::optional<RunRecord> m_record;

@@ -38,7 +38,7 @@ class RunFailures
     {
     }
 
-    /// Note what does not hold.
+    /// Note a violation.
     void Fail(const std::string& what)
     {
         if (m_failures.size() < MOST)
@@ -51,7 +51,7 @@ class RunFailures
         }
     }
 
-    /// @return what did not hold, the first of it
+    /// @return the first violations
     const std::vector<std::string>& GetFailures() const
     {
         return m_failures;

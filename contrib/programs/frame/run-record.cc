@@ -21,7 +21,7 @@ namespace AstraSim
 namespace
 {
 
-/// @return what an earlier run has written; an empty object if that cannot be read
+/// @return the record of an earlier run; an empty object if it cannot be read
 nlohmann::json
 ReadRecord(const std::string& path)
 {

@@ -24,7 +24,7 @@ uint64_t PeakMemoryBytes();
 
 /**
  * @ingroup programs
- * @brief run.json: what a run was made from, and how it went.
+ * @brief run.json: the inputs of a run, and how it went.
  *
  * A run writes it with status "running" before it simulates, so that a run that is killed cannot be
  * taken for one that finished.

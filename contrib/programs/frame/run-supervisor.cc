@@ -22,8 +22,8 @@ namespace
 {
 
 constexpr int LOOK_MS = 50; ///< between two looks at time and memory
-/// timeout(1) signals a program and then its group, and mpirun passes on what a group got: one wish
-/// comes as several signals.
+/// timeout(1) signals a program and then its group, and mpirun passes on a group's signals, so one
+/// request arrives as several signals.
 constexpr std::chrono::seconds ONE_WISH{1};
 
 /// @return bytes of memory that this process has now

@@ -28,8 +28,8 @@ struct StopCause
 
 /**
  * @ingroup programs
- * @brief Ends a run in an orderly way on SIGINT, SIGTERM or SIGHUP, or when it has taken what it
- * may.
+ * @brief Ends a run in an orderly way on SIGINT, SIGTERM or SIGHUP, or when it has used up its time
+ * or memory.
  *
  * A thread waits for the signals, which are blocked in the others from construction on. Before
  * Hold() a signal ends the program at once: nothing is lost yet. From then on the first one asks
@@ -66,7 +66,7 @@ class RunSupervisor
     /// off.
     void EndWatch();
 
-    /// @return what stopped the run, if anything did
+    /// @return the cause that stopped the run, if one did
     std::optional<StopCause> GetCause() const;
 
   private:

@@ -31,7 +31,7 @@ FindObstacle(std::span<const ThreadObstacle> obstacles)
     return found == obstacles.end() ? nullptr : &*found;
 }
 
-/// Say why one thread runs what was meant for several. @param wanted -t
+/// Print the reason that several threads were asked for and one runs. @param wanted -t
 void
 SayOneThread(const ThreadObstacle& obstacle, uint32_t wanted, const RunConsole& console)
 {

@@ -41,8 +41,8 @@ struct ThreadWatchers
 
 /**
  * @param wanted -t
- * @param console is told what keeps the run from dividing its network, or from more than one
- * thread, or that there are fewer cores
+ * @param console prints the obstacle to dividing the network or to more than one thread, or that
+ * there are fewer cores
  * @return on how many threads to run the network, at most one for each core; nothing if it is not
  * divided
  * @throw ns3::InputError with a simulator implementation that has no threads, or if a watcher meets

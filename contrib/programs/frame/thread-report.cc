@@ -19,7 +19,7 @@ namespace
 
 constexpr double PERCENT = 100;
 
-/// @return what became of the threads' time; nothing if the network is not divided
+/// @return the threads' busy and waiting times; nothing if the network is not divided
 std::optional<ns3::QbbThreadUse>
 ThreadUse()
 {

@@ -11,7 +11,8 @@
 namespace AstraSim
 {
 
-/// @return how well the threads of a run were used, and what kept them from work; empty for one
+/// @return the use of a run's threads and the causes of their waiting, in words; empty for one
+/// thread
 std::string DescribeThreads();
 
 /// Say in run.json how many threads there were, and how well they were used; nothing

@@ -19,8 +19,8 @@ using Clock = std::chrono::steady_clock;
 /// Data for the exchange of a window comes from another process within this time, where each has a
 /// core of its own.
 constexpr std::chrono::microseconds BUSY_WAIT{200};
-/// Where not, the core is for others meanwhile: for an eighth of what has been waited, and no more
-/// than this at a time.
+/// Without cores of their own, a waiting process leaves its core to others: each sleep is an eighth
+/// of its wait so far, and at most this.
 constexpr std::chrono::milliseconds LONGEST_SLEEP{1};
 
 void

@@ -23,7 +23,7 @@ extern "C"
 
         /**
          * Send @p bytes[p] bytes to each other process p, and receive from each.
-         * @param data what is sent
+         * @param data the bytes for each process
          * @param room called with the number of bytes that come from a process; says where to
          * @param wait called again and again while another process keeps this one waiting; may
          * throw

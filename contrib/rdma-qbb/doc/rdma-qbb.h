@@ -5,5 +5,5 @@
 /**
  * @defgroup rdma-qbb rdma-qbb: RoCEv2 fabrics
  * @brief Hosts with RDMA NICs, switches with shared buffers, PFC and ECN, NVSwitches, congestion
- * control, loss recovery, routing, and what watches them.
+ * control, loss recovery, routing, monitors and checks.
  */

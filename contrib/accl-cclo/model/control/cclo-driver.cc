@@ -313,7 +313,7 @@ CcloDriver::Deinitialize()
     CcloCall call;
     call.operation = CcloOperation::Config;
     call.function = static_cast<uint32_t>(CcloConfigFunction::Reset);
-    // Not behind calls that may never end: the reset is what ends them.
+    // Not queued behind other calls: some may never end, except by this reset.
     m_engine->Call(call, [this](uint32_t) {
         m_engine->GetProtocolEngine()->Close();
         m_communicators.clear();

@@ -113,7 +113,7 @@ class CcloDriver : public Object
     /// @return the descriptor of a request
     CcloCall MakeCall(const CcloRequest& request) const;
 
-    /// @return the hardware identity: what the engine has, and its protocol
+    /// @return the hardware identity: the engine's features and its protocol
     uint32_t GetHardwareId();
 
     /// @return cycles that the last call took

@@ -29,8 +29,8 @@ namespace ns3
  *
  * Aggregated to its node. Consists of the exchange memory that it shares with its host, the
  * memories it reads and writes, the firmware (CcloFirmware), the data plane (CcloDataPlane), rx
- * buffers, and a protocol engine (CcloProtocolEngine). CcloHelper builds them; CcloDriver is what a
- * host uses.
+ * buffers, and a protocol engine (CcloProtocolEngine). CcloHelper builds them; a host uses
+ * CcloDriver.
  *
  * Messages reach rx buffers in the order of their arrival: one without a buffer holds up all behind
  * it, notifications included.
@@ -83,7 +83,7 @@ class CcloEngine : public Object, private CcloProtocolEngine::Listener
     /// @return whether nothing is under way or waits
     bool IsIdle() const;
 
-    /// @return what waits, and for what, one line each; empty if the engine is idle
+    /// @return a line for each wait and its reason; empty if the engine is idle
     std::vector<std::string> DescribeWaits() const;
 
     /// Signature of "RxBufferStall": the first message that finds no rx buffer.

@@ -509,7 +509,7 @@ CcloFirmware::AllGather(CcloCall call)
     co_return co_await AllGatherWrites(call);
 }
 
-/// A rank sends its part to the next, then stores and relays what comes from the one before.
+/// A rank sends its part to the next, then stores and relays the parts from the one before.
 CcloTask
 CcloFirmware::AllGatherRing(CcloCall call)
 {
@@ -858,7 +858,7 @@ CcloFirmware::OffWire(uint32_t compression)
            (compression & CcloCompression::WIRE ? CcloCompression::OP1 : 0);
 }
 
-// --- Rendezvous notifications: what peers say, and what calls find among it.
+// --- Rendezvous notifications of peers, and the search of calls among them.
 
 bool
 CcloFirmware::ReserveNotification()
@@ -1128,7 +1128,7 @@ CcloFirmware::RecvEager(CcloCall call)
 namespace
 {
 
-/// @return flags of a move that combines what came by the wire and sends it on
+/// @return flags of a move that combines wire data and sends the result on
 uint32_t
 Relayed(uint32_t compression)
 {
@@ -1137,7 +1137,7 @@ Relayed(uint32_t compression)
                                                 : 0);
 }
 
-/// @return flags of a move that combines what came by the wire and stores it
+/// @return flags of a move that combines wire data and stores the result
 uint32_t
 Stored(uint32_t compression)
 {
@@ -1208,7 +1208,7 @@ CcloFirmware::ReduceRing(CcloCall call)
     co_return co_await DoMove(move);
 }
 
-/// All ranks write to the root's first spare buffer; it adds what comes in the order it comes.
+/// All ranks write to the root's first spare buffer; it adds them in the order of arrival.
 CcloTask
 CcloFirmware::ReduceFlatRoot(CcloCall call)
 {
@@ -1515,7 +1515,7 @@ CcloFirmware::BroadcastEager(CcloCall call)
     co_return errors;
 }
 
-/// The root writes to whoever says first where, three writes at a time.
+/// The root writes to the ranks in the order of their addresses' arrival, three writes at a time.
 CcloTask
 CcloFirmware::BroadcastFlat(CcloCall call)
 {
@@ -1531,7 +1531,7 @@ CcloFirmware::BroadcastFlat(CcloCall call)
     co_return co_await WriteToReady(call, 0, Size() - 1, 0);
 }
 
-/// Binomial: who has the data writes to the rank at half the distance of the round before.
+/// Binomial: each rank with the data writes to the rank at half the distance of the round before.
 CcloTask
 CcloFirmware::BroadcastTree(CcloCall call)
 {
@@ -1605,7 +1605,7 @@ CcloFirmware::ScatterEager(CcloCall call)
     co_return co_await EndMoves(Size());
 }
 
-/// The root copies its own part, and writes to whoever says first where.
+/// The root copies its own part, and writes to the ranks in the order of their addresses' arrival.
 CcloTask
 CcloFirmware::ScatterRoot(CcloCall call)
 {
@@ -1661,7 +1661,7 @@ CcloFirmware::Gather(CcloCall call)
     co_return co_await DoMove(MakeWrite(call, call.op0, call.peer));
 }
 
-/// A rank sends its data to the next, then relays what comes from those behind it.
+/// A rank sends its data to the next, then relays the data of those behind it.
 CcloTask
 CcloFirmware::GatherRing(CcloCall call)
 {

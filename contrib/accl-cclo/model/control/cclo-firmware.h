@@ -33,8 +33,8 @@ namespace ns3
  *
  * Follows the firmware of Xilinx/ACCL@723d8ec: new calls and calls to be tried again alternate; a
  * call that finds no address or completion of its peer goes to the retry queue and is resumable;
- * trees and rings wait in place, as there. One routine per operation, a coroutine that awaits what
- * the processor would poll for. Time passes per call, per try, per move issued, and per
+ * trees and rings wait in place, as there. One routine per operation, a coroutine that awaits the
+ * events that the processor polls for. Time passes per call, per try, per move issued, and per
  * notification looked at.
  *
  * doc/accl-cclo.rst lists where the firmware has defects that this model does not have.
@@ -50,14 +50,14 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     /// Gets a call's return value when the call ends.
     using Completion = std::function<void(uint32_t)>;
 
-    /// Connect to the rest of the engine, whose parts outlive this object's use.
+    /// Connect to the other parts of the engine, which outlive this object's use.
     void Install(CcloExchangeMemory& exchange,
                  CcloMemory& memory,
                  CcloRxBuffers& rxBuffers,
                  CcloDataPlane& dataPlane,
                  CcloProtocolEngine& network);
 
-    /// Set what happens when a rx buffer may have been released.
+    /// Set the callback for possibly released rx buffers.
     void SetReleaseHandler(std::function<void()> handler)
     {
         m_released = std::move(handler);
@@ -66,7 +66,8 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     /// Queue a call. @param done told its return value; may be empty
     void Call(const CcloCall& call, Completion done);
 
-    /// @return whether there is room for what a peer says; if so, it is taken for OnNotification()
+    /// @return whether there is room for a peer's notification; if so, it is reserved for
+    /// OnNotification()
     bool ReserveNotification();
 
     /// A peer says where to write, or that it has written.
@@ -81,7 +82,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     /// @return calls that have not ended
     uint32_t GetPendingCalls() const;
 
-    /// @return what each pending call waits for, for people
+    /// @return the wait of each pending call, in words
     std::vector<std::string> DescribeWaits() const;
 
     // --- CcloDataPlane::Listener
@@ -109,7 +110,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
         Address,    ///< for a peer's address
         Completion, ///< for a peer's write
         RetryFifo,  ///< for room in the retry queue, which only it empties
-        Progress    ///< for anything, to try again what waits in place
+        Progress    ///< for any progress, to try a call again that waits in place
     };
 
     /// A call with its state between tries.
@@ -120,7 +121,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
         uint32_t step{0};
         Time started;
         uint64_t progressSeen{0};
-        std::vector<bool> served; ///< by rank: whose address has been used
+        std::vector<bool> served; ///< by rank: its address has been used
     };
 
     /// A peer's address, or its word that it has written there.
@@ -231,7 +232,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     CcloTask GatherFlatRoot(CcloCall call);
     CcloTask AllGather(CcloCall call);
     CcloTask AllGatherRing(CcloCall call);
-    /// Store what comes from the rank before and relay it, until the result holds all parts.
+    /// Store the parts from the rank before and relay them, until the result holds all parts.
     /// @param position the part that this rank sent last
     CcloTask GatherRounds(CcloCall call, RingParts parts, uint32_t position);
     CcloTask AllGatherWrites(CcloCall call);
@@ -241,7 +242,8 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     CcloTask ReduceTree(CcloCall call);
     CcloTask ReduceScatter(CcloCall call);
     CcloTask ReduceScatterRing(CcloCall call);
-    /// Send a part, then add to what comes and relay it; the last sum is stored.
+    /// Send a part; then add the own parts to the arriving ones and relay the sums; store the last
+    /// sum.
     /// @param position the part that this rank sends first
     /// @param resultStride where the last sum goes from the call's result on; none: to it
     CcloTask ReduceRounds(CcloCall call,
@@ -275,7 +277,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     /// @return an eager move to the next rank, its operand not yet given
     CcloMove MakeToNext(const CcloCall& call, uint32_t compression) const;
     static uint32_t OnWire(uint32_t compression, uint32_t keep);
-    /// @return flags of a move that receives: what came by the wire, and how the result is stored
+    /// @return flags of a move that receives, for the wire's data and for the stored result
     static uint32_t OffWire(uint32_t compression);
 
     CcloExchangeMemory* m_exchange{nullptr};
@@ -310,7 +312,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     uint64_t m_progress{0}; ///< grows when a call may get on
 
     std::deque<uint32_t> m_statuses; ///< of moves that have ended
-    uint32_t m_outstanding{0};       ///< moves issued whose status has not been read
+    uint32_t m_outstanding{0};       ///< moves issued whose status is unread
     std::vector<Notification> m_notifications;
     uint32_t m_reserved{0}; ///< room of notifications on their way
     Notification m_taken{};

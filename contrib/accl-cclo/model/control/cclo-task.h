@@ -71,7 +71,7 @@ class CcloTask
 
         void unhandled_exception()
         {
-            throw; // to the event that resumed the routine, whatever routines await it
+            throw; // to the event that resumed the routine, past routines that await it
         }
     };
 

@@ -553,7 +553,7 @@ CcloDataPlane::GetTypeId()
     return tid;
 }
 
-// --- What a move makes of the contents of its operands.
+// --- The contents of a move's operands and result.
 
 CcloBytes
 CcloDataPlane::ReadOperand1(const Flight& flight)
@@ -731,7 +731,7 @@ CcloDataPlane::OnPacketized()
     DecodeAll();
 }
 
-// --- What a move holds, and for how long.
+// --- The units that a move holds, and for how long.
 
 Time
 CcloDataPlane::WordTime(uint64_t bytes) const

@@ -38,13 +38,13 @@ namespace ns3
  *
  *     decode + mover + memory (read) + (switch + unit) per unit + switch + stream + memory (write)
  *
- * where "stream" is one cycle per word in the slowest place, or what the memories' bandwidths say.
- * A result that goes to the network takes packetizer instead of memory (write), and a word more per
- * message for its header.
+ * where "stream" is one cycle per word in the slowest place, or longer if a memory's bandwidth is
+ * lower. A result that goes to the network takes packetizer instead of memory (write), and a word
+ * more per message for its header.
  *
- * Contents are read when a move begins and written when it ends. A move that reads what one before
- * it writes begins when that has ended; ACCL's hardware leaves that to the firmware. Left out:
- * memories shared by several moves at a time have their bandwidth for each.
+ * Contents are read when a move begins and written when it ends. A move that reads an earlier
+ * move's result begins when that move has ended; ACCL's hardware leaves that to the firmware. Left
+ * out: memories shared by several moves at a time have their bandwidth for each.
  */
 class CcloDataPlane : public Object
 {
@@ -64,7 +64,7 @@ class CcloDataPlane : public Object
         virtual void OnDecoded() = 0;
     };
 
-    /// Connect to the rest of the engine, whose parts outlive this object's use.
+    /// Connect to the other parts of the engine, which outlive this object's use.
     void Install(CcloExchangeMemory& exchange,
                  CcloMemory& memory,
                  CcloRxBuffers& rxBuffers,
@@ -87,7 +87,7 @@ class CcloDataPlane : public Object
     /// contents
     void PushStream(CcloBytes data, uint64_t bytes);
 
-    /// Set who gets what the engine writes to a kernel: stream, data, bytes.
+    /// Set the receiver of data that the engine writes to a kernel: stream, data, bytes.
     void SetStreamSink(std::function<void(uint32_t, CcloBytes&&, uint64_t)> sink)
     {
         m_streamSink = std::move(sink);
@@ -117,7 +117,7 @@ class CcloDataPlane : public Object
         return static_cast<uint32_t>(m_queue.size() + m_flying.size());
     }
 
-    /// @return what the oldest move waits for, if it waits for anything but time; for people
+    /// @return the wait of the oldest move, if it waits for anything but time; in words
     std::vector<std::string> DescribeWaits() const;
 
     /// Forget all moves.
@@ -216,7 +216,7 @@ class CcloDataPlane : public Object
     void CheckRanges(Flight& flight) const;
     bool Gather(Flight& flight);
     bool TakeStream(Flight& flight);
-    /// Work out a move's route, what it takes, and when it begins.
+    /// Plan a move: its route, its duration, and its start.
     Time PlanRoute(Flight& flight);
     void AddOperand(Route& route, const RouteOperand& operand) const;
     void AddOperands(Route& route, const Flight& flight) const;

@@ -26,9 +26,9 @@ enum class CcloMemoryKind : uint8_t
  * @ingroup accl-cclo
  * @brief The memories an engine reaches: buffers at addresses, with or without contents.
  *
- * Only what has been allocated can be read or written. Contents are zero until written, and take
- * the process' memory only up to the last byte that somebody has looked at: a spare buffer is as
- * large as the operands that use it. Without contents, a buffer is an address range.
+ * Only allocated buffers can be read or written. Contents are zero until written, and take the
+ * process' memory only up to the last byte accessed: a spare buffer is as large as the operands
+ * that use it. Without contents, a buffer is an address range.
  */
 class CcloMemory
 {

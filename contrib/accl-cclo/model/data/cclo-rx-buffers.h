@@ -101,7 +101,7 @@ class CcloRxBuffers
     uint32_t m_count{0};
     uint32_t m_size{0};
     std::deque<uint32_t> m_enqueued;
-    std::vector<Waiting> m_filled;  ///< by buffer: what it holds
+    std::vector<Waiting> m_filled;  ///< messages in buffers, by buffer
     std::vector<Waiting> m_waiting; ///< announced, in the order of arrival
 };
 

@@ -83,13 +83,13 @@ class CcloExchangeMemory
         return static_cast<uint32_t>(m_words.size() * 4);
     }
 
-    /// Set who carries out a call that the host starts by its control register.
+    /// Set the handler of calls that the host starts by the control register.
     void SetStartHandler(std::function<void(const CcloCall&)> handler)
     {
         m_start = std::move(handler);
     }
 
-    /// Set what interrupts the host when its call has ended.
+    /// Set the handler that interrupts the host when its call has ended.
     void SetInterruptHandler(std::function<void()> handler)
     {
         m_interrupt = std::move(handler);

@@ -17,11 +17,11 @@ namespace ns3
 
 /**
  * @ingroup accl-cclo
- * @brief Makes messages of what arrives on one session: a header of 64 bytes, as many bytes of data
- * as it says, and so on.
+ * @brief Cuts the bytes of one session into messages: a header of 64 bytes, as many bytes of data
+ * as it says, the next header.
  *
- * Follows tcp_depacketizer.cpp and udp_depacketizer.cpp of Xilinx/ACCL@723d8ec, which keep the
- * bytes that remain of a session's message and take what comes after them for a header.
+ * Follows tcp_depacketizer.cpp and udp_depacketizer.cpp of Xilinx/ACCL@723d8ec, which count the
+ * remaining bytes of a session's message and take the bytes after them for a header.
  */
 class CcloDepacketizer
 {
@@ -39,7 +39,7 @@ class CcloDepacketizer
     {
     }
 
-    /// Take what has arrived. @param sink told the messages that are whole with it
+    /// Take arrived bytes. @param sink receives the messages that they complete
     void Take(const Packet& packet, const Sink& sink);
 
     /// @return whether a message has begun and not ended

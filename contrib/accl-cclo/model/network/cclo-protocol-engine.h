@@ -39,7 +39,7 @@ struct CcloMessage
  * @ingroup accl-cclo
  * @brief Between an engine and the network: sessions with other engines, and messages over them.
  *
- * One subclass per protocol. A session is what ACCL's communicators call so: a connection, or a
+ * One subclass per protocol. A session, in the words of ACCL's communicators, is a connection or a
  * queue pair. Messages of a session arrive in the order sent.
  */
 class CcloProtocolEngine : public Object
@@ -68,7 +68,7 @@ class CcloProtocolEngine : public Object
         m_contents = contents;
     }
 
-    /// Set what happens when all sessions are open that were not.
+    /// Set the callback for the moment when the last session opens.
     void SetOpenedHandler(std::function<void()> handler)
     {
         m_opened = std::move(handler);
@@ -94,7 +94,7 @@ class CcloProtocolEngine : public Object
         return true;
     }
 
-    /// @return what has been lost, or is not open yet; one line each, for people
+    /// @return lost messages and sessions that are not open yet, a line each
     virtual std::vector<std::string> DescribeWaits() const
     {
         return {};
@@ -109,7 +109,7 @@ class CcloProtocolEngine : public Object
     /// @return whether a message may be given to the session now
     virtual bool CanSend(uint32_t session, const CcloHeader& header) const = 0;
 
-    /// @return whether so much of what was sent has left that the packetizer is free
+    /// @return whether enough of the sent data has left to free the packetizer
     virtual bool IsDrained() const = 0;
 
     /**

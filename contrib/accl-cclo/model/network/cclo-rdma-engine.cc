@@ -251,7 +251,7 @@ CcloRdmaEngine::Send(uint32_t session, CcloMessage&& message, int64_t spanPs)
     }
     m_unsentBytes += BytesOf(header);
     Pending pending{session, std::move(message), spanPs};
-    // Nothing overtakes what waits for a path.
+    // Messages of a session stay in order: none overtakes one that waits for a path.
     if (!LacksPath(session) && Connect(session))
     {
         Start(std::move(pending));

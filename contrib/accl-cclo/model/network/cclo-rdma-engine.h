@@ -45,7 +45,7 @@ class CcloRdmaEngine : public CcloProtocolEngine, public QbbAddressee
     /// @param driver of the host @param peers gets this engine
     void Install(Ptr<RdmaDriver> driver, CcloRdmaPeers peers);
 
-    /// Send what has waited for a path; to be called when routes may have changed.
+    /// Send the messages that waited for a path. Call it when routes may have changed.
     void OnRoutesChanged();
 
     // --- CcloProtocolEngine
@@ -68,7 +68,7 @@ class CcloRdmaEngine : public CcloProtocolEngine, public QbbAddressee
     {
         RdmaQueuePair* queuePair{nullptr};
         uint64_t unplacedBytes{0}; ///< eager data that the peer has not put into a buffer yet
-        int64_t creditDelayPs{0};  ///< of a credit for what the peer sends
+        int64_t creditDelayPs{0};  ///< of a credit to the peer
     };
 
     /// A message that no path leads to yet.

@@ -32,7 +32,7 @@ using CcloTcpPeers = std::shared_ptr<std::map<Ipv4Address, CcloTcpEngine*>>;
  *
  * A sender waits while "ReceiveBufferSize" bytes of a session have not reached the peer's rx
  * buffers: the receiver's window. The word that there is room again takes half a round-trip time
- * and no frame. Left out: ns-3's stack cuts what waits in a send buffer into full segments, where
+ * and no frame. Left out: ns-3's stack cuts the bytes in a send buffer into full segments, where
  * ACCL's cuts each message by itself.
  */
 class CcloTcpEngine : public CcloSocketEngine

@@ -23,8 +23,8 @@ namespace ns3
  * (udp_packetizer.cpp). Packets leave one after the other at the port's rate; other traffic of the
  * same port queues there.
  *
- * Nothing is sent again and nobody waits for a receiver. A message whose only packet is lost leaves
- * a gap in the sequence numbers, at which a move waits for ever. A packet lost within a message
+ * Nothing is sent again and nobody waits for a receiver. A message of one packet, if lost, leaves a
+ * gap in the sequence numbers, at which a move waits for ever. A packet lost within a message
  * leaves ACCL's depacketizer out of step: it would take data for a header. Here the session ends
  * then, and says so. A datagram that finds more than "ReceiveBufferSize" bytes in front of full rx
  * buffers is lost as well.

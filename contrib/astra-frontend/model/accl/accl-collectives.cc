@@ -52,7 +52,7 @@ OperationOf(CollectiveOp op)
     }
 }
 
-/// @return what a rank asks for
+/// @return a rank's part of a collective
 AcclCollectives::Part
 PartOf(const CollectiveRequest& request, uint32_t ranks)
 {

@@ -25,8 +25,7 @@ namespace AstraSim
  *
  * Engines are installed when the first collective asks for them. Data are cut into calls of at most
  * CALL_BYTES, which follow each other. Engines hold no contents unless they are checked: then each
- * rank begins with numbers of its own, and each result is compared with what the collective
- * demands.
+ * rank begins with numbers of its own, and each result is compared with the collective's.
  */
 class AcclCollectives : public CollectiveImplementation
 {
@@ -41,14 +40,14 @@ class AcclCollectives : public CollectiveImplementation
     std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
                                                const CollectiveRequest& request) override;
 
-    /// Carry real data and compare results; before the first collective. @param report told what
-    /// does not hold
+    /// Carry real data and compare results; before the first collective. @param report receives
+    /// violations
     void StartChecks(std::function<void(const std::string& what)> report)
     {
         m_report = std::move(report);
     }
 
-    /// @return collectives whose results have been compared on all ranks
+    /// @return collectives with results compared on all ranks
     uint64_t GetChecked() const
     {
         return m_checked;
@@ -71,7 +70,7 @@ class AcclCollectives : public CollectiveImplementation
     /// Hand a rank's part to its engine. @param done called when the last call has ended
     void Start(int rank, uint32_t member, const Part& part, const std::function<void()>& done);
 
-    /// @return what a rank's engine waits for
+    /// @return the wait of a rank's engine, in words
     std::string DescribeWait(int rank) const;
 
   private:

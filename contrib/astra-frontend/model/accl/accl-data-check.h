@@ -15,10 +15,10 @@ namespace AstraSim
 /**
  * @ingroup astra-frontend
  * @brief Real data for a call of collective engines: each rank's operand has numbers of its own,
- * and what each must have in the end follows from the operation.
+ * and each rank's final data follow from the operation.
  *
  * Element i of rank r is 64 (i mod m) + r mod 64, with m so small that sums over all ranks are
- * exact in float32 whatever their order.
+ * exact in float32 in any order.
  */
 class AcclDataCheck
 {
@@ -29,7 +29,7 @@ class AcclDataCheck
     /// Give a rank its operand. @param member its place in the group
     void Fill(ns3::CcloDriver& driver, const ns3::CcloBuffer& operand, uint32_t member) const;
 
-    /// @return what is wrong with a rank's result; "" if nothing
+    /// @return the first mistake in a rank's result; "" if there is none
     std::string Compare(ns3::CcloDriver& driver,
                         const ns3::CcloBuffer& operand,
                         const ns3::CcloBuffer& result,

@@ -28,7 +28,7 @@ struct timespec_t
     double time_val;      ///< the value; exact to a picosecond up to 9000 simulated seconds
 };
 
-/// Element type of a message; sizes are given in bytes whatever the type.
+/// Element type of a message; sizes are in bytes for all types.
 enum req_type_e
 {
     UINT8 = 0,
@@ -50,7 +50,7 @@ struct sim_request
 
 /**
  * @ingroup astra-frontend
- * @brief ASTRA-sim's network API, as its system layer calls it: what a rank asks of the network.
+ * @brief ASTRA-sim's network API: the calls of its system layer to the network, for one rank.
  *
  * Names and arguments are ASTRA-sim's (AstraNetworkAPI.hh), so that code written for it runs here
  * unchanged. Nothing in this project is written against it but its adapter, ASTRASimNetwork.
@@ -141,7 +141,7 @@ class AstraNetworkAPI
 class ASTRASimNetwork : public AstraNetworkAPI
 {
   public:
-    /// @param network a rank's; borrowed @param type what get_backend_type() says it is
+    /// @param network a rank's; borrowed @param type result of get_backend_type()
     explicit ASTRASimNetwork(RankNetwork& network, BackendType type = BackendType::NS3);
 
     BackendType get_backend_type() override;

@@ -17,7 +17,7 @@ namespace AstraSim
 class ForwardingNetwork : public RankNetwork
 {
   public:
-    /// @param network what carries the messages; borrowed
+    /// @param network carries the messages; borrowed
     explicit ForwardingNetwork(RankNetwork& network)
         : RankNetwork(network.GetRank()),
           m_network(network)

@@ -26,14 +26,14 @@ struct MessageInfo
     uint32_t channel{0};        ///< NCCL channel: chooses the connection, and the NVSwitch
     uint16_t plane{ALL_PLANES}; ///< the only NIC of the source that it may take, by number
     static constexpr uint16_t ALL_PLANES = UINT16_MAX;
-    uint16_t purpose{0};     ///< what it is for, see TrafficPurpose()
+    uint16_t purpose{0};     ///< see TrafficPurpose()
     bool isCredit{false};    ///< tells a sender, against the lane's direction, that a slot is free
     TimePs sendLatency{0};   ///< software latency before the first byte leaves
     double wireInflation{1}; ///< bytes on the wire per byte of message (LL 2, LL128 128/120)
     uint64_t rateCapBps{0};  ///< a channel's own speed limit in bit/s; 0 for none
-    /// Names the collective alike on all its ranks, in whatever order they begin what they share
-    /// with others. Messages between ranks that are not near match by it and by the last 8 bits of
-    /// the tag, since each side gives out tags for itself.
+    /// The collective's number, the same on all its ranks in any order of their collectives.
+    /// Messages between ranks that are not near match by it and by the last 8 bits of the tag,
+    /// since each side gives out tags for itself.
     uint64_t collectiveKey{NO_COLLECTIVE};
     static constexpr uint64_t NO_COLLECTIVE = UINT64_MAX;
     /// Set by the network. A caller that gives it back with the next message of the same source,
@@ -156,8 +156,8 @@ class RankNetwork
         return Now();
     }
 
-    /// @return whether the calls of this rank may look at what @p rank keeps of a collective, and
-    /// the other way round. If not, collectives tell each other in messages (MessageInfo::isCredit)
+    /// @return whether this rank's calls may read @p rank's state of a collective, and the other
+    /// way round. If not, ranks send credits as messages (MessageInfo::isCredit)
     virtual bool IsNear(int rank) const
     {
         return true;

@@ -250,7 +250,7 @@ Marking()
     const Scale bytes{1, HUGE_VAL, "0 or more"};
     const Scale probability{1, 1, "from 0 to 1"};
     return {
-        // A map counts, whatever the flat value: it is applied after it.
+        // A map wins over the flat value: it is applied later.
         {{"KMAX", Scaled("bytes", bytes), KMAX, {unmarked, If("with", "KMAX_MAP")}},
          "kmax for all rates without KMAX_MAP."},
         {{"KMIN", Scaled("bytes", bytes), KMIN, {unmarked, If("with", "KMIN_MAP")}},
@@ -537,7 +537,7 @@ Conweave()
     };
 }
 
-/// Add what is written as rows of a group.
+/// Add the rows of a group.
 void
 AddTo(std::vector<KeyRow>& all, std::vector<Row> group, KeyTold told)
 {

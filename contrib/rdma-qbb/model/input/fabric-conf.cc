@@ -36,7 +36,7 @@ KeyNames()
     return names;
 }
 
-/// A line whose key nobody knows.
+/// A line with an unknown key.
 class UnknownKeyError : public InputError
 {
   public:
@@ -85,7 +85,7 @@ WarnOfRepetition(FabricConf& conf, const InputLines& line, const FabricConfKey& 
 {
     if (line.Line() == 0 || MayBeRepeated(key))
     {
-        return; // a line of 0: --set replaces what the file says, and is meant to
+        return; // line 0: --set replaces the file's value on purpose
     }
     const auto before = std::find(conf.given.begin(), conf.given.end(), key.name);
     if (before != conf.given.end())
@@ -148,8 +148,8 @@ DescribeUnknown(InputLines& lines)
                       : fmt::format(" and {} more:{}{}", count, named, count > MOST ? ", ..." : "");
 }
 
-/// Sets what all lines say. Another simulator's file may have several keys that are unknown here:
-/// one error names all of them.
+/// Sets the keys of all lines. Another simulator's file may have several keys that are unknown
+/// here: one error names all of them.
 void
 SetFromLines(FabricConf& conf, InputLines& lines)
 {
@@ -166,7 +166,7 @@ SetFromLines(FabricConf& conf, InputLines& lines)
     }
 }
 
-/// @return what the key gives, if it was given
+/// @return the map of a key, if it was given
 std::optional<RateMap>
 GivenMap(const FabricConf& conf, const char* attribute)
 {

@@ -45,9 +45,9 @@ struct EcnThresholds
  * Next to lossless priorities, lossy ones have their reserves in the shared pool, if it has room.
  *
  * Headroom of a lossless priority is 2 * delay * rate + 2 MTU + response time * rate, so that a
- * pause never comes too late: the frame in flight in each direction, what the wire holds, and what
- * is sent until the partner has acted (IEEE 802.1Qbb Annex O; DCQCN, SIGCOMM 2015, section 4). The
- * last is at least a full frame, the one that crosses the threshold, and a PFC frame of each
+ * pause never comes too late: the frame in flight in each direction, the bytes on the wire, and
+ * those sent until the partner has acted (IEEE 802.1Qbb Annex O; DCQCN, SIGCOMM 2015, section 4).
+ * The last is at least a full frame, the one that crosses the threshold, and a PFC frame of each
  * priority.
  *
  * Bytes are bytes on the wire, as in QbbFrame::wireBytes.
