@@ -61,7 +61,7 @@ NumberOf(const Attribute& attribute)
     }
 }
 
-/// @return a list of truth values, whatever type of numbers it was written as; nothing for others
+/// @return a list of truth values, from a list of any type of numbers; nothing for other types
 std::optional<std::vector<bool>>
 FlagsOf(const ChakraProtoMsg::AttributeProto& attribute)
 {

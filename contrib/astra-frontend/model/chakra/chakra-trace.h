@@ -86,7 +86,8 @@ class ChakraTrace
     void ReadExactly(char* data, std::size_t bytes);
 
     std::string m_path;
-    google::protobuf::LogSilencer m_silencer; ///< what is wrong is said once, by InputError
+    google::protobuf::LogSilencer m_silencer; ///< protobuf's own messages; InputError reports
+                                              ///< errors once
     void* m_file;                             ///< zlib's gzFile
     std::string m_message;
     uint64_t m_offset{0};

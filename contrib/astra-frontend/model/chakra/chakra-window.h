@@ -18,7 +18,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief The part of a trace that is being worked on: nodes whose dependencies are not all over.
+ * @brief The part of a trace that is in memory: nodes that run or wait for others.
  *
  * It reads ahead up to a limit, and beyond only as long as nothing can run, so the memory a trace
  * takes does not grow with its length.
@@ -33,8 +33,8 @@ class ChakraWindow
     explicit ChakraWindow(const std::string& path, std::size_t limit = DEFAULT_LIMIT);
 
     /**
-     * @return the node of lowest id whose dependencies are over, or null if there is none now; it
-     * runs from then on and stays valid until Finish()
+     * @return the node of lowest id without unfinished dependencies, or null if there is none now;
+     * it runs from then on and stays valid until Finish()
      * @throw ns3::InputError if nothing runs and nothing ever can: a dependency that is missing or
      * part of a cycle
      */

@@ -75,7 +75,7 @@ struct CollectiveTask
  * @brief An algorithm for collectives beside NCCL's: a plug-in.
  *
  * A static object makes it known, from any file of a program. Where it can carry out a collective,
- * it is chosen if it costs less than what NCCL has, or if NCCL_ALGO names it. For AllToAll,
+ * it is chosen if it costs less than NCCL's own algorithms, or if NCCL_ALGO names it. For AllToAll,
  * AllToAllV, Gather, Scatter and SendRecv NCCL has nothing but sends between pairs, and no
  * estimate: there an algorithm that can is chosen unless NCCL_ALGO leaves it out.
  *
@@ -91,9 +91,10 @@ class CollectiveAlgorithm
     /// Conditions on which it is chosen where it can carry out a collective.
     enum class Choice : uint8_t
     {
-        ByCost, ///< it costs less than what NCCL has
-        Always, ///< unless NCCL_ALGO leaves it out
-        Apart,  ///< a kernel of the engine that AS_ENGINE_ALLREDUCE names, whatever NCCL_ALGO says
+        ByCost,    ///< it costs less than NCCL's algorithms
+        Always,    ///< unless NCCL_ALGO leaves it out
+        Apart,     ///< a kernel of the engine in AS_ENGINE_ALLREDUCE, also where NCCL_ALGO names
+                   ///< another
         ByLibrary, ///< its library decides by rules of its own: NCCL's
     };
 
@@ -114,7 +115,7 @@ class CollectiveAlgorithm
         std::function<bool(const CollectiveTask&)> can;
         /// @return picoseconds that it is expected to take
         std::function<TimePs(const CollectiveTask&)> cost;
-        /// @return what ranks send and what each message waits for
+        /// @return the messages of ranks and their order
         std::function<std::shared_ptr<const FlowGraph>(const CollectiveTask&)> graph;
         /// @return how long GPUs take for its messages; none: no time, the network alone sets the
         /// pace. BlockTimes is that of blocks as NCCL's.
@@ -129,7 +130,7 @@ class CollectiveAlgorithm
         std::string library{};
     };
 
-    /// @param name that no other algorithm has, whatever its case
+    /// @param name that no other algorithm has, in upper or lower case
     CollectiveAlgorithm(std::string name, Rules rules);
     ~CollectiveAlgorithm();
     CollectiveAlgorithm(const CollectiveAlgorithm&) = delete;
@@ -145,7 +146,7 @@ class CollectiveAlgorithm
         return m_rules;
     }
 
-    /// @return the algorithm of a name, whatever its case; null if there is none
+    /// @return the algorithm of a name, in upper or lower case; null if there is none
     static const CollectiveAlgorithm* Find(std::string_view name);
 
     /// @return all there are, in the order of their names

@@ -268,12 +268,12 @@ CollectiveBooks::JoinEnded(uint32_t rank, const Joined& joined, int tag, uint64_
     Arrived(rank, joined.inbound);
 }
 
-// --- what a rank must have in the end
+// --- the data that a rank must have in the end
 
 bool
 CollectiveBooks::HasExactBlocks() const
 {
-    // NCCL's blocks of ranks are equal to a byte; what all ranks add up it cuts as it likes.
+    // Blocks of ranks are equal to a byte. The parts of an AllReduce are NCCL's own choice.
     return m_graph && m_request.op != CollectiveOp::AllReduce;
 }
 

@@ -22,7 +22,7 @@
 namespace AstraSim
 {
 
-/// Told what does not hold.
+/// Receives violations.
 using CheckReport = std::function<void(const std::string& what)>;
 
 /**
@@ -42,7 +42,7 @@ class CollectiveBooks
                     std::string algorithm,
                     CheckReport report);
 
-    /// Accept whatever ranks have in the end: what a collective does is what its user says.
+    /// Accept any result: a custom collective may leave ranks with any data.
     void DemandNothing()
     {
         m_demands = false;
@@ -54,7 +54,7 @@ class CollectiveBooks
     void Sent(uint32_t src, int dstRank, int tag, uint64_t bytes);
     void Received(uint32_t rank, int srcRank, int tag, uint64_t bytes);
 
-    /// A place in an in-network operation: what a rank hears of when it is over.
+    /// A rank's place in an in-network operation, to be told of its end.
     struct Joined
     {
         uint64_t message; ///< number among the lane's

@@ -17,7 +17,7 @@ namespace AstraSim
 namespace
 {
 
-/// A rank's network, which enters in the books what goes through it.
+/// A rank's network that enters its messages in the books.
 class CheckedNetwork : public ForwardingNetwork
 {
   public:
@@ -98,7 +98,7 @@ class CheckedNetwork : public ForwardingNetwork
         void* arg;
         std::list<Wait>::iterator place; ///< in the network's list
 
-        /// @return what it is, no longer in the list
+        /// @return a copy; erases it from the list
         Wait Take() const
         {
             const Wait taken = *this;

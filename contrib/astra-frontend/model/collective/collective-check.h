@@ -16,17 +16,19 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Carries collectives out on symbolic data beside the simulation, on whatever network.
+ * @brief Carries collectives out on symbolic data beside the simulation, on any network.
  *
- * Stands between the executors of a collective and the network. Every message carries the set of
- * ranks whose data its sender has when it leaves, and the receiver has it when it arrives. Checked:
- * - what arrives was sent before, on the same connection, and no byte is left over or missing;
+ * Stands between the executors of a collective and the network. A message carries the names of
+ * ranks: all those with data at its sender when it leaves. The receiver adds them to its own when
+ * it arrives. Checked:
+ * - arriving messages were sent before, on the same connection, and no byte is left over or
+ * missing;
  * - no message of a flow graph leaves before the messages it depends on have arrived, each has the
  *   graph's size, and all of them are sent and received;
  * - when a rank is done it has data of every rank that its collective demands, and as many bytes.
  *
- * That a graph whose order is kept gives each rank the right data is what the unit tests of the
- * graphs prove, piece by piece.
+ * The unit tests of the graphs prove the rest, piece by piece: a graph carried out in its order
+ * gives each rank the right data.
  */
 class CollectiveCheck
 {
@@ -38,7 +40,7 @@ class CollectiveCheck
 
     /**
      * @param implementation borrowed; outlives the object
-     * @return an implementation with the same plans, whose collectives are checked; owned by this
+     * @return an implementation with the same plans and with checked collectives; owned by this
      * object
      */
     CollectiveImplementation& Watch(CollectiveImplementation& implementation);

@@ -20,7 +20,7 @@ class CollectiveData
   public:
     virtual ~CollectiveData() = default;
 
-    /// @return what a message of an outbound lane carries; the network copies it when it is sent
+    /// @return the data of a message of an outbound lane; the network copies it when it is sent
     virtual void* GetOutgoing(uint32_t lane, uint64_t message) = 0;
 
     /// @return where a message of an inbound lane goes; one message of a lane is expected at a time

@@ -34,7 +34,7 @@ class RankCollective
     /// Begin; called once. The done handler may run only from the network's event loop.
     virtual void Start() = 0;
 
-    /// @return one line that says what this rank waits for (used when a run is stuck)
+    /// @return this rank's wait, in one line (for stuck runs)
     virtual std::string DescribeWait() const = 0;
 
     /// Send and receive real data; called before Start(). @param data outlives the object
@@ -56,7 +56,7 @@ class CollectivePlan
   public:
     virtual ~CollectivePlan() = default;
 
-    /// @return what was chosen
+    /// @return the choice made for this collective
     const CollectiveChoice& GetChoice() const
     {
         return m_choice;

@@ -58,8 +58,7 @@ struct CollectiveRequest
 {
     CollectiveOp op{CollectiveOp::None};
     /// AllReduce, Broadcast, Reduce: the buffer; AllGather, ReduceScatter: the full (large) buffer;
-    /// AllToAll: what one rank sends in all, its own part included; Gather, Scatter: the root's
-    /// buffer.
+    /// AllToAll: all data of one rank, its own part included; Gather, Scatter: the root's buffer.
     uint64_t bytes{0};
     int root{0};                          ///< index in the group, of rooted operations
     std::vector<uint64_t> bytesPerPair{}; ///< AllToAllV only: [sender * n + receiver]

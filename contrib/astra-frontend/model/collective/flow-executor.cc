@@ -15,7 +15,7 @@ namespace AstraSim
 namespace
 {
 
-/// @return a lane whose messages the counters of its ends can count
+/// @return the lane, if 32-bit counters can count its messages
 Lane
 Countable(const Lane& lane)
 {
@@ -355,7 +355,7 @@ FlowExecutor::Expect(Inbound& inbound)
     const bool joins = lane.OnlyReceives(m_rank);
     if (inbound.received == lane.messages || (lane.kind != LaneKind::Message && !joins))
     {
-        return; // the rank's own contribution brings what it receives
+        return; // the rank's own contribution brings the result
     }
     const MessageHandler received = [](void* arg) {
         auto* lane = static_cast<Inbound*>(arg);
@@ -537,8 +537,8 @@ FlowExecutor::DescribeWait() const
     return "is done";
 }
 
-// --- Buffer slots of connections: when a message has left its slot at the receiver, and what
-//     the sender is told of it: directly, or in a message if it is far.
+// --- Buffer slots of connections: the receiver frees them, and tells the sender directly, or in a
+//     message if it is far.
 
 void
 FlowExecutor::LearnSlots()

@@ -18,7 +18,7 @@
 namespace AstraSim
 {
 
-/// Shared state of all ranks' executors of one instance: what they carry out, and how.
+/// A collective to carry out, shared by all ranks' executors of one instance.
 struct FlowExecution : TimedGraph
 {
     /// Ranks of the network in each of a graph's sets of members.
@@ -52,8 +52,8 @@ using FlowRanks = std::vector<FlowExecutor*>;
  *
  * Keeps a few counters per lane and one posted receive per inbound lane. Between ranks that are not
  * near (RankNetwork::IsNear()) receivers tell their senders of free slots in messages (credits). On
- * a physical network, where all ranks are processes of their own, what the machine does takes the
- * time it takes, so no modelled latency is added.
+ * a physical network, where each rank is a process, the machine takes its real time, so no modelled
+ * latency is added.
  */
 class FlowExecutor : public RankCollective
 {
@@ -83,16 +83,16 @@ class FlowExecutor : public RankCollective
     }
 
   private:
-    // The first cache line of each is what other lanes look at, too; counters count messages.
+    // Other lanes read the first cache line of each, too. Counters count messages.
     struct alignas(64) Outbound
     {
         FlowExecutor* owner;
         uint32_t sent{0};
         uint32_t completed{0};
         uint32_t taken{0};     ///< out of their slots at the receiver
-        uint32_t passed{0};    ///< what the message that left last needed
+        uint32_t passed{0};    ///< needs of the message that left last
         uint64_t nextBytes{0}; ///< of the message `sent`, once isNextKnown
-        uint64_t nextNeeds{0}; ///< what it needs of the first of sources; 0 without sources
+        uint64_t nextNeeds{0}; ///< its needs of the first of sources; 0 without sources
         LaneRange sources{0, 0};
         uint32_t window{0};    ///< messages that may be on their way now; 0 if none may be sent
         uint32_t sentNeeds{0}; ///< nextNeeds of the message sent last
@@ -105,13 +105,13 @@ class FlowExecutor : public RankCollective
         bool isNextKnown{false};     ///< whether the message `sent` has been asked for
         bool delaysCopy{false};      ///< CopyArrived() of the same index waits for it
 
-        // what sending one takes besides
+        // further state for sending
         MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
-        uint64_t latencyBytes{0};       ///< what latency was worked out for
+        uint64_t latencyBytes{0};       ///< the bytes that latency is for
         TimePs latency{0};              ///< StartOf() latencyBytes
         TimePs busy{0};                 ///< its part in which no other message starts
         uint32_t creditsToCome{0};      ///< messages from a receiver that is far
-        TimePs blockFree{0};            ///< when the channel's block has done what it was given
+        TimePs blockFree{0};            ///< when the channel's block has finished its work
         Lane lane;
         LaneTimes times;
     };
@@ -130,7 +130,7 @@ class FlowExecutor : public RankCollective
         uint64_t nextBytes{0};       ///< of the message `received`
         std::optional<uint64_t> nextOwnCopy; ///< its FlowGraph::GetOwnCopy()
 
-        // what receiving one takes besides
+        // further state for receiving
         MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
         uint32_t peerLane{0};           ///< FlowGraph::GetPeerLane()
         Lane lane;
@@ -140,7 +140,7 @@ class FlowExecutor : public RankCollective
     /// @return whether a lane's other end is at a rank that is not near
     bool IsFar(const Lane& lane) const;
     void Begin();
-    /// Send what may be sent on a lane.
+    /// Send all messages of a lane that may go.
     void Advance(Outbound& outbound);
     /// Send the next message of a lane, if it may go. @return whether it does
     bool AdvanceOne(Outbound& outbound);
@@ -175,20 +175,20 @@ class FlowExecutor : public RankCollective
     void ExpectCredit(Outbound& outbound);
     /// Tell a sender that is far of slots that have become free since it was told.
     void SendCredits(const Inbound& inbound, uint32_t before);
-    /// @return slots between a lane's sender and what its receiver passes on
+    /// @return slots of a lane, from its sender to its receiver's next lanes
     uint32_t SlotsOf(const LaneTimes& times) const;
-    /// @return messages whose slots the sender of a lane has to be told of
+    /// @return messages with a credit for their slot to the sender of a lane
     uint32_t CreditsOf(const Lane& lane, const LaneTimes& times) const;
     /// @return whether the next message of a lane has a slot at its receiver
     bool HasSlot(const Outbound& outbound) const;
-    /// @return whether what the next message of a lane waits for has arrived
+    /// @return whether the data for the next message of a lane have arrived
     bool HasData(const Outbound& outbound) const;
     /// Send the next message of a lane.
     void Send(Outbound& outbound);
-    /// @return what passes from when a message may go to when its first packet does
+    /// @return the time between the moment when a message may go and its first packet
     CopyTime StartOf(const LaneTimes& times, uint64_t bytes, uint64_t message) const;
     /// @return how long a message waits until the CPU that serves the NIC is free
-    /// @param busy what it then takes this CPU
+    /// @param busy time of this CPU for the message
     TimePs OccupyCpu(TimePs busy);
     /// @param accesses to each of so many bytes
     /// @return when from now the block of a lane's channel has read and written them
@@ -206,7 +206,7 @@ class FlowExecutor : public RankCollective
     /// Run @p handler with @p arg from the event loop.
     void Defer(MessageHandler handler, void* arg);
 
-    // what each message touches comes first
+    // members used for each message come first
     std::vector<Outbound> m_outbound;
     std::vector<Inbound> m_inbound;
     uint64_t m_left{0}; ///< messages to be sent or received

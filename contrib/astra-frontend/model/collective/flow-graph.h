@@ -32,9 +32,9 @@ const char* ToString(ConnType type);
 enum class LaneKind : uint8_t
 {
     Message,         ///< from one rank to another
-    Reduce,          ///< switches add what all members send; the root receives the sum
-    Multicast,       ///< switches copy what the root sends to all members
-    ReduceMulticast, ///< switches add what all members send; all receive the sum
+    Reduce,          ///< switches add the data of all members; the root receives the sum
+    Multicast,       ///< switches copy the root's data to all members
+    ReduceMulticast, ///< switches add the data of all members; all receive the sum
     Copy,            ///< the GPU copies within its own memory
 };
 
@@ -44,8 +44,8 @@ enum class LaneKind : uint8_t
  *
  * A lane of an in-network operation has an outbound end at every rank that sends and an inbound end
  * at every rank that receives; a rank's outbound end fills its inbound end, where it has both. So
- * it does on a lane of copies, whose peer is the rank itself. A GpuModel says how long its messages
- * take.
+ * it does on a lane of copies, where the rank is its own peer. A GpuModel says how long its
+ * messages take.
  */
 struct Lane
 {
@@ -75,8 +75,8 @@ struct Payload
     uint64_t to{0};   ///< first byte in the receiver's buffer
     uint64_t bytes{0};
     bool adds{false}; ///< the receiver adds it to its own data
-    /// AllGather and ReduceScatter: the rank whose block it is a part of. A block lies where the
-    /// algorithm puts it, which is not one piece.
+    /// AllGather and ReduceScatter: the owner of the block that contains it. Algorithms may scatter
+    /// a block over the buffer.
     uint32_t owner{0};
 };
 
@@ -92,7 +92,7 @@ using LaneRange = boost::integer_range<uint32_t>;
  * soon as enough messages of its inbound lanes have arrived (GetNeeds()) and a slot is free: up to
  * GetSlots() of a lane may be under way, or as many as its GpuModel says. A slot is free when its
  * message is there, where HoldsSlots() when the receiver has also passed it on (if to a buffer) or
- * copied it. The state of a rank is a few counters per lane, whatever the number of flows.
+ * copied it. The state of a rank is a few counters per lane, for any number of flows.
  *
  * Every rank has the same number of lanes in each direction; those it does not use have no
  * messages. Unless an algorithm says otherwise, lane i out of a rank arrives as its peer's lane i,
@@ -157,7 +157,7 @@ class FlowGraph
     /// @return bytes of a message of an outbound lane; may be 0 (nothing is sent)
     virtual uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const = 0;
 
-    /// @return bytes of a message of an inbound lane: what its sender says
+    /// @return bytes of a message of an inbound lane, from its sender's GetBytes()
     uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
     {
         return GetBytes(GetInbound(rank, inbound).peer, GetPeerLane(rank, inbound), message);

@@ -62,7 +62,7 @@ struct LaneTimes
     /// one (NVLink). More than the graph's: both ends have a buffer, as across a network.
     uint32_t slots{0};
     TimePs latency{0};      ///< software latency of each message
-    uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
+    uint64_t rateCapBps{0}; ///< the channel's copy speed, bit/s; 0 for no limit
     /// Number of messages, the first ones, that have the latency: the GPU waits for others while it
     /// is at work. NONE: all have it.
     uint32_t withLatency{NONE};
@@ -70,7 +70,7 @@ struct LaneTimes
     uint32_t connections{1};
     /// Data that the GPU's block moves in one pass of its copy loop; 0: the rate alone counts.
     uint32_t passBytes{0};
-    /// Data whose time at the lane's rate is within the latency already.
+    /// Bytes that cost no time at the lane's rate, as the latency includes it.
     uint32_t hiddenBytes{0};
     bool waitsEachPass{false};         ///< each pass waits for the flags that travel with its data
     bool wholePasses{false};           ///< a pass that is cut short takes as long as a whole one
@@ -78,9 +78,8 @@ struct LaneTimes
     float aloneSpeed{1};               ///< of copies: how many times as fast as the others
     float wireInflation{1};            ///< in-network: bytes on the members' links per byte of data
     SlowStarts slowStarts{};           ///< the last that applies counts
-    /// Time of the channel's block to read or write a byte of a buffer, where it does nothing
-    /// but serve the network: one message after the other, before it goes or once it has come. 0:
-    /// what it takes does not show.
+    /// Time of the channel's block to read or write a byte of a buffer, where it does nothing but
+    /// serve the network: one message after the other, before it goes or once it has come. 0: free.
     double psPerAccess{0};
     /// Inbound: how many times as fast as it is sent a message is copied out of its slot.
     uint32_t takeSpeed{OWN_COPY_SPEED};
@@ -113,11 +112,11 @@ struct CopyTime
 /**
  * Where passes are whole, one that is cut short takes as long as any; in a message of less than a
  * pass the latency stands for that waiting.
- * @param lane what it takes to move
+ * @param lane its times
  * @param bytes of data
  * @param wireInflation bytes on the wire per byte of data
  * @param message number of the message in its lane
- * @return what it takes to move a message of a lane
+ * @return the time to move a message of a lane
  */
 CopyTime CopyTimeOf(const LaneTimes& lane,
                     uint64_t bytes,
@@ -128,8 +127,8 @@ CopyTime CopyTimeOf(const LaneTimes& lane,
  * @ingroup astra-frontend
  * @brief Times of GPUs for the messages of a FlowGraph.
  *
- * The graph says who sends what and what each message waits for, in bytes and messages. A model of
- * the GPU says how many microseconds its blocks and CPU spend on a message.
+ * The graph has messages, their bytes and their order. A model of the GPU says how many
+ * microseconds its blocks and CPU spend on a message.
  */
 class GpuModel
 {
@@ -137,7 +136,7 @@ class GpuModel
     virtual ~GpuModel() = default;
 
     /// @return times of lane @p index out of a rank, or into it
-    /// @param lane what the graph says it is
+    /// @param lane the lane in the graph
     virtual LaneTimes GetTimes(uint32_t rank,
                                uint32_t index,
                                bool outbound,

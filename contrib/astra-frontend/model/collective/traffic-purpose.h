@@ -30,8 +30,8 @@ constexpr uint16_t BACKGROUND_PURPOSE = TrafficPurpose(CollectiveOp::None, Group
 /// The purpose of keys and values that move to where a request is decoded.
 constexpr uint16_t KV_CACHE_PURPOSE = BACKGROUND_PURPOSE + 1;
 
-/// @return what records of collectives call the pair of a message: "KV" of keys and values, else
-/// "PP"
+/// @return a message's source and destination as a group named "KV" for keys and values, else "PP";
+/// records of collectives have it
 CommGroup PairOfMessage(int src, int dst, uint16_t purpose);
 
 /**

@@ -36,7 +36,7 @@ class AnalyticalCollectives : public CollectiveImplementation
     /**
      * @param nccl chooses algorithms; borrowed
      * @param busbw the user's bandwidths
-     * @param overlap what does not hold ranks up
+     * @param overlap the part of the time for which ranks do not wait
      */
     AnalyticalCollectives(const MockNcclGroup& nccl,
                           BusbwTable busbw,

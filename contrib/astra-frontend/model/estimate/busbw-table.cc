@@ -84,8 +84,8 @@ BusbwTable::Read(const std::string& path)
 BusbwTable
 BusbwTable::Read(std::istream& text, const std::string& name)
 {
-    // Line by line, as a YAML reader refuses what SimAI writes: a title before the first key, and
-    // files whose indentation, or space after a colon, is not YAML's.
+    // Line by line, as a YAML reader refuses SimAI's own files: they have a title before the first
+    // key, and indentation, or colons without a space, that YAML does not allow.
     BusbwTable table;
     std::optional<GroupKind> group;
     std::set<std::pair<GroupKind, CollectiveOp>> seen;

@@ -37,7 +37,7 @@ class BusbwTable
     /// @throw ns3::InputError naming file and line of a mistake
     static BusbwTable Read(const std::string& path);
 
-    /// As Read(), from a stream. @param name what to call it in errors
+    /// As Read(), from a stream. @param name the stream's name in errors
     static BusbwTable Read(std::istream& text, const std::string& name);
 
     /// @return GB/s, or nothing where the table says nothing; DP_EP without entries takes DP's

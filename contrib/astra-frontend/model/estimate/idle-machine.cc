@@ -17,11 +17,11 @@
 #include <vector>
 
 // How it works. A group's ranks are renumbered so that its servers come first: all groups of a kind
-// become one, whose collective needs a network of these servers only. AnaSim then carries out the
-// plan's graph as it would in a simulation with formulas. If the graph has too many messages,
-// GetTime() draws a straight line through two runs on fewer servers, and TimeOfBytes(), within each
-// of these, one through two runs with fewer bytes. The plan stays the same: chunks, channels and
-// latencies are those of the whole collective.
+// become one group, and its collective needs a network of these servers only. AnaSim then carries
+// out the plan's graph as it would in a simulation with formulas. If the graph has too many
+// messages, GetTime() draws a straight line through two runs on fewer servers, and TimeOfBytes(),
+// within each of these, one through two runs with fewer bytes. The plan stays the same: chunks,
+// channels and latencies are those of the whole collective.
 
 namespace AstraSim
 {

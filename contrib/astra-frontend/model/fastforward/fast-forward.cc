@@ -23,7 +23,7 @@ class FastForward::Operation
     const OperationShape* shape{nullptr};
     EndHandler ended;
     FastForward* owner{nullptr};
-    Part* part{nullptr};        ///< whose pattern it belongs to
+    Part* part{nullptr};        ///< the part that has it in its pattern
     uint64_t order{0};          ///< of its first start
     std::vector<TimePs> starts; ///< by rank; NO_TIME if not yet
     std::vector<TimePs> ends;   ///< as expected; NO_TIME if not yet known
@@ -33,7 +33,7 @@ class FastForward::Operation
     uint32_t events{0};      ///< of its ends, in the event loop
     TimePs armed{INT64_MAX}; ///< time of the earliest
     bool holdsLinks{false};  ///< is in the lists of its links' users
-    bool isPast{false};      ///< its ends stay as they are, whatever begins in its part
+    bool isPast{false};      ///< its ends stay as they are, also when others begin in its part
 
     uint32_t CountRanks() const
     {
@@ -50,7 +50,8 @@ class FastForward::Operation
         return over == CountRanks();
     }
 
-    /// @return what its ends follow: the last start where it needs all ranks, else the first
+    /// @return the start that its ends follow: the last one where it needs all ranks, else the
+    /// first
     TimePs Anchor() const
     {
         const bool last = NeedsAllRanks(what);

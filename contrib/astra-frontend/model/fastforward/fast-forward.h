@@ -54,8 +54,8 @@ struct FastForwardReport
     uint64_t parts{0};
     uint64_t simulations{0};
     uint64_t reuses{0};
-    uint64_t inferred{0};   ///< of the reuses, those whose ends follow from several outcomes
-    uint64_t choices{0};    ///< operations for whose connections switches choose between paths
+    uint64_t inferred{0};   ///< reuses with ends that follow from several outcomes
+    uint64_t choices{0};    ///< operations on connections with a choice between paths
     uint64_t cutTails{0};   ///< operations that ended beside a new one of their part
     uint64_t late{0};       ///< ends that were known only when they were past
     uint64_t verified{0};   ///< reused ends that were simulated again
@@ -136,8 +136,8 @@ class FastForward
         m_collectiveBytes = bytes;
     }
 
-    /// Set the function that stops the clock when reuse does not pay; without one, reuse goes on
-    /// whatever it costs. Ends are unknown from then on.
+    /// Set the function that stops the clock when reuse does not pay; without one, reuse goes on at
+    /// any cost. Ends are unknown from then on.
     void SetGiveUpHandler(std::function<void()> handler);
 
     bool HasGivenUp() const

@@ -15,7 +15,7 @@ namespace AstraSim
 namespace
 {
 
-/// One instance of a collective: what its ranks wait for.
+/// One instance of a collective, and the ranks that wait for it.
 struct Instance
 {
     FastForward::Operation* operation{nullptr};

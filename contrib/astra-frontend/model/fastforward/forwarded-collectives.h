@@ -16,7 +16,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Collectives whose times come from a FastForward instead of from messages.
+ * @brief Collectives with times from a FastForward instead of from messages.
  *
  * Choices and flows are those of another implementation.
  */

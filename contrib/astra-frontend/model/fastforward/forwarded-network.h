@@ -17,11 +17,11 @@
 namespace AstraSim
 {
 
-/// The network of all ranks whose messages' times come from a FastForward.
+/// The network of all ranks, with the times of messages from a FastForward.
 class ForwardedNetwork : public SharedNetwork
 {
   public:
-    /// @param inner the network of a rank: its clock, and what it supports
+    /// @param inner the network of a rank: its clock and its abilities
     ForwardedNetwork(uint32_t ranks,
                      std::function<RankNetwork&(int)> inner,
                      FastForward& forward,

@@ -45,7 +45,8 @@ class FreshSimulation : public PatternSimulation
   private:
     std::function<Network()> m_make;
     const Network* m_network{nullptr}; ///< of the pattern that is being simulated
-    /// One for all networks: plans know what was not completed by its number.
+    /// One for all networks, so that numbers of operations are unique: plans keep the state of an
+    /// unfinished one by its number.
     PlainSimulation m_simulation;
 };
 

@@ -39,7 +39,7 @@ class PlainSimulation
     /**
      * @param network of a rank; all have one clock
      * @param nccl carries collectives out, borrowed; null where there are messages only
-     * @param carried what the network has carried so far
+     * @param carried returns the traffic that the network has carried so far
      */
     PlainSimulation(std::function<RankNetwork&(int)> network,
                     CollectiveImplementation* nccl,

@@ -85,9 +85,9 @@ LetGoOfFiles(int socket)
 
 /**
  * The copy that simulates one pattern. On a network that is divided, ranks begin and end on the
- * threads of their partitions: what concerns all of them is told between two windows
- * (QbbMail::Note()), and what is asked of the whole network is asked when every partition has
- * come to the same time (QbbMail::Post()).
+ * threads of their partitions: their ends are noted between two windows (QbbMail::Note()), and
+ * questions to the whole network wait until every partition has come to the same time
+ * (QbbMail::Post()).
  */
 class SideSimulation::Copy : public ns3::QbbAddressee
 {
@@ -166,7 +166,8 @@ class SideSimulation::Copy : public ns3::QbbAddressee
         return place.operation->starts[place.rank];
     }
 
-    /// Take in what is not known yet of a pattern. @param pattern outlives the object
+    /// Take in the operations and starts of a pattern that are new. @param pattern outlives the
+    /// object
     void TakeIn(const OwnedPattern& pattern)
     {
         for (std::size_t i = 0; i < pattern.size(); ++i)

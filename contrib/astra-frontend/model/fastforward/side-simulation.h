@@ -25,8 +25,8 @@ namespace AstraSim
  *
  * A copy of the process (fork) is made before the run begins and keeps the untouched network; for
  * each pattern it makes a copy of itself, which simulates the pattern, reports and ends. So an
- * outcome depends on its pattern alone, whatever was simulated before, and the run's own clock and
- * network are not touched. gem5 samples processors in the same way.
+ * outcome depends on its pattern alone, not on earlier ones, and the run's own clock and network
+ * are not touched. gem5 samples processors in the same way.
  *
  * Where the last rank of a pattern has begun, its copy makes another one, which simulates the rest,
  * and waits: a pattern that begins in the same way goes on from there (WaitingCopies), with the

@@ -20,7 +20,7 @@ namespace AstraSim
  * @brief Copies of the process that wait where the last rank of their pattern has begun, to go on
  * from there when more begins in their part of the network.
  *
- * Each is a child of the process that has the list; what is asked of it goes through its socket.
+ * Each is a child of the process that has the list, which sends it requests through a socket.
  */
 class WaitingCopies
 {
@@ -38,7 +38,8 @@ class WaitingCopies
     /// Those that wait end, and are waited for.
     ~WaitingCopies();
 
-    /// @return the copy whose pattern @p longer is, with more that begins later; null if none is
+    /// @return the copy with a pattern that @p longer begins with and continues; null if there is
+    /// none
     Copy* Find(const OwnedPattern& longer);
 
     /// A copy simulates @p pattern. If there are too many, the one with the least worth ends: it
@@ -55,13 +56,13 @@ class WaitingCopies
     void LetGo();
 
   private:
-    /// Each keeps in memory what it has changed of the network, some megabytes.
+    /// Each has its own memory for the changed parts of the network, some megabytes.
     static constexpr std::size_t MOST = 24;
 
     void Describe(Copy& copy, const OwnedPattern& pattern) const;
 
-    /// Greedy-Dual (N. Young, 1994): a copy is worth what it has simulated, and what those were
-    /// worth that had to go before it was asked last.
+    /// Greedy-Dual (N. Young, 1994): a copy's worth is its simulated work plus the worth of the
+    /// last copy evicted before its last use, m_spent.
     uint64_t m_spent{0};
     std::list<Copy> m_copies; ///< the one asked last comes first
 };

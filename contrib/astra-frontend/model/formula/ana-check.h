@@ -16,7 +16,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Checks what must hold of the messages of an AnaSim, whatever they are.
+ * @brief Checks invariants of the messages of an AnaSim.
  *
  * Keeps books of its own: a port serves no more than the time there is, each message gets all of
  * its time at both of its ports, none arrives earlier than it would alone, and all that leave
@@ -25,7 +25,7 @@ namespace AstraSim
 class AnaCheck
 {
   public:
-    /// Told what does not hold, with the time.
+    /// Receives violations, with the time.
     using Report = std::function<void(const std::string& what)>;
 
     /// When a message is through at its ports, and at its destination.

@@ -234,7 +234,7 @@ AnaSim::SharePorts()
         return;
     }
     // Messages that are sent together share both ports from the start, as their packets would
-    // alternate; so what a message waits for at one port does not keep the other from its work.
+    // alternate; so a message that waits at one port does not block the other.
     ForEachPort(&MessagePath::egress, &AnaSim::ShareEgress);
     ForEachPort(&MessagePath::ingress, &AnaSim::ShareIngress);
     const TimePs now = m_loop.Now();

@@ -59,13 +59,13 @@ class AnaSim : public SharedNetwork
         return m_loop;
     }
 
-    /// Check what becomes of all messages; before the first. @param report told what does not hold
+    /// Check all messages; before the first. @param report receives violations
     void StartChecks(AnaCheck::Report report);
 
     /// The simulation is over. @param drained whether nothing was left to simulate
     void FinishChecks(bool drained);
 
-    /// @return who waits for what in the network, at most @p limit lines
+    /// @return waiting messages in the network, at most @p limit lines
     std::vector<std::string> DescribeWaits(std::size_t limit) const;
 
   private:
@@ -161,7 +161,7 @@ class AnaSim : public SharedNetwork
 
     EventLoop m_loop;
     std::shared_ptr<MessagePaths> m_paths;
-    std::vector<TimePs> m_portFree; ///< when a port has worked off what it has
+    std::vector<TimePs> m_portFree; ///< end of each port's queued work
     std::vector<Entering> m_entering;
     std::vector<uint32_t> m_order; ///< of m_entering, while ports are shared
     boost::unordered_flat_map<Lane, TimePs> m_laneFree;

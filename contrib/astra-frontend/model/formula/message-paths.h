@@ -14,7 +14,7 @@
 namespace AstraSim
 {
 
-/// A message from rank to rank, with what it needs of the network. Times in picoseconds.
+/// A message from rank to rank, with its ports and times. Times in picoseconds.
 struct MessagePath
 {
     uint32_t egress;        ///< the port it leaves its source by

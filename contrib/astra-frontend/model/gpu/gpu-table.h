@@ -100,8 +100,8 @@ struct GpuProfile
  * A file has a line per type: name, generation, GB/s of a channel, GB/s of all NVLinks of a GPU in
  * one direction. A row with the name of another replaces it. '#' begins a comment.
  *
- * Up to three further fields say what messages between servers cost the CPU that sends them, by
- * rising limits: BYTES:US or BYTES:US:GBPS. A message of more than BYTES keeps it busy for US
+ * Up to three further fields give the sender's CPU time for messages between servers, by rising
+ * limits: BYTES:US or BYTES:US:GBPS. A message of more than BYTES keeps it busy for US
  * microseconds, and while it leaves at GBPS GB/s. This is the overhead o of the LogP models, and
  * LogGPS's change of protocol with the size (Ino, Fujimoto, Hagihara: LogGPS, PPoPP 2001).
  *
@@ -121,7 +121,7 @@ class GpuTable
     /// The built-in types and those of a file. @throw ns3::InputError if it is wrong
     static GpuTable Read(const std::string& path);
 
-    /// Add rows. @param source what to call the text in errors
+    /// Add rows. @param source the text's name in errors
     void AddRows(std::istream& text, const std::string& source);
 
     /// @return a type; null if the table does not have it

@@ -47,8 +47,7 @@ struct MachineModel
     /// rate
     static MachineModel FromTopology(const ns3::ClusterTopology& topology, double nicRatePart = 1);
 
-    /// Where no topology says it: servers of a type whose GPUs are linked to each other have no
-    /// NVSwitch.
+    /// For a machine without a topology: servers of GPUs with direct links have no NVSwitch.
     void SetServersOf(const GpuProfile& profile)
     {
         // A GH200's NVLinks go to each other GPU, too, and are taken for an NVSwitch's, as are
@@ -78,7 +77,7 @@ struct MachineModel
     }
 };
 
-/// A group's ranks by server: what NCCL calls nodes.
+/// A group's ranks by server; NCCL calls servers nodes.
 struct GroupShape
 {
     /// Per server, in the order of the group's ranks: indices in the group.
@@ -151,7 +150,7 @@ struct GroupShape
         return m_nodeOf[index] * m_rails + m_railOf[index] / m_sharing;
     }
 
-    /// @return what numbers of NICs are below
+    /// @return an upper bound: all numbers of NICs are below it
     uint32_t GetNicNumbers() const
     {
         return GetNodes() * m_rails;

@@ -39,7 +39,7 @@ AllPairsGraph::GetPayload(uint32_t rank, uint32_t outbound, uint64_t message) co
 {
     if (HasOneStep())
     {
-        return std::nullopt; // a rank adds what comes apart from its own data, which it still sends
+        return std::nullopt; // a rank adds arriving data elsewhere: it still has to send its own
     }
     const auto [begin, bytes] = BlockRange(m_bytes, GetRanks(), OwnerOf(rank, outbound));
     return Payload{begin, begin, bytes, outbound < Others()};

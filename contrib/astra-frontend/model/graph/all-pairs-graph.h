@@ -17,9 +17,9 @@ namespace AstraSim
  * @brief AllReduce between all pairs of a server at once, in one step or two.
  *
  * In two, as MSCCL does it (RCCL's allreduce-allpairs), every rank owns a part of the data. It
- * sends each other rank the part that this one owns, adds what it receives to its own part, and
- * sends the sum to all. In one, as inference engines do with few bytes, every rank sends all its
- * data to all, and adds for itself. The channels of a pair work side by side: they are one lane.
+ * sends each other rank the part that this one owns, adds the received parts to its own, and sends
+ * the sum to all. In one, as inference engines do with few bytes, every rank sends all its data to
+ * all, and adds for itself. The channels of a pair work side by side: they are one lane.
  */
 class AllPairsGraph : public FlowGraph
 {
@@ -48,7 +48,7 @@ class AllPairsGraph : public FlowGraph
         return GetLaneCount() == Others();
     }
 
-    /// @return the rank whose part of the data an outbound lane of two steps carries
+    /// @return the owner of the part that an outbound lane of two steps carries
     uint32_t OwnerOf(uint32_t rank, uint32_t outbound) const;
 
     uint64_t m_bytes;

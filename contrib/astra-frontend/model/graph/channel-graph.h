@@ -103,7 +103,7 @@ class ChannelGraph : public FlowGraph
     /// @return a lane to a rank of the group, without messages
     static Lane Connect(uint32_t peer, uint32_t channel, ConnType type);
 
-    /// @return whether a GPU's copying of what it has received from @p peer takes time of its own
+    /// @return whether a GPU takes time of its own to copy data from @p peer out of the slots
     bool CopiesFrom(uint32_t rank, uint32_t peer) const
     {
         // With flags in the data (LL, LL128) words leave their slots as they arrive.

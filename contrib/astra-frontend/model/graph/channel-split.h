@@ -18,8 +18,8 @@ namespace AstraSim
  * @brief The part of a collective's data that each channel carries.
  *
  * NCCL cuts the data into cells that cause 32 KiB of traffic and deals them out: the first channel
- * gets its part, those after it one equal part each, the last one what is left, which may be
- * shorter or, if a cell more than all parts is left, longer. Small collectives leave channels empty
+ * gets its part, those after it one equal part each, the last one the rest, which may be shorter
+ * or, if a cell more than all parts is left, longer. Small collectives leave channels empty
  * (src/enqueue.cc, scheduleCollTasksToPlan).
  */
 class ChannelSplit

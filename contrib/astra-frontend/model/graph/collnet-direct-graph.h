@@ -45,7 +45,8 @@ class CollNetDirectGraph : public ChannelGraph
         return m_heads;
     }
 
-    /// @return the head whose share an outbound lane of a rank carries; nothing if it is unused
+    /// @return the owner, a head, of the share on an outbound lane of a rank; nothing if it is
+    /// unused
     std::optional<uint32_t> GetShareOf(uint32_t rank, uint32_t outbound) const;
 
   private:

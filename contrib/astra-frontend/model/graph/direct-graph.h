@@ -34,7 +34,7 @@ struct PairLayout
 /**
  * @return channels that the data of a pair is divided over (NCCL src/enqueue.cc, addP2pToPlan):
  * at first as many as each pair may have without sharing any, twice as many while parts are large
- * @param layout whose channels and perPair are powers of two
+ * @param layout with powers of two as channels and perPair
  */
 uint32_t ChannelsOfPair(uint64_t bytes, const PairLayout& layout, uint32_t ranks, uint32_t nodes);
 
@@ -52,10 +52,10 @@ uint64_t NetworkMessageBytes(const PairLayout& layout, uint64_t bytes);
  * AllToAllv, Gather, Scatter, SendRecv.
  *
  * Every pair with data has a lane; ranks serve their peers in the order of a PairSchedule. Nothing
- * waits for anything but its slot. Within a node a pair has the rate of its channels, and no more
- * than its part of what all pairs have; a message is a chunk of each of them, which the receiver
- * copies out of its slot (with LL, as it arrives). Between nodes, messages are smaller where a pair
- * has little data (NetworkMessageBytes()).
+ * waits for anything but its slot. Within a node a pair has the rate of its channels, at most its
+ * share of all pairs' rate; a message is a chunk of each of them, which the receiver copies out of
+ * its slot (with LL, as it arrives). Between nodes, messages are smaller where a pair has little
+ * data (NetworkMessageBytes()).
  */
 class DirectGraph : public FlowGraph
 {

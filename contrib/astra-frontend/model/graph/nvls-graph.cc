@@ -101,8 +101,8 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
 NvlsGraph::Warps
 NvlsGraph::WarpsOf(CollectiveOp op, uint32_t ranks, bool passesUp)
 {
-    // NCCL src/device/all_reduce.h, all_gather.h, reduce_scatter.h, without registered buffers. Of
-    // warps that send, one announces what the others have written (prims_simple.h).
+    // NCCL src/device/all_reduce.h, all_gather.h, reduce_scatter.h, without registered buffers. One
+    // sending warp announces the data that the others have written (prims_simple.h).
     constexpr uint32_t WARPS = 20;
     constexpr uint32_t FEW_RANKS = 6;
     switch (op)
@@ -135,7 +135,7 @@ NvlsGraph::GetShareBytes(uint32_t head, uint32_t tree) const
     {
         return BlockRange(m_bytes, m_heads, head).second;
     }
-    // Whole 16-byte units, the last heads taking what is left; the first tree the larger half.
+    // Whole 16-byte units, the last heads taking the rest; the first tree the larger half.
     const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), NCCL_ALIGNMENT);
     const uint64_t share = std::min(even, m_bytes - std::min(m_bytes, even * head));
     if (m_trees.size() == 1)

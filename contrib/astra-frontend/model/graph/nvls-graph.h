@@ -31,11 +31,11 @@ struct NvlsLayout
  * @brief NVLS within a node, NVLS-Tree between nodes.
  *
  * Some ranks of each node are heads, each of an equal share of the data. Chunk by chunk a head
- * reads the sum of its node's copies from the NVSwitch (multimem load-reduce) and writes what all
- * shall have back to them as a multicast (multimem store). So each GPU sends its whole data up once
- * plus its share of the sums, and receives the same: S (1 + 1/n) per direction. Between nodes, the
- * heads of one share form NCCL's double binary tree, a half of the share on each: sums go up it,
- * results down (src/device/all_reduce.h, src/graph/connect.cc connectNvls).
+ * reads the sum of its node's copies from the NVSwitch (multimem load-reduce) and writes the result
+ * to all of them as a multicast (multimem store). So each GPU sends its whole data up once plus its
+ * share of the sums, and receives the same: S (1 + 1/n) per direction. Between nodes, the heads of
+ * one share form NCCL's double binary tree, a half of the share on each: sums go up it, results
+ * down (src/device/all_reduce.h, src/graph/connect.cc connectNvls).
  *
  * AllGather is the multicast alone and ReduceScatter the reduction alone, in one node.
  *
@@ -44,13 +44,13 @@ struct NvlsLayout
  * stages warps of its own, so chunks go through them as through a pipeline. Warps that copy take
  * one head's part after another, in iterations of HUNK_BYTES per warp (CopyLane()).
  *
- * A head adds what its node's children in the tree send in the pass that reads the sum of its own
- * node, and a tree's root multicasts in the same pass. So the reduction of a chunk begins when the
- * children's chunk has come. The heads ask the NVSwitch for it then; here, each GPU sends its part
- * when what its own children send has come, which is at the same time.
+ * A head adds the data from its node's children in the tree in the pass that reads the sum of its
+ * own node, and a tree's root multicasts in the same pass. So the reduction of a chunk begins when
+ * the children's chunk has come. The heads ask the NVSwitch for it then; here, each GPU sends its
+ * part when its own children's data have come, which is at the same time.
  *
- * The channels of a head run in step: a message within a node is what one pass of their reducing
- * warps moves, a message between nodes one chunk of each channel.
+ * The channels of a head run in step: a message within a node is the data of one pass of their
+ * reducing warps, a message between nodes one chunk of each channel.
  */
 class NvlsGraph : public FlowGraph
 {
@@ -147,7 +147,7 @@ class NvlsGraph : public FlowGraph
         return m_heads;
     }
 
-    /// @return the share whose head a rank is
+    /// @return the share that a rank is the head of
     std::optional<uint32_t> GetHeadOf(uint32_t rank) const
     {
         return m_headOf[rank] < m_heads ? std::optional(m_headOf[rank]) : std::nullopt;
@@ -226,7 +226,8 @@ class NvlsGraph : public FlowGraph
     /// @return bytes of a chunk of all channels of a tree
     uint64_t ChunkBytes(uint32_t tree) const;
     uint64_t ChunkCount(uint32_t head, uint32_t tree) const;
-    /// @return chunks of the largest share: what copies take at a time is one of each share
+    /// @return number of rounds of copies: chunks of the largest share, as a round copies a chunk
+    /// of each share
     uint64_t RoundCount(uint32_t tree) const;
     uint64_t RoundBytes(uint32_t tree, uint64_t round) const;
     Lane CopyLane(uint32_t rank, uint32_t tree, bool scatters) const;

@@ -30,9 +30,9 @@ uint64_t MostPairBytes(const CollectiveRequest& request, uint32_t ranks);
 /**
  * @return the channel of the connection between a pair, which chooses among a GPU's NIC ports
  *
- * It goes by the distance in ranks and in nodes, so that what a rank sends and what it receives is
- * spread over the channels, within a rail too. (The receiver alone would bring all that it receives
- * to one port.)
+ * It goes by the distance in ranks and in nodes, so that a rank's sends and its receives spread
+ * over the channels, within a rail too. (The receiver alone would bring all that it receives to one
+ * port.)
  */
 uint32_t PairChannel(const GroupShape& shape, uint32_t from, uint32_t to);
 

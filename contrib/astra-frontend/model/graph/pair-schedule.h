@@ -19,8 +19,8 @@ namespace AstraSim
  * In each round every rank sends to one other and receives from one other, so that no receiver is
  * the next of several senders. Ranks are in groups of equal size within nodes; a round leads from
  * each group to the one that lies a number of groups further, and in it to the rank that lies a
- * number of places further. Groups come in the order of triangular numbers, which spreads what
- * follows each other over the network (NCCL src/init.cc, ncclP2pSchedule).
+ * number of places further. Groups come in the order of triangular numbers, which spreads
+ * successive messages over the network (NCCL src/init.cc, ncclP2pSchedule).
  */
 class PairSchedule
 {

@@ -58,7 +58,7 @@ PatGraph::PatGraph(const CollectiveRequest& request,
 uint64_t
 PatGraph::BlocksAt(uint64_t distance) const
 {
-    // Offsets below n whose lowest set bit is the distance.
+    // Offsets below n with the distance as lowest set bit.
     return (GetRanks() - 1 + distance) / (2 * distance);
 }
 

@@ -47,7 +47,7 @@ class PatGraph : public ChannelGraph
     /// @return messages that carry a channel's part of the largest block
     uint64_t PiecesOf(uint32_t channel) const;
 
-    /// @return first byte (in the channel's part) and bytes of what a message carries
+    /// @return first byte (in the channel's part) and bytes of a message's data
     std::pair<uint64_t, uint64_t> PieceRange(uint32_t rank,
                                              uint32_t outbound,
                                              uint64_t message) const;

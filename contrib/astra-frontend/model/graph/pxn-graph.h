@@ -21,7 +21,7 @@ namespace AstraSim
  * @brief AllToAll and AllToAllv with PXN: data crosses the network on its destination's rail.
  *
  * Data for a rank of another node goes over NVLink to the GPU of the own node on the destination's
- * rail (PXN_INIT), which gathers what its node has for that rank and sends it as one stream of
+ * rail (PXN_INIT), which gathers its node's data for that rank and sends them as one stream of
  * messages (NET). Where the own node has no rank on that rail, the data crosses on the sender's own
  * rail and its receiver passes it on over NVLink (PXN_FINAL); where that node has no rank there
  * either, it crosses rails. Data within a node goes directly (P2P). NCCL src/transport/net.cc and
@@ -56,7 +56,7 @@ class PxnGraph : public FlowGraph
         uint64_t bytes;
     };
 
-    /// @return what a message of an outbound lane carries; items may be empty
+    /// @return the data in a message of an outbound lane; items may be empty
     std::vector<Item> GetItems(uint32_t rank, uint32_t outbound, uint64_t message) const;
 
   private:
@@ -91,7 +91,7 @@ class PxnGraph : public FlowGraph
     template <typename Visit>
     void VisitNetItems(uint32_t from, uint32_t to, uint64_t message, uint64_t messages, Visit visit)
         const;
-    /// Visit what a message of an outbound lane carries.
+    /// Visit the items in a message of an outbound lane.
     template <typename Visit>
     void VisitItems(uint32_t rank, uint32_t outbound, uint64_t message, Visit visit) const;
     bool AreJoined(uint32_t from, uint32_t to) const;

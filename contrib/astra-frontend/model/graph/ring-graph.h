@@ -20,7 +20,7 @@ struct RingLayout : ChannelLayout
 {
     bool crossNic{true};      ///< see RingOrder()
     uint64_t chunkGrain{16};  ///< chunks of an AllReduce are multiples of it
-    bool copiesAcross{false}; ///< whether blocks read and write what goes between servers
+    bool copiesAcross{false}; ///< whether blocks read and write data between servers
 };
 
 /**

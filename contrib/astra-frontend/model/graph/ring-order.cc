@@ -11,7 +11,7 @@ namespace AstraSim
 namespace
 {
 
-/// @return what stands at a place of a path to and fro between numbers below @p size
+/// @return the number at a place of a path to and fro between numbers below @p size
 uint32_t
 ToAndFro(uint32_t first, uint32_t place, uint32_t size)
 {

@@ -118,7 +118,7 @@ TreeGraph::ForwardsWithinNode(uint32_t rank, uint32_t index) const
     };
     if (index % LANES != 0)
     {
-        return isNear(place.parent); // down, what has come from above
+        return isNear(place.parent); // down: data from above
     }
     return std::any_of(place.children, place.children + place.childCount, isNear);
 }
@@ -186,7 +186,7 @@ TreeGraph::GetPeerLane(uint32_t rank, uint32_t inbound) const
     const uint32_t channel = inbound / LANES;
     if (inbound % LANES != 0)
     {
-        return channel * LANES; // what a child sends to its parent
+        return channel * LANES; // data from a child to its parent
     }
     const Place& above = PlaceOf(PlaceOf(rank, channel).parent, channel);
     const auto* const end = above.children + above.childCount;

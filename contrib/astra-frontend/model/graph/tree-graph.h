@@ -29,7 +29,7 @@ struct TreeLayout : ChannelLayout
  * as the root has them; both directions run at once.
  *
  * A node's children hang at the head (NCCL's pattern TREE); NCCL's balanced pattern moves one of
- * them to the chain's next GPU, whose traffic passes the same NIC.
+ * them to the chain's next GPU; its traffic passes the same NIC.
  */
 class TreeGraph : public ChannelGraph
 {
@@ -61,7 +61,7 @@ class TreeGraph : public ChannelGraph
         return index % LANES == 0;
     }
 
-    /// @return whether a lane passes on what comes from a GPU of the same node
+    /// @return whether a lane passes on data from a GPU of the same node
     bool ForwardsWithinNode(uint32_t rank, uint32_t index) const;
 
     /// @return the rank above @p rank in a channel's tree; nothing for the root

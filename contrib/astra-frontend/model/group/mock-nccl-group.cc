@@ -18,7 +18,7 @@ namespace
 /// Serving has batches of ever new sizes: plans are forgotten beyond so many.
 constexpr std::size_t MOST_PLANS = 16384;
 
-/// A plan whose flows are a FlowGraph.
+/// A plan with a FlowGraph.
 class GraphPlan : public CollectivePlan
 {
   public:
@@ -63,7 +63,7 @@ class GraphPlan : public CollectivePlan
         return choice;
     }
 
-    /// @return what the ranks of the instance with these tags share
+    /// @return the shared state of the ranks of the instance with these tags
     std::shared_ptr<FlowRanks> RanksOf(int tagBase) const
     {
         if (auto known = m_instances[tagBase].lock())

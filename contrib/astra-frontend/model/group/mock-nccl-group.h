@@ -66,7 +66,7 @@ class MockNcclGroup : public CollectiveImplementation
         return m_machine;
     }
 
-    /// @return what the user asked for
+    /// @return the user's options
     const NcclOptions& GetOptions() const
     {
         return m_options;

@@ -19,8 +19,8 @@ namespace AstraSim
  * @brief Flows of a collective of HCCL's: phases, one after the other, within servers and between.
  *
  * Each rank owns a block of the data, or of the sums. A phase has a lane to each rank that a rank
- * sends to in it; its messages wait for all that came in the phases before, and for those of the
- * same phase whose data they pass on.
+ * sends to in it; its messages wait for all messages of earlier phases, and for those of the same
+ * phase with the data that they pass on.
  */
 class HcclGraph : public FlowGraph
 {
@@ -77,7 +77,7 @@ class HcclGraph : public FlowGraph
     uint64_t ExchangeBytes(uint32_t from, uint32_t to, HcclPhase::Kind kind) const;
     /// @return whether a lane of a pipeline leads to the next server
     bool IsRingLane(uint32_t lane) const;
-    /// @return the server whose part or block is @p steps back
+    /// @return the owner of the part or block, a server, that is @p steps back
     uint32_t ServerBefore(uint32_t server, uint64_t steps) const;
 
     CollectiveRequest m_request;

@@ -49,7 +49,7 @@ class HcclLayout
         }
     }
 
-    /// @return the layout whose servers are the ranks, one by one
+    /// @return the layout with one rank per server
     static HcclLayout Flat(uint32_t ranks)
     {
         std::vector<uint32_t> servers(ranks);

@@ -62,7 +62,7 @@ AddLevels(HcclPlan& plan, HcclPhase within, HcclPhase between, bool betweenFirst
 }
 
 /// Add phases that leave each rank the sum of its block, or of its part of the data. ReduceScatter
-/// adds between servers first, so that what they exchange is contiguous.
+/// adds between servers first, so that they exchange contiguous data.
 void
 AddReduction(HcclPlan& plan, bool ofBlocks)
 {

@@ -20,11 +20,12 @@ enum class HcclMethod : uint8_t
     Mesh,     ///< one server: every rank reads from all others at once
     Ring,     ///< from each server to the next
     Nhr,      ///< nonuniform hierarchical ring: over distances of 1, 2, 4, ... servers
-    Pipeline, ///< a ring whose blocks are spread in the server while the next ones come
+    Pipeline, ///< a ring; a server spreads each block among its ranks while the next one comes
     Pairs,    ///< sends between pairs
 };
 
-/// A stage of a collective: what ranks of one server, or ranks in one place of all servers, do.
+/// A stage of a collective, among the ranks of one server, or among the ranks in one place of all
+/// servers.
 struct HcclPhase
 {
     enum class Kind : uint8_t
@@ -68,7 +69,7 @@ HcclPlan ChooseHccl(const CollectiveTask& task);
 /// @return whether @p op goes in two steps: within servers, and between them
 bool IsExchange(CollectiveOp op);
 
-/// @return bits that number @p count things: steps of an algorithm whose distances double
+/// @return bits that number @p count things: steps of an algorithm with doubling distances
 uint32_t DoublingSteps(uint32_t count);
 
 } // namespace AstraSim

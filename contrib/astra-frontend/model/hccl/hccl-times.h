@@ -36,7 +36,7 @@ class HcclTimes : public GpuModel
     TimePs Estimate() const;
 
   private:
-    /// @return picoseconds of a phase, and of what one rank sends or receives in it
+    /// @return picoseconds of a phase, and of one rank's sends or receives in it
     double EstimatePhase(uint32_t phase) const;
     double EstimateOf(uint32_t phase, uint32_t rank, bool outbound) const;
 

@@ -30,12 +30,11 @@ struct BatchItem
  * @ingroup astra-frontend
  * @brief Continuous batching on one replica, as vLLM does it.
  *
- * With chunked prefill a step adds a token to every running sequence, oldest first, and fills what
- * is left of max_num_batched_tokens with parts of prompts (Sarathi-Serve, arXiv 2403.02310).
- * Without it, a step computes whole prompts if any can begin, and only else decodes (Orca's order,
- * vLLM's before chunks). A sequence begins when the blocks of its whole prompt are free; when a
- * growing one finds no block, the youngest is preempted, and before it one that only waits with its
- * cache.
+ * With chunked prefill a step adds a token to every running sequence, oldest first, and fills the
+ * rest of max_num_batched_tokens with parts of prompts (Sarathi-Serve, arXiv 2403.02310). Without
+ * it, a step computes whole prompts if any can begin, and only else decodes (Orca's order, vLLM's
+ * before chunks). A sequence begins when the blocks of its whole prompt are free; when a growing
+ * one finds no block, the youngest is preempted, and before it one that only waits with its cache.
  *
  * With CapacityPolicy::GuaranteedNoEvict a sequence begins when the blocks of its prompt and its
  * output are free, and keeps them: nothing is preempted (TensorRT-LLM's default).
@@ -63,7 +62,7 @@ class BatchScheduler
     /// The cache of @p sequence is here, in the blocks that were reserved.
     void Admit(Sequence& sequence, TimePs now);
 
-    /// @return what the next step does; empty if there is nothing to do now
+    /// @return the items of the next step; empty if there is nothing to do now
     std::vector<BatchItem> Form(TimePs now);
 
     /// The step of @p item has ended: its tokens are in the cache, and a sampled one is made.

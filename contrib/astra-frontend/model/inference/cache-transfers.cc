@@ -17,8 +17,8 @@ namespace
 /// Tags of caches are told from those of pipelines by this bit.
 constexpr uint32_t CACHE_TAG = 1U << 29;
 
-/// @return tokens that leave with a step: what it computed, and with a prompt's first part what was
-/// in the cache before; not what the decoding instance has
+/// @return tokens that leave with a step: those that it computed, and with a prompt's first part
+/// those in the cache before it, without those that the decoding instance has
 uint64_t
 TokensToMove(const BatchItem& item)
 {

@@ -68,7 +68,7 @@ class CacheTransfers
     void BlocksFreed(const ServingPlace& place, TimePs now);
 
   private:
-    /// A replica that decodes, and who waits for its blocks.
+    /// A replica that decodes, and the sequences that wait for its blocks.
     struct Destination
     {
         ServingInstance* instance;

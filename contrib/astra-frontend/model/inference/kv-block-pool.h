@@ -17,11 +17,11 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief The blocks of a replica's cache: who uses them, and for how long.
+ * @brief The blocks of a replica's cache, their users, and their order of reuse.
  *
- * A block whose tokens other requests may have, too, is named by its content; then sequences share
- * it. One that nobody uses any longer counts as free, but stays until its place is needed: the one
- * that was left first goes first (vLLM's automatic prefix caching).
+ * A block with tokens that other requests may have, too, is named by its content; then sequences
+ * share it. A block without users counts as free, but stays until its place is needed; the block
+ * without users for longest goes first (vLLM's automatic prefix caching).
  */
 class KvBlockPool
 {

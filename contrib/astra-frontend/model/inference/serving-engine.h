@@ -43,7 +43,7 @@ class ServingEngine
     /// @param ranks the network's rank of each rank of the job
     void Bind(const std::vector<int>& ranks);
 
-    /// @return what rank @p jobRank does
+    /// @return the workload of rank @p jobRank
     std::unique_ptr<ServingRank> CreateRank(uint32_t jobRank, Sys& sys);
 
     /// Begin, when the first rank calls it. @param clock of that rank

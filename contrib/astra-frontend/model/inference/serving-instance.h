@@ -179,8 +179,8 @@ class ServingInstance
 
 /**
  * @ingroup astra-frontend
- * @brief One rank of an instance, or one that serves nothing: computes and communicates what its
- * instance's steps say.
+ * @brief One rank of an instance, or one that serves nothing: computes and communicates by its
+ * instance's steps.
  */
 class ServingRank : public RankWorkload
 {

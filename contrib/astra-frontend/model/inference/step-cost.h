@@ -34,7 +34,7 @@ struct StepShape
     void Add(uint64_t before, uint64_t count, bool isDecoding, bool isSampled);
 };
 
-/// Computation of a rank, and what follows it.
+/// Computation of a rank, and the collective after it.
 struct StepSegment
 {
     TimePs compute{0};
@@ -43,7 +43,7 @@ struct StepSegment
     CollectiveOp op{CollectiveOp::None};
     GroupKind group{GroupKind::Tp};
     uint64_t bytes{0};
-    bool returns{false};        ///< of an AllToAll: it takes back what the last one sent out
+    bool returns{false};        ///< of an AllToAll: it takes back the data of the last one
     uint32_t layer{UINT32_MAX}; ///< that ends with this segment; UINT32_MAX: none
 };
 
@@ -52,8 +52,8 @@ struct StepSegment
  * @brief Computation times of an instance's ranks: measured times or a roofline of each operator.
  *
  * An operator without measured times takes the longer of its operations at the GPU's ceiling (for
- * products, less what the last wave of tiles does not fill) and its bytes at the memory's. The
- * attention of prompts and that of decoding sequences follow each other. Tokens are shared out
+ * products, less the part that the last wave of tiles leaves idle) and its bytes at the memory's.
+ * The attention of prompts and that of decoding sequences follow each other. Tokens are shared out
  * evenly over experts; as many experts as get a token are read from memory.
  */
 class StepCost
@@ -68,7 +68,7 @@ class StepCost
     /**
      * @param stage of the pipeline
      * @param marksLayers whether every layer ends a segment
-     * @return what a rank of the stage does in a step, in its order
+     * @return the segments of a rank of the stage in a step, in their order
      */
     std::vector<StepSegment> Program(uint32_t stage,
                                      const StepShape& shape,

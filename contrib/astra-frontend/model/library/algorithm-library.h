@@ -14,8 +14,8 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief A library whose algorithms decide for themselves: of those that can carry out a collective
- * and that the user allows, the one that costs least.
+ * @brief A library that takes the algorithm of least cost among those that can carry out a
+ * collective and that the user allows.
  *
  * HCCL's, those of MSCCL's files, an engine's kernels, and plug-ins of no library.
  */

@@ -14,8 +14,8 @@ namespace AstraSim
 /**
  * Make a CollectiveAlgorithm, once, of each program of MSCCL's that the environment names:
  * MSCCL_XML_FILES has files, with ':' between them, MSCCL_ALGO_DIR a directory of *.xml. As in
- * RCCL, one is taken wherever collective, ranks and bytes fit, whatever NCCL would cost; its name
- * is that of the file without .xml.
+ * RCCL, one is taken wherever collective, ranks and bytes fit, at any cost of NCCL's own
+ * algorithms; its name is that of the file without .xml.
  * @throw ns3::InputError if one cannot be read
  */
 void LoadMscclAlgorithms(const NcclOptions::Lookup& lookup);

@@ -21,7 +21,7 @@ namespace
 using Buffer = MscclStep::Buffer;
 using Place = MscclStep::Place;
 
-/// The chunks of GPUs' inputs whose sum a chunk holds, sorted; none: it has no data.
+/// The chunks of GPUs' inputs that add up to a chunk, sorted; none: it has no data.
 using Value = std::vector<uint64_t>;
 
 Value
@@ -75,7 +75,8 @@ class Symbols
         return uint64_t{gpu} * m_program.inputChunks + chunk;
     }
 
-    /// @return what a place holds. In place, the smaller of input and output is a part of the other
+    /// @return the value at a place. In place, the smaller of input and output is a part of the
+    /// other
     Value& At(uint32_t gpu, Place place)
     {
         if (m_program.inPlace && place.buffer == Buffer::Input &&
@@ -131,7 +132,7 @@ class Symbols
         return true;
     }
 
-    /// Add, copy, and take what is sent.
+    /// Add, copy, and take the data that leave.
     void Work(uint32_t gpu, const MscclStep& step, std::vector<Value>& moved)
     {
         for (uint32_t i = 0; i < step.chunks; ++i)
@@ -184,7 +185,7 @@ class Symbols
         }
     }
 
-    /// @return what a GPU's output has to be
+    /// @return the right value of a chunk of a GPU's output
     Value Wanted(uint32_t gpu, uint32_t chunk) const
     {
         const auto gpus = static_cast<uint32_t>(m_program.gpus.size());

@@ -25,7 +25,7 @@ constexpr double PS_OF_NS = 1000;
 /// Slices that are carried out; all others take as long as the last of these.
 constexpr uint64_t MOST_SLICES = 32;
 
-/// Carries a program out, step by step, each as soon as what it waits for is done.
+/// Carries a program out: each step begins when its predecessors are done.
 class Execution
 {
   public:

@@ -162,7 +162,8 @@ MscclGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_
     const uint64_t slice = message / connection.sendings.size();
     const uint64_t inSlice = m_connections[rank][inbound].receives;
     const uint32_t now = connection.sendings[message % connection.sendings.size()].needs[inbound];
-    // All of a block's steps are done for the slice before, with what they waited for.
+    // All of a block's steps are done for the slice before, so all messages that they needed have
+    // come.
     const uint64_t before = slice == 0 ? 0 : (slice - 1) * inSlice + connection.needs[inbound];
     return std::max(before, now == 0 ? 0 : slice * inSlice + now);
 }

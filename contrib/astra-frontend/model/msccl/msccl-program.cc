@@ -55,7 +55,7 @@ LinesOfElements(std::string_view text)
     return lines;
 }
 
-/// An element of the file, with what is needed to say what is wrong with it.
+/// An element of the file, with its place for errors.
 class Element
 {
   public:
@@ -101,7 +101,7 @@ class Element
         return value;
     }
 
-    /// @return one of some words. @param words by what they mean
+    /// @return one of some words. @param words by their meaning
     template <typename T>
     T Word(const char* attribute, const std::map<std::string, T>& words) const
     {

@@ -38,13 +38,13 @@ struct MscclStep
     };
 
     bool receives{false}; ///< before all else
-    bool adds{false};     ///< what it received, or the source, to what is there
+    bool adds{false};     ///< the received data, or the source, to the destination
     bool stores{false};   ///< in the destination
     bool sends{false};    ///< the result
     Place source;
     Place destination;
     uint32_t chunks{0};
-    std::optional<uint32_t> block; ///< whose step must be done first: of the same GPU
+    std::optional<uint32_t> block; ///< block of the same GPU with a step that must be done first
     uint32_t blockStep{0};         ///< which step of that block
     std::size_t line{0};           ///< of the file
 };
@@ -63,9 +63,9 @@ struct MscclBlock
  * @ingroup astra-frontend
  * @brief A collective as MSCCL's XML has it (https://github.com/microsoft/msccl).
  *
- * Each GPU has thread blocks whose steps send and receive chunks, add and copy them, and wait for
- * each other. The collective's data are divided into as many chunks, and all steps are carried out
- * for a slice of each chunk after the other.
+ * Each GPU has thread blocks of steps, which send and receive chunks, add and copy them, and wait
+ * for each other. The collective's data are divided into as many chunks, and all steps are carried
+ * out for a slice of each chunk after the other.
  */
 struct MscclProgram
 {
@@ -82,7 +82,7 @@ struct MscclProgram
 
     /**
      * @param text of the file
-     * @param name what to call it in errors
+     * @param name its name in errors
      * @throw ns3::InputError if it is no such program, if a step would wait for ever, or if the
      * collective's result does not come out
      */

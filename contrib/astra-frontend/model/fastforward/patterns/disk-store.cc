@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 /// "ffst" in SQLite's header, where file(1) and we tell the files of programs apart.
 constexpr int64_t APPLICATION = 0x66667374;
 constexpr int64_t FORMAT = 2;       ///< 1 was a directory with a file per value
-constexpr int PATIENCE_MS = 60'000; ///< for others who write
+constexpr int PATIENCE_MS = 60'000; ///< wait for other writers
 
 /// Schema as SQLite keeps it on the first page of the file.
 constexpr std::string_view TABLE = "CREATE TABLE outcomes (key BLOB PRIMARY KEY, sum BLOB NOT NULL,"
@@ -62,11 +62,11 @@ ChecksumOf(const DiskStore::Key& key, const void* value, std::size_t count)
     return sum.Finish();
 }
 
-/// @return whether an error of SQLite means that the file is not what SQLite has written
+/// @return whether an error of SQLite means that the file is damaged or not SQLite's
 bool
 IsDamage(int error)
 {
-    switch (error & 0xff) // without what makes it an extended error
+    switch (error & 0xff) // the low byte is the class of an extended error
     {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:

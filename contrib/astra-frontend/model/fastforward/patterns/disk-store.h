@@ -71,7 +71,7 @@ class DiskStore
     /// @return whether the file is empty; nothing if it is damaged @throw ns3::InputError if it
     /// belongs to something else
     std::optional<bool> IsNew();
-    /// @return whether the file is a store, as far as can be seen, whatever is damaged
+    /// @return whether the file, though damaged, has the marks of a store
     bool LooksLikeStore() const;
     /// Empty a damaged store and open it. @throw ns3::InputError if the file is something else
     void BeginAnew();

@@ -30,7 +30,7 @@ EndBounds::EndBounds(const std::vector<StartsAndEnds>& known, std::span<const Ti
     {
         for (std::size_t rank = 0; rank < ranks; ++rank)
         {
-            TimePs most = INT64_MAX; // of what passes between their start and end
+            TimePs most = INT64_MAX; // bound on the time between their start and end
             for (const auto& [before, ends] : known)
             {
                 most = std::min(most, ends[rank] - before[from]);

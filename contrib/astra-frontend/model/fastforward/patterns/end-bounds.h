@@ -22,19 +22,19 @@ struct StartsAndEnds
 
 /**
  * @ingroup astra-frontend
- * @brief Between which times the ranks of a collective end, as follows from others of its kind
- * whose ranks began at other times.
+ * @brief Bounds on the ends of a collective's ranks, derived from known outcomes of the same
+ * collective with other starts.
  *
- * A collective that is alone on its links is a timed event graph: whatever happens in it happens a
- * fixed time after the last of the things that it waits for. So rank j ends at the maximum over all
- * ranks i of (start of i + T[i, j]), with times T that depend on the collective alone (F. Baccelli,
- * G. Cohen, G. Olsder and J. Quadrat, Synchronization and Linearity, Wiley 1992, chapter 2). Each
- * known outcome k tells of T that
+ * A collective that is alone on its links is a timed event graph: each event comes a fixed time
+ * after the last event that it waits for. So rank j ends at the maximum over all ranks i of (start
+ * of i + T[i, j]), with times T that depend on the collective alone (F. Baccelli, G. Cohen, G.
+ * Olsder and J. Quadrat, Synchronization and Linearity, Wiley 1992, chapter 2). Each known outcome
+ * k tells of T that
  *
  * - T[i, j] <= end k of j - start k of i. With the least of these, the maximum above is the latest
- *   end of j: the greatest solution of what is known, its residuation.
- * - nobody ends earlier when all begin as late or later: what begins at least d later than in k
- *   ends at least d later.
+ *   end of j: the greatest solution of the inequalities, their residuation.
+ * - no rank ends earlier if all begin as late or later: if all begin at least d later than in k,
+ *   they end at least d later.
  *
  * Where messages share links by more than turns, as with congestion control that reduces rates,
  * that holds nearly or not at all: Contradict() tells.

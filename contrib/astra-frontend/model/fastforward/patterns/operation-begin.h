@@ -18,7 +18,7 @@ namespace AstraSim
 /// A rank of an operation that is simulated.
 struct OperationRank
 {
-    const PartOperation& operation; ///< outlives what begins
+    const PartOperation& operation; ///< outlives the rank's part
     uint32_t number;                ///< of the operation, which tells those of a network apart
     uint32_t rank;                  ///< index in its group
 };
@@ -28,7 +28,7 @@ struct OperationRank
  * @param network the rank's
  * @param plan of a collective; null for a message
  * @param ended called once with @p arg, from the event loop, when the rank is through
- * @return what carries the rank's part out, to be kept until then; null for a message
+ * @return the executor of the rank's part, to be kept until then; null for a message
  */
 std::unique_ptr<RankCollective> BeginOperation(const OperationRank& what,
                                                RankNetwork& network,

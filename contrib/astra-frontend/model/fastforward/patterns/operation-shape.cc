@@ -149,7 +149,7 @@ ShapeFinder::AddLane(Digest& digest,
         return;
     }
     const LaneTimes times = timed.gpu->GetTimes(rank, index, true, lane);
-    // Most lanes are of one kind: what it is has been said then.
+    // Most lanes are of the same kind as the one before: one bit says so in place of the kind.
     const std::array<uint64_t, 10> kind{
         static_cast<uint64_t>(lane.type) << 32 | static_cast<uint64_t>(times.aloneAt) << 16 |
             static_cast<uint64_t>(lane.kind) << 8 | uint64_t{times.wholePasses} << 1 |

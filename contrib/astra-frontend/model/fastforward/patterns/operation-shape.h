@@ -79,8 +79,8 @@ class ShapeFinder
         uint32_t channel;
     };
 
-    /// The links of some pairs, and how they are joined: what most of the work is for, and the same
-    /// for collectives of all sizes.
+    /// The links of some pairs, and how they are joined. They take most of the work, and are the
+    /// same for collectives of all sizes.
     using Paths = OperationShape;
 
     void AddLanes(Digest& digest, const PartOperation& operation, const TimedGraph& timed);
@@ -107,7 +107,7 @@ class ShapeFinder
     uint32_t NumberOfNode(uint32_t node);
 
     const ns3::ClusterTopology& m_topology;
-    FlowRouter m_router; ///< whose switches all have their choice
+    FlowRouter m_router; ///< with a choice of paths at every switch
     bool m_messagesKeepPaths;
 
     std::vector<std::vector<uint32_t>> m_memberSets; ///< of the graph that is looked at
@@ -117,7 +117,7 @@ class ShapeFinder
 
     // of the shape that is being made
     std::vector<Pair> m_pairs;
-    std::array<uint64_t, 10> m_laneKind{}; ///< what the last lane is like
+    std::array<uint64_t, 10> m_laneKind{}; ///< kind of the lane added last
     Paths m_paths;
     std::vector<uint32_t> m_linkPlaces; ///< by directed link; NOWHERE if it is not there
     std::vector<uint32_t> m_nodePlaces; ///< by node

@@ -139,7 +139,7 @@ PartStore::Put(const Digest& key, std::vector<TimePs> times, PartOutcome outcome
     m_entries.push_front({key, std::move(times), std::move(outcome)});
     m_places[key].outcomes.push_back(m_entries.begin());
     m_bytes += BytesOf(m_entries.front());
-    // The newest stays whatever its size: who put it there is about to read it.
+    // The newest entry stays even if it exceeds the limit: the caller is about to read it.
     while (m_bytes > m_limit && m_entries.size() > 1)
     {
         ForgetLast();

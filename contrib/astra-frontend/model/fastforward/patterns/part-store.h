@@ -44,8 +44,8 @@ class PartStore
      * @param key of the pattern without its times
      * @param times of the pattern; as many in all patterns of one key
      * @param tolerance the most by which one of them may be off
-     * @return the outcome of the pattern with that key whose times are nearest, or null; valid
-     * until the next Put()
+     * @return the outcome of the pattern with that key and the nearest times, or null; valid until
+     * the next Put()
      */
     Entry* Find(const Digest& key, const std::vector<TimePs>& times, TimePs tolerance);
 

@@ -13,7 +13,7 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief Returns the outcome of a pattern on a network on which nothing has happened yet.
  *
- * The outcome depends on the pattern alone, whatever was asked for before.
+ * The outcome depends on the pattern alone, not on earlier calls.
  */
 class PatternSimulation
 {

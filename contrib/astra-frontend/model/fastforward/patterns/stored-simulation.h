@@ -28,7 +28,7 @@ struct StoreReport
  * missing.
  *
  * An outcome depends on the pattern and on the configuration of the models. The key has both, so
- * outcomes are the same as without the store, whatever is in it.
+ * outcomes are the same as without the store.
  */
 class StoredSimulation : public PatternSimulation
 {

@@ -76,7 +76,7 @@ ReadPlace(const ServingValues& values, std::string_view text, OperatorRow& row)
     row.lastLayer = static_cast<uint32_t>(*last);
 }
 
-/// Read what ranks do after a row.
+/// Read the collective after a row.
 void
 ReadCollective(const ServingValues& values, std::string_view text, OperatorRow& row)
 {

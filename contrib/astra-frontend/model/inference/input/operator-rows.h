@@ -10,10 +10,10 @@
 namespace AstraSim
 {
 
-/// @return what a line "gpu" says: a GPU's rates @throw ns3::InputError
+/// @return a GPU's rates, from a line "gpu" @throw ns3::InputError
 GpuRoofline ReadGpuRoofline(const ServingValues& values);
 
-/// @return what a line "row" says: an operator of a model @throw ns3::InputError
+/// @return an operator of a model, from a line "row" @throw ns3::InputError
 OperatorRow ReadOperatorRow(const ServingValues& values);
 
 /// Read a line "times": measured times of @p row. @throw ns3::InputError

@@ -105,7 +105,7 @@ Cells(std::string_view line)
 
 /**
  * @param trace as read @param name of the trace @param line its last one
- * @param timeScale what arrivals are multiplied by
+ * @param timeScale factor of arrival times
  * @return its requests by arrival, the first at 0
  * @throw ns3::InputError if there are none
  */

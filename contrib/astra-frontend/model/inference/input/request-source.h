@@ -61,7 +61,7 @@ std::vector<ServingRequest> DrawRequests(const PoissonRequests& description);
  * arrives at 0.
  *
  * @param limit number of requests to keep
- * @param timeScale what arrivals are multiplied by
+ * @param timeScale factor of arrival times
  * @return by arrival
  * @throw ns3::InputError
  */

@@ -14,7 +14,7 @@ namespace AstraSim
 /// @throw ns3::InputError unless the instances can serve requests together
 void CheckServingPools(const ServingConfig& config);
 
-/// Number the requests, and move those that no instance could keep from them to what is refused, as
+/// Number the requests, and move those that fit in no instance's memory to the refused ones, as
 /// servers do. @throw ns3::InputError if none is left
 void RefuseLongRequests(ServingConfig& config);
 

@@ -39,7 +39,8 @@ struct ServingRequest
 
     /**
      * @param block of the prompt @param blockTokens of a block
-     * @return what names its content, and all before it; nothing if no other request can have it
+     * @return a name of its content and of all tokens before it; nothing if no other request can
+     * have them
      */
     std::optional<uint64_t> ContentOf(uint64_t block, uint32_t blockTokens) const;
 };
@@ -69,7 +70,7 @@ struct RequestTrace
     }
 };
 
-/// Kinds of operators, by what determines their time.
+/// Kinds of operators; each has figures that determine its time.
 enum class OperatorKind : uint8_t
 {
     Matmul,       ///< figures: n, k, how many products
@@ -117,8 +118,7 @@ struct OperatorRow
     OperatorTimes decodingTimes; ///< of attention: by sequences and the mean tokens of their caches
 };
 
-/// A GPU's peaks, and what part of them kernels reach
-/// (python/clustersim/gpus.yaml).
+/// A GPU's peaks, and the fractions of them that kernels reach (python/clustersim/gpus.yaml).
 struct GpuRoofline
 {
     double tflops{0};
@@ -300,10 +300,10 @@ struct ServingConfig
     }
 };
 
-/// @param path the file @return what it says @throw ns3::InputError
+/// @param path the file @return its contents @throw ns3::InputError
 ServingConfig ReadServingConfig(const std::string& path);
 
-/// @copydoc ReadServingConfig @param text the file's text @param name what to call it in errors
+/// @copydoc ReadServingConfig @param text the file's text @param name its name in errors
 ServingConfig ReadServingConfig(std::istream& text, const std::string& name);
 
 } // namespace AstraSim

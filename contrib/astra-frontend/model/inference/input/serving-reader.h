@@ -25,7 +25,7 @@ class ServingReader
   public:
     explicit ServingReader(ns3::InputLines& lines);
 
-    /// @return what the file says @throw ns3::InputError
+    /// @return the file's contents @throw ns3::InputError
     ServingConfig Read();
 
   private:
@@ -33,7 +33,7 @@ class ServingReader
     using Readers = std::map<std::string_view, std::function<void()>>;
 
     void ReadKey();
-    /// @return whether the key is one of them, whose value is then read
+    /// @return whether the key is one of them; then its value is read
     bool ReadOneOf(const Readers& readers, std::string_view key);
     /// @return whether the line's key is one of requests, routers or limits, and is read
     bool ReadRequestKey(std::string_view key);

@@ -32,7 +32,7 @@ class ServingValues
         return m_lines;
     }
 
-    /// Refuse the line. @param what it should be
+    /// Refuse the value. @param what the value's place in the line
     [[noreturn]] void Refuse(std::string_view value,
                              std::string_view what,
                              const std::string& expected) const;
