@@ -13,9 +13,9 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief Recursive halving and doubling: log2(n) exchanges with partners 1, 2, 4, ... ranks away.
  *
- * A ReduceScatter sends half of what a rank still holds in each step; an AllGather does the same
- * backwards; an AllToAll exchanges half of the buffer in each step. The number of ranks is a power
- * of two.
+ * In each step of a ReduceScatter a rank sends half of its remaining data; an AllGather does the
+ * same backwards; an AllToAll exchanges half of the buffer in each step. The number of ranks is a
+ * power of two.
  */
 class NativeHalvingDoubling : public NativeSchedule
 {

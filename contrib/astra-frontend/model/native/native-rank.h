@@ -22,7 +22,7 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief One rank's way through a native schedule, with ASTRA-sim's timing.
  *
- * A message leaves when it has passed the memory bus; what is received passes the bus back (and is
+ * A message leaves when it has passed the memory bus; a received one passes the bus back (and is
  * reduced there if the step says so) before the lane's next message leaves. So a ring of s steps
  * takes (s + 1) endpoint delays, s messages on the network, and three memory accesses per message
  * that is reduced. Methods have the names of ASTRA-sim's algorithms.

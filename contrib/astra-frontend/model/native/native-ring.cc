@@ -39,7 +39,7 @@ NativeRing::BlocksSent(uint32_t rank, uint32_t, uint32_t step) const
     const uint32_t n = m_ranks;
     if (m_op == CollectiveOp::AllToAll)
     {
-        // In round t, a rank passes on what started t ranks before it and goes further than here.
+        // In round t, a rank passes on the blocks that started t ranks before it, without its own.
         uint32_t round = 0;
         while (step >= n - 1 - round)
         {

@@ -20,13 +20,13 @@ struct NativeStep
     int receiveFrom{-1};
     uint64_t sendBytes{0};
     uint64_t receiveBytes{0};
-    bool reduces{false};  ///< what is received is added to local data
+    bool reduces{false};  ///< adds the received data to local data
     bool afterAll{false}; ///< begins when all earlier steps of the lane have ended
 };
 
 /**
  * @ingroup astra-frontend
- * @brief A native algorithm as an implicit graph: what each rank does, by arithmetic.
+ * @brief A native algorithm as an implicit graph: each rank's steps, by arithmetic.
  *
  * A rank works through one or several lanes at the same time; in a lane, up to Window() steps are
  * under way, in order. The buffer is cut in blocks of equal size; BlocksSent() says which of them a
@@ -35,7 +35,7 @@ struct NativeStep
 class NativeSchedule
 {
   public:
-    /// @param ranks of the group @param request what is carried out
+    /// @param ranks of the group @param request the collective
     NativeSchedule(uint32_t ranks, const CollectiveRequest& request)
         : m_ranks(ranks),
           m_op(request.op),

@@ -35,7 +35,8 @@ class EngineAllReduce
     };
 
     /// @return the engine of a name
-    /// @throw ns3::InputError from @p source if there is none; @p what gave the name
+    /// @param what the option that gave the name, for the error
+    /// @throw ns3::InputError from @p source if there is none
     static const EngineAllReduce& Find(const std::string& name,
                                        const std::string& source,
                                        const std::string& what);

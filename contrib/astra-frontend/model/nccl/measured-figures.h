@@ -14,9 +14,8 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Measurements of GPUs' blocks and of the CPUs that serve their NICs: the
- * figures of measured-figures.yaml, which is part of the library and says what each is and where it
- * is from.
+ * @brief Measurements of GPUs' blocks and of the CPUs that serve their NICs: the figures of
+ * measured-figures.yaml, a part of the library that has the meaning and the source of each.
  *
  * A file of a user's, a list in YAML, replaces some of them:
  *
@@ -53,7 +52,7 @@ struct MeasuredFigures
     /// @throw ns3::InputError if it is wrong
     static MeasuredFigures Read(const std::string& path);
 
-    /// Take figures. @param source what to call the text in errors
+    /// Take figures. @param source the text's name in errors
     void Take(const std::string& text, const std::string& source);
 };
 

@@ -17,7 +17,7 @@ NcclChooser::ChooseByRules(CollectiveOp op,
                            uint64_t bytes) const
 {
     // SimAI: Hopper's TP groups of 8 and more use NVLS, or NVLS-Tree between nodes, if they are on,
-    // for AllReduce, and what NVLS-Tree is within a node for AllGather; everything else is a ring.
+    // for AllReduce; for AllGather NVLS-Tree's form within a node; everything else is a ring.
     const auto possible = [&](const NcclAlgorithm& algorithm) {
         return kind == GroupKind::Tp && shape.GetRanks() >= 8 &&
                m_model.IsPossible(algorithm, NcclProtocol::Simple, op, shape);

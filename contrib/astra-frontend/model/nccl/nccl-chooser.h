@@ -16,7 +16,7 @@ namespace AstraSim
 /**
  * @ingroup astra-frontend
  * @brief NCCL's choice: of the algorithms and protocols that the user, the tuner and the network
- * leave, the one whose expected time is the smallest (NCCL 2.30 src/enqueue.cc, topoGetAlgoInfo).
+ * allow, the pair with the smallest expected time (NCCL 2.30 src/enqueue.cc, topoGetAlgoInfo).
  */
 class NcclChooser
 {
@@ -49,7 +49,7 @@ class NcclChooser
     std::optional<NcclPlan> ChooseAllowed(CollectiveOp op,
                                           const GroupShape& shape,
                                           uint64_t bytes) const;
-    /// @return such a plan with the protocol that the library takes whatever it expects
+    /// @return the plan with the library's fixed protocol, if it has one
     NcclPlan WithFixedProtocol(const NcclPlan& plan,
                                CollectiveOp op,
                                const GroupShape& shape,

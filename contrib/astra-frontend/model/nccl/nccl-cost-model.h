@@ -66,11 +66,11 @@ class NcclCostModel
     /// @return the plan of sends and receives between pairs. @param bytes of the pair that has most
     NcclPlan EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const;
 
-    /// @return what a thread block of an algorithm beside NCCL's takes, by protocol
+    /// @return latencies and speeds of a thread block for algorithms beside NCCL's, by protocol
     std::array<CollectiveTask::Block, NCCL_PROTOCOLS> BlocksOf(const GroupShape& shape) const;
 
-    /// @return the protocol that the library takes for the algorithm whose expected time is the
-    /// smallest, whatever it expects of protocols; nothing: the one of that time
+    /// @return the protocol that the library takes, without comparing times, for the algorithm of
+    /// the smallest expected time; nothing: the protocol of that time
     virtual std::optional<NcclProtocol> FixedProtocol(CollectiveOp op,
                                                       const GroupShape& shape,
                                                       uint64_t bytes) const;
@@ -83,7 +83,7 @@ class NcclCostModel
     {
     }
 
-    /// @return what an algorithm's kernels take
+    /// @return the latencies of an algorithm's kernels
     virtual NcclTuning::Latencies KernelLatencies(const NcclAlgorithm& algorithm) const;
 
     // The parts of plans and of expected times.
@@ -96,7 +96,7 @@ class NcclCostModel
                        CollectiveOp op,
                        uint32_t nodes,
                        const NcclSearch::Channels& search) const;
-    /// @return GB/s of data that a block moves at most, whatever the links would take
+    /// @return the most GB/s of data that a block moves, over links without limit
     double BlockGBps(NcclProtocol protocol, const GroupShape& shape) const;
     /// @return GB/s of data that a channel's block moves over NVLink in a group of this shape
     /// @param passing see NcclSearch::PassingOf()
@@ -106,13 +106,13 @@ class NcclCostModel
                     double passing = 1) const;
     /// @return GB/s of LL on the bus at most
     double LlMaxGBps(const NcclTuning& tuning, uint32_t nodes) const;
-    /// @return what a step of LL takes within a node
+    /// @return the time of a step of LL within a node
     double LlStepUs() const;
-    /// @return what NCCL takes posting a message between nodes to take
+    /// @return NCCL's estimate of the time to post a message between nodes
     double NetOverheadUs() const;
-    /// @return what NCCL takes a step between nodes to take
+    /// @return NCCL's estimate of the time of a step between nodes
     double EstimatedInterUs(NcclProtocol protocol, double ncclUs) const;
-    /// @return what a step between nodes takes besides the links' delay
+    /// @return the time of a step between nodes without the links' delay
     TimePs InterLatency(double ncclUs) const;
 
     const MachineModel& GetMachine() const
@@ -149,7 +149,7 @@ class NcclCostModel
     }
 
   private:
-    /// @return what messages between nodes take besides, by their size
+    /// @return additional times to start messages between nodes, by their size
     SlowStarts GetSlowStarts() const;
 
     const MachineModel& m_machine;

@@ -16,7 +16,7 @@
 namespace AstraSim
 {
 
-/// @return the layout of a plan's channels, with defaults for what is an algorithm's own. A latency
+/// @return the layout of a plan's channels, with defaults for an algorithm's own members. A latency
 /// that the user gives stands for the work of blocks.
 template <typename Layout = ChannelLayout>
 Layout

@@ -84,7 +84,7 @@ class Reader
 
     /**
      * @param all the choices there are
-     * @return what a list names: choices, or since NCCL 2.24 parts "choices" and
+     * @return the choices that a list names: choices, or since NCCL 2.24 parts "choices" and
      * "collective:choices" with semicolons between them; "^" before choices for all others
      */
     template <typename E>
@@ -114,7 +114,7 @@ class Reader
     }
 
   private:
-    /// @return the one of @p all with that name, whatever its case
+    /// @return the one of @p all with that name, in upper or lower case
     template <typename E>
     static std::optional<E> FindNamed(const std::string& name, const std::vector<E>& all)
     {

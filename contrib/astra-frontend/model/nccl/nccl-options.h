@@ -28,7 +28,7 @@
 namespace AstraSim
 {
 
-/// The release whose cost model and kernels are followed.
+/// Releases of NCCL; cost model and kernels follow one of them.
 enum class NcclRelease : uint8_t
 {
     V2_18,
@@ -68,7 +68,7 @@ struct NcclOptions : LibraryOptions
     uint32_t channelsPerNetPeer{0};
     bool crossNic{true};                     ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
     NcclRelease release{NcclRelease::V2_30}; ///< NCCL_TUNING
-    NetworkKind networkKind;                 ///< AS_NETWORK_KIND: what joins the nodes
+    NetworkKind networkKind;                 ///< AS_NETWORK_KIND: the network between nodes
     std::string networkTable; ///< AS_NETWORK_TABLE: file of kinds of networks; empty: none
     MeasuredFigures figures{MeasuredFigures::GetBuiltIn()}; ///< with those of figuresFile
     std::string figuresFile; ///< AS_MEASURED_FIGURES: file of measured figures; empty: none
@@ -79,7 +79,8 @@ struct NcclOptions : LibraryOptions
     std::string gpuType;       ///< AS_GPU_TYPE; empty: the topology's
     std::string gpuTable;      ///< AS_GPU_TABLE: file of GPU types; empty: none
 
-    /// Take a kind of network, and its word on NVLS where the user has none. @param what gave it
+    /// Take a kind of network, and its setting of NVLS where the user has none. @param what the
+    /// option with the kind, for the error
     /// @throw ns3::InputError from @p source if neither networkTable nor the built-in one has it
     void SetNetworkKind(const std::string& kind,
                         const std::string& source,
@@ -106,7 +107,7 @@ struct NcclOptions : LibraryOptions
     /// Answers the value of an environment variable, or nothing.
     using Lookup = std::function<std::optional<std::string>(const std::string& name)>;
 
-    /// @throw ns3::InputError naming the variable whose value cannot be used
+    /// @throw ns3::InputError naming a variable with an unusable value
     static NcclOptions FromEnvironment(const Lookup& lookup);
 };
 

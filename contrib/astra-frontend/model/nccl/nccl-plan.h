@@ -51,7 +51,7 @@ struct PairPlan
 class NcclAlgorithm;
 struct TunerRow;
 
-/// One way to carry out a collective, and what NCCL expects of it.
+/// One way to carry out a collective, and NCCL's estimate of its time.
 struct NcclPlan
 {
     const NcclAlgorithm* algorithm{nullptr};

@@ -16,8 +16,8 @@ namespace AstraSim
 
 // NCCL searches the topology for the channels that fill it. Here, the machine is regular: within a
 // node there are as many channels as NVLinks hold, between nodes one for each NIC or, of fast ones,
-// several; the speed of each is the next that NCCL's list has below what the links carry. Then
-// channels are doubled, and their number shrinks with the bytes of a collective.
+// several; the speed of each is the next in NCCL's list below the links' rate. Then channels are
+// doubled, and their number shrinks with the bytes of a collective.
 
 namespace
 {
@@ -172,8 +172,8 @@ NcclSearch::SearchChannels(const GroupShape& shape, bool closes) const
 double
 NcclSearch::RaiseForTrees(double interGBps, double nvlinkGBps) const
 {
-    // A tree of two nodes carries between them half of what it carries within: the search
-    // then tries the next higher speeds within a node, up to one that is twice that of a NIC.
+    // A tree of two nodes has half as much traffic between as within them: the search then tries
+    // the next higher speeds within a node, up to one that is twice that of a NIC.
     const auto speeds = m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation);
     if (speeds.empty()) // no search
     {

@@ -97,7 +97,7 @@ class NcclSearch
     static uint32_t NicUsers(const GroupShape& shape);
     /// @return GB/s that links carry of each of so many channels between nodes
     double LimitBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const;
-    /// @return GB/s of a channel between nodes whose links carry @p limit
+    /// @return GB/s of a channel between nodes with links of @p limit
     double SpeedBetweenNodes(double limit) const;
     /// @return so many channels between nodes, at most, and the speed of each
     Channels ChannelsBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const;

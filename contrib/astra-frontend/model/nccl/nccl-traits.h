@@ -16,7 +16,7 @@ struct NcclTraits
     uint32_t mostChannels{32}; ///< of rings and trees
     uint32_t ringsPerNic{0};   ///< between nodes; 0: until a NIC's bandwidth is used up
     uint32_t threads{0};       ///< of a block, where channels are counted; 0: the protocol's
-    double llBlockGBps{0};     ///< that a block moves with LL; 0: its part of what all may have
+    double llBlockGBps{0};     ///< of a block with LL; 0: its share of the limit for all
     bool hasLl128{true};
     bool hasSimpleTreesInNode{true};
     bool cutsChunksOfTrees{false}; ///< see TreeLayout

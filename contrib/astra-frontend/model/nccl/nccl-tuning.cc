@@ -52,7 +52,7 @@ struct Limit
     Generation generation;
 };
 
-// AMD's GPUs: as Hopper, by what their links carry. Nothing published shows them apart.
+// AMD's GPUs: as Hopper, by the rates of their links. Nothing published shows them apart.
 constexpr Row<Limit, Tuning::ByNodes> LIMITS[] = {
     {{&Tuning::llMax, Generation::Ampere}, FIRST, LAST, {87.7, 22.5, 19}},
     {{&Tuning::llMax, Generation::Hopper}, Release::V2_23, LAST, {141, 45, 35}},
@@ -219,12 +219,11 @@ NcclTuning::SpeedsBetweenNodes(GpuGeneration generation) const
 double
 NcclBlockGBps(GpuGeneration generation)
 {
-    // Ampere: the fastest channel that the search tries becomes two. Hopper and Blackwell: what
-    // NCCL counts for the NVLinks of B200, over 32 channels. From 128 to 512 MiB, a single round of
+    // Ampere: the fastest channel that the search tries becomes two. Hopper and Blackwell: NCCL's
+    // figure for the NVLinks of B200, over 32 channels. From 128 to 512 MiB, a single round of
     // chunks, nccl-tests' AllGather and ReduceScatter in rings of 16 channels grow by 345 to 348
-    // GB/s on servers of 8 H200 and B200, which are 15/15.5 of 16 x 22.3 to 22.5.
-    // AMD: the 28 channels of a node of MI300X fill its links, so do those of MI355X, and the 16 of
-    // MI250X.
+    // GB/s on servers of 8 H200 and B200, which are 15/15.5 of 16 x 22.3 to 22.5. AMD: the 28
+    // channels of a node of MI300X fill its links, so do those of MI355X, and the 16 of MI250X.
     constexpr double CHANNELS = 28;
     switch (generation)
     {

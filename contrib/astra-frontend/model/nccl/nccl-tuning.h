@@ -107,7 +107,7 @@ FloorLog2(uint32_t value)
 /// @return picoseconds of NCCL's microseconds
 TimePs FromMicroseconds(double us);
 
-/// Threads of a channel's block and what they move at once.
+/// Threads of a channel's block and the data that they move at once.
 struct NcclBlock
 {
     uint32_t threads;   ///< at most, without those that only synchronize
@@ -115,13 +115,13 @@ struct NcclBlock
     uint64_t passBytes; ///< data that all threads move in one pass of their copy loop
 };
 
-/// @return GB/s of data that a block moves with Simple at most, whatever the links would take
+/// @return the most GB/s of data that a block moves with Simple, over links without limit
 double NcclBlockGBps(GpuGeneration generation);
 
 /// Division of the threads of a tree's block, without those that only synchronize.
 struct NcclTreeThreads
 {
-    uint32_t up;   ///< add what comes from below and send it on
+    uint32_t up;   ///< add data from below and send the sum on
     uint32_t down; ///< send results on
 };
 

@@ -17,9 +17,9 @@ class TunerTable;
 
 /**
  * @ingroup astra-frontend
- * @brief A kind of network of one line rate, whatever its topology: how much of the
- * line rate a NIC reaches, what a step between nodes takes beyond NCCL's own figures, and which
- * protocols may be used.
+ * @brief A kind of network of one line rate, for all topologies: the part of the line rate that a
+ * NIC reaches, the latency of a step between nodes beyond NCCL's own figures, and the allowed
+ * protocols.
  *
  * NCCL's latencies were measured on InfiniBand. A cloud's transport adds to them. The figures are
  * of the network, not of a size or a collective. A NetworkTable has the kinds by name; the members'
@@ -35,7 +35,7 @@ struct NetworkKind
     uint32_t packetBytes{0}; ///< payload of its packets, where nothing else is configured; 0: any
     double stepUs{0};        ///< microseconds of a step between nodes on top of NCCL's
     /// Latency that the network's plug-in tells NCCL, in microseconds: NCCL's estimates, and so its
-    /// choices, are made with it, whatever a step really takes.
+    /// choices, are made with it; the real time of a step may differ.
     double toldUs{0};
 
     /// Messages of more bytes on the wire take so many microseconds more to start; the last that

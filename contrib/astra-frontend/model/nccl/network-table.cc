@@ -85,8 +85,7 @@ class RowReader
         return *other;
     }
 
-    /// @return what a figure is; `{is: VALUE, by: SOURCE, tables: [NAME, ...]}` says where it is
-    /// from
+    /// @return the value of a figure, which may be `{is: VALUE, by: SOURCE, tables: [NAME, ...]}`
     YAML::Node ValueOf(const YAML::Node& figure) const
     {
         if (!figure.IsMap())

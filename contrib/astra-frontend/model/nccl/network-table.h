@@ -45,7 +45,7 @@ class NetworkTable
     /// The built-in kinds and those of a file. @throw ns3::InputError if it is wrong
     static NetworkTable Read(const std::string& path);
 
-    /// Add rows. @param source what to call the text in errors
+    /// Add rows. @param source the text's name in errors
     void AddRows(const std::string& text, const std::string& source);
 
     /// @return a kind; capital letters do not count; null if there is none

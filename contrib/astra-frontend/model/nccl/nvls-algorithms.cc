@@ -34,7 +34,7 @@ CanNvls(const NcclCostModel& model, const NcclCase& which)
                       which.shape.GetRanksPerNode() <= MAX_NVLS_RANKS);
 }
 
-/// @return what reductions and multicasts reach of a GPU's NVLinks
+/// @return the part of a GPU's NVLink rate that reductions and multicasts reach
 double
 UsableNvlinkGBps(const NcclCostModel& model)
 {
@@ -117,7 +117,7 @@ PlanNvls(const NcclCostModel& model,
     const NcclTuning::Latencies& latencies = algorithm.LatenciesIn(model.GetTuning().release);
     if (tree)
     {
-        // Within a node channelGBps is what all heads' lanes may carry together; two trees share it
+        // Within a node channelGBps is the limit of all heads' lanes together; two trees share it
         // on the links.
         nvls.speeds.inflation = model.GetMachine().nvlinkGBps / UsableNvlinkGBps(model);
     }

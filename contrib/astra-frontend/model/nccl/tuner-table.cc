@@ -35,8 +35,8 @@ constexpr std::size_t MOST_FIELDS = 10;
 constexpr uint32_t MAX_CHANNELS = 128;
 constexpr uint32_t MAX_RANKS = 1 << 24;
 constexpr std::size_t LEAST_CORNERS = 3;
-/// NCCL's numPipeOps and regBuff of a collective that no other is launched with, and whose buffers
-/// the program has not registered.
+/// NCCL's numPipeOps and regBuff of a collective that is launched alone, with buffers that the
+/// program has not registered.
 constexpr uint32_t PIPE_OPS = 1;
 constexpr uint32_t REGISTERED = 0;
 

@@ -37,7 +37,7 @@ struct TunerQuestion
     uint32_t ranks;
 };
 
-/// A row of a tuner's table: which collectives it is for, and what they take.
+/// A row of a tuner's table: a class of collectives, and the choice for them.
 struct TunerRow
 {
     CollectiveOp op{CollectiveOp::AllReduce};
@@ -60,8 +60,8 @@ struct TunerRow
  * @ingroup astra-frontend
  * @brief Choices of a tuner plug-in, which NCCL asks before its own cost model decides.
  *
- * The first row that fits, and whose algorithm and protocol the collective may use, counts. NCCL
- * decides where there is none.
+ * The first row counts that fits and has an algorithm and protocol that the collective may use.
+ * NCCL decides where there is none.
  *
  * A file has the format of NCCL's example plug-in (plugins/tuner/example of NCCL 2.28 and later):
  * @code
@@ -84,9 +84,8 @@ struct TunerRow
  *     - {collective: allreduce, algorithm: ring, protocol: ll128, max_bytes: 65536}
  *     - {collective: allreduce, algorithm: tree, protocol: ll128, ranks_per_node: 8,
  *        region: [[0, 16], [31457280, 16], [37748736, 32]]}
- * @endcode
- * Its rows have the same fields, and regions: polygons of bytes and ranks, whose edges are straight
- * in these (scale: linear) or in their logarithms (log).
+ * @endcode Its rows have the same fields, and regions: polygons of bytes and ranks, with edges that
+ * are straight in these (scale: linear) or in their logarithms (log).
  */
 class TunerTable
 {
@@ -97,7 +96,7 @@ class TunerTable
     /// Read the format of NCCL's example plug-in. @throw ns3::InputError if a file is wrong
     static TunerTable Read(const std::string& path);
 
-    /// The same. @param name what to call the text in errors
+    /// The same. @param name the text's name in errors
     static TunerTable Read(std::istream& text, const std::string& name);
 
     /// Read the entry "tuner" of a kind of network. @throw ns3::InputError if it is wrong

@@ -26,7 +26,7 @@ namespace AstraSim
 class YamlRows
 {
   public:
-    /// @param source what to call the text in errors @param format what it should be
+    /// @param source the text's name in errors @param format description of a valid text
     /// @throw ns3::InputError if the text is no list
     YamlRows(const std::string& text, const std::string& source, const std::string& format)
         : m_source(source)

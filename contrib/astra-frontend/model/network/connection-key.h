@@ -16,7 +16,7 @@ struct ConnectionKey
 {
     uint32_t src;
     uint32_t dst;
-    uint64_t lane;       ///< a channel, or what else separates messages between two hosts
+    uint64_t lane;       ///< a channel, or another number that separates messages between two hosts
     uint32_t part;       ///< of a message that goes over several connections
     uint64_t rateCapBps; ///< one connection for each speed limit, so that none changes its own
 

@@ -30,7 +30,7 @@ struct LoopEvent
  * @brief Events of the future, in a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, "Faster
  * algorithms for the shortest path problem", JACM 1990).
  *
- * Times are never before that of what was taken last. Buckets are by the highest hexadecimal digit
+ * Times are never before that of the event taken last. Buckets are by the highest hexadecimal digit
  * in which a time differs from that time, and by its value there; taking the earliest empties one
  * bucket into lower ones. Events of one time always share a bucket, so they stay in the order in
  * which they came. Going in is constant work, and an event is moved once per digit at most.

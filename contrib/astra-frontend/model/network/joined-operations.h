@@ -64,7 +64,7 @@ class MemberSets
  * @brief Operations that the members of a set join in any order: the n-th calls of all members with
  * one tag belong together.
  *
- * @tparam Operation what stands for one; copied
+ * @tparam Operation the state of one operation; copied
  */
 template <typename Operation>
 class JoinedOperations
@@ -107,7 +107,8 @@ class JoinedOperations
     {
         std::deque<std::pair<Operation, uint32_t>> operations; ///< with how many have joined
         uint64_t first{0};                                     ///< how many older ones are gone
-        std::vector<uint64_t> nextOf;                          ///< per member: what it joins next
+        std::vector<uint64_t> nextOf;                          ///< per member: number of the
+                                                               ///< operation it joins next
     };
 
     std::map<std::pair<uint32_t, int>, Queue> m_queues;

@@ -276,7 +276,7 @@ MessageStreams::DescribeWaits(std::size_t limit) const
         }
     }
     std::ranges::sort(waiting, [](const Stream* a, const Stream* b) {
-        // Not by tags: who runs which ranks decides how those of collectives are given out.
+        // Not by tags: those of collectives depend on the division of ranks among partitions.
         const auto order = [](const Stream& stream) {
             return std::tie(stream.key.dst, stream.key.src, stream.key.collective, stream.bytes);
         };

@@ -60,13 +60,13 @@ struct ArrivedMessage
 
 /**
  * @ingroup astra-frontend
- * @brief Matches sends and receives of streams in order, whatever their sizes.
+ * @brief Matches sends and receives of streams in order; their sizes may differ.
  *
  * A stream is one of bytes, as a connection is: a sender numbers its messages, they are consumed in
  * that order even if a network delivers a later one first, and a receive takes as many bytes as it
  * asked for, from one message or several. Sender and receiver may use one object, as on all
- * networks that ranks share, or one each, as the servers of a run with partitions do; neither looks
- * at what the other keeps. Nothing is allocated per message once the pools have grown.
+ * networks that ranks share, or one each, as the servers of a run with partitions do; neither reads
+ * the other's state. Nothing is allocated per message once the pools have grown.
  *
  * Where both sides use one object, streams in which nothing is under way are forgotten in one go
  * when there are many, since most are soon used again. Where they do not, each side ends its
@@ -98,7 +98,7 @@ class MessageStreams
     /// As above, where the sender's stream is another object.
     bool Arrive(const StreamKey& key, const ArrivedMessage& message);
 
-    /// A message arrives in a stream whose messages come in order. They have no numbers.
+    /// A message arrives in a stream without reordering; its messages have no numbers.
     void ArriveInOrder(const StreamKey& key, uint64_t bytes, TimePs sentPs);
 
     /**
@@ -182,7 +182,7 @@ class MessageStreams
 
     /// @return the stream, no longer counted as idle
     Stream& Use(const StreamKey& key, Stream* hint);
-    /// @return the stream of a message whose sender need not use this object
+    /// @return the stream of a message; its sender may use another object
     Stream& UseAtReceiver(const StreamKey& key);
     Stream& FindOrMake(const StreamKey& key);
     /// @return bytes of messages that follow those in order, and have come before them

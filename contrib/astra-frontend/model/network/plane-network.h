@@ -19,8 +19,8 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief Gives each class of traffic its plane of the network (conf key PLANE).
  *
- * A plane is the n-th NIC of every host, and what is reached from it. Traffic within a server, over
- * NVLink, has no plane.
+ * A plane is the n-th NIC of every host, with the links and switches that it reaches. Traffic
+ * within a server, over NVLink, has no plane.
  */
 class TrafficPlanes
 {
@@ -52,7 +52,7 @@ class TrafficPlanes
 class PlaneNetwork : public ForwardingNetwork
 {
   public:
-    /// @param network what carries the messages; borrowed @param planes borrowed
+    /// @param network carries the messages; borrowed @param planes borrowed
     PlaneNetwork(RankNetwork& network, const TrafficPlanes& planes);
 
     void Send(const SendRequest& request) override;

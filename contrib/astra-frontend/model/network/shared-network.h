@@ -88,7 +88,7 @@ class SharedNetwork
     /// A message between Send() and its last acknowledgement.
     struct NetworkMessage
     {
-        // what is touched when it ends comes first
+        // members used when it ends come first
         MessageStream* stream{nullptr}; ///< null: of no rank's program
         uint64_t bytes{0};
         uint32_t number{0}; ///< in its stream
@@ -101,7 +101,7 @@ class SharedNetwork
         uint32_t src{0};
         uint32_t dst{0};
         uint32_t channel{0};
-        uint16_t purpose{0};                     ///< what it is for, see TrafficPurpose()
+        uint16_t purpose{0};                     ///< see TrafficPurpose()
         uint16_t plane{MessageInfo::ALL_PLANES}; ///< see MessageInfo
         /// Follows those of its stream on one connection, as the messages of a collective do.
         bool keepsOrder : 1 {false};
@@ -140,9 +140,9 @@ class SharedNetwork
 
     /**
      * Note that rank @p src sends.
-     * @param message gets what @p request says
+     * @param message takes its members from @p request
      * @param key of its stream
-     * @return what else it asks for
+     * @return its latency and its bytes on the wire
      */
     Demand Accept(NetworkMessage& message,
                   uint32_t src,
@@ -216,7 +216,7 @@ class SharedNetwork
 
     virtual void Receive(uint32_t dst, const ReceiveRequest& request);
 
-    /// Wait for what @p request asks for.
+    /// Wait for the bytes of a receive.
     /// @param bytes of it @return whether it is there already
     bool AddReceive(const StreamKey& key, uint64_t bytes, const ReceiveRequest& request);
 

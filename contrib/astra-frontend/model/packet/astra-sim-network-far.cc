@@ -16,7 +16,7 @@ namespace AstraSim
 namespace
 {
 
-/// The handler of a receive whose message was there before it.
+/// The handler of a receive that came after its message.
 struct LateReceive
 {
     MessageStreams& streams;

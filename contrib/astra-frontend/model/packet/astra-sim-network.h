@@ -38,8 +38,8 @@ namespace AstraSim
  * from each other. Messages within a server, and those of a channel with a speed limit of its own,
  * use one queue pair per (source, destination, channel, limit).
  *
- * Where the fabric is divided, each server has a network of its own, so that what one partition of
- * the nodes does touches nothing of another's: ranks of different servers are not near.
+ * Where the fabric is divided, each server has a network of its own, so that events of one
+ * partition touch no state of another: ranks of different servers are not near.
  */
 class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
 {
@@ -233,14 +233,14 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
                                      const ns3::MessagePart& part);
     /// @return whether messages like this one have a queue pair each
     bool HasOwnQueuePair(const Message& message) const;
-    /// Find switches anew, and try again what found no path.
+    /// Find switches anew, and retry messages that found no path.
     void OnRoutesChanged();
     /// The sender has the last acknowledgement of a part that went over the network.
     void PartSent(Message* message);
     void PartAcknowledged(Message* message);
 
     ns3::RdmaFabric& m_fabric;
-    const bool m_deliversOnAck; ///< whose ranks are all here
+    const bool m_deliversOnAck; ///< all its ranks are here
     const Servers* m_servers;   ///< null: this network has all ranks
     uint32_t m_firstRank;
     uint32_t m_rankCount;

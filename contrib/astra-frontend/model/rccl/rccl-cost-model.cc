@@ -62,7 +62,8 @@ RcclCostModel::OverrideEstimate(NcclPlan& plan,
     const RcclTuning::Estimate estimate =
         isRing ? rccl.OfRing(plan.protocol, op, ranks, nodes, bytes, NetOverheadUs())
                : rccl.OfTree(plan.protocol, ranks, nodes, bytes);
-    // RCCL src/graph/rome_models.cc, parseGraph: the links within a node, whatever its NICs have.
+    // RCCL src/graph/rome_models.cc, parseGraph: the rate of the links within a node, also between
+    // nodes.
     Predict(plan, estimate.latencyUs, estimate.part * GetSearch().NvlinkGBps(shape), bytes);
 }
 

@@ -72,7 +72,7 @@ Make90a(bool oneNode)
     return t;
 }
 
-/// ROCm 6.2 and 6.3: what the later generations begin with.
+/// ROCm 6.2 and 6.3; the later generations change some of it.
 RcclTuning
 Make2024()
 {

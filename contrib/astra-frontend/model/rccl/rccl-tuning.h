@@ -49,7 +49,7 @@ struct RcclTuning
         double PartBySize(NcclProtocol protocol, uint64_t bytes) const;
     };
 
-    /// Limits between nodes of what a rank has, in bytes: more than the first, up to the second.
+    /// Limits between nodes of the bytes of a rank: more than the first, up to the second.
     struct Range
     {
         uint64_t above{0};
@@ -100,7 +100,8 @@ struct RcclTuning
     /// The same of an AllReduce by trees.
     Estimate OfTree(NcclProtocol protocol, uint32_t ranks, uint32_t nodes, uint64_t bytes) const;
 
-    /// @return the protocol that RCCL takes whatever it estimates, if it does. @param bytes of all
+    /// @return RCCL's fixed protocol, which it takes without estimates, if it has one. @param bytes
+    /// of all
     std::optional<NcclProtocol> ProtocolOf(CollectiveOp op,
                                            uint32_t ranks,
                                            uint32_t nodes,

@@ -68,7 +68,8 @@ CollectiveLedger::Join(const CommGroup& group,
     }
     else if (m_reportsMessages && now == slot->joinedAt && rank < slot->firstRank)
     {
-        // Of ranks that join at once, the least comes first, whatever part of the job it is in.
+        // Of ranks that join at once, the lowest is told as the first, so that the division of a
+        // job into parts does not matter.
         slot->firstRank = rank;
         m_observer.CollectiveStarted(RecordOf(*slot));
     }

@@ -21,7 +21,7 @@
 namespace AstraSim
 {
 
-/// One collective of one group while it runs: what its ranks share.
+/// One collective of one group while it runs, shared by its ranks.
 struct CollectiveInstance
 {
     uint64_t id{0};     ///< of those that this ledger knows
@@ -93,7 +93,7 @@ class CollectiveLedger
      * @param group the communicator
      * @param sequence how many collectives of the group this rank has begun before
      * @param rank the network's rank, for errors
-     * @return what the ranks share
+     * @return the state shared by the ranks
      * @throw ns3::InputError if an earlier rank asked for something else
      */
     CollectiveInstance& Join(const CommGroup& group,
@@ -132,7 +132,7 @@ class CollectiveLedger
      * The oldest message of the pair and tag has arrived.
      * @param sentAt when it was sent, as far as the network knows
      * @return when it was sent
-     * @throw ns3::InputError if what was sent has another size
+     * @throw ns3::InputError if the sent message has another size
      */
     TimePs MessageArrived(const MessageEndRecord& message, TimePs sentAt);
 

@@ -24,7 +24,7 @@ struct CollectivePhase
     int queue_id;                             ///< first of its queues of active_Streams
     uint32_t queues;                          ///< chunks take them in turn
     int dimension;                            ///< of the logical topology; -1: the whole group
-    CollectiveRequest request;                ///< what this phase carries out
+    CollectiveRequest request;                ///< the collective of this phase
     CollectiveImplementation* implementation; ///< how; borrowed
 };
 
@@ -61,7 +61,7 @@ class CollectivePlanner
      * @param nccl borrowed; null if the workload uses natives only
      * @param engines collective engines of the NICs; borrowed; null if there are none
      * @param busOf the memory bus of a rank of the network
-     * @param check what looks over all collectives; borrowed; may be null
+     * @param check checks all collectives; borrowed; may be null
      */
     CollectivePlanner(const SystemConfig& config,
                       const LogicalTopology& topology,

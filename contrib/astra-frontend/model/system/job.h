@@ -42,9 +42,9 @@ struct JobDescription
     /// simulated; none, or no function, for every rank.
     std::function<std::vector<uint32_t>()> sample{};
     /// Others simulate the other ranks: the observer hears of both ends of every message, and knows
-    /// who is missing from a collective.
+    /// the ranks that a collective still lacks.
     bool isPart{false};
-    CollectiveCheck* check{nullptr}; ///< what looks over all collectives; borrowed; may be null
+    CollectiveCheck* check{nullptr};            ///< checks all collectives; borrowed; may be null
     CollectiveImplementation* engines{nullptr}; ///< of the NICs; borrowed; null if there are none
 };
 
@@ -91,8 +91,8 @@ class Job
     JobProgress Progress() const;
 
     /**
-     * @return who waits for what, a line each: ranks (with their step, streams and messages), then
-     * collectives that some ranks have begun and others not, then messages that nobody has received
+     * @return a line for each wait: ranks (with their step, streams and messages), then collectives
+     * that only some ranks have begun, then messages that no rank has received
      */
     std::vector<std::string> DescribeWaits() const;
 
@@ -118,7 +118,7 @@ class Job
     }
 
   private:
-    /// Counts what ranks finish and passes everything on.
+    /// Counts finished ranks, and passes all records on.
     class Counter;
 
     void ChooseSimulated();

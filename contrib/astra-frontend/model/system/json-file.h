@@ -15,7 +15,8 @@ namespace AstraSim
 std::size_t LineAt(std::string_view text, std::size_t position);
 
 /**
- * @param text of a file @param path its name @param expected what it should be, for errors
+ * @param text of a file @param path its name @param expected description of a valid file, for
+ * errors
  * @throw ns3::InputError unless the text is a JSON object
  */
 nlohmann::json ParseJsonObject(const std::string& text,
@@ -25,11 +26,11 @@ nlohmann::json ParseJsonObject(const std::string& text,
 /// As above, the text being that of the file. @throw ns3::InputError also if it cannot be read
 nlohmann::json ReadJsonObject(const std::string& path, const std::string& expected);
 
-/// A file that holds a JSON object, whose errors name lines.
+/// A file that holds a JSON object; its errors name lines.
 class JsonFile
 {
   public:
-    /// @param expected what the file should be, for errors @throw ns3::InputError as above
+    /// @param expected description of a valid file, for errors @throw ns3::InputError as above
     JsonFile(const std::string& path, const std::string& expected);
 
     const nlohmann::json& GetObject() const

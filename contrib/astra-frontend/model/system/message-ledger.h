@@ -34,7 +34,7 @@ class MessageLedger
      * The oldest message of its source, destination and tag has arrived: tell the observer of it.
      * @param workload names the layers
      * @return when it was sent; nothing if none was
-     * @throw ns3::InputError if what was sent has another size
+     * @throw ns3::InputError if the sent message has another size
      */
     std::optional<TimePs> Receive(const MessageEndRecord& came,
                                   const Workload& workload,

@@ -24,7 +24,7 @@ struct JobPlacement
     std::vector<uint32_t> ranks; ///< empty: all
 };
 
-/// @param text of the option @throw ns3::InputError if what follows the last '@' is no list of
+/// @param text of the option @throw ns3::InputError if the text after the last '@' is no list of
 /// ranks
 JobPlacement ParseJobPlacement(const std::string& text);
 

@@ -81,7 +81,7 @@ class RankWaits
 
     /// @return those of m_ended
     Awaited Find(std::span<const uint64_t> ids) const;
-    /// @return what began and ended before @p time
+    /// @return communications that began and ended before @p time
     Awaited EndedUntil(TimePs time) const;
     /// Tell of the waits from m_since to @p end. @param after as of GoOn()
     void Tell(std::span<const uint64_t> after, TimePs end) const;

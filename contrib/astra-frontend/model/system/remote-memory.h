@@ -31,14 +31,14 @@ struct RemoteMemoryConfig
     uint32_t npusPerNode{1};      ///< num-npus-per-node, of PER_NODE_MEMORY_EXPANSION
 };
 
-/// @param path a remote memory file (JSON) @return what it says @throw ns3::InputError
+/// @param path a remote memory file (JSON) @return its contents @throw ns3::InputError
 RemoteMemoryConfig ReadRemoteMemoryConfig(const std::string& path);
 
 /// The remote memories of a job; accesses of one memory follow each other.
 class RemoteMemory
 {
   public:
-    /// @param config what they are @param ranks of the job
+    /// @param config of the memories @param ranks of the job
     RemoteMemory(const RemoteMemoryConfig& config, uint32_t ranks);
 
     /// @return whether there is any

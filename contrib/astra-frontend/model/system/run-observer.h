@@ -157,10 +157,11 @@ struct FlowRecord
 
 /**
  * @ingroup astra-frontend
- * @brief Is told what happens in a job, as it happens; writers of result files derive from it.
+ * @brief Receives a record of each event of a job, as it happens; writers of result files derive
+ * from it.
  *
- * Records and what they point to are valid during the call only. Everything does nothing by
- * default.
+ * Records and the objects that they point to are valid during the call only. All functions do
+ * nothing by default.
  */
 class RunObserver
 {

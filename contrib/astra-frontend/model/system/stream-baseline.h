@@ -55,7 +55,7 @@ class StreamBaseline
     /// @return the streams that all ranks begin in the same order as this one, in this phase
     StreamLane get_lane() const;
 
-    /// @return what it is called on all ranks
+    /// @return its name, the same on all ranks
     StreamName get_name() const
     {
         return {dataset.instance->id, chunk};
@@ -67,7 +67,7 @@ class StreamBaseline
     /// @return whether this rank has anything to do in the current phase
     bool is_enabled() const;
 
-    /// @return what it is and what it waits for
+    /// @return its name and its wait, in words
     std::string describe_wait() const;
 
     Sys& owner;

@@ -37,7 +37,8 @@ struct StreamLane
 
 /**
  * @ingroup astra-frontend
- * @brief The order in which the ranks of a group begin their streams: that of whoever is first.
+ * @brief The order in which the ranks of a group begin their streams: that of the rank that begins
+ * first.
  *
  * Each rank has but so many places for running streams. Were each to choose for itself, two ranks
  * that know of different streams at different times (as with LIFO, or when chunks overtake each

@@ -17,7 +17,7 @@ namespace AstraSim
 namespace
 {
 
-/// @return what SystemConfig::gpuSpread makes of the GPU of network rank @p rank
+/// @return the factor on compute times of rank @p rank's GPU, drawn with SystemConfig::gpuSpread
 double
 DrawSlowness(const SystemConfig& config, int rank)
 {

@@ -81,8 +81,9 @@ class Sys
     TimePs GpuTime(TimePs duration) const;
 
     /**
-     * Refuse what would last beyond the end of the clock.
-     * @param delay from now @param what of the workload takes so long: a layer, an operation
+     * Refuse a time beyond the end of the clock.
+     * @param delay from now @param what the part of the workload with this time: a layer, an
+     * operation
      * @throw ns3::InputError naming the workload
      */
     void CheckDelay(TimePs delay, std::string_view what) const;
@@ -90,7 +91,7 @@ class Sys
     /**
      * Take part in a collective; never blocks.
      * @param group the communicator, of which this rank is a member and which outlives the job
-     * @param request what to do
+     * @param request the collective
      * @param position where in the workload
      * @param explicitPriority with EXPLICIT scheduling: the larger goes first
      * @param done called from the event loop when this rank's part is over, with the collective's

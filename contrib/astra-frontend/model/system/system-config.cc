@@ -115,7 +115,8 @@ class SystemFile
         }
     }
 
-    /// Warn of keys that only ASTRA-sim's algorithms follow, unless they say what is so anyway.
+    /// Warn of keys that only ASTRA-sim's algorithms follow, unless they have the values that hold
+    /// without them.
     void WarnOfKeysOfNatives()
     {
         const MemoryBusConfig& bus = m_config.memoryBus;
@@ -170,7 +171,7 @@ class SystemFile
         return ns;
     }
 
-    /// @return 0, or a number that what is divided by it stays in range
+    /// @return 0, or a rate in bounds, so that data divided by it give a time in range
     double Rate(const std::string& key, const Json& value) const
     {
         const double rate = Number(key, value);

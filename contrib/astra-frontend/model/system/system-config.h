@@ -84,7 +84,7 @@ struct SystemConfig
 
 /**
  * @param path an ASTRA-sim system file (JSON)
- * @return what it says
+ * @return its settings
  * @throw ns3::InputError if it cannot be read, has an unknown key or a wrong value
  */
 SystemConfig ReadSystemConfig(const std::string& path);

@@ -32,7 +32,7 @@ class WaitParts : public RunObservers
     void AwaitEnded(const AwaitRecord& record) override;
     void RankFinished(int rank, TimePs now) override;
 
-    /// Pass on waits for collectives that never ended, by what is known of them.
+    /// Pass on waits for collectives that never ended, with the ends known so far.
     void Finish();
 
     /// @return collectives that are remembered, for waits that may still be told of
@@ -70,13 +70,14 @@ class WaitParts : public RunObservers
     void PassOnOrHold(Held wait);
     void PassOn(const Held& wait);
     void SawUntil(int rank, TimePs time);
-    /// Forgets collectives of which every rank has told what came after them.
+    /// Forgets collectives that no wait can name any more: all ranks have passed on later waits.
     void Forget();
 
     std::map<uint64_t, std::vector<Held>> m_held; ///< by the key of a collective that runs
     std::unordered_map<uint64_t, Ended> m_ended;  ///< by key
     std::size_t m_forgetAt{1024};                 ///< so many in m_ended
-    std::unordered_map<int, TimePs> m_sawUntil;   ///< by rank: what came before has been told
+    std::unordered_map<int, TimePs> m_sawUntil;   ///< by rank: all its waits before this time have
+                                                  ///< been told
 };
 
 } // namespace AstraSim

@@ -35,7 +35,7 @@ class RankWorkload
 
 /**
  * @ingroup astra-frontend
- * @brief A job's workload: what is the same for all its ranks.
+ * @brief A job's workload: the part that is the same for all its ranks.
  *
  * The system layer knows workloads through this interface only.
  */
@@ -54,7 +54,7 @@ class Workload
      */
     virtual void Bind(const std::vector<int>& ranks) = 0;
 
-    /// @param rank rank of the job @param sys its system layer @return what it does
+    /// @param rank rank of the job @param sys its system layer @return its workload
     virtual std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) = 0;
 
     /// @return how many collectives and messages all ranks will do in all; 0 if unknown
@@ -69,7 +69,7 @@ class Workload
     /// @return the file it was read from
     virtual const std::string& GetFileName() const = 0;
 
-    /// @return what of its inputs it leaves out, a line each
+    /// @return the parts of its inputs that it leaves out, a line each
     virtual std::vector<std::string> GetWarnings() const
     {
         return {};

@@ -37,7 +37,7 @@ class CollNetTimes : public ChannelTimes
     }
 };
 
-/// The same of CollNet Direct, whose heads share what a GPU's channels copy.
+/// The same of CollNet Direct, where heads share the copy speed of a GPU's channels.
 class CollNetDirectTimes : public CollNetTimes
 {
   public:

@@ -40,7 +40,7 @@ class NvlsTimes : public StepTimes
                        const Lane& lane) const override;
 
   private:
-    /// @return what the warps of a channel that scatter or gather copy; 0 for no limit
+    /// @return the copy speed of a channel's warps that scatter or gather; 0 for no limit
     double CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const;
     LaneTimes CopyTimes(uint32_t rank, uint32_t tree, bool scatters) const;
     LaneTimes SwitchTimes(uint32_t rank, const Lane& lane) const;

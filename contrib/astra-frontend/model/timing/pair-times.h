@@ -26,8 +26,7 @@ struct PairSpeeds
  * @ingroup astra-frontend
  * @brief Times of GPUs in a DirectGraph.
  *
- * Within a node a pair has the rate of its channels, and no more than its part of what all pairs
- * have.
+ * Within a node a pair has the rate of its channels, at most its share of all pairs' rate.
  */
 class DirectTimes : public StepTimes
 {

@@ -73,8 +73,8 @@ uint32_t
 RingTimes::SendAccesses(CollectiveOp op, uint32_t ranks, uint32_t step)
 {
     // A step that passes on reads a slot and writes another, and either writes the output or reads
-    // what it adds. The first writes the output in AllGather only (out of place); the one in the
-    // middle of AllReduce does all (src/device/prims_simple.h, genericOp).
+    // the data that it adds. The first writes the output in AllGather only (out of place); the one
+    // in the middle of AllReduce does all (src/device/prims_simple.h, genericOp).
     if (step == 0 && op != CollectiveOp::AllGather)
     {
         return 2;

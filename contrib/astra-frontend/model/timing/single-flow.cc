@@ -18,7 +18,7 @@ namespace AstraSim
 namespace
 {
 
-/// Adds @p parent to what @p child waits for, on both sides.
+/// Makes @p child depend on @p parent, on both sides.
 void
 Depend(std::vector<SingleFlow>& flows, uint64_t child, uint64_t parent)
 {
@@ -158,7 +158,7 @@ class FlowWriter
                 continue;
             }
             // Arrivals are in order: those that earlier messages needed are implied, but for the
-            // last, which stays so that every flow names what it came from.
+            // last, which stays so that every flow names a parent.
             const uint64_t before =
                 message > 0 ? m_graph.GetNeeds(rank, index, message - 1, source) : 0;
             const uint64_t first = in.kind == LaneKind::Message

@@ -19,8 +19,9 @@ namespace AstraSim
  * @brief One flow of a collective, written out: the exchange form of SimAI's flow models.
  *
  * Made from a TimedGraph for inspection and tests only; a run never stores it. src and dst are
- * ranks of the network; what carries out the operations of a set of members (the NVSwitch of a
- * node, the switches between nodes) has the number above all ranks of the group plus the set's.
+ * ranks of the network; the switches that carry out the operations of a set of members (the
+ * NVSwitch of a node, the switches between nodes) have a number of their own: one above all ranks
+ * of the group, plus the set's.
  */
 struct SingleFlow
 {

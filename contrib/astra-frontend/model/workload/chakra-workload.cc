@@ -582,7 +582,7 @@ ChakraRank::BeginCollective(const ChakraNode& node)
     request.root = static_cast<int>(node.root);
     if (node.op == CollectiveOp::AllGather)
     {
-        request.bytes *= group->ranks.size(); // a trace says what each rank brings
+        request.bytes *= group->ranks.size(); // a trace has the bytes of each rank's part
     }
     else if (node.op == CollectiveOp::Barrier)
     {

@@ -77,7 +77,7 @@ class CollectiveTestWorkload::Rank : public RankWorkload
         return m_iteration;
     }
 
-    /// @return what the last of them took
+    /// @return the time of the last of them
     TimePs GetLast() const
     {
         return m_last;

@@ -16,7 +16,7 @@
 namespace AstraSim
 {
 
-/// One measurement: what a single iteration does.
+/// One measurement: the collectives of an iteration.
 struct CollectiveTestPoint
 {
     std::vector<CollectiveRequest> steps; ///< one after the other; none for nothing to do
@@ -57,8 +57,8 @@ class CollectiveTestWorkload : public Workload
     using PointDone = std::function<void(std::size_t point, const CollectiveTestResult& result)>;
 
     /**
-     * @param name what a run's messages call it
-     * @param points what is measured
+     * @param name the workload's, in messages
+     * @param points the measurements
      * @param iterations how often
      * @param done told of each result
      */

@@ -72,7 +72,7 @@ class KvCacheReader
         }
     }
 
-    /// All requests together stay within what a counter of bytes holds.
+    /// Refuse requests that together overflow a counter of bytes.
     void CheckSizes() const
     {
         const double bytesPerToken = 2.0 * static_cast<double>(m_config.layers) *

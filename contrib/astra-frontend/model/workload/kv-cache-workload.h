@@ -18,7 +18,7 @@
 namespace AstraSim
 {
 
-/// One inference request whose key-value cache moves from a prefill to a decode instance.
+/// One inference request, with a key-value cache that moves from a prefill to a decode instance.
 struct KvRequest
 {
     TimePs arrival{0};
@@ -68,10 +68,10 @@ struct KvCacheConfig
     }
 };
 
-/// @param path the file @return what it says @throw ns3::InputError
+/// @param path the file @return its contents @throw ns3::InputError
 KvCacheConfig ReadKvCacheConfig(const std::string& path);
 
-/// @copydoc ReadKvCacheConfig @param text the file's text @param name what to call it in errors
+/// @copydoc ReadKvCacheConfig @param text the file's text @param name its name in errors
 KvCacheConfig ReadKvCacheConfig(std::istream& text, const std::string& name);
 
 /**

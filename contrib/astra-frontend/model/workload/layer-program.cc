@@ -201,7 +201,7 @@ class ProgramCompiler
         }
     }
 
-    /// @param waits for what the pass before has issued
+    /// @param waits for the collectives that the pass before has issued
     void Forward(Rows rows, bool waits = true)
     {
         for (uint32_t row = rows.begin; row < rows.end; ++row)

@@ -21,7 +21,7 @@ struct ProgramStep
         Compute,           ///< for duration
         Collective,        ///< a blocking collective of the layer and phase
         IssueCollective,   ///< the same, not waited for
-        WaitCollective,    ///< until what the layer issued in that phase is over
+        WaitCollective,    ///< until the layer's collective of that phase is over
         SendActivation,    ///< to the next virtual stage
         ReceiveActivation, ///< from the previous virtual stage
         SendGradient,      ///< to the previous virtual stage

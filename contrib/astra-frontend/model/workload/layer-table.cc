@@ -394,7 +394,7 @@ class LayerTableReader
 
     GroupKind DefaultGroup(TrainingPhase phase) const
     {
-        // DLRM's embedding tables lie on all ranks, which is what DP is when TP is 1.
+        // DLRM's embedding tables lie on all ranks: the DP group if TP is 1.
         const bool isDlrm = m_table.policy == ParallelismPolicy::Dlrm ||
                             m_table.policy == ParallelismPolicy::HybridDlrmEnhanced;
         if (isDlrm || m_table.policy == ParallelismPolicy::Micro ||

@@ -63,7 +63,7 @@ struct ParallelSizes
     uint32_t world{0};
     bool everyGroupIsWorld{false}; ///< without sizes: each name means all ranks
     uint32_t cp{0};                ///< context parallel: part of DP
-    uint32_t gpusPerServer{0};     ///< micro lines without sizes: what a TP group is
+    uint32_t gpusPerServer{0};     ///< micro lines without sizes: ranks of a TP group
     uint32_t etp{0};               ///< tensor parallel size of experts; 0: TP
 };
 
@@ -110,7 +110,7 @@ ParallelSizes GroupSizes(const LayerTable& table,
                          const ParallelSizes& options,
                          const std::vector<int>& ranks);
 
-/// @copydoc ReadLayerTable(const std::string&) @param name what to call the text in errors
+/// @copydoc ReadLayerTable(const std::string&) @param name the text's name in errors
 LayerTable ReadLayerTable(std::istream& text, const std::string& name);
 
 } // namespace AstraSim

@@ -26,7 +26,7 @@ class LayerWorkload : public Workload
 {
   public:
     /**
-     * @param table what the file says
+     * @param table the file's contents
      * @param options group sizes for files that have none (micro lines); a file's own go first
      * @param passes how often the whole is done
      * @param waits whether the weight gradients' collectives come at the end of a pass, and ranks

@@ -24,7 +24,7 @@ namespace
 constexpr const char* KV_CACHE = "KV_CACHE";
 constexpr const char* INFERENCE = "INFERENCE";
 
-/// @return what a file begins with
+/// @return the first word of a file
 std::string
 FirstWord(const std::string& path)
 {
@@ -32,7 +32,8 @@ FirstWord(const std::string& path)
     return std::string(lines.Next() ? lines.Fields()[0] : "");
 }
 
-/// Refuse what is almost a Chakra trace: JSON, the file of one rank, or a prefix without files.
+/// Refuse files that are almost a Chakra trace: JSON, the file of one rank, or a prefix without
+/// files.
 void
 RefuseOtherForms(const std::string& path)
 {

@@ -26,7 +26,7 @@ namespace AstraSim
 class WorkloadFormat
 {
   public:
-    /// @param path of the file @return what it says
+    /// @param path of the file @return its contents
     using Reader = std::function<LayerTable(const std::string& path)>;
 
     /// @param word that no other format has
