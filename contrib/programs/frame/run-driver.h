@@ -49,7 +49,7 @@ class RunDriver
     {
         std::string directory;
         std::string prefix;
-        /// Names that inputs give to results, and, once all is built, what was built.
+        /// Names of results that inputs give and, after Build(), of all results.
         std::vector<std::string> results;
     };
 

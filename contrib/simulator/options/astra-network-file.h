@@ -26,7 +26,7 @@ bool IsAstraNetworkFile(const std::string& path);
  */
 std::vector<NetworkDimension> ReadAstraNetworkFile(const std::string& path);
 
-/// @return as many hosts as the network has NPUs, around one switch: what counts ranks
+/// @return as many hosts as the network has NPUs, around one switch, for code that counts ranks
 ns3::ClusterTopology TopologyOf(const std::vector<NetworkDimension>& dimensions,
                                 const std::string& path);
 

@@ -164,8 +164,8 @@ const std::set<std::string, std::less<>> NCCL_NOT_MODELLED = {
     "NCCL_WORK_FIFO_BYTES",
 };
 
-/// Warn of variables whose name begins as SimAI's or NCCL's do and that are none of @p known:
-/// variables without a model, and typing mistakes.
+/// Warn of variables with SimAI's or NCCL's prefix that are none of @p known: variables without a
+/// model, and typing mistakes.
 void
 WarnOfUnknown(const std::set<std::string>& known, std::vector<std::string>& warnings)
 {

@@ -28,7 +28,7 @@ struct RankProcess
  * @brief Ends all ranks when one fails: tells the others of a failure, and notices silent ranks.
  *
  * Each rank sends a sign of life to the next one every second. A rank that fails tells every other
- * the cause. A rank whose predecessor is silent tells the others in its place.
+ * the cause. A rank with a silent predecessor tells the others in its place.
  */
 class RankWatch
 {

@@ -169,7 +169,7 @@ class RankNetwork
     {
     }
 
-    /// @return whether messages are real, so that what software and GPUs cost is in them already
+    /// @return whether messages are real: their times then contain the costs of software and GPUs
     virtual bool IsPhysical() const
     {
         return false;

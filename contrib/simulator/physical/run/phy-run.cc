@@ -91,8 +91,8 @@ class PhyRun
     void Progress();
     void CheckInterrupt();
     void BeginTogether(Iteration& iteration);
-    /// Pass the records of all ranks to an observer on rank 0. @param alone only what this rank
-    /// has, as if it were all of them
+    /// Pass the records of all ranks to an observer on rank 0. @param alone only this rank's, in
+    /// place of all
     void Tell(const Iteration& iteration, bool withFlows, bool alone, RunObserver& observer) const;
     ns3::QbbBytes Notes(const Iteration& iteration, RunObserver& part, bool withFlows) const;
     std::size_t MedianIteration() const;
