@@ -20,6 +20,14 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("CcloFirmware");
 
+// The processor is one coroutine, Run(): it takes a new call or one to be tried again, awaits
+// the routine of its operation (Dispatch), and reports its status. Routines are coroutines, too.
+// Besides each other they await two things: Spend() resumes by an event after the time of some
+// instructions, and WaitFor() sleeps until Wake(), which events of peers and moves call; the
+// routine then looks again. A routine that lacks a peer's address or completion returns
+// NOT_READY with its step in m_step. The call then goes to the retry queue, and Run() takes it
+// again, from that step, when something has happened since (m_progress).
+
 NS_OBJECT_ENSURE_REGISTERED(CcloFirmware);
 
 TypeId

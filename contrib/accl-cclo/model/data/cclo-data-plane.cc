@@ -22,6 +22,15 @@ namespace ns3
 
 NS_LOG_COMPONENT_SHARE("CcloDataPlane");
 
+// Moves are decoded in order (DecodeAll). The first one waits until its operands are at hand:
+// messages in rx buffers (Gather), data of a kernel's stream (TakeStream). Then PlanRoute()
+// computes everything at once: the units on the move's way, the time of all words in the slowest
+// place, and its begin, the earliest time at which these units are free and earlier writes to
+// its operands have ended (AfterHazards). It marks the units as busy until the last word, so the
+// next move can be decoded at once. Begin() computes the contents, Finish() writes them. Moves
+// to other ranks go to the packetizer instead, which cuts them into messages and keeps the
+// network's pace. Moves end in the order in which they began (Retire).
+
 CcloDataPlane::CcloDataPlane() = default;
 
 CcloDataPlane::~CcloDataPlane() = default;

@@ -11,6 +11,15 @@
 namespace AstraSim
 {
 
+// Each rank has a set of ranks, m_ranks[rank].has: those with data in its buffer, at first
+// itself. Sent() stores a copy of the sender's set with the message, Received() adds it to the
+// receiver's; a switch's sum is the union of its senders' sets. With a graph, CheckOrder() also
+// compares each message with its lane: the size must be the graph's, and as many messages of the
+// source lanes must have arrived as GetNeeds() says. Messages without bytes do not reach the
+// network, so SkipEmpty() counts them when their turn comes. At a rank's end, Done() compares
+// its set, its bytes and its lanes with the operation's demands. A set cannot tell parts of the
+// data apart; tests of the graphs do that.
+
 namespace
 {
 

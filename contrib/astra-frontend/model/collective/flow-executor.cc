@@ -12,6 +12,15 @@
 namespace AstraSim
 {
 
+// The state of a lane is a few counters of messages: sent, completed, taken out of their slots.
+// The next message of an outbound lane leaves (AdvanceOne) if the window has room, the data that
+// the graph's GetNeeds() asks for have arrived (HasData), and the receiver has a slot (HasSlot).
+// Each event therefore advances only the lanes that it may unblock: OnSent() the same lane,
+// OnReceived() the lanes that pass the data on, and FreeSlots() the sender's lane, directly or
+// by a credit message if the sender is far. The times of GPU and CPU for a message are its send
+// latency (StartOf, OccupyBlock, OccupyCpu); copies and messages without bytes are events of the
+// rank's clock alone. A rank is done when m_left is 0: no message is left to send or to receive.
+
 namespace
 {
 

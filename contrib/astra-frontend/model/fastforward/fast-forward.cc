@@ -15,6 +15,17 @@
 namespace AstraSim
 {
 
+// An operation joins the part of the network that its links are in; if users of these links are
+// in several parts, JoinPart() merges the parts, except that it detaches operations that have
+// nearly ended. The outcome of a part is needed only when the first of its ends may come, so
+// Plan() sets an event for that time, and starts until then enter the same pattern. The event
+// calls Evaluate(): Find() looks in the store by KeyOf() (shapes, and the links that operations
+// share) and TimesOf() (starts), tries to Infer() the ends from other outcomes, and simulates
+// the pattern last. Apply() sets the expected end of each rank, and Arm() an event for the
+// earliest. When that comes, OnEnd() first evaluates the part again if operations have begun in
+// it meanwhile, then tells ranks their ends; an end that was told is final. A part is erased
+// when all its operations are over.
+
 /// A collective or a message that ranks begin and end.
 class FastForward::Operation
 {

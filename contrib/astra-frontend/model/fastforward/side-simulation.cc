@@ -28,6 +28,16 @@
 namespace AstraSim
 {
 
+// Start() forks a server, before the run touches the network; it keeps the untouched network and
+// reads patterns from a socket. For each pattern it forks a Copy, which begins the pattern's
+// ranks at their times, runs the clock until all expected ends have come, writes the outcome to
+// the same socket and exits. On one thread a copy also serves patterns that continue its own: at
+// the last start it forks once more (WaitForMore). The child simulates the rest and reports; the
+// parent waits at this time for a longer pattern, takes in its additional starts and goes on.
+// Starts are scheduled one after the other (BeginNext), so a pattern known from the beginning
+// and one that grew have the same order of events. With several threads, fork() would lose the
+// threads, so copies do not wait.
+
 namespace
 {
 

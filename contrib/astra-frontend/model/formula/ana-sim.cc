@@ -13,6 +13,16 @@
 namespace AstraSim
 {
 
+// A message waits at two ports: its source's and its destination's. Launch() collects the
+// messages of one moment, and SharePorts() computes their times just before the clock goes on.
+// At each port, Serve() shares the time equally among connections, smallest work first: with n
+// connections left, each needs n times the difference to the one before (processor sharing). The
+// messages of one connection queue, so their work adds up (QueueConnections). The port is then
+// busy until the last ends, and later messages begin after that. A message arrives at the latest
+// of three times: the end at its egress plus the way, the end at its ingress, and its time alone
+// at its own speed limit. So a message costs one event each for its send latency, arrival and
+// acknowledgement.
+
 AnaSim::AnaSim(std::shared_ptr<MessagePaths> paths)
     : m_paths(std::move(paths)),
       m_portFree(m_paths->GetPortCount(), 0)

@@ -12,6 +12,15 @@
 namespace AstraSim
 {
 
+// A rank has the same lanes in each of the trees (Locate): copies from and to its buffers
+// (SCATTER, GATHER), lanes of its head to tree neighbours on other nodes, one multicast, and one
+// reduction per head of its node. A chain of dependences links them (GetSources, GetNeeds): a
+// reduction of a share waits for the scattered chunk and, at a head, for the children's chunks;
+// the head's sum goes to the parent, or at the root to the multicast and the children; a result
+// from the parent is multicast and passed on; the multicasts of all heads feed GATHER. The
+// stages count different units: switches' operations are messages of one pass, copies and tree
+// lanes whole chunks, so GetNeeds() converts by m_messagesPerChunk.
+
 namespace
 {
 

@@ -11,6 +11,15 @@
 namespace AstraSim
 {
 
+// Connect() lists the connections between nodes of each rank; a connection's data are the items
+// that VisitNetItems() visits: the pair's own and, on one rail, those of pairs that use PXN at
+// either end. Its bytes are cut into messages of at most MESSAGE_BYTES, each with a proportional
+// piece of every item. The lanes within the node follow: towards a rank that sends for others
+// (Stage::Init) there is one message per message of its connections, with this rank's items;
+// from a rank that received for others (Stage::Final) likewise. Message numbers of these lanes
+// run over all connections of the rank, which are added up in Connection::first, so Find()
+// returns the connection by bisection.
+
 PxnGraph::PxnGraph(const CollectiveRequest& request, const GroupShape& shape)
     : FlowGraph(shape.GetRanks(), 0, SLOTS),
       m_request(request),

@@ -10,6 +10,15 @@
 namespace AstraSim
 {
 
+// A sequence moves between queues: m_waiting (no blocks), m_running (blocks, in order of age),
+// m_swapped (blocks on the host), m_arrived (its cache came from a prefill instance). Form()
+// builds a step under a budget of tokens: first running sequences (AddRunning), then parts of
+// new prompts (AddPrompts); without chunked prefill whole prompts first. A running sequence that
+// needs a block and finds none evicts sequences (MakeRoom), first those of m_arrived, then the
+// youngest. They lose their blocks and wait to be computed again or swapped in. With prefix
+// caching, full blocks are named by content (NameFilled), and a new prompt shares the named
+// blocks at its beginning (CountCached, TakeWithCached) and computes the rest.
+
 BatchScheduler::BatchScheduler(const InstancePool& pool, TimePs swapTime)
     : m_pool(pool),
       m_swapTime(swapTime),

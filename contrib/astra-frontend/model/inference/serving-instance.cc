@@ -15,6 +15,15 @@
 namespace AstraSim
 {
 
+// Arrivals and ends of steps call Kick(), which collects all calls of one moment into one event.
+// Then BeginSteps() begins a step if the first stage is free and fewer steps than stages are
+// under way. BeginStep() asks each replica's scheduler for its items, adds up their shape, and
+// makes a program of segments (computation, then a collective) for each stage and replica; the
+// ranks of the first stage begin it, the others expect its activations. When all ranks of the
+// first stage have ended it, the next step may begin behind it; when the last stage has ended,
+// End() hands the step to the engine. If there is nothing to do, the schedulers' next wake, such
+// as the end of a swap, is scheduled.
+
 ServingInstance::ServingInstance(const InstancePool& pool,
                                  uint32_t number,
                                  uint32_t inPool,

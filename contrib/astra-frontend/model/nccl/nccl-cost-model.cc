@@ -12,6 +12,17 @@
 namespace AstraSim
 {
 
+// An algorithm's cost function makes a plan (Evaluate) from figures of this class: StartPlan()
+// gives latencies, RingBusGBps() and the like bandwidths; Predict() computes NCCL's expected
+// time from both. The chooser compares expected times, and the simulated GPUs use the plan's
+// speeds. The two differ, so there are two sets of figures: m_tuning has the estimates of the
+// chosen release, m_hardware those of the last release, taken for the kernels of rings and trees
+// themselves. RingBusGBps() limits the bandwidth of the channels that NcclSearch finds by NCCL's
+// figures for LL and LL128; CopyGBps() is one block's part of it. A step between nodes has
+// NCCL's latency and the network kind's, less the delay of the links, which the network
+// simulates (InterLatency). Sends between pairs have no expected time: EvaluatePairs() follows
+// NCCL's rules for their channels and protocol, and uses measured figures.
+
 namespace
 {
 

@@ -12,6 +12,15 @@
 namespace AstraSim
 {
 
+// A stream numbers its messages and counts one amount of bytes: those that its first receive
+// lacks or, without a receive, those that have arrived unasked. So for most messages, which
+// arrive whole and in order, Arrive() is a few additions in one cache line. A message ahead of
+// its turn, or with parts under way, is kept in m_waiting until TakeWaiting() finds it next in
+// order. Complete() takes all satisfied receives out of the stream before it calls their
+// handlers, as these may post receives or end the stream. Callers keep pointers to streams as
+// hints. Idle streams go back to the pool all at once, when they are the majority (Release);
+// then a hint may point to another stream, so Use() compares the key.
+
 StreamKey
 StreamKey::OfCollective(uint32_t src, uint32_t dst, int tag, const MessageInfo* info)
 {

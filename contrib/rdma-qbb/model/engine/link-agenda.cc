@@ -17,6 +17,16 @@
 namespace ns3
 {
 
+// The agenda is a sorted list of the ends of transmissions of its ports, a timer, and m_duePs,
+// the earlier of both. A key packs the time and the port into 64 bits; the highest bits of the
+// time are lost, so keys are compared and times advanced by differences. Ends of ports of one
+// rate come in order, so insertion is nearly always at the back. Settle(), in the header, costs
+// one comparison when nothing is due; otherwise CarryOut() goes through the due ends in order,
+// each with its own time, as one departure may add another. Where an event must mark a departure
+// (IsExact), AddEnd() also schedules one, which calls Settle(). At a host, departures come last
+// among the events of one time (SettleDue). Ports to another partition list their work for the
+// end of the window (LateWork).
+
 namespace
 {
 

@@ -17,6 +17,16 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("TimingWheelScheduler");
 
+// Events are in one of four places by their time: the current bucket (m_current, a sorted list),
+// the near wheel, the far wheel (each bucket spans one turn of the near wheel), and a heap for
+// all beyond. Insertion into a wheel pushes onto the bucket's list, unsorted. RemoveNext() takes
+// the head of the current list; when the list is empty, FillCurrent() takes the next used bucket
+// of the near wheel, found by a bitmap, and sorts it. Buckets mostly hold a few events in order
+// or in reverse, which Sort() handles in one pass; longer disorder goes to SortLong(). At the
+// end of a turn AdvanceNearWheel() spreads the next far bucket over the near wheel. Events
+// inserted into the current bucket late are put in place if that is near its front, else into a
+// small heap (m_late).
+
 NS_OBJECT_ENSURE_REGISTERED(TimingWheelScheduler);
 
 namespace

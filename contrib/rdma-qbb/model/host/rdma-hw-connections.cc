@@ -21,6 +21,15 @@ namespace ns3
 
 NS_LOG_COMPONENT_SHARE("RdmaHw");
 
+// A connection is two objects: the sender's queue pair and the receiver's, in arrays that reuse
+// them. A number (qpn) is the index and a generation that grows with each reuse, so that late
+// frames of a closed connection find nobody. Connection set-up costs no simulated time. Hosts of
+// one server call each other: Accept() gives the sender the receiver's number and the queue for
+// announced messages. Hosts of different servers in a run with partitions may not touch each
+// other's state, so the sender posts records (AcceptFromAfar, ExpectFromAfar,
+// DisconnectFromAfar); until the receiver's number comes back (NameReceiver), frames carry the
+// sender's own number.
+
 namespace
 {
 

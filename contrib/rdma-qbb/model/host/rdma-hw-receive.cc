@@ -20,6 +20,15 @@ namespace ns3
 
 NS_LOG_COMPONENT_SHARE("RdmaHw");
 
+// A receiving pair has one position, expectedSeq: all bytes before it have arrived. OnData()
+// moves it past a frame in order and, if an answer is due (a message ends, AckInterval bytes
+// have come, the sender asks, a mark is to go back), turns this frame into the answer. Any other
+// frame goes to the loss recovery (OnUnexpected), which keeps or refuses it and chooses the
+// answer; when a gap closes, the kept frames move expectedSeq past themselves. Deliver() then
+// completes the announced messages up to expectedSeq. A frame with an ECN mark causes a CNP
+// frame, at most one in an interval, or a flag in the answer if the congestion control asks for
+// no interval.
+
 namespace
 {
 

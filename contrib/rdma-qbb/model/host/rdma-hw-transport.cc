@@ -21,6 +21,17 @@ namespace ns3
 
 NS_LOG_COMPONENT_SHARE("RdmaHw");
 
+// Sequence numbers count the bytes of a queue pair over all its messages: sndUna is the first
+// byte without an acknowledgement, m_sndNxt the next byte to send, endSeq the end of the posted
+// messages. PostMessage() appends a message and activates the pair at its NIC. The NIC calls
+// BuildFrame() when the port is free and window, rate and recovery let the pair send;
+// BuildFrame() cuts the next frame, or the one that the loss recovery repeats, and sets the time
+// of the following one by the rate. OnAck() passes an answer to congestion control and recovery,
+// moves sndUna, activates the pair again and completes messages. Go-back-N repeats by setting
+// m_sndNxt back; SeekSendMessage() then finds the message there. One timer runs per pair.
+// OnTimeout() starts it again without a loss if nothing is in flight, the port is paused, or
+// queues on the path may hold the frames.
+
 // --- sending
 
 bool

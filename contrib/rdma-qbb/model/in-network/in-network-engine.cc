@@ -18,6 +18,14 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("InNetworkEngine");
 
+// Switches form a tree, and each counts bytes, not data. A switch keeps the number of bytes that
+// each sender below, a member or a switch, has contributed. When the slowest sender moves on
+// (Stage::atLeast tells without a search), Emit() sends the new bytes as frames up to the parent
+// or, at the root, down again. SendDown() copies each frame to all receivers of the switch,
+// members and switches; switches below do the same (OnResult). A member is done when it has
+// received all bytes, or for one that only sends, when the switch has acknowledged its whole
+// contribution: the switch turns the last frame into that acknowledgement, after the result.
+
 NS_OBJECT_ENSURE_REGISTERED(InNetworkEngine);
 
 /**

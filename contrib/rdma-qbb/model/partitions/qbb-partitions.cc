@@ -18,6 +18,16 @@
 namespace ns3
 {
 
+// Run() repeats one of two steps. If the next event of no node is the earliest of all,
+// RunGlobalEvents() takes in all mail and executes it alone. Otherwise RunWindow() lets every
+// partition run until the lookahead after the earliest event, or until the next event of no
+// node: RunPartition() takes in the frames and calls that others sent in the window before, and
+// executes its events up to the bound. Mail is double-buffered by parity: partitions write one
+// half while they read the other, so that a window needs no locks. Calls are sorted by time and
+// server before they are inserted, and arrive in the same order for any division. After each
+// step, notes for observers of all nodes are told in the order of time. Threads share the
+// partitions by number; between windows they spin briefly, then sleep.
+
 namespace
 {
 

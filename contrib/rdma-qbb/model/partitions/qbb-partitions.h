@@ -78,8 +78,8 @@ struct QbbThreadUse
  *
  * Events of a node at the same time come in an order that does not depend on how the nodes are
  * shared out: first frames that arrive, in the order of the wires, then calls by nodes of other
- * have called, then the node's own events as they were scheduled. So results are the same for
- * every number of partitions and threads.
+ * servers, then the node's own events as they were scheduled. So results are the same for every
+ * number of partitions and threads.
  */
 class QbbPartitions
 {

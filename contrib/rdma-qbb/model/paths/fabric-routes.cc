@@ -13,6 +13,14 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("FabricRoutes");
 
+// Hosts with the same switches have the same paths, so MakeGroups() puts them in one group, and
+// a breadth-first search per group, from its switches, gives every switch its distance
+// (SearchFrom). The next hops of a switch are its ports to switches one hop nearer, and at
+// distance 1 its ports to the hosts themselves (MakeNetworkTables). A switch with equal lists
+// for several groups stores the list once. NVSwitches have tables of their own, by a search per
+// GPU inside its server (MakeNvSwitchTables). Only links that are up count; Recompute() repeats
+// all of it when links fail or return.
+
 namespace
 {
 

@@ -19,6 +19,15 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("SwitchMmu");
 
+// Each frame is counted at its ingress (port, priority), for room and PFC, and at its egress
+// queue, for ECN. An ingress first fills its reserve, then the shared pool (SharedOf,
+// m_sharedUsed) up to its threshold; beyond that, a lossless frame goes to headroom and a lossy
+// one is dropped (Take). Partition() cuts the buffer into reserves, headroom and shared pool;
+// Derive() sizes the headroom by the port's rate and delay. The dynamic threshold falls as the
+// pool fills, so one total of bytes exists below which no ingress can be at its threshold.
+// WorkOutEasyBytes() finds it, and below it AdmitEasily() and PassThrough(), in the header,
+// count a frame without a look at thresholds, unless its ingress is paused or uses headroom.
+
 NS_OBJECT_ENSURE_REGISTERED(SwitchMmu);
 
 namespace

@@ -19,6 +19,14 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("SwitchNode");
 
+// OnFrameArrival() chooses the egress port: the forwarding table lists the ports of shortest
+// paths, and ECMP's hash or the routing policy takes one. If the egress port is idle and the
+// buffer is far from its thresholds (PassThrough), the frame leaves at once and no queue is
+// touched. Otherwise Store() admits it to the buffer, pauses the partner at its ingress if the
+// ingress is over its threshold, and enqueues it. When the port begins to send it,
+// OnFrameDeparture() releases the buffer, resumes the partner if it may, marks the frame by the
+// length of the queue behind it, and adds telemetry.
+
 NS_OBJECT_ENSURE_REGISTERED(SwitchNode);
 
 namespace

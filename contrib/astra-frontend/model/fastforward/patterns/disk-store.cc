@@ -21,6 +21,15 @@
 namespace AstraSim
 {
 
+// The store is one table of SQLite: key, checksum, time of last use, value. SQLite's locks let
+// several runs use it at once; the journal is truncated instead of a write-ahead log, as logs do
+// not work on network file systems, and nothing waits for the disk. Trouble is sorted into three
+// kinds. A value with a wrong checksum counts as missing. A file that SQLite finds damaged, but
+// that has the marks of a store (LooksLikeStore), is emptied under the lock of a writer, unless
+// another run was faster (Empty). After other errors the run goes on without the store, with one
+// warning. When the file reaches its limit, MakeRoom() deletes the eighth that was used least
+// recently.
+
 namespace
 {
 

@@ -11,6 +11,15 @@
 namespace AstraSim
 {
 
+// Find() makes two things of an operation: the list of links that it may use, and a digest that
+// is the same wherever in the network the operation takes place. So the digest has no numbers of
+// nodes or ranks. A link enters as its place in the list of links met so far, a node as its
+// place among the nodes met so far (AddLink, NumberOfNode), with rates and delays; these places
+// record which paths join where. Lanes enter with their counts and times. Where switches choose,
+// all links of the fan of shortest paths count (AddFan), once per switch and destination. The
+// paths take most of the work and are the same for collectives of all sizes, so FindPaths()
+// keeps them by pairs and channels.
+
 namespace
 {
 
