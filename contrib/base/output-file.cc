@@ -112,7 +112,7 @@ OutputFile::Finish()
         return;
     }
     Flush();
-    // Before the lock goes with the descriptor, or another's file could get the name.
+    // Rename before close() drops the lock: until then, no other run can take the name.
     if (m_part != m_path && std::rename(m_part.c_str(), m_path.c_str()) != 0)
     {
         Fail(errno);

@@ -87,7 +87,8 @@ RunDriver::OpenDirectory()
             processes && processes->GetRank() > 0)
         {
             m_theirs = std::filesystem::path(output.directory) / (output.prefix + "run.json");
-            // Of the process's own, for files that stay empty.
+            // The results of this process stay empty: they go to a directory of its own, removed at
+            // the end.
             output = {MakeTemporaryDirectory(), "", std::move(output.results)};
             m_temporary = output.directory;
         }
@@ -100,7 +101,7 @@ RunDriver::OpenDirectory()
 void
 RunDriver::Abandon(const std::string& status, const std::string& reason)
 {
-    // Nothing but files that wait for their first line, under names that nobody takes for results.
+    // Only files without a first line exist, under names that do not look like results (".part").
     Release();
     m_directory->RemoveParts(GetOutput().results);
     RecordWithoutResults(status, reason);

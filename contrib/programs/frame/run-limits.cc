@@ -88,7 +88,7 @@ AddLimits(FlagTable& flags, RunLimits& limits)
         limits,
         "stop after this wall time (90s, 10min), write results so far and say what is missing");
     flags.AddText(
-        FlagSubject::Model, // as it cuts traffic off
+        FlagSubject::Model, // as it cuts off traffic
         "max-sim-time",
         [&limits](const std::string& text) { limits.simulated = ReadTime("--max-sim-time", text); },
         "the same after this simulated time (2ms)");

@@ -62,8 +62,8 @@ RunSupervisor::~RunSupervisor()
     m_thread.join();
     close(m_signals);
     close(m_end);
-    if (!m_firstSignal) // a program that ends on a signal is not to die from the same wish's second
-                        // one
+    if (!m_firstSignal) // blocked while a program ends on a signal: a second one of the same
+                        // request must not kill it
     {
         pthread_sigmask(SIG_SETMASK, &m_before, nullptr);
     }

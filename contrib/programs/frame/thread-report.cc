@@ -82,7 +82,7 @@ RecordThreads(RunRecord& record)
         record.Set("threads", use->threads);
         if (use->windows == 0 || use->threads * use->processes == 1)
         {
-            return; // copies of this process have windows, or nobody waits for another
+            return; // windows were in copies of the process, or only one thread ran
         }
         if (use->processes > 1)
         {

@@ -29,7 +29,7 @@ FabricFrameSizes::Of(const RdmaHw& host)
 FabricFrameSizes
 FabricFrameSizes::OfDefaults()
 {
-    // A host has more than the sizes below follow.
+    // Note these attributes as read. A host has more, which the sizes do not depend on.
     for (const char* attribute : {"ns3::RdmaHw::Mtu",
                                   "ns3::RdmaHw::DataOverhead",
                                   "ns3::RdmaHw::AckBytes",

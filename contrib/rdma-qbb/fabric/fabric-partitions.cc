@@ -85,7 +85,8 @@ class SwitchSharing
         std::vector<uint32_t> tier = FindTier();
         while (!tier.empty())
         {
-            // Chosen by the nodes below, not by the order within the tier.
+            // The whole tier is chosen first and assigned then, so the order within it does not
+            // matter.
             std::vector<uint32_t> chosen;
             for (const uint32_t node : tier)
             {

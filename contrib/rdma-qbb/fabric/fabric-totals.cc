@@ -60,7 +60,8 @@ FabricTotals::AddPorts(const FabricParts& fabric)
         for (const QbbNetDevice* device : fabric.devices[node])
         {
             const QbbPortCounters counters = device->GetCounters(nowPs);
-            // A wire is cut where its frames are, from any sender.
+            // Losses on a wire count in the process that has its frames, which may be the far
+            // end's.
             wireLosses += counters.lostFrames;
             payloadLost += counters.lostPayload;
             if (!fabric.IsHere(node))

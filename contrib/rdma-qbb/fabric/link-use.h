@@ -181,7 +181,7 @@ class LinkUse
     std::shared_ptr<const std::vector<uint32_t>> m_firstPort; ///< by node: its first of all ports
     bool m_isPart{false};
     boost::unordered_flat_map<uint32_t, uint32_t> m_slots; ///< of a part: by index in the whole
-    // Looking at a port ends its runs, which changes no sum.
+    // Mutable: a getter ends the runs of a port, which changes no sum.
     mutable std::vector<Runs> m_runs;
     mutable std::vector<Port> m_ports;
 };

@@ -256,7 +256,7 @@ PfcWatchdog::Act(const PfcPauseRecord& record, int64_t nowPs)
 {
     QbbNetDevice& device = *m_parts->devices[record.node][record.port];
     const uint8_t priority = record.priority;
-    // In every process of the run; where the queue is another's, it is empty.
+    // Every process of a run comes here; in those without the port's frames the queue is empty.
     switch (m_action)
     {
     case PfcAction::Alert:

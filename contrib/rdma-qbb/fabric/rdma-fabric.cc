@@ -432,7 +432,7 @@ RdmaFabric::MakePaths()
 std::string
 RdmaFabric::FitRoutingToPaths()
 {
-    // Where frames are expected to overtake each other, nobody has to prevent it.
+    // Where frames are expected to overtake each other, routing may let them.
     if (m_reorders || !m_paths->MayPart())
     {
         return "";
@@ -498,7 +498,7 @@ RdmaFabric::WarnOfThresholds()
                             mmu.PauseThreshold(0),
                             mmu.GetSharedBytes(),
                             id));
-            return; // one is enough
+            return; // one warning is enough
         }
     }
 }

@@ -236,7 +236,7 @@ void
 FabricCheck::OnLost(uint32_t index, Ptr<const QbbNetDevice>, const QbbFrame& frame)
 {
     Tick();
-    // On the wire, or in the queue: then it is not among those sent.
+    // A frame lost in the queue was not on the wire, so no flight matches it.
     std::erase_if(m_ports[index].flights,
                   [&frame](const Flight& flight) { return flight.frame == &frame; });
     Arrived(frame);
@@ -333,7 +333,7 @@ FabricCheck::CheckPairTx(const Port& port, const QbbFrame& frame)
                          frame.seq));
     }
     pair->nextSeq = std::max(pair->nextSeq, frame.seq + frame.payloadBytes);
-    // A pair that has its turn keeps it if its window shrinks or its rate falls then.
+    // A pair keeps its turn at the NIC although its window or rate falls meanwhile.
     const uint64_t window = std::max(pair->lastWindow, qp.GetEffectiveWindow());
     if (isNew && window < UINT64_MAX - qp.mtu && frame.seq >= qp.sndUna + window + qp.mtu)
     {
@@ -415,7 +415,7 @@ FabricCheck::CheckBuffer(uint32_t node)
         {
             uint64_t queued = 0;
             at.GetPort(port).ForEachQueued(priority, [&queued](const QbbFrame& frame) {
-                // The switch's own frames are in no ingress, and not in the buffer.
+                // The switch's own frames come from no ingress and are not in the buffer.
                 queued += frame.inPort == UINT16_MAX ? 0 : frame.wireBytes;
             });
             if (queued != mmu.GetEgressBytes(port, priority))

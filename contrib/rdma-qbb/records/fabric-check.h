@@ -136,7 +136,7 @@ class FabricCheck
     std::vector<Port> m_ports;
     std::vector<uint32_t> m_firstPort;    ///< of each node, in m_ports
     std::vector<uint64_t> m_bufferDrops;  ///< of each node, as far as they have been looked at
-    std::vector<uint32_t> m_framesToLook; ///< of each node, until its buffer is looked at
+    std::vector<uint32_t> m_framesToLook; ///< by node: frames until the next check of its buffer
     Pairs m_pairs;
     boost::unordered_flat_map<PairKey, uint32_t, PairHash>
         m_names; ///< a pair's number at the sender by that at the receiver

@@ -43,7 +43,7 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
                                conf.qlenMonIntervalPs};
 
     m_fct = std::make_unique<FctMonitor>(fabric, place("FCT_OUTPUT_FILE", conf.fctOutputFile));
-    // A file of the HPCC simulator's users is as they know it.
+    // PFC_OUTPUT_FILE is a key of the HPCC simulator: a file that is asked for has its format.
     m_pfc = std::make_unique<PfcMonitor>(fabric,
                                          place("PFC_OUTPUT_FILE", conf.pfcOutputFile),
                                          !conf.IsGiven("PFC_OUTPUT_FILE"));

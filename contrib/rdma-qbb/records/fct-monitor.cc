@@ -16,7 +16,7 @@ FctMonitor::FctMonitor(RdmaFabric& fabric, const std::string& path)
     : m_fabric(fabric),
       m_writer(fabric.GetTopology(), path)
 {
-    m_clock.NowPs(); // finds out which clock it is; several threads may ask for the time later
+    m_clock.NowPs(); // chooses the clock now, on one thread; several may ask for the time later
     const TraceSource<RdmaHw> source("MessageSent");
     const auto sink = MakeCallback(&FctMonitor::OnMessageSent, this);
     ForEachHost(m_fabric, [&](RdmaHw& host) { source.Connect(host, sink); });

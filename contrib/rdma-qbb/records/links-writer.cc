@@ -50,7 +50,8 @@ CountersOfAll(const RdmaFabric& fabric)
             const auto values = reader.GetValues<std::vector<LinkCounters>>();
             for (std::size_t port = 0; port < values.size(); ++port)
             {
-                // A wire is cut where its frames are, from any sender.
+                // Losses on a wire count in the process that has its frames, which may be the far
+                // end's.
                 const uint64_t drops = counters[port].drops + values[port].drops;
                 counters[port] = isHere ? values[port] : counters[port];
                 counters[port].drops = drops;

@@ -166,11 +166,11 @@ PacketBackend::RunInitialEvents()
     {
         return; // partitions have events of their own, on threads
     }
-    Simulator::ScheduleNow([] { Simulator::Stop(); }); // after all that is due
+    Simulator::ScheduleNow([] { Simulator::Stop(); }); // stops after all events of this moment
     Simulator::Run();
     if (m_interrupted)
     {
-        ns3::StopSimulatorFromAnyThread(); // it was meant for Run()
+        ns3::StopSimulatorFromAnyThread(); // the interrupt was meant for the main Run()
     }
 }
 
@@ -204,7 +204,8 @@ PacketBackend::Interrupt()
 void
 PacketBackend::FinishWorkloads()
 {
-    m_finishPs = Now() - ns3::QbbMail::GetDelayPs(); // after which the last rank's end is known
+    m_finishPs = Now() - ns3::QbbMail::GetDelayPs(); // the last rank's end is known a mail's delay
+                                                     // later
     // Nothing of interest follows: let the event list drain, unless flows go on beside.
     if (m_background && m_background->Finished() < m_background->Announced())
     {

@@ -69,7 +69,7 @@ class RunJobs::FinishWatcher : public RunObserver
         m_jobs.m_finishedPs = std::max(m_jobs.m_finishedPs, now);
         if (--m_ranksLeft == 0)
         {
-            // The end of the run looks at all nodes.
+            // By mail: the end of the run touches all nodes.
             ns3::QbbMail::Post(m_finished);
         }
     }

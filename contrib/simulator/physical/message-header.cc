@@ -102,7 +102,8 @@ uint64_t
 FabricTag::Of(const MessageInfo* info, int tag, uint32_t iteration)
 {
     constexpr uint64_t MAX_GROUPS = uint64_t{1} << 19;
-    constexpr uint64_t FIRST_OF_DIMENSIONS = uint64_t{1} << 30; // LogicalTopology's own groups
+    constexpr uint64_t FIRST_OF_DIMENSIONS = uint64_t{1} << 30; // ids from here on are
+                                                                // LogicalTopology's groups
     constexpr uint64_t MAX_COLLECTIVES = uint64_t{1} << 27;
     constexpr uint64_t MESSAGE = uint64_t{1} << 63;
     const uint64_t low = iteration % 64;

@@ -174,7 +174,7 @@ bool
 RankWatch::TellAll(const RankFailure& failure)
 {
     m_ended = true;
-    // A rank that told of one before, and waited, has not heard of this one and speaks.
+    // While this rank waited, another may have told of the failure: then this one stays silent.
     if (WasToldMeanwhile())
     {
         return false;

@@ -133,7 +133,7 @@ CollectivePerfPoints::LaunchOverhead(const CollectiveTestPoint& point) const
     {
         return 0;
     }
-    // Only the first of a launch waits for it.
+    // The start of the others is subtracted: only the first collective of a launch has it.
     TimePs overhead = 0;
     for (std::size_t i = 1; i < point.steps.size(); ++i)
     {

@@ -53,7 +53,8 @@ class Signals
     ~Signals()
     {
         close(m_descriptor);
-        if (!m_hasEnding) // otherwise the same wish may bring a second one (RunSupervisor)
+        if (!m_hasEnding) // otherwise a second signal of the same request may follow
+                          // (RunSupervisor)
         {
             pthread_sigmask(SIG_SETMASK, &m_before, nullptr);
         }

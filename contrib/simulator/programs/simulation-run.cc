@@ -105,7 +105,7 @@ SimulationRun::GetOutput() const
     const auto stem = [](const std::string& path) {
         return std::filesystem::path(path).stem().string();
     };
-    // A run that ends while it reads its inputs knows of the flag only.
+    // A run that ends while it reads its inputs knows only the topology of the flag.
     const std::string& read = *m_inputs.conf.topologyFile;
     const std::string& topology = read.empty() ? m_options.topology : read;
     if (topology.empty())
@@ -188,7 +188,7 @@ SimulationRun::MakeSimulation(const BackgroundFlows& background, bool mayReuse)
 void
 SimulationRun::Start()
 {
-    // Processes of one run have the same events, however fast each is.
+    // Progress depends on wall time, and all processes of a run must have the same events.
     const bool show = !ns3::QbbProcesses::Get() &&
                       (m_options.progress == ProgressMode::Always ||
                        (m_options.progress == ProgressMode::Auto && ::isatty(STDERR_FILENO)));

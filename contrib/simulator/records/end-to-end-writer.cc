@@ -155,7 +155,7 @@ EndToEndWriter::GetBreakdown() const
     {
         breakdown.exposed[kind] = Mean(m_exposedByGroup[kind]);
     }
-    // In a pipeline a stage that is done early idles until the last one is.
+    // In a pipeline, ranks that are done early idle until the last one is.
     const TimeSum idle =
         m_isPipeline ? TimeSum(m_finished) * m_ranksFinished - m_sumOfFinishes : TimeSum();
     breakdown.bubble = Mean(m_bubble + idle);

@@ -50,7 +50,7 @@ ChooseThreads(const RunOptions& options,
                                        fmt::format("--network {}", ToString(options.network))}};
     if (StaysWhole(network, wanted, console))
     {
-        return std::nullopt; // and reads nothing that only packets follow
+        return std::nullopt; // before inputs are read that only packets need
     }
     const auto sharing = std::ranges::find_if(options.jobs, [](const auto& job) {
         return RanksShareScheduler(job.workload);

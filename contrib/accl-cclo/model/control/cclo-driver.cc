@@ -211,7 +211,7 @@ CcloDriver::SetUpRxBuffers()
                        m_engine->GetMemory().Allocate(m_rxBufferSize),
                        m_rxBufferSize);
     }
-    // Last: the engine takes a number of buffers as the word that they are described.
+    // Written last: the engine takes a number above 0 as the sign that the buffers are described.
     memory.HostWrite(CcloExchangeMemory::RX_BUFFER_COUNT, m_rxBuffers);
 }
 
@@ -298,7 +298,7 @@ CcloDriver::Configure(CcloConfigFunction function, uint32_t value)
     call.operation = CcloOperation::Config;
     call.function = static_cast<uint32_t>(function);
     call.count = value;
-    // Beside the queue: it costs the host nothing that a run would see.
+    // Not queued behind other calls, as the host spends no time on it.
     m_engine->Call(call, [function](uint32_t result) {
         NS_ABORT_MSG_IF(result != CcloError::NONE,
                         "configuration " << static_cast<uint32_t>(function)
@@ -368,7 +368,7 @@ CcloDriver::MakeCall(const CcloRequest& request) const
     {
         types.insert(request.streamType);
     }
-    // The larger type is the one computed from; the other, or that of the wire, the compressed one.
+    // The larger type is plain; the smaller one, or the wire's, is the compressed one.
     const auto smaller = [](CcloDataType a, CcloDataType b) {
         return CcloDataTypeBytes(a) < CcloDataTypeBytes(b);
     };

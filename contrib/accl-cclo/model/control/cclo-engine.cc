@@ -231,7 +231,8 @@ CcloEngine::PlaceEager(Arrival& arrival)
     }
     const uint32_t buffer = m_rxBuffers->Fill(header, message.data);
     m_network->OnConsumed(arrival.session, header);
-    // Data from the wire is stored as it comes; data that has waited takes its time.
+    // Data from the wire were stored as they came; a message that waited for a buffer is stored
+    // now.
     const uint64_t address = m_exchange->Read(
         m_exchange->GetRxBuffers().AddressOf(buffer, CcloRxBufferTable::ADDRESS_LOW));
     const Time stored = m_dataPlane->GetDepacketizerLatency() +

@@ -921,8 +921,8 @@ CcloFirmware::TryNotification(Fits fits)
 {
     const auto looked = static_cast<int64_t>(std::max<std::size_t>(m_notifications.size(), 1));
     co_await Spend(m_notificationLatency * looked);
-    // A rank of one communicator is another host than the same rank of another, and two calls on
-    // the same hosts may each wait for it.
+    // Compare communicators, too: a rank number is another host in another communicator, and two
+    // calls on the same hosts may wait at once.
     const auto found =
         std::find_if(m_notifications.begin(), m_notifications.end(), [&](const Notification& n) {
             return n.communicator == m_currentIdentity && fits(n);

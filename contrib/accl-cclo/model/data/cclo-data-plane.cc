@@ -124,7 +124,7 @@ CcloDataPlane::TryDispatch(Flight& flight)
     {
         return false;
     }
-    // A move's words may stand in front of the packetizer, but not those of more than one.
+    // At most one more move with words for the packetizer waits in front of it.
     if (flight.move.remote && m_packetizing.size() > 1)
     {
         m_wait = Wait::Packetizer;

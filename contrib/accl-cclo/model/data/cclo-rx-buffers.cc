@@ -103,7 +103,7 @@ CcloRxBuffers::Seek(uint64_t communicator, uint32_t source, uint32_t tag, uint32
 void
 CcloRxBuffers::Release(uint32_t buffer)
 {
-    // IDLE for less than a cycle: the enqueuing engine has nothing else to do.
+    // ENQUEUED at once: the enqueuing engine would take less than a cycle.
     Set(buffer, CcloRxBufferTable::STATUS, CcloRxBufferTable::ENQUEUED);
     m_enqueued.push_back(buffer);
 }

@@ -337,7 +337,7 @@ CollectiveBooks::BytesDemanded(uint32_t rank) const
             return 0;
         }
         const uint64_t least = bytes / ranks * count;
-        // Cut at multiples, a share may lack so much.
+        // Shares are cut at multiples of NCCL_ALIGNMENT, so each may lack up to that.
         return HasExactBlocks() ? least : least - std::min(least, NCCL_ALIGNMENT * count);
     };
     const bool isRoot = rank == static_cast<uint32_t>(m_request.root);

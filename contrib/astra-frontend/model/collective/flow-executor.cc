@@ -225,8 +225,9 @@ FlowExecutor::SendByTurns()
 inline bool
 FlowExecutor::HasSlot(const Outbound& outbound) const
 {
-    // The receiver of a message without bytes may be ahead of its sender; it takes no slot. Where
-    // credits are messages it waits, too, so that the last one has come before the rank is done.
+    // A message without bytes takes no slot, and its receiver may be ahead of its sender. Towards a
+    // far receiver it waits for one nevertheless, so that all credits have come before the rank is
+    // done.
     return !outbound.holdsSlots || (outbound.nextBytes == 0 && !outbound.isFar) ||
            outbound.sent < outbound.taken + SlotsOf(outbound.times);
 }
@@ -656,7 +657,7 @@ FlowExecutor::FreeSlots(Inbound& inbound)
 uint32_t
 FlowExecutor::SlotsOf(const LaneTimes& times) const
 {
-    // A lane on which less is under way at once has its slots all the same.
+    // The buffer has all its slots, also for a lane that uses fewer at once.
     return std::max(times.slots, m_execution.graph->GetSlots());
 }
 

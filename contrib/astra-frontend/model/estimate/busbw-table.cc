@@ -75,7 +75,7 @@ BusbwTable::Read(const std::string& path)
     std::istringstream text(ns3::ReadInputFile(path, "a table of bus bandwidths"));
     if (text.view().find(':') == std::string_view::npos)
     {
-        // SimAI's files may begin with a line of any text, which must not be all.
+        // SimAI's files may begin with a line of any text; a file of nothing else is an error.
         throw InputError(path, 1, "names no group", "a line 'TP:', and 'allreduce: GB/s' below it");
     }
     return Read(text, path);

@@ -91,7 +91,7 @@ IdleMachine::Canonical(const CommGroup& group,
     const MachineModel& machine = m_nccl.GetMachine();
     CommGroup renumbered = group;
     uint32_t servers = 0;
-    std::map<uint32_t, uint32_t> numbers; // by server
+    std::map<uint32_t, uint32_t> numbers; // new number by server
     for (int& rank : renumbered.ranks)
     {
         const uint32_t server = machine.ServerOf(rank);

@@ -166,7 +166,7 @@ FastForward::Begin(Operation& operation, uint32_t rank)
     const TimePs now = Now();
     operation.starts[rank] = now;
     ++operation.begun;
-    // Before the others have begun, a rank of a collective sends little.
+    // A collective that needs all ranks counts once all have begun; until then a rank sends little.
     const bool isReady = operation.HasBegun() || !NeedsAllRanks(operation.what);
     if (!isReady && m_config.tail > 0)
     {
@@ -507,7 +507,7 @@ FastForward::GetReport() const
 TimePs
 FastForward::ShortestTime(const Operation& operation) const
 {
-    // Alone, an operation may be more than twice as fast as any that was seen.
+    // The factor of 2: alone, an operation may be faster than any seen so far.
     const auto known =
         m_config.tolerance == 0 ? m_shortest.end() : m_shortest.find(operation.shape->digest);
     return known == m_shortest.end() ? 0 : known->second / 2;

@@ -86,7 +86,7 @@ LetGoOfFiles(int socket)
     {
         if (file != socket && file != nowhere && file != STDERR_FILENO)
         {
-            ::dup2(nowhere, file); // fails where the listing itself was open
+            ::dup2(nowhere, file); // fails for the descriptor of the listing, closed by now
         }
     }
 }
@@ -411,7 +411,8 @@ SideSimulation::Serve(int socket)
         {
             if (std::exchange(isWatched, false))
             {
-                m_setup.unwatch(); // now that it is needed: it takes memory of its own
+                m_setup.unwatch(); // before the first pattern, not earlier: it takes memory of its
+                                   // own
             }
             const OwnedPattern pattern = PatternFromBytes(*block);
             if (!(m_setup.isOneThread ? SimulateOn(pattern, *block, socket, waiting)

@@ -111,7 +111,7 @@ AnaSim::LaunchPart(Message& message, uint32_t number, const ns3::MessagePart& pa
         EnterPorts(message, *path);
         return;
     }
-    // A port gets its work when it could begin with it: lanes fill it side by side.
+    // It enters its ports when its turn comes, as several lanes fill a port side by side.
     Part* waiting = m_parts.Take();
     waiting->message = &message;
     waiting->path = *path;
@@ -175,7 +175,8 @@ AnaSim::Serve(std::span<uint32_t> entries,
     for (const uint32_t index : entries)
     {
         Entering& entry = m_entering[index];
-        // Connections with less to do are through; the others have had as much each and go on.
+        // All connections left have had `taken` each; they share the port until this one's work is
+        // done.
         now = ns3::AddPs(now, ns3::TimesPs(entry.*work - taken, connections));
         taken = entry.*work;
         connections -= entry.isLast ? 1 : 0;

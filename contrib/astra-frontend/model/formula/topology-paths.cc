@@ -47,8 +47,8 @@ uint32_t
 TopologyPaths::PortAt(uint32_t node, uint32_t link, bool egress) const
 {
     const bool towardsB = (m_topology.links[link].a == node) == egress;
-    // A link between two hosts is where messages leave one and enter the other: two ports, or each
-    // message would pass the same one twice.
+    // Both ends of a link between two hosts are ports. Each has a number for leaving and one for
+    // entering, as a message would otherwise pass the same port twice.
     return 4 * link + (egress ? 2 : 0) + (towardsB ? 1 : 0);
 }
 

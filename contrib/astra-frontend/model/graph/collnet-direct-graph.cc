@@ -50,7 +50,7 @@ CollNetDirectGraph::ShareOfLane(uint32_t rank, uint32_t index, bool outbound) co
         {
             return std::nullopt;
         }
-        // Up to a head comes its share, back from it too.
+        // Lanes to a head and back carry the head's share.
         const bool toHead = index < SwitchLane();
         head = toHead == outbound ? GetShape().PlaceInNode(*neighbour) : head;
     }

@@ -50,7 +50,7 @@ class CollNetDirectGraph : public ChannelGraph
     std::optional<uint32_t> GetShareOf(uint32_t rank, uint32_t outbound) const;
 
   private:
-    // The lanes to the heads (out) or to a head (in), that of the switches, those back.
+    // The order of lanes: to the heads (out) or to a head (in), the switches', back.
     uint32_t SwitchLane() const
     {
         return m_neighbours;

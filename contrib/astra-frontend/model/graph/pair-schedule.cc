@@ -39,7 +39,7 @@ PairSchedule::PairSchedule(const GroupShape& shape)
 uint32_t
 PairSchedule::SendsTo(uint32_t rank, uint32_t round) const
 {
-    // The first round of all would be that of the rank itself.
+    // Plus 1: round 0 of NCCL's order is the rank with itself.
     return Further(rank, m_groupDeltas[(round + 1) / m_groupRanks], (round + 1) % m_groupRanks);
 }
 

@@ -51,7 +51,7 @@ PatGraph::PatGraph(const CollectiveRequest& request,
       m_levels(LevelsOf(shape)),
       m_messageBytes(MessageBytes(request, layout, GetSplit().GetChannels()))
 {
-    // A round's data stay until later rounds have passed them on: slots do not tell.
+    // Data stay in their buffer until later rounds have passed them on, so slots do not limit it.
     SetHoldsSlots(false);
 }
 
@@ -149,7 +149,7 @@ PatGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t 
     const uint64_t piece = message % pieces;
     if (m_op == CollectiveOp::AllGather)
     {
-        // The block at this offset came over the distance of its lowest bit, after all before it.
+        // Offsets come in order; the block at this one came over the distance of its lowest bit.
         const uint64_t offset = 2 * own * number;
         const uint64_t blocks = (offset + other) / (2 * other);
         const bool cameThisWay = offset != 0 && (offset & (~offset + 1)) == other;

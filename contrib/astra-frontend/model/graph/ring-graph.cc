@@ -100,7 +100,7 @@ uint32_t
 RingGraph::ChunkOf(uint32_t place, uint32_t step) const
 {
     const uint32_t ranks = GetRanks();
-    // AllGather starts with the own chunk; the others with the one before it.
+    // At step 0 AllGather sends the rank's own chunk, the others the chunk of the rank before.
     uint32_t chunk =
         (m_op == CollectiveOp::AllGather ? place : place + ranks - 1) + 2 * ranks - step;
     // There are fewer than 2 * ranks steps, and a division would take longer than all else here.
@@ -181,8 +181,8 @@ RingGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 uint64_t
 RingGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
 {
-    // The same slice of the step before stands `slices` messages earlier. A loop begins when the
-    // one before is done.
+    // The step before sent the same slice `slices` messages earlier. Step 0 of a loop waits for the
+    // end of the loop before.
     const Position position = Locate(outbound, message);
     return position.step == 0 ? message - position.slice : message - position.slices + 1;
 }

@@ -163,7 +163,7 @@ MockNcclGroup::ResolveGpu(MachineModel machine, const NcclOptions& options)
     {
         return machine;
     }
-    // A table that is given is read, and refused, also where no type needs it.
+    // Read the table even if no type needs it, so that a wrong one is refused.
     const GpuTable table = options.gpuTable.empty() ? GpuTable() : GpuTable::Read(options.gpuTable);
     if (type.empty())
     {

@@ -145,7 +145,8 @@ HcclGraph::CountMessages(uint32_t sender, uint32_t lane) const
                    ? 1
                    : 0;
     case HcclKind::NetExchange:
-        // AllToAllV has a message also where there is nothing to send: to find out takes long.
+        // AllToAllV has a message on every lane, also an empty one: to find the empty ones takes
+        // long.
         return IsExchange(m_request.op) || GetBytes(sender, lane, 0) > 0 ? 1 : 0;
     default:
         return 1;

@@ -87,7 +87,8 @@ CacheTransfers::Begin(Sequence& sequence, TimePs now)
 bool
 CacheTransfers::TryReserve(Destination& destination, Sequence& sequence, TimePs now)
 {
-    // Up to the token that is computed there first: the prompt's last one, or the one after it.
+    // Room up to the first token that is computed there: the prompt's last token, or the first
+    // output.
     const uint32_t more = m_config.firstTokenAtDecode ? 0 : 1;
     return destination.instance->GetScheduler(destination.replica)
         .Reserve(sequence, uint64_t{sequence.prompt} + more, now);

@@ -38,7 +38,7 @@ struct StepShape
 struct StepSegment
 {
     TimePs compute{0};
-    TimePs launched{0}; ///< earliest end since the step began, as the CPU launches each kernel
+    TimePs launched{0}; ///< earliest end after the step's begin, by the CPU's launches
     uint32_t row{0};    ///< the last of the pool's rows in it
     CollectiveOp op{CollectiveOp::None};
     GroupKind group{GroupKind::Tp};

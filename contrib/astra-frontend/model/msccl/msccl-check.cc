@@ -141,7 +141,8 @@ class Symbols
             const Place destination{step.destination.buffer, step.destination.offset + i};
             if (step.adds)
             {
-                // A sum of one's own goes to the destination; one that comes meets the source.
+                // A local sum adds the source to the destination; a received chunk is added to the
+                // source.
                 moved[i] = step.receives ? Sum(moved[i], At(gpu, source))
                                          : Sum(At(gpu, destination), At(gpu, source));
             }

@@ -24,7 +24,8 @@ NativeSchedule::MessageCount() const
     {
         for (uint32_t lane = 0; lane < LaneCount(); ++lane)
         {
-            // One send for each receive: only trees have steps with one of them.
+            // A step sends and receives, so it counts for both ends; steps of trees do one of the
+            // two.
             const uint32_t steps = StepCount(rank, lane);
             count += LaneCount() == 1 ? 2 * steps : steps;
         }

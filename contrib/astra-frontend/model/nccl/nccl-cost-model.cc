@@ -204,7 +204,7 @@ NcclCostModel::LlMaxGBps(const NcclTuning& tuning, uint32_t nodes) const
     {
         return tuning.llMax[static_cast<std::size_t>(m_machine.gpu.generation)][row];
     }
-    // NCCL keeps the figures of AMD hosts in the row of Ampere, which came with them.
+    // In NCCL's table (llMaxBws) the row of Ampere has the figures of AMD hosts for several nodes.
     return m_options.hostsAreAmd
                ? tuning.llMax[static_cast<std::size_t>(GpuGeneration::Ampere)][row]
                : tuning.llMaxCpu[row];

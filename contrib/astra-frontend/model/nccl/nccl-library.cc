@@ -90,7 +90,8 @@ NcclLibrary::Offer(const CollectiveQuestion& question) const
     }
     const NcclPlan& plan = *found;
     const CollectiveOp op = question.GetRequest().op;
-    // NCCL expects nothing of sends between pairs, and falls back on rings that it may not choose.
+    // NCCL has no expected time for sends between pairs, nor for a ring that it falls back on
+    // although NCCL_ALGO forbids it.
     const bool hasCost = !IsPairwise(op) && m_options.algorithms.Allow(op, plan.algorithm);
     CollectiveOffer offer;
     offer.algorithm = plan.algorithm;

@@ -170,7 +170,7 @@ class RowReader
         }
         for (const auto& [_, allows] : names)
         {
-            kind.*allows = true; // of the row that this one is like, nothing is left out
+            kind.*allows = true; // forget the entries "without" of the kind that this one is like
         }
         for (const YAML::Node& item : value)
         {

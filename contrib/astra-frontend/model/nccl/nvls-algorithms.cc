@@ -46,7 +46,7 @@ UsableNvlinkGBps(const NcclCostModel& model)
 double
 NvlsLinkGBps(const NcclCostModel& model, const GroupShape& shape)
 {
-    // Each GPU's data goes through its links once, and a head's share once more.
+    // Each GPU sends all its data over its links, and a head its share of the sums besides.
     const double heads = std::min(NvlsGraph::MAX_HEADS, shape.GetFewestRanks());
     return UsableNvlinkGBps(model) / (1 + 1 / heads);
 }

@@ -82,7 +82,8 @@ PlanRing(const NcclCostModel& model, const NcclCase& which, uint64_t bytes)
     {
         plan.speeds.intraLatency = std::max(plan.speeds.intraLatency, FromMicroseconds(net));
     }
-    // NCCL counts for a ring the part that steps within nodes do not hide; for a tree, the whole.
+    // NCCL's latency for rings is the part that steps within nodes do not hide; the simulated
+    // network needs the whole, which NCCL has for trees.
     plan.speeds.net.latency =
         model.InterLatency(NcclAlgorithm::Tree.LatenciesIn(model.GetHardware().release).net[p]);
     double latency = latencies.base[p] + (steps - interSteps) * intra +

@@ -131,7 +131,7 @@ SharedNetwork::JoinParts(int rank, const JoinRequest& request)
     {
         return Join(rank, request);
     }
-    // All members cut alike, so their n-th calls still belong together.
+    // All members cut an operation into the same parts, so their n-th parts belong together.
     MessageInfo info = *request.info;
     JoinRequest joined = request;
     joined.info = &info;

@@ -87,8 +87,8 @@ AstraSimFabric::AreNear(int rank, int other) const
 bool
 AstraSimFabric::GoesFar(uint32_t src, uint32_t dst, const MessageInfo* info) const
 {
-    // Messages of no collective are matched alike wherever they go, as nobody asks for them by
-    // name.
+    // Messages without a collective always go this way: no rank looks them up by a collective's
+    // key.
     return m_servers && (!info || info->collective == 0 ||
                          !AreNear(static_cast<int>(src), static_cast<int>(dst)));
 }

@@ -116,7 +116,7 @@ CollectivePlanner::AcrossDimensions(uint32_t mask, const CollectiveRequest& requ
     if (request.op == CollectiveOp::AllReduce &&
         m_config.optimization == CollectiveOptimization::LocalBwAware)
     {
-        // A phase reduces and scatters its full buffer; each dimension leaves one part.
+        // The buffer of each phase is the part that the phases before have left.
         uint64_t part = bytes;
         for (std::size_t i = 0; i + 1 < used.size(); ++i)
         {

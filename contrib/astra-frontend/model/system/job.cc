@@ -176,7 +176,8 @@ Job::Start()
             m_workloads[rank]->Start();
             continue;
         }
-        // Each at its node, so that it does not matter which other ranks this part has.
+        // An event at each rank's own node, so that the order does not depend on the ranks of this
+        // part.
         m_systems[rank]->get_network().Schedule(
             0,
             [](void* workload) { static_cast<RankWorkload*>(workload)->Start(); },

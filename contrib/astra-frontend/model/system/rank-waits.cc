@@ -24,7 +24,7 @@ RankWaits::Begin(uint64_t id,
 {
     if (m_isIdle && m_running.empty())
     {
-        // Nothing is under way, so nothing that follows reaches back beyond now.
+        // No communication is under way, so later waits cannot reach back before now.
         Tell(after, m_sys.Now());
         m_since = m_sys.Now();
         m_ended.clear();

@@ -92,7 +92,7 @@ SchedulerUnit::WaitForOthers(StreamQueue& queue)
     {
         if (!std::exchange(lane.waits, true))
         {
-            // Later: now is in the middle of another rank's step.
+            // LookAgain by an event: this call comes from the middle of another rank's step.
             m_sys.get_ledger().GetStreamOrder().WhenDecided(
                 lane.lane,
                 [this, id = queue.id, name = lane.lane]() {

@@ -74,7 +74,7 @@ Sys::GpuTime(TimePs duration) const
 void
 Sys::CheckDelay(TimePs delay, std::string_view what) const
 {
-    // Less than the whole clock, as times pass the network's interface in floating point.
+    // A margin below the clock's end: times pass the network's interface as doubles.
     constexpr TimePs ROUNDING = 1'000'000;
     if (delay >= ns3::CLOCK_END_PS - ROUNDING - Now())
     {

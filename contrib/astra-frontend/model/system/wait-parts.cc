@@ -65,12 +65,13 @@ WaitParts::RankFinished(int rank, TimePs now)
 TimePs
 WaitParts::Ended::ReachedFor(TimePs partEnd) const
 {
-    // Data come from the root alone, through ranks that may begin later than their successors end.
+    // All data come from the root, so a wait reaches back to its join; ranks between may join
+    // later.
     if (op == CollectiveOp::Broadcast || op == CollectiveOp::Scatter)
     {
         return rootJoin;
     }
-    // A rank that was done before the last one began did not depend on it.
+    // A rank that was done before the last rank joined did not depend on it.
     return lastJoin <= partEnd ? lastJoin : 0;
 }
 

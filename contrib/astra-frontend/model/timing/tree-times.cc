@@ -22,9 +22,9 @@ TreeTimes::TreeTimes(std::shared_ptr<const TreeGraph> graph,
 double
 TreeTimes::SpeedUp(uint32_t rank, uint32_t index, const Lane& lane) const
 {
-    // A block works upwards on each chunk and, when that is back from the root, downwards: at both
-    // at once on all chunks but as many as the way to the root and back is long, for an average
-    // rank. The plan's rate is that of blocks that always do both.
+    // A block works on a chunk twice, on its way up and on its way down from the root. It works on
+    // two chunks at once except at the beginning and at the end, for as many chunks as the way to
+    // the root and back is long. The plan's rate is that of two at once.
     const double way = GetShape().GetRanksPerNode() + std::bit_width(GetShape().GetNodes()) - 1.0;
     const auto chunks = static_cast<double>(std::max<uint64_t>(1, lane.messages));
     const double both = std::max(0.0, 1 - way / chunks);

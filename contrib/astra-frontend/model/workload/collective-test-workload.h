@@ -19,7 +19,7 @@ namespace AstraSim
 /// One measurement: the collectives of an iteration.
 struct CollectiveTestPoint
 {
-    std::vector<CollectiveRequest> steps; ///< one after the other; none for nothing to do
+    std::vector<CollectiveRequest> steps; ///< one after the other; empty: nothing to do
 };
 
 /// Number of times that a point's collectives are carried out.

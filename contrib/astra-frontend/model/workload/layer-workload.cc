@@ -141,7 +141,8 @@ LayerWorkload::Bind(const std::vector<int>& ranks)
         m_programs.push_back(CompileProgram(m_table, stages, stage));
         if (m_waits)
         {
-            // Held up only once its part of the pipeline is done, a rank delays no other stage.
+            // The weight gradients' collectives, which ranks wait for, move behind the pipeline's
+            // part, so that a waiting rank delays no other stage.
             auto& program = m_programs.back();
             const auto step = std::find_if(program.begin(), program.end(), [](const auto& s) {
                 return s.kind == ProgramStep::Kind::SendTied ||
@@ -298,7 +299,7 @@ LayerRank::Run()
         {
             return;
         }
-        // A step that takes no time takes none however often it is done.
+        // A step of no time takes none for any number of repetitions: skip them.
         m_done = step.times - 1;
         EndStep();
     }
@@ -398,7 +399,7 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
     Communicate(step, issued.id, [this, issued]() { EndIssued(issued); });
     if (isAlone)
     {
-        m_after.clear(); // it has ended before this began, so that nothing later reaches back to it
+        m_after.clear(); // the wait ended before this began, so later waits do not reach back to it
     }
     return true;
 }
@@ -496,7 +497,7 @@ LayerRank::RemoveIssued(const Issued& issued, TimePs updateStart)
     const TimePs now = m_sys.Now();
     if (now > updateStart)
     {
-        // The part that the update takes is computation.
+        // The time of the update counts as computation.
         m_after.clear();
         const TimePs from = m_waits.GoOn(std::array{issued.id}, updateStart);
         m_sys.get_observer().ComputeEnded({m_sys.get_rank(),

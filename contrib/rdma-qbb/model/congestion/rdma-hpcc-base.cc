@@ -136,8 +136,8 @@ RdmaHpccBase::InitRound(RdmaQueuePair& qp, RoundState& state) const
                                                       : windowAiBps,
                  .minBps = std::min(lineBps, static_cast<double>(minBps)),
                  .maxBps = lineBps};
-    // A window that the host's configuration makes larger than B x T allows for acknowledgements
-    // that wait; T is the idle path's all the same.
+    // A configured window above B x T leaves room for delayed acknowledgements: the window grows, T
+    // stays the idle path's.
     const double paperBytes = lineBps * state.baseRttPs / 8e12;
     const double hostBytes = m_baseRtt.IsZero() ? static_cast<double>(qp.GetWindow()) : 0;
     state.windowPs = state.baseRttPs * std::max(1.0, hostBytes / paperBytes);

@@ -268,7 +268,7 @@ RdmaTimelyHpccArtifact::GetTypeId()
                                        .maxDecrease = 1,
                                        .rateAi = "50Mbps",
                                        .rateHai = "100Mbps",
-                                       // It counts the rises before this one.
+                                       // counts the rises before the present one
                                        .haiThreshold = 6,
                                        .scaleIncrease = false,
                                        .haiBelowTLow = true});

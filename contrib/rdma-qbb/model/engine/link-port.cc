@@ -423,7 +423,8 @@ LinkPort::Watch()
 void
 LinkPort::QueuePfc(uint8_t priority, uint16_t quanta)
 {
-    // A pause and a resume of one priority that both wait come to the later one.
+    // A waiting PFC frame of the same priority takes the new value: a pause and a resume merge into
+    // the later one.
     for (QbbFrame* frame = m_hot.control; frame; frame = frame->next)
     {
         if (frame->priority == priority)
@@ -488,7 +489,7 @@ LinkPort::SetLinkUp(bool up, int64_t nowPs)
     m_hot.lastIsEvent = false;
     FlushQueues(nowPs);
     FreeControl();
-    AwaitWork(nowPs); // the frame that would have had it carried out has been lost
+    AwaitWork(nowPs); // the lost frame's arrival would have carried out the work
 }
 
 void

@@ -96,7 +96,7 @@ class LinkPort
     /// @return whether a frame of any priority would leave at once, and nobody watches the queues
     bool CanSendNow(int64_t nowPs) const
     {
-        __builtin_prefetch(&m_hot.wire); // comes next, and would be fetched only then
+        __builtin_prefetch(&m_hot.wire); // needed next; fetch it ahead
         return nowPs >= m_hot.busyUntilPs && m_hot.linkUp && !m_hot.control &&
                !(m_hot.queuedMask | m_hot.sourceReady | m_hot.pausedMask |
                  static_cast<uint8_t>(m_hot.watched));
@@ -243,7 +243,7 @@ class LinkPort
     /// Bring the lines that FetchAhead() leads to into the cache: the next frame, and the wire.
     void FetchNext() const
     {
-        // Of no priority: the first queue's, without a branch.
+        // Without any frame, fetch the first queue: no branch.
         constexpr uint32_t NONE = 1U << PRIORITIES;
         const auto priority = std::countr_zero(m_hot.queuedMask | NONE) % PRIORITIES;
         __builtin_prefetch(m_hot.wire);
@@ -372,7 +372,7 @@ class LinkPort
         bool linkUp{false};
         bool departuresInTime{false};
         uint16_t port{0};
-        bool lastIsEvent{false}; ///< the arrival of the frame sent last is one, here, not elsewhere
+        bool lastIsEvent{false}; ///< the last sent frame's arrival is an event, in this partition
         uint32_t nodeId{0};
         LinkNode* node{nullptr};
         LinkWire* wire{nullptr};

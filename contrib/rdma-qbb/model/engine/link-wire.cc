@@ -145,7 +145,7 @@ LinkWire::PutElsewhere(QbbFrame* frame)
     }
     if (frame->kind == QbbFrameKind::Other)
     {
-        frame->packet = nullptr; // the reference has gone with the frame
+        frame->packet = nullptr; // the copy in the outbox owns the reference now
     }
     m_sender->GetPool().Free(frame);
 }

@@ -110,7 +110,7 @@ QbbFramePool::Take(QbbFrame* frame, QbbFramePool& from)
     *mine = *frame;
     if (frame->kind == QbbFrameKind::Other)
     {
-        frame->packet = nullptr; // the reference is this one's now
+        frame->packet = nullptr; // the copy owns the reference now
     }
     else if (frame->telemetry)
     {

@@ -6,7 +6,8 @@
 namespace ns3
 {
 
-// In functions, as other sources ask for them before main(); and kept, as some ask after it.
+// Static variables in functions, as other sources use them before main(); never destroyed, as some
+// use them after it.
 std::vector<QbbAddressee*>&
 QbbAddressee::All()
 {
@@ -22,7 +23,8 @@ QbbAddressee::QbbAddressee()
 
 QbbAddressee::~QbbAddressee()
 {
-    // The numbers at the end are used again, so that runs in one program do not add up.
+    // Free numbers at the end are used again, so that they do not grow with the number of runs in a
+    // program.
     auto& all = All();
     all[m_address] = nullptr;
     while (!all.empty() && !all.back())

@@ -155,8 +155,8 @@ class QbbTimeline
     }
 
     uint64_t nowTs{0};
-    // Apart from m_uid, or both would be read at once from an event that has just been written in
-    // two pieces, which waits until it is in the cache.
+    // Not next to m_uid: the compiler would load both with one instruction from an event just
+    // written in two parts, and that load stalls until the writes are in the cache.
     uint32_t currentUid;
     uint32_t context;
     uint64_t eventCount{0};

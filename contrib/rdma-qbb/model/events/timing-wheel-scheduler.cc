@@ -100,7 +100,7 @@ TimingWheelScheduler::NotifyConstructionCompleted()
 TimingWheelScheduler::NodePool::NodePool()
     : m_nodes(1)
 {
-    // Fetching ahead needs no look whether there is an event: here it fetches this.
+    // So that FetchAhead() needs no check for the end of a list: there it fetches this object.
     m_nodes[NIL].event.impl = reinterpret_cast<EventImpl*>(this);
 }
 
@@ -341,8 +341,8 @@ TimingWheelScheduler::AdvanceBucket()
 inline void
 TimingWheelScheduler::GuessNext(std::size_t word, uint64_t used)
 {
-    // Buckets beyond the word are not worth a search, nor is a look whether there are others in it:
-    // its last one may well be empty.
+    // A search beyond the word costs more than the guess is worth, and so does a check for further
+    // buckets in it: the last one, which may be empty, stands for none.
     constexpr uint64_t LAST = uint64_t{1} << 63;
     m_nextList = m_near.heads[word + std::countr_zero(used | LAST)];
     m_fetched = m_nextList;

@@ -252,7 +252,7 @@ class TimingWheelScheduler final : public Scheduler
                   uint32_t context)
         {
             const uint64_t slot = tick & mask;
-            occupied.Set(slot); // a look whether it is already would cost more
+            occupied.Set(slot); // without a check, which would cost more
             pool.Push(heads[slot], impl, ts, uid, context);
         }
 
@@ -327,8 +327,7 @@ class TimingWheelScheduler final : public Scheduler
     bool RemoveFromWheel(Wheel& wheel, uint64_t tick, const Event& ev);
     bool RemoveFromList(uint32_t& head, const Event& ev);
 
-    // The container with the earliest times comes first; each holds only events that those before
-    // it lack.
+    // The containers of events, in the order of their times.
     uint32_t m_nextList{NIL};  ///< the bucket after m_current's, when that was filled: a guess
     uint32_t m_fetched{NIL};   ///< node of that list fetched ahead last
     uint32_t m_current{NIL};   ///< up to m_currentEnd: a list, earliest first

@@ -52,7 +52,7 @@ NameFrame(QbbFrame& answer, const RdmaRxQueuePair& rx, QbbFramePool& pool)
     answer.telemetry->namedMtus = mtus;
 }
 
-/// @return whether a message has ended up to the byte expected of which the last frame came out of
+/// @return whether expectedSeq has passed the end of a message with a last frame that came out of
 /// order
 bool
 HasPassedLaterEnd(RdmaRxQueuePair& rx)

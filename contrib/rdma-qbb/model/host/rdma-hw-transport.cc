@@ -206,7 +206,8 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     m_counters.sentPayload += frame->payloadBytes;
     if (frame->seq == qp.sndUna)
     {
-        RestartTimer(qp, nowPs); // frames that have waited here have not been lost meanwhile
+        RestartTimer(qp, nowPs); // the timer counts from now: the frame waited in the host, where
+                                 // none is lost
     }
 
     NS_LOG_LOGIC(qp.Describe() << (frame->flags & QBB_FLAG_RETRANSMIT ? " sends again " : " sends ")
@@ -242,7 +243,8 @@ RdmaHw::WaitForQueues(RdmaQueuePair& qp, int64_t nowPs)
     {
         return false;
     }
-    // Looked at here alone: timers are restarted at each acknowledgement, and seldom expire.
+    // Computed here rather than in TimeoutPs(): timers restart at each acknowledgement, but expire
+    // seldom.
     const int64_t longestPs = AddPs(2 * qp.baseRttPs, m_drainPs[qp.qpn & INDEX_MASK]);
     const int64_t morePs = longestPs - TimeoutPs(qp);
     if (morePs <= 0)

@@ -20,12 +20,11 @@ namespace ns3
  * @ingroup rdma-qbb
  * @brief Tells the receiver of a connection the bounds of the messages in its bytes.
  *
- * On a real network the last packet of a message says it (immediate data). A QbbFrame is one line
- * of the cache and has no room for it, so it goes here, beside the wire, as a value: the sender
- * puts in its facts of a message when that is posted, or has them put in
- * (QbbMail::Post()) where the receiver may be in another partition. The receiver takes it
- * out when its frames have told it that all of the message is there. First in, first out, as
- * messages are delivered.
+ * On a real network the last packet of a message marks its end (immediate data). A QbbFrame has no
+ * room for that in its one cache line, so the bounds travel beside the wire: the sender appends a
+ * message's facts when it posts the message, by mail (QbbMail::Post()) if the receiver may be in
+ * another partition. The receiver removes them when all bytes of the message have arrived. First
+ * in, first out, as messages are delivered.
  */
 class RdmaMessageWire
 {

@@ -200,7 +200,8 @@ class alignas(64) RdmaQueuePair
     template <typename T>
     T& Present(T& state) const;
 
-    // As the public functions of these names, for the engine, which knows the state.
+    // For the engine, which knows that the state is up to date: the public functions without
+    // Present().
     uint64_t InFlight() const
     {
         return m_sndNxt > sndUna ? m_sndNxt - sndUna : 0;

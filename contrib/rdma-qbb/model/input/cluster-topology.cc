@@ -202,8 +202,8 @@ MakeReachSets(const ClusterTopology& topology, bool gpusPassOn)
     }
     for (uint32_t host = 0; gpusPassOn && host < topology.hostCount; ++host)
     {
-        // A host that hangs on a GPU of a server is within reach of all GPUs on its NVSwitch, or
-        // that it is linked to.
+        // A host on a GPU of a server can reach all GPUs on that GPU's NVSwitch, and the GPUs
+        // linked to it.
         const uint32_t node = topology.NodeOfHost(host);
         const auto ports = topology.Ports(node);
         const auto nvlink = std::ranges::find_if(ports, [&](const Port& port) {
@@ -269,7 +269,7 @@ ClusterTopology::FindUnconnected(bool gpusPassOn) const
         {
             if (std::ranges::find_first_of(a->first, b->first) != a->first.end())
             {
-                continue; // they have a set in common
+                continue; // they share a member
             }
             for (uint32_t hostA : a->second)
             {

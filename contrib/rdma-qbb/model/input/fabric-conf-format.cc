@@ -220,7 +220,7 @@ WriteValue(const Value& value)
     {
         return std::to_string(*whole);
     }
-    std::array<char, 32> text; // of the shortest number that reads back as the value
+    std::array<char, 32> text; // shortest text that reads back as the same value
     const auto end = std::to_chars(text.begin(), text.end(), std::get<double>(value)).ptr;
     return {text.data(), end};
 }

@@ -35,7 +35,7 @@ enum class KeyTold : uint8_t
 {
     InForce,  ///< as it is in force
     OfChosen, ///< as the chosen congestion control has it, as each has a default of its own
-    Never,    ///< another key tells it
+    Never,    ///< not shown: another key includes it
 };
 
 /// A key of the configuration: its legal values, and where they go.

@@ -133,7 +133,7 @@ SetFromLine(FabricConf& conf, const InputLines& line)
 std::string
 DescribeUnknown(InputLines& lines)
 {
-    constexpr std::size_t MOST = 20; // of a file that is no configuration
+    constexpr std::size_t MOST = 20; // names in an error about another program's file
     std::string named;
     std::size_t count = 0;
     while (lines.Next())
@@ -230,7 +230,7 @@ FabricConf::Read(std::istream& text, const std::string& name)
 void
 FabricConf::Set(const std::string& keyAndValue, const std::string& givenAs)
 {
-    // A command line may be long; a name of a place in it is not.
+    // The origin in errors is cut: a command line may be long.
     constexpr std::size_t longest = 80;
     const std::string origin =
         givenAs.size() > longest ? givenAs.substr(0, longest) + "..." : givenAs;

@@ -92,7 +92,7 @@ QbbPartitions::Exchange()
     QbbProcesses& processes = *m_plan.processes;
     const uint32_t rank = processes.GetRank();
     m_isStopped = m_simulator.m_stop.load(std::memory_order_relaxed);
-    QbbBytes told; // by all
+    QbbBytes told; // sent to all processes
     PutStatus(told);
     for (const uint32_t partition : m_here)
     {

@@ -253,7 +253,7 @@ QbbSimulatorImpl::InsertForeign()
     {
         if (QbbProcesses::Get())
         {
-            // No event of the run, in which all processes have the same events.
+            // Called at once, not scheduled: all processes of a run must have the same events.
             foreign.event->Invoke();
             foreign.event->Unref();
             continue;
@@ -322,7 +322,7 @@ QbbSimulatorImpl::IsExpired(const EventId& id) const
         return std::find(m_destroyEvents.begin(), m_destroyEvents.end(), id) ==
                m_destroyEvents.end();
     }
-    // After a run with partitions, each list has got as far as it has.
+    // After a run with partitions, each timeline has a present time of its own.
     const bool hasRun = !QbbTimeline::Current() && m_partitions && m_partitions->HasBegun();
     const QbbTimeline& timeline = hasRun ? m_partitions->TimelineOf(id.GetContext()) : Present();
     return id.GetTs() < timeline.nowTs ||

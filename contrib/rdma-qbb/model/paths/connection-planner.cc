@@ -112,7 +112,7 @@ ConnectionPlanner::Open(Pair& pair,
 uint16_t
 ConnectionPlanner::SourcePortOf(uint16_t first, uint32_t part)
 {
-    // Far from those that the next streams of the same hosts begin with.
+    // A large stride, as the next streams of the same hosts begin with the ports after the first.
     constexpr uint32_t STRIDE = 4099;
     constexpr uint32_t PORTS = UINT16_MAX + 1 - FIRST_SPORT;
     return static_cast<uint16_t>(FIRST_SPORT + (first - FIRST_SPORT + part * STRIDE) % PORTS);

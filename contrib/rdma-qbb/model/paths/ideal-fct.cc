@@ -149,7 +149,7 @@ IdealFct::ProfilesOf(uint32_t src, uint32_t dst) const
     {
         return ProfilesBy(routes.Topology().NodeOfHost(src), routes.HostPorts(src, dst), dst);
     }
-    const PathInfo path = *routes.Path(src, dst); // one stands for all
+    const PathInfo path = *routes.Path(src, dst); // all paths have the same profile
     Profile profile;
     for (const PathHop& hop : path.hops)
     {

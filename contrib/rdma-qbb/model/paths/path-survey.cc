@@ -148,7 +148,7 @@ PathSurvey::WalkFrom(uint32_t src, uint16_t port, uint32_t dst, const FrameSizes
     const uint32_t fullWire = sizes.DataWireBytes(sizes.mtuPayload);
     const uint32_t shortestWire = sizes.DataWireBytes(1);
     Walk walk;
-    // All paths are as long as each other, so the frames are at one distance at a time.
+    // All paths have the same number of hops, so the walk goes hop by hop over all of them.
     std::vector<Reached> here{{.node = topology.NodeOfHost(src)}};
     std::vector<Reached> next;
     while (!here.empty() && here.front().node != last)

@@ -22,7 +22,7 @@ namespace ns3
 struct FrameSizes
 {
     uint32_t mtuPayload{1000}; ///< payload bytes of a full frame
-    uint32_t dataOverhead{82}; ///< bytes a data frame has besides its payload, preamble and gap in
+    uint32_t dataOverhead{82}; ///< bytes of a data frame besides its payload, with preamble and gap
     uint32_t ackWireBytes{84}; ///< bytes an acknowledgement occupies
     uint32_t minWireBytes{84}; ///< least bytes that any frame occupies
 

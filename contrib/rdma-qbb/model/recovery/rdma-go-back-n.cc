@@ -26,7 +26,7 @@ NS_OBJECT_ENSURE_REGISTERED(RdmaGoBackN);
 namespace
 {
 
-// On paths with a round trip that is not longer than half of it.
+// Least values; paths with a round trip above half of them have longer ones.
 constexpr int64_t LEAST_TIMEOUT_PS = 4'000'000'000;
 constexpr int64_t LEAST_NACK_INTERVAL_PS = 500'000'000;
 

@@ -26,7 +26,7 @@ NS_OBJECT_ENSURE_REGISTERED(RdmaIrn);
 namespace
 {
 
-// The paper's, on paths with a round trip that is not longer than half of them.
+// The paper's values, as least ones; paths with a round trip above half of them have longer ones.
 constexpr int64_t LEAST_RTO_LOW_PS = 100'000'000;
 constexpr int64_t LEAST_RTO_HIGH_PS = 320'000'000;
 
@@ -263,7 +263,7 @@ RdmaIrn::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
     }
     IrnSender& sender = SenderState(qp);
     NoteArrived(qp, nack, sender.arrived);
-    // The expected frame did not come before any that came out of order.
+    // The expected frame, and all unacknowledged ones before the highest arrived frame, are lost.
     uint64_t lostBelow = nack.expectedSeq == qp.sndUna ? qp.sndUna + 1 : 0;
     if (!sender.arrived.IsEmpty())
     {

@@ -320,7 +320,7 @@ class SwitchMmu : public Object
         double alpha{0.125};
         uint64_t headroom{0};
         EcnThresholds ecn;
-        // these follow from
+        // facts of the link, from which Derive() computes the members above
         uint64_t rateBps{0};
         int64_t delayPs{0};
         uint32_t mtuWireBytes{0};
@@ -391,7 +391,7 @@ class SwitchMmu : public Object
     /// @return whether so many bytes fit into the room that is nobody's reserve or headroom
     bool Fits(uint64_t bytes) const
     {
-        // Common bytes are some of all: only a switch that is nearly full has to count them.
+        // The common bytes are a part of the total, so most calls need not count them.
         return m_totalBytes + bytes <= m_commonBytes || CountCommonBytes() + bytes <= m_commonBytes;
     }
 

@@ -216,7 +216,8 @@ SwitchNode::Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
     if (device.CanSendNow(nowPs) &&
         m_mmu->PassThrough(frame->inPort, frame->priority, frame->wireBytes))
     {
-        // Storing comes to this: nothing waits at the egress, so nothing is marked either.
+        // Same result as Store(): nothing waits at the egress, so the frame leaves now and is not
+        // marked.
         Record(outPort, *frame, nowPs);
         device.SendNow(frame, nowPs);
         return;

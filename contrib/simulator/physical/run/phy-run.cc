@@ -396,8 +396,8 @@ PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
             observers.Add(files.GetObserver());
             Tell(*last, true, true, observers);
             observers.Finish();
-            // As in a simulation: results so far where somebody ended the run, none where it
-            // failed.
+            // As in a simulation: a run that somebody ended leaves results so far, a failed one
+            // leaves none.
             if (failure.GetStatus() == "failed")
             {
                 files.Abandon(records, m_inputs.GetTopology());
@@ -425,7 +425,7 @@ PhyRun::Fail(RankFailure failure)
 {
     m_supervisor.EndWatch();
     m_network->Abandon();
-    // The others have given up a rank that was stopped, and they have said so.
+    // This rank was stopped for a while, and the others have already ended the run for that.
     const bool wasAway = m_watch->WasAway() && failure.what() != std::string("SIGINT");
     if (wasAway)
     {
@@ -485,7 +485,7 @@ PhyRun::Greet()
 {
     Connect();
     const std::string silent = m_watch->Greet();
-    // A rank that has heard all still has to help others on.
+    // A rank that has all answers still makes progress, as others wait for its own.
     m_ranks.Barrier([this] { m_network->Progress(); });
     if (!silent.empty())
     {

@@ -406,7 +406,7 @@ DiskStore::Put(const Key& key, const ns3::QbbBytes& value)
     {
         return;
     }
-    // The file is full at its bound, and where the disk is: only the first can be helped.
+    // SQLITE_FULL: the file is at its limit, which MakeRoom() helps, or the disk is full.
     int status = Insert(key, value);
     while (status == SQLITE_FULL && MakeRoom())
     {

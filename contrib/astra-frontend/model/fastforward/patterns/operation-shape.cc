@@ -311,7 +311,7 @@ ShapeFinder::AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash, bo
         m_router.Spread(from, to, port, hash, m_shares);
         m_paths.hasChoice =
             m_paths.hasChoice || std::ranges::any_of(m_shares, [](const FlowRouter::Share& share) {
-                return share.fraction < 0.99F; // of one, but for rounding
+                return share.fraction < 0.99F; // less than 1, allowing for rounding
             });
     }
     if (!all)

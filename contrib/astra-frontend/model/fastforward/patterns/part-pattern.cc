@@ -9,7 +9,7 @@ namespace AstraSim
 bool
 NeedsAllRanks(const PartOperation& what)
 {
-    // Of less, some ranks may have nothing to wait for: their chunks are empty.
+    // With fewer bytes per rank, some chunks are empty, and some ranks wait for no other.
     constexpr uint64_t LEAST_SHARE = 512;
     switch (what.request.op)
     {

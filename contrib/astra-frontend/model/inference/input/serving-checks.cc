@@ -45,7 +45,7 @@ CheckRoles(const ServingConfig& config)
              "kv_bytes is missing",
              "bytes of keys and values of a token, layer and head");
     }
-    // As many bytes for 2^24 tokens are still a size.
+    // A bound that keeps the bytes of 2^24 tokens within 64 bits.
     constexpr double MOST_BYTES = 1e12;
     if (static_cast<double>(config.kvBytes) * config.layers * config.kvHeads > MOST_BYTES)
     {

@@ -154,8 +154,8 @@ enum class PreemptionMode : uint8_t
 /// When a sequence may begin.
 enum class CapacityPolicy : uint8_t
 {
-    MaxUtilization,    ///< there are blocks for its prompt
-    GuaranteedNoEvict, ///< there are blocks for its prompt and its output, which it keeps
+    MaxUtilization,    ///< starts when the blocks of its prompt are free
+    GuaranteedNoEvict, ///< starts when those of its prompt and output are, and keeps them
 };
 
 /// Instances that are alike: a set of ranks cut into groups of TP x EP x PP.
