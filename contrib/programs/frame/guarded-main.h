@@ -25,8 +25,8 @@ std::string DescribeOutOfMemory();
 
 /**
  * @ingroup programs
- * @brief Runs, as long as the object lives, when memory has run out where nothing can be
- * thrown: the program ends then with the status 1, as it would with an exception.
+ * @brief Calls a function, as long as the object lives, if memory runs out in a place that cannot
+ * throw. The program then ends with status 1, as it does with an exception.
  */
 class LastResort
 {

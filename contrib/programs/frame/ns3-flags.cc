@@ -204,7 +204,8 @@ enum class OfTopology
 /// An attribute with a default that changes nothing in a fabric made from a topology file.
 struct IdleDefault
 {
-    std::string name; ///< of the attribute; with :: at its end, of a class, for all of its own
+    std::string name; ///< of an attribute, or of a class with "::" at its end, for all its
+                      ///< attributes
     std::string why;
     std::string instead;
 };

@@ -40,9 +40,8 @@ enum class FlagSubject : uint8_t
 
 /**
  * @ingroup programs
- * @brief The flags of a program, a row each: name, subject, where its value goes, and a sentence
- * for
- * --help; and, as far as it has them, other names, a check and a name in run.json.
+ * @brief The flags of a program, a row each: name, subject, target of the value and a sentence for
+ * --help, and for some rows further names, a check and a name in run.json.
  *
  * All programs spell flags alike: a flag of several letters has one dash or two, and underscores or
  * dashes within; --topology and --topo are --network-topo, --conf and --config are --network-conf,

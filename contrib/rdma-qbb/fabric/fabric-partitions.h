@@ -26,8 +26,8 @@ struct FabricPartitions
 
 /**
  * @ingroup rdma-qbb
- * @brief Shares the servers of a cluster out, neighbours together, and each switch to where most of
- * its neighbours are, or, as a spine does, to where least is so far.
+ * @brief Divides the nodes of a cluster among partitions: neighbouring servers go together, each
+ * switch to the partition of most of its neighbours, and spines to the one with the least load.
  *
  * A server with its NVSwitches stays whole.
  *

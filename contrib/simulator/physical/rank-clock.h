@@ -15,7 +15,8 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief This rank's clock beside that of rank 0: compared before a run and after it.
+ * @brief The offset and drift of this rank's clock against that of rank 0, from comparisons before
+ * and after the run.
  *
  * Ranks of one machine share its clock. Every call is made by all ranks.
  */

@@ -12,7 +12,8 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief Something that ends a run on all ranks: of this rank, or of one that told this one.
+ * @brief A failure that ends the run on all ranks: this rank's own, or one that another rank
+ * reported.
  *
  * Its text is the cause, without the rank.
  */

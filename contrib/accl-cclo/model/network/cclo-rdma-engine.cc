@@ -25,7 +25,7 @@ struct CcloRdmaEngine::Arrival
 {
     uint32_t session;      ///< the sender's host
     int64_t creditDelayPs; ///< until a credit is there
-    CcloMessage* message;  ///< beside the frames: taken over
+    CcloMessage* message;  ///< passed beside the frames; the receiver owns it then
 
     void operator()(CcloRdmaEngine& receiver) const
     {

@@ -24,7 +24,7 @@ constexpr uint64_t LARGEST_MESSAGE = 1ULL << 30;
 
 using Attribute = ChakraProtoMsg::AttributeProto;
 
-/// @return an attribute's number, in whichever type it comes
+/// @return an attribute's number, of any of the numeric types
 std::optional<int64_t>
 NumberOf(const Attribute& attribute)
 {

@@ -17,8 +17,8 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Copies of the process that wait where the last rank of their pattern has begun, to go on
- * from there when more begins in their part of the network.
+ * @brief Copies of the process that have simulated a pattern up to its last start, and wait there
+ * for patterns that continue it.
  *
  * Each is a child of the process that has the list, which sends it requests through a socket.
  */

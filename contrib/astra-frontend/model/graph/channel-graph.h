@@ -37,7 +37,7 @@ struct ChannelLayout
 /// @param simple those of Simple, which NCCL_BUFFSIZE sets
 uint64_t StepBytes(NcclProtocol protocol, uint64_t simple = SIMPLE_STEP);
 
-/// @return those of a layout's protocol
+/// @return the same for the protocol of a layout
 inline uint64_t
 StepBytes(const ChannelLayout& layout)
 {

@@ -97,7 +97,7 @@ class CacheTransfers
     std::vector<RequestRouter::Target> m_targets; ///< by destination
     std::vector<Destination> m_destinations;
     std::vector<CacheShare> m_shares;
-    std::unique_ptr<StepCost> m_prefillStages; ///< for which layers are where
+    std::unique_ptr<StepCost> m_prefillStages; ///< to look up the layers of each stage
     std::unique_ptr<StepCost> m_decodeStages;
 };
 

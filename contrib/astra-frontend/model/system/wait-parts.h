@@ -18,11 +18,11 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief RunObservers that hear of each wait in two parts.
+ * @brief RunObservers that receive each wait in two parts.
  *
- * Until all ranks that the waiting one depends on had reached the communication that it waited for
- * (WaitReason::OtherRanks), and from then on (WaitReason::Collective). A wait is held until these
- * times are known, so this stands where the records of all parts of a job have come together.
+ * First the time until all ranks that the waiting one depends on have reached the communication
+ * (WaitReason::OtherRanks), then the rest (WaitReason::Collective). A wait is held until these
+ * times are known, so this comes after the records of all parts of a job are merged.
  */
 class WaitParts : public RunObservers
 {

@@ -16,8 +16,8 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Groups with collectives in the engines of NICs: a parameter of programs that run
- * collectives over a fabric, which itself knows none.
+ * @brief The groups of ranks with collectives in the engines of NICs: a parameter of programs, as
+ * the fabric itself runs no collectives.
  */
 class CollectiveOffload : public Object
 {

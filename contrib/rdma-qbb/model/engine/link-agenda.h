@@ -125,7 +125,7 @@ class alignas(64) LinkAgenda
         SetDue(std::min(m_timerPs, m_endPs));
     }
 
-    /// Have it carried out at @p timePs, by an event of the node @p context, if it is due then.
+    /// Schedule an event of the node @p context at @p timePs that carries out work due then.
     void WakeAt(uint32_t context, int64_t timePs);
 
     /// @return the time set

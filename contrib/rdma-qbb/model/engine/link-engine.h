@@ -11,12 +11,12 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Says which of the things that happen on the links of a connected fabric are events.
+ * @brief Says whether ends of transmissions on the links of a fabric are events.
  *
  * Ports and nodes (LinkPort, LinkNode) carry out the ends of transmissions and of gaps before
- * anybody can notice, instead of scheduling them. The attribute SendEvents schedules them. Results
- * stay the same but for ties: two things that happen in the same picosecond may happen in the other
- * order, and the times of later events may then differ by the time of a frame.
+ * anything can observe them, instead of scheduling them. The attribute SendEvents schedules them.
+ * Results stay the same but for ties: two events of the same picosecond may swap, and the times of
+ * later events may then differ by the time of a frame.
  */
 class LinkEngine : public Object
 {

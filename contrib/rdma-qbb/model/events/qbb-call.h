@@ -103,8 +103,8 @@ class QbbCallKinds
 
 /**
  * @ingroup rdma-qbb
- * @brief Something small to be done at an object, kept in place: bytes that mean the same in every
- * process of a run.
+ * @brief A small call of an object, stored in place as bytes that mean the same in every process of
+ * a run.
  * @tparam Room bytes of the largest record
  */
 template <std::size_t Room>

@@ -286,7 +286,7 @@ class TimingWheelScheduler final : public Scheduler
     void InsertElsewhere(EventImpl* impl, uint64_t ts, uint32_t uid, uint32_t context);
     /// Insert into the bucket being emptied, or before it.
     void InsertCurrent(const Event& ev);
-    /// Fill the list being emptied, which is empty, from the next bucket that holds events.
+    /// Fill m_current, which is empty, from the next bucket with events.
     /// @return false if there is none
     bool FillCurrent();
     /// Take the first of the list being emptied or of m_late.

@@ -28,12 +28,12 @@ struct RdmaExpectedMessage
 
 /**
  * @ingroup rdma-qbb
- * @brief A message posted to a queue pair: a range of its byte stream, told how it fares.
+ * @brief A message posted to a queue pair: a range of its byte stream, with calls for its progress.
  *
- * It is the sender's: the receiver is told of it (RdmaExpectedMessage). The poster keeps it
- * at its address until OnSent() or OnForgotten(), one of which comes last; it may be posted again
- * then, even from inside. A sender's message is often not in the cache, so that a sender that
- * keeps more about it than this derives from it.
+ * It belongs to the sender; the receiver gets a copy of its facts (RdmaExpectedMessage). The poster
+ * keeps it at its address until OnSent() or OnForgotten(), one of which comes last, and may post it
+ * again from inside that call. A sender with more state for each message derives from it: the
+ * object is often not in the cache, and the state is then fetched with it.
  */
 class RdmaMessage
 {

@@ -29,7 +29,7 @@ struct ConfUse
 
 /**
  * @ingroup rdma-qbb
- * @brief A value that a run is made from, which notes that it is read.
+ * @brief A parameter of a run, which notes that it has been read.
  *
  * A parameter that nobody reads changes nothing, and its user wants to know.
  */

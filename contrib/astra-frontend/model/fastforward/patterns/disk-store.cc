@@ -169,8 +169,8 @@ DiskStore::TryToOpen()
                (error ? error.message() : std::strerror(sqlite3_system_errno(database))));
     }
     sqlite3_busy_timeout(database, PATIENCE_MS);
-    // No value is worth waiting for the disk: a power failure may damage the file, which checksums
-    // or SQLite find.
+    // No wait for the disk: a power failure may damage the file, but checksums or SQLite find the
+    // damage.
     Execute("PRAGMA synchronous = OFF");
     const std::optional<bool> isNew = IsNew();
     if (!isNew)
