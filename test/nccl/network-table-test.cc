@@ -46,6 +46,7 @@ TEST(NetworkTable, KindsThatAreBuiltInBeginWithNone)
     EXPECT_EQ(table.GetAll().front().name, "none");
     EXPECT_EQ(table.GetAll().front().efficiency, 1);
     EXPECT_THAT(table.GetNames(), testing::StartsWith("none, InfiniBand, RoCE"));
+    EXPECT_EQ(NetworkTable::GetBuiltInNames(), table.GetNames());
     ASSERT_NE(table.Find("efa-P4D"), nullptr) << "capital letters do not count";
     EXPECT_EQ(table.Find("EFA-p4d")->slotTrips, 4U);
     EXPECT_EQ(table.Find("EFA")->stepUs, table.Find("EFA-p5")->stepUs) << "no version is named";

@@ -14,7 +14,7 @@ NetworkKindFlags::AddTo(FlagTable& flags)
     flags.Add(FlagSubject::Model,
               "network-kind",
               kind,
-              "what joins the servers: " + NetworkTable::GetBuiltIn().GetNames());
+              "what joins the servers: " + NetworkTable::GetBuiltInNames());
     flags.Add(FlagSubject::Traffic,
               "network-table",
               table,

@@ -249,6 +249,12 @@ NcclOptions::SetNetworkKind(const std::string& kind,
                             const std::string& source,
                             const std::string& what)
 {
+    if (networkTable.empty() && kind == NetworkKind().name)
+    {
+        networkKind = {}; // the row of that name, without reading the others
+        SetNvlsByDefault(*this);
+        return;
+    }
     const NetworkTable table =
         networkTable.empty() ? NetworkTable::GetBuiltIn() : NetworkTable::Read(networkTable);
     const NetworkKind* found = table.Find(kind);

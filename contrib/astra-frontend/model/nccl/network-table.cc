@@ -15,6 +15,7 @@
 #include <map>
 #include <ranges>
 #include <set>
+#include <string_view>
 #include <vector>
 
 namespace AstraSim
@@ -303,6 +304,22 @@ std::string
 NetworkTable::GetNames() const
 {
     return fmt::format("{}", fmt::join(m_rows | std::views::transform(&NetworkKind::name), ", "));
+}
+
+std::string
+NetworkTable::GetBuiltInNames()
+{
+    constexpr std::string_view BEGIN_OF_ROW = "- name: ";
+    std::string names = NetworkKind().name;
+    for (const auto line : std::views::split(std::string_view(BUILTIN_NETWORK_KINDS), '\n'))
+    {
+        const std::string_view text(line.begin(), line.end());
+        if (text.starts_with(BEGIN_OF_ROW))
+        {
+            names.append(", ").append(text.substr(BEGIN_OF_ROW.size()));
+        }
+    }
+    return names;
 }
 
 } // namespace AstraSim

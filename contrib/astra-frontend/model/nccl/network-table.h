@@ -60,6 +60,10 @@ class NetworkTable
     /// @return the names of all kinds, separated by commas
     std::string GetNames() const;
 
+    /// The same of the built-in kinds, without reading their figures, which takes longer than a
+    /// program needs to start.
+    static std::string GetBuiltInNames();
+
   private:
     NetworkTable() = default;
 
