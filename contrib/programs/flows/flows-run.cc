@@ -49,7 +49,8 @@ namespace
 
 constexpr std::size_t MAX_WAITS_OF_FLOWS = 20;
 
-/// Replaces a path of the configuration by that of the file it means, and says so if it is another.
+/// Replaces a path of the configuration by that of the file that was found, and prints it if it is
+/// another. @param flag that overrides the path @param given value of the flag
 /// @param flag that says something else; @param given by it
 void
 Locate(Parameter<std::string>& path,

@@ -22,7 +22,7 @@ namespace ns3
 namespace
 {
 
-/// @return whether a heap that grows by much more than is needed could be all that there may be
+/// @return whether address space is limited, so that a heap with a large reserve could use it up
 bool
 IsAddressSpaceLimited()
 {

@@ -21,8 +21,8 @@ class RunFailures
   public:
     static constexpr std::size_t MOST = 10; ///< that are kept
 
-    /// @return whether runs are checked that do not ask for it: in the checking build, but those of
-    /// several processes, which cannot be
+    /// @return whether runs are checked by default: in the checking build, except runs of several
+    /// processes, which cannot be checked
     static bool IsDefault()
     {
 #ifdef NS3_ASSERT_ENABLE

@@ -55,7 +55,8 @@ class RunSupervisor
     RunSupervisor(const RunSupervisor&) = delete;
     RunSupervisor& operator=(const RunSupervisor&) = delete;
 
-    /// The record says from now on that the run is running: a signal must not leave it so.
+    /// Call it before the record says "running". From now on a signal ends the run in an orderly
+    /// way, so that the record does not stay so.
     void Hold();
 
     /// @param stop called at most once: from another thread, or at once after a signal that was

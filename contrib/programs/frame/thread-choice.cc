@@ -41,8 +41,8 @@ SayOneThread(const ThreadObstacle& obstacle, uint32_t wanted, const RunConsole& 
     }
 }
 
-/// People bring the flags of another machine. Threads that share a core would wait for each other,
-/// and results do not depend on their number. @param wanted -t
+/// At most one thread per core, as flags may come from another machine. Threads that share a core
+/// would wait for each other, and results do not depend on their number. @param wanted -t
 uint32_t
 OneForEachCore(uint32_t wanted, const RunConsole& console)
 {

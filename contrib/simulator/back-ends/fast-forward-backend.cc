@@ -110,7 +110,7 @@ ConfigOf(FastForwardMode mode, const RunOptions& options, bool copies)
     return config;
 }
 
-/// @return the seed by which switches choose paths; to formulas, any is the same
+/// @return the seed by which switches choose paths; the same for all networks of formulas
 uint32_t
 EcmpSeed(NetworkModel network)
 {

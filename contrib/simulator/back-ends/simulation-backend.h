@@ -29,8 +29,8 @@ struct NetworkDescription
     /// the next ones tell the consequence.
     std::vector<std::string> obstacles;
     std::vector<std::string> waits; ///< receivers and senders that wait in the network, a line each
-    /// Losses that should not be, constants that do not fit a path, failures that never fell due,
-    /// a line each; complete after Finish().
+    /// Unexpected losses, constants that do not suit a path, failures scheduled after the end, a
+    /// line each; complete after Finish().
     std::vector<std::string> trouble{};
 };
 
@@ -60,18 +60,18 @@ class SimulationBackend : public SimulationClock
     {
         std::function<uint32_t(int rank)> partitionOf;
         std::function<bool(int rank)> isHere; ///< whether this process runs a rank
-        /// Run on one list of events in this process, though the network is divided: its traffic is
-        /// that of copies of the process that have been made before.
+        /// Run a divided network on one list of events: copies of the process, made before, carry
+        /// its traffic.
         std::function<void()> runUndivided;
     };
 
     /// Copies of the process carry traffic in its place.
     struct Copyable
     {
-        /// Run the events that are due at once, such as nodes' initialization, before anything is
-        /// scheduled: copies that are made afterwards need not, on memory that they share.
+        /// Run the events that are due at once, such as nodes' initialization, so that copies of
+        /// the process made afterwards need not.
         std::function<void()> runInitialEvents;
-        /// In a copy: nobody looks at this network, so record nothing for files.
+        /// In a copy: record nothing for files, as this network writes none.
         std::function<void()> unwatch;
     };
 

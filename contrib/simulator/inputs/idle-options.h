@@ -21,9 +21,9 @@ std::vector<std::string> DescribeIdleSizes(const Workload& workload, const Paral
 /// @return a warning for each flag about chunks of collectives where NCCL's algorithms have none
 std::vector<std::string> DescribeIdleFlags(const SystemConfig& system, const RunOptions& options);
 
-/// @return a warning for each flag and key of a system file that this workload leaves without
-/// effect: of remote memory, from which it loads nothing, of rooflines, as it says times itself,
-/// and of GPUs that differ, on which it has no kernels
+/// @return a warning for each flag and key of a system file that has no effect on this workload:
+/// those of remote memory if it loads nothing from there, of rooflines if it has times, and of the
+/// spread of GPUs if it has no kernels
 std::vector<std::string> DescribeIdleFlags(const Workload& workload,
                                            const SystemConfig& system,
                                            const RunOptions& options);

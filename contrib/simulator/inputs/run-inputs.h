@@ -42,8 +42,8 @@ struct RunInputs
     /// follows the configuration is made.
     void WarnOfIdle(const RunOptions& options, const RunConsole& console) const;
 
-    /// @return why a run cannot finish that sends between GPUs which no switches join, for good: a
-    /// line; empty if all GPUs are joined, or links go down or come up
+    /// @return a line on GPUs that no switch joins, so that messages between them never arrive;
+    /// empty if all are joined, or if links fail or return during the run
     std::string DescribeSplitRails() const;
 };
 

@@ -67,7 +67,7 @@ struct RunOptions
     int timelineRanks{0};              ///< --timeline-ranks: ranks shown in timeline.json
     uint64_t timelineLimit{1'000'000}; ///< --timeline-limit: events of timeline.json
     std::string output;                ///< empty: ./results/WORKLOAD_TOPOLOGY
-    /// -t: threads that the packets of a run are shared out to; without it, one
+    /// -t: threads that simulate packets; empty: one
     std::optional<uint32_t> threads;
     uint32_t passes{1};
     bool separatePasses{false}; ///< --separate-passes: each iteration is a run of its own

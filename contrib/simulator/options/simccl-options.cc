@@ -63,7 +63,7 @@ DescribeFlags(FlagTable& flags, SimCclOptions& options, std::string& size)
                      "refuse to write more flows than that");
 }
 
-/// Refuse flags that would change nothing, as a file says the same.
+/// Refuse flags beside a file that has the same settings.
 void
 RefuseBeside(const FlagTable& flags,
              const std::string& file,

@@ -66,7 +66,7 @@ class RankFailure : public std::runtime_error
         return m_wasTold;
     }
 
-    /// @return the same, as a rank that was told of it has it
+    /// @return the same failure, marked as told
     RankFailure Told() const
     {
         RankFailure failure = *this;

@@ -23,7 +23,8 @@ Aligned(Record record, const RankRecorder::Alignment& align)
     return record;
 }
 
-/// @return the record without the name of its layer, which may be gone when it is told of
+/// @return the record without the name of its layer, which may be gone when the observer gets the
+/// record
 template <typename Record>
 Record
 WithoutLayer(Record record)

@@ -66,7 +66,7 @@ class RankWatch
     /// @return a rank of this host with an ended process, if there is one
     std::optional<int> FindDead() const;
 
-    /// @return whether this rank is the first on the host of a dead one that lives
+    /// @return whether this rank is the lowest living one on the host of a dead rank
     bool SpeaksFor(int dead) const;
 
     /// @return whether this rank itself has not looked for so long that others take it for dead

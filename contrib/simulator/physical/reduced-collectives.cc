@@ -58,8 +58,8 @@ PayloadOf(const FlowGraph& graph, uint32_t rank, uint32_t lane, uint64_t message
                           "Ring, Tree, PAT or direct: AS_PXN_ENABLE=0 NCCL_COLLNET_ENABLE=0");
 }
 
-/// @return the parts of an AllGather's or a ReduceScatter's data by their place: an owner's
-/// messages carry its block, or those to it do
+/// @return the parts of an AllGather's or a ReduceScatter's data by their place: owners send their
+/// blocks in the one and receive them in the other
 std::map<uint64_t, Payload>
 PartsOf(const FlowGraph& graph, CollectiveOp op)
 {

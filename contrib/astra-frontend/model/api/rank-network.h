@@ -88,8 +88,8 @@ struct JoinRequest
     int tag;                      ///< tells operations of the same members apart
     uint64_t bytes;               ///< of each contribution and of the result
     MessageInfo* info{nullptr};   ///< null for none; needed during the call only
-    /// When this member has everything it receives; of one that only sends, when its buffer may be
-    /// used again.
+    /// Called when this member has all data that it receives; for one that only sends, when its
+    /// buffer may be used again.
     MessageHandler handler{nullptr};
     void* arg{nullptr}; ///< of the handler
 };

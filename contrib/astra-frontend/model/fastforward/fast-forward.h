@@ -209,9 +209,9 @@ class FastForward
     void Account(Part& part, uint64_t learned, uint64_t saved);
     /// @return the work of simulating a part, besides its traffic
     uint64_t OverheadOf(const Part& part) const;
-    /// @return the run's collectives in terms of those that have begun, 1 or more
+    /// @return all collectives of the run over those that have begun, 1 or more
     double WholeOfBegun() const;
-    /// @return whether more would be in vain than may be, with a simulation of @p part
+    /// @return whether the simulation of @p part would exceed the work that may be in vain
     bool WouldBeInVain(const Part& part, const Digest& kind) const;
     void GiveUp();
 

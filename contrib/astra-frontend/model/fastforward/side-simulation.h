@@ -73,7 +73,7 @@ class SideSimulation : public PatternSimulation
     class Copy;
 
     [[noreturn]] void Serve(int socket);
-    /// In a copy: simulate a pattern. @param more where more that begins in it is told, or -1
+    /// In a copy: simulate a pattern. @param more socket for patterns that continue it, or -1
     [[noreturn]] void RunCopy(const OwnedPattern& pattern, int socket, int more);
     /// Simulate a pattern in a copy that ends with it. @return whether it went well
     bool SimulateOnce(const OwnedPattern& pattern, int socket);

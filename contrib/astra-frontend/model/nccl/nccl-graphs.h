@@ -28,7 +28,7 @@ LayoutOf(const NcclOptions& options, const NcclPlan& plan)
     return layout;
 }
 
-/// @return the graph and the times of an algorithm that has nothing of its own to say of them
+/// @return graph and times of an algorithm without parameters of its own
 template <typename Graph, typename Times>
 TimedGraph
 MakeTimed(const NcclOptions& options,

@@ -78,7 +78,8 @@ class NcclSearch
     bool HasNvls(const GroupShape& shape) const;
     /// @return GB/s of a GPU's links to the others of its node that are in the group
     double NvlinkGBps(const GroupShape& shape) const;
-    /// @return how much more of a GPU's NVLinks channels that do not close leave to each
+    /// @return the factor by which channels get more of a GPU's NVLinks if they do not close @param
+    /// closes see SearchChannels()
     /// @param closes see SearchChannels()
     double PassingOf(const GroupShape& shape, bool closes) const;
 
@@ -95,7 +96,7 @@ class NcclSearch
     bool RingsReturnOverCpus(const GroupShape& shape) const;
     /// @return GPUs of a node with NICs of their own
     static uint32_t NicUsers(const GroupShape& shape);
-    /// @return GB/s that links carry of each of so many channels between nodes
+    /// @return the links' limit for each of so many channels between nodes, GB/s
     double LimitBetweenNodes(const GroupShape& shape, bool closes, uint32_t channels) const;
     /// @return GB/s of a channel between nodes with links of @p limit
     double SpeedBetweenNodes(double limit) const;

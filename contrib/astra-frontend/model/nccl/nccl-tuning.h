@@ -83,14 +83,14 @@ struct NcclTuning
  */
 double NcclTreeCorrection(NcclProtocol protocol, uint64_t bytes);
 
-/// @return where figures by number of nodes have those of so many
+/// @return the index of so many nodes in figures by number of nodes
 constexpr std::size_t
 RowByNodes(uint32_t nodes)
 {
     return nodes <= 1 ? 0 : nodes == 2 ? 1 : 2;
 }
 
-/// @return how often a ring hands a rank's share on; of a chain, how often it hands all on
+/// @return the steps of a ring for a rank's share, or of a chain for all data
 inline double
 StepsOfRing(CollectiveOp op, uint32_t ranks)
 {

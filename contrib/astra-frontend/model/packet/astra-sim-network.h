@@ -120,7 +120,7 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
             fabric->PartSent(this);
         }
 
-        /// @return how the network of the receiver is told of it, which counts the parts
+        /// @return the record for the receiver's network, which counts the parts
         FarArrival GetFarArrival() const
         {
             return {stream->key, {number, partsToDeliver, NetworkMessage::bytes, sentPs}};
@@ -214,8 +214,8 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
                                uint16_t plane) override;
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t number, const ns3::MessagePart& part);
-    /// @return the connection that the message before in its stream used, if it may use it too;
-    /// messages of a stream do, as a rule
+    /// @return the queue pair of the message before in its stream, if this one may use it, too, as
+    /// messages of a stream usually may
     ns3::RdmaQueuePair* FindLastQueuePair(const Message& message) const;
     /// @return the queue pair for a part of a message, or null if it has no path
     ns3::RdmaQueuePair* FindQueuePair(const Message& message,
@@ -226,8 +226,8 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
                                 const ns3::MessagePart& part,
                                 bool closeWhenDone,
                                 uint16_t sport = 0);
-    /// @return the queue pair that parts of this number of messages before in the stream have not
-    /// left yet, or a new one on their path
+    /// @return the queue pair that still has parts of this number of earlier messages of the
+    /// stream, or a new one on their path
     ns3::RdmaQueuePair* FollowStream(const Message& message,
                                      uint32_t number,
                                      const ns3::MessagePart& part);

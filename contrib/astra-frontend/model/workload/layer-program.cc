@@ -334,8 +334,8 @@ class ProgramCompiler
         }
     }
 
-    /// The header alone makes a program long, where a file's rows are repeated for each
-    /// micro-batch. @param rows that are
+    /// Refuse a program that is too long: a header can repeat rows for any number of micro-batches.
+    /// @param rows that are repeated
     void CheckLength(uint32_t rows) const
     {
         constexpr uint64_t MOST = 10'000'000;
