@@ -41,7 +41,8 @@ class InNetworkPlanner
     uint32_t ChooseTop(const std::vector<uint32_t>& tops,
                        const std::vector<uint32_t>& hosts,
                        uint32_t stripe);
-    /// @return the switches that are nearest to the host farthest from it, then to all
+    /// @return the switches with the least distance to their farthest host, and of those the least
+    /// sum of distances
     std::vector<uint32_t> FindTops(const std::vector<uint32_t>& hosts) const;
     /// @return whether a link between network switches may carry contributions
     bool IsUsable(uint32_t link) const;

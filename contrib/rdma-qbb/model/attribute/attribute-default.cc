@@ -60,7 +60,7 @@ TypedValue(const DeclaredAttribute& declared, Ptr<const AttributeValue> Informat
     return checker->CreateValidValue(*value);
 }
 
-/// @return all of a default, where ns-3 itself rounds or knows an address only
+/// @return the exact value of a default as text, also where ns-3 prints it rounded or as an address
 std::string
 WholeText(const TypeId::AttributeInformation& attribute)
 {

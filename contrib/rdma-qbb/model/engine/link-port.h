@@ -62,8 +62,8 @@ class alignas(64) LinkSource
     /// The time of SetTimer() has come.
     virtual void OnTimer(int64_t nowPs) = 0;
 
-    /// @return a size in bytes such that no frame is smaller that the source sends from the time of
-    /// its timer on, if nothing happens before; 0 if it does not know
+    /// @return a lower bound in bytes of the frames that the source sends from the time of its
+    /// timer on, if nothing happens before; 0 if unknown
     virtual uint32_t GetLeastBytes() const = 0;
 };
 
@@ -324,7 +324,7 @@ class LinkPort
     void Watch();
     /// Send and receive nothing any more, and lose all frames under way or waiting; or work again.
     void SetLinkUp(bool up, int64_t nowPs);
-    /// Another word on a priority for the far end; replaces one that still waits to be sent.
+    /// Queue a PFC frame of a priority for the far end; replaces one that still waits to be sent.
     void QueuePfc(uint8_t priority, uint16_t quanta);
     /// Frames that leave this node may change the next frame of this port at once, and
     /// therefore leave at exactly their times; or no longer.

@@ -55,7 +55,8 @@ class QbbCallKinds
   public:
     using Handler = void (*)(QbbAddressee& target, const std::byte* record, std::string_view text);
 
-    /// Have @p Record, a plain value without addresses, done at a @p Target: Call().
+    /// Register calls of Record, a plain value without addresses, at a Target: Call(). @return the
+    /// number of this kind of call
     /// @return the number of that
     template <typename Target, typename Record>
     static uint32_t Of()

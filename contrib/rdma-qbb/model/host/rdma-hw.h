@@ -393,7 +393,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Go on to send @p message, which sndNxt is in; null: there is no more.
     static void SetSendMessage(RdmaQueuePair& qp, RdmaMessage* message);
     void ForgetMessages(RdmaQueuePair& qp);
-    /// Have the other side of a connection that has ended end, too.
+    /// End the other side of a closed connection, too.
     void TellOfEnd(const RdmaQueuePair& qp) const;
     /// The control plane's part in Connect(): Accept() at the other host.
     static void AskForAcceptance(RdmaQueuePair& qp, const RdmaQueuePairConfig& config);
@@ -405,7 +405,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     struct DisconnectFromAfar;
     /// @return whether @p peer is told of a connection by QbbMail::Post()
     bool IsAfar(const RdmaHw& peer) const;
-    /// Have something done at a host that may be in another partition.
+    /// Post a record to a host that may be in another partition.
     template <typename Record>
     static void PostToPeer(RdmaHw& peer, const Record& record);
     /// Tell the receiver of a message posted to it.

@@ -43,8 +43,8 @@ class RdmaMessage
     uint64_t bytes{0};          ///< its size
     int64_t startPs{0};         ///< when it was posted, or began to wait for a path
 
-    /// @return the receiver's act when it has all of the message; asked for when it is
-    /// posted
+    /// @return the call at the receiver when it has all of the message; asked for when the message
+    /// is posted
     virtual RdmaDeliveryCall GetDeliveryCall()
     {
         return {};

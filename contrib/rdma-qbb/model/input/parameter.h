@@ -12,7 +12,7 @@
 namespace ns3
 {
 
-/// Tells whether anything follows a parameter. Copies of a configuration share it.
+/// Whether a parameter has been read; copies of a configuration share it.
 struct ParameterNote
 {
     std::shared_ptr<std::atomic<bool>> wasRead{std::make_shared<std::atomic<bool>>(false)};

@@ -126,7 +126,7 @@ ValuesOfAllProcesses(const std::vector<T>& values)
     return all;
 }
 
-/// @return whether it is so in one of the processes at least
+/// @return whether @p isSo is true in one of the processes at least
 bool IsInAnyProcess(bool isSo);
 
 /// @return the lines of all processes, one after the other

@@ -107,8 +107,8 @@ class ConnectionPlanner
     /// the parts of a stream of messages keep their paths
     static uint16_t SourcePortOf(uint16_t first, uint32_t part);
 
-    /// @return the port by which a connection goes on that used @p port, which may begin a path no
-    /// longer; nothing if no port does
+    /// @return the port for a connection that used @p port, which may no longer begin a path;
+    /// nothing if no port begins one
     static std::optional<uint16_t> Move(const Pair& pair, uint32_t hash, uint16_t port);
 
     /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path

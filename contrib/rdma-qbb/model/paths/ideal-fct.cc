@@ -98,7 +98,8 @@ PartedDeliveryPs(const std::vector<PathInfo>& paths,
     return time;
 }
 
-/// @return whether the links at all distances are those of one path, so that nothing parts
+/// @return whether the links at all distances are those of one path, so that frames never take
+/// different paths
 bool
 IsOnePath(const std::vector<std::pair<uint64_t, int64_t>>& path,
           const std::vector<uint64_t>& levelBps)

@@ -36,8 +36,8 @@ class IdealFct
     /// @param survey of the paths; borrowed
     explicit IdealFct(const PathSurvey& survey);
 
-    /// @return number of the kind of paths from one host to another, which some path connects;
-    /// valid until routes change
+    /// @return the number of the kind of paths between two connected hosts; valid until routes
+    /// change
     uint32_t KindOf(uint32_t src, uint32_t dst);
 
     /// @return the time that a message takes alone over paths of a kind
