@@ -193,6 +193,13 @@ def test_faults_are_found(tmp_path, drawn, edit, name):
     assert failure is not None and failure.check == name, failure
 
 
+@pytest.mark.parametrize("kind, drawn, leaks", [(NETWORKS, FLOWS, ["0", "1"]), (WAYS, WIDE, ["0"])], ids=["networks", "ways"])
+def test_options_of_sanitizers_reach_the_programs(tmp_path, monkeypatch, kind, drawn, leaks):
+    monkeypatch.setenv("ASAN_OPTIONS", "malloc_context_size=2")
+    assert kind.check(drawn, broken_programs(tmp_path, f'echo "$ASAN_OPTIONS" >> {tmp_path}/told'), tmp_path / "run") is None
+    assert sorted(set((tmp_path / "told").read_text().split())) == [f"malloc_context_size=2:detect_leaks={each}" for each in leaks]
+
+
 def test_a_failure_has_the_command_that_repeats_it(tmp_path):
     programs = broken_programs(tmp_path, """grep -q '"network": "flow"' run.json && rm fct.txt; true""")
     failure = check(LAYERS, programs, tmp_path / "run")

@@ -103,6 +103,11 @@ class Run:
                 if path.name != "run.json"}
 
 
+def sanitizer_options(leaks):
+    """@return variables that tell programs of a checking build whether to look for leaks; the rest is as the user has it"""
+    return {"ASAN_OPTIONS": ":".join(filter(None, (os.environ.get("ASAN_OPTIONS"), f"detect_leaks={int(leaks)}")))}
+
+
 def _execute(scenario, programs, directory, output, network="packet", extra=()):
     shutil.rmtree(directory / output, ignore_errors=True)
     arguments = command(scenario, programs, output, network, extra)
@@ -110,7 +115,7 @@ def _execute(scenario, programs, directory, output, network="packet", extra=()):
     try:
         result = subprocess.run(list(map(str, arguments)), cwd=directory, capture_output=True, text=True,
                                 timeout=TIME_LIMIT_S, check=False,
-                                env={**os.environ, "ASAN_OPTIONS": f"detect_leaks={int(leaks)}"})
+                                env=os.environ | sanitizer_options(leaks))
     except subprocess.TimeoutExpired:
         raise Failed("ends", f"{network}: not done after {TIME_LIMIT_S} s") from None
     said = result.stderr.strip().splitlines()

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from clustersim.scenarios.checks import Failed, Refused, in_its_folder, require
+from clustersim.scenarios.checks import Failed, Refused, in_its_folder, require, sanitizer_options
 from clustersim.simulation import environment
 
 TIME_LIMIT_S = 120
@@ -92,7 +92,7 @@ def execute(scenario, programs, directory, flags, processes=0):
     arguments = list(map(str, command(scenario, programs, output, flags, processes)))
     with tempfile.TemporaryFile("w+") as told, tempfile.TemporaryFile("w+") as said:
         with subprocess.Popen(arguments, cwd=directory, stdout=told, stderr=said, text=True, start_new_session=True,
-                              env=environment(MPI_ENVIRONMENT | {"ASAN_OPTIONS": "detect_leaks=0"})) as process:
+                              env=environment(MPI_ENVIRONMENT | sanitizer_options(leaks=False))) as process:
             cpu_s = _wait(process, shlex.join(arguments))
         for file in (told, said):
             file.seek(0)
