@@ -9,6 +9,8 @@ import dataclasses
 import math
 import os
 import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clustersim import input_file
 from clustersim.errors import InputError
@@ -17,9 +19,18 @@ from clustersim.workload.estimate import plans
 from clustersim.workload.model import catalogue
 from clustersim.workload.plan.parallel import Parallelism
 
+if TYPE_CHECKING:
+    from clustersim.workload.estimate.search import Timer
+    from clustersim.workload.kernels.frameworks import Framework
+    from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.model.transformer import Model
+    from clustersim.workload.training.megatron import Iteration
+
 NUMBERS = ("gpus", "dp", "tp", "pp", "zero", "micro_batch", "grad_accum", "seq_len")
 COLUMNS = ("model", "tokens_per_s_gpu", *NUMBERS)
 FIGURES = ("tau", "regret", "ratio", "memory_precision", "memory_recall")
+Value = int | float | str | None
+Figures = Mapping[str, Value]  # by name, of a model and a number of GPUs
 FEWEST = 3  # layouts that have an order worth comparing
 STALLED = 3
 
@@ -33,7 +44,7 @@ class Layout:
     seconds: float | None
 
     @property
-    def group(self):
+    def group(self) -> tuple[str, int]:
         return self.model, self.plan.world_size
 
 
@@ -47,7 +58,7 @@ class Compared:
     fits: bool
 
 
-def _layout(path, line, row):
+def _layout(path: str | os.PathLike, line: int, row: Mapping[str, str]) -> Layout:
     try:
         number = {name: int(row[name]) for name in NUMBERS}
         speed = float(row["tokens_per_s_gpu"]) if row["tokens_per_s_gpu"].strip() else None
@@ -64,7 +75,7 @@ def _layout(path, line, row):
     return Layout(line, row["model"].strip(), plan, seconds)
 
 
-def read(path):
+def read(path: str | os.PathLike) -> list[Layout]:
     """@return the Layouts of a CSV file with at least the columns of COLUMNS"""
     rows = csv.DictReader(input_file.read_input(path, "layouts with their speeds").splitlines())
     missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
@@ -76,13 +87,13 @@ def read(path):
     return found
 
 
-def model_of(framework, name):
+def model_of(framework: "Framework | None", name: str) -> "Model":
     """@return the catalogue's model of that name, or of the framework's runs of that name"""
     own = f"{framework.name}_{name.lower()}" if framework else ""
     return catalogue.find(own if own in catalogue.entries() else name)
 
 
-def kendall_tau(first, second):
+def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
     """@return Kendall's tau-b of two lists: 1 if they order alike, -1 if one is the other's reverse, 0 where one is all equal"""
     agree = ties_first = ties_second = 0
     pairs = len(first) * (len(first) - 1) // 2
@@ -96,12 +107,13 @@ def kendall_tau(first, second):
     return agree / scale if scale else 0.0
 
 
-def compare(layouts, iteration_of, timer_of, gpu, reserved_gb):
+def compare(layouts: Sequence[Layout], iteration_of: "Callable[[Layout], Iteration]", timer_of: "Callable[[int], Timer]", gpu: "Gpu",
+            reserved_gb: float) -> list[Compared]:
     """@param iteration_of gives a Layout's Iteration @param timer_of gives what times plans of a number of GPUs
     @return a Compared of each layout; those that did not run are not timed"""
     limit = (gpu.memory_gb - reserved_gb) * 1e9
 
-    def one(layout):
+    def one(layout: Layout) -> Compared:
         try:
             iteration = iteration_of(layout)
         except InputError:
@@ -117,22 +129,19 @@ def compare(layouts, iteration_of, timer_of, gpu, reserved_gb):
         return list(pool.map(one, layouts))
 
 
-def stalled(layouts):
+def stalled(layouts: Sequence[Layout]) -> set[Layout]:
     """@return those layouts whose micro-batches took STALLED times as long as the same micro-batches on the same stages elsewhere in the
     file, with another number of replicas: something other than the layout held them up"""
-    def each(layout):
-        return layout.seconds / (layout.plan.micro_batches + layout.plan.pp - 1)
-
     fastest: dict[tuple[str, int, int, int], float] = {}
-    ran = [layout for layout in layouts if layout.seconds is not None]
-    for layout in ran:
+    ran = [(layout, layout.seconds / (layout.plan.micro_batches + layout.plan.pp - 1)) for layout in layouts if layout.seconds is not None]
+    for layout, each in ran:
         key = layout.model, layout.plan.tp, layout.plan.pp, layout.plan.micro_batch
-        fastest[key] = min(each(layout), fastest.get(key, math.inf))
-    return {layout for layout in ran
-            if each(layout) > STALLED * fastest[layout.model, layout.plan.tp, layout.plan.pp, layout.plan.micro_batch]}
+        fastest[key] = min(each, fastest.get(key, math.inf))
+    return {layout for layout, each in ran
+            if each > STALLED * fastest[layout.model, layout.plan.tp, layout.plan.pp, layout.plan.micro_batch]}
 
 
-def table(rows) -> str:
+def table(rows: Sequence[Figures]) -> str:
     """@return the figures of `summary` for people, with their medians"""
     keys = ("model", "gpus", "layouts", "ran", *FIGURES)
     lines = [keys, *([_cell(row.get(key)) for key in keys] for row in [*rows, {"model": "median", **medians(rows)}])]
@@ -140,13 +149,13 @@ def table(rows) -> str:
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in lines)
 
 
-def _cell(value) -> str:
+def _cell(value: Value) -> str:
     if value is None:
         return "-"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-def write(compared, path) -> None:
+def write(compared: Sequence[Compared], path: str | os.PathLike) -> None:
     """Writes a row for each layout: the plan, seconds published and estimated, bytes needed, whether it stalled."""
     stuck = stalled([each.layout for each in compared])
     with whole_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
@@ -160,11 +169,11 @@ def write(compared, path) -> None:
                              int(layout in stuck)])
 
 
-def _ratio(part, whole):
+def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def summary(compared):
+def summary(compared: Sequence[Compared]) -> list[Figures]:
     """@return a row of figures for each model and number of GPUs, in the order of the file"""
     groups: dict[tuple[str, int], list[Compared]] = {}
     for each in compared:
@@ -172,20 +181,21 @@ def summary(compared):
     return [_of_group(model, gpus, members) for (model, gpus), members in groups.items()]
 
 
-def _order(ran):
+def _order(ran: Sequence[Compared]) -> dict[str, float | None]:
     """@return tau of our order of what ran, how much longer our best takes than the best, and the median ratio of ours to published
 
     Our best is the fastest that fits into memory as we count it.
     """
     if len(ran) < FEWEST:
         return {"tau": None, "regret": None, "ratio": None}
-    chosen = min([each for each in ran if each.fits] or ran, key=lambda each: each.seconds)
-    published, ours = [each.layout.seconds for each in ran], [each.seconds for each in ran]
-    return {"tau": kendall_tau(published, ours), "regret": chosen.layout.seconds / min(published) - 1,
+    times = [(each.layout.seconds, each.seconds, each.fits) for each in ran if each.layout.seconds is not None and each.seconds is not None]
+    chosen, _, _ = min([each for each in times if each[2]] or times, key=lambda each: each[1])
+    published, ours = [each[0] for each in times], [each[1] for each in times]
+    return {"tau": kendall_tau(published, ours), "regret": chosen / min(published) - 1,
             "ratio": statistics.median(a / b for a, b in zip(ours, published))}
 
 
-def _of_group(model, gpus, members):
+def _of_group(model: str, gpus: int, members: Sequence[Compared]) -> Figures:
     ran = [each for each in members if each.seconds is not None]
     foreseen = [each for each in members if not each.fits]
     failed = [each for each in members if each.layout.seconds is None]
@@ -194,7 +204,7 @@ def _of_group(model, gpus, members):
             "memory_precision": _ratio(both, len(foreseen)), "memory_recall": _ratio(both, len(failed))}
 
 
-def medians(rows):
+def medians(rows: Sequence[Figures]) -> dict[str, float | None]:
     """@return the median of each figure over the groups that have it"""
-    known = {key: [row[key] for row in rows if row[key] is not None] for key in FIGURES}
+    known = {key: [value for row in rows if isinstance(value := row[key], (int, float))] for key in FIGURES}
     return {key: statistics.median(values) if values else None for key, values in known.items()}

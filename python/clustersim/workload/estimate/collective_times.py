@@ -5,6 +5,8 @@ import dataclasses
 import functools
 import pathlib
 import tempfile
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from clustersim import gpu_rows
 from clustersim.simulation import find_program, run_program
@@ -13,6 +15,9 @@ from clustersim.workload.plan import pipeline
 from clustersim.workload.plan.parallel import Parallelism
 from clustersim.workload.training.rows import Collective, Row
 from clustersim.workload.write import simai_text
+
+if TYPE_CHECKING:
+    from clustersim.workload.training.megatron import Iteration
 
 NAMES = {"ALLREDUCE": "AllReduce", "ALLGATHER": "AllGather", "REDUCESCATTER": "ReduceScatter", "ALLTOALL": "AllToAll"}
 PIPELINE = Collective("SENDRECV", "PP", 1)
@@ -27,20 +32,21 @@ class Machine:
     nics_per_server: int = 0  # 0: one for each GPU
     nvlink_gbps: float = 0  # of a GPU; 0: that of the type
 
-    def line_rates(self):
+    def line_rates(self) -> plans.Machine:
         """@return the plans.Machine whose bandwidths are the links'"""
         return plans.Machine(self.gpus_per_server, self.nvlink_gbps or gpu_rows.rows()[self.gpu_type]["nvlink_gbps"],
                              self.nic_gbps * (self.nics_per_server or self.gpus_per_server) / self.gpus_per_server)
 
-    def flags(self):
+    def flags(self) -> list[str | float]:
         """@return the flags of SimAI_analytical that mean the same"""
-        found = ["--gpu-type", self.gpu_type, "--gpus-per-server", self.gpus_per_server, "--nic-busbw", self.nic_gbps]
+        found: list[str | float] = ["--gpu-type", self.gpu_type, "--gpus-per-server", self.gpus_per_server, "--nic-busbw", self.nic_gbps]
         found += ["--nic-per-server", self.nics_per_server] if self.nics_per_server else []
         return found + (["--nvlink", self.nvlink_gbps] if self.nvlink_gbps else [])
 
 
 @functools.lru_cache(4096)
-def _times(sizes, pipeline_bytes, collectives, world_size, machine):
+def _times(sizes: tuple[tuple[str, int], ...], pipeline_bytes: int, collectives: tuple[Collective, ...], world_size: int,
+           machine: Machine) -> dict[Collective, float]:
     header = [*sizes, ("vpp", 1), ("ga", 1), ("all_gpus", world_size), ("pp_comm", pipeline_bytes)]
     text = simai_text.text(header, [Row(f"c{number}", forward=collective) for number, collective in enumerate(collectives)])
     found: dict[Collective, float] = {}
@@ -56,14 +62,14 @@ def _times(sizes, pipeline_bytes, collectives, world_size, machine):
     return found
 
 
-def _times_on(plan, pipeline_bytes, collectives, machine):
+def _times_on(plan: Parallelism, pipeline_bytes: int, collectives: Iterable[Collective], machine: Machine) -> dict[Collective, float]:
     """@return nanoseconds of the collectives, and of the pipeline's message, where groups are those of the plan"""
     # Without a collective there is still the pipeline's message.
     asked = tuple(sorted(collectives, key=dataclasses.astuple)) or (Collective("ALLREDUCE", "TP", 1),)
     return _times(tuple(simai_text.sizes(plan)), pipeline_bytes, asked, plan.world_size, machine)
 
 
-def _of_copies(plan, collectives, machine):
+def _of_copies(plan: Parallelism, collectives: Iterable[Collective], machine: Machine) -> dict[Collective, float]:
     """@return nanoseconds of hybrid sharding's collectives: those of ranks that hold one copy together, and those between copies"""
     copy = dataclasses.replace(plan, world_size=plan.tp * plan.shards, pp=1, virtual=1, split=pipeline.Split(), copies=1)
     found = _times_on(copy, 0, [each for each in collectives if each.group in ("DP", "DP_EP")], machine)
@@ -77,7 +83,7 @@ def _of_copies(plan, collectives, machine):
 class CollectiveTimes:
     """Nanoseconds of an iteration's collectives on a machine, from runs of SimAI_analytical."""
 
-    def __init__(self, iteration, machine, collectives) -> None:
+    def __init__(self, iteration: "Iteration", machine: Machine, collectives: Iterable[Collective]) -> None:
         """@param collectives Collectives that will be asked for"""
         wanted = {c for c in collectives if c.op != "NONE" and c.bytes > 0}
         apart = {c for c in wanted if c.group.startswith("DP")} if iteration.plan.copies > 1 else set()
@@ -86,10 +92,10 @@ class CollectiveTimes:
         tied = iteration.tied_bytes
         self.tied_ns = _times_on(iteration.plan, tied, (), machine).get(PIPELINE, 0.0) if tied else 0.0  # of the ends' exchange of gradients
 
-    def __call__(self, collective):
+    def __call__(self, collective: Collective) -> float:
         return self.found.get(collective, 0.0) if collective.op != "NONE" else 0.0
 
     @property
-    def pipeline_ns(self):
+    def pipeline_ns(self) -> float:
         """Time of a stage's message to the next for a micro-batch."""
         return self.found.get(PIPELINE, 0.0)

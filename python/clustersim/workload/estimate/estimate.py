@@ -11,12 +11,21 @@ SimAI_analytical, which gives the same time.
 import collections
 import dataclasses
 import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clustersim.workload.estimate.collective_times import CollectiveTimes, Machine
+from clustersim.workload.kernels.frameworks import ProfiledGpu
 from clustersim.workload.model import operators
 from clustersim.workload.plan import bubbles
 from clustersim.workload.training import schedule
-from clustersim.workload.training.rows import Collective
+from clustersim.workload.training.rows import Collective, Row
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.frameworks import Framework
+    from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.training.megatron import Iteration
 
 SHARES = ("kernels", "recomputation", "launch", "TP", "CP", "EP", "DP", "PP", "bubble", "optimizer", "host", "stragglers")
 BACKWARD_KERNELS = 2  # launches of a backward pass, for each of the forward pass
@@ -25,20 +34,28 @@ PRODUCTS = {"mlp_column": ("mlp_up",), "mlp_row": ("mlp_down",), "mlp_shared_col
             "head_column": ("logits",)}
 
 
-def usual_machine(gpu, plan):
+Chunk = Sequence[tuple[int | None, Sequence[Row]]]  # layers and their rows, with None for an end of the model
+Products = Mapping[str, tuple[float, ...]]  # by row's name the nanoseconds of products: forward, input gradient, weight gradient
+Last = Mapping[int, tuple[float, float]]  # by chunk, the beginning and the end of its last backward pass
+
+
+def usual_machine(gpu: "Gpu", plan: "Parallelism") -> Machine:
     """@return servers of 8 GPUs, or NVLink domains of 64 with Grace, and a NIC of 400 Gb/s for each GPU"""
     most = 64 if gpu.name.startswith("GB") else 8
     return Machine(gpu.name, max(size for size in range(1, most + 1) if plan.world_size % size == 0))
 
 
-class Shares(collections.Counter):
-    """Nanoseconds by what they go into."""
+class Shares(dict[str, float]):
+    """Nanoseconds by what they go into; 0 unless given."""
+
+    def __missing__(self, key: str) -> float:
+        return 0
 
     @property
-    def total(self):
+    def total(self) -> float:
         return sum(self.values())
 
-    def plus(self, other, times=1):
+    def plus(self, other: Mapping[str, float], times: float = 1) -> "Shares":
         for key, value in other.items():
             self[key] += value * times
         return self
@@ -48,7 +65,7 @@ class Shares(collections.Counter):
 class Estimate:
     """Nanoseconds of a step; the shares are those of the stage that ends last, and sum to the total."""
     total_ns: float
-    shares: dict
+    shares: dict[str, float]
     stage: int
 
     def describe(self) -> str:
@@ -59,11 +76,11 @@ class Estimate:
 class _Beside:
     """How long computation and communication take together."""
 
-    def __init__(self, framework, gpu) -> None:
+    def __init__(self, framework: "Framework", gpu: "Gpu") -> None:
         self.taken = min(0.9, framework.sms / gpu.sms)
         self.slower = 1 + framework.bandwidth
 
-    def excess(self, compute_ns, communication_ns):
+    def excess(self, compute_ns: float, communication_ns: float) -> float:
         """@return nanoseconds beyond the computation alone"""
         communication = communication_ns * self.slower
         return max(communication - compute_ns, self.taken * min(communication, compute_ns / (1 - self.taken)))
@@ -72,19 +89,19 @@ class _Beside:
 class _Passes:
     """Forward and backward pass of a layer's rows, as Shares."""
 
-    def __init__(self, iteration, times, framework):
+    def __init__(self, iteration: "Iteration", times: CollectiveTimes, framework: "Framework | None") -> None:
         self.iteration, self.plan, self.times, self.framework = iteration, iteration.plan, times, framework
         self.beside = _Beside(framework, iteration.gpu) if framework else None
-        self.known = {}
+        self.known: dict[object, tuple[Shares, Shares]] = {}
 
-    def of_block(self, layer, rows):
-        """@return forward and backward Shares, weights to gather and gradients to scatter"""
+    def of_block(self, layer: int | None, rows: Sequence[Row]) -> tuple[Shares, Shares]:
+        """@return forward and backward Shares"""
         key = id(rows) if layer is not None else tuple(row.name for row in rows)
         if key not in self.known:
             self.known[key] = self._of_block(layer, rows)
         return self.known[key]
 
-    def _of_block(self, layer, rows):
+    def _of_block(self, layer: int | None, rows: Sequence[Row]) -> tuple[Shares, Shares]:
         products = self._products(layer)
         forward, backward = Shares(), Shares()
         for number, row in enumerate(rows):
@@ -98,12 +115,12 @@ class _Passes:
                 self._add(forward, row, row.forward, products, 0)
                 self._add(backward, row, row.input, products, 1)
         if self.framework and layer is not None:
-            self._add_recomputation(layer, rows, backward)
+            self._add_recomputation(self.framework, layer, rows, backward)
         if self.framework and self.framework.ep == "beside":
             self._put_exchanges_beside(forward, backward)
         return forward, backward
 
-    def _put_exchanges_beside(self, forward, backward) -> None:
+    def _put_exchanges_beside(self, forward: Shares, backward: Shares) -> None:
         """A layer's exchanges for one micro-batch run beside all that the layer computes for another, forward beside backward."""
         exchanged = forward["EP"] + backward["EP"]
         if exchanged:
@@ -113,22 +130,23 @@ class _Passes:
             forward["EP"] *= left
             backward["EP"] *= left
 
-    def _add_recomputation(self, layer, rows, backward) -> None:
+    def _add_recomputation(self, framework: "Framework", layer: int, rows: Sequence[Row], backward: Shares) -> None:
         """Adds what the framework's own way to recompute takes more, or less."""
         layers = operators.layer(self.iteration.model, self.plan, layer)
         if self.plan.recompute == "selective":
             products = sum(self.iteration.gpu.times_ns(o)[0] for o in layers if o.kind == "matmul")
-            backward["recomputation"] += self.framework.again * products
-        if rows[-1].again and self.framework.stops_early:
+            backward["recomputation"] += framework.again * products
+        if rows[-1].again and framework.stops_early:
             backward["recomputation"] -= self._last_product_ns(layer)
 
-    def _last_product_ns(self, layer):
+    def _last_product_ns(self, layer: int) -> float:
         last = [o for o in operators.layer(self.iteration.model, self.plan, layer) if o.name in ("mlp_down", "expert_down")]
         return sum(self.iteration.gpu.times_ns(o)[0] for o in last)
 
-    def _products(self, layer):
+    def _products(self, layer: int | None) -> Products:
         """@return by row's name the nanoseconds of products: forward, input gradient, weight gradient"""
-        model, beside = self.iteration.model, PRODUCTS
+        model = self.iteration.model
+        beside: Mapping[str, tuple[str, ...]] = PRODUCTS
         if layer is None:
             known = [*operators.head(model, self.plan)]
         else:
@@ -139,7 +157,7 @@ class _Passes:
         return {row: tuple(sum(times[name][which] for name in names if name in times) for which in range(3))
                 for row, names in beside.items()}
 
-    def _add(self, shares, row, collective, products, which) -> None:
+    def _add(self, shares: Shares, row: Row, collective: Collective, products: Products, which: int) -> None:
         """Adds what of a row's collective holds the rank up."""
         time = self.times(collective)
         if not time:
@@ -147,7 +165,7 @@ class _Passes:
         group = collective.group if collective.group in SHARES else {"DP_EP": "DP", "DP_COPIES": "DP", "ETP": "TP"}.get(collective.group, "TP")
         shares[group] += self._exposed(row, collective, time, products, which) if self.framework else time
 
-    def _exposed(self, row, collective, time, products, which):
+    def _exposed(self, row: Row, collective: Collective, time: float, products: Products, which: int) -> float:
         framework = self.framework
         assert framework and self.beside
         if collective.group == "TP" and row.name in products:
@@ -164,7 +182,7 @@ class _Passes:
             return self.beside.excess(max(attention, row.forward_ns), time)
         return time
 
-    def launches_ns(self, layer):
+    def launches_ns(self, layer: int | None) -> float:
         """@return nanoseconds that the CPU takes to launch the forward pass of a layer, or of an end of the model"""
         framework = self.framework
         if not framework or framework.graphs:
@@ -179,7 +197,7 @@ class _Passes:
         return count * framework.launch_ns
 
 
-def _gradients(chunk, framework):
+def _gradients(chunk: Chunk, framework: "Framework | None") -> list[Collective]:
     """@return the collectives of a chunk's gradients: a framework fills buckets with those of many layers"""
     each = [row.weight for _, rows in chunk for row in rows if row.weight.op != "NONE"]
     if not framework:
@@ -193,7 +211,7 @@ def _gradients(chunk, framework):
 class _Stage:
     """A stage's chunks: what each takes, and what it reduces and gathers."""
 
-    def __init__(self, iteration, stage, passes, times, framework) -> None:
+    def __init__(self, iteration: "Iteration", stage: int, passes: _Passes, times: CollectiveTimes, framework: "Framework | None") -> None:
         self.iteration, self.stage, self.framework, self.times = iteration, stage, framework, times
         self.beside = passes.beside
         self.forward, self.backward, self.reduced, self.copied, self.gathered = [], [], [], [], []
@@ -217,16 +235,16 @@ class _Stage:
         if iteration.reduces_each or iteration.plan.shards_weights:
             self._add_sharded()
 
-    def weight_ns(self, chunk):
+    def weight_ns(self, chunk: int) -> float:
         """@return nanoseconds of a chunk's weight gradients, of one micro-batch"""
         return sum(row.weight_ns for _, rows in self.iteration.blocks(self.stage)[chunk] for row in rows)
 
     @staticmethod
-    def gathers(row) -> bool:
+    def gathers(row: Row) -> bool:
         """@return whether a row gathers weights of ZeRO-3"""
         return row.name.removeprefix("prediction_").startswith(("weights", "expert_weights"))
 
-    def _add_launches(self, chunk, passes, forward, backward) -> None:
+    def _add_launches(self, chunk: Chunk, passes: _Passes, forward: Shares, backward: Shares) -> None:
         """Adds what the CPU takes longer to launch kernels than the GPU takes for them. The CPU runs ahead of the GPU, but waits for it where it
         reads how many tokens experts get."""
         spans, experts = [Shares()], self.iteration.model.experts
@@ -240,11 +258,11 @@ class _Stage:
             forward["launch"] += max(0.0, span["forward"])
             backward["launch"] += max(0.0, span["backward"])
 
-    def _together(self, within, between):
+    def _together(self, within: float, between: float) -> float:
         """@return nanoseconds of collectives within copies of hybrid sharding and between them, which frameworks launch on two streams"""
         return max(within, between) if self.framework and self.framework.dp != "exposed" else within + between
 
-    def gradients_ns(self, chunk):
+    def gradients_ns(self, chunk: int) -> float:
         """@return nanoseconds of a chunk's gradients after the last micro-batch"""
         return self._together(self.reduced[chunk], self.copied[chunk])
 
@@ -253,8 +271,8 @@ class _Stage:
         for chunk, (ahead, back) in enumerate(self.gathered):
             back = self._together(back + self.reduced[chunk], self.copied[chunk])
             for shares, time in ((self.forward[chunk], ahead), (self.backward[chunk], back)):
-                beside = self.framework and self.framework.fsdp
-                shares["DP"] += self.beside.excess(shares.total, time) if beside else time
+                beside = self.beside if self.framework and self.framework.fsdp else None
+                shares["DP"] += beside.excess(shares.total, time) if beside else time
             self.reduced[chunk] = self.copied[chunk] = 0.0
             if self.framework:
                 moved = sum(row.gathers for _, rows in self.iteration.blocks(self.stage)[chunk] for row in rows) / self.iteration.gpu.stream_rate
@@ -262,13 +280,14 @@ class _Stage:
                 self.backward[chunk]["kernels"] += (self.framework.gather_bytes + self.framework.scatter_bytes) * moved
 
 
-def _run_pipeline(stages, plan, send_ns, blocks):
+def _run_pipeline(stages: Sequence[_Stage], plan: "Parallelism", send_ns: float,
+                  blocks: float) -> tuple[list[Shares], list[float], Sequence[Last]]:
     """@return per stage the Shares until its last unit, and the times at which each chunk's last backward pass begins and ends"""
     orders = [schedule.units(plan, stage) for stage in range(plan.pp)]
     position, now = [0] * plan.pp, [0.0] * plan.pp
     waits = [Shares() for _ in stages]
     done: dict[tuple[object, ...], float] = {}
-    last: list[dict[object, tuple[float, float]]] = [{} for _ in stages]
+    last: list[dict[int, tuple[float, float]]] = [{} for _ in stages]
     ends = plan.pp * plan.virtual
     durations = [([s.total for s in stage.forward], [s.total for s in stage.backward]) for stage in stages]
     progress = True
@@ -302,10 +321,11 @@ def _run_pipeline(stages, plan, send_ns, blocks):
     return waits, now, last
 
 
-def _reduce(stage, framework, ended, last):
+def _reduce(stage: _Stage, framework: "Framework | None", ended: float, last: Last) -> float:
     """@return nanoseconds between a stage's last backward pass and the end of its gradients' reduction"""
     if not framework or framework.dp == "exposed":
         return sum(map(stage.gradients_ns, range(len(stage.reduced))))
+    assert stage.beside
     free = 0.0
     slowed = 0.0
     for chunk in sorted(last, key=lambda c: last[c][1]):
@@ -318,13 +338,14 @@ def _reduce(stage, framework, ended, last):
     return max(0.0, free - ended) + slowed
 
 
-def _once(stage, framework, times, first_forward_ns):
+def _once(stage: _Stage, framework: "Framework | None", times: CollectiveTimes, first_forward_ns: float) -> Shares:
     """@return Shares of what a stage does once: optimizer, weights"""
     shares = Shares()
     for row in stage.iteration.once(stage.stage):
         shares["optimizer"] += row.weight_ns
         time = times(row.weight)
         if framework and framework.dp == "buckets":
+            assert stage.beside
             chunks = stage.iteration.plan.virtual
             # The first bucket has nothing beside it; the others come beside the first forward passes.
             time = 0.1 * time / chunks + stage.beside.excess(first_forward_ns, 0.9 * time)
@@ -334,7 +355,7 @@ def _once(stage, framework, times, first_forward_ns):
     return shares
 
 
-def _collectives(iteration, framework):
+def _collectives(iteration: "Iteration", framework: "Framework | None") -> set[Collective]:
     """@return every collective that an iteration asks for"""
     found: set[Collective] = set()
     seen: set[int] = set()
@@ -352,13 +373,13 @@ def _collectives(iteration, framework):
 @dataclasses.dataclass(frozen=True)
 class _Place:
     """A place in the pipeline: its stages, what it waits for, when its last unit ends, and by chunk when the last backward pass does."""
-    stages: tuple
+    stages: tuple[_Stage, ...]
     waits: Shares
     ended: float
-    last: dict
+    last: Last
 
 
-def _closed_form(stages, plan, send_ns, blocks):
+def _closed_form(stages: Sequence[_Stage], plan: "Parallelism", send_ns: float, blocks: float) -> _Place:
     """@return the _Place of a schedule whose bubble is a closed form; the pipeline's messages fill and drain it"""
     forward, backward, weight = (sum(values) / len(stages) for values in zip(*(
         (stage.forward[0].total, stage.backward[0].total, stage.weight_ns(0)) for stage in stages)))
@@ -369,7 +390,7 @@ def _closed_form(stages, plan, send_ns, blocks):
     return _Place(tuple(stages), waits, ended, {0: (ended - backward, ended)})
 
 
-def _of_place(place, plan, framework, times):
+def _of_place(place: _Place, plan: "Parallelism", framework: "Framework | None", times: CollectiveTimes) -> Shares:
     """@return Shares of a step, of a rank in that place: each of its stages has its part of the micro-batches"""
     shares, parts = Shares(place.waits), len(place.stages)
     for stage in place.stages:
@@ -386,7 +407,7 @@ def _of_place(place, plan, framework, times):
     return shares
 
 
-def estimate(iteration, machine, framework=None):
+def estimate(iteration: "Iteration", machine: Machine, framework: "Framework | None" = None) -> Estimate:
     """@return the Estimate of an iteration on a Machine"""
     plan = iteration.plan
     times = CollectiveTimes(iteration, machine, _collectives(iteration, framework))
@@ -395,14 +416,16 @@ def estimate(iteration, machine, framework=None):
     send = times.pipeline_ns if framework else 0.0
     blocks = send if framework and framework.pp == "exposed" else 0.0
     if plan.schedule == "1f1b":
-        places = [_Place((stage,), *ran) for stage, *ran in zip(stages, *_run_pipeline(stages, plan, send, blocks))]
+        places = [_Place((stage,), waits, ended, last) for stage, waits, ended, last in zip(stages, *_run_pipeline(stages, plan, send, blocks))]
     else:
         places = [_closed_form([stages[number] for number in numbers], plan, send, blocks) for numbers in bubbles.devices(plan)]
     best = None
     for place in places:
         shares = _of_place(place, plan, framework, times)
         if framework:
+            assert isinstance(iteration.gpu, ProfiledGpu)
             shares["stragglers"] = iteration.gpu.spread * math.log2(plan.world_size) * shares.total
         if best is None or shares.total > best.total_ns:
             best = Estimate(shares.total, {name: shares[name] for name in SHARES}, place.stages[0].stage)
+    assert best
     return best

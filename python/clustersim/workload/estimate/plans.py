@@ -2,8 +2,8 @@
 """Every way to spread a model over GPUs that Megatron-LM allows and that fits into memory."""
 import dataclasses
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.workload.plan import keeping, pipeline, recompute
@@ -11,6 +11,12 @@ from clustersim.workload.plan.exchange import Exchange
 from clustersim.workload.plan.parallel import Parallelism, check
 from clustersim.workload.plan.precision import Precision
 from clustersim.workload.training import megatron, memory, nanotron
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.frameworks import Framework
+    from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.model.transformer import Model
+    from clustersim.workload.training.rows import Collective, Row
 
 MICRO_BATCHES = (1, 2, 4, 8)
 VIRTUAL = (1, 2, 4, 8)
@@ -25,7 +31,7 @@ class Candidate:
     bound_ns: float
 
     @property
-    def plan(self):
+    def plan(self) -> Parallelism:
         return self.iteration.plan
 
 
@@ -39,29 +45,29 @@ class Machine:
     # NVSwitches that reduce make an AllReduce seem faster than NVLink (NVLS: 480 GB/s where rings reach 360).
     REDUCED_IN_SWITCHES = 1.5
 
-    def bandwidth(self, stride, size):
+    def bandwidth(self, stride: int, size: int) -> float:
         """Of a group of `size` ranks `stride` apart"""
         together = max(1, min(size, self.gpus_per_server // stride))
         inside = self.nvlink * self.REDUCED_IN_SWITCHES
         return inside if size <= together else min(inside, together * self.nic)
 
 
-def _divisors(number):
+def _divisors(number: int) -> list[int]:
     return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
 
 
-def _factor(op, ranks):
+def _factor(op: str, ranks: int) -> float:
     return {"ALLREDUCE": 2 * (ranks - 1) / ranks, "ALLGATHER": (ranks - 1) / ranks,
             "REDUCESCATTER": (ranks - 1) / ranks, "ALLTOALL": (ranks - 1) / ranks}.get(op, 1)
 
 
-def _duration_ns(plan, machine):
+def _duration_ns(plan: Parallelism, machine: Machine) -> "Callable[[Collective], float]":
     """@return the least time of a collective, as a function of it"""
     groups = {"TP": (1, plan.tp), "EP": (plan.expert_tp, plan.ep), "CP": (plan.tp, plan.cp), "DP": (plan.tp, plan.shards),
               "DP_EP": (plan.expert_tp * plan.ep, plan.expert_shards), "DP_COPIES": (plan.tp * plan.shards, plan.copies)}
     speeds = {group: machine.bandwidth(stride, size) for group, (stride, size) in groups.items()}
 
-    def duration(collective):
+    def duration(collective: "Collective") -> float:
         size = groups[collective.group][1]
         if collective.op == "NONE" or size < 2:
             return 0.0
@@ -69,14 +75,20 @@ def _duration_ns(plan, machine):
     return duration
 
 
+def _sums(parts: Iterable[tuple[float, float, float]]) -> tuple[float, float, float]:
+    first, second, third = map(sum, zip(*parts))
+    return first, second, third
+
+
 class _Bound:
     """The parts of a bound, in nanoseconds."""
 
-    def __init__(self, iteration, machine, overlapped, shortened):
-        self.iteration, self.shortened, self.known = iteration, shortened, {}
-        self.duration = (lambda collective: 0.0) if overlapped else _duration_ns(iteration.plan, machine)
+    def __init__(self, iteration: megatron.Iteration, machine: Machine, overlapped: bool, shortened: bool) -> None:
+        self.iteration, self.shortened = iteration, shortened
+        self.known: dict[int, tuple[float, float, float]] = {}
+        self.duration: "Callable[[Collective], float]" = (lambda collective: 0.0) if overlapped else _duration_ns(iteration.plan, machine)
 
-    def _block(self, layer, rows):
+    def _block(self, layer: int | None, rows: "Sequence[Row]") -> tuple[float, float, float]:
         """Forward pass, backward pass and gradients of a layer's rows."""
         duration = self.duration
         if id(rows) not in self.known or layer is None:
@@ -87,17 +99,17 @@ class _Bound:
             self.known[id(rows)] = forward, backward + again, sum(duration(row.weight) for row in rows)
         return self.known[id(rows)]
 
-    def chunks(self, stage):
+    def chunks(self, stage: int) -> list[tuple[float, float, float]]:
         """@return forward pass, backward pass and gradients of each chunk"""
-        return [tuple(map(sum, zip(*(self._block(*block) for block in chunk)))) for chunk in self.iteration.blocks(stage)]
+        return [_sums(self._block(*block) for block in chunk) for chunk in self.iteration.blocks(stage)]
 
-    def after(self, stage, gradients):
+    def after(self, stage: int, gradients: float) -> float:
         """The work after a stage's last micro-batch: gradients, the optimizer's step, weights."""
         once = sum(row.weight_ns + self.duration(row.weight) for row in self.iteration.once(stage))
         return once + gradients * (self.iteration.plan.micro_batches if self.iteration.reduces_each else 1)
 
 
-def bound_ns(iteration, machine, overlapped=False, shortened=False):
+def bound_ns(iteration: megatron.Iteration, machine: Machine, overlapped: bool = False, shortened: bool = False) -> float:
     """@return nanoseconds that no simulation of the iteration can go below: its computation, its collectives at the line rate,
     and the bubble of both
 
@@ -107,7 +119,7 @@ def bound_ns(iteration, machine, overlapped=False, shortened=False):
     plan, stages = iteration.plan, iteration.plan.pp
     parts = _Bound(iteration, machine, overlapped, shortened)
     chunks = [parts.chunks(stage) for stage in range(stages)]
-    whole = [tuple(map(sum, zip(*stage))) for stage in chunks]
+    whole = [_sums(stage) for stage in chunks]
     count, bound, done, beyond = plan.micro_batches, 0.0, 0.0, 0.0
     begins = [0.0, *itertools.accumulate(stage[0][0] for stage in chunks)]
     for stage in reversed(range(stages)):
@@ -123,7 +135,7 @@ def bound_ns(iteration, machine, overlapped=False, shortened=False):
     return bound
 
 
-def iteration_of(framework, model, plan, gpu, machine):
+def iteration_of(framework: "Framework | None", model: "Model", plan: Parallelism, gpu: "Gpu", machine: Machine) -> megatron.Iteration:
     """@param framework a frameworks.Framework or None @return the Iteration of a plan on a Machine as that framework carries it out"""
     if framework and framework.name == "nanotron":
         return nanotron.Iteration(model, plan, gpu, machine)
@@ -132,7 +144,7 @@ def iteration_of(framework, model, plan, gpu, machine):
     return megatron.Iteration(model, plan, gpu)
 
 
-def _recomputations(model, plan) -> Iterator[Any]:
+def _recomputations(model: "Model", plan: Parallelism) -> Iterator[dict[str, Any]]:
     """@return changes to a plan, which need less and less memory"""
     yield {"recompute": "none"}
     yield {"recompute": "selective"}
@@ -144,7 +156,8 @@ def _recomputations(model, plan) -> Iterator[Any]:
     yield {"recompute": "full"}
 
 
-def _fitting(model, plan, gpu, machine, reserved_gb, framework):
+def _fitting(model: "Model", plan: Parallelism, gpu: "Gpu", machine: Machine, reserved_gb: float,
+             framework: "Framework | None") -> tuple[megatron.Iteration, memory.Memory] | None:
     """@return the iteration of the plan with the least recomputation that fits, and its memory, or None"""
     *lighter, last = _recomputations(model, plan)
     fitting = None
@@ -161,27 +174,27 @@ def _fitting(model, plan, gpu, machine, reserved_gb, framework):
     return fitting
 
 
-def _splits(model, pp, virtual):
+def _splits(model: "Model", pp: int, virtual: int) -> Sequence[pipeline.Split]:
     """@return how layers may be spread: as they come, and with the embedding and the loss as layers if stages are equal then"""
     equal = pp > 1 and virtual == 1 and model.layers % pp and (model.layers + 2) % pp == 0
     return (pipeline.Split(), pipeline.Split(embedding=True, loss=True)) if equal else (pipeline.Split(),)
 
 
-def _expert_degrees(model, tp, replicas):
+def _expert_degrees(model: "Model", tp: int, replicas: int) -> list[tuple[int, int]]:
     """@return (EP, parts of an expert): experts cut as everything else, or whole and spread over tensor parallelism, too"""
     every = _divisors(max(model.experts, 1))
     cut = [(ep, 0) for ep in every if replicas % ep == 0]
     return cut + [(ep, 1) for ep in every if model.experts and tp > 1 and (replicas * tp) % ep == 0]
 
 
-def _shardings(model, replicas, server) -> Iterator[Any]:
+def _shardings(model: "Model", replicas: int, server: int) -> Iterator[tuple[int, int]]:
     """@return (stage of ZeRO, copies) without a pipeline: ZeRO-3 shards over all replicas, or in hybrid sharding over those of a server"""
     yield from ((1, 1), (3, 1))
     if not model.experts and 1 < server < replicas and replicas % server == 0:
         yield 3, replicas // server
 
 
-def _layouts(model, world_size, tp, pp, cp, gpus_per_server) -> Iterator[Any]:
+def _layouts(model: "Model", world_size: int, tp: int, pp: int, cp: int, gpus_per_server: int) -> Iterator[dict[str, Any]]:
     """@return what else a plan of these degrees may choose"""
     replicas = world_size // (tp * pp)
     shardings = list(_shardings(model, replicas, gpus_per_server // tp)) if pp == 1 else [(1, 1)]
@@ -193,7 +206,8 @@ def _layouts(model, world_size, tp, pp, cp, gpus_per_server) -> Iterator[Any]:
                         yield dict(ep=ep, etp=etp, virtual=virtual, split=split, zero=zero, copies=copies, micro_batch=micro_batch)
 
 
-def shapes(model, world_size, global_batch, sequence, gpus_per_server, exchange=Exchange(), numbers=Precision()) -> Iterator[Any]:
+def shapes(model: "Model", world_size: int, global_batch: int, sequence: int, gpus_per_server: int, exchange: Exchange = Exchange(),
+           numbers: Precision = Precision()) -> Iterator[Parallelism]:
     """@return Parallelisms that Megatron-LM allows. Tensor parallelism stays within a server"""
     for tp in [t for t in _divisors(world_size) if t <= gpus_per_server]:
         for pp in [p for p in _divisors(world_size // tp) if p <= model.layers]:
@@ -208,8 +222,9 @@ def shapes(model, world_size, global_batch, sequence, gpus_per_server, exchange=
                     yield plan
 
 
-def candidates(model, gpu, machine, world_size, global_batch, sequence, reserved_gb=memory.RESERVED_GB, framework=None, exchange=Exchange(),
-               overlapped=False, numbers=Precision()):
+def candidates(model: "Model", gpu: "Gpu", machine: Machine, world_size: int, global_batch: int, sequence: int,
+               reserved_gb: float = memory.RESERVED_GB, framework: "Framework | None" = None, exchange: Exchange = Exchange(),
+               overlapped: bool = False, numbers: Precision = Precision()) -> tuple[list[Candidate], int]:
     """@param overlapped whether communication may be hidden, so that no time of it is sure @param numbers bytes of each
     @return Candidates, the most promising first, and how many plans do not fit"""
     found, too_large, full = [], 0, set()

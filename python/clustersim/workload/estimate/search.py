@@ -5,12 +5,20 @@ import csv
 import dataclasses
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TYPE_CHECKING
 
 from clustersim.simulation import run_program
 from clustersim.workload.estimate import estimate
 from clustersim.workload.estimate.plans import Candidate
 from clustersim.workload.write import simai_text
+
+if TYPE_CHECKING:
+    from clustersim.workload.estimate.collective_times import Machine
+    from clustersim.workload.kernels.frameworks import Framework
+    from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.training.megatron import Iteration
 
 # Beyond so many micro-batches for each stage, an iteration grows by the same time with each further group of them.
 STEADY_GROUPS = 6
@@ -24,17 +32,17 @@ class Timed:
     """A plan's time of an iteration, and where it goes, in nanoseconds."""
     candidate: Candidate
     total_ns: float
-    parts: dict
+    parts: dict[str, float]
 
     @property
-    def plan(self):
+    def plan(self) -> "Parallelism":
         return self.candidate.plan
 
     @property
-    def tokens_per_s(self):
+    def tokens_per_s(self) -> float:
         return self.plan.sequences * self.plan.sequence / self.total_ns * 1e9
 
-    def utilisation(self, gpu):
+    def utilisation(self, gpu: "Gpu") -> float:
         """Model FLOPs utilisation: work without recomputation over what the GPUs could do."""
         return self.candidate.iteration.flops() / (self.total_ns * gpu.tflops * 1e3 * self.plan.world_size)
 
@@ -48,7 +56,7 @@ class Timed:
         return largest if largest == "bubble" else f"{largest} communication"
 
 
-def read_summary(path):
+def read_summary(path: os.PathLike) -> tuple[float, dict[str, float]]:
     """@return nanoseconds of an EndToEnd.csv's total and parts"""
     with open(path, newline="") as file:
         rows = csv.reader(file)
@@ -57,20 +65,26 @@ def read_summary(path):
     return found["Total time"], {key: found[name] for name, key in PARTS.items()}
 
 
+class Timer(Protocol):
+    """Times plans."""
+    def time(self, candidate: Candidate, name: str) -> Timed:
+        """@param name for files, if there are any"""
+
+
 class Analytical:
     """Runs SimAI_analytical on iterations."""
 
-    def __init__(self, program, flags, directory) -> None:
+    def __init__(self, program: str | os.PathLike, flags: Sequence[str], directory: str | os.PathLike) -> None:
         self.program, self.flags, self.directory = program, flags, pathlib.Path(directory)
 
-    def run(self, iteration, name):
+    def run(self, iteration: "Iteration", name: str) -> tuple[float, dict[str, float]]:
         """@return nanoseconds of the iteration, and of its parts"""
         workload, result = self.directory / f"{name}.txt", self.directory / name
         simai_text.write(iteration, workload)
         run_program([self.program, "-w", workload, "-r_f", result, "--quiet", *self.flags])
         return read_summary(result / "EndToEnd.csv")
 
-    def time(self, candidate, name):
+    def time(self, candidate: Candidate, name: str) -> Timed:
         """The same, from two shorter iterations where the full one only repeats them."""
         iteration, plan = candidate.iteration, candidate.plan
         if plan.micro_batches <= STEADY_GROUPS * plan.pp or iteration.reduces_each:
@@ -85,20 +99,20 @@ class Analytical:
 class Estimated:
     """Times iterations as a framework carries them out, with what it overlaps."""
 
-    def __init__(self, machine, framework) -> None:
+    def __init__(self, machine: "Machine", framework: "Framework") -> None:
         """@param machine a collective_times.Machine @param framework a frameworks.Framework"""
         self.machine, self.framework = machine, framework
 
-    def time(self, candidate, _name):
+    def time(self, candidate: Candidate, name: str) -> Timed:
         found = estimate.estimate(candidate.iteration, self.machine, self.framework)
         return Timed(candidate, found.total_ns, found.shares)
 
 
-def _with_micro_batches(iteration, count):
+def _with_micro_batches(iteration: "Iteration", count: int) -> "Iteration":
     return iteration.of_plan(dataclasses.replace(iteration.plan, global_batch=count * iteration.plan.micro_batch * iteration.plan.dp))
 
 
-def best(candidates, analytical, wanted):
+def best(candidates: Iterable[Candidate], analytical: Timer, wanted: int) -> tuple[list[Timed], int]:
     """@return the `wanted` fastest of `candidates`, which are sorted by their bounds, and how many were timed
 
     A candidate whose bound is above the time of the worst that is wanted is not timed: it cannot be among them.

@@ -10,15 +10,17 @@ from clustersim.workload.kernels import attention, fused, products, roofline, st
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.kernels.work import Passes, Work
 
 
-def times_ns(gpu, operator):
+def times_ns(gpu: "Gpu", operator: "Work") -> "Passes":
     """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass on the Gpu"""
     if gpu.kernels == "roofline":
         return roofline.times_ns(gpu, operator)
     kind = {"matmul": products, "attention": attention, "memory": streams, "fused": roofline}[operator.kind]
     slower = fused.slower(gpu, operator)
-    return tuple(slower * each for each in kind.times_ns(gpu, operator))
+    forward, by_input, by_weight = kind.times_ns(gpu, operator)
+    return slower * forward, slower * by_input, slower * by_weight
 
 
 def optimizer_ns(gpu: "Gpu", bytes_: float) -> float:

@@ -9,6 +9,7 @@ from clustersim.workload.kernels.products import SHORTEST_NS
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.kernels.work import Work
 
 LARGEST = 1 << 14
 # Under lasting load attention loses half of what products lose: 8% and 7% where they lose 12% to 14% (measured-H100.csv).
@@ -25,7 +26,7 @@ def _passes() -> dict[tuple[str, int], list[tuple[int, float, float]]]:
 
 
 @functools.lru_cache(4096)
-def passes(library, head_dim, tokens):
+def passes(library: str, head_dim: int, tokens: float) -> tuple[float, float]:
     """@return the forward pass of a library / that of the tables of Hopper and Blackwell, and its backward pass / its forward pass"""
     table = _passes()
     dims = [dim for known, dim in table if known == library]
@@ -34,7 +35,8 @@ def passes(library, head_dim, tokens):
     for low, high in zip(points, points[1:]):
         if low[0] <= tokens <= high[0]:
             weight = math.log(tokens / low[0]) / math.log(high[0] / low[0])
-            return tuple(low[i] ** (1 - weight) * high[i] ** weight for i in (1, 2))
+            forward, backward = (low[i] ** (1 - weight) * high[i] ** weight for i in (1, 2))
+            return forward, backward
     return points[0][1:]
 
 
@@ -43,13 +45,14 @@ def share(table: str, head_dim: int, tokens: float, heads: float) -> float:
     return grid.load(table).at(head_dim, tokens, heads)
 
 
-def times_ns(gpu: "Gpu", operator) -> tuple[float, float, float]:
+def times_ns(gpu: "Gpu", operator: "Work") -> tuple[float, float, float]:
     """@return nanoseconds of the forward and the backward pass
 
     Windows of w tokens reach the share of whole sequences of 2w, of which there are as many more: a token attends to w of them on average.
     AIConfigurator's windows of 128 tokens take 1.24 times as long.
     """
     heads = operator.heads
+    assert heads is not None
     tokens = min(heads.tokens, 2 * heads.window) if heads.window else heads.tokens
     together = heads.sequences * heads.heads * heads.tokens // tokens
     relative, backward = passes(gpu.attention_library, heads.head_dim, min(tokens, LARGEST))

@@ -2,7 +2,7 @@
 """Training frameworks: what each fuses, overlaps, launches and leaves exposed. frameworks.yaml has the constants and their sources."""
 import functools
 import pathlib
-from typing import Any, Literal
+from typing import Any, Literal, TYPE_CHECKING
 
 import yaml
 
@@ -10,6 +10,9 @@ from clustersim.errors import InputError, nearest
 from clustersim.pydantic_v1 import pydantic
 from clustersim.workload.kernels import gpus
 from clustersim.workload.kernels.streams import LOGIT, OTHER_BACKWARD
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.work import AttentionHeads, Passes, Work
 
 FACTOR_BYTES = 2  # of bfloat16
 # Unfused attention, forward: scores are written, read and written by the softmax, written and read by the dropout, read by the last
@@ -52,13 +55,13 @@ class Framework(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     bandwidth: float
 
 
-def clock(watts, usual):
+def clock(watts: float, usual: float) -> float:
     """@return the clock of a GPU whose products are bound by a power limit, relative to that with the usual limit"""
     idle = _table()["watts"]["idle"]
     return ((watts - idle) / (usual - idle)) ** (1 / 3)
 
 
-def _generation(gpu):
+def _generation(gpu: gpus.Gpu) -> str:
     """@return the generation whose constants count; no run on AMD's GPUs or Huawei's has been compared"""
     return {"Ampere": "ampere", "Blackwell": "blackwell"}.get(gpu.generation, "hopper")
 
@@ -71,11 +74,11 @@ class Constants(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     spread: float
     others: float
 
-    def of(self, gpu, framework):
+    def of(self, gpu: gpus.Gpu, framework: Framework) -> tuple[str, ...]:
         """@return the names of those that matter on a Gpu with a Framework"""
         return (_generation(gpu), "spread") + (() if framework.tuned else ("others",))
 
-    def sustained(self, gpu):
+    def sustained(self, gpu: gpus.Gpu) -> float:
         """@return the share of the rate of short measurements that a GPU's products keep in training"""
         if gpu.generation.startswith("CDNA"):
             return gpu.loaded  # AMD measures under lasting load
@@ -90,12 +93,13 @@ class ProfiledGpu(gpus.Gpu):
     spread: float
     slower: float  # time of kernels / that of NVIDIA's builds
 
-    def times_ns(self, operator):
+    def times_ns(self, operator: "Work") -> "Passes":
         if operator.name in self.measured:
             return super().times_ns(operator)
-        return tuple(self.slower * each for each in self._times_ns(operator))
+        forward, data, weight = self._times_ns(operator)
+        return self.slower * forward, self.slower * data, self.slower * weight
 
-    def _times_ns(self, operator):
+    def _times_ns(self, operator: "Work") -> "Passes":
         forward, data, weight = super().times_ns(operator)
         has_tables = self.kernels == "measured"
         if operator.kind == "attention" and self.framework.attention in (("flash1",) if has_tables else ("flash1", "flash2")):
@@ -106,8 +110,8 @@ class ProfiledGpu(gpus.Gpu):
         if operator.kind == "memory":
             extra = self._extra_ns(operator)
             return forward * profile.stream_passes + extra, data * profile.stream_passes + 1.5 * extra, weight
-        if operator.kind == "attention" and profile.attention == "unfused" and getattr(operator, "heads", None):
-            return self._unfused(operator)
+        if operator.kind == "attention" and profile.attention == "unfused" and operator.heads:
+            return self._unfused(operator.heads)
         if operator.kind == "matmul" and self.product and not has_tables:
             cast = self._cast_ns(operator)
             return forward + cast, data + cast, weight
@@ -116,19 +120,19 @@ class ProfiledGpu(gpus.Gpu):
             return forward + bias, data + OTHER_BACKWARD * bias, weight
         return forward, data, weight
 
-    def _bias_ns(self, operator):
+    def _bias_ns(self, operator: "Work") -> float:
         """Of biases that are added to experts' results by kernels of their own."""
         m, n, k, count = operator.shape
         has_bias = operator.parameters > n * k * count
         return has_bias * self.framework.bias_bytes * m * n * count / self.stream_rate
 
-    def _by_version(self, operator):
+    def _by_version(self, operator: "Work") -> "Passes":
         """Of a FlashAttention before the newest; it draws too little power to be slowed down."""
         shares = _table()["attention"][self.framework.attention]
         forward, backward = (operator.flops / (self.tflops * 1e3 * share) for share in shares[_generation(self)])
         return forward, 2.5 * backward, 0.0
 
-    def _extra_ns(self, operator):
+    def _extra_ns(self, operator: "Work") -> float:
         """Of kernels beside those that every framework has, half of them at each of a layer's norms."""
         rate = self.memory_gbps * self.stream
         if operator.name in ("dispatch", "combine"):  # both read and write each token for each of its experts
@@ -140,14 +144,13 @@ class ProfiledGpu(gpus.Gpu):
         # A norm reads and writes two numbers for each token and hidden unit.
         return operator.bytes / (4 * FACTOR_BYTES) * self.framework.extra_bytes / 2 / rate
 
-    def _cast_ns(self, operator):
+    def _cast_ns(self, operator: "Work") -> float:
         """Type that a product's input, or its result's gradient, is turned into."""
         m, n, k, count = operator.shape
         return self.framework.fp8_bytes * m * k * count / (self.memory_gbps * self.stream)
 
-    def _unfused(self, operator):
+    def _unfused(self, heads: "AttentionHeads") -> "Passes":
         """Two batched products over all pairs of a rank's queries and a sequence's keys, and the scores' way through memory."""
-        heads = operator.heads
         scores = heads.sequences * heads.heads * heads.tokens * (heads.keys or heads.tokens)
         peak = self.tflops * self.matmul * self.sustained
         if heads.head_dim % ALIGNMENT:  # no tensor cores
@@ -167,31 +170,31 @@ def names() -> list[str]:
 
 
 @functools.lru_cache(None)
-def fitted():
+def fitted() -> Constants:
     """@return the Constants that are shipped"""
     return Constants(**_table()["fitted"])
 
 
-def start():
+def start() -> Constants:
     """@return the Constants around which a fit searches"""
     return Constants(**_table()["start"])
 
 
-def _fields(name):
+def _fields(name: str) -> dict[str, Any]:
     own = dict(_table()["frameworks"][name])
     like = own.pop("like", None)
     return {**(_fields(like) if like else {}), **own}
 
 
 @functools.lru_cache(None)
-def find(name):
+def find(name: str) -> Framework:
     """@return the Framework of that name"""
     if name not in names():
         raise InputError(f'"{name}" is not a known framework; expected one of {", ".join(names())}{nearest(name, names())}')
     return Framework(name=name, **_fields(name))
 
 
-def apply(gpu, framework, constants=None):
+def apply(gpu: gpus.Gpu, framework: Framework, constants: Constants | None = None) -> ProfiledGpu:
     """@param constants fitted ones; those that are shipped if None @return the Gpu with the framework's kernels"""
     constants = constants or fitted()
     sustained = constants.sustained(gpu)

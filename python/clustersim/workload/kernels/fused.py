@@ -9,6 +9,7 @@ from clustersim.workload.kernels import grid
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.kernels.work import Work
 
 
 @functools.lru_cache(None)
@@ -17,7 +18,7 @@ def _table() -> dict[str, dict[str, float]]:
     return {row[0]: dict(zip(header[1:], map(float, row[1:]))) for row in rows}
 
 
-def slower(gpu: "Gpu", operator) -> float:
+def slower(gpu: "Gpu", operator: "Work") -> float:
     """@return measured time / that of the roofline; 1 for an operator that is no such kernel"""
     return of(gpu, operator.kernel) if operator.kernel else 1.0
 

@@ -2,13 +2,16 @@
 """Types of GPUs: rates, and how long an operator takes on them."""
 import os
 import pathlib
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple, TYPE_CHECKING
 from collections.abc import Mapping, Sequence
 
 from clustersim import gpu_rows
 from clustersim.errors import InputError, nearest
 from clustersim.pydantic_v1 import pydantic
 from clustersim.workload import kernels
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.work import Work
 
 # A flag's name of a type of numbers, and ours. Factors of products have 8 or 4 bits in all but the first.
 PRECISIONS = {"bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "bfloat16", "fp16": "bfloat16", "fp8": "fp8",
@@ -40,7 +43,7 @@ class Gpu(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     tables: str = ""  # directory of the tables, if not that of the package
     measured: Dict[str, Tuple[float, float, float]] = {}
 
-    def times_ns(self, operator) -> tuple[float, float, float]:
+    def times_ns(self, operator: "Work") -> tuple[float, float, float]:
         """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass"""
         return self.measured.get(operator.name) or kernels.times_ns(self, operator)
 
@@ -52,12 +55,14 @@ class Gpu(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         """@return the table of `kind` of the GPU whose tables it takes"""
         return os.path.join(self.tables, f"{kind}-{self.like or self.name}.csv")
 
-    def precision_of(self, operator) -> str:
+    def precision_of(self, operator: "Work") -> str:
         return operator.precision or self.precision
 
-    def peak_and_ceiling(self, precision):
+    def peak_and_ceiling(self, precision: str) -> tuple[float, float]:
         """@return TFLOP/s of dense products, and the share of them that the best product reaches"""
-        return {"bfloat16": (self.tflops, self.matmul), "nvfp4": self.fp4}.get(precision, self.fp8)
+        found = {"bfloat16": (self.tflops, self.matmul), "nvfp4": self.fp4}.get(precision, self.fp8)
+        assert found is not None  # find() refuses a type of numbers that the GPU lacks
+        return found
 
     @property
     def stream_rate(self) -> float:
@@ -77,7 +82,7 @@ def _refuse_precision(known: str, fields: Mapping[str, Any], precision: str) -> 
         raise InputError(f"{known} has no MXFP8, which came with Blackwell; expected --dtype fp8 or fp8_blockwise")
 
 
-def tables_of(gpu, directory) -> str:
+def tables_of(gpu: Gpu, directory: str | os.PathLike) -> str:
     """@return the directory, which must have the GPU's tables"""
     for kind in ("products", "attention"):
         name = gpu.table(kind)
@@ -86,7 +91,7 @@ def tables_of(gpu, directory) -> str:
     return str(pathlib.Path(directory).resolve())
 
 
-def _of_row(name, fields, precision, times):
+def _of_row(name: str, fields: Mapping[str, Any], precision: str, times: str) -> Gpu:
     others = {field: value for field, value in fields.items() if field not in (*gpu_rows.JOINED, "table")}
     try:
         gpu = Gpu(name=name, precision=precision, kernels=times, **others)

@@ -40,7 +40,7 @@ class Grid:
         weight = math.log(coordinate / low) / math.log(high / low)
         return [(low, 1 - weight), (high, weight)]
 
-    def at(self, *point) -> float:
+    def at(self, *point: float) -> float:
         """@return the number at a point"""
         total = 0.0
         for (i, x), (j, y), (k, z) in itertools.product(*map(self._neighbours, range(3), point)):

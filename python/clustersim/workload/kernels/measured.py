@@ -6,10 +6,16 @@ a colon, then lines such as `time_gpu_avg: 889`, in microseconds.
 """
 import csv
 import math
+import os
 import re
+from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING
 
 from clustersim import input_file
 from clustersim.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.work import Passes
 
 COLUMNS = ["operator", "forward_us", "input_gradient_us", "weight_gradient_us"]
 # AIOB measures forward passes only; AICB takes the same time for each gradient.
@@ -21,7 +27,7 @@ KNOWN = {*AIOB_NAMES.values(), "query", "query_down", "query_up", "key_value_dow
          "shared_down", "loss"}
 
 
-def _nanoseconds(path, line, text):
+def _nanoseconds(path: str | os.PathLike, line: int, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -31,8 +37,8 @@ def _nanoseconds(path, line, text):
     return value * 1000
 
 
-def _read_csv(path, lines, known):
-    times = {}
+def _read_csv(path: str | os.PathLike, lines: Sequence[str], known: Set[str]) -> "dict[str, Passes]":
+    times: "dict[str, Passes]" = {}
     for number, row in enumerate(csv.reader(lines[1:]), 2):
         if not row:
             continue
@@ -42,12 +48,14 @@ def _read_csv(path, lines, known):
         if name not in known:
             raise InputError(f'{path}:{number}: "{name}" is not an operator; expected one of {", ".join(sorted(known))}'
                              f'{nearest(name, known)}')
-        times[name] = tuple(_nanoseconds(path, number, cell) for cell in row[1:])
+        forward, by_input, by_weight = (_nanoseconds(path, number, cell) for cell in row[1:])
+        times[name] = forward, by_input, by_weight
     return times
 
 
-def _read_aiob(path, lines):
-    times, name = {}, None
+def _read_aiob(path: str | os.PathLike, lines: Sequence[str]) -> "dict[str, Passes]":
+    times: "dict[str, Passes]" = {}
+    name = None
     for number, line in enumerate(lines, 1):
         key, colon, value = line.partition(":")
         if line.strip() and not colon:
@@ -56,11 +64,12 @@ def _read_aiob(path, lines):
             name = key.strip()
         elif key.strip() == "time_gpu_avg" and name:
             if name in AIOB_NAMES:
-                times[AIOB_NAMES[name]] = (_nanoseconds(path, number, value),) * 3
+                each = _nanoseconds(path, number, value)
+                times[AIOB_NAMES[name]] = each, each, each
     return times
 
 
-def read(path, of_model=frozenset()):
+def read(path: str | os.PathLike, of_model: Set[str] = frozenset()) -> "dict[str, Passes]":
     """@param of_model names of operators that a model has beside the usual ones
     @return nanoseconds of each operator: forward, input gradient, weight gradient"""
     lines = input_file.read_input(path, "times of operators").splitlines()

@@ -10,6 +10,7 @@ from clustersim.workload.kernels import grid, roofline
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.kernels.work import Passes, Work
 
 SHORTEST_NS = 2000.0  # the fastest products of the tables take 2.5 us, elementwise kernels in a graph 1 us
 # Products of 8-bit floats whose sums the tensor cores hand over to float32 often enough for gradients, against those with fast sums,
@@ -33,7 +34,7 @@ def relative(gpu: str) -> dict[str, float]:
 
 
 @functools.lru_cache(65536)
-def share(table: str, m: int, n: int, k: int) -> float:
+def share(table: str, m: float, n: float, k: float) -> float:
     return grid.load(table).at(n, k, m)
 
 
@@ -42,7 +43,7 @@ def loaded(gpu: "Gpu", compute: float, moved: float) -> float:
     return 1 + (1 / gpu.loaded - 1) * min(1.0, compute / moved)
 
 
-def product_ns(gpu, precision, m, n, k, count=1) -> float:
+def product_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float, count: float = 1) -> float:
     """@return nanoseconds of `count` products, whose rows or columns are those of one large product"""
     peak, _ = gpu.peak_and_ceiling(precision)
     compute = 2 * m * n * k * count / (gpu.tflops * 1e3)
@@ -54,24 +55,22 @@ def product_ns(gpu, precision, m, n, k, count=1) -> float:
     return max(time, 2 * m * n * k * count / (peak * 1e3), bytes_ns, SHORTEST_NS) * (GROUPED if count > 1 else 1)
 
 
-def quantized_ns(gpu: "Gpu", precision: str, elements: int) -> float:
+def quantized_ns(gpu: "Gpu", precision: str, elements: float) -> float:
     """@return nanoseconds to make low-precision copies of a tensor, one for each direction of its scales"""
     return (roofline.FACTOR_BYTES["bfloat16"] + 2 * roofline.FACTOR_BYTES[precision]) * elements / gpu.stream_rate
 
 
-def times_ns(gpu, operator):
+def times_ns(gpu: "Gpu", operator: "Work") -> "Passes":
     """@return nanoseconds of a product's forward, input-gradient and weight-gradient pass, with the quantization of what it reads"""
     precision, (m, n, k, count) = gpu.precision_of(operator), operator.shape
-    forward, by_input, by_weight = roofline.passes(operator.shape)
-    times = [product_ns(gpu, precision, one, two, three, count) for one, two, three in (forward, by_input)]
-    rows, columns, depth = by_weight  # experts' weight gradients lie beside each other
-    times.append(product_ns(gpu, precision, rows, columns, depth, count))
-    times[2] += SHOWN * ACCUMULATED_BYTES * n * k * count / gpu.stream_rate
+    # Experts' weight gradients lie beside each other.
+    forward, by_input, by_weight = (product_ns(gpu, precision, *sizes, count) for sizes in roofline.passes(operator.shape))
+    by_weight += SHOWN * ACCUMULATED_BYTES * n * k * count / gpu.stream_rate
     if precision == "bfloat16":
-        return tuple(times)
+        return forward, by_input, by_weight
     if not gpu.fp4:  # Hopper
-        times[1:] = [time * PRECISE_SUMS for time in times[1:]]
+        by_input, by_weight = by_input * PRECISE_SUMS, by_weight * PRECISE_SUMS
     if not operator.after_norm:  # a norm writes its output in that precision
-        times[0] += quantized_ns(gpu, precision, m * k * count)
-    times[1] += quantized_ns(gpu, precision, m * n * count)
-    return tuple(times)
+        forward += quantized_ns(gpu, precision, m * k * count)
+    by_input += quantized_ns(gpu, precision, m * n * count)
+    return forward, by_input, by_weight

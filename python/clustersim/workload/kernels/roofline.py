@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.kernels.work import Passes, Work
 
 # Outputs of a matrix product that one block of threads computes (NVIDIA, Matrix Multiplication Background User's Guide).
 TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64))
@@ -23,7 +24,7 @@ def passes(shape: tuple[int, ...]) -> tuple[tuple[int, int, int], tuple[int, int
     return (m, n, k), (m, k, n), (n, k, m)
 
 
-def product_bytes(m: int, n: int, k: int, count: int, precision: str) -> float:
+def product_bytes(m: float, n: float, k: float, count: float, precision: str) -> float:
     return count * (FACTOR_BYTES[precision] * (m * k + k * n) + RESULT_BYTES * m * n)
 
 
@@ -44,12 +45,13 @@ def _product_ns(gpu: "Gpu", precision: str, m: int, n: int, k: int, count: int) 
                product_bytes(m, n, k, count, precision) / gpu.stream_rate)
 
 
-def times_ns(gpu, operator):
+def times_ns(gpu: "Gpu", operator: "Work") -> "Passes":
     """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass"""
     moved = operator.bytes / gpu.stream_rate
     if operator.kind == "matmul":
         precision, count = gpu.precision_of(operator), operator.shape[3]
-        return tuple(_product_ns(gpu, precision, m, n, k, count) for m, n, k in passes(operator.shape))
+        forward, by_input, by_weight = (_product_ns(gpu, precision, m, n, k, count) for m, n, k in passes(operator.shape))
+        return forward, by_input, by_weight
     if operator.kind == "attention":
         forward, backward = (operator.flops / (gpu.tflops * 1e3 * share) for share in gpu.attention)
         return forward, ATTENTION_BACKWARD * backward, 0.0

@@ -17,6 +17,7 @@ from clustersim.workload.kernels.products import SHORTEST_NS
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
     from clustersim.workload.kernels.grid import Grid
+    from clustersim.workload.kernels.work import AttentionHeads
 
 MEBI = 1 << 20
 LATENT = 576  # numbers of a token in the tables' latent caches, DeepSeek's
@@ -40,7 +41,7 @@ def _keyed(name: str, keys: int) -> "dict[Sequence[str], Grid]":
     return {key: grid.Grid(header[keys:], found) for key, found in parts.items()}
 
 
-def product_ns(gpu, precision, m, n, k) -> float:
+def product_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float) -> float:
     """@return nanoseconds of a product of m x k and k x n, with the quantization of what it reads"""
     name = gpu.table(f"products-{precision}")
     if precision == "bfloat16" or not _has(name):
@@ -51,13 +52,13 @@ def product_ns(gpu, precision, m, n, k) -> float:
     return max(least / grid.load(name).at(n, k, m) * products.loaded(gpu, 2 * m * n * k / (peak * 1e3), least), SHORTEST_NS)
 
 
-def roofline_ns(gpu: "Gpu", precision: str, m: int, n: int, k: int) -> float:
+def roofline_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float) -> float:
     """@return nanoseconds of a product at the peak, or of its bytes at the memory's rate"""
     peak, _ = gpu.peak_and_ceiling(precision)
     return max(2 * m * n * k / (peak * 1e3), roofline.product_bytes(m, n, k, 1, precision) / gpu.memory_gbps)
 
 
-def experts_roofline_ns(gpu: "Gpu", precision: str, rows: float, hidden: int, width: int, experts: float, inward: int = 2) -> float:
+def experts_roofline_ns(gpu: "Gpu", precision: str, rows: float, hidden: float, width: float, experts: float, inward: int = 2) -> float:
     """@return nanoseconds of a rank's routed experts at the peak, or of their bytes at the memory's rate
 
     @param rows that come, over all experts @param width of an expert's inner layer @param experts that get any @param inward 2 if gated
@@ -68,7 +69,7 @@ def experts_roofline_ns(gpu: "Gpu", precision: str, rows: float, hidden: int, wi
     return max(2 * rows * size / (peak * 1e3), moved / gpu.memory_gbps)
 
 
-def experts_ns(gpu, precision, rows, hidden, width, experts, inward=2) -> float:
+def experts_ns(gpu: "Gpu", precision: str, rows: float, hidden: float, width: float, experts: float, inward: int = 2) -> float:
     """@return nanoseconds of a rank's routed experts, their tokens' permutations and activations included; as experts_roofline_ns()"""
     name = gpu.table("experts")
     tables = _keyed(name, 3) if _has(name) else {}
@@ -83,7 +84,7 @@ def experts_ns(gpu, precision, rows, hidden, width, experts, inward=2) -> float:
     return max(least / table.at(hidden * width / MEBI, experts, rows / experts) * products.loaded(gpu, compute, least), SHORTEST_NS)
 
 
-def prompts_ns(gpu: "Gpu", cache: str, heads, news: int, attended: float) -> float:
+def prompts_ns(gpu: "Gpu", cache: str, heads: "AttentionHeads", news: int, attended: float) -> float:
     """@return nanoseconds of the attention of `news` tokens of prompts, each of which attends to `attended` on average, and of their copies
 
     @param cache as in decoding_ns() @param heads of a rank, as operators.Heads has them. As in `attention`, they are sequences of 2 x attended tokens.
@@ -101,12 +102,13 @@ def prompts_ns(gpu: "Gpu", cache: str, heads, news: int, attended: float) -> flo
     return time * table.at(heads.head_dim, 1, tokens) if table else time
 
 
-def decoding_bytes(sequences: int, cached: int, kv_heads: int, width: int, element: int) -> int:
+def decoding_bytes(sequences: int, cached: float, kv_heads: int, width: int, element: int) -> float:
     """@return bytes of keys and values that decoding sequences read; of a latent cache, `width` is that of a token"""
     return sequences * cached * kv_heads * width * element
 
 
-def decoding_ns(gpu, cache, sequences, cached, heads, kv_heads, width, is_latent=False):
+def decoding_ns(gpu: "Gpu", cache: str, sequences: int, cached: float, heads: int, kv_heads: int, width: int,
+                is_latent: bool = False) -> float | None:
     """@return nanoseconds of the attention of decoding sequences, or None where the GPU has no table
 
     @param cache bfloat16 or fp8: the type of keys and values @param heads, kv_heads of a rank @param width numbers of a token and a key-value

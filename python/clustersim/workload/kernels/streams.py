@@ -9,6 +9,7 @@ from clustersim.workload.kernels.products import SHORTEST_NS
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.kernels.work import Passes, Work
 
 # Time of the backward pass / the forward pass's. A norm's forward pass reads two tensors and writes two, for it adds to the residual stream;
 # its backward pass takes as long as moving 6.5 (8192 x 8192: 291 us, 45 us each), the sum of gradients moves three. SwiGLU takes 259 / 134 us,
@@ -27,10 +28,11 @@ def _kind(name: str) -> str:
     return next((kind for kind in BACKWARD if name.endswith(kind)), "")
 
 
-def times_ns(gpu, operator):
+def times_ns(gpu: "Gpu", operator: "Work") -> "Passes":
     """@return nanoseconds of the forward and the backward pass"""
     if operator.name == "loss":
-        return (*(max(bytes_ * operator.bytes / LOGIT / gpu.stream_rate, SHORTEST_NS) for bytes_ in LOSS), 0.0)
+        forward, backward = (max(bytes_ * operator.bytes / LOGIT / gpu.stream_rate, SHORTEST_NS) for bytes_ in LOSS)
+        return forward, backward, 0.0
     kind, forward = _kind(operator.name), max(operator.bytes / gpu.stream_rate, SHORTEST_NS)
     backward = BACKWARD.get(kind, OTHER_BACKWARD) * forward
     if kind == "embedding":  # the gradient of every word is cleared, then added to float32 sums

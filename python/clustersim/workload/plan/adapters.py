@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Low-rank adapters (LoRA, arXiv 2106.09685): each adds two thin products to one whose weights are frozen."""
 import dataclasses
+from collections.abc import Iterable
 from typing import Tuple, TYPE_CHECKING
 
 from clustersim.errors import InputError
 
 if TYPE_CHECKING:
     from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.plan.planned import Weighted
 
 # Operators by the names of Megatron-Core and of Hugging Face.
 TARGETS = {
@@ -24,12 +26,12 @@ class Adapters:
     targets: Tuple[str, ...] = ("linear_qkv", "linear_proj")
 
     @property
-    def operators(self):
+    def operators(self) -> set[str]:
         """@return names of the operators that have an adapter"""
         return {name for target in self.targets for name in TARGETS[target]}
 
 
-def make(rank, names):
+def make(rank: int, names: Iterable[str]) -> Adapters:
     """@param names of targets, Megatron-Core's or Hugging Face's"""
     known = tuple(dict.fromkeys(OTHER_NAMES.get(name, name) for name in names))
     for name in known:
@@ -45,11 +47,11 @@ def base(name: str) -> str:
     return name.split("+")[0]
 
 
-def is_trained(plan: "Parallelism", operator) -> bool:
+def is_trained(plan: "Parallelism", operator: "Weighted") -> bool:
     """@return whether an operator's weights are trained: with adapters, theirs alone"""
     return not plan.adapters or "+" in operator.name
 
 
-def trained(plan: "Parallelism", operators) -> int:
+def trained(plan: "Parallelism", operators: "Iterable[Weighted]") -> int:
     """@return the number of their parameters that are trained"""
     return sum(operator.parameters for operator in operators if is_trained(plan, operator))

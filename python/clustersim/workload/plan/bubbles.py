@@ -4,6 +4,7 @@
 Their bubble is a closed form of F, B and W: the forward pass of a stage, its whole backward pass, and the weight gradients of that.
 DualPipe feeds micro-batches from both ends, so each rank has two stages, and overlaps a forward with a backward pass (F&B).
 """
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
@@ -14,21 +15,21 @@ if TYPE_CHECKING:
 SCHEDULES = ("1f1b", "zb1p", "dualpipe")
 
 
-def devices(plan):
+def devices(plan: "Parallelism") -> Sequence[tuple[int, ...]]:
     """@return the stages that a rank of each place in the pipeline has; with DualPipe the second half has what the first one has"""
     if plan.schedule == "dualpipe":
         return [(stage, plan.pp - 1 - stage) for stage in range(plan.pp // 2)]
     return [(stage,) for stage in range(plan.pp)]
 
 
-def bubble_ns(schedule, stages, forward, backward, weight):
+def bubble_ns(schedule: str, stages: int, forward: float, backward: float, weight: float) -> float:
     """@return nanoseconds that a rank waits in an iteration"""
     if schedule == "dualpipe":
         return max(0.0, (stages / 2 - 1) * (forward + backward + backward - 3 * weight))
     return max(0.0, (stages - 1) * (forward + backward - 2 * weight))
 
 
-def in_flight(plan):
+def in_flight(plan: "Parallelism") -> float:
     """@return micro-batches whose activations of each of its two stages a rank of DualPipe holds: (PP + 1) of one stage in all"""
     return min(plan.pp + 1, plan.micro_batches) / 2
 

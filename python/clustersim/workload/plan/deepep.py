@@ -37,7 +37,7 @@ class Group:
     nic: float = 50.0
 
 
-def _normal_ns(phase, group, experts, topk, token, sms):
+def _normal_ns(phase: str, group: Group, experts: int, topk: int, token: float, sms: int) -> float:
     servers = distinct(group.servers, experts, topk, NODE_LIMIT)
     copies = distinct(group.servers * group.gpus, experts, topk, NODE_LIMIT * group.gpus)
     of_token, of_byte, of_copy, of_server = SM_DISPATCH if phase == "dispatch" else SM_COMBINE
@@ -47,12 +47,12 @@ def _normal_ns(phase, group, experts, topk, token, sms):
                token * crossing / (group.nic * NIC["normal"]))
 
 
-def _low_latency_ns(group, topk, token):
+def _low_latency_ns(group: Group, topk: int, token: float) -> float:
     inside = topk * token / group.servers
     return max(inside / (group.nvlink * NVLINK["ll"]), (topk * token - inside) / (group.nic * NIC["ll"]))
 
 
-def time_ns(mode, phase, group, hidden, tokens, topk, experts, sms=24):
+def time_ns(mode: str, phase: str, group: Group, hidden: int, tokens: int, topk: int, experts: int, sms: int = 24) -> float:
     """
     @param mode normal or ll (low latency) @param phase dispatch (8-bit floats) or combine (bfloat16)
     @param tokens of each rank @param experts of the model, `topk` of them for each token @param sms streaming multiprocessors of a GPU

@@ -6,7 +6,9 @@ forwarded over NVLink; its low-latency kernels (`deepep_ll`) once for each exper
 bfloat16. Backward, the gradient of a dispatch is a combination, and the reverse.
 """
 import dataclasses
+import os
 import random
+from collections.abc import Sequence
 from math import comb
 from typing import Tuple, TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from clustersim.errors import InputError
 
 if TYPE_CHECKING:
     from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.plan.planned import Planned
 
 DISPATCHERS = ("alltoall", "deepep", "deepep_ll")
 # Bytes of a number that is sent. With 8 bits, 128 numbers share a float32 (DeepSeek-V3, arXiv 2412.19437, section 3.3).
@@ -32,7 +35,7 @@ class Exchange:
     capacity: float = 0.0  # the most that an expert takes, relative to the mean; 0: whatever comes
     padded: bool = False  # whether each expert computes its whole capacity
 
-    def _kept(self, experts):
+    def _kept(self, experts: int) -> Sequence[float]:
         """@return what each expert takes of its load"""
         loads = self.loads or (1.0,) * experts
         return [min(load, self.capacity) for load in loads] if self.capacity else loads
@@ -45,7 +48,7 @@ class Exchange:
         """@return the same of tokens that it computes: all of its experts' capacity if they are padded"""
         return self.capacity if self.padded else self.slowest(experts, ep)
 
-    def dropped(self, experts):
+    def dropped(self, experts: int) -> float:
         """@return the share of tokens' choices that no expert takes"""
         return 1 - sum(self._kept(experts)) / experts
 
@@ -63,7 +66,7 @@ class Exchange:
         return ", ".join(parts + ([f"capacity {self.capacity:g}"] if self.capacity else []))
 
 
-def _by_rank(loads: tuple[float], ep: int) -> list[float]:
+def _by_rank(loads: Sequence[float], ep: int) -> list[float]:
     each = len(loads) // ep
     return [sum(loads[first:first + each]) / each for first in range(0, each * ep, each)]
 
@@ -81,7 +84,7 @@ def distinct(units: int, experts: int, topk: int, limit: int = 0) -> float:
     return chosen * (1 - comb((chosen - 1) * each, topk) / comb(chosen * each, topk))
 
 
-def copies(model, plan):
+def copies(model: "Planned", plan: "Parallelism") -> tuple[int, float]:
     """@return (servers of an EP group, how many servers or ranks of the group a token is sent to, itself included)
 
     Where the group is within a server, and for dispatchers that do not forward, it counts ranks, or experts.
@@ -96,13 +99,13 @@ def copies(model, plan):
     return servers, distinct(servers, model.experts, model.experts_per_token, exchange.node_limit)
 
 
-def crossing_bytes(model, plan, number_bytes):
+def crossing_bytes(model: "Planned", plan: "Parallelism", number_bytes: float) -> float:
     """@return bytes that a rank sends to other servers for a micro-batch, experts' loads being equal"""
     servers, count = copies(model, plan)
     return model.expert_hidden * number_bytes * plan.local_tokens * count * (servers - 1) / servers
 
 
-def all_to_all_bytes(model, plan: "Parallelism", number_bytes: float) -> int:
+def all_to_all_bytes(model: "Planned", plan: "Parallelism", number_bytes: float) -> int:
     """@return bytes of the AllToAll that has the exchange's bytes between servers, or between ranks if there is one server
 
     An AllToAll of B bytes sends B / EP to each rank. The slowest rank decides, so its excess counts for all.
@@ -112,7 +115,7 @@ def all_to_all_bytes(model, plan: "Parallelism", number_bytes: float) -> int:
     return int(model.expert_hidden * number_bytes * plan.local_tokens * count * plan.exchange.slowest(model.experts, plan.ep))
 
 
-def zipf(experts, exponent, seed):
+def zipf(experts: int, exponent: float, seed: int) -> tuple[float, ...]:
     """@return loads relative to their mean: the i-th most popular expert's is proportional to i to the power of -exponent; a seeded
     shuffle says which expert that is"""
     weights = [rank ** -exponent for rank in range(1, experts + 1)]
@@ -121,7 +124,7 @@ def zipf(experts, exponent, seed):
     return tuple(weight / mean for weight in weights)
 
 
-def read_loads(path, experts):
+def read_loads(path: str | os.PathLike, experts: int) -> tuple[float, ...]:
     """@return loads relative to their mean, from a file with a number of tokens for each expert, one a line"""
     lines = [line.strip() for line in input_file.read_input(path, "a number of tokens for each expert").splitlines()]
     counts = []
@@ -139,7 +142,7 @@ def read_loads(path, experts):
     return tuple(count * experts / sum(counts) for count in counts)
 
 
-def check(model, plan: "Parallelism") -> None:
+def check(model: "Planned", plan: "Parallelism") -> None:
     """Refuses a limit under which a token's experts cannot be."""
     exchange = plan.exchange
     if not exchange.node_limit:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How a model is spread over GPUs: Megatron-LM's parallelism, checked."""
 import dataclasses
-from typing import Optional, Tuple
+from typing import Optional, Tuple, TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.workload.plan import bubbles, exchange, pipeline
@@ -10,6 +10,9 @@ from clustersim.workload.plan.exchange import Exchange
 from clustersim.workload.plan.keeping import Keeping
 from clustersim.workload.plan.precision import Precise, Precision
 from clustersim.workload.plan.recompute import KINDS as RECOMPUTATION
+
+if TYPE_CHECKING:
+    from clustersim.workload.plan.planned import Planned
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +135,7 @@ def _divides(part: int, whole: int, what: str, expected: str) -> None:
         raise InputError(f"{what}; expected {expected}")
 
 
-def check(model, plan: "Parallelism") -> None:
+def check(model: "Planned", plan: "Parallelism") -> None:
     """Refuses what Megatron-LM would refuse, and what cannot be."""
     for name, value in (("world_size", plan.world_size), ("TP", plan.tp), ("PP", plan.pp), ("EP", plan.ep), ("CP", plan.cp),
                         ("VPP", plan.virtual), ("micro_batch", plan.micro_batch), ("seq_length", plan.sequence)):
@@ -158,7 +161,7 @@ def check(model, plan: "Parallelism") -> None:
     bubbles.check(plan)
 
 
-def _check_tensor_parallel(model, plan: "Parallelism") -> None:
+def _check_tensor_parallel(model: "Planned", plan: "Parallelism") -> None:
     _divides(plan.tp, model.heads, f"TP {plan.tp} does not divide the {model.heads} attention heads",
              "a divisor of the heads")
     _divides(plan.tp, model.ffn, f"TP {plan.tp} does not divide the FFN size {model.ffn}", "a divisor")
@@ -167,7 +170,7 @@ def _check_tensor_parallel(model, plan: "Parallelism") -> None:
                          "expected a divisor or a multiple")
 
 
-def _check_experts(model, plan: "Parallelism") -> None:
+def _check_experts(model: "Planned", plan: "Parallelism") -> None:
     etp = plan.expert_tp
     _divides(etp, model.expert_ffn, f"TP {etp} does not divide the experts' FFN size {model.expert_ffn}", "a divisor")
     if etp not in (1, plan.tp):
@@ -180,7 +183,7 @@ def _check_experts(model, plan: "Parallelism") -> None:
              "EP x DP_EP = TP x CP x DP")
 
 
-def _check_copies(model, plan: "Parallelism") -> None:
+def _check_copies(model: "Planned", plan: "Parallelism") -> None:
     if plan.copies < 1:
         raise InputError(f"the data parallel replicate degree is {plan.copies}; expected at least 1")
     if plan.copies > 1 and not plan.zero:
@@ -194,13 +197,13 @@ def _check_copies(model, plan: "Parallelism") -> None:
                  f"{plan.expert_replicas} ranks that hold an expert", "a divisor, or fewer expert-parallel ranks")
 
 
-def _check_recurrent(model, plan: "Parallelism") -> None:
+def _check_recurrent(model: "Planned", plan: "Parallelism") -> None:
     for count, layers in model.split_heads():
         _divides(plan.tp * plan.cp, count, f"TP {plan.tp} x CP {plan.cp} does not divide the {count} heads of {layers}",
                  "a divisor of the heads")
 
 
-def _check_sequence(model, plan: "Parallelism") -> None:
+def _check_sequence(model: "Planned", plan: "Parallelism") -> None:
     cut = plan.cp * (plan.tp if plan.sequence_parallel else 1)
     _divides(cut, plan.sequence, f"CP and sequence parallelism cut {plan.sequence} tokens into {cut} parts",
              "a seq_length that they divide")

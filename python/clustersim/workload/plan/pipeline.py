@@ -10,6 +10,7 @@ from clustersim.errors import InputError
 
 if TYPE_CHECKING:
     from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.plan.planned import Planned
 
 
 class Place(NamedTuple):
@@ -39,7 +40,7 @@ class Split:
         return ", ".join(parts + (["layout " + "|".join(self.layout)] if self.layout else []))
 
 
-def parse(text):
+def parse(text: str) -> tuple[str, ...]:
     """@return the chunks of a layout in Megatron-Core's language: letters, `|` between chunks, `(...)*n` and `t*n`, commas"""
     left = re.sub(r"[\s,]", "", text)
     if not re.fullmatch(r"[EtmL|()*\d]+", left):
@@ -55,7 +56,7 @@ def parse(text):
     return tuple(left.split("|"))
 
 
-def _of_letters(layout, chunks, layers, predictions):
+def _of_letters(layout: Sequence[str], chunks: int, layers: int, predictions: int) -> list[Place]:
     whole = "".join(layout)
     if len(layout) != chunks:
         raise InputError(f"the layout has {len(layout)} chunks; expected PP x VPP = {chunks}, with | between them")
@@ -122,7 +123,7 @@ def counts_of(plan: "Parallelism", layers: int) -> list[int]:
     return counted(chunks, layers, 1, 1)
 
 
-def _by_cost(plan, layers):
+def _by_cost(plan: "Parallelism", layers: int) -> list[int]:
     """@return layers of each stage, as Nanotron gives them to a stage until it has its part of all costs, the loss among them"""
     each, loss = plan.split.costs
     if plan.virtual > 1:
@@ -152,6 +153,6 @@ def places(plan: "Parallelism", layers: int, predictions: int = 0) -> "Sequence[
     return tuple(found)
 
 
-def of_stage(plan, model, stage):
+def of_stage(plan: "Parallelism", model: "Planned", stage: int) -> Sequence[Place]:
     """@return the Places of a stage's chunks"""
     return places(plan, model.layers, model.predictions)[stage::plan.pp]

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How many bytes training keeps and sends for each weight, and for each input of a matrix product."""
 import dataclasses
-from typing import Tuple
-from collections.abc import Mapping
+from typing import Tuple, TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from clustersim.errors import InputError
+
+if TYPE_CHECKING:
+    from clustersim.workload.plan.planned import Weighted
 
 # Bytes of a number. The scales of blocks count: one byte for 32 numbers of MXFP8, for 16 of NVFP4.
 BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1, "fp8_block": 1, "mxfp8": 33 / 32,
@@ -27,11 +30,11 @@ class Precision:
     reads_either_order: bool = False
 
     @property
-    def update(self):
+    def update(self) -> float:
         """Bytes that Adam moves for a weight beside writing it: it reads the gradient and its states, and writes the states."""
         return self.gradient + 2 * self.optimizer
 
-    def of_weight(self, operator) -> tuple[float, int]:
+    def of_weight(self, operator: "Weighted") -> tuple[float, float]:
         """@return bytes of an operator's weights in memory, and as ranks gather them. Only matrices of products have copies with fewer bits"""
         if operator.kind != "matmul":
             return 2 * operator.parameters, 2 * operator.parameters
@@ -67,7 +70,7 @@ class Precise:
         return ", ".join([*(["bfloat16 in " + " and ".join(parts)] if parts else []), *other])
 
 
-def precise(first: int, last: int, predictions: bool, named, types: Mapping[str, str]) -> "Precise":
+def precise(first: int, last: int, predictions: bool, named: Iterable[str], types: Mapping[str, str]) -> "Precise":
     """@param named texts such as linear_qkv=bf16, with operators or names of adapters.TARGETS @param types what flags call types @return Precise"""
     from clustersim.workload.plan.adapters import TARGETS  # which knows operators
     if first < 0 or last < 0:
@@ -81,7 +84,7 @@ def precise(first: int, last: int, predictions: bool, named, types: Mapping[str,
     return Precise(first, last, predictions, tuple(found.items()))
 
 
-def _weight(product, stores_copies, reads_either_order):
+def _weight(product: str, stores_copies: bool, reads_either_order: bool) -> tuple[float, float]:
     """@return bytes of a weight whose products have factors of type `product`, in memory and as ranks gather it"""
     few = BYTES[product]
     if few >= 2:
@@ -90,8 +93,8 @@ def _weight(product, stores_copies, reads_either_order):
     return (copies, few) if stores_copies else (2 + copies, 2)
 
 
-def of(product: str = "bfloat16", gathered_as_product: bool = False, gradient: str = "fp32", reduced=None, master: str = "fp32", moments: tuple[str, str] = ("fp32", "fp32"),
-       reads_either_order: bool = False) -> "Precision":
+def of(product: str = "bfloat16", gathered_as_product: bool = False, gradient: str = "fp32", reduced: str | None = None,
+       master: str = "fp32", moments: tuple[str, str] = ("fp32", "fp32"), reads_either_order: bool = False) -> "Precision":
     """
     @param product type of the factors of matrix products, of gpus.PRECISIONS
     @param gathered_as_product whether weights are stored and gathered in that type (Megatron-Core's --fp8-param-gather)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Operators computed again in the backward pass, so that their results need not be kept: Megatron-Core's --recompute-modules."""
+from collections.abc import Iterable
 from typing import FrozenSet, NamedTuple, TYPE_CHECKING
 
 from clustersim.errors import InputError
 
 if TYPE_CHECKING:
     from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.plan.planned import Weighted
 
 KINDS = ("none", "selective", "full")
 DEFAULT = ("layernorm", "mlp_act", "moe_act")  # what needs no matrix product
@@ -34,7 +36,7 @@ MODULES = {
 }
 
 
-def parse(names):
+def parse(names: Iterable[str]) -> tuple[str, ...]:
     """@return the modules of a list of names"""
     for name in names:
         if name not in MODULES:
@@ -51,7 +53,7 @@ def again(plan: "Parallelism") -> frozenset[str]:
     return frozenset().union(*(module.again for module in _selected(plan)))
 
 
-def is_dropped(plan: "Parallelism", operator) -> bool:
+def is_dropped(plan: "Parallelism", operator: "Weighted") -> bool:
     """@return whether an operator's inputs need not be kept"""
     modules = _selected(plan)
     return any(operator.name in module.dropped for module in modules) or operator.keeps_norm and MODULES["layernorm"] in modules

@@ -37,7 +37,7 @@ def _real(text: str, least: float = 1e-9, most: float = 1e18) -> "Flag":
     return Flag(text, lambda value: _is_real(value, least, most), f"a number from {least:g} to {most:g}")
 
 
-def _one_of(text: str, *values) -> "Flag":
+def _one_of(text: str, *values: str) -> "Flag":
     return Flag(text, lambda value: value in values, f"{', '.join(values[:-1])} or {values[-1]}")
 
 
@@ -52,7 +52,7 @@ def _tokens(text: str) -> "Flag":
 
 
 def _sizes(text: str) -> "Flag":
-    def is_valid(value) -> bool:
+    def is_valid(value: str) -> bool:
         words = value.split()
         return bool(words) and all(_is_whole(word, 1, MOST) for word in words) and all(
             int(low) < int(high) for low, high in zip(words, words[1:]))

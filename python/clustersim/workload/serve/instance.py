@@ -42,10 +42,10 @@ class Row:
     name: str
     layers: str  # all, first, last, or a range
     kind: str
-    figures: tuple
+    figures: Tuple[float, ...]
     collective: str = "NONE"
     bytes: float = 0.0  # per token
-    times: tuple = ()  # lines of times
+    times: Tuple[str, ...] = ()  # lines of times
     reach: Optional[Reach] = None  # of attention to some of the tokens before a token
     heads: Optional[operators.Heads] = None  # of attention
     latent_width: int = 0  # columns of a token in its cache of latents; 0: it has keys and values
@@ -107,7 +107,7 @@ class Instance:
         """A plan of one token, for figures per token."""
         return Parallelism(world_size=self.tp * self.pp * self.ep, tp=self.tp, pp=self.pp, ep=self.ep, sequence=1)
 
-    def stages(self) -> list[Any]:
+    def stages(self) -> list[slice]:
         """@return the layers of each pipeline stage, as slices of all"""
         ends = list(itertools.accumulate(self.one_token.stage_layers(self.model.layers), initial=0))
         return [slice(first, end) for first, end in itertools.pairwise(ends)]
@@ -222,7 +222,7 @@ class Instance:
             rows[-1] = self._reduced(rows[-1])
         return rows
 
-    def _streams(self, name: str) -> list[Any]:
+    def _streams(self, name: str) -> "list[Row]":
         return [self._row(operator) for operator in operators.streams(name, self.model, 1)]
 
     def _sent(self, number_bytes: float) -> float:

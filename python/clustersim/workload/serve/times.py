@@ -6,7 +6,7 @@ A line has a row's time at a few numbers of tokens, between which the simulator 
 numbers of new tokens or decoding sequences.
 """
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clustersim.workload.kernels import fused, serving
@@ -17,6 +17,8 @@ from clustersim.workload.serve.instance import Row
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.model.operator import Heads, Operator
+    from clustersim.workload.model.reach import Reach
     from clustersim.workload.serve.instance import Instance
 
 LONGEST = 1 << 17  # tokens that a token attends to; beyond, times grow in proportion
@@ -25,7 +27,7 @@ WITHIN_EXPERTS = ("dispatch", "expert_activation", "expert_down", "combine")
 SAMPLED = 2 + 4 + 4  # bytes of a logit: it is read, written as a float32, and read for the greatest
 
 
-def points(most: int, more=()) -> list[int]:
+def points(most: int, more: Iterable[int] = ()) -> list[int]:
     """@return powers of two, from 1 to the first that is no less than `most`, with those half-way between them from 128 on"""
     found = {1, *more}
     power = 1
@@ -41,31 +43,31 @@ def _line(words: Sequence[int | str], found: Sequence[tuple[float, float]]) -> s
 
 def with_reaches(rows: "Sequence[Row]", gpu: "Gpu", most: int, sequences: int) -> "list[Row]":
     """@return the rows, those that reach some of a sequence's tokens with lines of their rooflines, and scans with their times"""
-    return [_scanned(row, gpu) if row.scan else
-            dataclasses.replace(row, times=tuple(_reached(row, gpu, most, sequences))) if row.reach else row for row in rows]
+    return [_scanned(row, row.scan, gpu) if row.scan else
+            dataclasses.replace(row, times=tuple(_reached(row, row.reach, gpu, most, sequences))) if row.reach else row for row in rows]
 
 
-def _scanned(row, gpu) -> "Row":
+def _scanned(row: Row, scan: "Operator", gpu: "Gpu") -> "Row":
     """A prompt's tokens take a scan; each decoding sequence reads and writes its state."""
-    slower = fused.slower(gpu, row.scan) if gpu.kernels == "measured" else 1.0
-    each = slower * max(row.scan.flops / (gpu.tflops * 1e3), row.scan.bytes / gpu.stream_rate)
-    return dataclasses.replace(row, figures=(0, each, (2 * row.figures[0] + row.scan.bytes) / gpu.stream_rate, 0))
+    slower = fused.slower(gpu, scan) if gpu.kernels == "measured" else 1.0
+    each = slower * max(scan.flops / (gpu.tflops * 1e3), scan.bytes / gpu.stream_rate)
+    return dataclasses.replace(row, figures=(0, each, (2 * row.figures[0] + scan.bytes) / gpu.stream_rate, 0))
 
 
-def _reached(row, gpu, most, sequences) -> Iterator[str]:
+def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int) -> Iterator[str]:
     """A roofline is in proportion to new tokens and to sequences, as the simulator interpolates between the first and the last line."""
     each, cached_bytes, token_bytes = row.figures
     speed = gpu.tflops * 1e3 * gpu.attention[0]
-    slower = fused.of(gpu, row.reach.kernel) if row.reach.kernel and gpu.kernels == "measured" else 1.0
-    places = points(MOST_TOKENS, row.reach.places)
+    slower = fused.of(gpu, reach.kernel) if reach.kernel and gpu.kernels == "measured" else 1.0
+    places = points(MOST_TOKENS, reach.places)
     for news in sorted({1, most}):
         # Tokens of prompts read the keys and values of as many.
-        yield _line(["prompts", news], [(attended, news * slower * max(each * row.reach.of_prompt(attended) / speed,
+        yield _line(["prompts", news], [(attended, news * slower * max(each * reach.of_prompt(attended) / speed,
                                                                        (cached_bytes + token_bytes) / gpu.stream_rate)) for attended in places])
     for decoding in sorted({1, sequences}):
         found = []
         for cached in places:
-            reached = row.reach.of_decoding(cached)
+            reached = reach.of_decoding(cached)
             found.append((cached, decoding * slower * max(each * reached / speed, (cached_bytes * reached + token_bytes) / gpu.stream_rate)))
         yield _line(["decoding", decoding], found)
 
@@ -98,10 +100,11 @@ class Timed:
             return dataclasses.replace(row, figures=(0,) * len(row.figures))
         if row.scan or row.reach and row.reach.kernel:
             return with_reaches([row], self.gpu, self.most, self.sequences)[0]
-        if row.kind == "attention" and not row.heads:  # an indexer's scores
-            return row
-        times = {"matmul": self._products, "experts": self._experts, "memory": self._moved,
-                 "attention": self._attention}[row.kind.split("_")[0]](row)
+        kind = row.kind.split("_")[0]
+        if kind == "attention":
+            # An indexer's scores have no heads.
+            return dataclasses.replace(row, times=tuple(self._attention(row, row.heads))) if row.heads else row
+        times = {"matmul": self._products, "experts": self._experts, "memory": self._moved}[kind](row)
         return dataclasses.replace(row, times=tuple(times))
 
     def _dtype(self, row: "Row") -> str:
@@ -127,8 +130,8 @@ class Timed:
         each = row.figures[0] / self.gpu.stream_rate
         return [_line(["tokens"], [(1, max(each, SHORTEST_NS)), (max(SHORTEST_NS / each, 2), max(2 * each, SHORTEST_NS))])] if each else []
 
-    def _attention(self, row) -> Iterator[str]:
-        instance, window, heads = self.instance, row.kind == "attention_window", row.heads
+    def _attention(self, row: Row, heads: "Heads") -> Iterator[str]:
+        instance, window = self.instance, row.kind == "attention_window"
         longest = instance.window if window else MOST_TOKENS if row.reach else LONGEST
         reached = row.reach or WHOLE
         yield from (_line(["prompts", news], [(attended, serving.prompts_ns(self.gpu, instance.cache, heads, news, reached.of_prompt(attended)))
@@ -137,8 +140,9 @@ class Timed:
         width = row.latent_width or heads.head_dim + heads.value_dim
         kv_heads = 1 if row.latent_width else heads.kv_heads
         for sequences in points(self.sequences):
-            found = [(cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached), heads.heads, kv_heads, width,
+            times = ((cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached), heads.heads, kv_heads, width,
                                                   bool(row.latent_width)))
-                     for cached in points(longest, reached.places)[4:]]
-            if found[0][1] is not None:
+                     for cached in points(longest, reached.places)[4:])
+            found = [(cached, time) for cached, time in times if time is not None]
+            if found:
                 yield _line(["decoding", sequences], found)

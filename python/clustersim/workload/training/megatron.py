@@ -18,6 +18,7 @@ from clustersim.workload.training import memory
 from clustersim.workload.training.rows import NOTHING, Collective, Row
 
 if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
     from clustersim.workload.model.mixer import Mixer
     from clustersim.workload.model.operators import Operator
     from clustersim.workload.model.transformer import LayerKind
@@ -30,15 +31,15 @@ COUNT = 8  # bytes of a number of tokens that ranks tell each other before they 
 class Iteration:
     """One iteration of a model: rows of each pipeline stage, for one micro-batch."""
 
-    def __init__(self, model: "Model", plan: "Parallelism", gpu) -> None:
+    def __init__(self, model: "Model", plan: "Parallelism", gpu: "Gpu") -> None:
         check(model, plan)
         self.model, self.plan, self.gpu = model, plan, gpu
 
-    def of_plan(self, plan):
+    def of_plan(self, plan: "Parallelism") -> "Iteration":
         """@return the same of another plan"""
         return Iteration(self.model, plan, self.gpu)
 
-    def needed(self):
+    def needed(self) -> memory.Memory:
         """@return Memory of the GPU that needs most"""
         return memory.needed(self.model, self.plan)
 
@@ -84,11 +85,10 @@ class Iteration:
         that are alike have the same object"""
         return [self._chunk(place) for place in pipeline.of_stage(self.plan, self.model, stage)]
 
-    def _chunk(self, place):
+    def _chunk(self, place: pipeline.Place) -> list[tuple[int | None, Sequence[Row]]]:
         kinds = operators.kinds(self.model, self.plan)
-        blocks = [(index, self._layer(kinds[index], recompute.is_whole(self.plan, position)))
-                  for position, index in enumerate(place.layers)]
-        blocks = ([(None, self._embedding())] if place.embedding else []) + blocks
+        blocks: list[tuple[int | None, Sequence[Row]]] = [(None, self._embedding())] if place.embedding else []
+        blocks += [(index, self._layer(kinds[index], recompute.is_whole(self.plan, position))) for position, index in enumerate(place.layers)]
         blocks += [(None, self._prediction())] * place.predictions
         blocks += [(None, self._head())] if place.loss else []
         return blocks or [(None, [Row("empty")])]  # readers want a row in each chunk
@@ -153,7 +153,7 @@ class Iteration:
         columns = part.context_columns(model, self.plan)
         return self._with_exchange(rows, known, names, part.block) if columns is None else self._with_context(rows, known, names, columns)
 
-    def _selected(self, rows, kind):
+    def _selected(self, rows: list[Row], kind: "LayerKind") -> list[Row]:
         """@return the rows of a layer, with an empty one after those that a module computes again with their communication"""
         beginning = recompute.rows(self.plan, kind.experts)
         numbers = [number for number, row in enumerate(rows) if beginning and row.name.startswith(beginning)]
@@ -269,7 +269,7 @@ class Iteration:
             return Collective("ALLREDUCE", "DP_COPIES", reduced)
         return Collective("REDUCESCATTER" if self.plan.zero else "ALLREDUCE", group, reduced)
 
-    def _gathered_weights(self, some, rows, again=True):
+    def _gathered_weights(self, some: "Sequence[Operator]", rows: list[Row], again: bool = True) -> list[Row]:
         """ZeRO-3 gathers the weights of operators before their forward pass and, unless they are kept until then, again before their backward pass."""
         if not self.plan.shards_weights:
             return rows
@@ -282,9 +282,9 @@ class Iteration:
                 prefix = "expert_weights" if expert else "weights"
                 before.append(Row(prefix, forward=gather, gathers=sum(o.parameters for o in gathered)))
                 after.append(Row(prefix + "_again", input=gather))
-        return before + list(rows) + (after if again else [])
+        return before + rows + (after if again else [])
 
-    def _with_copies(self, rows):
+    def _with_copies(self, rows: list[Row]) -> list[Row]:
         """Hybrid sharding: what a group has reduced is summed up over the groups that hold copies, after all of a block's gradients."""
         plan = self.plan
         sizes = {"DP": plan.shards, "DP_EP": plan.expert_shards}

@@ -6,7 +6,7 @@ Mixed precision as in Megatron-LM: bfloat16 weights (2 bytes), float32 gradients
 2, weights from stage 3.
 """
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
@@ -16,6 +16,7 @@ from clustersim.workload.plan.parallel import RECOMPUTATION
 from clustersim.workload.plan.precision import BYTES
 
 if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
     from clustersim.workload.model.operators import Operator
     from clustersim.workload.model.transformer import Model
     from clustersim.workload.plan.parallel import Parallelism
@@ -47,7 +48,7 @@ def is_expert(operator: "Operator") -> bool:
     return operator.name.startswith("expert_")
 
 
-def stage_operators(model, plan, stage):
+def stage_operators(model: "Model", plan: "Parallelism", stage: int) -> "tuple[list[Sequence[Operator]], list[Operator]]":
     """@return per layer of the stage its operators, and those of the embedding or the head at the ends"""
     layers, ends = [], []
     places, kinds = pipeline.of_stage(plan, model, stage), operators.kinds(model, plan)
@@ -67,7 +68,7 @@ def weight_bytes(plan: "Parallelism", some: "Sequence[Operator]") -> float:
     return sum(plan.precision.of_weight(operator)[0] for operator in some)
 
 
-def gathered_bytes(plan: "Parallelism", some: "Sequence[Operator]") -> int:
+def gathered_bytes(plan: "Parallelism", some: "Sequence[Operator]") -> float:
     """@return the same, as ranks gather them"""
     return sum(plan.precision.of_weight(operator)[1] for operator in some)
 
@@ -82,14 +83,14 @@ def _kept_of(plan: "Parallelism", operator: "Operator") -> float:
     return operator.kept * (BYTES[operator.precision] if operator.precision else plan.precision.kept) / operators.ELEMENT
 
 
-def _kept(plan, layer, position) -> float:
+def _kept(plan: "Parallelism", layer: "Sequence[Operator]", position: int) -> float:
     """@return bytes of activations that a chunk's layer at `position` keeps of one micro-batch"""
     if recompute.is_whole(plan, position):
         return layer[0].kept
     return sum(_kept_of(plan, operator) for operator in layer if not recompute.is_dropped(plan, operator))
 
 
-def in_flight(plan, stage):
+def in_flight(plan: "Parallelism", stage: int) -> float:
     """@return micro-batches whose activations a stage holds at most, in parts of the stage's layers"""
     warm_up = plan.pp - stage
     if plan.schedule == "dualpipe":
@@ -126,7 +127,7 @@ def of_stage(model: "Model", plan: "Parallelism", stage: int) -> "Memory":
     sharded = [(shards, [([o for o in block if is_expert(o) == expert], times) for block, times in alike.values()])
                for expert, shards in ((False, plan.shards), (True, plan.expert_shards))]
 
-    def shared(bytes_each, from_stage, count, is_spread=True) -> float:
+    def shared(bytes_each: float, from_stage: int, count: "Callable[[Sequence[Operator]], float]", is_spread: bool = True) -> float:
         spread = plan.zero >= from_stage and is_spread
         held = 0.0
         for shards, blocks in sharded:
@@ -158,16 +159,16 @@ def needed(model: "Model", plan: "Parallelism") -> "Memory":
     return max((_of_place(model, plan, place) for place in places), key=lambda memory: memory.total)
 
 
-def _of_place(model: "Model", plan: "Parallelism", stages: tuple[int]) -> "Memory":
+def _of_place(model: "Model", plan: "Parallelism", stages: Sequence[int]) -> "Memory":
     """@return Memory of a rank that has these stages. Two ranks have each of DualPipe's, and ZeRO spreads its states over both."""
     each = [of_stage(model, plan, stage) for stage in stages]
     return Memory(sum(m.weights for m in each), sum(m.gradients for m in each),
                   sum(m.optimizer for m in each) / (len(stages) if plan.zero else 1), sum(m.activations for m in each))
 
 
-def _alternatives(plan):
+def _alternatives(plan: "Parallelism") -> "Iterator[tuple[str, Parallelism]]":
     """@return (flags, plan) that need less memory, the smallest change first"""
-    def with_recomputation(flags, changed):
+    def with_recomputation(flags: str, changed: "Parallelism") -> "list[tuple[str, Parallelism]]":
         order = RECOMPUTATION[RECOMPUTATION.index(plan.recompute):]
         return [(" ".join(filter(None, (flags, f"--recompute {kind}" if kind != plan.recompute else ""))),
                  dataclasses.replace(changed, recompute=kind)) for kind in order]
@@ -183,7 +184,7 @@ def _alternatives(plan):
                                                                            sequence_parallel=plan.sequence_parallel or tp > 1))
 
 
-def hint(model, plan, limit):
+def hint(model: "Model", plan: "Parallelism", limit: float) -> str:
     """@return what would fit into `limit` bytes, for the end of a message"""
     for flags, changed in _alternatives(plan):
         try:
@@ -201,7 +202,7 @@ def hint(model, plan, limit):
     return ""
 
 
-def excess(model: "Model", plan: "Parallelism", gpu, reserved_gb: float = RESERVED_GB) -> "tuple[Memory, str | None]":
+def excess(model: "Model", plan: "Parallelism", gpu: "Gpu", reserved_gb: float = RESERVED_GB) -> "tuple[Memory, str | None]":
     """@return Memory of the GPU that needs most, and in a line what does not fit, or None"""
     if not 0 <= reserved_gb < gpu.memory_gb:
         raise InputError(f"{reserved_gb:g} GB cannot be reserved on a GPU with {gpu.memory_gb:g} GB; expected less, and at least 0")
@@ -212,7 +213,7 @@ def excess(model: "Model", plan: "Parallelism", gpu, reserved_gb: float = RESERV
                     f"{gpu.memory_gb:g} GB of {gpu.name}{hint(model, plan, limit)}")
 
 
-def check(model, plan, gpu, reserved_gb=RESERVED_GB):
+def check(model: "Model", plan: "Parallelism", gpu: "Gpu", reserved_gb: float = RESERVED_GB) -> Memory:
     """@return Memory of the GPU that needs most; refuses a plan that does not fit"""
     memory, line = excess(model, plan, gpu, reserved_gb)
     if line:

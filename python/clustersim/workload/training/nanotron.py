@@ -8,12 +8,21 @@ with ZeRO-1 one AllReduce of all of them follows the pipeline, without ZeRO they
 """
 import dataclasses
 import functools
+from collections.abc import Sequence
+from typing import Protocol, TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.workload.model import operators
 from clustersim.workload.plan import keeping, pipeline
 from clustersim.workload.training import megatron, memory
 from clustersim.workload.training.rows import NOTHING, Collective, Row
+
+if TYPE_CHECKING:
+    from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.model.mixer import LayerKind
+    from clustersim.workload.model.operator import Operator
+    from clustersim.workload.model.transformer import Model
+    from clustersim.workload.plan.parallel import Parallelism
 
 # Bytes that the accumulation of a gradient moves: it reads a bfloat16 and a float32, and writes a float32.
 ACCUMULATED = 2 + 4 + 4
@@ -38,24 +47,33 @@ class Host:
     alone: float = 3.0e6
     slice_: float = 2.7e6
 
-    def of_layer(self, plan, gpus_per_server):
+    def of_layer(self, plan: "Parallelism", gpus_per_server: int) -> float:
         if plan.tp == 1:
             return self.alone
         leaves = plan.pp > 1 and plan.world_size > gpus_per_server
         return self.layer + (plan.tp * self.slice_ if leaves else 0)
 
 
-def _as_nanotron(model, plan):
+def _as_nanotron(model: "Model", plan: "Parallelism") -> "Parallelism":
     """@return the plan with its stages and memory"""
     costs = (model.layer_parameters(0), model.vocabulary * model.hidden) if plan.virtual == 1 and plan.split == pipeline.Split() else None
     split = pipeline.Split(costs=costs) if costs else plan.split
     return dataclasses.replace(plan, split=split, keeping=keeping.FRAMEWORKS["nanotron"])
 
 
-class Iteration(megatron.Iteration):
-    """One iteration on a plans.Machine."""
+class Links(Protocol):
+    """The links of a machine, as plans.Machine has them."""
+    @property
+    def gpus_per_server(self) -> int: ...
 
-    def __init__(self, model, plan, gpu, machine, host=Host()) -> None:
+    def bandwidth(self, stride: int, size: int) -> float:
+        """@return bytes/ns of a group of `size` ranks `stride` apart"""
+
+
+class Iteration(megatron.Iteration):
+    """One iteration on the links of a machine."""
+
+    def __init__(self, model: "Model", plan: "Parallelism", gpu: "Gpu", machine: Links, host: Host = Host()) -> None:
         if plan.copies > 1:
             raise InputError("Nanotron has no hybrid sharding; expected no data parallel replicate degree")
         if plan.shards_gradients:  # it gathers what ZeRO-1 updates once
@@ -63,11 +81,11 @@ class Iteration(megatron.Iteration):
         super().__init__(model, _as_nanotron(model, plan), gpu)
         self.machine, self.host = machine, host
 
-    def of_plan(self, plan):
+    def of_plan(self, plan: "Parallelism") -> "Iteration":
         return Iteration(self.model, plan, self.gpu, self.machine, self.host)
 
     @functools.lru_cache(None)
-    def _layer(self, kind, is_recomputed):
+    def _layer(self, kind: "LayerKind", is_recomputed: bool) -> Sequence[Row]:
         rows = super()._layer(kind, is_recomputed)
         last = len(rows) - (2 if is_recomputed else 1)
         accumulated = sum(o.parameters for o, _ in self._times(kind).values()) * ACCUMULATED / self.gpu.stream_rate
@@ -78,23 +96,23 @@ class Iteration(megatron.Iteration):
                                      weight_ns=row.weight_ns + accumulated)
         return (*rows[:last], longer, *rows[last + 1:])
 
-    def _exchange_ns(self, collective):
+    def _exchange_ns(self, collective: Collective) -> float:
         """While the CPU holds up the GPU, collectives of tensor parallelism cost no time of their own."""
         size = self.plan.tp
         if collective.group != "TP" or size < 2:
             return 0.0
         return collective.bytes * (size - 1) / size / self.machine.bandwidth(1, size)
 
-    def _reduce(self, parameters, expert=False):
-        return NOTHING if self.plan.zero else super()._reduce(parameters, expert)
+    def _reduce(self, some: "Sequence[Operator]", expert: bool = False) -> Collective:
+        return NOTHING if self.plan.zero else super()._reduce(some, expert)
 
-    def _head(self, *own_operators):
-        rows = super()._head(*own_operators)
+    def _head(self, found: "Sequence[Operator] | None" = None) -> list[Row]:
+        rows = super()._head(found)
         longer = self.plan.tokens * operators.vocabulary_part(self.model, self.plan) * LOSS / self.gpu.stream_rate
         return [dataclasses.replace(row, forward_ns=row.forward_ns + longer) if row.name == "cross_entropy1" else row for row in rows]
 
     @functools.lru_cache(None)
-    def once(self, stage):
+    def once(self, stage: int) -> list[Row]:
         layers, ends = memory.stage_operators(self.model, self.plan, stage)
         blocks = [block for block in [*layers, ends] if any(o.parameters for o in block)]
         weights, held = [memory.gathered_bytes(self.plan, block) for block in blocks], sum(o.parameters for block in blocks for o in block)

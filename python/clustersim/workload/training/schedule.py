@@ -11,6 +11,7 @@ from clustersim.workload.training.rows import Collective
 
 if TYPE_CHECKING:
     from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.training.megatron import Iteration
     from clustersim.workload.training.rows import Row
 
 
@@ -52,10 +53,10 @@ def units(plan: "Parallelism", stage: int) -> list[tuple[bool, int, int]]:
 class Program:
     """The steps of the ranks of one stage."""
 
-    def __init__(self, iteration, stage):
+    def __init__(self, iteration: "Iteration", stage: int) -> None:
         self.iteration, self.plan, self.stage = iteration, iteration.plan, stage
         self.chunks = iteration.chunks(stage)
-        self.steps = []
+        self.steps: list[Step] = []
         for forward, micro_batch, chunk in units(self.plan, stage):
             (self._forward if forward else self._backward)(micro_batch, chunk)
         self._once(iteration.once(stage))

@@ -141,20 +141,20 @@ class AicbIteration:
         backward = NOTHING if self.profiled else Collective("ALLREDUCE", "TP", self.sequence_bytes)
         return self._timed(Row(name, forward=self._split("ALLREDUCE", forward), input=backward), name.split("_")[0])
 
-    def _column(self, name, forward):
+    def _column(self, name: str, forward: int) -> Row:
         back = {"1.0": Collective("REDUCESCATTER", "TP", self.sequence_bytes), "1.1": Collective("REDUCESCATTER", "TP", 0),
                 "2.1": Collective("REDUCESCATTER", "TP", 0) if self.profiled else NOTHING}[self.release]
         gather = self._split("ALLGATHER", forward)
         return self._timed(Row(name, forward=gather, input=back if gather is not NOTHING else NOTHING), name.split("_")[0], 2)
 
-    def _row(self, name, forward):
+    def _row(self, name: str, forward: int) -> Row:
         back = self._split("ALLGATHER", self.sequence_bytes) if self.profiled or self.release != "2.1" else NOTHING
         return self._timed(Row(name, forward=self._split("REDUCESCATTER", forward), input=back), name.split("_")[0], 2)
 
     def _split(self, op: str, bytes_: int) -> "Collective":
         return _nothing_if(self.plan.tp == 1 and self.profiled, op, "TP", bytes_)
 
-    def _experts(self):
+    def _experts(self) -> list[Row]:
         model, plan, new = self.model, self.plan, self.release == "2.1"
         whole = self.sequence_bytes * model.experts_per_token
         counts = ELEMENT * (plan.ep * model.experts * plan.tp if new else model.hidden * model.experts)

@@ -10,8 +10,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.whole_file import whole_file
@@ -28,7 +29,7 @@ KINDS = ("TP", "DP", "EP", "CP", "DP_EP", "PP", "DP_COPIES")
 
 
 @functools.lru_cache(None)
-def messages():
+def messages() -> types.ModuleType:
     """@return the module that protoc makes of chakra.proto, which the simulator is built from, too"""
     proto = pathlib.Path(__file__).with_name("chakra.proto")
     with tempfile.TemporaryDirectory() as directory:
@@ -59,25 +60,29 @@ def varint(value: int) -> bytes:
 class _Trace:
     """The nodes of one rank. Nodes that block are a chain; the rest hangs on it."""
 
-    def __init__(self, iteration, program, rank):
+    def __init__(self, iteration: "Iteration", program: "Program", rank: int) -> None:
         self.iteration, self.plan, self.rank = iteration, iteration.plan, rank
         self.proto = messages()
         self.data = [self._delimited(self.proto.GlobalMetadata(version="0.0.4"))]
-        self.next_id, self.last, self.beside = 0, None, []
-        self.issued, self.joined = [], []  # collectives that the next join waits for; that the next node waits for
+        self.next_id = 0
+        self.last: int | None = None
+        self.beside: list[int] = []
+        self.issued: list[int] = []  # collectives that the next join waits for
+        self.joined: list[int] = []  # those that the next node waits for
         self.written_us, self.due_ns = 0, 0.0
         self._groups(program)
         for step in program.steps:
             getattr(self, "_" + step.kind)(step)
 
     @staticmethod
-    def _delimited(message) -> bytes:
+    def _delimited(message: Any) -> bytes:
         data = message.SerializeToString()
         return varint(len(data)) + data
 
-    def _node(self, name: str, kind: str, after: Sequence[int], blocks: bool = True, inputs: str | None = None, microseconds: int = 0, **attributes) -> int:
+    def _node(self, name: str, kind: str, after: Sequence[int], blocks: bool = True, inputs: str | None = None, microseconds: int = 0,
+              **attributes: bool | str | int) -> int:
         node = self.proto.Node(id=self.next_id, name=name, type=getattr(self.proto, kind), duration_micros=microseconds)
-        node.data_deps.extend(number for number in after if number is not None)
+        node.data_deps.extend(after)
         if inputs:
             node.inputs.values = inputs
         for key, value in attributes.items():
@@ -93,9 +98,9 @@ class _Trace:
             self.last, self.joined = node.id, []
         return node.id
 
-    def _before(self):
+    def _before(self) -> list[int]:
         """@return the nodes that the next one follows"""
-        return [self.last, *self.joined]
+        return [*([] if self.last is None else [self.last]), *self.joined]
 
     def _groups(self, program: "Program") -> None:
         used = {step.collective.group for step in program.steps if step.kind in ("blocking", "beside", "issue")}
@@ -110,9 +115,9 @@ class _Trace:
     def _compute(self, step: "Step", after: Sequence[int] | None = None) -> None:
         self.due_ns += step.ns
         microseconds = round(self.due_ns / 1000) - self.written_us
-        if microseconds > 0 or after:
+        if microseconds > 0 or after is not None:
             self.written_us += microseconds
-            self._node(step.name, "COMP_NODE", after or self._before(), microseconds=microseconds, is_cpu_op=False)
+            self._node(step.name, "COMP_NODE", self._before() if after is None else after, microseconds=microseconds, is_cpu_op=False)
 
     def _collective(self, step: "Step", blocks: bool) -> None:
         collective = step.collective
@@ -132,20 +137,20 @@ class _Trace:
     def _beside(self, step: "Step") -> None:
         self._collective(step, False)
 
-    def _issue(self, step) -> None:
+    def _issue(self, step: "Step") -> None:
         self._collective(step, False)
 
-    def _join(self, step) -> None:
+    def _join(self, step: "Step") -> None:
         self.joined, self.issued = self.joined + self.issued, []
 
     def _optimizer(self, step: "Step") -> None:
         """The step needs all gradients; what it updates is gathered after it."""
         self._compute(step, [*self._before(), *self.beside])
 
-    def _message(self, step: "Step", kind: str, blocks: bool, bytes_: int, **peer) -> None:
+    def _message(self, step: "Step", kind: str, blocks: bool, bytes_: int, **peer: int) -> None:
         micro_batch, sender, forward = step.message
         tag = (micro_batch * self.plan.pp * self.plan.virtual + sender) * 2 + forward
-        self._node(step.name, kind, self._before(), blocks, is_cpu_op=False, comm_size=bytes_, comm_tag=tag, **peer)
+        self._node(step.name, kind, self._before(), blocks, None, 0, is_cpu_op=False, comm_size=bytes_, comm_tag=tag, **peer)
 
     def _neighbour(self, virtual_stage: int) -> int:
         in_stage = self.plan.world_size // self.plan.pp
@@ -160,11 +165,11 @@ class _Trace:
         self._message(step, "COMM_RECV_NODE", True, self.iteration.pipeline_bytes, comm_src=self._neighbour(step.message[1]),
                       comm_dst=self.rank)
 
-    def _send_tied(self, step) -> None:
+    def _send_tied(self, step: "Step") -> None:
         self._message(step, "COMM_SEND_NODE", False, self.iteration.tied_bytes, comm_src=self.rank,
                       comm_dst=self._neighbour(self.plan.pp - 1 - step.message[1]))
 
-    def _receive_tied(self, step) -> None:
+    def _receive_tied(self, step: "Step") -> None:
         self._message(step, "COMM_RECV_NODE", True, self.iteration.tied_bytes, comm_src=self._neighbour(step.message[1]),
                       comm_dst=self.rank)
 

@@ -5,23 +5,28 @@ Names are those of Megatron-LM's pretrain_gpt.py (megatron/training/arguments.py
 (`nemo llm pretrain --factory RECIPE ...`).
 """
 import math
+from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.workload.plan import pipeline, recompute
 
+if TYPE_CHECKING:
+    from clustersim.workload.model.transformer import Model
+    from clustersim.workload.plan.parallel import Parallelism
 
-def _megatron_zero(plan):
+
+def _megatron_zero(plan: "Parallelism") -> list[str]:
     sharded = ("no_shard", "optim", "optim_grads", "optim_grads_params")[plan.zero]
     copies = f" --num-distributed-optimizer-instances {plan.copies}" if plan.copies > 1 else ""
     if plan.zero < 2:
         return ["--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather" + copies] if plan.zero else []
-    kinds = {4: "fp32", 2: "bf16"}
+    kinds: dict[float, str] = {4: "fp32", 2: "bf16"}
     return [f"--use-megatron-fsdp --data-parallel-sharding-strategy {sharded} --use-distributed-optimizer --no-gradient-accumulation-fusion "
             "--ckpt-format fsdp_dtensor" + copies,
             f"--megatron-fsdp-main-grads-dtype {kinds[plan.precision.gradient]} --megatron-fsdp-grad-comm-dtype {kinds[plan.precision.reduced]}"]
 
 
-def _layout(model, plan) -> str:
+def _layout(model: "Model", plan: "Parallelism") -> str:
     """@return the chunks' layers in Megatron-Core's letters where its other arguments cannot say them; empty: they can
 
     Stages, and chunks of a stage, have equal numbers of layers in Megatron-Core but for the ends that are named.
@@ -36,7 +41,7 @@ def _layout(model, plan) -> str:
     return ""
 
 
-def _megatron_pipeline(model, plan):
+def _megatron_pipeline(model: "Model", plan: "Parallelism") -> list[str]:
     split, layout = plan.split, _layout(model, plan)
     if layout:
         return [f"--pipeline-model-parallel-layout '{layout}'"]
@@ -48,7 +53,7 @@ def _megatron_pipeline(model, plan):
     return found
 
 
-def _megatron_recomputation(plan):
+def _megatron_recomputation(plan: "Parallelism") -> list[str]:
     if plan.recompute == "selective":
         return ["--recompute-granularity selective --recompute-modules " + " ".join(plan.modules or recompute.DEFAULT)]
     if plan.recompute == "full":
@@ -57,7 +62,7 @@ def _megatron_recomputation(plan):
     return []
 
 
-def _megatron_experts(plan):
+def _megatron_experts(plan: "Parallelism") -> list[str]:
     exchange = plan.exchange
     found = [f"--expert-model-parallel-size {plan.ep} --expert-tensor-parallel-size {plan.expert_tp}"]
     if exchange.dispatcher == "alltoall":
@@ -69,7 +74,7 @@ def _megatron_experts(plan):
     return found + (["--moe-pad-expert-input-to-capacity"] if exchange.padded else [])
 
 
-def megatron(model, plan, per_server):
+def megatron(model: "Model", plan: "Parallelism", per_server: int) -> list[str]:
     lines = [f"--tensor-model-parallel-size {plan.tp}" + (" --sequence-parallel" if plan.sequence_parallel else ""),
              f"--pipeline-model-parallel-size {plan.pp}", *_megatron_pipeline(model, plan), f"--context-parallel-size {plan.cp}"]
     lines += _megatron_experts(plan) if model.experts else []
@@ -77,7 +82,7 @@ def megatron(model, plan, per_server):
     return lines + _megatron_zero(plan) + _megatron_recomputation(plan)
 
 
-def _torchtitan_stages(model, plan):
+def _torchtitan_stages(model: "Model", plan: "Parallelism") -> tuple[int, int, int | None]:
     """@return layers that torchtitan takes off the first and off the last stage, and layers of a stage (None: no number), for which its stages are the plan's
 
     It makes as many stages as the layers and those taken off need, rounded up, and spreads both evenly (torchtitan/distributed/pipeline_parallel.py).
@@ -95,7 +100,7 @@ def _torchtitan_stages(model, plan):
                      "expected --print-arguments megatron")
 
 
-def torchtitan(model, plan, per_server):
+def torchtitan(model: "Model", plan: "Parallelism", per_server: int) -> list[str]:
     """ZeRO-1 and 2 are FSDP that keeps gathered weights, ZeRO-0 is replication. A pipeline's micro-batches are parts of a local batch."""
     replicated = plan.copies if plan.zero else plan.dp
     sharded = plan.dp // replicated
@@ -117,7 +122,7 @@ def torchtitan(model, plan, per_server):
                                                                     if plan.recompute == "selective" else []))
 
 
-def nemo(model, plan, per_server):
+def nemo(model: "Model", plan: "Parallelism", per_server: int) -> list[str]:
     devices = math.gcd(plan.world_size, per_server)  # of as many nodes as that makes
     strategy: dict[str, object] = {"tensor_model_parallel_size": plan.tp, "sequence_parallel": plan.sequence_parallel, "pipeline_model_parallel_size": plan.pp,
                 "virtual_pipeline_model_parallel_size": plan.virtual if plan.virtual > 1 else None, "context_parallel_size": plan.cp}
@@ -144,7 +149,7 @@ def nemo(model, plan, per_server):
 WRITERS = {"megatron": megatron, "torchtitan": torchtitan, "nemo": nemo}
 
 
-def text(name, model, plan, gpus_per_server=8) -> str:
+def text(name: str, model: "Model", plan: "Parallelism", gpus_per_server: int = 8) -> str:
     """@return the arguments of framework `name`, a few on each line, with backslashes between them"""
     if name not in WRITERS:
         raise InputError(f'"{name}" is not a framework whose arguments are known; expected one of {", ".join(WRITERS)}')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Writes rows as SimAI's text."""
+import os
 from collections.abc import Mapping, Sequence
 
 from typing import Any, TYPE_CHECKING
@@ -10,6 +11,7 @@ from clustersim.workload.training.rows import Row
 
 if TYPE_CHECKING:
     from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.training.megatron import Iteration
 
 _DEFAULT_GROUP = {"forward": "TP", "input": "TP", "weight": "DP"}
 
@@ -33,7 +35,7 @@ def _row_line(row: "Row", names: Mapping[Any, Any]) -> str:
     return "\t".join(cells)
 
 
-def text(header: Sequence[tuple[str, int | str]], rows: "Sequence[Row]", names=None) -> str:
+def text(header: Sequence[tuple[str, int | str]], rows: "Sequence[Row]", names: Mapping[str, str] | None = None) -> str:
     """@param names of groups that the text calls otherwise @return a workload of these header fields (key, value) and rows"""
     first = "HYBRID_TRANSFORMER_FWD_IN_BCKWD " + " ".join(f"{key}: {value}" for key, value in header)
     return "\n".join([first, str(len(rows)), *(_row_line(row, names or {}) for row in rows), ""])
@@ -47,7 +49,7 @@ def sizes(plan: "Parallelism") -> list[tuple[str, int]]:
     return found + ([("cp", plan.cp)] if plan.cp > 1 else [])
 
 
-def render(iteration) -> str:
+def render(iteration: "Iteration") -> str:
     """@return the iteration as text, with rows of each stage"""
     plan = iteration.plan
     if plan.copies > 1 and iteration.model.experts:
@@ -58,7 +60,7 @@ def render(iteration) -> str:
         spans += [(len(rows) + first, len(rows) + last) for first, last in iteration.checkpoints(stage)]
         counts += [len(iteration.once(stage)), *map(len, iteration.chunks(stage))]
         rows += iteration.stage_rows(stage)
-    header = [*sizes(plan), ("vpp", plan.virtual), ("ga", plan.micro_batches), ("all_gpus", plan.world_size)]
+    header: list[tuple[str, int | str]] = [*sizes(plan), ("vpp", plan.virtual), ("ga", plan.micro_batches), ("all_gpus", plan.world_size)]
     header += [(key, _list(numbers)) for key, numbers in (("checkpoints", [first for first, _ in spans]),
                                                           ("checkpoint_initiates", [last for _, last in spans]),
                                                           ("stage_rows", counts))]
@@ -71,5 +73,5 @@ def _list(numbers: Sequence[int]) -> str:
     return " ".join(map(str, [len(numbers), *numbers]))
 
 
-def write(iteration, path) -> None:
+def write(iteration: "Iteration", path: str | os.PathLike) -> None:
     write_text(path, render(iteration))
