@@ -3,13 +3,15 @@
 
     python3 -m aicb.main --model_name llama_70b --tp 8 --dp 16 --pp 1 --world_size 128 --output_dir ./workloads/
 """
+import argparse
+
 from clustersim import command
 from clustersim.commands import workload
 from clustersim.errors import InputError
 from clustersim.workload.command import training_command
 
 
-def file_name(given):
+def file_name(given: argparse.Namespace) -> str:
     """@return the name without ending; sizes of 1 other than TP and DP are left out"""
     plan = training_command.find_plan(given, training_command.find_model(given))
     name = given.model_name or training_command.find_model(given).name
@@ -18,7 +20,7 @@ def file_name(given):
     return "_".join([name, *(f"{key}{size}" for key, size in sizes)])
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int | None:
     if not workload.is_inference(arguments) and not {"-h", "--help"} & set(arguments):
         given = training_command.make_parser("").parse_args(arguments)
         if not given.name:

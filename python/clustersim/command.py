@@ -10,21 +10,25 @@ import os
 import signal
 import sys
 import time
+import types
 import typing
+from collections.abc import Callable, Iterable, Sequence
 
 from clustersim.errors import InputError
 from clustersim.message import Messages, printable, shortened_path  # noqa: F401 (printable is for others)
 from clustersim.version import __version__
 
+Status = int | str | None  # as sys.exit() takes it
+Refusals = type[Exception] | tuple[type[Exception], ...]
 ONE_WISH_S = 1  # timeout(1) signals a process and then its group: one wish comes as several signals
 
 
-def name():
+def name() -> str:
     """@return what the command was called by"""
     return os.path.basename(sys.argv[0])
 
 
-def tell_idle(parser, given, rules):
+def tell_idle(parser: argparse.ArgumentParser, given: argparse.Namespace, rules: Iterable[tuple[bool, str, Iterable[str]]]) -> None:
     """Warns of flags that change nothing.
     @param parser argparse's @param given what it has read
     @param rules of each: whether the flags have an effect, why they have none, and their names in `given`"""
@@ -35,7 +39,7 @@ def tell_idle(parser, given, rules):
                 print(f"{parser.prog}: warning: {flag} has no effect: {why}", file=sys.stderr)
 
 
-def tell_repetitions(parser, words):
+def tell_repetitions(parser: argparse.ArgumentParser, words: Sequence[object]) -> None:
     """Warns of values that a later one replaces, by whichever name of the flag.
     @param parser argparse's @param words of the command line"""
     names: dict[str, str] = {}
@@ -59,10 +63,10 @@ class _Terminated(BaseException):
 class _EndingSignals:
     """Raises what ends the program at the first signal, and again at one that comes later than the same wish's."""
 
-    def __init__(self):
-        self.first = None
+    def __init__(self) -> None:
+        self.first: float | None = None
 
-    def __call__(self, number, frame):
+    def __call__(self, number: int, frame: types.FrameType | None) -> None:
         now = time.monotonic()
         if self.first is not None and now - self.first < ONE_WISH_S:
             return
@@ -70,7 +74,7 @@ class _EndingSignals:
         raise KeyboardInterrupt() if number == signal.SIGINT else _Terminated(number)
 
 
-def _catch_ending_signals():
+def _catch_ending_signals() -> None:
     end = _EndingSignals()
     signal.signal(signal.SIGTERM, end)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -80,7 +84,7 @@ def _catch_ending_signals():
     # A closed terminal is none any more for who asks then; to write there would fail.
     terminals = [stream.fileno() for stream in (sys.stdout, sys.stderr) if stream.isatty()]
 
-    def leave_terminal(number, frame):
+    def leave_terminal(number: int, frame: types.FrameType | None) -> None:
         for terminal in terminals:
             os.dup2(os.open(os.devnull, os.O_WRONLY), terminal)
         end(number, frame)
@@ -88,7 +92,7 @@ def _catch_ending_signals():
     signal.signal(signal.SIGHUP, leave_terminal)
 
 
-def _open_closed_streams():
+def _open_closed_streams() -> None:
     """A file that is opened must not become standard output because the caller closed that; writing there fails."""
     for number in range(3):
         try:
@@ -99,7 +103,7 @@ def _open_closed_streams():
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)
 
 
-def run(name, main, refusals=(), after_interruption=""):
+def run(name: str, main: Callable[[list[str]], int | None], refusals: Refusals = (), after_interruption: str = "") -> typing.NoReturn:
     """Calls main(arguments) and ends the program with what it returns.
 
     --version alone is answered here. 2: a file cannot be read, or it or standard output not be written; 1: memory has run out;
@@ -114,7 +118,8 @@ def run(name, main, refusals=(), after_interruption=""):
     sys.exit(_status_with_output(name, _status_of(name, main, refusals, f"; {after_interruption}" if after_interruption else "")))
 
 
-def _status_of(name, main, refusals, hint):
+def _status_of(name: str, main: Callable[[list[str]], int | None], refusals: Refusals, hint: str) -> Status:
+    refused: tuple[type[Exception], ...] = (InputError, *(refusals if isinstance(refusals, tuple) else (refusals,)))
     try:
         if sys.argv[1:] == ["--version"]:
             print(f"{name} {__version__}")
@@ -136,7 +141,7 @@ def _status_of(name, main, refusals, hint):
         text = f"{place}{error.strerror or error}"
         expected = "" if "; expected " in text else "; expected a file that can be read or written"
         return _say(name, f"{text}{expected}", 2)
-    except (InputError, *(refusals if isinstance(refusals, tuple) else (refusals,))) as error:
+    except refused as error:
         return _say(name, error, 2)
     except MemoryError:
         return _say(name, "out of memory", 1)
@@ -147,28 +152,28 @@ def _status_of(name, main, refusals, hint):
 class _Output:
     """Standard output that knows whether some of it was lost, which argparse may not tell."""
 
-    def __init__(self, stream):
+    def __init__(self, stream: typing.TextIO) -> None:
         self._stream = stream
-        self.lost = None
+        self.lost: OSError | None = None
 
-    def write(self, text):
+    def write(self, text: str) -> int:
         return self._noting(self._stream.write, text)
 
-    def flush(self):
+    def flush(self) -> None:
         return self._noting(self._stream.flush)
 
-    def _noting(self, act, *arguments):
+    def _noting(self, act: Callable[..., typing.Any], *arguments: typing.Any) -> typing.Any:
         try:
             return act(*arguments)
         except OSError as error:
             self.lost = self.lost or error
             raise
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> typing.Any:
         return getattr(self._stream, name)
 
 
-def _status_with_output(name, status):
+def _status_with_output(name: str, status: Status) -> Status:
     """Output that is cut off must not count as whole. @param status of the script @return that of the program"""
     late: OSError | None = None
     try:
@@ -189,6 +194,6 @@ def _status_with_output(name, status):
     return _say(name, f"standard output: cannot be written: {lost.strerror}; expected a file or a pipe that takes all of it", 2)
 
 
-def _say(name, text, status):
+def _say(name: str, text: object, status: int) -> int:
     print(f"{name}: {text}", file=sys.stderr)
     return status

@@ -9,7 +9,7 @@ A csv.writer quotes; what is left is that no spreadsheet takes the text for a fo
 FORMULA = ("=", "+", "-", "@")
 
 
-def escape(text):
+def escape(text: object) -> object:
     """@return the text of a cell; anything but text stays what it is"""
     if not isinstance(text, str):
         return text
@@ -17,6 +17,6 @@ def escape(text):
     return "'" + text if text.startswith(FORMULA) else text
 
 
-def unescape(cell):
+def unescape(cell: str) -> str:
     """@return the text that a cell stands for"""
     return cell[1:] if cell.startswith(tuple("'" + sign for sign in FORMULA)) else cell

@@ -12,6 +12,7 @@ may come during checkpoints and restarts, too. All times here are hours.
 """
 import dataclasses
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -24,18 +25,18 @@ class Part:
     mtbf: float
 
 
-def system_mtbf(parts):
+def system_mtbf(parts: Iterable[Part]) -> float:
     """@return hours between failures of any part"""
     rate = sum(part.count / part.mtbf for part in parts)
     return 1 / rate if rate else math.inf
 
 
-def young_interval(mtbf, checkpoint):
+def young_interval(mtbf: float, checkpoint: float) -> float:
     """Young 1974. @return hours of work between checkpoints that lose the least, to first order"""
     return math.sqrt(2 * checkpoint * mtbf)
 
 
-def daly_interval(mtbf, checkpoint):
+def daly_interval(mtbf: float, checkpoint: float) -> float:
     """Daly 2006, equation 37. @return the same to higher order"""
     if checkpoint >= 2 * mtbf:
         return mtbf
@@ -43,7 +44,7 @@ def daly_interval(mtbf, checkpoint):
     return young_interval(mtbf, checkpoint) * (1 + root / 3 + root * root / 9) - checkpoint
 
 
-def effective_ratio(mtbf, interval, checkpoint, restart):
+def effective_ratio(mtbf: float, interval: float, checkpoint: float, restart: float) -> float:
     """Daly 2006, equation 20. @return work over wall time in the long run"""
     if math.isinf(mtbf):
         return interval / (interval + checkpoint)
@@ -53,7 +54,8 @@ def effective_ratio(mtbf, interval, checkpoint, restart):
     return interval / (mtbf * math.exp(restart / mtbf) * math.expm1(exponent))
 
 
-def simulate(mtbf, interval, checkpoint, restart, hours, random):
+def simulate(mtbf: float, interval: float, checkpoint: float, restart: float, hours: float,
+             random: np.random.Generator) -> tuple[float, int]:
     """One history. @param random numpy's Generator @return hours of work that were kept, and failures"""
     now, kept, failures = 0.0, 0.0, 0
     fails = random.exponential(mtbf) if math.isfinite(mtbf) else math.inf
@@ -72,7 +74,8 @@ def simulate(mtbf, interval, checkpoint, restart, hours, random):
     return kept, failures
 
 
-def simulate_many(mtbf, interval, checkpoint, restart, hours, histories, seed):
+def simulate_many(mtbf: float, interval: float, checkpoint: float, restart: float, hours: float, histories: int,
+                  seed: int) -> tuple[np.ndarray, np.ndarray]:
     """@return the ratio of each history, and its failures"""
     random = np.random.default_rng(seed)
     found = [simulate(mtbf, interval, checkpoint, restart, hours, random) for _ in range(histories)]

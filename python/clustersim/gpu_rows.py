@@ -5,6 +5,7 @@ import functools
 import os
 import pathlib
 import tempfile
+from typing import Any
 
 from clustersim import yaml_file
 from clustersim.errors import InputError
@@ -16,8 +17,8 @@ GENERATIONS = ("Ampere", "Hopper", "Blackwell", "CDNA2", "CDNA3", "CDNA4", "DaVi
 REDUCING = ("Hopper", "Blackwell")  # whose NVSwitches reduce
 
 
-def _check(name, row) -> None:
-    def refuse(problem, expected):
+def _check(name: str, row: Any) -> None:
+    def refuse(problem: str, expected: str) -> None:
         raise InputError(f"{PATH.name}: GPU {name} {problem}; expected {expected}")
     if not isinstance(row, dict):
         refuse("is no row", "fields in braces, as the others have")
@@ -38,8 +39,8 @@ def _check(name, row) -> None:
 
 
 @functools.lru_cache(None)
-def _rows(path):
-    found = (yaml_file.load(path, "rows of GPUs", InputError) or [None])[0]
+def _rows(path: pathlib.Path) -> dict[str, dict[str, Any]]:
+    found, _ = yaml_file.load(path, "rows of GPUs", InputError)
     if not isinstance(found, dict):
         raise InputError(f"{PATH.name}: has no rows; expected a GPU a line")
     for name, row in found.items():
@@ -47,39 +48,39 @@ def _rows(path):
     return found
 
 
-def rows():
+def rows() -> dict[str, dict[str, Any]]:
     """@return the fields of each type of GPU by name @raise InputError a row lacks one"""
     return _rows(PATH)
 
 
-def of(field):
+def of(field: str) -> dict[str, Any]:
     """@return that field by name of the GPUs that have it"""
     return {name: row[field] for name, row in rows().items() if field in row}
 
 
-def reduces(name) -> bool:
+def reduces(name: str) -> bool:
     """@return whether NVSwitches reduce for that type of GPU"""
     return rows().get(name, {}).get("generation") in REDUCING
 
 
 @functools.lru_cache(None)
-def _table_file(path):
+def _table_file(path: pathlib.Path) -> str | None:
     lines = [f"{name} {row['generation']} {row['table'][0]} {row['table'][1]}\n" for name, row in _rows(path).items() if "table" in row]
     if not lines:
         return None
-    number, path = tempfile.mkstemp(prefix="gpus-", text=True)
+    number, name = tempfile.mkstemp(prefix="gpus-", text=True)
     with os.fdopen(number, "w", encoding="utf-8") as file:
         file.writelines(lines)
-    atexit.register(_remove, path, os.getpid())
-    return path
+    atexit.register(_remove, name, os.getpid())
+    return name
 
 
-def _remove(path, process) -> None:
+def _remove(path: str, process: int) -> None:
     if os.getpid() == process:  # a copy of the process may end while others read the file
         os.unlink(path)
 
 
-def environment():
+def environment() -> dict[str, str]:
     """@return variables that tell programs of types that they do not have built in"""
     file = _table_file(PATH)
     return {"AS_GPU_TABLE": file} if file else {}

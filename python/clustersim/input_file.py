@@ -5,6 +5,7 @@ import io
 import os
 import re
 import stat
+from typing import BinaryIO
 
 from clustersim.errors import InputError
 
@@ -15,7 +16,7 @@ _KINDS = ((stat.S_ISFIFO, "is a pipe"), (stat.S_ISCHR, "is a device"),
           (stat.S_ISBLK, "is a device"), (stat.S_ISSOCK, "is a socket"))
 
 
-def _open(path, most=LARGEST):
+def _open(path: str | os.PathLike, most: int = LARGEST) -> BinaryIO:
     # Opening a pipe waits for its other end, unless told not to.
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     status = os.fstat(file.fileno())
@@ -28,7 +29,7 @@ def _open(path, most=LARGEST):
     raise OSError(errno.EINVAL, reason, str(path))
 
 
-def read_text(path, errors="strict", most=LARGEST):
+def read_text(path: str | os.PathLike, errors: str = "strict", most: int = LARGEST) -> str:
     """@return the text of a file of so many bytes at most, without the byte order mark that editors on Windows put before it
 
     @raise OSError it cannot be read, is no file or too large @raise UnicodeDecodeError
@@ -52,7 +53,7 @@ FOREIGN = (
 )
 
 
-def refuse_foreign(path, text: str, expected: str) -> None:
+def refuse_foreign(path: str | os.PathLike, text: str, expected: str) -> None:
     """@param expected of the reader @raise InputError the text is a file of another program, which its name helps to replace"""
     beginning = text[:4096].lstrip()
     for pattern, name, instead in FOREIGN:
@@ -61,7 +62,7 @@ def refuse_foreign(path, text: str, expected: str) -> None:
             raise InputError(f"{path}:1: this is {name}, which is not read; expected {wanted}")
 
 
-def read_input(path, expected: str, most=LARGEST) -> str:
+def read_input(path: str | os.PathLike, expected: str, most: int = LARGEST) -> str:
     """@param expected what the file should be @return the text of a user's file
     @raise InputError it cannot be read, is not text, or is a file of another program"""
     try:
@@ -74,6 +75,6 @@ def read_input(path, expected: str, most=LARGEST) -> str:
     return text
 
 
-def check(path) -> None:
+def check(path: str | os.PathLike) -> None:
     """@raise OSError a program that is given the file could not read it"""
     _open(path).close()

@@ -6,13 +6,20 @@
 """
 from __future__ import annotations
 
+import os
 import pathlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from clustersim.accuracy.simulate import write_topology
 from clustersim.accuracy.tables import Machine
 from clustersim.simulation import CHECKOUT, simulate
 
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
+
+Times = dict[int | str, dict[str, float]]  # microseconds by size, or STEP, and by way
 GPUS = 16
 # Two servers with an NVSwitch each; a NIC per GPU, all at one switch.
 SERVERS = Machine("H100", 3600, servers=2, gpus_per_server=GPUS // 2, nic_gbps=100)
@@ -36,26 +43,26 @@ WAYS = (
 )
 
 
-def write_all_reduce(path, size):
+def write_all_reduce(path: pathlib.Path, size: int) -> pathlib.Path:
     path.write_text(f"HYBRID_TRANSFORMER model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: {GPUS} "
                     f"checkpoints: 0 checkpoint_initiates: 0\n1\n"
                     f"reduce\t-1\t1\tNONE\t0\t1\tNONE\t0\t1\tALLREDUCE\t{size}\t1\n")
     return path
 
 
-def write_conf(path, keys):
+def write_conf(path: pathlib.Path, keys: Sequence[str]) -> pathlib.Path:
     """SimAI.conf with these keys."""
     conf = (CHECKOUT / "conf" / "SimAI.conf").read_text()
     path.write_text(conf + "".join(f"{key}\n" for key in keys))
     return path
 
 
-def measure(output, sizes=SIZES, with_step=True, program=None):
+def measure(output: pathlib.Path, sizes: Sequence[int] = SIZES, with_step: bool = True, program: str | os.PathLike | None = None) -> Times:
     """@return for each size, and for the training step, the microseconds of each way by its name"""
     output.mkdir(parents=True, exist_ok=True)
     topology = output / "topology.txt"
     write_topology(topology, SERVERS)
-    workloads = {size: write_all_reduce(output / f"all-reduce-{size}.txt", size) for size in sizes}
+    workloads: dict[int | str, pathlib.Path] = {size: write_all_reduce(output / f"all-reduce-{size}.txt", size) for size in sizes}
     if with_step:
         workloads[STEP] = CHECKOUT / "workloads" / "training_DP16.txt"
     rows: dict[int | str, dict[str, float]] = {}
@@ -70,20 +77,20 @@ def measure(output, sizes=SIZES, with_step=True, program=None):
     return rows
 
 
-def _all_reduce_us(run, way):
+def _all_reduce_us(run: Run, way: Way) -> float:
     collective = run.collectives.iloc[0]
     if (collective["algorithm"] == "ACCL") != (way.name == "ACCL"):
         raise ValueError(f"{way.name} was asked for, and {collective['algorithm']} carried out the AllReduce")
     return (collective["end_ns"] - collective["start_ns"]) / 1000
 
 
-def size_name(size):
-    if size == STEP:
-        return STEP
+def size_name(size: int | str) -> str:
+    if isinstance(size, str):
+        return size
     return f"{size >> 20} Mi" if size >= 1 << 20 else f"{size >> 10} Ki"
 
 
-def table(rows):
+def table(rows: Times) -> str:
     """@return a reStructuredText table, the fastest of each row in bold"""
     names = [way.name for way in WAYS]
     width = 16
@@ -96,7 +103,7 @@ def table(rows):
     return "\n".join([*lines, rule]) + "\n"
 
 
-def draw(rows, path) -> None:
+def draw(rows: Times, path: pathlib.Path) -> None:
     """Times by size, and beside them the training step."""
     from matplotlib.ticker import LogFormatter  # takes a second to load
     from clustersim.results.plots import style

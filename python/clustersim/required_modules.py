@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 
-def require(*modules) -> None:
+def require(*modules: str) -> None:
     """To be called before the modules, or what uses them, are imported."""
     for module in modules:
         if importlib.util.find_spec(module) is None:

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Words and tables of pages, in reStructuredText."""
+from collections.abc import Iterable, Sequence
 
 
-def percent(value) -> str:
+def percent(value: float) -> str:
     return f"{value * 100:.1f} %"
 
 
-def signed(value) -> str:
+def signed(value: float) -> str:
     return f"{value * 100:+.1f} %"
 
 
-def table_link(name) -> str:
+def table_link(name: str) -> str:
     return f":ref:`{name} <accuracy-{name.lower()}>`"
 
 
-def escape(text) -> str:
+def escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("*", "\\*").replace("_", "\\_").replace("`", "\\`")
 
 
-def list_table(header, rows, widths=()):
+def list_table(header: Sequence[object], rows: Iterable[Sequence[object]], widths: Sequence[int] = ()) -> str:
     lines = [".. list-table::", "   :header-rows: 1", *([f"   :widths: {' '.join(map(str, widths))}"] if widths else []), ""]
     for row in (header, *rows):
         lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]

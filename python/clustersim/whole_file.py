@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def whole_file(path) -> Iterator[pathlib.Path]:
+def whole_file(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     """Yields the path to write to, which becomes the file if nothing is raised. It has the same suffix.
 
     @raise OSError that names the file, also where the disk is full
@@ -41,7 +41,7 @@ def whole_file(path) -> Iterator[pathlib.Path]:
         raise
 
 
-def write_text(path, text) -> None:
+def write_text(path: str | os.PathLike, text: str) -> None:
     """Writes a whole text file, with the line ends that the text has."""
     with whole_file(path) as part, open(part, "w", encoding="utf-8", newline="") as file:
         file.write(text)

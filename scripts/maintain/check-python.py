@@ -44,7 +44,7 @@ ROOMS = {
     "clustersim/physical": {".", "simulation", "topology"},
     "clustersim/scenarios": {"simulation", "topology"},
     "clustersim/accuracy": {".", "results/plots", "simulation", "topology"},
-    "clustersim/offload": {"accuracy", "results/plots", "simulation"},
+    "clustersim/offload": {"accuracy", "results", "results/plots", "simulation"},
     "clustersim/outcomes": {".", "accuracy", "results/plots", "simulation", "workload/command", "workload/estimate", "workload/kernels",
                             "workload/mixers", "workload/model", "workload/plan", "workload/serve", "workload/training"},
     "clustersim/commands": {".", "accuracy", "goodput", "offload", "outcomes", "physical", "results", "results/page", "results/plots",

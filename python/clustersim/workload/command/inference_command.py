@@ -4,7 +4,7 @@ import argparse
 import json
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from clustersim import command
 from clustersim.errors import InputError
@@ -77,14 +77,14 @@ def make_parser() -> "Parser":
     return parser
 
 
-def find_pools(given, model) -> "list[tuple[str, Instance]]":
+def find_pools(given: argparse.Namespace, model: "Model") -> "list[tuple[str, Instance]]":
     """@return role and Instance of each pool"""
     disaggregated = given.prefill_gpus, given.decode_gpus
     if any(disaggregated) != all(disaggregated) or any(disaggregated) == bool(given.world_size):
         raise InputError("the instances have no GPUs; expected --world_size, or --prefill_gpus and --decode_gpus")
     if training_command.dtype_of(given) not in DTYPES:
         raise InputError(f'--dtype "{given.dtype}" is not modelled for inference; expected {", ".join(DTYPES)}')
-    kinds = {"dtype": training_command.dtype_of(given), "cache": "fp8" if given.kv_cache_dtype == "fp8" else "bfloat16",
+    kinds: dict[str, Any] = {"dtype": training_command.dtype_of(given), "cache": "fp8" if given.kv_cache_dtype == "fp8" else "bfloat16",
              "precise": training_command.check_operator_dtypes(given, model, precision.precise(
                  0, 0, False, given.operator_dtype, {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
              "exchange": exchange_flags.require_experts(exchange.Exchange(
@@ -93,18 +93,20 @@ def find_pools(given, model) -> "list[tuple[str, Instance]]":
     if given.world_size:
         return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep, **kinds))]
 
-    def size(role, name):
+    def size(role: str, name: str) -> int:
         value = getattr(given, f"{role}_{name}")
         return getattr(given, name) if value is None else value
 
-    return [(role, Instance(model, getattr(given, f"{role}_gpus"), *(size(role, name) for name in ("tp", "pp", "ep")),
-                            **kinds)) for role in ("prefill", "decode")]
+    return [(role, Instance(model, getattr(given, f"{role}_gpus"), tp=size(role, "tp"), pp=size(role, "pp"), ep=size(role, "ep"), **kinds)) for role in ("prefill", "decode")]
 
 
-def _lengths(given):
+def _lengths(given: argparse.Namespace) -> tuple[int, int] | None:
     """@return tokens of the prompt and the output where all requests have as many"""
     counts = [getattr(given, key) or "" for key in COUNTS]
-    return tuple(map(int, counts)) if all(count.isdigit() for count in counts) else None
+    if not all(count.isdigit() for count in counts):
+        return None
+    prompt, output = map(int, counts)
+    return prompt, output
 
 
 def _whole(given: argparse.Namespace, key: str, default: int) -> int:

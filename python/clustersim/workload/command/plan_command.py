@@ -9,6 +9,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any, TYPE_CHECKING
 
 from clustersim import command
 from clustersim.errors import InputError
@@ -25,6 +27,11 @@ from clustersim.workload.plan import precision, recompute
 from clustersim.workload.training import memory
 from clustersim.workload.write import launch_arguments, simai_text
 
+if TYPE_CHECKING:
+    from clustersim.workload.model.transformer import Model
+    from clustersim.workload.plan.parallel import Parallelism
+    from clustersim.workload.training.megatron import Iteration
+
 OVERLAPS = ("tp", "dp", "ep", "pp")
 LARGEST = 1_000_000_000  # of what is counted; more would be searched for hours
 CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
@@ -37,8 +44,10 @@ COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "
 SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch", "memory_gb", "time_ms",
          "tokens_per_s_per_gpu", "mfu", "cost", "bubble", "bound_by", "simulated_ms")
 
+Row = dict[str, Any]  # the cells of a plan by COLUMNS
 
-def make_parser(description):
+
+def make_parser(description: str) -> argparse.ArgumentParser:
     parser = training_command.Parser(prog="plan.py", description=description, allow_abbrev=False,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     training_command.add_model_flags(parser)
@@ -79,7 +88,7 @@ def make_parser(description):
     return parser
 
 
-def _check(given) -> None:
+def _check(given: argparse.Namespace) -> None:
     if given.gpus is None and not given.against:
         raise InputError("there is no number of GPUs; expected --gpus")
     for flag in ("gpus", "top", "seq_length", "gpus_per_server", "global_batch"):
@@ -109,7 +118,7 @@ def _check(given) -> None:
         raise InputError("--gpu_type, --gpus_per_server and --nic_type contradict --topology, which has them; expected one of both")
 
 
-def tell_idle(parser, given) -> None:
+def tell_idle(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     command.tell_idle(parser, given, (
         (given.simulate, "it is for --simulate", ("network", "conf", "time_limit")),
         (given.prices, "it is for --prices", ("years", "kwh")),
@@ -117,7 +126,7 @@ def tell_idle(parser, given) -> None:
                                                                   "seq_length", "print_arguments", "config"))))
 
 
-def _require_network_kind(given) -> None:
+def _require_network_kind(given: argparse.Namespace) -> None:
     """Refuses a kind of network that the programs do not know, before plans are looked for."""
     with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
         try:
@@ -126,7 +135,7 @@ def _require_network_kind(given) -> None:
             raise InputError(str(error).replace("environment: AS_NETWORK_KIND", "--network_kind")) from None
 
 
-def find_machine(given):
+def find_machine(given: argparse.Namespace) -> tuple[plans.Machine, gpus.Gpu, list[str]]:
     """@return Machine, the Gpu, and the flags of SimAI_analytical that mean the same"""
     if given.network_kind:
         _require_network_kind(given)
@@ -154,7 +163,7 @@ def find_machine(given):
     return machine, gpus.find(topology.gpu_type, training_command.dtype_of(given), given.kernels), ["-n", given.topology]
 
 
-def gpu_hour(given):
+def gpu_hour(given: argparse.Namespace) -> float:
     """@return price of a GPU for an hour: as given, or its share of the topology's parts, written off, and of their power"""
     if not given.prices:
         return 2.0 if given.gpu_hour is None else given.gpu_hour
@@ -163,7 +172,7 @@ def gpu_hour(given):
     return price / (given.years * 365 * 24) + watts / 1000 * given.kwh
 
 
-def _counts(given):
+def _counts(given: argparse.Namespace) -> list[int]:
     """@return numbers of GPUs to try"""
     counts = [given.gpus]
     while given.objective != "time" and counts[-1] % 2 == 0:
@@ -171,11 +180,12 @@ def _counts(given):
     return counts
 
 
-def _value(given, timed):
+def _value(given: argparse.Namespace, timed: search.Timed) -> float:
     return timed.total_ns if given.objective == "time" else -timed.tokens_per_s / timed.plan.world_size
 
 
-def _timers(given, machine, gpu, flags, directory, framework):
+def _timers(given: argparse.Namespace, machine: plans.Machine, gpu: gpus.Gpu, flags: Sequence[str], directory: str,
+            framework: frameworks.Framework | None) -> Callable[[int], search.Timer]:
     """@return a function that gives what times plans of a number of GPUs"""
     if framework:
         if given.bin:
@@ -189,7 +199,8 @@ def _timers(given, machine, gpu, flags, directory, framework):
     return lambda count: search.Analytical(program, ["-g", str(count), *flags], directory)
 
 
-def _search(given, model, machine, gpu, flags, directory):
+def _search(given: argparse.Namespace, model: "Model", machine: plans.Machine, gpu: gpus.Gpu, flags: Sequence[str],
+            directory: str) -> tuple[list[search.Timed], int, int]:
     """@return the best plans, and counts of what was looked at"""
     framework = frameworks.find(given.framework) if given.framework else None
     gpu = frameworks.apply(gpu, framework) if framework else gpu
@@ -212,26 +223,27 @@ def _search(given, model, machine, gpu, flags, directory):
     return found[:given.top], seen, timed
 
 
-def _recomputed(plan) -> str:
+def _recomputed(plan: "Parallelism") -> str:
     """@return what is computed again, as in `full:2` (layers of each chunk) or `selective:mla_up_proj`"""
     more = [str(plan.recompute_layers)] if plan.recompute_layers else []
     more += [",".join(name for name in plan.modules if name not in recompute.DEFAULT)] if plan.modules else []
     return ":".join([plan.recompute, *more])
 
 
-def _arguments(framework, model, best, gpus_per_server):
+def _arguments(framework: str, model: "Model", best: "Sequence[Parallelism]", gpus_per_server: int) -> str:
     """@return the arguments of the first of the best plans that the framework can carry out"""
+    refusal = None
     for rank, plan in enumerate(best, 1):
         try:
             text = launch_arguments.text(framework, model, plan, gpus_per_server)
         except InputError as error:
-            if rank == len(best):
-                raise InputError(f"{error}, or more plans (--top)") from None
+            refusal = error
             continue
         return f"arguments of {framework}{'' if rank == 1 else f' for plan {rank}, the best that it can carry out'}:\n{text}"
+    raise InputError(f"{refusal}, or more plans (--top)")
 
 
-def differences(rows) -> str:
+def differences(rows: Sequence[Row]) -> str:
     """@return for people, what each plan takes more than the best, in ms, and which parts of it"""
     keys = ("computation", *search.COMMUNICATION, "bubble")
     best = rows[0]
@@ -244,7 +256,7 @@ def differences(rows) -> str:
     return "\n".join("  ".join(line[column].rjust(widths[column]) for column in kept) for line in lines)
 
 
-def _row(number, timed, gpu, hour):
+def _row(number: int, timed: search.Timed, gpu: gpus.Gpu, hour: float) -> Row:
     plan = timed.plan
     share = {key: timed.parts.get(key, 0.0) / timed.total_ns for key in (*search.COMMUNICATION, "bubble")}
     cost = plan.world_size * timed.total_ns / 3.6e12 * hour / (plan.sequences * plan.sequence) * 1e9
@@ -256,7 +268,7 @@ def _row(number, timed, gpu, hour):
             "simulated_ms": None}
 
 
-def _text(key, value) -> str:
+def _text(key: str, value: Any) -> str:
     if value is None:
         return "-"
     if key in ("mfu", "bubble", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP"):
@@ -264,7 +276,7 @@ def _text(key, value) -> str:
     return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
-def table(rows, costs=False) -> str:
+def table(rows: Sequence[Row], costs: bool = False) -> str:
     """@param costs whether to show the price of 10^9 tokens @return the table for people"""
     shown = [key for key in SHOWN if (key != "simulated_ms" or any(row[key] for row in rows)) and (key != "cost" or costs)]
     cells = [shown] + [[_text(key, row[key]) for key in shown] for row in rows]
@@ -272,7 +284,7 @@ def table(rows, costs=False) -> str:
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in cells)
 
 
-def _simulate(given, best, rows, directory) -> None:
+def _simulate(given: argparse.Namespace, best: Sequence[search.Timed], rows: Sequence[Row], directory: pathlib.Path) -> None:
     for number, (timed, row) in enumerate(zip(best[:given.simulate], rows), 1):
         result = directory / f"plan{number}"
         command = [find_program("SimAI_simulator", given.bin), "-w", directory / f"plan{number}.txt", "-n", given.topology,
@@ -289,7 +301,7 @@ def _simulate(given, best, rows, directory) -> None:
         row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6
 
 
-def _by_simulation(best, rows, directory):
+def _by_simulation(best: Sequence[search.Timed], rows: Sequence[Row], directory: pathlib.Path) -> tuple[list[search.Timed], list[Row]]:
     """Sorts plans that were simulated by what they took then, before all others, and renames their files."""
     order = sorted(range(len(rows)), key=lambda i: (rows[i]["simulated_ms"] is None, rows[i]["simulated_ms"] or i))
     for number in range(1, len(rows) + 1):
@@ -307,7 +319,7 @@ def _by_simulation(best, rows, directory):
     return [best[i] for i in order], [rows[i] for i in order]
 
 
-def _write(given, rows, best, directory, title) -> None:
+def _write(given: argparse.Namespace, rows: Sequence[Row], best: Sequence[search.Timed], directory: pathlib.Path, title: str) -> None:
     with whole_file(directory / "plans.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
@@ -318,7 +330,7 @@ def _write(given, rows, best, directory, title) -> None:
     plan_picture.write(rows, title, directory)
 
 
-def _against(given) -> None:
+def _against(given: argparse.Namespace) -> None:
     """Times published layouts, of --gpus and --model if they are given, and prints how our order compares."""
     layouts = [each for each in against.read(given.against) if given.gpus in (None, each.plan.world_size)
                and given.model_name in (None, each.model)]
@@ -328,7 +340,7 @@ def _against(given) -> None:
     framework = frameworks.find(given.framework) if given.framework else None
     gpu = frameworks.apply(gpu, framework) if framework else gpu
 
-    def iteration(layout):
+    def iteration(layout: against.Layout) -> "Iteration":
         return plans.iteration_of(framework, against.model_of(framework, layout.model), layout.plan, gpu, machine)
 
     with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
@@ -344,7 +356,7 @@ def _against(given) -> None:
     print(f"every layout is in {directory / 'against.csv'}")
 
 
-def run(arguments, description) -> None:
+def run(arguments: Sequence[str], description: str) -> None:
     parser = make_parser(description)
     given = parser.parse_args(arguments)
     _check(given)

@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The picture of scripts/plan.py."""
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, TYPE_CHECKING
+
 from clustersim.results import breakdown
 from clustersim.results.plots import style
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def draw(rows, title):
+
+def draw(rows: Sequence[Mapping[str, Any]], title: str) -> "Figure":
     """@return a Figure: where the time of each plan goes"""
     colours = {name.removeprefix("exposed "): number for _, name, number in breakdown.PARTS}
     parts = ("computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")
@@ -29,7 +36,7 @@ def draw(rows, title):
     return figure
 
 
-def write(rows, title, directory) -> None:
+def write(rows: Sequence[Mapping[str, Any]], title: str, directory: pathlib.Path) -> None:
     """Writes plans.png and plans.svg."""
     figure = draw(rows, title)
     for ending in ("png", "svg"):

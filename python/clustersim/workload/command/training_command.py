@@ -6,7 +6,7 @@ import json
 import pathlib
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, TYPE_CHECKING
+from typing import Any, NoReturn, TYPE_CHECKING
 
 from clustersim import command
 from clustersim.errors import InputError, nearest
@@ -66,10 +66,10 @@ DTYPES = "bfloat16, fp8 (a scale per tensor), fp8_blockwise, mxfp8 or nvfp4"
 
 
 class Parser(argparse.ArgumentParser):
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; expected the flags of --help")
 
-    def parse_args(self, args=None, namespace=None):
+    def parse_args(self, args: Sequence[str] | None = None, namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
         given, more = self.parse_known_args(args, namespace)
         for word in more:
             flag = word.partition("=")[0]
@@ -167,7 +167,7 @@ def add_plan_flags(parser: "Parser") -> None:
         help="AICB's; DeepSpeed means ZeRO of --stage (3)")
 
 
-def add_kernel_flags(group) -> None:
+def add_kernel_flags(group: argparse._ActionsContainer) -> None:
     group.add_argument("--kernels", choices=gpus.KERNELS, default=gpus.KERNELS[0],
                        help="times of operators: from tables of measured kernels, or peaks times the best kernels' shares (measured)")
     group.add_argument("--measured", "--comp_filepath", metavar="FILE",
@@ -355,7 +355,7 @@ def _zero(given: argparse.Namespace) -> int:
     return (3 if given.frame == "DeepSpeed" else 1) if given.zero is None else given.zero
 
 
-def find_plan(given, model):
+def find_plan(given: argparse.Namespace, model: Model) -> Parallelism:
     """@return the Parallelism that the flags describe"""
     for name in ("world_size", "tp", "pp", "cp", "dp"):
         if getattr(given, name) is not None and getattr(given, name) < 1:  # 0 is not "what is left"
@@ -379,7 +379,7 @@ def find_plan(given, model):
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
 
 
-def _virtual(given: argparse.Namespace, split: "Split", model) -> int:
+def _virtual(given: argparse.Namespace, split: "Split", model: Model) -> int:
     """@return chunks of a stage: as given, or, as in Megatron-Core, those of the layout"""
     found = megatron_line.virtual(given, model)
     return found or (max(1, len(split.layout) // given.pp) if given.vpp is None else given.vpp)
@@ -405,7 +405,7 @@ def _schedule(given: argparse.Namespace) -> str:
     return given.pipeline_schedule
 
 
-def _adapters(given: argparse.Namespace):
+def _adapters(given: argparse.Namespace) -> adapters.Adapters | None:
     if given.lora_rank is None and given.lora_targets:
         raise InputError("--lora_targets has no adapters; expected --lora_rank")
     return adapters.make(given.lora_rank, given.lora_targets) if given.lora_rank is not None else None
@@ -476,7 +476,7 @@ def find_gpu(given: argparse.Namespace, model: "Model") -> "Gpu":
     return frameworks.apply(gpu, _framework(given)) if given.framework else gpu
 
 
-def _framework(given: argparse.Namespace):
+def _framework(given: argparse.Namespace) -> frameworks.Framework:
     """@return the profile that the flags name, with CUDA graphs or without, if they say so"""
     found, graphs = frameworks.find(given.framework), megatron_line.graphs(given)
     return found if graphs is None else found.copy(update={"graphs": graphs})
@@ -528,7 +528,7 @@ def _iteration(given: argparse.Namespace, model: "Model", plan: "Parallelism", g
     return plans.iteration_of(_framework(given), model, plan, gpu, estimate.usual_machine(gpu, plan).line_rates())
 
 
-def estimate_step(given: argparse.Namespace, iteration: "Iteration"):
+def estimate_step(given: argparse.Namespace, iteration: "Iteration") -> estimate.Estimate | None:
     """@return the Estimate with the framework of the flags on usual servers; None without one"""
     if not given.framework:
         return None

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Reads config.json of a Hugging Face model: every decoder-only transformer that `Model` can describe."""
 import json
+import os
 import pathlib
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from clustersim import input_file
@@ -24,36 +26,37 @@ UNGATED = {"relu2", "xielu"}  # activation functions of MLPs of two matrices
 class _Config:
     """A file's keys by any of their names; remembers which have been asked for."""
 
-    def __init__(self, path, keys, beside):
-        self.path, self.keys, self.beside, self.asked = path, keys, beside, set()
+    def __init__(self, path: str | os.PathLike, keys: dict[str, Any], beside: dict[str, Any]) -> None:
+        self.path, self.keys, self.beside = str(path), keys, beside
+        self.asked: set[str] = set()
 
-    def get(self, *names, default=None):
+    def get(self, *names: str, default: Any = None) -> Any:
         self.asked.update(names)
         for name in names:
             if self.keys.get(name) is not None:
                 return self.keys[name]
         return default
 
-    def need(self, *names):
+    def need(self, *names: str) -> Any:
         value = self.get(*names)
         if value is None:
             raise InputError(f"{self.path}: there is no {names[0]}; expected the config.json of a transformer")
         return value
 
-    def need_size(self, *names):
+    def need_size(self, *names: str) -> int:
         value = _first(self.need(*names))
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise InputError(f"{self.path}: {names[0]} {json.dumps(value)} is not a size; expected a whole number of at least 1")
         return value
 
-    def only(self, name, *values) -> None:
+    def only(self, name: str, *values: Any) -> None:
         """Refuses a key with a value whose effect this package does not model."""
         value = self.get(name, default=values[0])
         if value not in values:
             raise InputError(f"{self.path}: {name} {json.dumps(value)} is not supported; expected "
                              f"{' or '.join(map(json.dumps, values))}")
 
-    def check_all_known(self, tell) -> None:
+    def check_all_known(self, tell: Callable[[str], None]) -> None:
         """Refuses a key that nobody has asked for, and that may be a size; tells of others that are not known to change nothing."""
         for key, value in self.keys.items():
             is_told = key in hugging_face_keys.TOLD
@@ -73,7 +76,7 @@ class _Config:
                 tell(f"{self.path}: {key} has no effect: {hugging_face_keys.TOLD[key]}")
 
 
-def _load(path):
+def _load(path: str | os.PathLike) -> _Config:
     try:
         keys = json.loads(input_file.read_input(path, "a config.json"))
     except json.JSONDecodeError as error:
@@ -83,7 +86,7 @@ def _load(path):
     return _Config(path, *hugging_face_names.of_decoder(keys))
 
 
-def _attention(config, kind):
+def _attention(config: _Config, kind: str) -> dict[str, Any]:
     hidden = config.need_size("hidden_size", "n_embd", "d_model")
     if kind.startswith(hugging_face_hybrid.without_attention()):
         return dict(heads=max(hidden // 64, 1), kv_heads=max(hidden // 64, 1), head_dim=64)  # of no layer
@@ -101,7 +104,7 @@ def _attention(config, kind):
                 value_dim=0 if value_dim == head_dim else value_dim, query_rank=config.get("share_q_dim", default=0))
 
 
-def _block_sparse(config):
+def _block_sparse(config: _Config) -> dict[str, SparseAttention]:
     """@return the field of Model of attention to blocks that an indexer chooses (MiniMax-M3), as of single tokens"""
     keys = config.get("sparse_attention_config", default={})
     if not keys.get("use_sparse_attention", bool(keys)):
@@ -110,7 +113,7 @@ def _block_sparse(config):
                                        top=keys["sparse_topk_blocks"] * keys["sparse_block_size"]))
 
 
-def _sparse(config):
+def _sparse(config: _Config) -> dict[str, SparseAttention]:
     """@return the field of Model of attention to what an indexer chooses"""
     config.get("index_topk_freq", "index_skip_topk_offset", "index_topk_pattern")  # indexer_types say the same
     if not config.get("index_topk"):
@@ -118,12 +121,12 @@ def _sparse(config):
     return dict(sparse=SparseAttention(heads=config.need("index_n_heads"), head_dim=config.need("index_head_dim"), top=config.need("index_topk")))
 
 
-def _first(value):
+def _first(value: Any) -> Any:
     """@return the first of a list's values: of ERNIE's kinds of experts those for text"""
     return value[0] if isinstance(value, list) and value else value
 
 
-def _shared(config, kind, expert_ffn):
+def _shared(config: _Config, kind: str, expert_ffn: int) -> int:
     """@return columns of all shared experts of a layer, with those of a dense MLP beside the experts"""
     if config.get("residual_moe", "enable_moe_block"):  # Grok 2, Gemma 4
         return config.need("intermediate_size")
@@ -136,7 +139,7 @@ def _shared(config, kind, expert_ffn):
     return together if together is not None else _first(count) * expert_ffn if each is None else each * max(_first(count), 1)
 
 
-def _experts(config, kind, layers, ffn):
+def _experts(config: _Config, kind: str, layers: int, ffn: int) -> dict[str, Any]:
     experts = _first(config.get("n_routed_experts", "num_routed_experts", "num_local_experts", "num_experts", default=0))
     if not experts or not config.get("use_moe", default=True):
         return {}
@@ -150,7 +153,7 @@ def _experts(config, kind, layers, ffn):
                 expert_latent=config.get("routed_expert_hidden_size", default=0), **hugging_face_layers.experts(config, kind, layers))
 
 
-def _ask_for_idle_keys(config) -> None:
+def _ask_for_idle_keys(config: _Config) -> None:
     """Files of dense models have some keys of experts, too, and files of all models some of mixers: without these they say nothing."""
     config.get("moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok", "num_experts_per_token",
                "experts_per_token", "n_shared_experts", "num_shared_experts", "shared_expert_intermediate_size", "shared_intermediate_size",
@@ -163,7 +166,7 @@ def _ask_for_idle_keys(config) -> None:
         config.get(*mixer.config_keys)
 
 
-def _biases(config, kind, old):
+def _biases(config: _Config, kind: str, old: bool) -> dict[str, bool]:
     """@return the fields of Model that say which linear layers have a bias"""
     attention = bool(config.get("attention_bias", "qkv_bias", default=kind in ("qwen", "qwen2", "qwen2_moe")))
     rest = config.get("mlp_bias", "use_bias", "enable_bias", "bias")
@@ -172,7 +175,7 @@ def _biases(config, kind, old):
     return dict(bias=old if rest is None else bool(rest), qkv_bias=attention)
 
 
-def _refuse_others(config, kind) -> None:
+def _refuse_others(config: _Config, kind: str) -> None:
     for other, what in OTHER_KINDS.items():
         if kind.startswith(other):
             raise InputError(f"{config.path}: a {kind} model has {what}; expected a decoder-only transformer")
@@ -180,12 +183,12 @@ def _refuse_others(config, kind) -> None:
         raise InputError(f"{config.path}: is_encoder_decoder is true; expected a decoder-only transformer")
 
 
-def _output_gate(config, kind) -> bool:
+def _output_gate(config: _Config, kind: str) -> bool:
     return bool(config.get("attn_output_gate", "attention_output_gate", "mla_use_output_gate",
                            default=kind.startswith(("qwen3_next", "qwen3_5", "afmoe"))))
 
 
-def _ffn(config, hidden):
+def _ffn(config: _Config, hidden: int) -> int:
     """@return columns of a dense layer's MLP"""
     ffn = config.get("dense_intermediate_size", "intermediate_size_mlp", "intermediate_size", "ffn_dim", "n_inner")
     if not ffn and not config.get("num_local_experts"):  # Granite 4's dense models
@@ -193,7 +196,7 @@ def _ffn(config, hidden):
     return _first(ffn) or 4 * hidden
 
 
-def _layers(config, kind, hidden):
+def _layers(config: _Config, kind: str, hidden: int) -> tuple[int, dict[str, Any]]:
     """@return the number of layers, and the fields of Model that say what they are"""
     layers = config.get("num_hidden_layers", "n_layer", "num_layers") or (0 if kind.startswith("nemotron_h") else config.need("num_hidden_layers"))
     least = 0 if kind.startswith("nemotron_h") else 1
@@ -210,13 +213,13 @@ def _layers(config, kind, hidden):
     return layers, {**fields, **hugging_face_layers.shapes(config, layers, [period[index % len(period)] for index in range(layers)])}
 
 
-def _layer_inputs(config):
+def _layer_inputs(config: _Config) -> dict[str, int]:
     """@return the fields of Model of a second embedding for each layer (Gemma 3n)"""
     width, words = config.get("hidden_size_per_layer_input", default=0), config.get("vocab_size_per_layer_input", default=config.need("vocab_size"))
     return dict(layer_inputs=width, layer_vocabulary=words if width else 0)
 
 
-def _model(config, kind):
+def _model(config: _Config, kind: str) -> Model:
     old = kind in OLD_GPT
     hidden = config.need_size("hidden_size", "n_embd", "d_model")
     layers, fields = _layers(config, kind, hidden)
@@ -244,7 +247,7 @@ def _model(config, kind):
     return model
 
 
-def _check_sizes(path, fields) -> None:
+def _check_sizes(path: str | os.PathLike, fields: Mapping[str, Any]) -> None:
     """Refuses sizes that no model has, for which numbers would overflow."""
     for field, value in fields.items():
         if isinstance(value, dict):
@@ -256,7 +259,7 @@ def _check_sizes(path, fields) -> None:
             raise InputError(f"{path}: {field} is not a size that a model has; expected at most {MOST}")
 
 
-def read(path, tell=lambda line: None):
+def read(path: str | os.PathLike, tell: Callable[[str], None] = lambda line: None) -> Model:
     """@param tell called with a line for each key that one might expect to count @return the Model that the file describes"""
     try:
         config = _load(path)

@@ -70,7 +70,7 @@ TOLD = {
 }
 
 
-def is_without_effect(key) -> bool:
+def is_without_effect(key: str) -> bool:
     return key in WITHOUT_EFFECT or any(pattern.fullmatch(key) for pattern in PATTERNS)
 
 
@@ -79,7 +79,7 @@ SIZE = re.compile(r"dim|size|width|rank|heads|layer|experts?|hidden|group|block|
                   r"|conv|state|channels|depth|factor|share|index|idx|length|len$|mult")
 
 
-def may_be_size(key, value) -> bool:
+def may_be_size(key: str, value: object) -> bool:
     """@return whether a key's value may be a size, or has one: sizes are whole numbers above 1"""
     if isinstance(value, dict):
         return any(may_be_size(name, one) for name, one in value.items())

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The layers of a config.json: how each mixes tokens, whether it has a window or experts, and sizes of its own."""
 import json
-from typing import Any
-from collections.abc import Iterator
+from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
 
 from clustersim.errors import InputError
 from clustersim.workload.model import mixer as mixer_classes
 from clustersim.workload.model.transformer import Shape
+
+Value = TypeVar("Value")
 
 LISTS = ("layer_types", "layers_block_type", "layer_block_types", "attention_layers")
 
@@ -17,19 +19,19 @@ def _kinds() -> dict[str, tuple[str, bool]]:
             for words, windowed in ((mixer.layer_types, False), (mixer.windowed_types, True)) for word in words}
 
 
-def shortest(values):
+def shortest(values: Sequence[Value]) -> tuple[Value, ...]:
     """@return the first values, which repeat as all do"""
     count = len(values)
     return tuple(values[:next(n for n in range(1, count + 1) if all(values[i] == values[i % n] for i in range(count)))])
 
 
-def _of_layers(config, name, value, layers):
+def _of_layers(config: mixer_classes.Keys, name: str, value: object, layers: int) -> list[Any]:
     if not isinstance(value, list) or len(value) < layers:
         raise InputError(f"{config.path}: {name} is not of {layers} layers; expected a value for each")
     return value[:layers]
 
 
-def _named(config, layers):
+def _named(config: mixer_classes.Keys, layers: int) -> list[tuple[str, bool]] | None:
     """@return (mixer, whether it has a window) for each layer, as a list of the file names them; None without one"""
     pattern = config.get("sliding_window_pattern", "_sliding_window_pattern")
     found = config.get(*LISTS)
@@ -46,7 +48,7 @@ def _named(config, layers):
     return [kinds[kind] for kind in found[:layers]]
 
 
-def _attending(config, kind, layers):
+def _attending(config: mixer_classes.Keys, kind: str, layers: int) -> list[bool] | None:
     """@return for each layer whether it has attention, where a file says it by numbers; None where it does not"""
     flags = config.get("attn_type_list")  # MiniMax: 0 is linear attention
     if flags is not None:
@@ -67,7 +69,7 @@ def _attending(config, kind, layers):
     return None
 
 
-def mixers(config, kind, layers):
+def mixers(config: mixer_classes.Keys, kind: str, layers: int) -> list[str]:
     """@return what mixes tokens in each layer"""
     for name, mixer in mixer_classes.known().items():
         if mixer.is_all(config, kind):
@@ -83,7 +85,7 @@ def mixers(config, kind, layers):
     return ["attention" if one else other for one in attends]
 
 
-def _is_windowed(config, kind, layers):
+def _is_windowed(config: mixer_classes.Keys, kind: str, layers: int) -> list[bool]:
     """@return for each layer whether it has a window, in models with windows"""
     named = _named(config, layers)
     if named is not None:
@@ -109,7 +111,7 @@ def _is_windowed(config, kind, layers):
     return [index >= first for index in range(layers)]
 
 
-def windows(config, kind, layers, mixing):
+def windows(config: mixer_classes.Keys, kind: str, layers: int, mixing: Sequence[str]) -> dict[str, Any]:
     """@return the fields of Model that say which tokens a token attends to"""
     llama4 = kind.startswith("llama4")
     chunk = config.get("attention_chunk_size", default=8192 if llama4 else None)
@@ -128,7 +130,7 @@ def windows(config, kind, layers, mixing):
     return dict(window=size, window_is_chunk=bool(chunk), windowed=shortest(windowed))
 
 
-def _layers_with_experts(config, kind, layers):
+def _layers_with_experts(config: mixer_classes.Keys, kind: str, layers: int) -> list[bool]:
     """@return for each layer whether it has experts"""
     listed = config.get("moe_layer_freq", "is_moe_layer")
     types, enumerated, numbers = config.get("mlp_layer_types"), config.get("moe_layers_enum"), config.get("moe_layers")
@@ -153,7 +155,7 @@ def _layers_with_experts(config, kind, layers):
     return [dense <= index <= last and (index - counted + 1) % every == 0 and index not in only_dense for index in range(layers)]
 
 
-def experts(config, kind, layers):
+def experts(config: mixer_classes.Keys, kind: str, layers: int) -> dict[str, Any]:
     """@return the fields of Model that say which layers have experts"""
     having = _layers_with_experts(config, kind, layers)
     dense = having.index(True) if True in having else layers
@@ -166,7 +168,7 @@ def experts(config, kind, layers):
 
 # -- sizes of single layers
 
-def _listed(config, layers) -> Iterator[Any]:
+def _listed(config: mixer_classes.Keys, layers: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Sizes that a file gives as lists."""
     for field, name in (("ffn", "intermediate_size"), ("heads", "num_attention_heads"), ("heads", "num_attention_heads_per_layer"),
                         ("kv_heads", "num_key_value_heads"), ("head_dim", "head_dim")):
@@ -175,7 +177,7 @@ def _listed(config, layers) -> Iterator[Any]:
             yield from ((index, {field: value}) for index, value in enumerate(_of_layers(config, name, values, layers)))
 
 
-def _of_windows(config, layers, windowed) -> Iterator[Any]:
+def _of_windows(config: mixer_classes.Keys, layers: int, windowed: Sequence[bool]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Sizes of layers with a window, or of those without one."""
     other = config.get("attention_other_setting", default={})  # Step-3.5
     sizes = {"heads": config.get("swa_num_attention_heads", default=other.get("num_attention_heads")),
@@ -187,7 +189,7 @@ def _of_windows(config, layers, windowed) -> Iterator[Any]:
     yield from ((index, sizes) for index in range(layers) if not windowed[index])
 
 
-def _borrowed(config, layers) -> Iterator[Any]:
+def _borrowed(config: mixer_classes.Keys, layers: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Layers whose keys and values are those of an earlier one."""
     shared, factor = config.get("num_kv_shared_layers", default=0), config.get("cla_share_factor", default=1)
     wide = config.get("use_double_wide_mlp")
@@ -198,7 +200,7 @@ def _borrowed(config, layers) -> Iterator[Any]:
             yield index, {"borrows_keys": True, **({"ffn": 2 * config.get("intermediate_size")} if wide else {})}
 
 
-def _indexed(config, layers) -> Iterator[Any]:
+def _indexed(config: mixer_classes.Keys, layers: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Layers of sparse attention that attend to all tokens, or to those of an earlier layer's indexer."""
     types, sparse = config.get("indexer_types"), config.get("sparse_attention_config", default={})
     flags = sparse.get("sparse_attention_freq")
@@ -209,7 +211,7 @@ def _indexed(config, layers) -> Iterator[Any]:
         yield from ((index, {"indexer": None if flag else "none"}) for index, flag in enumerate(_of_layers(config, "sparse_attention_freq", flags, layers)))
 
 
-def _blocks(config, layers) -> Iterator[Any]:
+def _blocks(config: mixer_classes.Keys, layers: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Blocks that a search for architectures has changed (Llama-Nemotron, arXiv 2505.00949)."""
     found = config.get("block_configs")
     if found is None:
@@ -225,13 +227,13 @@ def _blocks(config, layers) -> Iterator[Any]:
                       "feeds": False if feed.get("no_op") else None}
 
 
-def without_attention(config, layers):
+def without_attention(config: mixer_classes.Keys, layers: int) -> list[bool]:
     """@return for each layer whether a search for architectures has taken its attention away"""
     found = config.get("block_configs")
     return [bool(found) and bool(found[index].get("attention", {}).get("no_op")) for index in range(layers)]
 
 
-def shapes(config, layers, windowed):
+def shapes(config: mixer_classes.Keys, layers: int, windowed: Sequence[bool]) -> dict[str, Any]:
     """@return the fields of Model that say which layers have sizes of their own"""
     own: list[dict[str, Any]] = [{} for _ in range(layers)]
     for reader in (_listed, _borrowed, _indexed, _blocks):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Other names and nestings of a config.json's keys, made those of Llama's."""
+from collections.abc import Mapping
 from typing import Any
 
 # Of single families: MPT and DBRX (llm-foundry), BLOOM, Falcon, Gemma 2, ERNIE 4.5, Hunyuan, ChatGLM, Step, LongCat, LFM2.
@@ -31,14 +32,14 @@ UNSAID = {
 }
 
 
-def _without_nests(keys):
+def _without_nests(keys: Mapping[str, Any]) -> dict[str, Any]:
     flat = {key: value for key, value in keys.items() if key not in NESTED}
     for nest in NESTED:
         flat.update(keys[nest] if isinstance(keys.get(nest), dict) else {})
     return flat
 
 
-def _family(kind, keys):
+def _family(kind: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     """@return what a family's classes add to its keys"""
     hidden = keys.get("hidden_size", keys.get("d_model", 0))
     if kind == "mpt":
@@ -55,7 +56,7 @@ def _family(kind, keys):
     return {}
 
 
-def common(keys, beside):
+def common(keys: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
     """@param beside keys of the whole model, of which those of the text decoder are a part @return the keys by Llama's names"""
     keys, kind = _without_nests(keys), str(keys.get("model_type", ""))
     found = {}
@@ -82,7 +83,7 @@ def common(keys, beside):
     return found
 
 
-def of_decoder(keys):
+def of_decoder(keys: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """@return the text decoder's keys by Llama's names, and those beside them"""
     beside: dict[str, Any] = {}
     while True:

@@ -5,10 +5,14 @@ Flags of the model and the plan take effect here. megatron_flags.py has all othe
 """
 import argparse
 import re
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.workload.reading.megatron_flags import CONTRADICT, HOLDS, LIST_HOLDS, WARNED, WITHOUT
+
+if TYPE_CHECKING:
+    from clustersim.workload.model.transformer import Model
 
 LAUNCHERS = ("torchrun", "python", "python3")
 SCRIPT = "pretrain_gpt.py"
@@ -30,17 +34,17 @@ FIELDS = (("--untie-embeddings-and-output-weights", "tied", False), ("--disable-
           ("--moe-shared-expert-intermediate-size", "shared_ffn", None), ("--padded-vocab-size", "vocabulary", None))
 
 
-def _spellings(flag):
+def _spellings(flag: str) -> list[str]:
     return list(dict.fromkeys([flag, "--" + flag[2:].replace("_", "-"), "--" + flag[2:].replace("-", "_")]))
 
 
-def _dest(flag):
+def _dest(flag: str) -> str:
     return "megatron_" + flag[2:].replace("-", "_")
 
 
-def add_model_flags(group) -> None:
+def add_model_flags(group: argparse._ArgumentGroup) -> None:
     """Adds the flags that change a model."""
-    def add(flag, **what) -> None:
+    def add(flag: str, **what: Any) -> None:
         group.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
     for flag, _, value in FIELDS:
         add(flag, **({"type": int, "metavar": "N"} if value is None else {"action": "store_true"}))
@@ -55,9 +59,9 @@ def add_model_flags(group) -> None:
     group.set_defaults(pasted=False)
 
 
-def add_flags(parser) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """Adds all others."""
-    def add(flag, **what) -> None:
+    def add(flag: str, **what: Any) -> None:
         parser.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
     for table in (WITHOUT, *WARNED.values()):
         for flag, mark in table.items():
@@ -82,7 +86,7 @@ def add_flags(parser) -> None:
         add(flag, type=int, metavar="N")
 
 
-def without_launcher(words):
+def without_launcher(words: Sequence[str]) -> tuple[list[str], bool]:
     """@return the flags, without torchrun and the script, and whether there was the script"""
     words = list(words)
     if words and words[0] in LAUNCHERS:
@@ -95,11 +99,11 @@ def without_launcher(words):
     return words, bool(scripts)
 
 
-def _value(given, flag):
+def _value(given: argparse.Namespace, flag: str) -> Any:
     return getattr(given, _dest(flag), None)
 
 
-def _holds(flag, texts) -> bool:
+def _holds(flag: str, texts: Sequence[str]) -> bool:
     wanted = HOLDS[flag][0].split()
     if wanted == ["0"]:
         try:
@@ -109,14 +113,14 @@ def _holds(flag, texts) -> bool:
     return all(text in wanted for text in texts)
 
 
-def _set(given, name, unset, value, flag) -> None:
+def _set(given: argparse.Namespace, name: str, unset: object, value: object, flag: str) -> None:
     """Sets a flag of ours to what one of Megatron-LM's says."""
     if getattr(given, name) not in (unset, value):
         raise InputError(f"{flag} means --{name} {value}, but --{name} is {getattr(given, name)}; expected one of them")
     setattr(given, name, value)
 
 
-def apply(given) -> None:
+def apply(given: argparse.Namespace) -> None:
     """Refuses flags that contradict what is simulated, and sets ours to what the others say."""
     for flag, why in CONTRADICT.items():
         if _value(given, flag) is not None:
@@ -148,7 +152,7 @@ def apply(given) -> None:
                          f"are stages; expected {given.pp}")
 
 
-def _apply_sharded_types(given) -> None:
+def _apply_sharded_types(given: argparse.Namespace) -> None:
     """Megatron-FSDP's gradients have the type of the model's weights, unless its own flags say another."""
     for flag, name in SHARDED.items():
         kind = _value(given, flag)
@@ -159,7 +163,7 @@ def _apply_sharded_types(given) -> None:
             _set(given, name, None if name == "grad_reduce_dtype" else "fp32", kind, flag)
 
 
-def _apply_types(given) -> None:
+def _apply_types(given: argparse.Namespace) -> None:
     recipe = _value(given, "--fp8-recipe")
     if recipe and not _value(given, "--fp8-format"):
         raise InputError("--fp8-recipe is for products of 8-bit floats; expected --fp8-format")
@@ -177,7 +181,7 @@ def _apply_types(given) -> None:
         _set(given, "main_grads_dtype", "fp32", "fp16", "--fp16")  # which Megatron-LM adds up and reduces as they are
 
 
-def precise_ends(given) -> tuple[int, int]:
+def precise_ends(given: argparse.Namespace) -> tuple[int, int]:
     """@return the first and the last layers whose products keep bfloat16. Megatron-LM looks at the numbers with a flag alone, with which they are 1"""
     ends, first_last = (given.num_layers_at_start_in_bf16, given.num_layers_at_end_in_bf16), _value(given, "--first-last-layers-bf16")
     if given.pasted and not first_last:
@@ -186,7 +190,7 @@ def precise_ends(given) -> tuple[int, int]:
     return first, last
 
 
-def _apply_recomputation(given) -> None:
+def _apply_recomputation(given: argparse.Namespace) -> None:
     if _value(given, "--moe-layer-recompute"):
         _set(given, "recompute", "none", "selective", "--moe-layer-recompute")
         given.recompute_modules = [*(given.recompute_modules or ["core_attn"]), "moe"]
@@ -200,7 +204,7 @@ def _apply_recomputation(given) -> None:
         given.recompute_num_layers = 0  # of all layers
 
 
-def virtual(given, model):
+def virtual(given: argparse.Namespace, model: "Model") -> int | None:
     """@return chunks of a stage by the layers of a chunk, or None"""
     each = _value(given, "--num-layers-per-virtual-pipeline-stage")
     if each is None:
@@ -213,7 +217,7 @@ def virtual(given, model):
     return found
 
 
-def _pattern(flag, text, layers, at):
+def _pattern(flag: str, text: str, layers: int, at: Callable[[int, int], int]) -> list[int]:
     """@param at says what a number N alone means for layer i, from 1 @return 0 or 1 for each layer, from such a number or a list as Python writes it"""
     if re.fullmatch(r"[1-9]\d{0,5}", text):
         return [at(layer, int(text)) for layer in range(1, layers + 1)]
@@ -227,7 +231,7 @@ def _pattern(flag, text, layers, at):
     return found
 
 
-def _layers_with_experts(given, layers) -> dict[str, Any]:
+def _layers_with_experts(given: argparse.Namespace, layers: int) -> dict[str, Any]:
     """@return fields that say which layers have experts: all after the first ones, or one by one"""
     text = _value(given, "--moe-layer-freq")
     found = _pattern("--moe-layer-freq", text, layers, lambda layer, each: int((layer - 1) % each == 0))
@@ -239,7 +243,7 @@ def _layers_with_experts(given, layers) -> dict[str, Any]:
     return {"expert_layers": tuple(map(bool, found))}
 
 
-def _windows(given, layers) -> dict[str, Any]:
+def _windows(given: argparse.Namespace, layers: int) -> dict[str, Any]:
     """@return fields of attention to a window: tokens before, and the token itself"""
     size, skipped = _value(given, "--window-size"), _value(given, "--window-attn-skip-freq")
     if size is None:
@@ -253,7 +257,7 @@ def _windows(given, layers) -> dict[str, Any]:
     return {"window": int(sides[1]) + 1, "windowed": tuple(map(bool, pattern))}
 
 
-def padding(given) -> int:
+def padding(given: argparse.Namespace) -> int:
     """@return the number that a tensor-parallel rank's share of the vocabulary is padded to a multiple of; 1 leaves the vocabulary as it is"""
     if _value(given, "--padded-vocab-size") or _value(given, "--no-pad-vocab-size"):
         return 1
@@ -261,7 +265,7 @@ def padding(given) -> int:
     return given.make_vocab_size_divisible_by or (PADDED if has_defaults else 1)
 
 
-def graphs(given):
+def graphs(given: argparse.Namespace) -> bool | None:
     """@return whether CUDA graphs launch whole layers; None if no flag says so, or for parts of layers"""
     graph = _value(given, "--cuda-graph-impl") or next((name for flag, name in (("--enable-cuda-graph", "local"), ("--external-cuda-graph", "transformer_engine"))
                                                         if _value(given, flag)), None)
@@ -269,7 +273,7 @@ def graphs(given):
     return None if graph is None or GRAPHS[graph] and parts else GRAPHS[graph]
 
 
-def model_fields(given, fields):
+def model_fields(given: argparse.Namespace, fields: Mapping[str, Any]) -> dict[str, Any]:
     """@return fields of the model that the flags change. In a pasted line, flags that are left out have Megatron-LM's defaults."""
     found: dict[str, Any] = {}
     if _value(given, "--normalization"):
@@ -299,12 +303,12 @@ def model_fields(given, fields):
     return {**found, **_windows(given, fields["layers"])}
 
 
-def of_experts(given) -> dict[str, Any]:
+def of_experts(given: argparse.Namespace) -> dict[str, Any]:
     """@return flags that say nothing about a model without experts, and their values"""
     return {flag: _value(given, flag) for flag in ("--moe-layer-freq", "--moe-latent-size", "--moe-shared-expert-gate", "--moe-shared-expert-intermediate-size")}
 
 
-def tell(given, say) -> None:
+def tell(given: argparse.Namespace, say: Callable[[str], None]) -> None:
     """Says once which flags changed nothing, and that a pasted line has a vocabulary of ours. @param say prints a line"""
     without = [flag for flag in (*WITHOUT, *HOLDS) if _value(given, flag) is not None]
     if without:
