@@ -11,9 +11,14 @@ switch joins all.
 """
 import itertools
 import math
+import os
+from typing import TYPE_CHECKING
 
 from clustersim import required_modules
 from clustersim.topology.cluster import Cluster, InputError
+
+if TYPE_CHECKING:
+    import yaml
 
 ASTRA_GB = 2**30
 NUMBERS = {"npus_count": (lambda npus: npus >= 2 and npus % 1 == 0, "whole numbers of 2 or more"),
@@ -26,7 +31,7 @@ ROUTER_FACTOR = 100
 ROUTER_DELAY = "1ps"
 
 
-def _lists(path):
+def _lists(path: str | os.PathLike) -> "list[list[yaml.Node]]":
     """@return the nodes of each key's entries"""
     from clustersim import yaml_file
 
@@ -43,11 +48,11 @@ def _lists(path):
     return entries
 
 
-def _word(node):
+def _word(node: "yaml.Node") -> str:
     return node.value if node.id == "scalar" else f"a {node.id}"
 
 
-def _number(path, key, node):
+def _number(path: str | os.PathLike, key: str, node: "yaml.Node") -> float:
     """@return the number that an entry is"""
     from clustersim import yaml_file
 
@@ -58,7 +63,7 @@ def _number(path, key, node):
     return number
 
 
-def read(path):
+def read(path: str | os.PathLike) -> list[tuple[str, int, float, float]]:
     """@return kind, number of NPUs, bandwidth in ASTRA-sim's GB/s and latency in ns, of each dimension"""
     required_modules.require("yaml")  # only this needs it
     from clustersim import yaml_file
@@ -73,15 +78,15 @@ def read(path):
     return dimensions
 
 
-def _nanoseconds(latency) -> str:
+def _nanoseconds(latency: float) -> str:
     return f"{int(latency)}ns" if latency == int(latency) else f"{latency!r}ns"
 
 
-def build(path, bytes_per_gb, gpu_type):
+def build(path: str | os.PathLike, bytes_per_gb: int, gpu_type: str) -> Cluster:
     dimensions = read(path)
     npus = math.prod(count for _, count, _, _ in dimensions)
 
-    def rate(gigabytes) -> str:
+    def rate(gigabytes: float) -> str:
         return f"{round(gigabytes * bytes_per_gb * 8)}bps"
 
     if len(dimensions) == 1 and dimensions[0][0] == "Switch":

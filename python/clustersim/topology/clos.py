@@ -3,15 +3,15 @@
 oversubscription: what comes into a leaf from its GPUs over what it can send up. Three tiers have
 the same ratio again between spine and core.
 """
+import argparse
 import math
 from collections.abc import Iterator
-from typing import Any
 
-from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks, rate_bps,
+from clustersim.topology.cluster import (Cable, Cluster, InputError, count_nvswitches, nvlinks, rate_bps,
                                          require_at_least_one)
 
 
-def uplinks(capacity_bps, rate, oversubscription, of):
+def uplinks(capacity_bps: float, rate: str, oversubscription: float, of: str) -> int:
     exact = capacity_bps / (rate_bps(rate) * oversubscription)
     if exact < 1 or abs(exact - round(exact)) > 1e-9:
         raise InputError(f"{oversubscription:g}:1 would need {exact:g} uplinks of {rate} at each {of}; "
@@ -19,7 +19,7 @@ def uplinks(capacity_bps, rate, oversubscription, of):
     return round(exact)
 
 
-def build(options, tiers):
+def build(options: argparse.Namespace, tiers: int) -> tuple[Cluster, list[str]]:
     options.gpu = options.gpu or 512
     require_at_least_one(options, "gpu", "nics_per_leaf", "leaves_per_pod")
     if options.oversubscription <= 0:
@@ -43,7 +43,8 @@ def build(options, tiers):
                    options.error_rate), []
 
 
-def links(options, nvswitches, leaves, leaves_per_pod, pods, spines, cores) -> Iterator[Any]:
+def links(options: argparse.Namespace, nvswitches: int, leaves: int, leaves_per_pod: int, pods: int, spines: int,
+          cores: int) -> Iterator[Cable]:
     first_leaf = options.gpu + nvswitches
     first_spine = first_leaf + leaves
     first_core = first_spine + pods * spines

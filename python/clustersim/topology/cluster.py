@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The cluster that every architecture builds, and its file."""
+import argparse
 import dataclasses
 import functools
+import os
 import pathlib
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from clustersim.errors import InputError  # noqa: F401, of this package, too
 from clustersim.topology import tiers
@@ -18,42 +19,50 @@ RATE = re.compile(NUMBER + r"([kKMGT]i|[kKMGT]?)(bps|b/s|Bps|B/s)")
 PCIE_DELAY = "0.00005ms"  # of a PCIe switch between a GPU and a NIC that it shares: 50 ns, a guess
 
 
-def rate_bps(text):
+Cable = tuple[int, int, str, str]  # source, destination, rate, delay
+Lanes = tuple[int, int, int]  # two GPUs of a server, and the lanes of the link between them
+
+
+def parse_rate(text: object) -> float | None:
     """@return bits per second, or None of what is not a rate"""
     match = RATE.fullmatch(str(text))
     return float(match[1]) * RATE_UNITS[match[2]] * (8 if match[3].startswith("B") else 1) if match else None
 
 
+def rate_bps(text: object) -> float:
+    """@return bits per second of a rate that is one"""
+    found = parse_rate(text)
+    assert found is not None, text
+    return found
+
+
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """A cluster whose nodes are numbered GPUs first, then NVSwitches, then other switches.
-
-    links: iterable of (source, destination, rate, delay), in the order of the file.
-    """
+    """A cluster whose nodes are numbered GPUs first, then NVSwitches, then other switches."""
     name: str
     gpus: int
     gpus_per_server: int
     nvswitches: int
     switches: int
     gpu_type: str
-    links: object
+    links: Iterable[Cable]  # in the order of the file
     error_rate: str = "0"
 
 
 @functools.cache
-def most_lanes(links):
+def most_lanes(links: tuple[Lanes, ...]) -> int:
     """@return the lanes of the GPU that has most. @param links (GPU, GPU, lanes) of a server"""
     return max(sum(lanes for a, b, lanes in links if gpu in (a, b)) for gpu in {end for a, b, _ in links for end in (a, b)})
 
 
-def nvlinks(gpu, options, gpus) -> Iterator[Any]:
+def nvlinks(gpu: int, options: argparse.Namespace, gpus: int) -> Iterator[Cable]:
     """Yields the NVLinks of one GPU: one for each NVSwitch of its server, or of a mesh those to later GPUs, or that to its own
     NVSwitch, and from there those to the NVSwitches of later GPUs."""
     if options.lanes:
         server, place = divmod(gpu, options.gpu_per_server)
         first = gpus + server * options.gpu_per_server
 
-        def rate(lanes) -> str:
+        def rate(lanes: int) -> str:
             return f"{rate_bps(options.nvlink_bw) * lanes / 1e9:.10g}Gbps"
         yield gpu, first + place, rate(most_lanes(options.lanes)), options.nv_latency
         for a, b, lanes in options.lanes:
@@ -68,14 +77,14 @@ def nvlinks(gpu, options, gpus) -> Iterator[Any]:
         yield gpu, switch, options.nvlink_bw, options.nv_latency
 
 
-def count_nvswitches(gpus, options):
+def count_nvswitches(gpus: int, options: argparse.Namespace) -> int:
     if gpus % options.gpu_per_server:
         raise InputError(f"{gpus} GPUs do not fill servers of {options.gpu_per_server}; "
                          f"expected a multiple")
     return gpus // options.gpu_per_server * options.nv_switch_per_server
 
 
-def with_nics(cluster, nics_per_gpu, gpus_per_nic):
+def with_nics(cluster: Cluster, nics_per_gpu: int, gpus_per_nic: int) -> Cluster:
     """@return the cluster with another number of NICs: each further NIC of a GPU is on a copy of the switches (a
     plane), or neighbours in a server share one NIC, a node between them and its switch"""
     if nics_per_gpu > 1 and gpus_per_nic > 1:
@@ -94,7 +103,7 @@ def with_nics(cluster, nics_per_gpu, gpus_per_nic):
     return cluster
 
 
-def _planes(cluster, planes) -> Iterator[Any]:
+def _planes(cluster: Cluster, planes: int) -> Iterator[Cable]:
     first = cluster.gpus + cluster.nvswitches
     links = list(cluster.links)
     yield from links
@@ -105,7 +114,7 @@ def _planes(cluster, planes) -> Iterator[Any]:
                        rate, delay)
 
 
-def _shared_nics(cluster, share) -> Iterator[Any]:
+def _shared_nics(cluster: Cluster, share: int) -> Iterator[Cable]:
     first = cluster.gpus + cluster.nvswitches
     nics = first + cluster.switches
     seen = set()
@@ -122,13 +131,13 @@ def _shared_nics(cluster, share) -> Iterator[Any]:
             yield a, b, rate, delay
 
 
-def require_at_least_one(options, *names) -> None:
+def require_at_least_one(options: argparse.Namespace, *names: str) -> None:
     for name in names:
         if getattr(options, name) < 1:
             raise InputError(f"--{name} {getattr(options, name)} is not possible; expected 1 or more")
 
 
-def check_units(options) -> None:
+def check_units(options: argparse.Namespace) -> None:
     """Checks what all architectures share: rates, delays, the error rate, NVSwitches."""
     require_at_least_one(options, "gpu_per_server")
     if options.nv_switch_per_server < 0:
@@ -145,7 +154,7 @@ def check_units(options) -> None:
         raise InputError(f"--error_rate '{options.error_rate}' is not a probability; expected 0 to 1")
 
 
-def text_of(cluster):
+def text_of(cluster: Cluster) -> str:
     """@return the content of the cluster's file"""
     nodes = cluster.gpus + cluster.nvswitches + cluster.switches
     lines = [f"{a} {b} {rate} {delay} {cluster.error_rate}\n" for a, b, rate, delay in cluster.links]
@@ -154,7 +163,7 @@ def text_of(cluster):
             + "".join(f"{node} " for node in range(cluster.gpus, nodes)) + "\n" + "".join(lines))
 
 
-def oversubscription_of(cluster):
+def oversubscription_of(cluster: Cluster) -> list[tuple[int, float]]:
     """@return each tier that has another above it, and its capacity down over its capacity up"""
     gpus = range(cluster.gpus)
     first = cluster.gpus + cluster.nvswitches
@@ -164,7 +173,7 @@ def oversubscription_of(cluster):
     return list(tiers.oversubscription(tiers.tier_of(switches, neighbours, tors), neighbours, tors))
 
 
-def write(cluster, path, force=False) -> None:
+def write(cluster: Cluster, path: str | os.PathLike, force: bool = False) -> None:
     """Writes the file. @param force whether a file of other content may be overwritten"""
     text = text_of(cluster)
     path = pathlib.Path(path)

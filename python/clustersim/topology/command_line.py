@@ -4,10 +4,12 @@ import argparse
 import dataclasses
 import pathlib
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from clustersim import command, gpu_rows, input_file
 from clustersim.topology import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
-from clustersim.topology.cluster import InputError, check_units, oversubscription_of, require_at_least_one, with_nics, write
+from clustersim.topology.cluster import Cluster, InputError, check_units, oversubscription_of, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
 from clustersim.topology.presets import choose_mesh, mesh, preset, presets, set_nvlink_rate
 from clustersim.topology.prices import Prices, cost_lines
@@ -39,26 +41,27 @@ OF_OTHERS: dict[str, set[str]] = {
     "RailOnly": set(),
 }
 MOST_GPUS = 1 << 20
+Builder = Callable[["Options"], tuple[Cluster, list[str]]]
 
 
 class Options(argparse.Namespace):
     """Options that know which of them a builder has looked at."""
 
-    def __init__(self, **options) -> None:
+    def __init__(self, **options: Any) -> None:
         object.__setattr__(self, "looked_at", set())
         super().__init__(**options)
 
-    def __getattribute__(self, name):
+    def __getattribute__(self, name: str) -> Any:
         object.__getattribute__(self, "looked_at").add(name)
         return object.__getattribute__(self, name)
 
 
 class Parser(argparse.ArgumentParser):
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         raise InputError(message)
 
 
-def make_parser(description):
+def make_parser(description: str) -> Parser:
     # Names may be cut, as SimAI's generator lets them: --topo is --topology.
     parser = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     topologies = [*rails.TEMPLATES, *OTHERS]
@@ -126,7 +129,7 @@ def make_parser(description):
     return parser
 
 
-def options_of(given):
+def options_of(given: dict[str, Any]) -> tuple[Builder, Options, list[str]]:
     """@return the builder, the effective options (a flag wins over a preset over a template), and warnings"""
     topology = given.pop("topology")
     other = topology in OTHERS
@@ -151,17 +154,17 @@ def options_of(given):
     return OTHERS.get(topology, rails.build), options, warnings
 
 
-def idle(given, options):
+def idle(given: Mapping[str, Any], options: Options) -> list[str]:
     """@return warnings of rates and delays that were asked for, and are those of no link of this network"""
     rates = ("bandwidth", "ap_bandwidth", "core_bandwidth", "nvlink_bw", "nv_latency", "latency", "error_rate")
     return [f"--{name} {given[name]} has no effect: no link of this network is of that kind"
             for name in rates if given[name] is not None and name not in options.looked_at]
 
 
-def output_path(wanted, name):
+def output_path(wanted: str | None, name: str) -> pathlib.Path:
     """@return the file to write: as wanted, or of that name in a directory that is wanted"""
     if not wanted:
-        return name
+        return pathlib.Path(name)
     path = pathlib.Path(wanted)
     if wanted.endswith("/") or path.is_dir():
         path /= name
@@ -169,7 +172,7 @@ def output_path(wanted, name):
     return path
 
 
-def check_gpu_type(name, table, said="-gt") -> None:
+def check_gpu_type(name: str, table: str | None, said: str = "-gt") -> None:
     """Refuses a GPU type that the simulator would. @param table file of further types, or None @param said where it is named"""
     lines = input_file.read_input(table, "a GPU type a line").splitlines() if table else []
     known = [*gpu_rows.rows(), *(line.split()[0] for line in lines if line.strip() and not line.startswith("#"))]
@@ -178,29 +181,30 @@ def check_gpu_type(name, table, said="-gt") -> None:
                          f"file given by --gpu_table adds")
 
 
-def of_astra_sim(given):
+def of_astra_sim(given: Mapping[str, Any]) -> Cluster:
     """@return the cluster of --astra_network, which leaves nothing else to choose but the GPU type"""
     allowed = {"astra_network", "decimal_gb", "gpu_type", "gpu_table", "output", "force"}
     foreign = sorted(name for name, value in given.items() if value not in (None, False) and name not in allowed)
     if foreign:
         raise InputError(f"--{foreign[0]} means nothing beside --astra_network; expected -gt, --decimal_gb, --output")
     unit = 10**9 if given["decimal_gb"] else astra_network.ASTRA_GB
-    return astra_network.build(given["astra_network"], unit, given["gpu_type"] or SHARED["gpu_type"])
+    return astra_network.build(given["astra_network"], unit, given["gpu_type"] or str(SHARED["gpu_type"]))
 
 
-def with_all_links(cluster):
+def with_all_links(cluster: Cluster) -> Cluster:
     """@return the cluster with a list of links in the place of what would generate them"""
     if cluster.gpus > MOST_GPUS:
         raise InputError(f"{cluster.gpus} GPUs are more than a simulation holds; expected at most {MOST_GPUS}")
     return dataclasses.replace(cluster, links=list(cluster.links))
 
 
-def generate(given):
+def generate(given: dict[str, Any]) -> tuple[pathlib.Path, list[tuple[int, float]], list[str]]:
     """Writes the file that the flags ask for. @return its path, the oversubscription of its tiers, and warnings"""
+    warnings: list[str] = []
     if given["gpu_type"]:
         check_gpu_type(given["gpu_type"], given["gpu_table"])
     if given["astra_network"]:
-        cluster, warnings = with_all_links(of_astra_sim(given)), []
+        cluster = with_all_links(of_astra_sim(given))
     else:
         if given.pop("decimal_gb"):
             raise InputError("--decimal_gb is for --astra_network; expected that flag too")
@@ -217,7 +221,7 @@ def generate(given):
     return path, tiers, warnings
 
 
-def uneven_tiers(tiers, options, build):
+def uneven_tiers(tiers: Sequence[tuple[int, float]], options: Options, build: Builder) -> list[str]:
     """@return warnings of tiers that carry up less than half of what comes from below, or more than twice as much"""
     # NICs that GPUs share are a tier, and leave some access switches without a NIC, as the flag asks for.
     uneven = [(tier, ratio) for tier, ratio in tiers if not 0.5 <= ratio <= 2 and options.gpus_per_nic == 1]
@@ -227,12 +231,12 @@ def uneven_tiers(tiers, options, build):
             f"compare that; expected {hint}" for tier, ratio in uneven]
 
 
-def oversubscription_line(tiers):
+def oversubscription_line(tiers: Sequence[tuple[int, float]]) -> str:
     return "oversubscription (capacity down / up): " + (
         ", ".join(f"tier {tier} {ratio:.3g}:1" for tier, ratio in tiers) or "no tier has another above it")
 
 
-def look(given) -> None:
+def look(given: Mapping[str, Any]) -> None:
     path = given["check"] or given["describe"] or given["draw"]
     topology = read(path)
     if given["check"]:
@@ -256,7 +260,7 @@ def look(given) -> None:
         print("\n".join(draw(topology, given["output"] or path)))
 
 
-def main(arguments, description) -> int:
+def main(arguments: list[str], description: str) -> int:
     try:
         parser = make_parser(description)
         given = vars(parser.parse_args(arguments))

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Says what a topology is: layers, links, oversubscription, path lengths, bisection, parts."""
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from typing import Any
+if TYPE_CHECKING:
+    from clustersim.topology.reader import Topology
 
-
-
-def rate(bps) -> str:
+def rate(bps: float) -> str:
     return f"{bps / 1e9:g} Gb/s"
 
 
-def describe(topology) -> Iterator[Any]:
+def describe(topology: "Topology") -> Iterator[str]:
     """@return the description as lines of text"""
     from clustersim.topology.graph import Graph  # loads networkx
     graph = Graph(topology)
@@ -55,6 +55,6 @@ def describe(topology) -> Iterator[Any]:
            f"(two for each cable that is not an NVLink)")
 
 
-def span(numbers) -> str:
+def span(numbers: Sequence[int]) -> str:
     low, high = min(numbers), max(numbers)
     return f"{low}" if low == high else f"{low} to {high}"

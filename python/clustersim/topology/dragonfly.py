@@ -2,15 +2,15 @@
 """Dragonfly: groups of a routers that all see each other, each with p GPUs and h global links; one
 global link between every two groups, so at most a*h + 1 groups.
 """
+import argparse
 from collections.abc import Iterator
 
-from typing import Any
 
-from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks,
+from clustersim.topology.cluster import (Cable, Cluster, InputError, count_nvswitches, nvlinks,
                                  require_at_least_one)
 
 
-def build(options):
+def build(options: argparse.Namespace) -> tuple[Cluster, list[str]]:
     require_at_least_one(options, "routers_per_group", "gpus_per_router", "global_links")
     a, p, h = options.routers_per_group, options.gpus_per_router, options.global_links
     groups = a * h + 1 if options.groups is None else options.groups
@@ -28,7 +28,7 @@ def build(options):
                    links(options, gpus, nvswitches, groups), options.error_rate), []
 
 
-def links(options, gpus, nvswitches, groups) -> Iterator[Any]:
+def links(options: argparse.Namespace, gpus: int, nvswitches: int, groups: int) -> Iterator[Cable]:
     a, h = options.routers_per_group, options.global_links
     first = gpus + nvswitches
     for gpu in range(gpus):

@@ -3,7 +3,10 @@
 import collections
 import dataclasses
 import math
+import os
 import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import matplotlib
 from matplotlib.collections import LineCollection
@@ -17,6 +20,13 @@ from clustersim.topology.graph import NVSWITCH, Graph
 from clustersim.topology.layout import layout_of
 from clustersim.whole_file import whole_file
 
+if TYPE_CHECKING:
+    from clustersim.topology.layout import Layout, Point
+    from clustersim.topology.reader import Topology
+    from matplotlib.axes import Axes
+
+Ends = tuple[int, int]  # the nodes of a link, the lower first
+Rails = dict[int, int | None]
 MOST_GPUS = 1024
 # Okabe and Ito's colours, which people with any colour blindness can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -32,7 +42,7 @@ ON_LIGHT = LinearSegmentedColormap.from_list("busy", ["#d8d8d8", "#f2b134", "#d5
 ON_DARK = LinearSegmentedColormap.from_list("busy", ["#3c4248", "#a8480a", "#f2a93b", "#fff6cf"])
 
 
-def rails_of(graph):
+def rails_of(graph: Graph) -> Rails | None:
     """@return the rail of each GPU and access switch, or None for each when there are no rails
 
     There are rails when switches share servers out by the place of a GPU in its server: several
@@ -57,7 +67,7 @@ def rails_of(graph):
 
 
 @plain_text()
-def draw(topology, base):
+def draw(topology: "Topology", base: str | os.PathLike) -> list[str]:
     """Writes base.png and base.svg. @return the names of the files"""
     figure = figure_of(topology)
     files = [f"{base}.png", f"{base}.svg"]
@@ -68,7 +78,8 @@ def draw(topology, base):
 
 
 @plain_text()
-def figure_of(topology, link_values=None, value_name="", title=None, top=None):
+def figure_of(topology: "Topology", link_values: Mapping[Ends, float] | None = None, value_name: str = "", title: str | None = None,
+              top: float | None = None) -> Figure:
     """@param link_values number from 0 on by (low node, high node): shown as width and colour of the links,
     and nodes are left plain; links of 0, and switches that have no others, are left out
     @param top end of the scale of the values (default: the next round number)
@@ -105,7 +116,7 @@ def figure_of(topology, link_values=None, value_name="", title=None, top=None):
     return figure
 
 
-def without_idle(topology, values):
+def without_idle(topology: "Topology", values: Mapping[Ends, float]) -> "tuple[Topology, str]":
     """@return the topology without links that carried nothing and switches that have no others, and a sentence
     that says so; as it is where nothing carried anything"""
     used = [link for link in topology.links if values.get((min(link.a, link.b), max(link.a, link.b)), 0) > 0]
@@ -121,11 +132,11 @@ def without_idle(topology, values):
     return dataclasses.replace(topology, links=used, switches=switches, nvswitches=nvswitches), remark
 
 
-def _rate_text(bps) -> str:
+def _rate_text(bps: float) -> str:
     return f"{bps / 1e9:g} Gb/s"
 
 
-def _say_rates(axes, graph, layout) -> str:
+def _say_rates(axes: "Axes", graph: Graph, layout: "Layout") -> str:
     """Writes between two layers how many links of which rate join them, and how far the lower is oversubscribed.
 
     @return the same as a sentence where nodes stand in no layers
@@ -135,7 +146,7 @@ def _say_rates(axes, graph, layout) -> str:
         kinds[frozenset((low, high))].append(f"{count} × {_rate_text(bps)}")
     over = {tier: ratio for tier, ratio in graph.oversubscription()}
     if layout.square:
-        def named(ends) -> str:
+        def named(ends: frozenset[str]) -> str:
             same = NVSWITCH if NVSWITCH in ends else "switch"
             return " to ".join(sorted(ends, reverse=True) if len(ends) > 1 else (same, same))
         words = "; ".join(f"{named(ends)}: {', '.join(text.replace(' ', NO_BREAK) for text in texts)}" for ends, texts in kinds.items())
@@ -156,7 +167,7 @@ def _say_rates(axes, graph, layout) -> str:
     return ""
 
 
-def _size(layout):
+def _size(layout: "Layout") -> tuple[float, float]:
     if not layout.square:
         return 14, 7
     wide = max(x for x, _ in layout.place.values()) - min(x for x, _ in layout.place.values())
@@ -165,11 +176,11 @@ def _size(layout):
     return (10, 10) if abs(wide - tall) < 0.2 * wide else (14, max(5, min(14, 14 * tall / wide + 1)))
 
 
-def _ends(topology):
+def _ends(topology: "Topology") -> list[Ends]:
     return sorted({(min(link.a, link.b), max(link.a, link.b)) for link in topology.links})
 
 
-def _line(layout, key):
+def _line(layout: "Layout", key: Ends) -> "list[Point]":
     """@return the points of a link"""
     a, b = layout.place[key[0]], layout.place[key[1]]
     if key not in layout.curved:
@@ -183,11 +194,11 @@ def _line(layout, key):
              a[1] + (b[1] - a[1]) * t + aside[1] * 4 * t * (1 - t)) for t in shares]
 
 
-def _coloured_links(axes, topology, graph, layout, rail) -> None:
+def _coloured_links(axes: "Axes", topology: "Topology", graph: Graph, layout: "Layout", rail: Rails) -> None:
     keys = _ends(topology)
     special = set(topology.nvswitches)
 
-    def colour(a, b):
+    def colour(a: int, b: int) -> str:
         if a in special or b in special:
             return PLAIN
         number = rail.get(a) if rail.get(a) is not None else rail.get(b)
@@ -204,7 +215,8 @@ def _coloured_links(axes, topology, graph, layout, rail) -> None:
                                        linewidths=0.6 if many else 0.9))
 
 
-def _measured_links(figure, axes, topology, layout, values, value_name, top) -> None:
+def _measured_links(figure: Figure, axes: "Axes", topology: "Topology", layout: "Layout", values: Mapping[Ends, float],
+                    value_name: str, top: float | None) -> None:
     # The busiest are drawn last, over the others.
     keys = sorted(_ends(topology), key=lambda key: values.get(key, 0))
     numbers = [values.get(key, 0) for key in keys]
@@ -218,7 +230,7 @@ def _measured_links(figure, axes, topology, layout, values, value_name, top) -> 
     figure.colorbar(lines, ax=axes, label=value_name, shrink=0.7, pad=0.01)
 
 
-def round_up(value):
+def round_up(value: float) -> float:
     """@return the least of 1, 2, 5, 10, 20, 50, ... that is not below a value; 1 for 0"""
     if value <= 0:
         return 1
@@ -226,7 +238,7 @@ def round_up(value):
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-12))
 
 
-def _nodes(axes, topology, graph, place, rail, plain) -> None:
+def _nodes(axes: "Axes", topology: "Topology", graph: Graph, place: "Mapping[int, Point]", rail: Rails, plain: bool) -> None:
     size = max(7, min(80, 4000 / max(1, len(topology.gpus))))
     of_switch = max(18, min(90, 5000 / max(1, len(topology.switches))))
     groups = [("GPU", topology.gpus, "o", size),
@@ -239,11 +251,12 @@ def _nodes(axes, topology, graph, place, rail, plain) -> None:
         groups.append((name, nodes, SHAPES[plane % len(SHAPES)], of_switch))
     ink, paper = matplotlib.rcParams["text.color"], matplotlib.rcParams["figure.facecolor"]
 
-    def colour(node):
+    def colour(node: int) -> str:
         if plain:
             return paper
         if rail:
-            return PLAIN if rail.get(node) is None else COLOURS[rail[node] % len(COLOURS)]
+            number = rail.get(node)
+            return PLAIN if number is None else COLOURS[number % len(COLOURS)]
         if node in graph.tier:
             return OF_TIER.get(graph.tier[node], PLAIN)
         return OF_GPU if node in graph.gpus else PLAIN

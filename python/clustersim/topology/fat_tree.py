@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The k-ary fat tree: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 core switches."""
+import argparse
 from collections.abc import Iterator
 
-from typing import Any
 
-from clustersim.topology.cluster import Cluster, InputError, count_nvswitches, nvlinks
+from clustersim.topology.cluster import Cable, Cluster, InputError, count_nvswitches, nvlinks
 
 
-def build(options):
+def build(options: argparse.Namespace) -> tuple[Cluster, list[str]]:
     k = options.radix
     if k < 2 or k % 2:
         raise InputError(f"--radix {k} makes no fat tree; expected an even number, 2 or more")
@@ -22,7 +22,7 @@ def build(options):
                    options.gpu_type, links(options, k, gpus, nvswitches), options.error_rate), []
 
 
-def links(options, k, gpus, nvswitches) -> Iterator[Any]:
+def links(options: argparse.Namespace, k: int, gpus: int, nvswitches: int) -> Iterator[Cable]:
     half = k // 2
     edge = gpus + nvswitches
     aggregation = edge + k * half

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Properties of a topology's links: tiers, planes, path lengths, capacities."""
 import collections
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import networkx
 
 from clustersim.topology import tiers
 
+if TYPE_CHECKING:
+    from clustersim.topology.reader import Topology
+
 GPU, NVSWITCH = "GPU", "NVSwitch"
 
 
 class Graph:
-    def __init__(self, topology) -> None:
+    def __init__(self, topology: "Topology") -> None:
         self.topology = topology
         self.gpus, self.nvswitches = set(topology.gpus), set(topology.nvswitches)
         switches = set(topology.switches)
@@ -36,35 +41,35 @@ class Graph:
         self.plane = self._planes()
         self.planes = len(set(self.plane.values()))
 
-    def _servants(self):
+    def _servants(self) -> dict[int, set[int]]:
         """@return by GPU, the NVSwitches that it is linked to, and those behind them that have no GPU of their own"""
         fabric_of, upper = self.topology.nv_fabric_of, collections.defaultdict(set)
         for nv in self.nvswitches.difference(*self.nv_of.values()):
             upper[fabric_of[nv]].add(nv)
         return {gpu: own.union(*(upper[fabric_of[nv]] for nv in own)) for gpu, own in self.nv_of.items()}
 
-    def _planes(self):
+    def _planes(self) -> dict[int, int]:
         return {switch: plane for plane, switches in enumerate(networkx.connected_components(self.network))
                 for switch in switches}
 
-    def name(self, node):
+    def name(self, node: int) -> str:
         if node in self.gpus:
             return GPU
         return NVSWITCH if node in self.nvswitches else f"tier {self.tier[node]}"
 
-    def link_kinds(self, nvlinks=True):
-        kinds: collections.Counter[tuple[str, str, int]] = collections.Counter()
+    def link_kinds(self, nvlinks: bool = True) -> collections.Counter[tuple[str, str, float]]:
+        kinds: collections.Counter[tuple[str, str, float]] = collections.Counter()
         for link in self.topology.links:
             if nvlinks or not (link.a in self.nvswitches or link.b in self.nvswitches):
                 low, high = sorted((self.name(link.a), self.name(link.b)))
                 kinds[low, high, link.rate_bps] += 1
         return kinds
 
-    def oversubscription(self):
+    def oversubscription(self) -> Iterator[tuple[int, float]]:
         """Yields each tier that has another above it, and the ratio of its capacities."""
         return tiers.oversubscription(self.tier, self.neighbours, self.tors)
 
-    def path_lengths(self):
+    def path_lengths(self) -> dict[int, int]:
         """@return number of pairs of GPUs by links on their shortest path; GPUs forward nothing"""
         attached = collections.Counter(frozenset(tors) for tors in self.tors.values())
         kinds = list(attached)
@@ -94,16 +99,16 @@ class Graph:
                     total[self._nvlink_hops(a, b)] += 1
         return {length: count for length, count in total.items() if count and length is not None}
 
-    def _nvlink_hops(self, a, b):
+    def _nvlink_hops(self, a: int, b: int) -> int:
         if self.nv_of[a] & self.nv_of[b]:
             return 2
         return 2 + min(networkx.shortest_path_length(self.nvlinks, one, two) for one in self.nv_of[a] for two in self.nv_of[b])
 
-    def nic_bps(self, servers):
+    def nic_bps(self, servers: int) -> float:
         return sum(sum(self.tors[gpu].values())
                    for gpu in self.topology.gpus[:servers * self.topology.gpus_per_server])
 
-    def bisection_bps(self):
+    def bisection_bps(self) -> float:
         """Largest flow from the GPUs of the first half of the servers to those of the second."""
         servers = len(self.topology.gpus) // self.topology.gpus_per_server
         first = servers // 2 * self.topology.gpus_per_server
@@ -111,9 +116,12 @@ class Graph:
         flows.add_nodes_from(("source", "sink"))
         for a, others in self.neighbours.items():
             flows.add_edges_from((a, b, {"capacity": bps}) for b, bps in others.items())
-        ends: collections.Counter[tuple[int | str, int | str]] = collections.Counter()
+        ends: dict[tuple[int | str, int | str], float] = collections.defaultdict(float)
         for i, gpu in enumerate(self.topology.gpus):
             for tor, bps in self.tors[gpu].items():
-                ends[("source", tor) if i < first else (tor, "sink")] += bps
+                if i < first:
+                    ends["source", tor] += bps
+                else:
+                    ends[tor, "sink"] += bps
         flows.add_edges_from((a, b, {"capacity": bps}) for (a, b), bps in ends.items())
         return networkx.maximum_flow_value(flows, "source", "sink")

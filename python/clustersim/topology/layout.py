@@ -4,8 +4,13 @@ import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clustersim.topology.graph import Graph
+
+Point = tuple[float, float]
 
 ONE_ROW = 64  # GPUs that stand side by side; of more, each server is a block of rows
 ROWS = 8
@@ -14,30 +19,30 @@ MOST_DIMENSIONS = 3
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    place: dict  # node -> (x, y)
-    labels: dict = dataclasses.field(default_factory=dict)  # y -> name of the layer there
+    place: dict[int, Point]  # of each node
+    labels: dict[float, str] = dataclasses.field(default_factory=dict)  # y -> name of the layer there
     square: bool = False  # one unit is as long in both directions
-    curved: frozenset = frozenset()  # links (low, high) that would run through other nodes
+    curved: frozenset[tuple[int, int]] = frozenset()  # links (low, high) that would run through other nodes
 
 
-def layout_of(graph):
+def layout_of(graph: "Graph") -> Layout:
     layout = (_grid(graph) or _circle(graph)) if is_flat(graph) else _layers(graph)
     # NVSwitches that are linked to each other stand in a row.
     bows = {(min(ends), max(ends)) for ends in graph.nvlinks.edges}
     return dataclasses.replace(layout, curved=layout.curved | bows)
 
 
-def is_flat(graph) -> bool:
+def is_flat(graph: "Graph") -> bool:
     """Whether switches of one tier are linked to each other, as in a torus and a dragonfly."""
     return any(graph.tier[a] == graph.tier[b] for a, others in graph.neighbours.items()
                for b in others)
 
 
-def _count(number, name) -> str:
+def _count(number: int, name: str) -> str:
     return f"{number} {name}" if number != 1 else f"1 {name.removesuffix('es' if name.endswith('ches') else 's')}"
 
 
-def _layers(graph):
+def _layers(graph: "Graph") -> Layout:
     topology = graph.topology
     gpus, per_server = topology.gpus, topology.gpus_per_server
     rows = 1 if len(gpus) <= ONE_ROW else min(ROWS, per_server)
@@ -51,10 +56,9 @@ def _layers(graph):
     for i, gpu in enumerate(gpus):
         server, k = divmod(i, per_server)
         column, row = divmod(k, rows)
-        if rows > 1:
-            # Aslant, so that the links to the GPUs of a column do not cover each other.
-            column += 0.6 * (row / (rows - 1) - 0.5)
-        x = (server * (columns + gap) + gap / 2 + column + 0.5) / width
+        # Aslant, so that the links to the GPUs of a column do not cover each other.
+        aslant = 0.6 * (row / (rows - 1) - 0.5) if rows > 1 else 0
+        x = (server * (columns + gap) + gap / 2 + (column + aslant) + 0.5) / width
         place[gpu] = (x, base + (tall * row / (rows - 1) if rows > 1 else 0))
         middle[server] = (server * (columns + gap) + (columns + gap) / 2) / width
     labels = {base + tall / 2: _count(len(gpus), "GPUs")}
@@ -74,7 +78,7 @@ def _layers(graph):
     return Layout(place, labels)
 
 
-def _nvswitches_by_server(graph):
+def _nvswitches_by_server(graph: "Graph") -> dict[int, list[int]]:
     topology = graph.topology
     found: dict[int, set[int]] = collections.defaultdict(set)
     for i, gpu in enumerate(topology.gpus):
@@ -82,7 +86,7 @@ def _nvswitches_by_server(graph):
     return {server: sorted(mine) for server, mine in found.items()}
 
 
-def torus_dimensions(graph):
+def torus_dimensions(graph: "Graph") -> tuple[int, ...] | None:
     """@return the dimensions of a torus of two or three, whose switches are numbered with the last dimension
     fastest; None for another network"""
     switches = sorted(graph.topology.switches)
@@ -95,7 +99,7 @@ def torus_dimensions(graph):
     return None
 
 
-def _factorisations(number, most) -> Iterator[Any]:
+def _factorisations(number: int, most: int) -> Iterator[tuple[int, ...]]:
     """Yields the products of at most so many factors, each above 1, that make a number."""
     if number == 1:
         yield ()
@@ -106,7 +110,7 @@ def _factorisations(number, most) -> Iterator[Any]:
                     yield (first, *rest)
 
 
-def _torus_edges(dimensions) -> Iterator[Any]:
+def _torus_edges(dimensions: Sequence[int]) -> Iterator[tuple[int, int]]:
     strides = [math.prod(dimensions[i + 1:]) for i in range(len(dimensions))]
     for position in itertools.product(*map(range, dimensions)):
         here = sum(p * s for p, s in zip(position, strides))
@@ -115,14 +119,14 @@ def _torus_edges(dimensions) -> Iterator[Any]:
             yield min(here, there), max(here, there)
 
 
-def _grid(graph):
+def _grid(graph: "Graph") -> Layout | None:
     """A torus as its grid, with the GPUs of each switch beside and under it; a third dimension as panels."""
     dimensions = torus_dimensions(graph)
     if not dimensions:
         return None
     switches = sorted(graph.topology.switches)
     *panels, rows, columns = (1, *dimensions)[-3:] if len(dimensions) == 2 else dimensions
-    place = {}
+    place: dict[int, Point] = {}
     for i, node in enumerate(switches):
         panel, rest = divmod(i, rows * columns)
         row, column = divmod(rest, columns)
@@ -144,7 +148,7 @@ def _grid(graph):
     return Layout(place, square=True, curved=frozenset(curved))
 
 
-def _gpus_by_switch(graph):
+def _gpus_by_switch(graph: "Graph") -> dict[int, list[int]]:
     found = collections.defaultdict(list)
     for gpu in graph.topology.gpus:
         if graph.tors[gpu]:
@@ -152,7 +156,7 @@ def _gpus_by_switch(graph):
     return found
 
 
-def _circle(graph):
+def _circle(graph: "Graph") -> Layout:
     topology, place = graph.topology, {}
     switches = sorted(topology.switches)
     for i, node in enumerate(switches):

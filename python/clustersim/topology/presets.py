@@ -8,27 +8,29 @@ copies reach (AMD, Understanding RCCL Bandwidth and xGMI Performance on AMD Inst
 rate (HCCS: 56 GB/s both ways between two 910B; 910C: Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, 2025, 392 GB/s one way
 of a package of two dies), and the simulator caps what copies make of it.
 """
+import argparse
+
 from clustersim import gpu_rows
-from clustersim.topology.cluster import InputError, most_lanes, rate_bps
+from clustersim.topology.cluster import InputError, Lanes, most_lanes, rate_bps
 
 SIMAIS_RATE = "2880Gbps"  # which SimAI's generator writes whatever the GPU is
 SIMAIS_TYPES = ("A100", "A800", "H100", "H800", "H20")
 
 
-def nvlink():
+def nvlink() -> dict[str, str]:
     """@return by type the rate of all links of a GPU to its NVSwitches, in one direction"""
     return gpu_rows.of("switched")
 
 
-def mesh():
+def mesh() -> dict[str, str]:
     """@return by type the rate of one link of a mesh, in one direction"""
     return gpu_rows.of("meshed")
 
 
-def lanes():
+def lanes() -> dict[str, tuple[str, tuple[Lanes, ...]]]:
     """@return by type the rate of a lane, in one direction, and the links as (GPU, GPU, lanes), of servers where links of several lanes join
     some GPUs"""
-    return {name: (each["rate"], tuple(map(tuple, each["links"]))) for name, each in gpu_rows.of("lanes").items()}
+    return {name: (each["rate"], tuple((a, b, count) for a, b, count in each["links"])) for name, each in gpu_rows.of("lanes").items()}
 
 
 # A rack of NVL36 or NVL72 is one server, as its NVSwitches join all its GPUs.
@@ -50,17 +52,17 @@ MACHINES: dict[str, tuple[str, dict[str, int | str]]] = {
 }
 
 
-def presets():
+def presets() -> list[str]:
     """@return the names that --preset takes"""
     return [*nvlink(), *mesh(), *lanes(), *MACHINES]
 
 
-def preset(name):
+def preset(name: str) -> dict[str, int | str]:
     gpu_type, machine = MACHINES.get(name, (name, {}))
     return {"gpu_type": gpu_type, **machine}
 
 
-def choose_mesh(options) -> None:
+def choose_mesh(options: argparse.Namespace) -> None:
     """Sets whether links join every two GPUs of a server: as a flag says, or where the GPU is made so. NVSwitches come where
     there is no mesh; a GPU whose links have lanes gets one of its own, which passes on what goes further."""
     options.lanes = lanes()[options.gpu_type][1] if options.gpu_type in lanes() and not (options.mesh or options.nv_switch_per_server) else ()
@@ -78,7 +80,7 @@ def choose_mesh(options) -> None:
         options.nv_switch_per_server = 0 if options.mesh else 1
 
 
-def set_nvlink_rate(options):
+def set_nvlink_rate(options: argparse.Namespace) -> list[str]:
     """Sets the rate of an NVLink line of the file, unless a flag gave it: a GPU's over its NVSwitches, or over its links to the
     others of a mesh. SimAI's generator writes the same for every GPU, and files of its GPU types stay as they are there.
     @return warnings"""

@@ -12,11 +12,15 @@
 """
 import collections
 import dataclasses
-from collections.abc import Iterator
-from typing import Any
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, TYPE_CHECKING
 
 from clustersim import required_modules
-from clustersim.topology.cluster import InputError, rate_bps
+from clustersim.topology.cluster import InputError, parse_rate
+
+if TYPE_CHECKING:
+    from clustersim.topology.reader import Topology
 
 KEYS = ("currency", "gpu", "nvswitch", "nic", "switch", "transceiver", "cable")
 
@@ -31,14 +35,14 @@ class Part:
     network: bool  # whether it is there to join servers
 
 
-def _bps(text, where):
-    bps = rate_bps(text)
+def _bps(text: object, where: str) -> float:
+    bps = parse_rate(text)
     if bps is None:
         raise InputError(f"{where}: '{text}' is not a valid rate; expected one such as 400Gbps")
     return bps
 
 
-def _number(entry, key, where, default=None) -> float:
+def _number(entry: Mapping[str, Any], key: str, where: str, default: float | None = None) -> float:
     value = entry.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
         raise InputError(f"{where}: {key} is {value!r}; expected a number, 0 or more")
@@ -48,7 +52,7 @@ def _number(entry, key, where, default=None) -> float:
 class Prices:
     """A list of prices; asks for what it lacks only when a topology needs it."""
 
-    def __init__(self, path) -> None:
+    def __init__(self, path: str | os.PathLike) -> None:
         required_modules.require("yaml")  # the generator needs it for this alone
         from clustersim import yaml_file
 
@@ -61,11 +65,11 @@ class Prices:
                 raise InputError(f"{path}:{self.lines.get(key, 1)}: unknown key '{key}'; expected one of {', '.join(KEYS)}")
         self.currency = str(self.entries.get("currency", ""))
 
-    def place(self, key) -> str:
+    def place(self, key: str) -> str:
         """@return where a key is, for errors"""
         return f"{self.path}:{self.lines.get(key, 1)}: {key}"
 
-    def part(self, name, key, count, network, rate_bps=None):
+    def part(self, name: str, key: str, count: int, network: bool, rate_bps: float | None = None) -> Part:
         """@return parts of which there is one price, or one for each rate"""
         entry, where = self.entries.get(key), self.place(key)
         if rate_bps is not None:
@@ -76,7 +80,7 @@ class Prices:
             raise InputError(f"{where} has no price; expected {{price: N, watts: N}} for {count} of them")
         return Part(name, count, _number(entry, "price", where), _number(entry, "watts", where, 0.0), network)
 
-    def switch(self, name, count, ports, rate_bps):
+    def switch(self, name: str, count: int, ports: int, rate_bps: float) -> Part:
         """@return switches with at least so many ports of at least that rate, the cheapest"""
         where = self.place("switch")
         listed = self.entries.get("switch")
@@ -90,7 +94,7 @@ class Prices:
                     _number(entry, "watts", where, 0.0), True)
 
 
-def parts_of(topology, prices):
+def parts_of(topology: "Topology", prices: Prices) -> list[Part]:
     """@return the Parts of a topology"""
     from clustersim.topology.graph import Graph  # loads networkx
     graph = Graph(topology)
@@ -116,13 +120,13 @@ def parts_of(topology, prices):
     return parts
 
 
-def per_gpu(topology, prices):
+def per_gpu(topology: "Topology", prices: Prices) -> tuple[float, float]:
     """@return price and watts of all parts, for each GPU"""
     parts, gpus = parts_of(topology, prices), len(topology.gpus)
-    return tuple(sum(part.count * getattr(part, key) for part in parts) / gpus for key in ("price", "watts"))
+    return sum(part.count * part.price for part in parts) / gpus, sum(part.count * part.watts for part in parts) / gpus
 
 
-def cost_lines(topology, prices) -> Iterator[Any]:
+def cost_lines(topology: "Topology", prices: Prices) -> Iterator[str]:
     """@return a table of the parts with their sums, as lines of text"""
     parts, gpus = parts_of(topology, prices), len(topology.gpus)
     money = prices.currency or "price"

@@ -3,14 +3,14 @@
 
 Wang et al., Rail-only: A Low-Cost High-Performance Network for Training LLMs, Hot Interconnects 2024.
 """
+import argparse
 from collections.abc import Iterator
 
-from typing import Any
 
-from clustersim.topology.cluster import Cluster, InputError, count_nvswitches, nvlinks
+from clustersim.topology.cluster import Cable, Cluster, InputError, count_nvswitches, nvlinks
 
 
-def build(options):
+def build(options: argparse.Namespace) -> tuple[Cluster, list[str]]:
     gpus = options.gpu or 64
     nvswitches = count_nvswitches(gpus, options)
     if nvswitches == 0 and options.gpu_per_server > 1 and not options.mesh:
@@ -21,7 +21,7 @@ def build(options):
                    links(options, gpus, nvswitches), options.error_rate), []
 
 
-def links(options, gpus, nvswitches) -> Iterator[Any]:
+def links(options: argparse.Namespace, gpus: int, nvswitches: int) -> Iterator[Cable]:
     first = gpus + nvswitches
     for gpu in range(gpus):
         yield from nvlinks(gpu, options, gpus)

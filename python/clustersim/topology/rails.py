@@ -2,12 +2,13 @@
 """Pods of access and aggregation switches: Spectrum-X, AlibabaHPN, DCN+, NVL36, NVL72 and what the
 flags --ro, --dt and --dp make; one pod, or several under a core layer.
 """
+import argparse
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks, rate_bps,
+from clustersim.topology.cluster import (Cable, Cluster, InputError, count_nvswitches, nvlinks, rate_bps,
                                          require_at_least_one)
 from clustersim.topology.presets import preset
 
@@ -43,7 +44,7 @@ POD = 4096  # GPUs that SimAI's flags hold without a template: 64 access switche
 NAMED = ("AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR")
 
 
-def defaults(topology, given):
+def defaults(topology: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """@return what the template sets, where two flags choose a variant of it"""
     family, template = TEMPLATES.get(topology, ("", BASE))
     name = topology if topology in NAMED else ""
@@ -56,7 +57,7 @@ def defaults(topology, given):
     return dict(family=family, template_name=name) | template
 
 
-def outgrows(family, template, given) -> bool:
+def outgrows(family: str, template: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     """@return whether SimAI's number of PSWs is none for so many GPUs: there are more than the template has, or than a pod of the
     flags without a template holds, or the template is ours"""
     if given["gpu"] is None or given["core_switch_num"]:
@@ -66,7 +67,7 @@ def outgrows(family, template, given) -> bool:
     return given["gpu"] > (template["gpu"] if family else POD)
 
 
-def balanced_psws(options):
+def balanced_psws(options: argparse.Namespace) -> int:
     """@return PSWs by which the fullest access switch sends up what it takes from its NICs, or a little more"""
     s = shape(options)
     nics = min(options.nics_per_aswitch, math.ceil(options.gpu / s.rails))
@@ -86,7 +87,7 @@ class Shape:
     pods: int
 
 
-def shape(options):
+def shape(options: argparse.Namespace) -> Shape:
     tors = 2 if options.dual_tor else 1
     planes = 2 if options.dual_plane else 1
     rails = options.rails or options.gpu_per_server if options.rail_optimized else 1
@@ -100,7 +101,7 @@ def shape(options):
     return Shape(tors, planes, rails, asws_per_segment, asws_of_psw, segment_gpus, segments_per_pod, pods)
 
 
-def check(options):
+def check(options: argparse.Namespace) -> tuple[int, Shape, list[str]]:
     """@return the number of access switches that the GPUs need, the shape, and warnings"""
     require_at_least_one(options, "gpu", "nics_per_aswitch", "asw_per_psw")
     if options.psw_switch_num is None:
@@ -139,7 +140,7 @@ def check(options):
     return needed, s, warnings
 
 
-def build(options):
+def build(options: argparse.Namespace) -> tuple[Cluster, list[str]]:
     """@return the cluster and warnings"""
     asws, s, warnings = check(options)
     core = options.core_switch_num
@@ -149,7 +150,7 @@ def build(options):
                    links(options, s, nvswitches, asws), options.error_rate), warnings
 
 
-def links(options, s, nvswitches, asws) -> Iterator[Any]:
+def links(options: argparse.Namespace, s: Shape, nvswitches: int, asws: int) -> Iterator[Cable]:
     first_asw = options.gpu + nvswitches
     asws_per_tor = asws // s.tors
     for gpu in range(options.gpu):
@@ -183,7 +184,7 @@ def links(options, s, nvswitches, asws) -> Iterator[Any]:
                     yield psw, switch, options.core_bandwidth, options.latency
 
 
-def file_name(options, s) -> str:
+def file_name(options: argparse.Namespace, s: Shape) -> str:
     size = f"{options.gpu}g_{options.gpu_per_server}gps"
     if options.core_switch_num:
         size += f"_{s.pods}pods"

@@ -2,10 +2,12 @@
 """Reads a topology file and checks every rule of the format, with file and line."""
 import dataclasses
 import functools
+import os
 import re
+from collections.abc import Sequence
 
 from clustersim import input_file
-from clustersim.topology.cluster import NUMBER, InputError, rate_bps
+from clustersim.topology.cluster import NUMBER, InputError, parse_rate
 
 TIME_UNITS = {"fs": 1e-3, "ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12, "": 1e12,
               "min": 60e12, "h": 3600e12, "d": 86400e12, "y": 365 * 86400e12}
@@ -28,14 +30,14 @@ class Topology:
     path: str
     nodes: int
     gpus_per_server: int
-    nvswitches: list
-    switches: list
-    gpus: list
+    nvswitches: list[int]
+    switches: list[int]
+    gpus: list[int]
     gpu_type: str
-    links: list
+    links: list[Link]
 
     @functools.cached_property
-    def nv_fabric_of(self):
+    def nv_fabric_of(self) -> dict[int, int]:
         """@return by NVSwitch what those that are linked to each other have in common"""
         from networkx.utils import UnionFind  # loads networkx
         joined, nvswitches = UnionFind(self.nvswitches), set(self.nvswitches)
@@ -48,15 +50,15 @@ class Topology:
 class _Lines:
     """The lines of a file without comments, each with its number."""
 
-    def __init__(self, path) -> None:
+    def __init__(self, path: str | os.PathLike) -> None:
         self.path = path
         self.lines = [line.split("#", 1)[0].split() for line in input_file.read_input(path, "a topology file").split("\n")]
         self.number = 0
 
-    def error(self, what):
+    def error(self, what: str) -> InputError:
         return InputError(f"{self.path}:{self.number}: {what}")
 
-    def next(self):
+    def next(self) -> list[str] | None:
         """@return the fields of the next line that has any, or None at the end"""
         while self.number < len(self.lines):
             self.number += 1
@@ -65,13 +67,13 @@ class _Lines:
         return None
 
 
-def _count(lines, text, name) -> int:
+def _count(lines: _Lines, text: str, name: str) -> int:
     if not re.fullmatch(r"\d+", text):
         raise lines.error(f"<{name}> is '{text}'; expected a whole number, 0 or more")
     return int(text)
 
 
-def _header(lines):
+def _header(lines: _Lines) -> tuple[int, int, int, int, int, str]:
     fields = lines.next()
     if fields is None:
         lines.number = 1
@@ -104,7 +106,7 @@ def _header(lines):
     return nodes, per_server, nv, switches, links, gpu_type
 
 
-def _switch_ids(lines, nodes, count):
+def _switch_ids(lines: _Lines, nodes: int, count: int) -> list[int]:
     ids: list[int] = []
     seen: set[int] = set()
     while len(ids) < count:
@@ -124,7 +126,7 @@ def _switch_ids(lines, nodes, count):
     return ids
 
 
-def _link(lines, fields, nodes):
+def _link(lines: _Lines, fields: Sequence[str], nodes: int) -> Link:
     if len(fields) != 5:
         raise lines.error(f"{len(fields)} fields; expected <src> <dst> <rate> <delay> <error_rate>")
     a, b = _count(lines, fields[0], "src"), _count(lines, fields[1], "dst")
@@ -133,7 +135,7 @@ def _link(lines, fields, nodes):
             raise lines.error(f"node {node} is out of range; expected 0 to {nodes - 1}")
     if a == b:
         raise lines.error(f"node {a} is linked to itself; expected another node")
-    bps = rate_bps(fields[2])
+    bps = parse_rate(fields[2])
     if bps is None or bps >= LARGEST:
         raise lines.error(f"'{fields[2]}' is not a rate; expected one such as 400Gbps")
     if bps < 0.5:  # the simulator has whole bits per second
@@ -148,7 +150,7 @@ def _link(lines, fields, nodes):
     return Link(a, b, bps, delay, error_rate)
 
 
-def read(path):
+def read(path: str | os.PathLike) -> Topology:
     """Reads and checks a file, by the same rules as the simulator."""
     lines = _Lines(path)
     nodes, per_server, nv, switches, link_count, gpu_type = _header(lines)
@@ -185,7 +187,7 @@ def read(path):
     return topology
 
 
-def _check_nvswitches(topology) -> None:
+def _check_nvswitches(topology: Topology) -> None:
     """An NVSwitch serves the GPUs of one server, which is what makes it one; so do those that it is linked to."""
     switches, index = set(topology.switches), {gpu: i for i, gpu in enumerate(topology.gpus)}
     fabric_of = topology.nv_fabric_of
@@ -202,14 +204,14 @@ def _check_nvswitches(topology) -> None:
                                      f"{server_of[fabric_of[nv]]} and {server}; expected GPUs of one server")
 
 
-def _check_reachable(topology) -> None:
+def _check_reachable(topology: Topology) -> None:
     pair = find_unreachable(topology, over_nvlink=True)
     if pair:
         raise InputError(f"{topology.path}: GPU {pair[0]} cannot reach GPU {pair[1]} over switches and "
                          f"NVLink; expected a path")
 
 
-def find_unreachable(topology, over_nvlink):
+def find_unreachable(topology: Topology, over_nvlink: bool) -> tuple[int, int] | None:
     """Two GPUs reach each other by switches that connect, an NVSwitch or a cable.
 
     over_nvlink: also over the NVLink of a GPU that hangs on the other's switches, as in a rail-only network

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tiers of switches, and what each carries up for what comes into it from below. Without networkx, which takes long to load."""
 import collections
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+Capacities = Mapping[int, Mapping[int, float]]  # bit/s by node and the switch that it is linked to
 
 
-def attachments(gpus, switches, links):
+def attachments(gpus: Iterable[int], switches: Collection[int], links: Iterable[tuple[int, int, float]]) -> tuple[Capacities, Capacities]:
     """@param links iterable of (node, node, bit/s)
     @return switch -> switch -> bit/s, and GPU -> access switch -> bit/s"""
-    neighbours: dict[int, dict[int, int]] = collections.defaultdict(dict)
-    tors: dict[int, dict[int, int]] = {gpu: {} for gpu in gpus}
+    neighbours: dict[int, dict[int, float]] = collections.defaultdict(dict)
+    tors: dict[int, dict[int, float]] = {gpu: {} for gpu in gpus}
     for one, other, bps in links:
         for a, b in ((one, other), (other, one)):
             if b in switches and a in switches:
@@ -19,7 +20,7 @@ def attachments(gpus, switches, links):
     return neighbours, tors
 
 
-def tier_of(switches, neighbours, tors):
+def tier_of(switches: Collection[int], neighbours: Capacities, tors: Capacities) -> dict[int, int]:
     """Tier 1 is what GPUs are attached to, tier 2 what tier 1 is attached to, and so on. @return switch -> tier"""
     found = {tor: 1 for mine in tors.values() for tor in mine}
     queue = collections.deque(found)
@@ -32,10 +33,10 @@ def tier_of(switches, neighbours, tors):
     return {switch: found.get(switch, 1) for switch in switches}
 
 
-def oversubscription(tier, neighbours, tors) -> Iterator[Any]:
+def oversubscription(tier: Mapping[int, int], neighbours: Capacities, tors: Capacities) -> Iterator[tuple[int, float]]:
     """Yields each tier that has another above it, and its capacity down over its capacity up."""
-    up: collections.Counter[int] = collections.Counter()
-    down: collections.Counter[int] = collections.Counter()
+    up: dict[int, float] = collections.defaultdict(float)
+    down: dict[int, float] = collections.defaultdict(float)
     for switch, others in neighbours.items():
         for other, bps in others.items():
             if tier[other] == tier[switch] + 1:

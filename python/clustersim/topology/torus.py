@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A torus of any number of dimensions: one router for each server, all its GPUs on it."""
+import argparse
 import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from clustersim.topology.cluster import Cluster, InputError, count_nvswitches, nvlinks
+from clustersim.topology.cluster import Cable, Cluster, InputError, count_nvswitches, nvlinks
 
 
-def build(options):
+def build(options: argparse.Namespace) -> tuple[Cluster, list[str]]:
     if not re.fullmatch(r"\d+(x\d+)*", options.dims):
         raise InputError(f"--dims '{options.dims}' is not a shape; expected one such as 4x4x4")
     dims = [int(size) for size in options.dims.split("x")]
@@ -25,7 +25,7 @@ def build(options):
                    links(options, gpus, nvswitches, dims), options.error_rate), []
 
 
-def links(options, gpus, nvswitches, dims) -> Iterator[Any]:
+def links(options: argparse.Namespace, gpus: int, nvswitches: int, dims: Sequence[int]) -> Iterator[Cable]:
     first = gpus + nvswitches
     for gpu in range(gpus):
         yield from nvlinks(gpu, options, gpus)
