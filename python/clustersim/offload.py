@@ -73,11 +73,13 @@ def measure(output: pathlib.Path, sizes: Sequence[int] = SIZES, with_step: bool 
             folder.mkdir(parents=True, exist_ok=True)
             run = simulate(workload, topology, output=folder / "run", conf=write_conf(folder / "run.conf", way.keys),
                            program=program, environment=way.environment)
+            assert run.simulated_ns is not None  # a run that ended says it
             rows[what][way.name] = run.simulated_ns / 1000 if what == STEP else _all_reduce_us(run, way)
     return rows
 
 
 def _all_reduce_us(run: Run, way: Way) -> float:
+    assert run.collectives is not None
     collective = run.collectives.iloc[0]
     if (collective["algorithm"] == "ACCL") != (way.name == "ACCL"):
         raise ValueError(f"{way.name} was asked for, and {collective['algorithm']} carried out the AllReduce")

@@ -118,6 +118,7 @@ def rate_of(server, directory):
     workload, topology = _write(server, directory)
     run = simulate(workload, topology, output=directory / "run", network="analytical", fast_forward=True,
                    environment=ENGINE)
+    assert run.inference is not None
     return run.inference.set_index("metric").loc["output_tokens_per_second", "mean"] / server.fact.gpus
 
 

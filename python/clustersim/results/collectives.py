@@ -5,7 +5,14 @@ Columns: id, layer, pass, phase (fwd, ig, wg), group (such as DP3), ranks, op, b
 protocol, channels, start_ns, end_ns, algbw and busbw (GB/s), flows, and two worked out here: kind
 (group without its number) and duration_ns.
 """
+import pathlib
+from typing import TYPE_CHECKING
+
 from clustersim.results.records import read_comma_separated
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.problem import Problems
 
 COLUMNS = {"id": "int", "layer": "text", "pass": "int", "phase": "text", "group": "text",
            "ranks": "count", "op": "text", "bytes": "int", "algorithm": "text", "protocol": "text",
@@ -14,7 +21,7 @@ COLUMNS = {"id": "int", "layer": "text", "pass": "int", "phase": "text", "group"
 OPTIONAL = {"last_start_ns": "float", "busbw_last_start": "float"}
 
 
-def read_collectives(path, problems):
+def read_collectives(path: pathlib.Path, problems: "Problems") -> "pd.DataFrame | None":
     """@return the collectives, or None"""
     frame = read_comma_separated(path, COLUMNS, problems, OPTIONAL)
     if frame is None:

@@ -7,12 +7,18 @@ exposed_cp, exposed_other, bubble, compute, exposed, total. layers has job, laye
 and finished_us. The row SUM of the file is left out.
 """
 import csv
+import pathlib
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TYPE_CHECKING
 
 import pandas as pd
 
 from clustersim import csv_cell
 from clustersim.results.records import MOST, whole_lines
+
+if TYPE_CHECKING:
+    from clustersim.results.problem import Problems
 
 SUMMARY = {"Expose DP comm": "exposed_dp", "Expose DP_EP comm": "exposed_dp_ep",
            "Expose TP comm": "exposed_tp", "Expose_EP_comm": "exposed_ep",
@@ -20,6 +26,8 @@ SUMMARY = {"Expose DP comm": "exposed_dp", "Expose DP_EP comm": "exposed_dp_ep",
            "Expose_other_comm": "exposed_other", "bubble time": "bubble", "total comp": "compute",
            "total exposed comm": "exposed", "Total time": "total"}
 # Files of earlier versions have no such columns.
+Summary = dict[str, Any]  # of a job: its name, and microseconds by the names of SUMMARY
+Layer = dict[str, Any]  # of a job's layer: names, and numbers by those of LAYER
 NEW_IN_SUMMARY = ("Expose_CP_comm", "Expose_other_comm")
 LAYER = {"fwd compute": "fwd_compute_us", "wg compute": "wg_compute_us", "ig compute": "ig_compute_us",
          "fwd exposed comm": "fwd_exposed_us", "wg exposed comm": "wg_exposed_us",
@@ -29,14 +37,14 @@ LAYER = {"fwd compute": "fwd_compute_us", "wg compute": "wg_compute_us", "ig com
 NUMBER = re.compile(r"\d+(\.\d*)?([eE][-+]?\d+)?")
 
 
-def _leading_number(text):
+def _leading_number(text: str) -> float | None:
     """@return the number that a cell such as "12.5 (40.00%)" starts with, or None"""
     found = NUMBER.match(text.strip())
     value = float(found[0]) if found else None
     return value if value is not None and value < MOST else None
 
 
-def _summary(rows, path, problems):
+def _summary(rows: Sequence[Sequence[str]], path: pathlib.Path, problems: "Problems") -> Summary | None:
     if len(rows) < 2:
         problems.add(path, 1, "the summary is missing", "a line of names and a line of values")
         return None
@@ -50,7 +58,7 @@ def _summary(rows, path, problems):
     return {"job": csv_cell.unescape(rows[1][0].strip()), **found}
 
 
-def _layer_columns(header):
+def _layer_columns(header: Sequence[str]) -> list[str | None]:
     """@return name of each cell of a layer's row; algbw and busbw belong to the total before them"""
     names, phase = [], ""
     for title in (cell.strip() for cell in header):
@@ -61,7 +69,7 @@ def _layer_columns(header):
     return names
 
 
-def _layers(rows, path, job, problems):
+def _layers(rows: Sequence[Sequence[str]], path: pathlib.Path, job: str, problems: "Problems") -> list[Layer]:
     start = next((i for i, row in enumerate(rows) if row and row[0].strip() == "layer_name"), None)
     if start is None:
         problems.add(path, min(3, len(rows)), "the layers are missing", "a line layer_name,...")
@@ -74,12 +82,12 @@ def _layers(rows, path, job, problems):
             problems.add(path, number, f"the row has {len(row)} cells and is left out",
                          f"{len(names)}, as the line layer_name has")
             continue
-        cells = {name: _leading_number(cell) for name, cell in zip(names, row) if name}
+        cells: Layer = {name: _leading_number(cell) for name, cell in zip(names, row) if name}
         found.append({"job": job, "layer": csv_cell.unescape(row[0].strip()), **cells})
     return found
 
 
-def read_end_to_end(path, problems):
+def read_end_to_end(path: pathlib.Path, problems: "Problems") -> tuple[Summary | None, list[Layer]]:
     """@return the summary as a dictionary or None, and the layers as a list of dictionaries"""
     data = whole_lines(path, problems)
     if data is None:
@@ -96,7 +104,7 @@ def read_end_to_end(path, problems):
     return summary, layers
 
 
-def number_jobs(results) -> None:
+def number_jobs(results: Sequence[tuple[Summary | None, list[Layer]]]) -> None:
     """Tells jobs of the same name apart: "job (0)", "job (1)". @param results of read_end_to_end()"""
     names = [summary["job"] if summary else "" for summary, _ in results]
     for number, (summary, layers) in enumerate(results):
@@ -105,16 +113,16 @@ def number_jobs(results) -> None:
                 row["job"] = f"{names[number]} ({number})".lstrip()
 
 
-def summary_frame(rows):
+def summary_frame(rows: Sequence[Summary]) -> pd.DataFrame:
     """@return a row per job"""
     return _frame(rows, {"job": str, **dict.fromkeys(SUMMARY.values(), float)})
 
 
-def layers_frame(rows):
+def layers_frame(rows: Sequence[Layer]) -> pd.DataFrame:
     """@return a row per layer of each job"""
     bandwidths = [f"{phase}_{value}" for phase in ("fwd", "wg", "ig") for value in ("algbw", "busbw")]
     return _frame(rows, {"job": str, "layer": str, **dict.fromkeys([*LAYER.values(), *bandwidths], float)})
 
 
-def _frame(rows, columns):
+def _frame(rows: Sequence[Layer], columns: Mapping[str, type]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(columns)).astype(columns)

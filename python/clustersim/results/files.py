@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which file of a directory holds what."""
 import glob
+import pathlib
+from collections.abc import Mapping
+from typing import Any
 
 from clustersim.results.run_json import options_of
 
@@ -15,17 +18,17 @@ MONITORS = {
 }
 
 
-def whole_or_part(path):
+def whole_or_part(path: pathlib.Path) -> pathlib.Path:
     """@return the file, or what a run that was killed has left of it"""
     part = path.with_name(path.name + ".part")
     return part if not path.is_file() and part.is_file() else path
 
 
-def is_inside(path, directory):
+def is_inside(path: pathlib.Path, directory: pathlib.Path) -> bool:
     return path.resolve().is_relative_to(directory.resolve())
 
 
-def find_monitor(directory, kind, info):
+def find_monitor(directory: pathlib.Path, kind: str, info: Mapping[str, Any]) -> pathlib.Path | None:
     """@return path of a monitor's file; None if there is none"""
     key, usual, patterns = MONITORS[kind]
     configured = str(options_of(info).get(key) or "")
@@ -43,13 +46,13 @@ def find_monitor(directory, kind, info):
     return None
 
 
-def monitor_name(kind, info) -> str:
+def monitor_name(kind: str, info: Mapping[str, Any]) -> str:
     """@return the name that the file should have"""
     key, usual, _ = MONITORS[kind]
     return str(options_of(info).get(key) or usual)
 
 
-def numbered(directory, stem):
+def numbered(directory: pathlib.Path, stem: str) -> list[pathlib.Path]:
     """@param stem with the prefix of the run's files
     @return the files STEM.csv or, of several jobs, STEM.0.csv, STEM.1.csv, ... in their order"""
     single = directory / f"{stem}.csv"

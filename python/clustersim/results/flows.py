@@ -4,14 +4,21 @@
 Columns: src, dst (hosts, from 0), sport, dport, bytes, start_ns, fct_ns (duration), ideal_ns (the
 duration alone), slowdown (fct_ns / ideal_ns; not less than 1 but for rounding).
 """
+import pathlib
+from typing import TYPE_CHECKING
+
 from clustersim.results.records import read_blank_separated
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.problem import Problems
 
 COLUMNS = {"src": "hex", "dst": "hex", "sport": "int", "dport": "int", "bytes": "int",
            "start_ns": "int", "fct_ns": "int", "ideal_ns": "int"}
 FIRST_ADDRESS = 0x0b000001
 
 
-def read_flows(path, problems):
+def read_flows(path: pathlib.Path, problems: "Problems") -> "pd.DataFrame | None":
     """@return the flows in the order of their ends, or None"""
     frame = read_blank_separated(path, COLUMNS, problems)
     if frame is None:

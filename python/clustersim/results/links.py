@@ -6,14 +6,21 @@ utilisation (share of the run in which the port was sending, 0 to 1). Runs of th
 ecn_marks (frames marked CE as they left by the port), messages (counted on the link), used_by (such as
 "AllReduce DP 92%; AllReduce TP 8%") and largest_flows (hosts and their share, such as "0>8 45%; 1>9 20%").
 """
+import pathlib
+from typing import TYPE_CHECKING
+
 from clustersim.results.records import read_comma_separated
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.problem import Problems
 
 COLUMNS = {"node": "int", "port": "int", "peer": "int", "rate_bps": "int", "tx_bytes": "int",
            "busy_ns": "float", "pause_ns": "float", "drops": "int"}
 OPTIONAL = {"messages": "int", "used_by": "text", "largest_flows": "text"}
 
 
-def read_links(path, simulated_ns, problems):
+def read_links(path: pathlib.Path, simulated_ns: float | None, problems: "Problems") -> "pd.DataFrame | None":
     """@param simulated_ns how long the run was, or None @return the ports, or None"""
     frame = read_comma_separated(path, COLUMNS, problems, OPTIONAL)
     if frame is not None:

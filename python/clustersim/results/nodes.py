@@ -2,17 +2,25 @@
 """Names and kinds of the nodes of a run, from its topology if there is one."""
 import hashlib
 import pathlib
+from collections.abc import Mapping
+from typing import Any, TYPE_CHECKING
 
 from clustersim.results import run_json
 from clustersim.topology.cluster import InputError
-from clustersim.topology.reader import read
+from clustersim.topology.reader import Topology, read
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.problem import Problems
+    from clustersim.results.run import Run
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LINK_KINDS = ("NVLink", "GPU to switch", "switch to GPU", "switch up", "switch down",
               "switch to switch", "GPU to GPU", "all links")
 
 
-def find_topology(path, info, directory, sha256, problems):
+def find_topology(path: str | pathlib.Path, info: Mapping[str, Any], directory: pathlib.Path, sha256: str | None,
+                  problems: "Problems") -> Topology | None:
     """Reads the topology that a run names.
 
     @param path as in run.json; looked for as given, from where the run was started, in the repository, in and beside
@@ -35,7 +43,7 @@ def find_topology(path, info, directory, sha256, problems):
     return None
 
 
-def read_topology(path, problems):
+def read_topology(path: str | pathlib.Path, problems: "Problems") -> Topology | None:
     """@return the topology, or None if the file is none"""
     try:
         return read(path)
@@ -47,7 +55,7 @@ def read_topology(path, problems):
 class Nodes:
     """The nodes and links; without a topology only their numbers."""
 
-    def __init__(self, topology) -> None:
+    def __init__(self, topology: Topology | None) -> None:
         self.topology = topology
         self.graph = None
         if topology:
@@ -55,28 +63,28 @@ class Nodes:
             self.graph = Graph(topology)
         self._host = {node: i for i, node in enumerate(topology.gpus)} if topology else {}
 
-    def node_of_host(self, host):
+    def node_of_host(self, host: int) -> int:
         """@return the node of host i of fct.txt"""
         if self.topology and host < len(self.topology.gpus):
             return self.topology.gpus[host]
         return host
 
-    def server_of_host(self, host):
+    def server_of_host(self, host: int) -> int | None:
         """@return the server of a host, or None if unknown"""
         return host // self.topology.gpus_per_server if self.topology else None
 
-    def kind(self, node):
+    def kind(self, node: int) -> str:
         """@return "GPU", "NVSwitch", "tier 1", ... or "node" """
-        return self.graph.name(node) if self.graph and 0 <= node < self.topology.nodes else "node"
+        return self.graph.name(node) if self.graph and self.topology and 0 <= node < self.topology.nodes else "node"
 
-    def name(self, node) -> str:
+    def name(self, node: int) -> str:
         """@return such as "GPU 3", "NVSwitch 16", "switch 20 (tier 1)", or "node 3" """
         kind = self.kind(node)
         if kind == "GPU":
             return f"GPU {self._host[node]}"
         return f"switch {node} ({kind})" if kind.startswith("tier") else f"{kind} {node}"
 
-    def link_kind(self, node, peer) -> str:
+    def link_kind(self, node: int, peer: int) -> str:
         """@return one of LINK_KINDS, for the direction from node to peer"""
         kinds = self.kind(node), self.kind(peer)
         if "node" in kinds:
@@ -94,7 +102,7 @@ class Nodes:
         return "switch up" if tiers[0] < tiers[1] else "switch down"
 
 
-def links_with_kinds(run):
+def links_with_kinds(run: "Run") -> "pd.DataFrame | None":
     """@return run.links with the column kind (see LINK_KINDS), or None"""
     links = run.links
     if links is None or not run.simulated_ns:

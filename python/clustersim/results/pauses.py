@@ -8,17 +8,23 @@ node_type, port, start_ns, end_ns, ended; one that did not end before the run ha
 pauses.csv: queues that were ever paused, with node, port (from 1), priority, paused_by (node), pauses,
 paused_ns, longest_ns, storms (pauses that lasted PFC_WATCHDOG).
 """
+import pathlib
+from typing import TYPE_CHECKING
+
 import pandas as pd
 
 from clustersim import input_file
 from clustersim.results.records import read_blank_separated, read_comma_separated
+
+if TYPE_CHECKING:
+    from clustersim.results.problem import Problems
 
 QUEUES = {"node": "int", "port": "int", "priority": "int", "paused_by": "int", "pauses": "int",
           "paused_ns": "float", "longest_ns": "float", "storms": "int"}
 COLUMNS = {"time_ns": "int", "node": "int", "node_type": "int", "port": "int", "type": "int"}
 
 
-def read_pause_events(path, problems):
+def read_pause_events(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
     """@return the lines of the file, or None"""
     try:
         input_file.check(path)
@@ -29,12 +35,12 @@ def read_pause_events(path, problems):
     return read_blank_separated(path, {**COLUMNS, "priority": "int"} if has_priorities else COLUMNS, problems)
 
 
-def read_paused_queues(path, problems):
+def read_paused_queues(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
     """@return the queues that were paused, or None"""
     return read_comma_separated(path, QUEUES, problems)
 
 
-def pauses_of(events, end_ns):
+def pauses_of(events: pd.DataFrame, end_ns: float | None) -> pd.DataFrame:
     """Joins pauses and resumes. @param end_ns the end of the run, or None
 
     A port is paused while any of its priorities is.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A fault of a run directory, in the words that a user sees."""
 import dataclasses
+import pathlib
 
 
 class ResultsError(Exception):
@@ -20,10 +21,10 @@ class Problem:
         return f"{place}: {self.what}; expected {self.expected}"
 
 
-class Problems(list):
+class Problems(list[Problem]):
     """Collects problems, each once."""
 
-    def add(self, path, line, what, expected) -> None:
+    def add(self, path: str | pathlib.Path, line: int, what: str, expected: str) -> None:
         problem = Problem(str(path), line, what, expected)
         if problem not in self:
             self.append(problem)

@@ -8,9 +8,15 @@ The HPCC simulator writes how often a port's length was how many KB, since the s
 time_ns is that of the last such dump, queue is -1, queue_bytes and port_bytes are the length, and the
 column samples says how often.
 """
+import pathlib
+from typing import TYPE_CHECKING
+
 import pandas as pd
 
 from clustersim.results.records import read_comma_separated, whole_lines
+
+if TYPE_CHECKING:
+    from clustersim.results.problem import Problems
 
 COLUMNS = {"time": "int", "sw_id": "int", "port_id": "int", "q_id": "int", "q_len": "int",
            "port_len": "int"}
@@ -18,7 +24,7 @@ NAMES = {"time": "time_ns", "sw_id": "node", "port_id": "port", "q_id": "queue",
          "port_len": "port_bytes"}
 
 
-def read_queues(path, problems):
+def read_queues(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
     """@return the samples, or None"""
     try:
         with path.open("rb") as file:
@@ -31,7 +37,7 @@ def read_queues(path, problems):
     return None if frame is None else frame.rename(columns=NAMES)
 
 
-def _read_histogram(path, problems):
+def _read_histogram(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
     data = whole_lines(path, problems)
     if data is None:
         return None

@@ -6,21 +6,27 @@ All numbers of results are finite and none is negative: a line with another one 
 import codecs
 import csv
 import io
+import pathlib
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from clustersim import csv_cell
 
+if TYPE_CHECKING:
+    from clustersim.results.problem import Problems
+
 REST = "_rest"  # fields beyond those of a record
 # Hexadecimals are few different texts, such as addresses: each is read once.
-DTYPES = {"int": np.int64, "count": np.int64, "float": np.float64, "text": str, "hex": "category"}
+DTYPES: dict[str, Any] = {"int": np.int64, "count": np.int64, "float": np.float64, "text": str, "hex": "category"}
 MOST = float(1 << 62)  # above what any clock or counter holds
 
 
-def whole_lines(path, problems):
+def whole_lines(path: pathlib.Path, problems: "Problems") -> bytes | None:
     """@return the bytes of a file without a byte order mark and a last line that was cut off, or None if it cannot be read"""
     try:
         data = path.read_bytes().removeprefix(codecs.BOM_UTF8)
@@ -35,7 +41,7 @@ def whole_lines(path, problems):
     return data
 
 
-def read_blank_separated(path, columns, problems):
+def read_blank_separated(path: pathlib.Path, columns: Mapping[str, str], problems: "Problems") -> pd.DataFrame | None:
     """Reads a file without a header line.
 
     @param columns name -> "int", "count" (an integer above 0), "float", "text" or "hex" (an integer)
@@ -45,7 +51,8 @@ def read_blank_separated(path, columns, problems):
     return None if data is None else _frame(path, data, 0, columns, None, problems)
 
 
-def read_comma_separated(path, columns, problems, optional=None):
+def read_comma_separated(path: pathlib.Path, columns: dict[str, str], problems: "Problems",
+                         optional: dict[str, str] | None = None) -> pd.DataFrame | None:
     """Reads a file with a header line, which may name more columns than these.
 
     @param optional columns that files of other versions lack, likewise
@@ -71,7 +78,8 @@ def read_comma_separated(path, columns, problems, optional=None):
     return frame
 
 
-def _frame(path, data, header_lines, columns, separator, problems):
+def _frame(path: pathlib.Path, data: bytes, header_lines: int, columns: Mapping[str, str], separator: str | None,
+           problems: "Problems") -> pd.DataFrame:
     frame = _all_at_once(data, header_lines, columns, separator)
     if frame is None:
         frame = _line_by_line(path, data, header_lines, columns, separator, problems)
@@ -83,7 +91,7 @@ def _frame(path, data, header_lines, columns, separator, problems):
     return frame
 
 
-def _all_at_once(data, header_lines, columns, separator):
+def _all_at_once(data: bytes, header_lines: int, columns: Mapping[str, str], separator: str | None) -> pd.DataFrame | None:
     """@return the records if all lines are records, else None"""
     if not data.strip():
         return _empty(columns)
@@ -116,21 +124,22 @@ def _all_at_once(data, header_lines, columns, separator):
     return frame.drop(columns=REST)
 
 
-def _integer(text, base=10, least=0):
+def _integer(text: str, base: int = 10, least: int = 0) -> int:
     value = int(text, base)
     if not least <= value < MOST:
         raise ValueError
     return value
 
 
-def _real(text):
+def _real(text: str) -> float:
     value = float(text)
     if not 0 <= value < MOST:
         raise ValueError
     return value
 
 
-def _line_by_line(path, data, header_lines, columns, separator, problems):
+def _line_by_line(path: pathlib.Path, data: bytes, header_lines: int, columns: Mapping[str, str], separator: str | None,
+                  problems: "Problems") -> pd.DataFrame:
     convert: dict[str, Callable[[str], object]] = {"int": _integer, "count": lambda text: _integer(text, least=1), "float": _real, "text": str.strip,
                "hex": lambda text: f"{_integer(text, 16):x}"}
     functions = [convert[kind] for kind in columns.values()]
@@ -153,10 +162,10 @@ def _line_by_line(path, data, header_lines, columns, separator, problems):
     return frame.astype({name: DTYPES[kind] for name, kind in columns.items()})
 
 
-def _empty(columns):
+def _empty(columns: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(dtype=DTYPES[kind]) for name, kind in columns.items()})
 
 
-def _integers_of_hexadecimals(texts):
+def _integers_of_hexadecimals(texts: pd.Series) -> pd.Series:
     values = np.array([int(text, 16) for text in texts.cat.categories], dtype=np.int64)
     return pd.Series(values[texts.cat.codes] if len(values) else values, index=texts.index, dtype=np.int64)

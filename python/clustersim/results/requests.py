@@ -9,9 +9,16 @@ requests, of a KV-cache workload: job, request, arrival_us, prefill_instance, de
 transfer_start_us, transfer_end_us, transfer_us. The percentiles that end the file are left out: they
 follow from the rows. memory: job, time_ns, rank, bytes (held by the tensors of the nodes that run).
 """
+import pathlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import pandas as pd
 
 from clustersim.results.records import read_comma_separated
+
+if TYPE_CHECKING:
+    from clustersim.results.problem import Problems
 
 REQUESTS = {"request": "text", "arrival_us": "text", "prefill_instance": "text",
             "decode_instance": "text", "prompt_tokens": "text", "bytes": "text",
@@ -30,7 +37,7 @@ MEMORY = {"time_ns": "float", "rank": "int", "bytes": "int"}
 WHOLE = ("request", "prefill_instance", "decode_instance", "prompt_tokens", "bytes")
 
 
-def read_requests(path, problems):
+def read_requests(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
     """@return the requests in the order of their ends, or None"""
     frame = read_comma_separated(path, REQUESTS, problems)
     if frame is None:
@@ -43,7 +50,7 @@ def read_requests(path, problems):
         return None
 
 
-def is_served(path):
+def is_served(path: pathlib.Path) -> bool:
     """@return whether a requests.csv is that of an INFERENCE workload"""
     try:
         with path.open() as file:
@@ -52,12 +59,12 @@ def is_served(path):
         return False
 
 
-def _numbers(frame, names):
+def _numbers(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """@return the frame with numbers in columns that may be empty"""
     return frame.assign(**{name: pd.to_numeric(frame[name], errors="coerce") for name in names})
 
 
-def read_served(path, problems):
+def read_served(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
     """@return the requests of an INFERENCE workload in the order of their ends, or None"""
     frame = read_comma_separated(path, SERVED, problems)
     if frame is None:
@@ -67,24 +74,24 @@ def read_served(path, problems):
     return frame.assign(**{name: pd.to_numeric(frame[name], errors="coerce").fillna(-1).astype("int64") for name in places})
 
 
-def read_inference(path, problems):
+def read_inference(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
     """@return the distributions of times, and single numbers as means, or None"""
     frame = read_comma_separated(path, INFERENCE, problems)
     return None if frame is None else _numbers(frame, ("p50", "p90", "p99", "max"))
 
 
-def read_instances(path, problems):
+def read_instances(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
     """@return a row per instance, or None"""
     frame = read_comma_separated(path, INSTANCES, problems)
     return None if frame is None else _numbers(frame, ("blocks",))
 
 
-def read_memory(path, problems):
+def read_memory(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
     """@return the memory trace, or None"""
     return read_comma_separated(path, MEMORY, problems)
 
 
-def is_memory_trace(path):
+def is_memory_trace(path: pathlib.Path) -> bool:
     """@return whether a file of any name is one"""
     try:
         with path.open() as file:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One run directory."""
 import functools
+import os
 import pathlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TYPE_CHECKING
 
 import pandas as pd
 
@@ -21,17 +24,19 @@ from clustersim.results.requests import (is_memory_trace, is_served, read_infere
 from clustersim.results.samples import read_bandwidth, read_cnps, read_rates
 from clustersim.results.timeline import read_timeline
 
+if TYPE_CHECKING:
+    from clustersim.topology.reader import Topology
+
 KINDS = ("info", "summary", "layers", "collectives", "flows", "pause_events", "paused_queues", "queues", "bandwidth",
          "rates", "cnps", "links", "requests", "served", "inference", "instances", "memory", "timeline", "topology")
-
-
 END_TO_END = "EndToEnd.csv"
+Reader = Callable[[pathlib.Path, Problems], "pd.DataFrame | None"]
 
 
 class Run:
     """A run directory; see the package's description for its properties."""
 
-    def __init__(self, directory, name=None, topology=None) -> None:
+    def __init__(self, directory: str | os.PathLike, name: str | None = None, topology: str | pathlib.Path | None = None) -> None:
         """
         @param directory or the file PREFIXEndToEnd.csv of a run whose files have a prefix (SimAI_analytical -r)
         @param name shown in tables (default: the directory's, or the prefix) @param topology file to use
@@ -67,38 +72,38 @@ class Run:
             raise ResultsError(f"{self.directory}: holds no results; expected the output directory of a "
                                f"run (run.json, EndToEnd.csv, fct.txt, ...)")
 
-    def _path(self, name):
+    def _path(self, name: str) -> pathlib.Path:
         return self.directory / (self.prefix + name)
 
-    def _numbered(self, stem):
+    def _numbered(self, stem: str) -> list[pathlib.Path]:
         return files.numbered(self.directory, self.prefix + stem)
 
-    def _foreign_end_to_end(self):
+    def _foreign_end_to_end(self) -> list[pathlib.Path]:
         return sorted(self.directory.glob("*EndToEnd*.csv"))
 
     @functools.cached_property
-    def info(self):
+    def info(self) -> dict[str, Any]:
         path = self._path("run.json")
         return run_json.read_run_json(path, self.problems) if path.is_file() else {}
 
     @property
-    def options(self):
+    def options(self) -> dict[str, Any]:
         """Effective options of run.json by name"""
         return run_json.options_of(self.info)
 
     @property
-    def workload(self):
+    def workload(self) -> str:
         """Base name of the workload or of the flows, or an empty string"""
         return run_json.input_name(self.info, "workload") or run_json.input_name(self.info, "flows")
 
     @property
-    def topology_name(self):
+    def topology_name(self) -> str:
         """Base name of the topology, or an empty string"""
-        return pathlib.Path(self._topology_file or self.info.get("topology", "")).name or \
+        return pathlib.Path(self._topology_file or str(self.info.get("topology", ""))).name or \
             run_json.input_name(self.info, "topology")
 
     @property
-    def congestion_control(self):
+    def congestion_control(self) -> str:
         """Such as "DCQCN", or an empty string"""
         return run_json.congestion_control(self.info)
 
@@ -135,11 +140,11 @@ class Run:
         """Whether the run was simulated packet by packet, as far as is known"""
         return self.backend in ("", "ns3", "packet")
 
-    def _missing(self, name) -> None:
+    def _missing(self, name: str) -> None:
         self.problems.add(self._path(name), 0, "the file is missing; what is made from it is left "
                                                     "out", "a file that the run writes")
 
-    def _monitor(self, kind, read):
+    def _monitor(self, kind: str, read: Reader) -> pd.DataFrame | None:
         path = files.find_monitor(self.directory, kind, self.info)
         if self._lacks_traffic():
             return None
@@ -149,7 +154,7 @@ class Run:
             self._missing(files.monitor_name(kind, self.info))
         return None
 
-    def _file(self, name, read, expected):
+    def _file(self, name: str, read: Callable[[pathlib.Path], pd.DataFrame | None], expected: bool) -> pd.DataFrame | None:
         path = files.whole_or_part(self._path(name))
         if path.is_file():
             return read(path)
@@ -162,31 +167,31 @@ class Run:
         return bool(run_json.input_of(self.info, "workload"))
 
     @functools.cached_property
-    def flows(self):
+    def flows(self) -> pd.DataFrame | None:
         return self._monitor("fct", read_flows)
 
     @functools.cached_property
-    def pause_events(self):
+    def pause_events(self) -> pd.DataFrame | None:
         return self._monitor("pfc", read_pause_events)
 
     @functools.cached_property
-    def pauses(self):
+    def pauses(self) -> pd.DataFrame | None:
         events = self.pause_events
         return None if events is None else pauses_of(events, self.simulated_ns)
 
     @functools.cached_property
-    def paused_queues(self):
+    def paused_queues(self) -> pd.DataFrame | None:
         if not self.has_whole_network:
             return None
         expected = self.packets and self.info.get("longest_pause_ns", 0) > 0
         return self._file("pauses.csv", lambda path: read_paused_queues(path, self.problems), expected)
 
     @functools.cached_property
-    def queues(self):
+    def queues(self) -> pd.DataFrame | None:
         return self._monitor("qlen", read_queues)
 
     @functools.cached_property
-    def queue_samples(self):
+    def queue_samples(self) -> int | None:
         """How often each port was looked at for queue.txt (empty ports have no line), or None"""
         if self.queues is None or "samples" in self.queues or not self.simulated_ns:
             return None
@@ -194,8 +199,10 @@ class Run:
         return None if sampling is None else sampling[2]
 
     @functools.cached_property
-    def queue_sampling(self):
+    def queue_sampling(self) -> tuple[float, float, int] | None:
         """The first time at which ports were looked at for qlen.txt and the interval, in us, and how often; None if unknown"""
+        if self.simulated_ns is None:
+            return None
         try:
             start = float(self.options.get("QLEN_MON_START", self.options["MON_START"]))
             end = float(self.options.get("QLEN_MON_END", self.options["MON_END"]))
@@ -206,19 +213,19 @@ class Run:
             return None
 
     @functools.cached_property
-    def bandwidth(self):
+    def bandwidth(self) -> pd.DataFrame | None:
         return self._monitor("bandwidth", read_bandwidth)
 
     @functools.cached_property
-    def rates(self):
+    def rates(self) -> pd.DataFrame | None:
         return self._monitor("rate", read_rates)
 
     @functools.cached_property
-    def cnps(self):
+    def cnps(self) -> pd.DataFrame | None:
         return self._monitor("cnp", read_cnps)
 
     @functools.cached_property
-    def _end_to_end(self):
+    def _end_to_end(self) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
         paths = self._numbered("EndToEnd") or self._foreign_end_to_end()
         if not paths:
             if self._has_collectives:
@@ -230,60 +237,60 @@ class Run:
                 end_to_end.layers_frame([layer for _, layers in read for layer in layers]))
 
     @property
-    def summary(self):
+    def summary(self) -> pd.DataFrame | None:
         return self._end_to_end[0]
 
     @property
-    def layers(self):
+    def layers(self) -> pd.DataFrame | None:
         return self._end_to_end[1]
 
     @functools.cached_property
-    def collectives(self):
+    def collectives(self) -> pd.DataFrame | None:
         return self._file("collectives.csv", lambda path: read_collectives(path, self.problems),
                           self._has_collectives)
 
     @functools.cached_property
-    def links(self):
+    def links(self) -> pd.DataFrame | None:
         if self._lacks_traffic():
             return None
         return self._file("links.csv",
                           lambda path: read_links(path, self.simulated_ns, self.problems),
                           self._has_collectives and self.packets)
 
-    def _jobs(self, paths, read):
+    def _jobs(self, paths: Sequence[pathlib.Path], read: Reader) -> pd.DataFrame | None:
         frames = [(str(i), read(path, self.problems)) for i, path in enumerate(paths)]
         frames = [frame.assign(job=name) for name, frame in frames if frame is not None]
         return pd.concat(frames, ignore_index=True) if frames else None
 
     @functools.cached_property
-    def requests(self):
+    def requests(self) -> pd.DataFrame | None:
         paths = [path for path in self._numbered("requests") if not is_served(path)]
         return self._jobs(paths, read_requests)
 
     @functools.cached_property
-    def served(self):
+    def served(self) -> pd.DataFrame | None:
         paths = [path for path in self._numbered("requests") if is_served(path)]
         return self._jobs(paths, read_served)
 
     @functools.cached_property
-    def inference(self):
+    def inference(self) -> pd.DataFrame | None:
         return self._jobs(self._numbered("inference"), read_inference)
 
     @functools.cached_property
-    def instances(self):
+    def instances(self) -> pd.DataFrame | None:
         return self._jobs(self._numbered("instances"), read_instances)
 
     @functools.cached_property
-    def memory(self):
+    def memory(self) -> pd.DataFrame | None:
         return self._jobs([path for path in sorted(self.directory.glob("*.csv"))
                            if is_memory_trace(path)], read_memory)
 
     @functools.cached_property
-    def timeline(self):
+    def timeline(self) -> pd.DataFrame | None:
         return self._file("timeline.json", lambda path: read_timeline(path, self.problems), False)
 
     @functools.cached_property
-    def simulated_ns(self):
+    def simulated_ns(self) -> float | None:
         """Simulated time, of run.json or else the last end of a flow or collective; None if unknown"""
         if "simulated_ns" in self.info:
             return float(self.info["simulated_ns"])
@@ -295,7 +302,7 @@ class Run:
         return max(ends, default=None)
 
     @functools.cached_property
-    def topology(self):
+    def topology(self) -> "Topology | None":
         if self._topology_file:
             return read_topology(self._topology_file, self.problems)
         entry = run_json.input_of(self.info, "topology")
@@ -305,23 +312,23 @@ class Run:
         return find_topology(path, self.info, self.directory, entry.get("sha256"), self.problems)
 
     @functools.cached_property
-    def nodes(self):
+    def nodes(self) -> Nodes:
         """Names and kinds of nodes and links"""
         return Nodes(self.topology)
 
-    def read_all(self):
+    def read_all(self) -> Problems:
         """Reads every file, large ones too. @return the problems found"""
         for kind in KINDS:
             getattr(self, kind)
         return self.problems
 
 
-def open_run(directory, name=None, topology=None):
+def open_run(directory: str | os.PathLike, name: str | None = None, topology: str | pathlib.Path | None = None) -> Run:
     """@return the run in a directory @throw ResultsError if it holds no results"""
     return Run(directory, name, topology)
 
 
-def _without_common_words(names):
+def _without_common_words(names: list[str]) -> list[str]:
     """@return the names without the words (joined by "__") that are the same in all of them"""
     words = [name.split("__") for name in names]
     if len(set(names)) < 2 or len({len(each) for each in words}) > 1:
@@ -330,11 +337,11 @@ def _without_common_words(names):
     return ["__".join(each[i] for i in differ) for each in words]
 
 
-def _holds_run(directory) -> bool:
+def _holds_run(directory: pathlib.Path) -> bool:
     return (directory / "run.json").is_file() or bool(files.numbered(directory, "EndToEnd"))
 
 
-def _runs_in(directory):
+def _runs_in(directory: pathlib.Path) -> list[pathlib.Path]:
     """@return the directory, or the runs in it if it is none itself"""
     if not directory.is_dir() or _holds_run(directory):
         return [directory]
@@ -344,7 +351,7 @@ def _runs_in(directory):
     return inside or [directory]
 
 
-def open_runs(directories, topology=None):
+def open_runs(directories: Iterable[str | os.PathLike], topology: str | pathlib.Path | None = None) -> list[Run]:
     """Opens several runs, each with a name of its own: the last parts of the paths that differ.
 
     A directory without results of its own that holds run directories counts as these.

@@ -2,8 +2,13 @@
 """run.json: what a run was made from, and how it went."""
 import json
 import pathlib
+from collections.abc import Mapping
+from typing import Any, TYPE_CHECKING
 
 from clustersim import input_file
+
+if TYPE_CHECKING:
+    from clustersim.results.problem import Problems
 
 CONGESTION_CONTROLS = {"0": "none", "1": "DCQCN", "3": "HPCC", "7": "TIMELY", "8": "DCTCP",
                        "10": "HPCC-PINT", "ns3::RdmaTimely": "TIMELY-paper"}
@@ -16,16 +21,16 @@ NUMBERS = ("simulated_ns", "wall_s", "simulation_wall_s", "peak_memory_bytes", "
 MOST = float(1 << 64)  # a seed may be as large
 
 
-def _is_number(value) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < MOST
 
 
-def _is_reuse(value) -> bool:
+def _is_reuse(value: object) -> bool:
     reasons = value.get("approximate", []) if isinstance(value, dict) else None
     return isinstance(reasons, list) and all(isinstance(reason, str) for reason in reasons)
 
 
-def _is_input(entry) -> bool:
+def _is_input(entry: object) -> bool:
     return isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in ("role", "path"))
 
 
@@ -38,7 +43,7 @@ EXPECTED = {
 }
 
 
-def read_run_json(path, problems):
+def read_run_json(path: pathlib.Path, problems: "Problems") -> dict[str, Any]:
     """@return the object without entries that cannot be what they should; empty if it cannot be read"""
     try:
         info = json.loads(input_file.read_text(path, errors="replace"))
@@ -58,32 +63,32 @@ def read_run_json(path, problems):
     return info
 
 
-def places_of(path, info):
+def places_of(path: str | pathlib.Path, info: Mapping[str, Any]) -> list[pathlib.Path]:
     """@return where an input may be that a run names: relative paths begin in the directory in which it was started"""
     return [pathlib.Path(info.get("directory", ""), path), pathlib.Path(path)]
 
 
-def has_whole_network(info):
+def has_whole_network(info: Mapping[str, Any]) -> bool:
     """@return whether files of a run's network hold its traffic: with --fast-forward that is simulated beside the run"""
     return "fast_forward" not in info or info.get("network") == "analytical"
 
 
-def options_of(info):
+def options_of(info: Mapping[str, Any]) -> dict[str, Any]:
     """@return effective options by name"""
     return info.get("options", {})
 
 
-def input_of(info, role):
+def input_of(info: Mapping[str, Any], role: str) -> dict[str, Any]:
     """@return the entry of inputs with this role (the first of several), or an empty dictionary"""
     return next((entry for entry in info.get("inputs", ()) if entry["role"] == role), {})
 
 
-def input_name(info, role):
+def input_name(info: Mapping[str, Any], role: str) -> str:
     """@return base name of an input, or an empty string"""
     return pathlib.Path(input_of(info, role).get("path", "")).name
 
 
-def congestion_control(info):
+def congestion_control(info: Mapping[str, Any]) -> str:
     """@return such as "DCQCN" or "Swift", or an empty string"""
     options = options_of(info)
     mode = str(options.get("CC_MODE", options.get("cc_mode", "")))

@@ -5,20 +5,25 @@ Columns: rank, thread, name, category (compute, wait, stream), start_us, duratio
 collective, phase, bytes (the last five missing where they have no meaning).
 """
 import json
-from collections.abc import Iterator
-from typing import Any
+import pathlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, TYPE_CHECKING
 
 import pandas as pd
 
 from clustersim import input_file
 
+if TYPE_CHECKING:
+    from clustersim.results.problem import Problems
+
 COLUMNS = ("rank", "thread", "name", "category", "start_us", "duration_us")
+Number = TypeVar("Number", int, float)
 MOST = 1 << 34  # bytes of a timeline
 MOST_NUMBER = float(1 << 53)
 ARGUMENTS = ("layer", "group", "collective", "phase", "bytes")
 
 
-def read_events(path, problems) -> Iterator[Any]:
+def read_events(path: str | pathlib.Path, problems: "Problems") -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields line and event, an object of JSON, of each line of a file that holds one."""
     try:
         lines = input_file.read_text(path, errors="replace", most=MOST).splitlines()
@@ -41,7 +46,7 @@ def read_events(path, problems) -> Iterator[Any]:
         problems.add(path, len(lines), "the file is cut off", "a last line ]")
 
 
-def whole(event, name, of=int):
+def whole(event: Mapping[str, Any], name: str, of: Callable[[Any], Number]) -> Number:
     """@return a number of an event, 0 or more @raise ValueError it is none, TypeError likewise, KeyError there is none"""
     value = event[name]
     if isinstance(value, bool) or not 0 <= value < MOST_NUMBER:
@@ -49,24 +54,24 @@ def whole(event, name, of=int):
     return of(value)
 
 
-def span_of(event):
+def span_of(event: Mapping[str, Any]) -> tuple[float, float]:
     """@return start and duration of an event, in us @raise ValueError, TypeError, KeyError as whole() does"""
     return whole(event, "ts", float), whole(event, "dur", float)
 
 
-def _plain(value):
+def _plain(value: object) -> str | float | None:
     """@return a text, a number or nothing: nothing of what is nested"""
     return value if isinstance(value, (str, int, float)) else None
 
 
-def read_timeline(path, problems):
+def read_timeline(path: pathlib.Path, problems: "Problems") -> pd.DataFrame:
     """@return the events, or None"""
     rows = []
     for number, event in read_events(path, problems):
         try:
             if event.get("ph") == "X":
                 more = event.get("args", {})
-                rows.append((whole(event, "pid"), whole(event, "tid"), str(event["name"]), str(event["cat"]), *span_of(event),
+                rows.append((whole(event, "pid", int), whole(event, "tid", int), str(event["name"]), str(event["cat"]), *span_of(event),
                              *(_plain(more.get(name)) for name in ARGUMENTS)))
         except (KeyError, TypeError, ValueError):
             problems.add(path, number, "this event lacks a field and is left out",

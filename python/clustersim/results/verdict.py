@@ -21,11 +21,20 @@ For each operation and kind of group (such as AllReduce DP):
 import collections
 import dataclasses
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TYPE_CHECKING
 
 from clustersim import gpu_rows
 from clustersim.results import run_json
 from clustersim.results.nodes import links_with_kinds
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.run import Run
+
+Intervals = list[list[float]]  # disjoint, in order: start and end
+Activity = dict[tuple[str, str], tuple[Intervals, Any]]  # by operation and kind of group, the times and rows of collectives.csv
+Busy = tuple[float, dict[str, Any], dict[str, float]]  # the time that a link is busy, its row, its shares by purpose
 ITEM = re.compile(r"(.+?) (\d+)%$")
 FULL = 0.9  # busy above it: bandwidth is what counts
 SMALL = 0.05  # parts below it are not worth a sentence
@@ -51,7 +60,7 @@ class Finding:
     active_ns: float
     waited_ns: float  # from first to last start, the mean of its collectives
     bound: str        # the busiest class of links
-    link: dict        # its busiest link: a row of links.csv
+    link: dict[str, Any]  # its busiest link: a row of links.csv
     link_name: str
     busy: float
     others: float
@@ -72,7 +81,7 @@ class Finding:
         return f"{self.op} {self.group}"
 
 
-def uses(text):
+def uses(text: object) -> dict[str, float]:
     """@return what used a link: name -> share from 0 to 1 of its bytes"""
     found = {}
     for item in str(text or "").split("; "):
@@ -82,7 +91,7 @@ def uses(text):
     return found
 
 
-def union(intervals):
+def union(intervals: Iterable[tuple[float, float]]) -> Intervals:
     """@return disjoint intervals, in order"""
     merged: list[list[float]] = []
     for start, end in sorted(intervals):
@@ -93,13 +102,13 @@ def union(intervals):
     return merged
 
 
-def length(intervals):
+def length(intervals: Intervals) -> float:
     return sum(end - start for start, end in intervals)
 
 
-def overlap(one, two):
+def overlap(one: Intervals, two: Intervals) -> float:
     """@return how long two unions of intervals overlap"""
-    total, i, j = 0, 0, 0
+    total, i, j = 0.0, 0, 0
     while i < len(one) and j < len(two):
         total += max(0, min(one[i][1], two[j][1]) - max(one[i][0], two[j][0]))
         if one[i][1] < two[j][1]:
@@ -109,7 +118,7 @@ def overlap(one, two):
     return total
 
 
-def _activity(frame):
+def _activity(frame: "pd.DataFrame") -> Activity:
     """@return the intervals of each purpose, and its rows"""
     found = {}
     for (op, kind), rows in frame.groupby(["op", "kind"]):
@@ -119,7 +128,7 @@ def _activity(frame):
     return found
 
 
-def _busy_links(links):
+def _busy_links(links: "pd.DataFrame") -> dict[str, list[Busy]]:
     """@return purpose -> rows of links with the time they were busy with it"""
     found = collections.defaultdict(list)
     for row in links.to_dict("records"):
@@ -129,14 +138,14 @@ def _busy_links(links):
     return found
 
 
-def _class_means(rows):
+def _class_means(rows: Iterable[Busy]) -> dict[str, float]:
     by_class = collections.defaultdict(list)
     for busy, row, _ in rows:
         by_class[row["kind"]].append(busy)
     return {kind: sum(values) / len(values) for kind, values in by_class.items()}
 
 
-def _others(row, shares, purpose, activity, mine):
+def _others(row: Mapping[str, Any], shares: Mapping[str, float], purpose: str, activity: Activity, mine: Intervals) -> float:
     """@return how long a link is busy with other traffic while this purpose is active, taking other traffic as
     even over the times of its own activity"""
     total = 0
@@ -150,14 +159,14 @@ def _others(row, shares, purpose, activity, mine):
     return total
 
 
-def _may_lose(run, bound, cnps) -> bool:
+def _may_lose(run: "Run", bound: str, cnps: int) -> bool:
     """@return whether congestion control may have kept that class of links idle"""
     if bound in INSIDE or not run.packets or run.congestion_control in ("", "none"):
         return False
     return bound in ABOVE if run.congestion_control in WITHOUT_CNPS else cnps > 0
 
 
-def _cnps(run) -> int:
+def _cnps(run: "Run") -> int:
     if "cnps" in run.info:
         return int(run.info["cnps"])
     if run.cnps is None or run.cnps.empty:
@@ -165,13 +174,13 @@ def _cnps(run) -> int:
     return int(run.cnps.groupby(["src", "dst", "sport", "dport"])["cnps"].max().sum())
 
 
-def _identity(run):
+def _identity(run: "Run") -> tuple[str, ...] | None:
     """@return what tells that two runs have the same inputs, or None"""
     found = tuple(str(run_json.input_of(run.info, role).get("sha256", "")) for role in ("workload", "topology"))
     return found if all(found) else None
 
 
-def fair_run_of(run, runs):
+def fair_run_of(run: "Run", runs: "Sequence[Run]") -> "Run | None":
     """@return the run among others that shares links fairly and has the same workload and topology, or None"""
     if not run.packets:
         return None
@@ -179,12 +188,12 @@ def fair_run_of(run, runs):
                  and _identity(each) == _identity(run)), None)
 
 
-def _mean_ns(rows) -> float:
+def _mean_ns(rows: "pd.DataFrame") -> float:
     starts = rows["last_start_ns"] if "last_start_ns" in rows else rows["start_ns"]
     return float((rows["end_ns"] - starts).mean())
 
 
-def _time_in(run, op, kind):
+def _time_in(run: "Run", op: str, kind: str) -> float:
     """@return how long the collectives of a run take on average, 0 if it has none of these"""
     if run.collectives is None:
         return 0.0
@@ -192,7 +201,7 @@ def _time_in(run, op, kind):
     return _mean_ns(rows) if len(rows) else 0.0
 
 
-def _send_latency_ns(run):
+def _send_latency_ns(run: "Run") -> float:
     """@return what AS_SEND_LAT (us) adds before each message"""
     variables = run.options.get("nccl_environment") or {}
     try:
@@ -201,7 +210,7 @@ def _send_latency_ns(run):
         return 0.0
 
 
-def findings_of(run, runs=()):
+def findings_of(run: "Run", runs: "Sequence[Run]" = ()) -> list[Finding]:
     """@param runs that it is compared with @return a Finding for each operation and kind of group, the longest active first"""
     links = links_with_kinds(run)
     if links is None or run.collectives is None or run.collectives.empty or "used_by" not in links:
@@ -244,11 +253,11 @@ def findings_of(run, runs=()):
     return sorted(found, key=lambda finding: -finding.active_ns)
 
 
-def percent(share) -> str:
+def percent(share: float) -> str:
     return f"{100 * share:.0f}%"
 
 
-def _bounding(finding):
+def _bounding(finding: Finding) -> str:
     links = CLASSES[finding.bound]
     what = (f"bounded by the bandwidth of the {links}" if finding.busy + finding.others >= FULL else
             f"busiest on the {links}, which it does not fill")
@@ -264,20 +273,20 @@ def _bounding(finding):
             f"({finding.link['rate_bps'] / 1e9:g} Gb/s) " + ", ".join(parts) + last + ".")
 
 
-def _spines(run, finding) -> str:
-    tiers = run.nodes.graph.tiers if run.nodes.graph else {}
-    if finding.bound == "NVLink" and not finding.above or len(tiers) < 2:
+def _spines(run: "Run", finding: Finding) -> str:
+    tiers = len(run.nodes.graph.tiers) if run.nodes.graph else 0
+    if finding.bound == "NVLink" and not finding.above or tiers < 2:
         return ""
     if not finding.above:
         return "No byte of it goes above the access switches: spines do not matter to it."
     return f"{percent(min(1.0, finding.above))} of its network bytes go through spines."
 
 
-def _waits_for_send_latency(finding) -> bool:
+def _waits_for_send_latency(finding: Finding) -> bool:
     return finding.idle >= SMALL and finding.send_latency_ns > SMALL * finding.mean_ns
 
 
-def _idle(finding) -> str:
+def _idle(finding: Finding) -> str:
     """@return what the idle time of the busiest link is, if not congestion control"""
     if _waits_for_send_latency(finding):
         return (f"The idle {percent(finding.idle)} are messages that wait for the send latency, AS_SEND_LAT "
@@ -291,7 +300,7 @@ def _idle(finding) -> str:
     return f"The idle {percent(finding.idle)} are steps that wait for each other{also}."
 
 
-def _losses(finding):
+def _losses(finding: Finding) -> list[str]:
     found = []
     why = (f"{finding.cnps} congestion notifications slowed senders" if finding.cnps else
            "senders hold back to keep queues short")
@@ -310,7 +319,7 @@ def _losses(finding):
     return found
 
 
-def _nvls(run, finding) -> str:
+def _nvls(run: "Run", finding: Finding) -> str:
     topology = run.topology
     if (finding.bound != "NVLink" or topology is None or not topology.nvswitches
             or not gpu_rows.reduces(topology.gpu_type) or "NVLS" in finding.algorithms
@@ -321,7 +330,7 @@ def _nvls(run, finding) -> str:
     return f"NVLS is off, so the NVSwitches of {topology.gpu_type} reduce nothing: try AS_NVLS_ENABLE=1."
 
 
-def _other_control(run, finding, runs) -> str:
+def _other_control(run: "Run", finding: Finding, runs: "Sequence[Run]") -> str:
     """@return which congestion control to take instead: the fastest of the compared runs of the same inputs"""
     times = {}
     for each in runs:
@@ -339,7 +348,7 @@ def _other_control(run, finding, runs) -> str:
     return f"{best} as congestion control ({times[best] / 1e3:.4g} us instead of {finding.mean_ns / 1e3:.4g} us)"
 
 
-def _changes(run, finding, runs) -> str:
+def _changes(run: "Run", finding: Finding, runs: "Sequence[Run]") -> str:
     """@return what to change, the most effective first"""
     found = []
     if _waits_for_send_latency(finding):
@@ -362,7 +371,7 @@ def _changes(run, finding, runs) -> str:
     return f"To change: {'; '.join(found)}." if found else ""
 
 
-def sentences_of(run, runs=()):
+def sentences_of(run: "Run", runs: "Sequence[Run]" = ()) -> list[str]:
     """@param runs that it is compared with @return what limited the run, a sentence or two for each group, the longest active first"""
     found = []
     if not run.has_whole_network and run.collectives is not None and len(run.collectives):

@@ -47,7 +47,7 @@ class Machine:
             return []
         problems = Problems()
         frame = read_links(path, simulated_ns, problems)
-        if problems:
+        if problems or frame is None:
             raise InputError(str(problems[0]))
         return [Link(row["node"], row["peer"], row["rate_bps"], row["utilisation"] if simulated_ns else 0.0, row.get("used_by", ""))
                 for row in frame.to_dict("records")]

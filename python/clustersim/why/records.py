@@ -88,13 +88,13 @@ class _Reader:
         if end < start:
             raise ValueError("ends first")
         dst = int(name[1]) if name[0] == "to" else -1
-        self.flows[whole(told, "collective")].append(Flow(whole(begun, "pid"), dst, whole(told, "bytes"), start, end))
+        self.flows[whole(told, "collective", int)].append(Flow(whole(begun, "pid", int), dst, whole(told, "bytes", int), start, end))
 
     def _add_span(self, event, arguments, start, end) -> None:
-        rank, name = whole(event, "pid"), str(event["name"])
+        rank, name = whole(event, "pid", int), str(event["name"])
         if event["cat"] == "stream":
-            layer, number = str(arguments["layer"]), whole(arguments, "bytes")
-            one = self.collectives.setdefault(whole(arguments, "collective"), CollectiveRun(layer, name, 0))
+            layer, number = str(arguments["layer"]), whole(arguments, "bytes", int)
+            one = self.collectives.setdefault(whole(arguments, "collective", int), CollectiveRun(layer, name, 0))
             one.bytes = max(one.bytes, number)
             one.joined[rank] = min(start, one.joined.get(rank, start))
             one.ended[rank] = max(end, one.ended.get(rank, end))

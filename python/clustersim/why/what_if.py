@@ -91,9 +91,9 @@ class Runner:
                 raise InputError(f"{directory}: the run had several inputs called {entry['role']}; expected one job")
             self.inputs[entry["role"]] = path
         for role in ("workload", "topology"):
-            path = self.inputs.get(role)
-            if not path or not path.is_file():
-                raise InputError(f"{directory}: its {role} {path or ''} is not a file; expected the run of a SimAI text workload "
+            given = self.inputs.get(role)
+            if not given or not given.is_file():
+                raise InputError(f"{directory}: its {role} {given or ''} is not a file; expected the run of a SimAI text workload "
                                  "or of Chakra traces, whose inputs are still there")
         if self.inputs["topology"].suffix in (".yml", ".yaml"):
             raise InputError(f"{directory}: ASTRA-sim's analytical network has no links to explain; expected the run of a topology file")
