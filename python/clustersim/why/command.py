@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Output of scripts/why.py."""
+import argparse
 import collections
 import csv
 import dataclasses
@@ -7,6 +8,7 @@ import json
 import pathlib
 import re
 import tempfile
+from collections.abc import Callable, Sequence
 
 from clustersim.errors import InputError
 from clustersim.simulation import find_program
@@ -16,15 +18,16 @@ from clustersim.why import path as paths, records as recorded
 from clustersim.why.machine import CARRIERS, Machine
 from clustersim.why.what_if import CHANGES, Runner, bound_us, worked_out
 
+Share = tuple[str, float, float, int]  # of a label: microseconds, the part of the whole, how many segments
 PHASES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
 
 
-def _layer(name):
+def _layer(name: str) -> str:
     """Layers of a kind have the same name with another number."""
     return re.sub(r"_\d+$", "", name)
 
 
-def _what(segment):
+def _what(segment: paths.Segment) -> str:
     if segment.kind == "compute":
         return f"compute {_layer(segment.layer)}" + (f", {PHASES.get(segment.detail, segment.detail)}" if segment.detail else "")
     if segment.kind == "communication":
@@ -34,7 +37,7 @@ def _what(segment):
     return "optimizer's step" if segment.kind == "update" else "other"
 
 
-def _kind(segment, machine, known):
+def _kind(segment: paths.Segment, machine: Machine, known: recorded.Records) -> str:
     if segment.kind == "compute":
         return "computation"
     if segment.kind not in ("communication", "message"):
@@ -43,21 +46,21 @@ def _kind(segment, machine, known):
     return f"communication over {carrier}"
 
 
-def _shares(segments, total, label):
-    sums: collections.Counter[str] = collections.Counter()
+def _shares(segments: Sequence[paths.Segment], total: float, label: Callable[[paths.Segment], str]) -> list[Share]:
+    sums: dict[str, float] = collections.defaultdict(float)
     counts: collections.Counter[str] = collections.Counter()
     for segment in segments:
         sums[label(segment)] += segment.duration
         counts[label(segment)] += 1
-    return [(name, microseconds, microseconds / total, counts[name]) for name, microseconds in sums.most_common()]
+    return [(name, microseconds, microseconds / total, counts[name]) for name, microseconds in sorted(sums.items(), key=lambda item: -item[1])]
 
 
-def _lines(rows, limit=None):
+def _lines(rows: Sequence[Share], limit: int | None = None) -> list[str]:
     return [f"  {100 * share:6.2f}%  {microseconds:14.3f} us  {count:6d} x  {name}" for name, microseconds, share, count in
             rows[:limit]]
 
 
-def _flow_text(segment) -> str:
+def _flow_text(segment: paths.Segment) -> str:
     flow = segment.flow
     if flow is None:
         return ""
@@ -65,7 +68,7 @@ def _flow_text(segment) -> str:
     return f"{flow.src}>{flow.dst} {flow.bytes} bytes at {rate:.1f} Gb/s"
 
 
-def _write_path(segments, machine, known, directory) -> None:
+def _write_path(segments: Sequence[paths.Segment], machine: Machine, known: recorded.Records, directory: pathlib.Path) -> None:
     with whole_file(directory / "path.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["start_us", "end_us", "duration_us", "kind", "rank", "layer", "detail", "collective", "carrier",
@@ -77,7 +80,7 @@ def _write_path(segments, machine, known, directory) -> None:
                              "" if share is None else f"{share:.4f}", _flow_text(segment)])
 
 
-def _follow(runner, directory, output):
+def _follow(runner: Runner, directory: pathlib.Path, output: pathlib.Path) -> tuple[pathlib.Path, recorded.Records, list[paths.Segment]]:
     """@return the run's directory, or that of a repetition if it has no whole timeline, its Records and its path"""
     if (directory / "timeline.json").is_file():
         known = recorded.read(directory)
@@ -90,7 +93,7 @@ def _follow(runner, directory, output):
     return repeated, known, paths.critical_path(known)
 
 
-def _links(machine):
+def _links(machine: Machine) -> list[str]:
     lines = []
     for carrier in CARRIERS:
         link = machine.busiest(carrier)
@@ -100,7 +103,7 @@ def _links(machine):
     return lines
 
 
-def _confirm(runner, machine, factor, output):
+def _confirm(runner: Runner, machine: Machine, factor: float, output: pathlib.Path) -> dict[str, float]:
     measured = {}
     with tempfile.TemporaryDirectory(prefix="why-") as scratch:
         for change in CHANGES:
@@ -111,7 +114,7 @@ def _confirm(runner, machine, factor, output):
     return measured
 
 
-def run(given) -> None:
+def run(given: argparse.Namespace) -> None:
     """Explains a run. @param given what commands/why.py has parsed"""
     directory = pathlib.Path(given.run)
     output = pathlib.Path(given.output) if given.output else directory / "why"

@@ -3,14 +3,22 @@
 import bisect
 import collections
 import dataclasses
+import os
 import pathlib
+from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.results.links import read_links
 from clustersim.results.problem import Problems
 from clustersim.topology.reader import read as read_topology
+from clustersim.why.records import Flow, Records
+
+if TYPE_CHECKING:
+    from clustersim.why.path import Segment
 
 # A port whose flows reach this share of its rate holds them up; headers and congestion control take the rest.
+Port = tuple[str, int, str]  # carrier, GPU, out or in
+Listed = tuple[list[float], list[Flow], float]  # starts of flows, the flows, the longest time of one
 SATURATED = 0.7
 CARRIERS = ("NVLink", "NIC", "fabric")
 
@@ -28,7 +36,7 @@ class Link:
 class Machine:
     """The topology of a run and how busy its links were."""
 
-    def __init__(self, topology, run_directory, simulated_ns):
+    def __init__(self, topology: str | os.PathLike, run_directory: str | os.PathLike, simulated_ns: float) -> None:
         self.topology = read_topology(topology)
         self.gpus = set(self.topology.gpus)
         self.nvswitches = set(self.topology.nvswitches)
@@ -38,11 +46,11 @@ class Machine:
             for gpu, other in ((link.a, link.b), (link.b, link.a)):
                 if gpu in self.gpus:
                     self.rates[gpu]["NIC" if other in self.switches else "NVLink"] += link.rate_bps / 8e6  # bytes/us
-        self.index = None
+        self.index: dict[Port, Listed] | None = None
         self.links = self._read_links(pathlib.Path(run_directory) / "links.csv", simulated_ns)
 
     @staticmethod
-    def _read_links(path, simulated_ns):
+    def _read_links(path: pathlib.Path, simulated_ns: float) -> list[Link]:
         if not path.is_file():
             return []
         problems = Problems()
@@ -52,25 +60,25 @@ class Machine:
         return [Link(row["node"], row["peer"], row["rate_bps"], row["utilisation"] if simulated_ns else 0.0, row.get("used_by", ""))
                 for row in frame.to_dict("records")]
 
-    def carrier_of_link(self, node, peer) -> str:
+    def carrier_of_link(self, node: int, peer: int) -> str:
         """@return NVLink, NIC or fabric"""
         if node in self.nvswitches or peer in self.nvswitches or (node in self.gpus and peer in self.gpus):
             return "NVLink"
         return "NIC" if node in self.gpus or peer in self.gpus else "fabric"
 
-    def busiest(self, carrier):
+    def busiest(self, carrier: str) -> Link | None:
         """@return the busiest Link of a kind, or None"""
         links = [link for link in self.links if self.carrier_of_link(link.node, link.peer) == carrier]
-        return max(links, key=lambda link: link.busy_share, default=None)
+        return max(links, key=lambda link: link.busy_share) if links else None
 
-    def carrier_of_flow(self, flow) -> str:
+    def carrier_of_flow(self, flow: Flow) -> str:
         server = self.topology.gpus_per_server
         if flow.dst < 0 or flow.src // server == flow.dst // server:
             return "NVLink"
         nic, fabric = self.busiest("NIC"), self.busiest("fabric")
         return "fabric" if nic and fabric and fabric.busy_share > nic.busy_share else "NIC"
 
-    def _ports(self, records):
+    def _ports(self, records: Records) -> dict[Port, Listed]:
         """Flows by the port that they leave or enter, in order of their starts, with the longest of each."""
         if self.index is None:
             flows = collections.defaultdict(list)
@@ -86,7 +94,7 @@ class Machine:
                 self.index[port] = ([flow.start for flow in listed], listed, max(f.end - f.start for f in listed))
         return self.index
 
-    def _saturated_us(self, port, segment, records):
+    def _saturated_us(self, port: Port, segment: "Segment", records: Records) -> float:
         """@return how long the port was busy with bytes during the segment, if it was what held them up"""
         starts, flows, longest = self._ports(records)[port]
         first = bisect.bisect_left(starts, segment.start - longest)
@@ -103,7 +111,7 @@ class Machine:
         rate = self.rates[port[1]]["NVLink" if port[0] == "NVLink" else "NIC"]
         return moved / rate if active and moved / active >= SATURATED * rate else 0.0
 
-    def blame(self, segment, records):
+    def blame(self, segment: "Segment", records: Records) -> tuple[str, float]:
         """@return the carrier of a communication, and the share of its time in which a port of its last flow was full
 
         The rest is latency, waiting between its steps, and what NCCL's channels can carry: rates of links do not change it.

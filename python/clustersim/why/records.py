@@ -3,7 +3,9 @@
 import bisect
 import collections
 import dataclasses
+import os
 import pathlib
+from collections.abc import Mapping
 from typing import Any, Dict, List, Tuple
 
 from clustersim.results.problem import Problems
@@ -49,12 +51,12 @@ class Records:
     ends: Dict[int, List[Tuple[float, int]]]  # by rank: ends of its collectives, in order
 
     @property
-    def finished(self):
+    def finished(self) -> tuple[int, float]:
         """@return the rank that ends last, and when"""
         rank = max(self.spans, key=lambda r: (self.spans[r][-1].end, -r))
         return rank, self.spans[rank][-1].end
 
-    def ending_by(self, rank, time, tolerance):
+    def ending_by(self, rank: int, time: float, tolerance: float) -> list[int]:
         """@return collectives of `rank` that ended at `time` or not long before, the latest first"""
         ends = self.ends.get(rank, [])
         last = bisect.bisect_right(ends, (time + tolerance, 1 << 62))
@@ -65,11 +67,13 @@ class Records:
 class _Reader:
     """Takes events in, one after the other."""
 
-    def __init__(self):
-        self.spans, self.flows, self.collectives = collections.defaultdict(list), collections.defaultdict(list), {}
-        self.open_flows: dict[object, tuple[dict[str, Any], dict[str, Any]]] = {}
+    def __init__(self) -> None:
+        self.spans: Dict[int, List[Span]] = collections.defaultdict(list)
+        self.flows: Dict[int, List[Flow]] = collections.defaultdict(list)
+        self.collectives: Dict[int, CollectiveRun] = {}
+        self.open_flows: dict[object, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
 
-    def add(self, event) -> None:
+    def add(self, event: Mapping[str, Any]) -> None:
         """@raise KeyError, TypeError, ValueError the event lacks something"""
         arguments, kind = event.get("args", {}), event["ph"]
         if kind == "M":
@@ -83,14 +87,14 @@ class _Reader:
             start, duration = span_of(event)
             self._add_span(event, arguments, start, start + duration)
 
-    def _add_flow(self, begun, told, end) -> None:
+    def _add_flow(self, begun: Mapping[str, Any], told: Mapping[str, Any], end: float) -> None:
         start, name = whole(begun, "ts", float), begun["name"].split()
         if end < start:
             raise ValueError("ends first")
         dst = int(name[1]) if name[0] == "to" else -1
         self.flows[whole(told, "collective", int)].append(Flow(whole(begun, "pid", int), dst, whole(told, "bytes", int), start, end))
 
-    def _add_span(self, event, arguments, start, end) -> None:
+    def _add_span(self, event: Mapping[str, Any], arguments: Mapping[str, Any], start: float, end: float) -> None:
         rank, name = whole(event, "pid", int), str(event["name"])
         if event["cat"] == "stream":
             layer, number = str(arguments["layer"]), whole(arguments, "bytes", int)
@@ -105,7 +109,7 @@ class _Reader:
             self.spans[rank].append(Span(start, end, kind, str(arguments["layer"]), str(arguments["group"])))
 
 
-def read(directory):
+def read(directory: str | os.PathLike) -> Records:
     """@return Records of the run in `directory`"""
     path = pathlib.Path(directory) / "timeline.json"
     reader, problems = _Reader(), Problems()

@@ -2,6 +2,7 @@
 """Chakra traces whose GPUs are faster."""
 import gzip
 import json
+import os
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,7 @@ from clustersim.workload.write import chakra
 GZIP = b"\x1f\x8b"
 
 
-def _messages(data, path) -> Iterator[Any]:
+def _messages(data: bytes, path: str | os.PathLike) -> Iterator[Any]:
     """Yields the bytes of each message of a trace: a length as a varint stands before each."""
     place = 0
     while place < len(data):
@@ -31,7 +32,7 @@ def _messages(data, path) -> Iterator[Any]:
         place += length
 
 
-def write_faster(source, target, factor) -> None:
+def write_faster(source: str | os.PathLike, target: str | os.PathLike, factor: float) -> None:
     """Writes the trace `source` to `target` with shorter computations
 
     Times are whole microseconds: each is rounded so that their sum stays right.
@@ -53,7 +54,7 @@ def write_faster(source, target, factor) -> None:
     pathlib.Path(target).write_bytes(b"".join(result))
 
 
-def write_faster_system(source, target, factor) -> None:
+def write_faster_system(source: str | os.PathLike, target: str | os.PathLike, factor: float) -> None:
     """Writes the system file `source` to `target` with a faster roofline, if it has one"""
     system = json.loads(pathlib.Path(source).read_text())
     for key in ("peak-perf", "local-mem-bw"):

@@ -6,13 +6,21 @@ what is worked out is an estimate, mostly too high; the run tells.
 """
 import dataclasses
 import json
+import os
 import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.results import run_json
 from clustersim.results.problem import Problems
 from clustersim.simulation import run_program
 from clustersim.why import traces
+
+if TYPE_CHECKING:
+    from clustersim.why.machine import Machine
+    from clustersim.why.path import Segment
+    from clustersim.why.records import Records
 
 RATE_COLUMN = 2
 COMPUTE_COLUMNS = (2, 5, 8, 11)
@@ -34,7 +42,7 @@ CHANGES = (Change("GPUs", "computation"), Change("NVLink rate", "NVLink"), Chang
            Change("fabric link rate", "fabric"))
 
 
-def bound_us(segments, records, machine):
+def bound_us(segments: "Sequence[Segment]", records: "Records", machine: "Machine") -> dict[str, float]:
     """@return microseconds of the path that each resource is to blame for, and of the rest"""
     bound = {change.resource: 0.0 for change in CHANGES} | {"latency": 0.0}
     for segment in segments:
@@ -47,19 +55,19 @@ def bound_us(segments, records, machine):
     return bound
 
 
-def worked_out(bound, total_us, factor):
+def worked_out(bound: Mapping[str, float], total_us: float, factor: float) -> dict[str, float]:
     """@return the relative change of the iteration for each Change"""
     return {change.name: -bound[change.resource] * (1 - 1 / factor) / total_us for change in CHANGES}
 
 
-def _serves_requests(workload):
+def _serves_requests(workload: pathlib.Path) -> bool:
     """@return whether a workload's first word says that it serves requests"""
     with open(workload, encoding="utf-8", errors="replace") as file:
         lines = (line.partition("#")[0].split() for line in file)
         return next((words[0] for words in lines if words), "") in ("INFERENCE", "KV_CACHE")
 
 
-def _is_replayable(options) -> bool:
+def _is_replayable(options: Mapping[str, Any]) -> bool:
     """@return whether options of run.json have the types of which command lines are made"""
     texts = [options.get(name, []) for name in ("set", "ns3")]
     return isinstance(options.get("passes"), int) and all(
@@ -69,7 +77,7 @@ def _is_replayable(options) -> bool:
 class Runner:
     """Repeats a run of SimAI_simulator from its run.json, as it was or changed."""
 
-    def __init__(self, directory, program) -> None:
+    def __init__(self, directory: str | os.PathLike, program: str | os.PathLike) -> None:
         self.directory, self.program = pathlib.Path(directory), pathlib.Path(program)
         if not (self.directory / "run.json").is_file():
             raise InputError(f"{directory}: no readable run.json; expected the directory of a run of SimAI_simulator")
@@ -110,23 +118,23 @@ class Runner:
             raise InputError(f"{directory}: a run of SimAI_analytical has no ranks to follow; expected one of SimAI_simulator "
                              "(--network analytical is as fast)")
 
-    def _add_trace(self, path) -> None:
+    def _add_trace(self, path: pathlib.Path) -> None:
         """Traces are PREFIX.0.et, PREFIX.1.et, ..., recorded in this order"""
         if not path.name.endswith(f".{len(self.traces)}.et"):
             raise InputError(f"{self.directory}: the run had several workloads; expected one job")
         self.inputs.setdefault("workload", path)
         self.traces.append(path)
 
-    def ranks(self):
+    def ranks(self) -> int:
         if self.traces:
             return len(self.traces)
         with open(self.inputs["workload"]) as file:
             header = file.readline().replace(":", " ").split()
         return int(header[header.index("all_gpus") + 1]) if "all_gpus" in header else 1 << 20
 
-    def run(self, output, changes=(), timeline=False):
+    def run(self, output: pathlib.Path, changes: Mapping[str, pathlib.Path] | None = None, timeline: bool = False) -> float:
         """Runs into `output` with inputs of `changes` (role: file)"""
-        inputs = {**self.inputs, **dict(changes)}
+        inputs = {**self.inputs, **(changes or {})}
         options = self.record["options"]
         workload = str(inputs["workload"]).removesuffix(".0.et") if self.traces else inputs["workload"]
         command = [self.program, "-w", workload, "-n", inputs["topology"], "-o", output, "--quiet", "--progress", "never",
@@ -156,7 +164,7 @@ class Runner:
         run_program(command, environment)
         return json.loads((pathlib.Path(output) / "run.json").read_text())["simulated_ns"] / 1000
 
-    def changed(self, change, factor, machine, directory):
+    def changed(self, change: Change, factor: float, machine: "Machine", directory: pathlib.Path) -> dict[str, pathlib.Path]:
         """@return the inputs that `change` by `factor` replaces, written to `directory`: files by role"""
         if change.resource == "computation" and self.traces:
             return self._faster_traces(factor, directory)
@@ -168,7 +176,7 @@ class Runner:
         path.write_text(_faster_links(self.inputs["topology"].read_text(), factor, change.resource, machine))
         return {"topology": path}
 
-    def _faster_traces(self, factor, directory):
+    def _faster_traces(self, factor: float, directory: pathlib.Path) -> dict[str, pathlib.Path]:
         for rank, trace in enumerate(self.traces):
             traces.write_faster(trace, directory / f"faster.{rank}.et", factor)
         changed = {"workload": directory / "faster.0.et"}
@@ -178,7 +186,7 @@ class Runner:
         return changed
 
 
-def _faster_workload(text, factor):
+def _faster_workload(text: str, factor: float) -> str:
     lines = text.splitlines()
     result = lines[:2]
     for line in lines[2:]:
@@ -190,7 +198,7 @@ def _faster_workload(text, factor):
     return "\n".join(result) + "\n"
 
 
-def _faster_links(text, factor, carrier, machine):
+def _faster_links(text: str, factor: float, carrier: str, machine: "Machine") -> str:
     """Multiplies the rates of the links of a kind; the lines of links have five fields, the first two of which are nodes."""
     result, header = [], 0
     rates = {(link.a, link.b): link.rate_bps for link in machine.topology.links}

@@ -10,6 +10,9 @@ setting, and fits a phone.
 """
 import pathlib
 import re
+from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import jinja2
 
@@ -18,6 +21,9 @@ from clustersim.results.page.glance import glance_of
 from clustersim.results.page.parameters import parameters_of
 from clustersim.results.tables import all_tables
 from clustersim.results.tables.table import as_cell, is_number
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
 
 __all__ = ["render"]
 
@@ -32,12 +38,12 @@ SHORT = {"runs": "Runs", "differences": "Differences", "completion": "Completion
 LONGEST = 60  # characters of a cell; the rest shows when the pointer is over it
 
 
-def _heading(name):
+def _heading(name: str) -> str:
     """@return a column's name as it is printed"""
     return name.removesuffix(" us") + " \u00b5s" if name.endswith(" us") else name
 
 
-def _cell(value, text):
+def _cell(value: Any, text: str) -> str:
     """@return a cell's text, with a narrow space between the thousands of large numbers"""
     if is_number(value) and 10000 <= abs(value) < float("inf"):
         whole, point, rest = text.partition(".")
@@ -45,12 +51,12 @@ def _cell(value, text):
     return text if len(text) <= LONGEST else text[:LONGEST - 1] + "\u2026"
 
 
-def _sort_key(value):
+def _sort_key(value: Any) -> str:
     """@return what the page sorts a cell by: its number, or its text"""
     return repr(float(value)) if is_number(value) else as_cell(value)
 
 
-def render(runs, title=None, plots=True, each=None):
+def render(runs: "Sequence[Run]", title: str | None = None, plots: bool = True, each: bool | None = None) -> str:
     """
     @param plots whether to draw plots (the slow part)
     @param each whether to draw those of each run, too (default: of four runs or fewer)

@@ -5,11 +5,17 @@ import dataclasses
 import html
 import io
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import matplotlib
 
 from clustersim.results.plots import KINDS, style
 from clustersim.results.problem import ResultsError
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
+    from matplotlib.figure import Figure as Drawing
 
 MOST_RUNS_EACH = 4  # that have figures of their own: a figure takes a second, and nobody reads dozens
 LARGEST_SVG = 600_000  # characters; a larger picture becomes two PNG, for light and for dark
@@ -25,7 +31,7 @@ class Figure:
     markup: str  # HTML
 
 
-def _svg(figure, prefix, title):
+def _svg(figure: "Drawing", prefix: str, title: str) -> str:
     """@return the figure as an SVG element that takes its colours from the page"""
     text = io.StringIO()
     style.lay_out(figure)
@@ -44,7 +50,7 @@ def _svg(figure, prefix, title):
                        f'aria-label="{html.escape(title)}" ', 1)
 
 
-def _png(figure):
+def _png(figure: "Drawing") -> str:
     data = io.BytesIO()
     style.lay_out(figure)
     figure.savefig(data, format="png", dpi=130)
@@ -52,7 +58,7 @@ def _png(figure):
 
 
 
-def _markup(kind, runs, prefix, title):
+def _markup(kind: str, runs: "Sequence[Run]", prefix: str, title: str) -> str:
     with style.theme(colours=COLOURS):
         svg = _svg(KINDS[kind].draw(runs), prefix, title)
     if len(svg) <= LARGEST_SVG:
@@ -66,12 +72,12 @@ def _markup(kind, runs, prefix, title):
             f'<img src="{light}" alt="{html.escape(title)}"></picture>')
 
 
-def draws_each(runs) -> bool:
+def draws_each(runs: "Sequence[Run]") -> bool:
     """@return whether the runs are few enough for figures of each"""
     return len(runs) <= MOST_RUNS_EACH
 
 
-def figures_of(runs, each=None):
+def figures_of(runs: "Sequence[Run]", each: bool | None = None) -> list[Figure]:
     """
     @param each whether to draw those of each run (default: draws_each())
     @return figures that compare the runs, then those of each run; without those that have no data

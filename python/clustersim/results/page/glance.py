@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The top of the page: which run is fastest, and where the time of each went."""
 import dataclasses
-from typing import Any
-from collections.abc import Iterator
+from typing import Any, TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from clustersim.results.breakdown import breakdowns, parts_that_occur
+from clustersim.results.breakdown import Breakdown, breakdowns, parts_that_occur
 from clustersim.results.verdict import sentences_of
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
 
 @dataclasses.dataclass(frozen=True)
 class Part:
@@ -20,20 +23,20 @@ class Bar:
     name: str
     total: str
     relative: str
-    parts: list
+    parts: list[Part]
 
 
 @dataclasses.dataclass(frozen=True)
 class Glance:
-    sentences: list
-    bars: list
-    legend: list  # (name, colour) of the parts that occur
+    sentences: list[str]
+    bars: list[Bar]
+    legend: list[tuple[str, int]]  # names and colours of the parts that occur
 
 
 VERDICTS = 2  # at the top; the section "What limits each group" has all
 
 
-def time_text(microseconds) -> str:
+def time_text(microseconds: float) -> str:
     """@return a time with the unit that suits it, such as "2.747 ms" """
     for factor, unit in ((1e6, "s"), (1e3, "ms"), (1, "\u00b5s")):
         if microseconds >= factor:
@@ -41,23 +44,23 @@ def time_text(microseconds) -> str:
     return f"{microseconds * 1e3:.4g} ns"
 
 
-def _bar(breakdown, longest, first):
+def _bar(breakdown: Breakdown, longest: float, first: float) -> Bar:
     parts = [Part(part.name, part.colour + 1, 100 * part.us / longest, time_text(part.us))
              for part in breakdown.parts]
     relative = f"{breakdown.total_us / first:.2f} x" if first else ""
     return Bar(breakdown.name, time_text(breakdown.total_us), relative, parts)
 
 
-def _alternatives(jobs):
+def _alternatives(jobs: Sequence[Breakdown]) -> list[list[Breakdown]]:
     """@return the jobs whose times may be compared, a list for each workload"""
-    found: dict[object, list[Any]] = {}
+    found: dict[object, list[Breakdown]] = {}
     for job in jobs:
         if job.comparable is not None:
             found.setdefault(job.comparable, []).append(job)
     return [group for group in found.values() if len(group) > 1]
 
 
-def _fastest(jobs, workload) -> str:
+def _fastest(jobs: Sequence[Breakdown], workload: str) -> str:
     """@param workload its name, where there are several"""
     ordered = sorted(jobs, key=lambda job: job.total_us)
     best, worst = ordered[0], ordered[-1]
@@ -68,9 +71,11 @@ def _fastest(jobs, workload) -> str:
             f"{worst.total_us / best.total_us:.2f} times as long.")
 
 
-def _served(run) -> Iterator[Any]:
+def _served(run: "Run") -> Iterator[Any]:
     """@return what users of the run's instances saw, the mean of each job's requests"""
-    for job, rows in run.inference.groupby("job") if run.inference is not None else ():
+    if run.inference is None:
+        return
+    for job, rows in run.inference.groupby("job"):
         found = dict(zip(rows["metric"], rows["mean"]))
         if "e2e_us" in found and "ttft_us" in found:
             name = run.name if run.inference["job"].nunique() == 1 else f"{run.name}: {job}"
@@ -78,9 +83,9 @@ def _served(run) -> Iterator[Any]:
                    f"{time_text(found['ttft_us'])} and its last after {time_text(found['e2e_us'])}.")
 
 
-def _sentences(runs, jobs):
+def _sentences(runs: "Sequence[Run]", jobs: Sequence[Breakdown]) -> list[str]:
     found = []
-    names = {(run.workload_identity, 0): run.workload for run in runs}
+    names: dict[tuple[str, int] | None, str] = {(run.workload_identity, 0): run.workload for run in runs}
     several = len({run.workload_identity for run in runs if not run.serves_requests}) > 1
     if len(runs) > 1 and len(jobs) == len(runs):
         found += [_fastest(group, names.get(group[0].comparable, "") if several else "") for group in _alternatives(jobs)]
@@ -93,7 +98,7 @@ def _sentences(runs, jobs):
         found += _served(run)
         if not jobs and run.flows is not None and len(run.flows):
             found.append(f"{run.name}: {len(run.flows)} flows, the last done at "
-                         f"{time_text(run.simulated_ns / 1e3)}, median slowdown "
+                         f"{time_text((run.simulated_ns or 0) / 1e3)}, median slowdown "
                          f"{run.flows['slowdown'].median():.2f}.")
         if run.info.get("drops"):
             found.append(f"{run.name}: {run.info['drops']} frames were lost.")
@@ -102,7 +107,7 @@ def _sentences(runs, jobs):
     return found
 
 
-def glance_of(runs):
+def glance_of(runs: "Sequence[Run]") -> Glance:
     """@return what stands at the top of the page"""
     jobs = breakdowns(runs)
     longest = max((job.total_us for job in jobs), default=0)

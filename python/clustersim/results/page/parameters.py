@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The origin of runs: inputs with their checksums, and every effective option."""
 import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clustersim.results.tables.overview import text_of
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
 
 COST = ("version", "host", "seed", "events", "packets", "packet_hops", "wall_s", "peak_memory_bytes")
 
@@ -10,11 +15,11 @@ COST = ("version", "host", "seed", "events", "packets", "packet_hops", "wall_s",
 @dataclasses.dataclass(frozen=True)
 class Row:
     name: str
-    values: list
+    values: list[str]
     differs: bool
 
 
-def _rows(names, dictionaries):
+def _rows(names: Iterable[str], dictionaries: Sequence[Mapping[str, object]]) -> list[Row]:
     rows = []
     for name in names:
         values = [text_of(each.get(name)) for each in dictionaries]
@@ -22,7 +27,7 @@ def _rows(names, dictionaries):
     return rows
 
 
-def _inputs(run):
+def _inputs(run: "Run") -> dict[str, str]:
     inputs = run.info.get("inputs")
     found: dict[str, list[str]] = {}
     for entry in inputs if isinstance(inputs, list) else ():
@@ -34,7 +39,7 @@ def _inputs(run):
             for role, paths in found.items()}
 
 
-def parameters_of(runs):
+def parameters_of(runs: "Sequence[Run]") -> tuple[list[str], list[tuple[str, list[Row]]]]:
     """@return title and rows of each section, of the runs that have a run.json"""
     known = [run for run in runs if run.info]
     if not known:

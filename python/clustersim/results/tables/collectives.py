@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Bandwidth of collectives by size, and transfers of a KV-cache workload."""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from clustersim.results.tables.percentiles import percentiles
 from clustersim.results.tables.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.run import Run
 
 KEY = ["op", "kind", "ranks", "bytes"]
 
 
-def busbw_by_size(run):
+def busbw_by_size(run: "Run") -> "pd.DataFrame | None":
     """@return one row per operation, kind of group, ranks and size
 
     Index: KEY. Columns: count, algorithm (such as "Ring LL128", several joined by "/"), time_us (the
@@ -26,13 +33,12 @@ def busbw_by_size(run):
                       busbw_last_start=("busbw_last_start", "median"))
 
 
-def busbw_table(runs):
+def busbw_table(runs: "Sequence[Run]") -> Table:
     """@return one row per kind of collective, a column per run, and one from the last start where it differs"""
-    found = {run.name: busbw_by_size(run) for run in runs}
-    found = {name: frame for name, frame in found.items() if frame is not None}
+    found = {run.name: frame for run in runs if (frame := busbw_by_size(run)) is not None}
     keys = sorted(set().union(*(frame.index for frame in found.values())))
 
-    def values(key, column):
+    def values(key: tuple[object, ...], column: str) -> list[float | None]:
         return [float(found[run.name].loc[key, column])
                 if run.name in found and key in found[run.name].index else None for run in runs]
 
@@ -54,7 +60,7 @@ def busbw_table(runs):
                  digits=dict.fromkeys(names, 2))
 
 
-def requests_table(runs):
+def requests_table(runs: "Sequence[Run]") -> Table:
     """@return one row per job with a KV-cache workload"""
     rows = []
     for run in runs:

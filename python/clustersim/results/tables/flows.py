@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How much longer flows took than they would have alone."""
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
 from clustersim.results.tables.percentiles import percentiles
 from clustersim.results.tables.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.run import Run
 
 LIMITS = (1e4, 1e5, 1e6, 1e7)  # bytes; a range is below its limit
 RANGES = ("< 10 KB", "10 - 100 KB", "100 KB - 1 MB", "1 - 10 MB", ">= 10 MB")
@@ -16,9 +20,10 @@ RANGES = ("< 10 KB", "10 - 100 KB", "100 KB - 1 MB", "1 - 10 MB", ">= 10 MB")
 PATHS = ("network", "all", "NVLink")  # in the order of tables
 
 
-def path_kinds(run):
+def path_kinds(run: "Run") -> "pd.Categorical":
     """@return for each flow "NVLink" or "network", or "all" where the topology is unknown, as a Categorical: flows are many"""
     topology = run.topology
+    assert run.flows is not None
     if topology is None or not topology.nvswitches:
         codes = np.full(len(run.flows), PATHS.index("all" if topology is None else "network"), dtype=np.int8)
     else:
@@ -29,7 +34,7 @@ def path_kinds(run):
     return pd.Categorical.from_codes(codes, categories=PATHS)
 
 
-def slowdowns_by_size(run) -> Iterator[Any]:
+def slowdowns_by_size(run: "Run") -> Iterator[Any]:
     """Yields path, range of sizes, and the slowdowns of its flows, for all that have any."""
     if run.flows is None:
         return
@@ -45,7 +50,7 @@ def slowdowns_by_size(run) -> Iterator[Any]:
                 yield path, name, chosen
 
 
-def slowdown_table(runs):
+def slowdown_table(runs: "Sequence[Run]") -> Table:
     """@return one row per run, path and range of sizes"""
     rows = []
     for run in runs:

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How busy links were, and the busiest of them."""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from clustersim.results.nodes import LINK_KINDS, links_with_kinds
 from clustersim.results.tables.percentiles import percentiles
 from clustersim.results.tables.table import Table
 
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
 
-def utilisation_table(runs):
+
+def utilisation_table(runs: "Sequence[Run]") -> Table:
     """@return one row per run and kind of link"""
     rows = []
     for run in runs:
@@ -27,7 +33,7 @@ def utilisation_table(runs):
                  digits={"mean %": 2, "p50 %": 2, "p99 %": 2, "max %": 2, "max / mean": 2})
 
 
-def hottest_table(runs, count=None):
+def hottest_table(runs: "Sequence[Run]", count: int | None = None) -> Table:
     """@param count links per run (default: 10, or 5 of several runs)
 
     @return the busiest network links of each run and what used them

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The runs, their differences, and their times by kind."""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from clustersim.results.breakdown import comparable_of
 from clustersim.results.tables.table import Table
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
 
 EXPOSED = ("exposed_dp", "exposed_dp_ep", "exposed_tp", "exposed_ep", "exposed_pp", "exposed_cp",
            "exposed_other")
@@ -13,7 +19,7 @@ NOT_COMPARED = {"TOPOLOGY_FILE", "FLOW_FILE", "cc_mode", "payload_bytes", "qps_p
                 "ECN_ENABLED"}
 
 
-def runs_table(runs):
+def runs_table(runs: "Sequence[Run]") -> Table:
     """@return one row per run: inputs, status and cost"""
     rows = []
     for run in runs:
@@ -33,7 +39,7 @@ def runs_table(runs):
                  [tuple(row[i] for i in keep) for row in rows], digits={"wall s": 2, "memory MB": 1})
 
 
-def differences_table(runs):
+def differences_table(runs: "Sequence[Run]") -> Table:
     """@return one row per option that is not the same in all runs"""
     names = sorted({name for run in runs for name in run.options} - NOT_COMPARED)
     names = [name for name in names if not name.endswith(("_OUTPUT_FILE", "_MON_FILE"))]
@@ -46,14 +52,14 @@ def differences_table(runs):
                  ("option", *(run.name for run in runs)), rows)
 
 
-def text_of(value) -> str:
+def text_of(value: object) -> str:
     if isinstance(value, (dict, list)):
         pairs = value.items() if isinstance(value, dict) else ((None, each) for each in value)
         return " ".join(f"{k}={v}" if k else str(v) for k, v in pairs)
     return "" if value is None else str(value)
 
 
-def completion_table(runs):
+def completion_table(runs: "Sequence[Run]") -> Table:
     """@return one row per job of each run: total time and its parts"""
     several = any(run.summary is not None and len(run.summary) > 1 for run in runs)
     rows = []
@@ -76,7 +82,7 @@ def completion_table(runs):
                  optional=("bubble us", *NAMES.values()))
 
 
-def layers_table(runs, count=10):
+def layers_table(runs: "Sequence[Run]", count: int = 10) -> Table:
     """@return the layers whose exposed communication differs most between the runs (or is largest)"""
     exposed: dict[str, dict[str, float]] = {}
     for run in runs:
@@ -89,7 +95,7 @@ def layers_table(runs, count=10):
         sums = run.layers[columns].sum(axis=1).groupby(names, sort=False).sum()
         for layer, value in sums.items():
             exposed.setdefault(layer, {})[run.name] = value
-    def spread(layer):
+    def spread(layer: str) -> float:
         values = [exposed[layer].get(run.name, 0.0) for run in runs]
         return max(values) - (min(values) if len(values) > 1 else 0)
     chosen = sorted(exposed, key=spread, reverse=True)[:count]

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Percentiles by nearest rank: the smallest value that so many per cent do not exceed."""
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 
-def percentiles(values, percents, weights=None, zeros=0):
+def percentiles(values: Any, percents: Sequence[float], weights: Any = None, zeros: int = 0) -> list[float | None]:
     """@param weights how often each value occurred @param zeros that many 0 come in addition
 
     @return a list; None for each if there is nothing
@@ -19,7 +21,7 @@ def percentiles(values, percents, weights=None, zeros=0):
     total = (counts[-1] if len(counts) else 0) + zeros
     if not total:
         return [None] * len(percents)
-    found = []
+    found: list[float | None] = []
     for percent in percents:
         rank = max(math.ceil(total * percent / 100 - 1e-9), 1) - zeros
         found.append(0.0 if rank <= 0 else

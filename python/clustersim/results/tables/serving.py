@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Requests that were served: how long they took, and where the time went."""
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from clustersim.results.tables.table import Table
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
 
 TIMES = (("ttft_us", "to the first token"), ("tpot_us", "per token after it"), ("e2e_us", "to the last token"))
 PHASES = ("queue_us", "prefill_us", "transfer_us", "decode_us")
 
 
-def _jobs(runs) -> Iterator[Any]:
+def _jobs(runs: "Sequence[Run]") -> Iterator[Any]:
     """Yields run, job and its rows of inference.csv by metric."""
     for run in runs:
         if run.inference is not None:
@@ -18,11 +21,11 @@ def _jobs(runs) -> Iterator[Any]:
                 yield run, job, {row["metric"]: row for row in frame.to_dict("records")}
 
 
-def serving_table(runs):
+def serving_table(runs: "Sequence[Run]") -> Table:
     """@return one row per job with an INFERENCE workload"""
     rows = []
     for run, job, found in _jobs(runs):
-        def mean(name):
+        def mean(name: str) -> float | None:
             return found[name]["mean"] if name in found else None
 
         times = [found[name][share] / 1e3 if name in found else None for name, _ in TIMES for share in ("p50", "p99")]
@@ -37,7 +40,7 @@ def serving_table(runs):
                  digits={"requests": 0, "refused": 0}, optional=("refused", "within limits %", "goodput/s"))
 
 
-def phases_table(runs):
+def phases_table(runs: "Sequence[Run]") -> Table:
     """@return where the mean request spent its time, one row per job"""
     rows = []
     for run, job, found in _jobs(runs):
@@ -52,7 +55,7 @@ def phases_table(runs):
                       "is decoded; decode: until the last token.")
 
 
-def instances_table(runs):
+def instances_table(runs: "Sequence[Run]") -> Table:
     """@return one row per serving instance"""
     rows = []
     for run in runs:

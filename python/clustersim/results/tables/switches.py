@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Queues and pauses."""
 import collections
+from collections.abc import Mapping, Sequence
+from typing import Any, TYPE_CHECKING
 
 from clustersim.results.tables.percentiles import percentiles
 from clustersim.results.tables.table import Table
 
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
 
-def pfc_table(runs):
+
+def pfc_table(runs: "Sequence[Run]") -> Table:
     """@return one row per run and kind of node whose ports were paused, and one for runs without any"""
     rows: list[tuple[object, ...]] = []
     for run in runs:
@@ -29,7 +34,7 @@ def pfc_table(runs):
                  note="Times are summed over ports; the kind of node is that of the side that had to wait.")
 
 
-def _behind(waits, nodes):
+def _behind(waits: Any, nodes: Any) -> list[Any]:
     """@return the queues that wait for these nodes, at once or for others that do"""
     found, todo, seen = [], list(nodes), set(nodes)
     while todo:
@@ -41,7 +46,7 @@ def _behind(waits, nodes):
     return found
 
 
-def origins_table(runs, count=None):
+def origins_table(runs: "Sequence[Run]", count: int | None = None) -> Table:
     """@param count rows per run (default: 10, or 5 of several runs)
 
     @return the nodes that paused others without being paused themselves, and what waited for them
@@ -71,7 +76,7 @@ def origins_table(runs, count=None):
                  optional=("storms",))
 
 
-def port_counts(run):
+def port_counts(run: "Run") -> Mapping[str, int]:
     """@return number of ports by kind of switch; empty if unknown"""
     counts: collections.Counter[str] = collections.Counter()
     if run.topology is not None:
@@ -81,7 +86,7 @@ def port_counts(run):
     return counts
 
 
-def queues_table(runs):
+def queues_table(runs: "Sequence[Run]") -> Table:
     """@return one row per run and kind of switch"""
     rows = []
     for run in runs:

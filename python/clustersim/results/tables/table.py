@@ -4,11 +4,17 @@ import csv
 import dataclasses
 import io
 import math
+import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from clustersim import csv_cell
 from clustersim.whole_file import write_text
+
+
+Row = Sequence[Any]  # a plain value for each column
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,39 +27,39 @@ class Table:
     """
     key: str
     title: str
-    columns: tuple
-    rows: list
+    columns: tuple[str, ...]
+    rows: Sequence[Row]
     note: str = ""
-    digits: dict = dataclasses.field(default_factory=dict)
-    optional: tuple = ()
-    sentences: list = dataclasses.field(default_factory=list)
+    digits: dict[str, int] = dataclasses.field(default_factory=dict)
+    optional: tuple[str, ...] = ()
+    sentences: list[str] = dataclasses.field(default_factory=list)
 
-    def for_people(self):
+    def for_people(self) -> "Table":
         """@return the table without optional columns that say nothing"""
         keep = [i for i, name in enumerate(self.columns)
                 if name not in self.optional or any(row[i] for row in self.rows)]
         return dataclasses.replace(self, columns=tuple(self.columns[i] for i in keep),
                                    rows=[tuple(row[i] for i in keep) for row in self.rows])
 
-    def records(self):
+    def records(self) -> list[dict[str, object]]:
         """@return rows as dictionaries by column"""
         return [dict(zip(self.columns, row)) for row in self.rows]
 
-    def cells(self, row):
+    def cells(self, row: Row) -> list[str]:
         """@return the texts of a row"""
         return [as_cell(value, self.digits.get(name, 3)) for name, value in zip(self.columns, row)]
 
-    def numeric(self):
+    def numeric(self) -> list[bool]:
         """@return for each column whether all its values are numbers"""
         return [all(is_number(row[i]) or row[i] is None for row in self.rows)
                 and any(row[i] is not None for row in self.rows) for i in range(len(self.columns))]
 
 
-def is_number(value) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def as_cell(value, digits=3) -> str:
+def as_cell(value: object, digits: int = 3) -> str:
     """@return how a value reads in a table"""
     if value is None or isinstance(value, (float, np.floating)) and math.isnan(value):
         return ""
@@ -62,7 +68,7 @@ def as_cell(value, digits=3) -> str:
     return str(value)
 
 
-def as_text(table, widest=48) -> str:
+def as_text(table: Table, widest: int = 48) -> str:
     """@return the table for a terminal; cells wider than that many characters are shortened"""
     table = table.for_people()
     lines = [[str(name) for name in table.columns], *map(table.cells, table.rows)]
@@ -75,9 +81,9 @@ def as_text(table, widest=48) -> str:
     return "\n".join([table.title, *text, *(f"- {sentence}" for sentence in table.sentences)])
 
 
-def as_markdown(table) -> str:
+def as_markdown(table: Table) -> str:
     """@return the table as a section of a Markdown document"""
-    def line(cells):
+    def line(cells: Iterable[object]) -> str:
         return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
     table = table.for_people()
     text = [f"## {table.title}", ""] + ([table.note, ""] if table.note else [])
@@ -87,7 +93,7 @@ def as_markdown(table) -> str:
                       *(line(table.cells(row)) for row in table.rows), *words, ""])
 
 
-def write_csv(table, path) -> None:
+def write_csv(table: Table, path: pathlib.Path) -> None:
     """Writes the table with all digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The limits of each group, as figures; verdict.py says how they are worked out."""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from clustersim.results.tables.table import Table
-from clustersim.results.verdict import findings_of, sentences_of
+from clustersim.results.verdict import Finding, findings_of, sentences_of
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
 
 
-def _row(run, each):
+def _row(run: "Run", each: Finding) -> tuple[object, ...]:
     is_known = each.fair_ns or not each.lost
     return (run.name, each.op, each.group, each.ranks, each.bound, each.link_name, 100 * each.busy, 100 * each.others,
             100 * each.paused, 100 * each.idle, 100 * each.lost if is_known else None,
             None if is_known else 100 * each.lost, 100 * each.above)
 
 
-def verdict_table(runs):
+def verdict_table(runs: "Sequence[Run]") -> Table:
     """@return one row per run, operation and kind of group"""
     rows, sentences = [], []
     for run in runs:
