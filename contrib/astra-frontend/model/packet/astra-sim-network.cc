@@ -16,8 +16,8 @@ using ns3::Simulator;
 namespace
 {
 
-// The note of a stream is a Connection or, in an odd number, which no Connection's address is, the
-// queue pair of its own that its messages had last.
+// The note of a stream is one number: the address of a Connection, which is even, or an odd number
+// with the queue pair of its own that its messages used last.
 static_assert(sizeof(uintptr_t) == 8);
 
 const void*

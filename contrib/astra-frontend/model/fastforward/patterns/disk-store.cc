@@ -181,7 +181,8 @@ DiskStore::TryToOpen()
     {
         MakeTable();
     }
-    // We make no such files. SQLite takes them for some that a damaged header describes.
+    // The store's files are neither auto-vacuumed nor read-only: SQLite reads that from a damaged
+    // header.
     const bool isReadOnly = sqlite3_db_readonly(database, "main") == 1;
     if (Ask("PRAGMA auto_vacuum") != 0 || (isReadOnly && ::access(m_file.c_str(), W_OK) == 0))
     {
