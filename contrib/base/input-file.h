@@ -13,8 +13,9 @@ namespace ns3
 {
 
 /**
- * @file The one way in which input files are opened. The answer is a stream or an InputError that
- * names the obstacle: a directory, a device, a loop of symbolic links, nothing.
+ * @file
+ * The one way in which input files are opened. The answer is a stream or an InputError that names
+ * the obstacle: a directory, a device, a loop of symbolic links, nothing.
  */
 
 /// Largest file that is read as a whole.

@@ -78,8 +78,7 @@ class NcclSearch
     bool HasNvls(const GroupShape& shape) const;
     /// @return GB/s of a GPU's links to the others of its node that are in the group
     double NvlinkGBps(const GroupShape& shape) const;
-    /// @return the factor by which channels get more of a GPU's NVLinks if they do not close @param
-    /// closes see SearchChannels()
+    /// @return the factor by which channels get more of a GPU's NVLinks if they do not close
     /// @param closes see SearchChannels()
     double PassingOf(const GroupShape& shape, bool closes) const;
 
