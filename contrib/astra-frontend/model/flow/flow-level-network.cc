@@ -15,6 +15,17 @@
 namespace AstraSim
 {
 
+// A message is cut into parts, one per connection (Launch). A connection carries its parts one
+// after the other: Begin() starts the first as a transfer (FluidTransfers) over the links of its
+// path, with its acknowledgements as followers on the way back; when its last byte has left,
+// OnPartLeft() begins the next. Delays are outside the transfer: the time of a frame's way is
+// added between the last byte's departure and the delivery (Part::tail), and from there to the
+// acknowledgement (ackDelay). Where switches spread frames, a part uses all links of the
+// shortest paths by its share of each (TimeSpread). A part without a path waits for routes to
+// change; a cut link has rate 0, and UpdateRoutes() moves its transfers to other paths. An
+// in-network operation is a transfer per member to its switch, and one per receiver back, which
+// begins a frame after the last contribution has begun.
+
 /// An in-network operation in progress; members are in the order of the call that opened it.
 struct FlowLevelFabric::Operation
 {
@@ -25,7 +36,7 @@ struct FlowLevelFabric::Operation
         MessageHandler handler{nullptr};
         void* arg{nullptr};
         bool joined{false};
-        bool streamArrived{false}; ///< its result has, apart from what is not contributed yet
+        bool streamArrived{false}; ///< its result has, up to the bytes contributed so far
         bool complete{false};      ///< it has all that it receives
     };
 
@@ -38,7 +49,7 @@ struct FlowLevelFabric::Operation
     uint16_t purpose{0};
     std::vector<Member> members;
     uint32_t toJoin{0};       ///< senders that have not joined
-    uint32_t contributing{0}; ///< senders whose contribution has not wholly arrived
+    uint32_t contributing{0}; ///< senders with a contribution that has not wholly arrived
     uint32_t unfinished{0};   ///< members that have not been told
 
     bool Sends(uint32_t member) const
@@ -57,8 +68,8 @@ namespace
 
 constexpr uint64_t BACKGROUND_LANE = 1ULL << 63;
 
-/// Acknowledgements with a smaller share of the bytes than this pass among other flows' frames
-/// whatever these do: they ask for less than they could have.
+/// Acknowledgements with a smaller share of the bytes than this pass among other flows' frames at
+/// full rate: they ask for less than their share.
 constexpr float SMALL_SHARE = 0.125;
 
 // The note of a stream is the source port that its messages have, and so their path.
@@ -583,9 +594,9 @@ FlowLevelFabric::DescribeCutOff(std::size_t limit) const
     return lines;
 }
 
-// --- FlowLevelFabric: links that fail and come back. A link that is cut stops what is on it
-//     at once; routes follow after routeUpdateDelay, and what was on its way continues from
-//     the byte it stood at.
+// --- FlowLevelFabric: links that fail and come back. A cut link stops its transfers at once;
+//     routes follow after routeUpdateDelay, and the transfers then continue from the byte that they
+//     stood at.
 
 void
 FlowLevelFabric::ScheduleLinkEvents()
@@ -829,7 +840,7 @@ FlowLevelFabric::CountStream(const Operation& operation,
     if (m_use)
     {
         const ns3::PathHop hop = OneLink(GetTopology(), directedLink).hops.front();
-        // The protocol's overhead counts as with messages, whose bytes are those on the wire.
+        // The bytes of messages are those on the wire, so the protocol's overhead counts here, too.
         const uint64_t mtu = operation.frames.mtuPayload;
         const uint64_t added = (operation.bytes + mtu - 1) / mtu *
                                (operation.frames.dataOverhead - m_config.nvlinkFrames.dataOverhead);

@@ -43,7 +43,7 @@ struct FlowLevelConfig
     std::vector<ns3::LinkChange> linkChanges{};
 };
 
-/// A message, or a part of one, whose sender has its acknowledgement.
+/// A message, or a part of one, that its sender has the acknowledgement of.
 struct FlowLevelRecord
 {
     uint32_t src;   ///< host
@@ -245,7 +245,7 @@ class FlowLevelFabric : public SharedNetwork
               const ns3::FrameSizes& sizes,
               FluidTransfers::Request& request);
 
-    /// Ways of a part whose frames switches spread.
+    /// Times of a part with frames that switches spread over several paths.
     struct SpreadTiming
     {
         TimePs latest; ///< of a frame on the slowest of them
@@ -286,7 +286,7 @@ class FlowLevelFabric : public SharedNetwork
                              const std::vector<FlowRouter::SwitchPort>& ports,
                              uint32_t root);
     void JoinOperation(Operation& operation, uint32_t member, MessageHandler handler, void* arg);
-    /// Count a member's contribution or result. @param src,dst whose it is and for whom
+    /// Count a member's contribution or result. @param src,dst its sender and its receiver
     void CountStream(const Operation& operation, uint32_t directedLink, uint32_t src, uint32_t dst);
     /// Start a member's contribution or result.
     void Stream(Operation& operation,
@@ -301,7 +301,7 @@ class FlowLevelFabric : public SharedNetwork
     EventLoop& m_loop;
     FlowLevelConfig m_config;
     ns3::LinkUse* m_use{nullptr};
-    ns3::MessageCut m_backgroundCut; ///< whose parts choose their NICs by the hash
+    ns3::MessageCut m_backgroundCut; ///< for flows without a channel: the hash chooses the NIC
     FlowRouter m_router;
     FluidTransfers m_transfers;
     boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKey::Hash>

@@ -102,7 +102,7 @@ FlowRouter::Follow(uint32_t src,
         const auto next = PortFrom(node, src, ~start.hash);
         if (!next)
         {
-            back->clear(); // data still arrive; what answers them is lost
+            back->clear(); // data still arrive; their acknowledgements are lost
             return true;
         }
         link = m_topology.Ports(node)[*next].link;

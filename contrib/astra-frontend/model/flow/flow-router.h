@@ -116,7 +116,7 @@ class FlowRouter
                   uint32_t hash,
                   std::vector<Share>& shares) const;
 
-    /// @return bits per second that links carry together of what is spread over them
+    /// @return bits per second of the links together, for traffic spread over them in these shares
     double RateOf(const std::vector<Share>& shares) const;
 
     /// Where a connection continues when its first port may have lost its path.

@@ -20,8 +20,8 @@ constexpr double CHECK_ROUNDING = 1e-6;
 /// The share of acknowledgements may change by that much before the shares of others do.
 constexpr double SHIFT = 1e-3;
 
-/// A link that is as full as this is full: the solver lets that much pass, and acknowledgements
-/// take what they take.
+/// A link above this part of its capacity counts as full: the solver leaves that much free, and
+/// acknowledgements take their own share.
 constexpr double FULL = 0.99;
 
 /// Part of its time by which a transfer may end early, where rates are worked out for several
@@ -100,7 +100,7 @@ FluidCheck::Moved(const FluidTransfer& transfer,
             fmt::format("a transfer that is not under way with {} bytes takes another path", left));
         return;
     }
-    // The links before have had what is not left; Finish() finds it there.
+    // The bytes left move to the new links; Finish() finds the rest on the old ones.
     Book(transfer.bundle->uses, -left);
     Book(uses, left);
     entry->second = {left, 0};

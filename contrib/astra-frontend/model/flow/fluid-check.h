@@ -18,7 +18,7 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Checks what must hold of transfers over shared links, whatever they are.
+ * @brief Checks invariants of transfers over shared links.
  *
  * Keeps books of its own:
  * - Each link has carried the bytes of the transfers over it, no more and no fewer.
@@ -36,9 +36,9 @@ namespace AstraSim
 class FluidCheck : public FluidWatch
 {
   public:
-    /// Told what does not hold, with the time.
+    /// Receives violations, with the time.
     using Report = std::function<void(const std::string& what)>;
-    /// @return what a link is called
+    /// @return the name of a link
     using NameOf = std::function<std::string(uint32_t link)>;
 
     /// @param loop,transfers outlive the object; nothing has begun

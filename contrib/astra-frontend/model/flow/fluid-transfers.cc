@@ -13,11 +13,20 @@
 namespace AstraSim
 {
 
+// Transfers over the same links with the same cap are a bundle: one flow of the solver and one
+// counter, the bytes that each of them has moved. A transfer ends when the counter reaches its
+// own mark, so a heap orders the bundle's transfers, and one event per bundle, for the first of
+// the heap, serves all (Plan, Progress). Begins, ends and moves only mark flows in the solver.
+// Just before the clock goes on, UpdateRates() solves once for all of them, advances the
+// counters of the changed bundles at their old rates and plans their events anew. Where a change
+// touches many flows, updates wait a little and gather changes (MayWait); Correct() then adds
+// the bytes of the new rates since the mean time of these changes.
+
 namespace
 {
 
-/// Acknowledgements, a hundredth of the bytes, join all links of a ring; what they change in the
-/// shares of the link after the next is less than a frame in most messages.
+/// Acknowledgements, a hundredth of the bytes, join all links of a ring; in most messages they
+/// change the shares of the link after the next by less than a frame.
 constexpr double SHARE_TOLERANCE = 1e-3;
 
 /// Flows that a change concerns, on average, from which on changes wait for each other.

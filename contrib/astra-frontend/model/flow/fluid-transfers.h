@@ -117,7 +117,7 @@ class FluidTransfers
     /// @return number of a new link, from 0 @param rateBps bit/s
     uint32_t AddLink(uint64_t rateBps);
 
-    /// Change a link's rate; 0 stops what is on it.
+    /// Change a link's rate; 0 stops its transfers.
     void SetLinkRate(uint32_t link, uint64_t rateBps);
 
     /// @param share of a transfer's time for which its beginning or end may wait for others
@@ -144,7 +144,7 @@ class FluidTransfers
     /// A transfer continues on other links.
     void Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use> uses, double cap);
 
-    /// Count what transfers under way have moved up to now.
+    /// Count the bytes that transfers under way have moved up to now.
     void UpdateCarried();
 
     /// @return bytes that a link has carried, as of UpdateCarried()
@@ -227,7 +227,7 @@ class FluidTransfers
     TimePs m_firstChangePs{0};  ///< time of the first
     TimePs m_updateByPs{0};     ///< when rates are to be worked out
     TimePs m_updateArmedPs{-1}; ///< the event that does so
-    double m_flowsPerChange{0}; ///< flows whose rates one solution changed, smoothed
+    double m_flowsPerChange{0}; ///< flows with a new rate in a solution, smoothed
 };
 
 } // namespace AstraSim

@@ -13,7 +13,7 @@ namespace AstraSim
 
 struct FluidTransfer;
 
-/// Told what becomes of the transfers of a FluidTransfers.
+/// Receives the beginnings, moves and ends of transfers of a FluidTransfers.
 class FluidWatch
 {
   public:

@@ -9,6 +9,16 @@
 namespace AstraSim
 {
 
+// Solve() keeps a set of affected flows, at first the new ones and those held by relaxed
+// resources, and repeats two steps until the set grows no more. Fill() shares the room that
+// other flows leave among the affected ones by progressive filling: all rates rise together; the
+// resource that is full first freezes its flows at its level, and so on (FillMany). Flows that
+// meet no contested resource get their rate alone, without that loop (FindContested).
+// FindViolations() then looks at the touched resources for flows that max-min fairness forbids:
+// held by a resource that is not full, slower there than the fastest, or faster than the flows
+// that it holds; these become affected, too. A change thus costs the flows that it reaches, not
+// all. After MAX_STEPS rounds, all flows connected by full resources are taken in at once.
+
 namespace
 {
 

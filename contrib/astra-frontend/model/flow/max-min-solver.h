@@ -23,9 +23,9 @@ namespace AstraSim
  * A flow of rate r uses r x weight of the capacity of each of its resources, and may have a cap of
  * its own. Rates are max-min fair when every flow is at its cap or crosses a full resource on which
  * no flow is faster (Bertsekas and Gallager, "Data Networks", 6.5.2). That condition is local, so
- * Solve() works outwards from what has changed: it fills the changed flows with the others left as
- * they are, looks for flows that the condition does not hold for any more, takes them in, and
- * fills again. A flow that comes or goes where nothing is full concerns no other.
+ * Solve() works outwards from the changes: it fills the changed flows with the others left as they
+ * are, looks for flows that the condition does not hold for any more, takes them in, and fills
+ * again. A flow that comes or goes where nothing is full concerns no other.
  *
  * A follower of a flow that does not hold it back, as acknowledgements, takes its part of a
  * resource before the others share the rest: no flow is slower because of its followers.
@@ -53,15 +53,14 @@ class MaxMinSolver
     {
         uint32_t resource; ///< as AddResource() numbered it; at most once in a flow
         float weight;      ///< capacity used per unit of the flow's rate, above 0
-        /// Whether it takes what it uses whatever others do there. Up to half of a capacity is
-        /// taken so.
+        /// Whether its use comes before the shares of others. Up to half of a capacity is taken so.
         bool follows{false};
     };
 
     /**
      * @param tolerance relative difference from fair that is let pass; changes that travel from
      * resource to resource and fade, as those of small weights do, end there. Capacities are kept
-     * whatever it is, but for changes of what follows flows, which are let pass likewise.
+     * at any tolerance, but for changes of followers, which pass within it.
      */
     explicit MaxMinSolver(double tolerance = 1e-9);
 
@@ -95,7 +94,7 @@ class MaxMinSolver
 
     /**
      * Make all rates max-min fair.
-     * @return the flows whose rate has changed; valid until the next call of anything
+     * @return the flows with a changed rate; valid until the next call of anything
      */
     std::span<const FlowId> Solve();
 
@@ -117,7 +116,7 @@ class MaxMinSolver
         return m_resources[resource].load;
     }
 
-    /// @return flows that were filled since the start: what the work is proportional to
+    /// @return flows that were filled since the start: a measure of the work
     uint64_t GetFillCount() const
     {
         return m_fillCount;
@@ -190,9 +189,9 @@ class MaxMinSolver
 
     static double WeightOf(const Flow& flow, const Place& place);
     static double LevelOf(const Resource& resource);
-    /// @return what is left for flows once what follows others has its part
+    /// @return the room left for flows besides their followers
     static double RoomOf(const Resource& resource);
-    /// @return what flows have of it beyond their room, as a part of the capacity
+    /// @return the load of flows beyond their room, as a part of the capacity
     static double ExcessOf(const Resource& resource);
     bool IsFull(const Resource& resource) const;
     static void AddLoad(Resource& resource, const Place& place, double load);
@@ -224,7 +223,8 @@ class MaxMinSolver
     std::vector<FlowId> m_changed;
     uint32_t m_solve{0};
     uint32_t m_filling{0};
-    double m_shift{0};     ///< how far what follows flows may change before these are filled again
+    double m_shift{0};     ///< how far the load of followers may change before these are filled
+                           ///< again
     bool m_shifted{false}; ///< it has changed further
     uint64_t m_fillCount{0};
 };
