@@ -44,6 +44,7 @@ build_and_run() {
 step "packages" scripts/setup.sh
 if [ "$profile" = release ]; then
   step "style" scripts/maintain/check-style.sh
+  step "sources that changed last, each alone" scripts/maintain/check-alone.py --most 12
   step "programs" scripts/build.sh -c all --werror
   step "quick start" scripts/quickstart.sh
   build_and_run all

@@ -118,6 +118,34 @@ def test_backends_are_not_compared_without_the_program(tmp_path):
                              "expected the program that scripts/build.sh -c all builds\n")
 
 
+def test_sources_that_changed_last_compile_alone(tmp_path):
+    script = tmp_path / "scripts/maintain/check-alone.py"
+    script.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "scripts/maintain/check-alone.py", script)
+    (tmp_path / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.25)
+project(small CXX)
+add_library(small contrib/small/lacking.cc contrib/small/whole.cc)
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/contrib/astra-frontend/generated/ns3/chakra.pb.h COMMAND true)
+add_custom_target(generated DEPENDS ${CMAKE_BINARY_DIR}/contrib/astra-frontend/generated/ns3/chakra.pb.h)
+""")
+    folder = tmp_path / "contrib/small"
+    folder.mkdir(parents=True)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q"], cwd=tmp_path, check=True)
+    for name, text in {"lacking.cc": "std::string lacking;\n", "whole.cc": '#include "whole.h"\n', "whole.h": "int Whole();\n"}.items():
+        (folder / name).write_text(text)
+        subprocess.run([*git, "add", folder], cwd=tmp_path, check=True)
+        subprocess.run([*git, "commit", "-qm", name], cwd=tmp_path, check=True)
+
+    def check(*arguments):
+        return subprocess.run([script, *arguments], capture_output=True, text=True)
+
+    assert (check("--most", "1").returncode, check().returncode) == (0, 1)
+    assert "lacking.cc" in check().stderr and "2 sources compiled alone, 1 with errors" in check().stdout
+    (folder / "whole.h").write_text("std::string Whole();\n")
+    assert "whole.h" in check("--most", "1").stderr
+
+
 @pytest.fixture
 def tree(tmp_path):
     """A small repository with a copy of the check; add(path, text) puts a source into it."""
