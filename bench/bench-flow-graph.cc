@@ -5,14 +5,14 @@
  * a ring AllReduce over 16 channels.
  */
 #include "../test/support/silent-network.h"
-#include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/graph/collnet-direct-graph.h"
-#include "astra-frontend/model/graph/nvls-graph.h"
-#include "astra-frontend/model/graph/pxn-graph.h"
-#include "astra-frontend/model/graph/ring-graph.h"
-#include "astra-frontend/model/graph/tree-graph.h"
-#include "astra-frontend/model/group/mock-nccl-group.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "collectives/model/gpu/machine-model.h"
+#include "collectives/model/graph/collnet-direct-graph.h"
+#include "collectives/model/graph/nvls-graph.h"
+#include "collectives/model/graph/pxn-graph.h"
+#include "collectives/model/graph/ring-graph.h"
+#include "collectives/model/graph/tree-graph.h"
+#include "collectives/model/group/mock-nccl-group.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>

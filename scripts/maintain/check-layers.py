@@ -3,7 +3,7 @@
 """Checks which file includes which, over all modules.
 
 - Each folder is a room: ROOMS says which rooms of its module it may include. No two rooms include each other, directly or through others.
-- base includes nothing of the other modules, rdma-qbb base only; programs (what all programs go through, and qbb-flows) and accl-cclo
+- base includes nothing of the other modules, rdma-qbb and collectives base only; programs (what all programs go through, and qbb-flows) and accl-cclo
   these two, nothing of each other; simulator, the application, may include all of them.
 - In rdma-qbb's model, host and switch -> port -> engine -> partitions -> events: no include points up. Algorithms (congestion,
   recovery, routing) know host or switch, which know of them the contracts of plug-in/ only. A model includes no helper.
@@ -12,10 +12,10 @@
 - A receiver of RDMA messages knows no type of the sender's, and only the control plane visits another host.
 - No two headers include each other, and the source of a base class includes none of its subclasses. Two pairs of files
   (header and source) include each other only where they are one thing in two files; these are listed.
-- In astra-frontend, workloads, systems, collectives and their algorithms reach no ns-3 header, directly or through a header of ours.
+- base, collectives and, in astra-frontend, workloads and systems reach no ns-3 header, directly or through a header of ours.
 - A header is public if its module's CMakeLists.txt lists it: everybody includes it as "ns3/NAME.h", and it includes public
   headers only. Other headers are private: their own folder includes them by name, others of the repository by their path
-  from contrib/, and only tests and the application (programs, simulator) reach into another module for them.
+  from contrib/, and only tests, the application (programs, simulator) and REACHES reach into another module for them.
 - Only single ns-3 headers are included, never a module header.
 - Header names are unique over all modules, and every source names its licence.
 - No sentence of a comment or a document begins with a noun clause ("What ...", "Who ...").
@@ -40,11 +40,12 @@ MODULES = {
     "rdma-qbb": ("base",),
     "programs": ("base", "rdma-qbb"),
     "accl-cclo": ("base", "rdma-qbb"),
-    "astra-frontend": ("base", "rdma-qbb", "accl-cclo"),
-    "simulator": ("base", "rdma-qbb", "programs", "accl-cclo", "astra-frontend"),
+    "collectives": ("base",),
+    "astra-frontend": ("base", "rdma-qbb", "accl-cclo", "collectives"),
+    "simulator": ("base", "rdma-qbb", "programs", "accl-cclo", "collectives", "astra-frontend"),
 }
-# Modules of programs, which reach into others.
-APPLICATION = ("programs", "simulator")
+# Modules that reach into the private headers of others: programs into all.
+REACHES = {"programs": set(MODULES), "simulator": set(MODULES), "astra-frontend": {"collectives"}}
 # Rooms of its own module that each room includes, those below first.
 ROOMS = {
     "base": set(),
@@ -78,31 +79,31 @@ ROOMS = {
     "accl-cclo/model/data": {"model/interface", "model/network"},
     "accl-cclo/model/control": {"model/data", "model/interface", "model/network"},
     "accl-cclo/fabric": {"model/control", "model/network"},
+    "collectives/model/collective": set(),
+    "collectives/model/gpu": {"model/collective"},
+    "collectives/model/graph": {"model/collective", "model/gpu"},
+    "collectives/model/timing": {"model/collective", "model/graph"},
+    "collectives/model/library": {"model/collective", "model/gpu"},
+    "collectives/model/nccl": {"model/collective", "model/gpu", "model/graph", "model/library", "model/timing"},
+    "collectives/model/rccl": {"model/collective", "model/gpu", "model/graph", "model/library", "model/nccl"},
+    "collectives/model/hccl": {"model/collective", "model/graph", "model/library"},
+    "collectives/model/msccl": {"model/collective", "model/graph", "model/library", "model/nccl"},
+    "collectives/model/group": {"model/collective", "model/gpu", "model/library", "model/nccl", "model/timing"},
     "astra-frontend/model/api": set(),
-    "astra-frontend/model/collective": {"model/api"},
-    "astra-frontend/model/accl": {"model/collective"},
-    "astra-frontend/model/chakra": {"model/api", "model/collective"},
-    "astra-frontend/model/gpu": {"model/api", "model/collective"},
-    "astra-frontend/model/network": {"model/api", "model/collective"},
-    "astra-frontend/model/flow": {"model/api", "model/collective", "model/network"},
-    "astra-frontend/model/formula": {"model/api", "model/network"},
-    "astra-frontend/model/native": {"model/api", "model/chakra", "model/collective"},
-    "astra-frontend/model/library": {"model/api", "model/collective", "model/gpu"},
-    "astra-frontend/model/nccl": {"model/api", "model/collective", "model/gpu", "model/graph", "model/library", "model/timing"},
-    "astra-frontend/model/rccl": {"model/collective", "model/gpu", "model/graph", "model/library", "model/nccl"},
+    "astra-frontend/model/accl": set(),
+    "astra-frontend/model/chakra": set(),
+    "astra-frontend/model/network": set(),
+    "astra-frontend/model/flow": {"model/network"},
+    "astra-frontend/model/formula": {"model/network"},
+    "astra-frontend/model/native": {"model/chakra"},
     "astra-frontend/model/packet": {"model/api", "model/network"},
-    "astra-frontend/model/fastforward/patterns": {"model/api", "model/collective", "model/flow"},
-    "astra-frontend/model/hccl": {"model/collective", "model/graph", "model/library"},
-    "astra-frontend/model/msccl": {"model/collective", "model/graph", "model/library", "model/nccl"},
-    "astra-frontend/model/graph": {"model/collective", "model/gpu"},
-    "astra-frontend/model/timing": {"model/collective", "model/graph"},
-    "astra-frontend/model/system": {"model/api", "model/collective", "model/native"},
-    "astra-frontend/model/fastforward": {"model/api", "model/collective", "model/fastforward/patterns", "model/network"},
-    "astra-frontend/model/group": {"model/collective", "model/gpu", "model/library", "model/nccl", "model/timing"},
-    "astra-frontend/model/estimate": {"model/collective", "model/formula", "model/graph", "model/group"},
-    "astra-frontend/model/inference/input": {"model/api", "model/collective", "model/system"},
-    "astra-frontend/model/inference": {"model/api", "model/collective", "model/inference/input", "model/system"},
-    "astra-frontend/model/workload": {"model/api", "model/chakra", "model/collective", "model/inference", "model/system"},
+    "astra-frontend/model/fastforward/patterns": {"model/flow"},
+    "astra-frontend/model/system": {"model/native"},
+    "astra-frontend/model/fastforward": {"model/fastforward/patterns", "model/network"},
+    "astra-frontend/model/estimate": {"model/formula"},
+    "astra-frontend/model/inference/input": {"model/system"},
+    "astra-frontend/model/inference": {"model/inference/input", "model/system"},
+    "astra-frontend/model/workload": {"model/chakra", "model/inference", "model/system"},
     "simulator/options": set(),
     "simulator/physical": set(),
     "simulator/records": set(),
@@ -115,7 +116,8 @@ ROOMS = {
 }
 # Rooms that must not reach ns-3: their models run on any network.
 WITHOUT_NS3 = {f"astra-frontend/model/{room}" for room in
-               ("collective", "native", "chakra", "gpu", "library", "nccl", "rccl", "hccl", "msccl", "graph", "timing", "group", "system", "inference", "inference/input", "workload")}
+               ("native", "chakra", "system", "inference", "inference/input", "workload")}
+MODULES_WITHOUT_NS3 = ("base", "collectives")
 # Folders beside the rooms.
 BESIDE = ("test", "examples", "doc")
 
@@ -233,7 +235,7 @@ def check_spelling(path, name, target, public):
     if target not in public and target.parent != path.parent:
         if path in public:
             errors.append(f"{where}: is public and includes {target.name}, which is not")
-        elif module_of(path) not in (module_of(target), *APPLICATION) and "test" not in where.parts:
+        elif module_of(target) not in {module_of(path), *REACHES.get(module_of(path), ())} and "test" not in where.parts:
             errors.append(f"{where}: {target.name} is private to {module_of(target)}: its CMakeLists.txt does not list it")
         elif "examples" in where.parts:
             errors.append(f"{where}: an example includes {target.name}, which is private")
@@ -390,7 +392,7 @@ def main():
             if target is None or target == path:
                 continue
             errors += check_rooms(path, target) + check_spelling(path, name, target, public)
-        if room_of(path) in WITHOUT_NS3 or module_of(path) == "base":
+        if room_of(path) in WITHOUT_NS3 or module_of(path) in MODULES_WITHOUT_NS3:
             chain = chain_to_ns3(path, {path})
             if chain:
                 errors.append(f"{where}: reaches ns-3: {' -> '.join(chain)}")
@@ -426,11 +428,11 @@ def compile_alone(paths):
                     if (ROOT / "build" / profile / "include").is_dir()), None)
     if include is None:
         return ["no build directory is configured: run scripts/build.sh first"]
-    generated = include.parent / "contrib/astra-frontend/generated"
+    generated = [f"-I{include.parent}/contrib/{module}/generated" for module in ("collectives", "astra-frontend")]
 
     def compile_one(path):
         command = ["g++", "-std=c++20", "-fsyntax-only", "-x", "c++", f"-I{include}",
-                   f"-I{ROOT / 'contrib'}", f"-I{generated}", "-"]
+                   f"-I{ROOT / 'contrib'}", *generated, "-"]
         result = subprocess.run(command, input=f'#include "{path}"\n', capture_output=True,
                                 text=True)
         name = path.relative_to(ROOT)

@@ -41,6 +41,7 @@ COPY = ROOT / "build/mutants"
 BUILD = COPY / "source/build/release"
 MODEL = "contrib/rdma-qbb/model"
 FRONT = "contrib/astra-frontend/model"
+COLLECTIVES = "contrib/collectives/model"
 TIME_LIMIT_S = 300
 
 
@@ -59,9 +60,9 @@ class Area:
 AREAS = {
     "congestion": Area((f"{MODEL}/congestion/*.cc", f"{MODEL}/congestion/*.h"), ("test-congestion",), "congestion"),
     "mmu": Area((f"{MODEL}/switch/switch-mmu.*",), ("test-switch",), "pfc"),
-    "collectives": Area((f"{FRONT}/graph/*-graph.cc", f"{FRONT}/graph/double-tree.cc", f"{FRONT}/graph/ring-order.cc",
-                         f"{FRONT}/graph/channel-split.cc", f"{FRONT}/native/native-[dhr]*.cc",
-                         f"{FRONT}/collective/divide-up.h"), ("test-nccl", "test-system")),
+    "collectives": Area((f"{COLLECTIVES}/graph/*-graph.cc", f"{COLLECTIVES}/graph/double-tree.cc", f"{COLLECTIVES}/graph/ring-order.cc",
+                         f"{COLLECTIVES}/graph/channel-split.cc", f"{FRONT}/native/native-[dhr]*.cc",
+                         f"{COLLECTIVES}/collective/divide-up.h"), ("test-nccl", "test-system")),
     "units": Area(("contrib/base/units.cc", "contrib/base/clock-range.h",
                    f"{MODEL}/events/serialization-delay.h"), ("test-input", "test-switch")),
 }

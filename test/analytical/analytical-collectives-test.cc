@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/estimate/analytical-collectives.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/nccl/nccl-cost-model.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

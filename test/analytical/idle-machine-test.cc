@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/estimate/idle-machine.h"
-#include "astra-frontend/model/graph/all-pairs-graph.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
+#include "collectives/model/graph/all-pairs-graph.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
 
 #include "ns3/collective-algorithm.h"
 

@@ -8,7 +8,8 @@
 #include "astra-frontend/model/fastforward/fresh-simulation.h"
 #include "astra-frontend/model/formula/ana-sim.h"
 #include "astra-frontend/model/formula/topology-paths.h"
-#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/network/machine-of-topology.h"
+#include "collectives/model/group/mock-nccl-group.h"
 
 #include <gtest/gtest.h>
 #include <memory>
@@ -17,7 +18,7 @@
 using AstraSim::AnaSim;
 using AstraSim::CollectiveOp;
 using AstraSim::FreshSimulation;
-using AstraSim::MachineModel;
+using AstraSim::MachineOfTopology;
 using AstraSim::MockNcclGroup;
 using AstraSim::NcclOptions;
 using AstraSim::NO_TIME;
@@ -90,7 +91,7 @@ class ThreeHosts
         "4 1 0 1 3 A100\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n")};
     std::shared_ptr<TopologyPaths> m_paths{
         std::make_shared<TopologyPaths>(m_topology, TopologyPaths::Sizes{})};
-    MockNcclGroup m_nccl{MachineModel::FromTopology(m_topology), NcclOptions{}};
+    MockNcclGroup m_nccl{MachineOfTopology(m_topology), NcclOptions{}};
     FreshSimulation m_fresh{[this] { return Make(); }, m_nccl};
 };
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
-#include "astra-frontend/model/collective/traffic-purpose.h"
+#include "collectives/model/collective/traffic-purpose.h"
 #include "flow-run.h"
 
 #include "ns3/link-counting.h"

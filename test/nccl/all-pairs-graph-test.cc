@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/graph/all-pairs-graph.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/rccl/rccl-cost-model.h"
+#include "collectives/model/graph/all-pairs-graph.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/rccl/rccl-cost-model.h"
 #include "symbolic-graph.h"
 #include "timed-lanes.h"
 

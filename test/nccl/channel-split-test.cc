@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/graph/channel-split.h"
+#include "collectives/model/graph/channel-split.h"
 
 #include <gtest/gtest.h>
 #include <vector>

@@ -5,7 +5,7 @@
  * outside the tree.
  */
 #include "astra-frontend/model/estimate/analytical-collectives.h"
-#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "collectives/model/group/mock-nccl-group.h"
 
 #include "ns3/block-times.h"
 #include "ns3/collective-algorithm.h"

@@ -3,9 +3,9 @@
  *
  * Libraries that compete for a collective: which of their offers is carried out.
  */
-#include "astra-frontend/model/graph/all-pairs-graph.h"
-#include "astra-frontend/model/group/mock-nccl-group.h"
-#include "astra-frontend/model/library/algorithm-library.h"
+#include "collectives/model/graph/all-pairs-graph.h"
+#include "collectives/model/group/mock-nccl-group.h"
+#include "collectives/model/library/algorithm-library.h"
 #include "symbolic-graph.h"
 
 #include "ns3/collective-algorithm.h"

@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/graph/collnet-chain-graph.h"
-#include "astra-frontend/model/graph/collnet-direct-graph.h"
-#include "astra-frontend/model/timing/collnet-times.h"
+#include "collectives/model/graph/collnet-chain-graph.h"
+#include "collectives/model/graph/collnet-direct-graph.h"
+#include "collectives/model/timing/collnet-times.h"
 #include "symbolic-graph.h"
 #include "timed-lanes.h"
 

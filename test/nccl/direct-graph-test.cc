@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/graph/chain-graph.h"
-#include "astra-frontend/model/graph/direct-graph.h"
-#include "astra-frontend/model/timing/pair-times.h"
+#include "collectives/model/graph/chain-graph.h"
+#include "collectives/model/graph/direct-graph.h"
+#include "collectives/model/timing/pair-times.h"
 #include "symbolic-graph.h"
 #include "timed-lanes.h"
 

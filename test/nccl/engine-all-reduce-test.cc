@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/group/mock-nccl-group.h"
-#include "astra-frontend/model/nccl/engine-all-reduce.h"
+#include "collectives/model/group/mock-nccl-group.h"
+#include "collectives/model/nccl/engine-all-reduce.h"
 #include "symbolic-graph.h"
 
 #include "ns3/input-error.h"

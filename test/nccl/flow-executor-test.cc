@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../support/loopback-network.h"
-#include "astra-frontend/model/collective/flow-executor.h"
+#include "collectives/model/collective/flow-executor.h"
 
 #include "ns3/gpu-model.h"
 #include "ns3/input-error.h"

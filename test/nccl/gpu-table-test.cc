@@ -1,13 +1,13 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/gpu/gpu-table.h"
-#include "astra-frontend/model/graph/ring-graph.h"
-#include "astra-frontend/model/group/mock-nccl-group.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
-#include "astra-frontend/model/nccl/network-table.h"
-#include "astra-frontend/model/timing/ring-times.h"
+#include "collectives/model/gpu/gpu-table.h"
+#include "collectives/model/graph/ring-graph.h"
+#include "collectives/model/group/mock-nccl-group.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/nccl/nccl-cost-model.h"
+#include "collectives/model/nccl/network-table.h"
+#include "collectives/model/timing/ring-times.h"
 #include "timed-lanes.h"
 
 #include "ns3/input-error.h"

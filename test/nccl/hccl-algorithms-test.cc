@@ -3,7 +3,7 @@
  *
  * HCCL's algorithms as groups of Ascend's NPUs choose them.
  */
-#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "collectives/model/group/mock-nccl-group.h"
 
 #include "ns3/input-error.h"
 

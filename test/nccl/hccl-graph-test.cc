@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/collective/divide-up.h"
-#include "astra-frontend/model/graph/pair-bytes.h"
-#include "astra-frontend/model/hccl/hccl-graph.h"
+#include "collectives/model/collective/divide-up.h"
+#include "collectives/model/graph/pair-bytes.h"
+#include "collectives/model/hccl/hccl-graph.h"
 #include "hccl-task.h"
 #include "symbolic-graph.h"
 

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/hccl/hccl-plan.h"
+#include "collectives/model/hccl/hccl-plan.h"
 #include "hccl-task.h"
 
 #include <gtest/gtest.h>

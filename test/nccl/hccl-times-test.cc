@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/hccl/hccl-times.h"
+#include "collectives/model/hccl/hccl-times.h"
 #include "hccl-task.h"
 #include "timed-lanes.h"
 

@@ -3,11 +3,11 @@
  *
  * Which messages of rings and chains of Simple wait for the latency of a step.
  */
-#include "astra-frontend/model/graph/chain-graph.h"
-#include "astra-frontend/model/graph/ring-graph.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
-#include "astra-frontend/model/timing/chain-times.h"
-#include "astra-frontend/model/timing/ring-times.h"
+#include "collectives/model/graph/chain-graph.h"
+#include "collectives/model/graph/ring-graph.h"
+#include "collectives/model/nccl/nccl-cost-model.h"
+#include "collectives/model/timing/chain-times.h"
+#include "collectives/model/timing/ring-times.h"
 #include "symbolic-graph.h"
 #include "timed-lanes.h"
 

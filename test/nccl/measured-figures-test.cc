@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/nccl/measured-figures.h"
-#include "astra-frontend/model/nccl/nccl-options.h"
+#include "collectives/model/nccl/measured-figures.h"
+#include "collectives/model/nccl/nccl-options.h"
 
 #include "ns3/input-error.h"
 

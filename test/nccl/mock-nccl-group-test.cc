@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/group/mock-nccl-group.h"
-#include "astra-frontend/model/nccl/nccl-options.h"
+#include "collectives/model/gpu/machine-model.h"
+#include "collectives/model/group/mock-nccl-group.h"
+#include "collectives/model/nccl/nccl-options.h"
 
 #include "ns3/collective-types.h"
 

@@ -1,11 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/group/mock-nccl-group.h"
-#include "astra-frontend/model/msccl/msccl-algorithms.h"
-#include "astra-frontend/model/msccl/msccl-estimate.h"
-#include "astra-frontend/model/msccl/msccl-graph.h"
-#include "astra-frontend/model/msccl/msccl-program.h"
+#include "collectives/model/group/mock-nccl-group.h"
+#include "collectives/model/msccl/msccl-algorithms.h"
+#include "collectives/model/msccl/msccl-estimate.h"
+#include "collectives/model/msccl/msccl-graph.h"
+#include "collectives/model/msccl/msccl-program.h"
 #include "symbolic-graph.h"
 #include "timed-lanes.h"
 

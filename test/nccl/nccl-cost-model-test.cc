@@ -1,14 +1,14 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/graph/ring-order.h"
-#include "astra-frontend/model/graph/tree-graph.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/nccl/nccl-chooser.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
-#include "astra-frontend/model/nccl/nccl-options.h"
-#include "astra-frontend/model/timing/tree-times.h"
+#include "collectives/model/gpu/machine-model.h"
+#include "collectives/model/graph/ring-order.h"
+#include "collectives/model/graph/tree-graph.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/nccl/nccl-chooser.h"
+#include "collectives/model/nccl/nccl-cost-model.h"
+#include "collectives/model/nccl/nccl-options.h"
+#include "collectives/model/timing/tree-times.h"
 #include "timed-lanes.h"
 
 #include "ns3/collective-types.h"

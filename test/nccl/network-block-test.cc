@@ -4,13 +4,13 @@
  * Blocks of rings whose neighbours are both in other servers: they copy one slice after the other.
  */
 #include "../support/loopback-network.h"
-#include "astra-frontend/model/collective/flow-executor.h"
-#include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/graph/ring-graph.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
-#include "astra-frontend/model/nccl/nccl-options.h"
-#include "astra-frontend/model/timing/ring-times.h"
+#include "collectives/model/collective/flow-executor.h"
+#include "collectives/model/gpu/machine-model.h"
+#include "collectives/model/graph/ring-graph.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/nccl/nccl-cost-model.h"
+#include "collectives/model/nccl/nccl-options.h"
+#include "collectives/model/timing/ring-times.h"
 #include "symbolic-graph.h"
 #include "timed-lanes.h"
 

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/nccl/nccl-options.h"
-#include "astra-frontend/model/nccl/network-table.h"
+#include "collectives/model/nccl/nccl-options.h"
+#include "collectives/model/nccl/network-table.h"
 
 #include "ns3/input-error.h"
 

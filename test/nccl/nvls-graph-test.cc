@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/graph/nvls-graph.h"
-#include "astra-frontend/model/timing/nvls-times.h"
+#include "collectives/model/graph/nvls-graph.h"
+#include "collectives/model/timing/nvls-times.h"
 #include "symbolic-graph.h"
 #include "timed-lanes.h"
 

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/graph/pair-schedule.h"
+#include "collectives/model/graph/pair-schedule.h"
 #include "symbolic-graph.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/graph/pair-bytes.h"
-#include "astra-frontend/model/graph/pxn-graph.h"
+#include "collectives/model/graph/pair-bytes.h"
+#include "collectives/model/graph/pxn-graph.h"
 #include "symbolic-graph.h"
 
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/graph/pair-bytes.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
-#include "astra-frontend/model/nccl/nccl-options.h"
+#include "collectives/model/gpu/machine-model.h"
+#include "collectives/model/graph/pair-bytes.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/nccl/nccl-cost-model.h"
+#include "collectives/model/nccl/nccl-options.h"
 #include "symbolic-graph.h"
 
 #include "ns3/collective-types.h"

@@ -3,10 +3,11 @@
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
 #include "../support/laned-server.h"
-#include "astra-frontend/model/group/mock-nccl-group.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/nccl/nccl-chooser.h"
-#include "astra-frontend/model/rccl/rccl-cost-model.h"
+#include "astra-frontend/model/network/machine-of-topology.h"
+#include "collectives/model/group/mock-nccl-group.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/nccl/nccl-chooser.h"
+#include "collectives/model/rccl/rccl-cost-model.h"
 #include "symbolic-graph.h"
 
 #include "ns3/collective-algorithm.h"
@@ -54,7 +55,7 @@ class Rccl
     }
 
     Rccl(const std::string& file, NcclRelease release)
-        : m_machine(MachineModel::FromTopology(ns3::ReadTopology(file, "servers")))
+        : m_machine(MachineOfTopology(ns3::ReadTopology(file, "servers")))
     {
         options.release = release;
     }
@@ -131,7 +132,7 @@ TEST(MachineModel, GpusThatALinkIsMissingBetweenAreNodesOfTheirOwn)
     const std::string missing = "0 3 384Gbps 25ns 0\n";
     text.erase(text.find(missing), missing.size());
     text.replace(text.find("1 10 "), 4, "1 9");
-    const auto machine = MachineModel::FromTopology(ns3::ReadTopology(text, "no mesh"));
+    const auto machine = MachineOfTopology(ns3::ReadTopology(text, "no mesh"));
     EXPECT_FALSE(machine.isMesh);
     EXPECT_EQ(GroupShape(FirstRanks(4), machine).GetNodes(), 4U);
 }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../support/laned-server.h"
-#include "astra-frontend/model/graph/ring-order.h"
+#include "collectives/model/graph/ring-order.h"
 #include "symbolic-graph.h"
 
 #include <algorithm>

@@ -3,11 +3,11 @@
  *
  * Which protocol a ring between servers has.
  */
-#include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/nccl/nccl-chooser.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
-#include "astra-frontend/model/nccl/nccl-options.h"
+#include "collectives/model/gpu/machine-model.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/nccl/nccl-chooser.h"
+#include "collectives/model/nccl/nccl-cost-model.h"
+#include "collectives/model/nccl/nccl-options.h"
 #include "symbolic-graph.h"
 
 #include "ns3/collective-types.h"

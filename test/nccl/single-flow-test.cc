@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/group/mock-nccl-group.h"
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/timing/single-flow.h"
+#include "collectives/model/group/mock-nccl-group.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/timing/single-flow.h"
 #include "symbolic-graph.h"
 
 #include "ns3/input-error.h"

@@ -4,7 +4,7 @@
 #ifndef SYMBOLIC_GRAPH_H
 #define SYMBOLIC_GRAPH_H
 
-#include "astra-frontend/model/gpu/machine-model.h"
+#include "collectives/model/gpu/machine-model.h"
 
 #include "ns3/flow-graph.h"
 

@@ -3,9 +3,9 @@
  *
  * Laws for the graph of every algorithm of NCCL's, and for its times.
  */
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
-#include "astra-frontend/model/rccl/rccl-cost-model.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/nccl/nccl-cost-model.h"
+#include "collectives/model/rccl/rccl-cost-model.h"
 #include "symbolic-graph.h"
 #include "timed-lanes.h"
 

@@ -1,10 +1,10 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/graph/double-tree.h"
-#include "astra-frontend/model/graph/pat-graph.h"
-#include "astra-frontend/model/graph/tree-graph.h"
-#include "astra-frontend/model/timing/tree-times.h"
+#include "collectives/model/graph/double-tree.h"
+#include "collectives/model/graph/pat-graph.h"
+#include "collectives/model/graph/tree-graph.h"
+#include "collectives/model/timing/tree-times.h"
 #include "symbolic-graph.h"
 #include "timed-lanes.h"
 

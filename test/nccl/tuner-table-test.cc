@@ -1,10 +1,10 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/nccl/nccl-algorithm.h"
-#include "astra-frontend/model/nccl/nccl-cost-model.h"
-#include "astra-frontend/model/nccl/network-table.h"
-#include "astra-frontend/model/nccl/tuner-table.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
+#include "collectives/model/nccl/nccl-cost-model.h"
+#include "collectives/model/nccl/network-table.h"
+#include "collectives/model/nccl/tuner-table.h"
 
 #include "ns3/input-error.h"
 

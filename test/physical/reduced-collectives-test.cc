@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../nccl/symbolic-graph.h"
-#include "astra-frontend/model/graph/all-pairs-graph.h"
-#include "astra-frontend/model/graph/chain-graph.h"
-#include "astra-frontend/model/graph/direct-graph.h"
-#include "astra-frontend/model/graph/pat-graph.h"
-#include "astra-frontend/model/graph/ring-graph.h"
-#include "astra-frontend/model/graph/tree-graph.h"
+#include "collectives/model/graph/all-pairs-graph.h"
+#include "collectives/model/graph/chain-graph.h"
+#include "collectives/model/graph/direct-graph.h"
+#include "collectives/model/graph/pat-graph.h"
+#include "collectives/model/graph/ring-graph.h"
+#include "collectives/model/graph/tree-graph.h"
 #include "simulator/physical/reduced-collectives.h"
 
 #include "ns3/input-error.h"

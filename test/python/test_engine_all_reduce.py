@@ -14,7 +14,7 @@ from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
-ROWS = yaml.safe_load((ROOT / "contrib/astra-frontend/model/nccl/engine-all-reduce.yaml").read_text())
+ROWS = yaml.safe_load((ROOT / "contrib/collectives/model/nccl/engine-all-reduce.yaml").read_text())
 ENGINES = {row["engine"]: row for row in ROWS if "engine" in row}
 MEASURED = ROOT / "docs/source/data/engine-all-reduce.csv"
 GENERATIONS = {"A100": "Ampere", "H100": "Hopper", "H200": "Hopper", "B200": "Blackwell", "B300": "Blackwell", "GB200": "Blackwell",
@@ -137,7 +137,7 @@ def errors_by_engine(server):
 
 def test_measured_times_come_out_as_the_page_says(server):
     errors = errors_by_engine(server)
-    text = (ROOT / "contrib/astra-frontend/doc/nccl.rst").read_text()
+    text = (ROOT / "contrib/collectives/doc/nccl.rst").read_text()
     table = text[text.index("Mean errors of engines"):]
     for engine in ENGINES:
         line = next(line for line in table.splitlines() if line.split()[:1] == [engine])

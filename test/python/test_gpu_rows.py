@@ -98,7 +98,7 @@ def test_a_type_that_the_programs_do_not_have_is_refused_by_them(add, tmp_path):
 
 def test_the_simulators_table_has_the_same_types():
     """gpu-table.cc is compiled into modules that know no Python; a type added to one of both only is found here."""
-    source = (ROOT / "contrib/astra-frontend/model/gpu/gpu-table.cc").read_text()
+    source = (ROOT / "contrib/collectives/model/gpu/gpu-table.cc").read_text()
     found = {name: (generation, float(channel), float(rate)) for name, generation, channel, rate in
              re.findall(r'\{"(\w+)", GpuGeneration::(\w+), ([\d.]+), ([\d.]+)', source)}
     rows = gpu_rows.rows()

@@ -10,7 +10,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from clustersim.commands import published_busbw  # noqa: E402
 
-PAGE = ROOT / "contrib/astra-frontend/doc/nccl.rst"
+PAGE = ROOT / "contrib/collectives/doc/nccl.rst"
 
 
 @pytest.fixture(scope="module")

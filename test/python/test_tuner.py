@@ -14,7 +14,7 @@ from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
-KINDS = yaml.safe_load((ROOT / "contrib/astra-frontend/model/nccl/network-kinds.yaml").read_text(encoding="utf-8"))
+KINDS = yaml.safe_load((ROOT / "contrib/collectives/model/nccl/network-kinds.yaml").read_text(encoding="utf-8"))
 CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}.*?(?:, chosen by (.*?))?(?: \(\d+ of \d+\))?$", re.M)
 SPELLED = {"RING": "ring", "TREE": "tree", "NVLS_TREE": "nvls_tree", "LL": "ll", "LL128": "ll128", "SIMPLE": "simple"}
 

@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/collective/collective-books.h"
-#include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/graph/ring-graph.h"
+#include "collectives/model/collective/collective-books.h"
+#include "collectives/model/gpu/machine-model.h"
+#include "collectives/model/graph/ring-graph.h"
 
 #include <gmock/gmock.h>
 #include <numeric>

@@ -3,7 +3,7 @@
  */
 
 /**
- * @defgroup astra-frontend astra-frontend: collectives and workloads
- * @brief From a training job to messages: workloads, the system layer, collectives, and networks of
+ * @defgroup astra-frontend astra-frontend: workloads and networks
+ * @brief From a training job to messages: workloads, the system layer, and networks of
  * packets, flows, formulas or real traffic.
  */

@@ -4,6 +4,7 @@
 #include "backend-factory.h"
 
 #include "analytical-backend.h"
+#include "astra-frontend/model/network/machine-of-topology.h"
 #include "flow-level-backend.h"
 #include "packet-backend.h"
 
@@ -47,7 +48,7 @@ MakeBackend(const RunOptions& options,
 MachineModel
 MachineOf(const RunInputs& inputs)
 {
-    MachineModel machine = MachineModel::FromTopology(inputs.topology, inputs.nicRatePart);
+    MachineModel machine = MachineOfTopology(inputs.topology, inputs.nicRatePart);
     if (inputs.dimensions.empty()) // else it has messages, and no packets
     {
         machine.packetBytes =

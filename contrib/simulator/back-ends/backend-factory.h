@@ -4,8 +4,8 @@
 #ifndef BACKEND_FACTORY_H
 #define BACKEND_FACTORY_H
 
-#include "astra-frontend/model/gpu/machine-model.h"
-#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "collectives/model/gpu/machine-model.h"
+#include "collectives/model/group/mock-nccl-group.h"
 #include "fast-forward-backend.h"
 #include "simulation-backend.h"
 #include "simulator/inputs/run-inputs.h"

@@ -4,8 +4,8 @@
 #include "packet-backend.h"
 
 #include "astra-frontend/model/accl/accl-collectives.h"
-#include "astra-frontend/model/collective/traffic-purpose.h"
 #include "astra-frontend/model/packet/astra-sim-network.h"
+#include "collectives/model/collective/traffic-purpose.h"
 #include "programs/frame/ns3-flags.h"
 #include "rdma-qbb/fabric/pfc-watchdog.h"
 

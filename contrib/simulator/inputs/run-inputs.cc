@@ -3,10 +3,10 @@
  */
 #include "run-inputs.h"
 
-#include "astra-frontend/model/gpu/gpu-table.h"
-#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/network/machine-of-topology.h"
 #include "astra-frontend/model/workload/workload-file.h"
 #include "base/input-path.h"
+#include "collectives/model/gpu/gpu-table.h"
 #include "programs/frame/ns3-flags.h"
 #include "simulator/options/astra-network-file.h"
 
@@ -147,7 +147,7 @@ DescribeNarrowSlot(const ClusterTopology& topology, const RunOptions& options)
     const std::string type = options.nccl.gpuType.empty() ? topology.gpuType : options.nccl.gpuType;
     const GpuTable table;
     const GpuProfile* gpu = table.Find(type);
-    const double nics = MachineModel::FromTopology(topology).nicGBps;
+    const double nics = MachineOfTopology(topology).nicGBps;
     const auto ports = topology.Ports(topology.NodeOfHost(0));
     // Links from GPU to GPU, as of a torus, are of another kind.
     const bool isDirect = std::any_of(ports.begin(), ports.end(), [&](const auto& port) {

@@ -4,8 +4,8 @@
 #ifndef RANK_SYMMETRY_H
 #define RANK_SYMMETRY_H
 
-#include "astra-frontend/model/gpu/machine-model.h"
 #include "astra-frontend/model/workload/layer-workload.h"
+#include "collectives/model/gpu/machine-model.h"
 
 #include <cstdint>
 #include <vector>

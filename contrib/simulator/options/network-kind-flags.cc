@@ -3,7 +3,7 @@
  */
 #include "network-kind-flags.h"
 
-#include "astra-frontend/model/nccl/network-table.h"
+#include "collectives/model/nccl/network-table.h"
 
 namespace AstraSim
 {

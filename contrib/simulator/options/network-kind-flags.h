@@ -4,7 +4,7 @@
 #ifndef NETWORK_KIND_FLAGS_H
 #define NETWORK_KIND_FLAGS_H
 
-#include "astra-frontend/model/nccl/nccl-options.h"
+#include "collectives/model/nccl/nccl-options.h"
 #include "programs/frame/program-flags.h"
 
 #include <string>

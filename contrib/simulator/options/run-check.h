@@ -4,8 +4,8 @@
 #ifndef RUN_CHECK_H
 #define RUN_CHECK_H
 
-#include "astra-frontend/model/collective/collective-check.h"
 #include "astra-frontend/model/system/run-observer.h"
+#include "collectives/model/collective/collective-check.h"
 #include "programs/frame/run-failures.h"
 
 #include <cstdint>

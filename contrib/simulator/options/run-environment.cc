@@ -3,7 +3,7 @@
  */
 #include "run-environment.h"
 
-#include "astra-frontend/model/msccl/msccl-algorithms.h"
+#include "collectives/model/msccl/msccl-algorithms.h"
 
 #include "ns3/input-error.h"
 #include "ns3/nearest-name.h"

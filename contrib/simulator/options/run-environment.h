@@ -4,7 +4,7 @@
 #ifndef RUN_ENVIRONMENT_H
 #define RUN_ENVIRONMENT_H
 
-#include "astra-frontend/model/nccl/nccl-options.h"
+#include "collectives/model/nccl/nccl-options.h"
 #include "programs/frame/run-console.h"
 
 #include <cstdint>

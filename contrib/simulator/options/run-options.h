@@ -4,8 +4,8 @@
 #ifndef RUN_OPTIONS_H
 #define RUN_OPTIONS_H
 
-#include "astra-frontend/model/nccl/nccl-options.h"
 #include "astra-frontend/model/system/rank-list.h"
+#include "collectives/model/nccl/nccl-options.h"
 #include "programs/frame/program-flags.h"
 #include "programs/frame/run-limits.h"
 #include "run-environment.h"

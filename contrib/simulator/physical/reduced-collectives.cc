@@ -3,7 +3,7 @@
  */
 #include "reduced-collectives.h"
 
-#include "astra-frontend/model/graph/pair-bytes.h"
+#include "collectives/model/graph/pair-bytes.h"
 #include "rank-failure.h"
 
 #include "ns3/input-error.h"

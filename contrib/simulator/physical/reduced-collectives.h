@@ -4,7 +4,7 @@
 #ifndef REDUCED_COLLECTIVES_H
 #define REDUCED_COLLECTIVES_H
 
-#include "astra-frontend/model/collective/collective-data.h"
+#include "collectives/model/collective/collective-data.h"
 
 #include "ns3/collective-implementation.h"
 #include "ns3/flow-graph.h"

@@ -5,10 +5,11 @@
 #include "astra-frontend/model/estimate/busbw-table.h"
 #include "astra-frontend/model/estimate/idle-machine.h"
 #include "astra-frontend/model/formula/machine-paths.h"
-#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/network/machine-of-topology.h"
 #include "astra-frontend/model/system/job.h"
 #include "astra-frontend/model/system/wait-parts.h"
 #include "astra-frontend/model/workload/workload-file.h"
+#include "collectives/model/group/mock-nccl-group.h"
 #include "plotting-tool.h"
 #include "program-runs.h"
 #include "programs/frame/run-console.h"
@@ -348,7 +349,7 @@ MakeMachine(const AnalyticalOptions& options, uint32_t* gpus)
     if (!options.topology.empty())
     {
         const auto topology = ns3::ClusterTopology::Read(options.topology);
-        machine = MachineModel::FromTopology(topology);
+        machine = MachineOfTopology(topology);
         *gpus = topology.hostCount;
     }
     machine.gpusPerServer = options.gpusPerServer.value_or(machine.gpusPerServer);

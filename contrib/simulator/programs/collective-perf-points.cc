@@ -3,8 +3,8 @@
  */
 #include "collective-perf-points.h"
 
-#include "astra-frontend/model/collective/divide-up.h"
-#include "astra-frontend/model/graph/pair-bytes.h"
+#include "collectives/model/collective/divide-up.h"
+#include "collectives/model/graph/pair-bytes.h"
 
 #include <algorithm>
 #include <map>

@@ -4,9 +4,9 @@
 #ifndef COLLECTIVE_PERF_POINTS_H
 #define COLLECTIVE_PERF_POINTS_H
 
-#include "astra-frontend/model/group/mock-nccl-group.h"
 #include "astra-frontend/model/workload/collective-test-workload.h"
 #include "collective-perf-table.h"
+#include "collectives/model/group/mock-nccl-group.h"
 #include "simulator/options/collective-perf-options.h"
 
 #include "ns3/collective-types.h"

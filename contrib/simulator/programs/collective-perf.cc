@@ -1,12 +1,12 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/gpu/machine-model.h"
 #include "astra-frontend/model/system/job.h"
 #include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/workload/collective-test-workload.h"
 #include "collective-perf-points.h"
 #include "collective-perf-table.h"
+#include "collectives/model/gpu/machine-model.h"
 #include "program-runs.h"
 #include "programs/frame/program-flags.h"
 #include "programs/frame/run-console.h"

@@ -4,7 +4,7 @@
 #ifndef PROGRAM_RUNS_H
 #define PROGRAM_RUNS_H
 
-#include "astra-frontend/model/gpu/machine-model.h"
+#include "collectives/model/gpu/machine-model.h"
 #include "simulator/options/analytical-options.h"
 #include "simulator/options/collective-perf-options.h"
 #include "simulator/options/run-options.h"

@@ -3,6 +3,7 @@
  */
 #include "simccl-jobs.h"
 
+#include "astra-frontend/model/network/machine-of-topology.h"
 #include "astra-frontend/model/workload/rank-layout.h"
 
 #include "ns3/cluster-topology.h"
@@ -100,7 +101,7 @@ FindSimCclCluster(const SimCclOptions& options, const GpuTable& gpus)
     if (!options.topology.empty())
     {
         const auto topology = ns3::ClusterTopology::Read(options.topology);
-        return {MachineModel::FromTopology(topology), topology.hostCount};
+        return {MachineOfTopology(topology), topology.hostCount};
     }
     const GpuProfile* gpu = gpus.Find(options.gpuType);
     if (!gpu)

@@ -4,8 +4,8 @@
 #ifndef SIMCCL_JOBS_H
 #define SIMCCL_JOBS_H
 
-#include "astra-frontend/model/gpu/gpu-table.h"
-#include "astra-frontend/model/gpu/machine-model.h"
+#include "collectives/model/gpu/gpu-table.h"
+#include "collectives/model/gpu/machine-model.h"
 #include "simulator/options/simccl-options.h"
 
 #include "ns3/collective-implementation.h"

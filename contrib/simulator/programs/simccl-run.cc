@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "collectives/model/group/mock-nccl-group.h"
 #include "program-runs.h"
 #include "programs/frame/run-console.h"
 #include "simccl-jobs.h"

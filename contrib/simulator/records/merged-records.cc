@@ -3,8 +3,8 @@
  */
 #include "merged-records.h"
 
-#include "astra-frontend/model/collective/rank-sample.h"
 #include "astra-frontend/model/system/collective-ledger.h"
+#include "collectives/model/collective/rank-sample.h"
 
 #include "ns3/input-error.h"
 #include "ns3/qbb-mail.h"

@@ -3,7 +3,7 @@
  */
 #include "run-verdict.h"
 
-#include "astra-frontend/model/collective/traffic-purpose.h"
+#include "collectives/model/collective/traffic-purpose.h"
 #include "rdma-qbb/model/routing/routing-policy-factory.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@ from typing import Any
 from clustersim.accuracy import networks
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-FIGURES = pathlib.Path("contrib/astra-frontend/model/nccl/measured-figures.yaml")
+FIGURES = pathlib.Path("contrib/collectives/model/nccl/measured-figures.yaml")
 MACHINES = pathlib.Path("docs/source/data/measurements/machines.yaml")
 LIBRARY_TABLES = ("nccl-tuning.cc", "*-algorithm*.cc", "../rccl/rccl-tuning.cc", "../rccl/*-algorithm.cc",
                   "../hccl/hccl-constants.h")  # the libraries' own constants, seen from that file's folder

@@ -7,7 +7,7 @@ from typing import Any
 
 from clustersim.rst import list_table, table_link
 
-FILE = pathlib.Path("contrib/astra-frontend/model/nccl/network-kinds.yaml")
+FILE = pathlib.Path("contrib/collectives/model/nccl/network-kinds.yaml")
 PAGE = pathlib.Path("docs/source/models/network-kinds.inc")
 FIGURES = {  # in the order of the page's columns
     "efficiency": "part of line rate",

@@ -7,7 +7,7 @@ Runs SimAI_simulator at packet level for 8 x A100 (rings) and 8 x H100 (NVLS), o
 type with all sizes one after the other, and prints ours, measured, and the error. The measurements
 are those of Azure ND A100 v4 and ND H100 v5, NCCL 2.18.5, so that release's choices are taken
 (NCCL_TUNING=2.18). Nothing is fitted: rates are those of the machines' NVLinks, latencies and
-channel speeds are NCCL's tables, see contrib/astra-frontend/doc/nccl.rst.
+channel speeds are NCCL's tables, see contrib/collectives/doc/nccl.rst.
 """
 import argparse
 import csv

@@ -4,7 +4,7 @@
 #ifndef ASTRA_NETWORK_API_H
 #define ASTRA_NETWORK_API_H
 
-#include "rank-network.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
  */
 #include "analytical-collectives.h"
 
-#include "astra-frontend/model/graph/pair-bytes.h"
+#include "collectives/model/graph/pair-bytes.h"
 
 #include "ns3/clock-range.h"
 

@@ -4,8 +4,8 @@
 #ifndef ANALYTICAL_COLLECTIVES_H
 #define ANALYTICAL_COLLECTIVES_H
 
-#include "astra-frontend/model/collective/rank-sample.h"
 #include "busbw-table.h"
+#include "collectives/model/collective/rank-sample.h"
 #include "idle-machine.h"
 #include "overlap-ratios.h"
 

@@ -4,7 +4,7 @@
 #include "idle-machine.h"
 
 #include "astra-frontend/model/formula/ana-sim.h"
-#include "astra-frontend/model/graph/chain-graph.h"
+#include "collectives/model/graph/chain-graph.h"
 
 #include "ns3/clock-range.h"
 

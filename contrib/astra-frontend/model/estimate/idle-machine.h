@@ -5,7 +5,7 @@
 #define IDLE_MACHINE_H
 
 #include "astra-frontend/model/formula/machine-paths.h"
-#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "collectives/model/group/mock-nccl-group.h"
 
 #include "ns3/collective-implementation.h"
 

@@ -5,7 +5,7 @@
  */
 #include "flow-level-network.h"
 
-#include "astra-frontend/model/collective/traffic-purpose.h"
+#include "collectives/model/collective/traffic-purpose.h"
 
 #include "ns3/clock-range.h"
 

@@ -3,8 +3,8 @@
  */
 #include "cache-transfers.h"
 
-#include "astra-frontend/model/collective/traffic-purpose.h"
 #include "astra-frontend/model/system/sys.h"
+#include "collectives/model/collective/traffic-purpose.h"
 
 #include <algorithm>
 

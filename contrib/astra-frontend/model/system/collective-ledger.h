@@ -4,8 +4,8 @@
 #ifndef COLLECTIVE_LEDGER_H
 #define COLLECTIVE_LEDGER_H
 
-#include "astra-frontend/model/collective/rank-sample.h"
 #include "collective-planner.h"
+#include "collectives/model/collective/rank-sample.h"
 #include "message-ledger.h"
 #include "run-observer.h"
 #include "stream-order.h"

@@ -4,8 +4,8 @@
 #ifndef COLLECTIVE_PLANNER_H
 #define COLLECTIVE_PLANNER_H
 
-#include "astra-frontend/model/collective/collective-check.h"
 #include "astra-frontend/model/native/native-collectives.h"
+#include "collectives/model/collective/collective-check.h"
 #include "logical-topology.h"
 #include "system-config.h"
 

@@ -3,7 +3,7 @@
  */
 #include "message-ledger.h"
 
-#include "astra-frontend/model/collective/traffic-purpose.h"
+#include "collectives/model/collective/traffic-purpose.h"
 
 #include "ns3/input-error.h"
 

@@ -3,7 +3,7 @@
  */
 #include "stream-baseline.h"
 
-#include "astra-frontend/model/collective/traffic-purpose.h"
+#include "collectives/model/collective/traffic-purpose.h"
 #include "sys.h"
 
 #include <algorithm>

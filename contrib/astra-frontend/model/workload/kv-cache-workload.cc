@@ -3,8 +3,8 @@
  */
 #include "kv-cache-workload.h"
 
-#include "astra-frontend/model/collective/traffic-purpose.h"
 #include "astra-frontend/model/system/sys.h"
+#include "collectives/model/collective/traffic-purpose.h"
 
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"

@@ -3,7 +3,7 @@
  */
 #include "phy-inputs.h"
 
-#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/network/machine-of-topology.h"
 #include "astra-frontend/model/workload/kv-cache-workload.h"
 
 #include "ns3/input-error.h"
@@ -54,9 +54,8 @@ PhyInputs::Read(uint32_t ranks, RunConsole& console)
             fmt::format("has {} GPUs and {} ranks are running", topology.hostCount, ranks),
             "a topology with enough GPUs");
     }
-    m_nccl =
-        std::make_unique<MockNcclGroup>(MachineModel::FromTopology(topology, m_inputs.nicRatePart),
-                                        m_options.run.nccl);
+    m_nccl = std::make_unique<MockNcclGroup>(MachineOfTopology(topology, m_inputs.nicRatePart),
+                                             m_options.run.nccl);
     if (m_options.reduce)
     {
         m_reduced = std::make_unique<ReducedCollectives>(*m_nccl);

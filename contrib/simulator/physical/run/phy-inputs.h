@@ -4,8 +4,8 @@
 #ifndef PHY_INPUTS_H
 #define PHY_INPUTS_H
 
-#include "astra-frontend/model/group/mock-nccl-group.h"
 #include "astra-frontend/model/workload/workload-file.h"
+#include "collectives/model/group/mock-nccl-group.h"
 #include "phy-options.h"
 #include "programs/frame/run-console.h"
 #include "programs/frame/run-record.h"

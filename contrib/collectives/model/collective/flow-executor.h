@@ -1,0 +1,229 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FLOW_EXECUTOR_H
+#define FLOW_EXECUTOR_H
+
+#include "collective-data.h"
+#include "collective-implementation.h"
+#include "collective-types.h"
+#include "gpu-model.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// A collective to carry out, shared by all ranks' executors of one instance.
+struct FlowExecution : TimedGraph
+{
+    /// Ranks of the network in each of a graph's sets of members.
+    using MemberRanks = std::vector<std::vector<int>>;
+
+    FlowExecution() = default;
+    /// @param group outlives the execution
+    FlowExecution(TimedGraph timed, const CommGroup& group);
+
+    const CommGroup* group{nullptr};
+    std::shared_ptr<const MemberRanks> memberRanks;
+    TimePs startLatency{0};  ///< once, before the first flow
+    double wireInflation{1}; ///< protocol overhead on the wire
+    /// Payload of a packet: one can leave when a GPU has written all of it; 0: bytes leave one by
+    /// one.
+    uint64_t packetBytes{0};
+};
+
+class FlowExecutor;
+
+/**
+ * @brief The executors of one collective's ranks, by index in the group: those that have begun and
+ * are not done. A receiver tells its senders through it which slots are free, as NCCL's receivers
+ * write a counter in the sender's memory; the time that takes is part of a step's latency.
+ */
+using FlowRanks = std::vector<FlowExecutor*>;
+
+/**
+ * @ingroup collectives
+ * @brief Carries out one rank's part of a FlowGraph on a RankNetwork.
+ *
+ * Keeps a few counters per lane and one posted receive per inbound lane. Between ranks that are not
+ * near (RankNetwork::IsNear()) receivers tell their senders of free slots in messages (credits). On
+ * a physical network, where each rank is a process, the machine takes its real time, so no modelled
+ * latency is added.
+ */
+class FlowExecutor : public RankCollective
+{
+  public:
+    /**
+     * @param execution shared by the ranks
+     * @param ranks shared by the ranks of this instance
+     * @param rank index in the group
+     */
+    FlowExecutor(FlowExecution execution,
+                 std::shared_ptr<FlowRanks> ranks,
+                 uint32_t rank,
+                 RankNetwork& network,
+                 int tagBase,
+                 const MessageInfo& info,
+                 std::function<void()> done);
+
+    ~FlowExecutor() override;
+
+    void Start() override;
+    std::string DescribeWait() const override;
+
+    bool CarryData(CollectiveData& data) override
+    {
+        m_data = &data;
+        return true;
+    }
+
+  private:
+    // Other lanes read the first cache line of each, too. Counters count messages.
+    struct alignas(64) Outbound
+    {
+        FlowExecutor* owner;
+        uint32_t sent{0};
+        uint32_t completed{0};
+        uint32_t taken{0};     ///< out of their slots at the receiver
+        uint32_t passed{0};    ///< needs of the message that left last
+        uint64_t nextBytes{0}; ///< of the message `sent`, once isNextKnown
+        uint64_t nextNeeds{0}; ///< its needs of the first of sources; 0 without sources
+        LaneRange sources{0, 0};
+        uint32_t window{0};    ///< messages that may be on their way now; 0 if none may be sent
+        uint32_t sentNeeds{0}; ///< nextNeeds of the message sent last
+        uint32_t index;
+        bool holdsSlots : 1 {false}; ///< whether its messages wait for slots at the receiver
+        bool isUsed : 1 {false};     ///< whether it has messages
+        bool hasResult : 1 {false};  ///< whether it fills an inbound lane of its own, lane.result
+        bool isBuffered : 1 {false}; ///< whether messages wait in a buffer of the sender's own
+        bool isFar : 1 {false};      ///< whether the receiver tells of free slots in messages
+        bool isNextKnown{false};     ///< whether the message `sent` has been asked for
+        bool delaysCopy{false};      ///< CopyArrived() of the same index waits for it
+
+        // further state for sending
+        MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
+        uint64_t latencyBytes{0};       ///< the bytes that latency is for
+        TimePs latency{0};              ///< StartOf() latencyBytes
+        TimePs busy{0};                 ///< its part in which no other message starts
+        uint32_t creditsToCome{0};      ///< messages from a receiver that is far
+        TimePs blockFree{0};            ///< when the channel's block has finished its work
+        Lane lane;
+        LaneTimes times;
+    };
+
+    struct alignas(64) Inbound
+    {
+        FlowExecutor* owner;
+        uint32_t received{0};
+        uint32_t taken{0}; ///< passed on or copied: their slots are free
+        uint32_t told{0};  ///< of which the sender has been told
+        uint32_t index : 30;
+        uint32_t isFar : 1 {0};      ///< whether the sender is told of free slots in messages
+        uint32_t isPassedOn : 1 {0}; ///< whether one of passedBy has messages
+        LaneRange passedBy{0, 0};    ///< GetTargets(), where slots are held
+        Outbound* sender{nullptr};   ///< the lane at its sender, once it has begun
+        uint64_t nextBytes{0};       ///< of the message `received`
+        std::optional<uint64_t> nextOwnCopy; ///< its FlowGraph::GetOwnCopy()
+
+        // further state for receiving
+        MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
+        uint32_t peerLane{0};           ///< FlowGraph::GetPeerLane()
+        Lane lane;
+        LaneTimes times;
+    };
+
+    /// @return whether a lane's other end is at a rank that is not near
+    bool IsFar(const Lane& lane) const;
+    void Begin();
+    /// Send all messages of a lane that may go.
+    void Advance(Outbound& outbound);
+    /// Send the next message of a lane, if it may go. @return whether it does
+    bool AdvanceOne(Outbound& outbound);
+    /// At first, a CPU that serves a NIC sends a message of each lane in turn (NCCL
+    /// src/transport/net.cc, sendProxyProgress).
+    void SendByTurns();
+    /// Wait for the next message of a lane, if there is one.
+    void Expect(Inbound& inbound);
+    void OnSent(Outbound& outbound);
+    void OnArrived(Inbound& inbound);
+    /// Copy the message that has arrived on a lane, when the GPU is free to.
+    void CopyArrived(Inbound& inbound);
+    /// Tell the sender of a lane which slots have become free.
+    void FreeSlots(Inbound& inbound);
+
+    /// @return messages that have been copied out of the slots they came in: over NVLink, or into a
+    /// buffer
+    static uint32_t CopiedOut(const Outbound& outbound)
+    {
+        return outbound.isBuffered ? outbound.sent : outbound.completed;
+    }
+
+    /// The data of a message has been copied into the buffer of its next lane.
+    void LeaveSlots(Outbound& outbound);
+    /// @return messages of an inbound lane that the message copied last to @p outbound needed
+    uint32_t NeededByLast(const Outbound& outbound, uint32_t inbound) const;
+    /// @return messages of an inbound lane that messages of @p outbound have passed on
+    uint32_t PassedOn(const Outbound& outbound, uint32_t inbound) const;
+    /// Ask receivers that have begun earlier which slots are free.
+    void LearnSlots();
+    /// Wait for the receiver's next message about a free slot, if one is to come.
+    void ExpectCredit(Outbound& outbound);
+    /// Tell a sender that is far of slots that have become free since it was told.
+    void SendCredits(const Inbound& inbound, uint32_t before);
+    /// @return slots of a lane, from its sender to its receiver's next lanes
+    uint32_t SlotsOf(const LaneTimes& times) const;
+    /// @return messages with a credit for their slot to the sender of a lane
+    uint32_t CreditsOf(const Lane& lane, const LaneTimes& times) const;
+    /// @return whether the next message of a lane has a slot at its receiver
+    bool HasSlot(const Outbound& outbound) const;
+    /// @return whether the data for the next message of a lane have arrived
+    bool HasData(const Outbound& outbound) const;
+    /// Send the next message of a lane.
+    void Send(Outbound& outbound);
+    /// @return the time between the moment when a message may go and its first packet
+    CopyTime StartOf(const LaneTimes& times, uint64_t bytes, uint64_t message) const;
+    /// @return how long a message waits until the CPU that serves the NIC is free
+    /// @param busy time of this CPU for the message
+    TimePs OccupyCpu(TimePs busy);
+    /// @param accesses to each of so many bytes
+    /// @return when from now the block of a lane's channel has read and written them
+    TimePs OccupyBlock(Outbound& outbound, uint64_t bytes, uint32_t accesses);
+    /// Copy within the GPU. @param bytes of a message of a lane of copies
+    void Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler);
+    void OnReceived(Inbound& inbound);
+    /// Take part in an in-network operation of a lane. @param message of the lane
+    void Join(const Lane& lane,
+              const LaneTimes& times,
+              uint64_t bytes,
+              MessageHandler handler,
+              void* arg);
+    void CheckDone();
+    /// Run @p handler with @p arg from the event loop.
+    void Defer(MessageHandler handler, void* arg);
+
+    // members used for each message come first
+    std::vector<Outbound> m_outbound;
+    std::vector<Inbound> m_inbound;
+    uint64_t m_left{0}; ///< messages to be sent or received
+    FlowExecution m_execution;
+    std::shared_ptr<FlowRanks> m_ranks;
+    uint32_t m_rank;
+    int m_tagBase;
+    RankNetwork& m_network;
+    bool m_holdsSlots; ///< FlowGraph::HoldsSlots()
+    bool m_isPhysical; ///< whether other ranks are other processes
+    bool m_hasFar{false};
+    TimePs m_cpuFree{0}; ///< when the CPU that serves the NIC can start another message
+    CollectiveData* m_data{nullptr};
+    MessageInfo m_info;
+    std::function<void()> m_done;
+};
+
+} // namespace AstraSim
+
+#endif /* FLOW_EXECUTOR_H */

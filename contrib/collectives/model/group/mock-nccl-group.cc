@@ -1,0 +1,313 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "mock-nccl-group.h"
+
+#include "collectives/model/collective/flow-executor.h"
+
+#include "ns3/input-error.h"
+
+#include <utility>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// Serving has batches of ever new sizes: plans are forgotten beyond so many.
+constexpr std::size_t MOST_PLANS = 16384;
+
+/// A plan with a FlowGraph.
+class GraphPlan : public CollectivePlan
+{
+  public:
+    GraphPlan(const CommGroup& group,
+              TimedGraph timed,
+              const CollectiveOffer& offer,
+              uint64_t packetBytes)
+        : CollectivePlan(WithFlows(offer.choice, *timed.graph)),
+          m_group(group),
+          m_execution(std::move(timed), m_group)
+    {
+        m_execution.startLatency = offer.start;
+        m_execution.wireInflation = offer.wireInflation;
+        m_execution.packetBytes = packetBytes;
+    }
+
+    TimedGraph GetGraph() const override
+    {
+        return m_execution;
+    }
+
+    std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
+                                               RankNetwork& network,
+                                               int tagBase,
+                                               const MessageInfo& info,
+                                               std::function<void()> done) const override
+    {
+        CheckSwitches(rankIndex, network);
+        return std::make_unique<FlowExecutor>(m_execution,
+                                              RanksOf(tagBase),
+                                              rankIndex,
+                                              network,
+                                              tagBase,
+                                              info,
+                                              std::move(done));
+    }
+
+  private:
+    static CollectiveChoice WithFlows(CollectiveChoice choice, const FlowGraph& graph)
+    {
+        choice.flows = graph.CountFlows();
+        return choice;
+    }
+
+    /// @return the shared state of the ranks of the instance with these tags
+    std::shared_ptr<FlowRanks> RanksOf(int tagBase) const
+    {
+        if (auto known = m_instances[tagBase].lock())
+        {
+            return known;
+        }
+        std::erase_if(m_instances, [](const auto& instance) { return instance.second.expired(); });
+        auto ranks = std::make_shared<FlowRanks>(m_group.ranks.size());
+        m_instances[tagBase] = ranks;
+        return ranks;
+    }
+
+    /// @throw ns3::InputError if the network lacks switches that carry out the rank's operations
+    void CheckSwitches(uint32_t rank, const RankNetwork& network) const
+    {
+        const FlowGraph& graph = *m_execution.graph;
+        if (m_execution.memberRanks->empty())
+        {
+            return;
+        }
+        for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
+        {
+            const Lane lane = graph.GetOutbound(rank, i);
+            if (lane.kind == LaneKind::Message || lane.kind == LaneKind::Copy ||
+                network.Supports((*m_execution.memberRanks)[lane.members]))
+            {
+                continue;
+            }
+            if (lane.type == ConnType::CollNet)
+            {
+                throw ns3::InputError(
+                    "NCCL_COLLNET_ENABLE",
+                    0,
+                    "the network's switches do not reduce for the ranks of group " + m_group.name,
+                    "the packet-level network, IN_NETWORK_REDUCTION 1 in "
+                    "its configuration, and links that lose nothing");
+            }
+            throw ns3::InputError("AS_NVLS_ENABLE",
+                                  0,
+                                  "no NVSwitch joins the ranks of group " + m_group.name,
+                                  "ranks of one server whose links to an NVSwitch are up, or "
+                                  "NCCL_NVLS_ENABLE=0");
+        }
+    }
+
+    CommGroup m_group;
+    FlowExecution m_execution;
+    mutable std::map<int, std::weak_ptr<FlowRanks>> m_instances; ///< by first tag
+};
+
+void
+CheckRequest(const CommGroup& group, const CollectiveRequest& request)
+{
+    const auto ranks = group.ranks.size();
+    const auto refuse = [&](const std::string& what, const std::string& expected) {
+        throw ns3::InputError("collective",
+                              0,
+                              std::string(ToString(request.op)) + " on group " + group.name + " " +
+                                  what,
+                              expected);
+    };
+    if (ranks == 0)
+    {
+        refuse("has no ranks", "one rank or more");
+    }
+    if (request.root < 0 || static_cast<std::size_t>(request.root) >= ranks)
+    {
+        refuse("has root " + std::to_string(request.root),
+               "an index from 0 to " + std::to_string(ranks - 1));
+    }
+    if (request.op == CollectiveOp::AllToAllV && request.bytesPerPair.size() != ranks * ranks)
+    {
+        refuse("gives bytes of " + std::to_string(request.bytesPerPair.size()) + " pairs",
+               std::to_string(ranks * ranks));
+    }
+    if (request.op == CollectiveOp::SendRecv && ranks != 2)
+    {
+        refuse("has " + std::to_string(ranks) + " ranks", "two, the sender first");
+    }
+}
+
+} // namespace
+
+MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& options)
+    : m_machine(ResolveGpu(machine, options)),
+      m_options(options),
+      m_libraries(CollectiveLibrary::OpenAll({m_machine, m_options, m_options}))
+{
+}
+
+MachineModel
+MockNcclGroup::ResolveGpu(MachineModel machine, const NcclOptions& options)
+{
+    const bool given = !options.gpuType.empty();
+    const std::string& type = given ? options.gpuType : machine.gpuType;
+    if (options.gpuTable.empty() && (type.empty() || type == machine.gpu.name))
+    {
+        return machine;
+    }
+    // Read the table even if no type needs it, so that a wrong one is refused.
+    const GpuTable table = options.gpuTable.empty() ? GpuTable() : GpuTable::Read(options.gpuTable);
+    if (type.empty())
+    {
+        return machine;
+    }
+    const GpuProfile* profile = table.Find(type);
+    if (profile)
+    {
+        machine.gpu = *profile;
+        return machine;
+    }
+    const std::string expected =
+        "one of " + table.GetNames() + ", or a type that a file given by --gpu-table adds";
+    if (given)
+    {
+        throw ns3::InputError("environment", 0, "AS_GPU_TYPE is '" + type + "'", expected);
+    }
+    throw ns3::InputError(machine.source.empty() ? "topology" : machine.source,
+                          machine.gpuTypeLine,
+                          "'" + type + "' is not a known GPU type",
+                          expected);
+}
+
+CollectiveOffer
+MockNcclGroup::Choose(const CommGroup& group, const CollectiveRequest& original) const
+{
+    CheckRequest(group, original);
+    const CollectiveRequest request = Translate(group, original);
+    const GroupShape shape(group, m_machine);
+    const CollectiveTask task = MakeTask(request, shape);
+    std::optional<CollectiveOffer> best;
+    for (const auto& library : m_libraries)
+    {
+        auto offer = library->Offer({group, shape, task});
+        const bool isBetter = offer && (!best || offer->rank > best->rank ||
+                                        (offer->rank == best->rank && offer->cost < best->cost));
+        if (isBetter)
+        {
+            best = std::move(offer);
+        }
+    }
+    if (!best)
+    {
+        Refuse(request, shape);
+    }
+    return std::move(*best);
+}
+
+void
+MockNcclGroup::Refuse(const CollectiveRequest& request, const GroupShape& shape) const
+{
+    const std::string op = ToString(request.op);
+    if (!HasNccl(m_machine.gpu.generation))
+    {
+        throw ns3::InputError("environment",
+                              0,
+                              "no algorithm that is left can carry out " + op + " on " +
+                                  m_machine.gpu.name + ", which NCCL does not run on",
+                              "NCCL_ALGO unset");
+    }
+    throw ns3::InputError("environment",
+                          0,
+                          "NCCL_ALGO and NCCL_PROTO leave no way to carry out " + op + " on " +
+                              std::to_string(shape.GetRanks()) + " ranks",
+                          "an algorithm that supports it, such as Ring");
+}
+
+CollectiveTask
+MockNcclGroup::MakeTask(const CollectiveRequest& request, const GroupShape& shape) const
+{
+    CollectiveTask task{request,
+                        shape.GetServers(),
+                        m_machine.nvlinkGBps,
+                        m_machine.nicGBps * shape.GetNicShare(),
+                        m_options.sendLatency};
+    task.nics = shape.GetNics();
+    task.generation = ToString(m_machine.gpu.generation);
+    task.linkGBps = m_machine.gpu.channelGBps;
+    task.hasNvSwitch = m_machine.nvswitchesPerServer > 0;
+    for (const auto& library : m_libraries)
+    {
+        library->Describe(task, shape);
+    }
+    return task;
+}
+
+CollectiveRequest
+MockNcclGroup::Translate(const CommGroup& group, const CollectiveRequest& request)
+{
+    CollectiveRequest result = request;
+    if (result.op == CollectiveOp::Barrier)
+    {
+        result.op = CollectiveOp::AllReduce;
+        result.bytes = 4 * group.ranks.size();
+    }
+    return result;
+}
+
+std::vector<SingleFlow>
+MockNcclGroup::GetSingleFlows(const CommGroup& group,
+                              const CollectiveRequest& request,
+                              uint64_t limit) const
+{
+    const CollectiveOffer offer = Choose(group, request);
+    const TimedGraph timed = offer.make(Translate(group, request), GroupShape(group, m_machine));
+    if (const uint64_t flows = timed.graph->CountFlows(); flows > limit)
+    {
+        throw ns3::InputError("collective",
+                              0,
+                              "has " + std::to_string(flows) + " flows",
+                              "at most " + std::to_string(limit) + " to write out");
+    }
+    return BuildSingleFlows(timed, group.ranks);
+}
+
+std::shared_ptr<const CollectivePlan>
+MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& request)
+{
+    CheckRequest(group, request);
+    Key key(group.ranks, group.kind, request.op, request.bytes, request.root, request.bytesPerPair);
+    const auto known = m_plans.find(key);
+    if (known != m_plans.end())
+    {
+        return known->second;
+    }
+    const auto made = PlanAs(group, request, Choose(group, request));
+    if (m_plans.size() >= MOST_PLANS)
+    {
+        m_plans.clear(); // those in use live on
+    }
+    m_plans.emplace(std::move(key), made);
+    return made;
+}
+
+std::shared_ptr<const CollectivePlan>
+MockNcclGroup::PlanAs(const CommGroup& group,
+                      const CollectiveRequest& request,
+                      const CollectiveOffer& offer) const
+{
+    return std::make_shared<GraphPlan>(
+        group,
+        offer.make(Translate(group, request), GroupShape(group, m_machine)),
+        offer,
+        m_machine.packetBytes);
+}
+
+} // namespace AstraSim

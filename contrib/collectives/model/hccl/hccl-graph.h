@@ -1,0 +1,90 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef HCCL_GRAPH_H
+#define HCCL_GRAPH_H
+
+#include "hccl-plan.h"
+
+#include "ns3/flow-graph.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup collectives
+ * @brief Flows of a collective of HCCL's: phases, one after the other, within servers and between.
+ *
+ * Each rank owns a block of the data, or of the sums. A phase has a lane to each rank that a rank
+ * sends to in it; its messages wait for all messages of earlier phases, and for those of the same
+ * phase with the data that they pass on.
+ */
+class HcclGraph : public FlowGraph
+{
+  public:
+    HcclGraph(const CollectiveRequest& request, HcclPlan plan);
+
+    uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
+    LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
+    uint64_t GetNeeds(uint32_t rank,
+                      uint32_t outbound,
+                      uint64_t message,
+                      uint32_t inbound) const override;
+
+    const HcclPlan& GetPlan() const
+    {
+        return m_plan;
+    }
+
+    /// @return lanes of a phase
+    LaneRange LanesOf(uint32_t phase) const
+    {
+        return {m_first[phase], m_first[phase + 1]};
+    }
+
+    /// @return the number of a lane's phase
+    uint32_t PhaseOf(uint32_t lane) const;
+
+    /// @return servers and places from the sender of a lane to its receiver
+    struct Distance
+    {
+        uint32_t servers;
+        uint32_t places;
+    };
+
+    Distance DistanceOf(uint32_t lane) const;
+
+  protected:
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
+
+  private:
+    /// @return lanes that a phase of that kind needs
+    uint32_t CountLanes(HcclPhase::Kind kind) const;
+    uint64_t CountMessages(uint32_t sender, uint32_t lane) const;
+    /// @return bytes of the block that the rank there owns
+    uint64_t BlockAt(uint32_t server, uint32_t place) const;
+    /// @return bytes that a place has in all servers, or a server in all places
+    uint64_t BlocksOfPlace(uint32_t place) const;
+    uint64_t BlocksOfServer(uint32_t server) const;
+    /// @return bytes of a server's part between servers: its blocks, or that of one place
+    uint64_t NetPart(const HcclPhase& phase, uint32_t server, uint32_t place) const;
+    uint64_t MeshBytes(const HcclPhase& phase, uint32_t server, uint32_t place) const;
+    uint64_t NhrBytes(uint32_t rank, uint32_t lane) const;
+    uint64_t ExchangeBytes(uint32_t from, uint32_t to, HcclPhase::Kind kind) const;
+    /// @return whether a lane of a pipeline leads to the next server
+    bool IsRingLane(uint32_t lane) const;
+    /// @return the owner of the part or block, a server, that is @p steps back
+    uint32_t ServerBefore(uint32_t server, uint64_t steps) const;
+
+    CollectiveRequest m_request;
+    HcclPlan m_plan;
+    std::vector<uint32_t> m_first; ///< lane of each phase, and one more
+};
+
+} // namespace AstraSim
+
+#endif /* HCCL_GRAPH_H */

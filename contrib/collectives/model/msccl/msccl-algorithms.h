@@ -1,0 +1,28 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef MSCCL_ALGORITHMS_H
+#define MSCCL_ALGORITHMS_H
+
+#include "collectives/model/nccl/nccl-options.h"
+
+#include <string>
+
+namespace AstraSim
+{
+
+/**
+ * Make a CollectiveAlgorithm, once, of each program of MSCCL's that the environment names:
+ * MSCCL_XML_FILES has files, with ':' between them, MSCCL_ALGO_DIR a directory of *.xml. As in
+ * RCCL, one is taken wherever collective, ranks and bytes fit, at any cost of NCCL's own
+ * algorithms; its name is that of the file without .xml.
+ * @throw ns3::InputError if one cannot be read
+ */
+void LoadMscclAlgorithms(const NcclOptions::Lookup& lookup);
+
+/// Make an algorithm of a file, unless it is one already.
+void LoadMscclAlgorithm(const std::string& path);
+
+} // namespace AstraSim
+
+#endif /* MSCCL_ALGORITHMS_H */

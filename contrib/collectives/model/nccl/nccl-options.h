@@ -1,0 +1,116 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NCCL_OPTIONS_H
+#define NCCL_OPTIONS_H
+
+#include "collectives/model/library/library-options.h"
+#include "engine-all-reduce.h"
+#include "measured-figures.h"
+#include "nccl-plan.h"
+#include "network-kind.h"
+#include "tuner-table.h"
+
+#include "ns3/collective-types.h"
+#include "ns3/rank-network.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// Releases of NCCL; cost model and kernels follow one of them.
+enum class NcclRelease : uint8_t
+{
+    V2_18,
+    V2_20,
+    V2_23,
+    V2_28,
+    V2_29,
+    V2_30,
+};
+
+constexpr std::size_t NCCL_RELEASES = 6;
+constexpr NcclRelease FIRST_NCCL_RELEASE = NcclRelease::V2_18;
+constexpr NcclRelease LAST_NCCL_RELEASE = NcclRelease::V2_30;
+
+/// Settings of a user; the names are those of the environment variables.
+struct NcclOptions : LibraryOptions
+{
+    bool nvlsEnable{true};         ///< NCCL_NVLS_ENABLE; AS_NVLS_ENABLE wins
+    bool nvlsTreeEnable{true};     ///< AS_NVLSTREE_ENABLE; as nvlsEnable if not given
+    bool nvlsRequired{false};      ///< NCCL_NVLS_ENABLE 1: an error where there is none
+    bool nvlsIsUsers{false};       ///< whether nvlsEnable is the user's word, not the network's
+    bool nvlsTreeIsUsers{false};   ///< the same of nvlsTreeEnable
+    bool collNetEnable{false};     ///< NCCL_COLLNET_ENABLE
+    std::optional<bool> pxnEnable; ///< AS_PXN_ENABLE; empty: where it must be
+    NcclChoices<NcclProtocol> protocols; ///< NCCL_PROTO
+    uint32_t minChannels{0};             ///< NCCL_MIN_NCHANNELS; 0: none
+    uint32_t maxChannels{0};             ///< NCCL_MAX_NCHANNELS; 0: none
+    uint32_t nvChannels{0};              ///< AS_NV_CHANNELS, in a server; 0: NCCL's
+    uint32_t ringChannels{0};            ///< AS_RING_CHANNELS, between servers; 0: NCCL's
+    /// NCCL_P2P_NET_CHUNKSIZE and NCCL_P2P_NVL_CHUNKSIZE: bytes of a step of sends and receives
+    /// between pairs in groups of several nodes, and of one.
+    std::optional<uint64_t> pairNetChunk; ///< empty: NCCL's, or RCCL's
+    uint64_t pairNvlinkChunk{524288};
+    /// NCCL_BUFFSIZE: bytes of a connection with Simple; 0: the network's, or NCCL's
+    uint64_t bufferBytes{0};
+    /// NCCL_NCHANNELS_PER_NET_PEER: of a pair in groups of several nodes; 0: NCCL's
+    uint32_t channelsPerNetPeer{0};
+    bool crossNic{true};                     ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
+    NcclRelease release{NcclRelease::V2_30}; ///< NCCL_TUNING
+    NetworkKind networkKind;                 ///< AS_NETWORK_KIND: the network between nodes
+    std::string networkTable; ///< AS_NETWORK_TABLE: file of kinds of networks; empty: none
+    MeasuredFigures figures{MeasuredFigures::GetBuiltIn()}; ///< with those of figuresFile
+    std::string figuresFile; ///< AS_MEASURED_FIGURES: file of measured figures; empty: none
+    /// NCCL_TUNER_CONFIG_FILE: choices of the user's tuner; null: none
+    std::shared_ptr<const TunerTable> tunerFile;
+    bool usesKindsTuner{true}; ///< OFI_NCCL_TUNER_TYPE: Region true, Internal false
+    bool hostsAreAmd{false};   ///< AS_HOST_CPU: AMD; else Intel, or Arm, which NCCL takes for it
+    std::string gpuType;       ///< AS_GPU_TYPE; empty: the topology's
+    std::string gpuTable;      ///< AS_GPU_TABLE: file of GPU types; empty: none
+
+    /// Take a kind of network, and its setting of NVLS where the user has none. @param what the
+    /// option with the kind, for the error
+    /// @throw ns3::InputError from @p source if neither networkTable nor the built-in one has it
+    void SetNetworkKind(const std::string& kind,
+                        const std::string& source,
+                        const std::string& what);
+
+    /// @return the tuner that NCCL loads: the user's, or that of the network's plug-in, which
+    /// releases from 2.21 on find by themselves; null: none
+    const TunerTable* GetTuner() const;
+
+    /// @return bytes of a step with Simple, of which a buffer has eight
+    uint64_t GetSimpleStep() const
+    {
+        constexpr uint64_t STEPS = 8;
+        const uint64_t bytes = bufferBytes ? bufferBytes : networkKind.bufferBytes;
+        return bytes ? bytes / STEPS : SIMPLE_STEP;
+    }
+
+    /// @return the file of NCCL_TUNER_CONFIG_FILE; empty: none
+    std::string GetTunerFile() const
+    {
+        return tunerFile ? tunerFile->GetName() : "";
+    }
+
+    /// Answers the value of an environment variable, or nothing.
+    using Lookup = std::function<std::optional<std::string>(const std::string& name)>;
+
+    /// @throw ns3::InputError naming a variable with an unusable value
+    static NcclOptions FromEnvironment(const Lookup& lookup);
+};
+
+} // namespace AstraSim
+
+#endif /* NCCL_OPTIONS_H */

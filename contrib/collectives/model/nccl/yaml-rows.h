@@ -1,0 +1,140 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef YAML_ROWS_H
+#define YAML_ROWS_H
+
+#include "collectives/model/gpu/gpu-table.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/ranges.h>
+#include <set>
+#include <string>
+#include <vector>
+#include <yaml-cpp/yaml.h>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup collectives
+ * @brief A table of ours in YAML: a list of rows, each with keys. A mistake names its line.
+ */
+class YamlRows
+{
+  public:
+    /// @param source the text's name in errors @param format description of a valid text
+    /// @throw ns3::InputError if the text is no list
+    YamlRows(const std::string& text, const std::string& source, const std::string& format)
+        : m_source(source)
+    {
+        try
+        {
+            m_rows = YAML::Load(text);
+        }
+        catch (const YAML::Exception& error)
+        {
+            throw ns3::InputError(source,
+                                  static_cast<std::size_t>(error.mark.line + 1),
+                                  "is not YAML: " + error.msg,
+                                  format);
+        }
+        if (!m_rows.IsSequence())
+        {
+            Fail(m_rows, "this is not a list", format);
+        }
+    }
+
+    const YAML::Node& GetAll() const
+    {
+        return m_rows;
+    }
+
+    [[noreturn]] void Fail(const YAML::Node& node,
+                           const std::string& what,
+                           const std::string& expected) const
+    {
+        throw ns3::InputError(m_source,
+                              static_cast<std::size_t>(node.Mark().line + 1),
+                              what,
+                              expected);
+    }
+
+    /// Make sure that an entry has keys, each once and none but those of @p known.
+    void RequireKeys(const YAML::Node& entry, const std::vector<std::string>& known) const
+    {
+        const auto names = [&known] { return fmt::format("{}", fmt::join(known, ", ")); };
+        if (!entry.IsMap())
+        {
+            Fail(entry, "this entry has no keys", names());
+        }
+        std::set<std::string> seen;
+        for (const auto& item : entry)
+        {
+            const std::string key = Text(item.first, "a key");
+            if (!seen.insert(key).second)
+            {
+                Fail(item.first, "the key '" + key + "' occurs twice", "each key once");
+            }
+            if (std::ranges::find(known, key) == known.end())
+            {
+                Fail(item.first, "unknown key '" + key + "'", names());
+            }
+        }
+    }
+
+    std::string Text(const YAML::Node& node, const std::string& key) const
+    {
+        if (!node.IsScalar())
+        {
+            Fail(node, key + " is not a word", "a single value");
+        }
+        return node.Scalar();
+    }
+
+    template <typename T>
+    T Number(const YAML::Node& node, const std::string& key, T low, T high) const
+    {
+        const std::string text = Text(node, key);
+        T number{};
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (error != std::errc() || end != text.data() + text.size() || !(number >= low) ||
+            !(number <= high))
+        {
+            const auto show = [](T value) { return YAML::Dump(YAML::Node(value)); };
+            Fail(node, key + " is '" + text + "'", "from " + show(low) + " to " + show(high));
+        }
+        return number;
+    }
+
+    /// @return the generations of GPUs in a list
+    std::vector<GpuGeneration> Generations(const YAML::Node& list, const std::string& key) const
+    {
+        std::vector<GpuGeneration> found;
+        if (!list.IsSequence())
+        {
+            Fail(list, key + " is not a list", "generations of GPUs, such as [Hopper, Blackwell]");
+        }
+        for (const YAML::Node& item : list)
+        {
+            const auto generation = ParseGpuGeneration(Text(item, key));
+            if (!generation)
+            {
+                Fail(item, "unknown generation '" + item.Scalar() + "'", ListGpuGenerations());
+            }
+            found.push_back(*generation);
+        }
+        return found;
+    }
+
+  private:
+    std::string m_source;
+    YAML::Node m_rows;
+};
+
+} // namespace AstraSim
+
+#endif /* YAML_ROWS_H */

@@ -1,0 +1,54 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef CHANNEL_TIMES_H
+#define CHANNEL_TIMES_H
+
+#include "collectives/model/graph/channel-graph.h"
+#include "step-times.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup collectives
+ * @brief Times of the connections of NCCL's channels, as a plan has them.
+ *
+ * In a server a block copies one message after the other, at the rate of its channel and after a
+ * latency. Between servers there are two buffers, and the network sets the pace.
+ */
+class ChannelTimes : public StepTimes
+{
+  public:
+    ChannelTimes(std::shared_ptr<const ChannelGraph> graph,
+                 const ChannelSpeeds& speeds,
+                 std::optional<TimePs> givenLatency);
+
+    /// @return the times between a rank and the lane's peer
+    LaneTimes GetTimes(uint32_t rank,
+                       uint32_t index,
+                       bool outbound,
+                       const Lane& lane) const override;
+
+  protected:
+    const GroupShape& GetShape() const
+    {
+        return m_graph->GetShape();
+    }
+
+    NcclProtocol GetProtocol() const
+    {
+        return m_graph->GetLayout().protocol;
+    }
+
+  private:
+    std::shared_ptr<const ChannelGraph> m_graph;
+};
+
+} // namespace AstraSim
+
+#endif /* CHANNEL_TIMES_H */
