@@ -36,6 +36,7 @@ function(build_lib)
     file(CONFIGURE OUTPUT ${LIB_SOURCE_FILES} CONTENT "" @ONLY)
   endif()
   add_library(${LIB_LIBNAME} ${LIB_SOURCE_FILES})
+  set_property(GLOBAL APPEND PROPERTY MODULES_OF_THIS_TREE ${LIB_LIBNAME})
   set_target_properties(${LIB_LIBNAME} PROPERTIES UNITY_BUILD_UNIQUE_ID g_log) # each source keeps its log component
   target_include_directories(${LIB_LIBNAME} PUBLIC ${NS3_MODULE_HEADERS})
   target_link_libraries(${LIB_LIBNAME} PUBLIC ${LIB_LIBRARIES_TO_LINK} project-options)
