@@ -136,6 +136,16 @@ def test_flows_and_packets_agree_between_two_servers_of_any_size(directory, op, 
     assert flow == pytest.approx(packet, rel=bound)
 
 
+@pytest.mark.parametrize("size", (1 << 10, 1 << 16, 1 << 20))
+def test_flows_and_packets_agree_on_messages_of_a_few_frames(directory, size):
+    """15 messages of each rank begin together; at 1 KiB, each is a part of a frame."""
+    topology = directory / "Ascend-A3"
+    if not topology.exists():
+        run_script([GENERATOR, *"-topo Spectrum-X -g 16 --preset Ascend-A3 -o Ascend-A3".split()], cwd=directory, check=True)
+    flow, packet = (simulated_us(directory, topology, "ALLTOALL", size, network) for network in ("flow", "packet"))
+    assert flow == pytest.approx(packet, rel=0.005)
+
+
 @pytest.mark.parametrize("op", ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER"))
 def test_two_ranks_on_two_servers_agree(directory, op):
     """Blocks that serve the network copy and send by turns, and the NIC is free for whoever sends.
