@@ -23,7 +23,7 @@ namespace AstraSim
 namespace
 {
 
-/// @return the first that applies; null if none does
+/// @return the first obstacle that applies; null if none does
 const ThreadObstacle*
 FindObstacle(std::span<const ThreadObstacle> obstacles)
 {

@@ -331,7 +331,7 @@ AnalyticalRun::Report()
             std::cerr << problem << "\n";
             return 1;
         }
-        EndRecord("finished"); // with one more output
+        EndRecord("finished"); // again, as the outputs are one more
     }
     return 0;
 }

@@ -95,8 +95,8 @@ struct FastForward::Part
     TimePs changed{NO_TIME}; ///< when the first began that the last evaluation did not know
     TimePs nextEvaluation{INT64_MAX};
     bool isMerged{false};        ///< its operations belong to another
-    bool wasSimulated{false};    ///< its present ends were simulated for it
-    uint64_t simulatedWork{0};   ///< for it, all times together
+    bool wasSimulated{false};    ///< its present ends come from a simulation, not from the store
+    uint64_t simulatedWork{0};   ///< work of all simulations of this part
     uint64_t learned{0};         ///< its share of m_learned
     uint64_t saved{0};           ///< its share of m_saved
     ns3::CarriedTraffic traffic; ///< as of the last evaluation
