@@ -11,8 +11,9 @@ namespace ns3
 {
 
 /**
- * @ingroup base Makes a message legible that quotes a damaged file: text in quotes and words have
- * 80 characters at most (a path 512), and control characters are escapes.
+ * @ingroup base
+ * Makes a message that quotes a damaged file legible: text in quotes and words have 80 characters
+ * at most (a path 512), and control characters are escapes.
  *
  * @code
  * std::cerr << "warning: " << Legible(warning) << "\n";

@@ -50,8 +50,8 @@ class LostProcess : public std::runtime_error
  */
 std::unique_ptr<ns3::QbbProcesses> JoinProcesses();
 
-/// Refuse to be one of several processes. @param what needs a single process, for the error @throw
-/// ns3::InputError
+/// Refuse to be one of several processes. @param what needs a single process, for the error
+/// @throw ns3::InputError
 void NeedOneProcess(const std::string& what);
 
 } // namespace AstraSim

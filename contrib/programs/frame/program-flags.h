@@ -210,7 +210,7 @@ class FlagTable
      */
     std::vector<std::string> Read(const std::vector<std::string>& arguments);
 
-    /// Check the values that were read.
+    /// Check the values that were read. @return warnings, a line each @throw ns3::InputError
     std::vector<std::string> Check() const;
 
     /// Refuse @p flag and name the nearest one. @throw ns3::InputError
