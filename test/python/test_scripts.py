@@ -174,8 +174,8 @@ def test_layers_in_order_pass(tree):
     add, check = tree
     add("rdma-qbb/CMakeLists.txt", "set(rdma_qbb_headers\n    model/packet/frame.h)\n")
     add("rdma-qbb/model/packet/frame.h", "struct Frame {};\n")
-    add("astra-frontend/model/api/ring.h", '#include "ns3/frame.h"\nstruct Ring { Frame f; };\n')
-    add("astra-frontend/model/system/sys.h", '#include "astra-frontend/model/api/ring.h"\nstruct Sys { Ring r; };\n')
+    add("astra-frontend/model/native/ring.h", '#include "ns3/frame.h"\nstruct Ring { Frame f; };\n')
+    add("astra-frontend/model/system/sys.h", '#include "astra-frontend/model/native/ring.h"\nstruct Sys { Ring r; };\n')
     add("astra-frontend/model/system/job.h", '#include "sys.h"\nstruct Job { Sys s; };\n')
     add("simulator/jobs/jobs.h", '#include "astra-frontend/model/system/job.h"\nstruct Jobs { Job j; };\n')
     result = check()
@@ -185,15 +185,16 @@ def test_layers_in_order_pass(tree):
 @pytest.mark.parametrize("sources, message", [
     ({"rdma-qbb/model/a.h": '#include "ns3/b.h"\n', "astra-frontend/model/system/b.h": ""},
      "rdma-qbb must not know b.h of astra-frontend"),
-    ({"collectives/model/collective/a.h": '#include "astra-frontend/model/system/b.h"\n',
+    ({"astra-frontend/model/native/a.h": '#include "astra-frontend/model/system/b.h"\n',
       "astra-frontend/model/system/b.h": ""},
-     "collectives/model/collective must not include b.h of astra-frontend/model/system"),
+     "astra-frontend/model/native must not include b.h of astra-frontend/model/system"),
     ({"astra-frontend/model/shed/a.h": '#include "astra-frontend/model/api/b.h"\n', "astra-frontend/model/api/b.h": ""},
      "astra-frontend/model/shed is no room in ROOMS"),
     ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/b.h)\n", "astra-frontend/model/system/a.cc": '#include "ns3/b.h"\n',
       "rdma-qbb/model/b.h": '#include "ns3/simulator.h"\n'},
      "reaches ns-3: ns3/b.h -> ns3/simulator.h"),
     ({"base/a.h": '#include "ns3/simulator.h"\n'}, "base/a.h: reaches ns-3: ns3/simulator.h"),
+    ({"collectives/model/graph/a.h": '#include "ns3/simulator.h"\n'}, "graph/a.h: reaches ns-3: ns3/simulator.h"),
     ({"rdma-qbb/model/a.cc": '#include "ns3/core-module.h"\n'}, "includes the module header"),
     ({"rdma-qbb/model/a.h": "", "simulator/run/a.h": ""}, "the name is also that of"),
     ({"rdma-qbb/model/a.h": "enum class Mark { Red };\n", "rdma-qbb/model/b.h": '#include "a.h"\n',
@@ -226,7 +227,7 @@ def test_layers_in_order_pass(tree):
     ({"rdma-qbb/model/packet/a.h": "/**\n * @brief What a frame carries.\n */\n"},
      "a.h:3: a sentence begins with a noun clause: What a frame carries."),
     ({"rdma-qbb/model/packet/a.h": "/// Sent first. Who gets it answers.\n"}, "a.h:2: a sentence begins with a noun clause"),
-], ids=["module", "room", "no-room", "ns-3", "base", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word",
+], ids=["module", "room", "no-room", "ns-3", "base", "collectives", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word",
         "subclass", "receiver", "pair", "stale-pair", "spelling", "private", "example", "public", "listed", "noun-clause", "second-sentence"])
 def test_a_broken_rule_is_found(tree, sources, message):
     add, check = tree
