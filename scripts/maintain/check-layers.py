@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Checks which file includes which, over all modules.
 
-- Each folder is a room: ROOMS says which rooms of its module it may include. No two rooms include each other, directly or through others.
+- Each folder is a room: ROOMS says which rooms of its module, and of those in REACHES, it may include. No two rooms include each other, directly or through others.
 - base includes nothing of the other modules, rdma-qbb and collectives base only; programs (what all programs go through, and qbb-flows) and accl-cclo
   these two, nothing of each other; simulator, the application, may include all of them.
 - In rdma-qbb's model, host and switch -> port -> engine -> partitions -> events: no include points up. Algorithms (congestion,
@@ -44,9 +44,11 @@ MODULES = {
     "astra-frontend": ("base", "rdma-qbb", "accl-cclo", "collectives"),
     "simulator": ("base", "rdma-qbb", "programs", "accl-cclo", "collectives", "astra-frontend"),
 }
-# Modules that reach into the private headers of others: programs into all.
-REACHES = {"programs": set(MODULES), "simulator": set(MODULES), "astra-frontend": {"collectives"}}
-# Rooms of its own module that each room includes, those below first.
+# Modules of programs, which reach into the private headers of others.
+APPLICATION = ("programs", "simulator")
+# Others whose rooms reach into another module: arrows of ROOMS have its name.
+REACHES = {"astra-frontend": {"collectives"}}
+# Rooms that each room includes, of its own module unless said otherwise, those below first.
 ROOMS = {
     "base": set(),
     "rdma-qbb/model/attribute": set(),
@@ -89,21 +91,22 @@ ROOMS = {
     "collectives/model/hccl": {"model/collective", "model/graph", "model/library"},
     "collectives/model/msccl": {"model/collective", "model/graph", "model/library", "model/nccl"},
     "collectives/model/group": {"model/collective", "model/gpu", "model/library", "model/nccl", "model/timing"},
-    "astra-frontend/model/api": set(),
-    "astra-frontend/model/accl": set(),
-    "astra-frontend/model/chakra": set(),
-    "astra-frontend/model/network": set(),
-    "astra-frontend/model/flow": {"model/network"},
-    "astra-frontend/model/formula": {"model/network"},
-    "astra-frontend/model/native": {"model/chakra"},
-    "astra-frontend/model/packet": {"model/api", "model/network"},
-    "astra-frontend/model/fastforward/patterns": {"model/flow"},
-    "astra-frontend/model/system": {"model/native"},
-    "astra-frontend/model/fastforward": {"model/fastforward/patterns", "model/network"},
-    "astra-frontend/model/estimate": {"model/formula"},
-    "astra-frontend/model/inference/input": {"model/system"},
-    "astra-frontend/model/inference": {"model/inference/input", "model/system"},
-    "astra-frontend/model/workload": {"model/chakra", "model/inference", "model/system"},
+    "astra-frontend/model/api": {"collectives/model/collective"},
+    "astra-frontend/model/accl": {"collectives/model/collective"},
+    "astra-frontend/model/chakra": {"collectives/model/collective"},
+    "astra-frontend/model/network": {"collectives/model/collective", "collectives/model/gpu"},
+    "astra-frontend/model/flow": {"collectives/model/collective", "model/network"},
+    "astra-frontend/model/formula": {"collectives/model/collective", "model/network"},
+    "astra-frontend/model/native": {"collectives/model/collective", "model/chakra"},
+    "astra-frontend/model/packet": {"collectives/model/collective", "model/api", "model/network"},
+    "astra-frontend/model/fastforward/patterns": {"collectives/model/collective", "model/flow"},
+    "astra-frontend/model/system": {"collectives/model/collective", "model/native"},
+    "astra-frontend/model/fastforward": {"collectives/model/collective", "model/fastforward/patterns", "model/network"},
+    "astra-frontend/model/estimate": {"collectives/model/collective", "collectives/model/graph", "collectives/model/group",
+                                      "model/formula"},
+    "astra-frontend/model/inference/input": {"collectives/model/collective", "model/system"},
+    "astra-frontend/model/inference": {"collectives/model/collective", "model/inference/input", "model/system"},
+    "astra-frontend/model/workload": {"collectives/model/collective", "model/chakra", "model/inference", "model/system"},
     "simulator/options": set(),
     "simulator/physical": set(),
     "simulator/records": set(),
@@ -114,10 +117,8 @@ ROOMS = {
     "simulator/programs": {"back-ends", "inputs", "jobs", "options", "records", "run"},
     "simulator/physical/run": {"inputs", "jobs", "options", "physical", "programs", "records"},
 }
-# Rooms that must not reach ns-3: their models run on any network.
-WITHOUT_NS3 = {f"astra-frontend/model/{room}" for room in
-               ("native", "chakra", "system", "inference", "inference/input", "workload")}
-MODULES_WITHOUT_NS3 = ("base", "collectives")
+# Modules and rooms that must not reach ns-3: their models run on any network.
+WITHOUT_NS3 = ("base/", "collectives/", *(f"astra-frontend/model/{room}/" for room in ("native", "chakra", "system", "inference", "workload")))
 # Folders beside the rooms.
 BESIDE = ("test", "examples", "doc")
 
@@ -191,7 +192,7 @@ def check_rooms(path, target):
     module, foreign = module_of(path), module_of(target)
     if foreign != module and foreign not in MODULES[module]:
         return [f"{where}: {module} must not know {target.name} of {foreign}"]
-    if room is None or other is None or module != foreign or room == other:
+    if room is None or other is None or foreign not in {module, *REACHES.get(module, ())} or room == other:
         return []
     if room not in ROOMS:
         return [f"{where}: {room} is no room in ROOMS"]
@@ -211,7 +212,7 @@ def rooms_in_a_circle():
             errors.append("ROOMS has a circle: " + " -> ".join([*path[path.index(room):], room]))
             return
         for other in sorted(ROOMS.get(room, ())):
-            visit(f"{room.split('/')[0]}/{other}", [*path, room])
+            visit(other if other in ROOMS else f"{room.split('/')[0]}/{other}", [*path, room])
         state[room] = "done"
 
     for room in sorted(ROOMS):
@@ -235,7 +236,8 @@ def check_spelling(path, name, target, public):
     if target not in public and target.parent != path.parent:
         if path in public:
             errors.append(f"{where}: is public and includes {target.name}, which is not")
-        elif module_of(target) not in {module_of(path), *REACHES.get(module_of(path), ())} and "test" not in where.parts:
+        elif module_of(path) not in (module_of(target), *APPLICATION) and module_of(target) not in REACHES.get(module_of(path), ()) \
+                and "test" not in where.parts:
             errors.append(f"{where}: {target.name} is private to {module_of(target)}: its CMakeLists.txt does not list it")
         elif "examples" in where.parts:
             errors.append(f"{where}: an example includes {target.name}, which is private")
@@ -392,7 +394,7 @@ def main():
             if target is None or target == path:
                 continue
             errors += check_rooms(path, target) + check_spelling(path, name, target, public)
-        if room_of(path) in WITHOUT_NS3 or module_of(path) in MODULES_WITHOUT_NS3:
+        if path.relative_to(ROOT / "contrib").as_posix().startswith(WITHOUT_NS3):
             chain = chain_to_ns3(path, {path})
             if chain:
                 errors.append(f"{where}: reaches ns-3: {' -> '.join(chain)}")

@@ -188,6 +188,8 @@ def test_layers_in_order_pass(tree):
     ({"astra-frontend/model/native/a.h": '#include "astra-frontend/model/system/b.h"\n',
       "astra-frontend/model/system/b.h": ""},
      "astra-frontend/model/native must not include b.h of astra-frontend/model/system"),
+    ({"astra-frontend/model/system/a.h": '#include "collectives/model/nccl/b.h"\n', "collectives/model/nccl/b.h": ""},
+     "astra-frontend/model/system must not include b.h of collectives/model/nccl"),
     ({"astra-frontend/model/shed/a.h": '#include "astra-frontend/model/api/b.h"\n', "astra-frontend/model/api/b.h": ""},
      "astra-frontend/model/shed is no room in ROOMS"),
     ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/b.h)\n", "astra-frontend/model/system/a.cc": '#include "ns3/b.h"\n',
@@ -227,7 +229,7 @@ def test_layers_in_order_pass(tree):
     ({"rdma-qbb/model/packet/a.h": "/**\n * @brief What a frame carries.\n */\n"},
      "a.h:3: a sentence begins with a noun clause: What a frame carries."),
     ({"rdma-qbb/model/packet/a.h": "/// Sent first. Who gets it answers.\n"}, "a.h:2: a sentence begins with a noun clause"),
-], ids=["module", "room", "no-room", "ns-3", "base", "collectives", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word",
+], ids=["module", "room", "room-of-another", "no-room", "ns-3", "base", "collectives", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word",
         "subclass", "receiver", "pair", "stale-pair", "spelling", "private", "example", "public", "listed", "noun-clause", "second-sentence"])
 def test_a_broken_rule_is_found(tree, sources, message):
     add, check = tree
