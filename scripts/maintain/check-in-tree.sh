@@ -43,7 +43,7 @@ cd "$ns3_dir"
 # ns-3 writes the stub of a header once and never again, even after the header has moved.
 if [ -d build/include/ns3 ]; then
   # In a tree that never built these modules grep finds none, and says so by its status.
-  { find build/include/ns3 -name '*.h' -exec grep -lE 'contrib/(base|rdma-qbb|programs|accl-cclo|collectives|astra-frontend|simulator)/' {} + || true; } | xargs -r rm
+  { find build/include/ns3 -name '*.h' -exec grep -lE "contrib/($(IFS='|'; echo "${modules[*]}"))/" {} + || true; } | xargs -r rm
 fi
 list=$(IFS=';'; echo "${modules[*]}")
 options=()
