@@ -97,8 +97,9 @@ def _sentences(runs: "Sequence[Run]", jobs: Sequence[Breakdown]) -> list[str]:
     for run in runs:
         found += _served(run)
         if not jobs and run.flows is not None and len(run.flows):
+            assert run.simulated_ns is not None  # at least the last end of its flows
             found.append(f"{run.name}: {len(run.flows)} flows, the last done at "
-                         f"{time_text((run.simulated_ns or 0) / 1e3)}, median slowdown "
+                         f"{time_text(run.simulated_ns / 1e3)}, median slowdown "
                          f"{run.flows['slowdown'].median():.2f}.")
         if run.info.get("drops"):
             found.append(f"{run.name}: {run.info['drops']} frames were lost.")
