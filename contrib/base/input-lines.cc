@@ -106,14 +106,15 @@ InputLines::Next()
 }
 
 std::string_view
-InputLines::RestFrom(std::size_t field) const
+InputLines::RestFrom(std::size_t field, std::size_t end) const
 {
-    if (field >= m_fields.size())
+    if (field >= std::min(end, m_fields.size()))
     {
         return {};
     }
-    const char* end = m_fields.back().data() + m_fields.back().size();
-    return {m_fields[field].data(), static_cast<std::size_t>(end - m_fields[field].data())};
+    const std::string_view last = m_fields[std::min(end, m_fields.size()) - 1];
+    const char* begin = m_fields[field].data();
+    return {begin, static_cast<std::size_t>(last.data() + last.size() - begin)};
 }
 
 void

@@ -5,6 +5,7 @@
 #define INPUT_LINES_H
 
 #include <cstddef>
+#include <cstdint>
 #include <istream>
 #include <memory>
 #include <string>
@@ -56,8 +57,9 @@ class InputLines
         return m_fields;
     }
 
-    /// @return everything from the given field to the line's end, blanks inside included
-    std::string_view RestFrom(std::size_t field) const;
+    /// @return everything from the given field to the line's end, or before the field @p end,
+    /// blanks inside included
+    std::string_view RestFrom(std::size_t field, std::size_t end = SIZE_MAX) const;
 
     /// Give no numbers in errors: the text is one line that no file has.
     void LeaveOutNumbers()

@@ -3,6 +3,7 @@
  */
 #include "units.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -264,6 +265,14 @@ ParseUnsigned(std::string_view text)
         return std::nullopt;
     }
     return value;
+}
+
+std::optional<uint64_t>
+ParseWhole(std::string_view text)
+{
+    const std::size_t point = std::min(text.find('.'), text.size());
+    const bool isWhole = text.find_first_not_of('0', point + 1) == std::string_view::npos;
+    return isWhole ? ParseUnsigned(text.substr(0, point)) : std::nullopt;
 }
 
 std::optional<double>

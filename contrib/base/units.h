@@ -57,6 +57,9 @@ std::optional<int64_t> ParseTimePs(std::string_view text);
 /// @param text a whole number in decimal digits @return its value, or nullopt
 std::optional<uint64_t> ParseUnsigned(std::string_view text);
 
+/// @return the same of a number that may end in ".0", as Python's division writes it
+std::optional<uint64_t> ParseWhole(std::string_view text);
+
 /// @param text a finite decimal number @return its value, or nullopt
 std::optional<double> ParseReal(std::string_view text);
 

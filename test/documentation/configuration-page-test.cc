@@ -1,12 +1,16 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-// The documentation's table of configuration keys is what the parser's own table says, and every
-// configuration that we ship is one that the parser takes without a word.
+// The documentation's tables of keys are what the parsers' own tables say, and every configuration
+// that we ship is one that the parser takes without a word.
 //
-// After a change to the keys: UPDATE_DOCUMENTATION=1 test-documentation rewrites the page.
+// After a change to the keys: UPDATE_DOCUMENTATION=1 test-documentation rewrites the tables.
+
+#include "astra-frontend/model/inference/input/serving-config.h"
+#include "astra-frontend/model/workload/kv-cache-workload.h"
 
 #include "ns3/fabric-conf.h"
+#include "ns3/layer-table.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -20,8 +24,20 @@
 namespace
 {
 
-const std::filesystem::path PAGE =
-    std::filesystem::path(SOURCE_DIR) / "docs/source/reference/configuration-keys.rst";
+const std::filesystem::path FOLDER = std::filesystem::path(SOURCE_DIR) / "docs/source/reference";
+
+/// Compare a file of the documentation with its text, or write it.
+void
+ExpectFile(const std::string& name, const std::string& expected)
+{
+    if (std::getenv("UPDATE_DOCUMENTATION"))
+    {
+        std::ofstream(FOLDER / name) << expected;
+    }
+    std::ifstream file(FOLDER / name);
+    const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    EXPECT_EQ(page, expected) << name << ": run test-documentation with UPDATE_DOCUMENTATION=1";
+}
 
 std::string
 Literal(const std::string& text)
@@ -66,14 +82,14 @@ RenderPage()
 
 TEST(ConfigurationPage, ListsExactlyTheKeysOfTheParser)
 {
-    const std::string expected = RenderPage();
-    if (std::getenv("UPDATE_DOCUMENTATION"))
-    {
-        std::ofstream(PAGE) << expected;
-    }
-    std::ifstream file(PAGE);
-    const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    EXPECT_EQ(page, expected) << "run test-documentation with UPDATE_DOCUMENTATION=1";
+    ExpectFile("configuration-keys.rst", RenderPage());
+}
+
+TEST(TablesOfKeys, ListExactlyTheRowsOfTheReaders)
+{
+    ExpectFile("keys/inference.csv", AstraSim::DescribeServingKeys());
+    ExpectFile("keys/kv-cache.csv", AstraSim::DescribeKvCacheKeys());
+    ExpectFile("keys/simai-text.csv", AstraSim::DescribeLayerTableKeys());
 }
 
 TEST(ShippedConfigurations, AreReadWithoutAWarning)

@@ -51,6 +51,31 @@ TEST(ServingFile, KeysBeforeInstancesHoldForAllPools)
     EXPECT_TRUE(config.IsDisaggregated());
 }
 
+TEST(ServingFile, CachesAreRoutedAsRequestsAreUnlessSaidOtherwise)
+{
+    const std::string pools =
+        REQUESTS + "kv_bytes 2\n" + ROW + "instances prefill 0\ninstances decode 1\n";
+    EXPECT_EQ(ReadServing(pools + "router kv_aware\n").decodeRouter, RouterPolicy::KvAware);
+    for (const char* both : {"router kv_aware\ndecode_router round_robin\n",
+                             "decode_router round_robin\nrouter kv_aware\n"})
+    {
+        const auto config = ReadServing(pools + both);
+        EXPECT_EQ(config.prefillRouter, RouterPolicy::KvAware);
+        EXPECT_EQ(config.decodeRouter, RouterPolicy::RoundRobin);
+    }
+}
+
+TEST(ServingFile, NumbersOfTokensAreFixedOrDrawn)
+{
+    for (const auto& [tokens, promptTokens] :
+         {std::pair{"7", 7}, {"uniform 5 5", 5}, {"exponential 1", 1}})
+    {
+        const auto config = ReadServing("requests 1\nrate 10\noutput_tokens 2\nprompt_tokens " +
+                                        std::string(tokens) + "\ninstances colocated 0\n" + ROW);
+        EXPECT_GE(config.requests.at(0).promptTokens, promptTokens) << tokens;
+    }
+}
+
 TEST(ServingFile, WindowsAreOfLayersWithoutSharedOrMovedCaches)
 {
     const std::string window = REQUESTS + "layers 4\nwindow 16\nwindow_layers 3\n";
@@ -98,16 +123,17 @@ TEST(ServingFile, SaysWhatIsWrong)
 {
     const std::string colocated = "instances colocated 0\n";
     EXPECT_THAT(ReaderErrorOf("layer 3\n"),
-                HasSubstr("serve.txt:2: unknown key 'layer'; expected a key "
-                          "such as layers"));
-    EXPECT_THAT(ReaderErrorOf("layers 0\n"), HasSubstr("'0' is not a valid value of layers"));
-    EXPECT_THAT(ReaderErrorOf("layers 1 2\n"), HasSubstr("'layers' has 2 values"));
+                HasSubstr("serve.txt:2: unknown key 'layer'; expected a known key; the nearest is "
+                          "layers"));
+    EXPECT_THAT(ReaderErrorOf("layers 0\n"), HasSubstr("layers is '0'; expected a whole"));
+    EXPECT_THAT(ReaderErrorOf("layers 1 2\n"), HasSubstr("layers is '1 2'; expected a whole"));
     EXPECT_THAT(ReaderErrorOf("router random\n"),
-                HasSubstr("round_robin, least_loaded or kv_aware"));
-    EXPECT_THAT(ReaderErrorOf("instances both 0\n"), HasSubstr("'both' is not a valid role"));
+                HasSubstr("router is 'random'; expected round_robin, least_loaded or kv_aware"));
+    EXPECT_THAT(ReaderErrorOf("instances both 0\n"),
+                HasSubstr("role is 'both'; expected colocated"));
     EXPECT_THAT(ReaderErrorOf("instances decode 0-2 tp: 2\n"), HasSubstr("3 ranks are not whole"));
     EXPECT_THAT(ReaderErrorOf("instances decode 0 dp: 2\n"),
-                HasSubstr("'dp:' is not a valid size"));
+                HasSubstr("unknown key 'dp:'; expected role, ranks, tp:, "));
     EXPECT_THAT(ReaderErrorOf(colocated + colocated), HasSubstr("colocated instances already"));
     EXPECT_THAT(ReaderErrorOf("layers 3\nlayers 4\n"),
                 HasSubstr("serve.txt:3: the key 'layers' occurs twice; expected each key once"));
@@ -124,9 +150,9 @@ TEST(ServingFile, SaysWhatIsWrong)
                 HasSubstr("'ALLREDUCE_DP' is not a valid collective"));
     EXPECT_THAT(ReaderErrorOf("gpu tflops: 3\n"), HasSubstr("the GPU lacks a property"));
     EXPECT_THAT(ReaderErrorOf("gpu tflops: 3 sms: 1 tflops: 4\n"),
-                HasSubstr("serve.txt:2: 'tflops:' occurs twice; expected each property once"));
+                HasSubstr("serve.txt:2: the key 'tflops:' occurs twice; expected each key once"));
     EXPECT_THAT(ReaderErrorOf("instances decode 0-3 tp: 2 pp: 2 model_parallel_NPU_group: 4\n"),
-                HasSubstr("'model_parallel_NPU_group:' occurs twice; expected each size once"));
+                HasSubstr("the key 'model_parallel_NPU_group:' occurs twice"));
     EXPECT_THAT(ReaderErrorOf(REQUESTS + "time_scale 2\n" + colocated + ROW),
                 HasSubstr("serve.txt:6: time_scale has no effect without trace"));
     EXPECT_THAT(ReaderErrorOf(REQUESTS + "shared_prefixes 2\n" + colocated + ROW),
@@ -138,18 +164,33 @@ TEST(ServingFile, SaysWhatIsWrong)
                             "kv_layers_per_message 2",
                             "first_token prefill"})
     {
-        EXPECT_THAT(ReaderErrorOf(REQUESTS + key + "\n" + colocated + ROW),
-                    HasSubstr(" has no effect without instances decode; expected both or neither"))
+        EXPECT_THAT(
+            ReaderErrorOf(REQUESTS + key + "\n" + colocated + ROW),
+            HasSubstr(" has no effect without instances decode; expected a file without it"))
             << key;
     }
     EXPECT_EQ(ReaderErrorOf(REQUESTS + "kv_bytes 1\nswap_gbps 2\n" + colocated + ROW +
                             "preemption_mode swap\n"),
               "")
         << "of all instances, of which some swap";
-    EXPECT_THAT(
-        ReaderErrorOf("first_token last\n"),
-        HasSubstr("serve.txt:2: 'last' is not a valid first_token; expected prefill or decode"));
-    EXPECT_THAT(ReaderErrorOf("prompt_tokens uniform 3 2\n"), HasSubstr("uniform LOW HIGH"));
+    EXPECT_THAT(ReaderErrorOf("first_token last\n"),
+                HasSubstr("serve.txt:2: first_token is 'last'; expected prefill or decode"));
+    for (const char* tokens : {"0",
+                               "16777217",
+                               "3 4",
+                               "uniform 3",
+                               "uniform 3 2",
+                               "uniform 1 2 3",
+                               "exponential",
+                               "exponential 1 2",
+                               "normal 3",
+                               ""})
+    {
+        EXPECT_THAT(ReaderErrorOf(std::string("prompt_tokens ") + tokens + "\n"),
+                    HasSubstr("prompt_tokens is '" + std::string(tokens) +
+                              "'; expected N, uniform LOW HIGH, or exponential MEAN"));
+    }
+    EXPECT_THAT(ReaderErrorOf("windw 3\n"), HasSubstr("the nearest is window"));
     EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated),
                 HasSubstr("serve.txt:6: the instances have no rows"));
     EXPECT_THAT(ReaderErrorOf(REQUESTS + "instances decode 0\n" + ROW),
@@ -215,8 +256,8 @@ TEST(ServingFile, SaysWhatIsWrongWithTimes)
         {row + "times tokens 2 5 2 5\n", "'2' is not a valid next coordinate"},
         {row + "times tokens 2 5\ntimes tokens 2 5\n", "is not a valid next line of times"},
         {attention + "times prompts 2 5 6\ntimes prompts 1 5 6\n", "'1' is not a valid next line"},
-        {"cudagraph_capture_sizes 2 2\n" + ROW, "'2' is not a valid next size"},
-        {"cudagraph_capture_sizes\n" + ROW, "there are no sizes"},
+        {"cudagraph_capture_sizes 2 2\n" + ROW, "is '2 2'; expected sizes in ascending order"},
+        {"cudagraph_capture_sizes\n" + ROW, "is ''; expected sizes in ascending order"},
         {"capacity_scheduler_policy evict\n" + ROW, "expected max_utilization or guaranteed"},
         {"launch_ns x\n" + ROW, "expected nanoseconds"},
     };

@@ -11,6 +11,16 @@
 
 using namespace ns3;
 
+TEST(Units, WholeNumbersMayHaveZerosAfterThePoint)
+{
+    EXPECT_EQ(ParseWhole("8388608.0"), 8'388'608u);
+    EXPECT_EQ(ParseWhole("7"), 7u);
+    for (const char* text : {"", ".0", "8.5", "8.0.0", "-8.0", "8.0x"})
+    {
+        EXPECT_EQ(ParseWhole(text), std::nullopt) << text;
+    }
+}
+
 TEST(Units, RatesOfEverySpellingBecomeBitsPerSecond)
 {
     EXPECT_EQ(ParseDataRateBps("400Gbps"), 400'000'000'000u);

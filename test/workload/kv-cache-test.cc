@@ -123,10 +123,12 @@ TEST(KvCache, RefusesIncompleteFiles)
     };
     const std::string requests = "requests 3\nrate 10\nprompt_tokens 7\n";
     EXPECT_THAT(error("KV\n"), HasSubstr("kv.txt:1: the file does not begin with KV_CACHE"));
-    EXPECT_THAT(error("KV_CACHE\nlayer 3\n"), HasSubstr("kv.txt:2: unknown key 'layer'"));
+    EXPECT_THAT(error("KV_CACHE\nlayer 3\n"),
+                HasSubstr("kv.txt:2: unknown key 'layer'; expected prefill, decode, "));
     EXPECT_THAT(error("KV_CACHE\nlayers 0\n"),
-                HasSubstr("kv.txt:2: '0' is not a valid value of layers"));
-    EXPECT_THAT(error("KV_CACHE\nprefill 0-x\n"), HasSubstr("is not a valid list of ranks"));
+                HasSubstr("kv.txt:2: layers is '0'; expected a whole number from 1 to 4294967295"));
+    EXPECT_THAT(error("KV_CACHE\nprefill 0-x\n"),
+                HasSubstr("prefill is '0-x'; expected a list of ranks"));
     EXPECT_THAT(error("KV_CACHE\nprefill 0\n" + MODEL + requests), HasSubstr("prefill and decode"));
     EXPECT_THAT(error("KV_CACHE\nprefill 0\ndecode 1\n" + MODEL), HasSubstr("trace, or requests"));
     EXPECT_THAT(error("KV_CACHE\nprefill 0\ndecode 0\n" + MODEL + requests),
@@ -135,4 +137,11 @@ TEST(KvCache, RefusesIncompleteFiles)
                 HasSubstr("rank 9 does not exist"));
     EXPECT_THAT(error("KV_CACHE\nprefill 0-2\ndecode 3\nranks_per_instance 2\n" + MODEL + requests),
                 HasSubstr("ranks_per_instance divides"));
+    for (const char* idle : {"requests 3", "rate 10", "prompt_tokens 7", "seed 2"})
+    {
+        const std::string key = std::string(idle).substr(0, std::string(idle).find(' '));
+        EXPECT_EQ(
+            error("KV_CACHE\n" + std::string(idle) + "\nprefill 0\ndecode 1\ntrace t\n" + MODEL),
+            "kv.txt:2: " + key + " has no effect with trace; expected a file without it");
+    }
 }

@@ -136,9 +136,9 @@ TEST(LayerTable, ReadsHeadersAsAicbWritesThem)
     EXPECT_TRUE(table.inference);
     EXPECT_FALSE(ReadTable(HEADER + "1\n" + LAYER).inference);
     EXPECT_THAT(ErrorOf("DATA mode: 2\n1\n" + LAYER),
-                HasSubstr("w.txt:1: '2' is not a valid mode"));
+                HasSubstr("w.txt:1: mode is '2'; expected 0 or 1"));
     EXPECT_THAT(ErrorOf("DATA pp_comm: 8.5\n1\n" + LAYER),
-                HasSubstr("w.txt:1: '8.5' is not a valid value of pp_comm"));
+                HasSubstr("w.txt:1: pp_comm is '8.5'; expected bytes below 2^53"));
 }
 
 TEST(LayerTable, MicroLinesTakeServersAsTpAndTheirNumberAsDpAndEp)
@@ -175,14 +175,19 @@ TEST(LayerTable, NamesFileLineAndExpectation)
         {"", "w.txt: the workload is empty"},
         {"TRANSFORMER\n1\n" + LAYER, "w.txt:1: 'TRANSFORMER' is not a valid parallelism policy"},
         {"HYBRID_TRANSFORMER\n1\n" + LAYER, "w.txt:1: the header does not say how many ranks"},
-        {"DATA tpp: 3\n1\n" + LAYER, "w.txt:1: unknown key 'tpp'"},
-        {"DATA all_gpus: x\n1\n" + LAYER, "w.txt:1: 'x' is not a valid value of all_gpus"},
-        {"DATA all_gpus:\n1\n" + LAYER, "w.txt:1: the line ends where all_gpus should be"},
-        {"DATA all_gpus: 0\n1\n" + LAYER, "w.txt:1: all_gpus is 0"},
+        {"DATA tpp: 3\n1\n" + LAYER,
+         "w.txt:1: unknown key 'tpp'; expected model_parallel_NPU_group, "},
+        {"DATA all_gpus: x\n1\n" + LAYER, "w.txt:1: all_gpus is 'x'"},
+        {"DATA all_gpus:\n1\n" + LAYER, "w.txt:1: the line ends before all values of all_gpus"},
+        {"DATA all_gpus: 0\n1\n" + LAYER,
+         "w.txt:1: all_gpus is '0'; expected a whole number from 1 to 2147483647"},
         {"DATA all_gpus: 4294967296\n1\n" + LAYER,
-         "w.txt:1: all_gpus is 4294967296; expected a whole number of less than 2^31"},
+         "w.txt:1: all_gpus is '4294967296'; expected a whole number"},
+        {"DATA checkpoints: 2 0\n1\n" + LAYER,
+         "w.txt:1: the line ends before all values of checkpoints"},
+        {"DATA stage_rows: 0\n1\n" + LAYER, "w.txt:1: stage_rows is ''; expected whole numbers"},
         {"DATA pp: 1 ga: 2 pp: 2\n1\n" + LAYER,
-         "w.txt:1: the key 'pp' occurs twice in the header; expected each key once"},
+         "w.txt:1: the key 'pp' occurs twice; expected each key once"},
         {"DATA ep: 2 expert_parallel_npu_group: 2\n1\n" + LAYER,
          "w.txt:1: the key 'expert_parallel_npu_group' occurs twice"},
         {HEADER + "1\na -1 1e30 NONE 0 20 NONE 0 3 NONE 0 40\n",
@@ -202,7 +207,7 @@ TEST(LayerTable, NamesFileLineAndExpectation)
         {HEADER + "1\na -1 10 ALLREDUCE_XP 0 20 NONE 0 3 NONE 0 40\n",
          "w.txt:3: unknown collective 'ALLREDUCE_XP'"},
         {HEADER + "1\na -1 10 ALLREDUCE 1e3x 20 NONE 0 3 NONE 0 40\n",
-         "w.txt:3: '1e3x' is not a valid value of the collective's size"},
+         "w.txt:3: the collective's size is '1e3x'; expected bytes"},
         {"DATA checkpoints: 1 4 checkpoint_initiates: 0\n1\n" + LAYER,
          "w.txt:1: checkpoint layer 4 does not exist"},
         {"DATA checkpoints: 0 checkpoint_initiates: 1 0\n1\n" + LAYER,
@@ -220,7 +225,7 @@ TEST(LayerTable, NamesFileLineAndExpectation)
          "w.txt:1: stage_rows has a chunk without rows"},
         {"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 tied_comm: 8\n1\n" + LAYER,
          "w.txt:1: tied_comm and reduce_each are for rows of stages"},
-        {"DATA reduce_each: 2\n1\n" + LAYER, "w.txt:1: '2' is not a valid value of reduce_each"},
+        {"DATA reduce_each: 2\n1\n" + LAYER, "w.txt:1: reduce_each is '2'"},
         {"1 ALLREDUCE 8\n", "w.txt:1: a micro line with 3 fields"},
         {"0 ALLREDUCE 8 DP\n", "w.txt:1: the number of passes is 0"},
         {"1 NONE 8 DP\n", "w.txt:1: 'NONE' is not a valid collective of a micro line"},

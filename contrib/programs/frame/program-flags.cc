@@ -5,6 +5,7 @@
 
 #include "ns3/input-error.h"
 #include "ns3/nearest-name.h"
+#include "ns3/rows.h"
 #include "ns3/units.h"
 
 #include <algorithm>
@@ -62,17 +63,6 @@ void
 RefuseFlag(const std::string& what, const std::string& expected)
 {
     throw ns3::InputError("command line", 0, what, expected);
-}
-
-std::string
-ListWords(const std::vector<std::string>& words)
-{
-    std::string list;
-    for (std::size_t i = 0; i < words.size(); ++i)
-    {
-        list += (i == 0 ? "" : i + 1 < words.size() ? ", " : " or ") + words[i];
-    }
-    return list;
 }
 
 FlagTable::Row&
@@ -206,7 +196,7 @@ FlagTable::AddWord(FlagSubject subject,
         const auto found = std::find(words.begin(), words.end(), word);
         if (found == words.end())
         {
-            RefuseFlag("--" + row.name + " " + word, ListWords(words));
+            RefuseFlag("--" + row.name + " " + word, ns3::ListWords(words));
         }
         take(static_cast<std::size_t>(found - words.begin()));
     });

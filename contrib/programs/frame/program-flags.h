@@ -292,9 +292,6 @@ class FlagTable
  */
 uint64_t ParseSizeFlag(const std::string& flag, const std::string& text);
 
-/// @return words as a sentence lists them: "packet, analytical or flow"
-std::string ListWords(const std::vector<std::string>& words);
-
 /// @return the word that stands for a value in a list of choices
 template <typename T, std::size_t N>
 const char*

@@ -13,6 +13,7 @@
 #include "run-replay.h"
 
 #include "ns3/input-error.h"
+#include "ns3/rows.h"
 
 #include <optional>
 #include <utility>
@@ -72,7 +73,7 @@ NetworkNames()
     {
         names.emplace_back(network.first);
     }
-    return ListWords(names);
+    return ns3::ListWords(names);
 }
 
 /// Values of flags that are taken together with others.

@@ -9,11 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
 
 from clustersim.sweep import runs
-from clustersim.errors import InputError
-from clustersim.sweep.supervisor import Outcome
+from clustersim.sweep.errors import InputError
 
 SNAKEFILE = pathlib.Path(__file__).with_name("Snakefile")
 POLL_S = 0.1
@@ -30,12 +28,12 @@ class Bounds:
     time_limit_s: float
 
 
-def is_remote(profile: str | None, further: Sequence[str]) -> bool:
+def is_remote(profile, further) -> bool:
     """@return whether runs go to other machines: a profile's, or those that Snakemake's arguments name"""
     return bool(profile) or any(word.startswith(REMOTE) for word in further)
 
 
-def command(output: pathlib.Path, bounds: Bounds, profile: str | None, further: Sequence[str]) -> list[str]:
+def command(output, bounds, profile, further):
     """@return the words that start Snakemake"""
     supervisor = ["env", f"PYTHONPATH={runs.PACKAGES}", sys.executable, "-m", "clustersim.sweep.supervisor"]
     if not is_remote(profile, further):
@@ -54,7 +52,7 @@ def command(output: pathlib.Path, bounds: Bounds, profile: str | None, further: 
     return [str(word) for word in (*words, *further)]
 
 
-def _start(output: pathlib.Path, words: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(output, words):
     if not shutil.which(words[0]):
         raise InputError("snakemake: no such program; expected Debian's package snakemake (scripts/setup.sh)")
     with open(output / "snakemake.log", "wb") as log:
@@ -64,7 +62,7 @@ def _start(output: pathlib.Path, words: Sequence[str]) -> subprocess.Popen[bytes
                                 start_new_session=True)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def _stop(process) -> None:
     """Ends Snakemake and what it runs on this machine; it cancels the jobs of a cluster itself."""
     for number, wait_s in ((signal.SIGINT, GRACE_S), (signal.SIGKILL, None)):
         try:
@@ -76,21 +74,20 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             pass
 
 
-def _clean(output: pathlib.Path) -> None:
+def _clean(output) -> None:
     for name in ("jobs", "done", "outcomes"):
         directory = output / name
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
 
 
-def _complaint(output: pathlib.Path) -> str:
+def _complaint(output):
     """@return the line in which Snakemake says why it ended"""
     lines = [line.strip() for line in (output / "snakemake.log").read_text(errors="replace").splitlines()]
     return next((line for line in lines if "rror" in line), lines[-1] if lines else "it said nothing")
 
 
-def execute(output: pathlib.Path, due: Sequence[runs.Run], bounds: Bounds, profile: str | None, further: Sequence[str],
-            on_end: Callable[[runs.Run, Outcome | None], None]) -> None:
+def execute(output, due, bounds, profile, further, on_end) -> None:
     """Does the runs that are due; on_end(run, outcome) is called as each ends.
 
     @param further further arguments of Snakemake

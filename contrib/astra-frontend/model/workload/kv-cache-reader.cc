@@ -8,16 +8,17 @@
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
+#include "ns3/rows.h"
 #include "ns3/units.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
-#include <functional>
-#include <map>
 #include <random>
-#include <set>
+#include <sstream>
+#include <utility>
+#include <vector>
 
 namespace AstraSim
 {
@@ -32,9 +33,15 @@ class KvCacheReader
 {
   public:
     explicit KvCacheReader(ns3::InputLines& lines)
-        : m_lines(lines)
+        : m_lines(lines),
+          m_rows(lines.Name(), MakeRows())
     {
         m_config.file = lines.Name();
+    }
+
+    const ns3::Rows& GetRows() const
+    {
+        return m_rows;
     }
 
     KvCacheConfig Read()
@@ -45,7 +52,7 @@ class KvCacheReader
         }
         while (m_lines.Next())
         {
-            ReadKey();
+            m_rows.Read(m_lines.Fields()[0], m_lines.RestFrom(1), m_lines.Line());
         }
         Require(!m_config.prefill.empty() && !m_config.decode.empty(), "prefill and decode");
         Require(m_config.layers && m_config.heads && m_config.headDimension,
@@ -53,6 +60,11 @@ class KvCacheReader
         Require(m_config.prefill.size() % m_config.ranksPerInstance == 0 &&
                     m_config.decode.size() % m_config.ranksPerInstance == 0,
                 "sets of ranks that ranks_per_instance divides");
+        m_rows.RefuseIdle();
+        if (!m_trace.empty())
+        {
+            ReadTrace();
+        }
         if (m_config.requests.empty())
         {
             Require(m_count > 0 && m_perSecond > 0 && m_tokens > 0,
@@ -64,6 +76,37 @@ class KvCacheReader
     }
 
   private:
+    std::vector<ns3::Row> MakeRows()
+    {
+        const auto whole = [](auto& target, uint64_t most = UINT32_MAX) {
+            return ns3::Whole(target, 1, most);
+        };
+        const auto ranks = [](std::vector<uint32_t>& target) {
+            return ns3::Parsed(target, ParseRankList, "a list of ranks, such as 0,2,4-7");
+        };
+        const auto idle = [this] { return m_trace.empty() ? "" : "with trace"; };
+        KvCacheConfig& config = m_config;
+        return {
+            {"prefill", ranks(config.prefill), "ranks that compute prompts"},
+            {"decode", ranks(config.decode), "ranks that receive the caches"},
+            {"ranks_per_instance", whole(config.ranksPerInstance), "ranks that share a cache"},
+            {"layers", whole(config.layers), "of the model"},
+            {"kv_heads", whole(config.heads), "of a layer"},
+            {"head_dim", whole(config.headDimension), "numbers in a key, and in a value"},
+            {"bytes_per_element", whole(config.bytesPerElement), "of keys and values"},
+            {"prefill_ns_per_token",
+             ns3::Scaled(config.prefillPerToken, 1000, 0, "nanoseconds"),
+             "computation before a cache is sent"},
+            {"requests", whole(m_count, MOST_REQUESTS), "number of arrivals", false, idle},
+            {"rate", ns3::Real(m_perSecond, 1e-9, 1e18), "arrivals per second", false, idle},
+            {"prompt_tokens", whole(m_tokens), "of each arrival", false, idle},
+            {"seed", whole(m_seed), "of the Poisson arrivals", false, idle},
+            {"trace",
+             ns3::Text(m_trace, "a file"),
+             "instead: arrivals, lines of ``seconds tokens``"},
+        };
+    }
+
     void Require(bool condition, const std::string& what) const
     {
         if (!condition)
@@ -94,99 +137,6 @@ class KvCacheReader
         }
     }
 
-    uint64_t Number() const
-    {
-        const auto value = ns3::ParseUnsigned(m_lines.Fields()[1]);
-        if (!value || *value == 0 || *value > UINT32_MAX)
-        {
-            m_lines.Fail("'" + std::string(m_lines.Fields()[1]) + "' is not a valid value of " +
-                             std::string(m_lines.Fields()[0]),
-                         "a whole number above 0");
-        }
-        return *value;
-    }
-
-    void ReadKey()
-    {
-        const std::string key(m_lines.Fields()[0]);
-        if (!m_seen.insert(key).second)
-        {
-            m_lines.Fail("the key '" + key + "' occurs twice", "each key once");
-        }
-        if (m_lines.Fields().size() != 2)
-        {
-            m_lines.Fail("'" + key + "' has " + std::to_string(m_lines.Fields().size() - 1) +
-                             " values",
-                         "one value");
-        }
-        const std::string_view value = m_lines.Fields()[1];
-        if (key == "prefill" || key == "decode")
-        {
-            const auto ranks = ParseRankList(value);
-            if (!ranks)
-            {
-                m_lines.Fail("'" + std::string(value) + "' is not a valid list of ranks",
-                             "e.g. 0,2,4-7");
-            }
-            (key == "prefill" ? m_config.prefill : m_config.decode) = *ranks;
-            return;
-        }
-        if (key == "rate")
-        {
-            const auto rate = ns3::ParseReal(value);
-            if (!rate || *rate <= 0)
-            {
-                m_lines.Fail("'" + std::string(value) + "' is not a valid rate",
-                             "requests per second");
-            }
-            m_perSecond = *rate;
-            return;
-        }
-        if (key == "prefill_ns_per_token")
-        {
-            const auto time = ns3::ParseScaled(value, 1000);
-            if (!time)
-            {
-                m_lines.Fail("'" + std::string(value) + "' is not a valid time", "nanoseconds");
-            }
-            m_config.prefillPerToken = *time;
-            return;
-        }
-        if (key == "trace")
-        {
-            ReadTrace(std::string(value));
-            return;
-        }
-        const std::map<std::string, std::function<void(uint64_t)>> numbers = {
-            {"ranks_per_instance",
-             [this](uint64_t n) { m_config.ranksPerInstance = static_cast<uint32_t>(n); }},
-            {"layers", [this](uint64_t n) { m_config.layers = n; }},
-            {"kv_heads", [this](uint64_t n) { m_config.heads = n; }},
-            {"head_dim", [this](uint64_t n) { m_config.headDimension = n; }},
-            {"bytes_per_element", [this](uint64_t n) { m_config.bytesPerElement = n; }},
-            {"requests",
-             [this](uint64_t n) {
-                 m_count = n;
-                 if (n > MOST_REQUESTS)
-                 {
-                     m_lines.Fail("there are " + std::to_string(n) + " requests",
-                                  "at most " + std::to_string(MOST_REQUESTS));
-                 }
-             }},
-            {"prompt_tokens", [this](uint64_t n) { m_tokens = n; }},
-            {"seed", [this](uint64_t n) { m_seed = n; }},
-        };
-        const auto found = numbers.find(key);
-        if (found == numbers.end())
-        {
-            m_lines.Fail("unknown key '" + key + "'",
-                         "prefill, decode, ranks_per_instance, layers, kv_heads, head_dim, "
-                         "bytes_per_element, prefill_ns_per_token, requests, rate, prompt_tokens, "
-                         "seed or trace");
-        }
-        found->second(Number());
-    }
-
     static KvRequest ParseRequest(ns3::InputLines& lines)
     {
         const auto& fields = lines.Fields();
@@ -202,10 +152,10 @@ class KvCacheReader
         lines.Fail("this line is not a request", "<arrival in seconds> <prompt tokens>");
     }
 
-    void ReadTrace(const std::string& path)
+    void ReadTrace()
     {
-        const auto beside = std::filesystem::path(m_lines.Name()).parent_path() / path;
-        ns3::InputLines lines(ns3::InputExists(beside.string()) ? beside.string() : path);
+        const auto beside = std::filesystem::path(m_lines.Name()).parent_path() / m_trace;
+        ns3::InputLines lines(ns3::InputExists(beside.string()) ? beside.string() : m_trace);
         while (lines.Next())
         {
             m_config.requests.push_back(ParseRequest(lines));
@@ -231,11 +181,12 @@ class KvCacheReader
 
     ns3::InputLines& m_lines;
     KvCacheConfig m_config;
-    std::set<std::string> m_seen; ///< keys
+    std::string m_trace;
     uint64_t m_count{0};
     uint64_t m_tokens{0};
     uint64_t m_seed{1};
     double m_perSecond{0};
+    ns3::Rows m_rows; ///< of the above
 };
 
 } // namespace
@@ -252,6 +203,14 @@ ReadKvCacheConfig(std::istream& text, const std::string& name)
 {
     ns3::InputLines lines(text, name);
     return KvCacheReader(lines).Read();
+}
+
+std::string
+DescribeKvCacheKeys()
+{
+    std::istringstream none;
+    ns3::InputLines lines(none, "");
+    return KvCacheReader(lines).GetRows().ToCsv();
 }
 
 } // namespace AstraSim

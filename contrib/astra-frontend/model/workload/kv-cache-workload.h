@@ -74,6 +74,9 @@ KvCacheConfig ReadKvCacheConfig(const std::string& path);
 /// @copydoc ReadKvCacheConfig @param text the file's text @param name its name in errors
 KvCacheConfig ReadKvCacheConfig(std::istream& text, const std::string& name);
 
+/// @return the keys, as Rows::ToCsv() has them
+std::string DescribeKvCacheKeys();
+
 /**
  * @ingroup astra-frontend
  * @brief Transfers of key-value caches between prefill and decode instances.

@@ -8,6 +8,7 @@
 #include "ns3/foreign-file.h"
 #include "ns3/input-error.h"
 #include "ns3/input-lines.h"
+#include "ns3/rows.h"
 #include "ns3/units.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <set>
+#include <sstream>
 #include <string_view>
 
 namespace AstraSim
@@ -25,6 +26,7 @@ namespace AstraSim
 namespace
 {
 
+constexpr const char* SIZES = "bytes below 2^53 (8 PiB)";
 constexpr std::string_view POLICY_NAMES =
     "HYBRID_TRANSFORMER_FWD_IN_BCKWD, HYBRID_TRANSFORMER, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA, "
     "HYBRID_DLRM_ENHANCED, DLRM, DATA, MODEL or MICRO";
@@ -71,9 +73,15 @@ class LayerTableReader
 {
   public:
     explicit LayerTableReader(ns3::InputLines& lines)
-        : m_lines(lines)
+        : m_lines(lines),
+          m_header(lines.Name(), HeaderRows())
     {
         m_table.file = lines.Name();
+    }
+
+    const ns3::Rows& GetHeader() const
+    {
+        return m_header;
     }
 
     LayerTable Read()
@@ -98,6 +106,53 @@ class LayerTableReader
     }
 
   private:
+    std::vector<ns3::Row> HeaderRows()
+    {
+        const auto whole = [](auto& target, uint64_t least = 1) {
+            return ns3::Whole(target, least, INT32_MAX);
+        };
+        const auto bytes = [](uint64_t& target) { return ns3::Parsed(target, ParseSize, SIZES); };
+        LayerTable& table = m_table;
+        return {
+            {"model_parallel_NPU_group", whole(table.sizes.tp), "ranks of a tensor-parallel group"},
+            {"ep,expert_parallel_npu_group", whole(table.sizes.ep), "size of EP groups"},
+            {"etp",
+             whole(table.sizes.etp),
+             "tensor-parallel size of experts, if it is not that of the other layers"},
+            {"pp", whole(table.sizes.pp), "pipeline stages"},
+            {"cp", whole(table.sizes.cp), "size of context-parallel groups"},
+            {"vpp", whole(table.virtualStages), "chunks of a pipeline stage"},
+            {"ga", whole(table.gradientAccumulation), "micro-batches of an iteration"},
+            {"all_gpus", whole(table.sizes.world), "ranks of the workload"},
+            {"mode", ns3::Flag(table.inference), "1: inference, forward passes only"},
+            {"checkpoints",
+             ns3::Wholes(m_checkpoints, 0, INT32_MAX, 0),
+             "``K n1 ... nK``: rows whose results recomputation begins with"},
+            {"checkpoint_initiates",
+             ns3::Wholes(m_initiates, 0, INT32_MAX, 0),
+             "``K n1 ... nK``: rows that first compute forward again (above)"},
+            {"pp_comm", bytes(table.pipelineBytes), "sent to the next stage per micro-batch"},
+            {"DLRM_LAST_BOTTOM_LAYER",
+             whole(table.lastBottomLayer, 0),
+             "DLRM: the last layer of the bottom network; the number may stand alone"},
+            {"stage_rows",
+             ns3::Wholes(table.stageRows, 0, INT32_MAX),
+             "``K n1 ... nK``: each pipeline stage has rows of its own, stage after stage. For "
+             "each stage come ``1 + vpp`` numbers of rows: those once per pass, then those of each "
+             "chunk. The rows once per pass come after the last micro-batch, the last row first, "
+             "when all weight gradients are reduced: the optimizer's step, and the gathering of "
+             "new weights. Without this key, all stages have the same rows"},
+            {"tied_comm",
+             bytes(table.tiedBytes),
+             "the first and the last stage send each other so many bytes before the optimizer's "
+             "step: the gradients of an embedding that both hold"},
+            {"reduce_each",
+             ns3::Flag(table.reducesEach),
+             "1: weight gradients are reduced after each micro-batch, not after the last (ZeRO-2 "
+             "and 3)"},
+        };
+    }
+
     std::string_view Field(std::size_t index) const
     {
         return m_lines.Fields()[index];
@@ -124,32 +179,20 @@ class LayerTableReader
     }
 
     /// @return a size; AICB's Python writes some with a decimal point, such as 8388608.0
-    uint64_t Bytes(std::size_t field, const std::string& what) const
+    static std::optional<uint64_t> ParseSize(std::string_view text)
     {
-        const uint64_t bytes = BytesOfAnySize(field, what);
-        if (bytes >= SIZES_END)
-        {
-            Fail(what + " is " + std::string(Field(field)), "less than 2^53 bytes (8 PiB)");
-        }
-        return bytes;
+        const auto bytes = ns3::ParseWhole(text);
+        return bytes && *bytes < SIZES_END ? bytes : std::nullopt;
     }
 
-    uint64_t BytesOfAnySize(std::size_t field, const std::string& what) const
+    uint64_t Bytes(std::size_t field) const
     {
-        if (field < m_lines.Fields().size())
+        const auto bytes = ParseSize(Field(field));
+        if (!bytes)
         {
-            const std::string_view text = Field(field);
-            const auto point = text.find('.');
-            if (point != std::string_view::npos && point > 0 &&
-                text.find_first_not_of('0', point + 1) == std::string_view::npos)
-            {
-                if (const auto value = ns3::ParseUnsigned(text.substr(0, point)))
-                {
-                    return *value;
-                }
-            }
+            Fail("the collective's size is '" + std::string(Field(field)) + "'", SIZES);
         }
-        return Number(field, what);
+        return *bytes;
     }
 
     uint32_t Small(std::size_t field, const std::string& what, uint32_t least) const
@@ -198,122 +241,40 @@ class LayerTableReader
             Fail("the header does not say how many ranks share a layer",
                  "model_parallel_NPU_group: N");
         }
-        const bool isDlrm = m_table.policy == ParallelismPolicy::Dlrm ||
-                            m_table.policy == ParallelismPolicy::HybridDlrmEnhanced;
-        if (isDlrm && m_table.lastBottomLayer < 0)
+        if (IsDlrm() && m_table.lastBottomLayer < 0)
         {
             Fail("the header does not say where the bottom network ends",
                  "the number of its last layer after the policy");
         }
     }
 
-    /// @return the field after the key and its values
+    bool IsDlrm() const
+    {
+        return m_table.policy == ParallelismPolicy::Dlrm ||
+               m_table.policy == ParallelismPolicy::HybridDlrmEnhanced;
+    }
+
+    /// @return the field after the key and its values, of which a list's number comes first
     std::size_t ReadHeaderKey(std::size_t field)
     {
-        std::string key(Field(field));
-        const bool isDlrm = m_table.policy == ParallelismPolicy::Dlrm ||
-                            m_table.policy == ParallelismPolicy::HybridDlrmEnhanced;
-        if (isDlrm && ns3::ParseUnsigned(key))
+        const auto& fields = m_lines.Fields();
+        std::string_view key = fields[field];
+        if (IsDlrm() && ns3::ParseUnsigned(key))
         {
-            m_table.lastBottomLayer = static_cast<int>(Small(field, "the last bottom layer", 0));
+            m_header.Read("DLRM_LAST_BOTTOM_LAYER", key, m_headerLine);
             return field + 1;
         }
-        if (key.ends_with(':'))
+        key.remove_suffix(key.ends_with(':'));
+        const bool isList = m_header.Get(key, m_headerLine).value.kind == ns3::RowValue::Kind::List;
+        const std::size_t begin = field + 1 + isList;
+        const std::size_t count = isList ? Small(field + 1, std::string(key), 0) : 1;
+        const std::size_t end = begin + count;
+        if (end > fields.size())
         {
-            key.pop_back();
+            Fail("the line ends before all values of " + std::string(key), "whole numbers");
         }
-        if (!m_headerKeys.insert(key == "expert_parallel_npu_group" ? "ep" : key).second)
-        {
-            Fail("the key '" + key + "' occurs twice in the header", "each key once");
-        }
-        ++field;
-        if (key == "model_parallel_NPU_group")
-        {
-            m_table.sizes.tp = Small(field, key, 1);
-        }
-        else if (key == "ep" || key == "expert_parallel_npu_group")
-        {
-            m_table.sizes.ep = Small(field, key, 1);
-        }
-        else if (key == "etp")
-        {
-            m_table.sizes.etp = Small(field, key, 1);
-        }
-        else if (key == "pp")
-        {
-            m_table.sizes.pp = Small(field, key, 1);
-        }
-        else if (key == "cp")
-        {
-            m_table.sizes.cp = Small(field, key, 1);
-        }
-        else if (key == "vpp")
-        {
-            m_table.virtualStages = Small(field, key, 1);
-        }
-        else if (key == "ga")
-        {
-            m_table.gradientAccumulation = Small(field, key, 1);
-        }
-        else if (key == "all_gpus")
-        {
-            m_table.sizes.world = Small(field, key, 1);
-        }
-        else if (key == "pp_comm")
-        {
-            m_table.pipelineBytes = Bytes(field, key);
-        }
-        else if (key == "tied_comm")
-        {
-            m_table.tiedBytes = Bytes(field, key);
-        }
-        else if (key == "reduce_each")
-        {
-            m_table.reducesEach = Number(field, key) == 1;
-            if (!m_table.reducesEach && Field(field) != "0")
-            {
-                Fail("'" + std::string(Field(field)) + "' is not a valid value of reduce_each",
-                     "0 (after the last micro-batch) or 1 (after each)");
-            }
-        }
-        else if (key == "stage_rows")
-        {
-            const uint32_t count = Small(field, key, 1);
-            for (uint32_t i = 0; i < count; ++i)
-            {
-                m_table.stageRows.push_back(Small(++field, "a number of stage_rows", 0));
-            }
-        }
-        else if (key == "mode")
-        {
-            m_table.inference = Number(field, key) == 1;
-            if (!m_table.inference && Field(field) != "0")
-            {
-                Fail("'" + std::string(Field(field)) + "' is not a valid mode",
-                     "0 (training) or 1 (inference: forward passes only)");
-            }
-        }
-        else if (key == "DLRM_LAST_BOTTOM_LAYER")
-        {
-            m_table.lastBottomLayer = static_cast<int>(Small(field, key, 0));
-        }
-        else if (key == "checkpoints" || key == "checkpoint_initiates")
-        {
-            auto& list = key == "checkpoints" ? m_checkpoints : m_initiates;
-            const uint32_t count = Small(field, key, 0);
-            for (uint32_t i = 0; i < count; ++i)
-            {
-                list.push_back(Small(++field, "a layer of " + key, 0));
-            }
-        }
-        else
-        {
-            Fail("unknown key '" + key + "' in the header",
-                 "model_parallel_NPU_group, ep, expert_parallel_npu_group, etp, pp, cp, vpp, "
-                 "ga, all_gpus, mode, checkpoints, checkpoint_initiates, pp_comm, stage_rows, "
-                 "tied_comm or reduce_each");
-        }
-        return field + 1;
+        m_header.Read(key, m_lines.RestFrom(begin, end), m_headerLine);
+        return end;
     }
 
     void ReadLayers()
@@ -388,16 +349,14 @@ class LayerTableReader
         {
             collective.group = DefaultGroup(phase);
         }
-        collective.bytes = Bytes(field + 1, "the collective's size");
+        collective.bytes = Bytes(field + 1);
         return collective;
     }
 
     GroupKind DefaultGroup(TrainingPhase phase) const
     {
         // DLRM's embedding tables lie on all ranks: the DP group if TP is 1.
-        const bool isDlrm = m_table.policy == ParallelismPolicy::Dlrm ||
-                            m_table.policy == ParallelismPolicy::HybridDlrmEnhanced;
-        if (isDlrm || m_table.policy == ParallelismPolicy::Micro ||
+        if (IsDlrm() || m_table.policy == ParallelismPolicy::Micro ||
             m_table.policy == ParallelismPolicy::Data)
         {
             return GroupKind::Dp;
@@ -454,7 +413,7 @@ class LayerTableReader
                 Fail("'" + std::string(Field(1)) + "' is not a valid collective of a micro line",
                      "ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, SENDRECV, ...");
             }
-            collective.bytes = Bytes(2, "the collective's size");
+            collective.bytes = Bytes(2);
             const auto group = ParseGroup(Field(3));
             if (!group)
             {
@@ -553,9 +512,9 @@ class LayerTableReader
     ns3::InputLines& m_lines;
     LayerTable m_table;
     std::size_t m_headerLine{1};
-    std::set<std::string, std::less<>> m_headerKeys; ///< so far
     std::vector<uint32_t> m_checkpoints;
     std::vector<uint32_t> m_initiates;
+    ns3::Rows m_header;
     bool m_suffixed{false}; ///< of the collective name parsed last
 };
 
@@ -612,6 +571,14 @@ ReadLayerTable(std::istream& text, const std::string& name)
 {
     ns3::InputLines lines(text, name);
     return LayerTableReader(lines).Read();
+}
+
+std::string
+DescribeLayerTableKeys()
+{
+    std::istringstream none;
+    ns3::InputLines lines(none, "");
+    return LayerTableReader(lines).GetHeader().ToCsv();
 }
 
 } // namespace AstraSim

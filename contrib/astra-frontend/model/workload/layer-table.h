@@ -113,6 +113,9 @@ ParallelSizes GroupSizes(const LayerTable& table,
 /// @copydoc ReadLayerTable(const std::string&) @param name the text's name in errors
 LayerTable ReadLayerTable(std::istream& text, const std::string& name);
 
+/// @return the keys of the first line, as Rows::ToCsv() has them
+std::string DescribeLayerTableKeys();
+
 } // namespace AstraSim
 
 #endif /* LAYER_TABLE_H */

@@ -46,13 +46,11 @@ MicrosText(int64_t ps)
     return WriteValue(static_cast<double>(ps) / PS_PER_US);
 }
 
-/// @return a whole number; it may end in ".0", as Python's division writes it
+/// @return a whole number within bounds
 std::optional<int64_t>
-ParseWhole(std::string_view text, int64_t lowest = 0, int64_t highest = INT64_MAX)
+WholeWithin(std::string_view text, int64_t lowest = 0, int64_t highest = INT64_MAX)
 {
-    const std::size_t point = std::min(text.find('.'), text.size());
-    const bool isWhole = text.find_first_not_of('0', point + 1) == std::string_view::npos;
-    const auto value = isWhole ? ParseUnsigned(text.substr(0, point)) : std::nullopt;
+    const auto value = ParseWhole(text);
     const bool isLegal = value && *value <= static_cast<uint64_t>(highest) &&
                          *value >= static_cast<uint64_t>(lowest);
     return isLegal ? std::optional(static_cast<int64_t>(*value)) : std::nullopt;
@@ -61,7 +59,7 @@ ParseWhole(std::string_view text, int64_t lowest = 0, int64_t highest = INT64_MA
 auto
 WholeIn(int64_t lowest, int64_t highest)
 {
-    return [=](std::string_view text) { return ParseWhole(text, lowest, highest); };
+    return [=](std::string_view text) { return WholeWithin(text, lowest, highest); };
 }
 
 auto
@@ -107,7 +105,7 @@ MeaningOf(std::string_view text, const Words& words)
 std::optional<std::string>
 TypeNameOf(std::string_view text, const Words& words, const char* base)
 {
-    const auto number = ParseWhole(text);
+    const auto number = WholeWithin(text);
     const std::string word = number ? std::to_string(*number) : std::string(text);
     std::string name = MeaningOf(word, words).value_or(word);
     TypeId type;
@@ -314,7 +312,7 @@ BufferSize()
     return {"MiB below 1024, else bytes",
             "above 0",
             {[](std::string_view text) {
-                const auto size = ParseWhole(text, 1, int64_t{1} << 50);
+                const auto size = WholeWithin(text, 1, int64_t{1} << 50);
                 return size && *size < 1024 ? *size * MIB : size;
             }},
             [](const Value& bytes) {
@@ -328,7 +326,7 @@ AckInterval()
 {
     Format format = Whole("packets up to 1, bytes above", 0, INT64_MAX);
     format.fields = {[](std::string_view text) {
-        const auto interval = ParseWhole(text);
+        const auto interval = WholeWithin(text);
         return interval == 0 ? 1 : interval;
     }};
     return format;
@@ -374,7 +372,7 @@ ByRate(const Scale& scale)
     Format format{"n, then n times: rate in bit/s, value", scale.range};
     format.take = [scale](FabricConf&, const Values&, const Line& line, const Key& key) {
         const auto& fields = line.Fields();
-        const auto count = ParseWhole(fields[1], 1, 1'000'000);
+        const auto count = WholeWithin(fields[1], 1, 1'000'000);
         const std::size_t values = fields.size() - 2;
         if (!count || values != static_cast<std::size_t>(*count) * 2)
         {

@@ -3,10 +3,10 @@
  */
 #include "operator-rows.h"
 
+#include "ns3/rows.h"
 #include "ns3/units.h"
 
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -102,34 +102,19 @@ ReadGpuRoofline(const ServingValues& values)
     const auto& fields = values.GetLine().Fields();
     GpuRoofline gpu;
     double sms = 0;
-    const std::map<std::string_view, double*> names = {{"tflops:", &gpu.tflops},
-                                                       {"matmul:", &gpu.matmul},
-                                                       {"fp8_tflops:", &gpu.eightBitTflops},
-                                                       {"fp8_matmul:", &gpu.eightBitMatmul},
-                                                       {"fp4_tflops:", &gpu.fourBitTflops},
-                                                       {"fp4_matmul:", &gpu.fourBitMatmul},
-                                                       {"attention:", &gpu.attention},
-                                                       {"memory_gbps:", &gpu.memoryGBps},
-                                                       {"stream:", &gpu.stream},
-                                                       {"sms:", &sms}};
-    std::set<std::string_view> given;
-    for (std::size_t i = 1; i < fields.size(); i += 2)
-    {
-        const auto found = names.find(fields[i]);
-        if (found == names.end() || i + 1 == fields.size())
-        {
-            values.Refuse(fields[i],
-                          "property of a GPU and its value",
-                          "tflops: matmul: fp8_tflops: fp8_matmul: fp4_tflops: fp4_matmul: "
-                          "attention: memory_gbps: stream: sms:");
-        }
-        if (!given.insert(fields[i]).second)
-        {
-            values.GetLine().Fail("'" + std::string(fields[i]) + "' occurs twice",
-                                  "each property once");
-        }
-        *found->second = values.PositiveReal(i + 1);
-    }
+    const auto real = [](double& target) { return ns3::Real(target, 1e-9, 1e18); };
+    ns3::Rows rows(values.GetLine().Name(),
+                   {{"tflops:", real(gpu.tflops), ""},
+                    {"matmul:", real(gpu.matmul), ""},
+                    {"fp8_tflops:", real(gpu.eightBitTflops), ""},
+                    {"fp8_matmul:", real(gpu.eightBitMatmul), ""},
+                    {"fp4_tflops:", real(gpu.fourBitTflops), ""},
+                    {"fp4_matmul:", real(gpu.fourBitMatmul), ""},
+                    {"attention:", real(gpu.attention), ""},
+                    {"memory_gbps:", real(gpu.memoryGBps), ""},
+                    {"stream:", real(gpu.stream), ""},
+                    {"sms:", real(sms), ""}});
+    rows.ReadPairs(std::span(fields).subspan(1), values.GetLine().Line());
     if (gpu.tflops == 0 || gpu.memoryGBps == 0 || sms < 1 || sms > 1e6)
     {
         values.GetLine().Fail("the GPU lacks a property",

@@ -306,6 +306,9 @@ ServingConfig ReadServingConfig(const std::string& path);
 /// @copydoc ReadServingConfig @param text the file's text @param name its name in errors
 ServingConfig ReadServingConfig(std::istream& text, const std::string& name);
 
+/// @return the keys, as Rows::ToCsv() has them
+std::string DescribeServingKeys();
+
 } // namespace AstraSim
 
 #endif /* SERVING_CONFIG_H */

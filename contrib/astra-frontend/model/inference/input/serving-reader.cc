@@ -1,20 +1,25 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "serving-reader.h"
-
 #include "astra-frontend/model/system/rank-list.h"
 #include "operator-rows.h"
+#include "request-source.h"
 #include "serving-checks.h"
+#include "serving-config.h"
+#include "serving-values.h"
 
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
-#include "ns3/nearest-name.h"
-#include "ns3/units.h"
+#include "ns3/input-lines.h"
+#include "ns3/rows.h"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
-#include <set>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace AstraSim
@@ -24,54 +29,409 @@ namespace
 {
 
 constexpr int64_t PS_PER_NS = 1000;
+constexpr int64_t PS_PER_MS = 1'000'000'000;
 constexpr uint64_t MOST_REQUESTS = 10'000'000;
+constexpr uint64_t MOST_LAYERS = 100'000;
+constexpr uint64_t MOST_TOKENS = 1U << 24;
+constexpr double LEAST_REAL = 1e-9;
+constexpr double MOST_REAL = 1e18;
+constexpr const char* TOKENS = "N, uniform LOW HIGH, or exponential MEAN";
 
-/// Keys of caches that move from one instance to another.
-const std::set<std::string> MOVING_KEYS = {"decode_router",
-                                           "kv_transfer",
-                                           "kv_layers_per_message",
-                                           "first_token"};
+/// @return a number of tokens, or how it is drawn
+std::optional<TokenCount>
+ParseTokens(std::string_view text)
+{
+    using enum TokenCount::Kind;
+    const std::string_view kind = text.substr(0, text.find(' '));
+    const bool isDrawn = kind == "uniform" || kind == "exponential";
+    const std::size_t count = kind == "uniform" ? 2 : 1;
+    const auto numbers =
+        ns3::WholesWithin(isDrawn ? text.substr(kind.size()) : text, 1, MOST_TOKENS, count);
+    if (!numbers || numbers->size() != count || numbers->back() < numbers->front())
+    {
+        return std::nullopt;
+    }
+    return TokenCount{!isDrawn     ? Fixed
+                      : count == 2 ? Uniform
+                                   : Exponential,
+                      numbers->front(),
+                      count == 2 ? numbers->back() : 0};
+}
 
-const std::vector<std::string> KEYS = {"requests",
-                                       "rate",
-                                       "prompt_tokens",
-                                       "output_tokens",
-                                       "shared_prefix_tokens",
-                                       "shared_prefixes",
-                                       "seed",
-                                       "trace",
-                                       "time_scale",
-                                       "router",
-                                       "decode_router",
-                                       "ttft_limit_ms",
-                                       "tpot_limit_ms",
-                                       "e2e_limit_ms",
-                                       "layers",
-                                       "kv_heads",
-                                       "kv_bytes",
-                                       "kv_transfer",
-                                       "kv_layers_per_message",
-                                       "first_token",
-                                       "max_model_len",
-                                       "instances",
-                                       "num_gpu_blocks",
-                                       "block_size",
-                                       "window",
-                                       "window_layers",
-                                       "max_num_seqs",
-                                       "max_num_batched_tokens",
-                                       "enable_chunked_prefill",
-                                       "enable_prefix_caching",
-                                       "preemption_mode",
-                                       "swap_gbps",
-                                       "capacity_scheduler_policy",
-                                       "launch_ns",
-                                       "cudagraph_capture_sizes",
-                                       "step_overhead_ns",
-                                       "pp_comm",
-                                       "gpu",
-                                       "row",
-                                       "times"};
+/// @return sizes in ascending order
+std::optional<std::vector<uint32_t>>
+ParseAscending(std::string_view text)
+{
+    const auto sizes = ns3::WholesWithin(text, 1, UINT32_MAX, 1);
+    const bool ascend =
+        sizes && std::ranges::adjacent_find(*sizes, std::greater_equal()) == sizes->end();
+    return ascend ? sizes : std::nullopt;
+}
+
+/// Reads one INFERENCE file. Keys of instances belong to the pool that the last line `instances`
+/// has opened, or, before the first, to the defaults of all pools.
+class ServingReader
+{
+  public:
+    explicit ServingReader(ns3::InputLines& lines)
+        : m_lines(lines),
+          m_values(lines),
+          m_file(lines.Name(), FileRows())
+    {
+        m_config.file = lines.Name();
+        m_config.pools.reserve(3); // rows point into it
+        m_pools.emplace_back(lines.Name(), PoolRows(m_defaults));
+    }
+
+    ServingConfig Read()
+    {
+        if (!m_lines.Next() || m_lines.Fields()[0] != "INFERENCE")
+        {
+            m_lines.Fail("the file does not begin with INFERENCE", "INFERENCE");
+        }
+        while (m_lines.Next())
+        {
+            ReadKey();
+        }
+        for (auto& pool : m_config.pools)
+        {
+            pool.layers = m_config.layers;
+        }
+        if (!m_file.IsGiven("decode_router"))
+        {
+            m_config.decodeRouter = m_config.prefillRouter;
+        }
+        CheckServingPools(m_config);
+        m_file.RefuseIdle();
+        std::ranges::for_each(m_pools, &ns3::Rows::RefuseIdle);
+        MakeRequests();
+        RefuseLongRequests(m_config);
+        return std::move(m_config);
+    }
+
+    /// @return the file's keys and those of instances, as Rows::ToCsv() has them
+    std::string Describe() const
+    {
+        return m_file.ToCsv() + m_pools.front().ToCsv();
+    }
+
+  private:
+    std::vector<ns3::Row> FileRows()
+    {
+        const auto limit = [](std::optional<TimePs>& target) {
+            return ns3::Scaled(target, PS_PER_MS, 1, "milliseconds above 0");
+        };
+        const auto router = [](RouterPolicy& target) {
+            return ns3::Word(target,
+                             {{"round_robin", RouterPolicy::RoundRobin},
+                              {"least_loaded", RouterPolicy::LeastLoaded},
+                              {"kv_aware", RouterPolicy::KvAware}});
+        };
+        const auto unmoved = [this] {
+            return m_config.IsDisaggregated() ? "" : "without instances decode";
+        };
+        ServingConfig& config = m_config;
+        PoissonRequests& drawn = m_poisson;
+        return {
+            {"requests",
+             ns3::Whole(drawn.count, 1, MOST_REQUESTS),
+             "how many; of a trace, from its beginning"},
+            {"rate",
+             ns3::Real(drawn.perSecond, LEAST_REAL, MOST_REAL),
+             "Poisson arrivals per second"},
+            {"seed",
+             ns3::Whole(drawn.seed, 0, UINT64_MAX / 2),
+             "seed of what is drawn",
+             false,
+             [this] { return m_trace.empty() ? "" : "without rate"; }},
+            {"prompt_tokens", ns3::Parsed(drawn.prompt, ParseTokens, TOKENS), "of each request"},
+            {"output_tokens", ns3::Parsed(drawn.output, ParseTokens, TOKENS), "of each request"},
+            {"trace",
+             ns3::Text(m_trace, "a file"),
+             "instead of Poisson arrivals: a file of requests (CSV, or Mooncake's JSON lines). "
+             "Requests with 0 tokens of prompt or output, such as calls that failed, are left out; "
+             "a warning and ``requests_left_out`` of ``run.json`` count them"},
+            {"time_scale",
+             ns3::Real(m_timeScale, LEAST_REAL, MOST_REAL),
+             "factor of the trace's times",
+             false,
+             [this] { return m_trace.empty() ? "without trace" : ""; }},
+            {"shared_prefix_tokens",
+             ns3::Whole(drawn.sharedTokens, 1, MOST_TOKENS),
+             "with ``prompt_tokens``: each prompt begins with a shared text of so many tokens"},
+            {"shared_prefixes",
+             ns3::Whole(drawn.sharedPrefixes, 1, UINT32_MAX),
+             "number of shared texts, all equally likely",
+             false,
+             [this] { return m_poisson.sharedTokens ? "" : "without shared_prefix_tokens"; }},
+            {"router", router(config.prefillRouter), "chooses the instance of a request"},
+            {"decode_router",
+             router(config.decodeRouter),
+             "chooses the instance of a cache that moves, if not as ``router`` does",
+             false,
+             unmoved},
+            {"ttft_limit_ms",
+             limit(config.limits.firstToken),
+             "a request counts as within limits if its first token takes no longer; without "
+             "limits, no share and no goodput is given"},
+            {"tpot_limit_ms", limit(config.limits.perToken), "the same of each further token"},
+            {"e2e_limit_ms", limit(config.limits.endToEnd), "the same of the whole request"},
+            {"max_model_len",
+             ns3::Whole(config.maxModelLen, 2, 2 * MOST_TOKENS),
+             "most tokens of a request, prompt and output together (no limit); longer requests are "
+             "refused, and so are those that the blocks of a replica cannot hold"},
+            {"layers", ns3::Whole(config.layers, 1, MOST_LAYERS), "of the model"},
+            {"kv_heads", ns3::Whole(config.kvHeads, 1, MOST_LAYERS), "of the model"},
+            {"kv_bytes",
+             ns3::Whole(config.kvBytes, 1, UINT32_MAX),
+             "keys and values of a token, a layer and a head"},
+            {"kv_transfer",
+             ns3::Word(config.layerByLayer, {{"layers", true}, {"whole", false}}),
+             "whether a cache moves layer by layer or as a whole",
+             false,
+             unmoved},
+            {"kv_layers_per_message",
+             ns3::Whole(config.layersPerMessage, 1, MOST_LAYERS),
+             "layers that leave together",
+             false,
+             [this, unmoved] {
+                 return m_config.layerByLayer ? unmoved() : "without kv_transfer layers";
+             }},
+            {"first_token",
+             ns3::Word(config.firstTokenAtDecode, {{"prefill", false}, {"decode", true}}),
+             "of separate prefill and decode, the side that answers with the first token. "
+             "``decode``: once it has the cache, the decoding instance computes the last token of "
+             "the prompt again and makes the first token in its first step; the one that the "
+             "prefilling instance made is dropped. The time to the first token has the transfer in "
+             "it, as users of vLLM, SGLang and Dynamo see it. ``prefill``: the prefilling instance "
+             "answers with it before the transfer, as TensorRT-LLM can",
+             false,
+             unmoved},
+            {"instances",
+             {"ROLE RANKS SIZES",
+              [this](std::string_view) {
+                  ReadInstances();
+                  return true;
+              }},
+             "``colocated``, ``prefill`` or ``decode``; ranks such as ``0-7``; then ``tp:`` (or "
+             "``model_parallel_NPU_group:``), ``pp:`` and ``ep:`` with their sizes (1). The ranks "
+             "are cut into instances of TP x EP x PP. The keys below belong to the instances of "
+             "the last such line before them, or, before the first, to all",
+             true},
+        };
+    }
+
+    std::vector<ns3::Row> PoolRows(InstancePool& pool)
+    {
+        const auto tokens = [](uint32_t& target) { return ns3::Whole(target, 1, MOST_TOKENS); };
+        const auto nanoseconds = [](TimePs& target) {
+            return ns3::Scaled(target, PS_PER_NS, 0, "nanoseconds");
+        };
+        const auto line = [](const char* format, const std::function<void()>& read) {
+            return ns3::RowValue{format, [read](std::string_view) {
+                                     read();
+                                     return true;
+                                 }};
+        };
+        return {
+            {"num_gpu_blocks",
+             ns3::Whole(pool.blocks, 1, UINT32_MAX - 1),
+             "blocks in the cache of a replica (no limit)"},
+            {"block_size", tokens(pool.blockTokens), "tokens in a block"},
+            {"window",
+             tokens(pool.window),
+             "tokens that a token attends to in layers with a sliding window. Such layers keep the "
+             "keys and values of a window only; their rows are ``attention_window``. A block then "
+             "has the tokens of as many layers as divide layers with and without a window. They "
+             "need ``enable_prefix_caching 0``, ``preemption_mode recompute`` and colocated "
+             "instances"},
+            {"window_layers",
+             ns3::Whole(pool.windowLayers, 1, MOST_LAYERS),
+             "layers with a window"},
+            {"max_num_seqs",
+             ns3::Whole(pool.maxSequences, 1, UINT32_MAX),
+             "sequences that run at a time"},
+            {"max_num_batched_tokens", tokens(pool.maxBatchTokens), "that a step processes"},
+            {"enable_chunked_prefill",
+             ns3::Flag(pool.chunkedPrefill),
+             "whether a step may take a part of a prompt"},
+            {"enable_prefix_caching",
+             ns3::Flag(pool.prefixCaching),
+             "whether blocks of equal prompts are shared"},
+            {"preemption_mode",
+             ns3::Word(pool.preemption,
+                       {{"recompute", PreemptionMode::Recompute}, {"swap", PreemptionMode::Swap}}),
+             "treatment of a cache that makes room: computed again, or moved to the host"},
+            {"swap_gbps",
+             ns3::Real(pool.swapGBps, LEAST_REAL, MOST_REAL),
+             "GB/s to the host",
+             false,
+             [this, &pool] { return Swaps(pool) ? "" : "without preemption_mode swap"; }},
+            {"capacity_scheduler_policy",
+             ns3::Word(pool.capacityPolicy,
+                       {{"max_utilization", CapacityPolicy::MaxUtilization},
+                        {"guaranteed_no_evict", CapacityPolicy::GuaranteedNoEvict}}),
+             "``max_utilization``: a sequence begins when its prompt fits in the cache; "
+             "``guaranteed_no_evict``: when its prompt and its output fit, whose blocks it keeps, "
+             "so that nothing is preempted"},
+            {"step_overhead_ns", nanoseconds(pool.stepOverhead), "time before each step"},
+            {"launch_ns",
+             nanoseconds(pool.launch),
+             "time of the CPU to launch a kernel. Each row is a kernel; a step takes at least as "
+             "long as its launches"},
+            {"cudagraph_capture_sizes",
+             ns3::Parsed(pool.captureSizes, ParseAscending, "sizes in ascending order"),
+             "numbers of decoding sequences (none). A step that only decodes takes the next larger "
+             "size of the fullest replica: every replica computes as many tokens, and nothing else "
+             "is launched"},
+            {"pp_comm",
+             ns3::Whole(pool.pipelineBytesPerToken, 1, UINT32_MAX),
+             "bytes per token that a pipeline stage sends to the next"},
+            {"gpu",
+             line("PROPERTY VALUE...", [this, &pool] { pool.gpu = ReadGpuRoofline(m_values); }),
+             "``tflops:``, ``memory_gbps:``, ``sms:``, and the share of the peaks that kernels "
+             "reach, ``matmul:``, ``attention:`` and ``stream:`` (1); ``fp8_tflops:`` and "
+             "``fp8_matmul:``, ``fp4_tflops:`` and ``fp4_matmul:``, the same for products of 8-bit "
+             "and 4-bit floats"},
+            {"row",
+             line("NAME LAYERS KIND FIGURES... COLLECTIVE BYTES",
+                  [this, &pool] { pool.rows.push_back(ReadOperatorRow(m_values)); }),
+             "an operator of each rank, in order, and the collective after it, with its bytes per "
+             "token. LAYERS: ``all``, a range such as ``3-60``, ``first`` (before the layers) or "
+             "``last`` (after them, for sequences that get a token). COLLECTIVE: as in SimAI's "
+             "text, with ``_TP`` or ``_EP``, or ``NONE``; in a layer, every second ``ALLTOALL_EP`` "
+             "returns what the one before it sent out",
+             true},
+            {"times",
+             line("AXIS COORDINATE NS...", [this, &pool] { ReadTimes(pool); }),
+             "measured times of the row before, in place of its roofline: ``tokens TOKENS NS "
+             "TOKENS NS...``. Of attention, lines ``prompts TOKENS ATTENDED NS ATTENDED NS...`` "
+             "(new tokens in prompts, mean number that each attends to) and ``decoding SEQUENCES "
+             "CACHED NS CACHED NS...`` (decoding sequences, mean tokens in their caches), in "
+             "ascending order",
+             true},
+        };
+    }
+
+    void ReadKey()
+    {
+        const std::string_view key = m_lines.Fields()[0];
+        ns3::Rows& pool = m_pools.back();
+        ns3::Rows& rows = pool.Has(key) ? pool : m_file;
+        if (!rows.Has(key))
+        {
+            auto names = m_file.GetNames();
+            std::ranges::copy(pool.GetNames(), std::back_inserter(names));
+            ns3::RefuseUnknownKey(m_lines.Name(), m_lines.Line(), key, names);
+        }
+        rows.Read(key, m_lines.RestFrom(1), m_lines.Line());
+    }
+
+    /// @return whether instances swap that a key of @p owner is of
+    bool Swaps(const InstancePool& owner) const
+    {
+        return std::ranges::any_of(m_config.pools, [&](const InstancePool& pool) {
+            return (&owner == &pool || &owner == &m_defaults) &&
+                   pool.preemption == PreemptionMode::Swap;
+        });
+    }
+
+    void ReadTimes(InstancePool& pool) const
+    {
+        if (pool.rows.empty())
+        {
+            m_lines.Fail("no row comes before these times", "times after the row that they are of");
+        }
+        ReadOperatorTimes(m_values, pool.rows.back());
+    }
+
+    void ReadInstances()
+    {
+        const auto& fields = m_lines.Fields();
+        if (fields.size() < 3)
+        {
+            m_lines.Fail("'instances' has " + std::to_string(fields.size() - 1) + " values",
+                         "instances ROLE RANKS tp: 4 pp: 1 ep: 1");
+        }
+        InstancePool pool = m_defaults;
+        pool.line = m_lines.Line();
+        ns3::Rows rows(
+            m_lines.Name(),
+            {{"role",
+              ns3::Word(pool.role,
+                        {{"colocated", InstanceRole::Colocated},
+                         {"prefill", InstanceRole::Prefill},
+                         {"decode", InstanceRole::Decode}}),
+              ""},
+             {"ranks", ns3::Parsed(pool.ranks, ParseRankList, "a list such as 0,2,4-7"), ""},
+             {"tp:,model_parallel_NPU_group:", ns3::Whole(pool.tp, 1, 4096), ""},
+             {"pp:", ns3::Whole(pool.pp, 1, 4096), ""},
+             {"ep:", ns3::Whole(pool.ep, 1, 4096), ""}});
+        rows.Read("role", fields[1], pool.line);
+        rows.Read("ranks", fields[2], pool.line);
+        rows.ReadPairs(std::span(fields).subspan(3), pool.line);
+        if (m_config.Find(pool.role))
+        {
+            m_lines.Fail("there are " + std::string(fields[1]) + " instances already",
+                         "each role once");
+        }
+        const uint64_t perInstance = pool.RanksPerInstance();
+        if (pool.ranks.size() % perInstance != 0)
+        {
+            m_lines.Fail(std::to_string(pool.ranks.size()) + " ranks are not whole instances of " +
+                             std::to_string(perInstance),
+                         "a multiple of TP x PP x EP");
+        }
+        InstancePool& added = m_config.pools.emplace_back(std::move(pool));
+        m_pools.emplace_back(m_lines.Name(), PoolRows(added));
+    }
+
+    void MakeRequests()
+    {
+        if (m_trace.empty())
+        {
+            if (m_poisson.count == 0 || m_poisson.perSecond == 0 || m_poisson.prompt.low == 0 ||
+                m_poisson.output.low == 0)
+            {
+                throw ns3::InputError(m_config.file,
+                                      0,
+                                      "the file does not say which requests come",
+                                      "trace, or requests, rate, prompt_tokens and output_tokens");
+            }
+            m_config.requests = DrawRequests(m_poisson);
+            return;
+        }
+        if (m_poisson.perSecond > 0 || m_poisson.prompt.low > 0 || m_poisson.output.low > 0 ||
+            m_poisson.sharedTokens > 0)
+        {
+            throw ns3::InputError(m_config.file,
+                                  m_file.LineOf("trace"),
+                                  "a trace and Poisson arrivals exclude each other",
+                                  "trace, or rate, prompt_tokens, output_tokens and "
+                                  "shared_prefix_tokens");
+        }
+        const auto beside = std::filesystem::path(m_config.file).parent_path() / m_trace;
+        const std::string path = ns3::InputExists(beside.string()) ? beside.string() : m_trace;
+        const auto text = ns3::OpenInputFile(path, "a trace of requests");
+        RequestTrace trace = ReadRequestTrace(*text,
+                                              path,
+                                              m_poisson.count > 0 ? m_poisson.count : MOST_REQUESTS,
+                                              m_timeScale);
+        m_config.leftOut = trace.CountLeftOut();
+        m_config.whyLeftOut = DescribeLeftOut(trace, path);
+        m_config.requests = std::move(trace.requests);
+    }
+
+    ns3::InputLines& m_lines;
+    ServingValues m_values;
+    ServingConfig m_config;
+    InstancePool m_defaults;
+    PoissonRequests m_poisson;
+    std::string m_trace;
+    double m_timeScale{1};
+    ns3::Rows m_file;
+    std::deque<ns3::Rows> m_pools; ///< keys of the defaults, then of each pool
+};
 
 } // namespace
 
@@ -103,393 +463,6 @@ ServingRequest::ContentOf(uint64_t block, uint32_t blockTokens) const
     return prefix[part] << BLOCK_BITS | block;
 }
 
-ServingReader::ServingReader(ns3::InputLines& lines)
-    : m_lines(lines),
-      m_values(lines),
-      m_pool(&m_defaults)
-{
-    m_config.file = lines.Name();
-}
-
-ServingConfig
-ServingReader::Read()
-{
-    if (!m_lines.Next() || m_lines.Fields()[0] != "INFERENCE")
-    {
-        m_lines.Fail("the file does not begin with INFERENCE", "INFERENCE");
-    }
-    m_config.pools.reserve(3); // m_pool points into it
-    while (m_lines.Next())
-    {
-        ReadKey();
-    }
-    for (auto& pool : m_config.pools)
-    {
-        pool.layers = m_config.layers;
-    }
-    CheckServingPools(m_config);
-    RefuseIdleKeys();
-    MakeRequests();
-    RefuseLongRequests(m_config);
-    return std::move(m_config);
-}
-
-void
-ServingReader::ReadKey()
-{
-    const std::string key(m_lines.Fields()[0]);
-    const InstancePool* pool = ReadRequestKey(key) || ReadModelKey(key) ? nullptr : m_pool;
-    if (pool && !ReadPoolKey(key))
-    {
-        m_lines.Fail("unknown key '" + key + "'", "a key such as " + ns3::NearestName(key, KEYS));
-    }
-    const bool repeats =
-        key == "row" || key == "times" || key == "instances"; // each role once: ReadInstances()
-    if (!repeats && !m_seen.emplace(std::pair(pool, key), m_lines.Line()).second)
-    {
-        m_lines.Fail("the key '" + key + "' occurs twice", "each key once, or once for instances");
-    }
-}
-
-bool
-ServingReader::ReadOneOf(const Readers& readers, std::string_view key)
-{
-    const auto found = readers.find(key);
-    if (found == readers.end())
-    {
-        return false;
-    }
-    m_values.ExpectValues(1);
-    found->second();
-    return true;
-}
-
-bool
-ServingReader::ReadRequestKey(std::string_view key)
-{
-    if (key == "prompt_tokens" || key == "output_tokens")
-    {
-        (key == "prompt_tokens" ? m_poisson.prompt : m_poisson.output) = m_values.Tokens();
-        return true;
-    }
-    const Readers keys = {
-        {"requests", [this] { m_poisson.count = m_values.Whole(1, 1, MOST_REQUESTS); }},
-        {"rate", [this] { m_poisson.perSecond = m_values.PositiveReal(1); }},
-        {"seed", [this] { m_poisson.seed = m_values.Whole(1, 0, UINT64_MAX / 2); }},
-        {"shared_prefix_tokens",
-         [this] {
-             m_poisson.sharedTokens =
-                 static_cast<uint32_t>(m_values.Whole(1, 1, ServingValues::MOST_TOKENS));
-         }},
-        {"shared_prefixes",
-         [this] {
-             m_poisson.sharedPrefixes = static_cast<uint32_t>(m_values.Whole(1, 1, UINT32_MAX));
-         }},
-        {"time_scale", [this] { m_timeScale = m_values.PositiveReal(1); }},
-        {"trace",
-         [this] {
-             m_trace = m_lines.Fields()[1];
-             m_traceLine = m_lines.Line();
-         }},
-        {"router", [this] { m_config.prefillRouter = m_config.decodeRouter = ReadRouter(); }},
-        {"decode_router", [this] { m_config.decodeRouter = ReadRouter(); }},
-        {"ttft_limit_ms", [this] { m_config.limits.firstToken = m_values.Milliseconds(); }},
-        {"tpot_limit_ms", [this] { m_config.limits.perToken = m_values.Milliseconds(); }},
-        {"e2e_limit_ms", [this] { m_config.limits.endToEnd = m_values.Milliseconds(); }},
-    };
-    return ReadOneOf(keys, key);
-}
-
-bool
-ServingReader::ReadModelKey(std::string_view key)
-{
-    const Readers keys = {
-        {"layers",
-         [this] { m_config.layers = static_cast<uint32_t>(m_values.Whole(1, 1, 100'000)); }},
-        {"kv_heads",
-         [this] { m_config.kvHeads = static_cast<uint32_t>(m_values.Whole(1, 1, 100'000)); }},
-        {"kv_bytes", [this] { m_config.kvBytes = m_values.Whole(1, 1, UINT32_MAX); }},
-        {"kv_layers_per_message",
-         [this] {
-             m_config.layersPerMessage = static_cast<uint32_t>(m_values.Whole(1, 1, 100'000));
-         }},
-        {"max_model_len",
-         [this] { m_config.maxModelLen = m_values.Whole(1, 2, 2 * ServingValues::MOST_TOKENS); }},
-        {"first_token",
-         [this] {
-             const auto value = m_lines.Fields()[1];
-             if (value != "prefill" && value != "decode")
-             {
-                 m_values.Refuse(value, "first_token", "prefill or decode");
-             }
-             m_config.firstTokenAtDecode = value == "decode";
-         }},
-        {"kv_transfer",
-         [this] {
-             const auto value = m_lines.Fields()[1];
-             if (value != "layers" && value != "whole")
-             {
-                 m_values.Refuse(value, "kv_transfer", "layers or whole");
-             }
-             m_config.layerByLayer = value == "layers";
-         }},
-    };
-    return ReadOneOf(keys, key);
-}
-
-bool
-ServingReader::ReadPoolKey(std::string_view key)
-{
-    const auto number = [this](uint64_t most) {
-        return static_cast<uint32_t>(m_values.Whole(1, 1, most));
-    };
-    const Readers keys = {
-        {"num_gpu_blocks", [&] { m_pool->blocks = m_values.Whole(1, 1, UINT32_MAX - 1); }},
-        {"block_size", [&] { m_pool->blockTokens = number(ServingValues::MOST_TOKENS); }},
-        {"window", [&] { m_pool->window = number(ServingValues::MOST_TOKENS); }},
-        {"window_layers", [&] { m_pool->windowLayers = number(100'000); }},
-        {"max_num_seqs", [&] { m_pool->maxSequences = number(UINT32_MAX); }},
-        {"max_num_batched_tokens",
-         [&] { m_pool->maxBatchTokens = number(ServingValues::MOST_TOKENS); }},
-        {"enable_chunked_prefill", [&] { m_pool->chunkedPrefill = m_values.Whole(1, 0, 1) == 1; }},
-        {"enable_prefix_caching", [&] { m_pool->prefixCaching = m_values.Whole(1, 0, 1) == 1; }},
-        {"preemption_mode",
-         [&] {
-             const auto value = m_lines.Fields()[1];
-             if (value != "recompute" && value != "swap")
-             {
-                 m_values.Refuse(value, "preemption_mode", "recompute or swap");
-             }
-             m_pool->preemption =
-                 value == "swap" ? PreemptionMode::Swap : PreemptionMode::Recompute;
-         }},
-        {"swap_gbps", [&] { m_pool->swapGBps = m_values.PositiveReal(1); }},
-        {"capacity_scheduler_policy",
-         [&] {
-             const auto value = m_lines.Fields()[1];
-             if (value != "max_utilization" && value != "guaranteed_no_evict")
-             {
-                 m_values.Refuse(value,
-                                 "capacity_scheduler_policy",
-                                 "max_utilization or guaranteed_no_evict");
-             }
-             m_pool->capacityPolicy = value == "max_utilization"
-                                          ? CapacityPolicy::MaxUtilization
-                                          : CapacityPolicy::GuaranteedNoEvict;
-         }},
-        {"step_overhead_ns", [&] { m_pool->stepOverhead = ReadNanoseconds(); }},
-        {"launch_ns", [&] { m_pool->launch = ReadNanoseconds(); }},
-        {"pp_comm", [&] { m_pool->pipelineBytesPerToken = m_values.Whole(1, 1, UINT32_MAX); }},
-    };
-    if (key == "instances")
-    {
-        ReadInstances();
-        return true;
-    }
-    if (key == "gpu")
-    {
-        m_pool->gpu = ReadGpuRoofline(m_values);
-        return true;
-    }
-    if (key == "row")
-    {
-        m_pool->rows.push_back(ReadOperatorRow(m_values));
-        return true;
-    }
-    if (key == "times")
-    {
-        if (m_pool->rows.empty())
-        {
-            m_lines.Fail("no row comes before these times", "times after the row that they are of");
-        }
-        ReadOperatorTimes(m_values, m_pool->rows.back());
-        return true;
-    }
-    if (key == "cudagraph_capture_sizes")
-    {
-        ReadCaptureSizes();
-        return true;
-    }
-    return ReadOneOf(keys, key);
-}
-
-TimePs
-ServingReader::ReadNanoseconds() const
-{
-    const auto time = ns3::ParseScaled(m_lines.Fields()[1], PS_PER_NS);
-    if (!time)
-    {
-        m_values.Refuse(m_lines.Fields()[1], "time", "nanoseconds");
-    }
-    return *time;
-}
-
-void
-ServingReader::ReadCaptureSizes()
-{
-    auto& sizes = m_pool->captureSizes;
-    sizes.clear();
-    for (std::size_t i = 1; i < m_lines.Fields().size(); ++i)
-    {
-        sizes.push_back(static_cast<uint32_t>(m_values.Whole(i, 1, UINT32_MAX)));
-        if (i > 1 && sizes[i - 1] <= sizes[i - 2])
-        {
-            m_values.Refuse(m_lines.Fields()[i], "next size", "sizes in ascending order");
-        }
-    }
-    if (sizes.empty())
-    {
-        m_lines.Fail("there are no sizes", "numbers of decoding sequences, ascending");
-    }
-}
-
-void
-ServingReader::ReadInstances()
-{
-    const auto& fields = m_lines.Fields();
-    if (fields.size() < 3 || fields.size() % 2 == 0)
-    {
-        m_lines.Fail("'instances' has " + std::to_string(fields.size() - 1) + " values",
-                     "instances ROLE RANKS tp: 4 pp: 1 ep: 1");
-    }
-    InstancePool pool = m_defaults;
-    pool.line = m_lines.Line();
-    const auto role = fields[1];
-    if (role != "colocated" && role != "prefill" && role != "decode")
-    {
-        m_values.Refuse(role, "role of instances", "colocated, prefill or decode");
-    }
-    pool.role = role == "prefill"  ? InstanceRole::Prefill
-                : role == "decode" ? InstanceRole::Decode
-                                   : InstanceRole::Colocated;
-    if (m_config.Find(pool.role))
-    {
-        m_lines.Fail("there are " + std::string(role) + " instances already", "each role once");
-    }
-    const auto ranks = ParseRankList(fields[2]);
-    if (!ranks)
-    {
-        m_values.Refuse(fields[2], "list of ranks", "ranks and ranges, such as 0,2,4-7");
-    }
-    pool.ranks = *ranks;
-    std::set<const uint32_t*> sizes;
-    for (std::size_t i = 3; i < fields.size(); i += 2)
-    {
-        const auto name = fields[i];
-        uint32_t* size = name == "tp:" || name == "model_parallel_NPU_group:" ? &pool.tp
-                         : name == "pp:"                                      ? &pool.pp
-                         : name == "ep:"                                      ? &pool.ep
-                                                                              : nullptr;
-        if (!size)
-        {
-            m_values.Refuse(name, "size of instances", "tp:, pp: or ep:");
-        }
-        if (!sizes.insert(size).second)
-        {
-            m_lines.Fail("'" + std::string(name) + "' occurs twice", "each size once");
-        }
-        *size = static_cast<uint32_t>(m_values.Whole(i + 1, 1, 4096));
-    }
-    const uint64_t perInstance = uint64_t{pool.tp} * pool.pp * pool.ep;
-    if (pool.ranks.size() % perInstance != 0)
-    {
-        m_lines.Fail(std::to_string(pool.ranks.size()) + " ranks are not whole instances of " +
-                         std::to_string(perInstance),
-                     "a multiple of TP x PP x EP");
-    }
-    m_pool = &m_config.pools.emplace_back(std::move(pool));
-}
-
-RouterPolicy
-ServingReader::ReadRouter() const
-{
-    const auto value = m_lines.Fields()[1];
-    if (value == "round_robin")
-    {
-        return RouterPolicy::RoundRobin;
-    }
-    if (value == "least_loaded")
-    {
-        return RouterPolicy::LeastLoaded;
-    }
-    if (value != "kv_aware")
-    {
-        m_values.Refuse(value, "router", "round_robin, least_loaded or kv_aware");
-    }
-    return RouterPolicy::KvAware;
-}
-
-void
-ServingReader::RefuseIdleKeys() const
-{
-    // A key is of one kind of instances, or of all of them where it stands before the first.
-    const auto has = [this](const InstancePool* some, const auto& predicate) {
-        return std::ranges::any_of(m_config.pools, [&](const InstancePool& pool) {
-            return (some == &pool || some == &m_defaults) && predicate(pool);
-        });
-    };
-    const auto swaps = [](const InstancePool& pool) {
-        return pool.preemption == PreemptionMode::Swap;
-    };
-    const bool moves = m_config.IsDisaggregated();
-    for (const auto& [place, line] : m_seen)
-    {
-        const auto& [pool, key] = place;
-        const char* needed =
-            key == "time_scale" && m_trace.empty()                     ? "trace"
-            : key == "shared_prefixes" && m_poisson.sharedTokens == 0  ? "shared_prefix_tokens"
-            : key == "seed" && !m_trace.empty()                        ? "rate"
-            : key == "swap_gbps" && !has(pool, swaps)                  ? "preemption_mode swap"
-            : MOVING_KEYS.contains(key) && !moves                      ? "instances decode"
-            : key == "kv_layers_per_message" && !m_config.layerByLayer ? "kv_transfer layers"
-                                                                       : nullptr;
-        if (needed)
-        {
-            throw ns3::InputError(m_config.file,
-                                  line,
-                                  key + " has no effect without " + needed,
-                                  "both or neither");
-        }
-    }
-}
-
-void
-ServingReader::MakeRequests()
-{
-    if (m_trace.empty())
-    {
-        if (m_poisson.count == 0 || m_poisson.perSecond == 0 || m_poisson.prompt.low == 0 ||
-            m_poisson.output.low == 0)
-        {
-            throw ns3::InputError(m_config.file,
-                                  0,
-                                  "the file does not say which requests come",
-                                  "trace, or requests, rate, prompt_tokens and output_tokens");
-        }
-        m_config.requests = DrawRequests(m_poisson);
-        return;
-    }
-    if (m_poisson.perSecond > 0 || m_poisson.prompt.low > 0 || m_poisson.output.low > 0 ||
-        m_poisson.sharedTokens > 0)
-    {
-        throw ns3::InputError(m_config.file,
-                              m_traceLine,
-                              "a trace and Poisson arrivals exclude each other",
-                              "trace, or rate, prompt_tokens, output_tokens and "
-                              "shared_prefix_tokens");
-    }
-    const auto beside = std::filesystem::path(m_config.file).parent_path() / m_trace;
-    const std::string path = ns3::InputExists(beside.string()) ? beside.string() : m_trace;
-    const auto text = ns3::OpenInputFile(path, "a trace of requests");
-    RequestTrace trace = ReadRequestTrace(*text,
-                                          path,
-                                          m_poisson.count > 0 ? m_poisson.count : MOST_REQUESTS,
-                                          m_timeScale);
-    m_config.leftOut = trace.CountLeftOut();
-    m_config.whyLeftOut = DescribeLeftOut(trace, path);
-    m_config.requests = std::move(trace.requests);
-}
-
 ServingConfig
 ReadServingConfig(const std::string& path)
 {
@@ -502,6 +475,14 @@ ReadServingConfig(std::istream& text, const std::string& name)
 {
     ns3::InputLines lines(text, name);
     return ServingReader(lines).Read();
+}
+
+std::string
+DescribeServingKeys()
+{
+    std::istringstream none;
+    ns3::InputLines lines(none, "");
+    return ServingReader(lines).Describe();
 }
 
 } // namespace AstraSim

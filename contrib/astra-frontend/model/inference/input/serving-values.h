@@ -4,12 +4,9 @@
 #ifndef SERVING_VALUES_H
 #define SERVING_VALUES_H
 
-#include "request-source.h"
-
 #include "ns3/input-lines.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,8 +18,6 @@ namespace AstraSim
 class ServingValues
 {
   public:
-    static constexpr uint64_t MOST_TOKENS = 1U << 24;
-
     /// @param lines outlive the object
     explicit ServingValues(const ns3::InputLines& lines);
 
@@ -37,23 +32,11 @@ class ServingValues
                              std::string_view what,
                              const std::string& expected) const;
 
-    /// Refuse the line unless it has so many values.
-    void ExpectValues(std::size_t count) const;
-
-    /// @return a whole number within bounds
-    uint64_t Whole(std::size_t field, uint64_t least, uint64_t most) const;
-
     /// @return a number, 0 or more
     double Real(std::size_t field) const;
 
     /// @return a number above 0
     double PositiveReal(std::size_t field) const;
-
-    /// @return the line's only value, milliseconds above 0
-    TimePs Milliseconds() const;
-
-    /// @return the line's values: a number of tokens, or how it is drawn
-    TokenCount Tokens() const;
 
   private:
     const ns3::InputLines& m_lines;
