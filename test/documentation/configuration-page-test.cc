@@ -7,6 +7,8 @@
 // After a change to the keys: UPDATE_DOCUMENTATION=1 test-documentation rewrites the tables.
 
 #include "astra-frontend/model/inference/input/serving-config.h"
+#include "astra-frontend/model/system/remote-memory.h"
+#include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/workload/kv-cache-workload.h"
 
 #include "ns3/fabric-conf.h"
@@ -89,7 +91,9 @@ TEST(TablesOfKeys, ListExactlyTheRowsOfTheReaders)
 {
     ExpectFile("keys/inference.csv", AstraSim::DescribeServingKeys());
     ExpectFile("keys/kv-cache.csv", AstraSim::DescribeKvCacheKeys());
+    ExpectFile("keys/remote-memory.csv", AstraSim::DescribeRemoteMemoryKeys());
     ExpectFile("keys/simai-text.csv", AstraSim::DescribeLayerTableKeys());
+    ExpectFile("keys/system.csv", AstraSim::DescribeSystemKeys());
 }
 
 TEST(ShippedConfigurations, AreReadWithoutAWarning)

@@ -37,8 +37,7 @@ struct NativeAlgorithm
 /// Names that ParseNativeAlgorithm() accepts.
 inline constexpr const char* NATIVE_ALGORITHM_NAMES =
     "ring, oneRing, doubleBinaryTree, halvingDoubling, oneHalvingDoubling, direct[N], "
-    "oneDirect[N], "
-    "nccl or accl";
+    "oneDirect[N], nccl or accl";
 
 /// @param name "ring", "oneDirect4", ... @return the algorithm, or nullopt if there is none
 std::optional<NativeAlgorithm> ParseNativeAlgorithm(std::string_view name);

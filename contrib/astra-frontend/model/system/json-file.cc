@@ -139,6 +139,30 @@ JsonFile::LineOf(std::string_view key) const
 }
 
 void
+JsonFile::ReadInto(ns3::Rows& rows) const
+{
+    using enum ns3::RowValue::Kind;
+    for (const auto& [key, value] : m_object.items())
+    {
+        const std::size_t line = LineOf(key);
+        const auto kind = rows.Get(key, line).value.kind;
+        const bool fits = kind == Text     ? value.is_string()
+                          : kind == Number ? value.is_number()
+                          : kind == Flag   ? value.is_number() || value.is_boolean()
+                                           : true;
+        if (!fits)
+        {
+            rows.Refuse(key, value.dump(), line);
+        }
+        rows.Read(key,
+                  value.is_string()    ? value.get<std::string>()
+                  : value.is_boolean() ? std::to_string(value.get<bool>())
+                                       : value.dump(),
+                  line);
+    }
+}
+
+void
 JsonFile::Fail(std::string_view key, const std::string& what, const std::string& expected) const
 {
     throw ns3::InputError(m_path, LineOf(key), what, expected);

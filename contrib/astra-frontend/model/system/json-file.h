@@ -4,6 +4,8 @@
 #ifndef JSON_FILE_H
 #define JSON_FILE_H
 
+#include "ns3/rows.h"
+
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -40,6 +42,10 @@ class JsonFile
 
     /// @return the line where a key is first, 1 if it is nowhere
     std::size_t LineOf(std::string_view key) const;
+
+    /// Store the values of all keys. @throw ns3::InputError as Rows::Read() does, and for a value
+    /// of another type than its row's
+    void ReadInto(ns3::Rows& rows) const;
 
     /// @throw ns3::InputError about the line of @p key
     [[noreturn]] void Fail(std::string_view key,

@@ -6,73 +6,62 @@
 #include "json-file.h"
 
 #include "ns3/clock-range.h"
+#include "ns3/rows.h"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <optional>
 
 namespace AstraSim
 {
 
+namespace
+{
+
+constexpr double MOST = 1e18;
+
+/// @param config receives the values @param unused receives those without effect
+ns3::Rows
+RowsOf(const std::string& path, RemoteMemoryConfig& config, uint64_t& unused)
+{
+    const auto parseNs = [](std::string_view text) {
+        const auto ns = ns3::RealWithin(text, 0, MOST);
+        return ns ? std::optional(ns3::RoundToPs(*ns * 1000)) : std::nullopt;
+    };
+    return {path,
+            {{"memory-type",
+              ns3::Word(config.type,
+                        {{"NO_MEMORY_EXPANSION", RemoteMemoryType::NoExpansion},
+                         {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryType::PerNode},
+                         {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryType::PerNpu},
+                         {"MEMORY_POOL", RemoteMemoryType::Pool}}),
+              "no further memory, one for each node, one for each rank, or one for all"},
+             {"remote-mem-latency",
+              ns3::Parsed(config.latency,
+                          parseNs,
+                          "nanoseconds, 0 or more",
+                          "0",
+                          ns3::RowValue::Kind::Number),
+              "of an access"},
+             {"remote-mem-bw", ns3::Real(config.gigabytesPerSecond, 0, MOST), "GB/s"},
+             {"num-npus-per-node",
+              ns3::Whole(config.npusPerNode, 1, UINT32_MAX),
+              "with ``PER_NODE_MEMORY_EXPANSION``, the ranks that share a memory"},
+             {"num-nodes", ns3::Whole(unused, 0, UINT32_MAX), "accepted, no effect"},
+             {"num-nvlink-switches", ns3::Whole(unused, 0, UINT32_MAX), "accepted, no effect"}}};
+}
+
+} // namespace
+
 RemoteMemoryConfig
 ReadRemoteMemoryConfig(const std::string& path)
 {
-    static const std::map<std::string, RemoteMemoryType> TYPES = {
-        {"NO_MEMORY_EXPANSION", RemoteMemoryType::NoExpansion},
-        {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryType::PerNode},
-        {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryType::PerNpu},
-        {"MEMORY_POOL", RemoteMemoryType::Pool},
-    };
     const JsonFile file(path, "a remote memory file in JSON");
-    const auto& json = file.GetObject();
     RemoteMemoryConfig config;
-    for (const auto& [key, value] : json.items())
-    {
-        const auto fail = [&file, &key = key, &value = value](const char* expected) {
-            file.Fail(key, "'" + key + "' is " + value.dump(), expected);
-        };
-        const auto number = [&fail, &value = value]() {
-            if (!value.is_number() || value.get<double>() < 0)
-            {
-                fail("a number that is not negative");
-            }
-            return value.get<double>();
-        };
-        if (key == "memory-type")
-        {
-            const auto type = TYPES.find(value.is_string() ? value.get<std::string>() : "");
-            if (type == TYPES.end())
-            {
-                fail("NO_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION or "
-                     "MEMORY_POOL");
-            }
-            config.type = type->second;
-        }
-        else if (key == "remote-mem-latency")
-        {
-            config.latency = ns3::RoundToPs(number() * 1000);
-        }
-        else if (key == "remote-mem-bw")
-        {
-            config.gigabytesPerSecond = number();
-        }
-        else if (key == "num-npus-per-node")
-        {
-            if (!value.is_number_unsigned() || value == 0 || value > UINT32_MAX)
-            {
-                fail("a whole number of at least 1");
-            }
-            config.npusPerNode = value.get<uint32_t>();
-        }
-        else if (key != "num-nodes" && key != "num-nvlink-switches")
-        {
-            file.Fail(key,
-                      "unknown key '" + key + "'",
-                      "memory-type, remote-mem-latency, remote-mem-bw, num-npus-per-node or "
-                      "num-nodes");
-        }
-    }
-    if (!json.contains("memory-type"))
+    uint64_t unused = 0;
+    ns3::Rows rows = RowsOf(path, config, unused);
+    file.ReadInto(rows);
+    if (!rows.IsGiven("memory-type"))
     {
         file.Fail("memory-type", "has no memory-type", "e.g. NO_MEMORY_EXPANSION");
     }
@@ -80,11 +69,19 @@ ReadRemoteMemoryConfig(const std::string& path)
     {
         file.Fail("remote-mem-bw", "has no remote-mem-bw", "GB/s above 0");
     }
-    if (config.type == RemoteMemoryType::PerNode && !json.contains("num-npus-per-node"))
+    if (config.type == RemoteMemoryType::PerNode && !rows.IsGiven("num-npus-per-node"))
     {
         file.Fail("memory-type", "has no num-npus-per-node", "the NPUs that share a memory");
     }
     return config;
+}
+
+std::string
+DescribeRemoteMemoryKeys()
+{
+    RemoteMemoryConfig config;
+    uint64_t unused = 0;
+    return RowsOf("", config, unused).ToCsv();
 }
 
 RemoteMemory::RemoteMemory(const RemoteMemoryConfig& config, uint32_t ranks)

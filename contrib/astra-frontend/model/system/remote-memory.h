@@ -34,6 +34,9 @@ struct RemoteMemoryConfig
 /// @param path a remote memory file (JSON) @return its contents @throw ns3::InputError
 RemoteMemoryConfig ReadRemoteMemoryConfig(const std::string& path);
 
+/// @return the keys, as Rows::ToCsv() has them
+std::string DescribeRemoteMemoryKeys();
+
 /// The remote memories of a job; accesses of one memory follow each other.
 class RemoteMemory
 {

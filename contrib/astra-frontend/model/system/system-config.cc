@@ -8,13 +8,15 @@
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
-#include "ns3/nearest-name.h"
+#include "ns3/rows.h"
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <functional>
-#include <map>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 namespace AstraSim
 {
@@ -22,43 +24,26 @@ namespace AstraSim
 namespace
 {
 
-using Json = nlohmann::json;
-
 constexpr double LONGEST_DELAY_NS = 1e12;
 constexpr double SMALLEST_RATE = 1e-6;
 constexpr double LARGEST_RATE = 1e12;
 
-/// Reads one system file; each key has one entry in a table.
+/// Reads one system file.
 class SystemFile
 {
   public:
-    explicit SystemFile(const std::string& path)
-        : m_file(path, "a JSON object")
+    /// @param file outlives the object; null: for its rows alone
+    SystemFile(const JsonFile* file, const std::string& path)
+        : m_file(file),
+          m_rows(path, MakeRows())
     {
         m_config.file = path;
     }
 
     SystemConfig Read()
     {
-        const Json& json = m_file.GetObject();
-        const auto keys = Keys();
-        for (const auto& [key, value] : json.items())
-        {
-            const auto found = keys.find(key);
-            if (found == keys.end())
-            {
-                std::vector<std::string> names;
-                for (const auto& [name, setter] : keys)
-                {
-                    names.push_back(name);
-                }
-                Fail(key,
-                     "is not a key of a system file",
-                     "a known key" + ns3::NearestHint(key, names));
-            }
-            found->second(key, value);
-        }
-        if (m_config.memoryBus.shared && !json.contains("G"))
+        m_file->ReadInto(m_rows);
+        if (m_config.memoryBus.shared && !m_rows.IsGiven("G"))
         {
             Fail("model-shared-bus", "is set but the bus has no parameters", "keys L, o, g and G");
         }
@@ -69,153 +54,183 @@ class SystemFile
                  "is set without a roofline",
                  "keys peak-perf and local-mem-bw above 0");
         }
-        WarnOfIdleKeys();
+        for (const auto& idle : m_rows.FindIdle())
+        {
+            m_config.warnings.push_back(m_config.file + ": " + idle.what);
+        }
         return m_config;
     }
 
+    const ns3::Rows& GetRows() const
+    {
+        return m_rows;
+    }
+
   private:
-    using Setter = std::function<void(const std::string& key, const Json& value)>;
+    using Algorithms = std::vector<NativeAlgorithm>;
 
-    void Warn(const std::string& what)
+    std::vector<ns3::Row> MakeRows()
     {
-        m_config.warnings.push_back(m_config.file + ": " + what);
+        std::vector<ns3::Row> rows = RowsOfQueues();
+        const std::pair<std::string, Algorithms*> operations[] = {
+            {"all-reduce", &m_config.allReduce},
+            {"all-gather", &m_config.allGather},
+            {"reduce-scatter", &m_config.reduceScatter},
+            {"all-to-all", &m_config.allToAll}};
+        for (const auto& [operation, algorithms] : operations)
+        {
+            const auto value =
+                [&, target = algorithms](const std::string& key, const char* expected, auto read) {
+                    return ns3::RowValue{expected, [this, key, target, read](std::string_view) {
+                                             (this->*read)(key, *target);
+                                             return true;
+                                         }};
+                };
+            const std::string key = operation + "-implementation";
+            rows.push_back({key,
+                            value(key, NATIVE_ALGORITHM_NAMES, &SystemFile::ReadAlgorithms),
+                            "algorithm of each dimension, or one of all; NCCL's if not given"});
+            rows.push_back({key + "-custom",
+                            value(key + "-custom", "paths", &SystemFile::ReadCustom),
+                            "Chakra traces in place of an algorithm, ``PATH.RANK.et``"});
+        }
+        std::ranges::move(RowsOfMemory(), std::back_inserter(rows));
+        return rows;
     }
 
-    /// Warn that keys have no effect, if the file has them. @param why "without model-shared-bus"
-    void WarnOf(std::initializer_list<const char*> keys, const std::string& why)
+    std::vector<ns3::Row> RowsOfQueues()
     {
-        for (const char* key : keys)
-        {
-            if (m_file.GetObject().contains(key))
-            {
-                Warn(std::string(key) + " has no effect " + why);
-            }
-        }
+        SystemConfig& config = m_config;
+        return {
+            {"scheduling-policy",
+             ns3::Word(config.schedulingPolicy,
+                       {{"LIFO", SchedulingPolicy::Lifo},
+                        {"FIFO", SchedulingPolicy::Fifo},
+                        {"EXPLICIT", SchedulingPolicy::Explicit}}),
+             "order in which chunks of waiting collectives start"},
+            {"active-chunks-per-dimension",
+             ns3::Whole(config.activeChunksPerDimension, 1, INT32_MAX),
+             "chunks that run at a time in a dimension"},
+            {"replay-only",
+             ns3::Flag(config.replayOnly),
+             "Chakra: nodes take the times of the trace, and send nothing"},
+            {"trace-enabled", ns3::Flag(config.traceEnabled), "writes ``timeline.json``"},
+            {"boost-mode",
+             ns3::Flag(m_boost),
+             "accepted, no effect",
+             false,
+             [this] { return m_boost ? "as every rank is simulated" : ""; }},
+        };
     }
 
-    /// Warn of keys that only count with another one.
-    void WarnOfIdleKeys()
+    /// Rows of computation and of the memory bus, which is ASTRA-sim's algorithms'.
+    std::vector<ns3::Row> RowsOfMemory()
     {
-        const MemoryBusConfig& bus = m_config.memoryBus;
-        if (!bus.shared)
-        {
-            WarnOf({"L", "o", "g", "G", "local-reduction-delay"}, "without model-shared-bus");
-        }
-        else if (bus.endpointDelay > 0)
-        {
-            WarnOf({"endpoint-delay"}, "with model-shared-bus");
-        }
-        if (!m_config.trackLocalMemory)
-        {
-            WarnOf({"local-mem-trace-filename"}, "without track-local-mem");
-        }
-        if (!m_config.HasNativeAlgorithms())
-        {
-            WarnOfKeysOfNatives();
-        }
-    }
-
-    /// Warn of keys that only ASTRA-sim's algorithms follow, unless they have the values that hold
-    /// without them.
-    void WarnOfKeysOfNatives()
-    {
-        const MemoryBusConfig& bus = m_config.memoryBus;
-        const std::string why = "without an algorithm of ASTRA-sim (all-reduce-implementation, "
-                                "...): NCCL's collectives do not follow it";
-        if (bus.shared)
-        {
-            WarnOf({"model-shared-bus"}, why);
-        }
-        else if (bus.endpointDelay > 0)
-        {
-            WarnOf({"endpoint-delay"}, why);
-        }
-        if (bus.localMemBandwidth > 0 && !m_config.rooflineEnabled)
-        {
-            WarnOf({"local-mem-bw"}, why);
-        }
-        if (m_config.preferredDatasetSplits > 1)
-        {
-            WarnOf({"preferred-dataset-splits"}, why);
-        }
-        if (m_config.optimization != CollectiveOptimization::Baseline)
-        {
-            WarnOf({"collective-optimization"}, why);
-        }
+        SystemConfig& config = m_config;
+        MemoryBusConfig& bus = m_config.memoryBus;
+        const auto delay = [](TimePs& target) {
+            return ns3::Parsed(
+                target,
+                [](std::string_view text) {
+                    const auto ns = ns3::RealWithin(text, 0, LONGEST_DELAY_NS);
+                    return ns ? std::optional(ns3::RoundToPs(*ns * 1000)) : std::nullopt;
+                },
+                ns3::RangeText("nanoseconds", 0.0, LONGEST_DELAY_NS),
+                std::to_string(target / 1000),
+                ns3::RowValue::Kind::Number);
+        };
+        const auto rate = [](double& target) { // so that data divided by it give a time in range
+            return ns3::Parsed(
+                target,
+                [](std::string_view text) {
+                    const auto none = ns3::RealWithin(text, 0, 0);
+                    return none ? none : ns3::RealWithin(text, SMALLEST_RATE, LARGEST_RATE);
+                },
+                "0, or a number from 1e-6 to 1e12",
+                "0",
+                ns3::RowValue::Kind::Number);
+        };
+        const auto perMessage = [](double& target) {
+            return ns3::Real(target, 0, LONGEST_DELAY_NS, "nanoseconds");
+        };
+        const auto unshared = [&bus] { return bus.shared ? "" : "without model-shared-bus"; };
+        // Others than NCCL's collectives follow the key: it changes nothing if it differs from the
+        // value that holds for those.
+        const auto unfollowed = [&config](bool differs) -> std::string {
+            return differs && !config.HasNativeAlgorithms()
+                       ? "without an algorithm of ASTRA-sim (all-reduce-implementation, ...): "
+                         "NCCL's collectives do not follow it"
+                       : "";
+        };
+        return {
+            {"L", perMessage(bus.L), "LogGP: latency of the bus", false, unshared},
+            {"o", perMessage(bus.o), "LogGP: overhead of a message", false, unshared},
+            {"g", perMessage(bus.g), "LogGP: gap between messages", false, unshared},
+            {"G", perMessage(bus.G), "LogGP: time per byte", false, unshared},
+            {"local-reduction-delay",
+             delay(bus.localReductionDelay),
+             "time of a reduction",
+             false,
+             unshared},
+            {"endpoint-delay",
+             delay(bus.endpointDelay),
+             "time of a message between memory and the network port",
+             false,
+             [&bus, unfollowed] {
+                 return bus.shared && bus.endpointDelay > 0 ? "with model-shared-bus"
+                                                            : unfollowed(bus.endpointDelay > 0);
+             }},
+            {"model-shared-bus",
+             ns3::Flag(bus.shared),
+             "messages share the memory bus, as ``L``, ``o``, ``g`` and ``G`` say",
+             false,
+             [&bus, unfollowed] { return unfollowed(bus.shared); }},
+            {"local-mem-bw",
+             rate(bus.localMemBandwidth),
+             "GB/s of local memory",
+             false,
+             [&config, &bus, unfollowed] {
+                 return unfollowed(bus.localMemBandwidth > 0 && !config.rooflineEnabled);
+             }},
+            {"preferred-dataset-splits",
+             ns3::Whole(config.preferredDatasetSplits, 1, INT32_MAX),
+             "chunks of a collective",
+             false,
+             [&config, unfollowed] { return unfollowed(config.preferredDatasetSplits > 1); }},
+            {"collective-optimization",
+             ns3::Word(config.optimization,
+                       {{"baseline", CollectiveOptimization::Baseline},
+                        {"localBWAware", CollectiveOptimization::LocalBwAware}}),
+             "use of several dimensions by an AllReduce: one in each, or ReduceScatter inwards, "
+             "AllReduce in the last, AllGather outwards",
+             false,
+             [&config, unfollowed] {
+                 return unfollowed(config.optimization != CollectiveOptimization::Baseline);
+             }},
+            {"roofline-enabled",
+             ns3::Flag(config.rooflineEnabled),
+             "computations take the time of a roofline"},
+            {"peak-perf", rate(config.peakPerf), "TFLOP/s of the roofline"},
+            {"track-local-mem", ns3::Flag(config.trackLocalMemory), "records the use of memory"},
+            {"local-mem-trace-filename",
+             ns3::Text(config.localMemoryTraceFile, "a file"),
+             "record of the use of memory",
+             false,
+             [&config] { return config.trackLocalMemory ? "" : "without track-local-mem"; }},
+        };
     }
 
     [[noreturn]] void Fail(const std::string& key,
                            const std::string& what,
                            const std::string& expected) const
     {
-        m_file.Fail(key, "'" + key + "' " + what, expected);
+        m_file->Fail(key, "'" + key + "' " + what, expected);
     }
 
-    double Number(const std::string& key, const Json& value) const
+    /// @return the texts of a key, one for each dimension, or one
+    std::vector<std::string> List(const std::string& key)
     {
-        if (!value.is_number() || value.get<double>() < 0)
-        {
-            Fail(key, "is " + value.dump(), "a number that is not negative");
-        }
-        return value.get<double>();
-    }
-
-    /// @return nanoseconds that the clock has room for many times over
-    double Delay(const std::string& key, const Json& value) const
-    {
-        const double ns = Number(key, value);
-        if (ns > LONGEST_DELAY_NS)
-        {
-            Fail(key, "is " + value.dump(), "at most 1e12 ns (1000 s)");
-        }
-        return ns;
-    }
-
-    /// @return 0, or a rate in bounds, so that data divided by it give a time in range
-    double Rate(const std::string& key, const Json& value) const
-    {
-        const double rate = Number(key, value);
-        if (rate != 0 && (rate < SMALLEST_RATE || rate > LARGEST_RATE))
-        {
-            Fail(key, "is " + value.dump(), "0, or a number from 1e-6 to 1e12");
-        }
-        return rate;
-    }
-
-    uint32_t Count(const std::string& key, const Json& value) const
-    {
-        if (!value.is_number_unsigned() || value.get<uint64_t>() == 0 ||
-            value.get<uint64_t>() > INT32_MAX)
-        {
-            Fail(key, "is " + value.dump(), "a whole number of at least 1");
-        }
-        return value.get<uint32_t>();
-    }
-
-    bool Flag(const std::string& key, const Json& value) const
-    {
-        if (value.is_boolean())
-        {
-            return value.get<bool>();
-        }
-        if (value.is_number_integer() && (value == 0 || value == 1))
-        {
-            return value == 1;
-        }
-        Fail(key, "is " + value.dump(), "0, 1, true or false");
-    }
-
-    std::string Text(const std::string& key, const Json& value) const
-    {
-        if (!value.is_string())
-        {
-            Fail(key, "is " + value.dump(), "text");
-        }
-        return value.get<std::string>();
-    }
-
-    std::vector<std::string> List(const std::string& key, const Json& value)
-    {
+        const nlohmann::json& value = m_file->GetObject().at(key);
         if (value.is_string())
         {
             return {value.get<std::string>()};
@@ -227,54 +242,51 @@ class SystemFile
         std::vector<std::string> list;
         for (const auto& entry : value)
         {
-            list.push_back(Text(key, entry));
+            if (!entry.is_string())
+            {
+                Fail(key, "is " + value.dump(), "a list of texts");
+            }
+            list.push_back(entry.get<std::string>());
         }
-        m_config.listedByDimension.push_back({key, list.size(), m_file.LineOf(key)});
+        m_config.listedByDimension.push_back({key, list.size(), m_file->LineOf(key)});
         return list;
     }
 
-    Setter Algorithms(std::vector<NativeAlgorithm> SystemConfig::*member)
+    void ReadAlgorithms(const std::string& key, Algorithms& algorithms)
     {
-        return [this, member](const std::string& key, const Json& value) {
-            auto& algorithms = m_config.*member;
-            if (!algorithms.empty())
+        if (!algorithms.empty())
+        {
+            return; // a custom implementation goes before a native one
+        }
+        for (const auto& name : List(key))
+        {
+            const auto algorithm = ParseNativeAlgorithm(name);
+            if (!algorithm)
             {
-                return; // a custom implementation goes before a native one
+                Fail(key, "names the unknown algorithm '" + name + "'", NATIVE_ALGORITHM_NAMES);
             }
-            for (const auto& name : List(key, value))
-            {
-                const auto algorithm = ParseNativeAlgorithm(name);
-                if (!algorithm)
-                {
-                    Fail(key, "names the unknown algorithm '" + name + "'", NATIVE_ALGORITHM_NAMES);
-                }
-                algorithms.push_back(*algorithm);
-            }
-            using Kind = NativeAlgorithm::Kind;
-            const Kind first = algorithms.empty() ? Kind::Ring : algorithms.front().kind;
-            const bool takesAll = first == Kind::Nccl || first == Kind::Accl;
-            if (takesAll && std::ranges::any_of(algorithms, [first](const auto& each) {
-                    return each.kind != first;
-                }))
-            {
-                Fail(key,
-                     "names others beside the first algorithm, which carries out all dimensions",
-                     "one algorithm, or algorithms of ASTRA-sim for each dimension");
-            }
-        };
+            algorithms.push_back(*algorithm);
+        }
+        using Kind = NativeAlgorithm::Kind;
+        const Kind first = algorithms.empty() ? Kind::Ring : algorithms.front().kind;
+        const bool takesAll = first == Kind::Nccl || first == Kind::Accl;
+        if (takesAll && std::ranges::any_of(algorithms, [first](const auto& each) {
+                return each.kind != first;
+            }))
+        {
+            Fail(key,
+                 "names others beside the first algorithm, which carries out all dimensions",
+                 "one algorithm, or algorithms of ASTRA-sim for each dimension");
+        }
     }
 
-    Setter Custom(std::vector<NativeAlgorithm> SystemConfig::*member)
+    void ReadCustom(const std::string& key, Algorithms& algorithms)
     {
-        return [this, member](const std::string& key, const Json& value) {
-            auto& algorithms = m_config.*member;
-            algorithms.clear();
-            for (const auto& path : List(key, value))
-            {
-                algorithms.push_back(
-                    {NativeAlgorithm::Kind::Custom, true, -1, FindCustom(key, path)});
-            }
-        };
+        algorithms.clear();
+        for (const auto& path : List(key))
+        {
+            algorithms.push_back({NativeAlgorithm::Kind::Custom, true, -1, FindCustom(key, path)});
+        }
     }
 
     /**
@@ -308,93 +320,10 @@ class SystemFile
         }
     }
 
-    Setter Nanoseconds(double MemoryBusConfig::*member)
-    {
-        return [this, member](const std::string& key, const Json& value) {
-            m_config.memoryBus.*member = Delay(key, value);
-        };
-    }
-
-    std::map<std::string, Setter> Keys()
-    {
-        auto& config = m_config;
-        std::map<std::string, Setter> keys;
-        keys["scheduling-policy"] = [this](auto& key, auto& value) {
-            static const std::map<std::string, SchedulingPolicy> POLICIES = {
-                {"LIFO", SchedulingPolicy::Lifo},
-                {"FIFO", SchedulingPolicy::Fifo},
-                {"EXPLICIT", SchedulingPolicy::Explicit},
-            };
-            const auto found = POLICIES.find(Text(key, value));
-            if (found == POLICIES.end())
-            {
-                Fail(key, "is " + value.dump(), "LIFO, FIFO or EXPLICIT");
-            }
-            m_config.schedulingPolicy = found->second;
-        };
-        keys["collective-optimization"] = [this](auto& key, auto& value) {
-            const std::string name = Text(key, value);
-            if (name != "baseline" && name != "localBWAware")
-            {
-                Fail(key, "is " + value.dump(), "baseline or localBWAware");
-            }
-            m_config.optimization = name == "baseline" ? CollectiveOptimization::Baseline
-                                                       : CollectiveOptimization::LocalBwAware;
-        };
-        keys["endpoint-delay"] = [this](auto& key, auto& value) {
-            m_config.memoryBus.endpointDelay = ns3::RoundToPs(Delay(key, value) * 1000);
-        };
-        keys["local-reduction-delay"] = [this](auto& key, auto& value) {
-            m_config.memoryBus.localReductionDelay = ns3::RoundToPs(Delay(key, value) * 1000);
-        };
-        keys["active-chunks-per-dimension"] = [this](auto& key, auto& value) {
-            m_config.activeChunksPerDimension = Count(key, value);
-        };
-        keys["preferred-dataset-splits"] = [this](auto& key, auto& value) {
-            m_config.preferredDatasetSplits = Count(key, value);
-        };
-        keys["all-reduce-implementation"] = Algorithms(&SystemConfig::allReduce);
-        keys["all-gather-implementation"] = Algorithms(&SystemConfig::allGather);
-        keys["reduce-scatter-implementation"] = Algorithms(&SystemConfig::reduceScatter);
-        keys["all-to-all-implementation"] = Algorithms(&SystemConfig::allToAll);
-        keys["all-reduce-implementation-custom"] = Custom(&SystemConfig::allReduce);
-        keys["all-gather-implementation-custom"] = Custom(&SystemConfig::allGather);
-        keys["reduce-scatter-implementation-custom"] = Custom(&SystemConfig::reduceScatter);
-        keys["all-to-all-implementation-custom"] = Custom(&SystemConfig::allToAll);
-        keys["local-mem-bw"] = [this](auto& key, auto& value) {
-            m_config.memoryBus.localMemBandwidth = Rate(key, value);
-        };
-        keys["L"] = Nanoseconds(&MemoryBusConfig::L);
-        keys["o"] = Nanoseconds(&MemoryBusConfig::o);
-        keys["g"] = Nanoseconds(&MemoryBusConfig::g);
-        keys["G"] = Nanoseconds(&MemoryBusConfig::G);
-        const auto flag = [this](bool& target) {
-            return [this, &target](const std::string& key, const Json& value) {
-                target = Flag(key, value);
-            };
-        };
-        keys["model-shared-bus"] = flag(config.memoryBus.shared);
-        keys["roofline-enabled"] = flag(config.rooflineEnabled);
-        keys["trace-enabled"] = flag(config.traceEnabled);
-        keys["replay-only"] = flag(config.replayOnly);
-        keys["track-local-mem"] = flag(config.trackLocalMemory);
-        keys["boost-mode"] = [this](auto& key, auto& value) {
-            if (Flag(key, value))
-            {
-                Warn("boost-mode has no effect: every rank is simulated");
-            }
-        };
-        keys["peak-perf"] = [this](auto& key, auto& value) {
-            m_config.peakPerf = Rate(key, value);
-        };
-        keys["local-mem-trace-filename"] = [this](auto& key, auto& value) {
-            m_config.localMemoryTraceFile = Text(key, value);
-        };
-        return keys;
-    }
-
-    JsonFile m_file;
+    const JsonFile* m_file;
     SystemConfig m_config;
+    bool m_boost{false};
+    ns3::Rows m_rows;
 };
 
 } // namespace
@@ -451,7 +380,14 @@ SystemConfig::RequireDimensions(std::size_t dimensions) const
 SystemConfig
 ReadSystemConfig(const std::string& path)
 {
-    return SystemFile(path).Read();
+    const JsonFile file(path, "a JSON object");
+    return SystemFile(&file, path).Read();
+}
+
+std::string
+DescribeSystemKeys()
+{
+    return SystemFile(nullptr, "").GetRows().ToCsv();
 }
 
 } // namespace AstraSim

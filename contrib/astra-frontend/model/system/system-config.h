@@ -89,6 +89,9 @@ struct SystemConfig
  */
 SystemConfig ReadSystemConfig(const std::string& path);
 
+/// @return the keys, as Rows::ToCsv() has them
+std::string DescribeSystemKeys();
+
 } // namespace AstraSim
 
 #endif /* SYSTEM_CONFIG_H */
