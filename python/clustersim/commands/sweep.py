@@ -35,13 +35,13 @@ import os
 import pathlib
 
 from clustersim import command, simulation
+from clustersim.errors import InputError
 from clustersim.required_modules import require
 
 require("yaml", "pydantic")
 
 from clustersim.sweep import grid as grids  # noqa: E402
 from clustersim.sweep import runs, table, workflow  # noqa: E402
-from clustersim.sweep.errors import InputError  # noqa: E402
 from clustersim.whole_file import write_text  # noqa: E402
 
 

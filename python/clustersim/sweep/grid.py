@@ -3,13 +3,17 @@
 import dataclasses
 import itertools
 import math
+import os
 import pathlib
 import re
+from collections.abc import Callable, Sequence
 
 from clustersim.sweep import grid_file
 from clustersim.sweep.grid_file import AXES
 
 MOST_RUNS = 100_000
+Setting = tuple[str, str]  # a key and its value
+
 LONGEST_NAME = 200  # file systems take 255
 
 
@@ -18,9 +22,9 @@ class Choice:
     """One entry of an axis."""
     name: str
     file: pathlib.Path | None = None
-    generate: tuple = ()  # the generator's flags, for a topology without a file
-    settings: tuple = ()  # (key, value) of conf keys or of variables
-    flags: tuple = ()
+    generate: tuple[str, ...] = ()  # the generator's flags, for a topology without a file
+    settings: tuple[Setting, ...] = ()  # (key, value) of conf keys or of variables
+    flags: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,17 +47,18 @@ class Case:
 class Grid:
     path: pathlib.Path
     program: pathlib.Path
-    flags: tuple
+    flags: tuple[str, ...]
     memory_gb: float | None
     time_limit_s: float | None
-    cases: tuple
+    cases: tuple[Case, ...]
 
 
-def _clean(text) -> str:
+def _clean(text: str) -> str:
     return re.sub(r"[^\w.,=@+-]+", "_", text).strip("_.") or "default"
 
 
-def _default_name(axis, file, generate, settings, flags):
+def _default_name(axis: str, file: pathlib.Path | None, generate: Sequence[str], settings: Sequence[Setting],
+                  flags: Sequence[str]) -> str:
     # A topology's name has no suffix, but may have dots.
     base = _clean(file.name if axis == "topologies" else file.stem) if file else ""
     if generate:
@@ -62,7 +67,7 @@ def _default_name(axis, file, generate, settings, flags):
     return _clean(",".join(part for part in parts if part))
 
 
-def _choice(axis, entry, root):
+def _choice(axis: str, entry: grid_file.Entry, root: pathlib.Path) -> Choice:
     """@return the Choice of an entry, whose files may not be there"""
     text = getattr(entry, "file", None)
     file = None if text is None else root / text
@@ -72,13 +77,13 @@ def _choice(axis, entry, root):
     return Choice(entry.name or _default_name(axis, file, generate, settings, flags), file, generate, settings, flags)
 
 
-def _axis(axis, entries, root, lines):
+def _axis(axis: str, entries: Sequence[grid_file.Entry], root: pathlib.Path, lines: grid_file.Lines) -> list[Choice]:
     choices: list[Choice] = []
     for i, entry in enumerate(entries):
         choice = _choice(axis, entry, root)
         if choice.file is not None and not choice.file.is_file():
             where = "file" if lines.holds((axis, i, "file")) else f"an entry of {axis}"
-            raise lines.error((axis, i, "file"), f"{where} '{entry.file}' is not a file; expected one, its name relative to "
+            raise lines.error((axis, i, "file"), f"{where} '{getattr(entry, 'file', None)}' is not a file; expected one, its name relative to "
                                                  f"{root}")
         if choice.name in {other.name for other in choices}:
             raise lines.error((axis, i), f"two entries of {axis} are named '{choice.name}'; expected different names "
@@ -87,7 +92,7 @@ def _axis(axis, entries, root, lines):
     return choices
 
 
-def read(path, find_program):
+def read(path: str | os.PathLike, find_program: Callable[[], pathlib.Path]) -> Grid:
     """@return the Grid of a file. Names of files in it are relative to its directory.
 
     @param find_program finds the program if the file names none

@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The format of a sweep file (YAML), and the line of a mistake in it."""
 import math
+import os
 import re
 import shlex
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, TYPE_CHECKING, Tuple
 
 import yaml
 
 from clustersim import yaml_file
 from clustersim.pydantic_v1 import pydantic
-from clustersim.sweep.errors import InputError
+from clustersim.errors import InputError
 
+if TYPE_CHECKING:
+    from pydantic.error_wrappers import ErrorDict
+    from pydantic.fields import ModelField
+
+Place = tuple[str | int, ...]  # in a file: keys, and numbers of entries
+Plain = None | str | list["Plain"] | dict[str, "Plain"]
 AXES = ("topologies", "conf", "workloads", "env", "network")
 
 
-def _kind(value) -> str:
+def _kind(value: object) -> str:
     if isinstance(value, dict):
         return "a set of keys"
     if isinstance(value, list):
@@ -22,18 +29,18 @@ def _kind(value) -> str:
     return "empty" if value is None else f"'{value}'"
 
 
-def _text(value, where):
+def _text(value: object, where: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{where} is {_kind(value)}; expected one value")
     return value
 
 
-class _Entry(pydantic.BaseModel, extra=pydantic.Extra.forbid):
+class Entry(pydantic.BaseModel, extra=pydantic.Extra.forbid):
     """An entry of an axis; its subclasses say which of the keys it has."""
     name: Optional[str]
 
     @pydantic.validator("*", pre=True)
-    def _has_its_form(cls, value, field):
+    def _has_its_form(cls, value: object, field: "ModelField") -> object:
         if field.alias == "set":
             if not isinstance(value, dict):
                 raise ValueError(f"set is {_kind(value)}; expected keys with values")
@@ -44,51 +51,51 @@ class _Entry(pydantic.BaseModel, extra=pydantic.Extra.forbid):
         return _text(value, field.name)
 
     @pydantic.validator("name")
-    def _names_a_directory(cls, name):
+    def _names_a_directory(cls, name: str) -> str:
         if not re.fullmatch(r"[\w.,=@+-]+", name) or name.startswith("."):
             raise ValueError(f"the name '{name}' cannot name a directory; expected letters, digits and -_.,=@+")
         return name
 
     @classmethod
-    def of_text(cls, text):
+    def of_text(cls, text: str) -> dict[str, object]:
         """@return the keys of an entry that is a single word"""
         return {"file": text}
 
 
-class TopologyEntry(_Entry):
+class TopologyEntry(Entry):
     file: Optional[str]
     generate: Tuple[str, ...] = ()
 
     @pydantic.root_validator(skip_on_failure=True)
-    def _comes_from_one_place(cls, entry):
+    def _comes_from_one_place(cls, entry: dict[str, Any]) -> dict[str, Any]:
         if (entry["file"] is None) == (not entry["generate"]):
             raise ValueError("a topology needs a 'file', or 'generate' with the generator's flags; expected one of the two")
         return entry
 
 
-class ConfEntry(_Entry):
+class ConfEntry(Entry):
     file: Optional[str]
     settings: Dict[str, str] = pydantic.Field({}, alias="set")
 
 
-class WorkloadEntry(_Entry):
+class WorkloadEntry(Entry):
     file: str
     flags: Tuple[str, ...] = ()
 
 
-class EnvEntry(_Entry):
+class EnvEntry(Entry):
     settings: Dict[str, str] = pydantic.Field({}, alias="set")
 
     @classmethod
-    def of_text(cls, text):
+    def of_text(cls, text: str) -> dict[str, object]:
         raise ValueError(f"an entry of env is {_kind(text)}; expected keys, of name, set")
 
 
-class NetworkEntry(_Entry):
+class NetworkEntry(Entry):
     flags: Tuple[str, ...] = ()
 
     @classmethod
-    def of_text(cls, text):
+    def of_text(cls, text: str) -> dict[str, object]:
         return {"name": text, "flags": ["--network", text]}
 
 
@@ -104,22 +111,22 @@ class SweepFile(pydantic.BaseModel, extra=pydantic.Extra.forbid):
     time_limit_s: Optional[float]
 
     @pydantic.validator(*AXES, pre=True)
-    def _has_entries(cls, value, field):
+    def _has_entries(cls, value: object, field: "ModelField") -> list[object]:
         entries = value if isinstance(value, list) else [value]
         if not entries:
             raise ValueError(f"{field.name} is empty; expected at least one entry")
         return [field.type_.of_text(entry) if isinstance(entry, str) else entry for entry in entries]
 
     @pydantic.validator("program", pre=True)
-    def _is_text(cls, value, field):
+    def _is_text(cls, value: object, field: "ModelField") -> str:
         return _text(value, field.name)
 
     @pydantic.validator("flags", pre=True)
-    def _are_words(cls, value, field):
+    def _are_words(cls, value: object, field: "ModelField") -> tuple[str, ...]:
         return words(value, field.name)
 
     @pydantic.validator("memory_gb", "time_limit_s", pre=True)
-    def _is_positive(cls, value, field):
+    def _is_positive(cls, value: object, field: "ModelField") -> float:
         text = _text(value, field.name)
         try:
             number = float(text)
@@ -130,7 +137,7 @@ class SweepFile(pydantic.BaseModel, extra=pydantic.Extra.forbid):
         return number
 
 
-def words(value, where):
+def words(value: object, where: str) -> tuple[str, ...]:
     """@return flags that are given as on a command line, or as a list of words"""
     if isinstance(value, list):
         return tuple(_text(word, where) for word in value)
@@ -147,11 +154,11 @@ MOST_VALUES = 100_000  # of a file: a few lines of aliases of aliases stand for 
 class Lines:
     """Says where things stand in a file: by their path of keys and indices."""
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike) -> None:
         self.path = path
-        self._of = {}
+        self._of: dict[Place, int] = {}
 
-    def plain(self, node, place=()):
+    def plain(self, node: yaml.Node, place: Place = ()) -> Plain:
         """@return the value of a YAML node as lists, dictionaries and the words as they are written"""
         self._of[place] = node.start_mark.line + 1
         if len(self._of) > MOST_VALUES:
@@ -175,29 +182,29 @@ class Lines:
                 self._of[(*place, key.value)] = key.start_mark.line + 1
         return found
 
-    def line(self, place):
+    def line(self, place: Place) -> int:
         """@return the line of a place, or of what it would be in"""
         while place not in self._of:
             place = place[:-1]
         return self._of[place]
 
-    def holds(self, place) -> bool:
+    def holds(self, place: Place) -> bool:
         """@return whether there is such a place"""
         return place in self._of
 
-    def error(self, place, what):
+    def error(self, place: Place, what: str) -> InputError:
         return InputError(f"{self.path}:{self.line(place)}: {what}")
 
 
-def _where(place):
-    return next((f"an entry of {part}" if i + 1 < len(place) else part
+def _where(place: Place) -> str:
+    return next((f"an entry of {part}" if i + 1 < len(place) else str(part)
                  for i, part in enumerate(place) if part in AXES), "a sweep")
 
 
-def _describe(error):
+def _describe(error: "ErrorDict") -> str:
     """@return what pydantic finds wrong, in the words of this project"""
     place = error["loc"]
-    model = SweepFile.__fields__[place[0]].type_ if len(place) > 1 and place[0] in AXES else SweepFile
+    model = SweepFile.__fields__[str(place[0])].type_ if len(place) > 1 and place[0] in AXES else SweepFile
     where = f"an entry of {place[0]}" if len(place) > 1 else "a sweep"
     if error["type"] == "value_error.extra":
         keys = ", ".join(field.alias for field in model.__fields__.values())
@@ -211,7 +218,7 @@ def _describe(error):
     return f"{where}: {error['msg']}; expected keys, of {keys}"
 
 
-def read(path):
+def read(path: str | os.PathLike) -> tuple[SweepFile, Lines]:
     """@return the SweepFile, and its Lines @raise InputError naming file and line"""
     lines = Lines(path)
     try:

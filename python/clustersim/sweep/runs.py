@@ -8,9 +8,12 @@ import os
 import pathlib
 import subprocess
 import sys
+from collections.abc import Mapping
+from typing import Any
 
-from clustersim.sweep.errors import InputError
-from clustersim.sweep.grid import Case
+from clustersim.errors import InputError
+from clustersim.sweep.grid import Case, Grid
+from clustersim.sweep.supervisor import Job, Request
 from clustersim.whole_file import write_text
 
 PACKAGES = pathlib.Path(__file__).resolve().parents[2]
@@ -22,15 +25,15 @@ RECORD = "sweep.json"  # in each run's directory: what the sweep asked for
 class Run:
     case: Case
     directory: pathlib.Path
-    command: list
-    request: dict  # what decides the result: arguments, variables, checksums
+    command: list[str]
+    request: Request
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self.case.name
 
 
-def generate_topologies(grid, output):
+def generate_topologies(grid: Grid, output: pathlib.Path) -> dict[str, pathlib.Path]:
     """Writes the topologies that the grid wants generated. @return the file of each by its name"""
     files = {}
     for choice in {case.topology for case in grid.cases}:
@@ -52,7 +55,7 @@ def generate_topologies(grid, output):
 
 
 @functools.lru_cache(maxsize=None)
-def sha256(path):
+def sha256(path: str | os.PathLike) -> str:
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -60,7 +63,7 @@ def sha256(path):
     return digest.hexdigest()
 
 
-def make_runs(grid, output, topologies):
+def make_runs(grid: Grid, output: pathlib.Path, topologies: Mapping[str, pathlib.Path]) -> list[Run]:
     """@return the Runs of a grid, in its order"""
     runs = []
     for case in grid.cases:
@@ -72,14 +75,14 @@ def make_runs(grid, output, topologies):
             arguments += ["-c", case.conf.file]
         options = [word for key, value in case.conf.settings for word in ("--set", f"{key}={value}")]
         options += [*case.workload.flags, *case.network.flags, *grid.flags]
-        request = {"program": sha256(grid.program), "options": options, "environment": dict(case.env.settings),
-                   "inputs": {role: sha256(path) for role, path in inputs.items()}}
+        request: Request = {"program": sha256(grid.program), "options": options, "environment": dict(case.env.settings),
+                            "inputs": {role: sha256(path) for role, path in inputs.items()}}
         command = [grid.program.resolve(), *arguments, *options, "--progress", "never", "-o", directory]
         runs.append(Run(case, directory, [str(word) for word in command], request))
     return runs
 
 
-def why_incomplete(run, any_build=False):
+def why_incomplete(run: Run, any_build: bool = False) -> str:
     """@return why the run has to be done (again), or an empty string when it is complete"""
     try:
         request = json.loads((run.directory / RECORD).read_text(encoding="utf-8"))
@@ -101,7 +104,7 @@ def why_incomplete(run, any_build=False):
     return why_results_are_not_whole(run.directory, record)
 
 
-def why_results_are_not_whole(directory, record) -> str:
+def why_results_are_not_whole(directory: pathlib.Path, record: Mapping[str, Any]) -> str:
     """@return what is wrong with the files that a finished run has left, or an empty string"""
     for name in record.get("outputs", []):
         if not (directory / name).is_file():
@@ -113,9 +116,9 @@ def why_results_are_not_whole(directory, record) -> str:
     return ""
 
 
-def write_job(run, output, memory_bytes, time_limit_s) -> None:
+def write_job(run: Run, output: pathlib.Path, memory_bytes: float, time_limit_s: float) -> None:
     """Writes what clustersim.sweep.supervisor needs to do the run, wherever it does it."""
-    job = {"directory": str(run.directory), "command": run.command, "environment": run.request["environment"],
-           "request": run.request, "memory_bytes": memory_bytes, "time_limit_s": time_limit_s,
-           "outcome": str(output / "outcomes" / f"{run.name}.json")}
+    job: Job = {"directory": str(run.directory), "command": run.command, "environment": run.request["environment"],
+                "request": run.request, "memory_bytes": memory_bytes, "time_limit_s": time_limit_s,
+                "outcome": str(output / "outcomes" / f"{run.name}.json")}
     write_text(output / "jobs" / f"{run.name}.json", json.dumps(job, indent=2) + "\n")

@@ -15,6 +15,8 @@ import signal
 import subprocess
 import sys
 import time
+import types
+from typing import NoReturn, TypedDict
 
 from clustersim.simulation import environment
 from clustersim.whole_file import write_text
@@ -23,15 +25,42 @@ POLL_S = 0.02
 LOCK_POLL_S = 1
 
 
+class Request(TypedDict):
+    """The inputs that decide a result."""
+    program: str  # its checksum
+    options: list[str]
+    environment: dict[str, str]
+    inputs: dict[str, str]  # checksums by their roles
+
+
+class Job(TypedDict):
+    """A run that is to be done. Bounds of 0 are none."""
+    directory: str
+    command: list[str]
+    environment: dict[str, str]
+    request: Request
+    memory_bytes: float
+    time_limit_s: float
+    outcome: str  # the file to write
+
+
+class Outcome(TypedDict):
+    """How a run ended."""
+    exit_status: int
+    wall_s: float
+    peak_bytes: int
+    reason: str  # why it was killed; empty if it was not
+
+
 class Interrupted(BaseException):
     """A signal asks for the end of the run."""
 
 
-def interrupt(number, frame):
+def interrupt(number: int, frame: types.FrameType | None) -> NoReturn:
     raise Interrupted(signal.Signals(number).name)
 
 
-def memory_bytes(pid):
+def memory_bytes(pid: int) -> int:
     try:
         text = pathlib.Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
         return int(text.split()[1]) * os.sysconf("SC_PAGESIZE")
@@ -39,7 +68,7 @@ def memory_bytes(pid):
         return 0  # it has just ended
 
 
-def is_locked(path) -> bool:
+def is_locked(path: str | os.PathLike) -> bool:
     with open(path, encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -51,13 +80,13 @@ def is_locked(path) -> bool:
 class Watch:
     """Says when a process has to be killed."""
 
-    def __init__(self, job, lock) -> None:
+    def __init__(self, job: Job, lock: str | None) -> None:
         self.memory_bytes = job["memory_bytes"]
         self.time_limit_s = job["time_limit_s"]
         self.lock = lock
         self.start = self.lock_seen = time.monotonic()
 
-    def reason(self, pid) -> str:
+    def reason(self, pid: int) -> str:
         """@return why the process is to be killed, or an empty string"""
         now = time.monotonic()
         if self.memory_bytes and memory_bytes(pid) > self.memory_bytes:
@@ -72,7 +101,7 @@ class Watch:
         return ""
 
 
-def prepare(directory, request) -> None:
+def prepare(directory: pathlib.Path, request: Request) -> None:
     """Makes the run's directory, without what an earlier attempt left in it."""
     directory.mkdir(parents=True, exist_ok=True)
     for file in directory.iterdir():
@@ -81,7 +110,7 @@ def prepare(directory, request) -> None:
     write_text(directory / "sweep.json", json.dumps(request, indent=2) + "\n")
 
 
-def supervise(job, lock=None):
+def supervise(job: Job, lock: str | None = None) -> Outcome:
     """Runs a job. @return its outcome: exit_status, wall_s, peak_bytes, and why it was killed (reason)"""
     directory = pathlib.Path(job["directory"])
     prepare(directory, job["request"])
@@ -105,7 +134,7 @@ def supervise(job, lock=None):
             "peak_bytes": usage.ru_maxrss * 1024 if usage else 0, "reason": reason}
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="supervisor.py", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("job", type=pathlib.Path, help="the job's file")

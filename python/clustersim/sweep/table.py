@@ -3,10 +3,14 @@
 import csv
 import io
 import json
+import pathlib
+from collections.abc import Sequence
 
 from clustersim import csv_cell
 from clustersim.approximation import approximations_of
+from clustersim.sweep.runs import Run
 
+Row = dict[str, str | float]  # by column
 COLUMNS = ("topology", "conf", "workload", "env", "network", "status", "total time us", "vs best",
            "compute us", "exposed comm us", "exposed TP us", "exposed DP us", "exposed EP us",
            "exposed DP_EP us", "exposed PP us", "exposed CP us", "exposed other us", "bubble us", "flows",
@@ -20,7 +24,7 @@ SUMMARY = {"total time us": "Total time", "compute us": "total comp",
            "bubble us": "bubble time"}
 
 
-def _summary(directory):
+def _summary(directory: pathlib.Path) -> dict[str, float]:
     """@return the summary of EndToEnd.csv, numbers by column of the table"""
     with (directory / "EndToEnd.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file, skipinitialspace=True))
@@ -30,10 +34,11 @@ def _summary(directory):
     return {ours: float(values[theirs].split()[0]) for ours, theirs in SUMMARY.items()}
 
 
-def row_of(run, note):
+def row_of(run: Run, note: str) -> Row:
     """@return the row of a run; an unfinished run has a status and a note, and no times"""
     case = run.case
-    row = dict.fromkeys(COLUMNS, "") | {
+    row: Row = {name: "" for name in COLUMNS}
+    row |= {
         "topology": case.topology.name, "conf": case.conf.name, "workload": case.workload.name,
         "env": case.env.name, "network": case.network.name, "status": "not run", "note": note}
     try:
@@ -55,25 +60,25 @@ def row_of(run, note):
     return row
 
 
-def add_ratios(rows) -> None:
+def add_ratios(rows: Sequence[Row]) -> None:
     """Sets "vs best": the time over that of the fastest run of the same workload."""
     best: dict[str, float] = {}
     for row in rows:
-        if row["total time us"] != "":
-            key = row["workload"]
-            best[key] = min(best.get(key, row["total time us"]), row["total time us"])
+        if isinstance(time := row["total time us"], float):
+            key = str(row["workload"])
+            best[key] = min(best.get(key, time), time)
     for row in rows:
-        if row["total time us"] != "" and best[row["workload"]] > 0:
-            row["vs best"] = row["total time us"] / best[row["workload"]]
+        if isinstance(time := row["total time us"], float) and (least := best[str(row["workload"])]) > 0:
+            row["vs best"] = time / least
 
 
-def _cell(name, value) -> str:
+def _cell(name: str, value: str | float) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.3f}" if name in ("vs best", "wall s") else f"{value:.1f}"
 
 
-def to_csv(rows):
+def to_csv(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -81,7 +86,7 @@ def to_csv(rows):
     return text.getvalue()
 
 
-def to_markdown(rows):
+def to_markdown(rows: Sequence[Row]) -> str:
     """@return the table without the columns in which no row has anything to say"""
     columns = [name for name in COLUMNS
                if any(row[name] not in ("", 0, 0.0) for row in rows) or name in ("status", "total time us")]
@@ -89,7 +94,7 @@ def to_markdown(rows):
     widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
     numeric = [any(isinstance(row[name], (int, float)) for row in rows) for name in columns]
 
-    def line(cells):
+    def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.rjust(w) if right else cell.ljust(w)
                                  for cell, w, right in zip(cells, widths, numeric)) + " |"
 

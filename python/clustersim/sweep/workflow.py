@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 
 from clustersim.sweep import runs
-from clustersim.sweep.errors import InputError
+from clustersim.errors import InputError
+from clustersim.sweep.supervisor import Outcome
 
 SNAKEFILE = pathlib.Path(__file__).with_name("Snakefile")
 POLL_S = 0.1
@@ -28,12 +30,12 @@ class Bounds:
     time_limit_s: float
 
 
-def is_remote(profile, further) -> bool:
+def is_remote(profile: str | None, further: Sequence[str]) -> bool:
     """@return whether runs go to other machines: a profile's, or those that Snakemake's arguments name"""
     return bool(profile) or any(word.startswith(REMOTE) for word in further)
 
 
-def command(output, bounds, profile, further):
+def command(output: pathlib.Path, bounds: Bounds, profile: str | None, further: Sequence[str]) -> list[str]:
     """@return the words that start Snakemake"""
     supervisor = ["env", f"PYTHONPATH={runs.PACKAGES}", sys.executable, "-m", "clustersim.sweep.supervisor"]
     if not is_remote(profile, further):
@@ -52,7 +54,7 @@ def command(output, bounds, profile, further):
     return [str(word) for word in (*words, *further)]
 
 
-def _start(output, words):
+def _start(output: pathlib.Path, words: Sequence[str]) -> subprocess.Popen[bytes]:
     if not shutil.which(words[0]):
         raise InputError("snakemake: no such program; expected Debian's package snakemake (scripts/setup.sh)")
     with open(output / "snakemake.log", "wb") as log:
@@ -62,7 +64,7 @@ def _start(output, words):
                                 start_new_session=True)
 
 
-def _stop(process) -> None:
+def _stop(process: subprocess.Popen[bytes]) -> None:
     """Ends Snakemake and what it runs on this machine; it cancels the jobs of a cluster itself."""
     for number, wait_s in ((signal.SIGINT, GRACE_S), (signal.SIGKILL, None)):
         try:
@@ -74,20 +76,21 @@ def _stop(process) -> None:
             pass
 
 
-def _clean(output) -> None:
+def _clean(output: pathlib.Path) -> None:
     for name in ("jobs", "done", "outcomes"):
         directory = output / name
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
 
 
-def _complaint(output):
+def _complaint(output: pathlib.Path) -> str:
     """@return the line in which Snakemake says why it ended"""
     lines = [line.strip() for line in (output / "snakemake.log").read_text(errors="replace").splitlines()]
     return next((line for line in lines if "rror" in line), lines[-1] if lines else "it said nothing")
 
 
-def execute(output, due, bounds, profile, further, on_end) -> None:
+def execute(output: pathlib.Path, due: Sequence[runs.Run], bounds: Bounds, profile: str | None, further: Sequence[str],
+            on_end: Callable[[runs.Run, Outcome | None], None]) -> None:
     """Does the runs that are due; on_end(run, outcome) is called as each ends.
 
     @param further further arguments of Snakemake

@@ -9,6 +9,12 @@
 """
 import dataclasses
 import importlib
+from collections.abc import Sequence
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
+    from matplotlib.figure import Figure
 
 __all__ = ["KINDS", "THEMES", "Kind"]
 
@@ -26,7 +32,7 @@ class Kind:
     compares: bool
     summary: str
 
-    def draw(self, runs, **options):
+    def draw(self, runs: "Sequence[Run]", **options: Any) -> "Figure":
         """@param runs all that are compared, or the one that is shown @return a Figure"""
         function = getattr(importlib.import_module(f"{__name__}.{self.module}"), self.function)
         if self.compares:

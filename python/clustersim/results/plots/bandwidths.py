@@ -3,18 +3,22 @@
 import pathlib
 
 import pandas as pd
-from typing import Any
-from collections.abc import Iterator
+from typing import Any, TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from clustersim.results.plots import style
 from clustersim.results.problem import ResultsError
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
+    from matplotlib.figure import Figure
 
 PUBLISHED = pathlib.Path(__file__).with_name("published_busbw.csv")
 MARKERS = "os^Dv<>P*dX"  # one for each kind of collective, which may have a single size
 COLUMNS = ["source", "gpu_type", "op", "ranks", "bytes", "busbw"]
 
 
-def read_published(path=PUBLISHED):
+def read_published(path: str | pathlib.Path = PUBLISHED) -> pd.DataFrame:
     """@return measurements, busbw in GB/s by source, GPU type, operation, ranks and bytes"""
     try:
         frame = pd.read_csv(path, comment="#", skipinitialspace=True)
@@ -25,8 +29,9 @@ def read_published(path=PUBLISHED):
         raise ResultsError(f"{path}: cannot be used ({error}); expected the columns {', '.join(COLUMNS)}") from None
 
 
-def curves(run):
+def curves(run: "Run") -> dict[tuple[str, str, int], dict[int, float]]:
     """@return (op, kind of group, ranks) -> median busbw in GB/s by bytes, from the last start where it is known"""
+    assert run.collectives is not None
     column = "busbw_last_start" if "busbw_last_start" in run.collectives else "busbw"
     table = run.collectives.groupby(["op", "kind", "ranks", "bytes"])[column].median()
     found: dict[tuple[str, str, int], dict[int, float]] = {}
@@ -35,9 +40,11 @@ def curves(run):
     return found
 
 
-def _fitting(published, run, keys) -> Iterator[Any]:
+def _fitting(published: pd.DataFrame, run: "Run", keys: Iterable[tuple[str, str, int]]) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yields the measurements of this run's kind of GPU, for operations and groups that it has."""
-    gpu_type = run.topology.gpu_type if run.topology else None
+    if run.topology is None:
+        return
+    gpu_type = run.topology.gpu_type
     for (source, gpu, op, ranks), rows in published.groupby(["source", "gpu_type", "op", "ranks"]):
         # Measured inside one server: a group over several is another case.
         if gpu == gpu_type and any(key[0] == op and key[2] == ranks for key in keys) \
@@ -45,7 +52,7 @@ def _fitting(published, run, keys) -> Iterator[Any]:
             yield f"measured: {ranks} × {gpu}, {style.shorten(op)} ({style.shorten(source)})", rows.sort_values("bytes")
 
 
-def busbw(runs, published=PUBLISHED):
+def busbw(runs: "Sequence[Run]", published: str | pathlib.Path | None = PUBLISHED) -> "Figure":
     """A line per run, operation and kind of group, and what others measured on such GPUs."""
     runs = [run for run in runs if run.collectives is not None and len(run.collectives)]
     if not runs:
@@ -86,7 +93,7 @@ def busbw(runs, published=PUBLISHED):
     axes.set_xlabel("size of the collective, as nccl-tests counts it")
     axes.set_ylabel("bus bandwidth (GB/s)")
     axes.set_title("Bus bandwidth by size")
-    if any("busbw_last_start" in run.collectives for run in runs):
+    if any(run.collectives is not None and "busbw_last_start" in run.collectives for run in runs):
         style.remark(axes, "from the last rank's start to the last rank's end")
     style.legend(axes, style.merge_coinciding(axes), title="collective")
     return figure

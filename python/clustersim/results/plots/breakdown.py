@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Where the time of a run went, by EndToEnd.csv."""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from clustersim.results import breakdown as parts_of_time
 from clustersim.results.plots import style
 
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
+    from matplotlib.figure import Figure
+
 READABLE = 0.05  # of the width: a part that is narrower has no label in it
 
 
-def _colour(index):
+def _colour(index: int) -> str:
     # The rest is nothing in particular.
     return style.soft_colour() if index == parts_of_time.OTHER[1] else style.colour(index)
 
 
-def breakdown(runs):
+def breakdown(runs: "Sequence[Run]") -> "Figure":
     """A bar per job: computation, exposed communication of each kind of group, bubble."""
     found = parts_of_time.breakdowns(runs)
     longest = 1e3 * max((job.total_us for job in found), default=0)

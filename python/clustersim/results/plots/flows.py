@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Flows of one run or of several: completion times, and slowdown by size."""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from clustersim.results.plots import style
 from clustersim.results.tables.flows import path_kinds
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.run import Run
+    from matplotlib.figure import Figure
+
 BUCKETS = 12
 LEFT_OUT = "of the network; flows over NVLink are left out"
 
 
-def flows_to_draw(runs):
+def flows_to_draw(runs: "Sequence[Run]") -> "tuple[list[tuple[Run, pd.DataFrame]], bool]":
     """@return (run, its flows) of each run that has any, and whether flows over NVLink were left out
 
     Flows inside a server would hide those of the network: they are drawn only where there are no others.
@@ -26,7 +34,7 @@ def flows_to_draw(runs):
     return [(run, flows) for run, flows, _ in found if len(flows)], left_out
 
 
-def fct_cdf(runs):
+def fct_cdf(runs: "Sequence[Run]") -> "Figure":
     """Share of the flows that took at most so long, a line per run."""
     found, left_out = flows_to_draw(runs)
     figure, axes = style.new_figure(10.5, 4.5)
@@ -56,7 +64,7 @@ def fct_cdf(runs):
     return figure
 
 
-def buckets_of(sizes):
+def buckets_of(sizes: np.ndarray) -> np.ndarray:
     """Divides flow sizes: each size by itself while they are few, else at equal numbers of flows.
 
     @return the largest size of each bucket, ascending
@@ -68,7 +76,7 @@ def buckets_of(sizes):
     return np.unique(np.quantile(sizes, shares, method="inverted_cdf"))
 
 
-def slowdowns_by_size(flows, largest, share):
+def slowdowns_by_size(flows: "pd.DataFrame", largest: np.ndarray, share: float) -> np.ndarray:
     """@return the percentile of slowdown in each bucket; not a number where there is no flow"""
     bucket = np.searchsorted(largest, flows["bytes"].to_numpy())
     slowdown = flows["slowdown"].to_numpy()
@@ -80,7 +88,7 @@ def slowdowns_by_size(flows, largest, share):
     return found
 
 
-def slowdown(runs):
+def slowdown(runs: "Sequence[Run]") -> "Figure":
     """Slowdown (time over that of the flow alone) by flow size: median and tail."""
     found, left_out = flows_to_draw(runs)
     sizes = np.concatenate([flows["bytes"].to_numpy() for _, flows in found])

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How busy links were, on the drawn topology."""
+from typing import TYPE_CHECKING
+
 from clustersim.results.plots import style
 from clustersim.results.nodes import InputError
 from clustersim.topology import draw
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.run import Run
+    from matplotlib.figure import Figure
 
-def utilisations(links):
+
+def utilisations(links: "pd.DataFrame") -> dict[tuple[int, int], float]:
     """@return the share of the run, in %, in which the busier direction of each link was sending, by (low, high)
     node"""
     found: dict[tuple[int, int], float] = {}
@@ -15,7 +22,7 @@ def utilisations(links):
     return found
 
 
-def link_utilisation(run):
+def link_utilisation(run: "Run") -> "Figure":
     """The topology with each link as wide and dark as it was busy."""
     if not run.has_whole_network:
         raise style.NothingToDraw(f"{run.name}: with --fast-forward, links.csv lacks the traffic; expected a run without it")

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Effects of congestion control on queue pairs: their rates, and the notifications that they got."""
+from typing import TYPE_CHECKING
+
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from clustersim.results.plots import style
 
-PAIR = ["src", "dst", "sport", "dport"]
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.run import Run
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Pair = tuple[int, int, int, int]
+PAIR = ["src", "dst", "sport", "dport"]  # columns of a Pair
 FEW = 12  # pairs, of which every one is shown
 
 
-def interesting(rates, cnps, most=6):
+def interesting(rates: "pd.DataFrame", cnps: "pd.DataFrame | None", most: int = 6) -> list[Pair]:
     """@return the pairs to show: those with most notifications, then those at the lowest mean rate"""
     heard = {} if cnps is None or not len(cnps) else cnps.groupby(PAIR)["cnps"].max().to_dict()
     mean = rates.groupby(PAIR)["gbps"].mean()
@@ -17,13 +26,13 @@ def interesting(rates, cnps, most=6):
     return order[:most]
 
 
-def with_gaps(times, values, interval):
+def with_gaps(times: np.ndarray, values: np.ndarray, interval: float) -> tuple[np.ndarray, np.ndarray]:
     """@return the samples with "not a number" where samples are missing, so that no line crosses"""
     gaps = np.nonzero(np.diff(times) > 1.5 * interval)[0] + 1
     return np.insert(times.astype(float), gaps, np.nan), np.insert(values.astype(float), gaps, np.nan)
 
 
-def at_line_rate(run, samples) -> bool:
+def at_line_rate(run: "Run", samples: "pd.DataFrame") -> bool:
     """@return whether every sample is the rate of the fastest link of its sender"""
     links = run.links
     if links is None:
@@ -33,11 +42,11 @@ def at_line_rate(run, samples) -> bool:
     return bool((samples["gbps"] >= 0.999 * line).all())
 
 
-def _name(run, pair) -> str:
+def _name(run: "Run", pair: Pair) -> str:
     return f"{run.nodes.name(pair[0])} → {run.nodes.name(pair[1])} :{pair[2]}"
 
 
-def _draw_line_rates(axes, samples, factor, interval) -> int:
+def _draw_line_rates(axes: "Axes", samples: "pd.DataFrame", factor: float, interval: float) -> int:
     """One line for all pairs of a line rate: theirs would lie on each other."""
     groups = samples.groupby(samples["gbps"].round(3))
     for i, (rate, mine) in enumerate(groups):
@@ -49,14 +58,14 @@ def _draw_line_rates(axes, samples, factor, interval) -> int:
     return len(groups)
 
 
-def _finish_rates(axes, run, end) -> None:
+def _finish_rates(axes: "Axes", run: "Run", end: float) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlim(0, end)
     axes.set_ylabel("sending rate (Gb/s)")
     axes.set_title(f"Queue pairs: {style.shorten(run.name)}")
 
 
-def rates(run):
+def rates(run: "Run") -> "Figure":
     """Rate of queue pairs over time with the spread of all, and congestion notifications below."""
     style.need_packets(run)
     samples, cnps = run.rates, run.cnps
@@ -69,7 +78,7 @@ def rates(run):
     else:
         figure, above = style.new_figure(10, 4.4)
         below = above
-    span = max(samples["time_ns"].max(), cnps["time_ns"].max() if heard else 0)
+    span = max(samples["time_ns"].max(), cnps["time_ns"].max() if heard and cnps is not None else 0)
     factor = style.time_axis(below, span)
     by_time = samples.groupby("time_ns")["gbps"]
     times = np.array(sorted(by_time.groups))
@@ -101,6 +110,7 @@ def rates(run):
         style.remark(above, "no pair got a congestion notification")
         return figure
     below.set_ylabel("CNPs so far")
+    assert cnps is not None  # it was heard
     got = cnps.groupby(PAIR)
     for i, pair in enumerate(shown):
         if pair in got.groups:

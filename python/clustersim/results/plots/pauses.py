@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """When PFC kept ports from sending."""
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from clustersim.results.plots import style
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.run import Run
+    from matplotlib.figure import Figure
+
 KINDS = ((0, "GPU (its NIC)"), (1, "switch"), (2, "NVSwitch"))
 
 
-def paused_ports(pauses):
+def paused_ports(pauses: "pd.DataFrame") -> tuple[np.ndarray, np.ndarray]:
     """@return times in ns at which the number of paused ports changes, and the number from then on"""
     times = np.concatenate([pauses["start_ns"], pauses["end_ns"]])
     steps = np.concatenate([np.ones(len(pauses)), -np.ones(len(pauses))])
@@ -15,7 +22,7 @@ def paused_ports(pauses):
     return unique, np.cumsum(np.bincount(inverse, weights=steps))
 
 
-def largest_of_each(times, values, width):
+def largest_of_each(times: np.ndarray, values: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
     """@return times and values of steps with one step, the largest, of those within a width of each other"""
     if len(times) <= style.MOST_POINTS:
         return times, values
@@ -24,7 +31,7 @@ def largest_of_each(times, values, width):
     return times[first], np.maximum.reduceat(values, first)
 
 
-def pfc(run):
+def pfc(run: "Run") -> "Figure":
     """A row per paused port with its pauses, and how many ports were paused at each time."""
     style.need_packets(run)
     pauses = run.pauses

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Queues of switch ports over time, as lines and as a heat map."""
+from typing import TYPE_CHECKING
+
 import numpy as np
 from matplotlib.colors import PowerNorm
 
 from clustersim.results.plots import style
 
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
+    from matplotlib.figure import Figure
+
 MOST_SAMPLES = 100_000_000  # of a port; more are those of a damaged run.json
 
 
-def lengths(run):
+def lengths(run: "Run") -> tuple[np.ndarray, list[tuple[int, int]], np.ndarray]:
     """@return sampling times in ns, (node, port) of each row by falling peak, and bytes [row, time]
 
     Empty ports have no line in queue.txt, so the times come from the run's options. Of more samples than a picture
@@ -36,7 +42,7 @@ def lengths(run):
     return times[::few], list(peaks.index), grid
 
 
-def queue_lengths(run):
+def queue_lengths(run: "Run") -> "Figure":
     """Bytes at the fullest ports over time, and the fullest of all others."""
     times, ports, grid = lengths(run)
     figure, axes = style.new_figure(9.5, 4.5)
@@ -57,7 +63,7 @@ def queue_lengths(run):
     return figure
 
 
-def queue_heat_map(run):
+def queue_heat_map(run: "Run") -> "Figure":
     """Ports down, time across, bytes as colour."""
     times, ports, grid = lengths(run)
     shown = sorted(range(min(len(ports), style.MOST_ROWS)), key=lambda i: ports[i])

@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Requests that were served: distributions of their times, and where the time went."""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from clustersim.results.plots import style
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.run import Run
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 TIMES = (("ttft_us", "time to first token"), ("tpot_us", "time per output token"), ("e2e_us", "end to end"))
 PHASES = (("queue_us", "queue"), ("prefill_us", "prefill"), ("transfer_us", "transfer of the cache"), ("decode_us", "decode"))
 
 
-def _served(runs):
+def _served(runs: "Sequence[Run]") -> "list[tuple[Run, pd.DataFrame]]":
     found = [(run, run.served) for run in runs if run.served is not None and len(run.served)]
     if not found:
         raise style.NothingToDraw("no run has served requests (requests.csv of an INFERENCE workload)")
     return found
 
 
-def _scale(axes, shortest, longest, factor) -> None:
+def _scale(axes: "Axes", shortest: float, longest: float, factor: float) -> None:
     if longest < 10 * shortest:  # which is 1 ns at least
         axes.set_xlim(0, 1.05 * longest / factor)
         return
@@ -26,7 +35,7 @@ def _scale(axes, shortest, longest, factor) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def latencies(runs):
+def latencies(runs: "Sequence[Run]") -> "Figure":
     """Share of the requests that took at most so long: to the first token, per token, to the last; a line per run."""
     found = _served(runs)
     figure, panels = style.new_figure(13, 4.4, columns=3, sharey=True)
@@ -49,7 +58,7 @@ def latencies(runs):
     return figure
 
 
-def phases(runs):
+def phases(runs: "Sequence[Run]") -> "Figure":
     """Where the mean request spent its time, a bar per run."""
     found = _served(runs)
     figure, axes = style.new_figure(10.5, style.rows_height(len(found)))

@@ -2,20 +2,25 @@
 """How all plots look: colours, sizes, units, and the parts that several plots share."""
 import contextlib
 import math
+import pathlib
 
 import matplotlib
 import matplotlib.colors
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from typing import Any
-from collections.abc import Iterator
+from typing import Any, TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from clustersim.command import printable
 from clustersim.plain_text import plain_text
 from clustersim.results.plots import THEMES
 from clustersim.results.problem import ResultsError
 from clustersim.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
+    from matplotlib.axes import Axes
 
 # Okabe and Ito's colours, which people with any colour blindness can tell apart. Yellow comes last: it is
 # pale on white.
@@ -31,14 +36,14 @@ class NothingToDraw(ResultsError):
     """The run has no data for this plot; the text says which."""
 
 
-def need_packets(run) -> None:
+def need_packets(run: "Run") -> None:
     """@throw NothingToDraw if the run's network has no packets, and so no queues, pauses and rates"""
     if not run.packets:
         raise NothingToDraw(f"{run.name}: --network {run.backend} simulates no packets")
 
 
 @contextlib.contextmanager
-def theme(name="light", colours=None) -> Iterator[Any]:
+def theme(name: str = "light", colours: Mapping[str, str] | None = None) -> Iterator[Any]:
     """Figures that are made inside look like this. @param colours instead of the theme's own"""
     colours = colours or THEMES[name]
     settings = {
@@ -58,22 +63,22 @@ def theme(name="light", colours=None) -> Iterator[Any]:
         yield
 
 
-def soft_colour():
+def soft_colour() -> str:
     """@return the colour of what is in the background: remarks, the many lines behind the few"""
     return matplotlib.rcParams["axes.edgecolor"]
 
 
-def ink_colour():
+def ink_colour() -> str:
     return matplotlib.rcParams["text.color"]
 
 
-def new_figure(width=8.0, height=4.5, rows=1, columns=1, **arguments):
+def new_figure(width: float = 8.0, height: float = 4.5, rows: int = 1, columns: int = 1, **arguments: Any) -> tuple[Figure, Any]:
     """@return a Figure and its axes; not registered with pyplot, so nothing has to be closed"""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **arguments)
 
 
-def lay_out(figure) -> None:
+def lay_out(figure: Figure) -> None:
     """Places what is in a figure, once: every format gets the same places, whichever is written first, and is drawn once instead of thrice."""
     if engine := figure.get_layout_engine():
         engine.execute(figure)
@@ -81,23 +86,23 @@ def lay_out(figure) -> None:
 
 
 @plain_text()
-def save(figure, path) -> None:
+def save(figure: Figure, path: pathlib.Path) -> None:
     """Writes a figure in the format of the path's suffix, without a date in it."""
     lay_out(figure)
     with whole_file(path) as part:
         figure.savefig(part, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def colour(index):
+def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
-def line(index):
+def line(index: int) -> dict[str, str]:
     """@return the style of the n-th line: colours first, then other dashes"""
     return {"color": colour(index), "linestyle": LINES[index // len(COLOURS) % len(LINES)]}
 
 
-def time_unit(longest_ns):
+def time_unit(longest_ns: float) -> tuple[float, str]:
     """@return (nanoseconds in a unit, its name), such that the longest time has few digits"""
     for factor, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if longest_ns >= 10 * factor or (name == "µs" and longest_ns >= factor):
@@ -105,12 +110,12 @@ def time_unit(longest_ns):
     return 1.0, "ns"
 
 
-def number_text(number) -> str:
+def number_text(number: float) -> str:
     """@return a number with three digits that count, never as a power of ten"""
     return f"{float(f'{number:.3g}'):.15g}"
 
 
-def time_text(ns) -> str:
+def time_text(ns: float) -> str:
     """@return a time in a word"""
     for factor, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= factor:
@@ -118,7 +123,7 @@ def time_text(ns) -> str:
     return f"{number_text(ns)} ns"
 
 
-def byte_unit(most):
+def byte_unit(most: float) -> tuple[float, str]:
     """@return (bytes in a unit, its name); units are powers of 1000, as in a conf"""
     for factor, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
         if most >= factor:
@@ -131,7 +136,7 @@ BINARY = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 DECIMAL: tuple[tuple[float, str], ...] = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
 
-def size_text(size) -> str:
+def size_text(size: float) -> str:
     """@return a size in a word: in powers of 1000 if it is a round number of those and not of 1024"""
     for binary, name in BINARY:
         if size >= binary and size % binary == 0 and size < 10_000 * binary:
@@ -142,7 +147,7 @@ def size_text(size) -> str:
     return f"{size:g} B"
 
 
-def size_texts(sizes):
+def size_texts(sizes: Iterable[float]) -> list[str]:
     """@return sizes in words for one picture: all in powers of 1000, or all in powers of 1024 if that suits more"""
     sizes = [int(size) for size in sizes]
     binary = sum(size_text(size).endswith("iB") for size in sizes if size >= 1024)
@@ -151,7 +156,7 @@ def size_texts(sizes):
             for size in sizes]
 
 
-def time_axis(axes, longest_ns):
+def time_axis(axes: "Axes", longest_ns: float) -> float:
     """Labels the x axis as simulated time. @return nanoseconds in its unit"""
     factor, name = time_unit(longest_ns)
     axes.set_xlabel(f"simulated time ({name})")
@@ -159,14 +164,14 @@ def time_axis(axes, longest_ns):
     return factor
 
 
-def remark(axes, text) -> None:
+def remark(axes: "Axes", text: str) -> None:
     """A line under the title, for what the picture leaves out or how it is to be read."""
     axes.set_title(f"{axes.get_title(loc='left')}\n", loc="left")
     axes.annotate(text, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=9,
                   color=soft_colour(), va="bottom")
 
 
-def cumulative(times):
+def cumulative(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """@param times ascending @return (times, per cent of them that are at most so long), from zero, as steps to draw"""
     shares = np.arange(1, len(times) + 1) / len(times) * 100
     shown = np.unique(np.linspace(0, len(times) - 1, MOST_POINTS - 1).round().astype(int))
@@ -177,7 +182,7 @@ SAME = 0.005  # of the range of the picture: lines nearer than that to each othe
 EQUAL = 0.01  # of a value: what differs by more has a line of its own, wherever that lies
 
 
-def merge_coinciding(axes) -> int:
+def merge_coinciding(axes: "Axes") -> int:
     """Hides lines that lie on an earlier one, which then has their names as well. @return lines that are left"""
     left: list[tuple[Any, tuple[np.ndarray, np.ndarray]]] = []
     low, high = axes.get_ylim()
@@ -201,7 +206,7 @@ def merge_coinciding(axes) -> int:
     return len(left)
 
 
-def legend(axes, entries, **arguments) -> None:
+def legend(axes: "Axes", entries: int, **arguments: Any) -> None:
     """A legend beside the axes, where it covers no data; none for a single entry without a title."""
     if entries < 2 and "title" not in arguments:
         return
@@ -209,7 +214,7 @@ def legend(axes, entries, **arguments) -> None:
                 **arguments)
 
 
-def port_name(run, node, port) -> str:
+def port_name(run: "Run", node: int, port: int) -> str:
     """@return such as "switch 20 → GPU 3", or with the port's number when its peer is unknown"""
     name = run.nodes.name(node)
     links = run.links
@@ -221,11 +226,11 @@ def port_name(run, node, port) -> str:
     return f"{name} port {port}"
 
 
-def _short(name):
+def _short(name: str) -> str:
     return name.partition(" (")[0]
 
 
-def merge_spans(starts, ends, gap):
+def merge_spans(starts: Iterable[float], ends: Iterable[float], gap: float) -> list[tuple[float, float]]:
     """@return (start, length) of the intervals, ordered, those less than a gap apart joined"""
     merged: list[list[float]] = []
     for start, end in sorted(zip(starts, ends)):
@@ -236,19 +241,19 @@ def merge_spans(starts, ends, gap):
     return [(start, end - start) for start, end in merged]
 
 
-def name_rows(axes, names) -> None:
+def name_rows(axes: "Axes", names: Sequence[str]) -> None:
     """Names the rows of a picture, the first at the top."""
     axes.set_yticks(range(len(names)), names, fontsize=9 if len(names) <= 20 else 7)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(False, axis="y")
 
 
-def slant(many):
+def slant(many: object) -> dict[str, Any]:
     """@return how labels of an x axis stand: upright, or slanting when there are many of them"""
     return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if many else {}
 
 
-def apart(values, most):
+def apart(values: Sequence[float], most: int) -> list[float]:
     """@return ascending values without those too near to the one before, on a logarithmic axis with room for most"""
     kept: list[float] = []
     for value in values:
@@ -257,23 +262,23 @@ def apart(values, most):
     return kept
 
 
-def row_height(rows) -> float:
+def row_height(rows: int) -> float:
     """@return inches of each of so many rows, at least"""
     return 0.28 if rows <= 20 else 0.2
 
 
-def rows_height(rows):
+def rows_height(rows: int) -> float:
     """@return inches of a picture with so many rows"""
     return 1.6 + max(1.2, rows * row_height(rows))
 
 
-def on_colour(fill) -> str:
+def on_colour(fill: str) -> str:
     """@return black or white, whichever can be read on a fill"""
     red, green, blue = matplotlib.colors.to_rgb(fill)
     return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#ffffff"
 
 
-def shorten(text, most=36):
+def shorten(text: object, most: int = 36) -> str:
     """@return a name as a picture shows it: on one line, of characters that every format takes, and not too long"""
     text = printable(text)
     if text.startswith("_"):  # matplotlib leaves such labels out of legends
@@ -281,6 +286,6 @@ def shorten(text, most=36):
     return text if len(text) <= most else text[:most // 2 - 1] + "…" + text[-most // 2:]
 
 
-def percentile(ordered, share):
+def percentile(ordered: Any, share: float) -> float:
     """@return the smallest of the ordered values that is at least as large as that share (in %) of them"""
     return ordered[max(0, math.ceil(len(ordered) * share / 100 - 1e-9) - 1)]

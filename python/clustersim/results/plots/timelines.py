@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Timelines: collectives of groups, and the work of ranks."""
 import re
+from collections.abc import Sequence
+from typing import Any, TYPE_CHECKING
 
 from clustersim.results.plots import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.results.run import Run
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 SMALLEST_FONT = 5  # in points, that can be read
 ROUNDING_NS = 1.5  # by which intervals that follow each other may seem to overlap
 
 
-def lanes(intervals):
+def lanes(intervals: Sequence[tuple[float, float]]) -> tuple[list[int], int]:
     """Puts intervals (start, end) in ns that overlap side by side. @return the lane of each, and their number"""
     order = sorted(range(len(intervals)), key=lambda i: intervals[i])
     ends: list[float] = []
@@ -22,11 +30,11 @@ def lanes(intervals):
     return lane, max(1, len(ends))
 
 
-def _natural(text):
+def _natural(text: str) -> list[int | str]:
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)]
 
 
-def groups_to_show(collectives):
+def groups_to_show(collectives: "pd.DataFrame") -> list[str]:
     """@return the groups that get a row: all while they fit, else the first of each kind, evenly"""
     names = sorted(collectives["group"].unique(), key=_natural)
     if len(names) <= style.MOST_ROWS:
@@ -38,7 +46,7 @@ def groups_to_show(collectives):
     return [name for kind in sorted(kinds) for name in sorted(kinds[kind], key=_natural)[:each]]
 
 
-def _bars(axes, row, intervals, factor, colours, labels=None, points=0) -> None:
+def _bars(axes: "Axes", row: int, intervals: Any, factor: float, colours: Sequence[str], labels: Any = None, points: float = 0) -> None:
     """Draws intervals into a row, those that overlap one under the other; labels where they fit.
 
     @param points height of a row, in points as of a font
@@ -60,12 +68,12 @@ def _bars(axes, row, intervals, factor, colours, labels=None, points=0) -> None:
                               fontsize=min(7, height * points), color=style.on_colour(colours[i]), clip_on=True)
 
 
-def _key(axes, names) -> None:
+def _key(axes: "Axes", names: Sequence[str]) -> None:
     for i, name in enumerate(names):
         axes.broken_barh([], (0, 0), facecolor=style.colour(i), label=style.shorten(name))
 
 
-def collectives(run):
+def collectives(run: "Run") -> "Figure":
     """A row per group: its collectives from first start to last end, coloured by operation."""
     table = run.collectives
     if table is None or not len(table):
@@ -96,7 +104,7 @@ def collectives(run):
     return figure
 
 
-def ranks(run):
+def ranks(run: "Run") -> "Figure":
     """Two rows per rank: what it computed and waited for, and the collectives of its streams."""
     events = run.timeline
     if events is None or not len(events):
