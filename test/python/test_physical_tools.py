@@ -90,10 +90,10 @@ def test_hosts_of_a_box_reach_each_other_and_nothing_stays_behind(tmp_path):
                    "print(s.connect_ex((sys.argv[2],9)))"
             for host in (1, 2, 3):
                 result = cluster.execute(0, ["/usr/bin/python3", "-c", ping, cluster.address(0), cluster.address(host)],
-                                         capture_output=True, text=True)
+                                         capture_output=True)
                 assert result.stdout.strip() == "111", "connection refused: the host answers"
             routes = cluster.execute(0, ["ip", "-n", cluster.name(4), "route", "show", cluster.address(3)],
-                                     capture_output=True, text=True).stdout
+                                     capture_output=True).stdout
             assert routes.count("nexthop") == 2
             raise ZeroDivisionError
     assert os.getpid() not in namespaces.namespaces()

@@ -72,8 +72,7 @@ def parse(arguments):
 
 def main(arguments):
     given = parse(arguments)
-    flags = {name: value for name, value in (("nic", given.nic), ("interface", given.interface)) if value}
-    calibration = Calibration(given.np, given.output, given.mpirun, provider=given.provider, **flags)
+    calibration = Calibration(given.np, given.output, given.mpirun, given.provider, given.nic or None, given.interface or None)
     try:
         calibration.run(given.smallest, given.largest, given.iterations)
     except launch.PhysicalError as error:

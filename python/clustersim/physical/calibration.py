@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy
 
@@ -46,16 +47,16 @@ class Row:
         return self.median_us > DISTURBED * self.least_us
 
     @property
-    def typical_us(self):
+    def typical_us(self) -> float:
         """The median, or the minimum where most iterations waited for something else."""
         return self.least_us if self.disturbed else self.median_us
 
     @property
-    def error(self):
+    def error(self) -> float:
         return self.simulated_us / self.typical_us - 1
 
 
-def write_star(path, ranks, host):
+def write_star(path: pathlib.Path, ranks: int, host: Host) -> pathlib.Path:
     """Hosts at one switch, a message's latency on its two links."""
     delay = max(1, round(host.latency_us * 1e6 / 2))
     lines = [f"{ranks + 1} 1 0 1 {ranks} Host", str(ranks)]
@@ -64,25 +65,25 @@ def write_star(path, ranks, host):
     return path
 
 
-def write_hosts(path, host):
+def write_hosts(path: pathlib.Path, host: Host) -> pathlib.Path:
     path.write_text("# name generation GB/s-of-a-channel GB/s-of-NVLinks costs-of-messages: a host, whose ranks have no NVLink\n"
                     + host.row("Host") + "\n")
     return path
 
 
-def write_workload(path, op, sizes):
+def write_workload(path: pathlib.Path, op: str, sizes: Sequence[int]) -> pathlib.Path:
     # The very first show how ranks begin. The first of a size finds its buffers out of the caches, and training repeats its
     # collectives: the second of each size counts (rows_that_count()).
     path.write_text("".join(f"1 {op} {size} TP\n" * 2 for size in [FIRST_BYTES, *sizes]))
     return path
 
 
-def rows_that_count(path):
+def rows_that_count(path: pathlib.Path) -> list[dict[str, str]]:
     """@return rows of a table of the collectives of write_workload(), one for each size"""
     return read_csv(path)[3::2]
 
 
-def provider_limits(provider, inject_bytes, environment):
+def provider_limits(provider: str, inject_bytes: int, environment: Mapping[str, str]) -> list[int]:
     """@return bytes of the longest payloads before a provider changes its protocol, as far as it tells"""
     limits = [inject_bytes]
     if "ofi_rxm" in provider:
@@ -90,7 +91,7 @@ def provider_limits(provider, inject_bytes, environment):
     return sorted({limit - HEADER_BYTES for limit in limits if limit > HEADER_BYTES})
 
 
-def sizes_between(smallest, largest):
+def sizes_between(smallest: int, largest: int) -> list[int]:
     """@return powers of two, every other one to be fitted, the others to be checked"""
     sizes = [smallest]
     while sizes[-1] * 2 <= largest:
@@ -98,32 +99,34 @@ def sizes_between(smallest, largest):
     return sizes
 
 
-def read_csv(path):
+def read_csv(path: pathlib.Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
 class Calibration:
-    def __init__(self, ranks, output, mpirun=(), **flags):
-        """@param mpirun further words for it, such as a file of hosts @param flags of SimAI_phynet"""
-        self.ranks, self.output, self.mpirun, self.flags = ranks, pathlib.Path(output), mpirun, flags
+    def __init__(self, ranks: int, output: str | os.PathLike, mpirun: Sequence[str] = (), provider: str = "auto",
+                 nic: str | None = None, interface: str | None = None) -> None:
+        """@param mpirun further words for it, such as a file of hosts @param provider, nic, interface as for SimAI_phynet"""
+        self.ranks, self.output, self.mpirun = ranks, pathlib.Path(output), mpirun
+        self.provider, self.nic, self.interface = provider, nic, interface
         self.output.mkdir(parents=True, exist_ok=True)
         self.host = PROBE
-        self.rows = []
+        self.rows: list[Row] = []
 
-    def measure(self, op, sizes, iterations):
+    def measure(self, op: str, sizes: Sequence[int], iterations: int) -> list[Row]:
         """@return a row for each size, in their order"""
         directory = self.output / f"measured-{op.lower()}"
         topology = write_star(self.output / "probe-topology", self.ranks, PROBE)
         hosts = write_hosts(self.output / "hosts.txt", PROBE)
         workload = write_workload(self.output / f"{op.lower()}.txt", op, sizes)
         launch.run(self.ranks, workload, topology, directory, VARIABLES, mpirun=self.mpirun, gpu_table=os.path.abspath(hosts),
-                   tp=self.ranks, warmup=2, iterations=iterations, **self.flags)
+                   tp=self.ranks, warmup=2, iterations=iterations, provider=self.provider, nic=self.nic, interface=self.interface)
         return [Row(op, int(row["bytes"]), "fit" if number % 2 == 0 else "check", float(row["min_us"]),
                     float(row["median_us"]), float(row["max_us"]), float(row["median_busbw"]))
                 for number, row in enumerate(rows_that_count(directory / "iterations.csv"))]
 
-    def simulate(self, op, sizes, host, name):
+    def simulate(self, op: str, sizes: Sequence[int], host: Host, name: str) -> numpy.ndarray:
         """@return microseconds of each size"""
         topology = write_star(self.output / f"{name}-topology", self.ranks, host)
         hosts = write_hosts(self.output / "hosts.txt", host)
@@ -137,20 +140,20 @@ class Calibration:
         return numpy.array([(float(row["end_ns"]) - float(row["start_ns"])) / 1000
                             for row in rows_that_count(directory / "collectives.csv")])
 
-    def fit(self, rows, known=(), copies=True) -> None:
+    def fit(self, rows: list[Row], known: Iterable[int] = (), copies: bool = True) -> None:
         """Sets the host by those rows that are to be fitted. @param known, copies see HostFit"""
         op, sizes = rows[0].op, [row.size for row in rows]
         fit = HostFit(lambda host: self.simulate(op, sizes, host, "fitted"), [row.typical_us for row in rows],
                       [row.role == "fit" for row in rows], copies)
         self.host = fit.best(known, SEARCHED_LIMITS)
 
-    def predict(self, rows) -> None:
+    def predict(self, rows: list[Row]) -> None:
         """Simulates the machines as they have been found to be."""
         times = self.simulate(rows[0].op, [row.size for row in rows], self.host, "calibrated")
         for row, time in zip(rows, times):
             row.simulated_us = float(time)
 
-    def run(self, smallest, largest, iterations, ops=tuple(OPS)) -> None:
+    def run(self, smallest: int, largest: int, iterations: int, ops: Sequence[str] = tuple(OPS)) -> None:
         sizes = sizes_between(smallest, largest)
         self.rows = self.measure("ALLREDUCE", sizes, iterations)
         record = json.loads((self.output / "measured-allreduce" / "run.json").read_text())
@@ -164,7 +167,7 @@ class Calibration:
                 bandwidths[op] = self.measure(op, sizes[-1:], iterations)[0].busbw
         self.write(bandwidths)
 
-    def write(self, bandwidths) -> None:
+    def write(self, bandwidths: Mapping[str, float]) -> None:
         write_star(self.output / "topology", self.ranks, self.host)
         write_hosts(self.output / "hosts.txt", self.host)
         lines = ["measured"]

@@ -3,8 +3,10 @@
 import csv
 import dataclasses
 import json
+import os
 import pathlib
 import subprocess
+from collections.abc import Callable, Sequence
 
 from clustersim.physical import launch
 from clustersim.physical.namespaces import NamespaceCluster
@@ -20,7 +22,8 @@ SEGMENT_FLAGS = ("--set", "PACKET_PAYLOAD_SIZE=1448", "--ns3::RdmaHw::DataOverhe
 BOUND = 0.15
 
 
-def simulate(workload, topology, output, network, flags=()):
+def simulate(workload: str | os.PathLike, topology: str | os.PathLike, output: str | os.PathLike, network: str,
+             flags: Sequence[str] = ()) -> int:
     """@return nanoseconds until the last rank was done"""
     words = [str(find_program()), "-w", str(workload), "-n", str(topology), "--network", network, "-q", "-o", str(output), *flags]
     result = subprocess.run(words, env=environment(VARIABLES), capture_output=True, text=True, check=False)
@@ -29,7 +32,7 @@ def simulate(workload, topology, output, network, flags=()):
     return json.loads((pathlib.Path(output) / "run.json").read_text())["simulated_ns"]
 
 
-def write_scaled(topology, scale, path):
+def write_scaled(topology: reader.Topology, scale: float, path: pathlib.Path) -> pathlib.Path:
     """Writes a topology with all rates divided by the scale."""
     lines = [f"{topology.nodes} {len(topology.switches)} {len(topology.links)}", " ".join(map(str, topology.switches))]
     lines += [f"{link.a} {link.b} {round(link.rate_bps / scale)}bps {round(link.delay_ps)}ps {link.error_rate:g}"
@@ -38,11 +41,11 @@ def write_scaled(topology, scale, path):
     return path
 
 
-def star(hosts, rate="100Gbps"):
+def star(hosts: int, rate: str = "100Gbps") -> str:
     return "\n".join([f"{hosts + 1} 1 {hosts}", str(hosts), *(f"{host} {hosts} {rate} 1us 0" for host in range(hosts))]) + "\n"
 
 
-def leaves(hosts, spines, uplink, rate="100Gbps"):
+def leaves(hosts: int, spines: int, uplink: str, rate: str = "100Gbps") -> str:
     """Two leaves with half of the hosts each, and spines above them."""
     first, second = hosts, hosts + 1
     lines = [f"{host} {first if host < hosts // 2 else second} {rate} 1us 0" for host in range(hosts)]
@@ -77,11 +80,13 @@ class Result:
     simulated_ns: float
 
     @property
-    def error(self):
+    def error(self) -> float:
         return self.simulated_ns / self.physical_ns - 1
 
 
-def compare_in_a_box(output, hosts=8, scale=2500, iterations=3, workloads=tuple(WORKLOADS), layouts=tuple(LAYOUTS), report=None):
+def compare_in_a_box(output: str | os.PathLike, hosts: int = 8, scale: float = 2500, iterations: int = 3,
+                     workloads: Sequence[str] = tuple(WORKLOADS), layouts: Sequence[str] = tuple(LAYOUTS),
+                     report: Callable[[Result], None] | None = None) -> list[Result]:
     """Runs the cases in namespaces and in the flow-level simulation. @return a Result for each"""
     output = pathlib.Path(output)
     results = []
@@ -95,12 +100,12 @@ def compare_in_a_box(output, hosts=8, scale=2500, iterations=3, workloads=tuple(
             for place, name in enumerate(workloads):
                 workload = directory / f"workload{place}.txt"
                 workload.write_text(WORKLOADS[name].format(hosts=hosts))
-                flags = {} if name.startswith("Training") else {"tp": hosts}
+                tp = None if name.startswith("Training") else hosts
                 physical = directory / f"physical{place}"
-                launch.run_in(cluster, hosts, workload, scaled, physical, VARIABLES, iterations=iterations, **flags)
+                launch.run_in(cluster, hosts, workload, scaled, physical, VARIABLES, iterations=iterations, tp=tp)
                 times = json.loads((physical / "run.json").read_text())["iterations_ns"]
                 simulated = simulate(workload, scaled, directory / f"flow{place}", "flow",
-                                     SEGMENT_FLAGS + tuple(str(word) for pair in flags.items() for word in (f"--{pair[0]}", pair[1])))
+                                     (*SEGMENT_FLAGS, "--tp", str(hosts)) if tp else SEGMENT_FLAGS)
                 results.append(Result(name, layout, times["median"], (times["max"] - times["min"]) / times["median"], simulated))
                 if report:
                     report(results[-1])
@@ -113,7 +118,7 @@ def compare_in_a_box(output, hosts=8, scale=2500, iterations=3, workloads=tuple(
     return results
 
 
-def ranking_differs(results, tie=0.1):
+def ranking_differs(results: Sequence[Result], tie: float = 0.1) -> list[tuple[str, str, str]]:
     """@return pairs of layouts that reality and simulation put in opposite orders, each by more than a tie"""
     wrong = []
     for one in results:
@@ -124,14 +129,15 @@ def ranking_differs(results, tie=0.1):
     return wrong
 
 
-def read_times(directory):
+def read_times(directory: str | os.PathLike) -> list[tuple[str, float]]:
     """@return (collective, microseconds) for each row of collectives.csv"""
     with (pathlib.Path(directory) / "collectives.csv").open(newline="") as file:
         return [(f"{row['op']} {row['bytes']} {row['group']}", (float(row["end_ns"]) - float(row["start_ns"])) / 1000)
                 for row in csv.DictReader(file)]
 
 
-def side_by_side(workload, topology, output, physical, flags=()):
+def side_by_side(workload: str | os.PathLike, topology: str | os.PathLike, output: str | os.PathLike,
+                 physical: str | os.PathLike, flags: Sequence[str] = ()) -> tuple[list[str], dict[str, list[float]]]:
     """Simulates what a physical run has measured, in every way. @return columns by name: microseconds of each collective"""
     output = pathlib.Path(output)
     columns = {"physical": read_times(physical)}

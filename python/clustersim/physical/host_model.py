@@ -8,8 +8,10 @@ agree upon long ones first (LogGPS: Ino, Fujimoto, Hagihara, PPoPP 2001).
 """
 import dataclasses
 import functools
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy
+from numpy.typing import ArrayLike
 
 FASTEST_BPS = 1e15
 MOST_COSTS = 3  # that a row of --gpu-table takes
@@ -26,15 +28,17 @@ SHORTEST_STEP = 1 / 16  # of the way to where slopes lead
 PROBE = 0.05  # relative change of a number that shows its slope
 SMALL_ERROR = 1e-3  # relative; below it all errors weigh the same
 
+Cost = tuple[int, float]  # microseconds of the CPU for a message above so many bytes: (bytes, microseconds)
+
 
 @dataclasses.dataclass(frozen=True)
 class Host:
     latency_us: float
     rate_bps: float
-    costs: tuple = ()  # (bytes, microseconds) by rising bytes: what longer messages cost the CPU; the last that applies counts
+    costs: tuple[Cost, ...] = ()  # by rising bytes; the last that applies to a message counts
     copies: bool = True  # whether the CPU moves the bytes, not a NIC
 
-    def row(self, name) -> str:
+    def row(self, name: str) -> str:
         """@return its row of a --gpu-table. A host has no NVLinks; the columns of theirs have the rate of its own link"""
         rate = f"{self.rate_bps / 8e9:.9g}"
         words = [f"{above}:{us:.9g}" + f":{rate}" * self.copies for above, us in self.costs if us > 0 or self.copies]
@@ -49,15 +53,16 @@ class HostFit:
     @param copies see Host
     """
 
-    def __init__(self, simulate, measured, chosen, copies=True) -> None:
+    def __init__(self, simulate: Callable[[Host], ArrayLike], measured: ArrayLike, chosen: ArrayLike,
+                 copies: bool = True) -> None:
         self._simulate = functools.cache(lambda host: numpy.asarray(simulate(host), float))
         self._measured, self._chosen, self._copies = numpy.asarray(measured, float), numpy.asarray(chosen, bool), copies
 
-    def error(self, host) -> float:
+    def error(self, host: Host) -> float:
         """@return the mean of the relative errors of the sizes that are fitted"""
         return float(abs(self._simulate(host) / self._measured - 1)[self._chosen].mean())
 
-    def best(self, known=(), searched=()):
+    def best(self, known: Iterable[int] = (), searched: Iterable[int] = ()) -> Host:
         """@param known limits that the provider tells of, in bytes @param searched limits to be tried
         @return the host with the costs that are worthwhile
         """
@@ -69,7 +74,7 @@ class HostFit:
         return self._better(best, [self._split(best, limit) for limit in searched if limit not in dict(best.costs)],
                             WORTHWHILE_SEARCHED)
 
-    def _better(self, host, starts, part):
+    def _better(self, host: Host, starts: Sequence[Host], part: float) -> Host:
         """@return the host that is found from one of other hosts, if its costs are worthwhile; otherwise the given one"""
         tellable = min(MOST_COSTS, int(self._chosen.sum()) // SIZES_PER_NUMBER - len(self._numbers(Host(0, 1))))
         if self.error(host) <= EXACT:
@@ -78,13 +83,13 @@ class HostFit:
         return other if self.error(other) < self.error(host) * part ** (len(other.costs) - len(host.costs)) else host
 
     @staticmethod
-    def _divide(plain, limits, part):
+    def _divide(plain: Host, limits: Sequence[int], part: float) -> Host:
         """@return a host that divides the latency of another between the link and the CPU"""
         costs = tuple((limit, plain.latency_us * part * (1 + number)) for number, limit in enumerate(limits))
         return dataclasses.replace(plain, latency_us=plain.latency_us * (1 - part), costs=costs)
 
     @staticmethod
-    def _split(host, limit):
+    def _split(host: Host, limit: int) -> Host:
         """@return the same host, with a cost of its own above a limit"""
         costs = dict(host.costs)
         below = [us for above, us in host.costs if above < limit]
@@ -92,7 +97,7 @@ class HostFit:
         costs[limit] = below[-1] if below else costs[0]
         return dataclasses.replace(host, costs=tuple(sorted(costs.items())))
 
-    def _settle(self, host):
+    def _settle(self, host: Host) -> Host:
         numbers = self._numbers(host)
         for _ in range(STEPS):
             target = self._target(host, numbers)
@@ -109,7 +114,7 @@ class HostFit:
                 break
         return host
 
-    def _target(self, host, numbers):
+    def _target(self, host: Host, numbers: numpy.ndarray) -> numpy.ndarray:
         """@return the numbers of least absolute errors, by the slopes at a host"""
         times = self._simulate(host)
         smallest = numpy.full(len(numbers), PROBE * PROBE * self._measured.min())
@@ -129,17 +134,17 @@ class HostFit:
         return numpy.minimum(solution, longest)
 
     @staticmethod
-    def _numbers(host):
+    def _numbers(host: Host) -> numpy.ndarray:
         """@return what times are linear in: microseconds, and nanoseconds of a bit"""
         return numpy.array([host.latency_us, 1e9 / host.rate_bps, *(us for _, us in host.costs)])
 
     @staticmethod
-    def _host(like, numbers):
+    def _host(like: Host, numbers: numpy.ndarray) -> Host:
         costs = tuple((above, float(us)) for (above, _), us in zip(like.costs, numbers[2:]))
         return Host(float(numbers[0]), 1e9 / max(float(numbers[1]), 1e9 / FASTEST_BPS), costs, like.copies)
 
 
-def _least_squares(rows, goal):
+def _least_squares(rows: numpy.ndarray, goal: numpy.ndarray) -> numpy.ndarray:
     """@return the solution of rows * x = goal with no negative number"""
     scale = abs(rows).max(axis=0)
     used = [column for column in range(rows.shape[1]) if scale[column] > 0]

@@ -5,9 +5,14 @@ import pathlib
 import re
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clustersim import simulation
 from clustersim.simulation import command_line, find_program
+
+if TYPE_CHECKING:
+    from clustersim.physical.namespaces import NamespaceCluster  # loads networkx
 
 
 # Messages of NCCL's steps go over tcp without asking first. Asked for, data would wait behind what goes the other way on
@@ -18,24 +23,25 @@ TCP_VARIABLES = {"FI_OFI_RXM_BUFFER_SIZE": "600000", "FI_OFI_RXM_MSG_RX_SIZE": "
 class PhysicalError(Exception):
     """SimAI_phynet failed (status 1) or refused an input (2); the text is what it printed, without mpirun's words."""
 
-    def __init__(self, message, status=1) -> None:
+    def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
         self.status = status
 
 
-def environment(changes=None):
+def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
     """@return this environment, with which mpirun starts also for root, without settings of NCCL"""
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
     return TCP_VARIABLES | simulation.environment(as_root) | (changes or {})
 
 
-def phynet_words(workload, topology, output, **flags):
+def phynet_words(workload: str | os.PathLike, topology: str | os.PathLike, output: str | os.PathLike,
+                 **flags: object) -> list[str]:
     # Not resolve(), which fails on a link that leads to itself.
     workload, topology, output = (os.path.abspath(path) for path in (workload, topology, output))
-    return command_line(workload, topology, output=output, program=find_program("SimAI_phynet"), **flags)
+    return command_line(workload, topology, output=output, conf=None, program=find_program("SimAI_phynet"), **flags)
 
 
-def words_of_ranks(stderr):
+def words_of_ranks(stderr: str) -> str:
     """@return what ranks printed, each line once. mpirun's words stand between rules: its first words if there are no others"""
     ranks, *mpirun = re.split(r"^-{20,}\n", stderr, flags=re.MULTILINE)
     lines = "\n".join([ranks, *mpirun[1::2]]).splitlines()
@@ -43,20 +49,24 @@ def words_of_ranks(stderr):
     return said or (f"mpirun: {' '.join(mpirun[0].split())}" if mpirun else "")
 
 
-def _finish(result, words) -> None:
+def _finish(result: subprocess.CompletedProcess[str], words: Sequence[str]) -> None:
     if result.returncode:
         status = 2 if result.returncode == 2 else 1
         raise PhysicalError(words_of_ranks(result.stderr) or f"{' '.join(words)}: status {result.returncode}", status)
 
 
-def run(ranks, workload, topology, output, variables=None, timeout=1800, mpirun=(), **flags) -> None:
+def run(ranks: int, workload: str | os.PathLike, topology: str | os.PathLike, output: str | os.PathLike,
+        variables: Mapping[str, str] | None = None, timeout: float = 1800, mpirun: Sequence[str] = (),
+        **flags: object) -> None:
     """Runs ranks where mpirun puts them: on this machine. @param mpirun further words for it @raise PhysicalError"""
     words = ["mpirun", "--oversubscribe", "--bind-to", "none", *mpirun, "-np", str(ranks),
              *(word for name in variables or {} if mpirun for word in ("-x", name)), *phynet_words(workload, topology, output, **flags)]
     _finish(subprocess.run(words, env=environment(variables), capture_output=True, text=True, timeout=timeout, check=False), words)
 
 
-def run_in(cluster, ranks, workload, topology, output, variables=None, timeout=600, **flags) -> None:
+def run_in(cluster: "NamespaceCluster", ranks: int, workload: str | os.PathLike, topology: str | os.PathLike,
+           output: str | os.PathLike, variables: Mapping[str, str] | None = None, timeout: float = 600,
+           **flags: object) -> None:
     """Runs one rank on each of the first hosts of a NamespaceCluster, over tcp. @raise PhysicalError"""
     with tempfile.TemporaryDirectory(prefix="csim-") as directory:
         hosts = cluster.topology.gpus[:ranks]
@@ -67,5 +77,5 @@ def run_in(cluster, ranks, workload, topology, output, variables=None, timeout=6
                  *(word for name in (*(variables or {}), *TCP_VARIABLES) for word in ("-x", name)),
                  *phynet_words(workload, topology, output, provider="tcp", **flags)]
         first = ["unshare", "--uts", "sh", "-c", 'hostname launcher; exec "$@"', "sh", *words]
-        result = cluster.execute(hosts[0], first, env=environment(variables), capture_output=True, text=True, timeout=timeout)
+        result = cluster.execute(hosts[0], first, env=environment(variables), capture_output=True, timeout=timeout)
         _finish(result, words)

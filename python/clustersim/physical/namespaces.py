@@ -13,8 +13,10 @@ import os
 import pathlib
 import re
 import subprocess
+from collections.abc import Mapping, Sequence
 
 import networkx
+from clustersim.topology.reader import Topology
 
 PREFIX = "csim"
 NETWORK = ipaddress.ip_address("10.77.0.0")
@@ -32,14 +34,14 @@ class Unsuitable(Exception):
     """The topology cannot be made of namespaces; the text is a line for people."""
 
 
-def _run(*words, text=None):
+def _run(*words: str, text: str | None = None) -> str:
     result = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
     if result.returncode:
         raise NotPermitted(f"{' '.join(words)}: {(result.stderr or result.stdout).strip().splitlines()[-1:] or ['fails']}")
     return result.stdout
 
 
-def namespaces():
+def namespaces() -> dict[int, list[str]]:
     """@return the names of all clusters' namespaces on this machine, by the process that made them"""
     made: dict[int, list[str]] = {}
     for line in _run("ip", "netns", "list").splitlines():
@@ -50,7 +52,7 @@ def namespaces():
     return made
 
 
-def remove_orphans():
+def remove_orphans() -> int:
     """Removes what processes left that were killed. @return how many namespaces"""
     count = 0
     for owner, names in namespaces().items():
@@ -61,7 +63,7 @@ def remove_orphans():
     return count
 
 
-def check(topology) -> None:
+def check(topology: Topology) -> None:
     """@raise Unsuitable if a GPU has not exactly one NIC"""
     if topology.nvswitches or topology.gpus_per_server > 1:
         raise Unsuitable(f"{topology.path}: has servers of {topology.gpus_per_server} GPUs with {len(topology.nvswitches)} "
@@ -76,7 +78,7 @@ def check(topology) -> None:
 
 
 class NamespaceCluster:
-    def __init__(self, topology, scale=1) -> None:
+    def __init__(self, topology: Topology, scale: float = 1) -> None:
         check(topology)
         self.topology, self.scale, self.owner = topology, scale, os.getpid()
         self.graph = networkx.MultiGraph()
@@ -84,18 +86,18 @@ class NamespaceCluster:
         for number, link in enumerate(topology.links):
             self.graph.add_edge(link.a, link.b, key=number)
 
-    def name(self, node) -> str:
+    def name(self, node: int) -> str:
         return f"{PREFIX}-{self.owner}-{node}"
 
-    def _end(self, number, node) -> str:
+    def _end(self, number: int, node: int) -> str:
         """@return the address of a node's end of a link"""
         return str(NETWORK + 2 * number + (node == self.topology.links[number].b))
 
-    def address(self, host):
+    def address(self, host: int) -> str:
         """@return the address of a GPU's host"""
         return self._end(next(iter(self.graph.edges(host, keys=True)))[2], host)
 
-    def __enter__(self):
+    def __enter__(self) -> "NamespaceCluster":
         remove_orphans()
         try:
             self._make()
@@ -104,7 +106,7 @@ class NamespaceCluster:
             raise
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.remove()
 
     def _make(self) -> None:
@@ -122,7 +124,7 @@ class NamespaceCluster:
         for node in range(self.topology.nodes):
             self._add_routes(node, gpus)
 
-    def _set_up(self, number, node) -> None:
+    def _set_up(self, number: int, node: int) -> None:
         name, device = self.name(node), f"l{number}"
         _run("ip", "-n", name, "address", "add", f"{self._end(number, node)}/31", "dev", device)
         _run("ip", "-n", name, "link", "set", device, "up")
@@ -130,7 +132,7 @@ class NamespaceCluster:
         _run("tc", "-n", name, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{rate}bit",
              "burst", str(BURST_BYTES), "limit", str(QUEUE_BYTES))
 
-    def _add_routes(self, node, gpus) -> None:
+    def _add_routes(self, node: int, gpus: set[int]) -> None:
         """Shortest paths to every host; a GPU forwards nothing."""
         reachable = self.graph.subgraph(set(self.graph) - gpus | {node})
         distance = networkx.single_source_shortest_path_length
@@ -159,11 +161,17 @@ class NamespaceCluster:
                     pass
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
-    def execute(self, host, words, **options):
-        """@return the words run in a host's namespace, as subprocess.run() has them"""
-        return subprocess.run(["ip", "netns", "exec", self.name(host), *words], check=False, **options)
+    def execute(self, host: int, words: Sequence[str], env: Mapping[str, str] | None = None, capture_output: bool = False,
+                timeout: float | None = None) -> subprocess.CompletedProcess[str]:
+        """Runs a command in a host's namespace.
 
-    def agent(self, directory):
+        @param env its whole environment (this process's) @param capture_output whether to keep its output, as text
+        @param timeout seconds, after which it is killed and subprocess.TimeoutExpired raised
+        """
+        return subprocess.run(["ip", "netns", "exec", self.name(host), *words], env=env, capture_output=capture_output, text=True,
+                              timeout=timeout, check=False)
+
+    def agent(self, directory: str | os.PathLike) -> pathlib.Path:
         """Writes the program by which mpirun starts its daemons on hosts h0, h1, ... @return its path"""
         path = pathlib.Path(directory) / "start-on-host"
         path.write_text("#!/bin/sh\nhost=$1\nshift\n"
