@@ -243,6 +243,6 @@ def test_a_failure_shrinks_to_what_it_needs(tmp_path):
     programs = broken_programs(tmp_path, "grep -q 'CC_MODE 3' ../conf && echo '99999999999 2 1 3 0 3' >> pfc.txt; true")
     drawn = dataclasses.replace(FLOWS, conf=(("CC_MODE", 3), ("RATE_BOUND", 0), ("BUFFER_SIZE", 16)))
     failure = check(drawn, programs, tmp_path / "run")
-    smallest = shrink(drawn, failure.check, programs, tmp_path / "run")
+    smallest = shrink(drawn, failure.check, programs, tmp_path / "run", NETWORKS)
     assert smallest.conf == (("CC_MODE", 3),)
     assert len(smallest.flows) == 1 and smallest.flows[0][2] == 1

@@ -7,9 +7,9 @@
         if failure:
             smallest = shrink(drawn, failure.check, programs, directory, kind=NETWORKS)
 """
-from clustersim.scenarios.checks import Failure, Refused, check
+from clustersim.scenarios.checks import Drawn, Failure, Refused, check
 from clustersim.scenarios.generate import Scenario, scenario
 from clustersim.scenarios.kinds import KINDS, NETWORKS, WAYS
 from clustersim.scenarios.shrink import shrink
 
-__all__ = ["KINDS", "NETWORKS", "WAYS", "Failure", "Refused", "Scenario", "check", "scenario", "shrink"]
+__all__ = ["KINDS", "NETWORKS", "WAYS", "Drawn", "Failure", "Refused", "Scenario", "check", "scenario", "shrink"]

@@ -8,6 +8,10 @@ import os
 import pathlib
 import shutil
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from clustersim.scenarios.generate import Scenario
 
 TIME_LIMIT_S = 120
 NS_ROUNDING = 1.001  # times of fct.txt are whole nanoseconds
@@ -29,6 +33,23 @@ class Failure:
     command: tuple[str, ...] = ()  # that repeats it in the scenario's directory; none: the scenario's own
 
 
+class Drawn(Protocol):
+    """A scenario of any kind, with the files that it is made of."""
+    @property
+    def flows(self) -> Sequence[object]: ...
+    @property
+    def has_workload(self) -> bool: ...
+    def topology(self) -> str: ...
+    def configuration(self) -> str: ...
+    def flow_file(self) -> str: ...
+    def workload(self) -> str: ...
+
+
+S = TypeVar("S", bound=Drawn)
+# Runs a scenario with the programs of one directory in another. Returns what fails, or None.
+Check = Callable[[S, str | os.PathLike, str | os.PathLike], Failure | None]
+
+
 class Refused(Exception):
     """The cluster drawn cannot be built: its buffers do not hold what its ports need."""
 
@@ -36,17 +57,17 @@ class Refused(Exception):
 class Failed(Exception):
     """Ends the checks of a scenario."""
 
-    def __init__(self, check, text) -> None:
+    def __init__(self, check: str, text: str) -> None:
         super().__init__(text)
         self.failure = Failure(check, text)
 
 
-def require(condition, check, text) -> None:
+def require(condition: object, check: str, text: str) -> None:
     if not condition:
         raise Failed(check, text)
 
 
-def write_inputs(scenario, directory) -> None:
+def write_inputs(scenario: Drawn, directory: pathlib.Path) -> None:
     """Writes the files that a scenario is made of."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "topology").write_text(scenario.topology(), encoding="utf-8")
@@ -57,11 +78,11 @@ def write_inputs(scenario, directory) -> None:
         (directory / "workload").write_text(scenario.workload(), encoding="utf-8")
 
 
-def in_its_folder(body):
+def in_its_folder(body: Callable[[S, pathlib.Path, pathlib.Path], None]) -> Check[S]:
     """@return a check of a scenario: writes the inputs into an empty folder, and gives the Failure that ended `body`, or None"""
     @functools.wraps(body)
-    def check(scenario, programs, directory):
-        directory = pathlib.Path(directory)
+    def check(scenario: S, programs: str | os.PathLike, folder: str | os.PathLike) -> Failure | None:
+        directory = pathlib.Path(folder)
         shutil.rmtree(directory, ignore_errors=True)
         write_inputs(scenario, directory)
         try:
@@ -72,48 +93,50 @@ def in_its_folder(body):
     return check
 
 
-def command(scenario, programs, output, network="packet", extra=()):
+def command(scenario: Scenario, programs: pathlib.Path, output: str, network: str = "packet",
+            extra: Sequence[str] = ()) -> list[str]:
     """@return the command that runs a scenario in its directory"""
     common = ["-n", "topology", "-c", "conf", "-q", "-o", output, "--check", *extra]
     if scenario.flows:
-        return [programs / "qbb-flows", "-f", "flows", "--set", f"SEED={scenario.seed}", *common]
-    return [programs / "SimAI_simulator", "-w", "workload", "--network", network, "--seed", str(scenario.seed),
+        return [str(programs / "qbb-flows"), "-f", "flows", "--set", f"SEED={scenario.seed}", *common]
+    return [str(programs / "SimAI_simulator"), "-w", "workload", "--network", network, "--seed", str(scenario.seed),
             "--passes", str(scenario.passes), *common]
 
 
 class Run:
     """Results of a run."""
 
-    def __init__(self, directory) -> None:
+    def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
         self.record = json.loads((directory / "run.json").read_text(encoding="utf-8"))
         self.end_ns = self.record["simulated_ns"]
 
-    def rows(self, name):
+    def rows(self, name: str) -> list[dict[str, str]]:
         with (self.directory / name).open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
-    def fields(self, name):
+    def fields(self, name: str) -> list[list[str]]:
         path = self.directory / name
         return [line.split() for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
-    def results(self):
+    def results(self) -> dict[str, bytes]:
         """@return the bytes of every result, by name"""
         return {path.name: path.read_bytes() for path in sorted(self.directory.iterdir())
                 if path.name != "run.json"}
 
 
-def sanitizer_options(leaks):
+def sanitizer_options(leaks: bool) -> dict[str, str]:
     """@return variables that tell programs of a checking build whether to look for leaks; the rest is as the user has it"""
     return {"ASAN_OPTIONS": ":".join(filter(None, (os.environ.get("ASAN_OPTIONS"), f"detect_leaks={int(leaks)}")))}
 
 
-def _execute(scenario, programs, directory, output, network="packet", extra=()):
+def _execute(scenario: Scenario, programs: pathlib.Path, directory: pathlib.Path, output: str, network: str = "packet",
+             extra: Sequence[str] = ()) -> Run:
     shutil.rmtree(directory / output, ignore_errors=True)
     arguments = command(scenario, programs, output, network, extra)
     leaks = output != "again"  # a repetition has none that the first had not, and looking for them takes long
     try:
-        result = subprocess.run(list(map(str, arguments)), cwd=directory, capture_output=True, text=True,
+        result = subprocess.run(arguments, cwd=directory, capture_output=True, text=True,
                                 timeout=TIME_LIMIT_S, check=False,
                                 env=os.environ | sanitizer_options(leaks))
     except subprocess.TimeoutExpired:
@@ -130,11 +153,11 @@ def _execute(scenario, programs, directory, output, network="packet", extra=()):
     return run
 
 
-def _check_flows(scenario, run, network) -> None:
+def _check_flows(scenario: Scenario, run: Run, network: str) -> None:
     rows = run.fields("fct.txt")
     if scenario.flows:
         # A line for each queue pair that has a part of the flow.
-        pairs = dict(scenario.conf).get("QPS_PER_CONNECTION", 1)
+        pairs = int(dict(scenario.conf).get("QPS_PER_CONNECTION", 1))
         require(len(scenario.flows) <= len(rows) <= pairs * len(scenario.flows), "every flow once",
                 f"{len(rows)} lines of fct.txt for {len(scenario.flows)} flows")
         done, asked = sum(int(row[4]) for row in rows), sum(flow[2] for flow in scenario.flows)
@@ -147,7 +170,7 @@ def _check_flows(scenario, run, network) -> None:
             require(duration * NS_ROUNDING + 1 >= ideal, "no flow is faster than alone", f"fct.txt: {' '.join(row)}")
 
 
-def _check_links(scenario, run) -> None:
+def _check_links(scenario: Scenario, run: Run) -> None:
     rows = run.rows("links.csv")
     paused, total = sum(float(row["pause_ns"] or 0) for row in rows), run.record.get("paused_ns", 0)
     require(abs(paused - total) <= 1 + total * 1e-6, "pauses of ports are those of the run", f"{paused} and {total} ns")
@@ -162,7 +185,7 @@ def _check_links(scenario, run) -> None:
             require(int(row["drops"] or 0) == 0, "nothing is lost", f"{place}: {row['drops']} drops")
 
 
-def _check_pauses(run) -> None:
+def _check_pauses(run: Run) -> None:
     paused: set[tuple[str, ...]] = set()
     last = 0
     for time, node, _, port, kind, *priority in run.fields("pfc.txt"):  # the HPCC simulator's file has no priority
@@ -174,7 +197,7 @@ def _check_pauses(run) -> None:
         paused ^= {queue}
 
 
-def _check_collectives(scenario, run, network) -> None:
+def _check_collectives(scenario: Scenario, run: Run, network: str) -> None:
     rows = run.rows("collectives.csv")
     ids = [int(row["id"]) for row in rows]
     require(len(set(ids)) == len(ids), "every collective once", f"{network}: an id occurs twice")
@@ -197,18 +220,18 @@ def _check_collectives(scenario, run, network) -> None:
     require(done == asked, "every collective once", f"{network}: {done} and not {asked}")
 
 
-def _waits_for_acknowledgements(scenario) -> bool:
+def _waits_for_acknowledgements(scenario: Scenario) -> bool:
     """@return whether a window may be used up before an acknowledgement is due, which only packets have"""
     conf = dict(scenario.conf)
-    return conf.get("L2_ACK_INTERVAL", 1) > 1 and conf.get("HAS_WIN", 1) == 1
+    return int(conf.get("L2_ACK_INTERVAL", 1)) > 1 and conf.get("HAS_WIN", 1) == 1
 
 
-def _senders_meet(run) -> bool:
+def _senders_meet(run: Run) -> bool:
     """@return whether messages of two hosts go over one link"""
     return any(len({pair.split(">")[0] for pair in row["largest_flows"].split("; ")}) > 1 for row in run.rows("links.csv"))
 
 
-def _check_networks(scenario, runs) -> None:
+def _check_networks(scenario: Scenario, runs: Mapping[str, Run]) -> None:
     """Where nothing is congested, packets take as long as flows."""
     record = runs["packet"].record
     if (scenario.is_lossless and not any(record[name] for name in ("cnps", "pauses", "timeouts", "drops"))
@@ -219,7 +242,7 @@ def _check_networks(scenario, runs) -> None:
                 f"{runs['packet'].end_ns} ns with packets, {runs['flow'].end_ns} ns with flows")
 
 
-def _check_faster_links(scenario, programs, directory) -> None:
+def _check_faster_links(scenario: Scenario, programs: pathlib.Path, directory: pathlib.Path) -> None:
     """One flow is not slower over faster links."""
     if len(scenario.flows) != 1 or not scenario.is_lossless:
         return
@@ -233,7 +256,7 @@ def _check_faster_links(scenario, programs, directory) -> None:
 
 
 @in_its_folder
-def check(scenario, programs, directory):
+def check(scenario: Scenario, programs: pathlib.Path, directory: pathlib.Path) -> None:
     """Runs a scenario and checks what it did. @raise Refused if it cannot be run"""
     network = NETWORKS[0]
     try:
@@ -255,5 +278,5 @@ def check(scenario, programs, directory):
         _check_faster_links(scenario, programs, directory)
     except Failed as failed:
         repeats = command(scenario, programs, "out", network)
-        failed.failure = dataclasses.replace(failed.failure, command=tuple(map(str, repeats)))
+        failed.failure = dataclasses.replace(failed.failure, command=tuple(repeats))
         raise

@@ -2,16 +2,18 @@
 """Random scenarios: a cluster, a configuration, and flows or a workload."""
 import dataclasses
 import random
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 RATES = (10, 25, 40, 100, 200, 400)  # Gb/s
 DELAYS = ("0.1us", "0.5us", "1us", "5us")
 OPERATIONS = ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL")
 POLICY = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: {gpus} "
           "checkpoints: 0 checkpoint_initiates: 0\n{layers}\n")
+Setting = tuple[str, int | float | str]  # a key and its value
+T = TypeVar("T")
 # Each key with the values that it may have; the first is the default.
-CONF = {
+CONF: dict[str, Sequence[int | float | str]] = {
     "CC_MODE": (1, 0, 3, 7, 8, 10),
     "PACKET_PAYLOAD_SIZE": (1000, 256, 4096, 9000),
     "HAS_WIN": (1, 0),
@@ -40,16 +42,16 @@ class Scenario:
     nic_gbps: int
     spine_gbps: int
     delay: str
-    conf: tuple = ()      # (key, value) that are not the default
-    failures: tuple = ()  # (microseconds down, microseconds up, leaf, spine)
-    flows: tuple = ()     # (source, destination, bytes, start in seconds); or
-    layers: tuple = ()    # (operation, group, bytes, nanoseconds of compute)
+    conf: tuple[Setting, ...] = ()  # that are not the default
+    failures: tuple[tuple[int, int, int, int], ...] = ()  # (microseconds down, microseconds up, leaf, spine)
+    flows: tuple[tuple[int, int, int, float], ...] = ()  # (source, destination, bytes, start in seconds); or
+    layers: tuple[tuple[str, str, int, int], ...] = ()  # (operation, group, bytes, nanoseconds of compute)
     tp: int = 1
     passes: int = 1
     seed: int = 1
 
     @property
-    def gpus(self):
+    def gpus(self) -> int:
         return self.servers * self.gpus_per_server
 
     @property
@@ -57,14 +59,14 @@ class Scenario:
         return not self.flows
 
     @property
-    def nvswitches(self):
+    def nvswitches(self) -> int:
         return self.servers if self.gpus_per_server > 1 else 0
 
     @property
-    def first_leaf(self):
+    def first_leaf(self) -> int:
         return self.gpus + self.nvswitches
 
-    def topology(self):
+    def topology(self) -> str:
         lines = []
         for gpu in range(self.gpus):
             server = gpu // self.gpus_per_server
@@ -81,18 +83,18 @@ class Scenario:
         return (f"{nodes} {self.gpus_per_server} {self.nvswitches} {switches} {len(lines)} H100\n{ids}\n"
                 + "\n".join(lines) + "\n")
 
-    def configuration(self):
+    def configuration(self) -> str:
         lines = [f"{key} {value}" for key, value in self.conf]
         for down, up, leaf, spine in self.failures:
             ends = f"{self.first_leaf + leaf} {self.first_leaf + self.leaves + spine}"
             lines += [f"LINK_DOWN {down} {ends}", f"LINK_UP {up} {ends}"]
         return "\n".join(lines) + "\n"
 
-    def flow_file(self):
+    def flow_file(self) -> str:
         lines = [f"{src} {dst} 3 100 {size} {start:.9f}\n" for src, dst, size, start in self.flows]
         return f"{len(lines)}\n" + "".join(lines)
 
-    def workload(self):
+    def workload(self) -> str:
         text = POLICY.format(tp=self.tp, gpus=self.gpus, layers=len(self.layers))
         for number, (operation, group, size, compute) in enumerate(self.layers):
             text += (f"layer{number} -1 {compute} {operation}_{group} {size} {compute} NONE 0 {compute} "
@@ -100,7 +102,7 @@ class Scenario:
         return text
 
     @property
-    def has_engines(self):
+    def has_engines(self) -> bool:
         """Whether NICs carry out collectives, as only packets have it"""
         return self.has_workload and "COLLECTIVE_ENGINE" in dict(self.conf)
 
@@ -109,7 +111,7 @@ class Scenario:
         return not self.failures and not dict(self.conf).get("ERROR_RATE_PER_LINK")
 
 
-def _conf(chance):
+def _conf(chance: random.Random) -> tuple[Setting, ...]:
     chosen = {key: chance.choice(values) for key, values in CONF.items() if chance.random() < 0.3}
     # Losses are rare: they need time-outs, which take long.
     if chance.random() < 0.7:
@@ -117,14 +119,14 @@ def _conf(chance):
     return tuple((key, value) for key, value in chosen.items() if value != CONF[key][0])
 
 
-def _failures(chance, leaves, spines):
+def _failures(chance: random.Random, leaves: int, spines: int) -> tuple[tuple[int, int, int, int], ...]:
     if spines < 2 or chance.random() < 0.8:
         return ()
     down = chance.randrange(1, 200)
     return ((down, down + chance.randrange(1, 500), chance.randrange(leaves), chance.randrange(spines)),)
 
 
-def scenario(seed, number):
+def scenario(seed: int | str, number: int) -> Scenario:
     """@return the scenario of that number; the same for the same seed"""
     chance = random.Random(f"{seed} {number}")
     gpus_per_server = chance.choice((1, 1, 2, 4))
@@ -132,32 +134,30 @@ def scenario(seed, number):
     leaves = chance.randrange(1, 4)
     spines = chance.randrange(1, 4) if leaves > 1 else 0
     nic = chance.choice(RATES)
-    common = {"name": f"{seed}-{number}", "servers": servers, "gpus_per_server": gpus_per_server,
-              "leaves": leaves, "spines": spines, "nic_gbps": nic, "spine_gbps": chance.choice((nic, *RATES)),
-              "delay": chance.choice(DELAYS), "conf": _conf(chance), "failures": _failures(chance, leaves, spines),
-              "seed": chance.randrange(1, 1000)}
+    bare = Scenario(f"{seed}-{number}", servers, gpus_per_server, leaves, spines, nic, chance.choice((nic, *RATES)),
+                    chance.choice(DELAYS), _conf(chance), _failures(chance, leaves, spines), seed=chance.randrange(1, 1000))
     gpus = servers * gpus_per_server
     if chance.random() < 0.5:
         flows = []
         for _ in range(1 if chance.random() < 0.2 else chance.randrange(2, 30)):
             source, destination = chance.sample(range(gpus), 2)
             flows.append((source, destination, int(10 ** chance.uniform(0, 5.3)), chance.uniform(0, 1e-4)))
-        return Scenario(**common, flows=tuple(sorted(flows, key=lambda flow: flow[3])))
+        return dataclasses.replace(bare, flows=tuple(sorted(flows, key=lambda flow: flow[3])))
     tp = chance.choice([size for size in (1, 2, 4) if gpus % size == 0])
     # In a fifth of the scenarios some are so large that NCCL takes NVLS-Tree for them. The draws do not depend on it.
     most = 7 if number % 5 == 4 else 5.3
     layers = tuple((chance.choice(OPERATIONS), chance.choice(("TP", "DP")), int(10 ** chance.uniform(0, most)),
                     chance.randrange(0, 20000)) for _ in range(chance.randrange(1, 4)))
-    return Scenario(**common, layers=layers, tp=tp, passes=chance.randrange(1, 3))
+    return dataclasses.replace(bare, layers=layers, tp=tp, passes=chance.randrange(1, 3))
 
 
-def without_one(entries) -> Iterator[Any]:
+def without_one(entries: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
     """Yields the entries without each of them."""
     for i in range(len(entries)):
         yield entries[:i] + entries[i + 1:]
 
 
-def halves(entries) -> Iterator[Any]:
+def halves(entries: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
     """Yields both halves of more than three entries."""
     if len(entries) > 3:
         middle = len(entries) // 2
@@ -165,7 +165,7 @@ def halves(entries) -> Iterator[Any]:
         yield entries[middle:]
 
 
-def smaller(scenario) -> Iterator[Any]:
+def smaller(scenario: Scenario) -> Iterator[Scenario]:
     """Yields scenarios that have one thing less, the largest steps first."""
     replace = dataclasses.replace
     for flows in (*halves(scenario.flows), *without_one(scenario.flows)):

@@ -2,11 +2,12 @@
 """Random jobs whose traffic repeats, with --fast-forward and without it: times are the same, or the run says why they may not be."""
 import dataclasses
 import json
+import pathlib
 import random
 
 from clustersim.scenarios.checks import Refused, in_its_folder, require
 from clustersim.scenarios.ways import execute, require_same_work
-from clustersim.scenarios.wide import wide_scenario
+from clustersim.scenarios.wide import WideScenario, wide_scenario
 
 WITHIN = 0.01   # of the time without the flag, unless the run says more
 EXACT = 0.001   # with exact: acknowledgements, and events in one picosecond
@@ -15,7 +16,7 @@ SECONDS = 0.5   # and this: reuse gives up after six copies of the process, and 
 NOT_REUSED = ("COLLECTIVE_ENGINE",)  # refused with --fast-forward
 
 
-def reuse_scenario(seed, number):
+def reuse_scenario(seed: int | str, number: int) -> WideScenario:
     """@return the scenario of that number; the same for the same seed"""
     chance = random.Random(f"reuse {seed} {number}")
     drawn = next(each for each in (wide_scenario(f"reuse {seed} {number}", attempt) for attempt in range(1000)) if each.layers)
@@ -31,24 +32,24 @@ def reuse_scenario(seed, number):
 class Run:
     """A run with what it took."""
 
-    def __init__(self, scenario, programs, directory, mode):
+    def __init__(self, scenario: WideScenario, programs: pathlib.Path, directory: pathlib.Path, mode: str) -> None:
         self.outcome = execute(scenario, programs, directory, (f"--fast-forward={mode}",))
         self.cpu_s = self.outcome.cpu_s
         path = directory / "out" / "run.json"
         self.record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
     @property
-    def time_ns(self):
+    def time_ns(self) -> float:
         return self.record["simulated_ns"]
 
     @property
-    def reasons(self):
+    def reasons(self) -> list[str] | None:
         """Why times may differ, as the run says; None without reuse"""
         reuse = self.record.get("fast_forward")
         return reuse and reuse["approximate"]
 
 
-def _check_reuse(plain, forward, mode):
+def _check_reuse(plain: Run, forward: Run, mode: str) -> None:
     what = f"--fast-forward={mode}"
     status, said = forward.outcome.status, forward.outcome.said[:2]
     require(status == plain.outcome.status, f"{what} ends as without it", f"{plain.outcome.status} and {status} {said}")
@@ -66,7 +67,7 @@ def _check_reuse(plain, forward, mode):
 
 
 @in_its_folder
-def check(scenario, programs, directory):
+def check(scenario: WideScenario, programs: pathlib.Path, directory: pathlib.Path) -> None:
     """Runs a scenario with and without reuse. @raise Refused if it cannot be run"""
     plain = Run(scenario, programs, directory, "off")
     if plain.outcome.status == 2:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Makes a failing scenario as small as it gets."""
-from clustersim.scenarios.checks import Refused
-from clustersim.scenarios.kinds import NETWORKS
+import os
+
+from clustersim.scenarios.checks import Refused, S
+from clustersim.scenarios.kinds import Kind
 
 
-def shrink(scenario, name, programs, directory, limit=200, kind=NETWORKS):
+def shrink(scenario: S, name: str, programs: str | os.PathLike, directory: str | os.PathLike, kind: Kind[S],
+           limit: int = 200) -> S:
     """@return the smallest scenario found that fails the check of that name, in at most limit tries"""
     tries = 0
     progress = True

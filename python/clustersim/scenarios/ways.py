@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Every way to simulate a scenario comes to the same results."""
 import csv
+import functools
 import io
 import json
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -11,8 +13,11 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from clustersim.scenarios.checks import Failed, Refused, in_its_folder, require, sanitizer_options
+from clustersim.scenarios.wide import WideScenario
 from clustersim.simulation import environment
 
 TIME_LIMIT_S = 120
@@ -26,14 +31,15 @@ SIMULATED_TIME = 1.25
 EXACT = 0.001
 
 
-def command(scenario, programs, output, flags=(), processes=0):
+def command(scenario: WideScenario, programs: pathlib.Path, output: str, flags: Sequence[str] = (),
+            processes: int = 0) -> list[str]:
     """@return the command that runs a scenario in its directory, with env for its environment"""
     words = ["env", *(f"{name}={value}" for name, value in scenario.environment)] if scenario.environment else []
     words += [*MPIRUN, str(processes)] if processes else []
     common = ["-n", "topology", "-c", "conf", "-o", output, "--max-sim-time", "100ms", *flags]
     if not scenario.has_workload:
-        return [*words, programs / "qbb-flows", "-f", "flows", "--set", f"SEED={scenario.seed}", *common]
-    words += [programs / "SimAI_simulator", "-w", "workload", "--seed", str(scenario.seed)]
+        return [*words, str(programs / "qbb-flows"), "-f", "flows", "--set", f"SEED={scenario.seed}", *common]
+    words += [str(programs / "SimAI_simulator"), "-w", "workload", "--seed", str(scenario.seed)]
     if scenario.flows:
         words += ["--background-flows", "flows"]
     for flag, value in scenario.flags:
@@ -41,7 +47,7 @@ def command(scenario, programs, output, flags=(), processes=0):
     return [*words, *common]
 
 
-def _of_program(text):
+def _of_program(text: str) -> list[str]:
     """@return what the programs say on stderr, without what mpirun and the sanitizers add"""
     without_boxes = re.sub(r"-{60,}\n.*?-{60,}\n", "", text, flags=re.DOTALL)
     return [line for line in without_boxes.splitlines() if line and not re.match(r"mpirun|\[[^ ]+:\d+\]|warning: ", line)]
@@ -50,13 +56,13 @@ def _of_program(text):
 class Outcome:
     """Results and messages of a run."""
 
-    def __init__(self, directory, status, said, told, cpu_s) -> None:
+    def __init__(self, directory: pathlib.Path, status: int, said: list[str], told: str, cpu_s: float) -> None:
         self.status = status
         self.cpu_s = cpu_s
         self.said = said
         self.stays_on_one_thread = "runs on one thread, as" in told
-        self.files = {}
-        self.figures = {}
+        self.files: dict[str, bytes] = {}
+        self.figures: dict[str, dict[str, Any]] = {}
         for path in sorted(directory.rglob("*")):
             if path.name == "passes.json":  # names the command that made them
                 continue
@@ -66,14 +72,14 @@ class Outcome:
                 record = json.loads(path.read_text(encoding="utf-8"))
                 self.figures[str(path.relative_to(directory))] = {name: record.get(name) for name in FIGURES}
 
-    def rows(self, name):
+    def rows(self, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(io.StringIO(self.files[name].decode())))
 
-    def figure(self, name):
+    def figure(self, name: str) -> Any:
         return self.figures.get("run.json", {}).get(name)
 
 
-def _wait(process, command_line):
+def _wait(process: subprocess.Popen[str], command_line: str) -> float:
     """@return the CPU seconds that a process and those that it waited for have used"""
     end = time.monotonic() + TIME_LIMIT_S
     while time.monotonic() < end:
@@ -86,10 +92,11 @@ def _wait(process, command_line):
     raise Failed("ends", f"{command_line}: not done after {TIME_LIMIT_S} s")
 
 
-def execute(scenario, programs, directory, flags, processes=0):
+def execute(scenario: WideScenario, programs: pathlib.Path, directory: pathlib.Path, flags: Sequence[str],
+            processes: int = 0) -> Outcome:
     output = "out"
     shutil.rmtree(directory / output, ignore_errors=True)
-    arguments = list(map(str, command(scenario, programs, output, flags, processes)))
+    arguments = command(scenario, programs, output, flags, processes)
     with tempfile.TemporaryFile("w+") as told, tempfile.TemporaryFile("w+") as said:
         with subprocess.Popen(arguments, cwd=directory, stdout=told, stderr=said, text=True, start_new_session=True,
                               env=environment(MPI_ENVIRONMENT | sanitizer_options(leaks=False))) as process:
@@ -101,7 +108,7 @@ def execute(scenario, programs, directory, flags, processes=0):
     return Outcome(directory / output, process.returncode, _of_program(texts[1]), texts[0], cpu_s)
 
 
-def _require_same(first, second, ways) -> None:
+def _require_same(first: Outcome, second: Outcome, ways: str) -> None:
     require(second.status == first.status, "same status", f"{ways}: {first.status} {first.said[:2]} and {second.status} {second.said[:2]}")
     require(second.said == first.said, "same messages", f"{ways}: {first.said[:3]} and {second.said[:3]}")
     require(second.figures == first.figures, "same figures", f"{ways}: " + "; ".join(
@@ -111,7 +118,7 @@ def _require_same(first, second, ways) -> None:
     require(not names, "same bytes", f"{ways}: {', '.join(names)}")
 
 
-def _check_flows(scenario, outcome) -> None:
+def _check_flows(scenario: WideScenario, outcome: Outcome) -> None:
     """All data that was asked for has arrived, once."""
     if scenario.has_workload or outcome.status:
         return
@@ -121,12 +128,12 @@ def _check_flows(scenario, outcome) -> None:
         pair = (int(source, 16) >> 8 & 0xffff, int(destination, 16) >> 8 & 0xffff)
         done[pair] = done.get(pair, 0) + int(size)
     asked: dict[tuple[int, int], int] = {}
-    for source, destination, _, size, _ in scenario.flows:
-        asked[source, destination] = asked.get((source, destination), 0) + size
+    for sender, receiver, _, wanted, _ in scenario.flows:
+        asked[sender, receiver] = asked.get((sender, receiver), 0) + wanted
     require(done == asked, "every flow once", f"{done} and not {asked}")
 
 
-def _check_links(scenario, outcome) -> None:
+def _check_links(scenario: WideScenario, outcome: Outcome) -> None:
     """Bytes that hosts have sent into a network that neither loses nor makes any are those that come to hosts. A workload ends
     while acknowledgements are under way."""
     if (scenario.has_workload or outcome.status or not scenario.is_lossless or outcome.figure("pauses") or outcome.figure("timeouts") or outcome.figure("drops")
@@ -140,19 +147,19 @@ def _check_links(scenario, outcome) -> None:
     require(sent == came, "bytes are conserved", f"hosts have sent {sent} bytes, and {came} have come to hosts")
 
 
-def _rows(outcome, name, columns):
+def _rows(outcome: Outcome, name: str, columns: Sequence[str]) -> list[tuple[str, ...]]:
     if name not in outcome.files:
         return []
     return sorted(tuple(row[column] for column in columns) for row in outcome.rows(name))
 
 
-def require_same_work(one, other, way) -> None:
+def require_same_work(one: Outcome, other: Outcome, way: str) -> None:
     columns = ("layer", "pass", "phase", "group", "ranks", "op", "bytes", "algorithm", "protocol", "channels", "flows")
     require(_rows(one, "collectives.csv", columns) == _rows(other, "collectives.csv", columns), f"{way} has the same collectives",
             "collectives.csv")
 
 
-def _require_similar(one, other, way) -> None:
+def _require_similar(one: Outcome, other: Outcome, way: str) -> None:
     """Events of the same picosecond come in another order: symmetric traffic has other rows first, and other frames where two
     meet."""
     require(one.status == other.status, f"{way} ends as without it", f"{one.status} {one.said[:2]} and {other.status} {other.said[:2]}")
@@ -169,7 +176,7 @@ def _require_similar(one, other, way) -> None:
                 f"{one.figure('simulated_ns')} and {other.figure('simulated_ns')} ns")
 
 
-def _paths_do_not_matter(scenario) -> bool:
+def _paths_do_not_matter(scenario: WideScenario) -> bool:
     """@return whether there is one path only between two hosts, so that a connection's number does not choose"""
     words = scenario.cluster
     kind = words[words.index("-topo") + 1]
@@ -178,7 +185,7 @@ def _paths_do_not_matter(scenario) -> bool:
     return kind == "RailOnly" or (kind in ("Spectrum-X", "DCN-SingleToR", "NVL36") and words[words.index("-psn") + 1] == "1")
 
 
-def _repeats_exactly(scenario, outcome):
+def _repeats_exactly(scenario: WideScenario, outcome: Outcome) -> bool:
     """@return whether --fast-forward=exact is documented to give the results of the whole run"""
     conf = dict(scenario.conf)
     return (scenario.has_workload and not outcome.status and scenario.is_lossless and not scenario.flows and not scenario.flags
@@ -187,7 +194,7 @@ def _repeats_exactly(scenario, outcome):
             and not {"IN_NETWORK_REDUCTION", "NIC_TOTAL_PAUSE_TIME"} & conf.keys() and _paths_do_not_matter(scenario))
 
 
-def _check_exact(one, forward) -> None:
+def _check_exact(one: Outcome, forward: Outcome) -> None:
     """Times are those of the whole run but for what fast-forward.rst says: acknowledgements, and events in one picosecond."""
     require(forward.status == 0, "--fast-forward=exact is exact", f"status {forward.status}: {forward.said[:2]}")
     require_same_work(one, forward, "--fast-forward=exact")
@@ -195,7 +202,7 @@ def _check_exact(one, forward) -> None:
     require(abs(times[1] / times[0] - 1) < EXACT, "--fast-forward=exact is exact", f"{times[0]} and {times[1]} ns")
 
 
-def _check_ways(scenario, run, has_mpi) -> None:
+def _check_ways(scenario: WideScenario, run: Callable[..., Outcome], has_mpi: bool) -> None:
     one = run(())
     if one.status == 2:
         raise Refused(one.said[0])
@@ -212,7 +219,7 @@ def _check_ways(scenario, run, has_mpi) -> None:
         several = run(("-t", str(4 - count)), processes=count)
         if several.status == 2:
             require("in one process" in several.said[0] and (two.stays_on_one_thread or "--separate-passes" in several.said[0]),
-                    "several processes are possible where threads are", several.said)
+                    "several processes are possible where threads are", str(several.said))
         else:
             _require_same(one, several, f"without -t, {count} processes")
     if _repeats_exactly(scenario, one):
@@ -220,7 +227,7 @@ def _check_ways(scenario, run, has_mpi) -> None:
 
 
 @in_its_folder
-def check(scenario, programs, directory):
+def check(scenario: WideScenario, programs: pathlib.Path, directory: pathlib.Path) -> None:
     """Runs a scenario in every way. @raise Refused if it cannot be run"""
-    has_mpi = shutil.which("mpirun") and (programs / "simai-mpi.so").exists()
-    _check_ways(scenario, lambda flags, processes=0: execute(scenario, programs, directory, flags, processes), has_mpi)
+    has_mpi = bool(shutil.which("mpirun")) and (programs / "simai-mpi.so").exists()
+    _check_ways(scenario, functools.partial(execute, scenario, programs, directory), has_mpi)

@@ -3,19 +3,21 @@
 import dataclasses
 import functools
 import random
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from clustersim.scenarios.generate import halves, without_one
-from clustersim.topology.cluster import InputError, text_of, with_nics
+from clustersim.scenarios.generate import Setting, halves, without_one
+from clustersim.topology.cluster import Cluster, InputError, text_of, with_nics
 from clustersim.topology.command_line import make_parser, options_of
 
 RATES = (25, 50, 100, 200, 400)  # Gb/s
 OPERATIONS = ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL")
 POLICY = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: {pp} vpp: 1 ga: {ga} "
           "all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0 pp_comm: {pp_bytes}\n{layers}\n")
+Event = tuple[str, str]  # lines of the configuration: the failure of a link or node, and its end
+Flow = tuple[int, int, int, int, float]  # source, destination, priority, bytes, start in seconds
+Phase = tuple[int, str, int]  # nanoseconds of compute, collective, bytes
 # Each key with the values that it may have; the first is the default.
-CONF = {
+CONF: dict[str, Sequence[int | float | str]] = {
     "CC_MODE": (1, 0, 3, 7, 8, 10, "ns3::RdmaSwift"),
     "PACKET_PAYLOAD_SIZE": (1000, 256, 1500, 4096, 9000),
     "HAS_WIN": (1, 0),
@@ -64,30 +66,30 @@ ENVIRONMENT = {
 class WideScenario:
     """Everything that a run is made from; shrinking makes these smaller one by one."""
     name: str
-    cluster: tuple        # words for the topology generator
-    conf: tuple = ()      # (key, value) that are not the default
-    events: tuple = ()    # lines of the configuration, each the failure of a link or node and its end
-    flows: tuple = ()     # (source, destination, priority, bytes, start in seconds); without layers, all that there is
-    layers: tuple = ()    # (three of (nanoseconds of compute, collective, bytes)) of a workload
-    micro: tuple = ()     # (passes, operation, bytes, group): micro lines instead of layers
+    cluster: tuple[str, ...]  # words for the topology generator
+    conf: tuple[Setting, ...] = ()  # that are not the default
+    events: tuple[Event, ...] = ()
+    flows: tuple[Flow, ...] = ()  # without layers, all that there is
+    layers: tuple[tuple[Phase, ...], ...] = ()  # of a workload, three phases each
+    micro: tuple[tuple[int, str, int, str], ...] = ()  # (passes, operation, bytes, group): micro lines instead of layers
     tp: int = 1
     ep: int = 1
     pp: int = 1
     ga: int = 1
     pp_bytes: int = 0
-    flags: tuple = ()     # (flag, value)
-    environment: tuple = ()
+    flags: tuple[tuple[str, int | str | None], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
     seed: int = 1
 
     @functools.cached_property
-    def _built(self):
+    def _built(self) -> Cluster:
         build, options, _ = options_of(vars(make_parser("").parse_args(self.cluster)))
         built = build(options)[0]
         built = with_nics(built, options.nics_per_gpu, options.gpus_per_nic)
         return dataclasses.replace(built, links=list(built.links))
 
     @property
-    def gpus(self):
+    def gpus(self) -> int:
         return self._built.gpus
 
     @property
@@ -99,28 +101,28 @@ class WideScenario:
         conf = dict(self.conf)
         return not self.events and not conf.get("ERROR_RATE_PER_LINK") and conf.get("PFC_WATCHDOG_ACTION") != "drop"
 
-    def links(self):
+    def links(self) -> list[tuple[int, int]]:
         """@return pairs of nodes"""
         return [link[:2] for link in self._built.links]
 
-    def nodes(self):
+    def nodes(self) -> int:
         return self._built.gpus + self._built.nvswitches + self._built.switches
 
-    def nvswitches(self):
+    def nvswitches(self) -> range:
         return range(self._built.gpus, self._built.gpus + self._built.nvswitches)
 
-    def topology(self):
+    def topology(self) -> str:
         return text_of(self._built)
 
     def configuration(self) -> str:
         return "".join(f"{line}\n" for line in (*(f"{key} {value}" for key, value in self.conf),
                                                 *(line for event in self.events for line in event)))
 
-    def flow_file(self):
+    def flow_file(self) -> str:
         lines = [f"{src} {dst} {priority} 100 {size} {start:.9f}\n" for src, dst, priority, size, start in self.flows]
         return f"{len(lines)}\n" + "".join(lines)
 
-    def workload(self):
+    def workload(self) -> str:
         if self.micro:
             return "".join(f"{passes} {operation} {size} {group}\n" for passes, operation, size, group in self.micro)
         text = POLICY.format(tp=self.tp, ep=self.ep, pp=self.pp, ga=self.ga, pp_bytes=self.pp_bytes, gpus=self.gpus,
@@ -131,20 +133,20 @@ class WideScenario:
         return text
 
 
-def _cluster(chance):
+def _cluster(chance: random.Random) -> tuple[str, ...]:
     """@return words for the generator: 2 to 32 GPUs"""
     gps = chance.choice((1, 2, 3, 4, 8))
     servers = chance.randrange(2, 3 + 8 // gps)
     spines = chance.choice((1, 2, 3))
-    common = ["-gps", gps, "-g", gps * servers, "-gt", chance.choice(("A100", "H100")),
-              "-bw", f"{chance.choice(RATES)}Gbps", "-apbw", f"{chance.choice(RATES)}Gbps",
-              "-l", chance.choice(("0.0005ms", "0.0001ms", "0.005ms", "0.00033ms"))]
+    common: list[object] = ["-gps", gps, "-g", gps * servers, "-gt", chance.choice(("A100", "H100")),
+                            "-bw", f"{chance.choice(RATES)}Gbps", "-apbw", f"{chance.choice(RATES)}Gbps",
+                            "-l", chance.choice(("0.0005ms", "0.0001ms", "0.005ms", "0.00033ms"))]
     if chance.random() < 0.2 and gps > 1:
         common += ["-nsps", "2"]
     nics = []
     if chance.random() < 0.25:
         nics = ["--nics_per_gpu", "2"] if gps == 1 or chance.random() < 0.5 else ["--gpus_per_nic", "2"]
-    rails = ["-psn", spines, "-npa", chance.choice((2, 4))]
+    rails: list[object] = ["-psn", spines, "-npa", chance.choice((2, 4))]
     kind = chance.choice(("Spectrum-X", "AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR", "pods",
                           "NVL36", "FatTree", "Clos2", "Clos3", "Dragonfly", "Torus", "RailOnly"))
     if kind == "NVL36":
@@ -176,7 +178,7 @@ def _cluster(chance):
     return tuple(map(str, (*words, *nics)))
 
 
-def _buildable(chance, name):
+def _buildable(chance: random.Random, name: str) -> WideScenario:
     while True:
         bare = WideScenario(name, _cluster(chance))
         try:
@@ -186,7 +188,7 @@ def _buildable(chance, name):
             continue
 
 
-def _events(chance, bare):
+def _events(chance: random.Random, bare: WideScenario) -> tuple[Event, ...]:
     if chance.random() < 0.8:
         return ()
     events = []
@@ -202,7 +204,7 @@ def _events(chance, bare):
     return tuple(events)
 
 
-def _flows(chance, gpus, most):
+def _flows(chance: random.Random, gpus: int, most: int) -> tuple[Flow, ...]:
     flows: list[tuple[int, int, int, int, float]] = []
     for _ in range(chance.randrange(1, most)):
         source, destination = chance.sample(range(gpus), 2)
@@ -211,60 +213,62 @@ def _flows(chance, gpus, most):
     return tuple(sorted(flows, key=lambda flow: flow[4]))
 
 
-def _divisor(chance, number, *wanted):
+def _divisor(chance: random.Random, number: int, *wanted: int) -> int:
     return chance.choice([size for size in wanted if number % size == 0] or [1])
 
 
-def _workload(chance, gpus):
-    """@return the fields of a scenario that make its workload"""
+def _with_workload(chance: random.Random, bare: WideScenario, gpus: int) -> WideScenario:
+    """@return the scenario with a workload for so many GPUs"""
     if chance.random() < 0.2:
-        return {"micro": tuple((chance.randrange(1, 3), chance.choice(OPERATIONS), int(10 ** chance.uniform(1, 5.5)),
-                                chance.choice(("TP", "DP"))) for _ in range(chance.randrange(1, 3)))}
+        return dataclasses.replace(bare, micro=tuple(
+            (chance.randrange(1, 3), chance.choice(OPERATIONS), int(10 ** chance.uniform(1, 5.5)), chance.choice(("TP", "DP")))
+            for _ in range(chance.randrange(1, 3))))
     tp = _divisor(chance, gpus, 1, 2, 3, 4, 8)
     pp = _divisor(chance, gpus // tp, 1, 1, 2, 3)
     ep = _divisor(chance, gpus // tp // pp, 1, 2, 4)
 
-    def phase(groups):
+    def phase(groups: Sequence[str]) -> Phase:
         if chance.random() < 0.4:
             return chance.randrange(20000), "NONE", 0
         return (chance.randrange(20000), chance.choice(OPERATIONS) + chance.choice(groups), int(10 ** chance.uniform(0, 5.5)))
 
     groups = ("", "_TP", "_EP", "_DP", "_DP_EP")
-    return {"tp": tp, "pp": pp, "ep": ep, "ga": chance.choice((1, 1, 2, 3)), "pp_bytes": int(10 ** chance.uniform(1, 5)) if pp > 1 else 0,
-            "layers": tuple((phase(groups), phase(groups), phase(("", "_DP_EP"))) for _ in range(chance.randrange(1, 4)))}
+    return dataclasses.replace(
+        bare, tp=tp, pp=pp, ep=ep, ga=chance.choice((1, 1, 2, 3)), pp_bytes=int(10 ** chance.uniform(1, 5)) if pp > 1 else 0,
+        layers=tuple((phase(groups), phase(groups), phase(("", "_DP_EP"))) for _ in range(chance.randrange(1, 4))))
 
 
-def _conf(chance):
+def _conf(chance: random.Random) -> tuple[Setting, ...]:
     chosen = {key: chance.choice(values) for key, values in CONF.items()
               if chance.random() < (0.05 if key in RARE else 0.25)}
     return tuple((key, value) for key, value in chosen.items() if value != CONF[key][0])
 
 
-def wide_scenario(seed, number):
+def wide_scenario(seed: int | str, number: int) -> WideScenario:
     """@return the scenario of that number; the same for the same seed"""
     chance = random.Random(f"wide {seed} {number}")
     bare = _buildable(chance, f"{seed}-{number}")
-    fields = {"conf": _conf(chance), "events": _events(chance, bare), "seed": chance.randrange(1, 1000)}
+    gpus = bare.gpus
+    drawn = dataclasses.replace(bare, conf=_conf(chance), events=_events(chance, bare), seed=chance.randrange(1, 1000))
     if chance.random() < 0.4:
-        fields["flows"] = _flows(chance, bare.gpus, 30)
-        return dataclasses.replace(bare, **fields)
-    fields |= _workload(chance, bare.gpus)
+        return dataclasses.replace(drawn, flows=_flows(chance, gpus, 30))
+    drawn = _with_workload(chance, drawn, gpus)
     if chance.random() < 0.1:
-        fields["flows"] = _flows(chance, bare.gpus, 5)
-    flags: list[tuple[str, int | None]] = []
+        drawn = dataclasses.replace(drawn, flows=_flows(chance, gpus, 5))
+    flags: list[tuple[str, int | str | None]] = []
     if chance.random() < 0.2:
         flags.append(("--timeline-ranks", chance.randrange(1, 5)))
     if chance.random() < 0.2:
         flags.append(("--passes", 2))
         if chance.random() < 0.3:
             flags.append(("--separate-passes", None))
-    fields["environment"] = tuple((name, chance.choice(values)) for name, values in ENVIRONMENT.items() if chance.random() < 0.12)
-    if ("IN_NETWORK_REDUCTION", 1) in fields["conf"] and chance.random() < 0.5:
-        fields["environment"] += (("NCCL_COLLNET_ENABLE", "1"),)
-    return dataclasses.replace(bare, **fields, flags=tuple(flags))
+    environment = [(name, chance.choice(values)) for name, values in ENVIRONMENT.items() if chance.random() < 0.12]
+    if ("IN_NETWORK_REDUCTION", 1) in drawn.conf and chance.random() < 0.5:
+        environment.append(("NCCL_COLLNET_ENABLE", "1"))
+    return dataclasses.replace(drawn, environment=tuple(environment), flags=tuple(flags))
 
 
-def smaller_wide(scenario) -> Iterator[Any]:
+def smaller_wide(scenario: WideScenario) -> Iterator[WideScenario]:
     """Yields scenarios that have one thing less, the largest steps first."""
     for field in ("flows", "layers", "micro"):
         for part in halves(getattr(scenario, field)):
