@@ -2,8 +2,12 @@
 """How far simulated times are from measured ones: by size, by table, and over all tables."""
 import dataclasses
 import statistics
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
+
+from clustersim.accuracy.simulate import Simulated
+from clustersim.accuracy.tables import Table
 
 SMALL = 32 << 10  # largest of the small sizes
 LARGE = 1 << 20   # smallest of the large sizes
@@ -19,16 +23,17 @@ class Goal:
 
 
 GOALS = {"small": Goal(0.15), "large": Goal(0.05, 0.15)}  # of a band; those between have none
+Row = tuple[object, ...]  # a cell for each of ROW_COLUMNS
 ROW_COLUMNS = ("table", "held out", "size", "measured us", "simulated us", "measured busbw", "simulated busbw", "error",
                "algorithm", "protocol", "channels", "links busbw", "alpha-beta us", "NCCL us", "doubt")
 ERROR_DECIMALS = 4
 
 
-def band_of(size) -> str:
+def band_of(size: int) -> str:
     return "small" if size <= SMALL else "large" if size >= LARGE else "middle"
 
 
-def alphas_of(tables):
+def alphas_of(tables: Sequence[Table]) -> dict[str, float]:
     """@return by table, the median of the times that the smallest sizes of the other tables take: those of one server, or of several.
     Only tables that begin with few bytes show a latency"""
     first = {table.name: min(table.rows, key=lambda row: row.size) for table in tables}
@@ -38,10 +43,10 @@ def alphas_of(tables):
             for table in tables}
 
 
-def rows_of(table, simulated, alpha):
+def rows_of(table: Table, simulated: Mapping[int, Simulated], alpha: float) -> list[Row]:
     """@param alpha microseconds that the alpha-beta baseline adds to what links take
     @return the rows of ROW_COLUMNS; the error is that of the bus bandwidth, as a fraction of the measured one"""
-    rows = []
+    rows: list[Row] = []
     for row in table.rows:
         if row.size not in simulated:
             continue
@@ -54,14 +59,14 @@ def rows_of(table, simulated, alpha):
     return rows
 
 
-def frame_of(rows):
+def frame_of(rows: Sequence[Row]) -> pd.DataFrame:
     """@return a frame whose errors are those that accuracy.csv records, so that the page says what they come to"""
     frame = pd.DataFrame(rows, columns=ROW_COLUMNS).round({"error": ERROR_DECIMALS})
     frame["band"] = frame["size"].map(band_of)
     return frame
 
 
-def summarize(frame):
+def summarize(frame: pd.DataFrame) -> pd.DataFrame:
     """@return per table and band of sizes: how many sizes, the mean and the largest size of the error, its mean with its sign, and
     the mean size of the error of each baseline"""
     counted = frame[frame["doubt"] == ""].assign(
@@ -74,7 +79,7 @@ def summarize(frame):
                        links=("links", "mean"), alpha=("alpha", "mean"), nccl=("nccl", "mean")).reset_index()
 
 
-def overall(frame):
+def overall(frame: pd.DataFrame) -> pd.DataFrame:
     """@return the same over all tables that may be looked at, and over those that are held out; each table counts
     the same, however many sizes it has"""
     by_table = summarize(frame)

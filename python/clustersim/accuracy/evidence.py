@@ -4,11 +4,15 @@ import dataclasses
 import pathlib
 import re
 import statistics
+from collections.abc import Iterable, Mapping
+from typing import Any, TYPE_CHECKING
 
 import yaml
-from typing import Any
 
 from clustersim.accuracy import networks
+
+if TYPE_CHECKING:
+    from clustersim.accuracy.tables import Machine
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FIGURES = pathlib.Path("contrib/collectives/model/nccl/measured-figures.yaml")
@@ -25,26 +29,26 @@ SAME = "as "  # a figure whose source begins so is another one, once more
 class Figure:
     """A figure that a measurement or a source gave."""
     name: str
-    value: object
+    value: float | list[str]
     by: str
-    shown: dict     # by table, what that table shows by itself; None where one table alone gave the figure
-    setting: str    # the variable that takes a file with another value
-    row: dict       # the row of that file, but for the value
+    shown: dict[str, float | None]  # by table, what that table shows by itself; None where one table alone gave the figure
+    setting: str  # the variable that takes a file with another value
+    row: dict[str, Any]  # the row of that file, but for the value
 
     @property
-    def tables(self):
+    def tables(self) -> tuple[str, ...]:
         return tuple(self.shown)
 
-    def without(self, table):
+    def without(self, table: str) -> float:
         """@return the figure as the other tables show it: their mean"""
-        return statistics.mean(value for name, value in self.shown.items() if name != table)
+        return statistics.mean(value for name, value in self.shown.items() if name != table and value is not None)
 
 
-def shown_of(tables):
+def shown_of(tables: Mapping[str, float] | Iterable[str]) -> dict[str, float | None]:
     return dict(tables) if isinstance(tables, dict) else dict.fromkeys(tables)
 
 
-def network_figures(root):
+def network_figures(root: pathlib.Path) -> list[Figure]:
     found = []
     for row in yaml.safe_load((root / networks.FILE).read_text(encoding="utf-8")):
         for name in networks.FIGURES:
@@ -59,7 +63,7 @@ def network_figures(root):
     return found
 
 
-def gpu_figures(root):
+def gpu_figures(root: pathlib.Path) -> list[Figure]:
     found = []
     for row in yaml.safe_load((root / FIGURES).read_text(encoding="utf-8")):
         title = row["name"] + (f" ({', '.join(row['of'])})" if "of" in row else "")
@@ -69,17 +73,17 @@ def gpu_figures(root):
     return found
 
 
-def figures(root=ROOT):
+def figures(root: pathlib.Path = ROOT) -> list[Figure]:
     """@return every figure once, whether a table gave it or another source"""
     return [figure for figure in gpu_figures(root) + network_figures(root) if not figure.by.startswith(SAME)]
 
 
-def rules(root=ROOT):
+def rules(root: pathlib.Path = ROOT) -> list[dict[str, Any]]:
     """@return the rules that tables gave: what each says, and which tables"""
     return yaml.safe_load((root / MACHINES).read_text(encoding="utf-8"))["rules"]
 
 
-def file_with(figure, value):
+def file_with(figure: Figure, value: float) -> str:
     """@return the text of a file in which the figure has another value"""
     row = dict(figure.row)
     if "slow_starts" in row:
@@ -93,7 +97,7 @@ def file_with(figure, value):
     return yaml.safe_dump([row])
 
 
-def informed(machines, root=ROOT):
+def informed(machines: Mapping[str, "Machine"], root: pathlib.Path = ROOT) -> dict[str, list[str]]:
     """@return by table, the figures and rules that come from it, in words"""
     found: dict[str, list[str]] = {}
     for figure in figures(root):
@@ -108,12 +112,12 @@ def informed(machines, root=ROOT):
     return found
 
 
-def constants_in(code):
+def constants_in(code: str) -> int:
     """@return how many numbers tables of C++ code hold: those in lists, and one for each name that is set to a number; arithmetic has none"""
     code = re.sub(r"//[^\n]*|/\*.*?\*/|\"[^\"]*\"|#[^\n]*", "", code, flags=re.DOTALL)
     return sum(len(NUMBER.findall(numbers)) for numbers in LIST.findall(code)) + len(SET.findall(LIST.sub("", code)))
 
 
-def library_constants(root=ROOT):
+def library_constants(root: pathlib.Path = ROOT) -> int:
     """@return how many numbers the tables have that NCCL's, RCCL's and HCCL's sources gave"""
     return sum(constants_in(file.read_text(encoding="utf-8")) for name in LIBRARY_TABLES for file in (root / FIGURES.parent).glob(name))

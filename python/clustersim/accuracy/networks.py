@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The built-in kinds of networks, as the simulator reads them, and where each figure comes from."""
 import pathlib
+from collections.abc import Sequence
+from typing import Any
 
 import yaml
-from typing import Any
 
 from clustersim.rst import list_table, table_link
 
 FILE = pathlib.Path("contrib/collectives/model/nccl/network-kinds.yaml")
 PAGE = pathlib.Path("docs/source/models/network-kinds.inc")
+Row = dict[str, Any]  # of the table, by key
 FIGURES = {  # in the order of the page's columns
     "efficiency": "part of line rate",
     "packet_bytes": "payload of a packet",
@@ -23,16 +25,16 @@ FIGURES = {  # in the order of the page's columns
 }
 
 
-def read(root):
+def read(root: pathlib.Path) -> list[Row]:
     """@return the rows of the table, each with all that it has from the row it is like"""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Row] = {}
     for row in yaml.safe_load((root / FILE).read_text(encoding="utf-8")):
         like = rows.get(row.get("like"), {})
         rows[row["name"]] = {key: value for key, value in (like | row).items() if key != "like"}
     return list(rows.values())
 
 
-def cell_of(name, figure) -> str:
+def cell_of(name: str, figure: Any) -> str:
     if figure is None:
         return ""
     if name == "slow_starts":
@@ -42,7 +44,7 @@ def cell_of(name, figure) -> str:
     return ", ".join(figure["is"]) if name == "without" else str(figure["is"])
 
 
-def sources_of(row):
+def sources_of(row: Row) -> list[str]:
     """@return where the figures of a row come from, in words"""
     parts = []
     for name in FIGURES:
@@ -56,7 +58,7 @@ def sources_of(row):
     return parts
 
 
-def page_of(rows):
+def page_of(rows: Sequence[Row]) -> str:
     """@return the table of the kinds and the sources of their figures in reStructuredText"""
     used = [name for name in FIGURES if any(name in row for row in rows)]
     text = ".. Written by scripts/accuracy.py --update from network-kinds.yaml; do not edit.\n\n"

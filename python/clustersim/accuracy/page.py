@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The accuracy card as a documentation page."""
+import pathlib
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
 from clustersim.accuracy.card import BAND_NAMES, BANDS, GOALS, overall, summarize
+from clustersim.accuracy.leave_out import LeftOut
 from clustersim.accuracy.plots import size_name
 from clustersim.accuracy.reviewer import reviewer_section
+from clustersim.accuracy.tables import Machine, Table
 from clustersim.rst import escape, list_table, percent, signed, table_link
 
 BASELINES = (  # columns of summarize(), and the bands in which they say anything
@@ -71,12 +78,12 @@ Proved causes follow from the source, from NCCL's code or from arithmetic on the
 """
 
 
-def cell_of(summary, name, band):
+def cell_of(summary: pd.DataFrame, name: str, band: str) -> list[str]:
     found = summary[(summary["table"] == name) & (summary["band"] == band)]
     return [percent(found["mean"].iloc[0]), percent(found["max"].iloc[0])] if len(found) else ["", ""]
 
 
-def short_section(frame):
+def short_section(frame: pd.DataFrame) -> str:
     """Summary of the page: means and medians of the tables, and the worst of them."""
     summary = summarize(frame)
     rows = []
@@ -103,7 +110,7 @@ def short_section(frame):
                    "and congestion\nare a model, and no figure is fitted per table or per size: `Tables and model`_.\n\n")
 
 
-def outlier_of(summary, band) -> str:
+def outlier_of(summary: pd.DataFrame, band: str) -> str:
     """@return which held-out table makes the mean of a band, where one does: more than half of it"""
     rows = summary[(summary["band"] == band) & summary["held out"].astype(bool)]
     if len(rows) < 2:
@@ -116,7 +123,7 @@ def outlier_of(summary, band) -> str:
             f"{percent(worst['mean'])};\nwithout it the mean is {percent(others)}.\n\n")
 
 
-def goals_met(summary):
+def goals_met(summary: pd.DataFrame) -> str:
     """@return which goals the mean of tables reaches, and how many of the tables do by themselves"""
     text = "Against the goals, of the tables that may be looked at:\n\n"
     for band, goal in GOALS.items():
@@ -131,7 +138,7 @@ def goals_met(summary):
     return text + "\n"
 
 
-def summary_section(tables, frame):
+def summary_section(tables: Sequence[Table], frame: pd.DataFrame) -> str:
     text = "All tables\n----------\n\n"
     rows = []
     for label, chosen in (("mean of tables, but those held out", lambda machine: not machine.held_out),
@@ -155,7 +162,7 @@ def summary_section(tables, frame):
     return text + list_table(header, rows, (40, 10, 10, 10, 10, 10, 10))
 
 
-def reasons(machine):
+def reasons(machine: Machine) -> list[str]:
     """@return why a table is off: what something shows, and what is only suspected"""
     found = []
     if machine.proved:
@@ -165,7 +172,7 @@ def reasons(machine):
     return found
 
 
-def missed_section(tables, frame):
+def missed_section(tables: Sequence[Table], frame: pd.DataFrame) -> str:
     """The tables outside the goal, by how far, and why."""
     text = MISSED_INTRODUCTION
     summary = summarize(frame)
@@ -180,7 +187,7 @@ def missed_section(tables, frame):
     return text
 
 
-def missed_bands(summary, name):
+def missed_bands(summary: pd.DataFrame, name: str) -> list[str]:
     """@return where a table is outside the goal, in words; nothing where it is within"""
     figures = []
     for band, goal in GOALS.items():
@@ -191,7 +198,7 @@ def missed_bands(summary, name):
     return figures
 
 
-def table_section(table, frame, image):
+def table_section(table: Table, frame: pd.DataFrame, image: pathlib.Path) -> str:
     title = table.name
     text = f".. _accuracy-{title.lower()}:\n\n{title}\n{'~' * len(title)}\n\n"
     for key in ("machine", "network", "settings", "source"):
@@ -211,7 +218,8 @@ def table_section(table, frame, image):
                              (12, 14, 14, 12, 28, 20))
 
 
-def render(tables, frame, left_out, network, image_of):
+def render(tables: Sequence[Table], frame: pd.DataFrame, left_out: Sequence[LeftOut], network: str,
+           image_of: Callable[[Table], pathlib.Path]) -> str:
     """@param left_out predictions of tables without figures of their own
     @return the page's text; image_of(table) is the path of its plot, seen from the page"""
     held_out = sum(table.machine.held_out for table in tables)

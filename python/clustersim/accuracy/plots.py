@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Pictures of the card: times and bus bandwidths, measured and simulated, by size."""
+import pathlib
+
 import matplotlib
+import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from clustersim.accuracy.tables import Table
 from clustersim.results.plots import style
 
 MOST_LABELS = 6
@@ -11,14 +16,14 @@ CLOSE = 1.5  # from the lowest to the highest time: so little that an axis from 
 FEW = 30  # from the lowest to the highest time: so few that round numbers between the powers of ten are named, too
 
 
-def size_name(size) -> str:
+def size_name(size: float) -> str:
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit:
             return f"{size / unit:g} {name}"
     return f"{size:g} B"
 
 
-def figure_of(frame):
+def figure_of(frame: pd.DataFrame) -> Figure:
     """@param frame a table's rows of the card @return a Figure"""
     figure, (time, bandwidth) = style.new_figure(9, 3, columns=2)
     counted, doubted = frame[frame["doubt"] == ""], frame[frame["doubt"] != ""]
@@ -48,7 +53,7 @@ def figure_of(frame):
     return figure
 
 
-def draw(table, frame, path) -> None:
+def draw(table: Table, frame: pd.DataFrame, path: pathlib.Path) -> None:
     """@param frame the table's rows of the card @param path an SVG file"""
     with style.theme(), matplotlib.rc_context({"svg.hashsalt": table.name, "svg.fonttype": "none"}):
         style.save(figure_of(frame), path)

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The part of the card for who doubts it: constants counted, tables left out one at a time, and measurements that were repeated."""
+from collections.abc import Sequence
+
+import pandas as pd
+
 from clustersim.accuracy import evidence, repeats
 from clustersim.accuracy.card import BAND_NAMES, BANDS
+from clustersim.accuracy.leave_out import LeftOut
+from clustersim.accuracy.tables import Table
 from clustersim.rst import list_table, percent, signed, table_link
 
 
-def constants_section(tables):
+def constants_section(tables: Sequence[Table]) -> str:
     figures = evidence.figures()
     measured = [figure for figure in figures if figure.shown]
     several = [figure for figure in measured if len(figure.shown) > 1]
@@ -26,7 +32,7 @@ def constants_section(tables):
     return text + "\n"
 
 
-def left_out_section(left_out):
+def left_out_section(left_out: Sequence[LeftOut]) -> str:
     text = "One table left out\n------------------\n\n"
     text += ("Figures that rest on several tables are derived once more without each of these, as the mean of what the others show, and the table is\n"
              "predicted with that: tables of up to 64 GPUs, as larger ones take long. ``scripts/accuracy.py --leave-one-out`` does so. A figure that rests on one table cannot be derived without it: the\n"
@@ -36,7 +42,7 @@ def left_out_section(left_out):
                              (25, 10, 30, 15, 10, 10))
 
 
-def repeats_section(tables):
+def repeats_section(tables: Sequence[Table]) -> str:
     text = "Measurements that were repeated\n-------------------------------\n\n"
     text += ("By how much tables of the same test on machines of one description are apart, on average over their common sizes. They differ in\n"
              "release, settings or site, so this is how close a model can come that knows no more of a machine than its description.\n\n")
@@ -53,7 +59,7 @@ def repeats_section(tables):
     return text + list_table(("table", "another", *BAND_NAMES.values()), rows, (30, 30, 12, 12, 12))
 
 
-def scale_section(tables, summary):
+def scale_section(tables: Sequence[Table], summary: pd.DataFrame) -> str:
     text = "Errors by scale\n---------------\n\n"
     text += "Tables of each number of servers, from 1 MiB up: the mean error, and the mean with its sign. Servers are racks where NVLinks join these.\n\n"
     servers = {table.name: table.machine.servers for table in tables}
@@ -62,5 +68,5 @@ def scale_section(tables, summary):
     return text + list_table(("servers", "tables", "mean", "mean with its sign"), rows, (15, 15, 15, 20))
 
 
-def reviewer_section(tables, summary, left_out):
+def reviewer_section(tables: Sequence[Table], summary: pd.DataFrame, left_out: Sequence[LeftOut]) -> str:
     return constants_section(tables) + left_out_section(left_out) + repeats_section(tables) + scale_section(tables, summary)

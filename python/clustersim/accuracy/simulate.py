@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Simulates the machine of a table with collective-perf."""
 import dataclasses
+import pathlib
 import re
 import subprocess
+from collections.abc import Mapping, Sequence
 
-from clustersim.accuracy.tables import AccuracyError
+from clustersim.accuracy.tables import AccuracyError, Machine, Table
 from clustersim.simulation import environment
 from clustersim.topology.cluster import PCIE_DELAY
 from clustersim.topology.presets import mesh as meshes
@@ -28,19 +30,19 @@ class Simulated:
     estimate: float = float("nan")  # microseconds that NCCL's cost model expects; NaN where it has none, or another library chose
 
 
-def sizes_of(table, max_bytes):
+def sizes_of(table: Table, max_bytes: int) -> list[int]:
     """@return the sizes of a table that are simulated"""
     return [row.size for row in table.rows if row.size <= max_bytes]
 
 
-def ranges_of(sizes):
+def ranges_of(sizes: Sequence[int]) -> list[tuple[int, int]]:
     """@return first and last size of runs in which sizes double: one run, unless sizes lie between"""
     first, last = min(sizes), max(sizes)
     doubled = {first << step for step in range((last // first).bit_length())}
     return [(first, last)] if doubled >= set(sizes) else [(size, size) for size in sizes]
 
 
-def write_topology(path, machine) -> None:
+def write_topology(path: pathlib.Path, machine: Machine) -> None:
     """A switch that joins the k-th NICs of all GPUs, for each k; an NVSwitch in each server, or links between all its
     GPUs. A NIC that GPUs share is a node between them and the switch."""
     gpus, mesh = machine.ranks, machine.gpu in meshes()
@@ -67,7 +69,7 @@ def write_topology(path, machine) -> None:
                     f"{' '.join(map(str, nodes))}\n" + "\n".join(links) + "\n")
 
 
-def environment_of(machine):
+def environment_of(machine: Machine) -> dict[str, str]:
     """The kind of network, what the source says was set, and the release; no other variable of NCCL's or ours."""
     settings = {"AS_NETWORK_KIND": machine.network}
     settings |= {name: str(value) for name, value in machine.environment.items()}
@@ -78,7 +80,8 @@ def environment_of(machine):
     return environment(settings)
 
 
-def simulate(table, sizes, directory, program, gpu_table, network, settings=None):
+def simulate(table: Table, sizes: Sequence[int], directory: pathlib.Path, program: pathlib.Path,
+             gpu_table: pathlib.Path, network: str, settings: Mapping[str, str] | None = None) -> dict[int, Simulated]:
     """@param settings environment variables besides those of the machine
     @return what each of the sizes takes, by size; its topology and output stay in the directory"""
     directory.mkdir(parents=True, exist_ok=True)

@@ -2,15 +2,17 @@
 """Reads published nccl-tests tables and the descriptions of their machines."""
 import csv
 import dataclasses
+import os
 import pathlib
 import statistics
+from collections.abc import Callable, Sequence
 
 import yaml
 
 from clustersim.accuracy import evidence
 from clustersim.topology.presets import mesh
 
-FACTORS = {  # busbw over algbw, as nccl-tests counts
+FACTORS: dict[str, Callable[[int], float]] = {  # busbw over algbw, as nccl-tests counts
     "all_reduce_perf": lambda ranks: 2 * (ranks - 1) / ranks,
     "all_gather_perf": lambda ranks: (ranks - 1) / ranks,
     "reduce_scatter_perf": lambda ranks: (ranks - 1) / ranks,
@@ -42,10 +44,10 @@ class Machine:
     launch_us: float = 0
     launch_channel_us: float = 0
     nccl: str = ""
-    environment: dict = dataclasses.field(default_factory=dict)
+    environment: dict[str, object] = dataclasses.field(default_factory=dict)
     batch: int = 1  # tables that came together; a tenth of each is held out
     held_out: bool = False
-    bad: tuple = ()
+    bad: Sequence[int] = ()
     disputed_from: float = float("inf")
     note: str = ""
     informs: str = ""    # which figures and rules of the model come from this table; read_tables() finds out
@@ -53,10 +55,10 @@ class Machine:
     suspected: str = ""  # why it may be off, where nothing does
 
     @property
-    def ranks(self):
+    def ranks(self) -> int:
         return self.servers * self.gpus_per_server
 
-    def links_us(self, size):
+    def links_us(self, size: int) -> float:
         """@return what the vendors' rates of links alone make a size take: the baseline that knows nothing of NCCL"""
         nic = self.nic_gbps / 8 * self.nics_per_gpu / self.gpus_per_nic  # GB/s of a GPU
         nvlink = self.nvlink_gbps / 8 or nic
@@ -87,11 +89,11 @@ class Row:
 class Table:
     name: str
     machine: Machine
-    header: dict  # "machine", "network", "settings", "source" of the comments
-    rows: tuple
+    header: dict[str, str]  # "machine", "network", "settings", "source" of the comments
+    rows: tuple[Row, ...]
 
 
-def read_machines(path):
+def read_machines(path: pathlib.Path) -> dict[str, Machine]:
     """@return machine by table name"""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -113,12 +115,12 @@ def read_machines(path):
     return machines
 
 
-def with_launches_of_others(machines):
+def with_launches_of_others(machines: dict[str, Machine]) -> dict[str, Machine]:
     """@return the machines, with what a thread's launches take by all tables but the own, of CUDA or of HIP: none is scored with
     a figure of its own"""
     several = {name: machine for name, machine in machines.items() if machine.gpus_per_thread > 1}
 
-    def median(own, field):
+    def median(own: str, field: str) -> float:
         others = [getattr(machine, field) for name, machine in several.items()
                   if name != own and (machine.gpu in mesh()) == (machines[own].gpu in mesh())]
         return statistics.median(others) if others else 0.0
@@ -127,7 +129,7 @@ def with_launches_of_others(machines):
                        for name, machine in several.items()}
 
 
-def read_table(path, machine):
+def read_table(path: pathlib.Path, machine: Machine) -> Table:
     header, lines = {}, []
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
@@ -156,7 +158,7 @@ def read_table(path, machine):
     return Table(path.stem, machine, header, tuple(rows))
 
 
-def read_tables(directory):
+def read_tables(directory: str | os.PathLike) -> list[Table]:
     """@return every table of a directory, in the order of machines.yaml"""
     directory = pathlib.Path(directory)
     machines = read_machines(directory / "machines.yaml")
