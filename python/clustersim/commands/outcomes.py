@@ -62,7 +62,7 @@ def explain(written, wanted) -> None:
     estimate = card.estimate_run(run)
     print(f"{run.fact.model} on {run.fact.gpus} {run.fact.gpu}, {run.fact.precision}: {run.plan.describe()}; "
           f"{run.plan.micro_batches} x {run.plan.micro_batch} x {run.plan.sequence} tokens; {run.framework}")
-    print(f"published {run.fact.step_s:g} s ({run.fact.source})")
+    print(f"published {run.step_s:g} s ({run.fact.source})")
     print(f"predicted {estimate.total_ns / 1e9:.4g} s, of stage {estimate.stage}:")
     for name, value in estimate.shares.items():
         if value:

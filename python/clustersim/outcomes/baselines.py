@@ -5,6 +5,7 @@ roofline: the work of a step over what the GPUs could do at their peak, recomput
 closed form: operators at their rooflines with measured ceilings, collectives' bytes at the line rate, a bubble of (p - 1)/v micro-batches,
 gradients and weights after that, nothing beside anything (Narayanan et al., arXiv 2104.04473, sections 2.2 and 3; Calculon's terms).
 """
+from clustersim.outcomes.runs import Run
 from clustersim.workload.estimate import plans
 from clustersim.workload.kernels import gpus
 from clustersim.workload.training import megatron
@@ -12,14 +13,14 @@ from clustersim.workload.training import megatron
 PASSES = {"none": 3, "selective": 3, "full": 4}  # a backward pass is twice a forward pass
 
 
-def roofline_s(iteration, gpu):
+def roofline_s(iteration: megatron.Iteration, gpu: gpus.Gpu) -> float:
     """@return seconds of a step at the peak rate"""
     peak = (gpu.product or (gpu.tflops,))[0]
     plan = iteration.plan
     return iteration.flops() / 3 * PASSES.get(plan.recompute, 3) / (plan.world_size * peak * 1e12)
 
 
-def closed_form_s(run):
+def closed_form_s(run: Run) -> float:
     """@return seconds of a step by the closed form"""
     plan = run.plan
     gpu = gpus.find(run.gpu.name, run.gpu.precision, kernels="roofline").copy(

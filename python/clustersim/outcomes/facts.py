@@ -3,12 +3,15 @@
 import csv
 import dataclasses
 import io
+import os
 import re
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from clustersim import input_file
 from clustersim.errors import InputError
 
+T = TypeVar("T", int, float)
 NUMBERS = ("tp", "pp", "cp", "vp", "ep", "etp", "dp", "micro_batch", "global_batch", "layers", "hidden", "heads", "vocab")
 TEXTS = ("id", "task", "model", "gpu", "precision", "sharding", "sp", "recompute", "interconnect", "notes", "source")
 NEEDED = ("id", "task", "model", "gpu", "gpus", "seq_len", "global_batch", "step_s", "source")
@@ -55,7 +58,7 @@ class Fact:
         return None not in (self.gpus, self.tp, self.pp, self.micro_batch, self.global_batch, self.seq_len) and not self.gpus_doubtful
 
 
-def _number(path, line, column, text, kind):
+def _number(path: str | os.PathLike, line: int, column: str, text: str, kind: Callable[[float], T]) -> T:
     try:
         value = kind(float(text))
     except (ValueError, OverflowError):
@@ -65,7 +68,7 @@ def _number(path, line, column, text, kind):
     return value
 
 
-def _fact(path, line, row):
+def _fact(path: str | os.PathLike, line: int, row: Mapping[str, str]) -> Fact:
     fields: dict[str, Any] = {name: (row.get(name) or "").strip() for name in TEXTS}
     fields |= {name: _number(path, line, name, row[name], int) for name in NUMBERS if (row.get(name) or "").strip()}
     gpus = (row["gpus"] or "").strip()
@@ -81,7 +84,7 @@ def _fact(path, line, row):
     return Fact(line=line, **fields)
 
 
-def read(path):
+def read(path: str | os.PathLike) -> list[Fact]:
     """@return every Fact of a CSV file"""
     text = input_file.read_input(path, "a table of published step times")
     reader = csv.DictReader(line for line in io.StringIO(text, newline="") if not line.startswith("#"))

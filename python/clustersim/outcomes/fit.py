@@ -8,10 +8,12 @@ What is made small is the sum of squares of small errors and of the sizes of lar
 counts as the square root of its rows.
 """
 import collections
+from collections.abc import Sequence
 
 import numpy as np
 
 from clustersim.outcomes import card
+from clustersim.outcomes.runs import Run
 from clustersim.workload.kernels import frameworks
 
 GRID = np.log([0.7, 0.85, 1.0, 1.2])  # of a constant, relative to the values that the search starts from
@@ -21,11 +23,11 @@ LARGE = 0.2  # from here on an error counts by its size (Huber's loss)
 NAMES = tuple(frameworks.Constants.__fields__)
 
 
-def _log(run, constants):
+def _log(run: Run, constants: frameworks.Constants) -> float:
     return np.log(card.estimate_run(run, constants).total_ns / 1e9)
 
 
-def _effect(run, start, base, name):
+def _effect(run: Run, start: frameworks.Constants, base: float, name: str) -> np.ndarray:
     """@return what each of STEPS of a constant adds to a row's logarithm"""
     if name not in start.of(run.gpu, run.profile):
         return np.zeros(len(STEPS))
@@ -33,17 +35,17 @@ def _effect(run, start, base, name):
     return np.interp(STEPS, GRID, at)
 
 
-def _effects(runs, start):
+def _effects(runs: Sequence[Run], start: frameworks.Constants) -> tuple[np.ndarray, list[np.ndarray]]:
     """@return the rows' logarithms at the start, and by constant what each of STEPS adds to them"""
     base = np.array([_log(run, start) for run in runs])
     return base, [np.array([_effect(run, start, log, name) for run, log in zip(runs, base)]) for name in NAMES]
 
 
-def _loss(sizes):
+def _loss(sizes: np.ndarray) -> np.ndarray:
     return np.where(sizes < LARGE, sizes ** 2, LARGE * (2 * sizes - LARGE))
 
 
-def _best(errors, effects, families):
+def _best(errors: np.ndarray, effects: Sequence[np.ndarray], families: Sequence[str]) -> list[int]:
     """@return for each constant the number of the step that makes the errors small"""
     count = collections.Counter(families)
     weights = np.array([count[family] ** -0.5 for family in families])
@@ -58,14 +60,15 @@ def _best(errors, effects, families):
     return chosen
 
 
-def fit(runs, start=None):
+def fit(runs: Sequence[Run],
+        start: frameworks.Constants | None = None) -> tuple[frameworks.Constants, dict[str, frameworks.Constants]]:
     """@param start Constants around which is searched @return Constants of all families, and by family those of all others"""
     start = start or frameworks.start()
     families = [run.family for run in runs]
     base, effects = _effects(runs, start)
-    errors = base - np.log([run.fact.step_s for run in runs])
+    errors = base - np.log([run.step_s for run in runs])
 
-    def solve(kept):
+    def solve(kept: list[int]) -> frameworks.Constants:
         chosen = _best(errors[kept], [effect[kept] for effect in effects], [families[number] for number in kept])
         return frameworks.Constants(**{name: getattr(start, name) * float(np.exp(STEPS[step])) for name, step in zip(NAMES, chosen)})
 

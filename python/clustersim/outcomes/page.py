@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The card of outcomes as a documentation page."""
-from clustersim.outcomes.card import GOALS, MEDIAN, WITHIN, by_family, reasons, share_written, summarize
-from clustersim.outcomes.scaling import CURVES
+import pathlib
+from collections.abc import Sequence
+
+import pandas as pd
+
+from clustersim.outcomes.card import GOALS, MEDIAN, Refused, WITHIN, by_family, reasons, share_written, summarize
+from clustersim.outcomes.runs import Run
+from clustersim.outcomes.scaling import CURVES, Point
 from clustersim.rst import escape, list_table, percent, signed
+from clustersim.workload.kernels.frameworks import Constants
 
 WORST = 25
 INTRODUCTION = """\
@@ -77,16 +84,16 @@ Each curve starts at 1 with its smallest job. The error is that of the predicted
 """
 
 
-def _number(value) -> str:
+def _number(value: float) -> str:
     return f"{value:.2f}"
 
 
-def _summary_rows(frame):
+def _summary_rows(frame: pd.DataFrame) -> list[tuple[object, ...]]:
     return [(row["family"], row["rows"], _number(row["median"]), _number(row["p10"]), _number(row["p90"]), percent(row["within"]),
              signed(row["bias"])) for _, row in by_family(frame).iterrows()]
 
 
-def _short(frame, written, refused):
+def _short(frame: pd.DataFrame, written: Sequence[Run], refused: Sequence[Refused]) -> str:
     total = by_family(frame).iloc[-1]
     low, high = MEDIAN
     text = "In short\n--------\n\n"
@@ -99,7 +106,7 @@ def _short(frame, written, refused):
     return text + list_table(header, _summary_rows(frame), (30, 10, 12, 12, 12, 14, 14))
 
 
-def _refusals(refused):
+def _refusals(refused: Sequence[Refused]) -> str:
     if not refused:
         return ""
     text = "Not written down\n----------------\n\n"
@@ -107,7 +114,7 @@ def _refusals(refused):
                              (20, 70, 10))
 
 
-def _baselines(frame):
+def _baselines(frame: pd.DataFrame) -> str:
     rows = []
     for label, column in (("this estimate", "ratio"), ("closed form: rooflines with measured ceilings, line rates, bubble", "closed form"),
                           ("roofline: work at the peak rate", "roofline")):
@@ -119,7 +126,7 @@ def _baselines(frame):
     return text + list_table(("method", "median", "p10", "p90", f"within {WITHIN:.0%}"), rows, (46, 12, 12, 12, 16))
 
 
-def _scaling(points, image):
+def _scaling(points: Sequence[Point], image: str) -> str:
     if not points:
         return ""
     text = "Scaling curves\n--------------\n\n" + SHAPE.format(goal=percent(GOALS["shape"]))
@@ -134,13 +141,13 @@ def _scaling(points, image):
     return text + list_table(("curve", "GPUs", "published, largest", "predicted", "worst error"), rows, (40, 16, 14, 14, 16))
 
 
-def _worst(frame):
+def _worst(frame: pd.DataFrame) -> str:
     text = "The largest errors\n------------------\n\n"
     rows = frame.reindex((frame["ratio"] - 1).abs().sort_values(ascending=False).index).head(WORST)
     return text + _jobs(rows) + KNOWN
 
 
-def _tuning(frame, untold):
+def _tuning(frame: pd.DataFrame, untold: Sequence[Refused]) -> str:
     if not len(frame):
         return ""
     total = summarize(frame["ratio"])
@@ -151,7 +158,7 @@ def _tuning(frame, untold):
     return text + _jobs(frame)
 
 
-def serving(frame, refused):
+def serving(frame: pd.DataFrame, refused: Sequence[Refused]) -> str:
     """@param frame of simulated servers @return the part of the page on them"""
     total = summarize(frame["ratio"])
     text = ("Servers\n-------\n\nPublished output tokens per second and GPU of servers with all requests in their queue, and the same requests simulated\n"
@@ -170,13 +177,13 @@ def serving(frame, refused):
     return text + LEFT_OUT + "Not written down:\n\n" + "".join(f"- {count} rows: {escape(reason)}.\n" for _, reason, count in reasons(refused))
 
 
-def _jobs(rows):
+def _jobs(rows: pd.DataFrame) -> str:
     cells = [(row["id"], escape(f"{row['model']}, {row['gpus']} {row['gpu']}, {row['precision']}"), escape(row["plan"]),
               f"{row['published_s']:.3g}", f"{row['predicted_s']:.3g}", _number(row["ratio"])) for _, row in rows.iterrows()]
     return list_table(("row", "job", "plan", "published s", "predicted s", "ratio"), cells, (8, 34, 34, 12, 12, 10))
 
 
-def _fitted_text(constants) -> str:
+def _fitted_text(constants: Constants) -> str:
     names = {"ampere": "an A100", "hopper": "Hopper", "blackwell": "a B200"}
     shares = ", ".join(f"{getattr(constants, key):.2f} on {name}" for key, name in names.items())
     return (f"{len(constants.__fields__)}. Under the load of training, power lowers clocks, and products keep a share of the rate of the tables: "
@@ -186,7 +193,8 @@ def _fitted_text(constants) -> str:
             "explains")
 
 
-def render(frame, written, refused, tuned, untold, points, constants, images):
+def render(frame: pd.DataFrame, written: Sequence[Run], refused: Sequence[Refused], tuned: pd.DataFrame,
+           untold: Sequence[Refused], points: Sequence[Point], constants: Constants, images: pathlib.Path) -> str:
     """@param tuned the frame of fine-tuning @param untold Refused rows of it @param images path of the pictures, seen from the page @return the page's text"""
     text = INTRODUCTION.replace("@RUNTIME@", f"{len(frame)} rows take about a minute")
     text += _short(frame, written, refused)

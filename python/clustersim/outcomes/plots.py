@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Pictures of the card: predicted against published times, ratios by family, scaling curves, shares of a step."""
+import pathlib
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogFormatter, NullFormatter
 
 from clustersim.outcomes.card import WITHIN
+from clustersim.outcomes.scaling import Point
 from clustersim.results.plots import style
 from clustersim.workload.estimate.estimate import SHARES
 
@@ -11,11 +17,11 @@ COLUMNS = 3  # of scaling curves
 SPREAD = 0.3  # of points of a family, up and down
 
 
-def _families(frame):
+def _families(frame: pd.DataFrame) -> list[str]:
     return sorted(frame["family"].unique())
 
 
-def times(frame):
+def times(frame: pd.DataFrame) -> Figure:
     """@return a Figure: predicted against published step times"""
     figure, axes = style.new_figure(6.5, 5.5)
     ends = frame["published_s"].min() / 1.5, frame["published_s"].max() * 1.5
@@ -34,7 +40,7 @@ def times(frame):
     return figure
 
 
-def ratios(frame):
+def ratios(frame: pd.DataFrame) -> Figure:
     """@return a Figure: predicted over published of every row, by family"""
     families = _families(frame)
     figure, axes = style.new_figure(8, 1.2 + 0.45 * len(families))
@@ -53,7 +59,7 @@ def ratios(frame):
     return figure
 
 
-def scaling(points):
+def scaling(points: Sequence[Point]) -> Figure:
     """@return a Figure with a panel for each curve"""
     curves = list(dict.fromkeys(point.curve for point in points))
     rows = -(-len(curves) // COLUMNS)
@@ -76,7 +82,7 @@ def scaling(points):
     return figure
 
 
-def shares(frame):
+def shares(frame: pd.DataFrame) -> Figure:
     """@return a Figure: mean shares of a step by family"""
     means = frame.groupby("family")[list(SHARES)].mean()
     figure, axes = style.new_figure(8, 1.4 + 0.45 * len(means))
@@ -91,7 +97,7 @@ def shares(frame):
     return figure
 
 
-def write_all(frame, points, directory):
+def write_all(frame: pd.DataFrame, points: Sequence[Point], directory: pathlib.Path) -> list[str]:
     """Writes every picture of the card. @return their names"""
     figures = {"times": lambda: times(frame), "ratios": lambda: ratios(frame), "shares": lambda: shares(frame)}
     if points:

@@ -4,11 +4,12 @@ import dataclasses
 import functools
 import pathlib
 import re
-
-import yaml
 from typing import Any
 
+import yaml
+
 from clustersim.errors import InputError
+from clustersim.outcomes.facts import Fact
 from clustersim.pydantic_v1 import pydantic
 from clustersim.workload.estimate.collective_times import Machine
 from clustersim.workload.kernels import frameworks, gpus
@@ -20,6 +21,7 @@ from clustersim.workload.plan.parallel import RECOMPUTATION, Parallelism, check
 from clustersim.workload.training import memory
 
 
+Rule = dict[str, Any]  # an entry of runs.yaml
 NO_LAYOUT = "no full layout"
 TRAINING, TUNING = ("train",), ("sft", "lora")  # tasks that are written down
 WATTS = {"H100": 700}  # of the data sheet
@@ -28,7 +30,7 @@ WATTS = {"H100": 700}  # of the data sheet
 class CannotBeWritten(Exception):
     """A row that no workload describes. `group` is the kind of reason, the text the reason itself."""
 
-    def __init__(self, group, text) -> None:
+    def __init__(self, group: str, text: str) -> None:
         super().__init__(text)
         self.group = group
 
@@ -36,7 +38,8 @@ class CannotBeWritten(Exception):
 @dataclasses.dataclass(frozen=True)
 class Run:
     """A published row, written down."""
-    fact: object
+    fact: Fact
+    step_s: float  # as published
     family: str
     framework: str  # the name of its profile
     profile: frameworks.Framework
@@ -48,12 +51,12 @@ class Run:
 
 
 @functools.lru_cache(None)
-def rules():
+def rules() -> dict[str, Any]:
     """@return the contents of runs.yaml"""
     return yaml.safe_load(pathlib.Path(__file__).with_name("runs.yaml").read_text(encoding="utf-8"))
 
 
-def family_of(fact):
+def family_of(fact: Fact) -> Rule:
     """@return the rule of the first family whose source is the row's, or else that of the framework that the row names"""
     for rule in rules()["families"]:
         if rule["source"] in fact.source:
@@ -64,7 +67,7 @@ def family_of(fact):
     raise CannotBeWritten("framework", f"{fact.source} is of no family, and the row names no framework")
 
 
-def _is_of(fact, rule) -> bool:
+def _is_of(fact: Fact, rule: Rule) -> bool:
     """@return whether one of the texts of each column is in the row's; numbers and types of GPUs are the whole cell"""
     for column, wanted in rule["where"].items():
         cell, texts = getattr(fact, column), wanted if isinstance(wanted, list) else [wanted]
@@ -73,7 +76,7 @@ def _is_of(fact, rule) -> bool:
     return True
 
 
-def completed(fact):
+def completed(fact: Fact) -> tuple[Fact, dict[str, Any]]:
     """@return the row with what its source says elsewhere, and fields of its plan from there"""
     plan: dict[str, Any] = {}
     for rule in rules()["also"]:
@@ -83,19 +86,19 @@ def completed(fact):
     return fact, plan
 
 
-def _said(fact, key, otherwise):
+def _said(fact: Fact, key: str, otherwise: Any) -> Any:
     """@return what the last entry with this key says of a row"""
     return next((rule[key] for rule in reversed(rules()["also"]) if key in rule and _is_of(fact, rule)), otherwise)
 
 
-def framework_of(fact, rule):
+def framework_of(fact: Fact, rule: Rule) -> str:
     """@return the name of the profile of a row"""
     return _said(fact, "framework", None) or next((name for text, name in rule.get("variants", {}).items() if text in fact.notes), rule["framework"])
 
 
 # -- the model
 
-def _entry(published):
+def _entry(published: str) -> tuple[str, Rule]:
     word = re.sub(r" \(?(w/o MTP|w/ MTP|tokendrop|dropless|production|\d+-node|26\.\d\d)\)?\)?$", "", published).strip()
     for name, entry in rules()["models"].items():
         if word in entry["names"] or published in entry["names"]:
@@ -106,27 +109,27 @@ def _entry(published):
         raise CannotBeWritten("model", f'"{published}" is not in the catalogue') from None
 
 
-def _gpt(fact):
+def _gpt(fact: Fact) -> dict[str, int]:
     """GPT of the sizes that the row prints; the tables give head counts that need not divide evenly into 64."""
-    if None in (fact.layers, fact.hidden, fact.heads):
+    if fact.layers is None or fact.hidden is None or fact.heads is None:
         raise CannotBeWritten("model", f'"{fact.model}" comes without sizes')
     return dict(layers=fact.layers, hidden=fact.hidden, heads=fact.heads, kv_heads=fact.heads, head_dim=fact.hidden // fact.heads,
                 ffn=4 * fact.hidden, vocabulary=fact.vocab or 51200)
 
 
 @functools.lru_cache(None)
-def _base(name):
+def _base(name: str) -> dict[str, Any]:
     try:
         return catalogue.find(name).dict()
     except InputError:
         raise CannotBeWritten("model", f'"{name}" is not in the catalogue') from None
 
 
-def model_of(fact):
+def model_of(fact: Fact) -> Model:
     """@return the Model that a row names"""
     name, entry = _entry(fact.model)
     changes = {key: value for key, value in entry.items() if key not in ("names", "base")}
-    fields = {**_base(entry.get("base", name)), **changes, "name": name}
+    fields: dict[str, Any] = {**_base(entry.get("base", name)), **changes, "name": name}
     if name == "gpt":
         fields |= _gpt(fact)
     elif fact.layers and fact.hidden and name.startswith(("gpt_", "llama_like")):
@@ -143,7 +146,7 @@ def model_of(fact):
 
 # -- the machine
 
-def product_of(fact):
+def product_of(fact: Fact) -> str:
     """@return the type of the factors of matrix products, as gpus.find() names it"""
     word = fact.precision.lower()
     if word == "fp8/fp4":  # of a benchmark whose entries choose; AMD's MI325X has no 4-bit floats
@@ -154,11 +157,11 @@ def product_of(fact):
     return "bfloat16"
 
 
-def _find_gpu(name, dtype):
+def _find_gpu(name: str, dtype: str) -> gpus.Gpu:
     return gpus.find(name, dtype, kernels="measured")
 
 
-def _machine_entry(name):
+def _machine_entry(name: str) -> Rule:
     """@return the machine of a published name: its own, that of the type it begins with, or usual servers of a known type"""
     machines = rules()["machines"]
     begins = [known for known in machines if re.match(re.escape(known) + r"\b", name)]
@@ -170,8 +173,8 @@ def _machine_entry(name):
     return {**rules()["usual"], "gpu": known}
 
 
-def machine_of(fact):
-    """@return the Gpu and the Machine of a row"""
+def machine_of(fact: Fact, count: int) -> tuple[gpus.Gpu, Machine]:
+    """@return the Gpu and the Machine of a row with so many GPUs"""
     entry = _machine_entry(fact.gpu)
     try:
         gpu = _find_gpu(entry["gpu"], product_of(fact))
@@ -181,9 +184,9 @@ def machine_of(fact):
     for text, change in rules()["interconnects"].items():
         if text in fact.interconnect:
             found |= change
-    if fact.gpus % found["gpus_per_server"]:
+    if count % found["gpus_per_server"]:
         found["gpus_per_server"] = next(size for size in (72, 36, 32, 16, 8, 4, 2, 1)
-                                        if fact.gpus % size == 0 and size <= max(8, found["gpus_per_server"] + 8))
+                                        if count % size == 0 and size <= max(8, found["gpus_per_server"] + 8))
     gpu = gpu.copy(update=entry.get("fields", {}))
     if "watts" in entry:
         slower = frameworks.clock(entry["watts"], WATTS[entry["gpu"]])
@@ -194,14 +197,14 @@ def machine_of(fact):
 
 # -- the plan
 
-def _zero_of(fact) -> int:
+def _zero_of(fact: Fact) -> int:
     text = fact.sharding
     if "ZeRO-3" in text or text.startswith("FSDP"):
         return 3
     return 0 if "ZeRO-0" in text else 1
 
 
-def _split_of(fact, model):
+def _split_of(fact: Fact, model: Model) -> pipeline.Split:
     """A recipe's own layout; where chunks do not divide the layers but those with the embedding and the loss, these two count as layers."""
     chunks = (fact.pp or 1) * (fact.vp or 1)
     layout = rules()["layouts"].get(model.name, {}).get(chunks)
@@ -211,7 +214,7 @@ def _split_of(fact, model):
     return pipeline.Split(embedding=counted, loss=counted)
 
 
-def _expert_parts_of(fact, model):
+def _expert_parts_of(fact: Fact, model: Model) -> int:
     """Megatron Bridge does not cut experts; of others, a row's notes may say it."""
     if not model.experts:
         return 0
@@ -219,12 +222,12 @@ def _expert_parts_of(fact, model):
     return fact.etp or (int(stated[1]) if stated else 1 if "NeMo" in fact.notes else 0)
 
 
-def _precise_of(fact):
+def _precise_of(fact: Fact) -> precision.Precise:
     said = _said(fact, "precise", {})
     return precision.precise(said.get("first", 0), said.get("last", 0), said.get("predictions", False), said.get("operators", ()), gpus.PRECISIONS)
 
 
-def _adapters_of(fact):
+def _adapters_of(fact: Fact) -> adapters.Adapters | None:
     if fact.task != "lora":
         return None
     said = _said(fact, "adapters", None)
@@ -233,20 +236,24 @@ def _adapters_of(fact):
     return adapters.make(said["rank"], said["targets"])
 
 
-def plan_of(fact, rule, model, gpu, recompute, exchange, more):
+def plan_of(fact: Fact, rule: Rule, model: Model, gpu: gpus.Gpu, recompute: str, exchange: Exchange,
+            more: dict[str, Any]) -> Parallelism:
     """@return the Parallelism of a row"""
     numbers = precision.of(product_of(fact), **rule.get("precision", {}), reads_either_order=bool(gpu.fp4))
     tp = fact.tp or 1
-    fields = dict(world_size=fact.gpus, tp=tp, pp=fact.pp or 1, virtual=fact.vp or 1, ep=(fact.ep or 1) if model.experts else 1,
-                       etp=_expert_parts_of(fact, model), split=_split_of(fact, model),
-                       cp=fact.cp or 1, zero=_zero_of(fact), recompute=recompute, micro_batch=fact.micro_batch or 1,
-                       sequence_parallel=tp > 1 and (rule.get("sequence_parallel", True) if not fact.sp else fact.sp == "yes")
-                       and "all-reduce TP" not in fact.notes, global_batch=fact.global_batch, sequence=fact.seq_len,
-                       precision=numbers, adapters=_adapters_of(fact), keeping=keeping.find(rule.get("keeps", "megatron")), exchange=exchange, precise=_precise_of(fact))
-    return Parallelism(**{**fields, **more})
+    sequence_parallel = rule.get("sequence_parallel", True) if not fact.sp else fact.sp == "yes"
+    assert fact.gpus is not None and fact.global_batch is not None and fact.seq_len is not None  # it has a full layout
+    plan = Parallelism(
+        fact.gpus, tp=tp, pp=fact.pp or 1, virtual=fact.vp or 1, ep=(fact.ep or 1) if model.experts else 1,
+        etp=_expert_parts_of(fact, model), split=_split_of(fact, model), cp=fact.cp or 1, zero=_zero_of(fact), recompute=recompute,
+        micro_batch=fact.micro_batch or 1, sequence_parallel=tp > 1 and sequence_parallel and "all-reduce TP" not in fact.notes,
+        global_batch=fact.global_batch, sequence=fact.seq_len, precision=numbers, adapters=_adapters_of(fact),
+        keeping=keeping.find(rule.get("keeps", "megatron")), exchange=exchange, precise=_precise_of(fact))
+    return dataclasses.replace(plan, **more)
 
 
-def _choose(fact, rule, model, gpu, machine, more):
+def _choose(fact: Fact, rule: Rule, model: Model, gpu: gpus.Gpu, machine: Machine,
+            more: dict[str, Any]) -> tuple[Parallelism, bool]:
     """@return the plan with the recomputation that the row states, or else the least that fits, and whether it does"""
     stated = fact.recompute or (rule["recompute"] if rule["recompute"] != "fits" else "")
     if stated and stated not in RECOMPUTATION:
@@ -264,17 +271,17 @@ def _choose(fact, rule, model, gpu, machine, more):
     return plan, False
 
 
-def write_down(fact):
+def write_down(fact: Fact) -> Run:
     """@return the Run of a row; raises CannotBeWritten"""
     if fact.task not in (*TRAINING, *TUNING):
         raise CannotBeWritten("not training", f"{fact.task} is not training")
     fact, more = completed(fact)
-    if fact.step_s is None or not fact.has_full_layout:
+    if fact.step_s is None or fact.gpus is None or not fact.has_full_layout:
         raise CannotBeWritten(NO_LAYOUT, "the source does not say GPUs, TP, PP, batches and step time")
     rule = family_of(fact)
-    gpu, machine = machine_of(fact)
+    gpu, machine = machine_of(fact, fact.gpus)
     model = model_of(fact)
     plan, fits = _choose(fact, rule, model, gpu, machine, more)
     name = framework_of(fact, rule)
     profile = frameworks.find(name).copy(update=_said(fact, "constants", {}))
-    return Run(fact, rule["family"], name, profile, model, plan, gpu, machine, fits)
+    return Run(fact, fact.step_s, rule["family"], name, profile, model, plan, gpu, machine, fits)

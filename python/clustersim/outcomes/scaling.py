@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Curves of one job on more and more GPUs: does the estimate grow as what was published?"""
 import dataclasses
+from collections.abc import Iterable
 
 import pandas as pd
 
-CURVES = {
+Curve = dict[str, str | tuple[str, ...]]  # cells of its rows by column, or their ids
+CURVES: dict[str, Curve] = {
     "Llama 3.1 405B, 512 to 8,192 H100, fp8 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="H100"),
     "Llama 3.1 405B, 256 to 2,496 GB200, fp8 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="GB200", precision="FP8"),
     "Llama 3.1 405B, 512 to 5,120 GB200, fp4 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="GB200", precision="FP4"),
@@ -29,11 +31,11 @@ class Point:
     predicted: float
 
     @property
-    def error(self):
+    def error(self) -> float:
         return self.predicted / self.published - 1
 
 
-def _rows(frame, wanted):
+def _rows(frame: pd.DataFrame, wanted: Curve) -> pd.DataFrame:
     rows = frame[frame["id"].isin(wanted["ids"])] if "ids" in wanted else frame
     for column, value in wanted.items():
         if column != "ids":
@@ -41,7 +43,7 @@ def _rows(frame, wanted):
     return rows.sort_values("gpus")
 
 
-def points(frame):
+def points(frame: pd.DataFrame) -> list[Point]:
     """@return Points of each curve of which two sizes are in the frame"""
     found = []
     for curve, wanted in CURVES.items():
@@ -55,5 +57,5 @@ def points(frame):
     return found
 
 
-def frame_of(found):
+def frame_of(found: Iterable[Point]) -> pd.DataFrame:
     return pd.DataFrame([{**dataclasses.asdict(point), "error": point.error} for point in found])

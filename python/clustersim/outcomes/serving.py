@@ -2,7 +2,9 @@
 """Published rates of servers whose requests wait in a queue, and the same requests simulated."""
 import dataclasses
 import math
+import pathlib
 import re
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -10,6 +12,7 @@ from clustersim.accuracy.simulate import write_topology
 from clustersim.accuracy.tables import Machine as Links
 from clustersim.errors import InputError
 from clustersim.outcomes import card, runs
+from clustersim.outcomes.facts import Fact
 from clustersim.simulation import simulate
 from clustersim.whole_file import write_text
 from clustersim.workload.command import inference_command
@@ -44,22 +47,25 @@ PRECISE = {"DeepSeek R1": Precise(operators=tuple((name, "bfloat16") for name in
 @dataclasses.dataclass(frozen=True)
 class Server:
     """A published row, written down."""
-    fact: object
+    fact: Fact
     gpu: gpus.Gpu
     machine: Machine
     instance: Instance
+    prompt: int  # tokens of a request
+    output: int
     requests: int
+    published: float  # output tokens per second and GPU
 
 
-def write_down(fact):
+def write_down(fact: Fact) -> Server:
     """@return the Server of a row; raises CannotBeWritten"""
     queued = QUEUED.search(fact.notes)
-    if None in (fact.gpus, fact.tp, fact.lengths, fact.tokens_per_s_gpu) or not queued:
+    if fact.gpus is None or fact.tp is None or fact.lengths is None or fact.tokens_per_s_gpu is None or not queued:
         raise runs.CannotBeWritten(runs.NO_LAYOUT, "the row does not say GPUs, TP, lengths, tokens per second and GPU and requests queued at once")
     dtype = runs.product_of(fact)
     if dtype not in DTYPES:
         raise runs.CannotBeWritten("precision", f"servers with products of {dtype} are not modelled")
-    gpu, machine = runs.machine_of(fact)
+    gpu, machine = runs.machine_of(fact, fact.gpus)
     cache = "bfloat16" if dtype == "bfloat16" else "fp8"
     try:
         instance = Instance(runs.model_of(fact), fact.gpus, fact.tp, fact.pp or 1, fact.ep or 1, dtype=dtype, cache=cache,
@@ -67,19 +73,19 @@ def write_down(fact):
                             lengths=fact.lengths)
     except InputError as error:
         raise runs.CannotBeWritten("plan", str(error)) from None
-    return Server(fact, gpu, machine, instance, int(queued[1]))
+    return Server(fact, gpu, machine, instance, *fact.lengths, int(queued[1]), fact.tokens_per_s_gpu)
 
 
-def limits(server):
+def limits(server: Server) -> tuple[int, int, int]:
     """@return sequences and tokens of a step that trtllm-bench allows (tensorrt_llm/bench/build/tuning.py), and blocks of the cache"""
-    instance, fact, (prompt, output) = server.instance, server.fact, server.fact.lengths
+    instance, prompt, output = server.instance, server.prompt, server.output
     model = instance.model
-    token = 2 * model.layers * max(model.kv_heads, fact.gpus) * model.head_dim * CACHE_BYTES[instance.cache]
+    token = 2 * model.layers * max(model.kv_heads, instance.gpus) * model.head_dim * CACHE_BYTES[instance.cache]
     weights = model.parameters() * {"bfloat16": 2, "fp8": 1, "nvfp4": 0.5}[instance.dtype]
-    requests = min((server.gpu.memory_gb * GIB * fact.gpus - weights) * 0.95 / (token * (prompt + output)), 4096)
+    requests = min((server.gpu.memory_gb * GIB * instance.gpus - weights) * 0.95 / (token * (prompt + output)), 4096)
     wide = min(requests * (1 + prompt / output), 32768)
 
-    def up(number, step):
+    def up(number: float, step: int) -> int:
         return step * math.ceil(number / step)
 
     sequences = max(64, up(requests, 32)) if requests < 256 else up(requests, 128 if requests < 1024 else 256)
@@ -91,15 +97,15 @@ def limits(server):
     return sequences, tokens, int(CACHE_SHARE * instance.blocks(gpu, 1.0, BLOCK, tokens, sequences))
 
 
-def write_all_down(facts):
+def write_all_down(facts: Iterable[Fact]) -> tuple[list[Server], list[card.Refused]]:
     """@return Servers of the rows that can be written down, and those that cannot as Refused"""
-    return card.write_down(facts, (TASK,), write_down)
+    return card.write_down_by(write_down, facts, (TASK,))
 
 
-def _write(server, directory):
+def _write(server: Server, directory: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
     """Writes the workload and the machine of a server. @return their paths"""
-    (prompt, output), (sequences, tokens, blocks) = server.fact.lengths, limits(server)
-    flags = {"requests": server.requests, "rate": AT_ONCE, "prompt_tokens": prompt, "output_tokens": output, "max_num_seqs": sequences,
+    sequences, tokens, blocks = limits(server)
+    flags = {"requests": server.requests, "rate": AT_ONCE, "prompt_tokens": server.prompt, "output_tokens": server.output, "max_num_seqs": sequences,
              "max_num_batched_tokens": tokens, "num_gpu_blocks": blocks, "block_size": BLOCK, "capacity_scheduler_policy": POLICY,
              "launch_ns": LAUNCH_NS, "cudagraph_capture_sizes": " ".join(map(str, GRAPHS))}
     given = inference_command.make_parser().parse_args([f"--{name}={value}" for name, value in flags.items()])
@@ -108,29 +114,28 @@ def _write(server, directory):
     directory.mkdir(parents=True, exist_ok=True)
     write_text(workload, text)
     machine = server.machine
-    write_topology(topology, Links(gpu=machine.gpu_type, servers=server.fact.gpus // machine.gpus_per_server, gpus_per_server=machine.gpus_per_server,
+    write_topology(topology, Links(gpu=machine.gpu_type, servers=server.instance.gpus // machine.gpus_per_server, gpus_per_server=machine.gpus_per_server,
                                    nvlink_gbps=8 * machine.line_rates().nvlink, nic_gbps=8 * machine.nic_gbps))
     return workload, topology
 
 
-def rate_of(server, directory):
+def rate_of(server: Server, directory: pathlib.Path) -> float:
     """@return output tokens per second and GPU that a server simulates to"""
     workload, topology = _write(server, directory)
     run = simulate(workload, topology, output=directory / "run", network="analytical", fast_forward=True,
                    environment=ENGINE)
     assert run.inference is not None
-    return run.inference.set_index("metric").loc["output_tokens_per_second", "mean"] / server.fact.gpus
+    return run.inference.set_index("metric").loc["output_tokens_per_second", "mean"] / server.instance.gpus
 
 
-def row_of(server, rate):
+def row_of(server: Server, rate: float) -> dict[str, object]:
     """@return a row of the table of servers"""
     fact, instance = server.fact, server.instance
-    prompt, output = fact.lengths
     return {"id": fact.id, "model": fact.model, "gpu": fact.gpu, "gpus": fact.gpus, "precision": fact.precision, "tp": instance.tp, "ep": instance.ep,
-            "prompt_tokens": prompt, "output_tokens": output, "published": fact.tokens_per_s_gpu, "simulated": rate,
-            "ratio": rate / fact.tokens_per_s_gpu, "source": fact.source}
+            "prompt_tokens": server.prompt, "output_tokens": server.output, "published": server.published, "simulated": rate,
+            "ratio": rate / server.published, "source": fact.source}
 
 
-def frame_of(servers, directory):
+def frame_of(servers: Iterable[Server], directory: pathlib.Path) -> pd.DataFrame:
     """@return a frame with a row for each Server; runs are left below the directory"""
     return pd.DataFrame([row_of(server, rate_of(server, directory / server.fact.id)) for server in servers])
