@@ -20,12 +20,12 @@ def file_name(given: argparse.Namespace) -> str:
     return "_".join([name, *(f"{key}{size}" for key, size in sizes)])
 
 
-def main(arguments: list[str]) -> int | None:
+def main(arguments: list[str]) -> None:
     if not workload.is_inference(arguments) and not {"-h", "--help"} & set(arguments):
         given = training_command.make_parser("").parse_args(arguments)
         if not given.name:
             arguments = [*arguments, "--name", file_name(given)]
-    return workload.main(arguments)
+    workload.main(arguments)
 
 
 if __name__ == "__main__":

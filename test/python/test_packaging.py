@@ -266,7 +266,7 @@ def test_what_keeps_an_image_from_being_made_is_named(tmp_path, missing, status,
 
 
 def test_the_type_hints_of_the_package_hold(tmp_path):
-    """mypy finds nothing wrong in the package, and something in a program that uses it wrongly."""
+    """mypy finds nothing wrong in the package, and something in a program that uses it wrongly or has functions without types."""
     def mypy(*arguments):
         return subprocess.run(["/usr/bin/mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path / "cache",
                                *arguments], cwd=ROOT, capture_output=True, text=True)
@@ -274,5 +274,7 @@ def test_the_type_hints_of_the_package_hold(tmp_path):
     assert result.returncode == 0, result.stdout
     (tmp_path / "wrong.py").write_text("import clustersim\n"
                                        "clustersim.simulate('workload', 'topology', output=3.5)\n")
-    result = mypy(tmp_path / "wrong.py")
+    (tmp_path / "bare.py").write_text("def length(text):\n    return len(text)\n\n\ndef half(number: int, up=False) -> int:\n    return number // 2 + up\n")
+    result = mypy(tmp_path / "wrong.py", tmp_path / "bare.py")
     assert result.returncode == 1 and 'argument "output"' in result.stdout.lower(), result.stdout + result.stderr
+    assert result.stdout.count("is missing a type annotation") == 2, result.stdout

@@ -13,6 +13,8 @@ Examples:
   scripts/accuracy.py --update
   scripts/accuracy.py --leave-one-out
 """
+from __future__ import annotations
+
 import argparse
 import concurrent.futures
 import fnmatch
@@ -20,6 +22,7 @@ import os
 import pathlib
 import shutil
 import sys
+from typing import TYPE_CHECKING
 
 from clustersim.required_modules import require
 
@@ -29,6 +32,9 @@ from clustersim import command  # noqa: E402
 from clustersim.accuracy import evidence, leave_out, networks, simulate, tables  # noqa: E402
 from clustersim.simulation import find_program  # noqa: E402
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 DATA = ROOT / "docs" / "source" / "data"
 PAGE = ROOT / "docs" / "source" / "models" / "accuracy.rst"
@@ -36,7 +42,7 @@ LEFT_OUT = DATA / "leave_one_out.csv"
 IMAGES = pathlib.Path("images") / "accuracy"
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/accuracy"), help="directory that is written")
@@ -58,7 +64,7 @@ def parse(arguments):
     return options
 
 
-def chosen(options):
+def chosen(options: argparse.Namespace) -> list[tables.Table]:
     found = [table for table in tables.read_tables(options.measurements)
              if not options.tables or any(fnmatch.fnmatch(table.name, each) for each in options.tables)]
     if options.without_held_out:
@@ -69,7 +75,7 @@ def chosen(options):
     return found
 
 
-def leave_one_out(options, found) -> None:
+def leave_one_out(options: argparse.Namespace, found: list[tables.Table]) -> None:
     """Predict tables without figures of their own, print and record how well."""
     program, gpu_table = find_program("collective-perf"), options.measurements / "gpus.txt"
     recorded = leave_out.recorded_errors(DATA / "accuracy.csv")
@@ -81,13 +87,13 @@ def leave_one_out(options, found) -> None:
     leave_out.write(rows, LEFT_OUT)
 
 
-def run_case(options, found):
+def run_case(options: argparse.Namespace, found: list[tables.Table]) -> pd.DataFrame:
     """@return the frame of all rows"""
     from clustersim.accuracy import card  # loads pandas
     program = find_program("collective-perf")
     alphas = card.alphas_of(tables.read_tables(options.measurements))
 
-    def one(table):
+    def one(table: tables.Table) -> list[tuple[object, ...]]:
         sizes = simulate.sizes_of(table, options.max_bytes)
         if not sizes:
             return []
@@ -99,13 +105,13 @@ def run_case(options, found):
         return card.frame_of([row for rows in pool.map(one, found) for row in rows])
 
 
-def write(frame, path) -> None:
+def write(frame: pd.DataFrame, path: pathlib.Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     frame.drop(columns="band").round({"measured us": 3, "simulated us": 3, "measured busbw": 3,
                                       "simulated busbw": 3}).to_csv(path, index=False)
 
 
-def show(frame, with_rows) -> None:
+def show(frame: pd.DataFrame, with_rows: bool) -> None:
     from clustersim.accuracy import card, page, plots
     if with_rows:
         for name, rows in frame.groupby("table", sort=False):
@@ -127,7 +133,7 @@ def show(frame, with_rows) -> None:
                       f"tables, {row['count']} sizes, mean {row['mean'] * 100:.1f} %, worst {row['max'] * 100:.1f} %")
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     options = parse(arguments)
     try:
         found = chosen(options)

@@ -17,8 +17,7 @@ import dataclasses
 import pathlib
 import subprocess
 import sys
-from typing import Any
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from clustersim import command, input_file
 from clustersim.errors import InputError
@@ -37,19 +36,22 @@ COLUMNS = ("src", "dst", "dport", "bytes", "start_ns", "theirs_ns", "ours_ns", "
 class Flow:
     """A line of fct.txt."""
 
-    pair: tuple  # source and destination address, destination port, bytes
+    pair: tuple[int, int, int, int]  # source and destination address, destination port, bytes
     start_ns: int
     fct_ns: int
 
 
-def found(path, conf):
+Pair = tuple[Flow, Flow]  # in the HPCC simulator, and here
+
+
+def found(path: str, conf: pathlib.Path) -> pathlib.Path | None:
     """@return where an input of a configuration is: beside it, or below the directory that its program ran in"""
     folders = (pathlib.Path(), conf.parent, *conf.resolve().parents)
     places = [folder / path for folder in folders] + [conf.parent / pathlib.Path(path).name]
     return next((place.resolve() for place in places if place.is_file()), None)
 
 
-def configuration_for(conf, directory):
+def configuration_for(conf: pathlib.Path, directory: pathlib.Path) -> str:
     """@return the text of a configuration with its inputs as absolute paths and its outputs in a directory"""
     lines = []
     for number, line in enumerate(input_file.read_input(conf, "a configuration of the HPCC simulator").splitlines(), 1):
@@ -65,7 +67,7 @@ def configuration_for(conf, directory):
     return "\n".join(lines + [f"{key} {directory / name}" for key, name in OUTPUTS.items()]) + "\n"
 
 
-def read_flows(path):
+def read_flows(path: pathlib.Path) -> list[Flow]:
     """@return the flows of an fct.txt"""
     flows = []
     for number, line in enumerate(input_file.read_input(path, "the completion times of flows").splitlines(), 1):
@@ -80,7 +82,8 @@ def read_flows(path):
     return flows
 
 
-def run_one(program, arguments, conf, directory, log):
+def run_one(program: pathlib.Path, arguments: list[str], conf: pathlib.Path, directory: pathlib.Path,
+            log: pathlib.Path) -> tuple[list[Flow], int]:
     """Runs one of the two programs on a configuration of its own. @return its flows, and how often a port was paused"""
     directory.mkdir(parents=True, exist_ok=True)
     directory = directory.resolve()
@@ -102,27 +105,27 @@ def run_one(program, arguments, conf, directory, log):
     return read_flows(fct), pauses
 
 
-def paired(theirs, ours):
+def paired(theirs: list[Flow], ours: list[Flow]) -> tuple[list[Pair], list[int]]:
     """@return (flow there, flow here) of all that both have, and the numbers of those that only one has"""
-    groups: dict[tuple[str, str], tuple[list[Any], list[Any]]] = collections.defaultdict(lambda: ([], []))
+    groups: dict[tuple[int, int, int, int], tuple[list[Flow], list[Flow]]] = collections.defaultdict(lambda: ([], []))
     for side, flows in enumerate((theirs, ours)):
         for flow in sorted(flows, key=lambda flow: flow.start_ns):
             groups[flow.pair][side].append(flow)
-    pairs = [pair for group in groups.values() for pair in zip(*group)]
+    pairs = [pair for group in groups.values() for pair in zip(group[0], group[1])]
     alone = [sum(max(0, len(group[side]) - len(group[1 - side])) for group in groups.values()) for side in (0, 1)]
     return sorted(pairs, key=lambda pair: (pair[0].start_ns, pair[0].pair)), alone
 
 
-def percentile(values, share):
+def percentile(values: Collection[float], share: int) -> float:
     """@return the smallest of the values that is at least as large as that share of them"""
     return sorted(values)[max(0, -(-len(values) * share // 100) - 1)]
 
 
-def host(address):
+def host(address: int) -> int:
     return (address >> 16 & 0xFF) << 8 | address >> 8 & 0xFF
 
 
-def table_lines(pairs) -> Iterator[Any]:
+def table_lines(pairs: list[Pair]) -> Iterator[str]:
     """Yields the lines of the table: completion times by size there and here, and their ratio flow by flow."""
     yield (f"{'flows':<16}{'number':>8}" + "".join(f"{f'p{share} us':>22}" for share in PERCENTILES)
            + f"{'here / there, flow by flow':>30}")
@@ -140,7 +143,7 @@ def table_lines(pairs) -> Iterator[Any]:
                    + "".join(f"{percentile(ratios, share):>10.3f}" for share in (5, 50, 95)))
 
 
-def write_pairs(path, pairs) -> None:
+def write_pairs(path: pathlib.Path, pairs: list[Pair]) -> None:
     with whole_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -150,7 +153,7 @@ def write_pairs(path, pairs) -> None:
                              f"{here.fct_ns / there.fct_ns:.6f}" if there.fct_ns else ""))
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog=command.name(), description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("conf", type=pathlib.Path, help="configuration of the HPCC simulator, as its run.py writes it")

@@ -45,12 +45,12 @@ ToR its flows may meet on uplinks: both choose a flow's uplink by a hash, but no
 @dataclasses.dataclass(frozen=True)
 class Case:
     name: str
-    topology: tuple  # flags of the generator
+    topology: tuple[str, ...]  # flags of the generator
     gpus: int
-    ranks: int       # that take part in a collective
-    phase: str       # of the workload: "forward" of TP groups, or "weight" of DP groups
-    variables: dict
-    theirs: tuple    # GiB/s by size
+    ranks: int  # that take part in a collective
+    phase: str  # of the workload: "forward" of TP groups, or "weight" of DP groups
+    variables: dict[str, str]
+    theirs: tuple[float, ...]  # GiB/s by size
 
 
 CASES = (
@@ -65,7 +65,7 @@ CASES = (
 )
 
 
-def workload_of(case, mib) -> str:
+def workload_of(case: Case, mib: int) -> str:
     """@return a layer with one AllReduce, in SimAI's format"""
     collective = f"ALLREDUCE {mib << 20} 1"
     phases = f"{collective} NONE 0 1 NONE 0 1" if case.phase == "forward" else f"NONE 0 1 NONE 0 1 {collective}"
@@ -73,14 +73,14 @@ def workload_of(case, mib) -> str:
             f"checkpoints: 0 checkpoint_initiates: 0\n1\nembedding_layer -1 556000 {phases}\n")
 
 
-def busbw_of(path, ranks):
+def busbw_of(path: pathlib.Path, ranks: int) -> float:
     """@return GiB/s of the slowest group's AllReduce"""
     with path.open(encoding="utf-8", newline="") as file:
         return min(2 * (ranks - 1) / ranks * float(row["bytes"]) / (float(row["end_ns"]) - float(row["start_ns"])) * 1e9 / GIB
                    for row in csv.DictReader(file))
 
 
-def simulate(case, directory, network):
+def simulate(case: Case, directory: pathlib.Path, network: str) -> list[float]:
     """@return GiB/s by size"""
     directory.mkdir(parents=True, exist_ok=True)
     topology = directory / "topology"
@@ -95,7 +95,7 @@ def simulate(case, directory, network):
     return found
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/against-simai"), help="directory that is written")
     parser.add_argument("--network", default="flow", choices=("flow", "packet"), help="how the network is simulated (flow)")
@@ -103,7 +103,7 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     options = parse(arguments)
     rows = []
     try:

@@ -17,11 +17,12 @@ require("numpy", "pandas", "yaml")
 
 from clustersim import command
 from clustersim.results import ResultsError
-from clustersim.results.tables import MAKER_OF, all_tables, as_markdown, as_text, write_csv
+from clustersim.results.problem import Problem
+from clustersim.results.tables import MAKER_OF, Table, all_tables, as_markdown, as_text, write_csv
 from clustersim.whole_file import write_text
 
 
-def write(tables, problems, directory):
+def write(tables: list[Table], problems: list[Problem], directory: pathlib.Path) -> pathlib.Path:
     """@return the file that holds all tables"""
     directory.mkdir(parents=True, exist_ok=True)
     for table in tables:
@@ -33,7 +34,7 @@ def write(tables, problems, directory):
     return directory / "comparison.md"
 
 
-def main(arguments) -> None:
+def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run directories")

@@ -12,7 +12,7 @@ import collections
 import pathlib
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from clustersim.required_modules import require
@@ -23,12 +23,13 @@ from clustersim import command
 from clustersim.results import ResultsError, files
 from clustersim.results.problem import Problems
 
+Record = dict[str, Any]  # a collective, by column
 LATE = "from last start GB/s"
 COLUMNS = ("op", "group", "ranks", "bytes", "algorithm", "protocol", "count", "time us", "algbw GB/s",
            "busbw GB/s", LATE)
 
 
-def read(directory):
+def read(directory: str) -> list[Record]:
     """@return the collectives as dictionaries; what cannot be read is said on standard error"""
     from clustersim.results.collectives import read_collectives  # loads pandas
     place, problems = pathlib.Path(directory) / "collectives.csv", Problems()
@@ -47,12 +48,12 @@ def read(directory):
     return frame.to_dict("records")
 
 
-def starts_late(collectives) -> bool:
+def starts_late(collectives: list[Record]) -> bool:
     """@return whether some rank starts so late that a bandwidth is more from the last start"""
     return any(record.get("busbw_last_start", 0) > 1.01 * record["busbw"] for record in collectives)
 
 
-def rows(collectives) -> Iterator[Any]:
+def rows(collectives: list[Record]) -> Iterator[tuple[object, ...]]:
     """@return a row of each kind of collective, its cells in the order of COLUMNS"""
     groups = collections.defaultdict(list)
     for record in collectives:
@@ -67,18 +68,18 @@ def rows(collectives) -> Iterator[Any]:
                f"{statistics.median(r.get('busbw_last_start') or r['busbw'] for r in records):.2f}")
 
 
-def render(table, columns) -> str:
+def render(table: Iterable[tuple[object, ...]], columns: tuple[str, ...]) -> str:
     """@param columns names of the first columns, which are shown"""
-    table = [columns, *(tuple(str(cell) for cell in row[:len(columns)]) for row in table)]
-    widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
+    texts = [columns, *(tuple(str(cell) for cell in row[:len(columns)]) for row in table)]
+    widths = [max(len(row[i]) for row in texts) for i in range(len(columns))]
     numeric = [i for i, name in enumerate(columns)
                if name not in ("op", "group", "algorithm", "protocol")]
     return "\n".join("  ".join(cell.rjust(w) if i in numeric else cell.ljust(w)
                                for i, (cell, w) in enumerate(zip(row, widths))).rstrip()
-                     for row in table)
+                     for row in texts)
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     if {"-h", "--help"} & set(arguments):
         print(__doc__.strip())
         return 0

@@ -34,7 +34,7 @@ MOST_ITERATIONS = 1_000_000
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-def size(text):
+def size(text: str) -> int:
     factor = UNITS.get(text[-1:].upper(), 1)
     number = int(text[:-1] if factor > 1 else text) * factor
     if not 4 <= number <= LARGEST:
@@ -42,7 +42,7 @@ def size(text):
     return number
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-np", type=int, required=True, help="ranks, one process each")
     parser.add_argument("--provider", default="auto", help="libfabric's provider, as for SimAI_phynet (auto)")
@@ -70,7 +70,7 @@ def parse(arguments):
     return given
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     given = parse(arguments)
     calibration = Calibration(given.np, given.output, given.mpirun, given.provider, given.nic or None, given.interface or None)
     try:

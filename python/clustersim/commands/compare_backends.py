@@ -26,7 +26,7 @@ import pathlib
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from clustersim.required_modules import require
@@ -36,26 +36,28 @@ require("matplotlib", "networkx", "yaml")
 from clustersim import command  # noqa: E402
 from clustersim.physical import comparison, launch  # noqa: E402
 from clustersim.rst import list_table  # noqa: E402
-from clustersim.simulation import environment, find_program  # noqa: E402
+from clustersim.simulation import environment, find_program, flag_words  # noqa: E402
 from clustersim.whole_file import write_text  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 MIB = 1 << 20
 BOUND = {"idle": 0.05, "shared": 0.15, "beyond": float("inf")}
 
+Layer = tuple[str, int, str, int, str, int]  # name, compute ns, forward op, bytes, weight gradient op, bytes
+Flow = tuple[int, int, int, float]  # source, destination, bytes, start in seconds
 HEADER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: 1 vpp: 1 ga: 1 "
           "all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0\n")
 
 
-def star(path, hosts, rate="100Gbps", delay="1us") -> None:
+def star(path: pathlib.Path, hosts: int, rate: str = "100Gbps", delay: str = "1us") -> None:
     """Hosts around one switch."""
     lines = [f"{hosts + 1} 1 {hosts}", str(hosts)]
     lines += [f"{hosts} {h} {rate} {delay} 0" for h in range(hosts)]
     write_text(path, "\n".join(lines) + "\n")
 
 
-def servers(path, count, leaves=0, spines=1, uplink="400Gbps", gpus=8, nvlink="2880Gbps",
-            nic="400Gbps", gpu_type="H100") -> None:
+def servers(path: pathlib.Path, count: int, leaves: int = 0, spines: int = 1, uplink: str = "400Gbps", gpus: int = 8,
+            nvlink: str = "2880Gbps", nic: str = "400Gbps", gpu_type: str = "H100") -> None:
     """Servers with an NVSwitch each; leaf k serves GPU k of every server, or, with fewer leaves than
     GPUs, servers in turn; every leaf has one uplink to every spine."""
     total = count * gpus
@@ -74,19 +76,17 @@ def servers(path, count, leaves=0, spines=1, uplink="400Gbps", gpus=8, nvlink="2
                     + "\n".join(lines) + "\n")
 
 
-def layers(path, gpus, rows, tp=1, ep=1) -> None:
-    """rows: (name, compute ns, forward collective, bytes, weight gradient collective, bytes)."""
+def layers(path: pathlib.Path, gpus: int, rows: Sequence[Layer], tp: int = 1, ep: int = 1) -> None:
     write_text(path, HEADER.format(tp=tp, ep=ep, gpus=gpus) + f"{len(rows)}\n" + "".join(
         f"{name}\t-1\t{ns}\t{fwd}\t{fb}\t{ns}\tNONE\t0\t{ns}\t{wg}\t{wb}\t1\n"
         for name, ns, fwd, fb, wg, wb in rows))
 
 
-def flows(path, rows) -> None:
-    """rows: (src, dst, bytes, start in seconds)."""
+def flows(path: pathlib.Path, rows: Sequence[Flow]) -> None:
     write_text(path, f"{len(rows)}\n" + "".join(f"{s} {d} 3 {b} {t:.9f}\n" for s, d, b, t in rows))
 
 
-def lone_gpus(path, count) -> None:
+def lone_gpus(path: pathlib.Path, count: int) -> None:
     """Servers of one GPU around one switch."""
     servers(path, count, gpus=1)
 
@@ -96,52 +96,53 @@ class Case:
     """make(directory) writes topology, workload.txt and possibly flows.txt."""
     name: str
     kind: str
-    make: Callable
-    environment: dict = field(default_factory=dict)
-    settings: tuple = ()
+    make: Callable[[pathlib.Path], None]
+    environment: dict[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
 
 
-def one(op, size, topology, gpus, tp=1, ep=1, **shape):
-    def make(directory) -> None:
+def one(op: str, size: int, topology: Callable[..., None], gpus: int, tp: int = 1, ep: int = 1,
+        **shape: int | str) -> Callable[[pathlib.Path], None]:
+    def make(directory: pathlib.Path) -> None:
         topology(directory / "topology", **shape)
         layers(directory / "workload.txt", gpus, [("layer", 1000, "NONE", 0, op, size)]
                if tp == 1 and ep == 1 else [("layer", 1000, op, size, "NONE", 0)], tp=tp, ep=ep)
     return make
 
 
-def incast(directory) -> None:
+def incast(directory: pathlib.Path) -> None:
     star(directory / "topology", 9)
     layers(directory / "workload.txt", 9, [("wait", 20_000_000, "NONE", 0, "NONE", 0)])
     flows(directory / "flows.txt", [(s, 8, 2 * MIB, 0) for s in range(8)])
 
 
-def staggered(directory) -> None:
+def staggered(directory: pathlib.Path) -> None:
     star(directory / "topology", 9)
     layers(directory / "workload.txt", 9, [("wait", 20_000_000, "NONE", 0, "NONE", 0)])
     flows(directory / "flows.txt", [(s, 8, (1 + s) * MIB, s * 50e-6) for s in range(8)])
 
 
-def permutation(directory) -> None:
+def permutation(directory: pathlib.Path) -> None:
     servers(directory / "topology", 4, leaves=2, spines=4, gpus=4, uplink="400Gbps")
     layers(directory / "workload.txt", 16, [("wait", 20_000_000, "NONE", 0, "NONE", 0)])
     flows(directory / "flows.txt", [(s, (s + 8) % 16, 4 * MIB, 0) for s in range(16)])
 
 
-def iteration(directory) -> None:
+def iteration(directory: pathlib.Path) -> None:
     servers(directory / "topology", 4, gpus=8)
     layers(directory / "workload.txt", 32,
            [(f"layer{i}", 100_000, "ALLREDUCE", 8 * MIB, "ALLREDUCE", 16 * MIB) for i in range(3)],
            tp=8)
 
 
-def experts(directory) -> None:
+def experts(directory: pathlib.Path) -> None:
     servers(directory / "topology", 4, leaves=2, spines=2, gpus=8, uplink="1600Gbps")
     layers(directory / "workload.txt", 32,
            [(f"layer{i}", 50_000, "ALLTOALL_EP", 4 * MIB, "ALLREDUCE_DP_EP", 8 * MIB) for i in range(2)],
            tp=1, ep=16)
 
 
-def neighbours(directory) -> None:
+def neighbours(directory: pathlib.Path) -> None:
     servers(directory / "topology", 4, leaves=4, spines=2, gpus=4, uplink="400Gbps", nic="400Gbps")
     layers(directory / "workload.txt", 8, [("a", 1000, "NONE", 0, "ALLREDUCE", 16 * MIB)])
     layers(directory / "second.txt", 4, [("b", 20_000, "NONE", 0, "ALLTOALL", 8 * MIB)])
@@ -201,7 +202,7 @@ CASES = [
 ]
 
 
-def exchange(directory) -> None:
+def exchange(directory: pathlib.Path) -> None:
     """Flows of 128 MiB across a fabric that is not oversubscribed."""
     servers(directory / "topology", 8, leaves=8, spines=8, gpus=8, uplink="400Gbps")
     layers(directory / "workload.txt", 64, [("wait", 20_000_000, "NONE", 0, "NONE", 0)])
@@ -220,12 +221,12 @@ SPEED = [
 ]
 
 
-def cpu_seconds():
+def cpu_seconds() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
-def measure_speed(program, output, wanted) -> None:
+def measure_speed(program: pathlib.Path, output: pathlib.Path, wanted: list[str] | None) -> None:
     print(f"{'case':52}{'packets, CPU s':>15}{'flows, CPU s':>14}{'ratio':>8}")
     for number, case in enumerate(SPEED):
         if wanted and not any(part in case.name for part in wanted):
@@ -245,7 +246,7 @@ def measure_speed(program, output, wanted) -> None:
               f"{seconds['packet'] / seconds['flow']:8.0f}", flush=True)
 
 
-def simulate(program, directory, case, network):
+def simulate(program: pathlib.Path, directory: pathlib.Path, case: Case, network: str) -> tuple[float, float]:
     """@return (time in ns, wall seconds of the simulation)"""
     out = directory / network
     jobs = directory / "jobs"
@@ -271,7 +272,7 @@ def simulate(program, directory, case, network):
     return time, wall
 
 
-def compare(program, directory, case):
+def compare(program: pathlib.Path, directory: pathlib.Path, case: Case) -> tuple[float, float, float, float]:
     """@return time with packets, with flows (ns), and the wall seconds of both"""
     directory.mkdir(parents=True, exist_ok=True)
     for name in ("flows.txt", "jobs"):
@@ -282,15 +283,14 @@ def compare(program, directory, case):
     return packet, flow, packet_wall, flow_wall
 
 
-def with_real_traffic(given) -> int:
+def with_real_traffic(given: argparse.Namespace) -> int:
     given.output.mkdir(parents=True, exist_ok=True)
-    flags = [(name, value) for name, value in (("gpu-table", given.gpu_table), ("tp", given.tp)) if value]
-    words = [str(word) for name, value in flags for word in (f"--{name}", value)]
+    words = flag_words({"gpu-table": given.gpu_table, "tp": given.tp or None})
     physical = given.physical or given.output / "physical"
     try:
         if given.ranks:
             launch.run(given.ranks, given.workload, given.topology, physical, comparison.VARIABLES, provider=given.provider,
-                       iterations=5, **{name.replace("-", "_"): value for name, value in flags})
+                       iterations=5, gpu_table=given.gpu_table, tp=given.tp or None)
         names, columns = comparison.side_by_side(given.workload, given.topology, given.output, physical, words)
     except launch.PhysicalError as error:
         print(error, file=sys.stderr)
@@ -308,7 +308,7 @@ def with_real_traffic(given) -> int:
     return 0
 
 
-def draw(names, columns, path) -> None:
+def draw(names: list[str], columns: dict[str, list[float]], path: pathlib.Path) -> None:
     """A group of bars for each collective, the first forty of them."""
     from matplotlib.ticker import LogFormatter  # takes a second to load
     from clustersim.results.plots import style
@@ -327,7 +327,7 @@ def draw(names, columns, path) -> None:
         style.save(figure, path)
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/backends"))
     parser.add_argument("--case", action="append", help="run only cases whose name contains this")
@@ -340,31 +340,31 @@ def main(arguments):
     parser.add_argument("--physical", type=pathlib.Path, help="results of SimAI_phynet, in place of --ranks")
     parser.add_argument("--gpu-table", type=pathlib.Path, help="as for SimAI_simulator, with --workload")
     parser.add_argument("--tp", type=int, help="as for SimAI_simulator, with --workload")
-    arguments = parser.parse_args(arguments)
-    if arguments.workload:
-        if not arguments.topology or bool(arguments.ranks) == bool(arguments.physical):
+    options = parser.parse_args(arguments)
+    if options.workload:
+        if not options.topology or bool(options.ranks) == bool(options.physical):
             parser.error("--workload needs --topology, and either --ranks or --physical")
-        return with_real_traffic(arguments)
+        return with_real_traffic(options)
     program = find_program()
-    if arguments.speed:
-        measure_speed(program, arguments.output, arguments.case)
+    if options.speed:
+        measure_speed(program, options.output, options.case)
         return 0
     rows = []
     print(f"{'case':58}{'packets us':>12}{'flows us':>12}{'error':>8}{'speed-up':>10}")
     bad = 0
     for number, case in enumerate(CASES):
-        if arguments.case and not any(part in case.name for part in arguments.case):
+        if options.case and not any(part in case.name for part in options.case):
             continue
-        packet, flow, packet_wall, flow_wall = compare(program, arguments.output / str(number), case)
+        packet, flow, packet_wall, flow_wall = compare(program, options.output / str(number), case)
         error = flow / packet - 1
         within = abs(error) <= BOUND[case.kind]
         bad += not within
         rows.append((case, packet, flow, error, packet_wall / flow_wall))
         print(f"{case.name:58}{packet / 1000:12.1f}{flow / 1000:12.1f}{error:8.1%}"
               f"{packet_wall / flow_wall:10.0f}{'' if within else '  OUT OF BOUND'}", flush=True)
-    if arguments.rst:
+    if options.rst:
         cells = [(case.name, case.kind, f"{packet / 1000:.1f}", f"{flow / 1000:.1f}", f"{error:+.1%}") for case, packet, flow, error, _ in rows]
-        write_text(arguments.rst, list_table(("Case", "Kind", "Packets (us)", "Flows (us)", "Difference"), cells).rstrip() + "\n")
+        write_text(options.rst, list_table(("Case", "Kind", "Packets (us)", "Flows (us)", "Difference"), cells).rstrip() + "\n")
     return 1 if bad else 0
 
 

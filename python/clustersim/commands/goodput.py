@@ -16,7 +16,6 @@ import pathlib
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 from clustersim.required_modules import require
 
@@ -32,7 +31,7 @@ LARGEST = 1e12
 MOST_FAILURES = 1e7  # of all histories together; they take some ten seconds
 
 
-def part(text):
+def part(text: str) -> goodput.Part:
     found = re.fullmatch(r"([\w. -]+)=(\d{1,12}):(\d{1,12}(?:\.\d{1,12})?)", text)
     if not found or int(found[2]) == 0 or float(found[3]) <= 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a valid part; expected NAME=COUNT:HOURS, such as "
@@ -40,7 +39,7 @@ def part(text):
     return goodput.Part(found[1], int(found[2]), float(found[3]))
 
 
-def above_zero(text):
+def above_zero(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -50,7 +49,7 @@ def above_zero(text):
     return value
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
@@ -72,7 +71,7 @@ def parse(arguments):
     return given
 
 
-def iteration_s(run):
+def iteration_s(run: pathlib.Path) -> float:
     from clustersim.results import open_run  # loads pandas
     opened = open_run(run)
     summary = opened.summary
@@ -83,7 +82,7 @@ def iteration_s(run):
     return float(summary["total"].max()) / 1e6
 
 
-def report(given) -> Iterator[Any]:
+def report(given: argparse.Namespace) -> Iterator[str]:
     mtbf = goodput.system_mtbf(given.part)
     checkpoint, restart, hours = given.checkpoint / HOUR, given.restart / HOUR, 24 * given.days
     best = goodput.daly_interval(mtbf, checkpoint)
@@ -107,7 +106,7 @@ def report(given) -> Iterator[Any]:
                f"{hours * HOUR / seconds:,.0f} without failures")
 
 
-def main(arguments) -> None:
+def main(arguments: list[str]) -> None:
     print("\n".join(report(parse(arguments))))
 
 

@@ -16,12 +16,12 @@ import random
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 from clustersim import command, input_file
 from clustersim.errors import InputError
 from clustersim.whole_file import write_text
 
+Flow = tuple[float, int, int, int, int]  # start in seconds, source, destination, bytes, port
 RATE = re.compile(r"^([0-9.]+)([kKMGT]?)(bps|b/s|Bps|B/s)$")
 # Destination ports tell the two kinds of traffic apart in fct.txt, as the HPCC simulator's tools do.
 BACKGROUND_PORT = 100
@@ -29,7 +29,7 @@ INCAST_PORT = 200
 PREFIX = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
-def data_lines(path, expected) -> Iterator[Any]:
+def data_lines(path: str, expected: str) -> Iterator[tuple[int, list[str]]]:
     """Yields (line number, fields) of the lines that have any."""
     for number, line in enumerate(input_file.read_input(path, expected).splitlines(), 1):
         fields = line.split("#")[0].split()
@@ -40,7 +40,7 @@ def data_lines(path, expected) -> Iterator[Any]:
 class SizeDistribution:
     """Flow sizes drawn from a piecewise linear distribution function."""
 
-    def __init__(self, path) -> None:
+    def __init__(self, path: str) -> None:
         self.points: list[tuple[float, float]] = []
         for number, fields in data_lines(path, "a distribution of flow sizes"):
             try:
@@ -53,12 +53,12 @@ class SizeDistribution:
         if len(self.points) < 2 or self.points[0][1] != 0 or self.points[-1][1] != 100:
             raise InputError(f"{path}: the distribution does not go from 0 to 100 per cent")
 
-    def mean(self):
+    def mean(self) -> float:
         """@return the mean size in bytes"""
         return sum((s0 + s1) / 2 * (p1 - p0) / 100
                    for (s0, p0), (s1, p1) in zip(self.points, self.points[1:]))
 
-    def draw(self, uniform):
+    def draw(self, uniform: float) -> int:
         """@return the size in bytes at that quantile, 1 or more"""
         percent = uniform * 100
         for (s0, p0), (s1, p1) in zip(self.points, self.points[1:]):
@@ -67,14 +67,14 @@ class SizeDistribution:
         return int(self.points[-1][0])
 
 
-def bits_per_second(text, where):
+def bits_per_second(text: str, where: str) -> float:
     match = RATE.match(text)
     if not match:
         raise InputError(f"{where}: '{text}' is not a valid rate")
     return float(match[1]) * PREFIX[match[2]] * (8 if match[3][0] == "B" else 1)
 
 
-def hosts_of(path):
+def hosts_of(path: str) -> dict[int, float]:
     """@return {host id: sum of its network links' rates in bit/s} of a topology file"""
     lines = data_lines(path, "a topology file")
     number, header = next(lines, (0, []))
@@ -101,7 +101,8 @@ def hosts_of(path):
     return rates
 
 
-def background(random_source, rates, sizes, load, duration) -> Iterator[Any]:
+def background(random_source: random.Random, rates: dict[int, float], sizes: SizeDistribution, load: float,
+               duration: float) -> Iterator[Flow]:
     """Yields (start in seconds, source, destination, bytes, port), in order."""
     mean_bits = sizes.mean() * 8
     hosts = sorted(rates)
@@ -122,7 +123,8 @@ def background(random_source, rates, sizes, load, duration) -> Iterator[Any]:
         heapq.heapreplace(next_start, (start + random_source.expovariate(rate), host, rate))
 
 
-def incast(random_source, rates, senders, size, load, duration) -> Iterator[Any]:
+def incast(random_source: random.Random, rates: dict[int, float], senders: int, size: int, load: float,
+           duration: float) -> Iterator[Flow]:
     """Yields (start in seconds, source, destination, bytes, port), in order."""
     hosts = sorted(rates)
     events_per_second = sum(rates.values()) * load / (senders * size * 8)
@@ -134,7 +136,7 @@ def incast(random_source, rates, senders, size, load, duration) -> Iterator[Any]
         start += random_source.expovariate(events_per_second)
 
 
-def make_flows(rates, sizes, options):
+def make_flows(rates: dict[int, float], sizes: SizeDistribution, options: argparse.Namespace) -> list[Flow]:
     """@return all flows in the order of their starts"""
     flows = list(background(random.Random(f"background {options.seed}"), rates, sizes,
                             options.load, options.duration))
@@ -147,7 +149,7 @@ def make_flows(rates, sizes, options):
     return sorted(flows, key=lambda flow: flow[0])
 
 
-def parse_arguments(arguments):
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0],
                                      epilog=__doc__.split("\n\n")[1],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -177,7 +179,7 @@ def parse_arguments(arguments):
     return options
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     options = parse_arguments(arguments)
     try:
         flows = make_flows(hosts_of(options.topology), SizeDistribution(options.sizes), options)

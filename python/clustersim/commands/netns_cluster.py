@@ -34,7 +34,7 @@ MOST_ITERATIONS = 1_000_000
 LEAST_SCALE, MOST_SCALE = 1e-6, 1e12
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("topology", nargs="?", type=pathlib.Path, help="topology file, one GPU per server")
     parser.add_argument("--scale", type=float, default=1, help="what the file's rates are divided by (1)")
@@ -62,10 +62,10 @@ def parse(arguments):
     return given
 
 
-def compare(given) -> int:
+def compare(given: argparse.Namespace) -> int:
     print(f"{'workload':24}{'layout':34}{'real ms':>10}{'spread':>8}{'flows ms':>10}{'error':>8}")
 
-    def show(row) -> None:
+    def show(row: comparison.Result) -> None:
         print(f"{row.workload:24}{row.layout:34}{row.physical_ns / 1e6:10.1f}{row.spread:8.1%}{row.simulated_ns / 1e6:10.1f}"
               f"{row.error:8.1%}", flush=True)
 
@@ -76,7 +76,7 @@ def compare(given) -> int:
     return 1 if wrong or any(abs(row.error) > comparison.BOUND for row in results) else 0
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     given = parse(arguments)
     try:
         if given.clean:

@@ -22,7 +22,7 @@ from clustersim.whole_file import write_text
 HOWTO = CHECKOUT / "docs" / "source" / "howto"
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/offload"),
@@ -37,7 +37,7 @@ def parse(arguments):
     return given
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     given = parse(arguments)
     rows = offload.measure(given.output, given.sizes, not given.no_step)
     table = offload.table(rows)

@@ -13,9 +13,13 @@ Examples:
   scripts/outcomes.py --serve
   scripts/outcomes.py --update
 """
+from __future__ import annotations
+
 import argparse
 import pathlib
 import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from clustersim.required_modules import require
 
@@ -24,6 +28,14 @@ require("yaml", "pandas", "matplotlib", "numpy", "pydantic")
 from clustersim import command  # noqa: E402
 from clustersim.errors import InputError  # noqa: E402
 from clustersim.simulation import SimulationError  # noqa: E402
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from clustersim.outcomes.card import Refused
+    from clustersim.outcomes.runs import Run
+    from clustersim.outcomes.facts import Fact
+    from clustersim.outcomes.scaling import Point
+    from clustersim.workload.kernels.frameworks import Constants
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 DATA = ROOT / "docs" / "source" / "data"
@@ -34,7 +46,7 @@ SERVING = DATA / "serving.csv"
 IMAGES = pathlib.Path("images") / "outcomes"
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--data", type=pathlib.Path, default=WHOLE if WHOLE.is_file() else SHORT, metavar="FILE",
@@ -53,7 +65,7 @@ def parse(arguments):
     return options
 
 
-def explain(written, wanted) -> None:
+def explain(written: list[Run], wanted: str) -> None:
     from clustersim.outcomes import card
     found = [run for run in written if run.fact.id == wanted]
     if not found:
@@ -69,7 +81,8 @@ def explain(written, wanted) -> None:
             print(f"  {name:<15}{value / 1e9:>10.4f} s {100 * value / estimate.total_ns:>6.1f}%")
 
 
-def show(frame, written, refused, tuned, options) -> None:
+def show(frame: pd.DataFrame, written: list[Run], refused: list[Refused], tuned: pd.DataFrame,
+         options: argparse.Namespace) -> None:
     from clustersim.outcomes import card
     if options.rows:
         for _, row in [*frame.iterrows(), *tuned.iterrows()]:
@@ -90,7 +103,7 @@ def show(frame, written, refused, tuned, options) -> None:
               f"{total['bias']:>+12.1%}")
 
 
-def serve(found, options) -> None:
+def serve(found: list[Fact], options: argparse.Namespace) -> None:
     """Simulates the servers, prints them and writes their table."""
     from clustersim.outcomes import serving
     servers, refused = serving.write_all_down(found)
@@ -108,13 +121,14 @@ def serve(found, options) -> None:
         write([frame], SERVING)
 
 
-def write(frames, path) -> None:
+def write(frames: Sequence[pd.DataFrame], path: pathlib.Path) -> None:
     import pandas
     path.parent.mkdir(parents=True, exist_ok=True)
     pandas.concat([frame for frame in frames if len(frame)]).round(4).to_csv(path, index=False)
 
 
-def update(found, frame, written, refused, tuned, untold, points, constants) -> None:
+def update(found: list[Fact], frame: pd.DataFrame, written: list[Run], refused: list[Refused], tuned: pd.DataFrame,
+           untold: list[Refused], points: list[Point], constants: Constants) -> None:
     import pandas
 
     from clustersim.outcomes import page, plots, serving
@@ -126,7 +140,7 @@ def update(found, frame, written, refused, tuned, untold, points, constants) -> 
     PAGE.write_text(text, encoding="utf-8")
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     options = parse(arguments)
     from clustersim.outcomes import card, facts, fit, runs, scaling  # loads pandas
     from clustersim.workload.kernels import frameworks
@@ -138,7 +152,8 @@ def main(arguments) -> int:
     if options.why:
         explain(written + tuning, options.why)
         return 0
-    constants, left_out = frameworks.fitted(), {}
+    constants = frameworks.fitted()
+    left_out: dict[str, Constants] = {}
     if not options.shipped:
         constants, left_out = fit.fit(written)
     if options.fit:

@@ -17,7 +17,7 @@ from clustersim.simulation import SimulationError
 from clustersim.workload.command import plan_command
 
 
-def main(arguments) -> None:
+def main(arguments: list[str]) -> None:
     plan_command.run(arguments, __doc__)
 
 

@@ -4,12 +4,14 @@
 Exit status: 0 drawn, or there was nothing of a kind to draw; 1 a file is missing or cut off, so that a
 plot is missing or incomplete (the message says which; the others are made); 2 a wrong argument.
 """
+from __future__ import annotations
+
 import argparse
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from clustersim.required_modules import require
 
@@ -19,8 +21,11 @@ from clustersim import command
 from clustersim.results import ResultsError
 from clustersim.results.plots import KINDS, THEMES
 
+if TYPE_CHECKING:
+    from clustersim.results.run import Run
 
-def parse(arguments):
+
+def parse(arguments: list[str]) -> argparse.Namespace:
     kinds = "\n".join(f"  {name:12} {kind.summary}{'; compares runs' if kind.compares else ''}"
                       for name, kind in KINDS.items())
     parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -45,7 +50,7 @@ def parse(arguments):
     return options
 
 
-def pictures(kind_names, runs) -> Iterator[Any]:
+def pictures(kind_names: Iterable[str], runs: list[Run]) -> Iterator[tuple[str, list[Run], str]]:
     """Yields kind, the runs of each picture, and the picture's name."""
     for name in kind_names:
         if KINDS[name].compares:
@@ -58,7 +63,7 @@ def pictures(kind_names, runs) -> Iterator[Any]:
                     yield name, [run], f"{name}-" + re.sub(r"[^\w.,=@+-]+", "_", run.name)
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     options = parse(arguments)
     from clustersim.results import open_runs  # loads pandas
     from clustersim.results.plots import style  # loads matplotlib

@@ -13,6 +13,7 @@ import argparse
 import csv
 import pathlib
 import subprocess
+from collections.abc import Sequence
 
 from clustersim import command
 from clustersim.simulation import environment, find_program
@@ -32,20 +33,21 @@ ENVIRONMENT = {
     "A100": {"NCCL_TUNING": "2.18"},
     "H100": {"NCCL_TUNING": "2.18"},
 }
+Row = tuple[str, int, str, float, float, float]  # of HEADER's columns; the error is a fraction
 HEADER = ("GPUs", "MiB", "choice", "ours GB/s", "measured GB/s", "error")
 # Comments around the table in a documentation page.
 BEGIN = ".. published_busbw.py begin"
 END = ".. published_busbw.py end"
 
 
-def write_topology(path, gpu) -> None:
+def write_topology(path: pathlib.Path, gpu: str) -> None:
     lines = [f"10 8 1 1 16 {gpu}", "8 9 "]
     for rank in range(8):
         lines += [f"{rank} 8 {NVLINK[gpu]} 0.000025ms 0", f"{rank} 9 400Gbps 0.0005ms 0"]
     write_text(path, "\n".join(lines) + "\n")
 
 
-def simulate(directory, gpu, sizes):
+def simulate(directory: pathlib.Path, gpu: str, sizes: Sequence[int]) -> dict[int, tuple[float, str, str]]:
     """@return simulated busbw in GB/s, algorithm and protocol by size in MiB"""
     directory.mkdir(parents=True, exist_ok=True)
     topology = directory / f"8x{gpu}"
@@ -63,10 +65,9 @@ def simulate(directory, gpu, sizes):
     return result
 
 
-def compare(directory, max_bytes=1 << 30):
-    """@return a row of HEADER's columns per server type and size, numbers as numbers, the error as
-    a fraction"""
-    rows = []
+def compare(directory: pathlib.Path, max_bytes: int = 1 << 30) -> list[Row]:
+    """@return a row per server type and size"""
+    rows: list[Row] = []
     for gpu, measured in MEASURED.items():
         sizes = [size for size in measured if size * MIB <= max_bytes]
         ours = simulate(directory, gpu, sizes)
@@ -77,7 +78,7 @@ def compare(directory, max_bytes=1 << 30):
     return rows
 
 
-def table(rows):
+def table(rows: Sequence[Row]) -> str:
     """@return the rows as a reStructuredText table"""
     cells = [(gpus, str(size), choice, f"{ours:.2f}", f"{measured:.2f}", f"{error * 100:+.1f}%")
              for gpus, size, choice, ours, measured, error in rows]
@@ -88,23 +89,23 @@ def table(rows):
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def update(page, text) -> None:
+def update(page: pathlib.Path, text: str) -> None:
     """Put a table between the marks of a page."""
     head, rest = page.read_text().split(BEGIN + "\n")
     write_text(page, f"{head}{BEGIN}\n\n{text}\n{END}\n" + rest.split(END + "\n")[1])
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", default="results/published-busbw")
     parser.add_argument("--update", metavar="FILE",
                         help="also replace the table in a documentation page")
     parser.add_argument("--max-bytes", type=int, default=1 << 30, help="leave larger sizes out")
-    arguments = parser.parse_args(arguments)
-    text = table(compare(pathlib.Path(arguments.output), arguments.max_bytes))
+    options = parser.parse_args(arguments)
+    text = table(compare(pathlib.Path(options.output), options.max_bytes))
     print(text, end="")
-    if arguments.update:
-        update(pathlib.Path(arguments.update), text)
+    if options.update:
+        update(pathlib.Path(options.update), text)
     return 0
 
 

@@ -19,7 +19,7 @@ from clustersim.results import ResultsError
 from clustersim.whole_file import write_text
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run directories")

@@ -14,8 +14,7 @@ import csv
 import pathlib
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from clustersim.required_modules import require
 
@@ -73,14 +72,17 @@ SCHEMES = {
              "KMIN_MAP 2 100Gbps 300 400Gbps 1200\nKMAX_MAP 2 100Gbps 300 400Gbps 1200\n"
              "PMAX_MAP 2 100Gbps 1 400Gbps 1\n",
 }
+Bucket = tuple[int, int, int, float, float, float]  # number, flows, largest size, three percentiles of the slowdown
+Row = tuple[str, str, str, int, int, int, float, float, float]  # of COLUMNS: a run's case and a Bucket
+Pauses = tuple[str, str, str, int]  # a run's case, and how often ports were paused
 COLUMNS = ("workload", "scenario", "scheme", "bucket", "flows", "largest_bytes", "p50", "p95", "p99")
 
 
-def file_name(*words) -> str:
+def file_name(*words: str) -> str:
     return "-".join("".join(c if c.isalnum() else "_" for c in word).strip("_") for word in words)
 
 
-def slowdowns(fct_path):
+def slowdowns(fct_path: pathlib.Path) -> list[tuple[int, float]]:
     """@return (bytes, slowdown) of each background flow of an fct.txt"""
     flows = []
     with open(fct_path, encoding="utf-8") as file:
@@ -91,18 +93,18 @@ def slowdowns(fct_path):
     return flows
 
 
-def bucket_rows(flows, buckets) -> Iterator[Any]:
+def bucket_rows(flows: list[tuple[int, float]], buckets: int) -> Iterator[Bucket]:
     """Yields (bucket, flows, largest size, median, 95th, 99th percentile of slowdown)."""
     flows = sorted(flows)
     for bucket in range(buckets):
         part = flows[len(flows) * bucket // buckets:len(flows) * (bucket + 1) // buckets]
         if part:
             values = [slowdown for _, slowdown in part]
-            yield (bucket + 1, len(part), part[-1][0],
-                   *(round(percentile(values, share), 3) for share in (50, 95, 99)))
+            median, high, highest = (round(percentile(values, share), 3) for share in (50, 95, 99))
+            yield bucket + 1, len(part), part[-1][0], median, high, highest
 
 
-def run_case(options, workload, scenario, scheme):
+def run_case(options: argparse.Namespace, workload: str, scenario: str, scheme: str) -> tuple[list[Row], Pauses]:
     """Runs one simulation. @return its rows, and its case with the number of pauses"""
     name = file_name(workload, scenario, scheme)
     conf = options.output / f"{name}.conf"
@@ -118,7 +120,7 @@ def run_case(options, workload, scenario, scheme):
     return rows, (workload, scenario, scheme, pauses)
 
 
-def write_flows(options, workload, scenario) -> None:
+def write_flows(options: argparse.Namespace, workload: str, scenario: str) -> None:
     load, incast_load = SCENARIOS[scenario]
     status = hpcc_traffic.main(["--topology", str(options.data / "fat.txt"),
                                 "--sizes", str(options.data / WORKLOADS[workload]),
@@ -129,20 +131,20 @@ def write_flows(options, workload, scenario) -> None:
         sys.exit(status)
 
 
-def write_csv(path, header, rows) -> None:
+def write_csv(path: pathlib.Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     with whole_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
 
 
-def overall_rows(rows, pauses):
+def overall_rows(rows: list[Row], pauses: list[Pauses]) -> list[tuple[str, str, str, str, str, str, int]]:
     """@return a row per run: the worst bucket's median, the worst 95th percentile of the smallest and
     of the largest fifth of flows, and the pauses"""
-    counts = {tuple(row[:3]): row[3] for row in pauses}
+    counts = {row[:3]: row[3] for row in pauses}
     table = []
     for key, count in counts.items():
-        mine = [row for row in rows if tuple(row[:3]) == key]
+        mine = [row for row in rows if row[:3] == key]
         fifth = max(1, len(mine) // 5)
         small = max(row[7] for row in mine[:fifth])
         large = max(row[7] for row in mine[-fifth:])
@@ -155,7 +157,7 @@ LINES = {"HPCC": (0, "-"), "DCQCN": (1, "-"), "DCQCN+win": (1, "--"), "TIMELY": 
          "TIMELY+win": (2, "--"), "DCTCP": (3, "-")}
 
 
-def plot(path, rows) -> None:
+def plot(path: pathlib.Path, rows: list[Row]) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
     from clustersim.results.plots import style
     with style.theme():
@@ -182,14 +184,14 @@ def plot(path, rows) -> None:
         style.save(figure, path)
 
 
-def size_text(size) -> str:
+def size_text(size: int) -> str:
     for unit, name in ((1e6, "M"), (1e3, "K")):
         if size >= unit:
             return f"{size / unit:.3g}{name}"
     return str(size)
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared/data/hpcc",
                         help="directory with fat.txt and the distributions of HPCC's artifact")

@@ -36,13 +36,13 @@ import tempfile
 import time
 
 from clustersim import command
-from clustersim.scenarios import KINDS, Refused, shrink
+from clustersim.scenarios import Drawn, Failure, KINDS, Refused, shrink
 from clustersim.scenarios.checks import write_inputs
 from clustersim.simulation import find_program
 from clustersim.whole_file import write_text
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compare", choices=KINDS, default="networks", help="networks with each other, ways to simulate "
@@ -68,19 +68,19 @@ def parse(arguments):
     return options
 
 
-def report(failing, failure, options) -> None:
+def report(failing: Drawn, failure: Failure, options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="shrinking-", dir=options.output) as scratch:
         smallest = shrink(failing, failure.check, options.programs, scratch, kind=options.kind)
     directory: pathlib.Path = options.output / failing.name
     again = options.kind.check(smallest, options.programs, directory) or failure
     write_inputs(smallest, directory)
-    line = shlex.join(again.command or map(str, options.kind.command(smallest, options.programs.resolve(), "out")))
+    line = shlex.join(again.command or options.kind.command(smallest, options.programs.resolve(), "out"))
     write_text(directory / "scenario.txt", f"{again.check}: {again.text}\n{smallest}\n{line}\n")
     print(f"{failing.name}: {failure.check}: {failure.text}\n  smallest in {directory}: {again.text}\n  {line}",
           flush=True)
 
 
-def run_one(number, options) -> str:
+def run_one(number: int, options: argparse.Namespace) -> str:
     """@return "held", "refused" or "failed" """
     drawn = options.kind.draw(options.seed, number)
     with tempfile.TemporaryDirectory(prefix="running-", dir=options.output) as directory:
@@ -94,7 +94,7 @@ def run_one(number, options) -> str:
     return "held"
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     options = parse(arguments)
     begin = time.monotonic()
     options.output.mkdir(parents=True, exist_ok=True)

@@ -42,10 +42,11 @@ require("yaml", "pydantic")
 
 from clustersim.sweep import grid as grids  # noqa: E402
 from clustersim.sweep import runs, table, workflow  # noqa: E402
+from clustersim.sweep.supervisor import Outcome
 from clustersim.whole_file import write_text  # noqa: E402
 
 
-def available_bytes():
+def available_bytes() -> int:
     """@return the memory that the machine has to spare"""
     for line in pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
@@ -53,14 +54,14 @@ def available_bytes():
     raise InputError("/proc/meminfo: has no MemAvailable; expected Linux, or --memory")
 
 
-def positive(text):
+def positive(text: str) -> float:
     number = float(text)
     if not number > 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not above 0")
     return number
 
 
-def make_parser():
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=command.name(), description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("grid", type=pathlib.Path, help="the sweep file (YAML)")
@@ -79,7 +80,7 @@ def make_parser():
     return parser
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     parser = make_parser()
     options = parser.parse_args(arguments[:cut])
@@ -92,7 +93,7 @@ def parse(arguments):
     return options
 
 
-def bounds_of(options, grid):
+def bounds_of(options: argparse.Namespace, grid: grids.Grid) -> workflow.Bounds:
     """@return what the runs may use; a cluster's profile says itself how much there is"""
     each, limit = (grid.memory_gb or 0) * 1e9, grid.time_limit_s or 0
     if workflow.is_remote(options.profile, options.snakemake):
@@ -106,7 +107,7 @@ def bounds_of(options, grid):
     return workflow.Bounds(min(jobs, int(total // each)), total, each, limit)
 
 
-def last_line(path) -> str:
+def last_line(path: pathlib.Path) -> str:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -115,7 +116,7 @@ def last_line(path) -> str:
     return lines[-1].strip() if lines else ""
 
 
-def describe(run, outcome) -> str:
+def describe(run: runs.Run, outcome: Outcome | None) -> str:
     """@return why a run did not finish, or an empty string"""
     if outcome is None:
         return "did not start, or its machine ended it: snakemake.log says more"
@@ -127,7 +128,7 @@ def describe(run, outcome) -> str:
 
 
 class Sweep:
-    def __init__(self, options):
+    def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         try:
             self.grid = grids.read(options.grid, simulation.find_program)
@@ -143,17 +144,17 @@ class Sweep:
                              f"own (-o)") from None
         topologies = runs.generate_topologies(self.grid, self.output)
         self.runs = runs.make_runs(self.grid, self.output, topologies)
-        self.notes = {}
-        self.ended = 0
+        self.notes: dict[str, str] = {}
+        self.due = self.ended = 0  # numbers of runs
 
-    def write_table(self):
+    def write_table(self) -> list[table.Row]:
         rows = [table.row_of(run, self.notes.get(run.name, "")) for run in self.runs]
         table.add_ratios(rows)
         for name, text in (("table.csv", table.to_csv(rows)), ("table.md", table.to_markdown(rows))):
             write_text(self.output / name, text)
         return rows
 
-    def on_end(self, run, outcome) -> None:
+    def on_end(self, run: runs.Run, outcome: Outcome | None) -> None:
         self.ended += 1
         self.notes[run.name] = describe(run, outcome)
         cost = f" ({outcome['wall_s']:.1f} s, {outcome['peak_bytes'] / 1e6:.0f} MB)" if outcome else ""
@@ -180,7 +181,7 @@ class Sweep:
         return 0 if all(row["status"] == "finished" for row in rows) else 1
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     sweep = Sweep(parse(arguments))
     try:
         return sweep.execute()

@@ -21,7 +21,7 @@ require("networkx", "yaml")
 from clustersim.topology import command_line  # noqa: E402
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     return command_line.main(arguments, __doc__)
 
 

@@ -14,8 +14,7 @@ import math
 import pathlib
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from clustersim import command
 from clustersim.simulation import environment, find_program
@@ -34,23 +33,23 @@ class Case:
     """One comparison. simulate(network, directory) gives nanoseconds."""
     name: str
     by_hand_ns: float
-    simulate: object
-    bounds: dict  # on the error, as a share, by network
+    simulate: Callable[[str, pathlib.Path], float]
+    bounds: dict[str, float]  # on the error, as a share, by network
     lower_bound: bool = False  # what is worked out by hand is the best possible
 
 
-def time_ns(size_bytes, gbps):
+def time_ns(size_bytes: float, gbps: float) -> float:
     return size_bytes * 8 / gbps
 
 
-def star(path, hosts, gbps=100, delay_ns=1000):
+def star(path: pathlib.Path, hosts: int, gbps: float = 100, delay_ns: float = 1000) -> pathlib.Path:
     lines = [f"{hosts + 1} 1 {hosts}", str(hosts)]
     lines += [f"{host} {hosts} {gbps}Gbps {delay_ns}ns 0" for host in range(hosts)]
     write_text(path, "\n".join(lines) + "\n")
     return path
 
 
-def chain(path, switches, gbps=100, delay_ns=1000):
+def chain(path: pathlib.Path, switches: int, gbps: float = 100, delay_ns: float = 1000) -> pathlib.Path:
     """Two hosts with switches in a row between them."""
     nodes = [0, *range(2, 2 + switches), 1]
     lines = [f"{2 + switches} {switches} {switches + 1}", " ".join(map(str, nodes[1:-1]))]
@@ -60,14 +59,15 @@ def chain(path, switches, gbps=100, delay_ns=1000):
 
 
 class Simulator:
-    def __init__(self, programs) -> None:
+    def __init__(self, programs: pathlib.Path | None) -> None:
         self.programs = programs
 
-    def run(self, program, *arguments, **variables) -> None:
+    def run(self, program: str, *arguments: object, **variables: str) -> None:
         subprocess.run([find_program(program, self.programs), *map(str, arguments)], check=True, stdout=subprocess.DEVNULL,
                        env=environment(variables))
 
-    def flows(self, directory, topology, flows, conf="none.conf"):
+    def flows(self, directory: pathlib.Path, topology: pathlib.Path, flows: Sequence[tuple[int, int, int]],
+              conf: str = "none.conf") -> int:
         """@return the longest duration of the flows (src, dst, bytes), which start at once, in ns"""
         write_text(directory / "flows.txt", f"{len(flows)}\n" + "".join(f"{a} {b} 3 100 {size} 0\n" for a, b, size in flows))
         self.run("qbb-flows", "-q", "-c", ROOT / "conf" / conf, "-n", topology, "-f", directory / "flows.txt",
@@ -75,7 +75,8 @@ class Simulator:
         lines = (directory / "fct.txt").read_text(encoding="utf-8").splitlines()
         return max(int(line.split()[6]) for line in lines)
 
-    def collective(self, directory, network, topology, line, ranks, system=None):
+    def collective(self, directory: pathlib.Path, network: str, topology: pathlib.Path, line: str, ranks: int,
+                   system: dict[str, object] | None = None) -> float:
         """@return how long the collective of a micro line takes whose DP group is all ranks, in ns"""
         write_text(directory / "workload.txt", f"1 {line}\n")
         more = []
@@ -91,15 +92,17 @@ class Simulator:
         return float(row["end_ns"]) - float(row["start_ns"])
 
 
-def flow_cases(simulator, place) -> Iterator[Any]:
+def flow_cases(simulator: Simulator, place: pathlib.Path) -> Iterator[Case]:
+    def alone(switches: int) -> Callable[[str, pathlib.Path], float]:
+        return lambda network, directory: simulator.flows(
+            directory, chain(place / f"chain{switches}", switches), [(0, 1, 1000000)])
+
     for switches in (1, 4):
         links, frames = switches + 1, 1000
         data = frames * time_ns(1000 + HEADERS, 100) + switches * time_ns(1000 + HEADERS, 100) + links * 1000
         ack = links * (time_ns(ACK, 100) + 1000)
         yield Case(f"a flow of 1 MB alone, {links} links", data + ack,
-                   lambda network, directory, switches=switches: simulator.flows(
-                       directory, chain(place / f"chain{switches}", switches), [(0, 1, 1000000)]),
-                   {"packet": 1e-5})
+                   alone(switches), {"packet": 1e-5})
     senders = 16
     by_hand = (senders * 1000 + 1) * time_ns(1000 + HEADERS, 100) + 2000 + 2 * (time_ns(ACK, 100) + 1000)
     yield Case(f"{senders} flows of 1 MB to one host, PFC only", by_hand,
@@ -108,8 +111,9 @@ def flow_cases(simulator, place) -> Iterator[Any]:
                {"packet": 1e-3})
 
 
-def collective_cases(simulator, place) -> Iterator[Any]:
-    def case(name, by_hand, topology, line, ranks, bounds, system=None, lower_bound=False):
+def collective_cases(simulator: Simulator, place: pathlib.Path) -> Iterator[Case]:
+    def case(name: str, by_hand: float, topology: pathlib.Path, line: str, ranks: int, bounds: dict[str, float],
+             system: dict[str, object] | None = None, lower_bound: bool = False) -> Case:
         return Case(name, by_hand,
                     lambda network, directory: simulator.collective(directory, network, topology, line, ranks, system),
                     bounds, lower_bound)
@@ -142,7 +146,7 @@ def collective_cases(simulator, place) -> Iterator[Any]:
                {"packet": 0.25, "flow": 0.25}, lower_bound=True)
 
 
-def evaluate(case, place):
+def evaluate(case: Case, place: pathlib.Path) -> tuple[dict[str, str], bool]:
     """@return the row of a case, and whether every error is within the bound"""
     row = {"case": case.name + (" (at least)" if case.lower_bound else ""),
            "by hand us": f"{case.by_hand_ns / 1000:.3f}"}
@@ -158,7 +162,7 @@ def evaluate(case, place):
     return row, good
 
 
-def main(arguments) -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/validation"))
     parser.add_argument("--programs", type=pathlib.Path, help="directory of the programs (bin/, or the PATH)")

@@ -12,6 +12,7 @@ from clustersim.required_modules import require
 require("pydantic", "yaml", "numpy", "pandas")
 
 import argparse
+from typing import NoReturn
 
 from clustersim import command
 from clustersim.errors import InputError
@@ -20,11 +21,11 @@ from clustersim.simulation import SimulationError
 
 
 class Parser(argparse.ArgumentParser):
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; expected the flags of --help")
 
 
-def make_parser(description):
+def make_parser(description: str) -> Parser:
     parser = Parser(prog="why.py", description=description, allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", metavar="RUN", help="directory of a run of SimAI_simulator")
@@ -36,7 +37,7 @@ def make_parser(description):
     return parser
 
 
-def main(arguments) -> None:
+def main(arguments: list[str]) -> None:
     parser = make_parser(__doc__)
     given = parser.parse_args(arguments)
     command.tell_idle(parser, given, ((not given.no_confirm, "nothing is run", ("program",)),))

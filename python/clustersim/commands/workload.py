@@ -17,12 +17,12 @@ from clustersim.errors import InputError
 from clustersim.workload.command import inference_command, training_command
 
 
-def is_inference(arguments) -> bool:
+def is_inference(arguments: list[str]) -> bool:
     kind = " ".join(arguments).replace("=", " ")
     return "--inference" in arguments or "--workload_type inference" in kind  # AICB's main program has the second
 
 
-def main(arguments) -> None:
+def main(arguments: list[str]) -> None:
     if is_inference(arguments):
         inference_command.run(arguments)
     else:

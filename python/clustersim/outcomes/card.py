@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from clustersim.errors import InputError
 from clustersim.outcomes import baselines, runs
 from clustersim.outcomes.facts import Fact
 from clustersim.workload.estimate import estimate, plans

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Pictures of the card: predicted against published times, ratios by family, scaling curves, shares of a step."""
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Starts SimAI_phynet by mpirun: on this machine, or on a cluster of namespaces."""
 import os
-import pathlib
 import re
 import subprocess
 import tempfile

@@ -3,7 +3,7 @@
 import os
 import pathlib
 from typing import Any, Dict, Optional, Tuple, TYPE_CHECKING
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from clustersim import gpu_rows
 from clustersim.errors import InputError, nearest

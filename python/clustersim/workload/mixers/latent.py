@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, Optional, Tuple, TYPE_CHECKING
 
-from clustersim.workload.mixers import indexer
 from clustersim.workload.mixers.attention import AnyAttention
 from clustersim.workload.model.mixer import Keys, LayerKind, register
-from clustersim.workload.model.operator import ELEMENT, Operator, matmul
+from clustersim.workload.model.operator import Operator, matmul
 from clustersim.workload.model.whole import NonNegativeInt, PositiveInt
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, Optional, Protocol, Tuple, TypeVar, TYPE_CHECKING
+from typing import Any, ClassVar, NamedTuple, Optional, Protocol, Tuple, TypeVar, TYPE_CHECKING
 
 from clustersim.pydantic_v1 import pydantic
 from clustersim.workload.model.reach import Reach

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A decoder-only transformer: its shape, and how many parameters that makes."""
 import functools
-from collections.abc import Mapping
 from typing import Any, Literal, Optional, Tuple, TypeVar
 
 from clustersim.pydantic_v1 import pydantic

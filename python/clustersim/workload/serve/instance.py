@@ -8,7 +8,7 @@ measured times that `serving_times` adds to the rows.
 import dataclasses
 import functools
 import itertools
-from typing import Any, Optional, Tuple, TYPE_CHECKING
+from typing import Optional, Tuple, TYPE_CHECKING
 from collections.abc import Iterator, Sequence
 
 from clustersim.errors import InputError
