@@ -28,7 +28,7 @@ def generate(topology: str | None = None, *, output: os.PathLike | str | None = 
     @return path of the file
     @raise TopologyError if flags are wrong. What the generator warns of is a UserWarning each.
     """
-    from clustersim.topology import command_line  # loads networkx
+    from clustersim.topology.generator import command_line  # loads networkx
     from clustersim.topology.cluster import InputError
 
     words = flag_words({"topology": topology, "output": None if output is None else os.fspath(output), **flags})

@@ -19,12 +19,13 @@ PYTHON = ROOT / "python"
 ROOMS = {
     "clustersim": set(),  # files, words, errors
     "clustersim/topology": {"."},
+    "clustersim/topology/generator": {".", "topology"},
     "clustersim/results": {".", "topology"},
     "clustersim/results/tables": {".", "results"},
     "clustersim/results/plots": {".", "results", "results/tables", "topology"},
     "clustersim/results/page": {"results", "results/plots", "results/tables"},
     "clustersim/simulation": {".", "results"},
-    "clustersim/generation": {"simulation", "topology"},
+    "clustersim/generation": {"simulation", "topology", "topology/generator"},
     "clustersim/goodput": set(),
     "clustersim/workload": set(),
     "clustersim/workload/kernels": {"."},
@@ -42,19 +43,19 @@ ROOMS = {
     "clustersim/sweep": {".", "simulation"},
     "clustersim/why": {".", "results", "simulation", "topology", "workload/write"},
     "clustersim/physical": {".", "simulation", "topology"},
-    "clustersim/scenarios": {"simulation", "topology"},
+    "clustersim/scenarios": {"simulation", "topology", "topology/generator"},
     "clustersim/accuracy": {".", "results/plots", "simulation", "topology"},
     "clustersim/offload": {"accuracy", "results", "results/plots", "simulation"},
     "clustersim/outcomes": {".", "accuracy", "results/plots", "simulation", "workload/command", "workload/estimate", "workload/kernels",
                             "workload/mixers", "workload/model", "workload/plan", "workload/serve", "workload/training"},
     "clustersim/commands": {".", "accuracy", "goodput", "offload", "outcomes", "physical", "results", "results/page", "results/plots",
-                            "results/tables", "scenarios", "simulation", "sweep", "topology", "why", "workload/command", "workload/kernels"},
+                            "results/tables", "scenarios", "simulation", "sweep", "topology", "topology/generator", "why", "workload/command", "workload/kernels"},
     "clustersim/__init__": {".", "generation", "simulation"},
     "aicb": {"clustersim", "clustersim/commands", "clustersim/workload/command"},
 }
 LINES = 1500
-# One file a command, which no other knows; a topology's kinds beside each other; a reader for each file of a run.
-LARGER = {"clustersim/commands": 3000, "clustersim/topology": 2200, "clustersim/results": 1900}
+# One file a command, which no other knows; a reader for each file of a run.
+LARGER = {"clustersim/commands": 3000, "clustersim/results": 1900}
 
 
 def allowed(room):

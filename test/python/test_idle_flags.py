@@ -15,7 +15,7 @@ SIMULATOR = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.errors import InputError  # noqa: E402
-from clustersim.topology import command_line as topology  # noqa: E402
+from clustersim.topology.generator import command_line as topology  # noqa: E402
 from clustersim.workload.command import training_command as training, inference_command as inference, plan_command as plan  # noqa: E402
 
 DENSE = ["--model_name", "llama2_7b", "--num_layers", "4"]

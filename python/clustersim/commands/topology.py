@@ -18,7 +18,7 @@ from clustersim.required_modules import require
 
 require("networkx", "yaml")
 
-from clustersim.topology import command_line  # noqa: E402
+from clustersim.topology.generator import command_line  # noqa: E402
 
 
 def main(arguments: list[str]) -> int:

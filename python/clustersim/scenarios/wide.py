@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from clustersim.scenarios.generate import Setting, halves, without_one
 from clustersim.topology.cluster import Cluster, InputError, text_of, with_nics
-from clustersim.topology.command_line import make_parser, options_of
+from clustersim.topology.generator.command_line import make_parser, options_of
 
 RATES = (25, 50, 100, 200, 400)  # Gb/s
 OPERATIONS = ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL")

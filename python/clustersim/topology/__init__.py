@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Topologies of GPU clusters: architectures, the file format, checks, descriptions and drawings."""
+"""Topologies of GPU clusters: the file format, checks, descriptions, prices and drawings; generator/ has the architectures."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from clustersim import command, gpu_rows, input_file
-from clustersim.topology import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.cluster import Cluster, InputError, check_units, oversubscription_of, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
+from clustersim.topology.generator import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.presets import choose_mesh, mesh, preset, presets, set_nvlink_rate
 from clustersim.topology.prices import Prices, cost_lines
 from clustersim.topology.reader import find_unreachable, read
