@@ -4,17 +4,13 @@ import math
 import os
 import re
 import shlex
-from typing import Any, Dict, List, Optional, TYPE_CHECKING, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import yaml
 
 from clustersim import yaml_file
 from clustersim.pydantic_v1 import pydantic
 from clustersim.errors import InputError
-
-if TYPE_CHECKING:
-    from pydantic.error_wrappers import ErrorDict
-    from pydantic.fields import ModelField
 
 Place = tuple[str | int, ...]  # in a file: keys, and numbers of entries
 Plain = None | str | list["Plain"] | dict[str, "Plain"]
@@ -40,7 +36,7 @@ class Entry(pydantic.BaseModel, extra=pydantic.Extra.forbid):
     name: Optional[str]
 
     @pydantic.validator("*", pre=True)
-    def _has_its_form(cls, value: object, field: "ModelField") -> object:
+    def _has_its_form(cls, value: object, field: "pydantic.fields.ModelField") -> object:
         if field.alias == "set":
             if not isinstance(value, dict):
                 raise ValueError(f"set is {_kind(value)}; expected keys with values")
@@ -111,22 +107,22 @@ class SweepFile(pydantic.BaseModel, extra=pydantic.Extra.forbid):
     time_limit_s: Optional[float]
 
     @pydantic.validator(*AXES, pre=True)
-    def _has_entries(cls, value: object, field: "ModelField") -> list[object]:
+    def _has_entries(cls, value: object, field: "pydantic.fields.ModelField") -> list[object]:
         entries = value if isinstance(value, list) else [value]
         if not entries:
             raise ValueError(f"{field.name} is empty; expected at least one entry")
         return [field.type_.of_text(entry) if isinstance(entry, str) else entry for entry in entries]
 
     @pydantic.validator("program", pre=True)
-    def _is_text(cls, value: object, field: "ModelField") -> str:
+    def _is_text(cls, value: object, field: "pydantic.fields.ModelField") -> str:
         return _text(value, field.name)
 
     @pydantic.validator("flags", pre=True)
-    def _are_words(cls, value: object, field: "ModelField") -> tuple[str, ...]:
+    def _are_words(cls, value: object, field: "pydantic.fields.ModelField") -> tuple[str, ...]:
         return words(value, field.name)
 
     @pydantic.validator("memory_gb", "time_limit_s", pre=True)
-    def _is_positive(cls, value: object, field: "ModelField") -> float:
+    def _is_positive(cls, value: object, field: "pydantic.fields.ModelField") -> float:
         text = _text(value, field.name)
         try:
             number = float(text)
@@ -201,7 +197,7 @@ def _where(place: Place) -> str:
                  for i, part in enumerate(place) if part in AXES), "a sweep")
 
 
-def _describe(error: "ErrorDict") -> str:
+def _describe(error: "pydantic.error_wrappers.ErrorDict") -> str:
     """@return what pydantic finds wrong, in the words of this project"""
     place = error["loc"]
     model = SweepFile.__fields__[str(place[0])].type_ if len(place) > 1 and place[0] in AXES else SweepFile
