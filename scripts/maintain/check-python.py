@@ -20,7 +20,8 @@ ROOMS = {
     "clustersim": set(),  # files, words, errors
     "clustersim/topology": {"."},
     "clustersim/topology/generator": {".", "topology"},
-    "clustersim/results": {".", "topology"},
+    "clustersim/results/reading": {"."},
+    "clustersim/results": {".", "results/reading", "topology"},
     "clustersim/results/tables": {".", "results"},
     "clustersim/results/plots": {".", "results", "results/tables", "topology"},
     "clustersim/results/page": {"results", "results/plots", "results/tables"},
@@ -41,7 +42,7 @@ ROOMS = {
     "clustersim/workload/command": {".", "results", "results/plots", "simulation", "topology", "workload/estimate", "workload/kernels",
                                     "workload/model", "workload/plan", "workload/reading", "workload/serve", "workload/training", "workload/write"},
     "clustersim/sweep": {".", "simulation"},
-    "clustersim/why": {".", "results", "simulation", "topology", "workload/write"},
+    "clustersim/why": {".", "results/reading", "simulation", "topology", "workload/write"},
     "clustersim/physical": {".", "simulation", "topology"},
     "clustersim/scenarios": {"simulation", "topology", "topology/generator"},
     "clustersim/accuracy": {".", "results/plots", "simulation", "topology"},
@@ -49,13 +50,13 @@ ROOMS = {
     "clustersim/outcomes": {".", "accuracy", "results/plots", "simulation", "workload/command", "workload/estimate", "workload/kernels",
                             "workload/mixers", "workload/model", "workload/plan", "workload/serve", "workload/training"},
     "clustersim/commands": {".", "accuracy", "goodput", "offload", "outcomes", "physical", "results", "results/page", "results/plots",
-                            "results/tables", "scenarios", "simulation", "sweep", "topology", "topology/generator", "why", "workload/command", "workload/kernels"},
+                            "results/reading", "results/tables", "scenarios", "simulation", "sweep", "topology", "topology/generator", "why", "workload/command", "workload/kernels"},
     "clustersim/__init__": {".", "generation", "simulation"},
     "aicb": {"clustersim", "clustersim/commands", "clustersim/workload/command"},
 }
 LINES = 1500
-# One file a command, which no other knows; a reader for each file of a run.
-LARGER = {"clustersim/commands": 3000, "clustersim/results": 1900}
+# One file a command, which no other knows.
+LARGER = {"clustersim/commands": 3000}
 
 
 def allowed(room):

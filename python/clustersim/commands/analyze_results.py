@@ -16,8 +16,7 @@ from clustersim.required_modules import require
 require("numpy", "pandas", "yaml")
 
 from clustersim import command
-from clustersim.results import ResultsError
-from clustersim.results.problem import Problem
+from clustersim.results import Problem, ResultsError
 from clustersim.results.tables import MAKER_OF, Table, all_tables, as_markdown, as_text, write_csv
 from clustersim.whole_file import write_text
 

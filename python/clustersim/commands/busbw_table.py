@@ -21,7 +21,7 @@ require("numpy", "pandas", "yaml")
 
 from clustersim import command
 from clustersim.results import ResultsError, files
-from clustersim.results.problem import Problems
+from clustersim.results.reading.problem import Problems
 
 Record = dict[str, Any]  # a collective, by column
 LATE = "from last start GB/s"
@@ -31,7 +31,7 @@ COLUMNS = ("op", "group", "ranks", "bytes", "algorithm", "protocol", "count", "t
 
 def read(directory: str) -> list[Record]:
     """@return the collectives as dictionaries; what cannot be read is said on standard error"""
-    from clustersim.results.collectives import read_collectives  # loads pandas
+    from clustersim.results.reading.collectives import read_collectives  # loads pandas
     place, problems = pathlib.Path(directory) / "collectives.csv", Problems()
     if place.parent.is_file() or place.with_name("run.json").is_file():
         from clustersim.results import open_run  # loads pandas

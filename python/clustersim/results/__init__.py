@@ -11,7 +11,7 @@ Everything is read when it is first asked for. What a run did not write is None;
 though the run should have written it, cut off or malformed is one line in run.problems, and the rest
 can be used. ResultsError means that a directory holds no results at all.
 
-A Run has these (units in the names; each module's docstring explains its columns):
+A Run has these (units in the names; docstrings of the modules of reading explain the columns):
 
     info          run.json as a dictionary                                      run_json
     flows         finished flows, fct.txt                                       flows
@@ -36,7 +36,7 @@ Directories of the HPCC simulator and of SimAI, which have no run.json, can be o
 """
 from typing import TYPE_CHECKING, Any
 
-from clustersim.results.problem import Problem, ResultsError
+from clustersim.results.reading.problem import Problem, ResultsError
 
 if TYPE_CHECKING:
     from clustersim.results.run import Run, open_run, open_runs

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from clustersim.results.run_json import options_of
+from clustersim.results.reading.run_json import options_of
 
 # A run's name of a file, and the names of SimAI's and the HPCC simulator's files.
 MONITORS = {

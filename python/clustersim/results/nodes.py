@@ -5,13 +5,13 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any, TYPE_CHECKING
 
-from clustersim.results import run_json
+from clustersim.results.reading import run_json
 from clustersim.topology.cluster import InputError
 from clustersim.topology.reader import Topology, read
 
 if TYPE_CHECKING:
     import pandas as pd
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
     from clustersim.results.run import Run
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]

@@ -8,21 +8,22 @@ from typing import Any, TYPE_CHECKING
 
 import pandas as pd
 
-from clustersim.approximation import approximations_of
 from clustersim import input_file
+from clustersim.approximation import approximations_of
 from clustersim.errors import InputError
-from clustersim.results import end_to_end, files, run_json
-from clustersim.results.collectives import read_collectives
-from clustersim.results.flows import read_flows
-from clustersim.results.links import read_links
+from clustersim.results import files
 from clustersim.results.nodes import Nodes, find_topology, read_topology
-from clustersim.results.pauses import pauses_of, read_pause_events, read_paused_queues
-from clustersim.results.problem import Problems, ResultsError
-from clustersim.results.queues import read_queues
-from clustersim.results.requests import (is_memory_trace, is_served, read_inference, read_instances, read_memory,
-                                         read_requests, read_served)
-from clustersim.results.samples import read_bandwidth, read_cnps, read_rates
-from clustersim.results.timeline import read_timeline
+from clustersim.results.reading import end_to_end, run_json
+from clustersim.results.reading.collectives import read_collectives
+from clustersim.results.reading.flows import read_flows
+from clustersim.results.reading.links import read_links
+from clustersim.results.reading.pauses import pauses_of, read_pause_events, read_paused_queues
+from clustersim.results.reading.problem import Problems, ResultsError
+from clustersim.results.reading.queues import read_queues
+from clustersim.results.reading.requests import (is_memory_trace, is_served, read_inference, read_instances, read_memory,
+                                                 read_requests, read_served)
+from clustersim.results.reading.samples import read_bandwidth, read_cnps, read_rates
+from clustersim.results.reading.timeline import read_timeline
 
 if TYPE_CHECKING:
     from clustersim.topology.reader import Topology

@@ -25,8 +25,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TYPE_CHECKING
 
 from clustersim import gpu_rows
-from clustersim.results import run_json
 from clustersim.results.nodes import links_with_kinds
+from clustersim.results.reading import run_json
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ import pathlib
 from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
-from clustersim.results.links import read_links
-from clustersim.results.problem import Problems
+from clustersim.results.reading.links import read_links
+from clustersim.results.reading.problem import Problems
 from clustersim.topology.reader import read as read_topology
 from clustersim.why.records import Flow, Records
 

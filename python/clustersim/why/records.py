@@ -8,8 +8,8 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any, Dict, List, Tuple
 
-from clustersim.results.problem import Problems
-from clustersim.results.timeline import read_events, span_of, whole
+from clustersim.results.reading.problem import Problems
+from clustersim.results.reading.timeline import read_events, span_of, whole
 
 from clustersim.errors import InputError
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TYPE_CHECKING
 
 from clustersim.errors import InputError
-from clustersim.results import run_json
-from clustersim.results.problem import Problems
+from clustersim.results.reading import run_json
+from clustersim.results.reading.problem import Problems
 from clustersim.simulation import run_program
 from clustersim.why import traces
 

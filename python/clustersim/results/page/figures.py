@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import matplotlib
 
+from clustersim.results import ResultsError
 from clustersim.results.plots import KINDS, style
-from clustersim.results.problem import ResultsError
 
 if TYPE_CHECKING:
     from clustersim.results.run import Run

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Bus bandwidth of collectives against their size, with published measurements."""
 import pathlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TYPE_CHECKING
 
 import pandas as pd
-from typing import Any, TYPE_CHECKING
-from collections.abc import Iterable, Iterator, Sequence
 
+from clustersim.results import ResultsError
 from clustersim.results.plots import style
-from clustersim.results.problem import ResultsError
 
 if TYPE_CHECKING:
     from clustersim.results.run import Run

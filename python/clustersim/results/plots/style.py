@@ -3,19 +3,19 @@
 import contextlib
 import math
 import pathlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TYPE_CHECKING
 
 import matplotlib
 import matplotlib.colors
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from typing import Any, TYPE_CHECKING
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from clustersim.command import printable
 from clustersim.plain_text import plain_text
+from clustersim.results import ResultsError
 from clustersim.results.plots import THEMES
-from clustersim.results.problem import ResultsError
 from clustersim.whole_file import whole_file
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ protocol, channels, start_ns, end_ns, algbw and busbw (GB/s), flows, and two wor
 import pathlib
 from typing import TYPE_CHECKING
 
-from clustersim.results.records import read_comma_separated
+from clustersim.results.reading.records import read_comma_separated
 
 if TYPE_CHECKING:
     import pandas as pd
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 COLUMNS = {"id": "int", "layer": "text", "pass": "int", "phase": "text", "group": "text",
            "ranks": "count", "op": "text", "bytes": "int", "algorithm": "text", "protocol": "text",

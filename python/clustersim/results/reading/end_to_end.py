@@ -15,10 +15,10 @@ from typing import Any, TYPE_CHECKING
 import pandas as pd
 
 from clustersim import csv_cell
-from clustersim.results.records import MOST, whole_lines
+from clustersim.results.reading.records import MOST, whole_lines
 
 if TYPE_CHECKING:
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 SUMMARY = {"Expose DP comm": "exposed_dp", "Expose DP_EP comm": "exposed_dp_ep",
            "Expose TP comm": "exposed_tp", "Expose_EP_comm": "exposed_ep",

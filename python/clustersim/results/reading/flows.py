@@ -7,11 +7,11 @@ duration alone), slowdown (fct_ns / ideal_ns; not less than 1 but for rounding).
 import pathlib
 from typing import TYPE_CHECKING
 
-from clustersim.results.records import read_blank_separated
+from clustersim.results.reading.records import read_blank_separated
 
 if TYPE_CHECKING:
     import pandas as pd
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 COLUMNS = {"src": "hex", "dst": "hex", "sport": "int", "dport": "int", "bytes": "int",
            "start_ns": "int", "fct_ns": "int", "ideal_ns": "int"}

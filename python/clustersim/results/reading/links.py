@@ -9,11 +9,11 @@ ecn_marks (frames marked CE as they left by the port), messages (counted on the 
 import pathlib
 from typing import TYPE_CHECKING
 
-from clustersim.results.records import read_comma_separated
+from clustersim.results.reading.records import read_comma_separated
 
 if TYPE_CHECKING:
     import pandas as pd
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 COLUMNS = {"node": "int", "port": "int", "peer": "int", "rate_bps": "int", "tx_bytes": "int",
            "busy_ns": "float", "pause_ns": "float", "drops": "int"}

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from clustersim import input_file
-from clustersim.results.records import read_blank_separated, read_comma_separated
+from clustersim.results.reading.records import read_blank_separated, read_comma_separated
 
 if TYPE_CHECKING:
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 QUEUES = {"node": "int", "port": "int", "priority": "int", "paused_by": "int", "pauses": "int",
           "paused_ns": "float", "longest_ns": "float", "storms": "int"}

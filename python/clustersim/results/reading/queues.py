@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from clustersim.results.records import read_comma_separated, whole_lines
+from clustersim.results.reading.records import read_comma_separated, whole_lines
 
 if TYPE_CHECKING:
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 COLUMNS = {"time": "int", "sw_id": "int", "port_id": "int", "q_id": "int", "q_len": "int",
            "port_len": "int"}

@@ -8,17 +8,17 @@ import csv
 import io
 import pathlib
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from clustersim import csv_cell
 
 if TYPE_CHECKING:
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 REST = "_rest"  # fields beyond those of a record
 # Hexadecimals are few different texts, such as addresses: each is read once.

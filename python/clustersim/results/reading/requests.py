@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from clustersim.results.records import read_comma_separated
+from clustersim.results.reading.records import read_comma_separated
 
 if TYPE_CHECKING:
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 REQUESTS = {"request": "text", "arrival_us": "text", "prefill_instance": "text",
             "decode_instance": "text", "prompt_tokens": "text", "bytes": "text",

@@ -8,7 +8,7 @@ from typing import Any, TYPE_CHECKING
 from clustersim import input_file
 
 if TYPE_CHECKING:
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 CONGESTION_CONTROLS = {"0": "none", "1": "DCQCN", "3": "HPCC", "7": "TIMELY", "8": "DCTCP",
                        "10": "HPCC-PINT", "ns3::RdmaTimely": "TIMELY-paper"}

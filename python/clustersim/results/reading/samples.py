@@ -8,11 +8,11 @@ cnps: time_ns, src, dst, sport, dport, bytes, cnps (received so far).
 import pathlib
 from typing import TYPE_CHECKING
 
-from clustersim.results.records import read_comma_separated
+from clustersim.results.reading.records import read_comma_separated
 
 if TYPE_CHECKING:
     import pandas as pd
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 PAIR = {"time": "int", "src": "int", "dst": "int", "sport": "int", "dport": "int", "size": "int"}
 BANDWIDTH = {"time": "int", "node_id": "int", "port_id": "int", "bandwidth": "float"}

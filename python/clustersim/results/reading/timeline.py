@@ -14,7 +14,7 @@ import pandas as pd
 from clustersim import input_file
 
 if TYPE_CHECKING:
-    from clustersim.results.problem import Problems
+    from clustersim.results.reading.problem import Problems
 
 COLUMNS = ("rank", "thread", "name", "category", "start_us", "duration_us")
 Number = TypeVar("Number", int, float)
