@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs clustersim.commands.against_simai of this checkout; --help says what it does."""
+"""Runs clustersim.commands.validation.against_simai of this checkout; --help says what it does."""
 import checkout  # noqa: F401
 
-from clustersim.commands import against_simai
+from clustersim.commands.validation import against_simai
 
 if __name__ == "__main__":
     against_simai.run()

@@ -6,7 +6,7 @@ from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
-from clustersim.commands import compare_backends as backends  # noqa: E402
+from clustersim.commands.validation import compare_backends as backends  # noqa: E402
 
 CONF = ROOT / "conf" / "SimAI.conf"
 MIB = 1 << 20

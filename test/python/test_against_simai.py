@@ -10,7 +10,7 @@ from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
-from clustersim.commands import against_simai  # noqa: E402
+from clustersim.commands.validation import against_simai  # noqa: E402
 
 
 def test_the_bus_bandwidth_is_that_of_the_slowest_group(tmp_path):

@@ -13,7 +13,7 @@ from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
-from clustersim.commands import compare_backends as backends  # noqa: E402
+from clustersim.commands.validation import compare_backends as backends  # noqa: E402
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
 CONF = ROOT / "conf" / "SimAI.conf"

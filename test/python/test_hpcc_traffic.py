@@ -12,8 +12,8 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 sys.path.insert(0, str(SCRIPTS.parent / "python"))
 
-from clustersim.commands import hpcc_traffic  # noqa: E402
-from clustersim.commands import reproduce_hpcc  # noqa: E402
+from clustersim.commands.hpcc import hpcc_traffic  # noqa: E402
+from clustersim.commands.hpcc import reproduce_hpcc  # noqa: E402
 
 HOSTS = 80
 TOPOLOGY = (f"{HOSTS + 1} 1 {HOSTS}\n{HOSTS}\n"

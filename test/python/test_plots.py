@@ -231,7 +231,7 @@ def test_the_measurements_that_come_along_are_those_of_the_formats_page():
 
 
 def test_they_are_those_that_published_busbw_compares_with():
-    from clustersim.commands.published_busbw import MEASURED
+    from clustersim.commands.validation.published_busbw import MEASURED
     table = bandwidths.read_published()
     for gpu, points in MEASURED.items():
         ours = table[table["gpu_type"] == gpu].set_index("bytes")["busbw"]
@@ -408,7 +408,7 @@ def test_a_name_is_text_in_every_kind_of_picture(directory, tmp_path, kind):
 def test_names_are_text_in_the_pictures_of_other_commands(tmp_path):
     """The topology's name, a plan's title, and layers beside each other."""
     from clustersim import offload
-    from clustersim.commands import compare_backends
+    from clustersim.commands.validation import compare_backends
     from clustersim.topology import draw as topology_drawing
     from clustersim.topology.reader import read
     from clustersim.workload.command import plan_picture

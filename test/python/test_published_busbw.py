@@ -8,7 +8,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
-from clustersim.commands import published_busbw  # noqa: E402
+from clustersim.commands.validation import published_busbw  # noqa: E402
 
 PAGE = ROOT / "contrib/collectives/doc/nccl.rst"
 

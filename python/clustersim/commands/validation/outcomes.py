@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from clustersim.outcomes.scaling import Point
     from clustersim.workload.kernels.frameworks import Constants
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 DATA = ROOT / "docs" / "source" / "data"
 SHORT = DATA / "outcomes_short.csv"
 WHOLE = ROOT.parent / "shared" / "data" / "outcomes" / "end_to_end.csv"

@@ -19,7 +19,7 @@ from clustersim import command
 from clustersim.simulation import environment, find_program
 from clustersim.whole_file import write_text
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 MIB = 1 << 20
 
 # nccl-tests AllReduce busbw in GB/s by size in MiB.

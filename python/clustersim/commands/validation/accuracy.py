@@ -35,7 +35,7 @@ from clustersim.simulation import find_program  # noqa: E402
 if TYPE_CHECKING:
     import pandas as pd
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 DATA = ROOT / "docs" / "source" / "data"
 PAGE = ROOT / "docs" / "source" / "models" / "accuracy.rst"
 LEFT_OUT = DATA / "leave_one_out.csv"

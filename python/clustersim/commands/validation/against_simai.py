@@ -21,7 +21,7 @@ from clustersim.rst import list_table, signed
 from clustersim.simulation import environment, find_program
 from clustersim.whole_file import write_text
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 PAGE = ROOT / "docs" / "source" / "models" / "simai-comparison.rst"
 SIZES_MIB = (16, 32, 64, 128, 256, 512)
 GIB = 1 << 30

@@ -20,7 +20,7 @@ from clustersim import command
 from clustersim.simulation import environment, find_program
 from clustersim.whole_file import whole_file, write_text
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 HEADERS = 82  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, preamble and gap 20
 ACK = 84
 MIB = 1 << 20

@@ -39,7 +39,7 @@ from clustersim.rst import list_table  # noqa: E402
 from clustersim.simulation import environment, find_program, flag_words  # noqa: E402
 from clustersim.whole_file import write_text  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 MIB = 1 << 20
 BOUND = {"idle": 0.05, "shared": 0.15, "beyond": float("inf")}
 

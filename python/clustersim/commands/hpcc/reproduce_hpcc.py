@@ -21,11 +21,11 @@ from clustersim.required_modules import require
 require("matplotlib")
 
 from clustersim import command  # noqa: E402
-from clustersim.commands import hpcc_traffic  # noqa: E402
-from clustersim.commands.against_hpcc import percentile  # noqa: E402
+from clustersim.commands.hpcc import hpcc_traffic  # noqa: E402
+from clustersim.commands.hpcc.against_hpcc import percentile  # noqa: E402
 from clustersim.whole_file import whole_file, write_text  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 WORKLOADS = {"FB_Hadoop": "FbHdp_distribution.txt", "WebSearch": "WebSearch_distribution.txt"}
 SCENARIOS = {"50% load": (0.5, 0.0), "30% load + incast": (0.3, 0.02)}
 
