@@ -49,6 +49,7 @@ class Messages:
         self._stream = stream
 
     def write(self, text: str) -> int:
+        """Writes text, legibly. @return the number of its letters"""
         self._stream.write(legible(text))
         return len(text)
 

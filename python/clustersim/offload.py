@@ -44,6 +44,7 @@ WAYS = (
 
 
 def write_all_reduce(path: pathlib.Path, size: int) -> pathlib.Path:
+    """Writes a workload with one AllReduce of so many bytes. @return the path"""
     path.write_text(f"HYBRID_TRANSFORMER model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: {GPUS} "
                     f"checkpoints: 0 checkpoint_initiates: 0\n1\n"
                     f"reduce\t-1\t1\tNONE\t0\t1\tNONE\t0\t1\tALLREDUCE\t{size}\t1\n")
@@ -87,6 +88,7 @@ def _all_reduce_us(run: Run, way: Way) -> float:
 
 
 def size_name(size: int | str) -> str:
+    """@return bytes with a binary prefix; STEP as it is"""
     if isinstance(size, str):
         return size
     return f"{size >> 20} Mi" if size >= 1 << 20 else f"{size >> 10} Ki"

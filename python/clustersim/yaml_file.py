@@ -88,4 +88,5 @@ def lines(node: yaml.Node | None) -> dict[Any, int]:
 
 
 def line(node: yaml.Node) -> int:
+    """@return the line of a node, counted from 1"""
     return node.start_mark.line + 1

@@ -30,6 +30,7 @@ ERROR_DECIMALS = 4
 
 
 def band_of(size: int) -> str:
+    """@return the band of a size in bytes: small, middle or large"""
     return "small" if size <= SMALL else "large" if size >= LARGE else "middle"
 
 

@@ -37,6 +37,7 @@ class Figure:
 
     @property
     def tables(self) -> tuple[str, ...]:
+        """Names of the tables that show the figure"""
         return tuple(self.shown)
 
     def without(self, table: str) -> float:
@@ -45,10 +46,12 @@ class Figure:
 
 
 def shown_of(tables: Mapping[str, float] | Iterable[str]) -> dict[str, float | None]:
+    """@return by table, the value that it shows by itself; None for each of a bare list of names"""
     return dict(tables) if isinstance(tables, dict) else dict.fromkeys(tables)
 
 
 def network_figures(root: pathlib.Path) -> list[Figure]:
+    """@return the figures of network-kinds.yaml"""
     found = []
     for row in yaml.safe_load((root / networks.FILE).read_text(encoding="utf-8")):
         for name in networks.FIGURES:
@@ -64,6 +67,7 @@ def network_figures(root: pathlib.Path) -> list[Figure]:
 
 
 def gpu_figures(root: pathlib.Path) -> list[Figure]:
+    """@return the figures of measured-figures.yaml"""
     found = []
     for row in yaml.safe_load((root / FIGURES).read_text(encoding="utf-8")):
         title = row["name"] + (f" ({', '.join(row['of'])})" if "of" in row else "")

@@ -15,6 +15,7 @@ COLUMNS = ("figure", "value", "table", "without it", "error", "error without it"
 
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
+    """A prediction of a table without its own figure. Errors are mean magnitudes, as fractions."""
     figure: str
     value: float
     table: str
@@ -31,6 +32,7 @@ def cases(figures: Iterable[evidence.Figure], tables: Iterable[Table]) -> list[t
 
 
 def mean_error(table: Table, simulated: Mapping[int, simulate.Simulated]) -> float:
+    """@return the mean magnitude of the error of the bus bandwidth over the sizes that count, as a fraction"""
     counted = [abs(row.microseconds / simulated[row.size].microseconds - 1) for row in table.rows if not row.doubt]
     return sum(counted) / len(counted)
 
@@ -60,6 +62,7 @@ def leave_out(figure: evidence.Figure, table: Table, error: float, directory: pa
 
 
 def write(rows: Iterable[LeftOut], path: pathlib.Path) -> None:
+    """Writes predictions as a CSV file with COLUMNS."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -67,6 +70,7 @@ def write(rows: Iterable[LeftOut], path: pathlib.Path) -> None:
 
 
 def read(path: pathlib.Path) -> list[LeftOut]:
+    """@return the predictions of a file that write() has written"""
     with path.open(encoding="utf-8", newline="") as file:
         return [LeftOut(row["figure"], float(row["value"]), row["table"], float(row["without it"]), float(row["error"]),
                         float(row["error without it"])) for row in csv.DictReader(file)]

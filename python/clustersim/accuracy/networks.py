@@ -35,6 +35,7 @@ def read(root: pathlib.Path) -> list[Row]:
 
 
 def cell_of(name: str, figure: Any) -> str:
+    """@return a figure of network-kinds.yaml as text; empty for None"""
     if figure is None:
         return ""
     if name == "slow_starts":

@@ -79,6 +79,7 @@ Proved causes follow from the source, from NCCL's code or from arithmetic on the
 
 
 def cell_of(summary: pd.DataFrame, name: str, band: str) -> list[str]:
+    """@return mean and worst error of a table in a band, as text; empty where it has no such size"""
     found = summary[(summary["table"] == name) & (summary["band"] == band)]
     return [percent(found["mean"].iloc[0]), percent(found["max"].iloc[0])] if len(found) else ["", ""]
 

@@ -17,6 +17,7 @@ FEW = 30  # from the lowest to the highest time: so few that round numbers betwe
 
 
 def size_name(size: float) -> str:
+    """@return a size in bytes with its unit"""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit:
             return f"{size / unit:g} {name}"

@@ -56,6 +56,7 @@ class Machine:
 
     @property
     def ranks(self) -> int:
+        """GPUs of all servers"""
         return self.servers * self.gpus_per_server
 
     def links_us(self, size: int) -> float:
@@ -87,6 +88,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
+    """A published table: its machine, its comments by key, and its sizes."""
     name: str
     machine: Machine
     header: dict[str, str]  # "machine", "network", "settings", "source" of the comments
@@ -130,6 +132,7 @@ def with_launches_of_others(machines: dict[str, Machine]) -> dict[str, Machine]:
 
 
 def read_table(path: pathlib.Path, machine: Machine) -> Table:
+    """@return the table of a CSV file @raise AccuracyError if a column is missing or a cell is not a number"""
     header, lines = {}, []
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):

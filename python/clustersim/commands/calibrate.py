@@ -35,6 +35,7 @@ UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def size(text: str) -> int:
+    """@return bytes of a size such as 64M @raise ValueError if it is none, or out of range"""
     factor = UNITS.get(text[-1:].upper(), 1)
     number = int(text[:-1] if factor > 1 else text) * factor
     if not 4 <= number <= LARGEST:

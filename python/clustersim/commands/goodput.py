@@ -32,6 +32,7 @@ MOST_FAILURES = 1e7  # of all histories together; they take some ten seconds
 
 
 def part(text: str) -> goodput.Part:
+    """@return the Part of NAME=COUNT:HOURS @raise ArgumentTypeError"""
     found = re.fullmatch(r"([\w. -]+)=(\d{1,12}):(\d{1,12}(?:\.\d{1,12})?)", text)
     if not found or int(found[2]) == 0 or float(found[3]) <= 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a valid part; expected NAME=COUNT:HOURS, such as "
@@ -40,6 +41,7 @@ def part(text: str) -> goodput.Part:
 
 
 def above_zero(text: str) -> float:
+    """@return the number @raise ArgumentTypeError unless it is above 0 and at most LARGEST"""
     try:
         value = float(text)
     except ValueError:
@@ -72,6 +74,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def iteration_s(run: pathlib.Path) -> float:
+    """@return seconds of a run's longest job @raise ResultsError if it has no time"""
     from clustersim.results import open_run  # loads pandas
     opened = open_run(run)
     summary = opened.summary
@@ -83,6 +86,7 @@ def iteration_s(run: pathlib.Path) -> float:
 
 
 def report(given: argparse.Namespace) -> Iterator[str]:
+    """Yields the lines of the report."""
     mtbf = goodput.system_mtbf(given.part)
     checkpoint, restart, hours = given.checkpoint / HOUR, given.restart / HOUR, 24 * given.days
     best = goodput.daly_interval(mtbf, checkpoint)

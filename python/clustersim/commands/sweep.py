@@ -55,6 +55,7 @@ def available_bytes() -> int:
 
 
 def positive(text: str) -> float:
+    """@return the number @raise ArgumentTypeError unless it is above 0"""
     number = float(text)
     if not number > 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not above 0")
@@ -108,6 +109,7 @@ def bounds_of(options: argparse.Namespace, grid: grids.Grid) -> workflow.Bounds:
 
 
 def last_line(path: pathlib.Path) -> str:
+    """@return the last line that is not blank; empty if the file cannot be read"""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -128,6 +130,7 @@ def describe(run: runs.Run, outcome: Outcome | None) -> str:
 
 
 class Sweep:
+    """A sweep that holds the lock of its output directory. @raise InputError if another one holds it"""
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         try:
@@ -148,6 +151,7 @@ class Sweep:
         self.due = self.ended = 0  # numbers of runs
 
     def write_table(self) -> list[table.Row]:
+        """Writes table.csv and table.md. @return their rows"""
         rows = [table.row_of(run, self.notes.get(run.name, "")) for run in self.runs]
         table.add_ratios(rows)
         for name, text in (("table.csv", table.to_csv(rows)), ("table.md", table.to_markdown(rows))):
@@ -155,6 +159,7 @@ class Sweep:
         return rows
 
     def on_end(self, run: runs.Run, outcome: Outcome | None) -> None:
+        """Notes how a run ended, prints it and writes the table anew. @param outcome None if it left none"""
         self.ended += 1
         self.notes[run.name] = describe(run, outcome)
         cost = f" ({outcome['wall_s']:.1f} s, {outcome['peak_bytes'] / 1e6:.0f} MB)" if outcome else ""

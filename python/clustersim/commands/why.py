@@ -21,6 +21,7 @@ from clustersim.simulation import SimulationError
 
 
 class Parser(argparse.ArgumentParser):
+    """@raise InputError where argparse would exit, so that the message has this project's form."""
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; expected the flags of --help")
 

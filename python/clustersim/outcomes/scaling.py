@@ -32,6 +32,7 @@ class Point:
 
     @property
     def error(self) -> float:
+        """The relative error of the predicted work per GPU"""
         return self.predicted / self.published - 1
 
 
@@ -58,4 +59,5 @@ def points(frame: pd.DataFrame) -> list[Point]:
 
 
 def frame_of(found: Iterable[Point]) -> pd.DataFrame:
+    """@return a frame with a row for each Point"""
     return pd.DataFrame([{**dataclasses.asdict(point), "error": point.error} for point in found])

@@ -33,6 +33,7 @@ DISTURBED = 2  # a median above so many minima says what else the machines did
 
 @dataclasses.dataclass
 class Row:
+    """A size of a collective: measured and simulated times, and the measured bus bandwidth in GB/s."""
     op: str
     size: int
     role: str  # "fit" or "check"
@@ -44,6 +45,7 @@ class Row:
 
     @property
     def disturbed(self) -> bool:
+        """Whether the median is so far above the minimum that something else must have run"""
         return self.median_us > DISTURBED * self.least_us
 
     @property
@@ -53,6 +55,7 @@ class Row:
 
     @property
     def error(self) -> float:
+        """The relative error of the simulated time; NaN before it is simulated"""
         return self.simulated_us / self.typical_us - 1
 
 
@@ -66,12 +69,14 @@ def write_star(path: pathlib.Path, ranks: int, host: Host) -> pathlib.Path:
 
 
 def write_hosts(path: pathlib.Path, host: Host) -> pathlib.Path:
+    """Writes a --gpu-table with one type, Host. @return the path"""
     path.write_text("# name generation GB/s-of-a-channel GB/s-of-NVLinks costs-of-messages: a host, whose ranks have no NVLink\n"
                     + host.row("Host") + "\n")
     return path
 
 
 def write_workload(path: pathlib.Path, op: str, sizes: Sequence[int]) -> pathlib.Path:
+    """Writes a workload with two collectives of each size in bytes, after two that start the ranks. @return the path"""
     # The very first show how ranks begin. The first of a size finds its buffers out of the caches, and training repeats its
     # collectives: the second of each size counts (rows_that_count()).
     path.write_text("".join(f"1 {op} {size} TP\n" * 2 for size in [FIRST_BYTES, *sizes]))
@@ -100,11 +105,14 @@ def sizes_between(smallest: int, largest: int) -> list[int]:
 
 
 def read_csv(path: pathlib.Path) -> list[dict[str, str]]:
+    """@return the rows by column"""
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
 class Calibration:
+    """Measures collectives with so many ranks, and keeps the host that explains them. Files go into the output
+    directory."""
     def __init__(self, ranks: int, output: str | os.PathLike, mpirun: Sequence[str] = (), provider: str = "auto",
                  nic: str | None = None, interface: str | None = None) -> None:
         """@param mpirun further words for it, such as a file of hosts @param provider, nic, interface as for SimAI_phynet"""
@@ -168,6 +176,7 @@ class Calibration:
         self.write(bandwidths)
 
     def write(self, bandwidths: Mapping[str, float]) -> None:
+        """Writes topology, hosts.txt, busbw.yaml and calibration.csv. @param bandwidths GB/s by operation"""
         write_star(self.output / "topology", self.ranks, self.host)
         write_hosts(self.output / "hosts.txt", self.host)
         lines = ["measured"]

@@ -42,6 +42,7 @@ def write_scaled(topology: reader.Topology, scale: float, path: pathlib.Path) ->
 
 
 def star(hosts: int, rate: str = "100Gbps") -> str:
+    """@return the text of a topology: hosts at one switch"""
     return "\n".join([f"{hosts + 1} 1 {hosts}", str(hosts), *(f"{host} {hosts} {rate} 1us 0" for host in range(hosts))]) + "\n"
 
 
@@ -73,6 +74,7 @@ LAYOUTS = {"one switch": lambda hosts: star(hosts),
 
 @dataclasses.dataclass
 class Result:
+    """Times of a workload in one layout: of real traffic, and simulated."""
     workload: str
     layout: str
     physical_ns: float
@@ -81,6 +83,7 @@ class Result:
 
     @property
     def error(self) -> float:
+        """The relative error of the simulated time"""
         return self.simulated_ns / self.physical_ns - 1
 
 

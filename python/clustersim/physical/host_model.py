@@ -33,6 +33,7 @@ Cost = tuple[int, float]  # microseconds of the CPU for a message above so many 
 
 @dataclasses.dataclass(frozen=True)
 class Host:
+    """A host: the latency and the rate of its link, and the CPU's work for a message."""
     latency_us: float
     rate_bps: float
     costs: tuple[Cost, ...] = ()  # by rising bytes; the last that applies to a message counts

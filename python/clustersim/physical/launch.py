@@ -35,6 +35,7 @@ def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def phynet_words(workload: str | os.PathLike, topology: str | os.PathLike, output: str | os.PathLike,
                  **flags: object) -> list[str]:
+    """@return the words that run SimAI_phynet @param flags of it, by name as for simulate()"""
     # Not resolve(), which fails on a link that leads to itself.
     workload, topology, output = (os.path.abspath(path) for path in (workload, topology, output))
     return command_line(workload, topology, output=output, conf=None, program=find_program("SimAI_phynet"), **flags)

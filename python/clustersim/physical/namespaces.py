@@ -78,6 +78,7 @@ def check(topology: Topology) -> None:
 
 
 class NamespaceCluster:
+    """A topology's nodes as network namespaces while its `with` block lasts. @raise Unsuitable, NotPermitted"""
     def __init__(self, topology: Topology, scale: float = 1) -> None:
         check(topology)
         self.topology, self.scale, self.owner = topology, scale, os.getpid()
@@ -87,6 +88,7 @@ class NamespaceCluster:
             self.graph.add_edge(link.a, link.b, key=number)
 
     def name(self, node: int) -> str:
+        """@return the name of a node's namespace"""
         return f"{PREFIX}-{self.owner}-{node}"
 
     def _end(self, number: int, node: int) -> str:
@@ -152,6 +154,7 @@ class NamespaceCluster:
             _run("ip", "-n", self.name(node), "-batch", "-", text="\n".join(lines) + "\n")
 
     def remove(self) -> None:
+        """Ends the processes in this process's namespaces, and removes these."""
         for name in namespaces().get(self.owner, []):
             pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False).stdout.split()
             for pid in pids:

@@ -18,6 +18,7 @@ ROUNDING = 1e-3  # of the longest time: a rest that is shorter comes from roundi
 
 @dataclasses.dataclass(frozen=True)
 class Part:
+    """A share of a job's time, by name."""
     name: str
     colour: int
     us: float

@@ -84,6 +84,7 @@ class Run:
 
     @functools.cached_property
     def info(self) -> dict[str, Any]:
+        """run.json as a dictionary; empty if there is none"""
         path = self._path("run.json")
         return run_json.read_run_json(path, self.problems) if path.is_file() else {}
 
@@ -169,19 +170,24 @@ class Run:
 
     @functools.cached_property
     def flows(self) -> pd.DataFrame | None:
+        """Finished flows of fct.txt, a row each; None if the run wrote none, or with --fast-forward"""
         return self._monitor("fct", read_flows)
 
     @functools.cached_property
     def pause_events(self) -> pd.DataFrame | None:
+        """Lines of pfc.txt: a row whenever a port pauses its peer or lets it go on"""
         return self._monitor("pfc", read_pause_events)
 
     @functools.cached_property
     def pauses(self) -> pd.DataFrame | None:
+        """Pauses of ports from their begin to their end, a row each; one that does not end lasts until the end of the
+        run"""
         events = self.pause_events
         return None if events is None else pauses_of(events, self.simulated_ns)
 
     @functools.cached_property
     def paused_queues(self) -> pd.DataFrame | None:
+        """Queues that were paused, by the port and the priority that paused them (pauses.csv)"""
         if not self.has_whole_network:
             return None
         expected = self.packets and self.info.get("longest_pause_ns", 0) > 0
@@ -189,6 +195,7 @@ class Run:
 
     @functools.cached_property
     def queues(self) -> pd.DataFrame | None:
+        """Sampled lengths of switch queues in bytes (queue.txt), without empty ones"""
         return self._monitor("qlen", read_queues)
 
     @functools.cached_property
@@ -215,14 +222,17 @@ class Run:
 
     @functools.cached_property
     def bandwidth(self) -> pd.DataFrame | None:
+        """Sampled bandwidth of ports (bandwidth.txt)"""
         return self._monitor("bandwidth", read_bandwidth)
 
     @functools.cached_property
     def rates(self) -> pd.DataFrame | None:
+        """Sampled sending rates of queue pairs in Gb/s (rate.txt)"""
         return self._monitor("rate", read_rates)
 
     @functools.cached_property
     def cnps(self) -> pd.DataFrame | None:
+        """Congestion notifications that queue pairs got, counted up to each sample (cnp.txt)"""
         return self._monitor("cnp", read_cnps)
 
     @functools.cached_property
@@ -239,19 +249,23 @@ class Run:
 
     @property
     def summary(self) -> pd.DataFrame | None:
+        """A row per job: its times in us, in all and by part (EndToEnd.csv)"""
         return self._end_to_end[0]
 
     @property
     def layers(self) -> pd.DataFrame | None:
+        """A row per layer of each job, times in us (EndToEnd.csv)"""
         return self._end_to_end[1]
 
     @functools.cached_property
     def collectives(self) -> pd.DataFrame | None:
+        """A row per collective and group: its times in ns, and bandwidths in GB/s"""
         return self._file("collectives.csv", lambda path: read_collectives(path, self.problems),
                           self._has_collectives)
 
     @functools.cached_property
     def links(self) -> pd.DataFrame | None:
+        """A row per port: bytes, times in ns, marks, pauses and drops (links.csv)"""
         if self._lacks_traffic():
             return None
         return self._file("links.csv",
@@ -265,29 +279,35 @@ class Run:
 
     @functools.cached_property
     def requests(self) -> pd.DataFrame | None:
+        """Transfers of KV-cache workloads, by job"""
         paths = [path for path in self._numbered("requests") if not is_served(path)]
         return self._jobs(paths, read_requests)
 
     @functools.cached_property
     def served(self) -> pd.DataFrame | None:
+        """Requests that inference workloads served, by job"""
         paths = [path for path in self._numbered("requests") if is_served(path)]
         return self._jobs(paths, read_served)
 
     @functools.cached_property
     def inference(self) -> pd.DataFrame | None:
+        """Distributions of times, throughput and goodput of inference workloads, a row per metric and job"""
         return self._jobs(self._numbered("inference"), read_inference)
 
     @functools.cached_property
     def instances(self) -> pd.DataFrame | None:
+        """A row per serving instance and job"""
         return self._jobs(self._numbered("instances"), read_instances)
 
     @functools.cached_property
     def memory(self) -> pd.DataFrame | None:
+        """Bytes that tensors hold over time, by job"""
         return self._jobs([path for path in sorted(self.directory.glob("*.csv"))
                            if is_memory_trace(path)], read_memory)
 
     @functools.cached_property
     def timeline(self) -> pd.DataFrame | None:
+        """Computations and collectives of ranks in time order (timeline.json); None unless the run recorded it"""
         return self._file("timeline.json", lambda path: read_timeline(path, self.problems), False)
 
     @functools.cached_property

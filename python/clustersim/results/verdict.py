@@ -78,6 +78,7 @@ class Finding:
 
     @property
     def name(self) -> str:
+        """The operation and the group of its collectives"""
         return f"{self.op} {self.group}"
 
 
@@ -254,6 +255,7 @@ def findings_of(run: "Run", runs: "Sequence[Run]" = ()) -> list[Finding]:
 
 
 def percent(share: float) -> str:
+    """@return a share between 0 and 1 in per cent"""
     return f"{100 * share:.0f}%"
 
 

@@ -65,6 +65,7 @@ class Failed(Exception):
 
 
 def require(condition: object, check: str, text: str) -> None:
+    """@raise Failed unless the condition holds @param check the law's name @param text the evidence"""
     if not condition:
         raise Failed(check, text)
 
@@ -114,10 +115,12 @@ class Run:
         self.end_ns = self.record["simulated_ns"]
 
     def rows(self, name: str) -> list[dict[str, str]]:
+        """@return the rows of a CSV file by column"""
         with (self.directory / name).open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
     def fields(self, name: str) -> list[list[str]]:
+        """@return the words of each line of a file; no lines if there is no file"""
         path = self.directory / name
         return [line.split() for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 

@@ -52,21 +52,26 @@ class Scenario:
 
     @property
     def gpus(self) -> int:
+        """GPUs of all servers"""
         return self.servers * self.gpus_per_server
 
     @property
     def has_workload(self) -> bool:
+        """Whether it runs a workload, and not flows alone"""
         return not self.flows
 
     @property
     def nvswitches(self) -> int:
+        """One per server of several GPUs"""
         return self.servers if self.gpus_per_server > 1 else 0
 
     @property
     def first_leaf(self) -> int:
+        """The number of the first leaf's node"""
         return self.gpus + self.nvswitches
 
     def topology(self) -> str:
+        """@return the text of its topology file"""
         lines = []
         for gpu in range(self.gpus):
             server = gpu // self.gpus_per_server
@@ -84,6 +89,7 @@ class Scenario:
                 + "\n".join(lines) + "\n")
 
     def configuration(self) -> str:
+        """@return the text of its configuration, with failures of links"""
         lines = [f"{key} {value}" for key, value in self.conf]
         for down, up, leaf, spine in self.failures:
             ends = f"{self.first_leaf + leaf} {self.first_leaf + self.leaves + spine}"
@@ -91,10 +97,12 @@ class Scenario:
         return "\n".join(lines) + "\n"
 
     def flow_file(self) -> str:
+        """@return the text of its flow file"""
         lines = [f"{src} {dst} 3 100 {size} {start:.9f}\n" for src, dst, size, start in self.flows]
         return f"{len(lines)}\n" + "".join(lines)
 
     def workload(self) -> str:
+        """@return the text of its workload file"""
         text = POLICY.format(tp=self.tp, gpus=self.gpus, layers=len(self.layers))
         for number, (operation, group, size, compute) in enumerate(self.layers):
             text += (f"layer{number} -1 {compute} {operation}_{group} {size} {compute} NONE 0 {compute} "
@@ -108,6 +116,7 @@ class Scenario:
 
     @property
     def is_lossless(self) -> bool:
+        """Whether no frame may be lost"""
         return not self.failures and not dict(self.conf).get("ERROR_RATE_PER_LINK")
 
 

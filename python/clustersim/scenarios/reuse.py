@@ -40,6 +40,7 @@ class Run:
 
     @property
     def time_ns(self) -> float:
+        """Simulated time of the run"""
         return self.record["simulated_ns"]
 
     @property

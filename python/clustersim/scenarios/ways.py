@@ -73,9 +73,11 @@ class Outcome:
                 self.figures[str(path.relative_to(directory))] = {name: record.get(name) for name in FIGURES}
 
     def rows(self, name: str) -> list[dict[str, str]]:
+        """@return the rows of a CSV file by column @raise KeyError if the run wrote no such file"""
         return list(csv.DictReader(io.StringIO(self.files[name].decode())))
 
     def figure(self, name: str) -> Any:
+        """@return a key of run.json, of FIGURES; None without a record or such a key"""
         return self.figures.get("run.json", {}).get(name)
 
 
@@ -94,6 +96,7 @@ def _wait(process: subprocess.Popen[str], command_line: str) -> float:
 
 def execute(scenario: WideScenario, programs: pathlib.Path, directory: pathlib.Path, flags: Sequence[str],
             processes: int = 0) -> Outcome:
+    """Runs a scenario. @param processes of mpirun; 0: without it @raise Failed if it hangs or crashes"""
     output = "out"
     shutil.rmtree(directory / output, ignore_errors=True)
     arguments = command(scenario, programs, output, flags, processes)
@@ -154,6 +157,7 @@ def _rows(outcome: Outcome, name: str, columns: Sequence[str]) -> list[tuple[str
 
 
 def require_same_work(one: Outcome, other: Outcome, way: str) -> None:
+    """@raise Failed unless both runs have the same collectives @param way the words for the second run"""
     columns = ("layer", "pass", "phase", "group", "ranks", "op", "bytes", "algorithm", "protocol", "channels", "flows")
     require(_rows(one, "collectives.csv", columns) == _rows(other, "collectives.csv", columns), f"{way} has the same collectives",
             "collectives.csv")

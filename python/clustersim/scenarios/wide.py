@@ -90,14 +90,17 @@ class WideScenario:
 
     @property
     def gpus(self) -> int:
+        """GPUs of the cluster"""
         return self._built.gpus
 
     @property
     def has_workload(self) -> bool:
+        """Whether it runs a workload, and not flows alone"""
         return bool(self.layers or self.micro)
 
     @property
     def is_lossless(self) -> bool:
+        """Whether no frame may be lost"""
         conf = dict(self.conf)
         return not self.events and not conf.get("ERROR_RATE_PER_LINK") and conf.get("PFC_WATCHDOG_ACTION") != "drop"
 
@@ -106,23 +109,29 @@ class WideScenario:
         return [link[:2] for link in self._built.links]
 
     def nodes(self) -> int:
+        """@return the number of nodes: GPUs, NVSwitches, other switches"""
         return self._built.gpus + self._built.nvswitches + self._built.switches
 
     def nvswitches(self) -> range:
+        """@return the numbers of the NVSwitches' nodes"""
         return range(self._built.gpus, self._built.gpus + self._built.nvswitches)
 
     def topology(self) -> str:
+        """@return the text of its topology file @raise InputError if the generator refuses the cluster"""
         return text_of(self._built)
 
     def configuration(self) -> str:
+        """@return the text of its configuration, with failures of links and nodes"""
         return "".join(f"{line}\n" for line in (*(f"{key} {value}" for key, value in self.conf),
                                                 *(line for event in self.events for line in event)))
 
     def flow_file(self) -> str:
+        """@return the text of its flow file"""
         lines = [f"{src} {dst} {priority} 100 {size} {start:.9f}\n" for src, dst, priority, size, start in self.flows]
         return f"{len(lines)}\n" + "".join(lines)
 
     def workload(self) -> str:
+        """@return the text of its workload file"""
         if self.micro:
             return "".join(f"{passes} {operation} {size} {group}\n" for passes, operation, size, group in self.micro)
         text = POLICY.format(tp=self.tp, ep=self.ep, pp=self.pp, ga=self.ga, pp_bytes=self.pp_bytes, gpus=self.gpus,

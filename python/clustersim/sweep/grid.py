@@ -45,6 +45,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
+    """A sweep file: the program and its flags, bounds of a run (None: no bound), and every combination of the axes."""
     path: pathlib.Path
     program: pathlib.Path
     flags: tuple[str, ...]

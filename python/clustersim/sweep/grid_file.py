@@ -59,6 +59,7 @@ class Entry(pydantic.BaseModel, extra=pydantic.Extra.forbid):
 
 
 class TopologyEntry(Entry):
+    """A file, or flags of the generator."""
     file: Optional[str]
     generate: Tuple[str, ...] = ()
 
@@ -70,16 +71,19 @@ class TopologyEntry(Entry):
 
 
 class ConfEntry(Entry):
+    """A file, and keys that win over it."""
     file: Optional[str]
     settings: Dict[str, str] = pydantic.Field({}, alias="set")
 
 
 class WorkloadEntry(Entry):
+    """A file, and flags of the program for it."""
     file: str
     flags: Tuple[str, ...] = ()
 
 
 class EnvEntry(Entry):
+    """Variables of the environment."""
     settings: Dict[str, str] = pydantic.Field({}, alias="set")
 
     @classmethod
@@ -88,6 +92,7 @@ class EnvEntry(Entry):
 
 
 class NetworkEntry(Entry):
+    """Flags that choose how the network is simulated; a single word is that of --network."""
     flags: Tuple[str, ...] = ()
 
     @classmethod
@@ -96,6 +101,7 @@ class NetworkEntry(Entry):
 
 
 class SweepFile(pydantic.BaseModel, extra=pydantic.Extra.forbid):
+    """The keys of a sweep file. None: left out."""
     topologies: List[TopologyEntry]
     conf: Optional[List[ConfEntry]]
     workloads: List[WorkloadEntry]
@@ -189,6 +195,7 @@ class Lines:
         return place in self._of
 
     def error(self, place: Place, what: str) -> InputError:
+        """@return the error of a place in the file"""
         return InputError(f"{self.path}:{self.line(place)}: {what}")
 
 

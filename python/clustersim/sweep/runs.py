@@ -23,6 +23,7 @@ RECORD = "sweep.json"  # in each run's directory: what the sweep asked for
 
 @dataclasses.dataclass
 class Run:
+    """A run of a sweep: its command, and the request that its results must fit to count as complete."""
     case: Case
     directory: pathlib.Path
     command: list[str]
@@ -30,6 +31,7 @@ class Run:
 
     @property
     def name(self) -> str:
+        """The name of the run's directory"""
         return self.case.name
 
 
@@ -56,6 +58,7 @@ def generate_topologies(grid: Grid, output: pathlib.Path) -> dict[str, pathlib.P
 
 @functools.lru_cache(maxsize=None)
 def sha256(path: str | os.PathLike) -> str:
+    """@return the checksum of a file in hexadecimal digits, computed once @raise OSError"""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):

@@ -57,10 +57,12 @@ class Interrupted(BaseException):
 
 
 def interrupt(number: int, frame: types.FrameType | None) -> NoReturn:
+    """Handles a signal. @raise Interrupted always"""
     raise Interrupted(signal.Signals(number).name)
 
 
 def memory_bytes(pid: int) -> int:
+    """@return resident bytes of a process; 0 once it has ended"""
     try:
         text = pathlib.Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
         return int(text.split()[1]) * os.sysconf("SC_PAGESIZE")
@@ -69,6 +71,7 @@ def memory_bytes(pid: int) -> int:
 
 
 def is_locked(path: str | os.PathLike) -> bool:
+    """@return whether another process holds a lock on a file @raise OSError if there is no such file"""
     with open(path, encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -79,6 +79,7 @@ def _cell(name: str, value: str | float) -> str:
 
 
 def to_csv(rows: Sequence[Row]) -> str:
+    """@return the table with all COLUMNS as CSV"""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()

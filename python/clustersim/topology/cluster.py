@@ -78,6 +78,7 @@ def nvlinks(gpu: int, options: argparse.Namespace, gpus: int) -> Iterator[Cable]
 
 
 def count_nvswitches(gpus: int, options: argparse.Namespace) -> int:
+    """@return the NVSwitches of so many GPUs @raise InputError if these do not fill servers"""
     if gpus % options.gpu_per_server:
         raise InputError(f"{gpus} GPUs do not fill servers of {options.gpu_per_server}; "
                          f"expected a multiple")

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from clustersim.topology.reader import Topology
 
 def rate(bps: float) -> str:
+    """@return bit/s with a unit"""
     return f"{bps / 1e9:g} Gb/s"
 
 

@@ -122,6 +122,7 @@ def percentile(values: Collection[float], share: int) -> float:
 
 
 def host(address: int) -> int:
+    """@return the number of the host that has an address of the HPCC simulator"""
     return (address >> 16 & 0xFF) << 8 | address >> 8 & 0xFF
 
 
@@ -144,6 +145,7 @@ def table_lines(pairs: list[Pair]) -> Iterator[str]:
 
 
 def write_pairs(path: pathlib.Path, pairs: list[Pair]) -> None:
+    """Writes a row for each pair of flows, with both completion times in ns and their ratio."""
     with whole_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)

@@ -68,6 +68,7 @@ class SizeDistribution:
 
 
 def bits_per_second(text: str, where: str) -> float:
+    """@return a rate such as 100Gbps in bit/s @param where file and line, for the message @raise InputError"""
     match = RATE.match(text)
     if not match:
         raise InputError(f"{where}: '{text}' is not a valid rate")

@@ -121,6 +121,7 @@ def run_case(options: argparse.Namespace, workload: str, scenario: str, scheme: 
 
 
 def write_flows(options: argparse.Namespace, workload: str, scenario: str) -> None:
+    """Writes the flow file of a workload and a scenario; exits with the generator's status if it fails."""
     load, incast_load = SCENARIOS[scenario]
     status = hpcc_traffic.main(["--topology", str(options.data / "fat.txt"),
                                 "--sizes", str(options.data / WORKLOADS[workload]),
@@ -185,6 +186,7 @@ def plot(path: pathlib.Path, rows: list[Row]) -> None:
 
 
 def size_text(size: int) -> str:
+    """@return bytes with a decimal prefix"""
     for unit, name in ((1e6, "M"), (1e3, "K")):
         if size >= unit:
             return f"{size / unit:.3g}{name}"

@@ -106,6 +106,7 @@ def run_case(options: argparse.Namespace, found: list[tables.Table]) -> pd.DataF
 
 
 def write(frame: pd.DataFrame, path: pathlib.Path) -> None:
+    """Writes the card's rows as CSV, times in us and bus bandwidths in GB/s."""
     path.parent.mkdir(parents=True, exist_ok=True)
     frame.drop(columns="band").round({"measured us": 3, "simulated us": 3, "measured busbw": 3,
                                       "simulated busbw": 3}).to_csv(path, index=False)

@@ -77,12 +77,14 @@ def servers(path: pathlib.Path, count: int, leaves: int = 0, spines: int = 1, up
 
 
 def layers(path: pathlib.Path, gpus: int, rows: Sequence[Layer], tp: int = 1, ep: int = 1) -> None:
+    """Writes a workload in SimAI's format."""
     write_text(path, HEADER.format(tp=tp, ep=ep, gpus=gpus) + f"{len(rows)}\n" + "".join(
         f"{name}\t-1\t{ns}\t{fwd}\t{fb}\t{ns}\tNONE\t0\t{ns}\t{wg}\t{wb}\t1\n"
         for name, ns, fwd, fb, wg, wb in rows))
 
 
 def flows(path: pathlib.Path, rows: Sequence[Flow]) -> None:
+    """Writes a flow file, priority 3."""
     write_text(path, f"{len(rows)}\n" + "".join(f"{s} {d} 3 {b} {t:.9f}\n" for s, d, b, t in rows))
 
 
@@ -103,6 +105,7 @@ class Case:
 
 def one(op: str, size: int, topology: Callable[..., None], gpus: int, tp: int = 1, ep: int = 1,
         **shape: int | str) -> Callable[[pathlib.Path], None]:
+    """@return a function that writes one collective of so many bytes @param shape of the topology"""
     def make(directory: pathlib.Path) -> None:
         topology(directory / "topology", **shape)
         layers(directory / "workload.txt", gpus, [("layer", 1000, "NONE", 0, op, size)]
@@ -222,11 +225,14 @@ SPEED = [
 
 
 def cpu_seconds() -> float:
+    """@return user and system seconds of all programs that have ended"""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def measure_speed(program: pathlib.Path, output: pathlib.Path, wanted: list[str] | None) -> None:
+    """Prints the CPU seconds of each case of SPEED, with packets and with flows. @param wanted parts of their names;
+    None: all"""
     print(f"{'case':52}{'packets, CPU s':>15}{'flows, CPU s':>14}{'ratio':>8}")
     for number, case in enumerate(SPEED):
         if wanted and not any(part in case.name for part in wanted):

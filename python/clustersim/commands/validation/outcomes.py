@@ -122,6 +122,7 @@ def serve(found: list[Fact], options: argparse.Namespace) -> None:
 
 
 def write(frames: Sequence[pd.DataFrame], path: pathlib.Path) -> None:
+    """Writes the rows of frames, but for empty frames, as one CSV file."""
     import pandas
     path.parent.mkdir(parents=True, exist_ok=True)
     pandas.concat([frame for frame in frames if len(frame)]).round(4).to_csv(path, index=False)

@@ -41,6 +41,7 @@ END = ".. published_busbw.py end"
 
 
 def write_topology(path: pathlib.Path, gpu: str) -> None:
+    """Writes a server of 8 GPUs of this type at an NVSwitch."""
     lines = [f"10 8 1 1 16 {gpu}", "8 9 "]
     for rank in range(8):
         lines += [f"{rank} 8 {NVLINK[gpu]} 0.000025ms 0", f"{rank} 9 400Gbps 0.0005ms 0"]

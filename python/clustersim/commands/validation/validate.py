@@ -39,10 +39,12 @@ class Case:
 
 
 def time_ns(size_bytes: float, gbps: float) -> float:
+    """@return nanoseconds of bytes at a rate in Gb/s"""
     return size_bytes * 8 / gbps
 
 
 def star(path: pathlib.Path, hosts: int, gbps: float = 100, delay_ns: float = 1000) -> pathlib.Path:
+    """Writes hosts at one switch. @return the path"""
     lines = [f"{hosts + 1} 1 {hosts}", str(hosts)]
     lines += [f"{host} {hosts} {gbps}Gbps {delay_ns}ns 0" for host in range(hosts)]
     write_text(path, "\n".join(lines) + "\n")
@@ -59,6 +61,7 @@ def chain(path: pathlib.Path, switches: int, gbps: float = 100, delay_ns: float 
 
 
 class Simulator:
+    """The programs of one directory, or those of bin/ or the PATH."""
     def __init__(self, programs: pathlib.Path | None) -> None:
         self.programs = programs
 

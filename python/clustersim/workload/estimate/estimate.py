@@ -53,9 +53,11 @@ class Shares(dict[str, float]):
 
     @property
     def total(self) -> float:
+        """The sum of all shares, in ns"""
         return sum(self.values())
 
     def plus(self, other: Mapping[str, float], times: float = 1) -> "Shares":
+        """Adds others, taken `times` times. @return itself"""
         for key, value in other.items():
             self[key] += value * times
         return self
@@ -69,6 +71,7 @@ class Estimate:
     stage: int
 
     def describe(self) -> str:
+        """@return the step time and its shares in words"""
         parts = [f"{name} {100 * value / self.total_ns:.1f}%" for name, value in self.shares.items() if value > 0.0005 * self.total_ns]
         return f"{self.total_ns / 1e6:.1f} ms: {', '.join(parts)}"
 

@@ -40,6 +40,7 @@ class Timed:
 
     @property
     def tokens_per_s(self) -> float:
+        """Tokens of the whole job per second"""
         return self.plan.sequences * self.plan.sequence / self.total_ns * 1e9
 
     def utilisation(self, gpu: "Gpu") -> float:

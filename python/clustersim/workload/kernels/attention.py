@@ -42,6 +42,7 @@ def passes(library: str, head_dim: int, tokens: float) -> tuple[float, float]:
 
 @functools.lru_cache(65536)
 def share(table: str, head_dim: int, tokens: float, heads: float) -> float:
+    """@return the part of the peak rate that a table's attention reaches, interpolated between its points"""
     return grid.load(table).at(head_dim, tokens, heads)
 
 

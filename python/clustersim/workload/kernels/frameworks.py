@@ -166,6 +166,7 @@ def _table() -> dict[str, dict[str, Any]]:
 
 
 def names() -> list[str]:
+    """@return the names of the profiles of frameworks.yaml"""
     return list(_table()["frameworks"])
 
 

@@ -71,6 +71,7 @@ class Gpu(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
 
 
 def names() -> list[str]:
+    """@return the names of the GPU types whose kernels are known"""
     return list(gpu_rows.rows())
 
 

@@ -50,4 +50,5 @@ class Grid:
 
 @functools.lru_cache(None)
 def load(name: str) -> "Grid":
+    """@return the grid of a table, read once @param name as of rows()"""
     return Grid(*rows(name))

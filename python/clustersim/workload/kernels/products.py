@@ -35,6 +35,7 @@ def relative(gpu: str) -> dict[str, float]:
 
 @functools.lru_cache(65536)
 def share(table: str, m: float, n: float, k: float) -> float:
+    """@return the part of its roofline that a table's product of m x k and k x n reaches, interpolated"""
     return grid.load(table).at(n, k, m)
 
 

@@ -25,6 +25,7 @@ def passes(shape: tuple[int, ...]) -> tuple[tuple[int, int, int], tuple[int, int
 
 
 def product_bytes(m: float, n: float, k: float, count: float, precision: str) -> float:
+    """@return bytes that `count` products of m x k and k x n read and write"""
     return count * (FACTOR_BYTES[precision] * (m * k + k * n) + RESULT_BYTES * m * n)
 
 

@@ -208,9 +208,11 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
 
     @property
     def expert_hidden(self) -> int:
+        """Columns of the input of experts"""
         return self.expert_latent or self.hidden
 
     def has_window(self, layer: int) -> bool:
+        """@return whether tokens of a layer attend to a window only"""
         return bool(self.window) and self.windowed[layer % len(self.windowed)]
 
     def attended(self, tokens: int, has_window: bool) -> float:
@@ -229,10 +231,12 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
 
     @property
     def moe_layers(self) -> int:
+        """Number of layers with experts"""
         return sum(self.has_experts(layer) for layer in range(self.layers))
 
     @property
     def has_dense_mlps(self) -> bool:
+        """Whether some layer has an MLP without experts"""
         return any(kind.feeds and not kind.experts for kind in map(self.layer_kind, range(self.layers)))
 
     @property
@@ -249,9 +253,11 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
 
     @property
     def norm_parameters(self) -> int:
+        """Parameters of one norm"""
         return self.hidden * (2 if self.norm == "layer" else 1)
 
     def mixer_parameters(self, kind: "LayerKind") -> int:
+        """@return parameters of a layer's mixers, without the norm of their input"""
         return sum(part.parameters(self, kind) for part in self.parts(kind))
 
     @property
@@ -260,6 +266,7 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return self.streams * self.hidden * (self.streams ** 2 + 2 * self.streams) if self.streams > 1 else 0
 
     def mlp_parameters(self, ffn: int, hidden: int | None = None) -> int:
+        """@return parameters of an MLP of width `ffn` @param hidden columns of its input; None: the model's"""
         inward, hidden = 2 if self.gated else 1, hidden or self.hidden
         return hidden * ffn * (inward + 1) + (inward * ffn + hidden if self.bias else 0)
 
@@ -275,17 +282,20 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return router + self.expert_parameters() + shared + latent + (self.hidden if self.shared_gate else 0)
 
     def kind_parameters(self, kind: "LayerKind") -> int:
+        """@return parameters of a layer of this kind, with its norms"""
         norms = bool(self.parts(kind)) + kind.feeds
         feed = (self.moe_parameters() if kind.experts else self.mlp_parameters(self.ffn)) if kind.feeds else 0
         inputs = 2 * self.hidden * self.layer_inputs
         return norms * (self.norm_parameters + self.stream_parameters) + self.mixer_parameters(kind) + feed + inputs
 
     def layer_parameters(self, layer: int) -> int:
+        """@return parameters of a layer with its own sizes"""
         kind = self.layer_kind(layer)
         return self.shaped(kind).kind_parameters(kind)
 
     @property
     def layer_embedding(self) -> int:
+        """Parameters of the embeddings that layers have of their own"""
         return self.layer_vocabulary * self.layers * self.layer_inputs
 
     def prediction_parameters(self) -> int:
@@ -295,6 +305,7 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return 2 * self.hidden ** 2 + 3 * self.norm_parameters + layers
 
     def parameters(self) -> int:
+        """@return parameters of the whole model, with embeddings and head"""
         embedding = (self.vocabulary + self.positions) * self.hidden
         embedding += self.layer_embedding + self.hidden * self.layers * self.layer_inputs
         head = 0 if self.tied else self.vocabulary * self.hidden

@@ -46,10 +46,12 @@ class Parallelism:
 
     @property
     def expert_tp(self) -> int:
+        """Parts that an expert is cut into"""
         return self.etp or self.tp
 
     @property
     def dp(self) -> int:
+        """Data-parallel replicas"""
         return self.world_size // (self.tp * self.pp * self.cp)
 
     @property
@@ -84,6 +86,7 @@ class Parallelism:
 
     @property
     def micro_batches(self) -> int:
+        """Micro-batches of a replica in an iteration"""
         if self.global_batch:
             return self.global_batch // (self.micro_batch * self.dp)
         return 4 * self.pp if self.pp > 1 else 1
@@ -113,6 +116,7 @@ class Parallelism:
         return [sum(len(place.layers) for place in pipeline.places(self, layers)[stage::self.pp]) for stage in range(self.pp)]
 
     def describe(self) -> str:
+        """@return the plan in words"""
         parts = [f"TP {self.tp}", f"DP {self.dp}", f"PP {self.pp}"]
         parts += [f"{name} {value}" for name, value in (("VPP", self.virtual), ("EP", self.ep), ("CP", self.cp)) if value > 1]
         parts += [f"ETP {self.etp}"] if self.expert_tp != self.tp else []

@@ -35,6 +35,7 @@ class Memory:
 
     @property
     def total(self) -> float:
+        """Bytes in all"""
         return self.weights + self.gradients + self.optimizer + self.activations
 
     def describe(self) -> str:
@@ -119,6 +120,7 @@ def _activations(model: "Model", plan: "Parallelism", stage: int) -> float:
 
 
 def of_stage(model: "Model", plan: "Parallelism", stage: int) -> "Memory":
+    """@return the memory of a rank of a pipeline stage, in bytes"""
     layers, ends = stage_operators(model, plan, stage)
     alike: dict[int, tuple[Sequence[operators.Operator], int]] = {}  # layers of one kind are one object
     for block in [*layers, ends]:

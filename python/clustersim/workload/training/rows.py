@@ -35,4 +35,5 @@ class Row:
 
     @property
     def compute_ns(self) -> float:
+        """Nanoseconds of all passes"""
         return self.forward_ns + self.input_ns + self.weight_ns

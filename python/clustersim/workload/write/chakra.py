@@ -50,6 +50,7 @@ def messages() -> types.ModuleType:
 
 
 def varint(value: int) -> bytes:
+    """@return a number as protobuf writes it"""
     data = bytearray()
     while value > 0x7F:
         data.append(value & 0x7F | 0x80)

@@ -74,4 +74,5 @@ def _list(numbers: Sequence[int]) -> str:
 
 
 def write(iteration: "Iteration", path: str | os.PathLike) -> None:
+    """Writes SimAI's text format. @raise OSError"""
     write_text(path, render(iteration))
