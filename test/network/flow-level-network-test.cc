@@ -4,8 +4,11 @@
 #include "../../contrib/rdma-qbb/test/text-topology.h"
 #include "astra-frontend/model/flow/flow-level-network.h"
 
+#include <algorithm>
+#include <deque>
 #include <gtest/gtest.h>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -108,41 +111,144 @@ TEST_F(FlowLevel, TwoSendersShareTheReceiversLink)
     EXPECT_NEAR(longer->at, 3000 * FRAME + FRAME + 2 * DELAY, 2);
 }
 
-TEST_F(FlowLevel, MessagesThatBeginTogetherAtANicEndAFrameApart)
+/// A message to be sent at a time in frames.
+struct Sent
 {
-    Build(STAR);
-    const Mark* first = Send(0, 1, 1'000'000);
-    const Mark* second = Send(0, 2, 1'000'000);
-    const Mark* third = Send(0, 3, 1'000'000);
-    m_loop.Run();
-    // Their frames take turns: 0 1 2 0 1 2 ... 0 1 2.
-    EXPECT_NEAR(first->at, 2998 * FRAME + FRAME + 2 * DELAY, 2);
-    EXPECT_NEAR(second->at, 2999 * FRAME + FRAME + 2 * DELAY, 2);
-    EXPECT_NEAR(third->at, 3000 * FRAME + FRAME + 2 * DELAY, 2);
+    double at;
+    uint64_t bytes;
+};
+
+/**
+ * Frame by frame: a queue pair with more to send goes to the end of the round as its frame begins,
+ * one that begins joins the round at its end.
+ * @param sent by rising time
+ * @return when the last frame of each has left, in frames
+ */
+std::vector<double>
+EndsOfRoundRobin(const std::vector<Sent>& sent)
+{
+    std::vector<double> ends(sent.size());
+    std::vector<uint64_t> left;
+    std::deque<std::size_t> round;
+    double now = 0;
+    while (!round.empty() || left.size() < sent.size())
+    {
+        if (round.empty())
+        {
+            now = std::max(now, sent[left.size()].at);
+            round.push_back(left.size());
+            left.push_back(sent[left.size()].bytes);
+        }
+        const std::size_t served = round.front();
+        round.pop_front();
+        const uint64_t bytes = std::min<uint64_t>(1000, left[served]);
+        left[served] -= bytes;
+        if (left[served] > 0)
+        {
+            round.push_back(served);
+        }
+        now += (static_cast<double>(bytes) + 82) / 1082;
+        for (; left.size() < sent.size() && sent[left.size()].at < now;)
+        {
+            round.push_back(left.size());
+            left.push_back(sent[left.size()].bytes);
+        }
+        ends[served] = now;
+    }
+    return ends;
 }
 
-TEST_F(FlowLevel, AMessageThatBeginsLaterEndsAsMuchLater)
+TEST_F(FlowLevel, MessagesThatBeginTogetherTakeTurnsFrameByFrame)
 {
-    Build(STAR);
-    Mark* second = nullptr;
-    const Mark* first = Send(0, 1, 1'000'000);
-    m_loop.Schedule(10 * FRAME, [&] { second = Send(0, 2, 1'000'000); });
-    m_loop.Run();
-    // Ten frames alone; then turns until the first is through; the second has ten left.
-    EXPECT_NEAR(first->at, 1990 * FRAME + FRAME + 2 * DELAY, 2);
-    EXPECT_NEAR(second->at, 2000 * FRAME + FRAME + 2 * DELAY, 2);
+    for (const bool samePath : {true, false})
+    {
+        for (const uint64_t bytes : {600, 1'000, 2'000, 7'300, 1'000'000})
+        {
+            for (const int count : {2, 3, 4, 8})
+            {
+                Build(STAR);
+                const TimePs begin = m_loop.Now();
+                std::vector<const Mark*> marks;
+                for (int tag = 0; tag < count; ++tag)
+                {
+                    marks.push_back(Send(0, samePath ? 1 : 1 + tag % 3, bytes, {}, tag));
+                }
+                m_loop.Run();
+                // The first finds the NIC idle: 0 0 1 2 0 1 2 ... 1 2.
+                const auto ends = EndsOfRoundRobin(std::vector<Sent>(count, {0, bytes}));
+                // The last frame follows the one before it over the second link. If frames to
+                // others came between, a shorter one need not wait there; messages do as if alone.
+                const uint64_t last = (bytes - 1) % 1000 + 1;
+                const double lastFrame = (static_cast<double>(last) + 82) / 1082 * FRAME;
+                const double slack = samePath ? 0 : FRAME - lastFrame;
+                const double tail = (bytes < 1000 ? lastFrame : FRAME) + 2 * DELAY;
+                for (int i = 0; i < count; ++i)
+                {
+                    const double expected = ends[i] * FRAME + tail;
+                    EXPECT_LE(marks[i]->at - begin, expected + 3);
+                    EXPECT_GE(marks[i]->at - begin, expected - slack - 3)
+                        << "message " << i << " of " << count << " of " << bytes << " bytes";
+                }
+            }
+        }
+    }
 }
 
-TEST_F(FlowLevel, AFrameInServiceIsNotHeldUp)
+TEST_F(FlowLevel, AMessageThatBeginsLaterWaitsForTheFrameInServiceAndTheNext)
 {
-    Build(STAR);
-    Mark* second = nullptr;
-    const Mark* first = Send(0, 1, 10'000);
-    m_loop.Schedule(7 * FRAME / 2, [&] { second = Send(0, 2, 10'000); });
-    m_loop.Run();
-    // Four frames of the first; then one of the second, one of the first, and so on.
-    EXPECT_NEAR(first->at, 16 * FRAME + FRAME + 2 * DELAY, 2);
-    EXPECT_NEAR(second->at, 20 * FRAME + FRAME + 2 * DELAY, 2);
+    const std::vector<std::vector<Sent>> cases = {{{0, 1'000'000}, {10.25, 1'000'000}},
+                                                  {{0, 10'000}, {3.5, 10'000}},
+                                                  {{0, 10'000}, {9.5, 10'000}},
+                                                  {{0, 100'000}, {3.5, 10'000}},
+                                                  {{0, 10'000}, {3.5, 10'000}, {3.75, 10'000}}};
+    for (const auto& sent : cases)
+    {
+        Build(STAR);
+        const TimePs begin = m_loop.Now();
+        std::vector<const Mark*> marks(sent.size());
+        for (std::size_t i = 0; i < sent.size(); ++i)
+        {
+            m_loop.Schedule(static_cast<TimePs>(sent[i].at * FRAME),
+                            [&, i] { marks[i] = Send(0, 1 + static_cast<int>(i), sent[i].bytes); });
+        }
+        m_loop.Run();
+        const auto ends = EndsOfRoundRobin(sent);
+        for (std::size_t i = 0; i < sent.size(); ++i)
+        {
+            EXPECT_NEAR(marks[i]->at - begin, ends[i] * FRAME + FRAME + 2 * DELAY, 3)
+                << "message " << i << " of " << sent.size();
+        }
+    }
+}
+
+TEST_F(FlowLevel, MessagesThatComeAtAnyTimeEndWithinAFewFramesOfTheirTurns)
+{
+    std::mt19937 random(7);
+    for (int run = 0; run < 50; ++run)
+    {
+        std::vector<Sent> sent(2 + random() % 7);
+        for (Sent& each : sent)
+        {
+            each = {static_cast<double>(random() % 200'000) / 1000, 1000 * (1 + random() % 200)};
+        }
+        std::ranges::sort(sent, {}, &Sent::at);
+        Build(STAR);
+        const TimePs begin = m_loop.Now();
+        std::vector<const Mark*> marks(sent.size());
+        for (std::size_t i = 0; i < sent.size(); ++i)
+        {
+            m_loop.Schedule(static_cast<TimePs>(sent[i].at * FRAME), [&, i] {
+                marks[i] = Send(0, 1 + static_cast<int>(i % 3), sent[i].bytes, {}, i);
+            });
+        }
+        m_loop.Run();
+        const auto ends = EndsOfRoundRobin(sent);
+        for (std::size_t i = 0; i < sent.size(); ++i)
+        {
+            const double off = (marks[i]->at - begin - 2 * DELAY) / static_cast<double>(FRAME) - 1;
+            EXPECT_NEAR(off, ends[i], 1e-3) << "message " << i << " of " << sent.size();
+        }
+    }
 }
 
 TEST_F(FlowLevel, NoMessageIsFasterThanAloneWhereOthersBegin)
@@ -247,10 +353,10 @@ TEST_F(FlowLevel, AMessageFollowsThoseOfItsStreamThatHaveNotLeft)
     const Mark* second = Send(0, 1, 1'000'000, request);
     const Mark* other = Send(0, 2, 1'000'000, request, 1);
     m_loop.Run();
-    // The first and the other take turns; then the second has what the other does not.
-    EXPECT_NEAR(first->at, 1999 * FRAME + FRAME + 2 * DELAY, 2);
-    EXPECT_NEAR(other->at, 2000 * FRAME + FRAME + 2 * DELAY, FRAME);
-    EXPECT_NEAR(second->at, 3000 * FRAME + FRAME + 2 * DELAY, FRAME);
+    // The second keeps the first one's turn: 0 0 1 0 1 ... 0 1 0 1 0 0 0.
+    EXPECT_NEAR(first->at, 1998 * FRAME + FRAME + 2 * DELAY, 3);
+    EXPECT_NEAR(other->at, 2001 * FRAME + FRAME + 2 * DELAY, 3);
+    EXPECT_NEAR(second->at, 3000 * FRAME + FRAME + 2 * DELAY, 3);
 
     // One that comes when all has left waits for nobody.
     const TimePs start = m_loop.Now();
@@ -364,12 +470,10 @@ TEST_F(FlowLevel, OperationsWhoseBytesCountMoreShareLinksAccordingly)
         }
     }
     m_loop.Run();
-    // Twice 1000 frames of 1500 bytes go up each link in 30 us, and a frame and two delays later
-    // rank 1 has the last, give or take a frame.
-    for (const std::size_t result : {1, 3})
-    {
-        EXPECT_NEAR(received[result]->at, 30'000'000 + 15'000 + 200'000, 15'000);
-    }
+    // Twice 1000 frames of 1500 bytes go up each link in 30 us, 0 0 1 0 1 ... 0 1 1, and a frame
+    // and two delays later rank 1 has the last.
+    EXPECT_NEAR(received[1]->at, 1998 * 15'000 + 15'000 + 200'000, 3);
+    EXPECT_NEAR(received[3]->at, 2000 * 15'000 + 15'000 + 200'000, 3);
 }
 
 TEST_F(FlowLevel, AReductionWaitsForItsLastMember)

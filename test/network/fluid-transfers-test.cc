@@ -111,7 +111,6 @@ class AllToAll
             FluidTransfers::Request request;
             request.uses = links;
             request.bytes = sizes[ends.size()];
-            request.framePs = 1e5;
             request.idleRate = FLUID_BYTES_PER_PS;
             request.owner = this;
             request.onReached = [](void*) {};

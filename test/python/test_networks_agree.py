@@ -126,14 +126,13 @@ def test_networks_agree_on_collectives_with_a_root(directory, ranks, per_server,
 
 
 @pytest.mark.parametrize("op", ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER"))
-@pytest.mark.parametrize("per_server, mib", [(gpus, mib) for gpus in (1, 2, 4, 8) for mib in (4, 16, 64)] + [(1, 256), (2, 256)])
-def test_flows_and_packets_agree_between_two_servers_of_any_size(directory, op, per_server, mib):
-    topology = make_topology(directory, 2 * per_server, per_server)
+@pytest.mark.parametrize("servers, per_server, mib", [(2, gpus, mib) for gpus in (1, 2, 4, 8) for mib in (4, 16, 64)] +
+                         [(2, 1, 256), (2, 2, 256), (3, 1, 4), (3, 1, 256), (4, 1, 16), (4, 1, 256)])
+def test_flows_and_packets_agree_between_servers_of_any_size(directory, op, servers, per_server, mib):
+    topology = make_topology(directory, servers * per_server, per_server)
     flow, packet = (simulated_us(directory, topology, op, mib * MIB, network) for network in ("flow", "packet"))
-    # Channels that stay in step: see "Scope and Limitations" of the flow network's page.
-    in_step = {"ALLREDUCE": 0.15, "REDUCESCATTER": 0.1} if (per_server, mib) == (1, 256) else {}
-    bound = in_step.get(op, 0.05)
-    assert flow == pytest.approx(packet, rel=bound)
+    # Channels drift apart from a lead of one frame: see "Turns" of the flow network's page.
+    assert flow == pytest.approx(packet, rel=0.01)
 
 
 @pytest.mark.parametrize("size", (1 << 10, 1 << 16, 1 << 20))
@@ -155,10 +154,11 @@ def test_two_ranks_on_two_servers_agree(directory, op):
     topology = make_topology(directory, 2, 1)
     size = 352_354_304
     flow = simulated_us(directory, topology, op, size, "flow")
-    assert simulated_us(directory, topology, op, size, "packet") == pytest.approx(flow, rel=0.13)
+    assert simulated_us(directory, topology, op, size, "packet") == pytest.approx(flow, rel=0.01)
     # Formulas let all channels send at once, or none.
-    assert simulated_us(directory, topology, op, size, "analytical") == pytest.approx(flow, rel=0.1)
-    assert estimated_us(directory, topology, op, size, 2) == pytest.approx(flow, rel=0.1)
+    bound = {"ALLREDUCE": 0.14, "ALLGATHER": 0.12, "REDUCESCATTER": 0.22}[op]
+    assert simulated_us(directory, topology, op, size, "analytical") == pytest.approx(flow, rel=bound)
+    assert estimated_us(directory, topology, op, size, 2) == pytest.approx(flow, rel=bound)
 
 
 @pytest.mark.parametrize("op", ("ALLGATHER", "REDUCESCATTER"))

@@ -251,14 +251,14 @@ FlowLevelFabric::Post(Part* part)
             return;
         }
     }
-    if (!Begin(part))
+    if (!Begin(part, false))
     {
         m_withoutPath.push_back(part);
     }
 }
 
 bool
-FlowLevelFabric::Begin(Part* part)
+FlowLevelFabric::Begin(Part* part, bool keepsTurn)
 {
     const Message& message = *part->message;
     Connection* connection = part->connection;
@@ -309,6 +309,7 @@ FlowLevelFabric::Begin(Part* part)
     const ns3::FrameSizes& sizes = nvlink ? m_config.nvlinkFrames : m_config.networkFrames;
     FluidTransfers::Request request;
     Plan(*part, nvlink, sizes, request);
+    request.keepsTurn = keepsTurn;
     request.onReached = [](void* arg) {
         auto* reached = static_cast<Part*>(arg);
         reached->fabric->m_loop.Schedule(
@@ -450,7 +451,7 @@ FlowLevelFabric::TimeSpread(Part& part,
     const double rate = isCapped ? cap : timing.rate;
     request.cap = isCapped ? cap : request.cap;
     request.bytes = static_cast<double>(ns3::MessageWireBytes(part.bytes, sizes));
-    request.framePs = frame / rate;
+    request.frameBytes = frame;
     request.idleRate = rate;
     part.tail = std::max<TimePs>(0, timing.latest - ns3::RoundToPs(frame / rate));
 }
@@ -473,7 +474,7 @@ FlowLevelFabric::Time(Part& part,
                                      static_cast<double>(rateCapBps));
     }
     request.bytes = static_cast<double>(wireBytes);
-    request.framePs = sizes.DataWireBytes(sizes.mtuPayload) / rate;
+    request.frameBytes = sizes.DataWireBytes(sizes.mtuPayload);
     request.idleRate = rate;
     const TimePs idle = ns3::IdleDeliveryPs(path, part.bytes, sizes, period);
     part.tail = idle - ns3::RoundToPs(request.bytes / rate);
@@ -501,7 +502,7 @@ FlowLevelFabric::AdvanceConnection(Connection& connection)
             m_ownConnections.GiveBack(&connection);
         }
     }
-    else if (!Begin(connection.first))
+    else if (!Begin(connection.first, true))
     {
         m_withoutPath.push_back(connection.first);
     }
@@ -637,7 +638,7 @@ FlowLevelFabric::UpdateRoutes()
     waiting.swap(m_withoutPath);
     for (Part* part : waiting)
     {
-        if (!Begin(part))
+        if (!Begin(part, false))
         {
             m_withoutPath.push_back(part);
         }

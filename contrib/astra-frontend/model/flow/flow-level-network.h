@@ -222,7 +222,9 @@ class FlowLevelFabric : public SharedNetwork
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t number, const ns3::MessagePart& cut);
     void Post(Part* part);
-    bool Begin(Part* part);
+    /// @param keepsTurn the part before it on its connection has just left
+    /// @return whether there is a path
+    bool Begin(Part* part, bool keepsTurn);
     void AdvanceConnection(Connection& connection);
     /// @return the connection that parts of this number of messages before in the stream have not
     /// left yet, or a new one on their path

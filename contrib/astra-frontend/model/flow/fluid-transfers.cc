@@ -32,8 +32,8 @@ constexpr double SHARE_TOLERANCE = 1e-3;
 /// Flows that a change concerns, on average, from which on changes wait for each other.
 constexpr double MANY_FLOWS = 32;
 
-/// Parts of a frame that are none: times are whole picoseconds.
-constexpr double BYTE_ROUNDING = 1e-4;
+/// A link that is as full as this is full: the solver lets that much pass.
+constexpr double FULL_LINK = 0.99;
 
 /// @return bytes its bundle will have moved when the transfer gets somewhere
 double
@@ -89,7 +89,7 @@ uint32_t
 FluidTransfers::AddLink(uint64_t rateBps)
 {
     m_carried.push_back(0);
-    m_beginners.emplace_back();
+    m_turns.emplace_back();
     return m_solver.AddResource(static_cast<double>(rateBps) / PS_BITS_PER_BYTE);
 }
 
@@ -104,8 +104,9 @@ FluidTransfers::Start(const Request& request)
 {
     FluidTransfer* transfer = m_pool.Take();
     transfer->held = request.held;
-    transfer->framePs = request.framePs;
-    transfer->idleRate = request.idleRate;
+    // Part of a frame, or one that a gap follows, takes no turns.
+    const bool takesTurns = request.held == 0 && request.uses.front().weight == 1;
+    transfer->frameBytes = takesTurns ? request.frameBytes : 0;
     transfer->soonestPs =
         ns3::AddPs(m_loop.Now(), ns3::RoundToPs((request.bytes - request.held) / request.idleRate));
     transfer->firstLink = request.uses.front().resource;
@@ -114,8 +115,8 @@ FluidTransfers::Start(const Request& request)
     transfer->onReached = request.onReached;
     transfer->onDrained = request.onDrained;
     transfer->owner = request.owner;
-    TakeTurns(*transfer, request.bytes);
-    const auto sharing = static_cast<double>(m_beginners[transfer->firstLink].size());
+    JoinTurns(*transfer, request.keepsTurn);
+    const auto sharing = static_cast<double>(m_turns[transfer->firstLink].Count());
     NoteChange(request.bytes / request.idleRate * std::max(sharing, 1.0));
     Enter(*transfer, request.uses, request.cap, request.bytes);
     if (m_watch)
@@ -126,36 +127,42 @@ FluidTransfers::Start(const Request& request)
 }
 
 void
-FluidTransfers::TakeTurns(FluidTransfer& transfer, double bytes)
+FluidTransfers::JoinTurns(FluidTransfer& transfer, bool keepsTurn)
 {
-    constexpr std::size_t MAX_BEGINNERS = 64;
-    Beginners& beginners = m_beginners[transfer.firstLink];
-    for (FluidTransfer* earlier : beginners)
+    if (m_turns[transfer.firstLink].Join(transfer, keepsTurn))
     {
-        const double moved = MovedBytes(*earlier);
-        const double left = earlier->end - earlier->begin - moved;
-        if (left > bytes)
-        {
-            continue; // it ends later, however they take turns
-        }
-        // The first of those that begin together goes first; a frame that ends now holds nobody up.
-        const double frames = moved / (earlier->framePs * earlier->idleRate);
-        const double frameLeft = moved > 0 ? std::ceil(frames - BYTE_ROUNDING) - frames : 1;
-        earlier->turnsAfterPs +=
-            std::clamp(left / earlier->idleRate, 0.0, std::max(frameLeft, 0.0) * earlier->framePs);
-    }
-    if (beginners.size() < MAX_BEGINNERS)
-    {
-        beginners.push_back(&transfer);
+        m_changedLinks.push_back(transfer.firstLink);
     }
 }
 
-double
-FluidTransfers::MovedBytes(const FluidTransfer& transfer) const
+void
+FluidTransfers::LeaveTurns(FluidTransfer& transfer)
 {
-    const FluidBundle& bundle = *transfer.bundle;
-    return bundle.moved - transfer.begin +
-           bundle.rate * static_cast<double>(m_loop.Now() - bundle.updatedPs);
+    if (m_turns[transfer.firstLink].Leave(transfer))
+    {
+        m_changedLinks.push_back(transfer.firstLink);
+    }
+}
+
+void
+FluidTransfers::RenewTurns(uint32_t link)
+{
+    FluidTurns& turns = m_turns[link];
+    turns.ForEach([this](const FluidTransfer& transfer) { Advance(*transfer.bundle); });
+    const bool isFull = m_solver.GetLoad(link) >= FULL_LINK * m_solver.GetCapacity(link);
+    if (!turns.Renew(static_cast<double>(m_loop.Now()), isFull))
+    {
+        return;
+    }
+    turns.ForEach([this](const FluidTransfer& transfer) {
+        FluidBundle& bundle = *transfer.bundle;
+        if (!bundle.isRenewed)
+        {
+            bundle.isRenewed = true;
+            std::make_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
+            m_grown.push_back(&bundle);
+        }
+    });
 }
 
 FluidBundle&
@@ -195,7 +202,7 @@ FluidTransfers::Enter(FluidTransfer& transfer,
     FluidBundle& bundle = FindBundle(uses, cap);
     Advance(bundle);
     transfer.bundle = &bundle;
-    transfer.begin = bundle.moved;
+    transfer.bytes = bytes;
     transfer.end = bundle.moved + bytes;
     transfer.credited = 0;
     bundle.transfers.push_back(&transfer);
@@ -241,7 +248,9 @@ FluidTransfers::Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use>
 {
     FluidBundle& bundle = *transfer.bundle;
     Advance(bundle);
-    const double left = std::max(transfer.end - bundle.moved, 0.0);
+    LeaveTurns(transfer);
+    Credit(transfer);
+    const double left = transfer.bytes - transfer.credited;
     if (m_watch)
     {
         m_watch->Moved(transfer, uses, left);
@@ -250,6 +259,8 @@ FluidTransfers::Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use>
     std::make_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
     Leave(transfer);
     GiveBackIfUnused(bundle);
+    transfer.firstLink = uses.front().resource;
+    JoinTurns(transfer, false);
     Enter(transfer, uses, cap, left);
 }
 
@@ -265,7 +276,9 @@ void
 FluidTransfers::Credit(FluidTransfer& transfer)
 {
     const FluidBundle& bundle = *transfer.bundle;
-    const double moved = std::min(bundle.moved, transfer.end) - transfer.begin;
+    // Where turns have put its end off, it has not moved less than before.
+    const double left = std::max(transfer.end - bundle.moved, 0.0);
+    const double moved = std::max(transfer.bytes - left, transfer.credited);
     const double bytes = moved - transfer.credited;
     transfer.credited = moved;
     for (const MaxMinSolver::Use& use : bundle.uses)
@@ -283,12 +296,7 @@ FluidTransfers::Plan(FluidBundle& bundle)
         return;
     }
     const FluidTransfer& first = *bundle.transfers.front();
-    double delay = std::max(NextMark(first) - bundle.moved, 0.0) / bundle.rate;
-    if (!first.reached && first.held == 0)
-    {
-        const auto soonest = static_cast<double>(first.soonestPs - m_loop.Now());
-        delay = std::max({delay - first.turnsAfterPs, std::min(delay, soonest), 0.0});
-    }
+    const double delay = std::max(NextMark(first) - bundle.moved, 0.0) / bundle.rate;
     bundle.duePs = ns3::AddPs(m_loop.Now(), ns3::RoundToPs(delay));
     if (bundle.duePs < bundle.armedPs)
     {
@@ -338,7 +346,7 @@ FluidTransfers::Progress(FluidBundle& bundle)
     FluidTransfer& transfer = *bundle.transfers.back();
     bundle.transfers.pop_back();
     const bool isNew = !transfer.reached;
-    const bool goesOn = isNew && (transfer.held > 0 || transfer.turnsAfterPs > 0);
+    const bool goesOn = isNew && transfer.held > 0;
     transfer.reached = true;
     if (goesOn)
     {
@@ -350,7 +358,7 @@ FluidTransfers::Progress(FluidBundle& bundle)
     bundle.moved = std::max(bundle.moved, transfer.end); // to the picosecond
     NoteChange(static_cast<double>(m_loop.Now() - transfer.beganPs));
     Leave(transfer);
-    std::erase(m_beginners[transfer.firstLink], &transfer);
+    LeaveTurns(transfer);
     if (m_watch)
     {
         m_watch->Ended(transfer);
@@ -424,7 +432,15 @@ FluidTransfers::UpdateRates()
             Correct(bundle, m_solver.GetRate(flow));
         }
         bundle.rate = m_solver.GetRate(flow);
-        Plan(bundle);
+    }
+    for (const uint32_t link : m_changedLinks)
+    {
+        RenewTurns(link);
+    }
+    m_changedLinks.clear();
+    for (const MaxMinSolver::FlowId flow : changed)
+    {
+        Plan(*m_byFlow[flow]);
     }
     constexpr double SMOOTHING = 0.125;
     m_flowsPerChange += SMOOTHING * (static_cast<double>(changed.size()) - m_flowsPerChange);
@@ -432,6 +448,7 @@ FluidTransfers::UpdateRates()
     m_changeTimes = 0;
     for (FluidBundle* bundle : m_grown)
     {
+        bundle->isRenewed = false;
         if (bundle->inUse)
         {
             Plan(*bundle);

@@ -4,13 +4,14 @@
 #ifndef FLUID_TRANSFERS_H
 #define FLUID_TRANSFERS_H
 
+#include "fluid-transfer.h"
+#include "fluid-turns.h"
 #include "fluid-watch.h"
 #include "max-min-solver.h"
 
 #include "ns3/event-loop.h"
 #include "ns3/object-pool.h"
 
-#include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <span>
@@ -21,54 +22,6 @@ namespace AstraSim
 
 /// A rate in bit/s over this is one in bytes per picosecond.
 inline constexpr double PS_BITS_PER_BYTE = 8e12;
-
-class FluidTransfers;
-struct FluidBundle;
-
-/// Bytes on their way at a rate that changes as others come and go. Owned by FluidTransfers.
-struct FluidTransfer
-{
-    /// Told when a transfer has got so far.
-    using Handler = void (*)(void* arg);
-
-    FluidBundle* bundle{nullptr}; ///< it and those on the same way
-    double begin{0};              ///< bytes each of the bundle had moved when it began
-    double end{0};                ///< and when it will be through
-    double held{0};               ///< bytes before end that onReached does not wait for
-    double turnsAfterPs{0};       ///< time of the frames that follow its last in a turn
-    uint64_t order{0};            ///< number among all transfers
-    double framePs{0};            ///< time of a frame when nobody shares the links
-    double idleRate{0};           ///< bytes per picosecond when nobody shares the links
-    TimePs soonestPs{0};          ///< when it would be through if nobody did
-    TimePs beganPs{0};            ///< when it began
-    double credited{0};           ///< bytes that GetCarried() counts already
-    uint32_t firstLink{0};        ///< where it starts
-    bool reached{false};          ///< onReached has been told
-    Handler onReached{nullptr};   ///< all but the held bytes have left
-    Handler onDrained{nullptr};   ///< all have
-    void* owner{nullptr};         ///< argument of both
-    FluidTransfer* next{nullptr};
-};
-
-/// Transfers over the same links with the same limit: they have one rate.
-struct FluidBundle
-{
-    MaxMinSolver::FlowId flow{0};
-    uint64_t key{0};   ///< in the map of bundles
-    bool inUse{false}; ///< has transfers
-    boost::container::small_vector<MaxMinSolver::Use, 10> uses;
-    double cap{0};
-    double moved{0};     ///< bytes that each transfer has moved since the bundle began
-    double rate{0};      ///< of each, bytes per picosecond
-    TimePs beganPs{0};   ///< when it began
-    TimePs updatedPs{0}; ///< when moved was worked out
-    TimePs duePs{0};     ///< when its first transfer gets somewhere
-    TimePs armedPs{0};   ///< the earliest of its events
-    uint32_t events{0};  ///< its events in the event loop
-    std::vector<FluidTransfer*> transfers; ///< heap, the one that gets somewhere first on top
-    FluidTransfers* engine{nullptr};
-    FluidBundle* next{nullptr};
-};
 
 /**
  * @ingroup astra-frontend
@@ -85,17 +38,15 @@ struct FluidBundle
  * mean time of the changes on. In shorter times there are more groups of changes, which differ from
  * rank to rank: with a hundredth, ranks of an AllToAll between equals drift apart.
  *
- * Transfers take turns frame by frame, and a frame that has begun is not held up. So one that comes
- * later begins after the frame in service, and what is under way ends earlier than a fluid would,
- * by what was left of that frame; of those that begin together each ends a frame after the one
- * before. The difference is small, but at every meeting it moves the two apart. That is what makes
- * collectives leave lockstep, hide the latency of one step behind the data of another, and stay so:
- * fluids that meet would meet again at every step.
+ * Transfers take turns frame by frame at the link where they begin: FluidTurns. The difference to
+ * fluids, which move at the same time, is small, but at every meeting it moves two apart. That is
+ * what makes collectives leave lockstep, hide the latency of one step behind the data of another,
+ * and stay so: fluids that meet would meet again at every step.
  */
 class FluidTransfers
 {
   public:
-    static constexpr double NO_RATE = 1e300; ///< any: a transfer without frames takes no turns
+    static constexpr double NO_RATE = 1e300; ///< any
 
     /// A transfer to be started.
     struct Request
@@ -103,7 +54,8 @@ class FluidTransfers
         std::span<const MaxMinSolver::Use> uses; ///< its links
         double bytes{0};                         ///< on the wire
         double held{0};                          ///< bytes that onReached does not wait for
-        double framePs{1};                       ///< time of a frame when nobody shares the links
+        double frameBytes{0};                    ///< of a full frame; 0: it takes no turns
+        bool keepsTurn{false};                   ///< it follows one that ends now, without a gap
         double idleRate{NO_RATE};                ///< bytes per picosecond when nobody does
         double cap{MaxMinSolver::NO_CAP};        ///< bytes per picosecond
         FluidTransfer::Handler onReached{nullptr};
@@ -180,13 +132,10 @@ class FluidTransfers
     }
 
   private:
-    /// Transfers that begin at a link and are not through; of very many those that began first.
-    using Beginners = std::vector<FluidTransfer*>;
-
-    /// @param bytes of a transfer that begins
-    void TakeTurns(FluidTransfer& transfer, double bytes);
-    /// @return bytes that a transfer has moved
-    double MovedBytes(const FluidTransfer& transfer) const;
+    void JoinTurns(FluidTransfer& transfer, bool keepsTurn);
+    void LeaveTurns(FluidTransfer& transfer);
+    /// Transfers that begin at a link have come or gone, and rates are worked out.
+    void RenewTurns(uint32_t link);
     FluidBundle& FindBundle(std::span<const MaxMinSolver::Use> uses, double cap);
     void Enter(FluidTransfer& transfer,
                std::span<const MaxMinSolver::Use> uses,
@@ -212,7 +161,8 @@ class FluidTransfers
     boost::unordered_flat_map<uint64_t, FluidBundle*> m_bundles; ///< by a hash of links and limit
     std::vector<FluidBundle*> m_byFlow;                          ///< by the solver's number
     std::vector<double> m_carried;                               ///< by link
-    std::vector<Beginners> m_beginners;                          ///< by link
+    std::vector<FluidTurns> m_turns;                             ///< by link
+    std::vector<uint32_t> m_changedLinks; ///< where turns have changed since rates were worked out
     ObjectPool<FluidTransfer> m_pool;
     ObjectPool<FluidBundle> m_bundlePool;
     std::vector<FluidBundle*> m_grown; ///< bundles with transfers that have no event yet
