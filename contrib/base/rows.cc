@@ -180,6 +180,20 @@ Rows::ReadPairs(std::span<const std::string_view> fields, std::size_t line)
 }
 
 void
+Rows::ReadVariables(
+    const std::function<std::optional<std::string>(const std::string& name)>& lookup)
+{
+    for (const std::string& name : GetNames())
+    {
+        const auto value = lookup(name);
+        if (value && !value->empty())
+        {
+            Read(name, *value, 0);
+        }
+    }
+}
+
+void
 Rows::Refuse(std::string_view name, std::string_view text, std::size_t line) const
 {
     const std::string_view shown = text.substr(0, MOST_SHOWN);

@@ -146,7 +146,7 @@ Word(T& target, const std::vector<std::pair<std::string, T>>& words)
     for (const auto& [name, value] : words)
     {
         names.push_back(name);
-        standard = value == target ? name : standard;
+        standard = value == target && standard.empty() ? name : standard;
     }
     const auto find = [words](std::string_view text) -> std::optional<T> {
         for (const auto& [name, value] : words)
@@ -213,6 +213,11 @@ class Rows
 
     /// Store the values in fields that are name, value, name, value, ...
     void ReadPairs(std::span<const std::string_view> fields, std::size_t line);
+
+    /// Store the values of all names that have one. @param lookup gives the value of a variable of
+    /// the environment; none and an empty one are alike
+    void ReadVariables(
+        const std::function<std::optional<std::string>(const std::string& name)>& lookup);
 
     /// @throw InputError that @p text is no value of a row
     [[noreturn]] void Refuse(std::string_view name, std::string_view text, std::size_t line) const;

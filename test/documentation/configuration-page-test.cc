@@ -10,6 +10,7 @@
 #include "astra-frontend/model/system/remote-memory.h"
 #include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/workload/kv-cache-workload.h"
+#include "simulator/options/run-environment.h"
 
 #include "ns3/fabric-conf.h"
 #include "ns3/layer-table.h"
@@ -89,6 +90,7 @@ TEST(ConfigurationPage, ListsExactlyTheKeysOfTheParser)
 
 TEST(TablesOfKeys, ListExactlyTheRowsOfTheReaders)
 {
+    ExpectFile("keys/environment.csv", AstraSim::RunEnvironment::Describe());
     ExpectFile("keys/inference.csv", AstraSim::DescribeServingKeys());
     ExpectFile("keys/kv-cache.csv", AstraSim::DescribeKvCacheKeys());
     ExpectFile("keys/remote-memory.csv", AstraSim::DescribeRemoteMemoryKeys());

@@ -350,16 +350,8 @@ TEST(MscclAlgorithms, ProgramsOfFilesAndOfADirectoryAreTakenWhereTheyFit)
     std::ofstream(file) << RingFile(11);
     std::ofstream(directory / "ring-of-13.xml") << RingFile(13);
     std::ofstream(directory / "notes.txt") << "not a program";
-    const auto load = [](const std::map<std::string, std::string>& environment) {
-        LoadMscclAlgorithms([&](const std::string& name) {
-            const auto value = environment.find(name);
-            return value == environment.end() ? std::nullopt : std::optional(value->second);
-        });
-    };
-    const std::map<std::string, std::string> both{{"MSCCL_XML_FILES", file},
-                                                  {"MSCCL_ALGO_DIR", directory.string()}};
-    load(both);
-    load(both); // once more changes nothing
+    LoadMscclAlgorithms(file, directory.string());
+    LoadMscclAlgorithms(file, directory.string()); // once more changes nothing
 
     const auto chosen = [](uint32_t gpus, CollectiveOp op, uint64_t bytes) {
         MachineModel machine;
@@ -375,10 +367,10 @@ TEST(MscclAlgorithms, ProgramsOfFilesAndOfADirectoryAreTakenWhereTheyFit)
     EXPECT_EQ(chosen(11, CollectiveOp::ReduceScatter, 11 * 4096), "Ring");
     EXPECT_EQ(chosen(12, CollectiveOp::AllGather, 12 * 4096), "Ring");
 
-    const auto refused = [&](const std::string& variable, const std::string& value) {
+    const auto refused = [](const std::string& files, const std::string& folder) {
         try
         {
-            load({{variable, value}});
+            LoadMscclAlgorithms(files, folder);
             return std::string();
         }
         catch (const ns3::InputError& error)
@@ -386,12 +378,12 @@ TEST(MscclAlgorithms, ProgramsOfFilesAndOfADirectoryAreTakenWhereTheyFit)
             return std::string(error.what());
         }
     };
-    EXPECT_THAT(refused("MSCCL_ALGO_DIR", file), HasSubstr("expected a directory"));
-    EXPECT_THAT(refused("MSCCL_XML_FILES", file + ".none"), HasSubstr(".none"));
+    EXPECT_THAT(refused("", file), HasSubstr("expected a directory"));
+    EXPECT_THAT(refused(file + ".none", ""), HasSubstr(".none"));
     std::filesystem::create_directories(directory / "again");
     const std::string again = (directory / "again" / "ring-of-11.xml").string();
     std::ofstream(again) << RingFile(11);
-    EXPECT_THAT(refused("MSCCL_XML_FILES", again), HasSubstr("an algorithm of the name"));
+    EXPECT_THAT(refused(again, ""), HasSubstr("an algorithm of the name"));
 }
 
 } // namespace AstraSim

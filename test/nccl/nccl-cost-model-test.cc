@@ -1130,6 +1130,60 @@ TEST(NcclOptions, AlgorithmsAndProtocolsCanBeOfSingleCollectives)
     }
 }
 
+TEST(NcclOptions, RefuseIllegalValuesOfEveryVariable)
+{
+    const struct
+    {
+        const char* name;
+        std::vector<const char*> illegal;
+        const char* expected;
+    } cases[] = {
+        {"AS_SEND_LAT", {"-1", "1000001", "6us"}, "microseconds from 0 to 1e+06"},
+        {"AS_NVLS_ENABLE", {"2", "yes"}, "0 or 1"},
+        {"AS_NVLSTREE_ENABLE", {"2"}, "0 or 1"},
+        {"AS_PXN_ENABLE", {"-1"}, "0 or 1"},
+        {"AS_HOST_CPU", {"amd"}, "Intel, AMD or Arm"},
+        {"NCCL_TUNING", {"2.19"}, "2.18, 2.20, 2.23, 2.28, 2.29 or 2.30"},
+        {"NCCL_SELECT", {"Rules"}, "model or rules"},
+        {"OFI_NCCL_TUNER_TYPE", {"Tree"}, "Internal or Region"},
+        {"NCCL_NVLS_ENABLE", {"3"}, "a whole number from 0 to 2"},
+        {"NCCL_COLLNET_ENABLE", {"2"}, "0 or 1"},
+        {"NCCL_PXN_DISABLE", {"2"}, "0 or 1"},
+        {"NCCL_CROSS_NIC", {"3"}, "2, 1 or 0"},
+        {"AS_NV_CHANNELS", {"0", "129"}, "channels from 1 to 128"},
+        {"AS_RING_CHANNELS", {"0", "129"}, "channels from 1 to 128"},
+        {"NCCL_MIN_NCHANNELS", {"0", "129"}, "channels from 1 to 128"},
+        {"NCCL_MAX_NCHANNELS", {"0", "129"}, "channels from 1 to 128"},
+        {"NCCL_NCHANNELS_PER_NET_PEER", {"0", "129"}, "channels from 1 to 128"},
+        {"NCCL_BUFFSIZE", {"65535", "1073741825"}, "bytes from 65536 to 1073741824"},
+        {"NCCL_P2P_NET_CHUNKSIZE", {"1023", "1073741825"}, "bytes from 1024 to 1073741824"},
+        {"NCCL_P2P_NVL_CHUNKSIZE", {"1023", "1073741825"}, "bytes from 1024 to 1073741824"},
+        {"NCCL_PROTO",
+         {"LL256", "allreduces:LL", "LL;;", "^"},
+         "such lists after AllReduce:, AllGather:, ReduceScatter:, Broadcast:, Reduce:, with ';' "
+         "between, or for all collectives a comma list of LL, LL128, Simple"},
+    };
+
+    for (const auto& [name, illegal, expected] : cases)
+    {
+        for (const char* text : illegal)
+        {
+            try
+            {
+                OptionsOf({{name, text}});
+                ADD_FAILURE() << name << "=" << text;
+            }
+            catch (const ns3::InputError& error)
+            {
+                EXPECT_EQ(error.what(),
+                          std::string("environment: ") + name + " is '" + text + "'; expected " +
+                              expected);
+            }
+        }
+        EXPECT_NO_THROW(OptionsOf({{name, ""}})) << name << ": empty is as if it were not set";
+    }
+}
+
 // NCCL src/graph/tuning.cc: "Never disable ring for non-allreduce operations."
 TEST(NcclCostModel, TreeAloneLeavesRingsToOtherCollectives)
 {

@@ -495,4 +495,4 @@ def test_an_algorithm_of_ones_own_is_chosen_where_it_costs_least_or_is_named(fol
 
 def test_an_algorithm_of_ones_own_is_among_those_that_a_mistake_is_told(folder, tmp_path):
     _, error = reduce_all(folder, tmp_path / "out", 1000, NCCL_ALGO="twoshot")
-    assert error.endswith("expected a comma list of Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT, AllPairs, HcclMesh, HcclNHR, HcclPairs, HcclPipeline, HcclRing, OneShot\n")
+    assert error.endswith("for all collectives a comma list of Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT, AllPairs, HcclMesh, HcclNHR, HcclPairs, HcclPipeline, HcclRing, OneShot\n")

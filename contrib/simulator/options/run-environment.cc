@@ -7,11 +7,10 @@
 
 #include "ns3/input-error.h"
 #include "ns3/nearest-name.h"
-#include "ns3/units.h"
+#include "ns3/rows.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <functional>
@@ -32,22 +31,69 @@ constexpr TimePs LONGEST_USUAL_LATENCY = 1'000'000'000; // 1000 us
 
 constexpr uint32_t MAX_THREADS = 1024;
 
-LogLevel
-ParseLogLevel(const std::string& text)
+/// The variables that are no library's.
+class OwnVariables
 {
-    static constexpr std::array NAMES = {"DEBUG", "INFO", "WARNING", "ERROR"};
-    for (std::size_t i = 0; i < NAMES.size(); ++i)
+  public:
+    explicit OwnVariables(RunEnvironment& environment)
+        : m_environment(environment)
     {
-        if (text == NAMES[i] || text == std::to_string(i))
-        {
-            return static_cast<LogLevel>(i);
-        }
     }
-    throw ns3::InputError("environment",
-                          0,
-                          "AS_LOG_LEVEL is '" + text + "'",
-                          "DEBUG, INFO, WARNING or ERROR, or 0 to 3");
-}
+
+    void Read(const NcclOptions::Lookup& lookup)
+    {
+        m_rows.ReadVariables(lookup);
+        LoadMscclAlgorithms(m_mscclFiles, m_mscclDirectory);
+    }
+
+    const ns3::Rows& GetRows() const
+    {
+        return m_rows;
+    }
+
+  private:
+    std::vector<ns3::Row> MakeRows()
+    {
+        using enum LogLevel;
+        const auto parseGbps = [](std::string_view gbps) {
+            const auto value = ns3::RealWithin(gbps, MIN_GBPS, MAX_GBPS);
+            return value ? std::optional(static_cast<uint64_t>(*value * 1e9)) : std::nullopt;
+        };
+        return {
+            {"AS_NET_BW",
+             ns3::Parsed(m_environment.netBandwidthBps,
+                         parseGbps,
+                         ns3::RangeText("Gb/s", MIN_GBPS, MAX_GBPS)),
+             "rate of the NIC links instead of the topology's"},
+            {"AS_SIM_THREADS",
+             ns3::Whole(m_environment.threads, 1, MAX_THREADS, "threads"),
+             "of the simulator: ``-t``, unless that is given"},
+            {"AS_LOG_LEVEL",
+             ns3::Word(m_environment.logLevel,
+                       {{"DEBUG", Debug},
+                        {"INFO", Info},
+                        {"WARNING", Warning},
+                        {"ERROR", Error},
+                        {"0", Debug},
+                        {"1", Info},
+                        {"2", Warning},
+                        {"3", Error}}),
+             "``DEBUG``: also each collective as it starts and ends; ``WARNING``: as with "
+             "``--quiet``; ``ERROR``: no warnings either"},
+            {"MSCCL_XML_FILES",
+             ns3::Text(m_mscclFiles, "files with ':' between them"),
+             "programs of MSCCL (:doc:`../models/nccl`)"},
+            {"MSCCL_ALGO_DIR",
+             ns3::Text(m_mscclDirectory, "a directory"),
+             "the same: all ``*.xml`` of a directory"},
+        };
+    }
+
+    RunEnvironment& m_environment;
+    std::string m_mscclFiles;
+    std::string m_mscclDirectory;
+    ns3::Rows m_rows{"environment", MakeRows()};
+};
 
 /// Prefixes of NCCL's variables that change no time: the search for its files, the meeting of
 /// ranks, messages, the handling of errors.
@@ -86,84 +132,6 @@ constexpr std::array NCCL_WITHOUT_EFFECT = {
     "NCCL_WARN_",
 };
 
-/// NCCL's variables that change times and that nothing here models.
-const std::set<std::string, std::less<>> NCCL_NOT_MODELLED = {
-    "NCCL_CHUNK_SIZE",
-    "NCCL_COLLNET_NODE_THRESHOLD",
-    "NCCL_CTA_POLICY",
-    "NCCL_DMABUF_ENABLE",
-    "NCCL_GRAPH_FILE",
-    "NCCL_GRAPH_MIXING_SUPPORT",
-    "NCCL_GRAPH_REGISTER",
-    "NCCL_IB_ADAPTIVE_ROUTING",
-    "NCCL_IB_AR_THRESHOLD",
-    "NCCL_IB_CUDA_SUPPORT",
-    "NCCL_IB_DISABLE",
-    "NCCL_IB_HCA",
-    "NCCL_IB_MERGE_NICS",
-    "NCCL_IB_MERGE_VFS",
-    "NCCL_IB_PCI_RELAXED_ORDERING",
-    "NCCL_IB_QPS_PER_CONNECTION",
-    "NCCL_IB_SL",
-    "NCCL_IB_SPLIT_DATA_ON_QPS",
-    "NCCL_IB_TC",
-    "NCCL_IGNORE_DISABLED_P2P",
-    "NCCL_L1_SHARED_MEMORY_CARVEOUT",
-    "NCCL_LAUNCH_MODE",
-    "NCCL_LL128_BUFFSIZE",
-    "NCCL_LL128_NTHREADS",
-    "NCCL_LL_BUFFSIZE",
-    "NCCL_LL_THRESHOLD",
-    "NCCL_LOCAL_REGISTER",
-    "NCCL_MAX_CTAS",
-    "NCCL_MAX_NRINGS",
-    "NCCL_MAX_P2P_NCHANNELS",
-    "NCCL_MIN_CTAS",
-    "NCCL_MIN_NRINGS",
-    "NCCL_MIN_P2P_NCHANNELS",
-    "NCCL_MNNVL_ENABLE",
-    "NCCL_NCHANNELS_PER_NET_PEER",
-    "NCCL_NET",
-    "NCCL_NETDEVS_POLICY",
-    "NCCL_NET_FORCE_MERGE",
-    "NCCL_NET_GDR_C2C",
-    "NCCL_NET_GDR_LEVEL",
-    "NCCL_NET_GDR_READ",
-    "NCCL_NET_MERGE_LEVEL",
-    "NCCL_NET_OPTIONAL_RECV_COMPLETION",
-    "NCCL_NET_PLUGIN",
-    "NCCL_NET_SHARED_BUFFERS",
-    "NCCL_NET_SHARED_COMMS",
-    "NCCL_NSOCKS_PERTHREAD",
-    "NCCL_NTHREADS",
-    "NCCL_NVB_DISABLE",
-    "NCCL_NVLSTREE_MAX_CHUNKSIZE",
-    "NCCL_NVLS_CHUNKSIZE",
-    "NCCL_NVLS_NCHANNELS",
-    "NCCL_P2P_DIRECT_DISABLE",
-    "NCCL_P2P_DISABLE",
-    "NCCL_P2P_LEVEL",
-    "NCCL_P2P_LL_THRESHOLD",
-    "NCCL_P2P_PCI_CHUNKSIZE",
-    "NCCL_P2P_PXN_LEVEL",
-    "NCCL_P2P_USE_CUDA_MEMCPY",
-    "NCCL_PAT_ENABLE",
-    "NCCL_PROGRESS_APPENDOP_FREQ",
-    "NCCL_RUNTIME_CONNECT",
-    "NCCL_SHM_DISABLE",
-    "NCCL_SHM_USE_CUDA_MEMCPY",
-    "NCCL_SINGLE_RING_THRESHOLD",
-    "NCCL_SOCKET_NTHREADS",
-    "NCCL_SYM_KERNEL",
-    "NCCL_THREAD_THRESHOLDS",
-    "NCCL_TOPO_FILE",
-    "NCCL_TREE_THRESHOLD",
-    "NCCL_TUNER_PLUGIN",
-    "NCCL_WIN_ENABLE",
-    "NCCL_WORK_FIFO_DEPTH",
-    "NCCL_WORK_FIFO_BYTES",
-};
-
 /// Warn of variables with SimAI's or NCCL's prefix that are none of @p known: variables without a
 /// model, and typing mistakes.
 void
@@ -187,16 +155,11 @@ WarnOfUnknown(const std::set<std::string>& known, std::vector<std::string>& warn
                                " has no effect, as NCCL's XML is not read: the topology file says "
                                "how GPUs, NICs and switches are connected");
         }
-        else if (NCCL_NOT_MODELLED.contains(name))
-        {
-            warnings.push_back("environment: " + name +
-                               " has no effect, as what it changes in NCCL is not modelled");
-        }
         else
         {
-            warnings.push_back("environment: " + name +
-                               " has no effect, as no variable has that name" +
-                               ns3::NearestHint(name, known));
+            warnings.push_back("environment: " + name + " has no effect, as " +
+                               (isNccl ? "nothing here models it, or " : "") +
+                               "no variable has that name" + ns3::NearestHint(name, known));
         }
     }
 }
@@ -215,21 +178,22 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
 {
     RunEnvironment environment;
     std::set<std::string> known;
-    const NcclOptions::Lookup noting = [&](const std::string& name) {
-        known.insert(name);
-        return lookup(name);
-    };
     // run.json tells every variable that is looked up and set.
     const NcclOptions::Lookup recording = [&](const std::string& name) {
-        const auto value = noting(name);
+        known.insert(name);
+        const auto value = lookup(name);
         if (value && !value->empty())
         {
             environment.variables[name] = *value;
         }
         return value;
     };
-    LoadMscclAlgorithms(recording); // NCCL_ALGO may name them
+    OwnVariables(environment).Read(recording); // NCCL_ALGO may name MSCCL's algorithms
     environment.nccl = NcclOptions::FromEnvironment(recording);
+    for (const char* irrelevant : {"AS_LOG_LEVEL", "AS_SIM_THREADS"})
+    {
+        environment.variables.erase(irrelevant); // to the results
+    }
     if (environment.nccl.selectByRules)
     {
         for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_CONFIG_FILE"})
@@ -251,40 +215,15 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
             "AS_SEND_LAT=" +
             fmt::format("{:g}", static_cast<double>(*environment.nccl.sendLatency) / 1e9));
     }
-    const auto bandwidth = recording("AS_NET_BW");
-    if (bandwidth && !bandwidth->empty())
-    {
-        double gbps = 0;
-        const auto [end, error] =
-            std::from_chars(bandwidth->data(), bandwidth->data() + bandwidth->size(), gbps);
-        if (error != std::errc() || end != bandwidth->data() + bandwidth->size() ||
-            !(gbps >= MIN_GBPS && gbps <= MAX_GBPS))
-        {
-            throw ns3::InputError("environment",
-                                  0,
-                                  "AS_NET_BW is '" + *bandwidth + "'",
-                                  "Gb/s of a NIC link, from 1e-6 to 1e6");
-        }
-        environment.netBandwidthBps = static_cast<uint64_t>(gbps * 1e9);
-    }
-    if (const auto level = noting("AS_LOG_LEVEL"); level && !level->empty())
-    {
-        environment.logLevel = ParseLogLevel(*level);
-    }
-    if (const auto threads = noting("AS_SIM_THREADS"); threads && !threads->empty())
-    {
-        const auto count = ns3::ParseUnsigned(*threads);
-        if (!count || *count == 0 || *count > MAX_THREADS)
-        {
-            throw ns3::InputError("environment",
-                                  0,
-                                  "AS_SIM_THREADS is '" + *threads + "'",
-                                  "a number of threads from 1 to " + std::to_string(MAX_THREADS));
-        }
-        environment.threads = static_cast<uint32_t>(*count);
-    }
     WarnOfUnknown(known, environment.warnings);
     return environment;
+}
+
+std::string
+RunEnvironment::Describe()
+{
+    RunEnvironment environment;
+    return OwnVariables(environment).GetRows().ToCsv() + NcclOptions::DescribeVariables();
 }
 
 } // namespace AstraSim

@@ -31,6 +31,9 @@ struct RunEnvironment
 
     /// @throw ns3::InputError naming a variable with an unusable value
     static RunEnvironment Read(const NcclOptions::Lookup& lookup);
+
+    /// @return the variables, as Rows::ToCsv() has them
+    static std::string Describe();
 };
 
 } // namespace AstraSim

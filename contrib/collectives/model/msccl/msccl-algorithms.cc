@@ -89,23 +89,23 @@ LoadMscclAlgorithm(const std::string& path)
 }
 
 void
-LoadMscclAlgorithms(const NcclOptions::Lookup& lookup)
+LoadMscclAlgorithms(const std::string& named, const std::string& directory)
 {
     std::vector<std::string> files;
-    if (const auto named = lookup("MSCCL_XML_FILES"); named && !named->empty())
+    if (!named.empty())
     {
-        boost::algorithm::split(files, *named, boost::algorithm::is_any_of(":"));
+        boost::algorithm::split(files, named, boost::algorithm::is_any_of(":"));
     }
-    if (const auto directory = lookup("MSCCL_ALGO_DIR"); directory && !directory->empty())
+    if (!directory.empty())
     {
-        if (!std::filesystem::is_directory(*directory))
+        if (!std::filesystem::is_directory(directory))
         {
             throw ns3::InputError("environment",
                                   0,
-                                  "MSCCL_ALGO_DIR is '" + *directory + "'",
+                                  "MSCCL_ALGO_DIR is '" + directory + "'",
                                   "a directory of XML of MSCCL");
         }
-        for (const auto& entry : std::filesystem::directory_iterator(*directory))
+        for (const auto& entry : std::filesystem::directory_iterator(directory))
         {
             if (entry.path().extension() == ".xml")
             {

@@ -8,14 +8,13 @@
 
 #include "ns3/collective-algorithm.h"
 #include "ns3/input-error.h"
+#include "ns3/rows.h"
 
 #include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
-#include <charconv>
 #include <cmath>
 #include <fmt/ranges.h>
 #include <iterator>
-#include <map>
 #include <ranges>
 #include <sstream>
 #include <string_view>
@@ -28,154 +27,91 @@ namespace
 
 constexpr double MAX_SEND_LATENCY_US = 1e6;
 
-class EnvironmentReader
+/// Collectives that NCCL's lists may name.
+const std::vector<CollectiveOp> COLLECTIVES = {CollectiveOp::AllReduce,
+                                               CollectiveOp::AllGather,
+                                               CollectiveOp::ReduceScatter,
+                                               CollectiveOp::Broadcast,
+                                               CollectiveOp::Reduce};
+
+/// @return the one of @p all with that name, in upper or lower case
+template <typename E>
+std::optional<E>
+FindNamed(const std::string& name, const std::vector<E>& all)
 {
-  public:
-    explicit EnvironmentReader(const NcclOptions::Lookup& lookup)
-        : m_lookup(lookup)
-    {
-    }
+    const auto it = std::ranges::find_if(all, [&](E each) {
+        return boost::iequals(std::string_view(ToString(each)), name);
+    });
+    return it == all.end() ? std::nullopt : std::optional(*it);
+}
 
-    std::optional<std::string> Text(const std::string& name) const
+/// @return the choices that a comma list names, "^" in front for all others
+template <typename E>
+std::optional<std::vector<E>>
+ParseList(const std::string& text, const std::vector<E>& all)
+{
+    const bool inverted = text.starts_with('^');
+    std::vector<E> named;
+    std::istringstream items(text.substr(inverted ? 1 : 0));
+    for (std::string item; std::getline(items, item, ',');)
     {
-        auto value = m_lookup(name);
-        return value && !value->empty() ? value : std::nullopt;
-    }
-
-    [[noreturn]] static void Refuse(const std::string& name,
-                                    const std::string& value,
-                                    const std::string& expected)
-    {
-        throw ns3::InputError("environment", 0, name + " is '" + value + "'", expected);
-    }
-
-    template <typename T>
-    std::optional<T> Number(const std::string& name,
-                            T low,
-                            T high,
-                            const std::string& expected) const
-    {
-        const auto text = Text(name);
-        if (!text)
+        const auto choice = FindNamed(item, all);
+        if (!choice)
         {
             return std::nullopt;
         }
-        T number{};
-        const auto [end, error] =
-            std::from_chars(text->data(), text->data() + text->size(), number);
-        if (error != std::errc() || end != text->data() + text->size() || !(number >= low) ||
-            !(number <= high))
+        named.push_back(*choice);
+    }
+    if (named.empty() || !inverted)
+    {
+        return named.empty() ? std::nullopt : std::optional(named);
+    }
+    std::vector<E> others;
+    std::ranges::copy_if(all, std::back_inserter(others), [&](E choice) {
+        return std::ranges::find(named, choice) == named.end();
+    });
+    return others;
+}
+
+/// @return choices for all collectives, or, as in NCCL from 2.24 on, parts "choices" and
+/// "collective:choices" with semicolons between them
+template <typename E>
+std::optional<NcclChoices<E>>
+ParseChoices(std::string_view text, const std::vector<E>& all)
+{
+    NcclChoices<E> choices;
+    std::istringstream parts{std::string(text)};
+    for (std::string part; std::getline(parts, part, ';');)
+    {
+        const auto colon = part.find(':');
+        const bool isOfAll = colon == std::string::npos;
+        const auto op = FindNamed(part.substr(0, colon), COLLECTIVES);
+        const auto list = ParseList(isOfAll ? part : part.substr(colon + 1), all);
+        if (!list || (!op && !isOfAll))
         {
-            Refuse(name, *text, expected);
+            return std::nullopt;
         }
-        return number;
+        isOfAll ? choices.SetAll(*list) : choices.Set(*op, *list);
     }
+    return choices;
+}
 
-    std::optional<bool> FindFlag(const std::string& name) const
-    {
-        const auto value = Number<uint32_t>(name, 0, 1, "0 or 1");
-        return value ? std::optional(*value == 1) : std::nullopt;
-    }
-
-    bool Flag(const std::string& name) const
-    {
-        return FindFlag(name).value_or(false);
-    }
-
-    /**
-     * @param all the choices there are
-     * @return the choices that a list names: choices, or since NCCL 2.24 parts "choices" and
-     * "collective:choices" with semicolons between them; "^" before choices for all others
-     */
-    template <typename E>
-    NcclChoices<E> Choices(const std::string& name, const std::vector<E>& all) const
-    {
-        NcclChoices<E> choices;
-        const auto text = Text(name);
-        std::istringstream parts(text.value_or(""));
-        for (std::string part; std::getline(parts, part, ';');)
-        {
-            const auto colon = part.find(':');
-            if (colon == std::string::npos)
-            {
-                choices.SetAll(ListOf(name, *text, part, all));
-                continue;
-            }
-            const auto op = FindNamed(part.substr(0, colon), COLLECTIVES);
-            if (!op)
-            {
-                Refuse(name,
-                       *text,
-                       "before ':' one of " + NamesOf(COLLECTIVES) + ", as in allreduce:tree,ring");
-            }
-            choices.Set(*op, ListOf(name, *text, part.substr(colon + 1), all));
-        }
-        return choices;
-    }
-
-  private:
-    /// @return the one of @p all with that name, in upper or lower case
-    template <typename E>
-    static std::optional<E> FindNamed(const std::string& name, const std::vector<E>& all)
-    {
-        const auto it = std::find_if(all.begin(), all.end(), [&](E each) {
-            return std::ranges::equal(std::string_view(ToString(each)), name, [](char a, char b) {
-                return std::tolower(a) == std::tolower(b);
-            });
-        });
-        return it == all.end() ? std::nullopt : std::optional(*it);
-    }
-
-    template <typename E>
-    static std::string NamesOf(const std::vector<E>& all)
-    {
-        const auto name = [](E each) { return ToString(each); };
-        return fmt::format("{}", fmt::join(all | std::views::transform(name), ", "));
-    }
-
-    /// @return the choices that a comma list names, "^" in front for all others
-    template <typename E>
-    static std::vector<E> ListOf(const std::string& name,
-                                 const std::string& text,
-                                 const std::string& list,
-                                 const std::vector<E>& all)
-    {
-        const bool inverted = list.starts_with('^');
-        std::vector<E> named;
-        std::istringstream items(list.substr(inverted ? 1 : 0));
-        for (std::string item; std::getline(items, item, ',');)
-        {
-            const auto choice = FindNamed(item, all);
-            if (!choice)
-            {
-                Refuse(name, text, "a comma list of " + NamesOf(all));
-            }
-            named.push_back(*choice);
-        }
-        if (named.empty())
-        {
-            Refuse(name, text, "a comma list of " + NamesOf(all));
-        }
-        if (!inverted)
-        {
-            return named;
-        }
-        std::vector<E> others;
-        std::ranges::copy_if(all, std::back_inserter(others), [&](E choice) {
-            return std::find(named.begin(), named.end(), choice) == named.end();
-        });
-        return others;
-    }
-
-    /// Those that NCCL's lists may name.
-    static inline const std::vector<CollectiveOp> COLLECTIVES = {CollectiveOp::AllReduce,
-                                                                 CollectiveOp::AllGather,
-                                                                 CollectiveOp::ReduceScatter,
-                                                                 CollectiveOp::Broadcast,
-                                                                 CollectiveOp::Reduce};
-
-    const NcclOptions::Lookup& m_lookup;
-};
+/// @param target receives the choices among @p all
+template <typename E>
+ns3::RowValue
+Choices(NcclChoices<E>& target, const std::vector<E>& all)
+{
+    const auto names = [](const auto& named) {
+        return named | std::views::transform([](const auto& each) { return ToString(each); });
+    };
+    return ns3::Parsed(
+        target,
+        [all](std::string_view text) { return ParseChoices(text, all); },
+        fmt::format("such lists after {}:, with ';' between, or for all collectives a comma list "
+                    "of {}",
+                    fmt::join(names(COLLECTIVES), ":, "),
+                    fmt::join(names(all), ", ")));
+}
 
 /// NCCL uses NVLS where the GPUs have it; SimAI's rules only where they are told to.
 void
@@ -190,40 +126,6 @@ SetNvlsByDefault(NcclOptions& options)
     {
         options.nvlsTreeEnable = byDefault && options.nvlsEnable;
     }
-}
-
-void
-ReadTuner(const EnvironmentReader& reader, NcclOptions& options)
-{
-    if (const auto file = reader.Text("NCCL_TUNER_CONFIG_FILE"))
-    {
-        options.tunerFile = std::make_shared<const TunerTable>(TunerTable::Read(*file));
-    }
-    if (const auto type = reader.Text("OFI_NCCL_TUNER_TYPE"))
-    {
-        options.usesKindsTuner = boost::iequals(*type, "Region");
-        if (!options.usesKindsTuner && !boost::iequals(*type, "Internal"))
-        {
-            EnvironmentReader::Refuse("OFI_NCCL_TUNER_TYPE", *type, "Internal or Region");
-        }
-    }
-}
-
-void
-ReadNvls(const EnvironmentReader& reader, NcclOptions& options)
-{
-    constexpr uint32_t REQUIRED = 1;
-    constexpr uint32_t WHERE_SUPPORTED = 2;
-    const auto ncclValue =
-        reader.Number<uint32_t>("NCCL_NVLS_ENABLE", 0, WHERE_SUPPORTED, "0, 1 or 2");
-    const auto nvls = reader.FindFlag("AS_NVLS_ENABLE");
-    const auto nvlsTree = reader.FindFlag("AS_NVLSTREE_ENABLE");
-    options.nvlsIsUsers = nvls || ncclValue;
-    options.nvlsEnable = nvls.value_or(ncclValue.value_or(0) > 0);
-    options.nvlsTreeIsUsers = nvlsTree.has_value();
-    options.nvlsTreeEnable = nvlsTree.value_or(false);
-    SetNvlsByDefault(options);
-    options.nvlsRequired = ncclValue == REQUIRED && options.nvlsEnable;
 }
 
 /// @return NCCL's algorithms, and the others that NCCL_ALGO may name
@@ -241,6 +143,221 @@ ChoosableAlgorithms()
                          });
     return algorithms;
 }
+
+/// The variables, some of which make a setting together.
+class NcclVariables
+{
+  public:
+    NcclOptions Read(const NcclOptions::Lookup& lookup)
+    {
+        m_rows.ReadVariables(lookup);
+        if (m_pxnDisable)
+        {
+            m_options.pxnEnable = !*m_pxnDisable;
+        }
+        constexpr uint32_t REQUIRED = 1;
+        m_options.nvlsIsUsers = m_nvls || m_ncclNvls;
+        m_options.nvlsEnable = m_nvls.value_or(m_ncclNvls.value_or(0) > 0);
+        m_options.nvlsTreeIsUsers = m_nvlsTree.has_value();
+        m_options.nvlsTreeEnable = m_nvlsTree.value_or(false);
+        SetNvlsByDefault(m_options);
+        m_options.nvlsRequired = m_ncclNvls == REQUIRED && m_options.nvlsEnable;
+        m_options.SetNetworkKind(m_kind, "environment", "AS_NETWORK_KIND");
+        return m_options;
+    }
+
+    const ns3::Rows& GetRows() const
+    {
+        return m_rows;
+    }
+
+  private:
+    std::vector<ns3::Row> MakeRows()
+    {
+        std::vector<ns3::Row> rows = OwnRows();
+        std::ranges::move(RowsOfChoices(), std::back_inserter(rows));
+        std::ranges::move(RowsOfChannels(), std::back_inserter(rows));
+        return rows;
+    }
+
+    /// @return a value that a function reads
+    static ns3::RowValue Own(const char* expected, std::function<void(const std::string&)> read)
+    {
+        return {expected, [read = std::move(read)](std::string_view text) {
+                    read(std::string(text));
+                    return true;
+                }};
+    }
+
+    /// The variables of SimAI and of this project.
+    std::vector<ns3::Row> OwnRows()
+    {
+        NcclOptions& options = m_options;
+        const auto parseLatency = [](std::string_view us) {
+            const auto value = ns3::RealWithin(us, 0, MAX_SEND_LATENCY_US);
+            return value ? std::optional<TimePs>(std::llround(*value * 1e6)) : std::nullopt;
+        };
+        return {
+            {"AS_SEND_LAT",
+             ns3::Parsed(options.sendLatency,
+                         parseLatency,
+                         ns3::RangeText("microseconds", 0.0, MAX_SEND_LATENCY_US)),
+             "time before each flow (NCCL's latencies). Newer pages of SimAI say nanoseconds, but "
+             "its published times fit microseconds; a value above 1000 gives a warning. "
+             "``SimAI_analytical`` counts it once for each message in the longest chain of "
+             "messages"},
+            {"AS_NVLS_ENABLE",
+             ns3::Flag(m_nvls),
+             "whether NVSwitches may reduce (NVLS); if not given, as ``NCCL_NVLS_ENABLE`` says"},
+            {"AS_NVLSTREE_ENABLE",
+             ns3::Flag(m_nvlsTree),
+             "whether NVSwitches may reduce within servers while trees join servers (NVLS-Tree); "
+             "if not given, as NVLS"},
+            {"AS_PXN_ENABLE",
+             ns3::Flag(options.pxnEnable),
+             "whether AllToAll sends through the GPU on its destination's rail (PXN); if not "
+             "given, where rails meet in NVLink only"},
+            {"AS_NETWORK_KIND",
+             ns3::Text(m_kind, "a kind of network"),
+             "network between the servers, as with ``--network-kind``"},
+            {"AS_NETWORK_TABLE",
+             ns3::Text(options.networkTable, "a file"),
+             "kinds of networks, as with ``--network-table``"},
+            {"AS_MEASURED_FIGURES",
+             Own("a file",
+                 [&options](const std::string& file) {
+                     options.figures = MeasuredFigures::Read(file);
+                     options.figuresFile = file;
+                 }),
+             "figures of GPUs in place of built-in ones: see :doc:`../models/nccl`"},
+            {"AS_ENGINE_ALLREDUCE",
+             Own("vLLM, SGLang, SGLang-0.5.14 or TensorRT-LLM",
+                 [&options](const std::string& engine) {
+                     options.engine =
+                         &EngineAllReduce::Find(engine, "environment", "AS_ENGINE_ALLREDUCE");
+                 }),
+             "inference engine whose AllReduce within a server takes the place of NCCL's where it "
+             "has one: see :doc:`../models/nccl`"},
+            {"AS_HOST_CPU",
+             ns3::Word(options.hostsAreAmd, {{"Intel", false}, {"AMD", true}, {"Arm", false}}),
+             "on AMD hosts, NCCL expects less bandwidth of LL and more time per step between "
+             "servers"},
+            {"AS_GPU_TYPE",
+             ns3::Text(options.gpuType, "a GPU type"),
+             "GPU type instead of the topology's"},
+            {"AS_GPU_TABLE",
+             ns3::Text(options.gpuTable, "a file"),
+             "GPU types, as with ``--gpu-table``"},
+        };
+    }
+
+    std::vector<ns3::Row> RowsOfChoices()
+    {
+        using enum NcclProtocol;
+        using enum NcclRelease;
+        NcclOptions& options = m_options;
+        const auto parseTunerType = [](std::string_view text) {
+            const bool isRegion = boost::iequals(text, "Region");
+            return isRegion || boost::iequals(text, "Internal") ? std::optional(isRegion)
+                                                                : std::nullopt;
+        };
+        return {
+            {"NCCL_ALGO",
+             Choices(options.algorithms, ChoosableAlgorithms()),
+             "algorithms that may be chosen, ``^`` before them for all others; as in NCCL from "
+             "2.24 on also for single collectives: ``allreduce:tree,ring;allgather:^pat``. A list "
+             "for all collectives leaves rings to those other than AllReduce, as NCCL does"},
+            {"NCCL_PROTO",
+             Choices(options.protocols, {Ll, Ll128, Simple}),
+             "protocols that may be chosen, in the same form"},
+            {"NCCL_TUNING",
+             ns3::Word(options.release,
+                       {{"2.18", V2_18},
+                        {"2.20", V2_20},
+                        {"2.23", V2_23},
+                        {"2.28", V2_28},
+                        {"2.29", V2_29},
+                        {"2.30", V2_30}}),
+             "release whose cost model is used; ``2.23`` stands for those up to 2.27"},
+            {"NCCL_SELECT",
+             ns3::Word(options.selectByRules, {{"model", false}, {"rules", true}}),
+             "``rules``: fixed rules like SimAI's, with NVLS and NVLS-Tree off unless "
+             "``AS_NVLS_ENABLE`` or ``AS_NVLSTREE_ENABLE`` turns them on"},
+            {"NCCL_TUNER_CONFIG_FILE",
+             Own("a file",
+                 [&options](const std::string& file) {
+                     options.tunerFile = std::make_shared<const TunerTable>(TunerTable::Read(file));
+                 }),
+             "table of algorithms, protocols and channels in the format of NCCL's example tuner "
+             "plug-in (:ref:`tuners`); it takes the place of the tuner of the network's plug-in"},
+            {"OFI_NCCL_TUNER_TYPE",
+             ns3::Parsed(options.usesKindsTuner, parseTunerType, "Internal or Region", "Region"),
+             "``Internal``: NCCL chooses, not the tuner of the network's plug-in"},
+            {"NCCL_NVLS_ENABLE",
+             ns3::Whole(m_ncclNvls, 0, 2),
+             "2 (default): NVLS and NVLS-Tree where GPUs and NVSwitches have them (Hopper and "
+             "Blackwell); 0: neither; 1: as 2, and an error where they are missing"},
+            {"NCCL_COLLNET_ENABLE",
+             ns3::Flag(options.collNetEnable),
+             "whether the network's switches may reduce (CollNet); needs "
+             "``IN_NETWORK_REDUCTION 1``"},
+            {"NCCL_PXN_DISABLE",
+             ns3::Flag(m_pxnDisable),
+             "PXN on (0) or off (1), whatever ``AS_PXN_ENABLE`` says"},
+            {"NCCL_CROSS_NIC",
+             ns3::Word(options.crossNic, {{"2", true}, {"1", true}, {"0", false}}),
+             "1, 2: a ring may enter and leave a server on different rails, so that it stays on "
+             "one rail between servers; 0: a ring goes through every server in the same order, and "
+             "crosses to the next rail between servers, where NCCL would hand the data to the "
+             "first rail's NIC (PXN)"},
+        };
+    }
+
+    std::vector<ns3::Row> RowsOfChannels()
+    {
+        NcclOptions& options = m_options;
+        const auto channels = [](uint32_t& target) {
+            return ns3::Whole(target, 1, 128, "channels");
+        };
+        const auto bytes = [](auto& target, uint64_t least) {
+            return ns3::Whole(target, least, 1 << 30, "bytes");
+        };
+        return {
+            {"AS_NV_CHANNELS", channels(options.nvChannels), "of collectives within a server"},
+            {"AS_RING_CHANNELS", channels(options.ringChannels), "of those between servers"},
+            {"NCCL_MIN_NCHANNELS",
+             channels(options.minChannels),
+             "minimum, except of NVLS and NVLS-Tree"},
+            {"NCCL_MAX_NCHANNELS",
+             channels(options.maxChannels),
+             "maximum, except of NVLS and NVLS-Tree"},
+            {"NCCL_NCHANNELS_PER_NET_PEER",
+             channels(options.channelsPerNetPeer),
+             "of a pair at most, in groups of several servers (NCCL's; 2, and from 2.29 on one for "
+             "each 14 GB/s of its NICs)"},
+            {"NCCL_BUFFSIZE",
+             bytes(options.bufferBytes, 65536),
+             "a connection's buffer with Simple, of which a chunk takes an eighth, or half in "
+             "rings (4194304, or as the network's plug-in sets it)"},
+            {"NCCL_P2P_NET_CHUNKSIZE",
+             bytes(options.pairNetChunk, 1024),
+             "a chunk of AllToAll, SendRecv and their like in groups of several servers (131072; "
+             "AMD's GPUs have RCCL's, which grows with the group); no more than an eighth of "
+             "``NCCL_BUFFSIZE`` counts"},
+            {"NCCL_P2P_NVL_CHUNKSIZE",
+             bytes(options.pairNvlinkChunk, 1024),
+             "the same in groups within a server"},
+        };
+    }
+
+    NcclOptions m_options;
+    std::optional<bool> m_nvls;
+    std::optional<bool> m_nvlsTree;
+    std::optional<uint32_t> m_ncclNvls;
+    std::optional<bool> m_pxnDisable;
+    std::string m_kind{NetworkKind().name};
+    ns3::Rows m_rows{"environment", MakeRows()};
+};
 
 } // namespace
 
@@ -282,96 +399,13 @@ NcclOptions::GetTuner() const
 NcclOptions
 NcclOptions::FromEnvironment(const Lookup& lookup)
 {
-    const EnvironmentReader reader(lookup);
-    NcclOptions options;
-    options.collNetEnable = reader.Flag("NCCL_COLLNET_ENABLE");
-    options.pxnEnable = reader.FindFlag("AS_PXN_ENABLE");
-    if (const auto disable = reader.Number<uint32_t>("NCCL_PXN_DISABLE", 0, 1, "0 or 1"))
-    {
-        options.pxnEnable = *disable == 0;
-    }
-    options.algorithms = reader.Choices("NCCL_ALGO", ChoosableAlgorithms());
-    options.protocols =
-        reader.Choices<NcclProtocol>("NCCL_PROTO",
-                                     {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple});
-    const std::string channelRange = "a number of channels from 1 to 128";
-    options.minChannels =
-        reader.Number<uint32_t>("NCCL_MIN_NCHANNELS", 1, 128, channelRange).value_or(0);
-    options.maxChannels =
-        reader.Number<uint32_t>("NCCL_MAX_NCHANNELS", 1, 128, channelRange).value_or(0);
-    options.nvChannels =
-        reader.Number<uint32_t>("AS_NV_CHANNELS", 1, 128, channelRange).value_or(0);
-    options.ringChannels =
-        reader.Number<uint32_t>("AS_RING_CHANNELS", 1, 128, channelRange).value_or(0);
-    const std::string chunkRange = "bytes from 1024 to 1073741824";
-    const auto chunk = [&](const char* name) {
-        return reader.Number<uint64_t>(name, 1024, 1 << 30, chunkRange);
-    };
-    options.pairNetChunk = chunk("NCCL_P2P_NET_CHUNKSIZE");
-    options.pairNvlinkChunk = chunk("NCCL_P2P_NVL_CHUNKSIZE").value_or(options.pairNvlinkChunk);
-    options.bufferBytes =
-        reader.Number<uint64_t>("NCCL_BUFFSIZE", 65536, 1 << 30, "bytes from 65536 to 1073741824")
-            .value_or(0);
-    options.channelsPerNetPeer =
-        reader.Number<uint32_t>("NCCL_NCHANNELS_PER_NET_PEER", 1, 128, channelRange).value_or(0);
-    options.crossNic = reader.Number<uint32_t>("NCCL_CROSS_NIC", 0, 2, "0, 1 or 2").value_or(2) > 0;
-    if (const auto release = reader.Text("NCCL_TUNING"))
-    {
-        static const std::map<std::string, NcclRelease> RELEASES = {
-            {"2.18", NcclRelease::V2_18},
-            {"2.20", NcclRelease::V2_20},
-            {"2.23", NcclRelease::V2_23},
-            {"2.28", NcclRelease::V2_28},
-            {"2.29", NcclRelease::V2_29},
-            {"2.30", NcclRelease::V2_30},
-        };
-        const auto it = RELEASES.find(*release);
-        if (it == RELEASES.end())
-        {
-            EnvironmentReader::Refuse("NCCL_TUNING",
-                                      *release,
-                                      "2.18, 2.20, 2.23, 2.28, 2.29 or 2.30");
-        }
-        options.release = it->second;
-    }
-    ReadTuner(reader, options);
-    const auto select = reader.Text("NCCL_SELECT");
-    if (select && *select != "rules" && *select != "model")
-    {
-        EnvironmentReader::Refuse("NCCL_SELECT", *select, "rules or model");
-    }
-    options.selectByRules = select == "rules";
-    ReadNvls(reader, options);
-    options.networkTable = reader.Text("AS_NETWORK_TABLE").value_or("");
-    const std::string kind = reader.Text("AS_NETWORK_KIND").value_or(NetworkKind().name);
-    options.SetNetworkKind(kind, "environment", "AS_NETWORK_KIND");
-    if (const auto file = reader.Text("AS_MEASURED_FIGURES"))
-    {
-        options.figures = MeasuredFigures::Read(*file);
-        options.figuresFile = *file;
-    }
-    if (const auto engine = reader.Text("AS_ENGINE_ALLREDUCE"))
-    {
-        options.engine = &EngineAllReduce::Find(*engine, "environment", "AS_ENGINE_ALLREDUCE");
-    }
-    if (const auto cpu = reader.Text("AS_HOST_CPU"))
-    {
-        if (*cpu != "Intel" && *cpu != "AMD" && *cpu != "Arm")
-        {
-            EnvironmentReader::Refuse("AS_HOST_CPU", *cpu, "Intel, AMD or Arm");
-        }
-        options.hostsAreAmd = *cpu == "AMD";
-    }
-    if (const auto latency = reader.Number<double>("AS_SEND_LAT",
-                                                   0.0,
-                                                   MAX_SEND_LATENCY_US,
-                                                   "microseconds from 0 to 1000000"))
-    {
-        options.sendLatency = std::llround(*latency * 1e6);
-    }
-    options.gpuType = reader.Text("AS_GPU_TYPE").value_or("");
-    options.gpuTable = reader.Text("AS_GPU_TABLE").value_or("");
-    return options;
+    return NcclVariables().Read(lookup);
+}
+
+std::string
+NcclOptions::DescribeVariables()
+{
+    return NcclVariables().GetRows().ToCsv();
 }
 
 } // namespace AstraSim

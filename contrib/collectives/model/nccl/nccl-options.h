@@ -109,6 +109,9 @@ struct NcclOptions : LibraryOptions
 
     /// @throw ns3::InputError naming a variable with an unusable value
     static NcclOptions FromEnvironment(const Lookup& lookup);
+
+    /// @return the variables, as Rows::ToCsv() has them
+    static std::string DescribeVariables();
 };
 
 } // namespace AstraSim
