@@ -3,13 +3,12 @@
 import contextlib
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import matplotlib
 
 
 @contextlib.contextmanager
-def plain_text() -> Iterator[Any]:
+def plain_text() -> Iterator[None]:
     """Inside, pictures are made and written. Matplotlib's formatters of logarithmic axes write formulas, so that such an axis needs one of its own."""
     with matplotlib.rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from current font")  # the picture has a box there

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 from collections.abc import Iterator
-from typing import Any
 
 from clustersim.errors import InputError
 from clustersim.workload.write import chakra
@@ -13,7 +12,7 @@ from clustersim.workload.write import chakra
 GZIP = b"\x1f\x8b"
 
 
-def _messages(data: bytes, path: str | os.PathLike) -> Iterator[Any]:
+def _messages(data: bytes, path: str | os.PathLike) -> Iterator[bytes]:
     """Yields the bytes of each message of a trace: a length as a varint stands before each."""
     place = 0
     while place < len(data):

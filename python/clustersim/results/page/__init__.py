@@ -10,7 +10,6 @@ setting, and fits a phone.
 """
 import pathlib
 import re
-from typing import Any
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -43,7 +42,7 @@ def _heading(name: str) -> str:
     return name.removesuffix(" us") + " \u00b5s" if name.endswith(" us") else name
 
 
-def _cell(value: Any, text: str) -> str:
+def _cell(value: object, text: str) -> str:
     """@return a cell's text, with a narrow space between the thousands of large numbers"""
     if is_number(value) and 10000 <= abs(value) < float("inf"):
         whole, point, rest = text.partition(".")
@@ -51,7 +50,7 @@ def _cell(value: Any, text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST - 1] + "\u2026"
 
 
-def _sort_key(value: Any) -> str:
+def _sort_key(value: object) -> str:
     """@return what the page sorts a cell by: its number, or its text"""
     return repr(float(value)) if is_number(value) else as_cell(value)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The top of the page: which run is fastest, and where the time of each went."""
 import dataclasses
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 from collections.abc import Iterator, Sequence
 
 from clustersim.results.breakdown import Breakdown, breakdowns, parts_that_occur
@@ -71,7 +71,7 @@ def _fastest(jobs: Sequence[Breakdown], workload: str) -> str:
             f"{worst.total_us / best.total_us:.2f} times as long.")
 
 
-def _served(run: "Run") -> Iterator[Any]:
+def _served(run: "Run") -> Iterator[str]:
     """@return what users of the run's instances saw, the mean of each job's requests"""
     if run.inference is None:
         return

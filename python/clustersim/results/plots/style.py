@@ -11,6 +11,7 @@ import matplotlib.colors
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
 
 from clustersim.command import printable
 from clustersim.plain_text import plain_text
@@ -43,7 +44,7 @@ def need_packets(run: "Run") -> None:
 
 
 @contextlib.contextmanager
-def theme(name: str = "light", colours: Mapping[str, str] | None = None) -> Iterator[Any]:
+def theme(name: str = "light", colours: Mapping[str, str] | None = None) -> Iterator[None]:
     """Figures that are made inside look like this. @param colours instead of the theme's own"""
     colours = colours or THEMES[name]
     settings = {
@@ -186,7 +187,7 @@ def merge_coinciding(axes: "Axes") -> int:
     """Hides lines that lie on an earlier one, which then has their names as well. @return lines that are left"""
     left: list[tuple[Any, tuple[np.ndarray, np.ndarray]]] = []
     low, high = axes.get_ylim()
-    def scale(values: Any) -> Any:
+    def scale(values: ArrayLike) -> np.ndarray:
         return np.log(values) if is_log else np.asarray(values)
 
     is_log = axes.get_yscale() == "log"
@@ -286,6 +287,6 @@ def shorten(text: object, most: int = 36) -> str:
     return text if len(text) <= most else text[:most // 2 - 1] + "…" + text[-most // 2:]
 
 
-def percentile(ordered: Any, share: float) -> float:
+def percentile(ordered: Sequence[float] | np.ndarray, share: float) -> float:
     """@return the smallest of the ordered values that is at least as large as that share (in %) of them"""
     return ordered[max(0, math.ceil(len(ordered) * share / 100 - 1e-9) - 1)]

@@ -2,7 +2,7 @@
 """Timelines: collectives of groups, and the work of ranks."""
 import re
 from collections.abc import Sequence
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from clustersim.results.plots import style
 
@@ -46,7 +46,8 @@ def groups_to_show(collectives: "pd.DataFrame") -> list[str]:
     return [name for kind in sorted(kinds) for name in sorted(kinds[kind], key=_natural)[:each]]
 
 
-def _bars(axes: "Axes", row: int, intervals: Any, factor: float, colours: Sequence[str], labels: Any = None, points: float = 0) -> None:
+def _bars(axes: "Axes", row: int, intervals: Sequence[tuple[float, float]], factor: float, colours: Sequence[str],
+          labels: Sequence[str] | None = None, points: float = 0) -> None:
     """Draws intervals into a row, those that overlap one under the other; labels where they fit.
 
     @param points height of a row, in points as of a font

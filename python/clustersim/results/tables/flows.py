@@ -2,12 +2,12 @@
 """How much longer flows took than they would have alone."""
 from collections.abc import Iterator, Sequence
 
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clustersim.results.tables.percentiles import percentiles
-from clustersim.results.tables.table import Table
+from clustersim.results.tables.table import Row, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ def path_kinds(run: "Run") -> "pd.Categorical":
     return pd.Categorical.from_codes(codes, categories=PATHS)
 
 
-def slowdowns_by_size(run: "Run") -> Iterator[Any]:
+def slowdowns_by_size(run: "Run") -> Iterator[tuple[str, str, np.ndarray]]:
     """Yields path, range of sizes, and the slowdowns of its flows, for all that have any."""
     if run.flows is None:
         return
@@ -52,7 +52,7 @@ def slowdowns_by_size(run: "Run") -> Iterator[Any]:
 
 def slowdown_table(runs: "Sequence[Run]") -> Table:
     """@return one row per run, path and range of sizes"""
-    rows = []
+    rows: list[Row] = []
     for run in runs:
         for path, name, values in slowdowns_by_size(run):
             rows.append((run.name, path, name, len(values), *percentiles(values, (50, 95, 99, 99.9)),

@@ -2,12 +2,12 @@
 """Percentiles by nearest rank: the smallest value that so many per cent do not exceed."""
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def percentiles(values: Any, percents: Sequence[float], weights: Any = None, zeros: int = 0) -> list[float | None]:
+def percentiles(values: ArrayLike, percents: Sequence[float], weights: ArrayLike | None = None, zeros: int = 0) -> list[float | None]:
     """@param weights how often each value occurred @param zeros that many 0 come in addition
 
     @return a list; None for each if there is nothing

@@ -13,7 +13,7 @@ TIMES = (("ttft_us", "to the first token"), ("tpot_us", "per token after it"), (
 PHASES = ("queue_us", "prefill_us", "transfer_us", "decode_us")
 
 
-def _jobs(runs: "Sequence[Run]") -> Iterator[Any]:
+def _jobs(runs: "Sequence[Run]") -> "Iterator[tuple[Run, str, dict[str, dict[str, Any]]]]":
     """Yields run, job and its rows of inference.csv by metric."""
     for run in runs:
         if run.inference is not None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Queues and pauses."""
 import collections
-from collections.abc import Mapping, Sequence
-from typing import Any, TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clustersim.results.tables.percentiles import percentiles
 from clustersim.results.tables.table import Table
@@ -34,7 +34,7 @@ def pfc_table(runs: "Sequence[Run]") -> Table:
                  note="Times are summed over ports; the kind of node is that of the side that had to wait.")
 
 
-def _behind(waits: Any, nodes: Any) -> list[Any]:
+def _behind(waits: Mapping[int, Sequence[tuple[int, int]]], nodes: Iterable[int]) -> list[int]:
     """@return the queues that wait for these nodes, at once or for others that do"""
     found, todo, seen = [], list(nodes), set(nodes)
     while todo:

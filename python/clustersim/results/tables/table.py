@@ -6,7 +6,7 @@ import io
 import math
 import pathlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class Table:
                 and any(row[i] is not None for row in self.rows) for i in range(len(self.columns))]
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 

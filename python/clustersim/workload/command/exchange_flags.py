@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import argparse
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.workload.plan import exchange
@@ -40,7 +40,7 @@ def add(parser: "Parser") -> None:
          help="each expert computes its whole capacity")
 
 
-def _loads(text: str, experts: int) -> tuple[Any, ...]:
+def _loads(text: str, experts: int) -> tuple[float, ...]:
     kind, *values = text.split(":")
     if text == "none":
         return ()
@@ -55,7 +55,7 @@ def _loads(text: str, experts: int) -> tuple[Any, ...]:
     return exchange.zipf(experts, exponent, seed)
 
 
-def loads_of(given: argparse.Namespace, model: "Model") -> tuple[Any, ...]:
+def loads_of(given: argparse.Namespace, model: "Model") -> tuple[float, ...]:
     """@return loads of the model's experts, as --moe_imbalance says"""
     if not model.experts and given.moe_imbalance != "none":
         raise InputError(f"{model.name} has no experts that tokens could be sent to; expected no --moe_ flags")

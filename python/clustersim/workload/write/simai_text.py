@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.whole_file import write_text
@@ -20,7 +20,7 @@ _DEFAULT_GROUP = {"forward": "TP", "input": "TP", "weight": "DP"}
 _HYBRID = {"DP": "EP", "DP_COPIES": "DP_EP"}
 
 
-def _cells(row: "Row", phase: str, names: Mapping[Any, Any]) -> list[str]:
+def _cells(row: "Row", phase: str, names: Mapping[str, str]) -> list[str]:
     nanoseconds = max(0, round(getattr(row, f"{phase}_ns")))
     collective = getattr(row, phase)
     name, group = collective.op, names.get(collective.group, collective.group)
@@ -29,7 +29,7 @@ def _cells(row: "Row", phase: str, names: Mapping[Any, Any]) -> list[str]:
     return [str(nanoseconds), name, str(collective.bytes)]
 
 
-def _row_line(row: "Row", names: Mapping[Any, Any]) -> str:
+def _row_line(row: "Row", names: Mapping[str, str]) -> str:
     cells = [row.name, "-1", *_cells(row, "forward", names), *_cells(row, "input", names), *_cells(row, "weight", names),
              str(max(0, round(row.update_ns)))]
     return "\t".join(cells)
