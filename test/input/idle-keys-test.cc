@@ -92,6 +92,21 @@ TEST(IdleKeys, AParameterThatNobodyReadHasNoEffect)
         << "objects read the others";
 }
 
+TEST(IdleKeys, EnginesAndPlanesOfAFileAreToldWhereNobodyAsksForThem)
+{
+    AppliedConf applied("KMIN 5\nCOLLECTIVE_ENGINE ACCL DP\nPLANE TP 0\n");
+    const std::string file = applied.conf.source;
+    const ConfUse perf{"in this run", true, true};
+    EXPECT_THAT(DescribeIdle(applied.conf, {}, perf),
+                ElementsAre(file + ":2: COLLECTIVE_ENGINE has no effect in this run",
+                            file + ":3: PLANE has no effect in this run"));
+    ReadDefault("ns3::CollectiveOffload::Engine");
+    EXPECT_FALSE(applied.conf.planes->empty());
+    EXPECT_THAT(DescribeIdle(applied.conf, {}, perf), ElementsAre());
+    AppliedConf standard("COLLECTIVE_ENGINE NCCL\n");
+    EXPECT_THAT(DescribeIdle(standard.conf, {}, perf), ElementsAre()) << "as it is";
+}
+
 TEST(IdleKeys, AFlagReplacesAKey)
 {
     GivenKeys given({"TOPOLOGY_FILE=a"});

@@ -127,6 +127,16 @@ def test_simais_rules_obey_the_switches_of_nvls(two_servers):
     assert "NCCL_ALGO has no effect with NCCL_SELECT=rules" in result.stderr
 
 
+def test_engines_and_planes_of_a_configuration_are_said_to_have_no_effect(two_servers, tmp_path):
+    conf = tmp_path / "engines.conf"
+    conf.write_text("CC_MODE 1\nCOLLECTIVE_ENGINE ACCL\nPLANE DP 0\n")
+    result = run("all_reduce_perf", "-b", 8, "-e", 8, "--network-topo", two_servers, "--network-conf", conf)
+    assert result.returncode == 0
+    assert [line for line in result.stderr.splitlines() if "has no effect" in line] == [
+        f"warning: {conf}:2: COLLECTIVE_ENGINE has no effect in this run",
+        f"warning: {conf}:3: PLANE has no effect in this run"]
+
+
 def test_nccls_variables_that_nothing_models_bring_a_warning(two_servers):
     arguments = ("all_reduce_perf", "-b", 8, "-e", 8, "--network", "flow", "--network-topo", two_servers)
     result = run(*arguments, env={"NCCL_CHUNK_SIZE": "131072", "NCCL_NTHREADS": "256", "NCCL_DEBUG": "INFO",

@@ -57,7 +57,7 @@ ChooseThreads(const RunOptions& options,
     });
     const bool shares = sharing != options.jobs.end();
     const auto engines = ns3::CollectiveOffload::Parse(
-        ns3::AttributeDefault<ns3::StringValue>("ns3::CollectiveOffload::Engine"));
+        ns3::LookAtDefault<ns3::StringValue>("ns3::CollectiveOffload::Engine"));
     const ThreadObstacle whole[] = {
         {shares, shares ? sharing->workload + ", whose ranks share a scheduler," : ""},
         {OrdersStreams(options.system), options.system + ", whose ranks agree on an order,"},

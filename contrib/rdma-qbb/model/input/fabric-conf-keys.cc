@@ -73,6 +73,7 @@ struct Row
         FabricConfFormat format;
         Target target{};
         std::vector<IdleReason> idle{};
+        bool isToldOfFiles{false};
     } key;
 
     std::string sentence;
@@ -201,6 +202,15 @@ WithoutWorkload(const FabricConf&, const ConfUse& use)
     return use.hasWorkload ? "" : "without a workload";
 }
 
+constexpr const char* ENGINE = "ns3::CollectiveOffload::Engine";
+
+/// @return a reason where a program asks nobody for the engine of collectives
+std::string
+WithoutEngines(const FabricConf&, const ConfUse& use)
+{
+    return WasRead(ENGINE) || LookAtDefault<StringValue>(ENGINE) == "NCCL" ? "" : use.unread;
+}
+
 /// @return a reason where no switch has a policy under which frames overtake each other
 std::string
 WhereFramesKeepOrder(const FabricConf& conf, const ConfUse&)
@@ -303,13 +313,10 @@ Switches()
          "that lose nothing."},
         {{"ROUTING_AT", RoutingAt(routings), &C::routingAt},
          "ROUTING of some switches: the last line that names one counts."},
-        {{"PLANE", PlaneOfClass(), &C::planes, {WithoutWorkload}},
+        {{"PLANE", PlaneOfClass(), &C::planes, {WithoutWorkload}, true},
          "Messages of a class leave by that NIC of their host, and so stay on its plane. "
          "SimAI_simulator only."},
-        {{"COLLECTIVE_ENGINE",
-          CollectiveEngine(),
-          "ns3::CollectiveOffload::Engine",
-          {WithoutWorkload}},
+        {{"COLLECTIVE_ENGINE", CollectiveEngine(), ENGINE, {WithoutWorkload, WithoutEngines}, true},
          "ACCL: engines in the NICs carry out the collectives of these classes of traffic, all if "
          "none is named, where a system file does not say otherwise; NCCL: NCCL does. "
          "SimAI_simulator only."},
@@ -543,7 +550,7 @@ AddTo(std::vector<KeyRow>& all, std::vector<Row> group, KeyTold told)
 {
     for (Row& row : group)
     {
-        auto& [name, format, target, idle] = row.key;
+        auto& [name, format, target, idle, isToldOfFiles] = row.key;
         const bool hasDefault = told == KeyTold::InForce;
         FabricConfKey key{name,
                           format.type,
@@ -558,7 +565,8 @@ AddTo(std::vector<KeyRow>& all, std::vector<Row> group, KeyTold told)
                        std::move(row.alongside),
                        row.sameAs,
                        told,
-                       std::move(idle)});
+                       std::move(idle),
+                       isToldOfFiles});
     }
 }
 

@@ -49,6 +49,9 @@ struct KeyRow
     std::string sameAs; ///< the key that it is another name of: the last one counts
     KeyTold told;
     std::vector<IdleReason> idle; ///< the first that is not empty counts
+    /// A warning says so also if a file has the key: it is no parameter of one algorithm among
+    /// others, which a file lists in case it is chosen.
+    bool isToldOfFiles;
 
     /// Read the line's values. @return the new defaults of attributes
     /// @throw InputError naming key and range

@@ -113,13 +113,13 @@ DescribeIdle(const FabricConf& conf,
     for (std::size_t i = 0; i < conf.given.size(); ++i)
     {
         const auto& row = conf_format::AllRows()[conf_format::PlaceOf(conf.given[i])];
-        const std::string reason = conf.origins[i].line == 0 && row.key.hasEffect
-                                       ? WhyIdle(row, row.key.attributes, conf, use)
-                                       : "";
+        const auto& [file, line] = conf.origins[i];
+        const bool isTold = (line == 0 || row.isToldOfFiles) && row.key.hasEffect;
+        const std::string reason = isTold ? WhyIdle(row, row.key.attributes, conf, use) : "";
         if (!reason.empty())
         {
-            warnings.push_back(
-                fmt::format("{}: {} has no effect {}", conf.origins[i].file, row.key.name, reason));
+            const std::string place = line == 0 ? file : fmt::format("{}:{}", file, line);
+            warnings.push_back(fmt::format("{}: {} has no effect {}", place, row.key.name, reason));
         }
     }
     for (const GivenAttribute& given : attributes)

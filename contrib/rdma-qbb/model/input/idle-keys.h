@@ -24,7 +24,8 @@ struct GivenAttribute
  *
  * They change nothing if nobody read them, if another flag replaces them, or if other keys make
  * them idle: a parameter of an algorithm that is not chosen, a threshold where nothing is marked.
- * Keys in a file are not looked at: a configuration lists the parameters of all algorithms.
+ * Of the keys in a file, only those that choose planes or engines are looked at: a configuration
+ * lists the parameters of all algorithms.
  *
  * Call it when all that follows the configuration is made.
  *
