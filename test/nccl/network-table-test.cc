@@ -127,15 +127,18 @@ TEST(NetworkTable, MistakesNameFileAndLine)
     expect("- name: x\n- of: y\n", "kinds.yaml:2: this kind of network has no name");
     expect("- name: x\n  stepus: 1\n", "kinds.yaml:2: unknown key 'stepus'; expected name, like");
     expect("- name: x\n  step_us: 1\n  step_us: 2\n", "kinds.yaml:3: the key 'step_us' occurs");
-    expect("- name: x\n  step_us: -1\n", "kinds.yaml:2: step_us is '-1'; expected from 0 to");
+    expect("- name: x\n  step_us: -1\n",
+           "kinds.yaml:2: step_us is '-1'; expected a number from 0 to");
     expect("- name: x\n  step_us: nan\n", "kinds.yaml:2: step_us is 'nan'");
     expect("- name: x\n  step_us: 1us\n", "kinds.yaml:2: step_us is '1us'");
     expect("- name: x\n  step_us: [1]\n", "kinds.yaml:2: step_us is not a word");
-    expect("- name: x\n  efficiency: 1.1\n", "kinds.yaml:2: efficiency is '1.1'; expected from");
+    expect("- name: x\n  efficiency: 1.1\n",
+           "kinds.yaml:2: efficiency is '1.1'; expected a number from");
     expect("- name: x\n  efficiency: 0\n", "kinds.yaml:2: efficiency is '0'");
-    expect("- name: x\n  slot_trips: 0\n", "kinds.yaml:2: slot_trips is '0'; expected from 1");
+    expect("- name: x\n  slot_trips: 0\n",
+           "kinds.yaml:2: slot_trips is '0'; expected a whole number from 1");
     expect("- name: x\n  packet_bytes: 1.5\n", "kinds.yaml:2: packet_bytes is '1.5'");
-    expect("- name: x\n  step_us: {by: y}\n", "kinds.yaml:2: this figure has no value");
+    expect("- name: x\n  step_us: {by: y}\n", "kinds.yaml:2: step_us is not a word");
     expect("- name: x\n  step_us: {is: 1, of: y}\n", "kinds.yaml:2: unknown key 'of'");
     expect("- name: x\n  without: LL\n", "kinds.yaml:2: without is not a list");
     expect("- name: x\n  without: [Simple]\n", "kinds.yaml:2: without has 'Simple'; expected a");

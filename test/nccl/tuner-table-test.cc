@@ -155,10 +155,10 @@ TEST(TunerTable, AMistakeNamesTheLineAndWhatIsExpected)
                 testing::HasSubstr("11 fields"));
     EXPECT_EQ(MistakeIn("alltoall,0,1,ring,ll,-1,-1,-1"),
               "tuner.conf:1: collective is 'alltoall'; expected allgather, allreduce, broadcast, "
-              "reduce, reducescatter");
+              "reduce or reducescatter");
     EXPECT_THAT(MistakeIn("allreduce,0,1,Ring,ll,-1,-1,-1"), testing::HasSubstr("'Ring'"));
     EXPECT_THAT(MistakeIn("allreduce,0,1,ring,ll64,-1,-1,-1"),
-                testing::HasSubstr("expected ll, ll128, simple"));
+                testing::HasSubstr("expected ll, ll128 or simple"));
     EXPECT_THAT(MistakeIn("allreduce,-1,1,ring,ll,-1,-1,-1"),
                 testing::HasSubstr("min_bytes is '-1'; expected bytes"));
     EXPECT_THAT(MistakeIn("allreduce,9,8,ring,ll,-1,-1,-1"),

@@ -131,7 +131,7 @@ def test_the_kind_of_network_sets_latency_and_rate(tmp_path):
 
 
 @pytest.mark.parametrize("rows, flags, message", [
-    ("- {name: Mine, step_us: fast}\n", ("--network-kind", "Mine"), "kinds.yaml:1: step_us is 'fast'; expected from 0"),
+    ("- {name: Mine, step_us: fast}\n", ("--network-kind", "Mine"), "kinds.yaml:1: step_us is 'fast'; expected a number from 0"),
     ("- {name: Mine}\n", ("--network-kind", "Yours"), "--network-kind is 'Yours'; expected one of none"),
     ("- {name: Mine}\n", (), "--network-table kinds.yaml; expected --network-kind with the name of a row"),
 ])

@@ -30,48 +30,59 @@ constexpr uint32_t MAX_PACKET_BYTES = 1 << 20;
 constexpr uint32_t MAX_TRIPS = 1000;
 constexpr uint64_t MAX_BYTES = uint64_t{1} << 50;
 
-/// Reads rows into kinds.
-class RowReader
+/// Reads the entry of a kind.
+class KindReader
 {
   public:
-    RowReader(const YamlRows& rows, const NetworkTable& table)
+    KindReader(const YamlRows& rows, const NetworkTable& table)
         : m_rows(rows),
           m_table(table)
     {
     }
 
-    /// @return the row of a list's entry
-    NetworkKind Read(const YAML::Node& row) const
+    NetworkKind Read(const YAML::Node& entry)
     {
-        std::vector<std::string> keys{"name", "like", "of", "tuner"};
-        for (const auto& [name, _] : FIGURES)
+        m_kind = entry.IsMap() && entry["like"] ? Other(entry["like"]) : NetworkKind();
+        m_kind.name.clear();
+        ns3::Rows keys(m_rows.GetSource(), MakeRows(entry));
+        m_rows.ReadInto(entry, keys);
+        if (m_kind.name.empty())
         {
-            keys.push_back(name);
+            m_rows.Fail(entry, "this kind of network has no name", "name: NAME");
         }
-        m_rows.RequireKeys(row, keys);
-        NetworkKind kind = row["like"] ? Other(row["like"]) : NetworkKind();
-        kind.name = row["name"] ? m_rows.Text(row["name"], "name") : "";
-        if (kind.name.empty())
-        {
-            m_rows.Fail(row, "this kind of network has no name", "name: NAME");
-        }
-        for (const auto& [name, read] : FIGURES)
-        {
-            if (const YAML::Node figure = row[name])
-            {
-                (this->*read)(kind, ValueOf(figure));
-            }
-        }
-        if (const YAML::Node tuner = row["tuner"])
-        {
-            ReadTuner(kind, tuner);
-        }
-        return kind;
+        return m_kind;
     }
 
   private:
-    using Figure = void (RowReader::*)(NetworkKind&, const YAML::Node&) const;
-    static const std::map<std::string, Figure> FIGURES;
+    std::vector<ns3::Row> MakeRows(const YAML::Node& entry)
+    {
+        const auto truth = [](bool& target) {
+            return ns3::Word(target, {{"true", true}, {"false", false}});
+        };
+        const auto node = [this, &entry](const char* key, auto read) {
+            return ns3::RowValue{"", [this, &entry, key, read](std::string_view) {
+                                     (this->*read)(m_rows.ValueOf(entry[key]));
+                                     return true;
+                                 }};
+        };
+        const ns3::RowValue forPeople{"", [](std::string_view) { return true; }};
+        return {
+            {"name", ns3::Text(m_kind.name, "a name"), ""},
+            {"like", forPeople, ""},
+            {"of", forPeople, ""},
+            {"efficiency", ns3::Real(m_kind.efficiency, 0.01, 1), ""},
+            {"packet_bytes", ns3::Whole(m_kind.packetBytes, 0, MAX_PACKET_BYTES), ""},
+            {"step_us", ns3::Real(m_kind.stepUs, 0, MAX_US), ""},
+            {"told_us", ns3::Real(m_kind.toldUs, 0, MAX_US), ""},
+            {"slot_trips", ns3::Whole(m_kind.slotTrips, 1, MAX_TRIPS), ""},
+            {"buffer_bytes", ns3::Whole(m_kind.bufferBytes, 0, MAX_BYTES), ""},
+            {"groups_nics", truth(m_kind.groupsNics), ""},
+            {"simple_from", ns3::Whole(m_kind.simpleFrom, 0, MAX_BYTES), ""},
+            {"slow_starts", node("slow_starts", &KindReader::ReadSlowStarts), ""},
+            {"without", node("without", &KindReader::ReadWithout), ""},
+            {"tuner", node("tuner", &KindReader::ReadTuner), ""},
+        };
+    }
 
     const NetworkKind& Other(const YAML::Node& like) const
     {
@@ -86,79 +97,14 @@ class RowReader
         return *other;
     }
 
-    /// @return the value of a figure, which may be `{is: VALUE, by: SOURCE, tables: [NAME, ...]}`
-    YAML::Node ValueOf(const YAML::Node& figure) const
-    {
-        if (!figure.IsMap())
-        {
-            return figure;
-        }
-        m_rows.RequireKeys(figure, {"is", "by", "tables"});
-        if (!figure["is"])
-        {
-            m_rows.Fail(figure, "this figure has no value", "is: VALUE");
-        }
-        return figure["is"];
-    }
-
-    bool Truth(const YAML::Node& value, const std::string& key) const
-    {
-        const std::string word = m_rows.Text(value, key);
-        if (word != "true" && word != "false")
-        {
-            m_rows.Fail(value, key + " is '" + word + "'", "true or false");
-        }
-        return word == "true";
-    }
-
-    void ReadEfficiency(NetworkKind& kind, const YAML::Node& value) const
-    {
-        kind.efficiency = m_rows.Number<double>(value, "efficiency", 0.01, 1);
-    }
-
-    void ReadPacketBytes(NetworkKind& kind, const YAML::Node& value) const
-    {
-        kind.packetBytes = m_rows.Number<uint32_t>(value, "packet_bytes", 0, MAX_PACKET_BYTES);
-    }
-
-    void ReadStepUs(NetworkKind& kind, const YAML::Node& value) const
-    {
-        kind.stepUs = m_rows.Number<double>(value, "step_us", 0, MAX_US);
-    }
-
-    void ReadToldUs(NetworkKind& kind, const YAML::Node& value) const
-    {
-        kind.toldUs = m_rows.Number<double>(value, "told_us", 0, MAX_US);
-    }
-
-    void ReadSlotTrips(NetworkKind& kind, const YAML::Node& value) const
-    {
-        kind.slotTrips = m_rows.Number<uint32_t>(value, "slot_trips", 1, MAX_TRIPS);
-    }
-
-    void ReadBufferBytes(NetworkKind& kind, const YAML::Node& value) const
-    {
-        kind.bufferBytes = m_rows.Number<uint64_t>(value, "buffer_bytes", 0, MAX_BYTES);
-    }
-
-    void ReadGroupsNics(NetworkKind& kind, const YAML::Node& value) const
-    {
-        kind.groupsNics = Truth(value, "groups_nics");
-    }
-
-    void ReadSimpleFrom(NetworkKind& kind, const YAML::Node& value) const
-    {
-        kind.simpleFrom = m_rows.Number<uint64_t>(value, "simple_from", 0, MAX_BYTES);
-    }
-
-    void ReadTuner(NetworkKind& kind, const YAML::Node& value) const
+    void ReadTuner(const YAML::Node& value)
     {
         const bool none = value.IsScalar() && value.Scalar() == "none";
-        kind.tuner =
+        m_kind.tuner =
             none ? nullptr : std::make_shared<const TunerTable>(TunerTable::Read(m_rows, value));
     }
 
-    void ReadWithout(NetworkKind& kind, const YAML::Node& value) const
+    void ReadWithout(const YAML::Node& value)
     {
         const std::map<std::string, bool NetworkKind::*> names = {
             {"LL", &NetworkKind::allowsLl},
@@ -171,7 +117,7 @@ class RowReader
         }
         for (const auto& [_, allows] : names)
         {
-            kind.*allows = true; // forget the entries "without" of the kind that this one is like
+            m_kind.*allows = true; // forget the entries "without" of the kind that this one is like
         }
         for (const YAML::Node& item : value)
         {
@@ -180,11 +126,11 @@ class RowReader
             {
                 m_rows.Fail(item, "without has '" + item.Scalar() + "'", expected);
             }
-            kind.*name->second = false;
+            m_kind.*name->second = false;
         }
     }
 
-    void ReadSlowStarts(NetworkKind& kind, const YAML::Node& value) const
+    void ReadSlowStarts(const YAML::Node& value)
     {
         if (!value.IsSequence() || value.size() > NetworkKind::MOST_SLOW_STARTS)
         {
@@ -193,54 +139,44 @@ class RowReader
                             std::to_string(NetworkKind::MOST_SLOW_STARTS),
                         "{above: BYTES, us: MICROSECONDS} each, by rising limit");
         }
-        kind.slowStarts.clear();
+        m_kind.slowStarts.clear();
         for (const YAML::Node& item : value)
         {
             const NetworkKind::SlowStart slow = ReadSlowStart(item);
-            if (!kind.slowStarts.empty() && slow.above <= kind.slowStarts.back().above)
+            if (!m_kind.slowStarts.empty() && slow.above <= m_kind.slowStarts.back().above)
             {
                 m_rows.Fail(item,
                             "a start above " + std::to_string(slow.above) +
                                 " bytes follows one above " +
-                                std::to_string(kind.slowStarts.back().above),
+                                std::to_string(m_kind.slowStarts.back().above),
                             "rising limits");
             }
-            kind.slowStarts.push_back(slow);
+            m_kind.slowStarts.push_back(slow);
         }
     }
 
     NetworkKind::SlowStart ReadSlowStart(const YAML::Node& item) const
     {
-        m_rows.RequireKeys(item, {"above", "us", "occupies", "by", "tables"});
-        if (!item["above"] || !item["us"])
+        NetworkKind::SlowStart slow{0, 0, false};
+        const ns3::RowValue forPeople{"", [](std::string_view) { return true; }};
+        ns3::Rows keys(
+            m_rows.GetSource(),
+            {{"above", ns3::Whole(slow.above, 0, MAX_BYTES), ""},
+             {"us", ns3::Real(slow.us, 0, MAX_US), ""},
+             {"occupies", ns3::Word(slow.occupies, {{"true", true}, {"false", false}}), ""},
+             {"by", forPeople, ""},
+             {"tables", forPeople, ""}});
+        m_rows.ReadInto(item, keys);
+        if (!keys.IsGiven("above") || !keys.IsGiven("us"))
         {
             m_rows.Fail(item, "a slow start lacks above or us", "{above: BYTES, us: MICROSECONDS}");
-        }
-        NetworkKind::SlowStart slow{m_rows.Number<uint64_t>(item["above"], "above", 0, MAX_BYTES),
-                                    m_rows.Number<double>(item["us"], "us", 0, MAX_US),
-                                    false};
-        if (const YAML::Node occupies = item["occupies"])
-        {
-            slow.occupies = Truth(occupies, "occupies");
         }
         return slow;
     }
 
     const YamlRows& m_rows;
     const NetworkTable& m_table;
-};
-
-const std::map<std::string, RowReader::Figure> RowReader::FIGURES = {
-    {"efficiency", &RowReader::ReadEfficiency},
-    {"packet_bytes", &RowReader::ReadPacketBytes},
-    {"step_us", &RowReader::ReadStepUs},
-    {"told_us", &RowReader::ReadToldUs},
-    {"slot_trips", &RowReader::ReadSlotTrips},
-    {"buffer_bytes", &RowReader::ReadBufferBytes},
-    {"groups_nics", &RowReader::ReadGroupsNics},
-    {"simple_from", &RowReader::ReadSimpleFrom},
-    {"slow_starts", &RowReader::ReadSlowStarts},
-    {"without", &RowReader::ReadWithout},
+    NetworkKind m_kind;
 };
 
 } // namespace
@@ -268,7 +204,7 @@ void
 NetworkTable::AddRows(const std::string& text, const std::string& source)
 {
     const YamlRows rows(text, source, KINDS_FORMAT);
-    const RowReader reader(rows, *this);
+    KindReader reader(rows, *this);
     std::set<std::string> seen;
     for (const YAML::Node& row : rows.GetAll())
     {

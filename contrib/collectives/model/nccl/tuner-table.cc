@@ -8,14 +8,14 @@
 
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
+#include "ns3/rows.h"
 
 #include <algorithm>
 #include <array>
 #include <boost/algorithm/string.hpp>
 #include <boost/geometry.hpp>
-#include <charconv>
 #include <cmath>
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 #include <map>
 #include <ranges>
 
@@ -40,17 +40,8 @@ constexpr std::size_t LEAST_CORNERS = 3;
 constexpr uint32_t PIPE_OPS = 1;
 constexpr uint32_t REGISTERED = 0;
 
-const std::map<std::string, CollectiveOp> OPS = {{"broadcast", CollectiveOp::Broadcast},
-                                                 {"reduce", CollectiveOp::Reduce},
-                                                 {"allgather", CollectiveOp::AllGather},
-                                                 {"reducescatter", CollectiveOp::ReduceScatter},
-                                                 {"allreduce", CollectiveOp::AllReduce}};
-const std::map<std::string, NcclProtocol> PROTOCOLS = {{"ll", NcclProtocol::Ll},
-                                                       {"ll128", NcclProtocol::Ll128},
-                                                       {"simple", NcclProtocol::Simple}};
-
 /// @return the algorithms that tuners name
-std::map<std::string, const NcclAlgorithm*>
+std::vector<std::pair<std::string, const NcclAlgorithm*>>
 TunersAlgorithms()
 {
     std::map<std::string, const NcclAlgorithm*> named;
@@ -59,100 +50,67 @@ TunersAlgorithms()
         named[algorithm->GetMethod().tunerName] = algorithm;
     }
     named.erase("");
-    return named;
+    return {named.begin(), named.end()};
 }
 
-/// Says that the value of a column is wrong; throws.
-using Refuse = std::function<
-    void(const std::string& column, const std::string& value, const std::string& expected)>;
-
-/// Sets the fields of a row by the names of its columns.
-class RowFields
+/// A whole number, or -1 for @p any.
+template <typename T>
+ns3::RowValue
+OrMinusOne(T& target, uint64_t least, uint64_t most, T any)
 {
-  public:
-    RowFields(TunerRow& row, Refuse refuse)
-        : m_row(row),
-          m_refuse(std::move(refuse))
-    {
-    }
+    const auto parse = [=](std::string_view text) {
+        std::optional<T> parsed;
+        if (const auto value = ns3::WholeWithin(text, least, most))
+        {
+            parsed.emplace(static_cast<T>(*value));
+        }
+        else if (text == "-1")
+        {
+            parsed.emplace(any);
+        }
+        return parsed;
+    };
+    return ns3::Parsed(target,
+                       parse,
+                       most == UINT64_MAX ? "bytes, or -1"
+                                          : fmt::format("{} to {}, or -1", least, most),
+                       "",
+                       ns3::RowValue::Kind::Number);
+}
 
-    void Set(const std::string& column, const std::string& value)
-    {
-        const std::map<std::string, std::optional<uint32_t>*> conditions = {
-            {"nodes", &m_row.nodes},
-            {"ranks", &m_row.ranks},
-            {"pipe_ops", &m_row.pipeOps},
-            {"registered", &m_row.registered},
-            {"ranks_per_node", &m_row.ranksPerNode}};
-        if (const auto condition = conditions.find(column); condition != conditions.end())
-        {
-            *condition->second = value == "-1" ? std::nullopt
-                                 : column == "registered"
-                                     ? Number<uint32_t>(column, value, 0, 1)
-                                     : std::optional(Number<uint32_t>(column, value, 1, MAX_RANKS));
-        }
-        else if (column == "collective")
-        {
-            m_row.op = Named(column, value, OPS);
-        }
-        else if (column == "algorithm")
-        {
-            m_row.algorithm = Named(column, value, TunersAlgorithms());
-        }
-        else if (column == "protocol")
-        {
-            m_row.protocol = Named(column, value, PROTOCOLS);
-        }
-        else if (column == "channels")
-        {
-            m_row.channels = value == "-1" ? 0 : Number<uint32_t>(column, value, 0, MAX_CHANNELS);
-        }
-        else
-        {
-            uint64_t& bytes = column == "min_bytes" ? m_row.minBytes : m_row.maxBytes;
-            const uint64_t most = std::numeric_limits<uint64_t>::max();
-            bytes = column == "max_bytes" && value == "-1"
-                        ? most
-                        : Number<uint64_t>(column, value, 0, most);
-        }
-    }
-
-  private:
-    template <typename E>
-    E Named(const std::string& column,
-            const std::string& value,
-            const std::map<std::string, E>& names) const
-    {
-        const auto name = names.find(value);
-        if (name == names.end())
-        {
-            m_refuse(column, value, fmt::format("{}", fmt::join(names | std::views::keys, ", ")));
-        }
-        return name->second;
-    }
-
-    template <typename T>
-    T Number(const std::string& column, const std::string& value, T low, T high) const
-    {
-        T number{};
-        const auto [end, error] =
-            std::from_chars(value.data(), value.data() + value.size(), number);
-        if (error != std::errc() || end != value.data() + value.size() || number < low ||
-            number > high)
-        {
-            m_refuse(column,
-                     value,
-                     column == "min_bytes"
-                         ? "bytes"
-                         : (column == "max_bytes" ? "bytes, or -1"
-                                                  : fmt::format("{} to {}, or -1", low, high)));
-        }
-        return number;
-    }
-
-    TunerRow& m_row;
-    Refuse m_refuse;
-};
+/// The fields of a row, by the names of its columns.
+std::vector<ns3::Row>
+FieldsOf(TunerRow& row)
+{
+    const auto condition = [](std::optional<uint32_t>& target) {
+        return OrMinusOne(target, 1, MAX_RANKS, std::optional<uint32_t>());
+    };
+    return {
+        {"collective",
+         ns3::Word(row.op,
+                   {{"allgather", CollectiveOp::AllGather},
+                    {"allreduce", CollectiveOp::AllReduce},
+                    {"broadcast", CollectiveOp::Broadcast},
+                    {"reduce", CollectiveOp::Reduce},
+                    {"reducescatter", CollectiveOp::ReduceScatter}}),
+         ""},
+        {"min_bytes", ns3::Whole(row.minBytes, 0, UINT64_MAX, "bytes"), ""},
+        {"max_bytes", OrMinusOne<uint64_t>(row.maxBytes, 0, UINT64_MAX, UINT64_MAX), ""},
+        {"algorithm", ns3::Word(row.algorithm, TunersAlgorithms()), ""},
+        {"protocol",
+         ns3::Word(row.protocol,
+                   {{"ll", NcclProtocol::Ll},
+                    {"ll128", NcclProtocol::Ll128},
+                    {"simple", NcclProtocol::Simple}}),
+         ""},
+        {"channels", OrMinusOne<uint32_t>(row.channels, 0, MAX_CHANNELS, 0), ""},
+        {"nodes", condition(row.nodes), ""},
+        {"ranks", condition(row.ranks), ""},
+        {"pipe_ops", condition(row.pipeOps), ""},
+        {"registered", OrMinusOne(row.registered, 0, 1, std::optional<uint32_t>()), ""},
+        {"ranks_per_node", condition(row.ranksPerNode), ""},
+    };
+}
 
 /// Columns of a file, by the names that rows of kinds of networks have.
 constexpr std::array<const char*, MOST_FIELDS> CSV_COLUMNS = {"collective",
@@ -175,14 +133,10 @@ ReadLine(const ns3::InputLines& lines, const std::vector<std::string>& fields)
     }
     TunerRow row;
     row.source = lines.Name() + ":" + std::to_string(lines.Line());
-    RowFields target(
-        row,
-        [&](const std::string& column, const std::string& value, const std::string& expected) {
-            lines.Fail(column + " is '" + value + "'", expected);
-        });
+    ns3::Rows columns(lines.Name(), FieldsOf(row));
     for (std::size_t i = 0; i < fields.size(); ++i)
     {
-        target.Set(CSV_COLUMNS[i], fields[i]);
+        columns.Read(CSV_COLUMNS[i], fields[i], lines.Line());
     }
     if (row.minBytes > row.maxBytes)
     {
@@ -194,29 +148,16 @@ ReadLine(const ns3::InputLines& lines, const std::vector<std::string>& fields)
 TunerRow
 ReadEntry(const YamlRows& rows, const YAML::Node& entry)
 {
-    std::vector<std::string> keys(CSV_COLUMNS.begin(), CSV_COLUMNS.end());
-    keys.insert(keys.end(), {"ranks_per_node", "region"});
-    rows.RequireKeys(entry, keys);
+    TunerRow row;
+    std::vector<ns3::Row> fields = FieldsOf(row);
+    fields.push_back({"region", {"", [](std::string_view) { return true; }}, ""});
+    ns3::Rows keys(rows.GetSource(), std::move(fields));
+    rows.ReadInto(entry, keys);
     for (const char* needed : {"collective", "algorithm", "protocol"})
     {
-        if (!entry[needed])
+        if (!keys.IsGiven(needed))
         {
             rows.Fail(entry, fmt::format("this row has no {}", needed), COLUMNS);
-        }
-    }
-    TunerRow row;
-    for (const auto& item : entry)
-    {
-        const auto key = item.first.as<std::string>();
-        if (key != "region")
-        {
-            RowFields(row,
-                      [&](const std::string& column,
-                          const std::string& value,
-                          const std::string& expected) {
-                          rows.Fail(item.second, column + " is '" + value + "'", expected);
-                      })
-                .Set(key, rows.Text(item.second, key));
         }
     }
     const YAML::Node region = entry["region"];
@@ -267,23 +208,20 @@ TunerTable::Read(std::istream& text, const std::string& name)
 TunerTable
 TunerTable::Read(const YamlRows& rows, const YAML::Node& entry)
 {
-    rows.RequireKeys(entry, {"name", "by", "from_nodes", "scale", "rows"});
-    if (!entry["name"] || !entry["rows"] || !entry["rows"].IsSequence())
+    TunerTable table;
+    const ns3::RowValue apart{"", [](std::string_view) { return true; }};
+    ns3::Rows keys(
+        rows.GetSource(),
+        {{"name", ns3::Text(table.m_name, "a name"), ""},
+         {"by", apart, ""},
+         {"from_nodes", ns3::Whole(table.m_fromNodes, 1, MAX_RANKS), ""},
+         {"scale", ns3::Word(table.m_logarithmic, {{"linear", false}, {"log", true}}), ""},
+         {"rows", apart, ""}});
+    rows.ReadInto(entry, keys);
+    if (table.m_name.empty() || !entry["rows"] || !entry["rows"].IsSequence())
     {
         rows.Fail(entry, "this tuner has no name or no list of rows", "name: NAME, rows: [...]");
     }
-    TunerTable table;
-    table.m_name = rows.Text(entry["name"], "name");
-    if (const YAML::Node nodes = entry["from_nodes"])
-    {
-        table.m_fromNodes = rows.Number<uint32_t>(nodes, "from_nodes", 1, MAX_RANKS);
-    }
-    const std::string scale = entry["scale"] ? rows.Text(entry["scale"], "scale") : "linear";
-    if (scale != "linear" && scale != "log")
-    {
-        rows.Fail(entry["scale"], "scale is '" + scale + "'", "linear or log");
-    }
-    table.m_logarithmic = scale == "log";
     for (const YAML::Node& row : entry["rows"])
     {
         table.m_rows.push_back(ReadEntry(rows, row));

@@ -7,6 +7,7 @@
 #include "collectives/model/gpu/gpu-table.h"
 
 #include "ns3/input-error.h"
+#include "ns3/rows.h"
 
 #include <algorithm>
 #include <charconv>
@@ -84,6 +85,38 @@ class YamlRows
                 Fail(item.first, "unknown key '" + key + "'", names());
             }
         }
+    }
+
+    /// @return the value of an entry, which may be `{is: VALUE, by: SOURCE, tables: [NAME, ...]}`
+    YAML::Node ValueOf(const YAML::Node& node) const
+    {
+        if (!node.IsMap() || !node["is"])
+        {
+            return node;
+        }
+        RequireKeys(node, {"is", "by", "tables"});
+        return node["is"];
+    }
+
+    /// Store the values of an entry's keys.
+    void ReadInto(const YAML::Node& entry, ns3::Rows& rows) const
+    {
+        if (!entry.IsMap())
+        {
+            Fail(entry, "this entry has no keys", ns3::ListWords(rows.GetNames()));
+        }
+        for (const auto& item : entry)
+        {
+            const std::string key = Text(item.first, "a key");
+            const auto line = static_cast<std::size_t>(item.first.Mark().line + 1);
+            const bool isOwn = rows.Get(key, line).value.kind == ns3::RowValue::Kind::Own;
+            rows.Read(key, isOwn ? "" : Text(ValueOf(item.second), key), line);
+        }
+    }
+
+    const std::string& GetSource() const
+    {
+        return m_source;
     }
 
     std::string Text(const YAML::Node& node, const std::string& key) const
