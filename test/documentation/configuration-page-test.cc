@@ -10,6 +10,7 @@
 #include "astra-frontend/model/system/remote-memory.h"
 #include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/workload/kv-cache-workload.h"
+#include "collectives/model/nccl/network-table.h"
 #include "simulator/options/run-environment.h"
 
 #include "ns3/fabric-conf.h"
@@ -93,6 +94,7 @@ TEST(TablesOfKeys, ListExactlyTheRowsOfTheReaders)
     ExpectFile("keys/environment.csv", AstraSim::RunEnvironment::Describe());
     ExpectFile("keys/inference.csv", AstraSim::DescribeServingKeys());
     ExpectFile("keys/kv-cache.csv", AstraSim::DescribeKvCacheKeys());
+    ExpectFile("keys/network-kinds.csv", AstraSim::NetworkTable::DescribeKeys());
     ExpectFile("keys/remote-memory.csv", AstraSim::DescribeRemoteMemoryKeys());
     ExpectFile("keys/simai-text.csv", AstraSim::DescribeLayerTableKeys());
     ExpectFile("keys/system.csv", AstraSim::DescribeSystemKeys());

@@ -25,6 +25,7 @@ namespace
 {
 
 constexpr const char* KINDS_FORMAT = "a list of kinds of networks (YAML), each with a name";
+constexpr const char* WITHOUT = "a list of LL, LL128 and NVLS";
 constexpr double MAX_US = 1e6;
 constexpr uint32_t MAX_PACKET_BYTES = 1 << 20;
 constexpr uint32_t MAX_TRIPS = 1000;
@@ -53,34 +54,69 @@ class KindReader
         return m_kind;
     }
 
+    std::string Describe()
+    {
+        m_kind.name.clear();
+        return ns3::Rows("", MakeRows(YAML::Node())).ToCsv();
+    }
+
   private:
     std::vector<ns3::Row> MakeRows(const YAML::Node& entry)
     {
         const auto truth = [](bool& target) {
             return ns3::Word(target, {{"true", true}, {"false", false}});
         };
-        const auto node = [this, &entry](const char* key, auto read) {
-            return ns3::RowValue{"", [this, &entry, key, read](std::string_view) {
+        const auto node = [this, &entry](const char* key, const char* expected, auto read) {
+            return ns3::RowValue{expected, [this, &entry, key, read](std::string_view) {
                                      (this->*read)(m_rows.ValueOf(entry[key]));
                                      return true;
                                  }};
         };
-        const ns3::RowValue forPeople{"", [](std::string_view) { return true; }};
+        const ns3::RowValue forPeople{"text", [](std::string_view) { return true; }};
         return {
-            {"name", ns3::Text(m_kind.name, "a name"), ""},
-            {"like", forPeople, ""},
-            {"of", forPeople, ""},
-            {"efficiency", ns3::Real(m_kind.efficiency, 0.01, 1), ""},
-            {"packet_bytes", ns3::Whole(m_kind.packetBytes, 0, MAX_PACKET_BYTES), ""},
-            {"step_us", ns3::Real(m_kind.stepUs, 0, MAX_US), ""},
-            {"told_us", ns3::Real(m_kind.toldUs, 0, MAX_US), ""},
-            {"slot_trips", ns3::Whole(m_kind.slotTrips, 1, MAX_TRIPS), ""},
-            {"buffer_bytes", ns3::Whole(m_kind.bufferBytes, 0, MAX_BYTES), ""},
-            {"groups_nics", truth(m_kind.groupsNics), ""},
-            {"simple_from", ns3::Whole(m_kind.simpleFrom, 0, MAX_BYTES), ""},
-            {"slow_starts", node("slow_starts", &KindReader::ReadSlowStarts), ""},
-            {"without", node("without", &KindReader::ReadWithout), ""},
-            {"tuner", node("tuner", &KindReader::ReadTuner), ""},
+            {"name", ns3::Text(m_kind.name, "a name"), "with the version: ``EFA-p4d``"},
+            {"like",
+             forPeople,
+             "the kind, built in or of an earlier row, whose figures hold where this row has none"},
+            {"of", forPeople, "origin of the figures, for people"},
+            {"efficiency",
+             ns3::Real(m_kind.efficiency, 0.01, 1),
+             "part of a NIC's line rate that long messages reach, headers and acknowledgements not "
+             "counted"},
+            {"packet_bytes",
+             ns3::Whole(m_kind.packetBytes, 0, MAX_PACKET_BYTES),
+             "payload of packets where the configuration has none; 0: any"},
+            {"step_us",
+             ns3::Real(m_kind.stepUs, 0, MAX_US),
+             "microseconds of a step between nodes beyond NCCL's own"},
+            {"told_us",
+             ns3::Real(m_kind.toldUs, 0, MAX_US),
+             "latency in microseconds that the plug-in tells NCCL, for its choices"},
+            {"slot_trips",
+             ns3::Whole(m_kind.slotTrips, 1, MAX_TRIPS),
+             "one-way trips for which a message keeps its slot of the sender's buffer"},
+            {"buffer_bytes",
+             ns3::Whole(m_kind.bufferBytes, 0, MAX_BYTES),
+             "``NCCL_BUFFSIZE`` as the plug-in sets it; 0: NCCL's"},
+            {"groups_nics",
+             truth(m_kind.groupsNics),
+             "whether the plug-in shows a GPU's NICs to NCCL as one device"},
+            {"simple_from",
+             ns3::Whole(m_kind.simpleFrom, 0, MAX_BYTES),
+             "bytes of a rank from which on the vendor's tuner leaves LL128 to Simple; 0: NCCL "
+             "chooses"},
+            {"slow_starts",
+             node("slow_starts",
+                  "a list of {above: BYTES, us: MICROSECONDS}",
+                  &KindReader::ReadSlowStarts),
+             "messages of more than ``above`` bytes take ``us`` microseconds more to start; "
+             "``occupies: true``: the CPU of the NIC does nothing else meanwhile"},
+            {"without",
+             node("without", WITHOUT, &KindReader::ReadWithout),
+             "protocols that may not be used, and NVLS"},
+            {"tuner",
+             node("tuner", "a table, or none", &KindReader::ReadTuner),
+             "choices of the plug-in's tuner (:ref:`tuners`), or ``none``"},
         };
     }
 
@@ -110,10 +146,9 @@ class KindReader
             {"LL", &NetworkKind::allowsLl},
             {"LL128", &NetworkKind::allowsLl128},
             {"NVLS", &NetworkKind::allowsNvls}};
-        const std::string expected = "a list of LL, LL128 and NVLS";
         if (!value.IsSequence())
         {
-            m_rows.Fail(value, "without is not a list", expected);
+            m_rows.Fail(value, "without is not a list", WITHOUT);
         }
         for (const auto& [_, allows] : names)
         {
@@ -124,7 +159,7 @@ class KindReader
             const auto name = names.find(m_rows.Text(item, "without"));
             if (name == names.end())
             {
-                m_rows.Fail(item, "without has '" + item.Scalar() + "'", expected);
+                m_rows.Fail(item, "without has '" + item.Scalar() + "'", WITHOUT);
             }
             m_kind.*name->second = false;
         }
@@ -158,7 +193,7 @@ class KindReader
     NetworkKind::SlowStart ReadSlowStart(const YAML::Node& item) const
     {
         NetworkKind::SlowStart slow{0, 0, false};
-        const ns3::RowValue forPeople{"", [](std::string_view) { return true; }};
+        const ns3::RowValue forPeople{"text", [](std::string_view) { return true; }};
         ns3::Rows keys(
             m_rows.GetSource(),
             {{"above", ns3::Whole(slow.above, 0, MAX_BYTES), ""},
@@ -240,6 +275,12 @@ std::string
 NetworkTable::GetNames() const
 {
     return fmt::format("{}", fmt::join(m_rows | std::views::transform(&NetworkKind::name), ", "));
+}
+
+std::string
+NetworkTable::DescribeKeys()
+{
+    return KindReader(YamlRows("[]", "", KINDS_FORMAT), NetworkTable()).Describe();
 }
 
 std::string

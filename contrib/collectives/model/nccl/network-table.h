@@ -57,6 +57,9 @@ class NetworkTable
         return m_rows;
     }
 
+    /// @return the keys of a row, as Rows::ToCsv() has them
+    static std::string DescribeKeys();
+
     /// @return the names of all kinds, separated by commas
     std::string GetNames() const;
 
