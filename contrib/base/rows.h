@@ -26,12 +26,8 @@ namespace ns3
  *
  * @code
  * uint32_t layers{1};
- * Router router{Router::Random};
- * Rows rows("serve.txt",
- *           {{"layers", Whole(layers, 1, 1000), "of the model"},
- *            {"router", Word(router, {{"random", Router::Random}, {"first", Router::First}}),
- * "..."}}); rows.Read("layers", "80", 3); // for a 0: `serve.txt:3: layers is '0'; expected a whole
- * ...`
+ * Rows rows("serve.txt", {{"layers", Whole(layers, 1, 1000), "of the model"}});
+ * rows.Read("layers", "80", 3); // 0 is refused: "serve.txt:3: layers is '0'; expected ..."
  * @endcode
  */
 
