@@ -166,3 +166,93 @@ TEST(FluidTransfers, FewFlowsAreSolvedAtOnce)
     together.Run();
     EXPECT_EQ(each.Ends(), together.Ends());
 }
+
+/// Three transfers that take turns at a link, which is cut at a time and goes on over another one.
+class CutTransfers
+{
+  public:
+    static constexpr double BYTES = 10'500 + 33'000 + 70'000;
+
+    /// @param rateBps of the first link, until the cut
+    CutTransfers(uint64_t rateBps, TimePs cut)
+        : m_transfers(m_loop)
+    {
+        m_transfers.AddLink(rateBps);
+        m_transfers.AddLink(FLUID_RATE_BPS);
+        for (const double bytes : {10'500, 33'000, 70'000})
+        {
+            FluidTransfers::Request request;
+            request.uses = m_first;
+            request.bytes = bytes;
+            request.frameBytes = 1000;
+            request.idleRate = FLUID_BYTES_PER_PS;
+            request.owner = this;
+            request.onReached = [](void*) {};
+            request.onDrained = [](void* arg) {
+                auto& self = *static_cast<CutTransfers*>(arg);
+                self.m_end = self.m_loop.Now();
+            };
+            m_transfers.Start(request);
+        }
+        m_loop.Schedule(
+            cut,
+            [](void* self) { static_cast<CutTransfers*>(self)->Cut(); },
+            this);
+        m_loop.Run();
+        m_transfers.UpdateCarried();
+    }
+
+    double CarriedByFirst() const
+    {
+        return m_transfers.GetCarried(0);
+    }
+
+    double CarriedBySecond() const
+    {
+        return m_transfers.GetCarried(1);
+    }
+
+    TimePs GetEnd() const
+    {
+        return m_end;
+    }
+
+  private:
+    void Cut()
+    {
+        m_transfers.SetLinkRate(0, 0);
+        std::vector<AstraSim::FluidTransfer*> left;
+        m_transfers.ForEach([&](AstraSim::FluidTransfer& each) { left.push_back(&each); });
+        for (AstraSim::FluidTransfer* each : left)
+        {
+            m_transfers.Move(*each, m_second, MaxMinSolver::NO_CAP);
+        }
+    }
+
+    std::vector<MaxMinSolver::Use> m_first{{0, 1}};
+    std::vector<MaxMinSolver::Use> m_second{{1, 1}};
+    EventLoop m_loop;
+    FluidTransfers m_transfers;
+    TimePs m_end{0};
+};
+
+TEST(FluidTransfers, ALinkThatIsCutHasCarriedWhatItSent)
+{
+    // Before and after the first is through.
+    for (const TimePs cut : {1'234'567, 2'000'000, 5'432'100})
+    {
+        const CutTransfers run(FLUID_RATE_BPS, cut);
+        const double before = static_cast<double>(cut) * FLUID_BYTES_PER_PS;
+        EXPECT_NEAR(run.CarriedByFirst(), before, 1);
+        EXPECT_NEAR(run.CarriedBySecond(), CutTransfers::BYTES - before, 1);
+        const double end = CutTransfers::BYTES / FLUID_BYTES_PER_PS;
+        EXPECT_NEAR(static_cast<double>(run.GetEnd()), end, 100);
+    }
+}
+
+TEST(FluidTransfers, ALinkThatIsDownFromTheStartCarriesNothing)
+{
+    const CutTransfers run(0, 1'000'000);
+    EXPECT_EQ(run.CarriedByFirst(), 0);
+    EXPECT_NEAR(run.CarriedBySecond(), CutTransfers::BYTES, 1e-6);
+}

@@ -149,7 +149,8 @@ FluidTransfers::RenewTurns(uint32_t link)
 {
     FluidTurns& turns = m_turns[link];
     turns.ForEach([this](const FluidTransfer& transfer) { Advance(*transfer.bundle); });
-    const bool isFull = m_solver.GetLoad(link) >= FULL_LINK * m_solver.GetCapacity(link);
+    const double capacity = m_solver.GetCapacity(link);
+    const bool isFull = capacity > 0 && m_solver.GetLoad(link) >= FULL_LINK * capacity;
     if (!turns.Renew(static_cast<double>(m_loop.Now()), isFull))
     {
         return;
@@ -218,7 +219,6 @@ void
 FluidTransfers::Leave(FluidTransfer& transfer)
 {
     FluidBundle& bundle = *transfer.bundle;
-    Credit(transfer);
     if (!bundle.transfers.empty())
     {
         m_solver.SetCount(bundle.flow, static_cast<uint32_t>(bundle.transfers.size()));
@@ -247,10 +247,9 @@ void
 FluidTransfers::Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use> uses, double cap)
 {
     FluidBundle& bundle = *transfer.bundle;
-    Advance(bundle);
+    const double left = LeftBytes(transfer);
+    Credit(transfer, left);
     LeaveTurns(transfer);
-    Credit(transfer);
-    const double left = transfer.bytes - transfer.credited;
     if (m_watch)
     {
         m_watch->Moved(transfer, uses, left);
@@ -272,12 +271,22 @@ FluidTransfers::Advance(FluidBundle& bundle)
     bundle.updatedPs = now;
 }
 
+double
+FluidTransfers::LeftBytes(const FluidTransfer& transfer)
+{
+    Advance(*transfer.bundle);
+    const FluidTurns& turns = m_turns[transfer.firstLink];
+    if (transfer.frameBytes > 0)
+    {
+        turns.ForEach([this](const FluidTransfer& each) { Advance(*each.bundle); });
+    }
+    return turns.FindLeft(transfer);
+}
+
 void
-FluidTransfers::Credit(FluidTransfer& transfer)
+FluidTransfers::Credit(FluidTransfer& transfer, double left)
 {
     const FluidBundle& bundle = *transfer.bundle;
-    // Where turns have put its end off, it has not moved less than before.
-    const double left = std::max(transfer.end - bundle.moved, 0.0);
     const double moved = std::max(transfer.bytes - left, transfer.credited);
     const double bytes = moved - transfer.credited;
     transfer.credited = moved;
@@ -357,6 +366,7 @@ FluidTransfers::Progress(FluidBundle& bundle)
     }
     bundle.moved = std::max(bundle.moved, transfer.end); // to the picosecond
     NoteChange(static_cast<double>(m_loop.Now() - transfer.beganPs));
+    Credit(transfer, 0);
     Leave(transfer);
     LeaveTurns(transfer);
     if (m_watch)
@@ -464,14 +474,7 @@ FluidTransfers::UpdateRates()
 void
 FluidTransfers::UpdateCarried()
 {
-    for (FluidBundle* bundle : m_byFlow)
-    {
-        if (bundle)
-        {
-            Advance(*bundle);
-        }
-    }
-    ForEach([this](FluidTransfer& transfer) { Credit(transfer); });
+    ForEach([this](FluidTransfer& transfer) { Credit(transfer, LeftBytes(transfer)); });
 }
 
 } // namespace AstraSim

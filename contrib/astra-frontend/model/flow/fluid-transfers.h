@@ -143,7 +143,10 @@ class FluidTransfers
                double bytes);
     void Leave(FluidTransfer& transfer);
     void Advance(FluidBundle& bundle);
-    void Credit(FluidTransfer& transfer);
+    /// @return bytes that a transfer has not moved yet
+    double LeftBytes(const FluidTransfer& transfer);
+    /// Count the bytes that it has moved. @param left those that it has not
+    void Credit(FluidTransfer& transfer, double left);
     void Plan(FluidBundle& bundle);
     void OnEvent(FluidBundle& bundle);
     void GiveBackIfUnused(FluidBundle& bundle);

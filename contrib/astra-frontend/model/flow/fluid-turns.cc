@@ -82,6 +82,23 @@ FluidTurns::Leave(FluidTransfer& transfer)
 }
 
 double
+FluidTurns::FindLeft(const FluidTransfer& transfer) const
+{
+    const auto at = std::ranges::find(m_round, &transfer, &Turn::transfer);
+    const bool isKnown = static_cast<std::size_t>(at - m_round.begin()) < m_known;
+    if (!m_takesTurns || transfer.frameBytes == 0 || !isKnown)
+    {
+        return LeftBytes(transfer);
+    }
+    FluidTurns now(*this);
+    const std::optional<double> sent = FindSent();
+    now.Send(m_sent + sent.value_or(0));
+    const auto turn = std::ranges::find(now.m_round, &transfer, &Turn::transfer);
+    const double left = turn->unsent + (now.m_served == &transfer ? now.m_wait : 0);
+    return sent ? left : std::max(left - (transfer.bundle->moved - turn->moved), 0.0);
+}
+
+double
 FluidTurns::FramesIn(const Turn& turn)
 {
     return std::max(std::ceil(turn.unsent / turn.frame - FRAME_ROUNDING), 1.0);

@@ -50,6 +50,9 @@ class FluidTurns
         return std::min(m_live + m_others, MAX_TURNS);
     }
 
+    /// @return bytes that a transfer has not sent. All bundles' bytes are those of now.
+    double FindLeft(const FluidTransfer& transfer) const;
+
     /// Call f(transfer) for each that takes turns.
     template <typename Function>
     void ForEach(Function f) const
