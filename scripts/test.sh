@@ -7,7 +7,7 @@
 # Usage: scripts/test.sh [--checking]
 #
 #   (nothing)    the optimised build: its C++ and Python tests, after the style check and the quick start
-#   --checking   the checking build: its C++ tests and 100 random scenarios under assertions and sanitizers,
+#   --checking   the checking build: its C++ tests and 200 random scenarios under assertions and sanitizers,
 #                and how much of the code they run
 set -euo pipefail
 . "$(dirname "$0")/show-help.sh"
