@@ -47,9 +47,12 @@ struct Links
         return "link " + std::to_string(link);
     }
 
-    FluidTransfer* Start(std::span<const MaxMinSolver::Use> uses, double bytes)
+    FluidTransfer* Start(std::span<const MaxMinSolver::Use> uses,
+                         double bytes,
+                         double frameBytes = 0)
     {
         FluidTransfers::Request request;
+        request.frameBytes = frameBytes;
         request.uses = uses;
         request.bytes = bytes;
         request.idleRate = BYTES_PER_PS;
@@ -124,6 +127,26 @@ TEST(FluidCheck, NamesWhatMovesOrEndsWithoutABeginning)
                 ElementsAre(HasSubstr("ends that has not begun"),
                             HasSubstr("not under way"),
                             HasSubstr("begins before it has ended")));
+}
+
+TEST(FluidCheck, SaysNothingOfTurnsAtALinkThatSlowerOnesFollow)
+{
+    // The second comes while the first is under way, and is through before, with and after it.
+    for (double bytes = 500; bytes < 12'000; bytes += 499)
+    {
+        for (const TimePs start : {1, 30'000, 170'000, 500'000})
+        {
+            Links links;
+            const uint32_t nic = links.transfers.AddLink(2 * RATE_BPS);
+            const MaxMinSolver::Use paths[2][2] = {{{nic, 1}, {0, 1}}, {{nic, 1}, {1, 1}}};
+            FluidCheck check(links.loop, links.transfers, links.Report(), &Links::NameOf);
+            links.Start(paths[0], 9'778, 1'000);
+            links.loop.Schedule(start, [&] { links.Start(paths[1], bytes, 1'000); });
+            links.loop.Run();
+            check.Finish(true);
+            EXPECT_THAT(links.said, IsEmpty()) << bytes << " bytes from " << start << " ps on";
+        }
+    }
 }
 
 TEST(FluidCheck, NamesATransferThatIsFasterThanAlone)

@@ -30,6 +30,7 @@ struct FluidTransfer
     double held{0};               ///< bytes before end that onReached does not wait for
     uint64_t order{0};            ///< number among all transfers
     double frameBytes{0};         ///< of a full frame; 0: it takes no turns
+    double idleRate{0};           ///< bytes per picosecond when nobody else uses its links
     TimePs soonestPs{0};          ///< when it would be through if nobody did
     TimePs beganPs{0};            ///< when it began
     double credited{0};           ///< bytes that GetCarried() counts already

@@ -107,6 +107,7 @@ FluidTransfers::Start(const Request& request)
     // Part of a frame, or one that a gap follows, takes no turns.
     const bool takesTurns = request.held == 0 && request.uses.front().weight == 1;
     transfer->frameBytes = takesTurns ? request.frameBytes : 0;
+    transfer->idleRate = request.idleRate;
     transfer->soonestPs =
         ns3::AddPs(m_loop.Now(), ns3::RoundToPs((request.bytes - request.held) / request.idleRate));
     transfer->firstLink = request.uses.front().resource;

@@ -310,16 +310,20 @@ FluidTurns::SetEnds(double nowPs)
 }
 
 void
-FluidTurns::EndAsFluids(bool fromNowOn)
+FluidTurns::EndAsFluids(double nowPs, bool fromNowOn)
 {
     for (std::size_t place = 0; place < m_known; ++place)
     {
         Turn& turn = m_round[place];
         if (turn.transfer)
         {
-            const double moved = fromNowOn ? turn.transfer->bundle->moved : turn.moved;
+            FluidTransfer& transfer = *turn.transfer;
+            const double moved = fromNowOn ? transfer.bundle->moved : turn.moved;
             turn.unsent += turn.transfer == m_served ? m_wait : 0;
-            turn.transfer->end = moved + turn.unsent;
+            // What this link has sent waits where a slower one follows.
+            const double behind =
+                transfer.idleRate * (static_cast<double>(transfer.soonestPs) - nowPs);
+            transfer.end = std::max(moved + turn.unsent, transfer.bundle->moved + behind);
         }
     }
     m_served = nullptr;
@@ -347,7 +351,7 @@ FluidTurns::Renew(double nowPs, bool isFull)
     }
     if (isChanged)
     {
-        EndAsFluids(sent.has_value());
+        EndAsFluids(nowPs, sent.has_value());
     }
     Exchange(sent.has_value());
     if (m_takesTurns)

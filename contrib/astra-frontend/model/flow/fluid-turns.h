@@ -114,7 +114,7 @@ class FluidTurns
     /// Bytes of the link become those of bundles. @return whether ends have changed
     bool SetEnds(double nowPs);
     /// Transfers that took turns move evenly from now on, or since Renew().
-    void EndAsFluids(bool fromNowOn);
+    void EndAsFluids(double nowPs, bool fromNowOn);
 
     std::vector<Turn> m_round;        ///< the next first; then newcomers
     std::size_t m_known{0};           ///< turns before the newcomers
