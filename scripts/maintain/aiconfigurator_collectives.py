@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Makes tables that scripts/accuracy.py reads of AIConfigurator's measurements of NCCL on 2, 4 and 8 GPUs of a server.
+"""Makes tables that lab/accuracy.py reads of AIConfigurator's measurements of NCCL on 2, 4 and 8 GPUs of a server.
 
     scripts/maintain/aiconfigurator_collectives.py nccl_2_to_8_gpus.csv results/nccl
-    scripts/accuracy.py --measurements results/nccl
+    lab/accuracy.py --measurements results/nccl
 
 The file has a row for each measurement: system, version, op_name, nccl_dtype, num_gpus, message_size in elements, latency in ms. A table is
 one collective of 2-byte elements on so many GPUs with one release of NCCL; of repeated measurements it has the median."""

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Checks which Python module imports which, and the size of the rooms.
 
-- Each folder of python/ is a room: ROOMS says which others it may import. No two rooms import each other, directly or through others; an
-  import within a function or for types alone counts, too. Of the files in clustersim/ itself, those that ROOMS names are rooms of their own.
+- Each folder of a package in python/ and lab/ is a room: ROOMS says which others it may import. No two rooms import each other, directly or
+  through others; an import within a function or for types alone counts, too. Of the files in clustersim/ itself, those that ROOMS names are rooms
+  of their own.
+- clustersim_lab imports clustersim, never the reverse.
 - A room has at most LINES lines.
 """
 import argparse
@@ -13,9 +15,9 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PYTHON = ROOT / "python"
+FOLDERS = (ROOT / "python", ROOT / "lab")  # of packages
 
-# Rooms that each room imports, those below first. Rooms of a package are named within it.
+# Rooms that each room imports, those below first. Rooms of clustersim are named within it, so that it cannot name those of another package.
 ROOMS = {
     "clustersim": set(),  # files, words, errors
     "clustersim/topology": {"."},
@@ -43,19 +45,22 @@ ROOMS = {
                                     "workload/model", "workload/plan", "workload/reading", "workload/serve", "workload/training", "workload/write"},
     "clustersim/sweep": {".", "simulation"},
     "clustersim/why": {".", "results/reading", "simulation", "topology", "workload/write"},
-    "clustersim/physical": {".", "simulation", "topology"},
-    "clustersim/scenarios": {"simulation", "topology", "topology/generator"},
-    "clustersim/accuracy": {".", "results/plots", "simulation", "topology"},
-    "clustersim/offload": {"accuracy", "results", "results/plots", "simulation"},
-    "clustersim/outcomes": {".", "accuracy", "results/plots", "simulation", "workload/command", "workload/estimate", "workload/kernels",
-                            "workload/mixers", "workload/model", "workload/plan", "workload/serve", "workload/training"},
-    "clustersim/commands": {".", "goodput", "offload", "physical", "results", "results/page", "results/plots", "results/reading",
-                            "results/tables", "simulation", "sweep", "topology", "topology/generator", "why", "workload/command"},
-    "clustersim/commands/hpcc": {".", "results/plots", "simulation"},
-    "clustersim/commands/validation": {".", "accuracy", "outcomes", "physical", "results/plots", "scenarios", "simulation",
-                                       "workload/kernels"},
+    "clustersim/physical": {".", "simulation"},
+    "clustersim/commands": {".", "goodput", "physical", "results", "results/page", "results/plots", "results/reading",
+                            "results/tables", "simulation", "sweep", "topology/generator", "why", "workload/command"},
     "clustersim/__init__": {".", "generation", "simulation"},
     "aicb": {"clustersim", "clustersim/commands", "clustersim/workload/command"},
+    "clustersim_lab": set(),  # the top of the checkout
+    "clustersim_lab/accuracy": {"clustersim", "clustersim/results/plots", "clustersim/simulation", "clustersim/topology", "clustersim_lab"},
+    "clustersim_lab/outcomes": {"clustersim", "clustersim/results/plots", "clustersim/simulation", "clustersim/workload/command",
+                                "clustersim/workload/estimate", "clustersim/workload/kernels", "clustersim/workload/mixers",
+                                "clustersim/workload/model", "clustersim/workload/plan", "clustersim/workload/serve",
+                                "clustersim/workload/training", "clustersim_lab", "clustersim_lab/accuracy"},
+    "clustersim_lab/scenarios": {"clustersim", "clustersim/simulation", "clustersim/topology", "clustersim/topology/generator"},
+    "clustersim_lab/box": {"clustersim", "clustersim/physical", "clustersim/simulation", "clustersim/topology"},
+    "clustersim_lab/hpcc": {"clustersim", "clustersim/commands", "clustersim/results/plots", "clustersim/simulation", "clustersim_lab"},
+    "clustersim_lab/comparisons": {"clustersim", "clustersim/physical", "clustersim/results", "clustersim/results/plots", "clustersim/simulation",
+                                   "clustersim_lab", "clustersim_lab/accuracy", "clustersim_lab/box"},
 }
 LINES = 1500
 
@@ -66,9 +71,14 @@ def allowed(room):
     return {each if package != "clustersim" else "clustersim" if each == "." else f"clustersim/{each}" for each in ROOMS[room]}
 
 
+def is_file(module):
+    """@param module a file's path in its folder, without its suffix"""
+    return any((folder / f"{module}.py").is_file() for folder in FOLDERS)
+
+
 def room_of(module):
-    """@param module a file's path in python/, without its suffix"""
-    return module if module in ROOMS and (PYTHON / f"{module}.py").is_file() else module.rpartition("/")[0]
+    """@param module as above"""
+    return module if module in ROOMS and is_file(module) else module.rpartition("/")[0]
 
 
 def module_of(name):
@@ -76,7 +86,7 @@ def module_of(name):
     path = name.replace(".", "/")
     while path:
         for module in (path, f"{path}/__init__"):
-            if (PYTHON / f"{module}.py").is_file():
+            if is_file(module):
                 return module
         path = path.rpartition("/")[0]
     return None
@@ -91,9 +101,9 @@ def imports(path):
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
-def check_imports(path, used):
-    """@param used collects pairs of rooms @return what is wrong with a file's imports of other rooms"""
-    room, errors = room_of(path.relative_to(PYTHON).with_suffix("").as_posix()), []
+def check_imports(folder, path, used):
+    """@param folder of the packages @param used collects pairs of rooms @return what is wrong with a file's imports of other rooms"""
+    room, errors = room_of(path.relative_to(folder).with_suffix("").as_posix()), []
     where = path.relative_to(ROOT)
     if room not in ROOMS:
         return [f"{where}: {room} is no room in ROOMS"]
@@ -129,16 +139,16 @@ def check_sizes(paths):
     """@return the rooms that have too many lines"""
     sizes = collections.Counter()
     for path in paths:
-        sizes[path.parent.relative_to(PYTHON).as_posix()] += path.read_text(encoding="utf-8").count("\n")
-    return [f"python/{room}: has {size} lines; expected at most {LINES}: look for the second idea in it"
+        sizes[path.parent.relative_to(ROOT).as_posix()] += path.read_text(encoding="utf-8").count("\n")
+    return [f"{room}: has {size} lines; expected at most {LINES}: look for the second idea in it"
             for room, size in sorted(sizes.items()) if size > LINES]
 
 
 def main():
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    paths = sorted(PYTHON.rglob("*.py"))
+    paths = [(folder, path) for folder in FOLDERS for path in sorted(folder.glob("*/**/*.py"))]
     used = set()
-    errors = circles() + [error for path in paths for error in check_imports(path, used)] + check_sizes(paths)
+    errors = circles() + [error for folder, path in paths for error in check_imports(folder, path, used)] + check_sizes(path for _, path in paths)
     errors += [f"ROOMS: {room} does not import {other}; take it out" for room in ROOMS for other in sorted(allowed(room)) if (room, other) not in used]
     for error in errors:
         print(error, file=sys.stderr)

@@ -9,8 +9,8 @@
 #
 # Steps: alone fuzz scenarios ways reuse determinism races packages coverage mutants; without any, all of them. SCENARIOS (10000),
 # WAYS (2000), REUSE (1000), FUZZ_SECONDS (60 per reader), MUTANTS (25 per area) and SEED (today's date) change how much is done.
-# The outcome of the scenarios goes into results/nightly/scenarios.json; docs/source/howto/checks.rst has
-# the last one that was published.
+# The outcome of the scenarios goes into results/nightly/scenarios.json; docs/source/lab.rst has the
+# last one that was published.
 set -uo pipefail
 . "$(dirname "$0")/../show-help.sh"
 cd "$(dirname "$0")/../.." || exit 2
@@ -38,15 +38,15 @@ run_alone() {
 }
 run_fuzz() { scripts/maintain/fuzz.sh "${FUZZ_SECONDS:-60}"; }
 run_scenarios() {
-  scripts/scenarios.py --seed "$seed" --count "${SCENARIOS:-10000}" --jobs "$(nproc)" \
+  lab/scenarios.py --seed "$seed" --count "${SCENARIOS:-10000}" --jobs "$(nproc)" \
     --record "$results/scenarios.json" -o "$results/scenarios"
 }
 # Threads and processes share the cores: one scenario at a time.
 run_ways() {
-  scripts/scenarios.py --compare ways --seed "$seed" --count "${WAYS:-2000}" --record "$results/ways.json" -o "$results/ways"
+  lab/scenarios.py --compare ways --seed "$seed" --count "${WAYS:-2000}" --record "$results/ways.json" -o "$results/ways"
 }
 run_reuse() {
-  scripts/scenarios.py --compare reuse --seed "$seed" --count "${REUSE:-1000}" --record "$results/reuse.json" -o "$results/reuse"
+  lab/scenarios.py --compare reuse --seed "$seed" --count "${REUSE:-1000}" --record "$results/reuse.json" -o "$results/reuse"
 }
 run_determinism() {
   builds_that_differ &&

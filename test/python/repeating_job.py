@@ -5,8 +5,8 @@ import sys
 from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
-from clustersim.commands.validation import compare_backends as backends  # noqa: E402
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
+from clustersim_lab.comparisons import compare_backends as backends  # noqa: E402
 
 CONF = ROOT / "conf" / "SimAI.conf"
 MIB = 1 << 20

@@ -188,7 +188,7 @@ def test_what_is_no_protocol_is_refused(tmp_path, star):
 
 def test_the_documentation_s_comparison_is_what_the_command_prints(tmp_path):
     sizes = [1024, 65536]
-    command = [sys.executable, str(ROOT / "scripts" / "offload.py"), "-o", str(tmp_path / "offload"), "--no-step", "--sizes",
+    command = [sys.executable, str(ROOT / "lab/offload.py"), "-o", str(tmp_path / "offload"), "--no-step", "--sizes",
                *map(str, sizes)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 0, result.stderr

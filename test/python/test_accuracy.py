@@ -14,8 +14,8 @@ from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASUREMENTS = ROOT / "docs/source/data/measurements"
-sys.path.insert(0, str(ROOT / "python"))
-from clustersim.accuracy import card, evidence, leave_out, networks, page, plots, repeats, simulate, tables  # noqa: E402
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
+from clustersim_lab.accuracy import card, evidence, leave_out, networks, page, plots, repeats, simulate, tables  # noqa: E402
 
 SHORT = ("allreduce_1x8xA100_azure_ndv4", "alltoall_1x8xB200_vultr", "allreduce_2x8xB200_ib_vultr",
          "allreduce_16x8xH100_small_nccl1469")
@@ -23,7 +23,7 @@ SHORT_BYTES = 4 << 20
 
 
 def accuracy(*arguments):
-    return run_script([ROOT / "scripts/accuracy.py", *map(str, arguments)], timeout=HANGS)
+    return run_script([ROOT / "lab/accuracy.py", *map(str, arguments)], timeout=HANGS)
 
 
 def a_table(tmp_path, rows, **fields):
@@ -163,7 +163,7 @@ def test_a_short_set_is_no_worse_than_the_card_says(tmp_path):
     merged = ours.merge(recorded, on=["table", "band"], suffixes=(" now", " recorded"))
     assert len(merged) == len(ours) == len(recorded)
     for _, row in merged.iterrows():
-        # Run scripts/accuracy.py --update when a model gets better; a model that gets worse must say why.
+        # Run lab/accuracy.py --update when a model gets better; a model that gets worse must say why.
         assert row["mean now"] <= row["mean recorded"] + 0.02, f"{row['table']}, {row['band']}"
     assert (tmp_path / "plots" / f"{SHORT[0]}.svg").is_file()
 
@@ -360,7 +360,7 @@ def test_the_page_counts_what_comes_from_tables():
 
 
 def test_the_page_of_kinds_is_that_of_their_rows():
-    assert (ROOT / networks.PAGE).read_text() == networks.page_of(networks.read(ROOT)), "scripts/accuracy.py --update writes it"
+    assert (ROOT / networks.PAGE).read_text() == networks.page_of(networks.read(ROOT)), "lab/accuracy.py --update writes it"
 
 
 def test_a_row_of_the_page_of_kinds_has_what_the_row_it_is_like_has():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""scripts/against_hpcc.py, with a program that writes the HPCC simulator's files in its place."""
+"""lab/against_hpcc.py, with a program that writes the HPCC simulator's files in its place."""
 import csv
 import pathlib
 
@@ -50,7 +50,7 @@ def write_simulator(folder, text=STAND_IN):
 
 def compare(conf, *flags):
     folder = conf.parents[1]
-    return run_script([ROOT / "scripts/against_hpcc.py", "--simulator", folder / "third", conf, "-o", folder / "out", *flags],
+    return run_script([ROOT / "lab/against_hpcc.py", "--simulator", folder / "third", conf, "-o", folder / "out", *flags],
                       cwd="/")
 
 

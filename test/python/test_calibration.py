@@ -9,10 +9,11 @@ import numpy
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
 
-from clustersim.physical import calibration, comparison  # noqa: E402
+from clustersim.physical import calibration  # noqa: E402
 from clustersim.physical.host_model import FASTEST_BPS, Host, HostFit  # noqa: E402
+from clustersim_lab.box import comparison  # noqa: E402
 
 SIZES = numpy.array([1 << power for power in range(10, 29)])
 EVERY_OTHER = numpy.arange(len(SIZES)) % 2 == 0

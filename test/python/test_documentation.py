@@ -104,7 +104,7 @@ def inline_commands(page):
         words = text.split()
         while words and re.fullmatch(r"[A-Z_]+=\S+", words[0]):
             words = words[1:]
-        if words and re.match(r"(bin|scripts|topologies|bench)/[^/]+$", words[0]) and not DONE_ELSEWHERE.match(text):
+        if words and re.match(r"(bin|scripts|lab|topologies|bench)/[^/]+$", words[0]) and not DONE_ELSEWHERE.match(text):
             yield text, words
 
 
@@ -145,7 +145,7 @@ def test_no_page_has_commands_that_are_not_run():
                 text = text.replace(line, "", 1)
         for line in text.splitlines():
             # Words in capitals stand for what a reader puts there.
-            if re.match(r"\s+(\w+=\S+ )*(bin|build|scripts|topologies)/\S+ ", line):
+            if re.match(r"\s+(\w+=\S+ )*(bin|build|scripts|lab|topologies)/\S+ ", line):
                 assert re.search(r" (DIR|FLOWS|TOPOLOGY|RUN|PREFIX)\b", line), f"{page.relative_to(ROOT)}:{line}"
 
 
@@ -158,10 +158,18 @@ def test_links_of_a_page_lead_to_files(page):
 
 def test_files_that_pages_name_exist():
     for page in PAGES:
-        for name in re.findall(r"(?<![\w./-])(?:scripts|conf|workloads|topologies|contrib|scratch|bench)/"
+        for name in re.findall(r"(?<![\w./-])(?:scripts|lab|conf|workloads|topologies|contrib|scratch|bench)/"
                                r"[\w./-]*\w\.(?:sh|py|conf|txt|cc|h|rst|md)\b", page.read_text()):
             if "NAME" not in name and not name.startswith(("scratch/", "topologies/", "contrib/")):
                 assert (ROOT / name).exists(), f"{page.relative_to(ROOT)} names {name}"
+
+
+@pytest.mark.parametrize("folder, page, table", [("scripts", "reference/programs.rst", "Scripts\n-------"), ("lab", "lab.rst", "Commands\n--------")])
+def test_every_command_is_in_the_table_of_its_page(folder, page, table):
+    """Users' commands are in the reference, those that validate the simulator on the developers' page."""
+    text = (ROOT / "docs/source" / page).read_text().partition(f"\n{table}\n")[2].partition("\n---")[0]
+    listed = re.findall(rf"^(?:   \* - )?``{folder}/(\w+\.py)``", text, re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for path in (ROOT / folder).glob("*.py") if os.access(path, os.X_OK))
 
 
 def test_the_site_builds_without_a_warning(tmp_path):

@@ -12,8 +12,8 @@ from repeating_job import all_to_alls, clos
 from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
-from clustersim.commands.validation import compare_backends as backends  # noqa: E402
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
+from clustersim_lab.comparisons import compare_backends as backends  # noqa: E402
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
 CONF = ROOT / "conf" / "SimAI.conf"

@@ -85,7 +85,7 @@ READERS = {
     "sweep": ("scripts/sweep.py", ["other", "-o", "out"], "a sweep file"),
     "sizes": ("scripts/hpcc_traffic.py", ["--topology", "n.txt", "--sizes", "other"], "a distribution of flow sizes"),
     "hosts": ("scripts/hpcc_traffic.py", ["--topology", "other", "--sizes", "sizes.txt"], "a topology file"),
-    "conf": ("scripts/against_hpcc.py", ["--simulator", "/bin/true", "other"], "a configuration of the HPCC simulator"),
+    "conf": ("lab/against_hpcc.py", ["--simulator", "/bin/true", "other"], "a configuration of the HPCC simulator"),
     "run": ("scripts/report.py", ["other"], "the output directory of a run"),
     "runs": ("scripts/analyze_results.py", ["other"], "the output directory of a run"),
     "plot": ("scripts/plot.py", ["all", "other"], "the output directory of a run"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""scripts/hpcc_traffic.py and the arithmetic of scripts/reproduce_hpcc.py."""
+"""scripts/hpcc_traffic.py and the arithmetic of lab/reproduce_hpcc.py."""
 import collections
 import pathlib
 import random
@@ -10,10 +10,10 @@ from script_process import run_script
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
-sys.path.insert(0, str(SCRIPTS.parent / "python"))
+sys.path[:0] = [str(SCRIPTS.parent / "python"), str(SCRIPTS.parent / "lab")]
 
-from clustersim.commands.hpcc import hpcc_traffic  # noqa: E402
-from clustersim.commands.hpcc import reproduce_hpcc  # noqa: E402
+from clustersim.commands import hpcc_traffic  # noqa: E402
+from clustersim_lab.hpcc import reproduce_hpcc  # noqa: E402
 
 HOSTS = 80
 TOPOLOGY = (f"{HOSTS + 1} 1 {HOSTS}\n{HOSTS}\n"

@@ -14,9 +14,9 @@ from waiting import HANGS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHORT = ROOT / "docs/source/data/outcomes_short.csv"
 WHOLE = OTHERS_FILES / "outcomes/end_to_end.csv"
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
 from clustersim.errors import InputError  # noqa: E402
-from clustersim.outcomes import card, facts, fit, page, runs, scaling, serving  # noqa: E402
+from clustersim_lab.outcomes import card, facts, fit, page, runs, scaling, serving  # noqa: E402
 from clustersim.simulation import find_program, simulate  # noqa: E402
 from clustersim.workload.estimate import collective_times, estimate, plans, search  # noqa: E402
 from clustersim.workload.estimate.collective_times import Machine  # noqa: E402
@@ -39,7 +39,7 @@ PLANS = {
 
 
 def outcomes(*arguments):
-    return run_script([ROOT / "scripts/outcomes.py", *map(str, arguments)], timeout=HANGS)
+    return run_script([ROOT / "lab/outcomes.py", *map(str, arguments)], timeout=HANGS)
 
 
 def iteration(name="llama3_8b", framework=None, gpu="H100", **fields):

@@ -103,6 +103,18 @@ def test_a_folder_that_is_named_is_not_replaced_by_another(tmp_path, monkeypatch
         simulation.find_program(directory=given)
 
 
+def test_packages_have_the_commands_of_users_and_no_others():
+    """Those of scripts/, and the topology generator; lab/ and bench/ stay in the checkout."""
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        wheel = tomllib.load(file)
+    commands = {path.stem for path in ROOT.glob("scripts/*.py") if os.access(path, os.X_OK)} | {"topology"}
+    assert wheel["project"]["scripts"] == {f"cluster-sim-{name}".replace("_", "-"): f"clustersim.commands.{name}:run" for name in commands}
+    assert wheel["tool"]["setuptools"]["packages"]["find"]["where"] == ["python"]
+    install = (ROOT / "cmake/packages.cmake").read_text()
+    folders = re.search(r"install\(DIRECTORY ([\w ]+) DESTINATION \$\{tree_in_prefix\}", install).group(1).split()
+    assert "python" in folders and not {"lab", "bench"} & set(folders) and re.findall(r"file\(GLOB scripts \w+ (.*)\)", install) == ["scripts/*.py"]
+
+
 DISTRIBUTIONS = {"yaml": "PyYAML", "google": "protobuf"}  # whose name is not the module's
 
 
@@ -265,8 +277,8 @@ def test_what_keeps_an_image_from_being_made_is_named(tmp_path, missing, status,
     assert done.returncode == status and said in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
 
 
-def test_the_type_hints_of_the_package_hold(tmp_path):
-    """mypy finds nothing wrong in the package, and something in a program that uses it wrongly or has functions without types."""
+def test_the_type_hints_of_the_packages_hold(tmp_path):
+    """mypy finds nothing wrong in the packages, and something in a program that uses it wrongly or has functions without types."""
     def mypy(*arguments):
         return subprocess.run(["/usr/bin/mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path / "cache",
                                *arguments], cwd=ROOT, capture_output=True, text=True)

@@ -10,10 +10,11 @@ import pytest
 from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
 
-from clustersim.physical import calibration, comparison, launch, namespaces  # noqa: E402
+from clustersim.physical import calibration, launch  # noqa: E402
 from clustersim.topology import reader  # noqa: E402
+from clustersim_lab.box import comparison, namespaces  # noqa: E402
 from test_simulator import servers, star, workload  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
@@ -42,13 +43,13 @@ SMALL_BUFFERS = {"FI_OFI_RXM_BUFFER_SIZE": "65536"}
 
 
 def script(name, *arguments, timeout=HANGS):
-    return subprocess.run([ROOT / "scripts" / name, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
+    return subprocess.run([ROOT / name, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
                           env=os.environ | SMALL_BUFFERS, check=False)
 
 
 @needs_phynet
 def test_a_calibration_leaves_inputs_that_the_programs_read(tmp_path):
-    result = script("calibrate.py", "-np", 2, "--provider", "tcp", "--smallest", "64K", "--largest", "1M", "--iterations", 3,
+    result = script("scripts/calibrate.py", "-np", 2, "--provider", "tcp", "--smallest", "64K", "--largest", "1M", "--iterations", 3,
                     "--bound", 1000, "-o", tmp_path / "out")
     assert result.returncode == 0, result.stderr
     with (tmp_path / "out" / "calibration.csv").open(newline="") as file:
@@ -73,7 +74,7 @@ def test_a_calibration_leaves_inputs_that_the_programs_read(tmp_path):
 
 
 def test_topologies_that_are_no_hosts_are_refused(tmp_path):
-    result = script("netns_cluster.py", servers(tmp_path / "n.txt", 2, gpus=2), "--", "true")
+    result = script("lab/netns_cluster.py", servers(tmp_path / "n.txt", 2, gpus=2), "--", "true")
     assert result.returncode == 2
     assert "has servers of 2 GPUs with 2 NVSwitches; expected one GPU per server, a host" in result.stderr
 
@@ -121,7 +122,7 @@ def test_a_link_of_a_box_has_the_rate_of_its_file(tmp_path):
 def test_a_workload_runs_on_the_hosts_of_a_box(tmp_path):
     w = workload(tmp_path / "w.txt", 3, [("layer", "NONE", 0, "ALLREDUCE", 300_000)])
     n = star(tmp_path / "n.txt", 3)
-    result = script("netns_cluster.py", n, "--scale", 1000, "-w", w, "-o", tmp_path / "out", "--iterations", 1)
+    result = script("lab/netns_cluster.py", n, "--scale", 1000, "-w", w, "-o", tmp_path / "out", "--iterations", 1)
     assert result.returncode == 0, result.stderr
     with (tmp_path / "out" / "collectives.csv").open(newline="") as file:
         row = next(csv.DictReader(file))
@@ -134,7 +135,7 @@ def test_a_workload_runs_on_the_hosts_of_a_box(tmp_path):
 def test_back_ends_stand_side_by_side(tmp_path):
     n = star(tmp_path / "n.txt", 2)
     w = workload(tmp_path / "w.txt", 2, [("layer", "NONE", 0, "ALLREDUCE", 1 << 20)])
-    result = script("compare_backends.py", "--workload", w, "--topology", n, "--ranks", 2, "--provider", "tcp",
+    result = script("lab/compare_backends.py", "--workload", w, "--topology", n, "--ranks", 2, "--provider", "tcp",
                     "-o", tmp_path / "out")
     assert result.returncode == 0, result.stderr
     with (tmp_path / "out" / "side-by-side.csv").open(newline="") as file:

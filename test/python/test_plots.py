@@ -18,7 +18,7 @@ import run_directory
 import test_damaged_results
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from clustersim.results import ResultsError, open_run, open_runs  # noqa: E402
@@ -231,7 +231,7 @@ def test_the_measurements_that_come_along_are_those_of_the_formats_page():
 
 
 def test_they_are_those_that_published_busbw_compares_with():
-    from clustersim.commands.validation.published_busbw import MEASURED
+    from clustersim_lab.comparisons.published_busbw import MEASURED
     table = bandwidths.read_published()
     for gpu, points in MEASURED.items():
         ours = table[table["gpu_type"] == gpu].set_index("bytes")["busbw"]
@@ -407,11 +407,10 @@ def test_a_name_is_text_in_every_kind_of_picture(directory, tmp_path, kind):
 @pytest.mark.usefixtures("noise_is_an_error")
 def test_names_are_text_in_the_pictures_of_other_commands(tmp_path):
     """The topology's name, a plan's title, and layers beside each other."""
-    from clustersim import offload
-    from clustersim.commands.validation import compare_backends
     from clustersim.topology import draw as topology_drawing
     from clustersim.topology.reader import read
     from clustersim.workload.command import plan_picture
+    from clustersim_lab.comparisons import compare_backends, offload
     path = tmp_path / os.fsdecode(os.fsencode(HOSTILE))
     path.write_text(TOPOLOGY.replace("6 2 1 1", "6 4 1 1"))
     shares = {part: 0.125 for part in ("computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")}

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
 
-from clustersim.commands.validation import published_busbw  # noqa: E402
+from clustersim_lab.comparisons import published_busbw  # noqa: E402
 
 PAGE = ROOT / "contrib/collectives/doc/nccl.rst"
 
@@ -37,7 +37,7 @@ def test_choices_are_those_of_nccl_2_18(rows):
 def test_documentation_shows_the_table(rows):
     documented = PAGE.read_text().split(published_busbw.BEGIN)[1].split(published_busbw.END)[0]
     lines = [line.split() for line in documented.splitlines() if line.startswith("8 x")]
-    assert len(lines) == len(rows), "run scripts/published_busbw.py --update"
+    assert len(lines) == len(rows), "run lab/published_busbw.py --update"
     for line, (_, size, choice, ours, measured, _) in zip(lines, rows):
         assert (int(line[3]), " ".join(line[4:6]), float(line[7])) == (size, choice, measured)
-        assert float(line[6]) == pytest.approx(ours, rel=0.02), "run scripts/published_busbw.py --update"
+        assert float(line[6]) == pytest.approx(ours, rel=0.02), "run lab/published_busbw.py --update"

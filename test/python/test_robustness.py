@@ -331,7 +331,7 @@ PLAN = ["plan.py", "--model", "llama2_7b", "--gpus", "8"]
     [*PLAN, "--topology"], ["plan.py", "--gpus", "8", "--config"], [*PLAN, "--measured"], ["sweep.py"],
     ["hpcc_traffic.py", "--topology", "topology", "--sizes"], ["workload.py", "--world_size", "8", "--config"],
     ["workload.py", "--inference", "--model", "llama2_7b", "--world_size", "8", "--trace"],
-    ["netns_cluster.py", "-w", "workload.txt"], ["netns_cluster.py", "topology", "--scale", "500", "-w"],
+    ["lab/netns_cluster.py", "-w", "workload.txt"], ["lab/netns_cluster.py", "topology", "--scale", "500", "-w"],
     ["goodput.py", "--part", "GPU=1:1", "--checkpoint", "60", "--restart", "60", "--run"], ["why.py"],
     ["topologies/gen_Topo_Template.py", "--check"], ["topologies/gen_Topo_Template.py", "-gt", "H100", "--astra_network"],
     ["topologies/gen_Topo_Template.py", "--describe", "topology", "--prices"]], ids=lambda words: f"{words[0]} {words[-1]}")
@@ -342,7 +342,7 @@ def test_scripts_refuse_what_is_no_file(folder, words):
 
 
 @pytest.mark.parametrize("words", [[*PLAN, "--topology"], ["plan.py", "--gpus", "8", "--config"], ["sweep.py"],
-                                   ["netns_cluster.py", "-w", "workload.txt"]], ids=lambda words: f"{words[0]} {words[-1]}")
+                                   ["lab/netns_cluster.py", "-w", "workload.txt"]], ids=lambda words: f"{words[0]} {words[-1]}")
 @pytest.mark.parametrize("content", [b"", bytes(range(256)) * 9, b"[" * 30000 + b"]" * 30000, b"x" * (1 << 20), b"[.nan, 1e999, -1]\n",
                                      b"topologies: caf\xe9\n", b'{"topologies": {"file": 1}'],
                          ids=["empty", "binary", "deep", "long", "numbers", "latin", "truncated"])
@@ -352,7 +352,7 @@ def test_scripts_refuse_damaged_files(folder, words, content):
 
 
 GOODPUT = ["goodput.py", "--checkpoint", "60", "--restart", "60"]
-BOX = ["netns_cluster.py", "topology", "-w", "workload.txt"]
+BOX = ["lab/netns_cluster.py", "topology", "-w", "workload.txt"]
 CALIBRATE = ["calibrate.py", "-np", "2"]
 
 
@@ -361,12 +361,12 @@ CALIBRATE = ["calibrate.py", "-np", "2"]
     *([*GOODPUT, "--part", "GPU=1000:50000", *more] for more in (["--days", "1e12"], ["--histories", "9" * 30], ["--interval", "nan"],
                                                                 ["--seed", "-1"], ["--interval", "1e300"])),
     *([*BOX, *more] for more in (["--scale", "nan"], ["--scale", "1e-300"], ["--iterations", "0"], ["--iterations", "9" * 30])),
-    ["netns_cluster.py", "--compare", "--hosts", "1000000"], ["netns_cluster.py", "--compare", "--iterations", "-1"],
+    ["lab/netns_cluster.py", "--compare", "--hosts", "1000000"], ["lab/netns_cluster.py", "--compare", "--iterations", "-1"],
     *([*CALIBRATE, *more] for more in (["-np", "1"], ["--smallest", "0"], ["--largest", "9" * 400], ["--iterations", "0"],
                                        ["--bound", "nan"], ["--mpirun", "'"], ["-o", "topology"])),
     [*PLAN[:-1], "9" * 30], *([*PLAN, *more] for more in (["--global_batch", "0"], ["--seq_length", "9" * 20], ["--reserved_gb", "nan"],
                                   ["--gpu_hour", "inf"], ["--time_limit", "nan"], ["--prices", ""], ["--years", "0"])),
-    ["offload.py", "--sizes", "0"], ["offload.py", "-o", "topology"], ["why.py", "directory", "--factor", "nan"],
+    ["lab/offload.py", "--sizes", "0"], ["lab/offload.py", "-o", "topology"], ["why.py", "directory", "--factor", "nan"],
 ], ids=lambda words: " ".join(words)[-40:])
 def test_scripts_refuse_numbers_out_of_range(folder, words):
     command_refusal(folder, *words)

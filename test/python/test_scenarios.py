@@ -11,29 +11,29 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
 
-from clustersim.scenarios import KINDS, NETWORKS, WAYS, Refused, check, scenario, shrink  # noqa: E402
-from clustersim.scenarios.wide import CONF, ENVIRONMENT, WideScenario  # noqa: E402
+from clustersim_lab.scenarios import KINDS, NETWORKS, WAYS, Refused, check, scenario, shrink  # noqa: E402
+from clustersim_lab.scenarios.wide import CONF, ENVIRONMENT, WideScenario  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_what_must_hold_of_every_run_holds(tmp_path, first):
-    result = subprocess.run([sys.executable, ROOT / "scripts/scenarios.py", "--seed", "1", "--first", str(first), "--count", "20",
+    result = subprocess.run([sys.executable, ROOT / "lab/scenarios.py", "--seed", "1", "--first", str(first), "--count", "20",
                              "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_every_way_to_simulate_comes_to_the_same(tmp_path):
-    result = subprocess.run([sys.executable, ROOT / "scripts/scenarios.py", "--compare", "ways", "--seed", "1", "--count", "8",
+    result = subprocess.run([sys.executable, ROOT / "lab/scenarios.py", "--compare", "ways", "--seed", "1", "--count", "8",
                              "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_reuse_takes_as_long_or_tells_why_it_may_not(tmp_path):
-    result = subprocess.run([sys.executable, ROOT / "scripts/scenarios.py", "--compare", "reuse", "--seed", "1", "--count", "24",
+    result = subprocess.run([sys.executable, ROOT / "lab/scenarios.py", "--compare", "reuse", "--seed", "1", "--count", "24",
                              "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 

@@ -12,7 +12,8 @@ from script_process import run_script
 from waiting import HANGS, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPTS = [*(path for path in sorted((ROOT / "scripts").glob("*.py")) if path.name != "checkout.py"), ROOT / "topologies/gen_Topo_Template.py"]
+SCRIPTS = [*(path for folder in ("scripts", "lab") for path in sorted((ROOT / folder).glob("*.py")) if path.name != "checkout.py"),
+           ROOT / "topologies/gen_Topo_Template.py"]
 QUESTIONS = ["--help", "--version"]
 
 

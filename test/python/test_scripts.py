@@ -29,8 +29,8 @@ def test_build_refuses_wrong_arguments(arguments, message):
 
 
 @pytest.mark.parametrize("command", [["plan.py", "--gpus", "0"], ["plan.py", "--help"], ["goodput.py", "--days", "0"], ["report.py"],
-                                     ["sweep.py"], ["why.py"], ["plot.py", "--help"], ["plot.py", "nothing", "run"], ["accuracy.py", "--help"],
-                                     ["offload.py", "--help"], ["compare_backends.py", "--help"], ["calibrate.py", "--help"],
+                                     ["sweep.py"], ["why.py"], ["plot.py", "--help"], ["plot.py", "nothing", "run"], ["../lab/accuracy.py", "--help"],
+                                     ["../lab/offload.py", "--help"], ["../lab/compare_backends.py", "--help"], ["calibrate.py", "--help"],
                                      ["workload.py", "--help"]], ids=" ".join)
 def test_who_refuses_arguments_or_prints_help_loads_no_tables_and_no_pictures(command):
     """pandas and matplotlib take longer to load than such a command takes."""
@@ -96,7 +96,7 @@ def test_check_in_tree_refuses_a_directory_without_ns3(tmp_path):
     ("scripts/analyze_results.py", ["--dirs", "."], "numpy"),
     ("scripts/report.py", ["."], "numpy"),
     ("scripts/sweep.py", ["sweep.yaml"], "yaml"),
-    ("scripts/reproduce_hpcc.py", [], "matplotlib"),
+    ("lab/reproduce_hpcc.py", [], "matplotlib"),
     ("topologies/gen_Topo_Template.py", ["--draw", "star"], "networkx"),
 ])
 def test_a_python_without_a_module_is_refused_in_one_line(script, arguments, module, tmp_path):
@@ -111,7 +111,7 @@ def test_a_python_without_a_module_is_refused_in_one_line(script, arguments, mod
 
 
 def test_backends_are_not_compared_without_the_program(tmp_path):
-    result = subprocess.run([ROOT / "scripts/compare_backends.py"], cwd=tmp_path, capture_output=True, text=True,
+    result = subprocess.run([ROOT / "lab/compare_backends.py"], cwd=tmp_path, capture_output=True, text=True,
                             env={"PROGRAM_DIR": str(tmp_path)})
     assert result.returncode == 2
     assert result.stderr == (f"compare_backends.py: {tmp_path / 'SimAI_simulator'}: no such program; "
@@ -280,10 +280,11 @@ def package(tmp_path):
     """A copy of our package with the check; check(path, text) adds a line to a file of the package, and runs it."""
     (tmp_path / "scripts/maintain").mkdir(parents=True)
     shutil.copy(ROOT / "scripts/maintain/check-python.py", tmp_path / "scripts/maintain")
-    shutil.copytree(ROOT / "python", tmp_path / "python", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("python", "lab"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
 
     def check(path, text):
-        file = tmp_path / "python/clustersim" / path
+        file = tmp_path / ("" if path.startswith("lab/") else "python/clustersim") / path
         file.parent.mkdir(exist_ok=True)
         file.write_text((file.read_text() if file.exists() else "") + text)
         return subprocess.run([tmp_path / "scripts/maintain/check-python.py"], capture_output=True, text=True)
@@ -299,7 +300,12 @@ def package(tmp_path):
     ("whole_file.py", "from clustersim import simulate\n", "clustersim must not import clustersim.simulate of clustersim/__init__"),
     ("workload/shed/a.py", "import json\n", "clustersim/workload/shed is no room in ROOMS"),
     ("workload/plan/parallel.py", "#\n" * 1500, "python/clustersim/workload/plan: has"),
-], ids=["arrow", "function", "root", "no-room", "size"])
+    ("commands/plan.py", "def f():\n    from clustersim_lab.accuracy import tables\n",
+     "clustersim/commands must not import clustersim_lab.accuracy.tables of clustersim_lab/accuracy"),
+    ("lab/clustersim_lab/accuracy/tables.py", "from clustersim_lab.outcomes import card\n",
+     "clustersim_lab/accuracy must not import clustersim_lab.outcomes.card of clustersim_lab/outcomes"),
+    ("lab/clustersim_lab/box/ranks.py", "#\n" * 1500, "lab/clustersim_lab/box: has"),
+], ids=["arrow", "function", "root", "no-room", "size", "lab", "within-lab", "size-of-lab"])
 def test_a_broken_rule_of_python_is_found(package, path, text, message):
     result = package(path, text)
     assert result.returncode == 1
@@ -319,14 +325,14 @@ def test_python_in_order_passes(package):
     assert (result.returncode, result.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("script", sorted(str(path.relative_to(ROOT / "scripts")) for pattern in ("*.sh", "*.py") for path in (ROOT / "scripts").rglob(pattern)
-                                          if os.access(path, os.X_OK)))
+@pytest.mark.parametrize("script", sorted(str(path.relative_to(ROOT)) for folder in ("scripts", "lab") for pattern in ("*.sh", "*.py")
+                                          for path in (ROOT / folder).rglob(pattern) if os.access(path, os.X_OK)))
 def test_help_only_prints(script, tmp_path):
     """In an empty copy of the checkout: whatever a script did besides printing would fail or leave something."""
-    for folder in ("scripts", "python"):
+    for folder in ("scripts", "lab", "python"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     before = sorted(tmp_path.rglob("*"))
-    result = subprocess.run([tmp_path / "scripts" / script, "--help"], cwd=tmp_path, capture_output=True, text=True,
+    result = subprocess.run([tmp_path / script, "--help"], cwd=tmp_path, capture_output=True, text=True,
                             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, timeout=HANGS)
     assert result.returncode == 0, result.stderr
     assert "usage" in result.stdout.lower() and result.stdout.splitlines()[0]
@@ -342,7 +348,7 @@ def test_unknown_flags_are_refused(script, tmp_path):
     assert "--nosuchflag" in result.stderr
 
 
-@pytest.mark.parametrize("script", [path for folder in ("scripts", "topologies") for path in sorted((ROOT / folder).glob("*.py"))
+@pytest.mark.parametrize("script", [path for folder in ("scripts", "lab", "topologies") for path in sorted((ROOT / folder).glob("*.py"))
                                     if os.access(path, os.X_OK) and path.name != "check-layers.py"], ids=lambda path: path.name)
 def test_scripts_print_their_version(script):
     done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=HANGS)

@@ -19,7 +19,7 @@ def rows(path):
 
 
 def test_simulated_times_are_those_worked_out_by_hand_and_those_of_the_page(tmp_path):
-    result = subprocess.run([ROOT / "scripts/validate.py", "--programs", PROGRAMS, "-o", tmp_path / "out",
+    result = subprocess.run([ROOT / "lab/validate.py", "--programs", PROGRAMS, "-o", tmp_path / "out",
                              "--csv", tmp_path / "table.csv"], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
     ours, page = rows(tmp_path / "table.csv"), rows(ROOT / "docs/source/data/validation.csv")
@@ -27,7 +27,7 @@ def test_simulated_times_are_those_worked_out_by_hand_and_those_of_the_page(tmp_
     for name, row in ours.items():
         for column in ("by hand us", "packet us", "flow us", "analytical us"):
             if row[column]:
-                # Run scripts/validate.py --csv docs/source/data/validation.csv when a model changes.
+                # Run lab/validate.py --csv docs/source/data/validation.csv when a model changes.
                 assert float(row[column]) == pytest.approx(float(page[name][column]), rel=0.01), (name, column)
 
 
@@ -38,13 +38,13 @@ def test_an_error_beyond_its_bound_is_told(tmp_path):
         # As if every link had another overhead.
         (slow / program).write_text(f'#!/bin/sh\nexec {PROGRAMS / program} "$@" --ns3::RdmaHw::DataOverhead=200\n')
         (slow / program).chmod(0o755)
-    result = subprocess.run([ROOT / "scripts/validate.py", "--programs", slow, "-o", tmp_path / "out"],
+    result = subprocess.run([ROOT / "lab/validate.py", "--programs", slow, "-o", tmp_path / "out"],
                             capture_output=True, text=True)
     assert result.returncode == 1 and "an error is beyond its bound" in result.stderr
 
 
 def test_programs_that_are_not_built_are_named(tmp_path):
-    result = subprocess.run([ROOT / "scripts/validate.py", "--programs", tmp_path], capture_output=True, text=True)
+    result = subprocess.run([ROOT / "lab/validate.py", "--programs", tmp_path], capture_output=True, text=True)
     assert result.returncode == 2 and "qbb-flows: no such program; expected the program that scripts/build.sh -c all builds" in result.stderr
 
 

@@ -13,10 +13,10 @@ from others_files import OTHERS_FILES
 from script_process import run_script
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY / "python"))
+sys.path[:0] = [str(REPOSITORY / "python"), str(REPOSITORY / "lab")]
 
 from clustersim.errors import InputError  # noqa: E402
-from clustersim.outcomes import facts, runs  # noqa: E402
+from clustersim_lab.outcomes import facts, runs  # noqa: E402
 from clustersim.workload.command import training_command  # noqa: E402
 from clustersim.workload.kernels import gpus, measured  # noqa: E402
 from clustersim.workload.model import catalogue, operators  # noqa: E402

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Real traffic: starting SimAI_phynet, clusters of network namespaces, calibration of simulations."""
+"""Real traffic: starting SimAI_phynet, calibration of simulations."""

@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Starts SimAI_phynet by mpirun: on this machine, or on a cluster of namespaces."""
+"""Starts SimAI_phynet by mpirun."""
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from clustersim import simulation
 from clustersim.simulation import command_line, find_program
-
-if TYPE_CHECKING:
-    from clustersim.physical.namespaces import NamespaceCluster  # loads networkx
-
 
 # Messages of NCCL's steps go over tcp without asking first. Asked for, data would wait behind what goes the other way on
 # the same connection.
@@ -49,7 +43,8 @@ def words_of_ranks(stderr: str) -> str:
     return said or (f"mpirun: {' '.join(mpirun[0].split())}" if mpirun else "")
 
 
-def _finish(result: subprocess.CompletedProcess[str], words: Sequence[str]) -> None:
+def require_success(result: subprocess.CompletedProcess[str], words: Sequence[str]) -> None:
+    """@param result of a process @param words that started it @raise PhysicalError if it failed"""
     if result.returncode:
         status = 2 if result.returncode == 2 else 1
         raise PhysicalError(words_of_ranks(result.stderr) or f"{' '.join(words)}: status {result.returncode}", status)
@@ -61,21 +56,4 @@ def run(ranks: int, workload: str | os.PathLike, topology: str | os.PathLike, ou
     """Runs ranks where mpirun puts them: on this machine. @param mpirun further words for it @raise PhysicalError"""
     words = ["mpirun", "--oversubscribe", "--bind-to", "none", *mpirun, "-np", str(ranks),
              *(word for name in variables or {} if mpirun for word in ("-x", name)), *phynet_words(workload, topology, output, **flags)]
-    _finish(subprocess.run(words, env=environment(variables), capture_output=True, text=True, timeout=timeout, check=False), words)
-
-
-def run_in(cluster: "NamespaceCluster", ranks: int, workload: str | os.PathLike, topology: str | os.PathLike,
-           output: str | os.PathLike, variables: Mapping[str, str] | None = None, timeout: float = 600,
-           **flags: object) -> None:
-    """Runs one rank on each of the first hosts of a NamespaceCluster, over tcp. @raise PhysicalError"""
-    with tempfile.TemporaryDirectory(prefix="csim-") as directory:
-        hosts = cluster.topology.gpus[:ranks]
-        words = ["mpirun", "--bind-to", "none", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", str(cluster.agent(directory)),
-                 "--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "orte_tmpdir_base", directory,
-                 "--mca", "btl", "tcp,self", "--mca", "oob", "tcp",
-                 "--host", ",".join(f"h{host}:1" for host in hosts), "-np", str(ranks),
-                 *(word for name in (*(variables or {}), *TCP_VARIABLES) for word in ("-x", name)),
-                 *phynet_words(workload, topology, output, provider="tcp", **flags)]
-        first = ["unshare", "--uts", "sh", "-c", 'hostname launcher; exec "$@"', "sh", *words]
-        result = cluster.execute(hosts[0], first, env=environment(variables), capture_output=True, timeout=timeout)
-        _finish(result, words)
+    require_success(subprocess.run(words, env=environment(variables), capture_output=True, text=True, timeout=timeout, check=False), words)

@@ -1,0 +1,7 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs clustersim_lab.hpcc.against_hpcc of this checkout; --help says what it does."""
+from clustersim_lab.hpcc import against_hpcc
+
+if __name__ == "__main__":
+    against_hpcc.run()
