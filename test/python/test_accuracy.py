@@ -14,8 +14,9 @@ from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASUREMENTS = ROOT / "docs/source/data/measurements"
+CARD = ROOT / "docs/source/data/accuracy.csv"
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
-from clustersim_lab.accuracy import card, evidence, leave_out, networks, page, plots, repeats, simulate, tables  # noqa: E402
+from clustersim_lab.accuracy import card, command, evidence, leave_out, networks, page, plots, repeats, simulate, tables  # noqa: E402
 
 SHORT = ("allreduce_1x8xA100_azure_ndv4", "alltoall_1x8xB200_vultr", "allreduce_2x8xB200_ib_vultr",
          "allreduce_16x8xH100_small_nccl1469")
@@ -154,7 +155,7 @@ def test_a_short_set_is_no_worse_than_the_card_says(tmp_path):
     result = accuracy(*patterns, "--max-bytes", SHORT_BYTES, "-o", tmp_path)
     assert result.returncode == 0, result.stderr
     ours = pd.read_csv(tmp_path / "accuracy.csv", keep_default_na=False)
-    recorded = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
+    recorded = card.read(CARD)
     assert set(ours["table"]) == set(SHORT)
     recorded = recorded[recorded["table"].isin(SHORT) & (recorded["size"] <= SHORT_BYTES)]
     for frame in (ours, recorded):
@@ -168,23 +169,37 @@ def test_a_short_set_is_no_worse_than_the_card_says(tmp_path):
     assert (tmp_path / "plots" / f"{SHORT[0]}.svg").is_file()
 
 
-def test_the_page_has_images_of_its_tables_alone():
-    images = {path.stem for path in (ROOT / "docs/source/models/images/accuracy").iterdir()}
-    assert images == {table.name for table in tables.read_tables(MEASUREMENTS)}
+@pytest.fixture(scope="module")
+def text():
+    """The page of the recorded card. Its plots are drawn where the site is built (test_documentation.py)."""
+    return page.render(tables.read_tables(MEASUREMENTS), card.read(CARD), leave_out.read(ROOT / "docs/source/data/leave_one_out.csv"), "flow",
+                       lambda table: pathlib.Path(f"{table.name}.svg"))
 
 
-def test_the_page_shows_every_table_of_the_card():
-    text = (ROOT / "docs/source/models/accuracy.rst").read_text()
+def test_the_page_shows_every_table_of_the_card(text):
+    recorded = card.read(CARD)
     for table in tables.read_tables(MEASUREMENTS):
-        assert f".. _accuracy-{table.name.lower()}:" in text
-        assert (ROOT / f"docs/source/models/images/accuracy/{table.name}.svg").is_file()
+        _, _, section = text.partition(f".. _accuracy-{table.name.lower()}:")
+        assert f".. image:: {table.name}.svg" in section.partition(".. _accuracy-")[0], table.name
+        assert (recorded["table"] == table.name).any(), table.name
     assert page.escape("a_b*") == "a\\_b\\*"
 
 
-def test_the_page_begins_with_what_the_recorded_errors_come_to():
-    frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
-    frame["band"] = frame["size"].map(card.band_of)
-    text = (ROOT / "docs/source/models/accuracy.rst").read_text()
+@pytest.mark.parametrize("more", [["--update"], ["--leave-one-out"], ["--tables", "x"], ["--network", "packet"]], ids=" ".join)
+def test_a_page_is_of_the_whole_recorded_card(tmp_path, more):
+    done = accuracy("--page", tmp_path / "models", *more)
+    assert done.returncode == 2 and "--page goes with no" in done.stderr and not (tmp_path / "models").exists()
+
+
+def test_a_recorded_card_is_the_frame_that_was_written(tmp_path):
+    table = a_table(tmp_path, [(1024, 10, ""), (1 << 20, 100, "")])
+    frame = card.frame_of(card.rows_of(table, {row.size: simulate.Simulated(20.5, "RING", "LL", 2, 7.25) for row in table.rows}, 1.5))
+    command.write(frame, tmp_path / "card.csv")
+    pd.testing.assert_frame_equal(card.read(tmp_path / "card.csv"), frame, rtol=0, atol=0.0005 + 1e-9)  # three decimals are written
+
+
+def test_the_page_begins_with_what_the_recorded_errors_come_to(text):
+    frame = card.read(CARD)
     short = page.short_section(frame)
     assert short in text and text.index(short) < text.index("Comparison")
     means = card.summarize(frame)
@@ -204,7 +219,7 @@ def test_the_page_says_which_goals_are_reached():
 
 
 def test_pictures_have_the_units_and_numbers_of_all_other_plots():
-    frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
+    frame = card.read(CARD)
     figure = plots.figure_of(frame[frame["table"] == SHORT[0]])
     figure.draw_without_rendering()
     assert [axes.get_ylabel() for axes in figure.axes] == ["time (µs)", "bus bandwidth (GB/s)"]
@@ -214,7 +229,7 @@ def test_pictures_have_the_units_and_numbers_of_all_other_plots():
 
 
 def test_a_table_of_one_size_shows_what_was_simulated():
-    frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
+    frame = card.read(CARD)
     for rows in [rows.head(1) for _, rows in frame.groupby("table")][:3]:
         figure = plots.figure_of(rows)
         figure.draw_without_rendering()
@@ -226,8 +241,7 @@ def test_a_table_of_one_size_shows_what_was_simulated():
 
 def test_every_table_that_misses_the_goal_says_why():
     found = tables.read_tables(MEASUREMENTS)
-    frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
-    frame["band"] = frame["size"].map(card.band_of)
+    frame = card.read(CARD)
     summary = card.summarize(frame)
     missing = [table for table in found if page.missed_bands(summary, table.name)]
     text = page.missed_section(found, frame)
@@ -349,8 +363,7 @@ def test_constants_are_what_tables_hold_and_not_arithmetic():
     assert evidence.constants_in("double f(int n) { return n > 1 ? 2 * (n - 1.0) : x[3]; }") == 0
 
 
-def test_the_page_counts_what_comes_from_tables():
-    text = (ROOT / "docs/source/models/accuracy.rst").read_text()
+def test_the_page_counts_what_comes_from_tables(text):
     measured = [figure for figure in evidence.figures() if figure.shown]
     assert f"Figures that measurements gave: {len(measured)}, of which" in text
     assert f"not proved by NCCL's code: {len(evidence.rules())}." in text
@@ -359,8 +372,10 @@ def test_the_page_counts_what_comes_from_tables():
         assert f"- {row.figure}\n" in text and row.table in text
 
 
-def test_the_page_of_kinds_is_that_of_their_rows():
-    assert (ROOT / networks.PAGE).read_text() == networks.page_of(networks.read(ROOT)), "lab/accuracy.py --update writes it"
+def test_the_page_of_kinds_has_every_row_of_the_table():
+    rows = networks.read(ROOT)
+    text = networks.page_of(rows)
+    assert all(f"\n   * - {row['name']}\n" in text and f"\n**{row['name']}**: " in text for row in rows)
 
 
 def test_a_row_of_the_page_of_kinds_has_what_the_row_it_is_like_has():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How far simulated times are from measured ones: by size, by table, and over all tables."""
 import dataclasses
+import pathlib
 import statistics
 from collections.abc import Mapping, Sequence
 
@@ -63,6 +64,13 @@ def rows_of(table: Table, simulated: Mapping[int, Simulated], alpha: float) -> l
 def frame_of(rows: Sequence[Row]) -> pd.DataFrame:
     """@return a frame whose errors are those that accuracy.csv records, so that the page says what they come to"""
     frame = pd.DataFrame(rows, columns=ROW_COLUMNS).round({"error": ERROR_DECIMALS})
+    frame["band"] = frame["size"].map(band_of)
+    return frame
+
+
+def read(path: pathlib.Path) -> pd.DataFrame:
+    """@return the frame of a recorded card"""
+    frame = pd.read_csv(path, keep_default_na=False)
     frame["band"] = frame["size"].map(band_of)
     return frame
 

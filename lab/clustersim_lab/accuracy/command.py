@@ -3,14 +3,15 @@
 
 Reads the tables and machines.yaml of docs/source/data/measurements, runs collective-perf for each, and prints the
 mean and the worst error of each table: up to 32 KiB, 64 to 512 KiB, and from 1 MiB. Writes OUTPUT/accuracy.csv
-with every size, and OUTPUT/plots. With --update it also writes docs/source/data/accuracy.csv and the
-documentation page docs/source/models/accuracy.rst with its plots. --leave-one-out derives each figure of the model
-that rests on several tables without each of these in turn, predicts that table with it, compares with the
-recorded card, and writes docs/source/data/leave_one_out.csv, which the page shows.
+with every size, and OUTPUT/plots. With --update it also records the card, docs/source/data/accuracy.csv. --page
+simulates nothing: it writes the documentation page of the recorded card with its plots, as `make -C docs html` does.
+--leave-one-out derives each figure of the model that rests on several tables without each of these in turn, predicts
+that table with it, compares with the recorded card, and writes docs/source/data/leave_one_out.csv, which the page shows.
 
 Examples:
   lab/accuracy.py --tables '*H100*' --rows
   lab/accuracy.py --update
+  lab/accuracy.py --page docs/source/models
   lab/accuracy.py --leave-one-out
 """
 from __future__ import annotations
@@ -30,6 +31,7 @@ require("yaml", "pandas", "matplotlib")
 
 from clustersim import command  # noqa: E402
 from clustersim.simulation import find_program  # noqa: E402
+from clustersim.whole_file import write_text  # noqa: E402
 from clustersim_lab import ROOT  # noqa: E402
 from clustersim_lab.accuracy import evidence, leave_out, networks, simulate, tables  # noqa: E402
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DATA = ROOT / "docs" / "source" / "data"
-PAGE = ROOT / "docs" / "source" / "models" / "accuracy.rst"
+CARD = DATA / "accuracy.csv"
 LEFT_OUT = DATA / "leave_one_out.csv"
 IMAGES = pathlib.Path("images") / "accuracy"
 
@@ -52,13 +54,16 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--network", default="flow", choices=("flow", "packet"), help="how the network is simulated (flow)")
     add("--without-held-out", action="store_true", help="leave out the tables that are held out for validation")
     add("--rows", action="store_true", help="print every size")
-    add("--update", action="store_true", help="write the documentation page; needs all tables")
+    add("--update", action="store_true", help="record the card; needs all tables")
+    add("--page", type=pathlib.Path, metavar="DIR", help="write accuracy.rst and its parts of the recorded card there, and nothing else")
     add("--leave-one-out", action="store_true", help="predict tables with figures that they did not inform, and nothing else")
     add("-j", "--jobs", type=int, default=os.cpu_count(), help="tables that run side by side")
     options = parser.parse_args(arguments)
     partial = options.tables or options.max_bytes < 1 << 60 or options.without_held_out or options.network != "flow"
     if options.leave_one_out and (options.update or partial):
         parser.error("--leave-one-out goes with no --update, nor a flag that leaves tables or sizes out")
+    if options.page and (options.update or options.leave_one_out or partial):
+        parser.error("--page goes with no --update, --leave-one-out, nor a flag that leaves tables or sizes out")
     if options.update and partial:
         parser.error("--update goes with no flag that leaves tables or sizes out, nor another network")
     return options
@@ -78,7 +83,7 @@ def chosen(options: argparse.Namespace) -> list[tables.Table]:
 def leave_one_out(options: argparse.Namespace, found: list[tables.Table]) -> None:
     """Predict tables without figures of their own, print and record how well."""
     program, gpu_table = find_program("collective-perf"), options.measurements / "gpus.txt"
-    recorded = leave_out.recorded_errors(DATA / "accuracy.csv")
+    recorded = leave_out.recorded_errors(CARD)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         rows = list(pool.map(lambda case: leave_out.leave_out(case[0], case[1], recorded[case[1].name], options.output / "left-out", program, gpu_table),
                              leave_out.cases(evidence.figures(), found)))
@@ -134,6 +139,19 @@ def show(frame: pd.DataFrame, with_rows: bool) -> None:
                       f"tables, {row['count']} sizes, mean {row['mean'] * 100:.1f} %, worst {row['max'] * 100:.1f} %")
 
 
+def write_page(found: list[tables.Table], directory: pathlib.Path, network: str) -> None:
+    """Writes the page of the recorded card, its plots, and the table of kinds of networks."""
+    from clustersim_lab.accuracy import card, page, plots  # loads matplotlib
+    frame = card.read(CARD)
+    shutil.rmtree(directory / IMAGES, ignore_errors=True)
+    (directory / IMAGES).mkdir(parents=True)
+    for table in found:
+        plots.draw(table, frame[frame["table"] == table.name], directory / IMAGES / f"{table.name}.svg")
+    write_text(directory / "network-kinds.inc", networks.page_of(networks.read(ROOT)))
+    # Last: make takes the page for all of this.
+    write_text(directory / "accuracy.rst", page.render(found, frame, leave_out.read(LEFT_OUT), network, lambda table: IMAGES / f"{table.name}.svg"))
+
+
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
     try:
@@ -141,11 +159,14 @@ def main(arguments: list[str]) -> int:
         if options.leave_one_out:
             leave_one_out(options, found)
             return 0
+        if options.page:
+            write_page(found, options.page, options.network)
+            return 0
         frame = run_case(options, found)
     except (tables.AccuracyError, OSError) as error:
         print(f"accuracy.py: {error}", file=sys.stderr)
         return 2
-    from clustersim_lab.accuracy import page, plots  # loads matplotlib
+    from clustersim_lab.accuracy import plots  # loads matplotlib
     write(frame, options.output / "accuracy.csv")
     images = options.output / "plots"
     images.mkdir(exist_ok=True)
@@ -154,14 +175,7 @@ def main(arguments: list[str]) -> int:
             plots.draw(table, rows, images / f"{table.name}.svg")
     show(frame, options.rows)
     if options.update:
-        write(frame, DATA / "accuracy.csv")
-        shutil.rmtree(PAGE.parent / IMAGES, ignore_errors=True)
-        (PAGE.parent / IMAGES).mkdir()
-        for table in found:  # earlier runs may have left plots of others
-            shutil.copy(images / f"{table.name}.svg", PAGE.parent / IMAGES)
-        PAGE.write_text(page.render(found, frame, leave_out.read(LEFT_OUT), options.network, lambda table: IMAGES / f"{table.name}.svg"),
-                        encoding="utf-8")
-        (ROOT / networks.PAGE).write_text(networks.page_of(networks.read(ROOT)), encoding="utf-8")
+        write(frame, CARD)
     return 0
 
 

@@ -9,7 +9,6 @@ import yaml
 from clustersim.rst import list_table, table_link
 
 FILE = pathlib.Path("contrib/collectives/model/nccl/network-kinds.yaml")
-PAGE = pathlib.Path("docs/source/models/network-kinds.inc")
 Row = dict[str, Any]  # of the table, by key
 FIGURES = {  # in the order of the page's columns
     "efficiency": "part of line rate",
@@ -62,7 +61,7 @@ def sources_of(row: Row) -> list[str]:
 def page_of(rows: Sequence[Row]) -> str:
     """@return the table of the kinds and the sources of their figures in reStructuredText"""
     used = [name for name in FIGURES if any(name in row for row in rows)]
-    text = ".. Written by lab/accuracy.py --update from network-kinds.yaml; do not edit.\n\n"
+    text = ".. Written by lab/accuracy.py --page from network-kinds.yaml; do not edit.\n\n"
     text += list_table(["name", *(FIGURES[name] for name in used)],
                        [[row["name"], *(cell_of(name, row.get(name)) for name in used)] for row in rows])
     for row in rows:

@@ -18,13 +18,13 @@ BASELINES = (  # columns of summarize(), and the bands in which they say anythin
     ("nccl", "NCCL's own estimate", BANDS))
 WORST = 5  # tables that the first section names
 INTRODUCTION = """\
-.. Written by lab/accuracy.py --update; do not edit.
+.. Written by lab/accuracy.py --page of docs/source/data/accuracy.csv; do not edit.
 
 Accuracy card
 =============
 
-Published nccl-tests tables, and the same machines simulated: error by size, mean and worst of each table. Everything is
-run anew, in about ten minutes, and this page is written, by ``lab/accuracy.py --update``.
+Published nccl-tests tables, and the same machines simulated: error by size, mean and worst of each table. ``lab/accuracy.py --update``
+runs everything anew, in about ten minutes, and records it in ``docs/source/data/accuracy.csv``, of which this page is made.
 
 @SHORT@Comparison
 ----------
