@@ -320,7 +320,7 @@ FluidTurns::EndAsFluids(double nowPs, bool fromNowOn)
             FluidTransfer& transfer = *turn.transfer;
             const double moved = fromNowOn ? transfer.bundle->moved : turn.moved;
             turn.unsent += turn.transfer == m_served ? m_wait : 0;
-            // What this link has sent waits where a slower one follows.
+            // The bytes that this link has sent wait where a slower link follows.
             const double behind =
                 transfer.idleRate * (static_cast<double>(transfer.soonestPs) - nowPs);
             transfer.end = std::max(moved + turn.unsent, transfer.bundle->moved + behind);
