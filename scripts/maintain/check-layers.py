@@ -103,7 +103,7 @@ ROOMS = {
     "astra-frontend/model/system": {"collectives/model/collective", "model/native"},
     "astra-frontend/model/fastforward": {"collectives/model/collective", "model/fastforward/patterns", "model/network"},
     "astra-frontend/model/estimate": {"collectives/model/collective", "collectives/model/graph", "collectives/model/group",
-                                      "model/formula"},
+                                      "model/flow", "model/network"},
     "astra-frontend/model/inference/input": {"collectives/model/collective", "model/system"},
     "astra-frontend/model/inference": {"collectives/model/collective", "model/inference/input", "model/system"},
     "astra-frontend/model/workload": {"collectives/model/collective", "model/chakra", "model/inference", "model/system"},

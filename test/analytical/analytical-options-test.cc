@@ -33,8 +33,8 @@ MachineModel
 MachineOf(const std::vector<std::string>& arguments,
           const std::map<std::string, std::string>& environment = {})
 {
-    uint32_t gpus = 0;
-    return MakeMachine(Parse(arguments, environment), &gpus);
+    std::optional<ns3::ClusterTopology> topology;
+    return MakeMachine(Parse(arguments, environment), &topology);
 }
 
 double

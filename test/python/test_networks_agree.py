@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""On an idle network, packets, flows, formulas and SimAI_analytical give a collective the same time."""
+"""On an idle network, packets, flows, formulas and SimAI_analytical give a collective the same time.
+
+SimAI_analytical simulates collectives of at most 50,000 messages (150,000 through trees, chains and NVSwitches) with flows as they are:
+there its time is that of flows, to the picosecond. Smaller forms stand for larger ones.
+"""
 import csv
 import os
 import pathlib
@@ -16,6 +20,7 @@ MIB = 1 << 20
 # Ranks, GPUs of a server: one server, servers of one GPU, odd numbers, several servers.
 SHAPES = ((2, 2), (3, 3), (4, 4), (8, 8), (2, 1), (3, 1), (4, 1), (5, 1), (16, 8), (24, 8), (64, 8))
 COLLECTIVES = ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL")
+MOST_MESSAGES = 50_000
 
 
 def make_topology(directory, ranks, per_server, nics=1, gbps=400):
@@ -36,7 +41,8 @@ def clean_environment(**more):
     return {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))} | more
 
 
-def simulated_us(directory, topology, op, size, network, *flags, **environment):
+def simulated(directory, topology, op, size, network, *flags, **environment):
+    """@return microseconds, messages"""
     workload = directory / "workload"
     workload.write_text(f"1 {op} {size} DP\n")
     out = directory / "out"
@@ -46,7 +52,16 @@ def simulated_us(directory, topology, op, size, network, *flags, **environment):
     assert result.returncode == 0, result.stderr
     with (out / "collectives.csv").open(newline="") as file:
         row = next(csv.DictReader(file))
-    return (float(row["end_ns"]) - float(row["start_ns"])) / 1e3
+    return (float(row["end_ns"]) - float(row["start_ns"])) / 1e3, int(row["flows"])
+
+
+def simulated_us(*given, **environment):
+    return simulated(*given, **environment)[0]
+
+
+def check_estimate(estimated, flow, messages, bound, what=None, exact=1e-6):
+    """@param bound of a time that smaller forms give @param exact of any other"""
+    assert estimated == pytest.approx(flow, rel=bound if messages > MOST_MESSAGES else exact, abs=0.001), what
 
 
 def estimated_us(directory, topology, op, size, ranks, *flags):
@@ -64,7 +79,7 @@ def estimated_us(directory, topology, op, size, ranks, *flags):
 def test_all_networks_agree_where_nothing_queues(directory, ranks, per_server, op):
     topology = make_topology(directory, ranks, per_server)
     size = 64 * MIB
-    flow = simulated_us(directory, topology, op, size, "flow")
+    flow, messages = simulated(directory, topology, op, size, "flow")
     is_nvls_tree = op == "ALLREDUCE" and ranks > per_server > 1
     if ranks <= 16:
         bound = 0.015 if is_nvls_tree else 0.01
@@ -72,9 +87,9 @@ def test_all_networks_agree_where_nothing_queues(directory, ranks, per_server, o
     # Formulas know the ports of GPUs only: an AllToAll of many ranks keeps ports waiting for each other.
     bound = 0.25 if op == "ALLTOALL" and ranks > 32 else 0.1 if is_nvls_tree else 0.02
     assert simulated_us(directory, topology, op, size, "analytical") == pytest.approx(flow, rel=bound)
-    # The estimate is that of formulas, on ports that a few numbers describe.
-    bound = 0.25 if op == "ALLTOALL" and ranks > 32 else 0.1 if is_nvls_tree else 0.05
-    assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=bound)
+    # Four servers, which stand for eight, meet less on the links between switches.
+    bound = 0.17 if op == "ALLTOALL" else 0.1 if is_nvls_tree else 0.01
+    check_estimate(estimated_us(directory, topology, op, size, ranks), flow, messages, bound)
 
 
 @pytest.mark.parametrize("ranks, per_server", ((2, 1), (16, 8)))
@@ -85,11 +100,10 @@ def test_networks_agree_at_rates_that_nccls_list_does_not_have(directory, ranks,
     before = None
     for gbps in (7, 50, 80, 100, 130, 170):
         topology = make_topology(directory, ranks, per_server, gbps=gbps)
-        flow = simulated_us(directory, topology, op, size, "flow")
+        flow, messages = simulated(directory, topology, op, size, "flow")
         assert simulated_us(directory, topology, op, size, "analytical") == pytest.approx(flow, rel=0.1)
-        # The estimate leaves out headers.
         estimate = estimated_us(directory, topology, op, size, ranks)
-        assert estimate == pytest.approx(flow, rel=0.12), gbps
+        check_estimate(estimate, flow, messages, 0.01, gbps)
         assert before is None or estimate < before, gbps
         before = estimate
 
@@ -104,9 +118,10 @@ def test_estimates_of_servers_of_amds_gpus_are_not_what_steers_rccls_choice(dire
     before = 0
     group, *flags = group.split()
     for size in (16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB):
-        flow = simulated_us(directory, path, op, size, "flow", *flags)
+        flow, messages = simulated(directory, path, op, size, "flow", *flags)
         estimate = estimated_us(directory, path, op, size, 32, *flags)
-        assert estimate == pytest.approx(flow, rel=0.15), size
+        # The simulation's four groups of TP 4 meet on the links between switches.
+        check_estimate(estimate, flow, messages, 0.07, size, exact=1e-4 if flags else 1e-6)
         assert estimate > before, size
         before = estimate
 
@@ -116,13 +131,12 @@ def test_estimates_of_servers_of_amds_gpus_are_not_what_steers_rccls_choice(dire
 def test_networks_agree_on_collectives_with_a_root(directory, ranks, per_server, op):
     topology = make_topology(directory, ranks, per_server)
     size = 64 * MIB
-    flow = simulated_us(directory, topology, op, size, "flow")
+    flow, messages = simulated(directory, topology, op, size, "flow")
     congests = op == "GATHER" and ranks > per_server > 1  # the servers' other NICs all send to the root's
     if ranks <= 16 and not congests:
         assert simulated_us(directory, topology, op, size, "packet") == pytest.approx(flow, rel=0.02)
     assert simulated_us(directory, topology, op, size, "analytical") == pytest.approx(flow, rel=0.02)
-    # The estimate leaves out headers and the delay of NVLinks, which a chain passes one after the other.
-    assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=0.08)
+    check_estimate(estimated_us(directory, topology, op, size, ranks), flow, messages, 0.01)
 
 
 @pytest.mark.parametrize("op", ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER"))
@@ -153,22 +167,12 @@ def test_two_ranks_on_two_servers_agree(directory, op):
     """
     topology = make_topology(directory, 2, 1)
     size = 352_354_304
-    flow = simulated_us(directory, topology, op, size, "flow")
+    flow, messages = simulated(directory, topology, op, size, "flow")
     assert simulated_us(directory, topology, op, size, "packet") == pytest.approx(flow, rel=0.01)
     # Formulas let all channels send at once, or none.
     bound = {"ALLREDUCE": 0.14, "ALLGATHER": 0.12, "REDUCESCATTER": 0.22}[op]
     assert simulated_us(directory, topology, op, size, "analytical") == pytest.approx(flow, rel=bound)
-    assert estimated_us(directory, topology, op, size, 2) == pytest.approx(flow, rel=bound)
-
-
-@pytest.mark.parametrize("op", ("ALLGATHER", "REDUCESCATTER"))
-@pytest.mark.parametrize("ranks", (2, 4))
-def test_gpus_of_a_server_have_the_simulators_rate_in_the_estimate(directory, op, ranks):
-    """A block copies the results out of its buffers: (n - 1) / (n - 1/2) of the NVLinks' 360 GB/s, less 0.92 for pairs."""
-    topology = make_topology(directory, ranks, ranks)
-    size = 64 * MIB
-    flow = simulated_us(directory, topology, op, size, "flow")
-    assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=0.06)
+    check_estimate(estimated_us(directory, topology, op, size, 2), flow, messages, 0)
 
 
 # Machines whose GPUs share NICs, or have several; and AMD's, where RCCL rates algorithms by tables.
@@ -184,12 +188,12 @@ def test_networks_agree_on_other_machines(directory, preset, ranks, op):
     if not topology.exists():
         run_script([GENERATOR, "-topo", "Clos2", "-g", str(ranks), "--preset", preset, "-o", topology], check=True)
     size = 1024 * MIB
-    flow = simulated_us(directory, topology, op, size, "flow")
+    flow, messages = simulated(directory, topology, op, size, "flow")
     if ranks <= 16:
         small = 64 * MIB
         assert simulated_us(directory, topology, op, small, "analytical") == pytest.approx(
             simulated_us(directory, topology, op, small, "flow"), rel=0.1)
-    assert estimated_us(directory, topology, op, size, ranks) == pytest.approx(flow, rel=0.1)
+    check_estimate(estimated_us(directory, topology, op, size, ranks), flow, messages, 0.01)
 
 
 # GPUs of one server, and of several.
@@ -198,13 +202,12 @@ ESTIMATED = {"A100": (8, 32), "A800": (8, 16), "H100": (8, 16, 32), "H800": (8, 
              "MI355X": (8, 16), "Ascend-A2": (8, 16), "Ascend-A3": (16, 32), "A100-2NIC": (16,), "H100-2NIC": (16,), "A100-4NIC": (8, 32),
              "H100-4NIC": (16,), "H100-1NIC": (16,), "MI250X-4NIC": (8, 16)}
 SIZES = (1 << 10, 1 << 16, 1 << 20, 1 << 23, 1 << 26, 1 << 30)
-# Formulas know the ports of GPUs only: GPUs of a MI250X server that no link joins share those of others, and AllToAlls between racks of 36
-# meet on the links of the network.
-FAR_OFF = {("MI250X-4NIC", 8, "ALLTOALL"): 0.6, ("GB200-NVL36", 72, "ALLTOALL"): 0.45}
+# A line goes through sizes that meet more on links between switches, for their bytes, than the largest does.
+FAR_OFF = {("GB200-NVL36", 72, "ALLTOALL"): 0.5}
 
 
 def estimates_and_flows(directory, preset, ranks, which):
-    """@return (collective, bytes, estimated, simulated), of two sizes of each collective @param which two, of three"""
+    """@return (collective, bytes, estimated, (simulated, messages)), of two sizes of each collective @param which two, of three"""
     topology = directory / f"estimated-{preset}-{ranks}"
     if not topology.exists():
         run_script([GENERATOR, "-topo", "Spectrum-X", "-g", str(ranks), "--preset", preset, "-o", topology], check=True)
@@ -215,21 +218,16 @@ def estimates_and_flows(directory, preset, ranks, which):
                    env=clean_environment(), check=True)
     with (directory / "estimates/collectives.csv").open(newline="") as file:
         estimated = [(float(row["end_ns"]) - float(row["start_ns"])) / 1e3 for row in csv.DictReader(file)]
-    return [(op, size, each, simulated_us(directory, topology, op, size, "flow"))
+    return [(op, size, each, simulated(directory, topology, op, size, "flow"))
             for (op, size), each in zip(points, estimated, strict=True)]
 
 
 def test_estimates_are_what_flows_take_on_an_idle_network(tmp_path):
-    """Collective x GPU x size x servers, each within the bound that holds for it; docs/source/models/analytical.rst has the shares.
-
-    The estimate once was NCCL's own prediction: 38% of such points were within 5%, 62% within 15%.
-    """
+    """Collective x GPU x size x servers, each within the bound that holds for it; docs/source/models/analytical.rst has the shares."""
     errors = []
     for number, (preset, shapes) in enumerate(ESTIMATED.items()):
         for ranks in shapes:
-            for op, size, estimated, simulated in estimates_and_flows(tmp_path, preset, ranks, number):
-                error = estimated / simulated - 1
-                assert abs(error) <= FAR_OFF.get((preset, ranks, op), 0.16), (preset, ranks, op, size, estimated, simulated)
-                errors.append(abs(error))
-    assert sum(error < 0.05 for error in errors) >= 0.75 * len(errors)
-    assert sum(error < 0.15 for error in errors) >= 0.97 * len(errors)
+            for op, size, estimated, (flow, messages) in estimates_and_flows(tmp_path, preset, ranks, number):
+                check_estimate(estimated, flow, messages, FAR_OFF.get((preset, ranks, op), 0.05), (preset, ranks, op, size))
+                errors.append(abs(estimated / flow - 1))
+    assert sum(error < 0.01 for error in errors) >= 0.97 * len(errors)

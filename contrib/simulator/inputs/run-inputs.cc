@@ -107,39 +107,6 @@ ReadConf(const RunOptions& options,
     return conf;
 }
 
-/// @return rate of a NIC's link over the line rate, for messages to reach the kind's efficiency
-double
-NicRatePart(const NetworkKind& kind)
-{
-    if (kind.packetBytes == 0)
-    {
-        return kind.efficiency;
-    }
-    const ns3::FrameSizes sizes = ns3::FabricFrameSizes::OfDefaults().network;
-    const double occupied = sizes.DataWireBytes(sizes.mtuPayload) + sizes.ackWireBytes;
-    return kind.efficiency * occupied / sizes.mtuPayload;
-}
-
-/// Give the links of NICs a rate, or part of the one they have. GPUs that share a NIC have links of
-/// their own to it, and it has one to the network.
-void
-SetNicRates(ClusterTopology& topology, std::optional<uint64_t> rateBps, double part)
-{
-    for (uint32_t i = 0; i < topology.links.size(); ++i)
-    {
-        auto& link = topology.links[i];
-        const auto isNic = [&](uint32_t node) {
-            return topology.Is(node, ClusterTopology::NodeKind::Host) ||
-                   topology.FindSharedNic(node);
-        };
-        if (!topology.IsNvLink(i) && (isNic(link.a) || isNic(link.b)))
-        {
-            const auto rate = static_cast<double>(rateBps.value_or(link.rateBps));
-            link.rateBps = static_cast<uint64_t>(std::llround(rate * part));
-        }
-    }
-}
-
 /// @return a warning if the NICs of a GPU carry more than the slot between them; else nothing
 std::string
 DescribeNarrowSlot(const ClusterTopology& topology, const RunOptions& options)
@@ -188,6 +155,38 @@ FindTraceNodes(const FabricConf& conf, uint32_t nodeCount)
 }
 
 } // namespace
+
+double
+NicRatePart(const NetworkKind& kind, std::optional<uint32_t> payload)
+{
+    if (kind.packetBytes == 0)
+    {
+        return kind.efficiency;
+    }
+    // Only now: a question for the defaults counts as a use of their keys.
+    ns3::FrameSizes sizes = ns3::FabricFrameSizes::OfDefaults().network;
+    sizes.mtuPayload = payload.value_or(sizes.mtuPayload);
+    const double occupied = sizes.DataWireBytes(sizes.mtuPayload) + sizes.ackWireBytes;
+    return kind.efficiency * occupied / sizes.mtuPayload;
+}
+
+void
+SetNicRates(ClusterTopology& topology, std::optional<uint64_t> rateBps, double part)
+{
+    for (uint32_t i = 0; i < topology.links.size(); ++i)
+    {
+        auto& link = topology.links[i];
+        const auto isNic = [&](uint32_t node) {
+            return topology.Is(node, ClusterTopology::NodeKind::Host) ||
+                   topology.FindSharedNic(node);
+        };
+        if (!topology.IsNvLink(i) && (isNic(link.a) || isNic(link.b)))
+        {
+            const auto rate = static_cast<double>(rateBps.value_or(link.rateBps));
+            link.rateBps = static_cast<uint64_t>(std::llround(rate * part));
+        }
+    }
+}
 
 RunInputs
 RunInputs::Read(const RunOptions& options, const RunConsole& console)

@@ -13,6 +13,7 @@
 #include "ns3/fabric-conf.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,14 @@ struct RunInputs
     /// empty if all are joined, or if links fail or return during the run
     std::string DescribeSplitRails() const;
 };
+
+/// @param payload of a full frame; without it, the configuration's
+/// @return rate of a NIC's link over the line rate, for messages to reach the kind's efficiency
+double NicRatePart(const NetworkKind& kind, std::optional<uint32_t> payload = std::nullopt);
+
+/// Give the links of NICs a rate, or part of the one they have. GPUs that share a NIC have links of
+/// their own to it, and it has one to the network.
+void SetNicRates(ns3::ClusterTopology& topology, std::optional<uint64_t> rateBps, double part);
 
 /// Flows that run beside the workloads.
 struct BackgroundFlows

@@ -11,12 +11,17 @@ namespace AstraSim
 namespace
 {
 
-/// @return ranks on each server that a group is on, in the group's order
-std::vector<std::size_t>
-NodeSizes(const CommGroup& group, const MachineModel& machine)
+/// @return the group's shape on a topology; without one, its ranks on each server, in the group's
+/// order
+std::vector<uint64_t>
+ShapeOf(const CommGroup& group, const MachineModel& machine, const TopologyShapes* shapes)
 {
+    if (shapes)
+    {
+        return shapes->Find(group.ranks);
+    }
     const GroupShape shape(group, machine);
-    std::vector<std::size_t> sizes;
+    std::vector<uint64_t> sizes;
     for (const auto& node : shape.nodes)
     {
         sizes.push_back(node.size());
@@ -29,16 +34,17 @@ GroupsAreAlike(const RankLayout& layout,
                GroupKind kind,
                uint32_t begin,
                uint32_t end,
-               const MachineModel& machine)
+               const MachineModel& machine,
+               const TopologyShapes* shapes)
 {
     const CommGroup& first = layout.GetGroup(kind, begin);
-    const auto sizes = NodeSizes(first, machine);
+    const auto shape = ShapeOf(first, machine, shapes);
     for (uint32_t rank = begin + 1; rank < end; ++rank)
     {
         const CommGroup& group = layout.GetGroup(kind, rank);
         // A group is looked at once, at the first of its ranks.
         if (group.ranks.front() == static_cast<int>(rank) && group.id != first.id &&
-            NodeSizes(group, machine) != sizes)
+            ShapeOf(group, machine, shapes) != shape)
         {
             return false;
         }
@@ -66,7 +72,10 @@ NextStageIsAlike(uint32_t begin, uint32_t stageRanks, const MachineModel& machin
 } // namespace
 
 std::vector<uint32_t>
-FindRepresentatives(const LayerWorkload& workload, uint32_t ranks, const MachineModel& machine)
+FindRepresentatives(const LayerWorkload& workload,
+                    uint32_t ranks,
+                    const MachineModel& machine,
+                    const TopologyShapes* shapes)
 {
     const RankLayout& layout = workload.GetLayout();
     const uint32_t stages = layout.GetStageCount();
@@ -78,7 +87,7 @@ FindRepresentatives(const LayerWorkload& workload, uint32_t ranks, const Machine
         for (const auto kind :
              {GroupKind::Tp, GroupKind::Dp, GroupKind::Ep, GroupKind::DpEp, GroupKind::Cp})
         {
-            if (!GroupsAreAlike(layout, kind, begin, begin + stageRanks, machine))
+            if (!GroupsAreAlike(layout, kind, begin, begin + stageRanks, machine, shapes))
             {
                 return {};
             }

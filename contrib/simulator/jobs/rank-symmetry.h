@@ -4,6 +4,7 @@
 #ifndef RANK_SYMMETRY_H
 #define RANK_SYMMETRY_H
 
+#include "astra-frontend/model/network/topology-shapes.h"
 #include "astra-frontend/model/workload/layer-workload.h"
 #include "collectives/model/gpu/machine-model.h"
 
@@ -21,11 +22,13 @@ namespace AstraSim
  * does the same at the same time, where the time of a collective depends on its group's shape only.
  *
  * @param workload placed on ranks 0 to its number of ranks
+ * @param shapes of the topology whose links the groups take; null: the machine's numbers say all
  * @return the first rank of every stage; none if ranks differ
  */
 std::vector<uint32_t> FindRepresentatives(const LayerWorkload& workload,
                                           uint32_t ranks,
-                                          const MachineModel& machine);
+                                          const MachineModel& machine,
+                                          const TopologyShapes* shapes = nullptr);
 
 } // namespace AstraSim
 

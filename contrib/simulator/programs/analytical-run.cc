@@ -17,6 +17,7 @@
 #include "programs/frame/run-results.h"
 #include "simulator/back-ends/analytical-backend.h"
 #include "simulator/inputs/idle-options.h"
+#include "simulator/inputs/run-inputs.h"
 #include "simulator/jobs/micro-groups.h"
 #include "simulator/jobs/rank-symmetry.h"
 #include "simulator/records/breakdown-table.h"
@@ -24,6 +25,7 @@
 #include "simulator/records/end-to-end-writer.h"
 
 #include "ns3/cluster-topology.h"
+#include "ns3/fabric-frame-sizes.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -33,6 +35,8 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 namespace AstraSim
 {
@@ -46,6 +50,37 @@ using ns3::InputError;
 const std::map<std::string, double> NIC_TYPES = {{"cx6", 25}, {"cx7", 50}, {"bf3", 50}};
 
 constexpr std::size_t MAX_WAITS_OF_ESTIMATE = 40;
+
+/// @return whether no flag gives the machine other links than the topology has
+bool
+HasLinksOf(const MachineModel& machine, const ns3::ClusterTopology& topology)
+{
+    const MachineModel theirs = MachineOfTopology(topology);
+    const auto numbers = [](const MachineModel& each) {
+        return std::tuple(each.gpusPerServer,
+                          each.nvlinkGBps,
+                          each.nicGBps,
+                          each.nicsPerGpu,
+                          each.gpusPerNic);
+    };
+    return numbers(machine) == numbers(theirs);
+}
+
+/// @return the ports of @p ranks ranks of a machine
+MachinePaths::Machine
+PortsOf(const MachineModel& machine, uint32_t ranks)
+{
+    MachinePaths::Machine ports;
+    ports.ranks = ranks;
+    ports.gpusPerServer = machine.gpusPerServer;
+    ports.isJoined = machine.JoinsServers();
+    ports.isMesh = machine.isMesh;
+    ports.nvlinkGBps = machine.nvlinkGBps;
+    ports.nicGBps = machine.nicGBps;
+    ports.gpusPerNic = machine.gpusPerNic;
+    ports.networkDelay = machine.networkDelay;
+    return ports;
+}
 
 /// A whole run, from options to results; one object per run.
 class AnalyticalRun : public RunDriver
@@ -71,10 +106,14 @@ class AnalyticalRun : public RunDriver
     std::string PathOf(const std::string& name) const;
     void RecordInputs();
     std::string Describe() const;
+    IdleNetwork MakeIdleNetwork();
+    std::vector<uint32_t> FindSample(const LayerWorkload& layers) const;
 
     const AnalyticalOptions& m_options;
     RunConsole m_console;
     uint32_t m_gpus{0};
+    std::optional<ns3::ClusterTopology> m_topology;
+    bool m_takesLinks{false}; ///< collectives pass the topology's
     MachineModel m_machine;
     OverlapRatios m_overlap{};
     BusbwTable m_busbw;
@@ -94,8 +133,8 @@ AnalyticalRun::ReadInputs()
 {
     std::vector<std::string> warnings = m_options.environment.warnings;
     m_console.Warn(warnings);
-    uint32_t topologyGpus = 0;
-    m_machine = MakeMachine(m_options, &topologyGpus);
+    m_machine = MakeMachine(m_options, &m_topology);
+    const uint32_t topologyGpus = m_topology ? m_topology->hostCount : 0;
     if (!m_options.busbw.empty())
     {
         m_busbw = BusbwTable::Read(m_options.busbw);
@@ -194,15 +233,50 @@ AnalyticalRun::RecordInputs()
     GetRecord().SetOption("nccl_environment", m_options.environment.variables);
 }
 
+IdleNetwork
+AnalyticalRun::MakeIdleNetwork()
+{
+    const NetworkKind& kind = m_options.environment.nccl.networkKind;
+    const auto frames = ns3::FabricFrameSizes::OfDefaults();
+    IdleNetwork network;
+    network.config.networkFrames = frames.network;
+    network.config.nvlinkFrames = frames.nvlink;
+    const uint32_t payload = kind.packetBytes ? kind.packetBytes : IdleNetwork::FRAME_BYTES;
+    network.config.networkFrames.mtuPayload = payload;
+    network.config.nvlinkFrames.mtuPayload = payload;
+    m_machine.packetBytes = payload;
+    network.nicRatePart = NicRatePart(kind, payload);
+    if (m_topology && HasLinksOf(m_machine, *m_topology))
+    {
+        SetNicRates(*m_topology, std::nullopt, network.nicRatePart);
+        network.topology = &*m_topology;
+        m_takesLinks = true;
+    }
+    return network;
+}
+
+std::vector<uint32_t>
+AnalyticalRun::FindSample(const LayerWorkload& layers) const
+{
+    if (!m_takesLinks)
+    {
+        return FindRepresentatives(layers, m_gpus, m_machine);
+    }
+    const TopologyShapes shapes(*m_topology);
+    return FindRepresentatives(layers, m_gpus, m_machine, &shapes);
+}
+
 void
 AnalyticalRun::Build()
 {
     RecordInputs();
+    IdleNetwork network = MakeIdleNetwork();
     NcclOptions nccl = m_options.environment.nccl;
     nccl.gpuType.clear(); // MakeMachine() has read both
     nccl.gpuTable.clear();
     m_nccl = std::make_unique<MockNcclGroup>(m_machine, nccl);
-    m_collectives = std::make_unique<AnalyticalCollectives>(*m_nccl, m_busbw, m_overlap);
+    m_collectives =
+        std::make_unique<AnalyticalCollectives>(*m_nccl, m_busbw, m_overlap, std::move(network));
     const auto pipelineGBps = m_busbw.Find(GroupKind::Pp, CollectiveOp::SendRecv);
     MachinePaths::Machine paths = PortsOf(m_machine, m_gpus);
     if (pipelineGBps) // of each GPU, and all there is to it
@@ -226,8 +300,7 @@ AnalyticalRun::Build()
     description.observer = &m_observers;
     description.sample = [this]() -> std::vector<uint32_t> {
         const auto* layers = dynamic_cast<const LayerWorkload*>(m_workload.get());
-        const auto sample =
-            layers ? FindRepresentatives(*layers, m_gpus, m_machine) : std::vector<uint32_t>();
+        const auto sample = layers ? FindSample(*layers) : std::vector<uint32_t>();
         m_collectives->SetSample(RankSample(std::vector<int>(sample.begin(), sample.end())));
         return sample;
     };
@@ -339,18 +412,16 @@ AnalyticalRun::Report()
 } // namespace
 
 MachineModel
-MakeMachine(const AnalyticalOptions& options, uint32_t* gpus)
+MakeMachine(const AnalyticalOptions& options, std::optional<ns3::ClusterTopology>* topology)
 {
     MachineModel machine;
-    *gpus = 0;
     machine.gpu = FindGpuProfile("H100");
     machine.nvlinkGBps = machine.gpu.nvlinkGBps;
     machine.nicGBps = NIC_TYPES.at("cx7");
     if (!options.topology.empty())
     {
-        const auto topology = ns3::ClusterTopology::Read(options.topology);
-        machine = MachineOfTopology(topology);
-        *gpus = topology.hostCount;
+        *topology = ns3::ClusterTopology::Read(options.topology);
+        machine = MachineOfTopology(**topology);
     }
     machine.gpusPerServer = options.gpusPerServer.value_or(machine.gpusPerServer);
     const std::string gpuType =

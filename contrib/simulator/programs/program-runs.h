@@ -10,6 +10,10 @@
 #include "simulator/options/run-options.h"
 #include "simulator/options/simccl-options.h"
 
+#include "ns3/cluster-topology.h"
+
+#include <optional>
+
 namespace AstraSim
 {
 
@@ -43,10 +47,11 @@ int RunAnalytical(const AnalyticalOptions& options);
 
 /**
  * @return the machine that topology and flags describe; a flag wins over the topology
- * @param[out] gpus of the topology; 0 without one
+ * @param[out] topology as its file has it; nothing without one
  * @throw ns3::InputError for a type nobody knows
  */
-MachineModel MakeMachine(const AnalyticalOptions& options, uint32_t* gpus);
+MachineModel MakeMachine(const AnalyticalOptions& options,
+                         std::optional<ns3::ClusterTopology>* topology);
 
 /// collective-perf: simulate a test of nccl-tests and print its table.
 int RunCollectivePerf(const CollectivePerfOptions& options);

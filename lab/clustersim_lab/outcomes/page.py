@@ -28,7 +28,7 @@ Comparison
 
 - A row of the table of published figures becomes a model, a plan, a GPU, a machine and a framework. ``runs.yaml`` in
   ``lab/clustersim_lab/outcomes`` says how, with sources, and what we take where a source says nothing.
-- ``clustersim.workload.estimate.estimate`` works out the step: kernels of the plan's operators, collectives by NCCL's cost model
+- ``clustersim.workload.estimate.estimate`` works out the step: kernels of the plan's operators, collectives on an idle network
   (``SimAI_analytical``), the pipeline's schedule, and what the framework runs beside what. The **ratio** is predicted over published.
 - **Fitted constants**: @FITTED@. They are fitted together, and **each family is predicted with the constants fitted without it**. No
   constant is fitted to a row, a model or a family.

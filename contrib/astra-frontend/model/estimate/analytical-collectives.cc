@@ -145,9 +145,10 @@ TimedPlan::Begin(WaitingRank& rank, int tagBase) const
 
 AnalyticalCollectives::AnalyticalCollectives(const MockNcclGroup& nccl,
                                              BusbwTable busbw,
-                                             const OverlapRatios& overlap)
+                                             const OverlapRatios& overlap,
+                                             IdleNetwork network)
     : m_nccl(nccl),
-      m_machine(nccl),
+      m_machine(nccl, std::move(network)),
       m_busbw(std::move(busbw)),
       m_overlap(overlap)
 {

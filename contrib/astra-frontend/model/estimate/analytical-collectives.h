@@ -37,10 +37,12 @@ class AnalyticalCollectives : public CollectiveImplementation
      * @param nccl chooses algorithms; borrowed
      * @param busbw the user's bandwidths
      * @param overlap the part of the time for which ranks do not wait
+     * @param network of the others
      */
     AnalyticalCollectives(const MockNcclGroup& nccl,
                           BusbwTable busbw,
-                          const OverlapRatios& overlap);
+                          const OverlapRatios& overlap,
+                          IdleNetwork network = {});
 
     /// Tell which ranks are simulated; before the first Plan(). Without it: all.
     void SetSample(RankSample sample)

@@ -3,22 +3,26 @@
  */
 #include "idle-machine.h"
 
-#include "astra-frontend/model/formula/ana-sim.h"
+#include "astra-frontend/model/network/topology-of-machine.h"
 #include "collectives/model/graph/chain-graph.h"
 
 #include "ns3/clock-range.h"
+#include "ns3/event-loop.h"
+#include "ns3/input-error.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <set>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-// How it works. A group's ranks are renumbered so that its servers come first: all groups of a kind
-// become one group, and its collective needs a network of these servers only. AnaSim then carries
-// out the plan's graph as it would in a simulation with formulas. If the graph has too many
+// How it works. Without a topology, a group's ranks are renumbered so that its servers come first:
+// its collective needs a network of these servers only. A FlowLevelFabric then carries out the
+// plan's graph as it would in a simulation with flows. If the graph has too many
 // messages, GetTime() draws a straight line through two runs on fewer servers, and TimeOfBytes(),
 // within each of these, one through two runs with fewer bytes. The plan stays the same: chunks,
 // channels and latencies are those of the whole collective.
@@ -31,7 +35,7 @@ namespace
 
 constexpr uint32_t FEWEST_SERVERS = 4; ///< that a ring or tree is cut to
 /// Pipelines through a tree, a chain or NVSwitches need more messages until they flow steadily.
-constexpr uint64_t DEEP_PIPELINE = 8;
+constexpr uint64_t DEEP_PIPELINE = 3;
 
 using Growth = CollectiveAlgorithm::Growth;
 
@@ -58,61 +62,94 @@ OnLine(double x, double x1, TimePs y1, double x2, TimePs y2)
 
 } // namespace
 
-MachinePaths::Machine
-PortsOf(const MachineModel& machine, uint32_t ranks)
+IdleMachine::IdleMachine(const MockNcclGroup& nccl, IdleNetwork network, uint64_t mostFlows)
+    : m_nccl(nccl),
+      m_network(std::move(network)),
+      m_mostFlows(mostFlows)
 {
-    MachinePaths::Machine ports;
-    ports.ranks = ranks;
-    ports.gpusPerServer = machine.gpusPerServer;
-    ports.isJoined = machine.JoinsServers();
-    ports.isMesh = machine.isMesh;
-    ports.nvlinkGBps = machine.nvlinkGBps;
-    ports.nicGBps = machine.nicGBps;
-    ports.gpusPerNic = machine.gpusPerNic;
-    ports.networkDelay = machine.networkDelay;
-    return ports;
+    if (m_network.topology)
+    {
+        m_shapes.emplace(*m_network.topology);
+    }
+}
+
+IdleMachine::Key
+IdleMachine::KeyOf(const CommGroup& group,
+                   const CollectiveRequest& request,
+                   const CollectiveOffer& offer) const
+{
+    std::vector<uint64_t> shape;
+    if (m_shapes && m_shapes->HasLevels())
+    {
+        shape = m_shapes->Find(group.ranks);
+    }
+    else
+    {
+        const CommGroup its = m_network.topology ? group : Renumber(group);
+        shape.assign(its.ranks.begin(), its.ranks.end());
+    }
+    std::vector<uint32_t> places;
+    for (const int rank : group.ranks)
+    {
+        places.push_back(static_cast<uint32_t>(rank) % m_nccl.GetMachine().gpusPerServer);
+    }
+    return {std::move(shape),
+            std::move(places),
+            request.op,
+            request.bytes,
+            request.root,
+            request.bytesPerPair,
+            offer.algorithm,
+            offer.choice.protocol,
+            offer.choice.channels};
 }
 
 IdleMachine::Case
 IdleMachine::MakeCase(const CollectiveOffer& offer,
                       CommGroup group,
-                      CollectiveRequest request,
-                      uint32_t servers) const
+                      CollectiveRequest request) const
 {
+    std::vector<uint32_t> servers;
+    std::unordered_set<uint32_t> known;
+    for (const int rank : group.ranks)
+    {
+        const uint32_t server = m_nccl.GetMachine().ServerOf(rank);
+        if (known.insert(server).second)
+        {
+            servers.push_back(server);
+        }
+    }
     auto plan = m_nccl.PlanAs(group, request, offer);
-    return {std::move(group), std::move(request), servers, &offer, std::move(plan)};
+    return {std::move(group), std::move(request), std::move(servers), &offer, std::move(plan)};
 }
 
-IdleMachine::Case
-IdleMachine::Canonical(const CommGroup& group,
-                       const CollectiveRequest& request,
-                       const CollectiveOffer& offer) const
+CommGroup
+IdleMachine::Renumber(const CommGroup& group) const
 {
     const MachineModel& machine = m_nccl.GetMachine();
     CommGroup renumbered = group;
-    uint32_t servers = 0;
     std::map<uint32_t, uint32_t> numbers; // new number by server
     for (int& rank : renumbered.ranks)
     {
         const uint32_t server = machine.ServerOf(rank);
-        const auto [it, isNew] = numbers.try_emplace(server, servers);
-        servers += isNew ? 1 : 0;
-        rank += static_cast<int>((it->second - server) * machine.gpusPerServer);
+        const auto next = static_cast<uint32_t>(numbers.size());
+        const uint32_t number = numbers.try_emplace(server, next).first->second;
+        rank += static_cast<int>((number - server) * machine.gpusPerServer);
     }
-    return MakeCase(offer, std::move(renumbered), request, servers);
+    return renumbered;
 }
 
 bool
 IdleMachine::IsRegular(const Case& whole) const
 {
     const uint32_t gpus = m_nccl.GetMachine().gpusPerServer;
-    std::vector<std::set<uint32_t>> places(whole.servers);
+    std::map<uint32_t, std::set<uint32_t>> places; // by server
     for (const int rank : whole.group.ranks)
     {
         places[static_cast<uint32_t>(rank) / gpus].insert(static_cast<uint32_t>(rank) % gpus);
     }
-    return std::all_of(places.begin(), places.end(), [&](const auto& each) {
-        return each == places.front();
+    return std::ranges::all_of(places, [&](const auto& each) {
+        return each.second == places.begin()->second;
     });
 }
 
@@ -122,7 +159,7 @@ IdleMachine::CanShrink(const Case& whole) const
     const Growth growth = GrowthOf(*whole.offer);
     const bool hasLine =
         growth == Growth::Levels || (growth == Growth::Steps && !IsChain(whole.request.op));
-    return hasLine && whole.servers > FEWEST_SERVERS && whole.request.bytesPerPair.empty() &&
+    return hasLine && whole.servers.size() > FEWEST_SERVERS && whole.request.bytesPerPair.empty() &&
            IsRegular(whole);
 }
 
@@ -133,8 +170,9 @@ IdleMachine::OnServers(const Case& whole, uint32_t servers) const
     CommGroup group = whole.group;
     CollectiveRequest request = whole.request;
     std::vector<int>& ranks = group.ranks;
-    const int end = static_cast<int>(servers) * perServer;
-    std::erase_if(ranks, [end](int rank) { return rank >= end; });
+    const std::set<uint32_t> first(whole.servers.begin(), whole.servers.begin() + servers);
+    std::erase_if(ranks,
+                  [&](int rank) { return !first.contains(m_nccl.GetMachine().ServerOf(rank)); });
     // The root keeps its place in a server.
     const int root = whole.group.ranks[static_cast<std::size_t>(request.root)] % perServer;
     request.root = static_cast<int>(
@@ -145,7 +183,7 @@ IdleMachine::OnServers(const Case& whole, uint32_t servers) const
         // Each step, and each pair, has as many bytes as before.
         request.bytes = whole.request.bytes / whole.group.ranks.size() * ranks.size();
     }
-    return MakeCase(*whole.offer, std::move(group), std::move(request), servers);
+    return MakeCase(*whole.offer, std::move(group), std::move(request));
 }
 
 IdleMachine::Case
@@ -158,33 +196,59 @@ IdleMachine::WithBytes(const Case& whole, uint64_t divisor) const
     {
         bytes /= divisor;
     }
-    return MakeCase(*whole.offer, whole.group, std::move(request), whole.servers);
+    return MakeCase(*whole.offer, whole.group, std::move(request));
+}
+
+ns3::ClusterTopology
+IdleMachine::MakeTopology(const Case& each) const
+{
+    MachineModel machine = m_nccl.GetMachine();
+    machine.nicGBps *= m_network.nicRatePart;
+    ns3::ClusterTopology topology =
+        m_network.topology ? *m_network.topology
+                           : TopologyOfMachine(machine, static_cast<uint32_t>(each.servers.size()));
+    // The other GPUs at a NIC belong to groups of the same kind, which send alike.
+    const double nicShare = GroupShape(each.group, machine).GetNicShare();
+    if (nicShare < 1)
+    {
+        ScaleSharedNics(topology, nicShare);
+    }
+    return topology;
 }
 
 TimePs
 IdleMachine::Execute(const Case& each) const
 {
-    const MachineModel& machine = m_nccl.GetMachine();
-    const GroupShape shape(each.group, machine);
-    MachinePaths::Machine ports = PortsOf(machine, each.servers * machine.gpusPerServer);
-    // The other GPUs at a NIC belong to groups of the same kind, which send alike.
-    ports.nicGBps *= shape.GetNicShare();
-    AnaSim network(std::make_shared<MachinePaths>(ports));
-
+    const ns3::ClusterTopology topology = MakeTopology(each);
+    EventLoop loop;
+    FlowLevelFabric network(loop, topology, m_network.config);
+    MessageInfo info;
+    info.collective = 1;
     TimePs end = 0;
+    std::size_t through = 0;
     std::vector<std::unique_ptr<RankCollective>> ranks;
-    for (uint32_t i = 0; i < shape.GetRanks(); ++i)
+    for (uint32_t i = 0; i < each.group.ranks.size(); ++i)
     {
         ranks.push_back(
-            each.plan->CreateRank(i, network.GetNetwork(each.group.ranks[i]), 0, {}, [&] {
-                end = network.GetLoop().Now();
+            each.plan->CreateRank(i, network.GetNetwork(each.group.ranks[i]), 0, info, [&] {
+                end = loop.Now();
+                ++through;
             }));
     }
     for (const auto& rank : ranks)
     {
         rank->Start();
     }
-    network.GetLoop().Run();
+    loop.Run();
+    if (through < ranks.size())
+    {
+        const auto waits = network.DescribeCutOff(1);
+        throw ns3::InputError(topology.source,
+                              0,
+                              "a collective cannot end: " +
+                                  (waits.empty() ? "a message is lost" : waits.front()),
+                              "a path between the GPUs of each group");
+    }
     return end;
 }
 
@@ -235,14 +299,28 @@ IdleMachine::GetTime(const CommGroup& group,
     {
         return 0;
     }
-    const Case whole = Canonical(group, request, offer);
+    Key key = KeyOf(group, request, offer);
+    const auto known = m_times.find(key);
+    if (known != m_times.end())
+    {
+        return known->second;
+    }
+    return m_times.emplace(std::move(key), FindTime(group, request, offer)).first->second;
+}
+
+TimePs
+IdleMachine::FindTime(const CommGroup& group,
+                      const CollectiveRequest& request,
+                      const CollectiveOffer& offer) const
+{
+    const Case whole = MakeCase(offer, m_network.topology ? group : Renumber(group), request);
     if (whole.CountFlows() <= m_mostFlows || !CanShrink(whole))
     {
         return TimeOfBytes(whole);
     }
     uint32_t servers = FEWEST_SERVERS;
     Case large = OnServers(whole, servers);
-    while (2 * servers < whole.servers)
+    while (2 * servers < whole.servers.size())
     {
         Case next = OnServers(whole, 2 * servers);
         if (next.CountFlows() > m_mostFlows)
@@ -255,7 +333,8 @@ IdleMachine::GetTime(const CommGroup& group,
     const Case small = OnServers(whole, servers / 2);
     const bool isByLevels = GrowthOf(offer) == Growth::Levels;
     const auto rows = [isByLevels](const Case& each) {
-        return isByLevels ? std::log2(static_cast<double>(each.servers)) : each.servers;
+        const auto servers = static_cast<double>(each.servers.size());
+        return isByLevels ? std::log2(servers) : servers;
     };
     return OnLine(rows(whole), rows(small), TimeOfBytes(small), rows(large), TimeOfBytes(large));
 }

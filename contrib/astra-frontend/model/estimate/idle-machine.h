@@ -4,47 +4,68 @@
 #ifndef IDLE_MACHINE_H
 #define IDLE_MACHINE_H
 
-#include "astra-frontend/model/formula/machine-paths.h"
+#include "astra-frontend/model/flow/flow-level-network.h"
+#include "astra-frontend/model/network/topology-shapes.h"
 #include "collectives/model/group/mock-nccl-group.h"
 
+#include "ns3/cluster-topology.h"
 #include "ns3/collective-implementation.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
 
 namespace AstraSim
 {
 
-/// @return the ports of @p ranks ranks of a machine
-MachinePaths::Machine PortsOf(const MachineModel& machine, uint32_t ranks);
+/// The network on which an IdleMachine carries out collectives.
+struct IdleNetwork
+{
+    /// Payload of a full frame, as in the shipped SimAI.conf.
+    static constexpr uint32_t FRAME_BYTES = 9000;
+
+    /// Outlives its user; null: servers as the machine's numbers describe them, whose NICs meet in
+    /// an ideal switch.
+    const ns3::ClusterTopology* topology{nullptr};
+    FlowLevelConfig config{.networkFrames = {.mtuPayload = FRAME_BYTES},
+                           .nvlinkFrames = {FRAME_BYTES, 0, 0, 0}};
+    /// Without a topology: rate of the NICs' links over the line rate that the machine has.
+    double nicRatePart{1};
+};
 
 /**
  * @ingroup astra-frontend
  * @brief How long collectives take on a machine that does nothing else: their messages, carried out
- * by formulas (AnaSim) on the group's own NVLinks and NICs.
+ * as flows (FlowLevelFabric) on the links of the topology, or on those that the machine's numbers
+ * describe.
  *
- * A collective with more than MOST_FLOWS messages (eight times as many where data go through a
+ * A collective with more than MOST_FLOWS messages (three times as many where data go through a
  * tree, a chain or NVSwitches) is carried out in two smaller forms of the same plan, and its time
  * follows from theirs on a straight line: with fewer servers, as each further server adds the same
  * steps to a ring and each doubling the same level to NVLS-Tree; and with fewer bytes, as a
  * pipeline that is full takes the same time for each further loop.
  *
- * Left out: congestion between NICs, and the headers of packets. CollNet's collectives take NCCL's
- * own prediction, since no machine says how its network reduces.
+ * Groups of the same shape share one result (TopologyShapes), so hashes choose among paths for the
+ * first of them only.
+ *
+ * Left out: other traffic, but for groups of the same kind at NICs that GPUs share. CollNet's
+ * collectives take NCCL's own prediction, since no machine says how its network reduces.
  */
 class IdleMachine
 {
   public:
     /// Collectives with more messages are carried out in smaller forms.
-    static constexpr uint64_t MOST_FLOWS = 20'000;
+    static constexpr uint64_t MOST_FLOWS = 50'000;
 
     /// @param nccl chooses, and has the machine; outlives the object
     /// @param mostFlows see MOST_FLOWS
-    explicit IdleMachine(const MockNcclGroup& nccl, uint64_t mostFlows = MOST_FLOWS)
-        : m_nccl(nccl),
-          m_mostFlows(mostFlows)
-    {
-    }
+    explicit IdleMachine(const MockNcclGroup& nccl,
+                         IdleNetwork network = {},
+                         uint64_t mostFlows = MOST_FLOWS);
 
     /**
      * @param group,request the collective, which all ranks begin together
@@ -61,8 +82,8 @@ class IdleMachine
     {
         CommGroup group;
         CollectiveRequest request;
-        uint32_t servers;
-        const CollectiveOffer* offer; ///< for the whole collective
+        std::vector<uint32_t> servers; ///< in the order of the group's ranks
+        const CollectiveOffer* offer;  ///< for the whole collective
         std::shared_ptr<const CollectivePlan> plan;
 
         uint64_t CountFlows() const
@@ -71,15 +92,29 @@ class IdleMachine
         }
     };
 
+    /// Tells results apart: shape of the group, places in its servers, collective and choice.
+    using Key = std::tuple<std::vector<uint64_t>,
+                           std::vector<uint32_t>,
+                           CollectiveOp,
+                           uint64_t,
+                           int,
+                           std::vector<uint64_t>,
+                           const CollectiveAlgorithm*,
+                           std::string,
+                           uint32_t>;
+
+    /// @return the key of a collective's result
+    Key KeyOf(const CommGroup& group,
+              const CollectiveRequest& request,
+              const CollectiveOffer& offer) const;
+    /// @return the time of a collective that has no result yet
+    TimePs FindTime(const CommGroup& group,
+                    const CollectiveRequest& request,
+                    const CollectiveOffer& offer) const;
     /// @return a collective, or a smaller form of one, with its plan
-    Case MakeCase(const CollectiveOffer& offer,
-                  CommGroup group,
-                  CollectiveRequest request,
-                  uint32_t servers) const;
-    /// @return the collective with its servers numbered from 0
-    Case Canonical(const CommGroup& group,
-                   const CollectiveRequest& request,
-                   const CollectiveOffer& offer) const;
+    Case MakeCase(const CollectiveOffer& offer, CommGroup group, CollectiveRequest request) const;
+    /// @return the group with its servers numbered from 0
+    CommGroup Renumber(const CommGroup& group) const;
     /// @return the same on its first servers. @param whole on all of its servers
     Case OnServers(const Case& whole, uint32_t servers) const;
     /// @return the same with fewer bytes
@@ -91,11 +126,16 @@ class IdleMachine
     bool IsRegular(const Case& whole) const;
     /// @return the time, with as few bytes as the number of messages asks for
     TimePs TimeOfBytes(const Case& each) const;
+    /// @return the topology of a collective
+    ns3::ClusterTopology MakeTopology(const Case& each) const;
     /// @return the time of all messages
     TimePs Execute(const Case& each) const;
 
     const MockNcclGroup& m_nccl;
+    IdleNetwork m_network;
+    std::optional<TopologyShapes> m_shapes; ///< on a topology
     uint64_t m_mostFlows;
+    mutable std::map<Key, TimePs> m_times;
 };
 
 } // namespace AstraSim

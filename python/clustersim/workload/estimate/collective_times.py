@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How long collectives of a plan take on a machine: NCCL's cost model, as SimAI_analytical has it."""
+"""How long collectives of a plan take on an idle machine, by SimAI_analytical."""
 import csv
 import dataclasses
 import functools
