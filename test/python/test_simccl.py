@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """SimCCL from the outside: its transcript, its table of flows, its picture, its errors."""
 import csv
+import json
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ from test_simulator import servers, workload
 
 from waiting import HANGS
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimCCL"
 
 
@@ -54,7 +56,7 @@ def test_a_ring_on_a_topology_in_full(tmp_path):
         f"  network bytes  {2 * 14 * 8192}, 0 across rails\n"
         f"    RING         112 flows, {112 * 8192} bytes\n"
         "  steps          14\n"
-        "  critical path  T us, base latency not counted\n"
+        "  time           T us on an idle network\n"
         f"written: {tmp_path}/out/ncclFlowModel_detailed_flows.csv and {tmp_path}/out/ncclFlowModel_flows.dot\n")
     rows = flows(tmp_path)
     assert list(rows[0]) == ["flow_id", "src", "dest", "flow_size", "prev", "parallel_deps", "child_flow_id",
@@ -73,6 +75,19 @@ def test_a_ring_on_a_topology_in_full(tmp_path):
     dot = (tmp_path / "out" / "ncclFlowModel_flows.dot").read_text()
     assert dot.startswith("digraph") and dot.count("[label=") == 112
     assert dot.count(" -> f") == sum(len(row["child_flow_id"].split()) for row in rows) == 8 * 13
+
+
+@pytest.mark.parametrize("op, size", [("AllReduce", 65536), ("AllReduce", 4 << 20), ("AllToAll", 1 << 20)])
+def test_the_time_is_that_of_a_simulation_with_flows(tmp_path, op, size):
+    n = servers(tmp_path / "n.txt", 2, gpus=4)
+    result = simccl(tmp_path, "--op", op, "--size", size, "-n", n)
+    assert result.returncode == 0, result.stderr
+    (tmp_path / "w").write_text(f"1 {op.upper()} {size} DP\n")
+    done = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w", "-n", n, "-c", ROOT / "conf/SimAI.conf", "--network", "flow", "-q", "--tp", "1",
+                           "-o", "run"], cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
+    assert done.returncode == 0, done.stderr
+    simulated = json.loads((tmp_path / "run/run.json").read_text())["simulated_ns"] / 1e3
+    assert summary(result.stdout, "time") == f"{simulated:.3f} us on an idle network"
 
 
 def test_a_workloads_collectives_one_after_the_other(tmp_path):

@@ -16,8 +16,8 @@
 #include "programs/frame/run-driver.h"
 #include "programs/frame/run-results.h"
 #include "simulator/back-ends/analytical-backend.h"
+#include "simulator/inputs/idle-network.h"
 #include "simulator/inputs/idle-options.h"
-#include "simulator/inputs/run-inputs.h"
 #include "simulator/jobs/micro-groups.h"
 #include "simulator/jobs/rank-symmetry.h"
 #include "simulator/records/breakdown-table.h"
@@ -50,21 +50,6 @@ using ns3::InputError;
 const std::map<std::string, double> NIC_TYPES = {{"cx6", 25}, {"cx7", 50}, {"bf3", 50}};
 
 constexpr std::size_t MAX_WAITS_OF_ESTIMATE = 40;
-
-/// @return whether no flag gives the machine other links than the topology has
-bool
-HasLinksOf(const MachineModel& machine, const ns3::ClusterTopology& topology)
-{
-    const MachineModel theirs = MachineOfTopology(topology);
-    const auto numbers = [](const MachineModel& each) {
-        return std::tuple(each.gpusPerServer,
-                          each.nvlinkGBps,
-                          each.nicGBps,
-                          each.nicsPerGpu,
-                          each.gpusPerNic);
-    };
-    return numbers(machine) == numbers(theirs);
-}
 
 /// @return the ports of @p ranks ranks of a machine
 MachinePaths::Machine
@@ -106,7 +91,6 @@ class AnalyticalRun : public RunDriver
     std::string PathOf(const std::string& name) const;
     void RecordInputs();
     std::string Describe() const;
-    IdleNetwork MakeIdleNetwork();
     std::vector<uint32_t> FindSample(const LayerWorkload& layers) const;
 
     const AnalyticalOptions& m_options;
@@ -233,28 +217,6 @@ AnalyticalRun::RecordInputs()
     GetRecord().SetOption("nccl_environment", m_options.environment.variables);
 }
 
-IdleNetwork
-AnalyticalRun::MakeIdleNetwork()
-{
-    const NetworkKind& kind = m_options.environment.nccl.networkKind;
-    const auto frames = ns3::FabricFrameSizes::OfDefaults();
-    IdleNetwork network;
-    network.config.networkFrames = frames.network;
-    network.config.nvlinkFrames = frames.nvlink;
-    const uint32_t payload = kind.packetBytes ? kind.packetBytes : IdleNetwork::FRAME_BYTES;
-    network.config.networkFrames.mtuPayload = payload;
-    network.config.nvlinkFrames.mtuPayload = payload;
-    m_machine.packetBytes = payload;
-    network.nicRatePart = NicRatePart(kind, payload);
-    if (m_topology && HasLinksOf(m_machine, *m_topology))
-    {
-        SetNicRates(*m_topology, std::nullopt, network.nicRatePart);
-        network.topology = &*m_topology;
-        m_takesLinks = true;
-    }
-    return network;
-}
-
 std::vector<uint32_t>
 AnalyticalRun::FindSample(const LayerWorkload& layers) const
 {
@@ -270,13 +232,14 @@ void
 AnalyticalRun::Build()
 {
     RecordInputs();
-    IdleNetwork network = MakeIdleNetwork();
+    const NetworkKind& kind = m_options.environment.nccl.networkKind;
+    const IdleNetwork network = MakeIdleNetwork(kind, m_machine, m_topology);
+    m_takesLinks = network.topology;
     NcclOptions nccl = m_options.environment.nccl;
     nccl.gpuType.clear(); // MakeMachine() has read both
     nccl.gpuTable.clear();
     m_nccl = std::make_unique<MockNcclGroup>(m_machine, nccl);
-    m_collectives =
-        std::make_unique<AnalyticalCollectives>(*m_nccl, m_busbw, m_overlap, std::move(network));
+    m_collectives = std::make_unique<AnalyticalCollectives>(*m_nccl, m_busbw, m_overlap, network);
     const auto pipelineGBps = m_busbw.Find(GroupKind::Pp, CollectiveOp::SendRecv);
     MachinePaths::Machine paths = PortsOf(m_machine, m_gpus);
     if (pipelineGBps) // of each GPU, and all there is to it

@@ -100,8 +100,10 @@ FindSimCclCluster(const SimCclOptions& options, const GpuTable& gpus)
 {
     if (!options.topology.empty())
     {
-        const auto topology = ns3::ClusterTopology::Read(options.topology);
-        return {MachineOfTopology(topology), topology.hostCount};
+        auto topology = ns3::ClusterTopology::Read(options.topology);
+        MachineModel machine = MachineOfTopology(topology);
+        const uint64_t gpus = topology.hostCount;
+        return {std::move(machine), gpus, std::move(topology)};
     }
     const GpuProfile* gpu = gpus.Find(options.gpuType);
     if (!gpu)
@@ -118,7 +120,7 @@ FindSimCclCluster(const SimCclOptions& options, const GpuTable& gpus)
     machine.nvlinkGBps = options.nvlinkGBps > 0 ? options.nvlinkGBps : machine.gpu.nvlinkGBps;
     machine.nicGBps = options.nicGbps / 8;
     machine.SetServersOf(*gpu);
-    return {machine, uint64_t{options.nodes} * options.gpusPerNode};
+    return {machine, uint64_t{options.nodes} * options.gpusPerNode, std::nullopt};
 }
 
 std::vector<SimCclJob>

@@ -8,9 +8,11 @@
 #include "collectives/model/gpu/machine-model.h"
 #include "simulator/options/simccl-options.h"
 
+#include "ns3/cluster-topology.h"
 #include "ns3/collective-implementation.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace AstraSim
@@ -21,6 +23,7 @@ struct SimCclCluster
 {
     MachineModel machine;
     uint64_t gpus{0};
+    std::optional<ns3::ClusterTopology> topology{}; ///< that the machine was read from
 };
 
 /// A collective to show.

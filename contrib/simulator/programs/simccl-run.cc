@@ -5,6 +5,7 @@
 #include "program-runs.h"
 #include "programs/frame/run-console.h"
 #include "simccl-jobs.h"
+#include "simulator/inputs/idle-network.h"
 #include "simulator/options/run-environment.h"
 
 #include "ns3/output-directory.h"
@@ -58,12 +59,6 @@ class LinkClasses
                flow.src % rails != flow.dst % rails;
     }
 
-    uint64_t RateOf(const SingleFlow& flow) const
-    {
-        return static_cast<uint64_t>((IsNvLink(flow) ? m_machine.nvlinkGBps : m_machine.nicGBps) *
-                                     8e9);
-    }
-
   private:
     const MachineModel& m_machine;
     int m_firstSwitch;
@@ -77,9 +72,7 @@ struct Count
 };
 
 void
-ShowSummary(const LinkClasses& links,
-            const CollectiveOffer& offer,
-            const std::vector<SingleFlow>& flows)
+ShowFlows(const LinkClasses& links, const std::vector<SingleFlow>& flows)
 {
     uint64_t nvlink = 0;
     uint64_t network = 0;
@@ -92,8 +85,6 @@ ShowSummary(const LinkClasses& links,
         ++connections[flow.type].flows;
         connections[flow.type].bytes += flow.bytes;
     }
-    const auto rateOf = [&](const SingleFlow& flow) { return links.RateOf(flow); };
-    const FlowDagSummary dag = SummarizeFlows(flows, rateOf, offer.wireInflation);
     fmt::print("  flows          {}\n  NVLink bytes   {}\n  network bytes  {}, {} across rails\n",
                flows.size(),
                nvlink,
@@ -103,13 +94,14 @@ ShowSummary(const LinkClasses& links,
     {
         fmt::print("    {:<12} {} flows, {} bytes\n", ToString(type), count.flows, count.bytes);
     }
-    fmt::print("  steps          {}\n  critical path  {:.3f} us, base latency not counted\n",
-               dag.steps,
-               static_cast<double>(dag.critical) / 1e6);
+    fmt::print("  steps          {}\n", CountSteps(flows));
 }
 
 void
-ShowJob(const SimCclJob& job, const MockNcclGroup& group, const std::vector<SingleFlow>& flows)
+ShowJob(const SimCclJob& job,
+        const MockNcclGroup& group,
+        const IdleMachine& idle,
+        const std::vector<SingleFlow>& flows)
 {
     const MachineModel& machine = group.GetMachine();
     const CollectiveOffer offer = group.Choose(job.group, job.request);
@@ -137,7 +129,9 @@ ShowJob(const SimCclJob& job, const MockNcclGroup& group, const std::vector<Sing
                                                             : "NCCL's estimate";
         fmt::print("  {} {:.3f} us\n", label, static_cast<double>(choice.predicted) / 1e6);
     }
-    ShowSummary(LinkClasses(machine, job.group), offer, flows);
+    ShowFlows(LinkClasses(machine, job.group), flows);
+    const TimePs time = idle.GetTime(job.group, job.request, offer);
+    fmt::print("  time           {:.3f} us on an idle network\n", static_cast<double>(time) / 1e6);
 }
 
 std::string
@@ -159,8 +153,11 @@ RunSimCcl(const SimCclOptions& options)
         nccl.gpuTable = options.gpuTable;
     }
     const GpuTable gpus = nccl.gpuTable.empty() ? GpuTable() : GpuTable::Read(nccl.gpuTable);
-    const SimCclCluster cluster = FindSimCclCluster(options, gpus);
+    SimCclCluster cluster = FindSimCclCluster(options, gpus);
+    const IdleNetwork network =
+        MakeIdleNetwork(nccl.networkKind, cluster.machine, cluster.topology);
     const MockNcclGroup group(cluster.machine, nccl);
+    const IdleMachine idle(group, network);
     const MachineModel& machine = group.GetMachine();
     const auto jobs = SimCclJobs(options, cluster.gpus, machine.gpusPerServer);
     const ns3::OutputDirectory directory(options.output);
@@ -171,7 +168,7 @@ RunSimCcl(const SimCclOptions& options)
         const auto flows = group.GetSingleFlows(job.group, job.request, options.maxFlows);
         if (!options.quiet)
         {
-            ShowJob(job, group, flows);
+            ShowJob(job, group, idle, flows);
         }
         if (jobs.size() > 1)
         {

@@ -276,7 +276,7 @@ MockNcclGroup::GetSingleFlows(const CommGroup& group,
                               "has " + std::to_string(flows) + " flows",
                               "at most " + std::to_string(limit) + " to write out");
     }
-    return BuildSingleFlows(timed, group.ranks);
+    return BuildSingleFlows(*timed.graph, group.ranks);
 }
 
 std::shared_ptr<const CollectivePlan>

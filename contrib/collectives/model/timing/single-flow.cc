@@ -3,11 +3,9 @@
  */
 #include "single-flow.h"
 
-#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <ostream>
 #include <tuple>
@@ -35,9 +33,8 @@ Depend(std::vector<SingleFlow>& flows, uint64_t child, uint64_t parent)
 class FlowWriter
 {
   public:
-    FlowWriter(const TimedGraph& timed, const std::vector<int>& ranks)
-        : m_graph(*timed.graph),
-          m_gpu(*timed.gpu),
+    FlowWriter(const FlowGraph& graph, const std::vector<int>& ranks)
+        : m_graph(graph),
           m_ranks(ranks),
           m_firstSwitch(1 + *std::max_element(ranks.begin(), ranks.end()))
     {
@@ -86,7 +83,7 @@ class FlowWriter
         return m_firstSwitch + static_cast<int>(lane.members);
     }
 
-    SingleFlow& Add(const Lane& lane, const LaneTimes& times, uint64_t message, uint64_t bytes)
+    SingleFlow& Add(const Lane& lane, uint64_t message, uint64_t bytes)
     {
         SingleFlow& flow = m_flows.emplace_back();
         flow.id = m_flows.size() - 1;
@@ -95,7 +92,6 @@ class FlowWriter
         flow.chunk = message;
         flow.chunkCount = lane.messages;
         flow.type = lane.type;
-        flow.rateCapBps = times.rateCapBps;
         return flow;
     }
 
@@ -115,13 +111,11 @@ class FlowWriter
         {
             m_firstFlow[{rank, lane.peer, lane.tag}] = m_flows.size();
         }
-        const LaneTimes times = m_gpu.GetTimes(rank, index, true, lane);
         for (uint64_t message = 0; message < lane.messages; ++message)
         {
-            SingleFlow& flow = Add(lane, times, message, m_graph.GetBytes(rank, index, message));
+            SingleFlow& flow = Add(lane, message, m_graph.GetBytes(rank, index, message));
             flow.src = m_ranks[rank];
             flow.dst = toSwitch ? SwitchOf(lane) : m_ranks[lane.peer];
-            flow.latency = times.HasLatency(message) ? times.latency : 0;
         }
     }
 
@@ -133,11 +127,10 @@ class FlowWriter
             return;
         }
         m_firstResult[{rank, index}] = m_flows.size();
-        const LaneTimes times = m_gpu.GetTimes(rank, index, false, lane);
         for (uint64_t message = 0; message < lane.messages; ++message)
         {
             const uint64_t bytes = m_graph.GetInboundBytes(rank, index, message);
-            SingleFlow& flow = Add(lane, times, message, bytes);
+            SingleFlow& flow = Add(lane, message, bytes);
             flow.src = SwitchOf(lane);
             flow.dst = m_ranks[rank];
             for (const uint64_t first : m_contributions.at({lane.members, lane.tag}))
@@ -172,7 +165,6 @@ class FlowWriter
     }
 
     const FlowGraph& m_graph;
-    const GpuModel& m_gpu;
     const std::vector<int>& m_ranks;
     int m_firstSwitch;
     std::vector<SingleFlow> m_flows;
@@ -196,20 +188,17 @@ WriteList(std::ostream& out, const std::vector<T>& list)
 } // namespace
 
 std::vector<SingleFlow>
-BuildSingleFlows(const TimedGraph& timed, const std::vector<int>& ranks)
+BuildSingleFlows(const FlowGraph& graph, const std::vector<int>& ranks)
 {
-    return FlowWriter(timed, ranks).Write();
+    return FlowWriter(graph, ranks).Write();
 }
 
-FlowDagSummary
-SummarizeFlows(const std::vector<SingleFlow>& flows,
-               const std::function<uint64_t(const SingleFlow&)>& rateOf,
-               double wireInflation)
+uint64_t
+CountSteps(const std::vector<SingleFlow>& flows)
 {
-    FlowDagSummary summary;
+    uint64_t steps = 0;
     std::vector<std::size_t> waitsFor(flows.size());
     std::vector<uint64_t> depth(flows.size(), 0);
-    std::vector<TimePs> start(flows.size(), 0);
     std::vector<uint64_t> ready;
     for (const SingleFlow& flow : flows)
     {
@@ -223,16 +212,9 @@ SummarizeFlows(const std::vector<SingleFlow>& flows,
     for (; done < ready.size(); ++done)
     {
         const SingleFlow& flow = flows[ready[done]];
-        const uint64_t link = rateOf(flow);
-        const uint64_t rate = flow.rateCapBps ? std::min(flow.rateCapBps, link) : link;
-        const double bits = 8.0 * static_cast<double>(flow.bytes) * wireInflation;
-        const TimePs end = ns3::AddPs(ns3::AddPs(start[flow.id], flow.latency),
-                                      ns3::RoundToPs(bits * 1e12 / static_cast<double>(rate)));
-        summary.critical = std::max(summary.critical, end);
-        summary.steps = std::max(summary.steps, depth[flow.id] + 1);
+        steps = std::max(steps, depth[flow.id] + 1);
         for (const uint64_t child : flow.childFlowIds)
         {
-            start[child] = std::max(start[child], end);
             depth[child] = std::max(depth[child], depth[flow.id] + 1);
             if (--waitsFor[child] == 0)
             {
@@ -244,7 +226,7 @@ SummarizeFlows(const std::vector<SingleFlow>& flows,
     {
         throw ns3::InputError("flows", 0, "their dependencies form a cycle", "none");
     }
-    return summary;
+    return steps;
 }
 
 void

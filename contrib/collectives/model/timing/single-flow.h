@@ -4,10 +4,9 @@
 #ifndef SINGLE_FLOW_H
 #define SINGLE_FLOW_H
 
-#include "ns3/gpu-model.h"
+#include "ns3/flow-graph.h"
 
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <vector>
 
@@ -36,28 +35,14 @@ struct SingleFlow
     uint64_t chunk{0};      ///< number within its connection
     uint64_t chunkCount{0}; ///< flows of its connection
     ConnType type{ConnType::Ring};
-    TimePs latency{0};      ///< software latency
-    uint64_t rateCapBps{0}; ///< the channel's own limit; 0 for none
 };
 
 /// Flows, number i at index i. @param ranks the network's rank of each index of the group
-std::vector<SingleFlow> BuildSingleFlows(const TimedGraph& timed, const std::vector<int>& ranks);
+std::vector<SingleFlow> BuildSingleFlows(const FlowGraph& graph, const std::vector<int>& ranks);
 
-/// Conclusions from the dependencies of flows, without a network.
-struct FlowDagSummary
-{
-    uint64_t steps{0};  ///< flows on the longest chain of dependencies
-    TimePs critical{0}; ///< time of the slowest chain if every flow had its link for itself
-};
-
-/**
- * @param rateOf bit/s of the slowest link on a flow's way
- * @param wireInflation bytes on the wire per byte of data
- * @throw ns3::InputError if the dependencies form a cycle
- */
-FlowDagSummary SummarizeFlows(const std::vector<SingleFlow>& flows,
-                              const std::function<uint64_t(const SingleFlow&)>& rateOf,
-                              double wireInflation);
+/// @return flows on the longest chain of dependencies
+/// @throw ns3::InputError if the dependencies form a cycle
+uint64_t CountSteps(const std::vector<SingleFlow>& flows);
 
 /// Write flows as comma-separated values with a header line; lists inside a cell are
 /// blank-separated.
