@@ -76,6 +76,15 @@ def test_torchtitan_has_a_pipelines_micro_batches_in_its_local_batch():
     assert found["activation_checkpoint.mode"] == "selective"
 
 
+def test_schedules_that_a_framework_has_no_argument_for_are_refused():
+    plans_ = {name: dataclasses.replace(PLAN, virtual=1, schedule=name) for name in ("1f1b", "gpipe", "zb1p")}
+    assert "--parallelism.pipeline_parallel_schedule=GPipe" in words("torchtitan", DENSE, plans_["gpipe"])
+    assert words("megatron", DENSE, plans_["1f1b"])
+    for framework, schedule in (("megatron", "gpipe"), ("nemo", "gpipe"), ("torchtitan", "zb1p"), ("megatron", "zb1p")):
+        with pytest.raises(InputError, match=f"no argument of {framework} is known to mean schedule {schedule} .*; expected --pipeline_schedule 1f1b"):
+            words(framework, DENSE, plans_[schedule])
+
+
 UNEVEN = [(32, 3, 1), (32, 3, 8), (80, 4, 8), (80, 4, 1), (13, 8, 1), (61, 4, 4), (32, 2, 4), (34, 4, 9), (30, 8, 1)]
 
 

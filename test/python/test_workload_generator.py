@@ -21,7 +21,7 @@ from clustersim.workload.command import training_command  # noqa: E402
 from clustersim.workload.kernels import gpus, measured  # noqa: E402
 from clustersim.workload.model import catalogue, operators  # noqa: E402
 from clustersim.workload.model.transformer import Model  # noqa: E402
-from clustersim.workload.plan import adapters, keeping, pipeline  # noqa: E402
+from clustersim.workload.plan import adapters, keeping, pipeline, schedules  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
 from clustersim.workload.reading import hugging_face  # noqa: E402
 from clustersim.workload.training import megatron, memory, schedule  # noqa: E402
@@ -772,10 +772,10 @@ def test_a_rank_of_dualpipe_holds_two_stages_and_one_more_micro_batch():
 
 def test_a_pipeline_s_first_stage_holds_a_micro_batch_for_each_stage():
     plan = Parallelism(world_size=4, pp=4, global_batch=16)
-    assert [memory.in_flight(plan, stage) for stage in range(4)] == [4, 3, 2, 1]
+    assert [schedules.in_flight(plan, stage) for stage in range(4)] == [4, 3, 2, 1]
     # Interleaving by 2 holds (1 + (p-1)/(p v)) times as much (arXiv 2205.05198, section 4.2.3).
     interleaved = Parallelism(world_size=4, pp=4, virtual=2, global_batch=16)
-    assert memory.in_flight(interleaved, 0) == pytest.approx(4 * (1 + 3 / 8))
+    assert schedules.in_flight(interleaved, 0) == pytest.approx(4 * (1 + 3 / 8))
 
 
 @pytest.mark.parametrize("cp", [1, 2, 4, 8])
@@ -1224,12 +1224,13 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "llama2_7b", "--world_size", 8, "--operator_dtype", "logits=bf16"], '"logits" is not a product of llama2_7b'),
     (["--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp8", "--operator_dtype", "qkv=mxfp8"], "H100 has no MXFP8"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--num_layers_at_end_in_bf16", -1], "-1 last layers in bf16"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "dualpipe"], "expected --framework"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "gpipe", "--framework", "deepseek"], "expected 1f1b, zb1p"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "dualpipe", "--framework", "deepseek", "--global_batch", 8],
-     "4 micro-batches"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--vpp", 2, "--pipeline_schedule", "zb1p", "--framework", "deepseek"],
-     "without --vpp"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "chimera"], "expected gpipe, 1f1b, zb1p"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "dualpipe", "--global_batch", 8],
+     "4 micro-batches; expected at least 2 PP micro-batches"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--vpp", 2, "--pipeline_schedule", "zb1p"], "VPP 2 and 16 micro-batches; expected one chunk"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pipeline_schedule", "zb1p"], "PP 1, VPP 1 and 1 micro-batches; expected at least 2 stages"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--vpp", 2, "--global_batch", 12], "expected whole groups of PP micro-batches"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "gpipe", "--layout", "aicb"], "expected --layout megatron"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--data_parallel_replicate_degree", 3], "is not DP 8"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 0, "--data_parallel_replicate_degree", 2], "ZeRO-0 shards nothing"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--data_parallel_shard_degree", 1], "expected --zero 0"),

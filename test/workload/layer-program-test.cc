@@ -120,11 +120,9 @@ AllStagesEnd(const LayerTable& table, uint32_t stages)
             {
                 const auto& step = programs[stage][next[stage]];
                 const bool forward = step.phase == TrainingPhase::Forward;
-                const uint32_t neighbour =
-                    (stage + (step.kind == Kind::SendActivation ? 1 : stages - 1)) % stages;
                 if (step.kind == Kind::SendActivation || step.kind == Kind::SendGradient)
                 {
-                    messages.insert({neighbour, forward, step.microBatch, step.virtualStage});
+                    messages.insert({step.peer, forward, step.microBatch, step.virtualStage});
                 }
                 if (step.kind == Kind::ReceiveActivation || step.kind == Kind::ReceiveGradient)
                 {
@@ -267,6 +265,59 @@ TEST(LayerProgram, EveryPipelineEnds)
             }
         }
     }
+}
+
+TEST(LayerProgram, WeightGradientsOfZeroBubbleWaitUntilNoStageNeedsTheirTime)
+{
+    const auto table =
+        ReadProgram(Header(2, 1, 2, "schedule: zb1p") + Layers(1, false, false, true));
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 0)), "[w0] F0 >0 [w0] F0 >1 !0 I0 W0 !1 I0 W0 (w0) ");
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 1)), "?0 [w0] F0 I0 <0 ?1 [w0] F0 I0 <1 W0 W0 (w0) ");
+}
+
+TEST(LayerProgram, AStageOfDualPipeHasRowsOfBothEnds)
+{
+    // Two stages: each has a row of the first and one of the last place. Passes that overlap get
+    // their messages before the first, and send theirs after the last.
+    const auto table = ReadProgram(Header(2, 1, 4, "schedule: dualpipe stage_rows: 6 0 1 1 0 1 1") +
+                                   Layers(4, false, false, true));
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 0)),
+              "[w0] F0 >0 ?2 [w1] F1 [w0] F0 I1 W1 >1 <2 ?3 !0 [w1] F1 I0 W0 I1 W1 (w1) <3 !1 I0 "
+              "W0 (w0) [all] ");
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 1)),
+              "[w2] F2 >2 ?0 [w3] F3 [w2] F2 I3 W3 >3 <0 ?1 !2 [w3] F3 I2 W2 I3 W3 (w3) <1 !3 I2 "
+              "W2 (w2) [all] ");
+}
+
+TEST(LayerProgram, RefusesAScheduleThatThePipelineIsTooSmallFor)
+{
+    const auto error = [](const std::string& header, uint32_t stages) -> std::string {
+        try
+        {
+            CompileProgram(ReadProgram(header + Layers(2, false, false, true)), stages, 0);
+        }
+        catch (const ns3::InputError& error)
+        {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(error(Header(2, 1, 2, "schedule: gpipe"), 2), "");
+    EXPECT_EQ(error(Header(1, 1, 2, "schedule: gpipe"), 1),
+              "w.txt:1: schedule gpipe with pp 1, vpp 1 and ga 2; expected at least 2 stages");
+    EXPECT_EQ(error(Header(2, 2, 3, "schedule: 1f1b"), 2),
+              "w.txt:1: schedule 1f1b with pp 2, vpp 2 and ga 3; expected whole groups of PP "
+              "micro-batches");
+    EXPECT_EQ(error(Header(2, 2, 4, "schedule: zb1p"), 2),
+              "w.txt:1: schedule zb1p with pp 2, vpp 2 and ga 4; expected one chunk (VPP 1)");
+    EXPECT_EQ(error(Header(2, 1, 4, "schedule: dualpipe"), 2),
+              "w.txt:1: schedule dualpipe is for rows of stages; expected stage_rows with the rows "
+              "of each stage");
+    EXPECT_EQ(error(Header(2, 1, 2, "schedule: gpipe mode: 1"), 2),
+              "w.txt:1: schedule is for training of HYBRID_TRANSFORMER_FWD_IN_BCKWD; expected a "
+              "header without it");
+    EXPECT_EQ(error(Header(2, 1, 2, "schedule: chimera"), 2),
+              "w.txt:1: schedule is 'chimera'; expected 1f1b, dualpipe, gpipe or zb1p");
 }
 
 TEST(LayerProgram, PipelineRefusesCollectivesThatWouldHoldItUp)

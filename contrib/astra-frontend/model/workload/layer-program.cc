@@ -3,6 +3,8 @@
  */
 #include "layer-program.h"
 
+#include "pipeline-schedule.h"
+
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -68,7 +70,8 @@ class ProgramCompiler
             {
                 CompileStageRows();
             }
-            else if (m_stages > 1 || (batches.count > 1 && !batches.listed))
+            else if (m_stages > 1 || !m_table.schedule.empty() ||
+                     (batches.count > 1 && !batches.listed))
             {
                 CompilePipeline(batches);
             }
@@ -119,12 +122,12 @@ class ProgramCompiler
         {
             if (m_stage > 0)
             {
-                Message(Kind::ReceiveActivation, mine.begin, i, m_stage - 1);
+                Message(Kind::ReceiveActivation, mine.begin, i, m_stage - 1, m_stage - 1);
             }
             Forward(mine);
             if (m_stage + 1 < m_stages)
             {
-                Message(Kind::SendActivation, mine.end - 1, i, m_stage);
+                Message(Kind::SendActivation, mine.end - 1, i, m_stage, m_stage + 1);
             }
         }
     }
@@ -217,16 +220,28 @@ class ProgramCompiler
 
     void Backward(Rows rows, bool lastMicroBatch)
     {
+        BackwardPass(rows, true, true, lastMicroBatch);
+    }
+
+    /// @param input gradients of the rows' inputs @param weight gradients of their weights
+    void BackwardPass(Rows rows, bool input, bool weight, bool lastMicroBatch)
+    {
         for (uint32_t row = rows.end; row-- > rows.begin;)
         {
-            if (m_table.layers[row].initiates)
+            if (input)
             {
-                Recompute(row, rows.begin);
+                if (m_table.layers[row].initiates)
+                {
+                    Recompute(row, rows.begin);
+                }
+                Compute(row, TrainingPhase::InputGradient);
+                Collective(row, TrainingPhase::InputGradient, Kind::Collective);
             }
-            Compute(row, TrainingPhase::InputGradient);
-            Collective(row, TrainingPhase::InputGradient, Kind::Collective);
-            Compute(row, TrainingPhase::WeightGradient);
-            if (lastMicroBatch)
+            if (weight)
+            {
+                Compute(row, TrainingPhase::WeightGradient);
+            }
+            if (weight && lastMicroBatch)
             {
                 Collective(row, TrainingPhase::WeightGradient, Kind::IssueCollective);
             }
@@ -275,7 +290,7 @@ class ProgramCompiler
             }
         }
         Forward(before);
-        CompileUnits();
+        CompilePasses(ChooseSchedule());
         Backward(before, true);
     }
 
@@ -285,52 +300,71 @@ class ProgramCompiler
         RefuseBlockingPipelineCollectives();
         m_count = m_table.gradientAccumulation;
         m_chunks = m_table.virtualStages;
-        const auto own = m_table.stageRows.begin() + m_stage * (1 + m_chunks);
+        const auto& schedule = ChooseSchedule();
+        const uint32_t lists = m_chunks * schedule.GetDirections();
+        const auto own = m_table.stageRows.begin() + m_stage * (1 + lists);
         uint32_t row = std::accumulate(m_table.stageRows.begin(), own, 0U);
         const Rows once{row, row + *own};
         row = once.end;
-        for (uint32_t chunk = 0; chunk < m_chunks; ++chunk)
+        for (uint32_t chunk = 0; chunk < lists; ++chunk)
         {
             m_chunkRows.push_back({row, row + own[1 + chunk]});
             row = m_chunkRows.back().end;
         }
         CheckLength(row - once.end);
         Forward(once);
-        CompileUnits();
+        CompilePasses(schedule);
         if (m_table.tiedBytes > 0 && m_stages > 1 && (m_stage == 0 || m_stage + 1 == m_stages))
         {
             const uint32_t other = m_stages - 1 - m_stage;
-            Message(Kind::SendTied, once.end, m_count, m_stage);
-            Message(Kind::ReceiveTied, once.end, m_count, other);
+            Message(Kind::SendTied, once.end, m_count, m_stage, other);
+            Message(Kind::ReceiveTied, once.end, m_count, other, other);
         }
         m_steps.push_back({.kind = Kind::WaitGradients, .layer = once.end});
         Backward(once, true);
     }
 
-    /// One forward, one backward; Megatron-LM's interleaved order when a stage has several chunks.
-    void CompileUnits()
+    PipelineShape Shape() const
     {
-        const uint32_t units = m_count * m_chunks;
-        uint32_t warmUp = m_stages - m_stage - 1;
-        if (m_chunks > 1)
+        return {m_stages, m_count, m_chunks};
+    }
+
+    /// @return the table's schedule; without one, one forward and one backward, or all forwards
+    ///         first if the micro-batches do not fill the interleaved order
+    const PipelineSchedule& ChooseSchedule() const
+    {
+        if (m_table.schedule.empty())
         {
-            warmUp = 2 * warmUp + (m_chunks - 1) * m_stages;
+            const auto& usual = PipelineSchedule::Find("1f1b");
+            return usual.Lacks(Shape()).empty() ? usual : PipelineSchedule::Find("gpipe");
         }
-        // The interleaved order needs whole groups of micro-batches; else all forwards go first.
-        const bool wholeGroups = m_chunks == 1 || m_count % m_stages == 0;
-        warmUp = wholeGroups ? std::min(warmUp, units) : units;
-        for (uint32_t i = 0; i < warmUp; ++i)
+        const auto& schedule = PipelineSchedule::Find(m_table.schedule);
+        const std::string lacking = schedule.Lacks(Shape());
+        if (!lacking.empty())
         {
-            ForwardUnit(i);
+            throw ns3::InputError(
+                m_table.file,
+                1,
+                "schedule " + m_table.schedule + " with pp " + std::to_string(m_stages) + ", vpp " +
+                    std::to_string(m_chunks) + " and ga " + std::to_string(m_count),
+                lacking);
         }
-        for (uint32_t i = warmUp; i < units; ++i)
+        return schedule;
+    }
+
+    void CompilePasses(const PipelineSchedule& schedule)
+    {
+        const auto passes = schedule.Passes(Shape(), m_stage);
+        for (auto first = passes.begin(); first != passes.end();)
         {
-            ForwardUnit(i);
-            BackwardUnit(i - warmUp);
-        }
-        for (uint32_t i = units - warmUp; i < units; ++i)
-        {
-            BackwardUnit(i);
+            // Messages of passes that overlap come before the first and leave after the last.
+            const auto end = std::find_if(first + 1, passes.end(), [](const PipelinePass& pass) {
+                return !pass.overlaps;
+            });
+            std::for_each(first, end, [this](const PipelinePass& pass) { ReceiveInput(pass); });
+            std::for_each(first, end, [this](const PipelinePass& pass) { CarryOut(pass); });
+            std::for_each(first, end, [this](const PipelinePass& pass) { SendResult(pass); });
+            first = end;
         }
     }
 
@@ -374,72 +408,63 @@ class ProgramCompiler
         }
     }
 
-    struct Unit
+    Rows RowsOf(const PipelinePass& pass) const
     {
-        uint32_t microBatch;
-        uint32_t chunk;
-    };
-
-    /// @return the i-th unit in forward order: groups of up to `stages` micro-batches per chunk
-    Unit UnitAt(uint32_t i) const
-    {
-        const uint32_t perGroup = m_stages * m_chunks;
-        const uint32_t group = i / perGroup;
-        const uint32_t size = std::min(m_stages, m_count - group * m_stages);
-        const uint32_t inGroup = i - group * perGroup;
-        return {group * m_stages + inGroup % size, inGroup / size};
+        return m_chunkRows[(m_listed ? pass.microBatch * m_chunks : 0) + pass.chunk];
     }
 
-    Rows RowsOf(Unit unit) const
+    void ReceiveInput(const PipelinePass& pass)
     {
-        return m_chunkRows[(m_listed ? unit.microBatch * m_chunks : 0) + unit.chunk];
-    }
-
-    bool IsLastUnit(Unit unit) const
-    {
-        return unit.microBatch == m_count - 1 && unit.chunk == m_chunks - 1;
-    }
-
-    void ForwardUnit(uint32_t i)
-    {
-        const Unit unit = UnitAt(i);
-        const uint32_t virtualStage = unit.chunk * m_stages + m_stage;
-        const Rows rows = RowsOf(unit);
-        if (virtualStage > 0)
+        const bool forward = pass.kind == PipelinePass::Kind::Forward;
+        const Rows rows = RowsOf(pass);
+        if (pass.from)
         {
-            Message(Kind::ReceiveActivation, rows.begin, unit.microBatch, virtualStage - 1);
-        }
-        // Later micro-batches do not wait for gradients of this pass that are under way.
-        Forward(rows, !m_table.reducesEach || unit.microBatch == 0);
-        if (IsLastUnit(unit))
-        {
-            Forward(m_after);
-        }
-        if (virtualStage + 1 < m_stages * m_chunks)
-        {
-            Message(Kind::SendActivation, rows.end - 1, unit.microBatch, virtualStage);
+            Message(forward ? Kind::ReceiveActivation : Kind::ReceiveGradient,
+                    forward ? rows.begin : rows.end - 1,
+                    pass.microBatch,
+                    forward ? pass.position - 1 : pass.position + 1,
+                    *pass.from);
         }
     }
 
-    void BackwardUnit(uint32_t i)
+    void SendResult(const PipelinePass& pass)
     {
-        Unit unit = UnitAt(i);
-        unit.chunk = m_chunks - 1 - unit.chunk;
-        const uint32_t virtualStage = unit.chunk * m_stages + m_stage;
-        const Rows rows = RowsOf(unit);
-        if (virtualStage + 1 < m_stages * m_chunks)
+        const bool forward = pass.kind == PipelinePass::Kind::Forward;
+        const Rows rows = RowsOf(pass);
+        if (pass.to)
         {
-            Message(Kind::ReceiveGradient, rows.end - 1, unit.microBatch, virtualStage + 1);
+            Message(forward ? Kind::SendActivation : Kind::SendGradient,
+                    forward ? rows.end - 1 : rows.begin,
+                    pass.microBatch,
+                    pass.position,
+                    *pass.to);
         }
-        if (IsLastUnit(unit))
+    }
+
+    void CarryOut(const PipelinePass& pass)
+    {
+        using PassKind = PipelinePass::Kind;
+        const Rows rows = RowsOf(pass);
+        const bool isLastUnit = pass.microBatch == m_count - 1 && pass.chunk == m_chunks - 1;
+        if (pass.kind == PassKind::Forward)
+        {
+            // Later micro-batches do not wait for gradients of this pass that are under way.
+            Forward(rows, !m_table.reducesEach || pass.microBatch == 0);
+            if (isLastUnit)
+            {
+                Forward(m_after);
+            }
+            return;
+        }
+        const bool input = pass.kind != PassKind::WeightGradient;
+        if (isLastUnit && input)
         {
             Backward(m_after, true);
         }
-        Backward(rows, m_listed || m_table.reducesEach || unit.microBatch == m_count - 1);
-        if (virtualStage > 0)
-        {
-            Message(Kind::SendGradient, rows.begin, unit.microBatch, virtualStage);
-        }
+        BackwardPass(rows,
+                     input,
+                     pass.kind != PassKind::InputGradient,
+                     m_listed || m_table.reducesEach || pass.isLast);
     }
 
     void Compute(uint32_t row, TrainingPhase phase)
@@ -467,14 +492,15 @@ class ProgramCompiler
         }
     }
 
-    void Message(Kind kind, uint32_t row, uint32_t microBatch, uint32_t virtualStage)
+    void Message(Kind kind, uint32_t row, uint32_t microBatch, uint32_t virtualStage, uint32_t peer)
     {
         const bool forward = kind == Kind::SendActivation || kind == Kind::ReceiveActivation;
         m_steps.push_back({.kind = kind,
                            .phase = forward ? TrainingPhase::Forward : TrainingPhase::InputGradient,
                            .layer = std::min(row, static_cast<uint32_t>(m_table.layers.size()) - 1),
                            .microBatch = microBatch,
-                           .virtualStage = virtualStage});
+                           .virtualStage = virtualStage,
+                           .peer = peer});
     }
 
     const LayerCollective& CollectiveOf(uint32_t row, TrainingPhase phase) const

@@ -36,8 +36,9 @@ struct ProgramStep
     bool endsPhase{false};    ///< the layer's work in this phase ends with this step
     uint32_t layer{0};        ///< row of the table
     uint32_t microBatch{0};   ///< of messages
-    uint32_t virtualStage{0}; ///< of messages: the one that sends, chunk * stages + stage
+    uint32_t virtualStage{0}; ///< of messages: position in the pipeline of the one that sends
     uint32_t times{1};        ///< how often it is done before the next
+    uint32_t peer{0};         ///< of messages: the other stage
     TimePs duration{0};       ///< of Compute
 };
 
@@ -46,14 +47,14 @@ struct ProgramStep
  *
  * Without a pipeline this is the policy's own order. With one (pp > 1) the rows are the share of
  * one stage: rows before the first micro-batch and after the last belong to the whole pass, and the
- * micro-batches run one forward, one backward with a warm-up (interleaved when vpp > 1; all
- * forwards first if pp does not divide ga then), each stage waiting for its neighbours' messages,
- * so that bubbles come out by themselves. With `stage_rows` in the header, each stage has rows of
- * its own, in the order of the stages: first those that run once per pass, backward, when all
- * weight gradients are there (the optimizer's step), then those of each chunk. A table that lists
- * its `ga` micro-batches one after the other (as AICB writes them) is recognised by a row name that
- * occurs `ga` times at equal distances; else every micro-batch runs over all rows and the weight
- * gradients' collectives wait for the last one.
+ * micro-batches run in the order of the table's PipelineSchedule (without one in the table: 1f1b,
+ * which is interleaved when vpp > 1; all forwards first if pp does not divide ga then), each stage
+ * waiting for its neighbours' messages, so that bubbles come out by themselves. With `stage_rows`
+ * in the header, each stage has rows of its own, in the order of the stages: first those that run
+ * once per pass, backward, when all weight gradients are there (the optimizer's step), then those
+ * of each chunk. A table that lists its `ga` micro-batches one after the other (as AICB writes
+ * them) is recognised by a row name that occurs `ga` times at equal distances; else every
+ * micro-batch runs over all rows and the weight gradients' collectives wait for the last one.
  *
  * @param table the workload
  * @param stages pipeline stages

@@ -4,6 +4,7 @@
 #include "layer-table.h"
 
 #include "astra-frontend/model/system/run-observer.h"
+#include "pipeline-schedule.h"
 
 #include "ns3/foreign-file.h"
 #include "ns3/input-error.h"
@@ -66,6 +67,18 @@ ParseGroup(std::string_view word)
     };
     const auto found = GROUPS.find(word);
     return found == GROUPS.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// @return each schedule's name, twice: as a word, and as its value
+std::vector<std::pair<std::string, std::string>>
+ScheduleNames()
+{
+    std::vector<std::pair<std::string, std::string>> names;
+    for (const auto& [name, schedule] : PipelineSchedule::All())
+    {
+        names.emplace_back(name, name);
+    }
+    return names;
 }
 
 /// Reads one file; its methods go down the grammar.
@@ -146,6 +159,12 @@ class LayerTableReader
              bytes(table.tiedBytes),
              "the first and the last stage send each other so many bytes before the optimizer's "
              "step: the gradients of an embedding that both hold"},
+            {"schedule",
+             ns3::Word(table.schedule, ScheduleNames()),
+             "order of the micro-batches' passes in a pipeline; without this key ``1f1b``, and "
+             "``gpipe`` where vpp is above 1 and pp does not divide ga. With ``dualpipe``, each "
+             "stage has ``1 + 2 vpp`` numbers in ``stage_rows``: the rows of its place from the "
+             "nearer end of the pipeline, then those of its place from the other end"},
             {"reduce_each",
              ns3::Flag(table.reducesEach),
              "1: weight gradients are reduced after each micro-batch, not after the last (ZeRO-2 "
@@ -471,8 +490,22 @@ class LayerTableReader
     void CheckStageRows() const
     {
         const auto& rows = m_table.stageRows;
+        const bool isTraining =
+            m_table.policy == ParallelismPolicy::HybridTransformerFwdInBckwd && !m_table.inference;
+        if (!m_table.schedule.empty() && !isTraining)
+        {
+            FailHeader("schedule is for training of HYBRID_TRANSFORMER_FWD_IN_BCKWD",
+                       "a header without it");
+        }
+        const uint32_t directions =
+            m_table.schedule.empty() ? 1 : PipelineSchedule::Find(m_table.schedule).GetDirections();
         if (rows.empty())
         {
+            if (directions > 1)
+            {
+                FailHeader("schedule " + m_table.schedule + " is for rows of stages",
+                           "stage_rows with the rows of each stage");
+            }
             if (m_table.tiedBytes > 0 || m_table.reducesEach)
             {
                 FailHeader("tied_comm and reduce_each are for rows of stages",
@@ -480,19 +513,19 @@ class LayerTableReader
             }
             return;
         }
-        if (m_table.policy != ParallelismPolicy::HybridTransformerFwdInBckwd || m_table.inference)
+        if (!isTraining)
         {
             FailHeader("stage_rows is for training of HYBRID_TRANSFORMER_FWD_IN_BCKWD",
                        "a header without it");
         }
-        const uint32_t chunks = m_table.virtualStages;
+        const uint32_t chunks = m_table.virtualStages * directions;
         const uint64_t expected = uint64_t{std::max(m_table.sizes.pp, 1U)} * (1 + chunks);
         if (rows.size() != expected)
         {
             FailHeader("stage_rows has " + std::to_string(rows.size()) + " numbers",
                        std::to_string(expected) +
-                           ": for each of pp stages the rows once per pass and those of each of "
-                           "vpp chunks");
+                           ": for each of pp stages the rows once per pass and those of each of " +
+                           (directions > 1 ? "2 vpp chunks" : "vpp chunks"));
         }
         const auto sum = std::accumulate(rows.begin(), rows.end(), uint64_t{0});
         if (sum != m_table.layers.size())

@@ -77,6 +77,7 @@ struct LayerTable
     uint32_t gradientAccumulation{1}; ///< ga: micro-batches
     uint64_t pipelineBytes{0};        ///< pp_comm: bytes between stages per micro-batch
     uint64_t tiedBytes{0};            ///< tied_comm: bytes that the first and last stage exchange
+    std::string schedule;             ///< name of a PipelineSchedule; empty: the usual order
     bool reducesEach{false}; ///< reduce_each: weight gradients' collectives in every micro-batch
     std::vector<uint32_t>
         stageRows;           ///< stage_rows: of each stage rows once per pass, rows of each chunk

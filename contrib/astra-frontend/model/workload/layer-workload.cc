@@ -622,17 +622,7 @@ LayerRank::CollectiveOf(uint32_t layer, TrainingPhase phase) const
 int
 LayerRank::PeerOf(const ProgramStep& step) const
 {
-    using Kind = ProgramStep::Kind;
-    const auto& layout = m_workload.GetLayout();
-    const auto& pipeline = layout.GetGroup(GroupKind::Pp, m_rank);
-    const uint32_t stages = layout.GetStageCount();
-    const uint32_t stage = layout.GetStage(m_rank);
-    if (step.kind == Kind::SendTied || step.kind == Kind::ReceiveTied)
-    {
-        return pipeline.ranks[stages - 1 - stage];
-    }
-    const bool next = step.kind == Kind::SendActivation || step.kind == Kind::ReceiveGradient;
-    return pipeline.ranks[(stage + (next ? 1 : stages - 1)) % stages];
+    return m_workload.GetLayout().GetGroup(GroupKind::Pp, m_rank).ranks[step.peer];
 }
 
 uint64_t

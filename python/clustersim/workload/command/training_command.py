@@ -18,7 +18,7 @@ from clustersim.workload.kernels import frameworks, gpus, measured
 from clustersim.workload.model import catalogue, operators
 from clustersim.workload.model import mixer as mixers
 from clustersim.workload.model.transformer import Model
-from clustersim.workload.plan import adapters, bubbles, keeping, pipeline, precision, recompute
+from clustersim.workload.plan import adapters, keeping, pipeline, precision, recompute, schedules
 from clustersim.workload.plan.parallel import RECOMPUTATION, Parallelism
 from clustersim.workload.reading import hugging_face, megatron_line
 from clustersim.workload.training import megatron, memory
@@ -134,8 +134,8 @@ def add_plan_flags(parser: "Parser") -> None:
     add(*_spellings("--account_for_embedding_in_pipeline_split"), action="store_true", help="the embedding counts as a layer")
     add(*_spellings("--account_for_loss_in_pipeline_split"), action="store_true", help="the loss counts as a layer")
     add(*_spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT", help='chunks, in Megatron-Core\'s language: "Et|(tt|)*30L"')
-    add("--pipeline_schedule", "--pipeline-schedule", default="1f1b", metavar="NAME",
-        help=f"of estimates and memory: {', '.join(bubbles.SCHEDULES)} (1f1b; with --vpp interleaved)")
+    add("--pipeline_schedule", "--pipeline-schedule", default=schedules.USUAL, metavar="NAME",
+        help=f"{', '.join(schedules.names())} ({schedules.USUAL}; with --vpp interleaved)")
     add("--pipeline_split_by_cost", "--pipeline-split-by-cost", action="store_true", help="stages of equal cost, as Nanotron has them")
     add("--dp", "--data_parallel_size", type=int, metavar="N", help="data parallel: what is left, or an error")
     add("--sp", "--sp-enable", "--sequence-parallel", "--enable_sequence_parallel", "--enable-sequence-parallel", dest="sequence_parallel",
@@ -232,8 +232,6 @@ def _tell_idle(reasons: Mapping[str, str]) -> None:
 def _warn(parser: "Parser", given: argparse.Namespace) -> None:
     reasons = {flag: WITHOUT_EFFECT[flag] for flag in given.no_effect or []}
     reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
-    if given.pipeline_schedule != "1f1b":
-        print(f"workload.py: warning: the files carry out 1F1B; memory and the estimate are those of {given.pipeline_schedule}", file=sys.stderr)
     if given.pp > 1 and _zero(given) > 1:
         stage = f"--zero {given.zero}" if given.zero else f"ZeRO-{_zero(given)} of --frame {given.frame}"
         reasons[stage] = "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"
@@ -369,7 +367,7 @@ def find_plan(given: argparse.Namespace, model: Model) -> Parallelism:
         raise InputError("--use-distributed-optimizer means --zero 1, but --zero is 0; expected one of them")
     split = _split(given, model)
     return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=_virtual(given, split, model), ep=given.ep,
-                       cp=given.cp, etp=_expert_parts(given, model), split=split, schedule=_schedule(given), sequence_parallel=given.sequence_parallel,
+                       cp=given.cp, etp=_expert_parts(given, model), split=split, schedule=given.pipeline_schedule, sequence_parallel=given.sequence_parallel,
                        zero=_zero(given),
                        recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
@@ -397,12 +395,6 @@ def _copies(given: argparse.Namespace, replicas: int) -> int:
     if copies * shard != replicas:
         raise InputError(f"a data parallel shard degree of {shard} x a replicate degree of {copies} is not DP {replicas}; expected their product")
     return copies
-
-
-def _schedule(given: argparse.Namespace) -> str:
-    if given.pipeline_schedule != "1f1b" and not given.framework:
-        raise InputError(f"--pipeline_schedule {given.pipeline_schedule} is for estimates, as files carry out 1F1B; expected --framework")
-    return given.pipeline_schedule
 
 
 def _adapters(given: argparse.Namespace) -> adapters.Adapters | None:

@@ -2,7 +2,7 @@
 """The time of a training step, and what it goes into, without a simulation.
 
 Kernels have the times of the iteration's rows, collectives those of NCCL's cost model, and stages wait for each other in the order of
-`schedule.units`. A framework says what runs beside what. Without one, every collective but the pipeline's holds its rank up, as in
+`schedules.passes`. A framework says what runs beside what. Without one, every collective but the pipeline's holds its rank up, as in
 SimAI_analytical, which gives the same time.
 
     found = estimate.estimate(iteration, Machine("H100"), frameworks.find("megatron_2025"))
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from clustersim.workload.estimate.collective_times import CollectiveTimes, Machine
 from clustersim.workload.kernels.frameworks import ProfiledGpu
 from clustersim.workload.model import operators
-from clustersim.workload.plan import bubbles
-from clustersim.workload.training import schedule
+from clustersim.workload.plan import schedules
 from clustersim.workload.training.rows import Collective, Row
 
 if TYPE_CHECKING:
@@ -238,9 +237,12 @@ class _Stage:
         if iteration.reduces_each or iteration.plan.shards_weights:
             self._add_sharded()
 
-    def weight_ns(self, chunk: int) -> float:
-        """@return nanoseconds of a chunk's weight gradients, of one micro-batch"""
-        return sum(row.weight_ns for _, rows in self.iteration.blocks(self.stage)[chunk] for row in rows)
+    def durations(self) -> dict[str, list[float]]:
+        """@return nanoseconds of each kind of schedules.Pass, of one micro-batch, by chunk"""
+        backward = [shares.total for shares in self.backward]
+        weights = [sum(row.weight_ns for _, rows in chunk for row in rows) for chunk in self.iteration.blocks(self.stage)]
+        return {"F": [shares.total for shares in self.forward], "B": backward,
+                "I": [whole - part for whole, part in zip(backward, weights)], "W": weights}
 
     @staticmethod
     def gathers(row: Row) -> bool:
@@ -285,40 +287,38 @@ class _Stage:
 
 def _run_pipeline(stages: Sequence[_Stage], plan: "Parallelism", send_ns: float,
                   blocks: float) -> tuple[list[Shares], list[float], Sequence[Last]]:
-    """@return per stage the Shares until its last unit, and the times at which each chunk's last backward pass begins and ends"""
-    orders = [schedule.units(plan, stage) for stage in range(plan.pp)]
+    """@return per stage the Shares until its last pass, and the times at which the last passes of each chunk with gradients of weights begin and end"""
+    orders = [schedules.passes(plan, stage) for stage in range(plan.pp)]
     position, now = [0] * plan.pp, [0.0] * plan.pp
     waits = [Shares() for _ in stages]
-    done: dict[tuple[object, ...], float] = {}
+    done: dict[tuple[bool, int, int], float] = {}
     last: list[dict[int, tuple[float, float]]] = [{} for _ in stages]
-    ends = plan.pp * plan.virtual
-    durations = [([s.total for s in stage.forward], [s.total for s in stage.backward]) for stage in stages]
+    durations = [stage.durations() for stage in stages]
     progress = True
     while progress:
         progress = False
-        for stage in range(plan.pp):
-            order = orders[stage]
+        for stage, order in enumerate(orders):
             while position[stage] < len(order):
-                forward, micro_batch, chunk = order[position[stage]]
-                here = chunk * plan.pp + stage
-                before = here - 1 if forward else here + 1
-                if 0 <= before < ends:
-                    came = done.get((forward, micro_batch, before))
-                    if came is None:
-                        break
-                    late = came + send_ns - now[stage]
-                    if late > 0:
-                        waits[stage]["PP"] += min(late, send_ns)
-                        waits[stage]["bubble"] += late - min(late, send_ns)
-                        now[stage] += late
+                group = order[position[stage]]
+                came = [done.get((each.forward, each.micro_batch, each.before)) for each in group if each.source is not None]
+                if None in came:
+                    break
+                late = max((time for time in came if time is not None), default=-math.inf) + send_ns - now[stage]
+                if late > 0:
+                    waits[stage]["PP"] += min(late, send_ns)
+                    waits[stage]["bubble"] += late - min(late, send_ns)
+                    now[stage] += late
                 begins = now[stage]
-                now[stage] += durations[stage][0 if forward else 1][chunk]
-                if blocks and 0 <= (here + 1 if forward else here - 1) < ends:
-                    now[stage] += blocks
-                    waits[stage]["PP"] += blocks
-                done[forward, micro_batch, here] = now[stage]
-                if not forward:
-                    last[stage][chunk] = (begins, now[stage])
+                for each in group:
+                    now[stage] += durations[stage][each.kind][each.chunk]
+                    if blocks and each.target is not None:
+                        now[stage] += blocks
+                        waits[stage]["PP"] += blocks
+                for each in group:
+                    if each.kind != "W":
+                        done[each.forward, each.micro_batch, each.position] = now[stage]
+                    if each.is_last:
+                        last[stage][each.chunk] = (begins, now[stage])
                 position[stage] += 1
                 progress = True
     return waits, now, last
@@ -375,37 +375,22 @@ def _collectives(iteration: "Iteration", framework: "Framework | None") -> set[C
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """A place in the pipeline: its stages, what it waits for, when its last unit ends, and by chunk when the last backward pass does."""
-    stages: tuple[_Stage, ...]
+    """A place in the pipeline: its stage, what it waits for, when its last pass ends, and by chunk when the last backward pass does."""
+    stage: _Stage
     waits: Shares
     ended: float
     last: Last
 
 
-def _closed_form(stages: Sequence[_Stage], plan: "Parallelism", send_ns: float, blocks: float) -> _Place:
-    """@return the _Place of a schedule whose bubble is a closed form; the pipeline's messages fill and drain it"""
-    forward, backward, weight = (sum(values) / len(stages) for values in zip(*(
-        (stage.forward[0].total, stage.backward[0].total, stage.weight_ns(0)) for stage in stages)))
-    hops = plan.pp / len(stages) - 1
-    waits = Shares(bubble=bubbles.bubble_ns(plan.schedule, plan.pp, forward, backward, weight),
-                   PP=2 * (hops * send_ns + plan.micro_batches * blocks))
-    ended = waits.total + plan.micro_batches * (forward + backward)
-    return _Place(tuple(stages), waits, ended, {0: (ended - backward, ended)})
-
-
-def _of_place(place: _Place, plan: "Parallelism", framework: "Framework | None", times: CollectiveTimes) -> Shares:
-    """@return Shares of a step, of a rank in that place: each of its stages has its part of the micro-batches"""
-    shares, parts = Shares(place.waits), len(place.stages)
-    for stage in place.stages:
-        for chunk in range(plan.virtual):
-            shares.plus(stage.forward[chunk], plan.micro_batches / parts).plus(stage.backward[chunk], plan.micro_batches / parts)
-        shares["DP"] += _reduce(stage, framework, place.ended, place.last)
-        first = sum(each.total for each in stage.forward) * min(plan.pp, plan.micro_batches)
-        once = _once(stage, framework, times, first)
-        for key in ("optimizer", "host"):  # both ranks that have a stage of DualPipe share its states; a step begins once
-            once[key] /= parts
-        shares.plus(once)
-    if parts == 1 and place.stages[0].stage in (0, plan.pp - 1):  # a rank of DualPipe has both ends
+def _of_place(place: _Place, iteration: "Iteration", framework: "Framework | None", times: CollectiveTimes) -> Shares:
+    """@return Shares of a step, of a rank in that place"""
+    shares, stage, plan = Shares(place.waits), place.stage, iteration.plan
+    for forward, backward in zip(stage.forward, stage.backward):
+        shares.plus(forward, iteration.chunk_batches).plus(backward, iteration.chunk_batches)
+    shares["DP"] += _reduce(stage, framework, place.ended, place.last)
+    first = sum(each.total for each in stage.forward) * min(plan.pp, plan.micro_batches)
+    shares.plus(_once(stage, framework, times, first))
+    if stage.stage in (0, plan.pp - 1):
         shares["PP"] += times.tied_ns
     return shares
 
@@ -418,17 +403,14 @@ def estimate(iteration: "Iteration", machine: Machine, framework: "Framework | N
     stages = [_Stage(iteration, stage, passes, times, framework) for stage in range(plan.pp)]
     send = times.pipeline_ns if framework else 0.0
     blocks = send if framework and framework.pp == "exposed" else 0.0
-    if plan.schedule == "1f1b":
-        places = [_Place((stage,), waits, ended, last) for stage, waits, ended, last in zip(stages, *_run_pipeline(stages, plan, send, blocks))]
-    else:
-        places = [_closed_form([stages[number] for number in numbers], plan, send, blocks) for numbers in bubbles.devices(plan)]
+    places = [_Place(*each) for each in zip(stages, *_run_pipeline(stages, plan, send, blocks))]
     best = None
     for place in places:
-        shares = _of_place(place, plan, framework, times)
+        shares = _of_place(place, iteration, framework, times)
         if framework:
             assert isinstance(iteration.gpu, ProfiledGpu)
             shares["stragglers"] = iteration.gpu.spread * math.log2(plan.world_size) * shares.total
         if best is None or shares.total > best.total_ns:
-            best = Estimate(shares.total, {name: shares[name] for name in SHARES}, place.stages[0].stage)
+            best = Estimate(shares.total, {name: shares[name] for name in SHARES}, place.stage.stage)
     assert best
     return best

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Optional, Tuple, TYPE_CHECKING
 
 from clustersim.errors import InputError
-from clustersim.workload.plan import bubbles, exchange, pipeline
+from clustersim.workload.plan import exchange, pipeline, schedules
 from clustersim.workload.plan.adapters import Adapters
 from clustersim.workload.plan.exchange import Exchange
 from clustersim.workload.plan.keeping import Keeping
@@ -33,7 +33,7 @@ class Parallelism:
     global_batch: int = 0  # sequences; 0: as many micro-batches as fill the pipeline
     sequence: int = 4096  # tokens
     split: pipeline.Split = pipeline.Split()
-    schedule: str = "1f1b"  # of bubbles.SCHEDULES
+    schedule: str = schedules.USUAL  # of schedules.yaml
     modules: Tuple[str, ...] = ()  # of selective recomputation; none: recompute.DEFAULT
     recompute_layers: int = 0  # of each chunk, the first ones; 0: all of them
     offload_layers: int = 0  # of each chunk, whose kept activations wait in the host's memory
@@ -120,7 +120,7 @@ class Parallelism:
         parts = [f"TP {self.tp}", f"DP {self.dp}", f"PP {self.pp}"]
         parts += [f"{name} {value}" for name, value in (("VPP", self.virtual), ("EP", self.ep), ("CP", self.cp)) if value > 1]
         parts += [f"ETP {self.etp}"] if self.expert_tp != self.tp else []
-        parts += [self.schedule] if self.schedule != "1f1b" else []
+        parts += [self.schedule] if self.schedule != schedules.USUAL else []
         parts += ["SP"] if self.sequence_parallel else []
         parts += [f"ZeRO-{self.zero}" + (f" in {self.copies} copies" if self.copies > 1 else "")] if self.zero else []
         parts += [self._recomputation()] if self.recompute != "none" else []
@@ -162,7 +162,7 @@ def check(model: "Planned", plan: "Parallelism") -> None:
         raise InputError("VPP without a pipeline; expected PP of at least 2")
     pipeline.places(plan, model.layers, model.predictions)
     _check_batch(plan)
-    bubbles.check(plan)
+    schedules.check(plan)
 
 
 def _check_tensor_parallel(model: "Planned", plan: "Parallelism") -> None:
@@ -232,6 +232,3 @@ def _check_batch(plan: "Parallelism") -> None:
         step = plan.micro_batch * plan.dp
         _divides(step, plan.global_batch, f"a global batch of {plan.global_batch} is not a multiple of micro-batch "
                  f"{plan.micro_batch} x DP {plan.dp}", f"a multiple of {step}")
-    if plan.virtual > 1 and plan.micro_batches % plan.pp:
-        raise InputError(f"interleaving needs whole groups of {plan.pp} micro-batches, not {plan.micro_batches}; "
-                         "expected a global batch for a multiple of PP")

@@ -7,6 +7,7 @@ from typing import NamedTuple, Tuple, TYPE_CHECKING
 from collections.abc import Sequence
 
 from clustersim.errors import InputError
+from clustersim.workload.plan import schedules
 
 if TYPE_CHECKING:
     from clustersim.workload.plan.parallel import Parallelism
@@ -154,5 +155,6 @@ def places(plan: "Parallelism", layers: int, predictions: int = 0) -> "Sequence[
 
 
 def of_stage(plan: "Parallelism", model: "Planned", stage: int) -> Sequence[Place]:
-    """@return the Places of a stage's chunks"""
-    return places(plan, model.layers, model.predictions)[stage::plan.pp]
+    """@return the Places of a stage's chunks, with both of its parts of the model if micro-batches enter at both ends"""
+    found = places(plan, model.layers, model.predictions)
+    return [place for part in schedules.stages_of(plan, stage) for place in found[part::plan.pp]]

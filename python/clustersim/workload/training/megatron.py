@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from clustersim.workload.model import operators
 from clustersim.workload.model.operators import ELEMENT
-from clustersim.workload.plan import adapters, exchange, pipeline, recompute
+from clustersim.workload.plan import adapters, exchange, pipeline, recompute, schedules
 from clustersim.workload.plan.parallel import check
 from clustersim.workload.training import memory
 from clustersim.workload.training.rows import NOTHING, Collective, Row
@@ -29,7 +29,7 @@ COUNT = 8  # bytes of a number of tokens that ranks tell each other before they 
 
 
 class Iteration:
-    """One iteration of a model: rows of each pipeline stage, for one micro-batch."""
+    """One iteration of a model: rows of each pipeline stage, for one micro-batch. A stage has the chunks of both directions of its schedule."""
 
     def __init__(self, model: "Model", plan: "Parallelism", gpu: "Gpu") -> None:
         check(model, plan)
@@ -50,9 +50,9 @@ class Iteration:
 
     @property
     def tied_bytes(self) -> int:
-        """Bytes of gradients that the first and the last stage tell each other: both hold the embedding's words."""
+        """Bytes of gradients that the first and the last stage tell each other: both hold the embedding's words, unless a stage is both ends."""
         model, plan = self.model, self.plan
-        if not model.tied or plan.pp == 1 or plan.adapters:
+        if not model.tied or plan.pp == 1 or plan.adapters or schedules.directions(plan) > 1:
             return 0
         return int(plan.precision.reduced * operators.vocabulary_part(model, plan) * model.hidden)
 
@@ -61,11 +61,16 @@ class Iteration:
         """Whether gradients are reduced after each micro-batch, not after the last."""
         return self.plan.shards_gradients and self.plan.micro_batches > 1
 
+    @property
+    def chunk_batches(self) -> int:
+        """Micro-batches that a chunk of a stage carries out."""
+        return self.plan.micro_batches // schedules.directions(self.plan)
+
     def compute_ns(self, stage: int) -> float:
         """@return nanoseconds that a rank of `stage` computes in an iteration, with recomputation and the optimizer's step"""
         rows = [row for chunk in self.chunks(stage) for row in chunk]
         each = sum(row.compute_ns for row in rows) + sum(row.forward_ns for row in self.recomputed(rows))
-        return each * self.plan.micro_batches + sum(row.weight_ns for row in self.once(stage))
+        return each * self.chunk_batches + sum(row.weight_ns for row in self.once(stage))
 
     def recomputed(self, rows: "Sequence[Row]") -> "list[Row]":
         """@return those of a micro-batch's rows whose forward pass is carried out again before their backward pass"""
@@ -78,7 +83,7 @@ class Iteration:
             layers, ends = memory.stage_operators(self.model, mean, stage)
             for operator in [o for layer in layers for o in layer] + ends:
                 total += operator.flops * (3 if adapters.is_trained(self.plan, operator) or operator.kind != "matmul" else 2)
-        return total * self.plan.micro_batches * self.plan.tp * self.plan.replicas
+        return total * self.chunk_batches * self.plan.tp * self.plan.replicas
 
     def blocks(self, stage: int) -> "list[list[tuple[int | None, Sequence[Row]]]]":
         """@return for each chunk of pipeline stage `stage` (layer, its rows), with None for the embedding and the head; layers
@@ -309,7 +314,7 @@ class Iteration:
             group, size = self._group(expert)
             trained = self._trained(stage, expert)
             weights = memory.gathered_bytes(plan, trained)
-            moved += (sum(o.parameters for o in trained) * plan.precision.update + weights) / (size if plan.zero else 1)
+            moved += (sum(o.parameters for o in trained) * plan.precision.update + weights) / (size * schedules.holders(plan) if plan.zero else 1)
             if plan.zero and not plan.shards_weights and size > 1 and weights:
                 name = "expert_parameters" if expert else "parameters"
                 gathered.append(Row(name, weight=Collective("ALLGATHER", group, int(weights))))

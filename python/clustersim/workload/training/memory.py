@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.workload.model import operators
-from clustersim.workload.plan import adapters, bubbles, parallel, pipeline, recompute
+from clustersim.workload.plan import adapters, parallel, pipeline, recompute, schedules
 from clustersim.workload.plan.parallel import RECOMPUTATION
 from clustersim.workload.plan.precision import BYTES
 
@@ -91,18 +91,6 @@ def _kept(plan: "Parallelism", layer: "Sequence[Operator]", position: int) -> fl
     return sum(_kept_of(plan, operator) for operator in layer if not recompute.is_dropped(plan, operator))
 
 
-def in_flight(plan: "Parallelism", stage: int) -> float:
-    """@return micro-batches whose activations a stage holds at most, in parts of the stage's layers"""
-    warm_up = plan.pp - stage
-    if plan.schedule == "dualpipe":
-        return bubbles.in_flight(plan)
-    if plan.virtual > 1:
-        # Narayanan et al., arXiv 2104.04473: (v-1) p + 2 (p - stage) - 1 chunks, each 1/v of the stage.
-        chunks = (plan.virtual - 1) * plan.pp + 2 * warm_up - 1
-        return min(chunks / plan.virtual, plan.micro_batches)
-    return min(warm_up, plan.micro_batches)
-
-
 def _activations(model: "Model", plan: "Parallelism", stage: int) -> float:
     kept, again, known, kinds = 0.0, 0.0, {}, operators.kinds(model, plan)
     for place in pipeline.of_stage(plan, model, stage):
@@ -116,7 +104,7 @@ def _activations(model: "Model", plan: "Parallelism", stage: int) -> float:
             again = max(again, known[key][1])  # the one computed again
     _, ends = stage_operators(model, plan, stage)
     # A layer is computed again when the loss has been passed.
-    return in_flight(plan, stage) * kept + max(again, sum(operator.kept for operator in ends))
+    return schedules.in_flight(plan, stage) * kept + max(again, sum(operator.kept for operator in ends))
 
 
 def of_stage(model: "Model", plan: "Parallelism", stage: int) -> "Memory":
@@ -149,7 +137,7 @@ def of_stage(model: "Model", plan: "Parallelism", stage: int) -> "Memory":
     return Memory(weights + 2 * gathered_bytes(plan, largest),
                   shared(numbers.gradient + plan.keeping.gradient_copy, 2, trained, plan.shards_gradients) +
                   WEIGHT * trained(largest),
-                  shared(numbers.optimizer, 1, trained), _activations(model, plan, stage))
+                  shared(numbers.optimizer, 1, trained) / schedules.holders(plan), _activations(model, plan, stage))
 
 
 def needed(model: "Model", plan: "Parallelism") -> "Memory":
@@ -157,15 +145,7 @@ def needed(model: "Model", plan: "Parallelism") -> "Memory":
     # Of stages that are alike, the first one has most micro-batches in flight.
     are_alike = plan.split == pipeline.Split() and not model.lists_layers
     stages = {0, plan.pp - 1} | ({1} if plan.pp > 2 else set()) if are_alike else range(plan.pp)
-    places = [place for place in bubbles.devices(plan) if place[0] in stages]
-    return max((_of_place(model, plan, place) for place in places), key=lambda memory: memory.total)
-
-
-def _of_place(model: "Model", plan: "Parallelism", stages: Sequence[int]) -> "Memory":
-    """@return Memory of a rank that has these stages. Two ranks have each of DualPipe's, and ZeRO spreads its states over both."""
-    each = [of_stage(model, plan, stage) for stage in stages]
-    return Memory(sum(m.weights for m in each), sum(m.gradients for m in each),
-                  sum(m.optimizer for m in each) / (len(stages) if plan.zero else 1), sum(m.activations for m in each))
+    return max((of_stage(model, plan, stage) for stage in stages), key=lambda memory: memory.total)
 
 
 def _alternatives(plan: "Parallelism") -> "Iterator[tuple[str, Parallelism]]":

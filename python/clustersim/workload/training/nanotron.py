@@ -13,7 +13,7 @@ from typing import Protocol, TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.workload.model import operators
-from clustersim.workload.plan import keeping, pipeline
+from clustersim.workload.plan import keeping, pipeline, schedules
 from clustersim.workload.training import megatron, memory
 from clustersim.workload.training.rows import NOTHING, Collective, Row
 
@@ -117,7 +117,7 @@ class Iteration(megatron.Iteration):
         blocks = [block for block in [*layers, ends] if any(o.parameters for o in block)]
         weights, held = [memory.gathered_bytes(self.plan, block) for block in blocks], sum(o.parameters for block in blocks for o in block)
         group, size = self._group(False)
-        shared, numbers = size if self.plan.zero else 1, self.plan.precision
+        shared, numbers = size * schedules.holders(self.plan) if self.plan.zero else 1, self.plan.precision
         update = Row("optimizer", weight_ns=(held * numbers.update + sum(weights)) / shared / self.gpu.stream_rate)
         if shared < 2 or not blocks:
             return [update]

@@ -8,6 +8,7 @@ import dataclasses
 
 from clustersim.errors import InputError
 from clustersim.workload.model.transformer import Model
+from clustersim.workload.plan import schedules
 from clustersim.workload.plan.parallel import Parallelism
 from clustersim.workload.training.megatron import Iteration
 from clustersim.workload.training.rows import NOTHING, Collective, Row
@@ -41,8 +42,8 @@ class AicbIteration:
         if model.layers % plan.pp:
             raise InputError(f"AICB needs equal stages, but PP {plan.pp} does not divide {model.layers} layers; "
                              "expected --layout megatron")
-        if plan.cp > 1 or plan.zero > 1 or plan.virtual > 1:
-            raise InputError("AICB knows no CP, VPP, ZeRO-2 and ZeRO-3; expected --layout megatron")
+        if plan.cp > 1 or plan.zero > 1 or plan.virtual > 1 or plan.schedule != schedules.USUAL:
+            raise InputError("AICB knows no CP, VPP, ZeRO-2, ZeRO-3 and schedules of a pipeline; expected --layout megatron")
         if self.release == "1.1" and not (plan.sequence_parallel and model.experts):
             raise InputError("the example of AICB 1.1 has experts and sequence parallelism; expected --sp and a model with experts")
 

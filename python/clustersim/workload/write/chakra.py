@@ -153,25 +153,24 @@ class _Trace:
         tag = (micro_batch * self.plan.pp * self.plan.virtual + sender) * 2 + forward
         self._node(step.name, kind, self._before(), blocks, None, 0, is_cpu_op=False, comm_size=bytes_, comm_tag=tag, **peer)
 
-    def _neighbour(self, virtual_stage: int) -> int:
+    def _same_place(self, stage: int) -> int:
         in_stage = self.plan.world_size // self.plan.pp
-        return virtual_stage % self.plan.pp * in_stage + self.rank % in_stage
+        return stage * in_stage + self.rank % in_stage
 
     def _send(self, step: "Step") -> None:
-        _, sender, forward = step.message
         self._message(step, "COMM_SEND_NODE", False, self.iteration.pipeline_bytes, comm_src=self.rank,
-                      comm_dst=self._neighbour(sender + (1 if forward else -1)))
+                      comm_dst=self._same_place(step.peer))
 
     def _receive(self, step: "Step") -> None:
-        self._message(step, "COMM_RECV_NODE", True, self.iteration.pipeline_bytes, comm_src=self._neighbour(step.message[1]),
+        self._message(step, "COMM_RECV_NODE", True, self.iteration.pipeline_bytes, comm_src=self._same_place(step.peer),
                       comm_dst=self.rank)
 
     def _send_tied(self, step: "Step") -> None:
         self._message(step, "COMM_SEND_NODE", False, self.iteration.tied_bytes, comm_src=self.rank,
-                      comm_dst=self._neighbour(self.plan.pp - 1 - step.message[1]))
+                      comm_dst=self._same_place(step.peer))
 
     def _receive_tied(self, step: "Step") -> None:
-        self._message(step, "COMM_RECV_NODE", True, self.iteration.tied_bytes, comm_src=self._neighbour(step.message[1]),
+        self._message(step, "COMM_RECV_NODE", True, self.iteration.tied_bytes, comm_src=self._same_place(step.peer),
                       comm_dst=self.rank)
 
 

@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
-from clustersim.workload.plan import pipeline, recompute
+from clustersim.workload.plan import pipeline, recompute, schedules
 
 if TYPE_CHECKING:
     from clustersim.workload.model.transformer import Model
@@ -109,7 +109,7 @@ def torchtitan(model: "Model", plan: "Parallelism", per_server: int) -> list[str
                    "fsdp_reshard_after_forward": "always" if plan.shards_weights else "never"}
     if plan.pp > 1:
         first, last, each = _torchtitan_stages(model, plan)
-        parallelism |= {"pipeline_parallel_schedule": "Interleaved1F1B" if plan.virtual > 1 else "1F1B",
+        parallelism |= {"pipeline_parallel_schedule": "GPipe" if plan.schedule == "gpipe" else "Interleaved1F1B" if plan.virtual > 1 else "1F1B",
                         "pipeline_parallel_microbatch_size": plan.micro_batch,
                         "pipeline_parallel_first_stage_less_layers": first, "pipeline_parallel_last_stage_less_layers": last}
         parallelism |= {"pipeline_parallel_layers_per_stage": each} if each else {}
@@ -153,6 +153,8 @@ def text(name: str, model: "Model", plan: "Parallelism", gpus_per_server: int = 
     """@return the arguments of framework `name`, a few on each line, with backslashes between them"""
     if name not in WRITERS:
         raise InputError(f'"{name}" is not a framework whose arguments are known; expected one of {", ".join(WRITERS)}')
+    if plan.schedule != schedules.USUAL and not (name == "torchtitan" and plan.schedule == "gpipe" and plan.virtual == 1):
+        raise InputError(f"no argument of {name} is known to mean schedule {plan.schedule} with VPP {plan.virtual}; expected --pipeline_schedule {schedules.USUAL}")
     if name == "nemo" and (plan.zero > 1 or plan.copies > 1):
         raise InputError(f"NeMo's strategy has no {'hybrid sharding' if plan.copies > 1 else f'ZeRO-{plan.zero}'} that can be set by an argument; expected --print-arguments megatron")
     return " \\\n".join(WRITERS[name](model, plan, gpus_per_server))

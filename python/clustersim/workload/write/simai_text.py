@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.whole_file import write_text
+from clustersim.workload.plan import schedules
 from clustersim.workload.training.rows import Row
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def render(iteration: "Iteration") -> str:
     header += [(key, _list(numbers)) for key, numbers in (("checkpoints", [first for first, _ in spans]),
                                                           ("checkpoint_initiates", [last for _, last in spans]),
                                                           ("stage_rows", counts))]
+    header += [("schedule", plan.schedule)] if plan.schedule != schedules.USUAL else []
     header += [("tied_comm", iteration.tied_bytes)] if iteration.tied_bytes else []
     header += [("reduce_each", 1)] if iteration.reduces_each else []
     return text([*header, ("pp_comm", iteration.pipeline_bytes)], rows, _HYBRID if plan.copies > 1 else None)
