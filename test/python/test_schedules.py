@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Schedules of pipelines: one description for estimates, files and simulators, which then take the same time for the same job."""
+"""Schedules of pipelines: one description for estimates, files and simulators, which give a job the same time."""
 import csv
 import itertools
-import math
 import os
 import pathlib
 import subprocess
@@ -29,7 +28,8 @@ ADDED = REPOSITORY / "test/workload/added-schedules.yaml"
 
 
 def plan_of(name, stages, chunks, batches, **more):
-    return Parallelism(world_size=stages, pp=stages, virtual=chunks, global_batch=batches, sequence=1024, schedule=name, **more)
+    return Parallelism(world_size=stages, pp=stages, virtual=chunks, global_batch=batches, sequence=1024, schedule=name,
+                       **more)
 
 
 def is_possible(plan):
@@ -46,7 +46,7 @@ def matrix(stages, chunks, batches):
 
 
 def job_of(name, stages, chunks, batches, model="llama3_8b", **more):
-    layers = stages * chunks + 1  # stages differ: the embedding and the loss take the place of layers, or a stage has a layer less
+    layers = stages * chunks + 1  # stages differ: they have the embedding or the loss, or a layer less
     while True:
         try:
             shaped = catalogue.find(model).copy(update={"layers": layers})
@@ -58,7 +58,8 @@ def job_of(name, stages, chunks, batches, model="llama3_8b", **more):
 
 
 def carried_out(job, message_ns=0.0):
-    """@return when the last rank ends, ns: each carries out its steps in order, and a message takes `message_ns`. Nothing else takes the network."""
+    """@return when the last rank ends, ns: each carries out its steps in order, and a message takes `message_ns`.
+    Nothing else takes the network."""
     programs = [schedule.Program(job, stage).steps for stage in range(job.plan.pp)]
     times, nexts, sent = [0.0] * len(programs), [0] * len(programs), {}
     progress = True
@@ -87,8 +88,9 @@ def total_ns(directory):
 
 
 def numbers_of(job):
-    """@return the numbers of nanoseconds that all stages together go through in a step: no path through the pipeline has more"""
-    return sum(3 * len(chunk) * job.chunk_batches for stage in range(job.plan.pp) for chunk in job.chunks(stage)) + 10 * job.plan.pp
+    """@return the numbers of nanoseconds that all stages together go through in a step: no path through them has more"""
+    rows = sum(len(chunk) for stage in range(job.plan.pp) for chunk in job.chunks(stage))
+    return 3 * rows * job.chunk_batches + 10 * job.plan.pp
 
 
 @pytest.mark.parametrize("name", schedules.names())
@@ -99,8 +101,8 @@ def test_the_estimate_of_a_job_is_the_time_of_its_analytical_simulation(name, tm
             continue
         job = job_of(*shape)
         simai_text.write(job, tmp_path / "w.txt")
-        subprocess.run([PROGRAMS / "SimAI_analytical", "-w", tmp_path / "w.txt", "-g", str(job.plan.pp), "-g_type", "H100", "-g_p_s",
-                        str(job.plan.pp), "-r_f", tmp_path, "-q"], check=True, capture_output=True)
+        subprocess.run([PROGRAMS / "SimAI_analytical", "-w", tmp_path / "w.txt", "-g", str(job.plan.pp), "-g_type", "H100",
+                        "-g_p_s", str(job.plan.pp), "-r_f", tmp_path, "-q"], check=True, capture_output=True)
         estimated = estimate.estimate(job, Machine("H100", gpus_per_server=job.plan.pp)).total_ns
         assert carried_out(job) == pytest.approx(estimated, rel=1e-9), shape
         assert estimated == pytest.approx(total_ns(tmp_path), abs=0.5 * numbers_of(job)), shape
@@ -125,17 +127,18 @@ def simulated(job, topology, directory, form):
     else:
         chakra.write(job, directory / "w")
         flags = ["--workload-configuration", directory / "w"]
-    subprocess.run([PROGRAMS / "SimAI_simulator", *flags, "-n", topology, "--network", "flow", "-q", "-o", directory / form], check=True,
-                   capture_output=True)
+    subprocess.run([PROGRAMS / "SimAI_simulator", *flags, "-n", topology, "--network", "flow", "-q", "-o", directory / form],
+                   check=True, capture_output=True)
     return total_ns(directory / form)
 
 
 @pytest.mark.parametrize("form", ["text", "traces"])
 @pytest.mark.parametrize("name", schedules.names())
 def test_a_simulation_takes_as_much_longer_than_the_estimate_as_its_messages_take(name, form, star, tmp_path):
-    """A step is the longest way through passes and messages, so it lies between the steps with messages of no time and of the longest time. That is
-    twice the time of one alone: a link carries an activation and a gradient at once, at most. One alone is half of what a pipeline of two stages and
-    a micro-batch, which waits for two, takes longer than its computation. A number of a trace is rounded to microseconds."""
+    """A step is the longest way through passes and messages, so it lies between the steps with messages of no time and of
+    the longest time. That is twice the time of one alone: a link carries an activation and a gradient at once, at most. One
+    alone is half of what a pipeline of two stages and a micro-batch, which waits for two, takes longer than its
+    computation. A number of a trace is rounded to microseconds."""
     alone = job_of("gpipe", 2, 1, 1)
     message = (simulated(alone, star(2), tmp_path, form) - carried_out(alone)) / 2
     assert message > alone.pipeline_bytes / 360  # at the link's rate
@@ -149,7 +152,8 @@ def test_a_simulation_takes_as_much_longer_than_the_estimate_as_its_messages_tak
         assert carried_out(job) - rounded <= time <= carried_out(job, 2 * message) + rounded, shape
 
 
-BUBBLES = {  # of the passes' times F, B and W (Huang et al.; Narayanan et al.; Qi et al., section 2.3; DeepSeek-V3, table 2)
+# Of the passes' times F, B and W (Huang et al.; Narayanan et al.; Qi et al., section 2.3; DeepSeek-V3, table 2).
+BUBBLES = {
     "gpipe": lambda stages, chunks, f, b, w: (stages - 1) * (f + b),
     "1f1b": lambda stages, chunks, f, b, w: (stages - 1) * (f + b),
     "zb1p": lambda stages, chunks, f, b, w: (stages - 1) * (f + b - 2 * w),
@@ -171,8 +175,8 @@ class Even:
 @pytest.mark.parametrize("name", BUBBLES)
 def test_equal_stages_have_the_bubble_that_the_schedule_s_authors_derive(name, times):
     found = 0
-    for _, stages, chunks, batches in (shape for shape in matrix((2, 4, 8, 16), (1, 2, 4), (8, 16, 32, 64)) if shape[0] == name):
-        if batches < stages:
+    for shaped, stages, chunks, batches in matrix((2, 4, 8, 16), (1, 2, 4), (8, 16, 32, 64)):
+        if shaped != name or batches < stages:
             continue
         plan = plan_of(name, stages, chunks, batches)
         even = [Even(chunks * schedules.directions(plan), *times) for _ in range(stages)]
@@ -180,7 +184,7 @@ def test_equal_stages_have_the_bubble_that_the_schedule_s_authors_derive(name, t
         computed = batches * chunks * (times[0] + times[1])
         longest = max(ended)
         assert all(share["bubble"] == pytest.approx(end - computed) for share, end in zip(waits, ended))
-        if name == "gpipe" and chunks > 1:  # micro-batches come in groups, between which the first chunks wait for the last ones
+        if name == "gpipe" and chunks > 1:  # between groups of micro-batches, the first chunks wait for the last ones
             assert longest - computed >= BUBBLES[name](stages, chunks, *times) - 1e-9
         else:
             assert longest - computed == pytest.approx(BUBBLES[name](stages, chunks, *times)), (stages, chunks, batches)
@@ -190,8 +194,10 @@ def test_equal_stages_have_the_bubble_that_the_schedule_s_authors_derive(name, t
 
 def spell(groups):
     """@return passes as the comments of added-schedules.yaml have them"""
-    return " ".join(f"{'+' if number else ''}{each.kind}{each.micro_batch}.{each.chunk}@{each.position}{'!' if each.is_last else ''}"
-                    for group in groups for number, each in enumerate(group))
+    def one(each, overlaps):
+        last = "!" if each.is_last else ""
+        return f"{'+' if overlaps else ''}{each.kind}{each.micro_batch}.{each.chunk}@{each.position}{last}"
+    return " ".join(one(each, number > 0) for group in groups for number, each in enumerate(group))
 
 
 def test_an_added_schedule_has_the_order_that_the_simulators_read(monkeypatch):
@@ -206,14 +212,15 @@ def test_an_added_schedule_has_the_order_that_the_simulators_read(monkeypatch):
             assert spell(schedules.passes(plan_of(name, stages, chunks, batches), stage)) == expected, name
             orders += 1
     assert orders == 4 and schedules.names() == ["pairs", "late", "meeting"]
-    with pytest.raises(InputError, match="schedule pairs with PP 2, VPP 1 and 3 micro-batches; expected an even number of micro-batches"):
+    with pytest.raises(InputError, match="pairs with PP 2, VPP 1 and 3 micro-batches; expected an even number of micro-batches"):
         schedules.check(plan_of("pairs", 2, 1, 3))
 
 
 def test_programs_know_the_schedules_of_the_description_and_no_others(tmp_path):
-    (tmp_path / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 pp: 2 all_gpus: 2 schedule: chimera\n"
-                                    "1\na\t-1\t1\tNONE\t0\t1\tNONE\t0\t1\tNONE\t0\t0\n")
-    done = subprocess.run([PROGRAMS / "SimAI_analytical", "-w", tmp_path / "w.txt", "-g", "2", "-r_f", tmp_path], capture_output=True, text=True)
+    (tmp_path / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 pp: 2 all_gpus: 2 "
+                                    "schedule: chimera\n1\na\t-1\t1\tNONE\t0\t1\tNONE\t0\t1\tNONE\t0\t0\n")
+    done = subprocess.run([PROGRAMS / "SimAI_analytical", "-w", tmp_path / "w.txt", "-g", "2", "-r_f", tmp_path],
+                          capture_output=True, text=True)
     words = done.stderr.split("expected ")[1].strip().replace(" or ", ", ").split(", ")
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and sorted(words) == sorted(schedules.names())
 
@@ -253,7 +260,8 @@ def test_all_of_a_model_is_computed_once_in_a_step_whatever_the_schedule():
     for name, job in jobs.items():
         computed = sum(job.compute_ns(stage) for stage in range(4))
         assert computed == pytest.approx(sum(jobs["1f1b"].compute_ns(stage) for stage in range(4)), rel=1e-9), name
-        assert math.isclose(sum(job.once(stage)[-1].weight_ns for stage in range(4)), sum(jobs["1f1b"].once(stage)[-1].weight_ns for stage in range(4)))
+        steps = [sum(each.once(stage)[-1].weight_ns for stage in range(4)) for each in (job, jobs["1f1b"])]
+        assert steps[0] == pytest.approx(steps[1], rel=1e-9)
         # The ends exchange the gradients of the embedding's words unless a stage is both.
         kinds = [[step.kind for step in schedule.Program(job, stage).steps].count("send_tied") for stage in range(4)]
         assert kinds == ([0] * 4 if schedules.directions(job.plan) == 2 else [1, 0, 0, 1])

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/workload/pipeline-schedule.h"
+#include "astra-frontend/model/workload/whole-expression.h"
 
 #include "ns3/input-error.h"
 
@@ -9,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -181,6 +183,34 @@ TEST(PipelineSchedule, EveryResultIsSentToTheStageThatNeedsIt)
         EXPECT_EQ(sent, received);
         EXPECT_EQ(sent.size(), 2 * shape.batches * (shape.stages * shape.chunks - 1));
     });
+}
+
+TEST(WholeExpression, HasThePrecedenceOfArithmeticAndRoundsDown)
+{
+    const std::map<std::string, int64_t> names{{"a", 7}, {"b_2", 2}};
+    const std::map<std::string, std::optional<int64_t>> cases{
+        {"a", 7},
+        {" 1 + a * b_2 - 3 ", 12},
+        {"(1 + a) * (b_2 - 3)", -8},
+        {"a / b_2 * b_2 + a % b_2", 7},
+        {"a - b_2 - 1", 4},
+        {"(1 - a) / 4", -2},
+        {"(1 - a) % 4", 2},
+        {"min(a, max(b_2, 3)) * 2", 6},
+        {"", std::nullopt},
+        {"c", std::nullopt},
+        {"a b_2", std::nullopt},
+        {"a +", std::nullopt},
+        {"(a", std::nullopt},
+        {"min(a)", std::nullopt},
+        {"a / (b_2 - 2)", std::nullopt},
+        {"a ** 2", std::nullopt},
+        {"12345678901", std::nullopt},
+    };
+    for (const auto& [text, value] : cases)
+    {
+        EXPECT_EQ(ComputeWhole(text, names), value) << text;
+    }
 }
 
 TEST(PipelineSchedule, NamesTheLineOfAMistake)

@@ -8,12 +8,12 @@
 #include "pipeline-schedule.h"
 
 #include "built-in-schedules.h"
+#include "whole-expression.h"
 
 #include "ns3/input-error.h"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <deque>
 #include <sstream>
 #include <string_view>
@@ -24,121 +24,6 @@ namespace AstraSim
 
 namespace
 {
-
-/// Computes an expression of whole numbers: + - * / % min max and brackets, / rounds down.
-class WholeExpression
-{
-  public:
-    using Names = std::map<std::string, int64_t>;
-
-    WholeExpression(std::string_view text, const Names& names)
-        : m_left(text),
-          m_names(names)
-    {
-    }
-
-    /// @return the value, or nothing for an illegal expression
-    std::optional<int64_t> Compute()
-    {
-        const int64_t value = Sum();
-        return m_legal && Next() == '\0' ? std::optional(value) : std::nullopt;
-    }
-
-  private:
-    /// @return the next character that is no blank; 0 at the end
-    char Next()
-    {
-        m_left.remove_prefix(std::min(m_left.find_first_not_of(' '), m_left.size()));
-        return m_left.empty() ? '\0' : m_left.front();
-    }
-
-    bool Take(char character)
-    {
-        const bool found = Next() == character;
-        m_left.remove_prefix(found ? 1 : 0);
-        return found;
-    }
-
-    void Require(char character)
-    {
-        m_legal = Take(character) && m_legal;
-    }
-
-    int64_t Sum()
-    {
-        int64_t value = Product();
-        for (char sign = Next(); sign == '+' || sign == '-'; sign = Next())
-        {
-            Take(sign);
-            value += sign == '+' ? Product() : -Product();
-        }
-        return value;
-    }
-
-    int64_t Product()
-    {
-        int64_t value = Operand();
-        for (char sign = Next(); sign == '*' || sign == '/' || sign == '%'; sign = Next())
-        {
-            Take(sign);
-            const int64_t other = Operand();
-            value = sign == '*' ? value * other : Divide(value, other, sign == '%');
-        }
-        return value;
-    }
-
-    int64_t Divide(int64_t value, int64_t by, bool remainder)
-    {
-        m_legal = m_legal && by > 0;
-        if (!m_legal)
-        {
-            return 0;
-        }
-        const int64_t left = ((value % by) + by) % by;
-        return remainder ? left : (value - left) / by;
-    }
-
-    int64_t Operand()
-    {
-        if (Take('('))
-        {
-            const int64_t value = Sum();
-            Require(')');
-            return value;
-        }
-        const auto isPart = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
-        Next();
-        const auto end = std::find_if_not(m_left.begin(), m_left.end(), isPart);
-        const std::string word(m_left.begin(), end);
-        m_left.remove_prefix(word.size());
-        if (word == "min" || word == "max")
-        {
-            return Extreme(word == "min");
-        }
-        if (!word.empty() && word.size() < 10 &&
-            std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); }))
-        {
-            return std::stoll(word);
-        }
-        const auto found = m_names.find(word);
-        m_legal = m_legal && found != m_names.end();
-        return m_legal ? found->second : 0;
-    }
-
-    int64_t Extreme(bool least)
-    {
-        Require('(');
-        const int64_t first = Sum();
-        Require(',');
-        const int64_t second = Sum();
-        Require(')');
-        return least ? std::min(first, second) : std::max(first, second);
-    }
-
-    std::string_view m_left;
-    const Names& m_names;
-    bool m_legal{true};
-};
 
 std::size_t
 LineOf(const YAML::Node& node)
@@ -415,7 +300,7 @@ int64_t
 PipelineSchedule::Number(const std::string& expression,
                          const std::map<std::string, int64_t>& numbers) const
 {
-    const auto value = WholeExpression(expression, numbers).Compute();
+    const auto value = ComputeWhole(expression, numbers);
     if (!value)
     {
         throw ns3::InputError(m_source,

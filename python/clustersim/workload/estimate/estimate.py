@@ -285,38 +285,51 @@ class _Stage:
                 self.backward[chunk]["kernels"] += (self.framework.gather_bytes + self.framework.scatter_bytes) * moved
 
 
+def _came(group: Sequence[schedules.Pass], done: Mapping[schedules.Result, float]) -> float | None:
+    """@return when the last of what passes that overlap need was there, or None if something is not"""
+    latest = -math.inf
+    for each in group:
+        if each.needs is not None:
+            time = done.get(each.needs)
+            if time is None:
+                return None
+            latest = max(latest, time)
+    return latest
+
+
 def _run_pipeline(stages: Sequence[_Stage], plan: "Parallelism", send_ns: float,
                   blocks: float) -> tuple[list[Shares], list[float], Sequence[Last]]:
-    """@return per stage the Shares until its last pass, and the times at which the last passes of each chunk with gradients of weights begin and end"""
+    """@return per stage the Shares until its last pass, and when the last gradients of weights of each chunk begin and end"""
     orders = [schedules.passes(plan, stage) for stage in range(plan.pp)]
     position, now = [0] * plan.pp, [0.0] * plan.pp
     waits = [Shares() for _ in stages]
-    done: dict[tuple[bool, int, int], float] = {}
+    done: dict[schedules.Result, float] = {}
     last: list[dict[int, tuple[float, float]]] = [{} for _ in stages]
     durations = [stage.durations() for stage in stages]
     progress = True
     while progress:
         progress = False
         for stage, order in enumerate(orders):
+            lasts = durations[stage]
             while position[stage] < len(order):
                 group = order[position[stage]]
-                came = [done.get((each.forward, each.micro_batch, each.before)) for each in group if each.source is not None]
-                if None in came:
+                came = _came(group, done)
+                if came is None:
                     break
-                late = max((time for time in came if time is not None), default=-math.inf) + send_ns - now[stage]
+                late = came + send_ns - now[stage]
                 if late > 0:
                     waits[stage]["PP"] += min(late, send_ns)
                     waits[stage]["bubble"] += late - min(late, send_ns)
                     now[stage] += late
                 begins = now[stage]
                 for each in group:
-                    now[stage] += durations[stage][each.kind][each.chunk]
+                    now[stage] += lasts[each.kind][each.chunk]
                     if blocks and each.target is not None:
                         now[stage] += blocks
                         waits[stage]["PP"] += blocks
                 for each in group:
-                    if each.kind != "W":
-                        done[each.forward, each.micro_batch, each.position] = now[stage]
+                    if each.gives is not None:
+                        done[each.gives] = now[stage]
                     if each.is_last:
                         last[stage][each.chunk] = (begins, now[stage])
                 position[stage] += 1

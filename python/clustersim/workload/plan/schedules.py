@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The order in which a pipeline stage carries out the passes of micro-batches, from schedules.yaml, which the simulators read, too.
+"""The order in which a pipeline stage carries out the passes of micro-batches: schedules.yaml, which simulators read, too.
 
     for group in schedules.passes(plan, stage):  # one pass, or several that overlap
         for each in group:
@@ -22,6 +22,9 @@ PATH = pathlib.Path(__file__).with_name("schedules.yaml")
 USUAL = "1f1b"
 
 
+Result = tuple[bool, int, int]  # forward, micro-batch, position
+
+
 class Pass(NamedTuple):
     """A pass of a micro-batch through a chunk of a stage."""
     kind: str  # F forward, B backward, or the halves of B: I gradients of inputs, W gradients of weights
@@ -30,6 +33,8 @@ class Pass(NamedTuple):
     position: int  # of the chunk in the pipeline
     source: int | None  # stage that sends what the pass needs
     target: int | None  # stage that waits for its result
+    needs: Result | None  # what `source` sends
+    gives: Result | None  # what the pass computes; W: nothing that another pass needs
     is_last: bool = False  # all of the chunk's gradients of weights are there after it
 
     @property
@@ -74,7 +79,8 @@ class Pipeline(NamedTuple):
 
     def numbers(self, stage: int) -> dict[str, int]:
         """@return what expressions name"""
-        known = {"stages": self.stages, "stage": stage, "batches": self.batches, "chunks": self.chunks, "units": self.batches * self.chunks}
+        known = {"stages": self.stages, "stage": stage, "batches": self.batches, "chunks": self.chunks,
+                 "units": self.batches * self.chunks}
         for name, expression in _find(self.schedule).get("names", {}).items():
             known[name] = _number(expression, known)
         return known
@@ -82,7 +88,8 @@ class Pipeline(NamedTuple):
     def order(self, stage: int) -> list[tuple[int, list[str]]]:
         """@return how often which passes come one after the other, those that overlap as one word"""
         known = self.numbers(stage)
-        return [(_number(times, known), words.split()) for line in _find(self.schedule)["order"] for times, words in line.items()]
+        lines = _find(self.schedule)["order"]
+        return [(_number(times, known), words.split()) for line in lines for times, words in line.items()]
 
     def describe(self) -> str:
         return f"schedule {self.schedule} with PP {self.stages}, VPP {self.chunks} and {self.batches} micro-batches"
@@ -98,13 +105,13 @@ def directions(plan: "Parallelism") -> int:
 
 
 def stages_of(plan: "Parallelism", stage: int) -> list[int]:
-    """@return the parts of the model that a stage has, as numbers of the stages that have them without a second direction"""
+    """@return the parts of the model that a stage has: numbers of the stages that have them with one direction"""
     near = min(stage, plan.pp - 1 - stage)
     return [stage] if directions(plan) == 1 else [near, plan.pp - 1 - near]
 
 
 def holders(plan: "Parallelism") -> int:
-    """@return the stages that have a part of the model and share its optimizer's states: ZeRO spreads them over both directions"""
+    """@return the stages that share the optimizer's states of a part of the model: ZeRO spreads them over both holders"""
     return directions(plan) if plan.zero else 1
 
 
@@ -133,18 +140,21 @@ class _Order:
         self.pipeline, self.stage, self.directions = pipeline, stage, _find(pipeline.schedule).get("directions", 1)
         self.each = pipeline.batches * pipeline.chunks // self.directions  # passes of each kind and direction
         self.taken: collections.Counter[tuple[bool, int]] = collections.Counter()
-        self.waiting: collections.deque[tuple[int, int]] = collections.deque()  # micro-batches and chunks that have had I, and no W
+        self.waiting: collections.deque[tuple[int, int]] = collections.deque()  # micro-batch and chunk: had I, and no W
         groups = [[self._take(word) for word in group.split("+")]
                   for times, words in pipeline.order(stage) for _ in range(times) for group in words]
-        if self.waiting or any(self.taken[forward, end] != self.each for forward in (True, False) for end in range(self.directions)):
+        kinds = itertools.product((True, False), range(self.directions))
+        if self.waiting or any(self.taken[kind] != self.each for kind in kinds):
             self._refuse()
-        last = {each.chunk: (group, number) for group in groups for number, each in enumerate(group) if each.kind in "BW"}
+        last = {each.chunk: (group, number)
+                for group in groups for number, each in enumerate(group) if each.kind in "BW"}
         for group, number in last.values():
             group[number] = group[number]._replace(is_last=True)
         self.groups = groups
 
     def _refuse(self) -> None:
-        raise InputError(f"{PATH.name}: {self.pipeline.describe()} has too many or too few passes; expected each micro-batch and chunk once")
+        raise InputError(f"{PATH.name}: {self.pipeline.describe()} has too many or too few passes; "
+                         "expected each micro-batch and chunk once")
 
     def _take(self, word: str) -> Pass:
         kind, end = word[0], int(word[1:] or 0)
@@ -178,11 +188,14 @@ class _Order:
         near = min(stage, stages - 1 - stage)
         position = chunk * stages + stage if self.directions == 1 else stages - 1 - near if chunk else near
         if kind == "W":
-            return Pass(kind, micro_batch, chunk, position, None, None)
+            return Pass(kind, micro_batch, chunk, position, None, None, None, None)
         step = 1 if self.directions == 1 or micro_batch < self.each else -1  # of stages, from a position to the next
         before = (stage - step) % stages if position > 0 else None
         after = (stage + step) % stages if position + 1 < stages * self.pipeline.chunks else None
-        return Pass(kind, micro_batch, chunk, position, *((before, after) if kind == "F" else (after, before)))
+        forward = kind == "F"
+        source, target = (before, after) if forward else (after, before)
+        needs = (forward, micro_batch, position + (-1 if forward else 1)) if source is not None else None
+        return Pass(kind, micro_batch, chunk, position, source, target, needs, (forward, micro_batch, position))
 
 
 def in_flight(plan: "Parallelism", stage: int) -> float:

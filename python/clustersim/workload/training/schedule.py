@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """`kind` is compute, blocking, beside (a collective nobody waits for yet), issue (one that the next join waits for), join, optimizer, send, receive, or the same of the
-    gradients that the ends of the pipeline exchange: send_tied, receive_tied."""
+    """`kind` is compute, blocking, beside (a collective nobody waits for yet), issue (one that the next join waits for),
+    join, optimizer, send, receive, or the same of the gradients that the ends of the pipeline exchange: send_tied,
+    receive_tied."""
     kind: str
     name: str
     ns: float = 0.0
@@ -37,9 +38,10 @@ class Program:
         self._once(iteration.once(stage))
 
     def hides(self, row: "Row") -> bool:
-        """@return whether the framework, if there is one, carries out a row's input gradient's collective beside its product"""
+        """@return whether the framework, if there is one, reduces a row's input gradient beside the weight's product"""
         framework = getattr(self.iteration.gpu, "framework", None)
-        return framework is not None and framework.tp != "exposed" and row.input.group == "TP" and row.input.bytes > 0 and row.weight_ns > 0
+        hides = framework is not None and framework.tp != "exposed"
+        return hides and row.input.group == "TP" and row.input.bytes > 0 and row.weight_ns > 0
 
     def _once(self, rows: "Sequence[Row]") -> None:
         """After the last micro-batch."""
@@ -61,7 +63,8 @@ class Program:
             self.steps.append(Step(kind, name, collective=collective))
 
     def _message(self, kind: str, micro_batch: int, sender: int, forward: bool, peer: int) -> None:
-        self.steps.append(Step(kind, f"{kind} {'activations' if forward else 'gradients'}", message=(micro_batch, sender, forward), peer=peer))
+        name = f"{kind} {'activations' if forward else 'gradients'}"
+        self.steps.append(Step(kind, name, message=(micro_batch, sender, forward), peer=peer))
 
     def _carry_out(self, group: "Sequence[Pass]") -> None:
         """Passes that overlap: messages come before the first and leave after the last."""
