@@ -66,12 +66,6 @@ MaxMinSolver::SetCapacity(uint32_t resource, double capacity)
 }
 
 double
-MaxMinSolver::WeightOf(const Flow& flow, const Place& place)
-{
-    return place.weight * flow.count;
-}
-
-double
 MaxMinSolver::LevelOf(const Resource& resource)
 {
     return std::max(resource.residual, 0.0) / resource.open;
@@ -96,10 +90,10 @@ MaxMinSolver::IsFull(const Resource& resource) const
 }
 
 void
-MaxMinSolver::AddLoad(Resource& resource, const Place& place, double load)
+MaxMinSolver::AddLoad(Resource& resource, bool follows, double load)
 {
     resource.load += load;
-    resource.following += place.follows ? load : 0;
+    resource.following += follows ? load : 0;
     ++resource.updates;
 }
 
@@ -136,26 +130,24 @@ MaxMinSolver::Add(std::span<const Use> uses, double cap)
     {
         id = static_cast<FlowId>(m_flows.size());
         m_flows.emplace_back();
+        m_demands.emplace_back();
     }
     else
     {
         id = m_free.back();
         m_free.pop_back();
     }
-    Flow& flow = m_flows[id];
-    flow.rate = 0;
-    flow.cap = cap;
-    flow.count = 1;
-    flow.affected = 0;
-    flow.filled = 0;
-    flow.present = true;
-    flow.places.clear();
+    m_flows[id] = {.bottleneck = m_flows[id].bottleneck, .present = true};
+    Demand& demand = m_demands[id];
+    demand.cap = cap;
+    demand.places.clear();
     for (const Use& use : uses)
     {
         auto& members = m_resources[use.resource].members;
-        flow.places.push_back(
+        const auto place = static_cast<uint32_t>(demand.places.size());
+        demand.places.push_back(
             {use.resource, use.weight, static_cast<uint32_t>(members.size()), use.follows});
-        members.push_back({id, static_cast<uint32_t>(flow.places.size() - 1)});
+        members.push_back({id, place, use.weight, use.follows});
     }
     m_new.push_back(id);
     return id;
@@ -165,10 +157,10 @@ void
 MaxMinSolver::SetCount(FlowId id, uint32_t count)
 {
     Flow& flow = m_flows[id];
-    for (const Place& place : flow.places)
+    for (const Place& place : m_demands[id].places)
     {
         Resource& resource = m_resources[place.resource];
-        AddLoad(resource, place, place.weight * (count - flow.count) * flow.rate);
+        AddLoad(resource, place.follows, place.weight * (count - flow.count) * flow.rate);
         if (count < flow.count && resource.bottlenecked > 0)
         {
             Relax(place.resource);
@@ -182,15 +174,15 @@ void
 MaxMinSolver::Remove(FlowId id)
 {
     Flow& flow = m_flows[id];
-    for (const Place& place : flow.places)
+    for (const Place& place : m_demands[id].places)
     {
         Resource& resource = m_resources[place.resource];
         const Member last = resource.members.back();
         resource.members[place.index] = last;
-        m_flows[last.flow].places[last.place].index = place.index;
+        m_demands[last.flow].places[last.place].index = place.index;
         resource.members.pop_back();
-        const double load = WeightOf(flow, place) * flow.rate;
-        AddLoad(resource, place, -load);
+        const double load = place.weight * flow.count * flow.rate;
+        AddLoad(resource, place.follows, -load);
         if (resource.members.empty())
         {
             resource.load = 0;
@@ -213,7 +205,7 @@ MaxMinSolver::Affect(FlowId id)
     if (flow.affected != m_solve)
     {
         flow.affected = m_solve;
-        flow.before = flow.rate;
+        m_demands[id].before = flow.rate;
         m_affected.push_back(id);
     }
 }
@@ -250,7 +242,7 @@ MaxMinSolver::Solve()
     }
     for (const FlowId id : m_affected)
     {
-        if (m_flows[id].rate != m_flows[id].before)
+        if (m_flows[id].rate != m_demands[id].before)
         {
             m_changed.push_back(id);
         }
@@ -272,8 +264,7 @@ MaxMinSolver::SeedFromRelaxed()
         }
         for (const Member& member : resource.members)
         {
-            const Flow& flow = m_flows[member.flow];
-            if (flow.bottleneck == index || (tooFull && !flow.places[member.place].follows))
+            if (m_flows[member.flow].bottleneck == index || (tooFull && !member.follows))
             {
                 Affect(member.flow);
             }
@@ -305,7 +296,7 @@ MaxMinSolver::Touch()
     for (const FlowId id : m_affected)
     {
         const Flow& flow = m_flows[id];
-        for (const Place& place : flow.places)
+        for (const Place& place : m_demands[id].places)
         {
             Resource& resource = m_resources[place.resource];
             if (resource.filling != m_filling)
@@ -321,8 +312,9 @@ MaxMinSolver::Touch()
             {
                 continue;
             }
-            resource.residual += WeightOf(flow, place) * flow.rate;
-            resource.open += WeightOf(flow, place);
+            const double weight = place.weight * flow.count;
+            resource.residual += weight * flow.rate;
+            resource.open += weight;
             ++resource.openFlows;
         }
     }
@@ -331,20 +323,21 @@ MaxMinSolver::Touch()
 void
 MaxMinSolver::FillOne()
 {
-    const Flow& flow = m_flows[m_affected.front()];
-    double rate = flow.cap;
+    const FlowId id = m_affected.front();
+    const double count = m_flows[id].count;
+    double rate = m_demands[id].cap;
     uint32_t bottleneck = NONE;
-    for (const Place& place : flow.places)
+    for (const Place& place : m_demands[id].places)
     {
         const double share =
-            std::max(m_resources[place.resource].residual, 0.0) / WeightOf(flow, place);
+            std::max(m_resources[place.resource].residual, 0.0) / (place.weight * count);
         if (share < rate && !place.follows)
         {
             rate = share;
             bottleneck = place.resource;
         }
     }
-    Freeze(m_affected.front(), rate, bottleneck);
+    Freeze(id, rate, bottleneck);
 }
 
 void
@@ -353,23 +346,24 @@ MaxMinSolver::FindContested()
     // No flow gets more than it would alone: where all of that fits, nobody holds anybody back.
     for (const FlowId id : m_affected)
     {
-        Flow& flow = m_flows[id];
-        flow.alone = flow.cap;
-        flow.aloneAt = NONE;
-        for (const Place& place : flow.places)
+        const double count = m_flows[id].count;
+        Demand& demand = m_demands[id];
+        demand.alone = demand.cap;
+        demand.aloneAt = NONE;
+        for (const Place& place : demand.places)
         {
             const double share =
-                std::max(m_resources[place.resource].residual, 0.0) / WeightOf(flow, place);
-            if (share < flow.alone && !place.follows)
+                std::max(m_resources[place.resource].residual, 0.0) / (place.weight * count);
+            if (share < demand.alone && !place.follows)
             {
-                flow.alone = share;
-                flow.aloneAt = place.resource;
+                demand.alone = share;
+                demand.aloneAt = place.resource;
             }
         }
-        for (const Place& place : flow.places)
+        for (const Place& place : demand.places)
         {
             m_resources[place.resource].demand +=
-                place.follows ? 0 : WeightOf(flow, place) * flow.alone;
+                place.follows ? 0 : place.weight * count * demand.alone;
         }
     }
     m_levels.clear();
@@ -391,17 +385,17 @@ MaxMinSolver::FillMany()
     m_bounded.clear();
     for (const FlowId id : m_affected)
     {
-        const auto& places = m_flows[id].places;
-        const bool contested = std::any_of(places.begin(), places.end(), [this](Place place) {
+        const Demand& demand = m_demands[id];
+        const auto isContested = [this](const Place& place) {
             return m_resources[place.resource].contested && !place.follows;
-        });
-        if (contested)
+        };
+        if (std::ranges::any_of(demand.places, isContested))
         {
-            m_bounded.push_back({m_flows[id].alone, id});
+            m_bounded.push_back({demand.alone, id});
         }
         else
         {
-            Freeze(id, m_flows[id].alone, m_flows[id].aloneAt);
+            Freeze(id, demand.alone, demand.aloneAt);
         }
     }
     std::make_heap(m_levels.begin(), m_levels.end(), HIGHER);
@@ -433,7 +427,7 @@ MaxMinSolver::FillMany()
         {
             if (m_flows[next->flow].filled != m_filling)
             {
-                Freeze(next->flow, next->rate, m_flows[next->flow].aloneAt);
+                Freeze(next->flow, next->rate, m_demands[next->flow].aloneAt);
                 frozen = true;
             }
         }
@@ -445,12 +439,11 @@ MaxMinSolver::FillMany()
         }
         for (std::size_t i = 0; resource.openFlows > 0 && i < resource.members.size(); ++i)
         {
-            const FlowId id = resource.members[i].flow;
-            const Flow& flow = m_flows[id];
-            if (flow.affected == m_solve && flow.filled != m_filling &&
-                !flow.places[resource.members[i].place].follows)
+            const Member member = resource.members[i];
+            const Flow& flow = m_flows[member.flow];
+            if (flow.affected == m_solve && flow.filled != m_filling && !member.follows)
             {
-                Freeze(id, level, lowest.resource);
+                Freeze(member.flow, level, lowest.resource);
             }
         }
     }
@@ -462,14 +455,15 @@ MaxMinSolver::Freeze(FlowId id, double rate, uint32_t bottleneck)
     Flow& flow = m_flows[id];
     const double trimmed = Trim(rate);
     flow.filled = m_filling;
-    for (const Place& place : flow.places)
+    for (const Place& place : m_demands[id].places)
     {
         Resource& resource = m_resources[place.resource];
-        AddLoad(resource, place, WeightOf(flow, place) * (trimmed - flow.rate));
+        const double weight = place.weight * flow.count;
+        AddLoad(resource, place.follows, weight * (trimmed - flow.rate));
         if (!place.follows)
         {
-            resource.residual -= WeightOf(flow, place) * trimmed;
-            resource.open -= WeightOf(flow, place);
+            resource.residual -= weight * trimmed;
+            resource.open -= weight;
             --resource.openFlows;
         }
     }
@@ -485,8 +479,7 @@ MaxMinSolver::SumUp(Resource& resource) const
     for (const Member& member : resource.members)
     {
         const Flow& flow = m_flows[member.flow];
-        const Place& place = flow.places[member.place];
-        AddLoad(resource, place, WeightOf(flow, place) * flow.rate);
+        AddLoad(resource, member.follows, member.weight * flow.count * flow.rate);
     }
     resource.updates = 0;
 }
@@ -519,30 +512,32 @@ MaxMinSolver::CheckResource(uint32_t index)
     const bool overfull = shifted && resource.load - resource.following > RoomOf(resource);
     m_shifted |= shifted;
     double fastest = 0;
-    double held = NO_CAP; // the rate of affected flows that this resource holds
+    double slowest = NO_CAP; // of those that this resource holds
+    double held = NO_CAP;    // of these, the affected ones
     for (const Member& member : resource.members)
     {
         const Flow& flow = m_flows[member.flow];
-        if (flow.places[member.place].follows)
+        if (!member.follows)
         {
-            continue;
+            fastest = std::max(fastest, flow.rate);
+            if (flow.bottleneck == index)
+            {
+                slowest = std::min(slowest, flow.rate);
+                held = flow.affected == m_solve ? std::min(held, flow.rate) : held;
+            }
         }
-        fastest = std::max(fastest, flow.rate);
-        if (flow.affected == m_solve && flow.bottleneck == index)
-        {
-            held = std::min(held, flow.rate);
-        }
+    }
+    const double least = fastest * (1 - m_tolerance);
+    const double most = held * (1 + m_tolerance);
+    if (!overfull && full && !shifted && slowest >= least && fastest <= most)
+    {
+        return;
     }
     for (const Member& member : resource.members)
     {
         const Flow& flow = m_flows[member.flow];
-        const bool isHeld = flow.bottleneck == index;
-        if (flow.places[member.place].follows)
-        {
-            continue;
-        }
-        if (overfull || (isHeld && (!full || shifted || flow.rate < fastest * (1 - m_tolerance))) ||
-            flow.rate > held * (1 + m_tolerance))
+        const bool isTooSlow = flow.bottleneck == index && (!full || shifted || flow.rate < least);
+        if (!member.follows && (overfull || isTooSlow || flow.rate > most))
         {
             Affect(member.flow);
         }
@@ -554,7 +549,7 @@ MaxMinSolver::TakeInConnected()
 {
     for (std::size_t i = 0; i < m_affected.size(); ++i)
     {
-        for (const Place& place : m_flows[m_affected[i]].places)
+        for (const Place& place : m_demands[m_affected[i]].places)
         {
             Resource& resource = m_resources[place.resource];
             if (place.follows || resource.takenIn == m_solve || !IsFull(resource))
@@ -564,7 +559,7 @@ MaxMinSolver::TakeInConnected()
             resource.takenIn = m_solve;
             for (const Member& member : resource.members)
             {
-                if (!m_flows[member.flow].places[member.place].follows)
+                if (!member.follows)
                 {
                     Affect(member.flow);
                 }

@@ -134,19 +134,25 @@ class MaxMinSolver
         bool follows;
     };
 
+    /// All that the lists of resources look for in a flow: two in a line of the cache.
     struct Flow
     {
         double rate{0};
-        double before{0}; ///< rate when Solve() began, of affected flows
-        double cap{NO_CAP};
         double count{1};           ///< like flows that it stands for
-        double alone{0};           ///< rate if no other affected flow had one
-        uint32_t aloneAt{NONE};    ///< the resource that says so; NONE: its cap
         uint32_t bottleneck{NONE}; ///< the full resource that holds it; NONE: its cap
         uint32_t affected{0};      ///< number of the last Solve() that took it in
         uint32_t filled{0};        ///< number of the last filling that gave it a rate
         bool present{false};
-        boost::container::small_vector<Place, 10> places;
+    };
+
+    /// Its links, and the most that it can use.
+    struct Demand
+    {
+        double cap{NO_CAP};
+        double before{0};       ///< rate when Solve() began, of affected flows
+        double alone{0};        ///< rate if no other affected flow had one
+        uint32_t aloneAt{NONE}; ///< the resource that says so; NONE: its cap
+        boost::container::small_vector<Place, 16> places;
     };
 
     /// A flow in a resource's list; place is the index in the flow's own list.
@@ -154,6 +160,8 @@ class MaxMinSolver
     {
         FlowId flow;
         uint32_t place;
+        float weight;
+        bool follows;
     };
 
     struct Resource
@@ -187,14 +195,13 @@ class MaxMinSolver
         FlowId flow;
     };
 
-    static double WeightOf(const Flow& flow, const Place& place);
     static double LevelOf(const Resource& resource);
     /// @return the room left for flows besides their followers
     static double RoomOf(const Resource& resource);
     /// @return the load of flows beyond their room, as a part of the capacity
     static double ExcessOf(const Resource& resource);
     bool IsFull(const Resource& resource) const;
-    static void AddLoad(Resource& resource, const Place& place, double load);
+    static void AddLoad(Resource& resource, bool follows, double load);
     void Relax(uint32_t resource);
     void SetBottleneck(Flow& flow, uint32_t resource);
     void Affect(FlowId flow);
@@ -213,6 +220,7 @@ class MaxMinSolver
     double m_tolerance;
     std::vector<Resource> m_resources;
     std::vector<Flow> m_flows;
+    std::vector<Demand> m_demands; ///< of each flow
     std::vector<FlowId> m_free;
     std::vector<FlowId> m_new;
     std::vector<uint32_t> m_relaxed;
