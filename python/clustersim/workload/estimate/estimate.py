@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The time of a training step, and what it goes into, without a simulation.
 
-Kernels have the times of the iteration's rows, collectives those of NCCL's cost model, and stages wait for each other in the order of
-`schedules.passes`. A framework says what runs beside what. Without one, every collective but the pipeline's holds its rank up, as in
+Kernels have the times of the iteration's rows, collectives those of their flows on an idle network, and stages wait for each other in the
+order of `schedules.passes`. A framework says what runs beside what. Without one, every collective but the pipeline's holds its rank up, as in
 SimAI_analytical, which gives the same time.
 
     found = estimate.estimate(iteration, Machine("H100"), frameworks.find("megatron_2025"))
