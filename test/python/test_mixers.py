@@ -195,11 +195,11 @@ def test_serving_keeps_its_states_beside_the_cache_of_attention(tp):
 
 def test_no_other_file_names_a_mixer_of_the_package():
     """But a rule of TensorRT-LLM's tuning. So a new one touches its own file alone."""
-    package = REPOSITORY / "python/clustersim"
+    packages = REPOSITORY / "python/clustersim", REPOSITORY / "lab/clustersim_lab"
     classes = {kind.__name__ for kind in mixer.known().values()}
     names = set(mixer.known()) - {"attention", "linear", "none", "average", "parallel"}  # words that say other things, too
     found = set()
-    for path in package.rglob("*.py"):
+    for package, path in ((package, path) for package in packages for path in package.rglob("*.py")):
         relative = path.relative_to(package).as_posix()
         if relative.startswith("workload/mixers/"):
             continue
