@@ -136,11 +136,14 @@ def generate(inputs, directory, *arguments):
     return json.loads((directory / "w.json").read_text())
 
 
-def simulate(inputs, directory, *workload):
+ONE_LATENCY = {"AS_SEND_LAT": "6"}
+
+
+def simulate(inputs, directory, *workload, latency=ONE_LATENCY):
     # One latency stands for all that a message takes besides the network. Else a GPU's blocks copy and send by turns, and how many send at
     # a time hangs on nanoseconds, of which a trace has none.
     subprocess.run([PROGRAMS / "SimAI_simulator", *map(str, workload), "-n", inputs / "star", "--network", "flow", "-q", "-o",
-                    directory], check=True, capture_output=True, text=True, env=os.environ | {"AS_SEND_LAT": "6"})
+                    directory], check=True, capture_output=True, text=True, env=os.environ | latency)
     rows = list(csv.reader(open(directory / "EndToEnd.csv"), skipinitialspace=True))
     times = {name: float(value.split()[0]) for name, value in zip(rows[0][1:], rows[1][1:])}
     collectives = collections.Counter()
@@ -199,10 +202,10 @@ def test_the_estimate_of_a_job_is_the_time_of_its_simulation(name, fields, input
     plan = Parallelism(**{"world_size": GPUS, "tp": 4, "pp": 4, "sequence_parallel": True, "global_batch": 8, "sequence": 1024, **fields})
     job = megatron.Iteration(model, plan, gpus.find("H100"))
     simai_text.write(job, tmp_path / "w.txt")
-    simulated = simulate(inputs, tmp_path / "run", "-w", tmp_path / "w.txt")[0]["Total time"]
+    simulated = simulate(inputs, tmp_path / "run", "-w", tmp_path / "w.txt", latency={})[0]["Total time"]
     # The estimate leaves out activations between stages, which are small beside the computation on layers of this width.
     estimated = estimate.estimate(job, Machine("H100", nvlink_gbps=360)).total_ns / 1000
-    assert estimated == pytest.approx(simulated, rel=0.015)
+    assert simulated * (1 - 0.012) < estimated < simulated
 
 
 @pytest.mark.parametrize("shape", [dict(tp=8), dict(tp=2, pp=2, virtual=2), dict(pp=4, tp=4), dict(zero=3)])
