@@ -25,7 +25,6 @@
 #include "simulator/records/end-to-end-writer.h"
 
 #include "ns3/cluster-topology.h"
-#include "ns3/fabric-frame-sizes.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -35,7 +34,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 namespace AstraSim

@@ -142,11 +142,11 @@ IdleMachine::Renumber(const CommGroup& group) const
 bool
 IdleMachine::IsRegular(const Case& whole) const
 {
-    const uint32_t gpus = m_nccl.GetMachine().gpusPerServer;
+    const MachineModel& machine = m_nccl.GetMachine();
     std::map<uint32_t, std::set<uint32_t>> places; // by server
     for (const int rank : whole.group.ranks)
     {
-        places[static_cast<uint32_t>(rank) / gpus].insert(static_cast<uint32_t>(rank) % gpus);
+        places[machine.ServerOf(rank)].insert(static_cast<uint32_t>(rank) % machine.gpusPerServer);
     }
     return std::ranges::all_of(places, [&](const auto& each) {
         return each.second == places.begin()->second;

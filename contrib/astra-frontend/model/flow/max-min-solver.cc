@@ -137,7 +137,7 @@ MaxMinSolver::Add(std::span<const Use> uses, double cap)
         id = m_free.back();
         m_free.pop_back();
     }
-    m_flows[id] = {.bottleneck = m_flows[id].bottleneck, .present = true};
+    m_flows[id] = {.present = true};
     Demand& demand = m_demands[id];
     demand.cap = cap;
     demand.places.clear();
