@@ -34,7 +34,7 @@ if [ -z "$ns3_dir" ] || [ ! -x "$ns3_dir/ns3" ] || [ ! -x "$ns3_dir/test.py" ]; 
   exit 2
 fi
 
-modules=(base rdma-qbb programs accl-cclo collectives astra-frontend simulator)
+modules=(base rdma-qbb programs collectives astra-frontend simulator accl-cclo accl-collectives)
 for module in "${modules[@]}"; do
   ln -sfnT "$repository/contrib/$module" "$ns3_dir/contrib/$module"
 done

@@ -4,7 +4,8 @@
 
 - Each folder is a room: ROOMS says which rooms of its module, and of those in REACHES, it may include. No two rooms include each other, directly or through others.
 - base includes nothing of the other modules, rdma-qbb and collectives base only; programs (what all programs go through, and qbb-flows) and accl-cclo
-  these two, nothing of each other; simulator, the application, may include all of them.
+  these two, nothing of each other; simulator, the application, may include all but ADD_ONS.
+- An add-on is found by the name that it registers: no other module includes or mentions it.
 - In rdma-qbb's model, host and switch -> port -> engine -> partitions -> events: no include points up. Algorithms (congestion,
   recovery, routing) know host or switch, which know of them the contracts of plug-in/ only. A model includes no helper.
 - Only the link engine knows which events are left out: its words appear nowhere else. The words by which ports, hosts and
@@ -39,11 +40,15 @@ MODULES = {
     "base": (),
     "rdma-qbb": ("base",),
     "programs": ("base", "rdma-qbb"),
-    "accl-cclo": ("base", "rdma-qbb"),
     "collectives": ("base",),
-    "astra-frontend": ("base", "rdma-qbb", "accl-cclo", "collectives"),
-    "simulator": ("base", "rdma-qbb", "programs", "accl-cclo", "collectives", "astra-frontend"),
+    "astra-frontend": ("base", "rdma-qbb", "collectives"),
+    "simulator": ("base", "rdma-qbb", "programs", "collectives", "astra-frontend"),
+    "accl-cclo": ("base", "rdma-qbb"),
+    "accl-collectives": ("base", "rdma-qbb", "accl-cclo", "collectives", "astra-frontend"),
 }
+# Modules and rooms that the core does not need, and the words that only they, and the program that links them, have.
+ADD_ONS = ("accl-cclo/", "accl-collectives/")
+ADD_ON_WORDS = re.compile(r"(?i:(?<![a-z])accl)|\b[Cc]clo(?=[A-Z-])")
 # Modules of programs, which reach into the private headers of others.
 APPLICATION = ("programs", "simulator")
 # Others whose rooms reach into another module: arrows of ROOMS have its name.
@@ -76,11 +81,6 @@ ROOMS = {
     "programs/mpi": set(),
     "programs/frame": {"mpi"},
     "programs/flows": {"frame"},
-    "accl-cclo/model/interface": set(),
-    "accl-cclo/model/network": {"model/interface"},
-    "accl-cclo/model/data": {"model/interface", "model/network"},
-    "accl-cclo/model/control": {"model/data", "model/interface", "model/network"},
-    "accl-cclo/fabric": {"model/control", "model/network"},
     "collectives/model/collective": set(),
     "collectives/model/gpu": {"model/collective"},
     "collectives/model/graph": {"model/collective", "model/gpu"},
@@ -92,7 +92,6 @@ ROOMS = {
     "collectives/model/msccl": {"model/collective", "model/graph", "model/library", "model/nccl"},
     "collectives/model/group": {"model/collective", "model/gpu", "model/library", "model/nccl", "model/timing"},
     "astra-frontend/model/api": {"collectives/model/collective"},
-    "astra-frontend/model/accl": {"collectives/model/collective"},
     "astra-frontend/model/chakra": {"collectives/model/collective"},
     "astra-frontend/model/network": {"collectives/model/collective", "collectives/model/gpu"},
     "astra-frontend/model/flow": {"collectives/model/collective", "model/network"},
@@ -116,6 +115,12 @@ ROOMS = {
     "simulator/run": {"back-ends", "inputs", "options"},
     "simulator/programs": {"back-ends", "inputs", "jobs", "options", "records", "run"},
     "simulator/physical/run": {"inputs", "jobs", "options", "physical", "programs", "records"},
+    "accl-cclo/model/interface": set(),
+    "accl-cclo/model/network": {"model/interface"},
+    "accl-cclo/model/data": {"model/interface", "model/network"},
+    "accl-cclo/model/control": {"model/data", "model/interface", "model/network"},
+    "accl-cclo/fabric": {"model/control", "model/network"},
+    "accl-collectives": set(),
 }
 # Modules and rooms that must not reach ns-3: their models run on any network.
 WITHOUT_NS3 = ("base/", "collectives/", *(f"astra-frontend/model/{room}/" for room in ("native", "chakra", "system", "inference", "workload")))
@@ -259,6 +264,10 @@ def check_sentences(name):
 def check_words(path):
     """@return what is wrong with the words of a source: the link engine's are its own"""
     where = str(path.relative_to(ROOT))
+    if not where.removeprefix("contrib/").startswith(ADD_ONS):
+        words = {found[0] for found in ADD_ON_WORDS.finditer(path.read_text())}
+        if words:
+            return [f"{where}: {word} is a word of an add-on ({', '.join(ADD_ONS)})" for word in sorted(words)]
     if "/test/" in where or not where.startswith("contrib/rdma-qbb/"):
         code = NOT_CODE.sub("", path.read_text()) if FETCH.search(path.read_text()) else ""
         return [f"{where}: {word}: fetching ahead belongs to {', '.join(FETCH_FOLDERS)}" for word in set(FETCH.findall(code))]

@@ -176,7 +176,7 @@ ReadAnother(const FabricConfKey& key)
                              "drop",
                              "persistent",
                              "acknowledged",
-                             "ACCL",
+                             "ENGINE",
                              "1 25000000000 70",
                              "1 25000000000 0.1"})
     {

@@ -94,7 +94,7 @@ TEST(IdleKeys, AParameterThatNobodyReadHasNoEffect)
 
 TEST(IdleKeys, EnginesAndPlanesOfAFileAreToldWhereNobodyAsksForThem)
 {
-    AppliedConf applied("KMIN 5\nCOLLECTIVE_ENGINE ACCL DP\nPLANE TP 0\n");
+    AppliedConf applied("KMIN 5\nCOLLECTIVE_ENGINE ENGINE DP\nPLANE TP 0\n");
     const std::string file = applied.conf.source;
     const ConfUse perf{"in this run", true, true};
     EXPECT_THAT(DescribeIdle(applied.conf, {}, perf),

@@ -220,6 +220,8 @@ def test_layers_in_order_pass(tree):
      'congestion/b.cc: includes "ns3/a.h"; expected "rdma-qbb/model/host/a.h"'),
     ({"rdma-qbb/model/host/a.h": "", "accl-cclo/model/data/b.cc": '#include "rdma-qbb/model/host/a.h"\n'},
      "a.h is private to rdma-qbb"),
+    ({"simulator/run/a.cc": '#include "accl-collectives/b.h"\n', "accl-collectives/b.h": ""}, "simulator must not know b.h of accl-collectives"),
+    ({"astra-frontend/model/system/a.cc": "AcclCollectives* m_engines;\n"}, "system/a.cc: Accl is a word of an add-on"),
     ({"rdma-qbb/model/host/a.h": "", "rdma-qbb/examples/b.cc": '#include "rdma-qbb/model/host/a.h"\n'},
      "an example includes a.h, which is private"),
     ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/host/b.h)\n", "rdma-qbb/model/host/a.h": "",
@@ -230,7 +232,7 @@ def test_layers_in_order_pass(tree):
      "a.h:3: a sentence begins with a noun clause: What a frame carries."),
     ({"rdma-qbb/model/packet/a.h": "/// Sent first. Who gets it answers.\n"}, "a.h:2: a sentence begins with a noun clause"),
 ], ids=["module", "room", "room-of-another", "no-room", "ns-3", "base", "collectives", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word",
-        "subclass", "receiver", "pair", "stale-pair", "spelling", "private", "example", "public", "listed", "noun-clause", "second-sentence"])
+        "subclass", "receiver", "pair", "stale-pair", "spelling", "private", "add-on", "add-on-word", "example", "public", "listed", "noun-clause", "second-sentence"])
 def test_a_broken_rule_is_found(tree, sources, message):
     add, check = tree
     for path, text in sources.items():

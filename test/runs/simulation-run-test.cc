@@ -231,28 +231,6 @@ TEST_F(SimulationRunTest, JobsShareAClusterEachOnItsOwnRanks)
     ExpectRefused(Simulator(overlap), "rank 2");
 }
 
-TEST_F(SimulationRunTest, EnginesInTheNicsTakeOverCollectives)
-{
-    Write("n", Star(4));
-    Write("c", std::string(CONF) + "COLLECTIVE_ENGINE ACCL\n");
-    for (const std::string operation : {"ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL"})
-    {
-        Write("w", Layer(4, 1, "NONE", 0, operation, 65536));
-        ExpectFinished(RunWith({"--check"}));
-        const auto rows = Rows("out/collectives.csv");
-        ASSERT_EQ(rows.size(), 1U) << operation;
-        EXPECT_EQ(rows[0].at("algorithm"), "ACCL");
-        // Each rank sends or receives three quarters of the data at least, over 100 Gb/s.
-        const double ns = std::stod(rows[0].at("end_ns")) - std::stod(rows[0].at("start_ns"));
-        EXPECT_GT(ns, 0.75 * 65536 * 8 / 100) << operation;
-        EXPECT_EQ(Record("out")["checked_collectives"], 1);
-    }
-    const Outcome other = RunWith({"--network", "flow"});
-    EXPECT_EQ(other.status, 2);
-    EXPECT_THAT(other.err,
-                HasSubstr("COLLECTIVE_ENGINE is ACCL, whose engines this network does not have"));
-}
-
 TEST_F(SimulationRunTest, ExpertsAndPipelinesHaveGroupsOfTheirOwn)
 {
     Write("n", TwoServers());

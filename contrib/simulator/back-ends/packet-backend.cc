@@ -3,7 +3,6 @@
  */
 #include "packet-backend.h"
 
-#include "astra-frontend/model/accl/accl-collectives.h"
 #include "astra-frontend/model/packet/astra-sim-network.h"
 #include "collectives/model/collective/traffic-purpose.h"
 #include "programs/frame/ns3-flags.h"
@@ -64,7 +63,6 @@ PacketBackend::PacketBackend(const RunOptions& options,
         m_background->CountIn(m_isDivided ? m_backgroundUse : m_use, BACKGROUND_PURPOSE);
     }
     MakeNetworks();
-    m_engines = std::make_unique<AcclCollectives>(*m_fabric);
     SetCapabilities();
     if (!m_output.empty())
     {
@@ -96,7 +94,7 @@ PacketBackend::~PacketBackend()
     m_monitors.reset();
     m_networks.clear();
     Simulator::Destroy();
-    m_engines.reset();
+    m_engines.clear();
     m_fabric->Dispose();
 }
 
@@ -150,13 +148,38 @@ PacketBackend::SetCapabilities()
         };
     }
     m_can.copyable = {[this] { RunInitialEvents(); }, [this] { m_monitors.reset(); }};
-    m_can.engines = {m_engines.get(), [this] { return m_engines->GetChecked(); }};
+    m_can.engines = {
+        [this](const CollectiveEngine::Kind& kind) -> CollectiveEngine& { return EngineOf(kind); },
+        [this] { return CountChecked(); },
+    };
     m_can.startChecks = [this](Report report) {
-        m_engines->StartChecks(report);
+        m_report = report;
         m_check = std::make_unique<ns3::FabricCheck>(*m_fabric, std::move(report));
     };
     m_can.finishWorkloads = [this] { FinishWorkloads(); };
     m_can.finish = [this] { Finish(); };
+}
+
+CollectiveEngine&
+PacketBackend::EngineOf(const CollectiveEngine::Kind& kind)
+{
+    auto& engine = m_engines[&kind];
+    if (!engine)
+    {
+        engine = kind.MakeOn(*m_fabric, m_report);
+    }
+    return *engine;
+}
+
+uint64_t
+PacketBackend::CountChecked() const
+{
+    uint64_t checked = 0;
+    for (const auto& [kind, engine] : m_engines)
+    {
+        checked += engine->GetChecked();
+    }
+    return checked;
 }
 
 void

@@ -15,6 +15,7 @@
 #include "ns3/rdma-fabric.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,6 @@ class FlowRunner;
 namespace AstraSim
 {
 
-class AcclCollectives;
 class AstraSimFabric;
 
 /**
@@ -74,6 +74,9 @@ class PacketBackend : public SimulationBackend
     /// Set the capabilities that only some networks have.
     void SetCapabilities();
     void RunInitialEvents();
+    CollectiveEngine& EngineOf(const CollectiveEngine::Kind& kind);
+    /// @return collectives with checked results, of all engines
+    uint64_t CountChecked() const;
     void FinishWorkloads();
     void Finish();
     std::vector<std::string> DescribeObstacles(std::size_t limit) const;
@@ -93,7 +96,8 @@ class PacketBackend : public SimulationBackend
     std::vector<std::unique_ptr<AstraSimFabric>> m_networks;
     std::vector<ns3::LinkUse> m_parts; ///< of m_use, by server; empty if the run is not divided
     ns3::LinkUse m_backgroundUse;      ///< of flows beside the workloads, in a divided run
-    std::unique_ptr<AcclCollectives> m_engines;
+    std::map<const CollectiveEngine::Kind*, std::unique_ptr<CollectiveEngine>> m_engines;
+    Report m_report;                               ///< of checks; empty if nothing is checked
     std::unique_ptr<ns3::FlowRunner> m_background; ///< null without flows beside the workloads
     std::unique_ptr<ns3::FabricMonitors> m_monitors;
     std::unique_ptr<ns3::FabricCheck> m_check; ///< null if nothing is checked

@@ -8,7 +8,7 @@
 #include "simulation-clock.h"
 #include "simulator/records/run-verdict.h"
 
-#include "ns3/collective-implementation.h"
+#include "ns3/collective-engine.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,7 @@ struct NetworkDescription
  * @code
  * if (const auto& engines = backend.GetCapabilities().engines)
  * {
- *     Use(*engines->collectives);
+ *     Use(engines->of(kind));
  * }
  * @endcode
  */
@@ -75,10 +75,10 @@ class SimulationBackend : public SimulationClock
         std::function<void()> unwatch;
     };
 
-    /// Its NICs carry collectives out.
+    /// Engines beside the GPUs carry collectives out.
     struct Engines
     {
-        CollectiveImplementation* collectives;
+        CollectiveEngine::Lookup of;            ///< makes an engine at the first call
         std::function<uint64_t()> countChecked; ///< collectives with checked results
     };
 

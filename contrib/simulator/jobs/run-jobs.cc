@@ -51,6 +51,18 @@ SystemOf(const RunOptions& options)
     return config;
 }
 
+/// @return the values of COLLECTIVE_ENGINE without classes, for messages
+std::string
+NamesOf(const std::vector<const CollectiveEngine::Kind*>& engines)
+{
+    std::string names = "NCCL";
+    for (const CollectiveEngine::Kind* engine : engines)
+    {
+        names += " or " + engine->GetName();
+    }
+    return names;
+}
+
 } // namespace
 
 /// Tells the run when the last rank has finished.
@@ -176,16 +188,20 @@ void
 RunJobs::SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend)
 {
     const auto text = ns3::AttributeDefault<ns3::StringValue>("ns3::CollectiveOffload::Engine");
-    const auto classes = ns3::CollectiveOffload::Parse(text);
-    if (!classes)
+    const auto choice = ns3::CollectiveOffload::Parse(text);
+    if (choice && choice->engine.empty())
+    {
+        return;
+    }
+    const auto& kinds = CollectiveEngine::GetKinds();
+    const auto kind =
+        choice ? std::ranges::find(kinds, choice->engine, &CollectiveEngine::Kind::GetName)
+               : kinds.end();
+    if (kind == kinds.end())
     {
         conf.FailAt({"COLLECTIVE_ENGINE"},
                     "COLLECTIVE_ENGINE cannot be '" + text + "'",
-                    ns3::CollectiveOffload::EXPECTED);
-    }
-    if (classes->empty())
-    {
-        return;
+                    choice ? NamesOf(kinds) : ns3::CollectiveOffload::EXPECTED);
     }
     const auto& engines = backend.GetCapabilities().engines;
     if (!engines)
@@ -194,7 +210,8 @@ RunJobs::SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend)
                     "COLLECTIVE_ENGINE is " + text + ", whose engines this network does not have",
                     "the packet-level network, without --fast-forward");
     }
-    m_choice = std::make_unique<CollectiveEngineChoice>(m_nccl, *engines->collectives, *classes);
+    m_choice =
+        std::make_unique<CollectiveEngineChoice>(m_nccl, engines->of(**kind), choice->classes);
 }
 
 RankNetwork&
@@ -278,7 +295,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     }
     m_system.RequireDimensions(std::max<std::size_t>(1, description.logicalDimensions.size()));
     const auto& engines = backend.GetCapabilities().engines;
-    description.engines = engines ? engines->collectives : nullptr;
+    description.engines = engines ? engines->of : nullptr;
     description.observer = &running->observers;
     description.check = m_check ? &m_check->GetCollectives() : nullptr;
     running->job =

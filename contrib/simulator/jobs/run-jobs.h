@@ -76,9 +76,9 @@ class RunJobs
     void SetPlanes(const ns3::FabricConf& conf);
 
     /**
-     * Leave collectives to the NICs' engines where a configuration says so; before jobs are added.
+     * Leave collectives to an engine where a configuration says so; before jobs are added.
      * @param backend the network that carries the messages
-     * @throw ns3::InputError if it has no engines
+     * @throw ns3::InputError if there is no such engine, or the network has none
      */
     void SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend);
 

@@ -56,14 +56,14 @@ ChooseThreads(const RunOptions& options,
         return RanksShareScheduler(job.workload);
     });
     const bool shares = sharing != options.jobs.end();
-    const auto engines = ns3::CollectiveOffload::Parse(
+    const auto offload = ns3::CollectiveOffload::Parse(
         ns3::LookAtDefault<ns3::StringValue>("ns3::CollectiveOffload::Engine"));
     const ThreadObstacle whole[] = {
         {shares, shares ? sharing->workload + ", whose ranks share a scheduler," : ""},
         {OrdersStreams(options.system), options.system + ", whose ranks agree on an order,"},
         {options.rendezvous, "--rendezvous-protocol"},
         {!options.remoteMemory.empty(), "--remote-memory-configuration"},
-        {!engines || !engines->empty(), "COLLECTIVE_ENGINE"},
+        {!offload || !offload->engine.empty(), "COLLECTIVE_ENGINE"},
         {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::DeliverOnAck"),
          "MESSAGE_DELIVERY acknowledged"},
         {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"),

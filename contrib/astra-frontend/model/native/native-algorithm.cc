@@ -3,6 +3,7 @@
  */
 #include "native-algorithm.h"
 
+#include <boost/algorithm/string/case_conv.hpp>
 #include <charconv>
 
 namespace AstraSim
@@ -28,9 +29,14 @@ ParseNativeAlgorithm(std::string_view name)
     {
         return NativeAlgorithm{};
     }
-    if (name == "accl")
+    for (const CollectiveEngine::Kind* engine : CollectiveEngine::GetKinds())
     {
-        return NativeAlgorithm{Kind::Accl, true};
+        if (boost::to_lower_copy(engine->GetName()) == name)
+        {
+            return NativeAlgorithm{.kind = Kind::Engine,
+                                   .acrossDimensions = true,
+                                   .engine = engine};
+        }
     }
     for (const std::string_view prefix : {"direct", "oneDirect"})
     {
@@ -63,7 +69,7 @@ const char*
 ToString(NativeAlgorithm::Kind kind)
 {
     static constexpr const char* NAMES[] =
-        {"NCCL", "Ring", "DoubleBinaryTree", "HalvingDoubling", "Direct", "Custom", "ACCL"};
+        {"NCCL", "Ring", "DoubleBinaryTree", "HalvingDoubling", "Direct", "Custom", "Engine"};
     return NAMES[static_cast<uint8_t>(kind)];
 }
 

@@ -4,6 +4,8 @@
 #ifndef NATIVE_ALGORITHM_H
 #define NATIVE_ALGORITHM_H
 
+#include "collective-engine.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,13 +25,14 @@ struct NativeAlgorithm
         HalvingDoubling,
         Direct,
         Custom, ///< a Chakra file per rank holds the algorithm
-        Accl,   ///< collective engines in the NICs carry it out
+        Engine, ///< engines beside the GPUs carry it out
     };
 
     Kind kind{Kind::Nccl};
     bool acrossDimensions{false}; ///< the "one" forms: one flat group over all dimensions
     int window{-1};               ///< Direct: messages in flight at a time; -1 for all
     std::string customPath{};     ///< Custom: the files' prefix
+    const CollectiveEngine::Kind* engine{nullptr}; ///< Engine: which
 
     bool operator==(const NativeAlgorithm&) const = default;
 };
@@ -37,7 +40,7 @@ struct NativeAlgorithm
 /// Names that ParseNativeAlgorithm() accepts.
 inline constexpr const char* NATIVE_ALGORITHM_NAMES =
     "ring, oneRing, doubleBinaryTree, halvingDoubling, oneHalvingDoubling, direct[N], "
-    "oneDirect[N], nccl or accl";
+    "oneDirect[N], nccl, or the name of a collective engine";
 
 /// @param name "ring", "oneDirect4", ... @return the algorithm, or nullopt if there is none
 std::optional<NativeAlgorithm> ParseNativeAlgorithm(std::string_view name);

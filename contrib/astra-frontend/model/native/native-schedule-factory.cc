@@ -41,7 +41,7 @@ MakeNativeSchedule(const NativeAlgorithm& algorithm,
         return std::make_unique<NativeDirect>(ranks, request, algorithm.window);
     case NativeAlgorithm::Kind::Nccl:
     case NativeAlgorithm::Kind::Custom:
-    case NativeAlgorithm::Kind::Accl:
+    case NativeAlgorithm::Kind::Engine:
         break;
     }
     throw ns3::InputError("system configuration",

@@ -6,6 +6,7 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace AstraSim
 {
@@ -25,13 +26,13 @@ AlgorithmAt(const std::vector<NativeAlgorithm>& algorithms, uint32_t dimension)
 CollectivePlanner::CollectivePlanner(const SystemConfig& config,
                                      const LogicalTopology& topology,
                                      CollectiveImplementation* nccl,
-                                     CollectiveImplementation* engines,
+                                     CollectiveEngine::Lookup engines,
                                      MemoryBusLookup busOf,
                                      CollectiveCheck* check)
     : m_config(config),
       m_topology(topology),
       m_nccl(nccl),
-      m_engines(engines),
+      m_engines(std::move(engines)),
       m_natives(std::move(busOf)),
       m_check(check)
 {
@@ -47,7 +48,7 @@ CollectivePlanner::Plan(const CommGroup& group, const CollectiveRequest& request
         schedule.lastPhases = {WholeGroup(group, request, NativeAlgorithm{})};
         return schedule;
     }
-    if (algorithms.front().kind == NativeAlgorithm::Kind::Accl)
+    if (algorithms.front().kind == NativeAlgorithm::Kind::Engine)
     {
         schedule.lastPhases = {WholeGroup(group, request, algorithms.front())};
         return schedule;
@@ -171,17 +172,17 @@ CollectivePlanner::WholeGroup(const CommGroup& group,
 CollectiveImplementation*
 CollectivePlanner::ImplementationOf(const NativeAlgorithm& algorithm)
 {
-    if (algorithm.kind == NativeAlgorithm::Kind::Accl)
+    if (algorithm.kind == NativeAlgorithm::Kind::Engine)
     {
         if (!m_engines)
         {
             throw ns3::InputError("system configuration",
                                   0,
-                                  "a collective is left to ACCL's engines, which this network does "
-                                  "not have",
+                                  "a collective is left to " + algorithm.engine->GetName() +
+                                      "'s engines, which this network does not have",
                                   "the packet-level network, without --fast-forward");
         }
-        return m_engines;
+        return &m_engines(*algorithm.engine);
     }
     if (algorithm.kind != NativeAlgorithm::Kind::Nccl)
     {

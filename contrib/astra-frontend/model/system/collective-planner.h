@@ -9,6 +9,7 @@
 #include "logical-topology.h"
 #include "system-config.h"
 
+#include "ns3/collective-engine.h"
 #include "ns3/collective-implementation.h"
 
 #include <cstdint>
@@ -59,14 +60,14 @@ class CollectivePlanner
      * @param config borrowed
      * @param topology borrowed
      * @param nccl borrowed; null if the workload uses natives only
-     * @param engines collective engines of the NICs; borrowed; null if there are none
+     * @param engines engines of the network, which outlive the object; empty if there are none
      * @param busOf the memory bus of a rank of the network
      * @param check checks all collectives; borrowed; may be null
      */
     CollectivePlanner(const SystemConfig& config,
                       const LogicalTopology& topology,
                       CollectiveImplementation* nccl,
-                      CollectiveImplementation* engines,
+                      CollectiveEngine::Lookup engines,
                       MemoryBusLookup busOf,
                       CollectiveCheck* check = nullptr);
 
@@ -93,7 +94,7 @@ class CollectivePlanner
     const SystemConfig& m_config;
     const LogicalTopology& m_topology;
     CollectiveImplementation* m_nccl;
-    CollectiveImplementation* m_engines;
+    CollectiveEngine::Lookup m_engines;
     NativeCollectives m_natives;
     CollectiveCheck* m_check;
 };

@@ -44,8 +44,8 @@ struct JobDescription
     /// Others simulate the other ranks: the observer hears of both ends of every message, and knows
     /// the ranks that a collective still lacks.
     bool isPart{false};
-    CollectiveCheck* check{nullptr};            ///< checks all collectives; borrowed; may be null
-    CollectiveImplementation* engines{nullptr}; ///< of the NICs; borrowed; null if there are none
+    CollectiveCheck* check{nullptr};    ///< checks all collectives; borrowed; may be null
+    CollectiveEngine::Lookup engines{}; ///< of the network; empty if it has none
 };
 
 /// Progress of a job.

@@ -269,7 +269,7 @@ class SystemFile
         }
         using Kind = NativeAlgorithm::Kind;
         const Kind first = algorithms.empty() ? Kind::Ring : algorithms.front().kind;
-        const bool takesAll = first == Kind::Nccl || first == Kind::Accl;
+        const bool takesAll = first == Kind::Nccl || first == Kind::Engine;
         if (takesAll && std::ranges::any_of(algorithms, [first](const auto& each) {
                 return each.kind != first;
             }))
@@ -355,7 +355,7 @@ SystemConfig::HasNativeAlgorithms() const
                                [](const auto* algorithms) {
                                    return !algorithms->empty() &&
                                           algorithms->front().kind != Nccl &&
-                                          algorithms->front().kind != Accl;
+                                          algorithms->front().kind != Engine;
                                });
 }
 

@@ -67,6 +67,12 @@ class CollectivePlan
         return {};
     }
 
+    /// @return whether its ranks send by other means than their network, and check their own data
+    virtual bool ChecksItself() const
+    {
+        return false;
+    }
+
     /**
      * @param rankIndex index in the group
      * @param network the rank's network

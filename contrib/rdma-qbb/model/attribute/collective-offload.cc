@@ -6,6 +6,7 @@
 #include "ns3/string.h"
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
 namespace ns3
@@ -22,41 +23,46 @@ CollectiveOffload::GetTypeId()
             .SetGroupName("RdmaQbb")
             .AddConstructor<CollectiveOffload>()
             .AddAttribute("Engine",
-                          "Who carries out collectives: NCCL (on the GPUs), or ACCL (engines in "
-                          "the NICs) and classes of traffic, all if none",
+                          "NCCL, which carries out collectives on the GPUs, or the name of an "
+                          "engine and classes of traffic, all if none",
                           StringValue("NCCL"),
                           MakeStringAccessor(&CollectiveOffload::m_engine),
                           MakeStringChecker());
     return tid;
 }
 
-std::optional<std::vector<std::string>>
+std::optional<CollectiveOffload::Choice>
 CollectiveOffload::Parse(std::string_view text)
 {
     static const std::vector<std::string> CLASSES =
         {"TP", "DP", "EP", "DP_EP", "PP", "CP", "CUSTOM"};
     std::istringstream words{std::string(text)};
-    std::string engine;
-    words >> engine;
-    std::vector<std::string> classes;
+    Choice choice;
+    words >> choice.engine;
     for (std::string word; words >> word;)
     {
         const bool isKnown = std::find(CLASSES.begin(), CLASSES.end(), word) != CLASSES.end();
-        if (!isKnown || std::find(classes.begin(), classes.end(), word) != classes.end())
+        if (!isKnown || std::ranges::find(choice.classes, word) != choice.classes.end())
         {
             return std::nullopt;
         }
-        classes.push_back(word);
+        choice.classes.push_back(word);
     }
-    if (engine == "NCCL" && classes.empty())
+    if (choice.engine == "NCCL")
     {
-        return classes;
+        return choice.classes.empty() ? std::optional(Choice{}) : std::nullopt;
     }
-    if (engine != "ACCL")
+    if (choice.engine.empty() || !std::ranges::all_of(choice.engine, [](unsigned char letter) {
+            return std::isupper(letter);
+        }))
     {
         return std::nullopt;
     }
-    return classes.empty() ? CLASSES : classes;
+    if (choice.classes.empty())
+    {
+        choice.classes = CLASSES;
+    }
+    return choice;
 }
 
 } // namespace ns3

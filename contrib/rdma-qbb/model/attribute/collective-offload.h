@@ -16,23 +16,30 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief The groups of ranks with collectives in the engines of NICs: a parameter of programs, as
- * the fabric itself runs no collectives.
+ * @brief The groups of ranks with collectives in engines beside the GPUs: a parameter of programs,
+ * as the fabric itself runs no collectives.
  */
 class CollectiveOffload : public Object
 {
   public:
     static TypeId GetTypeId();
 
+    /// An engine and the classes of traffic with collectives that it carries out.
+    struct Choice
+    {
+        std::string engine; ///< its name; empty: NCCL does
+        std::vector<std::string> classes;
+    };
+
     /// Accepted values, for messages.
-    static constexpr const char* EXPECTED =
-        "NCCL, or ACCL and then none (all) or some of TP, DP, EP, DP_EP, PP, CP and CUSTOM";
+    static constexpr const char* EXPECTED = "NCCL, or the name of an engine and then none (all) or "
+                                            "some of TP, DP, EP, DP_EP, PP, CP and CUSTOM";
 
     /**
      * @param text as in EXPECTED
-     * @return the classes of traffic that engines carry out; nullopt if @p text is something else
+     * @return the engine and its classes; nullopt if @p text is something else
      */
-    static std::optional<std::vector<std::string>> Parse(std::string_view text);
+    static std::optional<Choice> Parse(std::string_view text);
 
   private:
     std::string m_engine;

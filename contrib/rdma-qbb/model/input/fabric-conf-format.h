@@ -82,7 +82,7 @@ FabricConfFormat Path();
 FabricConfFormat OneOf(const Words& words);
 /// A word, or the TypeId name of a class derived from @p base.
 FabricConfFormat PlugIn(const char* type, std::string range, const char* base, const Words& words);
-/// `ACCL classes...`: groups with collectives that the NICs' engines carry out.
+/// `ENGINE classes...`: groups with collectives that an engine carries out.
 FabricConfFormat CollectiveEngine();
 /// `n` and n pairs of a link rate and a value.
 FabricConfFormat ByRate(const Scale& scale);

@@ -317,7 +317,7 @@ Switches()
          "Messages of a class leave by that NIC of their host, and so stay on its plane. "
          "SimAI_simulator only."},
         {{"COLLECTIVE_ENGINE", CollectiveEngine(), ENGINE, {WithoutWorkload, WithoutEngines}, true},
-         "ACCL: engines in the NICs carry out the collectives of these classes of traffic, all if "
+         "An engine, by its name, carries out the collectives of these classes of traffic, all if "
          "none is named, where a system file does not say otherwise; NCCL: NCCL does. "
          "SimAI_simulator only."},
         {{"LINK_DOWN", ChangeOfLink(false)}, "At that time from the start, the link goes down."},

@@ -129,6 +129,11 @@ class AcclPlan : public CollectivePlan
     {
     }
 
+    bool ChecksItself() const override
+    {
+        return true; // engines have frames of their own
+    }
+
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
                                                RankNetwork& network,
                                                int tagBase,
@@ -148,10 +153,17 @@ class AcclPlan : public CollectivePlan
     AcclCollectives::Part m_part;
 };
 
+const CollectiveEngine::Kind ACCL("ACCL",
+                                  [](ns3::RdmaFabric& fabric, CollectiveEngine::Report report) {
+                                      return std::make_unique<AcclCollectives>(fabric,
+                                                                               std::move(report));
+                                  });
+
 } // namespace
 
-AcclCollectives::AcclCollectives(ns3::RdmaFabric& fabric)
-    : m_fabric(fabric)
+AcclCollectives::AcclCollectives(ns3::RdmaFabric& fabric, Report report)
+    : m_fabric(fabric),
+      m_report(std::move(report))
 {
 }
 

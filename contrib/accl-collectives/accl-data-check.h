@@ -13,7 +13,7 @@ namespace AstraSim
 {
 
 /**
- * @ingroup astra-frontend
+ * @ingroup accl-cclo
  * @brief Real data for a call of collective engines: each rank's operand has numbers of its own,
  * and each rank's final data follow from the operation.
  *

@@ -5,7 +5,7 @@
 #define ACCL_COLLECTIVES_H
 
 #include "ns3/cclo-driver.h"
-#include "ns3/collective-implementation.h"
+#include "ns3/collective-engine.h"
 #include "ns3/rdma-fabric.h"
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace AstraSim
 {
 
 /**
- * @ingroup astra-frontend
+ * @ingroup accl-cclo
  * @brief Collectives that ACCL's engines in the NICs carry out: each rank hands its part to the
  * engine of its host, which talks to the others over the same fabric.
  *
@@ -27,28 +27,23 @@ namespace AstraSim
  * CALL_BYTES, which follow each other. Engines hold no contents unless they are checked: then each
  * rank begins with numbers of its own, and each result is compared with the collective's.
  */
-class AcclCollectives : public CollectiveImplementation
+class AcclCollectives : public CollectiveEngine
 {
   public:
     static constexpr uint64_t CALL_BYTES = 1ULL << 30;
     static constexpr uint64_t MAX_CHECKED_BYTES = 1ULL << 32; ///< of a collective, over all ranks
 
-    /// @param fabric built; outlives this object
-    explicit AcclCollectives(ns3::RdmaFabric& fabric);
+    /**
+     * @param fabric built; outlives this object
+     * @param report receives wrong results; empty: nothing is checked, and no data are real
+     */
+    AcclCollectives(ns3::RdmaFabric& fabric, Report report);
     ~AcclCollectives() override;
 
     std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
                                                const CollectiveRequest& request) override;
 
-    /// Carry real data and compare results; before the first collective. @param report receives
-    /// violations
-    void StartChecks(std::function<void(const std::string& what)> report)
-    {
-        m_report = std::move(report);
-    }
-
-    /// @return collectives with results compared on all ranks
-    uint64_t GetChecked() const
+    uint64_t GetChecked() const override
     {
         return m_checked;
     }
@@ -91,7 +86,7 @@ class AcclCollectives : public CollectiveImplementation
     ns3::RdmaFabric& m_fabric;
     std::vector<ns3::Ptr<ns3::CcloDriver>> m_drivers; ///< by host
     std::map<std::vector<int>, std::vector<uint32_t>> m_communicators;
-    std::function<void(const std::string& what)> m_report; ///< empty: nothing is checked
+    Report m_report; ///< empty: nothing is checked
     uint64_t m_checked{0};
 };
 
