@@ -47,8 +47,8 @@ MODULES = {
     "accl-collectives": ("base", "rdma-qbb", "accl-cclo", "collectives", "astra-frontend"),
 }
 # Modules and rooms that the core does not need, and the words that only they, and the program that links them, have.
-ADD_ONS = ("accl-cclo/", "accl-collectives/")
-ADD_ON_WORDS = re.compile(r"(?i:(?<![a-z])accl)|\b[Cc]clo(?=[A-Z-])")
+ADD_ONS = ("accl-cclo/", "accl-collectives/", "simulator/physical/")
+ADD_ON_WORDS = re.compile(r"(?i:(?<![a-z])accl)|\b[Cc]clo(?=[A-Z-])|\bSimAI_phynet\b")
 # Modules of programs, which reach into the private headers of others.
 APPLICATION = ("programs", "simulator")
 # Others whose rooms reach into another module: arrows of ROOMS have its name.
@@ -114,7 +114,7 @@ ROOMS = {
     "simulator/jobs": {"back-ends", "inputs", "options", "records"},
     "simulator/run": {"back-ends", "inputs", "options"},
     "simulator/programs": {"back-ends", "inputs", "jobs", "options", "records", "run"},
-    "simulator/physical/run": {"inputs", "jobs", "options", "physical", "programs", "records"},
+    "simulator/physical/run": {"inputs", "jobs", "options", "physical", "records"},
     "accl-cclo/model/interface": set(),
     "accl-cclo/model/network": {"model/interface"},
     "accl-cclo/model/data": {"model/interface", "model/network"},

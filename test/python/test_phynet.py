@@ -175,6 +175,17 @@ def test_wrong_inputs_are_refused_in_one_line(tmp_path):
         assert not (tmp_path / "out" / "EndToEnd.csv").exists()
 
 
+def test_a_run_that_is_refused_leaves_the_results_of_the_one_before(tmp_path):
+    inputs = [*all_reduce(tmp_path, 2, 4096), "-o", tmp_path / "out"]
+    assert phynet(2, *inputs, "--provider", "tcp").returncode == 0
+    rows = table(tmp_path / "out", "collectives.csv")
+    assert phynet(2, *inputs, "--provider", "psm9").returncode == 1
+    assert record(tmp_path / "out")["status"] == "finished"
+    assert table(tmp_path / "out", "collectives.csv") == rows
+    assert phynet(2, *inputs[:-1], tmp_path / "other", "--provider", "psm9").returncode == 1
+    assert record(tmp_path / "other")["status"] == "refused"
+
+
 def test_switches_that_add_are_refused(tmp_path):
     n = servers(tmp_path / "n.txt", 1, gpus=4)
     w = workload(tmp_path / "w.txt", 4, [("layer", "ALLREDUCE", 4096, "NONE", 0)], tp=4)

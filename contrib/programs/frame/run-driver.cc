@@ -290,27 +290,39 @@ RunDriver::Execute()
     m_wallSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+void
+RunDriver::Agree(const std::exception_ptr& failure)
+{
+    ns3::ThrowInAllProcesses(failure);
+}
+
+void
+RunDriver::Take(const std::function<void()>& step)
+{
+    std::exception_ptr failure;
+    try
+    {
+        step();
+    }
+    catch (...)
+    {
+        failure = std::current_exception();
+    }
+    Agree(failure);
+}
+
 bool
 RunDriver::Prepare()
 {
     try
     {
         bool hasWork = false;
-        std::exception_ptr failure;
-        try
+        Take([&] { hasWork = ReadInputs(); });
+        if (hasWork)
         {
-            hasWork = ReadInputs();
-            if (hasWork)
-            {
-                OpenDirectory();
-                Build();
-            }
+            Take([this] { OpenDirectory(); });
+            Take([this] { Build(); });
         }
-        catch (...)
-        {
-            failure = std::current_exception();
-        }
-        ns3::ThrowInAllProcesses(failure);
         return hasWork;
     }
     catch (const ns3::InputError& error)

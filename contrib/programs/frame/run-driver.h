@@ -13,6 +13,8 @@
 #include "ns3/output-directory.h"
 
 #include <cstddef>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,8 +71,16 @@ class RunDriver
 
     /// Has Simulate() return soon. Called by another thread.
     virtual void Interrupt() = 0;
+
     /// Gives up all that simulates and writes: the run is refused, or memory has run out.
-    virtual void Release() = 0;
+    virtual void Release()
+    {
+    }
+
+    /// Take a step that may fail in some processes of the run. @throw the first failure, in all
+    void Take(const std::function<void()>& step);
+    /// The end of Take(). @param failure of this process; null if the step succeeded
+    virtual void Agree(const std::exception_ptr& failure);
 
     /// @return whether there is a directory of results, with a record
     bool HasRecord() const

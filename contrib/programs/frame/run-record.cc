@@ -137,7 +137,7 @@ RunRecord::MarkFailed(const std::string& path, const std::string& reason)
 {
     std::ifstream file(path);
     auto json = nlohmann::ordered_json::parse(file, nullptr, false);
-    if (!json.is_object() || (json["status"] != "running" && json["status"] != "preparing"))
+    if (!json.is_object() || json["status"] != "running")
     {
         return;
     }

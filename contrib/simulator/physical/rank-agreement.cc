@@ -6,8 +6,6 @@
 #include "programs/frame/guarded-main.h"
 #include "rank-failure.h"
 
-#include "ns3/input-error.h"
-
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -29,17 +27,24 @@ Write(const Json& json)
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// @return the error of @p step, as JSON; empty if it succeeds
+/// @return a failure, as JSON; empty if there is none
 std::string
-Try(const std::function<void()>& step)
+Describe(const std::exception_ptr& failure)
 {
     const auto report = [](const std::string& text, int status) {
         return Write({{"host", HostName()}, {"text", text}, {"status", status}});
     };
+    if (!failure)
+    {
+        return "";
+    }
     try
     {
-        step();
-        return "";
+        std::rethrow_exception(failure);
+    }
+    catch (const Refusal& refusal) // of all ranks
+    {
+        return report(refusal.what(), refusal.GetExitStatus());
     }
     catch (const ns3::InputError& error)
     {
@@ -65,32 +70,32 @@ HostName()
     return name.data();
 }
 
-std::optional<Refusal>
-Agree(const RankCommunicator& ranks, const std::function<void()>& step)
+void
+Agree(const RankCommunicator& ranks, const std::exception_ptr& failure)
 {
-    const auto reports = ranks.GatherAll(Try(step));
+    const auto reports = ranks.GatherAll(Describe(failure));
     const auto first = std::find_if(reports.begin(), reports.end(), [](const auto& text) {
         return !text.empty();
     });
     if (first == reports.end())
     {
-        return std::nullopt;
+        return;
     }
     const Json report = Json::parse(*first);
     const std::string text = report["text"];
     const bool isOfAll = std::all_of(reports.begin(), reports.end(), [&text](const auto& other) {
         return !other.empty() && Json::parse(other)["text"] == text;
     });
-    return Refusal{isOfAll ? text
-                           : fmt::format("rank {} (host {}): {}",
-                                         first - reports.begin(),
-                                         report["host"].get<std::string>(),
-                                         text),
-                   report["status"]};
+    throw Refusal(isOfAll ? text
+                          : fmt::format("rank {} (host {}): {}",
+                                        first - reports.begin(),
+                                        report["host"].get<std::string>(),
+                                        text),
+                  report["status"]);
 }
 
-std::optional<Refusal>
-FindMismatch(const RankCommunicator& ranks,
+void
+CompareFacts(const RankCommunicator& ranks,
              const std::vector<std::pair<std::string, std::string>>& facts)
 {
     const auto all = ranks.GatherAll(Write({{"host", HostName()}, {"facts", facts}}));
@@ -105,17 +110,16 @@ FindMismatch(const RankCommunicator& ranks,
             const Json& its = other["facts"][i];
             if (mine != its)
             {
-                return Refusal{fmt::format("rank {} (host {}): {} is {}; expected {}, as on rank 0",
-                                           rank,
-                                           other["host"].get<std::string>(),
-                                           mine[0].get<std::string>(),
-                                           its[1].get<std::string>(),
-                                           mine[1].get<std::string>()),
-                               2};
+                throw Refusal(fmt::format("rank {} (host {}): {} is {}; expected {}, as on rank 0",
+                                          rank,
+                                          other["host"].get<std::string>(),
+                                          mine[0].get<std::string>(),
+                                          its[1].get<std::string>(),
+                                          mine[1].get<std::string>()),
+                              2);
             }
         }
     }
-    return std::nullopt;
 }
 
 } // namespace AstraSim

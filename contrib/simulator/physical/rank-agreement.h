@@ -6,8 +6,9 @@
 
 #include "rank-communicator.h"
 
-#include <functional>
-#include <optional>
+#include "ns3/input-error.h"
+
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,27 +16,43 @@
 namespace AstraSim
 {
 
-/// Why no rank goes on.
-struct Refusal
+/**
+ * @ingroup simulator
+ * @brief An error that all ranks throw together, and that one of them prints.
+ */
+class Refusal : public ns3::InputError
 {
-    std::string text; ///< for people: the rank, if not all have the same reason, and the cause
-    int exitStatus;
+  public:
+    /// @param text for people: the rank, if not all have the same reason, and the cause
+    Refusal(const std::string& text, int exitStatus)
+        : InputError(text),
+          m_exitStatus(exitStatus)
+    {
+    }
+
+    int GetExitStatus() const
+    {
+        return m_exitStatus;
+    }
+
+  private:
+    int m_exitStatus;
 };
 
 /**
- * Do something on every rank that may fail on some, before their messages begin.
- * @param step throws on failure
- * @return the error of the first rank that failed; the same on all ranks
+ * Every rank has taken a step, before or after their messages.
+ * @param failure of this rank; null if it succeeded
+ * @throw Refusal the error of the first rank that failed; the same on all ranks
  */
-std::optional<Refusal> Agree(const RankCommunicator& ranks, const std::function<void()>& step);
+void Agree(const RankCommunicator& ranks, const std::exception_ptr& failure);
 
 /**
  * Compare the inputs of all ranks.
  * @param facts name and value of each
- * @return how the first rank that has something else than rank 0 differs; the same on all ranks
+ * @throw Refusal for the first rank that has something else than rank 0; the same on all ranks
  */
-std::optional<Refusal> FindMismatch(const RankCommunicator& ranks,
-                                    const std::vector<std::pair<std::string, std::string>>& facts);
+void CompareFacts(const RankCommunicator& ranks,
+                  const std::vector<std::pair<std::string, std::string>>& facts);
 
 /// @return the name of this host
 std::string HostName();

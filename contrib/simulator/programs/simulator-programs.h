@@ -19,9 +19,6 @@ int SimulatorProgram(int argc, char* argv[]);
 /// SimAI_analytical: closed forms alone.
 int AnalyticalProgram(int argc, char* argv[]);
 
-/// SimAI_phynet: real traffic; in the library astra-physical.
-int PhynetProgram(int argc, char* argv[]);
-
 /// SimCCL: prints the flows of collectives.
 int SimCclProgram(int argc, char* argv[]);
 

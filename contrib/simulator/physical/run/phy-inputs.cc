@@ -5,6 +5,7 @@
 
 #include "astra-frontend/model/network/machine-of-topology.h"
 #include "astra-frontend/model/workload/kv-cache-workload.h"
+#include "simulator/physical/rank-agreement.h"
 
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
@@ -81,7 +82,7 @@ PhyInputs::GetCollectives() const
     return *m_nccl;
 }
 
-std::optional<Refusal>
+void
 PhyInputs::Compare(const RankCommunicator& ranks) const
 {
     const auto sum = [](const std::string& path) {
@@ -93,7 +94,7 @@ PhyInputs::Compare(const RankCommunicator& ranks) const
     {
         environment += name + "=" + value + " ";
     }
-    return FindMismatch(
+    CompareFacts(
         ranks,
         {{"the program", "version " + ProgramVersion()},
          {"the command line", fmt::format("{}", fmt::join(run.arguments, " "))},

@@ -10,13 +10,11 @@
 #include "programs/frame/run-console.h"
 #include "programs/frame/run-record.h"
 #include "simulator/inputs/run-inputs.h"
-#include "simulator/physical/rank-agreement.h"
 #include "simulator/physical/rank-communicator.h"
 #include "simulator/physical/reduced-collectives.h"
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace AstraSim
@@ -39,8 +37,8 @@ class PhyInputs
      */
     void Read(uint32_t ranks, RunConsole& console);
 
-    /// @return a difference between ranks' inputs, if there is one; every rank calls it
-    std::optional<Refusal> Compare(const RankCommunicator& ranks) const;
+    /// Every rank calls it. @throw Refusal if their inputs differ
+    void Compare(const RankCommunicator& ranks) const;
 
     /// Add the inputs to the run's record.
     void Record(RunRecord& record) const;

@@ -9,9 +9,9 @@
 #include "phy-results.h"
 #include "programs/frame/guarded-main.h"
 #include "programs/frame/run-console.h"
+#include "programs/frame/run-driver.h"
 #include "programs/frame/run-record.h"
 #include "programs/frame/run-results.h"
-#include "programs/frame/run-supervisor.h"
 #include "simulator/inputs/idle-options.h"
 #include "simulator/jobs/micro-groups.h"
 #include "simulator/physical/fabric-endpoint.h"
@@ -27,11 +27,11 @@
 
 #include "ns3/input-error.h"
 #include "ns3/legible.h"
-#include "ns3/output-directory.h"
 #include "ns3/qbb-notes.h"
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <fmt/format.h>
 #include <iostream>
 #include <memory>
@@ -52,36 +52,52 @@ constexpr int64_t START_DELAY_NS = 5'000'000;          ///< from the agreement o
 constexpr std::chrono::milliseconds WRITING_TIME{700}; ///< that rank 0 has when others end
 constexpr double NS_TO_PS = 1000;
 
-/// One rank's part of a run; one object per process. It is no RunDriver, as all ranks agree on each
-/// step here, and a rank that fails has to tell the others, or they find it dead.
-class PhyRun
+/// One rank's part of a run; one object per process. The ranks agree on each step, and one that
+/// fails tells the others, or they find it dead. Rank 0 has the directory of the results.
+class PhyRun : public RunDriver
 {
   public:
     explicit PhyRun(const PhyOptions& options)
-        : m_options(options),
-          m_console(options.run.quiet || m_ranks.GetRank() != 0, options.run.logLevel),
-          m_supervisor(options.run.limits),
+        : RunDriver(options.run.limits),
+          m_options(options),
+          m_console(options.run.quiet || !IsFirst(), options.run.logLevel),
           m_loop(options.compute),
           m_inputs(options),
           m_clock(m_ranks)
     {
     }
 
-    int Run();
+    bool IsFirst() const
+    {
+        return m_ranks.GetRank() == 0;
+    }
 
   private:
+    bool ReadInputs() override;
+    Output GetOutput() const override;
+    void Build() override;
+    void Start() override;
+    void Simulate() override;
+    int Report() override;
+
+    void Agree(const std::exception_ptr& failure) override
+    {
+        AstraSim::Agree(m_ranks, failure);
+    }
+
+    void Interrupt() override
+    {
+        m_loop.Interrupt();
+    }
+
     /// Results of one iteration on this rank.
     struct Iteration
     {
         RankRecorder recorder;
         std::vector<FlowRecord> flows;
         int64_t startNs{0}; ///< clock of rank 0
-        TimePs total{0};    ///< of the slowest rank
     };
 
-    /// Takes the steps before the first iteration, each of which all ranks agree on.
-    std::optional<Refusal> Prepare();
-    void OpenOutput();
     void OpenFabric();
     void Connect();
     /// Connects, and hears from every other rank.
@@ -94,49 +110,65 @@ class PhyRun
     /// Pass the records of all ranks to an observer on rank 0. @param alone only this rank's, in
     /// place of all
     void Tell(const Iteration& iteration, bool withFlows, bool alone, RunObserver& observer) const;
-    ns3::QbbBytes Notes(const Iteration& iteration, RunObserver& part, bool withFlows) const;
-    std::size_t MedianIteration() const;
-    void Report();
+    void ReportIterations();
     void RecordResults(const IterationRecords& chosen, const std::vector<std::string>& clocks);
     int Fail(RankFailure failure);
     void RecordFailure(const RankFailure& failure, const std::string& text);
-    int Refuse(const Refusal& refusal);
 
     const PhyOptions& m_options;
     RankCommunicator m_ranks;
     RunConsole m_console;
-    RunSupervisor m_supervisor;
     PhysicalLoop m_loop;
     PhyInputs m_inputs;
     RankClock m_clock;
-    std::optional<ns3::OutputDirectory> m_directory; ///< of rank 0
-    std::unique_ptr<RunRecord> m_record;             ///< of rank 0
     std::unique_ptr<PhyNetwork> m_network; ///< its memory outlives the endpoint that writes to it
     std::unique_ptr<FabricEndpoint> m_endpoint;
     std::unique_ptr<RankWatch> m_watch;
     std::vector<std::unique_ptr<Iteration>> m_iterations;
+    std::vector<TimePs> m_totals; ///< of m_iterations, on the slowest rank
     std::unique_ptr<Iteration> m_running;
+    std::optional<RankFailure> m_failure; ///< the end of the iterations, if they did not finish
     std::vector<std::string> m_processes; ///< of all ranks, JSON
 };
 
-void
-PhyRun::OpenOutput()
+bool
+PhyRun::ReadInputs()
 {
-    if (m_ranks.GetRank() != 0)
-    {
-        return;
-    }
-    m_directory.emplace(m_inputs.GetOutput());
-    m_directory->RemoveParts({});
-    m_directory->RemoveEarlierResults(RunRecord::OutputsOf(m_directory->Path("run.json")));
-    m_record = std::make_unique<RunRecord>(m_directory->Path("run.json"));
-    m_inputs.Record(*m_record);
-    m_record->Write("preparing");
+    m_inputs.Read(static_cast<uint32_t>(m_ranks.GetSize()), m_console);
+    return true;
+}
+
+RunDriver::Output
+PhyRun::GetOutput() const
+{
+    return IsFirst() ? Output{m_inputs.GetOutput(), "", {"iterations.csv"}} : Output{};
+}
+
+void
+PhyRun::Build()
+{
+    m_inputs.Compare(m_ranks);
+    Take([this] { OpenFabric(); });
+    CompareFacts(m_ranks, {{"the provider", m_endpoint->GetProvider()}});
+    Greet();
+}
+
+void
+PhyRun::Start()
+{
+    m_clock.Compare();
+    std::vector<std::string> idle = DescribeIdleSizes(m_inputs.GetWorkload(), m_options.run.sizes);
+    m_console.Warn(idle);
+    m_console.Say(DescribeMicroGroups(m_inputs.GetWorkload()));
 }
 
 void
 PhyRun::OpenFabric()
 {
+    if (HasRecord())
+    {
+        m_inputs.Record(GetRecord());
+    }
     const bool onOneHost = m_ranks.GetLocalSize() == m_ranks.GetSize();
     m_endpoint =
         FabricEndpoint::Open(FabricChoice::Make(m_options.provider,
@@ -190,7 +222,7 @@ PhyRun::CheckInterrupt()
     {
         throw RankFailure(*dead, RankWatch::DEATH);
     }
-    const StopCause cause = *m_supervisor.GetCause();
+    const StopCause cause = GetStopCause();
     throw RankFailure(RankFailure::THIS_RANK, cause.text, cause.status, cause.exitStatus);
 }
 
@@ -238,18 +270,6 @@ PhyRun::Iterate(uint32_t number, Iteration& iteration)
     m_ranks.Barrier([this] { Progress(); });
 }
 
-ns3::QbbBytes
-PhyRun::Notes(const Iteration& iteration, RunObserver& part, bool withFlows) const
-{
-    const auto align = [this, &iteration](TimePs time) {
-        return m_clock.WithoutDrift(iteration.startNs, time);
-    };
-    return iteration.recorder.Write(m_ranks.GetRank(),
-                                    part,
-                                    withFlows ? iteration.flows : std::vector<FlowRecord>(),
-                                    align);
-}
-
 void
 PhyRun::Tell(const Iteration& iteration, bool withFlows, bool alone, RunObserver& observer) const
 {
@@ -257,7 +277,11 @@ PhyRun::Tell(const Iteration& iteration, bool withFlows, bool alone, RunObserver
     std::iota(ranks.begin(), ranks.end(), alone ? 0 : m_ranks.GetRank());
     MergedRecords merged(observer);
     merged.SetWorkload(m_inputs.GetWorkload());
-    const ns3::QbbBytes own = Notes(iteration, merged.AddPart(ranks), withFlows);
+    const ns3::QbbBytes own = iteration.recorder.Write(
+        m_ranks.GetRank(),
+        merged.AddPart(ranks),
+        withFlows ? iteration.flows : std::vector<FlowRecord>(),
+        [&](TimePs time) { return m_clock.WithoutDrift(iteration.startNs, time); });
     ns3::QbbNotes notes;
     const auto all = alone ? std::vector<ns3::QbbBytes>{own} : m_ranks.GatherAtFirst(own);
     for (const ns3::QbbBytes& bytes : all)
@@ -268,27 +292,15 @@ PhyRun::Tell(const Iteration& iteration, bool withFlows, bool alone, RunObserver
     notes.Tell([](uint64_t) {});
 }
 
-std::size_t
-PhyRun::MedianIteration() const
+void
+PhyRun::ReportIterations()
 {
-    std::vector<TimePs> totals;
     for (const auto& iteration : m_iterations)
     {
-        totals.push_back(iteration->total);
+        m_totals.push_back(m_ranks.Max(iteration->recorder.GetFinishTime()));
     }
-    const TimePs median = MedianOf(totals);
-    return static_cast<std::size_t>(std::find(totals.begin(), totals.end(), median) -
-                                    totals.begin());
-}
-
-void
-PhyRun::Report()
-{
-    for (auto& iteration : m_iterations)
-    {
-        iteration->total = m_ranks.Max(iteration->recorder.GetFinishTime());
-    }
-    const std::size_t median = MedianIteration();
+    const auto median = static_cast<std::size_t>(std::ranges::find(m_totals, MedianOf(m_totals)) -
+                                                 m_totals.begin());
     const auto clocks = m_ranks.GatherAll(nlohmann::json{
         {"clock_offset_ns", m_clock.GetOffsetNs()},
         {"clock_error_ns", m_clock.GetErrorNs()},
@@ -298,7 +310,6 @@ PhyRun::Report()
         {"messages", m_network->GetMessagesReceived()},
         {"bytes",
          m_network->GetBytesReceived()}}.dump());
-    const bool isFirst = m_ranks.GetRank() == 0;
     IterationTable table;
     IterationRecords chosen;
     std::optional<IterationFiles> files;
@@ -307,43 +318,37 @@ PhyRun::Report()
         IterationRecords records;
         WaitParts observers;
         observers.Add(i == median ? chosen : records);
-        if (isFirst && i == median)
+        if (IsFirst() && i == median)
         {
             files.emplace(m_inputs.GetWorkload(),
                           static_cast<uint32_t>(m_ranks.GetSize()),
-                          m_directory->Path());
+                          GetDirectory().Path());
             observers.Add(files->GetObserver());
         }
         Tell(*m_iterations[i], i == median, false, observers);
         observers.Finish();
         table.Add(i == median ? chosen : records);
     }
-    if (!isFirst)
+    if (!IsFirst())
     {
         return;
     }
     m_console.Say(files->Finish(chosen, m_inputs.GetTopology(), true));
-    table.Write(chosen, m_inputs.GetWorkload(), m_directory->Path("iterations.csv"));
+    table.Write(chosen, m_inputs.GetWorkload(), GetDirectory().Path("iterations.csv"));
     RecordResults(chosen, clocks);
-    m_record->Set("outputs", m_directory->ListResults({"iterations.csv"}));
-    m_record->Write("finished");
+    EndRecord("finished");
     m_console.Say(fmt::format("finished at {:.3f} us; {} flows over {}\nresults in {}\n",
                               static_cast<double>(chosen.GetFinishTime()) / 1e6,
                               chosen.GetFlows().size(),
                               m_endpoint->Describe(),
-                              m_directory->Path()));
+                              GetDirectory().Path()));
 }
 
 void
 PhyRun::RecordResults(const IterationRecords& chosen, const std::vector<std::string>& clocks)
 {
-    std::vector<TimePs> totals;
-    for (const auto& iteration : m_iterations)
-    {
-        totals.push_back(iteration->total);
-    }
     std::vector<double> nanoseconds;
-    for (const TimePs total : totals)
+    for (const TimePs total : m_totals)
     {
         nanoseconds.push_back(static_cast<double>(total) / NS_TO_PS);
     }
@@ -353,26 +358,26 @@ PhyRun::RecordResults(const IterationRecords& chosen, const std::vector<std::str
         processes.push_back(nlohmann::ordered_json::parse(m_processes[rank]));
         processes.back().update(nlohmann::ordered_json::parse(clocks[rank]));
     }
-    m_record->Set("provider", m_endpoint->GetProvider());
-    m_record->Set("inject_bytes", m_endpoint->GetInjectBytes());
-    m_record->Set(
+    GetRecord().Set("provider", m_endpoint->GetProvider());
+    GetRecord().Set("inject_bytes", m_endpoint->GetInjectBytes());
+    GetRecord().Set(
         "iterations_ns",
-        nlohmann::ordered_json{{"min", *std::min_element(nanoseconds.begin(), nanoseconds.end())},
-                               {"median", static_cast<double>(MedianOf(totals)) / NS_TO_PS},
-                               {"max", *std::max_element(nanoseconds.begin(), nanoseconds.end())},
+        nlohmann::ordered_json{{"min", std::ranges::min(nanoseconds)},
+                               {"median", static_cast<double>(MedianOf(m_totals)) / NS_TO_PS},
+                               {"max", std::ranges::max(nanoseconds)},
                                {"all", nanoseconds}});
     NetworkTotals carried;
     carried.flows = chosen.GetFlows().size();
     carried.events = m_loop.GetEventCount();
     RunResults{chosen.GetFinishTime(), std::nullopt, carried, chosen.GetCollectives().size(), false}
-        .WriteTo(*m_record);
-    m_record->Set("processes", processes);
+        .WriteTo(GetRecord());
+    GetRecord().Set("processes", processes);
 }
 
 void
 PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
 {
-    if (!m_record)
+    if (!HasRecord())
     {
         if (failure.GetRank() == 0 && failure.what() == std::string(RankWatch::DEATH))
         {
@@ -389,7 +394,7 @@ PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
         {
             IterationFiles files(m_inputs.GetWorkload(),
                                  static_cast<uint32_t>(m_ranks.GetSize()),
-                                 m_directory->Path());
+                                 GetDirectory().Path());
             IterationRecords records;
             WaitParts observers;
             observers.Add(records);
@@ -406,13 +411,11 @@ PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
             {
                 files.Finish(records, m_inputs.GetTopology(), false);
             }
-            m_record->Set("collectives", records.GetCollectives().size());
+            GetRecord().Set("collectives", records.GetCollectives().size());
         }
-        m_record->Set("results_of", "rank 0 until then");
-        m_record->Set("iterations_finished", m_iterations.size());
-        m_record->Set("reason", text);
-        m_record->Set("outputs", m_directory->ListResults({"iterations.csv"}));
-        m_record->Write(failure.GetStatus());
+        GetRecord().Set("results_of", "rank 0 until then");
+        GetRecord().Set("iterations_finished", m_iterations.size());
+        EndRecord(failure.GetStatus(), text);
     }
     catch (const InputError& error)
     {
@@ -423,7 +426,6 @@ PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
 int
 PhyRun::Fail(RankFailure failure)
 {
-    m_supervisor.EndWatch();
     m_network->Abandon();
     // This rank was stopped for a while, and the others have already ended the run for that.
     const bool wasAway = m_watch->WasAway() && failure.what() != std::string("SIGINT");
@@ -458,26 +460,11 @@ PhyRun::Fail(RankFailure failure)
         m_running->flows = m_network->GetFlows();
     }
     RecordFailure(failure, text);
-    if (m_ranks.GetRank() != 0)
+    if (!IsFirst())
     {
         std::this_thread::sleep_for(WRITING_TIME); // mpirun ends the others when one has ended
     }
     return failure.GetExitStatus();
-}
-
-int
-PhyRun::Refuse(const Refusal& refusal)
-{
-    if (m_ranks.GetRank() == 0)
-    {
-        std::cerr << ns3::Legible(refusal.text) << "\n";
-    }
-    if (m_record)
-    {
-        m_record->Set("reason", ns3::Legible(refusal.text));
-        m_record->Write("refused");
-    }
-    return refusal.exitStatus;
 }
 
 void
@@ -497,36 +484,6 @@ PhyRun::Greet()
     }
 }
 
-std::optional<Refusal>
-PhyRun::Prepare()
-{
-    const auto read = [this] {
-        RunConsole console = m_console;
-        m_inputs.Read(static_cast<uint32_t>(m_ranks.GetSize()), console);
-    };
-    if (const auto refusal = Agree(m_ranks, read))
-    {
-        return refusal;
-    }
-    if (const auto refusal = m_inputs.Compare(m_ranks))
-    {
-        return refusal;
-    }
-    for (const auto& step : {std::function<void()>([this] { OpenOutput(); }),
-                             std::function<void()>([this] { OpenFabric(); })})
-    {
-        if (const auto refusal = Agree(m_ranks, step))
-        {
-            return refusal;
-        }
-    }
-    if (const auto refusal = FindMismatch(m_ranks, {{"the provider", m_endpoint->GetProvider()}}))
-    {
-        return refusal;
-    }
-    return Agree(m_ranks, [this] { Greet(); });
-}
-
 void
 PhyRun::IterateAll()
 {
@@ -539,53 +496,45 @@ PhyRun::IterateAll()
             m_iterations.push_back(std::move(m_running));
         }
         m_running.reset();
-        if (i == 0 && m_record)
+        if (i == 0 && HasRecord())
         {
-            m_record->Set("first_iteration", "done");
-            m_record->Write("running");
+            GetRecord().Set("first_iteration", "done");
+            GetRecord().Write("running");
         }
     }
 }
 
-int
-PhyRun::Run()
+void
+PhyRun::Simulate()
 {
-    if (const auto refusal = Prepare())
-    {
-        return Refuse(*refusal);
-    }
-    m_clock.Compare();
-    std::vector<std::string> idle = DescribeIdleSizes(m_inputs.GetWorkload(), m_options.run.sizes);
-    m_console.Warn(idle);
-    m_console.Say(DescribeMicroGroups(m_inputs.GetWorkload()));
-    m_supervisor.Watch([this] { m_loop.Interrupt(); });
     try
     {
-        if (m_record)
-        {
-            m_record->Write("running"); // from Watch() on, a signal is recorded, too
-        }
         IterateAll();
     }
     catch (const RankFailure& failure)
     {
-        return Fail(failure);
+        m_failure = failure;
     }
     catch (const InputError& error)
     {
-        return Fail(RankFailure(RankFailure::THIS_RANK, error.what(), "failed", 2));
+        m_failure = RankFailure(RankFailure::THIS_RANK, error.what(), "failed", 2);
     }
     catch (const std::bad_alloc&)
     {
-        return Fail(RankFailure(DescribeOutOfMemory()));
+        m_failure = RankFailure(DescribeOutOfMemory());
     }
-    m_supervisor.EndWatch();
+}
+
+int
+PhyRun::Report()
+{
+    if (m_failure)
+    {
+        return Fail(*m_failure);
+    }
     m_watch->End();
     m_clock.CompareAgain();
-    if (const auto refusal = Agree(m_ranks, [this] { Report(); }))
-    {
-        return Refuse(*refusal);
-    }
+    Take([this] { ReportIterations(); });
     return 0;
 }
 
@@ -595,7 +544,18 @@ int
 RunPhysical(const PhyOptions& options)
 {
     PhyRun run(options);
-    return run.Run();
+    try
+    {
+        return run.Run();
+    }
+    catch (const Refusal& refusal)
+    {
+        if (run.IsFirst())
+        {
+            std::cerr << ns3::Legible(refusal.what()) << "\n";
+        }
+        return refusal.GetExitStatus();
+    }
 }
 
 } // namespace AstraSim
