@@ -41,7 +41,7 @@ struct RowValue
         Flag,
         Text,
         List, ///< several values
-        Own,  ///< `take` knows
+        Own,  ///< a notation that only `take` knows
     };
 
     std::string expected; ///< description of legal values
@@ -58,7 +58,8 @@ struct Row
     RowValue value;
     std::string sentence; ///< meaning, for users
     bool repeats{false};  ///< may be given more than once
-    /// @return why it changes nothing beside the others: "without trace"; empty if it does
+    /// @return the reason, such as "without trace", if the other keys make this one idle; else an
+    /// empty text
     std::function<std::string()> idle{};
 };
 

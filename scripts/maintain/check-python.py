@@ -72,7 +72,7 @@ def allowed(room):
 
 
 def is_file(module):
-    """@param module a file's path in its folder, without its suffix"""
+    """@param module a path below one of FOLDERS, without a suffix @return whether it is a file"""
     return any((folder / f"{module}.py").is_file() for folder in FOLDERS)
 
 
@@ -82,7 +82,7 @@ def room_of(module):
 
 
 def module_of(name):
-    """@return the file of ours that an imported name is, or is in, without its suffix; None: it is of others"""
+    """@return the file of this repository, without its suffix, that is or defines an imported name; None for other packages"""
     path = name.replace(".", "/")
     while path:
         for module in (path, f"{path}/__init__"):

@@ -19,8 +19,8 @@ using Clock = std::chrono::steady_clock;
 /// Data for the exchange of a window comes from another process within this time, where each has a
 /// core of its own.
 constexpr std::chrono::microseconds BUSY_WAIT{200};
-/// Without cores of their own, a waiting process leaves its core to others: each sleep is an eighth
-/// of its wait so far, and at most this.
+/// A process without a core of its own sleeps while it waits, an eighth of its wait so far at a
+/// time, and at most this long.
 constexpr std::chrono::milliseconds LONGEST_SLEEP{1};
 
 void

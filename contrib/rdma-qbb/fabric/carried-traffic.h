@@ -34,7 +34,7 @@ struct CarriedTraffic
     uint64_t cnps{0};               ///< congestion notifications that senders got
     uint64_t marks{0};              ///< packets marked CE by switches
     uint64_t outOfOrderPackets{0};  ///< came before one sent earlier
-    uint64_t reorderBytes{0};       ///< farthest that one was ahead
+    uint64_t reorderBytes{0};       ///< most bytes by which a packet was ahead
     uint64_t flows{0};              ///< messages delivered
 
     /// Rule by which the values of parts make that of the whole.
@@ -73,7 +73,7 @@ struct CarriedTraffic
         return packetHops ? packetHops : flows;
     }
 
-    /// @return whether packets were marked or lost at random, so that it comes otherwise next time
+    /// @return whether packets were marked or lost at random, so that a repetition may differ
     bool HasDraws() const
     {
         return cnps > 0 || marks > 0 || drops > 0;

@@ -56,7 +56,8 @@ class FabricFaults
     void PauseNics(bool pause) const;
     /// Have a NIC pause, or resume, its partner.
     void PauseNic(uint32_t node, uint16_t port, bool pause) const;
-    /// @return the priorities that PFC protects at a node; a host has no MMU that says so
+    /// @return the priorities that PFC protects at a node: at a switch those of its MMU, at a host
+    /// the default of the MMU's attribute
     uint8_t LosslessMaskAt(uint32_t node) const;
 
     const FabricParts& m_fabric;

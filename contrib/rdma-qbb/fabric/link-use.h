@@ -130,12 +130,13 @@ class LinkUse
     /**
      * @param limit at most so many
      * @return the pairs that sent most with their share of the port's bytes, such as
-     * "0>8 45%; 1>9 20%"; without those that are not surely above 1%
+     * "0>8 45%; 1>9 20%"; pairs that may have 1% or less are left out
      */
     std::string DescribePairs(uint32_t node, uint16_t port, std::size_t limit) const;
 
   private:
-    /// Messages over a port of one pair of hosts for one purpose, not yet in its Port.
+    /// The newest messages over a port of one pair of hosts for one purpose. Put() adds them to the
+    /// port's counters when the run ends.
     struct Run
     {
         uint64_t messages{0};
@@ -143,7 +144,7 @@ class LinkUse
         uint32_t src{0};
         uint32_t dst{0};
         uint16_t purpose{0};
-        bool isAlone{false}; ///< whether it ends when another begins
+        bool isAlone{false}; ///< whether no second run may go on beside it
 
         bool IsOf(uint32_t theSrc, uint32_t theDst, uint16_t thePurpose) const
         {
@@ -151,12 +152,13 @@ class LinkUse
         }
     };
 
-    /// The newest messages over a port, apart from it, since most touch no more than this: one
-    /// line of the cache. The two may take turns, as the peers of a rank in a tree do.
+    /// The newest messages over a port. Most messages change only these, so they have a cache line
+    /// of their own, apart from Port. Messages of the two runs may alternate, as those to the
+    /// peers of a rank in a tree do.
     struct alignas(64) Runs
     {
         Run first;
-        Run second; ///< began after the first; only while both will find a counter
+        Run second; ///< began after the first; unused if the port may lack counters for both
     };
 
     static_assert(sizeof(Runs) == 64);

@@ -211,7 +211,8 @@ RdmaFabric::Divide()
         here += QbbProcesses::IsHere(partition, m_parts.partitions.count);
     }
     plan.threads = std::clamp(here, 1U, m_threads);
-    // Calls between partitions may come sooner than frames.
+    // A call to another partition arrives after reactionPs, which may be less than the delays of
+    // the links between them.
     plan.lookaheadPs = std::min(m_parts.partitions.lookaheadPs, m_parts.partitions.reactionPs);
     plan.reactionPs = m_parts.partitions.reactionPs;
     simulator->Divide(std::move(plan));

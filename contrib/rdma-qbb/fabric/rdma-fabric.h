@@ -260,16 +260,17 @@ class RdmaFabric : public Object
     void RequireShared(uint32_t node) const;
     /// Find how connections and in-network operations get from host to host.
     void MakePaths();
-    /// Tell routing policies how far paths differ. @return the misfits; empty if all fits
+    /// Tell routing policies how much the delays of paths differ. @return a warning if the settings
+    /// of a policy do not fit; else an empty text
     std::string FitRoutingToPaths();
-    /// @return how long receivers wait for a frame that others overtook, where the attribute does
-    /// not say; 0: for ever
+    /// @return how long receivers wait for a frame that others overtook if the attribute is unset;
+    /// 0: for ever
     Time LossTime() const;
-    /// Say where a pause has to last longer than PAUSE_TIME.
+    /// Warn of ports at which a pause has to last longer than PAUSE_TIME.
     void WarnOfShortPauses();
-    /// Say which switch cannot reach its static threshold.
+    /// Warn of switches whose ingresses can never reach their static threshold.
     void WarnOfThresholds();
-    /// Say which rates the marking thresholds do not list.
+    /// Warn of link rates without marking thresholds.
     void WarnOfUnlistedRates();
     /// @return whether the congestion control reads HPCC-PINT's digests
     bool UsesPint() const;

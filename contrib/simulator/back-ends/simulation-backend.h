@@ -55,7 +55,7 @@ struct NetworkDescription
 class SimulationBackend : public SimulationClock
 {
   public:
-    /// Its ranks are in partitions, which share nothing while Run() goes on.
+    /// For a network in partitions: ranks of different partitions share nothing during Run().
     struct Divided
     {
         std::function<uint32_t(int rank)> partitionOf;

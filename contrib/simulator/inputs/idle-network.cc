@@ -16,7 +16,7 @@ namespace AstraSim
 namespace
 {
 
-/// @return whether no flag gives the machine other links than the topology has
+/// @return whether the machine's links are those of the topology; flags may give it others
 bool
 HasLinksOf(const MachineModel& machine, const ns3::ClusterTopology& topology)
 {

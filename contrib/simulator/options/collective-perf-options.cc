@@ -179,7 +179,7 @@ AddOthers(FlagTable& flags, RawPerfFlags& raw)
         "refused: the table goes to standard output");
 }
 
-/// Add the flags of the machine that is simulated, and how.
+/// Add the flags of the simulated machine and of the kind of simulation.
 void
 AddSimulation(FlagTable& flags, CollectivePerfOptions& options)
 {

@@ -233,7 +233,7 @@ CollectivePerf::MakeSimulation(bool mayReuse)
                       mayReuse,
                       warnings);
     m_machine = m_network->GetNccl().GetMachine();
-    m_group.kind = GroupKind::Tp; // as the test's
+    m_group.kind = GroupKind::Tp; // as in CollectiveTestWorkload
     m_group.ranks.resize(m_ranks);
     std::iota(m_group.ranks.begin(), m_group.ranks.end(), 0);
     m_table = std::make_unique<CollectivePerfTable>(m_options, m_ranks);

@@ -139,7 +139,7 @@ SimCclJobs(const SimCclOptions& options, uint64_t gpus, uint32_t gpusPerServer)
         job.request.root = options.root;
         if (job.request.op == CollectiveOp::Barrier)
         {
-            job.request.bytes = 0; // NCCL's own few, not the user's
+            job.request.bytes = 0; // NCCL chooses a barrier's few bytes itself
         }
         if (job.request.op == CollectiveOp::AllToAllV)
         {

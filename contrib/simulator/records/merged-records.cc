@@ -326,7 +326,7 @@ class MergedRecords::Part : public RunObserver
 
     MergedRecords& m_all;
     RankSample m_ranks;
-    std::unordered_map<uint64_t, uint64_t> m_keyOf;   ///< of running collectives, by the part's id
+    std::unordered_map<uint64_t, uint64_t> m_keyOf;   ///< keys of running collectives, by part id
     std::unordered_map<uint32_t, TimePs> m_groupsMet; ///< when all were told of a group, by id
 };
 

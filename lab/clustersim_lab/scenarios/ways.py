@@ -137,8 +137,8 @@ def _check_flows(scenario: WideScenario, outcome: Outcome) -> None:
 
 
 def _check_links(scenario: WideScenario, outcome: Outcome) -> None:
-    """Bytes that hosts have sent into a network that neither loses nor makes any are those that come to hosts. A workload ends
-    while acknowledgements are under way."""
+    """Checks that hosts receive as many bytes as they send. Skips networks that lose or add bytes, and workloads, which end while
+    acknowledgements are under way."""
     if (scenario.has_workload or outcome.status or not scenario.is_lossless or outcome.figure("pauses") or outcome.figure("timeouts") or outcome.figure("drops")
             or dict(scenario.conf).get("IN_NETWORK_REDUCTION") or dict(scenario.conf).get("CC_MODE", 1) in (3, 10)
             or "NIC_TOTAL_PAUSE_TIME" in dict(scenario.conf) or "links.csv" not in outcome.files):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The carrier of a communication (NVLink, the NICs or the links of the fabric), and the part of its time that it is to blame for."""
+"""Finds the links that hold up a communication (NVLink, NICs or fabric), and the part of its time for which they do."""
 import bisect
 import collections
 import dataclasses

@@ -34,7 +34,8 @@ namespace
 {
 
 constexpr uint32_t FEWEST_SERVERS = 4; ///< that a ring or tree is cut to
-/// Pipelines through a tree, a chain or NVSwitches need more messages until they flow steadily.
+/// Factor on the limit of messages for trees, chains and NVSwitches: their pipelines need more
+/// messages until each further loop takes the same time.
 constexpr uint64_t DEEP_PIPELINE = 3;
 
 using Growth = CollectiveAlgorithm::Growth;

@@ -58,7 +58,8 @@ struct IdleNetwork
 class IdleMachine
 {
   public:
-    /// Collectives with more messages are carried out in smaller forms.
+    /// Most messages of a collective that is carried out whole; a larger one is carried out in two
+    /// smaller forms.
     static constexpr uint64_t MOST_FLOWS = 50'000;
 
     /// @param nccl chooses, and has the machine; outlives the object

@@ -153,7 +153,7 @@ class FlowLevelFabric : public SharedNetwork
         FlowLevelFabric* fabric{nullptr};
         uint64_t wireBytes{0};
         uint64_t lane{0}; ///< tells connections between two hosts apart: a channel, or a priority
-        bool hashesNic{false}; ///< of no channel: the NIC is chosen by the hash
+        bool hashesNic{false}; ///< whether the hash chooses the NIC: flows without a channel
         uint16_t dport{100};
     };
 

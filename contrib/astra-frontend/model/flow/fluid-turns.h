@@ -76,7 +76,8 @@ class FluidTurns
     bool Renew(double nowPs, bool isFull);
 
   private:
-    /// Looking at all others at each beginning takes the square of their number.
+    /// Most queue pairs in a round: each beginning looks at all others, which takes the square of
+    /// their number.
     static constexpr std::size_t MAX_TURNS = 256;
 
     /// A queue pair in the round.
@@ -85,8 +86,9 @@ class FluidTurns
         FluidTransfer* transfer; ///< null: it has left since Plan()
         double frame;            ///< bytes of a full frame
         double unsent{0};        ///< bytes of frames that have not begun, as of Plan()
-        double end{0};           ///< bytes that the link sends from Plan() to its last frame's end
-        double moved{0};         ///< of its bundle, as of Renew()
+        double end{0};           ///< bytes of all pairs that the link sends from Plan() until the
+                                 ///< end of this pair's last frame
+        double moved{0};         ///< bytes that its bundle had moved at Renew()
         FluidTransfer* heir{nullptr}; ///< the next of its queue pair
     };
 

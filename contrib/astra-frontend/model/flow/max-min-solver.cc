@@ -25,7 +25,7 @@ namespace
 /// Shares that differ by less, relatively, are equal.
 constexpr double RATE_ROUNDING = 1e-9;
 
-/// Fillings after which everything connected by full resources is taken in at once.
+/// After so many fillings, Solve() takes in all flows connected by full resources at once.
 constexpr int MAX_STEPS = 16;
 
 /// Changes of a load after which it is summed up anew, against rounding errors.

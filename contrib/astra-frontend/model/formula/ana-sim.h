@@ -138,7 +138,8 @@ class AnaSim : public SharedNetwork
     void SharePorts();
     /// Share each port among the entries that pass it.
     void ForEachPort(uint32_t MessagePath::*port, void (AnaSim::*share)(std::span<uint32_t>));
-    /// Queue the messages that a connection sends at this time. @param entries of an egress port
+    /// Let the messages that one connection sends at this time wait for each other.
+    /// @param entries all of one egress port
     void QueueConnections(std::span<uint32_t> entries);
     /**
      * Serve connections side by side at one port.

@@ -11,8 +11,10 @@
 namespace AstraSim
 {
 
-// Ports are numbered: NICs out and in, by rank or by the first rank that shares one; then a rank's
-// NVLinks out and in, or of a mesh its links to each GPU of the server.
+// Even port numbers are egress ports; the odd number after each is the ingress port of the same
+// device. First come the NICs, one for each rank; ranks that share a NIC use the number of the
+// first of them. Then come the NVLinks: one for each rank with an NVSwitch, or one for each pair
+// of GPUs of a server in a mesh.
 
 uint32_t
 MachinePaths::GetRankCount() const

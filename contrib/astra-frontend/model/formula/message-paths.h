@@ -39,7 +39,7 @@ class MessagePaths
     /// @return number of ranks
     virtual uint32_t GetRankCount() const = 0;
 
-    /// @return ports are numbered below this
+    /// @return number of ports; ports are numbered from 0
     virtual uint32_t GetPortCount() const = 0;
 
     /// @return the parts of a message, each over ports of its own. @param channel,plane see

@@ -77,8 +77,8 @@ class TopologyPaths : public MessagePaths
     struct Ends
     {
         bool nvlink;
-        std::size_t egress;  ///< number of the hop
-        std::size_t ingress; ///< the same at the destination's end
+        std::size_t egress;  ///< number of the hop next to the source
+        std::size_t ingress; ///< number of the hop next to the destination
 
         auto operator<=>(const Ends&) const = default;
     };

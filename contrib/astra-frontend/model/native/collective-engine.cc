@@ -15,7 +15,8 @@ namespace
 std::vector<const CollectiveEngine::Kind*>&
 KnownEngines()
 {
-    // Made by the first kind: objects of other files may be constructed before this one's.
+    // A local variable, since kinds in other files register while static objects are constructed,
+    // possibly before those of this file.
     static std::vector<const CollectiveEngine::Kind*> known;
     return known;
 }

@@ -95,7 +95,7 @@ class MessageStreams
      */
     bool Arrive(Stream& stream, const ArrivedMessage& message);
 
-    /// As above, where the sender's stream is another object.
+    /// As above, for a sender whose MessageStreams is another object.
     bool Arrive(const StreamKey& key, const ArrivedMessage& message);
 
     /// A message arrives in a stream without reordering; its messages have no numbers.
@@ -116,13 +116,15 @@ class MessageStreams
     /// credits for it, too.
     void End(Stream& stream, bool isSender);
 
-    /// @return within the handler of a receive: when the newest message of it was sent
+    /// Call it within the handler of a receive. @return the time at which the newest message of the
+    /// receive was sent
     TimePs GetSentPs() const
     {
         return m_sentPs;
     }
 
-    /// Within a handler that runs later than its receive was complete. @param sentPs GetSentPs()
+    /// Restore GetSentPs() before a handler that is called after a delay.
+    /// @param sentPs GetSentPs() when the receive was complete
     void SetSentPs(TimePs sentPs)
     {
         m_sentPs = sentPs;

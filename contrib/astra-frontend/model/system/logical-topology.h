@@ -47,7 +47,7 @@ class LogicalTopology
         return jobRank / m_strides[dimension] % m_dimensions[dimension];
     }
 
-    /// @return which of the groups of @p dimension @p jobRank is in
+    /// @return the index of the group of @p dimension that @p jobRank is in
     uint32_t GetGroupIndex(uint32_t dimension, uint32_t jobRank) const
     {
         const uint32_t stride = m_strides[dimension];
@@ -83,7 +83,7 @@ class LogicalTopology
     std::vector<uint32_t> m_strides;
     std::vector<std::vector<CommGroup>> m_groups; ///< [dimension][index]
     CommGroup m_world;
-    /// Of several dimensions, but not all: made when they are asked for; [mask][first rank].
+    /// Groups of several dimensions, but not all; [mask][first rank]. GetSubspace() makes them.
     mutable std::map<uint32_t, std::map<uint32_t, CommGroup>> m_subspaces;
     mutable uint32_t m_nextId{FIRST_GROUP_ID};
 };

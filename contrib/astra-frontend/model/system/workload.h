@@ -75,7 +75,8 @@ class Workload
         return {};
     }
 
-    /// @return requests of its inputs that it leaves out, since nothing could be served for them
+    /// @return number of inference requests in its inputs that it leaves out, since they could
+    /// never be served
     virtual uint64_t CountLeftOut() const
     {
         return 0;

@@ -282,7 +282,7 @@ CollectiveBooks::JoinEnded(uint32_t rank, const Joined& joined, int tag, uint64_
 bool
 CollectiveBooks::HasExactBlocks() const
 {
-    // Blocks of ranks are equal to a byte. The parts of an AllReduce are NCCL's own choice.
+    // The blocks of two ranks differ by at most a byte. In an AllReduce, NCCL chooses the parts.
     return m_graph && m_request.op != CollectiveOp::AllReduce;
 }
 

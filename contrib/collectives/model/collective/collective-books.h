@@ -56,9 +56,9 @@ class CollectiveBooks
     /// A rank's place in an in-network operation, to be told of its end.
     struct Joined
     {
-        uint64_t message; ///< number among the lane's
+        uint64_t message; ///< number of the message in its lane
         uint32_t inbound; ///< the lane that gets the result; Lane::NONE for none
-        uint32_t set;     ///< members
+        uint32_t set;     ///< number of the set of members, see FlowGraph::GetMemberSets()
     };
 
     Joined Join(uint32_t rank, InNetworkOp op, int tag, uint64_t bytes);

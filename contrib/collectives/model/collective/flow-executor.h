@@ -89,9 +89,9 @@ class FlowExecutor : public RankCollective
         FlowExecutor* owner;
         uint32_t sent{0};
         uint32_t completed{0};
-        uint32_t taken{0};     ///< out of their slots at the receiver
+        uint32_t taken{0};     ///< messages whose slots at the receiver are free again
         uint32_t passed{0};    ///< needs of the message that left last
-        uint64_t nextBytes{0}; ///< of the message `sent`, once isNextKnown
+        uint64_t nextBytes{0}; ///< bytes of the next message to send, if isNextKnown
         uint64_t nextNeeds{0}; ///< its needs of the first of sources; 0 without sources
         LaneRange sources{0, 0};
         uint32_t window{0};    ///< messages that may be on their way now; 0 if none may be sent
@@ -102,15 +102,15 @@ class FlowExecutor : public RankCollective
         bool hasResult : 1 {false};  ///< whether it fills an inbound lane of its own, lane.result
         bool isBuffered : 1 {false}; ///< whether messages wait in a buffer of the sender's own
         bool isFar : 1 {false};      ///< whether the receiver tells of free slots in messages
-        bool isNextKnown{false};     ///< whether the message `sent` has been asked for
-        bool delaysCopy{false};      ///< CopyArrived() of the same index waits for it
+        bool isNextKnown{false}; ///< whether nextBytes and nextNeeds are those of message `sent`
+        bool delaysCopy{false};  ///< CopyArrived() of the same index waits for it
 
         // further state for sending
         MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
-        uint64_t latencyBytes{0};       ///< the bytes that latency is for
+        uint64_t latencyBytes{0};       ///< size of the message that latency was computed for
         TimePs latency{0};              ///< StartOf() latencyBytes
-        TimePs busy{0};                 ///< its part in which no other message starts
-        uint32_t creditsToCome{0};      ///< messages from a receiver that is far
+        TimePs busy{0};                 ///< part of latency in which no other message starts
+        uint32_t creditsToCome{0};      ///< credit messages that a far receiver still sends
         TimePs blockFree{0};            ///< when the channel's block has finished its work
         Lane lane;
         LaneTimes times;
@@ -121,13 +121,13 @@ class FlowExecutor : public RankCollective
         FlowExecutor* owner;
         uint32_t received{0};
         uint32_t taken{0}; ///< passed on or copied: their slots are free
-        uint32_t told{0};  ///< of which the sender has been told
+        uint32_t told{0};  ///< free slots that the sender knows of
         uint32_t index : 30;
         uint32_t isFar : 1 {0};      ///< whether the sender is told of free slots in messages
         uint32_t isPassedOn : 1 {0}; ///< whether one of passedBy has messages
         LaneRange passedBy{0, 0};    ///< GetTargets(), where slots are held
         Outbound* sender{nullptr};   ///< the lane at its sender, once it has begun
-        uint64_t nextBytes{0};       ///< of the message `received`
+        uint64_t nextBytes{0};       ///< bytes of the next message to receive
         std::optional<uint64_t> nextOwnCopy; ///< its FlowGraph::GetOwnCopy()
 
         // further state for receiving
@@ -144,8 +144,8 @@ class FlowExecutor : public RankCollective
     void Advance(Outbound& outbound);
     /// Send the next message of a lane, if it may go. @return whether it does
     bool AdvanceOne(Outbound& outbound);
-    /// At first, a CPU that serves a NIC sends a message of each lane in turn (NCCL
-    /// src/transport/net.cc, sendProxyProgress).
+    /// Send the first messages of the lanes that a CPU serves: one of each lane, then the second of
+    /// each, and so on (NCCL src/transport/net.cc, sendProxyProgress).
     void SendByTurns();
     /// Wait for the next message of a lane, if there is one.
     void Expect(Inbound& inbound);

@@ -58,7 +58,7 @@ struct Lane
     LaneKind kind{LaneKind::Message};
     uint64_t messages{0};   ///< how many messages it carries
     uint32_t members{NONE}; ///< in-network: number of the set of members, see GetMemberSets()
-    uint32_t result{NONE};  ///< outbound: the own inbound lane that it fills
+    uint32_t result{NONE};  ///< outbound: the inbound lane of the same rank that it fills
 
     /// @return whether an inbound end takes part by itself, not through an outbound end
     bool OnlyReceives(uint32_t rank) const
@@ -186,8 +186,8 @@ class FlowGraph
 
     /**
      * @return how many messages of the lane @p inbound must have arrived before @p message of the
-     * lane @p outbound may go; never falls as @p message rises. Each waits for that of its number
-     * unless the algorithm says otherwise.
+     * lane @p outbound may go; never falls as @p message rises. By default message i waits for
+     * message i of the inbound lane.
      */
     virtual uint64_t GetNeeds(uint32_t rank,
                               uint32_t outbound,

@@ -63,10 +63,10 @@ class NvlsGraph : public FlowGraph
     /// Division of the 20 warps of a channel's block.
     struct Warps
     {
-        uint32_t scatter; ///< without the one that announces
-        uint32_t gather;
-        uint32_t reduce; ///< that reduce, or in an AllGather multicast; without the one that
-                         ///< announces
+        uint32_t scatter; ///< warps that scatter, without the one that announces written data
+        uint32_t gather;  ///< warps that gather
+        uint32_t reduce;  ///< warps that reduce, or in an AllGather multicast, without the one that
+                          ///< announces written data
     };
 
     /// @return the warps of a collective on so many ranks

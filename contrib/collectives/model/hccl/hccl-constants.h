@@ -21,8 +21,8 @@ inline constexpr uint64_t HCCL_PIPELINE_ALL_REDUCE_BYTES = 1 << 20;
 inline constexpr uint64_t HCCL_SWITCHED_MESH_BYTES = 2 << 20;
 inline constexpr uint64_t HCCL_SWITCHED_MESH_ALL_REDUCE_BYTES = 1 << 20;
 
-/// Nanoseconds that its profiler expects of tasks (task_profiling.h): a copy before its bytes, one
-/// of more than so many bytes, a flag to another NPU, a message by RDMA.
+/// Latencies that HCCL's profiler assumes for tasks (task_profiling.h): for a copy of up to
+/// HCCL_LONG_COPY_BYTES, a longer copy, a flag that another NPU waits for, and a message by RDMA.
 inline constexpr int64_t HCCL_SHORT_COPY_NS = 600;
 inline constexpr int64_t HCCL_LONG_COPY_NS = 1500;
 inline constexpr uint64_t HCCL_LONG_COPY_BYTES = 512 << 10;

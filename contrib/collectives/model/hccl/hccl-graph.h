@@ -18,9 +18,9 @@ namespace AstraSim
  * @ingroup collectives
  * @brief Flows of a collective of HCCL's: phases, one after the other, within servers and between.
  *
- * Each rank owns a block of the data, or of the sums. A phase has a lane to each rank that a rank
- * sends to in it; its messages wait for all messages of earlier phases, and for those of the same
- * phase with the data that they pass on.
+ * Each rank owns a block of the data, or of the sums. In a phase, a rank has one lane to each rank
+ * that it sends to. A message waits for all messages of earlier phases. If it passes data on that
+ * came in the same phase, it waits for the messages with these data, too.
  */
 class HcclGraph : public FlowGraph
 {
@@ -49,7 +49,7 @@ class HcclGraph : public FlowGraph
     /// @return the number of a lane's phase
     uint32_t PhaseOf(uint32_t lane) const;
 
-    /// @return servers and places from the sender of a lane to its receiver
+    /// Servers, and places within a server, from the sender of a lane to its receiver.
     struct Distance
     {
         uint32_t servers;
@@ -67,7 +67,7 @@ class HcclGraph : public FlowGraph
     uint64_t CountMessages(uint32_t sender, uint32_t lane) const;
     /// @return bytes of the block that the rank there owns
     uint64_t BlockAt(uint32_t server, uint32_t place) const;
-    /// @return bytes that a place has in all servers, or a server in all places
+    /// @return bytes of the blocks of all ranks at a place of their servers, or of one server
     uint64_t BlocksOfPlace(uint32_t place) const;
     uint64_t BlocksOfServer(uint32_t server) const;
     /// @return bytes of a server's part between servers: its blocks, or that of one place

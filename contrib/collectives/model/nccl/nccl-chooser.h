@@ -68,9 +68,10 @@ class NcclChooser
         const GroupShape& shape,
         uint64_t bytes,
         const std::function<bool(const NcclAlgorithm&)>& allows) const;
-    /// @return whether the network and the path to it may carry a protocol between nodes
+    /// @return whether the network, and the path from GPU to NIC, may carry a protocol
     bool MayCross(NcclProtocol protocol, CollectiveOp op) const;
-    /// @return whether NCCL's own choice takes a protocol that may cross for so many bytes, too
+    /// @return whether a protocol may be chosen between nodes: if MayCross(), and if no rule
+    /// prefers Simple to LL128 for so many bytes (NetworkKind::simpleFrom, SimpleFollowsLl())
     bool SuitsNetwork(NcclProtocol protocol,
                       CollectiveOp op,
                       const GroupShape& shape,

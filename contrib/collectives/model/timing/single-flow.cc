@@ -150,8 +150,8 @@ class FlowWriter
             {
                 continue;
             }
-            // Arrivals are in order: those that earlier messages needed are implied, but for the
-            // last, which stays so that every flow names a parent.
+            // Arrivals are in order, so a flow need not name those that earlier messages have
+            // waited for. It names at least the last one, so that every flow has a parent.
             const uint64_t before =
                 message > 0 ? m_graph.GetNeeds(rank, index, message - 1, source) : 0;
             const uint64_t first = in.kind == LaneKind::Message

@@ -25,7 +25,7 @@ namespace
 /// A flow sees the queue in steps of a frame: a smaller additive step does not make shares equal.
 constexpr double WINDOW_AI_PER_MTU = 0.08;
 
-/// A step smaller than this part of the paper's is taken for a mistake.
+/// A step of less than the paper's, divided by this, causes a warning.
 constexpr double LEAST_PART_OF_STEP = 8;
 
 } // namespace

@@ -94,7 +94,7 @@ class alignas(64) LinkAgenda
         }
     }
 
-    /// @return when the first of it is due; NEVER for never
+    /// @return the time at which the first work is due; NEVER without work
     const int64_t& GetDuePs() const
     {
         return m_duePs;
@@ -106,7 +106,7 @@ class alignas(64) LinkAgenda
         return m_duePs != NEVER;
     }
 
-    /// @return whether it is being carried out
+    /// @return whether CarryOut() is under way
     bool IsSettling() const
     {
         return m_settling;

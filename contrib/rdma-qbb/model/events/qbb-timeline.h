@@ -131,7 +131,7 @@ class QbbTimeline
         ++m_uid;
     }
 
-    /// Number events as if those of @p before had been this one's.
+    /// Number events from the next number of @p before on.
     void ContinueFrom(const QbbTimeline& before)
     {
         m_uid = before.m_uid;

@@ -33,12 +33,12 @@ struct RdmaPeer
     uint64_t flightBytes{0}; ///< bytes in flight that fill its paths; 0 if not known
 };
 
-/// Answer of the other host.
+/// Answer of the receiving host to a connection request.
 struct RdmaAcceptance
 {
     uint32_t host{0};                   ///< its host index
     uint32_t qpn{0};                    ///< number of the receiving side
-    RdmaMessageWire* messages{nullptr}; ///< says which messages the bytes are
+    RdmaMessageWire* messages{nullptr}; ///< takes announcements of messages; divides the bytes
 };
 
 /**

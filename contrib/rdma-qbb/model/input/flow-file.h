@@ -93,7 +93,7 @@ struct FlowFileSummary
     uint8_t priorityMask{0}; ///< bit p: some flow has priority group p
     int64_t firstStartPs{0};
     int64_t lastStartPs{0};
-    std::vector<std::string> warnings; ///< of lines that mean less than they seem to
+    std::vector<std::string> warnings; ///< about lines that are left out
 };
 
 /// Read a whole flow file. @return its summary @throw InputError for its first mistake

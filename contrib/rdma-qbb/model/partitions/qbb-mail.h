@@ -27,9 +27,9 @@ class QbbMail
 {
   public:
     /**
-     * An event of a node, or one of none, has something done at a node of another server. It is
-     * done after the delay, before any frame that is sent now gets there; in the order of the
-     * callers' servers, and of a server in the order in which it happens there.
+     * Call an object at a node of another server. The call arrives after the delay, before any
+     * frame that is sent now. Calls of the same time arrive in the order of their callers' servers;
+     * those of one server in the order in which it made them.
      * @param node id of the ns-3 node of the call @param target the object that is called
      * @param record called with @p target
      */
@@ -45,13 +45,15 @@ class QbbMail
         call();
     }
 
-    /// A watcher acts on a note, after the delay: @p action may touch everything.
+    /// Run @p action after the delay, while no partition runs events, so that it may touch
+    /// everything. For watchers that act on a note.
     static void Post(std::function<void()> action);
 
     /**
-     * Tell @p target, which watches all nodes, of an event at one. With partitions it is told
-     * when all of them have come to the present time, which is then the time of the simulator
-     * again: it may not ask for the state of nodes. Notes come in the order of time and node.
+     * Tell @p target, which watches all nodes, of an event at one. With partitions, the note waits
+     * until all of them have come to the present time. The simulator's clock then shows this time,
+     * but nodes may be ahead of it, so @p target may not read their state. Notes come in the order
+     * of time and node.
      * @param node id of the ns-3 node that it is about
      * @param record called with @p target, and with @p text if it takes one
      */
@@ -83,7 +85,7 @@ class QbbMail
 
   private:
     static void PostFrom(QbbTimeline& caller, uint32_t node, const QbbCall& call);
-    /// @return where a note about @p node waits; null: nowhere, it is told at once
+    /// @return the list in which a note about @p node waits; null if targets get it at once
     static QbbNotes* NotesOf(QbbTimeline& timeline, uint32_t node);
 };
 

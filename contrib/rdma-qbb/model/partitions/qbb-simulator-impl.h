@@ -197,7 +197,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
   private:
     static constexpr uintptr_t TIMED = 1;
 
-    /// An event that another thread has scheduled; its delay counts from when it is looked at.
+    /// An event that another thread has scheduled; its delay counts from InsertForeign() on.
     struct ForeignEvent
     {
         uint32_t context;
@@ -218,8 +218,8 @@ class QbbSimulatorImpl final : public SimulatorImpl
     /// @return the number of an event that is scheduled now
     uint32_t Insert(uint64_t ts, uint32_t context, EventImpl* event);
 
-    /// @return where an event goes in a run with partitions: one of a partition schedules others of
-    /// it, one of no node any
+    /// @return the timeline of an event that is scheduled in a run with partitions. An event of a
+    /// partition schedules only events of the same partition, an event of no node any event.
     QbbTimeline& FindTimeline(QbbTimeline& current, uint32_t context)
     {
         NS_ASSERT_MSG(!current.IsPartition() || &current == &TimelineOf(context),
@@ -230,8 +230,8 @@ class QbbSimulatorImpl final : public SimulatorImpl
     /// @return the timeline with the events of a node
     QbbTimeline& TimelineOf(uint32_t context);
     void Execute(QbbTimeline& timeline, const Scheduler::Event& next);
-    /// Drop the events of a timeline that are not executed. @param unowned which it may have and
-    /// has no reference of
+    /// Drop the events that a timeline has left. @param unowned an event that is not released,
+    /// since the timeline holds no reference to it; or null
     static void ForgetEvents(QbbTimeline& timeline, const EventImpl* unowned = nullptr);
     /// @return whether this thread runs events, as opposed to one that only schedules some
     bool IsOfRun() const;

@@ -91,8 +91,8 @@ class PathSurvey
      */
     PathLimits FindLimits(uint32_t src, uint32_t dst, const FrameSizes& sizes) const;
 
-    /// @return the rate of all links together at each distance from the source, over the source's
-    /// best port; links on no shortest path do not count
+    /// @return for each number of hops from the source, the sum of the rates of all links there
+    /// that are on shortest paths from one port of the source; the largest sum of all ports
     std::vector<uint64_t> FindLevels(uint32_t src, uint32_t dst) const;
 
   private:

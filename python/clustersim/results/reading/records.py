@@ -55,7 +55,7 @@ def read_comma_separated(path: pathlib.Path, columns: dict[str, str], problems: 
                          optional: dict[str, str] | None = None) -> pd.DataFrame | None:
     """Reads a file with a header line, which may name more columns than these.
 
-    @param optional columns that files of other versions lack, likewise
+    @param columns the required columns @param optional columns that files of other versions lack
     @return DataFrame with the file's columns, or None if it cannot be read or lacks one of columns
     """
     data = whole_lines(path, problems)

@@ -55,12 +55,12 @@ def whole(event: Mapping[str, Any], name: str, of: Callable[[Any], Number]) -> N
 
 
 def span_of(event: Mapping[str, Any]) -> tuple[float, float]:
-    """@return start and duration of an event, in us @raise ValueError, TypeError, KeyError as whole() does"""
+    """@return start and duration of an event, in us @raise ValueError, TypeError, KeyError for the reasons of whole()"""
     return whole(event, "ts", float), whole(event, "dur", float)
 
 
 def _plain(value: object) -> str | float | None:
-    """@return a text, a number or nothing: nothing of what is nested"""
+    """@return the value if it is a text or a number; None if it is nested"""
     return value if isinstance(value, (str, int, float)) else None
 
 

@@ -40,7 +40,7 @@ TEMPLATES = {
 OURS = ("NVL36", "NVL72")  # not SimAI's
 POD = 4096  # GPUs that SimAI's flags hold without a template: 64 access switches of 64 NICs
 
-# Templates that say all in their names: what they make is named after them.
+# Templates without variants: a topology has the name of its template.
 NAMED = ("AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR")
 
 

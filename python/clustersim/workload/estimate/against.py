@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Layouts whose speed others have published, timed as a search times them: are the fast ones found?
 
-A file has a row for each layout. What did not run has no speed: it needed more memory than there was.
+A file has a row for each layout. A layout that ran out of memory has no speed.
 """
 import concurrent.futures
 import csv

@@ -355,7 +355,7 @@ def _reduce(stage: _Stage, framework: "Framework | None", ended: float, last: La
 
 
 def _once(stage: _Stage, framework: "Framework | None", times: CollectiveTimes, first_forward_ns: float) -> Shares:
-    """@return Shares of what a stage does once: optimizer, weights"""
+    """@return Shares of the work that a stage does once an iteration: the optimizer's step and collectives on weights"""
     shares = Shares()
     for row in stage.iteration.once(stage.stage):
         shares["optimizer"] += row.weight_ns

@@ -31,7 +31,7 @@ def product_bytes(m: float, n: float, k: float, count: float, precision: str) ->
 
 @functools.lru_cache(None)
 def filled(m: int, n: int, count: int, sms: int) -> float:
-    """@return the share of the SMs' time that outputs take, with the best tile: the rest is tile and wave quantization"""
+    """@return the part of the SMs' time that outputs take with the best tile size; tile and wave quantization waste the rest"""
     best = 0.0
     for rows, columns in TILES:
         tiles = -(-m // rows) * -(-n // columns) * count

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 @register
 class CompressedAttention(AnyAttention):
-    """A window in each layer, and keys that are values, too, of one head, each of `ratio` tokens: the variant of a layer. Among those of the ratio `indexed`, whose
-    tokens overlap, an indexer chooses."""
+    """Attention to the tokens of a window and to compressed entries of all earlier tokens.
+
+    An entry compresses `ratio` tokens to one vector, which serves all heads as key and value. A layer's variant is its ratio.
+    Entries of the ratio `indexed` overlap, so that a token is part of two, and an indexer chooses among them.
+    """
     name = "compressed"
     stands_for = "attention"
     lists_layers = True
@@ -38,7 +41,7 @@ class CompressedAttention(AnyAttention):
         return self.ratios[layer]
 
     def _parts(self, ratio: int) -> int:
-        """@return how many entries a token takes part in"""
+        """@return the number of compressed entries that a token is part of"""
         return 0 if not ratio else 2 if ratio == self.indexed else 1
 
     def operators(self, model: "Model", plan: "Parallelism", kind: LayerKind) -> Iterator[Operator]:

@@ -165,11 +165,11 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
 
     @property
     def lists_layers(self) -> bool:
-        """Whether its fields say what each layer is, so that pipeline stages may differ."""
+        """Whether its fields list the kind of each layer, so that pipeline stages may differ."""
         return bool(self.pattern or self.shapes or self.mixers) or any(own.lists_layers for _, own in self.sizes)
 
     def split_heads(self) -> list[Tuple[int, str]]:
-        """@return heads that tensor and context parallelism must divide beside those of attention, and what layers have them"""
+        """@return each number of heads, beside attention's, that tensor and context parallelism must divide, with its mixer's title"""
         return [(own.split_heads(), own.title) for _, own in self.sizes if own.split_heads()]
 
     def fields_by_name(self) -> dict[str, Any]:

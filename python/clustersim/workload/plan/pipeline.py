@@ -125,7 +125,8 @@ def counts_of(plan: "Parallelism", layers: int) -> list[int]:
 
 
 def _by_cost(plan: "Parallelism", layers: int) -> list[int]:
-    """@return layers of each stage, as Nanotron gives them to a stage until it has its part of all costs, the loss among them"""
+    """@return layers of each stage. Nanotron adds layers to a stage until the costs so far reach its part of all costs; the loss
+    is a cost, too"""
     each, loss = plan.split.costs
     if plan.virtual > 1:
         raise InputError(f"stages of equal cost have one chunk, not VPP {plan.virtual}; expected no --vpp")

@@ -105,7 +105,8 @@ def _attention(config: _Config, kind: str) -> dict[str, Any]:
 
 
 def _block_sparse(config: _Config) -> dict[str, SparseAttention]:
-    """@return the field of Model of attention to blocks that an indexer chooses (MiniMax-M3), as of single tokens"""
+    """@return the field `sparse` of Model for attention to blocks of tokens that an indexer chooses (MiniMax-M3); the model takes
+    the tokens of the blocks as chosen one by one"""
     keys = config.get("sparse_attention_config", default={})
     if not keys.get("use_sparse_attention", bool(keys)):
         return {}
@@ -114,7 +115,7 @@ def _block_sparse(config: _Config) -> dict[str, SparseAttention]:
 
 
 def _sparse(config: _Config) -> dict[str, SparseAttention]:
-    """@return the field of Model of attention to what an indexer chooses"""
+    """@return the field `sparse` of Model for attention to tokens that an indexer chooses"""
     config.get("index_topk_freq", "index_skip_topk_offset", "index_topk_pattern")  # indexer_types say the same
     if not config.get("index_topk"):
         return _block_sparse(config)

@@ -21,7 +21,7 @@ def _named_letters() -> dict[str, str]:
 
 
 def _sizes(config: mixers.Keys, kind: str, names: Iterable[str], layers: int) -> dict[str, Any]:
-    """@return fields of Model: the sizes of mixers"""
+    """@return the sizes of the mixers in @p names, as fields of Model"""
     parts = dict.fromkeys(part for name in names for part in mixers.parts_of(name))
     return {name: mixers.known()[name].read(config, kind, layers) for name in parts if mixers.known()[name].__fields__}
 

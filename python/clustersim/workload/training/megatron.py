@@ -114,7 +114,7 @@ class Iteration:
         """
         return [(number - row.again, number) for number, row in enumerate(self.stage_rows(stage)) if row.again]
 
-    # -- a layer
+    # -- times of a layer's operators
 
     @functools.lru_cache(None)
     def _times(self, kind: "LayerKind") -> "dict[str, tuple[Operator, tuple[float, float, float]]]":
@@ -307,7 +307,7 @@ class Iteration:
     @functools.lru_cache(None)
     def once(self, stage: int) -> "list[Row]":
         """@return rows that a stage carries out once, when all gradients are there, the last row first: the optimizer's step,
-        and with ZeRO-1 and 2 the gathering of what it has updated"""
+        and with ZeRO-1 and 2 the AllGather of the updated weights"""
         plan = self.plan
         gathered, moved = [], 0.0
         for expert in (True, False):

@@ -37,13 +37,14 @@ def _row_line(row: "Row", names: Mapping[str, str]) -> str:
 
 
 def text(header: Sequence[tuple[str, int | str]], rows: "Sequence[Row]", names: Mapping[str, str] | None = None) -> str:
-    """@param names of groups that the text calls otherwise @return a workload of these header fields (key, value) and rows"""
+    """@param names SimAI's names of groups, by our names, where they differ
+    @return the text of a workload with these header fields (key, value) and rows"""
     first = "HYBRID_TRANSFORMER_FWD_IN_BCKWD " + " ".join(f"{key}: {value}" for key, value in header)
     return "\n".join([first, str(len(rows)), *(_row_line(row, names or {}) for row in rows), ""])
 
 
 def sizes(plan: "Parallelism") -> list[tuple[str, int]]:
-    """@return the header fields that say which ranks are in a group"""
+    """@return the header fields with the sizes of groups"""
     found = [("model_parallel_NPU_group", plan.tp), ("ep", plan.shards if plan.copies > 1 else plan.ep)]
     found += [("etp", plan.etp)] if plan.expert_tp != plan.tp else []
     found += [("pp", plan.pp)]
