@@ -1,56 +1,134 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The rows of gpus.yaml: all that the Python commands know of a type of GPU."""
-import atexit
+"""The rows of gpus.yaml, and of a user's file of the same form: all that Python commands know of a type of GPU."""
+import contextlib
+import dataclasses
 import functools
 import os
 import pathlib
-import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from clustersim import yaml_file
-from clustersim.errors import InputError
+from clustersim.errors import InputError, nearest
 
 PATH = pathlib.Path(__file__).with_name("gpus.yaml")
-NUMBERS = ("nvlink_gbps", "tflops", "sms", "memory_gb", "memory_gbps", "matmul", "stream")
-JOINED = ("switched", "meshed", "lanes")  # how links join the GPUs of a server: one of them
+VARIABLE = "AS_GPU_TABLE"
 GENERATIONS = ("Ampere", "Hopper", "Blackwell", "CDNA2", "CDNA3", "CDNA4", "DaVinci")
 REDUCING = ("Hopper", "Blackwell")  # whose NVSwitches reduce
+JOINED = ("switched", "meshed", "lanes")  # how links join the GPUs of a server: one of them
+# Fields that a type without tables of kernels takes from the GPU that it is `like`.
+PARTS = ("matmul", "attention", "stream", "loaded", "attention_table", "attention_library")
 
 
-def _check(name: str, row: Any) -> None:
-    def refuse(problem: str, expected: str) -> None:
-        raise InputError(f"{PATH.name}: GPU {name} {problem}; expected {expected}")
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """The legal values of a field."""
+    holds: Callable[[Any], bool]
+    expected: str
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, (int, float)) and value > 0
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_lanes(value: Any) -> bool:
+    return (isinstance(value, dict) and value.keys() == {"rate", "links"} and _is_text(value["rate"]) and isinstance(value["links"], list)
+            and all(isinstance(link, list) and len(link) == 3 and all(isinstance(each, int) for each in link) for link in value["links"]))
+
+
+_RATE = Field(_is_text, "a rate, such as 2880Gbps")
+_TRUTH = Field(lambda value: isinstance(value, bool), "true or false")
+FIELDS = {
+    "generation": Field(lambda value: value in GENERATIONS, f"one of {', '.join(GENERATIONS)}"),
+    **dict.fromkeys(("nvlink_gbps", "usable_gbps", "channel_gbps", "pcie_gbps", "tflops", "sms", "memory_gb", "memory_gbps", "watts", "matmul",
+                     "stream", "loaded"), Field(_is_number, "a number above 0")),
+    "attention": Field(_is_pair, "the shares of the peak that forward and backward reach, such as [0.75, 0.56]"),
+    **dict.fromkeys(("fp8", "fp4"), Field(_is_pair, "the peak in TFLOP/s and the share of it that products reach, such as [1979, 0.709]")),
+    **dict.fromkeys(("switched", "meshed"), _RATE),
+    "lanes": Field(_is_lanes, "{rate: RATE, links: [[GPU, GPU, LANES], ...]}"),
+    **dict.fromkeys(("nvswitch", "grace"), _TRUTH),
+    **dict.fromkeys(("like", "attention_table", "attention_library"), Field(_is_text, "a name")),
+    "rings": Field(lambda value: value == "MI250X", "MI250X"),
+    "messages": Field(lambda value: isinstance(value, list), "a list of {above: BYTES, us: MICROSECONDS, gbps: GB/s}"),
+}
+Row = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows by the name of the type, and the place of each for messages."""
+    rows: dict[str, dict[str, Any]]
+    places: dict[str, str]
+
+
+def _check(name: str, row: Any, place: str) -> None:
     if not isinstance(row, dict):
-        refuse("is no row", "fields in braces, as the others have")
-    for field in NUMBERS:
-        if field not in row:
-            refuse(f"lacks {field}", f"a number, such as {field}: {1 if field in ('matmul', 'stream') else 900}")
-        if isinstance(row[field], bool) or not isinstance(row[field], (int, float)) or not row[field] > 0:
-            refuse(f"has {field}: {row[field]}", "a number above 0")
-    if not isinstance(row.get("attention"), list) or len(row["attention"]) != 2:
-        refuse("lacks attention", "the shares of the peak that forward and backward reach, such as attention: [0.75, 0.56]")
-    if row.get("generation") not in GENERATIONS:
-        refuse("lacks generation" if "generation" not in row else f"has generation: {row['generation']}", f"one of {', '.join(GENERATIONS)}")
-    if sum(field in row for field in JOINED) != 1:
-        refuse(f"lacks {', '.join(JOINED)}" if not any(field in row for field in JOINED) else "is joined in several ways",
-               "switched: RATE of all its links, meshed: RATE of a link, or lanes")
-    if "table" in row and (not isinstance(row["table"], list) or len(row["table"]) != 2):
-        refuse(f"has table: {row['table']}", "GB/s of a channel and of all NVLinks as NCCL counts them, such as table: [45, 720]")
+        raise InputError(f'{place}: "{row}" is not a valid row of GPU {name}; expected fields in braces, such as {{generation: Hopper}}')
+    for field, value in row.items():
+        if field not in FIELDS:
+            raise InputError(f'{place}: "{field}" is not a valid field of GPU {name}; expected one of {", ".join(FIELDS)}{nearest(field, FIELDS)}')
+        if not FIELDS[field].holds(value):
+            raise InputError(f'{place}: "{value}" is not a valid {field} of GPU {name}; expected {FIELDS[field].expected}')
+    if sum(field in row for field in JOINED) > 1:
+        raise InputError(f"{place}: GPU {name} is joined in several ways; expected one of {', '.join(JOINED)}")
 
 
 @functools.lru_cache(None)
-def _rows(path: pathlib.Path) -> dict[str, dict[str, Any]]:
-    found, _ = yaml_file.load(path, "rows of GPUs", InputError)
+def _read(path: str | pathlib.Path) -> Table:
+    found, lines = yaml_file.load(path, "rows of GPUs, such as MyGpu: {generation: Hopper, tflops: 989}", InputError)
     if not isinstance(found, dict):
-        raise InputError(f"{PATH.name}: has no rows; expected a GPU a line")
+        raise InputError(f"{path}:1: has no rows; expected a GPU a line, such as MyGpu: {{generation: Hopper, tflops: 989}}")
+    places = {name: f"{path if path != PATH else PATH.name}:{lines[name]}" for name in found}
     for name, row in found.items():
-        _check(name, row)
-    return found
+        _check(name, row, places[name])
+    return Table(found, places)
+
+
+@contextlib.contextmanager
+def using(path: str | os.PathLike | None) -> Iterator[None]:
+    """Adds the rows of a user's file, here and in the programs that are started meanwhile. @param path None: that of AS_GPU_TABLE, if it is set"""
+    before = os.environ.get(VARIABLE)
+    if path:
+        os.environ[VARIABLE] = os.fspath(path)
+    try:
+        table()  # refuses a wrong file at once
+        yield
+    finally:
+        if path:
+            os.environ.pop(VARIABLE)
+            os.environ.update({VARIABLE: before} if before else {})
+
+
+def _user_file() -> str | None:
+    return os.environ.get(VARIABLE) or None
+
+
+def table() -> Table:
+    """@return built-in rows and those of the user's file"""
+    return _joined(PATH, _user_file())
+
+
+@functools.lru_cache(None)
+def _joined(path: pathlib.Path, user_file: str | None) -> Table:
+    found = [_read(each) for each in (path, user_file) if each]
+    rows = {name: row for each in found for name, row in each.rows.items()}
+    for name, row in rows.items():
+        other = rows.get(row.get("like", ""), {})
+        rows[name] = {field: other[field] for field in PARTS if field in other} | row
+    return Table(rows, {name: place for each in found for name, place in each.places.items()})
 
 
 def rows() -> dict[str, dict[str, Any]]:
-    """@return the fields of each type of GPU by name @raise InputError a row lacks one"""
-    return _rows(PATH)
+    """@return the fields of each type of GPU by name"""
+    return table().rows
 
 
 def of(field: str) -> dict[str, Any]:
@@ -58,29 +136,22 @@ def of(field: str) -> dict[str, Any]:
     return {name: row[field] for name, row in rows().items() if field in row}
 
 
+def need(name: str, *fields: str) -> Row:
+    """@return the row of a type @raise InputError it lacks one of the fields"""
+    row = rows()[name]
+    for field in fields:
+        if field not in row:
+            raise InputError(f"{table().places[name]}: GPU {name} lacks {field}; expected {FIELDS[field].expected}")
+    return row
+
+
 def reduces(name: str) -> bool:
     """@return whether NVSwitches reduce for that type of GPU"""
-    return rows().get(name, {}).get("generation") in REDUCING
+    row = rows().get(name, {})
+    return row.get("generation") in REDUCING and row.get("nvswitch", True)
 
 
-@functools.lru_cache(None)
-def _table_file(path: pathlib.Path) -> str | None:
-    lines = [f"{name} {row['generation']} {row['table'][0]} {row['table'][1]}\n" for name, row in _rows(path).items() if "table" in row]
-    if not lines:
-        return None
-    number, name = tempfile.mkstemp(prefix="gpus-", text=True)
-    with os.fdopen(number, "w", encoding="utf-8") as file:
-        file.writelines(lines)
-    atexit.register(_remove, name, os.getpid())
-    return name
-
-
-def _remove(path: str, process: int) -> None:
-    if os.getpid() == process:  # a copy of the process may end while others read the file
-        os.unlink(path)
-
-
-def environment() -> dict[str, str]:
-    """@return variables that tell programs of types that they do not have built in"""
-    file = _table_file(PATH)
-    return {"AS_GPU_TABLE": file} if file else {}
+def idle(name: str) -> list[str]:
+    """@return a warning if there is a user's file without a row of the type"""
+    path = _user_file()
+    return [f"{path} has no effect: it has no row of {name}"] if path and name not in _read(path).rows else []

@@ -91,9 +91,7 @@ def run_program(words: Sequence[os.PathLike | str], environment: Mapping[str, st
     @return what it warned of, a line each, without "warning: "
     @raise SimulationError if it ends with another status than 0
     """
-    from clustersim import gpu_rows  # needs yaml, which topologies do without
-
-    result = subprocess.run(words, env={**gpu_rows.environment(), **os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+    result = subprocess.run(words, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
                             capture_output=True, text=True, check=False, timeout=timeout)
     lines = result.stderr.strip().splitlines()
     if result.returncode != 0:

@@ -45,8 +45,7 @@ def main():
         tables[name] = {"gpu": GPUS[system], "gpus_per_server": int(gpus), "nccl": str(version), "test": TESTS[op]}
     card = yaml.safe_load(CARD.read_text(encoding="utf-8"))
     # No server of these tables uses its NICs; PCIe of all of them carries 200 Gb/s.
-    machines = {"defaults": card["defaults"] | {"nic_gbps": 200}, "nvlink_gbps": card["nvlink_gbps"], "tables": tables}
-    (options.directory / "gpus.txt").write_text("# all types are built in\n", encoding="utf-8")
+    machines = {"defaults": card["defaults"] | {"nic_gbps": 200}, "tables": tables}
     (options.directory / "machines.yaml").write_text(yaml.safe_dump(machines, sort_keys=False), encoding="utf-8")
     print(f"{options.directory}: {len(tables)} tables")
     return 0

@@ -27,7 +27,7 @@ ROOMS = {
     "clustersim/results/tables": {".", "results"},
     "clustersim/results/plots": {".", "results", "results/tables", "topology"},
     "clustersim/results/page": {"results", "results/plots", "results/tables"},
-    "clustersim/simulation": {".", "results"},
+    "clustersim/simulation": {"results"},
     "clustersim/generation": {"simulation", "topology", "topology/generator"},
     "clustersim/goodput": set(),
     "clustersim/workload": set(),

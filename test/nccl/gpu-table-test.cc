@@ -12,11 +12,11 @@
 
 #include "ns3/input-error.h"
 
+#include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <numeric>
-#include <sstream>
 #include <utility>
 
 namespace AstraSim
@@ -28,11 +28,10 @@ namespace
 std::string
 ErrorOf(const std::string& text)
 {
-    std::istringstream stream(text);
     GpuTable table;
     try
     {
-        table.AddRows(stream, "gpus.txt");
+        table.AddRows(text, "gpus.yaml");
     }
     catch (const ns3::InputError& error)
     {
@@ -94,11 +93,10 @@ TEST(MachineModel, ServersOf910BAreMeshesAndThoseOf910CAreNot)
 
 TEST(GpuTable, RowsAddTypesAndReplaceThem)
 {
-    std::istringstream text("# name generation channel NVLink\n"
-                            "MyGpu Blackwell 45.5 800  # new\n"
-                            "H100 Hopper 24 300\n");
     GpuTable table;
-    table.AddRows(text, "gpus.txt");
+    table.AddRows("MyGpu: {generation: Blackwell, channel_gbps: 45.5, usable_gbps: 800}  # new\n"
+                  "H100: {generation: Hopper, channel_gbps: 24, usable_gbps: 300, tflops: 900}\n",
+                  "gpus.yaml");
     const GpuProfile* added = table.Find("MyGpu");
     ASSERT_NE(added, nullptr);
     EXPECT_EQ(added->generation, GpuGeneration::Blackwell);
@@ -109,18 +107,54 @@ TEST(GpuTable, RowsAddTypesAndReplaceThem)
     EXPECT_THAT(table.GetNames(), testing::EndsWith("Ascend910C, MyGpu"));
 }
 
+TEST(GpuTable, AFileWithoutARowOfTheTypeHasNoEffect)
+{
+    const std::string path = testing::TempDir() + "idle.yaml";
+    std::ofstream(path) << "MyGpu: {generation: Hopper, channel_gbps: 30, usable_gbps: 360}\n";
+    const GpuTable table = GpuTable::Read(path);
+    EXPECT_THAT(table.DescribeIdle("MyGpu"), testing::IsEmpty());
+    EXPECT_THAT(table.DescribeIdle("H100"),
+                testing::ElementsAre(path + " has no effect: it has no row of H100"));
+    EXPECT_THAT(table.DescribeIdle(""),
+                testing::ElementsAre(path + " has no effect: the topology names no GPU type"));
+    EXPECT_THAT(GpuTable::Read("").DescribeIdle("H100"), testing::IsEmpty());
+}
+
+TEST(GpuTable, FieldsSayHowGpusAndNicsAreJoined)
+{
+    constexpr const char* RATES = "generation: Hopper, channel_gbps: 30, usable_gbps: 360";
+    GpuTable table;
+    table.AddRows(fmt::format("Switched: {{{0}, switched: 2880Gbps, pcie_gbps: 64}}\n"
+                              "Meshed: {{{0}, meshed: 384Gbps, grace: true}}\n"
+                              "Direct: {{{0}, switched: 2880Gbps, nvswitch: false}}\n",
+                              RATES),
+                  "gpus.yaml");
+    EXPECT_FALSE(table.Find("Switched")->meshed);
+    EXPECT_TRUE(table.Find("Meshed")->meshed);
+    EXPECT_TRUE(table.Find("Direct")->meshed);
+    EXPECT_TRUE(table.Find("Meshed")->onGrace);
+    EXPECT_FALSE(table.Find("Switched")->onGrace);
+    EXPECT_EQ(table.Find("Switched")->pcieGBps, 64);
+    EXPECT_EQ(table.Find("Meshed")->pcieGBps, 0) << "unknown";
+    EXPECT_EQ(table.Find("Switched")->rings, nullptr);
+    EXPECT_EQ(table.Find("MI250X")->rings->betweenNodes[2][1], 6);
+}
+
 TEST(GpuTable, ATypeMayNotBeListedTwice)
 {
-    EXPECT_EQ(ErrorOf("MyGpu Hopper 24 300\nH100 Hopper 24 300\nMyGpu Hopper 20 300\n"),
-              "gpus.txt:3: the table has MyGpu twice; expected a line for each type of GPU");
+    const std::string row = ": {generation: Hopper, channel_gbps: 24, usable_gbps: 300}\n";
+    EXPECT_EQ(ErrorOf("MyGpu" + row + "H100" + row + "MyGpu" + row),
+              "gpus.yaml:3: the key 'MyGpu' occurs twice; expected each GPU once");
 }
 
 TEST(GpuTable, FurtherFieldsAreCostsOfMessages)
 {
-    std::istringstream text("MyHost Hopper 1.25 1.25 0:4.5:1.25 4032:20 65536:0:0.5\n"
-                            "H100 Hopper 24 300\n");
     GpuTable table;
-    table.AddRows(text, "gpus.txt");
+    table.AddRows("MyHost: {generation: Hopper, channel_gbps: 1.25, usable_gbps: 1.25, messages: "
+                  "[{above: 0, us: 4.5, gbps: 1.25}, {above: 4032, us: 20}, "
+                  "{above: 65536, us: 0, gbps: 0.5}]}\n"
+                  "H100: {generation: Hopper, channel_gbps: 24, usable_gbps: 300}\n",
+                  "gpus.yaml");
     const auto& costs = table.Find("MyHost")->messageCosts;
     ASSERT_EQ(costs.size(), 3U);
     EXPECT_EQ(costs[0].above, 0U);
@@ -136,8 +170,9 @@ TEST(GpuTable, FurtherFieldsAreCostsOfMessages)
 
 TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
 {
-    const std::string path = testing::TempDir() + "hosts.txt";
-    std::ofstream(path) << "MyHost Hopper 1.25 1.25 0:4:1.25 1000:20\n";
+    const std::string path = testing::TempDir() + "hosts.yaml";
+    std::ofstream(path) << "MyHost: {generation: Hopper, channel_gbps: 1.25, usable_gbps: 1.25, "
+                           "messages: [{above: 0, us: 4, gbps: 1.25}, {above: 1000, us: 20}]}\n";
     MachineModel machine;
     machine.gpuType = "MyHost";
     machine.gpusPerServer = 1;
@@ -186,29 +221,59 @@ TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
 TEST(GpuTable, MistakesNameFileAndLine)
 {
     using testing::HasSubstr;
-    EXPECT_THAT(ErrorOf("\nB300 Blackwell 45\n"), HasSubstr("gpus.txt:2"));
-    EXPECT_THAT(ErrorOf("B300 Blackwel 45 800\n"),
-                HasSubstr("Ampere, Hopper, Blackwell, CDNA2, CDNA3, CDNA4 or DaVinci"));
-    EXPECT_THAT(ErrorOf("B300 Blackwell fast 800\n"), HasSubstr("'fast' is not a valid bandwidth"));
-    EXPECT_THAT(ErrorOf("B300 Blackwell -1 800\n"), HasSubstr("above 0"));
-    EXPECT_THAT(ErrorOf("B300 Blackwell nan 800\n"), HasSubstr("above 0"));
-    EXPECT_THAT(ErrorOf("B300 Blackwell 900 800\n"), HasSubstr("a channel has more"));
-    for (const char* cost :
-         {"0", "0:", "0:4:", "0:4:1:", ":4", "-1:4", "0:-4", "0:nan", "0:4:0", "0:4:inf", "0:0"})
+    const auto row = [](const std::string& fields) { return "\nB300: {" + fields + "}\n"; };
+    const auto with = [&row](const std::string& field) {
+        return row("generation: Blackwell, channel_gbps: 45, usable_gbps: 720, " + field);
+    };
+    EXPECT_EQ(ErrorOf(row("generation: Blackwell, channel_gbps: 45")),
+              "gpus.yaml:2: GPU B300 lacks usable_gbps; expected GB/s from 1e-06 to 1e+06");
+    EXPECT_EQ(ErrorOf(row("channel_gbps: 45, usable_gbps: 720")),
+              "gpus.yaml:2: GPU B300 lacks generation; expected Ampere, Hopper, Blackwell, CDNA2, "
+              "CDNA3, CDNA4 or DaVinci");
+    EXPECT_THAT(ErrorOf(with("tflopss: 1")),
+                HasSubstr("gpus.yaml:2: unknown key 'tflopss'; expected a known key; the nearest "
+                          "is tflops"));
+    EXPECT_EQ(ErrorOf(with("tflops: 2250, stream: 0.9, like: B200")), "no error")
+        << "fields of other readers";
+    EXPECT_THAT(ErrorOf(with("pcie_gbps: 1, pcie_gbps: 2")),
+                HasSubstr("the key 'pcie_gbps' occurs twice"));
+    EXPECT_THAT(ErrorOf(row("generation: Blackwel")),
+                HasSubstr("generation is 'Blackwel'; expected Ampere, Hopper"));
+    for (const char* rate : {"fast", "-1", "0", "nan"})
     {
-        EXPECT_THAT(ErrorOf("B300 Blackwell 45 800 " + std::string(cost) + "\n"),
-                    HasSubstr("gpus.txt:1: '" + std::string(cost) +
-                              "' is not a valid cost of messages; expected BYTES:US"));
+        EXPECT_THAT(ErrorOf(row("channel_gbps: " + std::string(rate))),
+                    HasSubstr("channel_gbps is '" + std::string(rate) + "'; expected GB/s from"));
     }
-    EXPECT_THAT(ErrorOf("B300 Blackwell 45 800 9:1 9:2\n"), HasSubstr("rising limits"));
-    EXPECT_THAT(ErrorOf("B300 Blackwell 45 800 0:1 1:1 2:1 3:1\n"), HasSubstr("8 fields"));
-    EXPECT_THROW(GpuTable::Read("/nowhere/gpus.txt"), ns3::InputError);
+    EXPECT_THAT(ErrorOf(row("generation: Hopper, channel_gbps: 900, usable_gbps: 720")),
+                HasSubstr("channel_gbps above usable_gbps"));
+    EXPECT_THAT(ErrorOf(with("nvswitch: maybe")), HasSubstr("nvswitch is 'maybe'; expected true"));
+    EXPECT_THAT(ErrorOf("B300 Blackwell 45 800\n"),
+                HasSubstr("gpus.yaml:1: this has no rows; expected rows of GPUs (YAML), such as"));
+    EXPECT_THAT(ErrorOf("B300: Blackwell\n"), HasSubstr("gpus.yaml:1: this entry has no keys"));
+    EXPECT_THAT(ErrorOf("B300: [\n"), HasSubstr("is not YAML"));
+    EXPECT_THAT(ErrorOf(with("rings: all")), HasSubstr("rings is 'all'; expected MI250X"));
+    for (const char* cost : {"us: 4",
+                             "above: 0",
+                             "above: -1, us: 4",
+                             "above: 0, us: -4",
+                             "above: 0, us: nan",
+                             "above: 0, us: 4, gbps: 0",
+                             "above: 0, us: 0"})
+    {
+        EXPECT_THAT(ErrorOf(with("messages: [{" + std::string(cost) + "}]")),
+                    HasSubstr("gpus.yaml:2: "))
+            << cost;
+    }
+    EXPECT_THAT(ErrorOf(with("messages: [{above: 9, us: 1}, {above: 9, us: 2}]")),
+                HasSubstr("rising limits"));
+    EXPECT_THAT(ErrorOf(with("messages: [{}, {}, {}, {}]")), HasSubstr("at most 3"));
+    EXPECT_THROW(GpuTable::Read("/nowhere/gpus.yaml"), ns3::InputError);
 }
 
 TEST(GpuTable, ARowOfTheTopologysTypeCounts)
 {
-    const std::string path = testing::TempDir() + "gpus.txt";
-    std::ofstream(path) << "MyGpu Ampere 10 120\n";
+    const std::string path = testing::TempDir() + "gpus.yaml";
+    std::ofstream(path) << "MyGpu: {generation: Ampere, channel_gbps: 10, usable_gbps: 120}\n";
     MachineModel machine;
     machine.gpuType = "MyGpu"; // as the topology says
     NcclOptions options;

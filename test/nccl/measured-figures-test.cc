@@ -105,7 +105,7 @@ TEST(MeasuredFigures, MistakesNameFileAndLine)
     expect("- {name: pair_cpu_us, is: 1, of: [Hopper]}\n", "is the same for all GPUs");
     expect("- {name: nvls_hunk_us, is: 1}\n", "nvls_hunk_us is of generations of GPUs");
     expect("- {name: nvls_hunk_us, is: 1, of: Hopper}\n", "figures.yaml:1: of is not a list");
-    expect("- {name: nvls_hunk_us, is: 1, of: [Volta]}\n", "unknown generation 'Volta'");
+    expect("- {name: nvls_hunk_us, is: 1, of: [Volta]}\n", "of has 'Volta'");
     expect("\n- {name: pair_cpu_us, is: 1, if: 2}\n", "figures.yaml:2: unknown key 'if'");
     EXPECT_THROW(MeasuredFigures::Read("/nowhere/figures.yaml"), ns3::InputError);
 }

@@ -330,7 +330,7 @@ def test_a_table_is_predicted_with_what_the_others_show(tmp_path):
     table = a_table(tmp_path, [(8, 16, "")])
     figure = evidence.Figure("pair_cpu_us", 2, "a test", {"t": 1, "u": 3}, "AS_MEASURED_FIGURES", {"name": "pair_cpu_us"})
     assert leave_out.cases([figure], [table]) == [(figure, table)]
-    row = leave_out.leave_out(figure, table, 0.6, tmp_path / "out", program, tmp_path / "gpus.txt")
+    row = leave_out.leave_out(figure, table, 0.6, tmp_path / "out", program, tmp_path / "gpus.yaml")
     assert (row.without, row.error, row.error_without) == (3, 0.6, 0.2)
     leave_out.write([row], tmp_path / "rows.csv")
     assert leave_out.read(tmp_path / "rows.csv") == [row]

@@ -109,10 +109,11 @@ def test_providers_tell_where_their_protocols_change():
 
 
 def test_rows_of_hosts_say_what_messages_cost():
-    assert Host(1, 8e9).row("Host") == "Host Hopper 1 1"
+    bare = "Host: {generation: Hopper, channel_gbps: 1, usable_gbps: 1"
+    assert Host(1, 8e9).row("Host") == bare + "}"
     costs = ((0, 4.5), (4032, 20.0))
-    assert Host(1, 8e9, costs).row("Host") == "Host Hopper 1 1 0:4.5:1 4032:20:1"
-    assert Host(1, 8e9, ((0, 0.0), *costs[1:]), copies=False).row("Host") == "Host Hopper 1 1 4032:20"
+    assert Host(1, 8e9, costs).row("Host") == bare + ", messages: [{above: 0, us: 4.5, gbps: 1}, {above: 4032, us: 20, gbps: 1}]}"
+    assert Host(1, 8e9, ((0, 0.0), *costs[1:]), copies=False).row("Host") == bare + ", messages: [{above: 4032, us: 20}]}"
 
 
 def simulated_us(directory, host, ranks, size, network):
@@ -121,7 +122,7 @@ def simulated_us(directory, host, ranks, size, network):
     workload = directory / "workload.txt"
     workload.write_text(f"1 ALLREDUCE {size} TP\n")
     comparison.simulate(workload, calibration.write_star(directory / "topology", ranks, host), directory / network, network,
-                        ("--tp", str(ranks), "--gpu-table", str(calibration.write_hosts(directory / "hosts.txt", host))))
+                        ("--tp", str(ranks), "--gpu-table", str(calibration.write_hosts(directory / "hosts.yaml", host))))
     with (directory / network / "collectives.csv").open(newline="") as file:
         row = next(csv.DictReader(file))
     return (float(row["end_ns"]) - float(row["start_ns"])) / 1000

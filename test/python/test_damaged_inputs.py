@@ -133,7 +133,7 @@ READERS = {
     "system": ([*SIMULATE, "--system-configuration", "s"], "s", '{{"scheduling-policy": "{}"}}'),
     "system's key": ([*SIMULATE, "--system-configuration", "s"], "s", '{{"{}": }}'),
     "bus bandwidths": (["SimAI_analytical", "-q", "-w", "w", "-n", "n", "--tp", "1", "-busbw", "b", "-r_f", "out"], "b", "TP:\n  allreduce,: {}\n"),
-    "GPU table": ([*SIMULATE, "--gpu-table", "g"], "g", "{} Ampere\n"),
+    "GPU table": ([*SIMULATE, "--gpu-table", "g"], "g", "{{mine: {{generation: {}}}}}\n"),
 }
 LONG = {"word": "x" * 1_000_000, "with blanks": "x y " * 250_000, "path": "x/" * 500_000}
 

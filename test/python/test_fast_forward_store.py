@@ -161,7 +161,7 @@ def test_what_a_table_of_gpus_says_counts(tmp_path, job):
     store = tmp_path / "store"
     for number, (latency, is_new) in enumerate(((45, True), (45, False), (46, True))):
         table = tmp_path / f"gpus-{number}"
-        table.write_text(f"MyGpu Blackwell {latency} 720\n")
+        table.write_text(f"MyGpu: {{generation: Blackwell, channel_gbps: {latency}, usable_gbps: 720}}\n")
         run(tmp_path / "out", *job, "--gpu-table", table, "--fast-forward", "--fast-forward-store", store,
             variables={"AS_GPU_TYPE": "MyGpu"})
         assert (store_of(tmp_path / "out")["patterns_from_store"] == 0) == is_new

@@ -80,7 +80,7 @@ READERS = {
     "check": ("topologies/gen_Topo_Template.py", ["--check", "other"], "a topology file"),
     "describe": ("topologies/gen_Topo_Template.py", ["--describe", "other"], "a topology file"),
     "draw": ("topologies/gen_Topo_Template.py", ["--draw", "other"], "a topology file"),
-    "gpu table": ("topologies/gen_Topo_Template.py", ["-topo", "Spectrum-X", "-g", "8", "-gt", "mine", "--gpu_table", "other"], "a GPU type a line"),
+    "gpu table": ("topologies/gen_Topo_Template.py", ["-topo", "Spectrum-X", "-g", "8", "-gt", "mine", "--gpu_table", "other"], "rows of GPUs"),
     "network": ("topologies/gen_Topo_Template.py", ["--astra_network", "other", "-gt", "H100"], "a network file"),
     "sweep": ("scripts/sweep.py", ["other", "-o", "out"], "a sweep file"),
     "sizes": ("scripts/hpcc_traffic.py", ["--topology", "n.txt", "--sizes", "other"], "a distribution of flow sizes"),

@@ -83,8 +83,8 @@ def test_a_topology_of_an_unknown_gpu_type_is_refused(tmp_path):
     assert result.returncode == 2
     assert result.stderr.startswith("n.txt:2: 'V100' is not a known GPU type; expected one of A100, ")
     assert "--gpu-table" in result.stderr and result.stderr.count("\n") == 1
-    (tmp_path / "gpus.txt").write_text("V100 Ampere 20 120\n")
-    result = subprocess.run([*command, "--gpu-table", "gpus.txt"], cwd=tmp_path, capture_output=True, text=True,
+    (tmp_path / "gpus.yaml").write_text("V100: {generation: Ampere, channel_gbps: 20, usable_gbps: 120}\n")
+    result = subprocess.run([*command, "--gpu-table", "gpus.yaml"], cwd=tmp_path, capture_output=True, text=True,
                             check=False)
     assert result.returncode == 0, result.stderr
 

@@ -62,7 +62,7 @@ def test_a_calibration_leaves_inputs_that_the_programs_read(tmp_path):
     # The inputs that were written have the time that the table says.
     simulated = comparison.simulate(calibration.write_workload(tmp_path / "size.txt", "ALLREDUCE", [1 << 19]),
                                     tmp_path / "out" / "topology", tmp_path / "simulated", "flow",
-                                    ("--tp", "2", "--gpu-table", str(tmp_path / "out" / "hosts.txt")))
+                                    ("--tp", "2", "--gpu-table", str(tmp_path / "out" / "hosts.yaml")))
     assert simulated > 0
     with (tmp_path / "simulated" / "collectives.csv").open(newline="") as file:
         last = list(csv.DictReader(file))[-1]

@@ -426,8 +426,8 @@ def test_traces_that_are_no_files_are_refused(folder):
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_a_gpu_table_is_read_also_where_no_type_needs_it(folder, network):
-    (folder / "gpus.txt").write_text("nonsense\n")
-    assert refusal(simulate(folder, "--gpu-table", "gpus.txt", "--network", network)).startswith("gpus.txt:1: ")
+    (folder / "gpus.yaml").write_text("nonsense\n")
+    assert refusal(simulate(folder, "--gpu-table", "gpus.yaml", "--network", network)).startswith("gpus.yaml:1: ")
 
 
 @pytest.mark.parametrize("text", ["", "nonsense\n", "x" * 100000])

@@ -87,7 +87,7 @@ READERS = {
     "topology's nodes": (["topologies/gen_Topo_Template.py", "--describe"], "3 1 2\n{}\n"),
     "ASTRA-sim's network": (["topologies/gen_Topo_Template.py", "-gt", "H100", "--astra_network"], "topology: [{}]\nnpus_count: [4]\n"),
     "prices": (["topologies/gen_Topo_Template.py", "--describe", "good", "--prices"], "{}: 3\n"),
-    "GPU table": (["topologies/gen_Topo_Template.py", "-gt", "X99", "--gpu_table"], "{}\n"),
+    "GPU table": (["topologies/gen_Topo_Template.py", "-gt", "X99", "--gpu_table"], "{}: 3\n"),
     "model": ([*PLAN, "--config"], '{{"model_type": "{}"}}'),
     "model's key": (["scripts/workload.py", "--world_size", "8", "--config"], '{{"{}": 1}}'),
     "measured times": ([*PLAN, "--model", "llama2_7b", "--measured"], "{},1\n"),

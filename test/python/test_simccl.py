@@ -160,16 +160,16 @@ def test_alltoallv_takes_its_bytes_from_a_file(tmp_path):
 
 
 def test_gpu_types_come_from_a_table(tmp_path):
-    table = tmp_path / "gpus.txt"
-    table.write_text("MyGpu Blackwell 45 720\n")
+    table = tmp_path / "gpus.yaml"
+    table.write_text("MyGpu: {generation: Blackwell, channel_gbps: 45, usable_gbps: 720}\n")
     ask = ("--gpu_type", "MyGpu", "--size", 1 << 20)
     result = simccl(tmp_path, *ask)
     assert result.returncode == 2 and "unknown --gpu_type MyGpu" in result.stderr and "GB200" in result.stderr
     assert simccl(tmp_path, *ask, "--gpu-table", table).returncode == 0
     assert simccl(tmp_path, *ask, env={"AS_GPU_TABLE": str(table)}).returncode == 0
-    table.write_text("# types\nMyGpu Blackwell 45\n")
+    table.write_text("# types\nMyGpu: {generation: Blackwell, channel_gbps: 45}\n")
     result = simccl(tmp_path, *ask, "--gpu-table", table)
-    assert result.returncode == 2 and "gpus.txt:2" in result.stderr
+    assert result.returncode == 2 and "gpus.yaml:2" in result.stderr
 
 
 @pytest.mark.parametrize("gpus", [36, 72])

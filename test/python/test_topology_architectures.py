@@ -119,9 +119,9 @@ def test_presets_set_type_and_nvlink_rate_and_flags_win(tmp_path, gpu, rate):
     name = run(tmp_path, "-topo", "Spectrum-X", "-g", "16", "--preset", gpu).stdout.strip()
     lines = (tmp_path / name).read_text().splitlines()
     assert lines[0].endswith(gpu) and lines[2] == f"0 16 {rate}Gbps 0.000025ms 0"
-    (tmp_path / "gpus.txt").write_text("X Ampere 20 120\n")
+    (tmp_path / "gpus.yaml").write_text("X: {generation: Ampere}\n")
     name = run(tmp_path, "-topo", "Spectrum-X", "-g", "16", "--preset", gpu, "-nvbw", "1Gbps",
-               "-gt", "X", "--gpu_table", "gpus.txt").stdout.strip()
+               "-gt", "X", "--gpu_table", "gpus.yaml").stdout.strip()
     lines = (tmp_path / name).read_text().splitlines()
     assert lines[0].endswith("X") and lines[2].split()[2] == "1Gbps"
 

@@ -100,11 +100,11 @@ def test_a_gpu_type_that_the_simulator_does_not_know_is_refused(tmp_path):
     result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-gt", "X99")
     assert result.returncode == 2 and not list(tmp_path.iterdir())
     assert "-gt 'X99' is not a known GPU type; expected one of A100, " in result.stderr and "--gpu_table" in result.stderr
-    (tmp_path / "gpus.txt").write_bytes(b"X99 \xff\n")
-    result = generate(tmp_path, "-gt", "X99", "--gpu_table", "gpus.txt")
-    assert result.returncode == 2 and "gpus.txt:1: is not text; expected" in result.stderr and "Traceback" not in result.stderr
-    (tmp_path / "gpus.txt").write_bytes(b"\xef\xbb\xbfX99 Ampere 20 120\n")
-    result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-gt", "X99", "--gpu_table", "gpus.txt")
+    (tmp_path / "gpus.yaml").write_bytes(b"X99: \xff\n")
+    result = generate(tmp_path, "-gt", "X99", "--gpu_table", "gpus.yaml")
+    assert result.returncode == 2 and "gpus.yaml:1: is not text; expected" in result.stderr and "Traceback" not in result.stderr
+    (tmp_path / "gpus.yaml").write_bytes(b"\xef\xbb\xbfX99: {generation: Ampere}\n")
+    result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-gt", "X99", "--gpu_table", "gpus.yaml")
     assert result.returncode == 0 and (tmp_path / "Spectrum-X_16g_8gps_400Gbps_X99").is_file(), result.stderr
 
 
@@ -270,8 +270,8 @@ def test_nvlinks_follow_the_gpu_type_on_every_architecture(tmp_path):
         assert result.returncode == 0, result.stderr
         topology = Topology(tmp_path / f"t{number}")
         assert topology.lines[0][2] == "5760Gbps", topo
-    (tmp_path / "gpus.txt").write_text("X99 Ampere 20 120\n")
-    assert "the NVLink rate of X99 is not known" in generate(tmp_path, "-gt", "X99", "--gpu_table", "gpus.txt").stderr
+    (tmp_path / "gpus.yaml").write_text("X99: {generation: Ampere}\n")
+    assert "the NVLink rate of X99 is not known" in generate(tmp_path, "-gt", "X99", "--gpu_table", "gpus.yaml").stderr
 
 
 def test_rails_share_an_access_switch_and_nothing_else(tmp_path):

@@ -109,11 +109,8 @@ ReadConf(const RunOptions& options,
 
 /// @return a warning if the NICs of a GPU carry more than the slot between them; else nothing
 std::string
-DescribeNarrowSlot(const ClusterTopology& topology, const RunOptions& options)
+DescribeNarrowSlot(const ClusterTopology& topology, const std::string& type, const GpuProfile* gpu)
 {
-    const std::string type = options.nccl.gpuType.empty() ? topology.gpuType : options.nccl.gpuType;
-    const GpuTable table;
-    const GpuProfile* gpu = table.Find(type);
     const double nics = MachineOfTopology(topology).nicGBps;
     const auto ports = topology.Ports(topology.NodeOfHost(0));
     // Links from GPU to GPU, as of a torus, are of another kind.
@@ -216,10 +213,16 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
         SetNicRates(inputs.topology, options.netBandwidthBps, inputs.nicRatePart);
     }
     std::vector<std::string> warnings = options.warnings;
-    if (const std::string slot = DescribeNarrowSlot(inputs.topology, options); !slot.empty())
+    const std::string& own = options.nccl.gpuType;
+    const std::string type = own.empty() ? inputs.topology.gpuType : own;
+    const GpuTable gpus = GpuTable::Read(options.nccl.gpuTable);
+    if (const std::string slot = DescribeNarrowSlot(inputs.topology, type, gpus.Find(type));
+        !slot.empty())
     {
         warnings.push_back(slot);
     }
+    const auto idleTable = gpus.DescribeIdle(type);
+    warnings.insert(warnings.end(), idleTable.begin(), idleTable.end());
     console.Warn(warnings);
     console.Warn(inputs.conf.warnings);
     console.Warn(inputs.topology.warnings);

@@ -39,6 +39,10 @@ AddMachine(FlagTable& flags, AnalyticalOptions& options)
     flags
         .Add(Model, "gpu-type", options.gpuType, "[-g_type] A100 A800 H100 H800 H20 ...; else H100")
         .Alias({"g-type"});
+    flags.Add(Model,
+              "gpu-table",
+              options.gpuTable,
+              "rows of GPU types besides the built-in ones (YAML)");
     flags.Add(Model, "nvlink", options.nvlinkGBps, "[-nv] GB/s of a GPU's NVLinks; else the type's")
         .Alias({"nv"})
         .AboveZero();
@@ -155,6 +159,10 @@ AnalyticalOptions::Parse(const std::vector<std::string>& arguments,
         flags.RefuseUnknown(unknown.front());
     }
     options.environment = RunEnvironment::Read(environment);
+    if (!options.gpuTable.empty())
+    {
+        options.environment.nccl.gpuTable = options.gpuTable;
+    }
     options.quiet = options.quiet || options.environment.logLevel > LogLevel::Info;
     options.answer = Answer(questions,
                             flags,

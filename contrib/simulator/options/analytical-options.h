@@ -33,6 +33,7 @@ struct AnalyticalOptions
     std::optional<double> nicGBps;    ///< of a NIC
     std::string nicType;              ///< empty: not given
     std::string gpuType;              ///< empty: not given
+    std::string gpuTable;             ///< --gpu-table; empty: AS_GPU_TABLE
     OverlapRatios overlap{};          ///< of all but PP
     std::optional<double>
         pipelineOverlap; ///< of PP; else 1, and 0 of micro lines, which compute nothing

@@ -190,7 +190,10 @@ AddSimulation(FlagTable& flags, CollectivePerfOptions& options)
     AddNetwork(flags, run, "packet, flow or analytical");
     AddFastForward(flags, run, "simulate what repeats once: off, on, exact or verify");
     AddFastForwardStore(flags, run);
-    flags.Add(Traffic, "gpu-table", run.nccl.gpuTable, "GPU types besides the built-in ones");
+    flags.Add(Traffic,
+              "gpu-table",
+              run.nccl.gpuTable,
+              "rows of GPU types besides the built-in ones (YAML)");
     flags
         .Add(Model,
              "set",

@@ -127,7 +127,10 @@ AddInputs(FlagTable& flags, RunOptions& options, RawRunFlags& raw)
               options.communicators,
               "communicators of Chakra traces (JSON), or empty");
     flags.AddIdle("logging-configuration", "accepted, no effect");
-    flags.Add(Traffic, "gpu-table", options.nccl.gpuTable, "GPU types besides the built-in ones");
+    flags.Add(Traffic,
+              "gpu-table",
+              options.nccl.gpuTable,
+              "rows of GPU types besides the built-in ones (YAML)");
     raw.network.AddTo(flags);
     flags.Add(Model,
               "background-flows",

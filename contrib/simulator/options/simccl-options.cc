@@ -52,7 +52,10 @@ DescribeFlags(FlagTable& flags, SimCclOptions& options, std::string& size)
               "pairs",
               options.pairs,
               "AllToAllV: a file with a line per sender, the bytes for each receiver in it");
-    flags.Add(Model, "gpu-table", options.gpuTable, "GPU types besides the built-in ones");
+    flags.Add(Model,
+              "gpu-table",
+              options.gpuTable,
+              "rows of GPU types besides the built-in ones (YAML)");
     flags.Add(Traffic, "workload,w", options.workload, "show every collective of a text workload");
     flags.Add(Model, "network-topo,n", options.topology, "take the machine from a topology file");
     flags.AddDefault(Output, "output,o", options.output, Text("."), "where files are written");

@@ -116,6 +116,9 @@ AnalyticalRun::ReadInputs()
     std::vector<std::string> warnings = m_options.environment.warnings;
     m_console.Warn(warnings);
     m_machine = MakeMachine(m_options, &m_topology);
+    const GpuTable gpus = GpuTable::Read(m_options.environment.nccl.gpuTable);
+    warnings = gpus.DescribeIdle(m_machine.gpu.name);
+    m_console.Warn(warnings);
     const uint32_t topologyGpus = m_topology ? m_topology->hostCount : 0;
     if (!m_options.busbw.empty())
     {
@@ -191,9 +194,13 @@ AnalyticalRun::RecordInputs()
     {
         GetRecord().AddInput("topology", m_options.topology);
     }
-    if (!m_options.busbw.empty())
+    for (const auto& [role, file] : {std::pair("bus bandwidths", m_options.busbw),
+                                     std::pair("GPU table", m_options.environment.nccl.gpuTable)})
     {
-        GetRecord().AddInput("bus bandwidths", m_options.busbw);
+        if (!file.empty())
+        {
+            GetRecord().AddInput(role, file);
+        }
     }
     const auto ratio = [this](GroupKind kind) { return m_overlap[static_cast<std::size_t>(kind)]; };
     GetRecord().Set("network", "busbw");
@@ -375,8 +382,9 @@ AnalyticalRun::Report()
 MachineModel
 MakeMachine(const AnalyticalOptions& options, std::optional<ns3::ClusterTopology>* topology)
 {
+    const GpuTable table = GpuTable::Read(options.environment.nccl.gpuTable);
     MachineModel machine;
-    machine.gpu = FindGpuProfile("H100");
+    machine.gpu = *table.Find("H100");
     machine.nvlinkGBps = machine.gpu.nvlinkGBps;
     machine.nicGBps = NIC_TYPES.at("cx7");
     if (!options.topology.empty())
@@ -387,8 +395,6 @@ MakeMachine(const AnalyticalOptions& options, std::optional<ns3::ClusterTopology
     machine.gpusPerServer = options.gpusPerServer.value_or(machine.gpusPerServer);
     const std::string gpuType =
         options.gpuType.empty() ? options.environment.nccl.gpuType : options.gpuType;
-    const std::string& tableFile = options.environment.nccl.gpuTable;
-    const GpuTable table = tableFile.empty() ? GpuTable() : GpuTable::Read(tableFile);
     if (const GpuProfile* profile = table.Find(gpuType.empty() ? machine.gpuType : gpuType))
     {
         machine.gpu = *profile;
@@ -404,7 +410,7 @@ MakeMachine(const AnalyticalOptions& options, std::optional<ns3::ClusterTopology
         throw InputError("command line",
                          0,
                          "--gpu-type is '" + gpuType + "'",
-                         "one of " + table.GetNames() + ", or a row of AS_GPU_TABLE");
+                         "one of " + table.GetNames() + ", or a row of --gpu-table");
     }
     if (options.nvlinkGBps)
     {

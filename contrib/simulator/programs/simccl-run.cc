@@ -146,14 +146,18 @@ int
 RunSimCcl(const SimCclOptions& options)
 {
     RunEnvironment environment = RunEnvironment::Read(EnvironmentVariable);
-    RunConsole(options.quiet, environment.logLevel).Warn(environment.warnings);
+    const RunConsole console(options.quiet, environment.logLevel);
+    console.Warn(environment.warnings);
     NcclOptions nccl = environment.nccl;
     if (!options.gpuTable.empty())
     {
         nccl.gpuTable = options.gpuTable;
     }
-    const GpuTable gpus = nccl.gpuTable.empty() ? GpuTable() : GpuTable::Read(nccl.gpuTable);
+    const GpuTable gpus = GpuTable::Read(nccl.gpuTable);
     SimCclCluster cluster = FindSimCclCluster(options, gpus);
+    std::vector<std::string> idleTable =
+        gpus.DescribeIdle(nccl.gpuType.empty() ? cluster.machine.gpuType : nccl.gpuType);
+    console.Warn(idleTable);
     const IdleNetwork network =
         MakeIdleNetwork(nccl.networkKind, cluster.machine, cluster.topology);
     const MockNcclGroup group(cluster.machine, nccl);

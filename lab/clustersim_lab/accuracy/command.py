@@ -82,7 +82,7 @@ def chosen(options: argparse.Namespace) -> list[tables.Table]:
 
 def leave_one_out(options: argparse.Namespace, found: list[tables.Table]) -> None:
     """Predict tables without figures of their own, print and record how well."""
-    program, gpu_table = find_program("collective-perf"), options.measurements / "gpus.txt"
+    program, gpu_table = find_program("collective-perf"), options.measurements / "gpus.yaml"
     recorded = leave_out.recorded_errors(CARD)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         rows = list(pool.map(lambda case: leave_out.leave_out(case[0], case[1], recorded[case[1].name], options.output / "left-out", program, gpu_table),
@@ -103,7 +103,7 @@ def run_case(options: argparse.Namespace, found: list[tables.Table]) -> pd.DataF
         if not sizes:
             return []
         simulated = simulate.simulate(table, sizes, options.output / "runs", program,
-                                      options.measurements / "gpus.txt", options.network)
+                                      options.measurements / "gpus.yaml", options.network)
         return card.rows_of(table, simulated, alphas[table.name])
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 
+from clustersim import gpu_rows
 from clustersim.simulation import environment
 from clustersim.topology.cluster import PCIE_DELAY
 from clustersim.topology.presets import mesh as meshes
@@ -87,7 +88,8 @@ def simulate(table: Table, sizes: Sequence[int], directory: pathlib.Path, progra
     directory.mkdir(parents=True, exist_ok=True)
     topology = directory / f"{table.name}.topology"
     write_topology(topology, table.machine)
-    command = [str(program), table.machine.test, "--network", network, "--network-topo", str(topology), "--gpu-table", str(gpu_table)]
+    command = [str(program), table.machine.test, "--network", network, "--network-topo", str(topology)]
+    command += [] if table.machine.gpu in gpu_rows.rows() else ["--gpu-table", str(gpu_table)]
     command += ["-g", str(table.machine.gpus_per_thread), "--launch-us", str(table.machine.launch_us),
                 "--launch-channel-us", str(table.machine.launch_channel_us)]
     command += ["-n", "1", "-w", "0"] if table.machine.ranks >= MANY_RANKS else []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import yaml
 
+from clustersim import gpu_rows
 from clustersim.topology.presets import mesh
 from clustersim_lab.accuracy import evidence
 
@@ -28,11 +29,16 @@ class AccuracyError(Exception):
     """A mistake in the data; its text is the line that the user sees."""
 
 
+def nvlink_gbps(gpu: str) -> float:
+    """@return Gb/s of all NVLinks of a GPU in one direction, as the vendor gives them; 0: it has none"""
+    return 8 * gpu_rows.of("nvlink_gbps").get(gpu, 0)
+
+
 @dataclasses.dataclass(frozen=True)
 class Machine:
     """A table's entry in machines.yaml."""
     gpu: str
-    nvlink_gbps: float
+    nvlink_gbps: float  # as nvlink_gbps() has it
     test: str = "all_reduce_perf"
     servers: int = 1
     gpus_per_server: int = 8
@@ -106,7 +112,7 @@ def read_machines(path: pathlib.Path) -> dict[str, Machine]:
     for name, fields in data["tables"].items():
         merged = data["defaults"] | fields
         try:
-            machine = Machine(nvlink_gbps=data["nvlink_gbps"][merged["gpu"]], **merged)
+            machine = Machine(nvlink_gbps=nvlink_gbps(merged["gpu"]), **merged)
         except (KeyError, TypeError) as error:
             raise AccuracyError(f"{path}: {name}: {error}; expected the fields that its comments name") from None
         if not isinstance(machine.nccl, str):

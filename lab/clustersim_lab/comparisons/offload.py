@@ -26,7 +26,7 @@ from clustersim.simulation import SimulationError, simulate  # noqa: E402
 from clustersim.whole_file import write_text  # noqa: E402
 from clustersim_lab import ROOT  # noqa: E402
 from clustersim_lab.accuracy.simulate import write_topology  # noqa: E402
-from clustersim_lab.accuracy.tables import Machine  # noqa: E402
+from clustersim_lab.accuracy.tables import Machine, nvlink_gbps  # noqa: E402
 
 if TYPE_CHECKING:
     from clustersim.results.run import Run
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Times = dict[int | str, dict[str, float]]  # microseconds by size, or STEP, and by way
 GPUS = 16
 # Two servers with an NVSwitch each; a NIC per GPU, all at one switch.
-SERVERS = Machine("H100", 3600, servers=2, gpus_per_server=GPUS // 2, nic_gbps=100)
+SERVERS = Machine("H100", nvlink_gbps("H100"), servers=2, gpus_per_server=GPUS // 2, nic_gbps=100)
 SIZES = [1 << shift for shift in range(10, 27, 2)]
 STEP = "training step"
 HOWTO = ROOT / "docs" / "source" / "howto"

@@ -24,7 +24,6 @@ from clustersim_lab.outcomes.facts import Fact
 Rule = dict[str, Any]  # an entry of runs.yaml
 NO_LAYOUT = "no full layout"
 TRAINING, TUNING = ("train",), ("sft", "lora")  # tasks that are written down
-WATTS = {"H100": 700}  # of the data sheet
 
 
 class CannotBeWritten(Exception):
@@ -189,7 +188,7 @@ def machine_of(fact: Fact, count: int) -> tuple[gpus.Gpu, Machine]:
                                         if count % size == 0 and size <= max(8, found["gpus_per_server"] + 8))
     gpu = gpu.copy(update=entry.get("fields", {}))
     if "watts" in entry:
-        slower = frameworks.clock(entry["watts"], WATTS[entry["gpu"]])
+        slower = frameworks.clock(entry["watts"], gpu.watts)
         gpu = gpu.copy(update={"tflops": gpu.tflops * slower, "fp8": gpu.fp8 and (gpu.fp8[0] * slower, gpu.fp8[1]),
                                "product": gpu.product and (gpu.product[0] * slower, gpu.product[1])})
     return gpu, Machine(gpu_type=entry["gpu"], **found)

@@ -9,7 +9,7 @@ latency of their links, and, as far as the errors tell, what a message costs the
 directory:
 
 topology         a star of hosts with the fitted rate and latency, for -n of all programs
-hosts.txt        the type of these hosts with the costs of messages, for --gpu-table
+hosts.yaml       the type of these hosts with the costs of messages, for --gpu-table
 busbw.yaml       bus bandwidths of the largest size, for SimAI_analytical -busbw
 calibration.csv  each size, measured and simulated
 

@@ -70,8 +70,7 @@ def write_star(path: pathlib.Path, ranks: int, host: Host) -> pathlib.Path:
 
 def write_hosts(path: pathlib.Path, host: Host) -> pathlib.Path:
     """Writes a --gpu-table with one type, Host. @return the path"""
-    path.write_text("# name generation GB/s-of-a-channel GB/s-of-NVLinks costs-of-messages: a host, whose ranks have no NVLink\n"
-                    + host.row("Host") + "\n")
+    path.write_text(f"# A host, whose ranks have no NVLink, and the costs of its messages.\n{host.row('Host')}\n")
     return path
 
 
@@ -126,7 +125,7 @@ class Calibration:
         """@return a row for each size, in their order"""
         directory = self.output / f"measured-{op.lower()}"
         topology = write_star(self.output / "probe-topology", self.ranks, PROBE)
-        hosts = write_hosts(self.output / "hosts.txt", PROBE)
+        hosts = write_hosts(self.output / "hosts.yaml", PROBE)
         workload = write_workload(self.output / f"{op.lower()}.txt", op, sizes)
         launch.run(self.ranks, workload, topology, directory, VARIABLES, mpirun=self.mpirun, gpu_table=os.path.abspath(hosts),
                    tp=self.ranks, warmup=2, iterations=iterations, provider=self.provider, nic=self.nic, interface=self.interface)
@@ -137,7 +136,7 @@ class Calibration:
     def simulate(self, op: str, sizes: Sequence[int], host: Host, name: str) -> numpy.ndarray:
         """@return microseconds of each size"""
         topology = write_star(self.output / f"{name}-topology", self.ranks, host)
-        hosts = write_hosts(self.output / "hosts.txt", host)
+        hosts = write_hosts(self.output / "hosts.yaml", host)
         workload = write_workload(self.output / f"{op.lower()}.txt", op, sizes)
         directory = self.output / f"simulated-{name}"
         words = [str(find_program()), "-w", str(workload), "-n", str(topology), "--gpu-table", str(hosts), "--tp", str(self.ranks),
@@ -176,9 +175,9 @@ class Calibration:
         self.write(bandwidths)
 
     def write(self, bandwidths: Mapping[str, float]) -> None:
-        """Writes topology, hosts.txt, busbw.yaml and calibration.csv. @param bandwidths GB/s by operation"""
+        """Writes topology, hosts.yaml, busbw.yaml and calibration.csv. @param bandwidths GB/s by operation"""
         write_star(self.output / "topology", self.ranks, self.host)
-        write_hosts(self.output / "hosts.txt", self.host)
+        write_hosts(self.output / "hosts.yaml", self.host)
         lines = ["measured"]
         for group in ("TP", "DP", "EP"):
             lines += [f"{group}:"] + [f"{OPS[op]},: {value:.6g}" for op, value in bandwidths.items()]

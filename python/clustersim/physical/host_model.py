@@ -40,10 +40,11 @@ class Host:
     copies: bool = True  # whether the CPU moves the bytes, not a NIC
 
     def row(self, name: str) -> str:
-        """@return its row of a --gpu-table. A host has no NVLinks; the columns of theirs have the rate of its own link"""
+        """@return its row of a --gpu-table. A host has no NVLinks; their rates are that of its own link"""
         rate = f"{self.rate_bps / 8e9:.9g}"
-        words = [f"{above}:{us:.9g}" + f":{rate}" * self.copies for above, us in self.costs if us > 0 or self.copies]
-        return " ".join([name, "Hopper", rate, rate, *words])
+        messages = [f"{{above: {above}, us: {us:.9g}" + f", gbps: {rate}" * self.copies + "}" for above, us in self.costs if us > 0 or self.copies]
+        return (f"{name}: {{generation: Hopper, channel_gbps: {rate}, usable_gbps: {rate}"
+                + f", messages: [{', '.join(messages)}]" * bool(messages) + "}")
 
 
 class HostFit:

@@ -3,13 +3,14 @@
  */
 #include "gpu-table.h"
 
-#include "ns3/input-error.h"
+#include "built-in-gpus.h"
+#include "yaml-rows.h"
+
 #include "ns3/input-file.h"
-#include "ns3/input-lines.h"
+#include "ns3/rows.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fmt/ranges.h>
 #include <ranges>
 #include <set>
@@ -21,25 +22,16 @@ namespace AstraSim
 namespace
 {
 
+constexpr const char* GPUS_FORMAT =
+    "rows of GPUs (YAML), such as MyGpu: {generation: Hopper, channel_gbps: 30, usable_gbps: 360}";
+constexpr const char* MESSAGES_FORMAT =
+    "up to 3 of {above: BYTES, us: MICROSECONDS, gbps: GB/s} by rising limits";
+constexpr double MIN_GBPS = 1e-6;
 constexpr double MAX_GBPS = 1e6;
 constexpr double MAX_MESSAGE_US = 1e9;
-constexpr std::size_t FIELDS = 4; ///< that every row has
 /// Of GpuGeneration, in its order.
 constexpr std::array<const char*, GPU_GENERATIONS> GENERATION_NAMES =
     {"Ampere", "Hopper", "Blackwell", "CDNA2", "CDNA3", "CDNA4", "DaVinci"};
-
-double
-ParseGBps(const ns3::InputLines& lines, std::string_view text)
-{
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !(value > 0) ||
-        !(value <= MAX_GBPS))
-    {
-        lines.Fail("'" + std::string(text) + "' is not a valid bandwidth", "GB/s above 0");
-    }
-    return value;
-}
 
 /// Of 8 MI250X (dies) in a server, as in Frontier and LUMI: links of 4, 2 and 1 lanes join each to
 /// three others (RCCL src/graph/rome_models.cc, models 73 and 74).
@@ -52,31 +44,146 @@ constexpr ServerRings MI250X_RINGS = {{{{0, 1, 3, 2, 4, 5, 7, 6},
                                         {7, 6, 0, 1, 3, 2, 4, 5},
                                         {5, 4, 2, 3, 1, 0, 6, 7}}}};
 
-/// @return a field "BYTES:US[:GBPS]"
-GpuProfile::MessageCost
-ParseMessageCost(const ns3::InputLines& lines, std::string_view text)
+/// Reads the row of a type.
+class GpuReader
 {
-    GpuProfile::MessageCost cost{0, 0, 0};
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    const auto parse = [&at, end](auto& number) {
-        const auto [rest, error] = std::from_chars(at, end, number);
-        at = rest;
-        return error == std::errc();
-    };
-    const auto passColon = [&at, end] { return at != end && *at++ == ':'; };
-    bool valid = parse(cost.above) && passColon() && parse(cost.us);
-    if (valid && at != end)
+  public:
+    /// @param foreign names of fields, those of other readers among them
+    GpuReader(const YamlRows& rows, const std::vector<std::string>& foreign)
+        : m_rows(rows),
+          m_foreign(foreign)
     {
-        valid = passColon() && parse(cost.GBps) && cost.GBps > 0;
     }
-    if (!valid || at != end || !(cost.us >= 0 && cost.us <= MAX_MESSAGE_US) ||
-        !(cost.GBps <= MAX_GBPS) || (cost.us == 0 && cost.GBps == 0))
+
+    GpuProfile Read(const YAML::Node& key, const YAML::Node& entry)
     {
-        lines.Fail("'" + std::string(text) + "' is not a valid cost of messages",
-                   "BYTES:US or BYTES:US:GBPS, such as 16384:5.5:1.2");
+        m_gpu = GpuProfile();
+        m_gpu.name = m_rows.Text(key, "a GPU's name");
+        ns3::Rows fields(m_rows.GetSource(), MakeRows(entry));
+        m_rows.ReadInto(entry, fields);
+        for (const char* needed : {"generation", "channel_gbps", "usable_gbps"})
+        {
+            if (!fields.IsGiven(needed))
+            {
+                m_rows.Fail(entry,
+                            "GPU " + m_gpu.name + " lacks " + needed,
+                            fields.Get(needed, 0).value.expected);
+            }
+        }
+        if (m_gpu.channelGBps > m_gpu.nvlinkGBps)
+        {
+            m_rows.Fail(entry,
+                        "GPU " + m_gpu.name + " has channel_gbps above usable_gbps",
+                        "a channel's part of all links");
+        }
+        return m_gpu;
     }
-    return cost;
+
+  private:
+    std::vector<ns3::Row> MakeRows(const YAML::Node& entry)
+    {
+        const auto truth = [](bool& target) {
+            return ns3::Word(target, {{"true", true}, {"false", false}});
+        };
+        const auto rate = [](double& target) {
+            return ns3::Real(target, MIN_GBPS, MAX_GBPS, "GB/s");
+        };
+        const auto node = [this, &entry](const char* key, const char* expected, auto read) {
+            return ns3::RowValue{expected, [this, &entry, key, read](std::string_view) {
+                                     (this->*read)(m_rows.ValueOf(entry[key]));
+                                     return true;
+                                 }};
+        };
+        std::vector<ns3::Row> rows = {
+            {"generation",
+             ns3::Parsed(m_gpu.generation,
+                         ParseGpuGeneration,
+                         ListGpuGenerations(),
+                         "",
+                         ns3::RowValue::Kind::Text),
+             ""},
+            {"channel_gbps", rate(m_gpu.channelGBps), ""},
+            {"usable_gbps", rate(m_gpu.nvlinkGBps), ""},
+            {"meshed", node("meshed", "RATE of a link", &GpuReader::ReadDirect), ""},
+            {"lanes", node("lanes", "rate and links", &GpuReader::ReadDirect), ""},
+            {"nvswitch", ns3::Word(m_gpu.meshed, {{"true", false}, {"false", true}}), ""},
+            {"grace", truth(m_gpu.onGrace), ""},
+            {"pcie_gbps", rate(m_gpu.pcieGBps), ""},
+            {"rings", ns3::Word(m_gpu.rings, {{"MI250X", &MI250X_RINGS}}), ""},
+            {"messages", node("messages", MESSAGES_FORMAT, &GpuReader::ReadMessages), ""},
+        };
+        std::set<std::string> own;
+        std::ranges::transform(rows, std::inserter(own, own.end()), &ns3::Row::name);
+        for (const std::string& name : m_foreign)
+        {
+            if (!own.contains(name))
+            {
+                rows.push_back({name, {"", [](std::string_view) { return true; }}, ""});
+            }
+        }
+        return rows;
+    }
+
+    void ReadDirect(const YAML::Node&)
+    {
+        m_gpu.meshed = true;
+    }
+
+    void ReadMessages(const YAML::Node& value)
+    {
+        if (!value.IsSequence() || value.size() > GpuProfile::MOST_MESSAGE_COSTS)
+        {
+            m_rows.Fail(value, "messages is no list of at most 3", MESSAGES_FORMAT);
+        }
+        for (const YAML::Node& item : value)
+        {
+            const GpuProfile::MessageCost cost = MessageCostOf(item);
+            auto& costs = m_gpu.messageCosts;
+            if (!costs.empty() && cost.above <= costs.back().above)
+            {
+                m_rows.Fail(item,
+                            fmt::format("messages above {} bytes follow those above {}",
+                                        cost.above,
+                                        costs.back().above),
+                            "rising limits");
+            }
+            costs.push_back(cost);
+        }
+    }
+
+    GpuProfile::MessageCost MessageCostOf(const YAML::Node& item) const
+    {
+        GpuProfile::MessageCost cost{0, 0, 0};
+        ns3::Rows keys(m_rows.GetSource(),
+                       {{"above", ns3::Whole(cost.above, 0, UINT64_MAX), ""},
+                        {"us", ns3::Real(cost.us, 0, MAX_MESSAGE_US), ""},
+                        {"gbps", ns3::Real(cost.GBps, MIN_GBPS, MAX_GBPS, "GB/s"), ""}});
+        m_rows.ReadInto(item, keys);
+        if (!keys.IsGiven("above") || !keys.IsGiven("us") || (cost.us == 0 && cost.GBps == 0))
+        {
+            m_rows.Fail(item, "messages lacks above or a time", MESSAGES_FORMAT);
+        }
+        return cost;
+    }
+
+    const YamlRows& m_rows;
+    const std::vector<std::string>& m_foreign;
+    GpuProfile m_gpu;
+};
+
+/// @return the names of the fields that rows have
+std::vector<std::string>
+FieldsOf(const YamlRows& rows)
+{
+    std::set<std::string> names;
+    for (const auto& row : rows.GetAll())
+    {
+        for (const auto& field : row.second)
+        {
+            names.insert(field.first.Scalar());
+        }
+    }
+    return {names.begin(), names.end()};
 }
 
 } // namespace
@@ -103,103 +210,57 @@ ListGpuGenerations()
     return fmt::format("{} or {}", fmt::join(names.first(names.size() - 1), ", "), names.back());
 }
 
-// Channel speeds: 12 channels fill a node's NVLinks (A100 12 x 20, H100 12 x 30 GB/s), 16 those of
-// Blackwell (16 x 45); A800, H800 and H20 have fewer or as many NVLinks of the same kind. A GH200
-// is an H100 to NCCL, a B300 or GB300 a B200: the same NVLinks, the same tables (compute capability
-// 10). AMD's GPUs have 7 links of xGMI, each of which takes 48 of 64 GB/s (AMD, Understanding RCCL
-// Bandwidth and xGMI Performance on AMD Instinct MI300X, 2025), on MI350X and MI355X 61 of 76.8
-// (all_reduce_perf on 8 MI355X of OCI, if rings reach the same part of it). RCCL has 28 channels in
-// a node, from MI350X on 112 (its changes in 7.0); the search makes two of each it finds. An MI250X
-// here is one of its two dies: 7 links of 36 of 50 GB/s (RCCL src/graph/topo.h) in three bundles.
-// RCCL's four rings have the same data each, and the slowest of them has one link to itself.
-// Ascend: a channel is a copy. HCCL counts 18.3 of the 28 GB/s of a link between two 910B
-// (device_capacity.cc). A 910C here is one of its two dies, which have 196 GB/s of their 392 GB/s
-// each (Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, 2025).
 GpuTable::GpuTable()
-    : m_rows{{"A100", GpuGeneration::Ampere, 20, 240, false, false, 32},
-             {"A800", GpuGeneration::Ampere, 20, 160, false, false, 32},
-             {"H100", GpuGeneration::Hopper, 30, 360, false, false, 64},
-             {"H200", GpuGeneration::Hopper, 30, 360, false, false, 64},
-             {"H20", GpuGeneration::Hopper, 30, 360, false, false, 64},
-             {"H800", GpuGeneration::Hopper, 20, 160, false, false, 64},
-             {"GH200", GpuGeneration::Hopper, 30, 360, true, true},
-             {"B200", GpuGeneration::Blackwell, 45, 720, false, false, 64},
-             {"GB200", GpuGeneration::Blackwell, 45, 720, false, true},
-             {"B300", GpuGeneration::Blackwell, 45, 720, false, false, 128},
-             {"GB300", GpuGeneration::Blackwell, 45, 720, false, true},
-             {"MI250X", GpuGeneration::Cdna2, 18, 144, true, false, 0, &MI250X_RINGS},
-             {"MI300X", GpuGeneration::Cdna3, 24, 336, true, false, 64},
-             {"MI325X", GpuGeneration::Cdna3, 24, 336, true, false, 64},
-             {"MI350X", GpuGeneration::Cdna4, 7.625, 427, true, false, 64},
-             {"MI355X", GpuGeneration::Cdna4, 7.625, 427, true, false, 64},
-             {"Ascend910B", GpuGeneration::DaVinci, 18.3, 128.1, true},
-             {"Ascend910C", GpuGeneration::DaVinci, 196, 196}}
+    : GpuTable(GetBuiltIn())
 {
+}
+
+const GpuTable&
+GpuTable::GetBuiltIn()
+{
+    static const GpuTable BUILT_IN = [] {
+        GpuTable table{Empty()};
+        table.AddRows(BUILT_IN_GPUS, "gpus.yaml");
+        table.m_added.clear();
+        return table;
+    }();
+    return BUILT_IN;
 }
 
 GpuTable
 GpuTable::Read(const std::string& path)
 {
-    const auto file = ns3::OpenInputFile(path, "a table of GPU types");
     GpuTable table;
-    table.AddRows(*file, path);
+    if (!path.empty())
+    {
+        table.AddRows(ns3::ReadInputFile(path, GPUS_FORMAT), path);
+        table.m_file = path;
+    }
     return table;
 }
 
 void
-GpuTable::AddRows(std::istream& text, const std::string& source)
+GpuTable::AddRows(const std::string& text, const std::string& source)
 {
-    ns3::InputLines lines(text, source);
-    std::set<std::string> seen;
-    while (lines.Next())
+    const YamlRows rows(text, source, GPUS_FORMAT, true);
+    m_fields = m_fields.empty() ? FieldsOf(rows) : m_fields;
+    GpuReader reader(rows, m_fields);
+    for (const auto& row : rows.GetAll())
     {
-        const auto& fields = lines.Fields();
-        if (fields.size() < FIELDS || fields.size() > FIELDS + GpuProfile::MOST_MESSAGE_COSTS)
+        const GpuProfile gpu = reader.Read(row.first, row.second);
+        if (std::ranges::find(m_added, gpu.name) != m_added.end())
         {
-            lines.Fail("this line has " + std::to_string(fields.size()) + " fields",
-                       "4: name, generation, GB/s of a channel, GB/s of a GPU's NVLinks; and up "
-                       "to 3 costs of messages");
+            rows.Fail(row.first, "the key '" + gpu.name + "' occurs twice", "each GPU once");
         }
-        GpuProfile row;
-        row.name = fields[0];
-        const auto generation = ParseGpuGeneration(fields[1]);
-        if (!generation)
-        {
-            lines.Fail("unknown generation '" + std::string(fields[1]) + "'", ListGpuGenerations());
-        }
-        row.generation = *generation;
-        row.channelGBps = ParseGBps(lines, fields[2]);
-        row.nvlinkGBps = ParseGBps(lines, fields[3]);
-        if (row.channelGBps > row.nvlinkGBps)
-        {
-            lines.Fail("a channel has more than all NVLinks of a GPU", "the channel's GB/s first");
-        }
-        for (std::size_t i = FIELDS; i < fields.size(); ++i)
-        {
-            const GpuProfile::MessageCost cost = ParseMessageCost(lines, fields[i]);
-            if (!row.messageCosts.empty() && cost.above <= row.messageCosts.back().above)
-            {
-                lines.Fail("a cost of messages of more than " + std::to_string(cost.above) +
-                               " bytes follows one of more than " +
-                               std::to_string(row.messageCosts.back().above),
-                           "rising limits");
-            }
-            row.messageCosts.push_back(cost);
-        }
-        if (!seen.insert(row.name).second)
-        {
-            lines.Fail("the table has " + row.name + " twice", "a line for each type of GPU");
-        }
-        const auto same = std::find_if(m_rows.begin(), m_rows.end(), [&](const GpuProfile& known) {
-            return known.name == row.name;
-        });
+        m_added.push_back(gpu.name);
+        const auto same = std::ranges::find(m_rows, gpu.name, &GpuProfile::name);
         if (same != m_rows.end())
         {
-            *same = row;
+            *same = gpu;
         }
         else
         {
-            m_rows.push_back(row);
+            m_rows.push_back(gpu);
         }
     }
 }
@@ -207,10 +268,19 @@ GpuTable::AddRows(std::istream& text, const std::string& source)
 const GpuProfile*
 GpuTable::Find(const std::string& name) const
 {
-    const auto row = std::find_if(m_rows.begin(), m_rows.end(), [&](const GpuProfile& known) {
-        return known.name == name;
-    });
+    const auto row = std::ranges::find(m_rows, name, &GpuProfile::name);
     return row != m_rows.end() ? &*row : nullptr;
+}
+
+std::vector<std::string>
+GpuTable::DescribeIdle(const std::string& type) const
+{
+    if (m_file.empty() || std::ranges::find(m_added, type) != m_added.end())
+    {
+        return {};
+    }
+    return {m_file + " has no effect: " +
+            (type.empty() ? "the topology names no GPU type" : "it has no row of " + type)};
 }
 
 std::string

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <istream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -95,21 +94,21 @@ struct GpuProfile
 
 /**
  * @ingroup collectives
- * @brief The GPU types that NCCL's choices are known for: built-in ones, and a user's.
+ * @brief The GPU types that collectives are known for: built-in ones, and a user's.
  *
- * A file has a line per type: name, generation, GB/s of a channel, GB/s of all NVLinks of a GPU in
- * one direction. A row with the name of another replaces it. '#' begins a comment.
+ * The built-in rows are python/clustersim/gpus.yaml, whose first lines explain the fields. Each
+ * reader takes the fields that it needs and knows the names of the others. A user's file has the
+ * same form. Its row takes the place of a built-in one of the same name.
  *
- * Up to three further fields give the sender's CPU time for messages between servers, by rising
- * limits: BYTES:US or BYTES:US:GBPS. A message of more than BYTES keeps it busy for US
- * microseconds, and while it leaves at GBPS GB/s. This is the overhead o of the LogP models, and
- * LogGPS's change of protocol with the size (Ino, Fujimoto, Hagihara: LogGPS, PPoPP 2001).
+ * `messages` gives the sender's CPU time for messages between servers, by rising limits. A message
+ * of more than `above` bytes keeps it busy for `us` microseconds, and while it leaves at `gbps`
+ * GB/s. This is the overhead o of the LogP models, and LogGPS's change of protocol with the size
+ * (Ino, Fujimoto, Hagihara: LogGPS, PPoPP 2001).
  *
  * @code
- * # name   generation  channel  NVLink  messages
- * MyGpu    Blackwell   40       640
- * H100     Hopper      30       340
- * MyHost   Hopper      1.25     1.25    0:4:1.25  16384:20:1.25
+ * MyGpu: {generation: Blackwell, channel_gbps: 40, usable_gbps: 640}
+ * MyHost: {generation: Hopper, channel_gbps: 1.25, usable_gbps: 1.25,
+ *          messages: [{above: 0, us: 4, gbps: 1.25}, {above: 16384, us: 20}]}
  * @endcode
  */
 class GpuTable
@@ -118,20 +117,40 @@ class GpuTable
     /// The built-in types.
     GpuTable();
 
-    /// The built-in types and those of a file. @throw ns3::InputError if it is wrong
+    /// The built-in types and those of a file. @param path empty: none
+    /// @throw ns3::InputError if it is wrong
     static GpuTable Read(const std::string& path);
 
     /// Add rows. @param source the text's name in errors
-    void AddRows(std::istream& text, const std::string& source);
+    void AddRows(const std::string& text, const std::string& source);
 
     /// @return a type; null if the table does not have it
     const GpuProfile* Find(const std::string& name) const;
+
+    /// @return a warning if the file that was read has no row of the type
+    /// @param type the topology's or the user's; empty: none
+    std::vector<std::string> DescribeIdle(const std::string& type) const;
 
     /// @return the names of all types, separated by commas
     std::string GetNames() const;
 
   private:
+    /// Names a table without rows.
+    struct Empty
+    {
+    };
+
+    explicit GpuTable(Empty)
+    {
+    }
+
+    /// @return the rows that are compiled in
+    static const GpuTable& GetBuiltIn();
+
     std::vector<GpuProfile> m_rows;
+    std::vector<std::string> m_fields; ///< of built-in rows, those of other readers included
+    std::vector<std::string> m_added;  ///< types of the file
+    std::string m_file;
 };
 
 } // namespace AstraSim

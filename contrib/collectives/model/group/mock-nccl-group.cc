@@ -164,7 +164,7 @@ MockNcclGroup::ResolveGpu(MachineModel machine, const NcclOptions& options)
         return machine;
     }
     // Read the table even if no type needs it, so that a wrong one is refused.
-    const GpuTable table = options.gpuTable.empty() ? GpuTable() : GpuTable::Read(options.gpuTable);
+    const GpuTable table = GpuTable::Read(options.gpuTable);
     if (type.empty())
     {
         return machine;

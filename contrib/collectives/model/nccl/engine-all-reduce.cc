@@ -4,7 +4,7 @@
 #include "engine-all-reduce.h"
 
 #include "builtin-tables.h"
-#include "yaml-rows.h"
+#include "collectives/model/gpu/yaml-rows.h"
 
 #include <cmath>
 #include <fmt/ranges.h>
@@ -61,7 +61,8 @@ class EngineAllReduce::Table
     {
         m_rows.RequireKeys(row, {"kernel", "of", "one_shot", "two_shots"});
         Kernel& kernel = m_kernels[m_rows.Text(row["kernel"], "kernel")];
-        for (const GpuGeneration generation : m_rows.Generations(row["of"], "of"))
+        for (const GpuGeneration generation :
+             m_rows.Words(row["of"], "of", ParseGpuGeneration, ListGpuGenerations()))
         {
             kernel.one[generation] = StageOf(row["one_shot"]);
             if (const YAML::Node two = row["two_shots"])

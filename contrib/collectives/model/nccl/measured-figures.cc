@@ -4,7 +4,7 @@
 #include "measured-figures.h"
 
 #include "builtin-tables.h"
-#include "yaml-rows.h"
+#include "collectives/model/gpu/yaml-rows.h"
 
 #include "ns3/input-file.h"
 
@@ -81,7 +81,8 @@ TakeFigure(const YamlRows& rows, const YAML::Node& row, MeasuredFigures& figures
         rows.Fail(row, name + " is of generations of GPUs", "of, such as [Hopper, Blackwell]");
     }
     auto& all = figures.*std::get<MeasuredFigures::ByGeneration MeasuredFigures::*>(member->second);
-    for (const GpuGeneration generation : rows.Generations(of, "of"))
+    for (const GpuGeneration generation :
+         rows.Words(of, "of", ParseGpuGeneration, ListGpuGenerations()))
     {
         all[static_cast<std::size_t>(generation)] = value;
     }

@@ -4,8 +4,8 @@
 #include "network-table.h"
 
 #include "builtin-tables.h"
+#include "collectives/model/gpu/yaml-rows.h"
 #include "tuner-table.h"
-#include "yaml-rows.h"
 
 #include "ns3/input-file.h"
 

@@ -3,8 +3,8 @@
  */
 #include "tuner-table.h"
 
+#include "collectives/model/gpu/yaml-rows.h"
 #include "nccl-algorithm.h"
-#include "yaml-rows.h"
 
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"

@@ -105,7 +105,10 @@ Describe(FlagTable& flags, PhyOptions& options, RawFlags& raw)
               "comm-group-configuration",
               run.communicators,
               "communicators of Chakra traces (JSON), or empty");
-    flags.Add(Model, "gpu-table", run.nccl.gpuTable, "GPU types besides the built-in ones");
+    flags.Add(Model,
+              "gpu-table",
+              run.nccl.gpuTable,
+              "rows of GPU types besides the built-in ones (YAML)");
     raw.network.AddTo(flags);
     AddTimeLimit(flags, run.limits, "wall time that the run may take, in seconds");
     AddMemoryLimit(flags, run.limits, "memory that a rank may take, such as 8GiB");

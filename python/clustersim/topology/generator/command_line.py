@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from clustersim import command, gpu_rows, input_file
+from clustersim import command, gpu_rows
 from clustersim.topology.cluster import Cluster, InputError, check_units, oversubscription_of, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
 from clustersim.topology.generator import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
@@ -67,7 +67,7 @@ def make_parser(description: str) -> Parser:
     topologies = [*rails.TEMPLATES, *OTHERS]
     add = parser.add_argument
     add("-topo", "--topology", choices=topologies, metavar="NAME", help=", ".join(topologies))
-    add("--preset", choices=presets(), metavar="NAME",
+    add("--preset", metavar="NAME",
         help=f"sets GPU type and NVLink rate; those with a dash also a server's GPUs and NICs: "
              f"{', '.join(presets())}")
     add("-g", "--gpu", type=int, help="number of GPUs")
@@ -79,7 +79,7 @@ def make_parser(description: str) -> Parser:
         help="the two access switches belong to separate planes")
     add("-gps", "--gpu_per_server", type=int, help="GPUs per server (8)")
     add("-gt", "--gpu_type", help="GPU type (H100)")
-    add("--gpu_table", metavar="FILE", help="types besides the built-in ones, a line each; the simulator's --gpu-table")
+    add("--gpu_table", metavar="FILE", help="rows of GPU types besides the built-in ones (YAML); the simulator's --gpu-table")
     add("-nsps", "--nv_switch_per_server", type=int, help="NVSwitches per server (1; 0 of a mesh; of MI250X one for each GPU)")
     add("--mesh", action="store_true", default=None,
         help=f"a link between every two GPUs of a server, without NVSwitches (as of {', '.join(mesh())})")
@@ -142,6 +142,8 @@ def options_of(given: dict[str, Any]) -> tuple[Builder, Options, list[str]]:
     if given["fit"] and given["psw_switch_num"] is not None:
         raise InputError("--fit and --psw_switch_num are both given; expected one of them")
     template = {} if other else rails.defaults(topology, given)
+    if given["preset"] and given["preset"] not in presets():
+        raise InputError(f'--preset "{given["preset"]}" is not a valid preset; expected one of {", ".join(presets())}')
     chosen = preset(given["preset"]) if given["preset"] else {}
     flags = {name: value for name, value in given.items() if value is not None}
     options = Options(**(SHARED | template | chosen | flags))
@@ -172,12 +174,10 @@ def output_path(wanted: str | None, name: str) -> pathlib.Path:
     return path
 
 
-def check_gpu_type(name: str, table: str | None, said: str = "-gt") -> None:
-    """Refuses a GPU type that the simulator would. @param table file of further types, or None @param said where it is named"""
-    lines = input_file.read_input(table, "a GPU type a line").splitlines() if table else []
-    known = [*gpu_rows.rows(), *(line.split()[0] for line in lines if line.strip() and not line.startswith("#"))]
-    if name not in known:
-        raise InputError(f"{said} '{name}' is not a known GPU type; expected one of {', '.join(known)}, or a type that a "
+def check_gpu_type(name: str, said: str = "-gt") -> None:
+    """Refuses a GPU type that the simulator would. @param said where it is named"""
+    if name not in gpu_rows.rows():
+        raise InputError(f"{said} '{name}' is not a known GPU type; expected one of {', '.join(gpu_rows.rows())}, or a type that a "
                          f"file given by --gpu_table adds")
 
 
@@ -200,9 +200,14 @@ def with_all_links(cluster: Cluster) -> Cluster:
 
 def generate(given: dict[str, Any]) -> tuple[pathlib.Path, list[tuple[int, float]], list[str]]:
     """Writes the file that the flags ask for. @return its path, the oversubscription of its tiers, and warnings"""
+    with gpu_rows.using(given["gpu_table"]):
+        return _generate(given)
+
+
+def _generate(given: dict[str, Any]) -> tuple[pathlib.Path, list[tuple[int, float]], list[str]]:
     warnings: list[str] = []
     if given["gpu_type"]:
-        check_gpu_type(given["gpu_type"], given["gpu_table"])
+        check_gpu_type(given["gpu_type"])
     if given["astra_network"]:
         cluster = with_all_links(of_astra_sim(given))
     else:
@@ -213,6 +218,7 @@ def generate(given: dict[str, Any]) -> tuple[pathlib.Path, list[tuple[int, float
         cluster, more = build(options)
         cluster = with_all_links(with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic))
         warnings += more + idle(given, options)
+    warnings += gpu_rows.idle(cluster.gpu_type)
     tiers = oversubscription_of(cluster)
     if not given["astra_network"] and given["oversubscription"] is None:
         warnings += uneven_tiers(tiers, options, build)
@@ -236,12 +242,19 @@ def oversubscription_line(tiers: Sequence[tuple[int, float]]) -> str:
         ", ".join(f"tier {tier} {ratio:.3g}:1" for tier, ratio in tiers) or "no tier has another above it")
 
 
+def warn(warnings: Sequence[str]) -> None:
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
 def look(given: Mapping[str, Any]) -> None:
     path = given["check"] or given["describe"] or given["draw"]
     topology = read(path)
     if given["check"]:
         if topology.gpu_type:
-            check_gpu_type(topology.gpu_type, given["gpu_table"], f"{path}:1:")
+            with gpu_rows.using(given["gpu_table"]):
+                warn(gpu_rows.idle(topology.gpu_type))
+                check_gpu_type(topology.gpu_type, f"{path}:1:")
         print(f"{path}: {len(topology.gpus)} GPUs, {len(topology.nvswitches)} NVSwitches, "
               f"{len(topology.switches)} switches, {len(topology.links)} links: no mistake")
         pair = find_unreachable(topology, over_nvlink=False)
@@ -267,6 +280,8 @@ def main(arguments: list[str], description: str) -> int:
         command.tell_repetitions(parser, arguments)
         if sum(given[name] is not None for name in ("check", "describe", "draw")) > 1:
             raise InputError("--check, --describe and --draw are one at a time; expected one of them")
+        if given["gpu_table"] and (given["describe"] or given["draw"]):
+            warn([f"--gpu_table {given['gpu_table']} has no effect: it is for --check and for files that are made"])
         if given["prices"] and not given["describe"]:
             raise InputError("--prices is for --describe; expected --describe FILE --prices FILE")
         if given["check"] or given["describe"] or given["draw"]:
@@ -274,8 +289,7 @@ def main(arguments: list[str], description: str) -> int:
         else:
             path, tiers, warnings = generate(given)
             print(oversubscription_line(tiers), file=sys.stderr)  # so that $(...) has the path alone
-            for warning in warnings:
-                print(f"warning: {warning}", file=sys.stderr)
+            warn(warnings)
             print(path)
     except InputError as error:
         print(f"{command.name()}: {error}", file=sys.stderr)

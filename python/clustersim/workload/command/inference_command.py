@@ -3,10 +3,11 @@
 import argparse
 import json
 import pathlib
+import sys
 from collections.abc import Sequence
 from typing import Any, TYPE_CHECKING
 
-from clustersim import command
+from clustersim import command, gpu_rows
 from clustersim.errors import InputError
 from clustersim.whole_file import write_text
 from clustersim.workload.command import exchange_flags, training_command
@@ -53,6 +54,7 @@ def make_parser() -> "Parser":
             default = None if role else 1
             group.add_argument(f"--{role}{size}", type=int, default=default, metavar="N", help=f"{text}, {what}")
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
+    training_command.add_gpu_table(group)
     group.add_argument("--gpu_memory_utilization", type=float, default=0.9, metavar="X",
                        help="share of a GPU's memory for weights and cache (0.9)")
     group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help=f"of weights and products: {', '.join(DTYPES)} (bfloat16)")
@@ -185,11 +187,18 @@ def file_name(model: "Model", pools: "Sequence[tuple[str, Instance]]") -> str:
 def run(arguments: Sequence[str]) -> None:
     parser = make_parser()
     given = parser.parse_args(arguments)
+    with gpu_rows.using(given.gpu_table):
+        _run(parser, given)
+
+
+def _run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     check(given)
     model, gpu = training_command.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, training_command.dtype_of(given), given.kernels)
     pools = find_pools(given, model)
     command.tell_idle(parser, given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
                                        ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
+    for line in gpu_rows.idle(gpu.name):
+        print(f"{parser.prog}: warning: {line}", file=sys.stderr)
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)
     text, blocks = render(given, model, pools, gpu)

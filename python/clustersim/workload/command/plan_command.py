@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, TYPE_CHECKING
 
-from clustersim import command
+from clustersim import command, gpu_rows
 from clustersim.errors import InputError
 from clustersim.simulation import SimulationError, find_program, run_program
 from clustersim.topology import prices
@@ -58,6 +58,7 @@ def make_parser(description: str) -> argparse.ArgumentParser:
         "; without: SimAI_analytical, nothing overlaps but gradients")
     add("--topology", "-n", metavar="FILE", help="gives GPU type, GPUs per server and the links' rates")
     add("--gpu_type", default=None, metavar="GPU", help=f"without a topology (H100): {', '.join(gpus.names())}")
+    training_command.add_gpu_table(parser)
     add("--gpus_per_server", type=int, default=None, metavar="N", help="without a topology (8)")
     add("--nic_type", choices=NIC_GBPS, help="without a topology (cx7: 400 Gb/s)")
     add("--network_kind", "--network-kind", metavar="NAME", help="what joins the servers, as of SimAI_simulator (AS_NETWORK_KIND, or none)")
@@ -140,14 +141,23 @@ def find_machine(given: argparse.Namespace) -> tuple[plans.Machine, gpus.Gpu, li
     if given.network_kind:
         _require_network_kind(given)
         os.environ["AS_NETWORK_KIND"] = given.network_kind  # the programs that time plans read it
-    if not given.topology:
-        gpu = gpus.find(given.gpu_type or "H100", training_command.dtype_of(given), given.kernels)
-        per_server = given.gpus_per_server or 8
-        if (given.gpus or 0) > per_server and given.gpus % per_server:
-            raise InputError(f"--gpus {given.gpus} is no multiple of --gpus_per_server {per_server}; expected whole servers")
-        nic = given.nic_type or "cx7"
-        machine = plans.Machine(per_server, gpu.nvlink_gbps, NIC_GBPS[nic])
-        return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", nic]
+    machine, gpu, flags = _machine_of_topology(given) if given.topology else _machine_of_flags(given)
+    for line in gpu_rows.idle(gpu.name):
+        print(f"plan.py: warning: {line}", file=sys.stderr)
+    return machine, gpu, flags
+
+
+def _machine_of_flags(given: argparse.Namespace) -> tuple[plans.Machine, gpus.Gpu, list[str]]:
+    gpu = gpus.find(given.gpu_type or "H100", training_command.dtype_of(given), given.kernels)
+    per_server = given.gpus_per_server or 8
+    if (given.gpus or 0) > per_server and given.gpus % per_server:
+        raise InputError(f"--gpus {given.gpus} is no multiple of --gpus_per_server {per_server}; expected whole servers")
+    nic = given.nic_type or "cx7"
+    machine = plans.Machine(per_server, gpu.nvlink_gbps, NIC_GBPS[nic])
+    return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", nic]
+
+
+def _machine_of_topology(given: argparse.Namespace) -> tuple[plans.Machine, gpus.Gpu, list[str]]:
     topology = read_topology(given.topology)
     if len(topology.gpus) < given.gpus:
         raise InputError(f"{given.topology}: has {len(topology.gpus)} GPUs; expected at least --gpus {given.gpus}")
@@ -361,6 +371,11 @@ def run(arguments: Sequence[str], description: str) -> None:
     given = parser.parse_args(arguments)
     _check(given)
     tell_idle(parser, given)
+    with gpu_rows.using(given.gpu_table):
+        _run(given)
+
+
+def _run(given: argparse.Namespace) -> None:
     if given.against:
         _against(given)
         return

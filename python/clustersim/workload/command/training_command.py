@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TYPE_CHECKING
 
-from clustersim import command
+from clustersim import command, gpu_rows
 from clustersim.errors import InputError, nearest
 from clustersim.pydantic_v1 import pydantic
 from clustersim.whole_file import write_text
@@ -167,6 +167,10 @@ def add_plan_flags(parser: "Parser") -> None:
         help="AICB's; DeepSpeed means ZeRO of --stage (3)")
 
 
+def add_gpu_table(group: argparse._ActionsContainer) -> None:
+    group.add_argument("--gpu_table", "--gpu-table", metavar="FILE", help="rows of GPU types besides the built-in ones (YAML)")
+
+
 def add_kernel_flags(group: argparse._ActionsContainer) -> None:
     group.add_argument("--kernels", choices=gpus.KERNELS, default=gpus.KERNELS[0],
                        help="times of operators: from tables of measured kernels, or peaks times the best kernels' shares (measured)")
@@ -189,6 +193,7 @@ def make_parser(description: str) -> "Parser":
     add_plan_flags(parser)
     group = parser.add_argument_group("time and memory")
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
+    add_gpu_table(group)
     add_kernel_flags(group)
     group.add_argument("--framework", metavar="NAME", help="whose kernels and overlaps these are (none): "
                        f"{', '.join(frameworks.names())}; the estimate of the step is printed, too")
@@ -559,13 +564,18 @@ def run(arguments: Sequence[str], description: str) -> None:
     given = parser.parse_args(words)
     given.pasted = pasted
     megatron_line.apply(given)
+    with gpu_rows.using(given.gpu_table):
+        _run(parser, given)
+
+
+def _run(parser: "Parser", given: argparse.Namespace) -> None:
     model = find_model(given)
     gpu = find_gpu(given, model)
     plan = find_plan(given, model)
     iteration = _iteration(given, model, plan, gpu)
     used, warnings = check_memory(given, iteration)
     _warn(parser, given)
-    for line in warnings:
+    for line in warnings + gpu_rows.idle(gpu.name):
         print(f"workload.py: warning: {line}", file=sys.stderr)
     directory, name = pathlib.Path(given.output_dir), given.name or file_name(model, plan)
     written = _write(given, iteration, directory, name)

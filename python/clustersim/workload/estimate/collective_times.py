@@ -34,7 +34,7 @@ class Machine:
 
     def line_rates(self) -> plans.Machine:
         """@return the plans.Machine whose bandwidths are the links'"""
-        return plans.Machine(self.gpus_per_server, self.nvlink_gbps or gpu_rows.rows()[self.gpu_type]["nvlink_gbps"],
+        return plans.Machine(self.gpus_per_server, self.nvlink_gbps or gpu_rows.need(self.gpu_type, "nvlink_gbps")["nvlink_gbps"],
                              self.nic_gbps * (self.nics_per_server or self.gpus_per_server) / self.gpus_per_server)
 
     def flags(self) -> list[str | float]:

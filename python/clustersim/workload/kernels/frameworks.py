@@ -6,6 +6,7 @@ from typing import Any, Literal, TYPE_CHECKING
 
 import yaml
 
+from clustersim import gpu_rows
 from clustersim.errors import InputError, nearest
 from clustersim.pydantic_v1 import pydantic
 from clustersim.workload.kernels import gpus
@@ -82,8 +83,8 @@ class Constants(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         """@return the share of the rate of short measurements that a GPU's products keep in training"""
         if gpu.generation.startswith("CDNA"):
             return gpu.loaded  # AMD measures under lasting load
-        limit = _table()["watts"]["B200"]
-        return min(1.0, getattr(self, _generation(gpu)) * clock(_table()["watts"].get(gpu.name, limit), limit))
+        fitted = gpu_rows.rows().get(_table()["watts"].get(_generation(gpu)), {}).get("watts")
+        return min(1.0, getattr(self, _generation(gpu)) * (clock(gpu.watts, fitted) if gpu.watts and fitted else 1.0))
 
 
 class ProfiledGpu(gpus.Gpu):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 PRECISIONS = {"bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "bfloat16", "fp16": "bfloat16", "fp8": "fp8",
               "fp8_block": "fp8_block", "fp8_blockwise": "fp8_block", "mxfp8": "mxfp8", "nvfp4": "nvfp4"}
 KERNELS = ("measured", "roofline")
+# Fields that a row must have for times of kernels.
+NEEDED = ("generation", "nvlink_gbps", "tflops", "sms", "memory_gb", "memory_gbps", "matmul", "attention", "stream")
 
 
 class Gpu(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
@@ -37,6 +39,7 @@ class Gpu(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     precision: str = "bfloat16"  # of the factors of matrix products
     like: str = ""  # the GPU whose kernels reach the same shares of their rooflines; "": it has tables of its own
     kernels: str = "roofline"  # where times come from: measured or roofline
+    watts: float = 0.0  # power limit; 0: it makes no difference to that of the GPU that constants were fitted to
     loaded: float = 1.0  # rate of products under lasting load / that of the tables
     attention_table: str = "tensorrt"  # the library that the table of attention stands for
     attention_library: str = "cudnn"  # the one that is used: cudnn, or flash (FlashAttention-2)
@@ -92,16 +95,13 @@ def tables_of(gpu: Gpu, directory: str | os.PathLike) -> str:
     return str(pathlib.Path(directory).resolve())
 
 
-def _of_row(name: str, fields: Mapping[str, Any], precision: str, times: str) -> Gpu:
-    others = {field: value for field, value in fields.items() if field not in (*gpu_rows.JOINED, "table")}
-    try:
-        gpu = Gpu(name=name, precision=precision, kernels=times, **others)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"gpus.yaml: GPU {name} has {'.'.join(map(str, first['loc']))}: {first['msg']}; expected a row as the others") from None
+def _of_row(name: str, precision: str, times: str) -> Gpu:
+    fields = gpu_rows.need(name, *NEEDED)
+    own = {field: value for field, value in fields.items() if field in Gpu.__fields__}
+    gpu = Gpu(name=name, precision=precision, kernels=times, **own)
     if not (pathlib.Path(__file__).parent / gpu.table("products")).is_file():
-        raise InputError(f"gpus.yaml: GPU {name} {f'is like {gpu.like}, which' if gpu.like else 'lacks like, and'} has no tables of kernels; "
-                         "expected like: GPU, whose shares of the rooflines it takes, such as H100")
+        raise InputError(f"{gpu_rows.table().places[name]}: GPU {name} {f'is like {gpu.like}, which' if gpu.like else 'lacks like, and'} has no "
+                         "tables of kernels; expected like: GPU, whose shares of the rooflines it takes, such as H100")
     return gpu
 
 
@@ -114,6 +114,6 @@ def find(name: str, dtype: str = "bfloat16", kernels: str = "measured") -> "Gpu"
     for known, fields in gpu_rows.rows().items():
         if known.lower() == name.strip().lower():
             _refuse_precision(known, fields, precision)
-            gpu = _of_row(known, fields, precision, kernels)
+            gpu = _of_row(known, precision, kernels)
             return gpu if precision == "bfloat16" else gpu.copy(update={"product": gpu.peak_and_ceiling(precision)})
     raise InputError(f'"{name}" is not a known GPU type; expected one of {", ".join(names())}{nearest(name, names())}')

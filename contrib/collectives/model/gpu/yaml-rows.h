@@ -4,8 +4,6 @@
 #ifndef YAML_ROWS_H
 #define YAML_ROWS_H
 
-#include "collectives/model/gpu/gpu-table.h"
-
 #include "ns3/input-error.h"
 #include "ns3/rows.h"
 
@@ -22,14 +20,19 @@ namespace AstraSim
 
 /**
  * @ingroup collectives
- * @brief A table of ours in YAML: a list of rows, each with keys. A mistake names its line.
+ * @brief A table of ours in YAML: a list of rows, each with keys, or rows by name. A mistake names
+ * its line.
  */
 class YamlRows
 {
   public:
     /// @param source the text's name in errors @param format description of a valid text
-    /// @throw ns3::InputError if the text is no list
-    YamlRows(const std::string& text, const std::string& source, const std::string& format)
+    /// @param areNamed each row stands behind its name
+    /// @throw ns3::InputError if the text is no list, or has no names
+    YamlRows(const std::string& text,
+             const std::string& source,
+             const std::string& format,
+             bool areNamed = false)
         : m_source(source)
     {
         try
@@ -43,9 +46,9 @@ class YamlRows
                                   "is not YAML: " + error.msg,
                                   format);
         }
-        if (!m_rows.IsSequence())
+        if (areNamed ? !m_rows.IsMap() : !m_rows.IsSequence())
         {
-            Fail(m_rows, "this is not a list", format);
+            Fail(m_rows, areNamed ? "this has no rows" : "this is not a list", format);
         }
     }
 
@@ -143,22 +146,27 @@ class YamlRows
         return number;
     }
 
-    /// @return the generations of GPUs in a list
-    std::vector<GpuGeneration> Generations(const YAML::Node& list, const std::string& key) const
+    /// @return the values of a list's words @param parse gives a word's value, if it has one
+    /// @param expected the legal words
+    template <typename Parse>
+    auto Words(const YAML::Node& list,
+               const std::string& key,
+               Parse parse,
+               const std::string& expected) const
     {
-        std::vector<GpuGeneration> found;
+        std::vector<typename decltype(parse(std::string()))::value_type> found;
         if (!list.IsSequence())
         {
-            Fail(list, key + " is not a list", "generations of GPUs, such as [Hopper, Blackwell]");
+            Fail(list, key + " is not a list", "a list of " + expected);
         }
         for (const YAML::Node& item : list)
         {
-            const auto generation = ParseGpuGeneration(Text(item, key));
-            if (!generation)
+            const auto value = parse(Text(item, key));
+            if (!value)
             {
-                Fail(item, "unknown generation '" + item.Scalar() + "'", ListGpuGenerations());
+                Fail(item, key + " has '" + item.Scalar() + "'", expected);
             }
-            found.push_back(*generation);
+            found.push_back(*value);
         }
         return found;
     }
