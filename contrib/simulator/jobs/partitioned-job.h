@@ -85,7 +85,7 @@ class PartitionedJob
     std::unordered_map<uint64_t, std::size_t> CountAllJoined() const;
 
     std::vector<int> m_ranks;  ///< of the network
-    std::vector<Part> m_parts; ///< of this process; one without a job if it runs none
+    std::vector<Part> m_parts; ///< in this process; one part without a job if it runs no rank
     std::unique_ptr<MergedRecords> m_records; ///< null in a run without partitions
     std::vector<std::unique_ptr<Job>> m_jobs; ///< of the parts
 };

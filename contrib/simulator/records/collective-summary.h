@@ -42,7 +42,8 @@ class CollectiveSummary : public RunObserver
         double togetherPs{0}; ///< from the last ranks' starts
     };
 
-    /// @return whether ranks start so late that some bandwidth is more from the last start
+    /// @return whether some collective's time from its last rank's start is noticeably shorter than
+    /// its whole time
     bool StartsLate() const;
 
     std::map<Key, Row> m_rows;

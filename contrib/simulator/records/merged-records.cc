@@ -22,8 +22,13 @@ namespace AstraSim
 
 using ns3::QbbMail;
 
-// Messages of a part (QbbMail::Note()): records without addresses, which the receiver fills in.
-// Records name no layers but positions; the receiver asks the workload for the name.
+// Part observes one part of the job and turns each event into a note (QbbMail::Note()): a struct
+// without addresses, as notes may come from other processes. Notes arrive in order of time, and a
+// note's operator() calls MergedRecords, which fills in the layer's name and the group (Complete)
+// and calls the run's observer. All parts give a collective the same key. Begin() reports the first
+// begin of a key; End() merges times and reports the end when all ranks of the group have ended.
+// GroupMet describes a group before the part's first collective of it. A message that arrives
+// before its departure is reported waits in m_early.
 
 struct MergedRecords::GroupMet
 {
@@ -153,7 +158,8 @@ struct MergedRecords::Awaited
     void operator()(MergedRecords& all, std::string_view text) const
     {
         std::vector<AwaitedCollective> collectives(count);
-        // A rank that awaits messages alone awaits no collective: there may be nothing to copy.
+        // Not memcpy(), which takes no null pointer: a rank that awaits only messages has no
+        // collectives to copy.
         std::ranges::copy(text, reinterpret_cast<char*>(collectives.data()));
         AwaitRecord told = record;
         told.layer = all.m_workload->GetLayerName(record.position.layer);

@@ -28,7 +28,8 @@ constexpr double FULL = 0.99;
 /// changes together.
 constexpr double EARLY = 0.01;
 
-/// Looking at all rates after each change of some would take the square of the transfers' number.
+/// With n transfers under way, all rates are checked once for n / 64 changes: checks after each
+/// change would take the square of n.
 constexpr std::size_t LOOKED_AT_TOGETHER = 64;
 
 } // namespace

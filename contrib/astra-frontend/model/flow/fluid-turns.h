@@ -100,22 +100,24 @@ class FluidTurns
     std::optional<double> FindSent() const;
     /// The link has sent so many bytes since Plan().
     void Send(double bytes);
-    /// The link has sent whole rounds. @return bytes that remain
+    /// Take the whole rounds among the bytes that the link has sent off all turns.
+    /// @return bytes that remain
     double SendRounds(double bytes);
     /// The next frame of the round from a place on begins.
     /// @return whether there is one; the place after it
     bool BeginFrame(std::size_t& place);
     /// The turn before this place is the last one.
     void Rotate(std::size_t place);
-    /// Those that have left leave the round, their heirs and newcomers join it.
-    /// @param tookTurns others know what they have not sent
+    /// Remove the turns that have left; newcomers join, an heir at its predecessor's place.
+    /// @param tookTurns whether Turn::unsent is up to date; otherwise it is found anew
     void Exchange(bool tookTurns);
     /// @return bytes that the link sends until a turn's last frame has left
     double FindEnd(std::size_t place) const;
     void Plan();
-    /// Bytes of the link become those of bundles. @return whether ends have changed
+    /// Work out FluidTransfer::end, in bytes of its bundle, from Turn::end, in bytes of the link.
+    /// @return whether ends have changed
     bool SetEnds(double nowPs);
-    /// Transfers that took turns move evenly from now on, or since Renew().
+    /// End the turns: their transfers move evenly from now on, or else since Renew().
     void EndAsFluids(double nowPs, bool fromNowOn);
 
     std::vector<Turn> m_round;        ///< the next first; then newcomers

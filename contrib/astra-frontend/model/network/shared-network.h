@@ -107,13 +107,13 @@ class SharedNetwork
         bool keepsOrder : 1 {false};
         bool isFar : 1 {false}; ///< its receiver uses another network than this one
 
-        /// Of a rank's program, as opposed to traffic beside it.
+        /// @return whether a rank's program receives it; no rank receives background traffic
         bool IsMatched() const
         {
             return stream != nullptr;
         }
 
-        /// Of which nothing goes over the network.
+        /// @return whether nothing of it goes over the network
         bool IsLocal() const
         {
             return src == dst || bytes == 0;

@@ -199,12 +199,12 @@ class RunObserver
     {
     }
 
-    /// Told by WaitParts alone.
+    /// A part of a wait, from WaitParts.
     virtual void WaitEnded(const WaitRecord& record)
     {
     }
 
-    /// Told to WaitParts, which passes it on as WaitEnded().
+    /// A whole wait, for WaitParts, which divides it and calls WaitEnded() for each part.
     virtual void AwaitEnded(const AwaitRecord& record)
     {
     }

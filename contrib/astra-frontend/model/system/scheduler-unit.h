@@ -29,7 +29,7 @@ struct StreamQueue
     {
         StreamLane lane;
         uint64_t begun;
-        bool waits{false}; ///< is told when others begin a stream of it
+        bool waits{false}; ///< whether StreamOrder will call when another rank begins its stream
     };
 
     std::vector<Lane> lanes; ///< few: one, unless collectives come back to a dimension

@@ -25,7 +25,7 @@ struct DataSet
     CollectiveInstance* instance;
     uint32_t streamsLeft;
     CollectiveDone done;
-    bool begun{false}; ///< one of its streams has had its turn
+    bool begun{false}; ///< whether one of its streams has started
 };
 
 /**

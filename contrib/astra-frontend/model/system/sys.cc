@@ -14,6 +14,15 @@
 namespace AstraSim
 {
 
+// A rank's part of a collective is a DataSet with one stream for each chunk. generate_collective()
+// joins the instance that all ranks of the group share in the ledger, and puts the streams in the
+// ready list by priority. SchedulerUnit takes them from there (schedule) into the queue of their
+// first phase (proceed_to_next_vnet_baseline) and starts them when it is their turn. At the end of
+// a phase, notify_phase_finished() moves the stream to the queue of the next phase in which this
+// rank has work. EndStream() deletes a stream after its last phase; the last stream of the data set
+// reports that the collective has ended. Messages between two ranks go to the network at once; a
+// Message stands in m_messages until the network calls its handler.
+
 namespace
 {
 

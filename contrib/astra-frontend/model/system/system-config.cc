@@ -154,8 +154,8 @@ class SystemFile
             return ns3::Real(target, 0, LONGEST_DELAY_NS, "nanoseconds");
         };
         const auto unshared = [&bus] { return bus.shared ? "" : "without model-shared-bus"; };
-        // Others than NCCL's collectives follow the key: it changes nothing if it differs from the
-        // value that holds for those.
+        // Only ASTRA-sim's own algorithms follow the key. Without one, a value that differs from
+        // the behaviour of NCCL's collectives changes nothing.
         const auto unfollowed = [&config](bool differs) -> std::string {
             return differs && !config.HasNativeAlgorithms()
                        ? "without an algorithm of ASTRA-sim (all-reduce-implementation, ...): "

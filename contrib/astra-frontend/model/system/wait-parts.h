@@ -42,7 +42,7 @@ class WaitParts : public RunObservers
     }
 
   private:
-    /// A wait of which a collective still runs.
+    /// A wait for collectives, one of which still runs at other ranks.
     struct Held
     {
         AwaitRecord record;
@@ -61,8 +61,8 @@ class WaitParts : public RunObservers
         const CommGroup* group; ///< borrowed
         uint32_t members;       ///< that are simulated
 
-        /// @return when all that the part of a rank depends on had reached it. @param end the
-        /// part's
+        /// @return when all ranks that a rank's part depends on had joined; 0 if it depends on none
+        /// @param partEnd end of the rank's part
         TimePs ReachedFor(TimePs partEnd) const;
     };
 

@@ -29,6 +29,13 @@
 namespace AstraSim
 {
 
+// ChakraWindow holds the part of a rank's trace that is in memory, and gives out the nodes whose
+// dependencies are over. Run() begins all of these; End(), called when a node is over, tells the
+// window and calls Run() again. A computation occupies the CPU or the GPU: a busy Processor queues
+// the node's id, and TimerEnded() begins the lowest one next. Sends, receives and collectives go to
+// Sys. Process groups come from the communicator file or from metadata nodes (DefineGroups). A rank
+// waits, for the statistics, while it communicates and neither processor is busy.
+
 /**
  * @ingroup astra-frontend
  * @brief One rank's way through its trace.

@@ -14,6 +14,14 @@
 namespace AstraSim
 {
 
+// Compile() chooses the order of rows by the table's policy. Forward() and BackwardPass() write
+// the steps of a range of rows: computation, collectives and waits. In a pipeline, the
+// PipelineSchedule gives a stage its passes, each of one micro-batch through one chunk.
+// CompilePasses() writes a pass as a receive, the chunk's rows (CarryOut) and a send. m_chunkRows
+// has the rows of each chunk: one list for all micro-batches, or one for each if the table lists
+// them (FindMicroBatches). Rows before the first micro-batch run once, first forward and last
+// backward; those after the last (m_after) run once within the last micro-batch's last chunk.
+
 namespace
 {
 

@@ -21,6 +21,14 @@
 namespace AstraSim
 {
 
+// Bind() compiles one program for each pipeline stage; all ranks of the stage share it. Run() does
+// the steps of a rank's program until one takes time. The event or message that ends this step
+// calls Resume(), which goes on with the next. A collective that is issued without a wait stands
+// in m_issued until it is over, and after a weight gradient until the layer's update is over, too.
+// A later step waits for it (WaitForIssued), and RemoveIssued() then lets the rank go on. m_after
+// has the communication that the rank has waited for since it last computed: RankWaits divides the
+// waiting time among these and the communication that they followed.
+
 /// One rank's way through the program of its pipeline stage.
 class LayerRank : public RankWorkload
 {

@@ -44,7 +44,7 @@ struct SlowStart
     }
 };
 
-/// Such costs of a network, by rising size of messages.
+/// Slow starts of a network, by rising size of messages.
 using SlowStarts = std::array<SlowStart, 3>;
 
 /**

@@ -12,6 +12,14 @@
 namespace AstraSim
 {
 
+// Lanes are numbered by phase: m_first has the first lane of each. A lane is a Distance, so many
+// servers and places from the sender to the receiver, the same for all ranks; GetLane() finds the
+// peer from it. CountMessages() and GetBytes() are formulas over the ranks' blocks, one for each
+// kind of phase: a ring has one lane with a message for each step, NHR has a lane for each
+// distance, a mesh a lane to each other place. A message needs all lanes of earlier phases. Within
+// its phase, a ring's message also needs those before it on the ring, and NHR's the lanes of
+// earlier distances (GetSources, GetNeeds).
+
 HcclGraph::HcclGraph(const CollectiveRequest& request, HcclPlan plan)
     : FlowGraph(plan.layout.GetRanks(), 0, 2),
       m_request(request),

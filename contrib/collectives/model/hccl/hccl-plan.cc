@@ -61,8 +61,8 @@ AddLevels(HcclPlan& plan, HcclPhase within, HcclPhase between, bool betweenFirst
     }
 }
 
-/// Add phases that leave each rank the sum of its block, or of its part of the data. ReduceScatter
-/// adds between servers first, so that they exchange contiguous data.
+/// Add phases that leave each rank the sum of its block or, for AllReduce, of its part of the data.
+/// ReduceScatter adds between servers first, so that they exchange contiguous data.
 void
 AddReduction(HcclPlan& plan, bool ofBlocks)
 {
@@ -73,7 +73,7 @@ AddReduction(HcclPlan& plan, bool ofBlocks)
               ofBlocks);
 }
 
-/// Add phases that give all ranks everybody's block, or part of the data.
+/// Add phases that give each rank the blocks, or for AllReduce the parts, of all ranks.
 void
 AddGathering(HcclPlan& plan, bool ofBlocks)
 {

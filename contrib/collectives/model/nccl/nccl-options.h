@@ -79,8 +79,8 @@ struct NcclOptions : LibraryOptions
     std::string gpuType;       ///< AS_GPU_TYPE; empty: the topology's
     std::string gpuTable;      ///< AS_GPU_TABLE: file of GPU types; empty: none
 
-    /// Take a kind of network, and its setting of NVLS where the user has none. @param what the
-    /// option with the kind, for the error
+    /// Set the kind of network, and NVLS by its default unless the user has set NVLS.
+    /// @param what the option that names the kind, for the error
     /// @throw ns3::InputError from @p source if neither networkTable nor the built-in one has it
     void SetNetworkKind(const std::string& kind,
                         const std::string& source,

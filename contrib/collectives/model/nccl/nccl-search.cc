@@ -14,10 +14,14 @@
 namespace AstraSim
 {
 
-// NCCL searches the topology for the channels that fill it. Here, the machine is regular: within a
-// node there are as many channels as NVLinks hold, between nodes one for each NIC or, of fast ones,
-// several; the speed of each is the next in NCCL's list below the links' rate. Then channels are
-// doubled, and their number shrinks with the bytes of a collective.
+// NCCL searches the topology for channels that fill its links. Here all nodes are alike, so
+// formulas give the outcome. SearchChannels() finds the number of channels: within a node as many
+// as the NVLinks can feed, between nodes one for each NIC, or several if the NIC is much faster
+// than a channel. Each has the highest speed of NCCL's list that the links allow
+// (SpeedBetweenNodes); a few fast channels become twice as many of half the speed. GetChannels()
+// doubles the number and applies the user's bounds. From this follow the channels for sends between
+// pairs (GetChannelsPerPair), and for few bytes (ChannelsForSize). SearchNvls() does the same for
+// NVLS, with one channel for each GPU of a node.
 
 namespace
 {
@@ -78,8 +82,8 @@ NcclSearch::RingsReturnOverCpus(const GroupShape& shape) const
 double
 NcclSearch::PassingOf(const GroupShape& shape, bool closes) const
 {
-    // A ring that does not close in a node leaves the NVLinks of one GPU of it free, or over a mesh
-    // a link of each.
+    // A channel that does not close in its node takes n - 1 steps over NVLink for n GPUs. This
+    // leaves the links of one GPU free, or in a mesh one link of each GPU, for other channels.
     const double perNode = shape.GetRanksPerNode();
     const bool leaves = m_machine.isMesh || !(closes || m_machine.gpu.meshed);
     return leaves ? perNode / std::max(1.0, perNode - 1) : 1;

@@ -24,6 +24,15 @@ NS_OBJECT_ENSURE_REGISTERED(RdmaDcqcn);
 NS_OBJECT_ENSURE_REGISTERED(RdmaDcqcnPaper);
 NS_OBJECT_ENSURE_REGISTERED(RdmaDcqcnHpccArtifact);
 
+// A pair has timers only from its first CNP on. OnCnp() lowers the rate by alpha / 2, either at
+// once (Decrease) or, if Sampled, at the next tick of a fixed period (OnDecreaseTick), and, if the
+// rate has risen since the last decrease, keeps the old rate as targetBps. Each expiry of the
+// increase timer or the byte counter halves the distance to the target (Increase); after
+// FastRecoveryTimes of them it raises the target first. No event updates alpha: AdvanceAlpha()
+// makes up the ticks that have passed before alpha is used. The increase timer stops at line rate.
+// It is parked when all data are acknowledged; MakeUpTicks() then carries out the missed increases
+// when the pair sends again or gets an ACK or a CNP.
+
 namespace
 {
 

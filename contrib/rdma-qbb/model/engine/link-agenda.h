@@ -42,7 +42,7 @@ class alignas(64) LinkAgenda
   public:
     static constexpr int64_t NEVER = INT64_MAX;
 
-    /// Place of its work among all that happens at the same time.
+    /// Order of its work among the events of the same time: a switch's comes first, a host's last.
     enum class Order : uint8_t
     {
         First,
@@ -192,7 +192,7 @@ class alignas(64) LinkAgenda
     using LastEvent = QbbPortEvent<LinkAgenda, &LinkAgenda::OnLast>;
     Ptr<Event> m_event;
     Ptr<LastEvent> m_lastEvent;
-    QbbTimeline* m_timeline{nullptr}; ///< where late work is listed
+    QbbTimeline* m_timeline{nullptr}; ///< lists m_lateWork
     Ptr<LateWork> m_lateWork;
 };
 

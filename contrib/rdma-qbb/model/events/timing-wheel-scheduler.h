@@ -330,13 +330,13 @@ class TimingWheelScheduler final : public Scheduler
     // The containers of events, in the order of their times.
     uint32_t m_nextList{NIL};  ///< the bucket after m_current's, when that was filled: a guess
     uint32_t m_fetched{NIL};   ///< node of that list fetched ahead last
-    uint32_t m_current{NIL};   ///< up to m_currentEnd: a list, earliest first
+    uint32_t m_current{NIL};   ///< list of events before m_currentEnd, earliest first
     uint64_t m_currentEnd{0};  ///< end of the bucket that m_current came from
     uint64_t m_nearSpan{0};    ///< from there to m_nearEnd
-    std::vector<Event> m_late; ///< as m_current, inserted far from its beginning: a heap
-    Wheel m_near;              ///< up to the end of far tick m_farTick
-    Wheel m_far;               ///< the following turn of the far wheel
-    std::vector<Event> m_heap; ///< the rest
+    std::vector<Event> m_late; ///< heap of events that belong far behind m_current's first
+    Wheel m_near;              ///< events up to the end of far tick m_farTick
+    Wheel m_far;               ///< events of the following turn of the far wheel
+    std::vector<Event> m_heap; ///< later events
 
     NodePool m_pool;
     std::vector<SortedNode> m_sorting; ///< kept for its memory

@@ -63,7 +63,8 @@ class RdmaNic final : public LinkSource
 
     void PushReady(RdmaQueuePair& qp);
     void PushPaced(RdmaQueuePair& qp);
-    /// Put a pair where it belongs, if it may send at @p freePs, when the port is free again.
+    /// Put a pair in the list of ready pairs, or of those that wait for their rate beyond
+    /// @p freePs, when the port is free again; in none if it may not send.
     void Place(RdmaQueuePair& qp, int64_t freePs);
 
     /// @return whether the pair may send now, and nothing else wants to

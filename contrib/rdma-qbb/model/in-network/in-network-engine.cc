@@ -73,9 +73,9 @@ struct InNetworkEngine::Operation
     uint16_t moreOverhead;          ///< bytes of its frames besides those of other NVLink traffic
     uint32_t fullWireBytes;         ///< its bytes on the wire
     uint32_t leastWireBytes;        ///< of the smallest frame
-    std::vector<Progress> progress; ///< by member; each is its host's
-    std::vector<uint64_t> contributed; ///< by number; each is the switch's that gets it
-    std::vector<Stage> stages;         ///< by switch; each is that switch's
+    std::vector<Progress> progress; ///< by member; only its host changes it
+    std::vector<uint64_t> contributed; ///< by sender; only the receiving switch changes it
+    std::vector<Stage> stages;         ///< by switch; only this switch changes it
     uint32_t doneCount{0};
 
     explicit Operation(InNetworkSpec theSpec)

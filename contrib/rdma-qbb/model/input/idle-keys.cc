@@ -30,8 +30,8 @@ constexpr PlugInKind PLUG_INS[] = {
     {"ns3::RdmaCongestionOps", "ns3::RdmaHw::CongestionControl", "CC_MODE"},
     {"ns3::RdmaLossRecovery", "ns3::RdmaHw::LossRecoveryType", "LOSS_RECOVERY"}};
 
-/// @return why a parameter of plug-ins changes nothing; empty if the chosen one has it, or if it is
-/// no such parameter
+/// @return the reason why attributes of plug-ins change nothing, if the chosen plug-in has none of
+/// them; else an empty text
 std::string
 NotOfTheChosen(const std::vector<std::string>& attributes)
 {

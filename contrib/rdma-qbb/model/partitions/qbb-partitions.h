@@ -196,8 +196,8 @@ class QbbPartitions
     void RunGlobalEvents(uint64_t ts);
     void TellNotes();
 
-    /// Run @p step, a window or the events of none. An exception of it is thrown again once all
-    /// processes know of it.
+    /// Run @p step, which is a window or the events of no node. An exception that it throws is
+    /// thrown again when all processes know of it.
     template <typename Step>
     void RunStep(Step step);
     /// Tell observers of the step's events, at all nodes.

@@ -20,6 +20,15 @@ NS_LOG_COMPONENT_DEFINE("QbbSimulatorImpl");
 
 NS_OBJECT_ENSURE_REGISTERED(QbbSimulatorImpl);
 
+// Without partitions, m_timeline has all events, and Run() executes them in order of time and
+// number, as ns-3's own implementation does. Divide() makes QbbPartitions, whose Run() moves these
+// events to one timeline for each partition and one for events of no node. A thread's present
+// timeline is QbbTimeline::Current(); time, context and the list for new events come from it
+// (Present, FindTimeline). A QbbTimedEvent is in the list with the bit TIMED set in its address, so
+// that Execute() calls Fire() without ns-3's dispatch. Threads outside of the run may only call
+// ScheduleWithContext(): their events wait in m_foreign until the run takes them between two events
+// (InsertForeign).
+
 namespace
 {
 

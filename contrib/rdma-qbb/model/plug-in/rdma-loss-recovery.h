@@ -64,9 +64,9 @@ class RdmaLossRecovery : public Object
     static TypeId GetTypeId();
 
     /**
-     * Take frames out of order for overtaken, not for a sign of a loss; before the first
+     * Expect frames to overtake each other: a gap is no sign of a loss. Call it before the first
      * connection.
-     * @param lossTime for how long at least, where ReorderTime does not say; 0: for ever
+     * @param lossTime least age of a gap that is taken for a loss, if ReorderTime is unset; 0: none
      */
     void ExpectReordering(Time lossTime)
     {

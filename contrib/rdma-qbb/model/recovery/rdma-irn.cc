@@ -23,6 +23,16 @@ NS_LOG_COMPONENT_DEFINE("RdmaIrn");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaIrn);
 
+// The receiver keeps a frame beyond the expected byte and answers with a selective NACK that names
+// it; where paths reorder frames, a ReorderBuffer keeps it and sends a NACK only if the gap stays
+// open too long. The sender notes the named frame as arrived. A NACK names frames in units of the
+// MTU, so NoteArrived() finds the frame with a FrameCursor, which walks the frames of the posted
+// messages. OnNack() begins a recovery: the unacknowledged frames before the highest arrived one
+// are lost. NextRetransmission() sends them again, each once, from resendNext to resendEnd, and
+// skips those that have arrived. The recovery ends when everything that had been sent at its
+// beginning is acknowledged (recoveryEnd). After a timeout, all frames in flight but the arrived
+// ones are lost.
+
 namespace
 {
 

@@ -64,7 +64,7 @@ class ReorderBuffer
      */
     bool Advance(int64_t nowPs);
 
-    /// Let a selective question name the first frame after the gap.
+    /// Set rx.namedSeq, which a selective NACK names, to the first frame after the gap.
     void NameFirstKept();
 
   private:

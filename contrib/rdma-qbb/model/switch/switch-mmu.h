@@ -67,9 +67,9 @@ class SwitchMmu : public Object
     ~SwitchMmu() override;
 
     /**
-     * Set the buffer's node: before anybody is told about the buffer, or changes an attribute,
-     * that node carries out its late work.
-     * @param node null: there is none any more
+     * Set the node of this buffer. The node carries out its late work before the buffer's state is
+     * read or an attribute changes.
+     * @param node null when the node is gone
      */
     void SetNode(const LinkNode* node)
     {
