@@ -9,7 +9,8 @@
 namespace AstraSim
 {
 
-/// @return whether a process of this host has ended or is ending, also if nobody has asked how
+/// @return whether a process of this host has ended or is ending, also if its parent has not waited
+/// for it
 bool HasProcessEnded(int64_t pid);
 
 } // namespace AstraSim

@@ -49,8 +49,8 @@ std::string AttributesHelp(const std::string& name);
 void ApplyNs3Environment();
 
 /**
- * Run on QbbSimulatorImpl and TimingWheelScheduler unless flags say otherwise later: the same
- * results as with ns-3's own, sooner. Before anything schedules an event.
+ * Run on QbbSimulatorImpl and TimingWheelScheduler, unless later flags name others: they give the
+ * same results as ns-3's own, sooner. Call it before an event is scheduled.
  */
 void UseFastSimulator();
 

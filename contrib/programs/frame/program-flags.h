@@ -32,10 +32,10 @@ inline constexpr const char* SPELLING_NOTE =
 /// The subject of a flag.
 enum class FlagSubject : uint8_t
 {
-    Model,   ///< how a network carries traffic, as far as anybody knows
+    Model,   ///< way in which a network carries traffic
     Traffic, ///< the traffic itself; files count by their contents
     Output,  ///< place and kind of the results and messages
-    Limit,   ///< how much a run may use
+    Limit,   ///< time, memory and threads that a run may use
 };
 
 /**

@@ -14,7 +14,7 @@
 namespace AstraSim
 {
 
-/// A request that keeps a run from using several threads.
+/// A request of the user that keeps a run on one thread.
 struct ThreadObstacle
 {
     bool applies;

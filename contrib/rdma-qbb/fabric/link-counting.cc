@@ -186,7 +186,7 @@ CountOperation(LinkUse& use, const RdmaFabric& fabric, const InNetworkSpec& spec
     const uint32_t root = spec.members[spec.root].GetHostIndex();
     const auto bytes = static_cast<uint64_t>(
         std::llround(static_cast<double>(spec.bytes) * std::max(spec.wireInflation, 1.0)));
-    // Whether a switch sends to the one above it, and gets something from it.
+    // By switch: whether it sends to the switch above it, and whether it receives from there.
     std::vector<bool> sends(spec.switches.size());
     std::vector<bool> receives(spec.switches.size());
     for (uint32_t i = 0; i < spec.members.size(); ++i)

@@ -61,7 +61,7 @@ class MessageCounter
         const RdmaNic* nic{nullptr}; ///< where it begins; null: no path
         uint32_t dst{0};             ///< host
         uint32_t hash{0};            ///< of the queue pairs that take it
-        bool chosen{false};          ///< those of another hash may take another
+        bool chosen{false};          ///< whether it depends on the hash
         uint8_t length{0};
         std::array<uint32_t, MAX_LENGTH> ports; ///< LinkUse::IndexOf()
     };
@@ -73,13 +73,13 @@ class MessageCounter
     Route& PlaceOf(const RdmaQueuePair& qp, uint32_t hash);
     /// @return the path of a queue pair's messages if it is remembered, or null
     const Route* FindRoute(const RdmaQueuePair& qp);
-    /// Count a message with a path that is not remembered, and remember it. Apart, so that its use
-    /// of the stack costs the others nothing.
+    /// Count a message with a path that is not remembered, and remember the path. A function of its
+    /// own, so that Count() needs little of the stack.
     [[gnu::noinline]] void CountAnew(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose);
 
     LinkUse& m_use;
     const RdmaFabric& m_fabric;
-    uint32_t m_first;            ///< host
+    uint32_t m_first;            ///< the first source host that it counts
     uint32_t m_version;          ///< of the routes that m_routes follow
     std::vector<Route> m_routes; ///< by source, and a hash of destination and connection
 };

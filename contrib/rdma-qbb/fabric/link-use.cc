@@ -130,7 +130,8 @@ LinkUse::Begin(uint32_t index, uint32_t src, uint32_t dst, uint16_t purpose)
         return runs.second;
     }
     EndRuns(index);
-    // Sums do not depend on the order in which runs end; the pairs that a new one displaces do.
+    // A port without room for two more pairs has one run only: a new pair displaces the smallest
+    // one, which depends on the order in which runs end. Sums do not.
     runs.first = {0, 0, src, dst, purpose, m_ports[index].pairs.size() + 2 > PAIRS_KEPT};
     return runs.first;
 }

@@ -32,9 +32,9 @@ using LinkCountersOf = std::function<LinkCounters(uint32_t node, uint16_t port)>
 /// @return a reader of the counters of a fabric, which must outlive it
 LinkCountersOf CountersOf(const RdmaFabric& fabric);
 
-/// Counters of ports: bytes up to now, as frames after the end of the last flow (a resume, a
-/// duplicate) belong to no flow; pauses, marks and drops up to the moment of asking.
-/// @param endPs when the last flow ended, at most now: nothing was busy for longer
+/// @return a reader of the ports' counters. Bytes count up to this call, since later frames (a
+/// resume, a duplicate) belong to no flow; pauses, marks and drops up to the reading.
+/// @param endPs when the last flow ended, at most now; limits the busy times
 LinkCountersOf CountersNow(const RdmaFabric& fabric, int64_t endPs);
 
 /**

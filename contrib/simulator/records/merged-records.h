@@ -65,7 +65,7 @@ class MergedRecords : public ns3::QbbAddressee
     std::vector<std::string> DescribeMissingRanks(
         const std::function<std::size_t(uint64_t key)>& countJoined) const;
 
-    /// @return a line per message that was sent and that nobody has received
+    /// @return a line for each message that was sent and not received
     std::vector<std::string> DescribeMessages() const
     {
         return m_messages.Describe();

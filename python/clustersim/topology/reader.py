@@ -38,7 +38,7 @@ class Topology:
 
     @functools.cached_property
     def nv_fabric_of(self) -> dict[int, int]:
-        """@return by NVSwitch what those that are linked to each other have in common"""
+        """@return the number of each NVSwitch's fabric, the same for NVSwitches that links join"""
         from networkx.utils import UnionFind  # loads networkx
         joined, nvswitches = UnionFind(self.nvswitches), set(self.nvswitches)
         for link in self.links:

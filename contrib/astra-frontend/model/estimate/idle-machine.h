@@ -116,20 +116,20 @@ class IdleMachine
     Case MakeCase(const CollectiveOffer& offer, CommGroup group, CollectiveRequest request) const;
     /// @return the group with its servers numbered from 0
     CommGroup Renumber(const CommGroup& group) const;
-    /// @return the same on its first servers. @param whole on all of its servers
+    /// @return a case with the first servers only. @param whole the case with all servers
     Case OnServers(const Case& whole, uint32_t servers) const;
-    /// @return the same with fewer bytes
+    /// @return a case with the bytes divided by @p divisor
     Case WithBytes(const Case& whole, uint64_t divisor) const;
-    /// @return whether the time on fewer servers says how long it takes on all
+    /// @return whether the time with all servers follows from that with fewer
     bool CanShrink(const Case& whole) const;
-    /// @return whether each server has the same places in the group, so that fewer servers are
-    /// alike
+    /// @return whether each server has the same number and places of ranks, so that a case with
+    /// fewer servers has the same form
     bool IsRegular(const Case& whole) const;
-    /// @return the time, with as few bytes as the number of messages asks for
+    /// @return the time of a case; found with fewer bytes if it has too many messages
     TimePs TimeOfBytes(const Case& each) const;
-    /// @return the topology of a collective
+    /// @return a topology for a case, as the machine's numbers describe it
     ns3::ClusterTopology MakeTopology(const Case& each) const;
-    /// @return the time of all messages
+    /// @return the time of a case, with all its messages simulated
     TimePs Execute(const Case& each) const;
 
     const MockNcclGroup& m_nccl;

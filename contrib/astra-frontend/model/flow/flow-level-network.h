@@ -258,7 +258,7 @@ class FlowLevelFabric : public SharedNetwork
     /// part's ackDelay.
     /// @return how its frames are spread, if they are
     std::optional<SpreadTiming> FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes);
-    /// Fill a request and a part's tail where switches spread its frames.
+    /// Fill a request's bytes and cap and a part's tail if switches spread its frames over paths.
     void TimeSpread(Part& part,
                     const SpreadTiming& timing,
                     const ns3::FrameSizes& sizes,

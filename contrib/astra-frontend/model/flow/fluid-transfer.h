@@ -21,17 +21,17 @@ struct FluidBundle;
 /// Bytes on their way at a rate that changes as others come and go. Owned by FluidTransfers.
 struct FluidTransfer
 {
-    /// Told when a transfer has got so far.
+    /// Called when a transfer has moved all bytes, or all but the held ones.
     using Handler = void (*)(void* arg);
 
-    FluidBundle* bundle{nullptr}; ///< it and those on the same way
+    FluidBundle* bundle{nullptr}; ///< the transfers over the same links, this one included
     double bytes{0};              ///< to be moved over the bundle's links
     double end{0};                ///< bytes each of the bundle will have moved when it is through
     double held{0};               ///< bytes before end that onReached does not wait for
     uint64_t order{0};            ///< number among all transfers
     double frameBytes{0};         ///< of a full frame; 0: it takes no turns
-    double idleRate{0};           ///< bytes per picosecond when nobody else uses its links
-    TimePs soonestPs{0};          ///< when it would be through if nobody did
+    double idleRate{0};           ///< bytes per picosecond on idle links
+    TimePs soonestPs{0};          ///< end of the transfer if its links stay idle
     TimePs beganPs{0};            ///< when it began
     double credited{0};           ///< bytes that GetCarried() counts already
     uint32_t firstLink{0};        ///< where it starts

@@ -47,7 +47,7 @@ inline constexpr double PS_BITS_PER_BYTE = 8e12;
 class FluidTransfers
 {
   public:
-    static constexpr double NO_RATE = 1e300; ///< any
+    static constexpr double NO_RATE = 1e300; ///< no limit
 
     /// A transfer to be started.
     struct Request
@@ -57,7 +57,7 @@ class FluidTransfers
         double held{0};                          ///< bytes that onReached does not wait for
         double frameBytes{0};                    ///< of a full frame; 0: it takes no turns
         bool keepsTurn{false};                   ///< it follows one that ends now, without a gap
-        double idleRate{NO_RATE};                ///< bytes per picosecond when nobody does
+        double idleRate{NO_RATE};                ///< bytes per picosecond on idle links
         double cap{MaxMinSolver::NO_CAP};        ///< bytes per picosecond
         FluidTransfer::Handler onReached{nullptr};
         FluidTransfer::Handler onDrained{nullptr};
@@ -85,7 +85,7 @@ class FluidTransfers
         return static_cast<uint32_t>(m_carried.size());
     }
 
-    /// @param watch told of all transfers from now on; null for nobody
+    /// @param watch observes all transfers from now on; null for none
     void SetWatch(FluidWatch* watch)
     {
         m_watch = watch;

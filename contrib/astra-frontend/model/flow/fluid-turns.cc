@@ -20,10 +20,11 @@ namespace AstraSim
 namespace
 {
 
-/// Parts of a frame that are none: times are whole picoseconds.
+/// Bytes below which a remainder is a rounding error, since times are whole picoseconds.
 constexpr double FRAME_ROUNDING = 1e-3;
 
-/// Rates that differ by less are equal: the solver lets that much pass.
+/// Rates are equal if the lower one is at least this part of the higher; the solver tolerates as
+/// much.
 constexpr double EVEN = 0.99;
 
 double

@@ -106,7 +106,7 @@ class FluidTurns
     /// The next frame of the round from a place on begins.
     /// @return whether there is one; the place after it
     bool BeginFrame(std::size_t& place);
-    /// The turn before this place is the last one.
+    /// Rotate the round so that it begins at this place.
     void Rotate(std::size_t place);
     /// Remove the turns that have left; newcomers join, an heir at its predecessor's place.
     /// @param tookTurns whether Turn::unsent is up to date; otherwise it is found anew

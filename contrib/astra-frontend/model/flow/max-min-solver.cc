@@ -417,7 +417,7 @@ MaxMinSolver::FillOne()
 void
 MaxMinSolver::FindContested()
 {
-    // No flow gets more than it would alone: where all of that fits, nobody holds anybody back.
+    // No flow gets more than it would alone. Where all these rates fit, no flow limits another.
     for (const FlowId id : m_affected)
     {
         const double count = m_flows[id].count;
@@ -568,7 +568,7 @@ MaxMinSolver::FindViolations()
         {
             SumUp(resource);
         }
-        // Followers of flows may overfill a resource that holds nobody.
+        // Followers may overfill a resource that limits no flow.
         if (resource.bottlenecked > 0 || (resource.following > 0 && ExcessOf(resource) > m_shift))
         {
             CheckResource(index);

@@ -100,7 +100,7 @@ class AnaSim : public SharedNetwork
     /// Source, destination, channel, and the number of a part of its messages.
     using Lane = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
 
-    /// Members of an in-network operation under way that are told when it is over.
+    /// Members of an in-network operation under way, which learn of its end.
     using Operation = std::vector<std::pair<MessageHandler, void*>>;
 
     TimePs Now() const override

@@ -17,8 +17,8 @@ struct ConnectionKey
     uint32_t src;
     uint32_t dst;
     uint64_t lane;       ///< a channel, or another number that separates messages between two hosts
-    uint32_t part;       ///< of a message that goes over several connections
-    uint64_t rateCapBps; ///< one connection for each speed limit, so that none changes its own
+    uint32_t part;       ///< number of the part of a message that goes over several connections
+    uint64_t rateCapBps; ///< speed limit, which a connection keeps for life
 
     bool operator==(const ConnectionKey&) const = default;
 

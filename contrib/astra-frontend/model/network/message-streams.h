@@ -49,7 +49,7 @@ struct StreamKey
     bool operator==(const StreamKey&) const = default;
 };
 
-/// A message as its receiver is told of it.
+/// A message as its receiver sees it.
 struct ArrivedMessage
 {
     uint32_t number;   ///< in its stream, see MessageStreams::AddSend()

@@ -34,7 +34,8 @@ struct LateReceive
 
 } // namespace
 
-/// A message without bytes goes there, and back.
+/// The way back of a message without bytes, which goes to the receiver as a FarLocalArrival and not
+/// over the network: the sender's handler is called.
 struct AstraSimFabric::FarLocalEnd
 {
     uint64_t message; ///< the sender's address of it

@@ -89,7 +89,7 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
         }
     };
 
-    /// A part of a message to a rank of another network is there, as its receiver is told of it.
+    /// The arrival of a part of a message at a rank of another network, as its receiver sees it.
     struct FarArrival
     {
         StreamKey stream;
@@ -192,7 +192,7 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
 
     /// @return the ns-3 node of a rank
     uint32_t NodeIdOf(uint32_t rank) const;
-    /// @return whether sender and receiver are told apart, each with a stream of its own
+    /// @return whether sender and receiver have a stream of their own each
     bool GoesFar(uint32_t src, uint32_t dst, const MessageInfo* info) const;
     void SendCredit(const StreamKey& stream);
     /// Send a message when its latency has passed.

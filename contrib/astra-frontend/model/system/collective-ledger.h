@@ -25,7 +25,7 @@ namespace AstraSim
 struct CollectiveInstance
 {
     uint64_t id{0};     ///< of those that this ledger knows
-    uint64_t number{0}; ///< as people are told: id or, in a part of a job, the number in the group
+    uint64_t number{0}; ///< for messages to users: id or, in a part of a job, number in the group
     const CommGroup* group{nullptr};
     CollectiveRequest request;
     WorkloadPosition position;
@@ -163,7 +163,7 @@ class CollectiveLedger
     /// @return a line per collective that some ranks have begun and others not
     std::vector<std::string> DescribeMissingRanks() const;
 
-    /// @return a line per message that was sent and that nobody has received
+    /// @return a line for each message that was sent and not received
     std::vector<std::string> DescribeMessages() const
     {
         return m_messages.Describe();

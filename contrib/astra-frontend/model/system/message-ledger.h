@@ -40,7 +40,7 @@ class MessageLedger
                                   const Workload& workload,
                                   RunObserver& observer);
 
-    /// @return a line per message that was sent and that nobody has received
+    /// @return a line for each message that was sent and not received
     std::vector<std::string> Describe() const;
 
   private:

@@ -20,7 +20,7 @@ namespace AstraSim
 class ObservedNetwork : public ForwardingNetwork
 {
   public:
-    /// @param network carries the flows @param observer is told; both borrowed
+    /// @param network carries the flows @param observer gets their records; both borrowed
     ObservedNetwork(RankNetwork& network, RunObserver& observer)
         : ForwardingNetwork(network),
           m_observer(observer)

@@ -51,7 +51,7 @@ struct CollectiveRecord
     TimePs end;                     ///< the last rank's end; 0 while it runs
     TimePs lastStart;               ///< the last rank's start; 0 while ranks are missing
     uint64_t key{0};                ///< MessageInfo::collectiveKey, the same in every part of a job
-    bool isMessage{false}; ///< a message between two ranks: has no key, and is told of at its end
+    bool isMessage{false}; ///< a message between two ranks: has no key, and one record, at its end
     TimePs lastJoin{0};    ///< when the last rank reached it; its turn may come later
     TimePs rootJoin{0};    ///< when the root did, where the operation has one
     uint32_t members{0};   ///< ranks of the group that are simulated

@@ -35,7 +35,7 @@ class WaitParts : public RunObservers
     /// Pass on waits for collectives that never ended, with the ends known so far.
     void Finish();
 
-    /// @return collectives that are remembered, for waits that may still be told of
+    /// @return number of ended collectives that are kept for waits to come
     std::size_t GetRemembered() const
     {
         return m_ended.size();

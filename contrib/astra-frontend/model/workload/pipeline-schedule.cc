@@ -146,7 +146,8 @@ class PassOrder
         return true;
     }
 
-    /// As many micro-batches as there are stages pass a chunk, then the next one.
+    /// The interleaved order: a group of micro-batches, one for each stage, passes chunk after
+    /// chunk, then the next group.
     Unit UnitAt(uint32_t number, bool forward) const
     {
         const uint32_t perGroup = m_shape.stages * m_shape.chunks;
@@ -156,7 +157,8 @@ class PassOrder
         return {first + number % perGroup % size, forward ? chunk : m_shape.chunks - 1 - chunk};
     }
 
-    /// The first half of the micro-batches enters at the first stage.
+    /// The bidirectional order: the first half of the micro-batches enters at the first stage, the
+    /// second half at the last.
     Unit HalfAt(uint32_t number, uint32_t end) const
     {
         const bool upwards = (end == 0) == (2 * m_stage < m_shape.stages);

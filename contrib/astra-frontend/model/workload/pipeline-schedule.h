@@ -62,13 +62,14 @@ class PipelineSchedule
 
     /// @return the schedules that are compiled in
     static const Schedules& All();
-    /// @return one of them, which exists
+    /// @return the schedule of an existing name
     static const PipelineSchedule& Find(const std::string& name);
     /// @param text descriptions @param source the text's name in errors
     /// @throw ns3::InputError that it describes no schedules
     static Schedules Read(const std::string& text, const std::string& source);
 
-    /// @return a description of what a pipeline lacks for this schedule; empty: nothing
+    /// @return the shape that this schedule needs, in words, if the pipeline has another; else an
+    /// empty text
     std::string Lacks(const PipelineShape& shape) const;
 
     /// @return the ends of the pipeline at which micro-batches enter: 2 parts of the model a stage

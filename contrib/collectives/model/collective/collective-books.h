@@ -53,7 +53,7 @@ class CollectiveBooks
     void Sent(uint32_t src, int dstRank, int tag, uint64_t bytes);
     void Received(uint32_t rank, int srcRank, int tag, uint64_t bytes);
 
-    /// A rank's place in an in-network operation, to be told of its end.
+    /// A rank's place in an in-network operation, for JoinEnded().
     struct Joined
     {
         uint64_t message; ///< number of the message in its lane
@@ -95,7 +95,7 @@ class CollectiveBooks
 
     void Fail(const std::string& what) const;
     void FindLanes(uint32_t rank);
-    /// Pass over messages without bytes, which nobody sends.
+    /// Pass over messages without bytes, which no rank sends.
     void SkipEmpty(uint32_t rank, uint32_t lane, bool isOutbound);
     void CheckOrder(uint32_t rank, uint32_t lane, uint64_t bytes);
     void CheckComplete(uint32_t rank);

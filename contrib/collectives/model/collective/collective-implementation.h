@@ -67,7 +67,8 @@ class CollectivePlan
         return {};
     }
 
-    /// @return whether its ranks send by other means than their network, and check their own data
+    /// @return whether its ranks send by other means than RankNetwork, and check their data
+    /// themselves
     virtual bool ChecksItself() const
     {
         return false;

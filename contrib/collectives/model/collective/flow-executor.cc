@@ -664,7 +664,8 @@ FlowExecutor::SlotsOf(const LaneTimes& times) const
 uint32_t
 FlowExecutor::CreditsOf(const Lane& lane, const LaneTimes& times) const
 {
-    // The last messages have a slot when those before them are through; nobody waits for theirs.
+    // The last messages have slots as soon as those before them are through; no message waits for
+    // the slots that they leave.
     const uint64_t slots = SlotsOf(times);
     return lane.messages > slots ? static_cast<uint32_t>(lane.messages - slots) : 0;
 }
@@ -764,7 +765,8 @@ void
 FlowExecutor::CopyArrived(Inbound& inbound)
 {
     Outbound& own = m_outbound[inbound.index];
-    // A block that serves the network goes on as soon as it has written a slot.
+    // A block that serves the network goes on when it has written a slot; others wait until the
+    // message has arrived.
     const bool servesNetwork = inbound.times.psPerAccess > 0;
     own.delaysCopy = (servesNetwork ? own.sent : own.completed) < inbound.nextOwnCopy.value_or(0);
     if (own.delaysCopy)

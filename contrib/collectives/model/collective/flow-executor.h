@@ -89,7 +89,7 @@ class FlowExecutor : public RankCollective
         FlowExecutor* owner;
         uint32_t sent{0};
         uint32_t completed{0};
-        uint32_t taken{0};     ///< messages whose slots at the receiver are free again
+        uint32_t taken{0};     ///< messages that have left their slots at the receiver
         uint32_t passed{0};    ///< needs of the message that left last
         uint64_t nextBytes{0}; ///< bytes of the next message to send, if isNextKnown
         uint64_t nextNeeds{0}; ///< its needs of the first of sources; 0 without sources

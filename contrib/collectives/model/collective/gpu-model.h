@@ -17,12 +17,12 @@ namespace AstraSim
 /// Ratio of a GPU's rate of copies within its memory to its rate of sends to another's.
 inline constexpr uint32_t OWN_COPY_SPEED = 2;
 
-/// Copies of a lane that nothing else in the GPU slows down.
+/// The copy of a lane, if any, during which the GPU does nothing else and so copies at full speed.
 enum class AloneAt : uint8_t
 {
     Nowhere,
-    First, ///< the first: nothing has come yet that others could work on
-    Last,  ///< the last: all others have finished
+    First, ///< the first copy: no data for other work have come yet
+    Last,  ///< the last copy: all other work is done
 };
 
 /// Messages of more than so many bytes on the wire take longer to start on some networks.
@@ -31,7 +31,7 @@ struct SlowStart
     uint64_t above{0};
     TimePs latency{0};    ///< on top; 0: none
     bool occupies{false}; ///< whether the CPU that serves the NIC does nothing else meanwhile
-    /// Time of this CPU for each byte then, while it leaves; 0: the NIC moves it by itself.
+    /// Time in which this CPU moves a byte to the NIC as it leaves; 0: the NIC moves it by itself.
     double psPerByte{0};
     /// The latency of messages after the first ones (LaneTimes::connections), which find the CPU
     /// prepared. Negative: as that of the first.
@@ -62,8 +62,8 @@ struct LaneTimes
     uint32_t slots{0};
     TimePs latency{0};      ///< software latency of each message
     uint64_t rateCapBps{0}; ///< the channel's copy speed, bit/s; 0 for no limit
-    /// Number of messages, the first ones, that have the latency: the GPU waits for others while it
-    /// is at work. NONE: all have it.
+    /// Number of first messages that have the latency; the GPU spends the later ones' while it
+    /// works on others. NONE: all messages have it.
     uint32_t withLatency{NONE};
     /// Connections that the lane's messages are spread over, each of which has a first one.
     uint32_t connections{1};

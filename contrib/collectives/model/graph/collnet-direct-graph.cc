@@ -28,7 +28,7 @@ CollNetDirectGraph::CollNetDirectGraph(const CollectiveRequest& request,
 std::optional<uint32_t>
 CollNetDirectGraph::NeighbourOf(uint32_t rank, uint32_t index, bool outbound) const
 {
-    // A rank serves those after it first, so that no head is everybody's first.
+    // A rank serves the heads after it first, so that each head is the first of another rank.
     const auto& node = GetShape().nodes[GetShape().NodeOf(rank)];
     const auto size = static_cast<uint32_t>(node.size());
     const uint32_t step = (index < FirstBack() ? index : index - FirstBack()) + 1;

@@ -81,7 +81,7 @@ PxnGraph::Connect()
 {
     std::size_t most = 0;
     const uint32_t nodes = m_shape.GetNodes();
-    // Nodes send to those after them first, so that no node is everybody's first.
+    // A node sends to the nodes after it first, so that each node is the first of another one.
     for (uint32_t distance = 1; distance < nodes; ++distance)
     {
         for (uint32_t node = 0; node < nodes; ++node)

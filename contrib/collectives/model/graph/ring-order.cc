@@ -63,7 +63,7 @@ DistinctRings(const GroupShape& shape)
     }
     return shape.IsMesh() && shape.GetNodes() == 1
                ? std::max(1U, 2 * (shape.GetRanksPerNode() - 1))
-               : shape.GetRanksPerNode(); // those that enter nodes at the same GPU are the same
+               : shape.GetRanksPerNode(); // rings that enter the nodes at the same GPU are equal
 }
 
 } // namespace

@@ -77,7 +77,7 @@ class HcclGraph : public FlowGraph
     uint64_t ExchangeBytes(uint32_t from, uint32_t to, HcclPhase::Kind kind) const;
     /// @return whether a lane of a pipeline leads to the next server
     bool IsRingLane(uint32_t lane) const;
-    /// @return the owner of the part or block, a server, that is @p steps back
+    /// @return the server @p steps back on the ring, which owns the part that arrives from there
     uint32_t ServerBefore(uint32_t server, uint64_t steps) const;
 
     CollectiveRequest m_request;

@@ -75,8 +75,8 @@ class Symbols
         return uint64_t{gpu} * m_program.inputChunks + chunk;
     }
 
-    /// @return the value at a place. In place, the smaller of input and output is a part of the
-    /// other
+    /// @return the value at a place. If the program works in place, the smaller of the input and
+    /// output buffers is a part of the other
     Value& At(uint32_t gpu, Place place)
     {
         if (m_program.inPlace && place.buffer == Buffer::Input &&
@@ -132,7 +132,7 @@ class Symbols
         return true;
     }
 
-    /// Add, copy, and take the data that leave.
+    /// Carry out a step's sums and copies. @param moved data received; becomes the data to send
     void Work(uint32_t gpu, const MscclStep& step, std::vector<Value>& moved)
     {
         for (uint32_t i = 0; i < step.chunks; ++i)

@@ -41,7 +41,7 @@ struct NcclCase
 class NcclAlgorithm : public CollectiveAlgorithm
 {
   public:
-    /// Latencies of the releases from one to another.
+    /// Latencies in the releases from `since` to `until`.
     struct LatencyRow
     {
         NcclRelease since;
@@ -52,8 +52,8 @@ class NcclAlgorithm : public CollectiveAlgorithm
     struct Method
     {
         uint32_t order; ///< its place in NCCL's list: of those that cost the same the first wins
-        std::string tunerName{};             ///< in tables of tuners; empty: they do not know it
-        std::vector<LatencyRow> latencies{}; ///< that NCCL counts; none: 0
+        std::string tunerName{};             ///< name in tables of tuners; empty: none
+        std::vector<LatencyRow> latencies{}; ///< in NCCL's estimates; none: 0
         /// @return whether it can carry out such a collective
         std::function<bool(const NcclCostModel& model, const NcclCase& which)> can;
         /// @return its plan and how long NCCL expects it to take. @param bytes of the collective

@@ -77,8 +77,8 @@ struct RcclTuning
     uint64_t gatherLlUpTo{0};
     uint64_t scatterLlUpTo{0};
 
-    /// Groups of at least so many ranks have steps of 256 and of 512 KiB between nodes in sends and
-    /// receives; smaller ones have NCCL's.
+    /// Least numbers of ranks of a group for which sends and receives between nodes have steps of
+    /// 256 and of 512 KiB; in smaller groups they have NCCL's.
     uint32_t ranksFor256KiB{UINT32_MAX};
     uint32_t ranksFor512KiB{UINT32_MAX};
 

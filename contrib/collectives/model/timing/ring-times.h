@@ -39,7 +39,7 @@ class RingTimes : public ChannelTimes
     /// @return reads and writes of each byte that a block sends in a step of so many ranks' ring
     static uint32_t SendAccesses(CollectiveOp op, uint32_t ranks, uint32_t step);
 
-    /// @return those of each byte that it takes in the last step
+    /// @return reads and writes of each byte that a block receives in the last step
     static uint32_t TakeAccesses(CollectiveOp op)
     {
         return op == CollectiveOp::ReduceScatter ? 3 : 2;

@@ -35,7 +35,7 @@ HopSample
 Measure(const QbbIntHop& before, const QbbIntHop& now, double baseRttPs)
 {
     const int64_t spanPs = now.timePs - before.timePs;
-    // A new route may put another port in a hop's place: its counters say nothing yet.
+    // A new route may put another port in a hop's place: no difference to the last record is valid.
     if (spanPs <= 0 || now.txBytes < before.txBytes || now.rateBps != before.rateBps)
     {
         return {0, 0, false};

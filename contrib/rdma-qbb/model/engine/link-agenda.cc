@@ -317,7 +317,7 @@ LinkAgenda::CarryOut(int64_t untilPs)
 {
     if (m_settling)
     {
-        return; // somebody asks in the middle of it
+        return; // the work under way has asked for this node's state
     }
     m_settling = true;
     // A departure may add another end or timer that is due before untilPs: as long as one is.

@@ -157,8 +157,8 @@ class alignas(64) LinkNode
     /// Add the next port. @param node the ns-3 node. @return the port's index
     uint16_t AddLinkPort(LinkPort& port, const Node& node);
 
-    /// From now on, OnFrameDeparture() is called when the simulator's clock shows its time; the
-    /// first port has been added.
+    /// From now on, departures are events, so that OnFrameDeparture() is called at its own time on
+    /// the simulator's clock. Call it after the first port has been added.
     void NeedDeparturesInTime();
 
     /// The node ends: its ports do nothing more.

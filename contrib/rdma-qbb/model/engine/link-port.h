@@ -93,7 +93,7 @@ class LinkPort
     /// Put @p frame, which the port now owns, into the queue of its priority.
     void Enqueue(QbbFrame* frame, int64_t nowPs);
 
-    /// @return whether a frame of any priority would leave at once, and nobody watches the queues
+    /// @return whether a frame of any priority would leave at once, and the queues have no observer
     bool CanSendNow(int64_t nowPs) const
     {
         __builtin_prefetch(&m_hot.wire); // needed next; fetch it ahead
@@ -228,7 +228,7 @@ class LinkPort
         return *m_hot.pool;
     }
 
-    /// @return whether somebody looks at the frames of this port
+    /// @return whether the frames of this port have an observer
     bool IsWatched() const
     {
         return m_hot.watched;
@@ -363,7 +363,7 @@ class LinkPort
         int64_t busyUntilPs{0};
         int64_t delayPs{0};
         SerializationDelay serialization;
-        bool watched{false};    ///< somebody looks at the trace sources of frames
+        bool watched{false};    ///< whether a trace source of frames has a sink
         uint8_t queuedMask{0};  ///< bit p: queue p holds frames
         uint8_t sourceReady{0}; ///< bit p: the source has a frame of priority p
         uint8_t pausedMask{0};  ///< bit p: paused by the far end

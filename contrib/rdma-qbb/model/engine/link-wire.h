@@ -110,15 +110,16 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     void SetReceiverWatched();
 
     /**
-     * Set the work that comes before arrivals.
-     * @param agenda the sender's; null: nobody's
-     * @param isItsOwn whether it is that of the sending port alone, which calls SetSendersWorkDue()
+     * Set the agenda whose work is carried out before each arrival.
+     * @param agenda the sender's; null: none
+     * @param isItsOwn whether the agenda is the sending port's alone, which then calls
+     * SetSendersWorkDue()
      */
     void SetSendersAgenda(LinkAgenda* agenda, bool isItsOwn);
 
     /**
-     * Say when the sending port's own work is due. An arrival looks at it here, since it would
-     * seldom find the sender in the cache.
+     * Say when the sending port's own work is due. An arrival reads this copy, as the sender itself
+     * is seldom in the cache.
      * @param timePs INT64_MAX for never
      */
     void SetSendersWorkDue(int64_t timePs)
@@ -211,7 +212,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     LinkNode* m_node{nullptr}; ///< the receiver's
     uint32_t m_context{0};     ///< its id
     uint16_t m_port{0};        ///< the receiver's index there
-    bool m_special{false};     ///< frames may be lost, or somebody looks
+    bool m_special{false};     ///< whether frames may be lost or have an observer
     bool m_elsewhere : 1 {false}; ///< the far end is in another partition
     bool m_inWindows : 1 {false}; ///< and the sender's work is carried out by the end of a window
     bool m_rare : 1 {false};      ///< frames may be lost or go elsewhere
@@ -240,7 +241,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     struct Outgoing
     {
         std::vector<QbbFrame> frames;
-        std::vector<QbbTelemetry> telemetry; ///< parts of those that have it; next: one follows
+        std::vector<QbbTelemetry> telemetry; ///< of frames that have it; next: a part follows
     };
 
     std::array<Outgoing, 2> m_outgoing; ///< by parity of the window

@@ -245,7 +245,8 @@ RdmaHw::Prioritize(QbbFrame& answer) const
 {
     if (m_ackIgnoresPause && !m_ackHighPriority)
     {
-        // It waits here in queue 0, which nobody pauses, and gets its priority back as it leaves.
+        // It waits here in queue 0, which PFC never pauses, and gets its priority back as it
+        // leaves.
         answer.answerFlags |= answer.priority << QBB_ANSWER_PRIORITY_SHIFT;
     }
     if (m_ackIgnoresPause || m_ackHighPriority)

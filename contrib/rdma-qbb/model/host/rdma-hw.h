@@ -403,7 +403,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     struct AcceptFromAfar;
     struct ExpectFromAfar;
     struct DisconnectFromAfar;
-    /// @return whether @p peer is told of a connection by QbbMail::Post()
+    /// @return whether @p peer learns of a connection by QbbMail::Post()
     bool IsAfar(const RdmaHw& peer) const;
     /// Post a record to a host that may be in another partition.
     template <typename Record>

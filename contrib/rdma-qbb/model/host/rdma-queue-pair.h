@@ -239,7 +239,7 @@ class alignas(64) RdmaQueuePair
     bool m_hasWaited : 1 {false};   ///< RdmaHw::WaitForQueues(), since the timer was restarted
     bool m_sendsFirst{false};       ///< whether the next frame is the first of m_sendMessage
     uint32_t m_unrequestedBytes{0}; ///< lossless: sent since a frame that asked for an answer
-    RdmaHw* m_peer{nullptr};        ///< to be told of the end; null if it ends at a switch
+    RdmaHw* m_peer{nullptr};        ///< the receiving host; null if it ends at a switch
 
     union {
         RdmaQueuePair* m_nextReady{nullptr}; ///< in the ring; Place::Ready

@@ -68,7 +68,7 @@ struct InNetworkEngine::Operation
     };
 
     InNetworkSpec spec;
-    // Switches are told of frames when the operation is made: they ask no host.
+    // The sizes of frames, which switches get with the operation, so that they ask no host.
     uint32_t mtu;                   ///< payload bytes of a full frame
     uint16_t moreOverhead;          ///< bytes of its frames besides those of other NVLink traffic
     uint32_t fullWireBytes;         ///< its bytes on the wire

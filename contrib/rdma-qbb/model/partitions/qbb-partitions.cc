@@ -248,7 +248,7 @@ QbbMail::NotesOf(QbbTimeline& timeline, uint32_t node)
     {
         return &timeline.notes;
     }
-    // An event of no node happens in every process, and notes are told in all.
+    // Every process runs the events of no node and delivers all notes.
     QbbPartitions& partitions = *timeline.partitions;
     const bool isOfNode = node < partitions.m_plan.partitionOf.size();
     NS_ASSERT_MSG(isOfNode || !partitions.m_plan.processes, "only this process is told");

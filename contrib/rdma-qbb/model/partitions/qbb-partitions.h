@@ -91,7 +91,7 @@ class QbbPartitions
     QbbPartitions(const QbbPartitions&) = delete;
     QbbPartitions& operator=(const QbbPartitions&) = delete;
 
-    /// Run until no event is left or somebody stops the simulator.
+    /// Run until no event is left or the simulator is stopped.
     void Run();
 
     /// @return the timeline of a node, or the one of no node
@@ -213,7 +213,7 @@ class QbbPartitions
     /// Run f(partition) for each partition of a process.
     template <typename Function>
     void ForEachOf(uint32_t process, Function f) const;
-    /// @return whether somebody has stopped the simulator
+    /// @return whether the simulator has been stopped
     bool IsStopped() const;
 
     QbbSimulatorImpl& m_simulator;

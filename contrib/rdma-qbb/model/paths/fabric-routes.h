@@ -171,8 +171,8 @@ class FabricRoutes
     void MakeNvSwitchEntries(uint32_t host);
     void SearchFrom(uint32_t group, std::vector<uint16_t>& distance) const;
     std::vector<uint16_t> AttachedPorts(uint32_t node, uint32_t group) const;
-    /// @return the ports of a host that are up and nearest to something, ascending
-    /// @param distanceOf the links from a port's far end on, or UNREACHABLE
+    /// @return the ports of a host that are up and have the least distance, ascending
+    /// @param distanceOf number of links from a port's far end to the goal, or UNREACHABLE
     template <typename DistanceOf>
     std::vector<uint16_t> NearestPorts(uint32_t src, DistanceOf distanceOf) const;
 

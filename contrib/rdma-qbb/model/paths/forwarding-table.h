@@ -17,7 +17,7 @@ namespace ns3
 /// Place of a host in the groups that tables are made for.
 struct HostPlace
 {
-    uint32_t group; ///< hosts that the same switches lead to
+    uint32_t group; ///< number of the group: hosts behind the same switches
     uint32_t index; ///< the host's number in its group
 };
 

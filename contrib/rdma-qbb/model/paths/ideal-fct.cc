@@ -37,7 +37,7 @@ LeastPs(const std::vector<PathInfo>& paths, uint32_t wireBytes, const Links& lin
     return leastPs;
 }
 
-/// @return least time that all links of one path take a frame
+/// @return time of a frame over all links of a path; the least of all paths
 int64_t
 LeastPs(const std::vector<PathInfo>& paths, uint32_t wireBytes)
 {
@@ -45,9 +45,10 @@ LeastPs(const std::vector<PathInfo>& paths, uint32_t wireBytes)
 }
 
 /**
- * @return least time from the first bit sent to the last bit received of a message of packets that
- * part. Each packet has to cross a path, and all links at one distance from the source have to
- * carry all packets; a last packet that is shorter than the others may overtake them.
+ * @return least time from the first bit sent to the last bit received of a message whose packets
+ * may take different paths. Each packet has to cross a path, and all links at one distance from the
+ * source have to carry all packets; a last packet that is shorter than the others may overtake
+ * them.
  * @param levelBps rate of the links at each distance
  */
 int64_t

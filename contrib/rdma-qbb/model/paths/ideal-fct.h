@@ -47,14 +47,14 @@ class IdealFct
     /// Rates and delays of a path's links, from the source on.
     using Profile = std::vector<std::pair<uint64_t, int64_t>>;
 
-    /// Paths that look alike to a message.
+    /// Sets of paths over which a message takes the same time.
     struct Kind
     {
-        std::vector<PathInfo> paths;    ///< that differ
-        std::vector<uint64_t> levelBps; ///< of all links at each distance, where packets may part
+        std::vector<PathInfo> paths;    ///< without duplicates
+        std::vector<uint64_t> levelBps; ///< rate of all links at each distance, if frames spread
     };
 
-    /// @return the different paths from a node by some of its ports to a host
+    /// @return the paths from a node by some of its ports to a host, without duplicates
     std::vector<Profile> ProfilesBy(uint32_t node,
                                     std::span<const uint16_t> ports,
                                     uint32_t dst) const;

@@ -63,7 +63,8 @@ Merge(std::vector<Reached>& nodes, const Reached& more)
     known->fullPs = std::max(known->fullPs, more.fullPs);
 }
 
-/// Hosts of one group with the same rates and delays of links: one, and another if there is one.
+/// One or two hosts that stand for all hosts with the same switches, rates and delays; the second,
+/// if there is one, is in another server.
 using Representatives = std::vector<uint32_t>;
 
 std::vector<Representatives>

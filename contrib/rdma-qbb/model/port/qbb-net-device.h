@@ -226,7 +226,7 @@ class QbbNetDevice : public NetDevice, public LinkPort
     Watched<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameRx{*this};
     Watched<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameEnqueue{*this};
     Watched<Ptr<const QbbNetDevice>, uint8_t, uint64_t, uint64_t> m_queueBytes{*this};
-    std::array<uint64_t, PRIORITIES> m_toldBytes{}; ///< by m_queueBytes, or before it was watched
+    std::array<uint64_t, PRIORITIES> m_toldBytes{}; ///< the newest value of m_queueBytes
     TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameLost;
     TracedCallback<Ptr<const QbbNetDevice>, uint8_t, bool> m_pfc;
     Watched<Ptr<const Packet>> m_phyTxBegin{*this};

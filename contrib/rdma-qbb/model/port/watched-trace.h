@@ -36,7 +36,7 @@ class WatchedTrace : public TracedCallback<Ts...>
         TracedCallback<Ts...>::ConnectWithoutContext(callback);
     }
 
-    /// Connect a sink that is told @p path.
+    /// Connect a sink that gets @p path as its first argument.
     void Connect(const CallbackBase& callback, std::string path)
     {
         m_owner.OnWatched();

@@ -185,7 +185,7 @@ CountLeft(const WaitingQueues& stuck)
     return left;
 }
 
-/// Drop the queues that would be free if those that are not stuck were empty.
+/// Remove from @p stuck the queues that could send if all queues outside of @p stuck were empty.
 void
 DropFree(const Switches& switches, WaitingQueues& stuck)
 {

@@ -206,7 +206,7 @@ class SwitchMmu : public Object
         return queue > m_ports[port].ecn.kminBytes && DrawMark(m_ports[port].ecn, queue);
     }
 
-    // --- for everybody, as of the present moment
+    // --- state for observers, as of the present moment
     /// @return shared bytes at which an ingress of @p port pauses its partner
     uint64_t PauseThreshold(uint32_t port) const
     {
@@ -388,7 +388,7 @@ class SwitchMmu : public Object
                                 sharedUsed + m_resumeOffset <= m_sharedBytes));
     }
 
-    /// @return whether so many bytes fit into the room that is nobody's reserve or headroom
+    /// @return whether so many bytes fit into the room outside of all reserves and headroom
     bool Fits(uint64_t bytes) const
     {
         // The common bytes are a part of the total, so most calls need not count them.

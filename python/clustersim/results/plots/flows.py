@@ -35,7 +35,7 @@ def flows_to_draw(runs: "Sequence[Run]") -> "tuple[list[tuple[Run, pd.DataFrame]
 
 
 def fct_cdf(runs: "Sequence[Run]") -> "Figure":
-    """Share of the flows that took at most so long, a line per run."""
+    """The cumulative distribution of flow completion times, a line per run."""
     found, left_out = flows_to_draw(runs)
     figure, axes = style.new_figure(10.5, 4.5)
     factor, unit = style.time_unit(max(flows["fct_ns"].median() for _, flows in found) * 10)

@@ -88,7 +88,7 @@ def find(given: argparse.Namespace, model: "Model") -> "Exchange":
 
 
 def require_experts(found: "Exchange", model: "Model") -> "Exchange":
-    """@return how tokens reach experts, which only a model with experts may have asked for"""
+    """@return the Exchange of tokens with experts @raise InputError flags ask for one, and the model has no experts"""
     if not model.experts and found != exchange.Exchange():
         raise InputError(f"{model.name} has no experts that tokens could be sent to; expected no --moe_ flags")
     return found

@@ -312,7 +312,7 @@ def _simulate(given: argparse.Namespace, best: Sequence[search.Timed], rows: Seq
 
 
 def _by_simulation(best: Sequence[search.Timed], rows: Sequence[Row], directory: pathlib.Path) -> tuple[list[search.Timed], list[Row]]:
-    """Sorts plans that were simulated by what they took then, before all others, and renames their files."""
+    """Sorts the simulated plans by their simulated times, ahead of all others, and renames their files."""
     order = sorted(range(len(rows)), key=lambda i: (rows[i]["simulated_ms"] is None, rows[i]["simulated_ms"] or i))
     for number in range(1, len(rows) + 1):
         for ending in (".txt", ""):

@@ -279,7 +279,7 @@ def find_model(given: argparse.Namespace) -> "Model":
 
 
 def _warn_of_lost_sizes(given: argparse.Namespace, fields: Mapping[str, Any]) -> None:
-    """Sizes of experts and of learned positions say nothing about a model without them."""
+    """Warns of sizes of experts, or of learned positions, for a model without them."""
     lost = {} if fields.get("experts") else {"--moe_router_topk": given.experts_per_token, "--n_dense_layers": given.dense_layers,
                                              "--n_shared_expert": given.n_shared_expert, "--moe_ffn_hidden_size": given.expert_ffn,
                                              "--etp": getattr(given, "etp", None), **megatron_line.of_experts(given)}

@@ -131,7 +131,7 @@ class AnyAttention(Mixer):
         return max(model.kv_heads // tp, 1) * element * (model.head_dim + model.value_size) + self.cached_index(model, element)
 
     def cached_index(self, model: "Model", element: int) -> int:
-        """@return bytes of a token that the layer's own indexer keeps"""
+        """@return bytes that the layer's own indexer caches for each token"""
         return element * model.sparse.head_dim if model.sparse and model.indexer == "own" else 0
 
     def token_bytes(self, model: "Model", kind: LayerKind, tp: int, element: int) -> float:

@@ -5,7 +5,7 @@ from clustersim.workload.model.mixer import Keys, Mixer, register
 
 @register
 class AttentionBesideStateSpace(Mixer):
-    """Both read the same norm, as in Falcon-H1 (arXiv 2507.22448)."""
+    """Attention and a state-space mixer side by side on the output of one norm, as in Falcon-H1 (arXiv 2507.22448)."""
     name = "parallel"
     parts = ("attention", "state_space")
     has_window = True

@@ -60,7 +60,7 @@ def add_model_flags(group: argparse._ArgumentGroup) -> None:
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds all others."""
+    """Adds all flags of Megatron-LM beside those of the model and the plan."""
     def add(flag: str, **what: Any) -> None:
         parser.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
     for table in (WITHOUT, *WARNED.values()):

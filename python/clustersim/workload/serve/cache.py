@@ -39,7 +39,7 @@ class Cache:
 
     @property
     def window_layers(self) -> int:
-        """Layers with a window, of as many as the model has, as far as they keep bytes of a token."""
+        """The number of layers, weighted by the part of a token's cached bytes in layers with a window; 1 or more if there are any."""
         windowed = sum(size for size, has_window in zip(self.tokens, self.in_window) if has_window)
         return max(1, round(len(self.tokens) * windowed / sum(self.tokens))) if windowed else 0
 
