@@ -18,7 +18,7 @@ namespace ns3
 namespace
 {
 
-/// Names that an error lists; of more it tells the nearest alone.
+/// Most names that an error lists; with more, it gives the nearest alone.
 constexpr std::size_t MOST_LISTED = 20;
 constexpr std::size_t MOST_SHOWN = 80; ///< characters of an illegal value
 

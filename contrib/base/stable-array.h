@@ -52,7 +52,7 @@ class StableArray
 
   private:
     static constexpr std::size_t SLAB = 4;
-    static constexpr std::size_t INLINE = 2; ///< slabs found without a table elsewhere
+    static constexpr std::size_t INLINE = 2; ///< slabs with their pointers in this object
 
     boost::container::small_vector<std::unique_ptr<T[]>, INLINE> m_slabs;
     std::size_t m_size{0};

@@ -51,7 +51,6 @@ constexpr std::size_t MAX_WAITS_OF_FLOWS = 20;
 
 /// Replaces a path of the configuration by that of the file that was found, and prints it if it is
 /// another. @param flag that overrides the path @param given value of the flag
-/// @param flag that says something else; @param given by it
 void
 Locate(Parameter<std::string>& path,
        const std::string& key,

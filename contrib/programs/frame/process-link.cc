@@ -35,7 +35,8 @@ namespace fs = std::filesystem;
 constexpr const char* LIBRARY = "simai-mpi.so";
 /// The starter of the processes ends all of them once one has failed; the first is to say why.
 constexpr std::chrono::seconds PATIENCE{2};
-/// Between two looks at the others. mpirun gives a second between SIGTERM and SIGKILL.
+/// Time between two checks of the other processes. mpirun gives a second between SIGTERM and
+/// SIGKILL.
 constexpr std::chrono::milliseconds LOOK{50};
 
 /// @return the value of an environment variable; 0 if it is none

@@ -165,7 +165,7 @@ class LinkUse
 
     /// Begin a run of a port. @return it
     Run& Begin(uint32_t index, uint32_t src, uint32_t dst, uint16_t purpose);
-    /// Put the runs of a port among its other messages, in the order in which they began.
+    /// End the runs of a port in the order in which they began, and add them to its counters.
     void EndRuns(uint32_t index) const;
     static void Put(Port& port, const Run& run);
     static void AddPurpose(Port& port, const Purpose& purpose);

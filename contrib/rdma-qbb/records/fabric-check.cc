@@ -16,6 +16,15 @@
 namespace ns3
 {
 
+// Each port has a list of the frames on its wire, with the time of arrival (Port::flights). OnTx()
+// appends a frame; OnRx() at the far end must find it first in the list and due now; OnLost()
+// removes it. Each queue pair (m_pairs, by its number at the sender) has a count of the payload
+// that is under way: OnTx() at the sending host adds a data frame's, Arrived() takes it off where
+// the frame arrives, is dropped or is lost. A frame carries the receiver's number of the pair, so
+// m_names leads from that to the sender's number. Window and rate are those of the pair, or the
+// higher ones that it had at its last frame, since a pair keeps its turn at the NIC. Buffers are
+// compared with their queues once in FRAMES_BETWEEN_LOOKS frames, and all counters in Finish().
+
 namespace
 {
 

@@ -100,8 +100,8 @@ class FabricCheck
         uint64_t nextSeq{0};                ///< first byte that has not been sent yet
         int64_t lastPs{0};                  ///< when its last frame began
         uint32_t lastBytes{0};              ///< of that frame, on the wire
-        uint64_t lastRateBps{0};            ///< the highest rate since
-        uint64_t lastWindow{0};             ///< the window then
+        uint64_t lastRateBps{0};            ///< the highest rate since its last frame
+        uint64_t lastWindow{0};             ///< the window at its last frame
         uint64_t underWay{0};               ///< payload bytes between the hosts
         PairKey name{};                     ///< by the receiver's number, once that is known
     };

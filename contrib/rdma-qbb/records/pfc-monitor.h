@@ -19,7 +19,7 @@ class RdmaFabric;
 
 /**
  * @ingroup rdma-qbb
- * @brief Writes pfc.txt: a line whenever a port is told to pause or to resume a priority.
+ * @brief Writes pfc.txt: a line whenever a PFC frame pauses or resumes a priority of a port.
  *
  * `time_ns node node_type port type priority`; node_type 0 host, 1 switch, 2 NVSwitch; type 1
  * pause, 0 resume; the port is that which stops sending, from 1. The HPCC simulator's file, which

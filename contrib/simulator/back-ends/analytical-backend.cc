@@ -36,7 +36,8 @@ AnalyticalBackend::AnalyticalBackend(std::shared_ptr<MessagePaths> paths, TimePs
       m_network(m_paths),
       m_limit(limit)
 {
-    // Nothing goes on by itself once workloads are done: acknowledgements run out.
+    // No capability ends activities: after the workloads only acknowledgements are left, which end
+    // by themselves.
     m_can.makeUnused = [this] { return std::make_unique<AnalyticalBackend>(m_paths); };
     m_can.startChecks = [this](Report report) { m_network.StartChecks(std::move(report)); };
     m_can.finish = [this] { m_network.FinishChecks(m_drained); };

@@ -42,7 +42,7 @@ GroupsAreAlike(const RankLayout& layout,
     for (uint32_t rank = begin + 1; rank < end; ++rank)
     {
         const CommGroup& group = layout.GetGroup(kind, rank);
-        // A group is looked at once, at the first of its ranks.
+        // Each group is handled once, at the first of its ranks.
         if (group.ranks.front() == static_cast<int>(rank) && group.id != first.id &&
             ShapeOf(group, machine, shapes) != shape)
         {

@@ -52,7 +52,7 @@ constexpr ElementType TYPES[] = {{"int8", 1},
 
 constexpr const char* REDUCTIONS[] = {"sum", "prod", "max", "min", "avg", "mulsum"};
 
-/// A flag of nccl-tests that asks for something that a simulation does not have.
+/// A flag of nccl-tests for a feature that a simulation lacks.
 struct AbsentFlag
 {
     const char* names;

@@ -30,7 +30,7 @@ BoundsOf(CollectiveOp op, uint64_t bytes, uint64_t ranks)
 {
     const uint64_t part = bytes / ranks;
     const uint64_t others = part * (ranks - 1);
-    // All of a payload to all others, or by way of all of them.
+    // The whole payload goes to each other rank, or through each of them.
     const uint64_t most = bytes * (ranks - 1);
     switch (op)
     {

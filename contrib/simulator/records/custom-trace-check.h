@@ -48,7 +48,7 @@ std::string DescribeCustomMisfit(CollectiveOp op,
 class CustomTraceCheck : public RunObserver
 {
   public:
-    /// @param system says which operations have traces; borrowed @param warn is told once a trace
+    /// @param system names the operations with traces; borrowed @param warn called once a trace
     CustomTraceCheck(const SystemConfig& system, std::function<void(const std::string&)> warn);
 
     void CollectiveStarted(const CollectiveRecord& record) override;

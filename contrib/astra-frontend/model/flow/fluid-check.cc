@@ -17,7 +17,7 @@ namespace
 /// Sums of many terms differ in their last digits.
 constexpr double CHECK_ROUNDING = 1e-6;
 
-/// The share of acknowledgements may change by that much before the shares of others do.
+/// Part by which the share of acknowledgements may change before flows get new shares.
 constexpr double SHIFT = 1e-3;
 
 /// A link above this part of its capacity counts as full: the solver leaves that much free, and

@@ -50,7 +50,8 @@ class FluidTurns
         return std::min(m_live + m_others, MAX_TURNS);
     }
 
-    /// @return bytes that a transfer has not sent. All bundles' bytes are those of now.
+    /// Call it while the counters of all bundles are up to date. @return bytes that a transfer has
+    /// not sent
     double FindLeft(const FluidTransfer& transfer) const;
 
     /// Call f(transfer) for each that takes turns.

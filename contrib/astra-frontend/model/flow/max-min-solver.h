@@ -159,7 +159,7 @@ class MaxMinSolver
         double cap{NO_CAP};
         double before{0};       ///< rate when Solve() began, of affected flows
         double alone{0};        ///< rate if no other affected flow had one
-        uint32_t aloneAt{NONE}; ///< the resource that says so; NONE: its cap
+        uint32_t aloneAt{NONE}; ///< the resource that limits `alone`; NONE: the cap does
         boost::container::small_vector<Place, 16> places;
     };
 

@@ -50,7 +50,7 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     /// All ranks. @param fabric built; outlives this object
     explicit AstraSimFabric(ns3::RdmaFabric& fabric);
 
-    /// The ranks of one server. @param fabric likewise @param server the number of it
+    /// The ranks of one server. @param fabric outlives the object @param server its number
     /// @param servers the others, by number; complete before the first message
     AstraSimFabric(ns3::RdmaFabric& fabric, uint32_t server, const Servers& servers);
 

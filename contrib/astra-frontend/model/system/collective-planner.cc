@@ -14,7 +14,7 @@ namespace AstraSim
 namespace
 {
 
-/// @return the algorithm of @p dimension; a list goes on with its last entry
+/// @return the algorithm of @p dimension; the last entry holds for all further dimensions
 const NativeAlgorithm&
 AlgorithmAt(const std::vector<NativeAlgorithm>& algorithms, uint32_t dimension)
 {

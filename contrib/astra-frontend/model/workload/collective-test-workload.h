@@ -60,7 +60,7 @@ class CollectiveTestWorkload : public Workload
      * @param name the workload's, in messages
      * @param points the measurements
      * @param iterations how often
-     * @param done told of each result
+     * @param done called with each result
      */
     CollectiveTestWorkload(std::string name,
                            std::vector<CollectiveTestPoint> points,

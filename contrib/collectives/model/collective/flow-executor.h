@@ -173,7 +173,7 @@ class FlowExecutor : public RankCollective
     void LearnSlots();
     /// Wait for the receiver's next message about a free slot, if one is to come.
     void ExpectCredit(Outbound& outbound);
-    /// Tell a sender that is far of slots that have become free since it was told.
+    /// Send a far sender a credit message for the slots that have become free since the last one.
     void SendCredits(const Inbound& inbound, uint32_t before);
     /// @return slots of a lane, from its sender to its receiver's next lanes
     uint32_t SlotsOf(const LaneTimes& times) const;

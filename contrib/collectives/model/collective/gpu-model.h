@@ -62,7 +62,7 @@ struct LaneTimes
     uint32_t slots{0};
     TimePs latency{0};      ///< software latency of each message
     uint64_t rateCapBps{0}; ///< the channel's copy speed, bit/s; 0 for no limit
-    /// Number of first messages that have the latency; the GPU spends the later ones' while it
+    /// Number of first messages that have the latency; that of later ones passes while the GPU
     /// works on others. NONE: all messages have it.
     uint32_t withLatency{NONE};
     /// Connections that the lane's messages are spread over, each of which has a first one.

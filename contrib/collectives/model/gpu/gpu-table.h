@@ -53,15 +53,15 @@ HasNccl(GpuGeneration generation)
     return generation != GpuGeneration::DaVinci;
 }
 
-/// Orders in which rings visit the GPUs of a server where links join some of them only, as a
-/// library has them for this server.
+/// Orders in which a library's rings visit the GPUs of a server in which links join only some
+/// pairs.
 struct ServerRings
 {
     static constexpr uint32_t GPUS = 8; ///< of the server
     using Order = std::array<uint8_t, GPUS>;
 
-    std::array<Order, 4> withinNode;   ///< channels take one after the other
-    std::array<Order, 4> betweenNodes; ///< each from the GPU of the NIC that it comes in by
+    std::array<Order, 4> withinNode;   ///< the orders of successive channels
+    std::array<Order, 4> betweenNodes; ///< each from the GPU with the NIC at which the ring enters
 };
 
 /// NCCL's view of a GPU model.

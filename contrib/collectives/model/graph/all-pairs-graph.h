@@ -37,7 +37,7 @@ class AllPairsGraph : public FlowGraph
     Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
 
   private:
-    /// @return the number of others, and of the lanes of a step
+    /// @return the number of other ranks, which is that of the lanes of a step
     uint32_t Others() const
     {
         return GetRanks() - 1;

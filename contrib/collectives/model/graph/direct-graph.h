@@ -32,9 +32,9 @@ struct PairLayout
 };
 
 /**
- * @return channels that the data of a pair is divided over (NCCL src/enqueue.cc, addP2pToPlan):
- * at first as many as each pair may have without sharing any, twice as many while parts are large
- * @param layout with powers of two as channels and perPair
+ * @return channels over which the data of a pair is divided (NCCL src/enqueue.cc, addP2pToPlan): as
+ * many as each pair can have for itself, doubled as long as parts are large
+ * @param layout its channels and perPair are powers of two
  */
 uint32_t ChannelsOfPair(uint64_t bytes, const PairLayout& layout, uint32_t ranks, uint32_t nodes);
 

@@ -34,7 +34,7 @@ IsSwitched(const NcclAlgorithm& algorithm)
     return algorithm == NcclAlgorithm::Nvls || algorithm == NcclAlgorithm::NvlsTree;
 }
 
-/// @return the highest speed a channel can have, if @p fits tells which it could
+/// @return the first of the falling @p speeds that @p fits; @p otherwise if none does
 template <typename Fits>
 double
 HighestSpeed(std::span<const double> speeds, Fits fits, double otherwise)

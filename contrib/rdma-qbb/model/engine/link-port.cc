@@ -125,9 +125,9 @@ LinkPort::ConnectWire()
         }
         return;
     }
-    // An arrival first carries out the sender's departures that come before it. Of a host, with
-    // an agenda for each port, the wire keeps a copy of the time when that is necessary; the
-    // ports of a switch share an agenda, which the wire asks.
+    // An arrival first carries out the sender's departures that come before it. A host has an
+    // agenda for each port, and the wire keeps a copy of the time of its first work. The ports of a
+    // switch share an agenda, which the wire asks.
     m_hot.wire->Connect(m_peer, m_lossy, false, false);
     const bool isItsOwn = m_hot.node && m_hot.node->IsEndpoint();
     m_hot.wire->SetSendersAgenda(m_hot.agenda, isItsOwn);

@@ -254,7 +254,7 @@ class LinkPort
     void JoinNode(LinkNode& node, const Node& ns3Node, uint16_t port, LinkAgenda& agenda);
     /// Use one pool with @p other, another port of the same node or the far end.
     void SharePool(LinkPort& other);
-    /// The frame being sent ends, and something waits.
+    /// The frame being sent ends, and another one waits.
     void OnTransmissionEnd(int64_t timePs);
 
     /// The source's time has come.
@@ -300,7 +300,7 @@ class LinkPort
     virtual uint8_t ChoosePriority(uint8_t eligible) = 0;
     /// A frame of so many bytes has been chosen among several priorities.
     virtual void OnChosen(uint8_t priority, uint32_t bytes) = 0;
-    /// Somebody looks at frames, and this one has come to this place.
+    /// Fire the trace source of frames that reach a queue; called only if frames have an observer.
     virtual void TraceEnqueue(const QbbFrame& frame) = 0;
     virtual void TraceTx(const QbbFrame& frame) = 0;
     /// A frame is lost here.
@@ -407,7 +407,7 @@ class LinkPort
     QbbFrame* TakeNext(int64_t nowPs);
     QbbFrame* Dequeue(uint8_t priority);
     void PutOnWire(QbbFrame* frame, int64_t nowPs);
-    /// Wake up when the frame being sent ends, if something waits.
+    /// Wake up when the frame being sent ends, if another one waits.
     void ArmTransmit(int64_t nowPs);
     /// @return whether the far end is at a node of another partition
     bool LeadsElsewhere() const;

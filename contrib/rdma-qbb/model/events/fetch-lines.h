@@ -12,7 +12,7 @@ namespace ns3
 /**
  * Bring lines that will be touched soon into the cache, all of them at once.
  * @tparam COUNT number of lines
- * @param first in the first of them; need not point to anything
+ * @param first an address in the first line; it need not be valid
  */
 template <std::size_t COUNT>
 inline void

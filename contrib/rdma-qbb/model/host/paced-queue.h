@@ -110,7 +110,7 @@ class PacedQueue
     static bool Later(const Entry& a, const Entry& b);
     void Grow();
     void PushIntoHeap(int64_t timePs, RdmaQueuePair* qp, uint32_t bytes);
-    /// Pop() while the heap holds something.
+    /// Pop() while the heap holds entries.
     RdmaQueuePair* PopEither();
 
     int64_t m_nextPs{NEVER};

@@ -74,7 +74,7 @@ class alignas(64) RdmaQueuePair
     bool lossless{false};           ///< on NVLink: no congestion control, ACK at message ends only
     bool nvlinkFrames{false};       ///< its frames have NVLink's overhead
     uint16_t mtu{1000};             ///< payload bytes of a full frame
-    uint16_t moreOverhead{0};       ///< bytes that its NVLink frames have besides
+    uint16_t moreOverhead{0};       ///< bytes of overhead that its NVLink frames have in addition
 
   private:
     uint32_t m_lastTxBytes{0}; ///< wire bytes of the last frame

@@ -98,7 +98,7 @@ class InNetworkEngine : public InNetworkHook
     uint32_t Open(InNetworkSpec spec);
 
     /**
-     * A member takes part from now on.
+     * A member joins the operation.
      * @param done called when it has all it receives, or, if it only sends, when that was taken
      */
     void Join(uint32_t operation, uint32_t member, std::function<void()> done);

@@ -31,7 +31,7 @@ namespace ns3
 namespace
 {
 
-/// How often a thread looks whether the others are ready before it sleeps: some ten microseconds.
+/// Checks whether the other threads are ready before a thread sleeps: some ten microseconds.
 constexpr uint32_t SPINS = 300;
 
 /// Wait until @p value is another one.

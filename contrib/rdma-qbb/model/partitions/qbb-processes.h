@@ -34,9 +34,9 @@ class QbbProcesses
     virtual uint32_t GetCount() const = 0;
 
     /**
-     * Give each other process something and get something from each.
-     * @param outgoing by process; the own one is not looked at
-     * @param incoming becomes the others' bytes, by process; the own one is left empty
+     * Send bytes to each other process and receive bytes from each.
+     * @param outgoing bytes by receiving process; this process's own entry is ignored
+     * @param incoming becomes the bytes by sending process; this process's own entry stays empty
      */
     virtual void Exchange(const std::vector<QbbBytes>& outgoing,
                           std::vector<QbbBytes>& incoming) = 0;

@@ -63,7 +63,7 @@ class QbbTimedEvent : public EventImpl
     {
     }
 
-    /// Another process has sent something: keep it as if it had been sent here.
+    /// Keep a frame that another process has sent as if it had been sent here.
     virtual void TakeOutgoing(uint32_t parity, QbbByteReader& reader)
     {
     }
@@ -136,7 +136,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
      */
     void ScheduleTimed(uint32_t context, int64_t timePs, QbbTimedEvent* event)
     {
-        // Pointers to events are even: the lowest bit tells them apart where they come out again.
+        // Pointers to events are even: Execute() recognises these by their lowest bit.
         auto* marked = reinterpret_cast<EventImpl*>(reinterpret_cast<uintptr_t>(event) | TIMED);
         QbbTimeline* current = QbbTimeline::Current();
         QbbTimeline& timeline = current ? FindTimeline(*current, context) : m_timeline;
@@ -242,7 +242,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
     ObjectFactory m_schedulerFactory;
     std::unique_ptr<QbbPartitions> m_partitions; ///< null without Divide()
     bool m_runsUndivided{false};
-    uint32_t m_places{1}; ///< QbbTimedEvent::TakePlace(); 0 ends windows
+    uint32_t m_places{1}; ///< the next place for TakePlace(); between processes, 0 ends a window
     std::unordered_map<uint32_t, QbbTimedEvent*> m_wires; ///< that lead elsewhere, by place
     std::atomic<bool> m_stop{false};
     std::list<EventId> m_destroyEvents;

@@ -137,7 +137,7 @@ class ConnectionPlanner
         uint32_t dst{UINT32_MAX};
     };
 
-    /// A host's knowledge of others.
+    /// The pairs that a host has been asked for.
     struct Source
     {
         /// Ideals that are remembered. Messages of a ring have one peer and one size or two; those

@@ -56,15 +56,15 @@ class ForwardingTable
     struct Entry
     {
         uint32_t offset : 31 {0};   ///< into m_ports, or ALL_PORTS
-        uint32_t isRun : 1 {false}; ///< the sets are, one after the other, a part of ALL_PORTS
+        uint32_t isRun : 1 {false}; ///< whether the sets are a contiguous part of ALL_PORTS
         uint16_t width{0};          ///< number of ports in a set
         uint16_t stride{0}; ///< 0: one set for all hosts; else width: one set per host, in order
     };
 
-    /// Let an entry's sets be @p ports, which are kept if they are no run.
+    /// Set the ports of an entry. Those that are no run are stored in m_ports.
     void SetPorts(Entry& entry, std::span<const uint16_t> ports);
 
-    /// All small numbers in order. Most sets are a part of it: that is always in the cache.
+    /// The numbers from 0 on. Most sets are a part of this array, which stays in the cache.
     static const std::array<uint16_t, 4096> ALL_PORTS;
 
     const HostPlace* m_places{nullptr};

@@ -54,10 +54,10 @@ class RdmaLossRecovery : public Object
         SelectiveNack, ///< acknowledge expectedSeq and name the frame at rx.namedSeq as received
     };
 
-    /// Time that a receiver waits for frames that were overtaken.
+    /// A receiver's tolerance for frames that others overtake.
     struct Reordering
     {
-        uint32_t frames; ///< beyond the one expected that it keeps meanwhile; 0: as many as come
+        uint32_t frames; ///< most frames kept beyond the expected one; 0: as many as come
         int64_t limitPs; ///< how long a gap may last before it counts as a loss; 0: for ever
     };
 

@@ -172,11 +172,11 @@ class QbbNetDevice : public NetDevice, public LinkPort
     void TraceLost(const QbbFrame& frame) override;
 
   private:
-    /// @return the packet that a frame stands for which travels between two addresses
+    /// @return the packet that a frame stands for, with these addresses
     Ptr<const Packet> MakePacket(const QbbFrame& frame,
                                  const Mac48Address& from,
                                  const Mac48Address& to) const;
-    /// Tell of the bytes in a queue if they have changed since they were told last.
+    /// Fire m_queueBytes if the bytes in a queue have changed since it last fired.
     void TraceQueue(uint8_t priority, uint64_t bytes);
     void ChangePause(uint8_t mask, int64_t nowPs);
     void OnPauseExpiry(int64_t nowPs);

@@ -13,7 +13,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief A trace source that tells its owner when somebody connects to it.
+ * @brief A trace source that calls its owner when a sink is connected.
  *
  * The owner raises a flag among its hot fields and tests that, instead of one list per trace
  * source. The flag stays raised when everybody has disconnected.
