@@ -55,8 +55,8 @@ class AcclCollectives : public CollectiveEngine
         uint32_t ranks;        ///< of the group
         uint64_t count;        ///< elements in all
         uint64_t maxCount;     ///< elements per call
-        uint32_t operandParts; ///< of the operand, in units of the count
-        uint32_t resultParts;  ///< likewise
+        uint32_t operandParts; ///< size of the operand, in units of the count
+        uint32_t resultParts;  ///< size of the result, in units of the count
         const std::vector<uint32_t>*
             communicators;         ///< number of the group's in each member's driver
         mutable uint32_t ended{0}; ///< ranks that have finished it

@@ -54,7 +54,7 @@ FindServer(const ClusterTopology& topology, uint32_t node)
     return topology.Is(node, Kind::NvSwitch) ? topology.ServerOfNvSwitch(node) : NOWHERE;
 }
 
-/// Shares switches out, those with neighbours that are shared out first.
+/// Assigns switches to partitions, tier by tier from the hosts up.
 class SwitchSharing
 {
   public:

@@ -130,7 +130,7 @@ DescribeNarrowSlot(const ClusterTopology& topology, const std::string& type, con
         type);
 }
 
-/// Have PFC protect the priorities of background flows as well, unless a flag says which it does.
+/// Let PFC protect the priorities of background flows, too, unless the user has set its priorities.
 void
 Protect(uint8_t priorityMask)
 {

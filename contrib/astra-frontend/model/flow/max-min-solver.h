@@ -244,9 +244,8 @@ class MaxMinSolver
     std::vector<FlowId> m_changed;
     uint32_t m_solve{0};
     uint32_t m_filling{0};
-    double m_shift{0};     ///< how far the load of followers may change before these are filled
-                           ///< again
-    bool m_shifted{false}; ///< it has changed further
+    double m_shift{0};     ///< change of the followers' load up to which rates stay
+    bool m_shifted{false}; ///< whether the load has changed by more, so that Fill() runs again
     uint64_t m_fillCount{0};
 };
 

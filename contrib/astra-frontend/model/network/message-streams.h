@@ -31,13 +31,14 @@ struct StreamKey
     uint32_t dst{UINT32_MAX};
     int tag{0}; ///< where there is a collective key: the last 8 bits, and CREDIT
 
-    /// @return the name where both sides give out the same tags
+    /// @return the name of a stream to which both ends give the same tag
     static StreamKey OfTag(uint32_t src, uint32_t dst, int tag)
     {
         return {MessageInfo::NO_COLLECTIVE, src, dst, tag};
     }
 
-    /// @return the name where they do not, in a collective @param info may be null
+    /// @return the name of a stream of a collective, to which the ends may give different tags
+    /// @param info has the collective's key; may be null
     static StreamKey OfCollective(uint32_t src, uint32_t dst, int tag, const MessageInfo* info);
 
     /// @return whether the stream is one of credits

@@ -79,9 +79,9 @@ class CollectiveLedger
                      RunObserver& observer);
 
     /**
-     * Tell which ranks are simulated; a collective ends with the last of them. Without it: all.
-     * @param reportsMessages have the observer put both ends of messages together, also of those
-     * between ranks that are simulated
+     * Set the simulated ranks, by default all; a collective ends with the last of them.
+     * @param reportsMessages whether the observer gets each end of a message, also of messages
+     * between two simulated ranks, and puts the ends together
      */
     void SetSample(RankSample sample, bool reportsMessages)
     {

@@ -47,8 +47,8 @@ class WaitParts : public RunObservers
     {
         AwaitRecord record;
         std::string layer;
-        std::vector<AwaitedCollective> left; ///< not looked at yet
-        TimePs reached;                      ///< by all, as far as looked at
+        std::vector<AwaitedCollective> left; ///< collectives still to be examined
+        TimePs reached;                      ///< when all ranks had reached the examined ones
     };
 
     /// When ranks reached a collective that has ended.

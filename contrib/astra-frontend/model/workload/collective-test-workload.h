@@ -47,8 +47,8 @@ struct CollectiveTestResult
  * other on each rank as kernels do on a stream; a rank's time is that from the end of its warm-up
  * to its last end, divided by the iterations. When two successive iterations of the rank that is
  * first took the same time, and the last iteration of every other rank as long, the rest is taken
- * to repeat the second. Ranks that wait for none of the slow ones take a while to feel them: each
- * iteration makes one neighbour more wait.
+ * to repeat the second. A slow rank delays ranks that do not wait for it directly only after some
+ * iterations: each makes one neighbour more wait.
  */
 class CollectiveTestWorkload : public Workload
 {

@@ -31,9 +31,9 @@ class MscclWalk
     }
 
     /**
-     * Go from the first steps as far as possible.
-     * @param carryOut takes GPU, block and number of a step, and returns whether it was carried
-     * out; if not, a message is missing, and it is asked again once others were
+     * Carry out steps from the first ones on, as far as possible.
+     * @param carryOut takes GPU, block and number of a step, and returns whether it has carried the
+     * step out; if not, a message is missing, and it is called again after other steps
      */
     template <typename CarryOut>
     void Run(CarryOut carryOut)

@@ -258,7 +258,7 @@ LinkWire::Fire(int64_t nowPs)
         m_wakePs = NEVER;
         if (m_armedPs == NEVER)
         {
-            m_armedPs = nowPs; // a frame that arrives now is not scheduled when it is put here
+            m_armedPs = nowPs; // so that a frame with arrival now needs no event of its own
         }
     }
     if (*m_sendersWorkPs <= nowPs)
@@ -266,7 +266,7 @@ LinkWire::Fire(int64_t nowPs)
         m_sender->FetchAhead();
         m_sendersAgenda->FetchAhead();
         FetchLines<2>(m_sendersSource);
-        m_sendersAgenda->Settle(nowPs); // all later frames are on the wire, or are about to be
+        m_sendersAgenda->Settle(nowPs); // puts all frames that left by now on the wire
     }
     if (nowPs != m_armedPs)
     {
@@ -274,7 +274,7 @@ LinkWire::Fire(int64_t nowPs)
         {
             m_sender->AwaitWork(nowPs);
         }
-        return; // the frame was lost in a cut, or is scheduled for another time
+        return; // the frame was lost in a cut, or arrives at another time
     }
     m_armedPs = NEVER;
     QbbFrame* frame = nullptr;

@@ -215,7 +215,7 @@ FabricRoutes::MakeNvSwitchTables()
         const uint32_t server = m_topology.ServerOfNvSwitch(node);
         if (server == UINT32_MAX)
         {
-            continue; // it joins nothing
+            continue; // no GPU is linked to it
         }
         table.m_firstGroup = server * m_topology.gpusPerServer;
         table.m_entries.assign(m_topology.gpusPerServer, {});
