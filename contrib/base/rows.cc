@@ -197,10 +197,11 @@ void
 Rows::Refuse(std::string_view name, std::string_view text, std::size_t line) const
 {
     const std::string_view shown = text.substr(0, MOST_SHOWN);
+    const RowValue& value = Get(name, line).value;
     throw InputError(m_source,
                      line,
                      fmt::format("{} is '{}{}'", name, shown, shown == text ? "" : "..."),
-                     Get(name, line).value.expected);
+                     value.expected + NearestHint(text, value.words));
 }
 
 bool

@@ -49,6 +49,7 @@ struct RowValue
     std::function<bool(std::string_view text)> take;
     std::string standard{}; ///< the default; empty: none
     Kind kind{Kind::Own};
+    std::vector<std::string> words{}; ///< all legal values, where these are words
 };
 
 /// A key of a file or a variable of the environment.
@@ -155,7 +156,9 @@ Word(T& target, const std::vector<std::pair<std::string, T>>& words)
         }
         return std::nullopt;
     };
-    return Parsed(target, find, ListWords(names), standard, RowValue::Kind::Text);
+    RowValue value = Parsed(target, find, ListWords(names), standard, RowValue::Kind::Text);
+    value.words = std::move(names);
+    return value;
 }
 
 /// A decimal number, of which the target counts @p scale to one. @param expected "nanoseconds"

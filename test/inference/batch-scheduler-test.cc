@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/inference/batch-scheduler.h"
-#include "astra-frontend/model/inference/request-router.h"
+
+#include "ns3/request-router.h"
 
 #include <deque>
 #include <gmock/gmock.h>
@@ -18,9 +19,9 @@ namespace
 class Scheduling
 {
   public:
-    explicit Scheduling(InstancePool pool, TimePs swapTime = 0)
+    explicit Scheduling(InstancePool pool, double tokenBytes = 0)
         : m_pool(std::move(pool)),
-          scheduler(m_pool, swapTime)
+          scheduler(m_pool, tokenBytes)
     {
         m_sequences.reserve(16);
     }
@@ -74,6 +75,12 @@ Pool(uint64_t blocks, uint32_t blockTokens, uint32_t batchTokens)
     pool.blockTokens = blockTokens;
     pool.maxBatchTokens = batchTokens;
     return pool;
+}
+
+std::unique_ptr<RequestRouter>
+Router(const std::string& name)
+{
+    return PolicyKind<RequestRouter>::Create({name});
 }
 
 } // namespace
@@ -141,7 +148,7 @@ TEST(BatchScheduler, NothingIsPreemptedWhereOutputsFitBeforeTheyBegin)
     InstancePool pool;
     pool.blockTokens = 4;
     pool.blocks = 5;
-    pool.capacityPolicy = CapacityPolicy::GuaranteedNoEvict;
+    pool.capacity = {"guaranteed_no_evict"};
     Scheduling run(pool);
     run.Enqueue(4, 9); // keeps 12 tokens, three blocks
     run.Enqueue(4, 6); // nine, three blocks: there are two
@@ -157,8 +164,8 @@ TEST(BatchScheduler, NothingIsPreemptedWhereOutputsFitBeforeTheyBegin)
 TEST(BatchScheduler, APreemptedSequenceMayBeSwappedInstead)
 {
     InstancePool pool = Pool(4, 2, 100);
-    pool.preemption = PreemptionMode::Swap;
-    Scheduling run(pool, 10); // 10 ps a token
+    pool.preemption = {"swap", {{"swap_gbps", "20"}}};
+    Scheduling run(pool, 0.2); // 0.2 bytes a token at 20 GB/s: 10 ps
     run.Enqueue(4, 3);
     Sequence& young = run.Enqueue(4, 3);
     EXPECT_THAT(run.Step(0), ElementsAre("0:4", "1:4"));
@@ -227,14 +234,13 @@ TEST(RequestRouter, FollowsItsPolicy)
     const std::vector<RequestRouter::Target> targets = {{{0, 0}, &large.scheduler, 0},
                                                         {{1, 0}, &few.scheduler, 0},
                                                         {{2, 0}, &few.scheduler, 0}};
-    RequestRouter turns(RouterPolicy::RoundRobin);
-    EXPECT_EQ(turns.Choose(targets, {}), 0);
-    EXPECT_EQ(turns.Choose(targets, {}), 1);
-    EXPECT_EQ(turns.Choose(targets, {}), 2);
-    EXPECT_EQ(turns.Choose(targets, {}), 0);
-    EXPECT_EQ(RequestRouter(RouterPolicy::LeastLoaded).Choose(targets, {}),
-              1);                                                           // 100 tokens, not 500
-    EXPECT_EQ(RequestRouter(RouterPolicy::KvAware).Choose(targets, {}), 0); // 950 blocks, not 90
+    const auto turns = Router("round_robin");
+    EXPECT_EQ(turns->Choose(targets, {}), 0);
+    EXPECT_EQ(turns->Choose(targets, {}), 1);
+    EXPECT_EQ(turns->Choose(targets, {}), 2);
+    EXPECT_EQ(turns->Choose(targets, {}), 0);
+    EXPECT_EQ(Router("least_loaded")->Choose(targets, {}), 1); // 100 tokens, not 500
+    EXPECT_EQ(Router("kv_aware")->Choose(targets, {}), 0);     // 950 blocks, not 90
 }
 
 TEST(BatchScheduler, APromptBeginsAfterTheBlocksThatAreInTheCache)
@@ -316,14 +322,14 @@ TEST(RequestRouter, KvAwareGoesWhereThePromptIsUnlessThatIsMuchFuller)
     there.Enqueue(400, 2); // evicts nothing
     const std::vector<RequestRouter::Target> targets = {{{0, 0}, &there.scheduler},
                                                         {{1, 0}, &here.scheduler}};
-    RequestRouter router(RouterPolicy::KvAware);
+    const auto router = Router("kv_aware");
     Sequence coming = request;
     coming.generated = 0;
-    EXPECT_EQ(router.Choose(targets, coming), 1); // the same blocks there, and 100 wait elsewhere
+    EXPECT_EQ(router->Choose(targets, coming), 1); // the same blocks there, and 100 wait elsewhere
     here.Enqueue(80, 2);
     here.Step(); // 20 blocks in use
     Scheduling empty(Pool(1000, 4, 10'000));
     const std::vector<RequestRouter::Target> others = {{{0, 0}, &empty.scheduler},
                                                        {{1, 0}, &here.scheduler}};
-    EXPECT_EQ(router.Choose(others, coming), 0); // 10 to compute, or 1 to compute and 21 in use
+    EXPECT_EQ(router->Choose(others, coming), 0); // 10 to compute, or 1 to compute and 21 in use
 }

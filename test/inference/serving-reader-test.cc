@@ -55,13 +55,13 @@ TEST(ServingFile, CachesAreRoutedAsRequestsAreUnlessSaidOtherwise)
 {
     const std::string pools =
         REQUESTS + "kv_bytes 2\n" + ROW + "instances prefill 0\ninstances decode 1\n";
-    EXPECT_EQ(ReadServing(pools + "router kv_aware\n").decodeRouter, RouterPolicy::KvAware);
+    EXPECT_EQ(ReadServing(pools + "router kv_aware\n").decodeRouter.name, "kv_aware");
     for (const char* both : {"router kv_aware\ndecode_router round_robin\n",
                              "decode_router round_robin\nrouter kv_aware\n"})
     {
         const auto config = ReadServing(pools + both);
-        EXPECT_EQ(config.prefillRouter, RouterPolicy::KvAware);
-        EXPECT_EQ(config.decodeRouter, RouterPolicy::RoundRobin);
+        EXPECT_EQ(config.prefillRouter.name, "kv_aware");
+        EXPECT_EQ(config.decodeRouter.name, "round_robin");
     }
 }
 
@@ -128,7 +128,7 @@ TEST(ServingFile, SaysWhatIsWrong)
     EXPECT_THAT(ReaderErrorOf("layers 0\n"), HasSubstr("layers is '0'; expected a whole"));
     EXPECT_THAT(ReaderErrorOf("layers 1 2\n"), HasSubstr("layers is '1 2'; expected a whole"));
     EXPECT_THAT(ReaderErrorOf("router random\n"),
-                HasSubstr("router is 'random'; expected round_robin, least_loaded or kv_aware"));
+                HasSubstr("router is 'random'; expected kv_aware, least_loaded or round_robin"));
     EXPECT_THAT(ReaderErrorOf("instances both 0\n"),
                 HasSubstr("role is 'both'; expected colocated"));
     EXPECT_THAT(ReaderErrorOf("instances decode 0-2 tp: 2\n"), HasSubstr("3 ranks are not whole"));
@@ -232,7 +232,7 @@ TEST(ServingFile, TimesBelongToTheRowBefore)
     const InstancePool& pool = config.pools[0];
     EXPECT_EQ(pool.launch, 1500);
     EXPECT_EQ(pool.captureSizes, (std::vector<uint32_t>{1, 2, 8}));
-    EXPECT_EQ(pool.capacityPolicy, CapacityPolicy::GuaranteedNoEvict);
+    EXPECT_EQ(pool.capacity.name, "guaranteed_no_evict");
     EXPECT_DOUBLE_EQ(pool.rows[0].times.At(1, 8), 9);
     EXPECT_DOUBLE_EQ(pool.rows[1].times.At(2, 16), 8);
     EXPECT_DOUBLE_EQ(pool.rows[1].decodingTimes.At(3, 16), 9);
@@ -258,7 +258,7 @@ TEST(ServingFile, SaysWhatIsWrongWithTimes)
         {attention + "times prompts 2 5 6\ntimes prompts 1 5 6\n", "'1' is not a valid next line"},
         {"cudagraph_capture_sizes 2 2\n" + ROW, "is '2 2'; expected sizes in ascending order"},
         {"cudagraph_capture_sizes\n" + ROW, "is ''; expected sizes in ascending order"},
-        {"capacity_scheduler_policy evict\n" + ROW, "expected max_utilization or guaranteed"},
+        {"capacity_scheduler_policy evict\n" + ROW, "expected guaranteed_no_evict or max"},
         {"launch_ns x\n" + ROW, "expected nanoseconds"},
     };
     for (const auto& [text, what] : wrong)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """CONTRIBUTING's "to add X, touch these files": a congestion control, a loss recovery, a routing policy, a monitor, a workload format,
-an algorithm, a collective and a topology are added in a folder outside the tree, without a change to any file of it."""
+an algorithm, a collective, serving policies and a topology are added in a folder outside the tree, without a change to any file of it."""
 import csv
 import json
 import os
@@ -17,7 +17,7 @@ cmake_minimum_required(VERSION 3.25)
 project(extensions LANGUAGES CXX)
 find_package(cluster-sim REQUIRED PATHS {build} NO_DEFAULT_PATH)
 add_simulator(extended-simulator rdma-fixed-rate.cc rdma-timer-only.cc last-port-routing.cc size-monitor.cc steps-format.cc
-              one-shot.cc)
+              one-shot.cc serving-policies.cc)
 """
 
 CONGESTION_CONTROL = """
@@ -320,6 +320,63 @@ const CollectiveAlgorithm oneShot("OneShot",
 } // namespace
 """
 
+SERVING_POLICIES = """
+#include "ns3/preemption.h"
+#include "ns3/queue-order.h"
+#include "ns3/request-router.h"
+
+#include <algorithm>
+
+namespace
+{
+
+using namespace AstraSim;
+
+/// Always the same instance.
+class StickyRouter : public RequestRouter
+{
+  public:
+    std::size_t Choose(std::span<const Target> targets, const Sequence&) override
+    {
+        return std::min<std::size_t>(m_target, targets.size() - 1);
+    }
+
+    std::vector<ns3::Row> GetKeys() override
+    {
+        return {{"sticky_instance", ns3::Whole(m_target, 0, 1000), "that all requests go to"}};
+    }
+
+  private:
+    uint32_t m_target{0};
+};
+
+/// The shortest prompt first.
+class ShortestOrder : public QueueOrder
+{
+  public:
+    std::size_t Choose(const std::deque<Sequence*>& waiting, const ServingReplica&) override
+    {
+        return std::ranges::min_element(waiting, {}, &Sequence::prompt) - waiting.begin();
+    }
+};
+
+/// The oldest of the younger ones, computed again.
+class OldestPreemption : public Preemption
+{
+  public:
+    std::size_t Choose(std::span<Sequence* const>) const override
+    {
+        return 0;
+    }
+};
+
+const PolicyKind<RequestRouter> sticky("sticky", "always the same instance", [] { return std::make_unique<StickyRouter>(); });
+const PolicyKind<QueueOrder> shortest("shortest", "the shortest prompt", [] { return std::make_unique<ShortestOrder>(); });
+const PolicyKind<Preemption> oldest("oldest", "the oldest of the younger ones", [] { return std::make_unique<OldestPreemption>(); });
+
+} // namespace
+"""
+
 BYTES = 1_000_000
 RATE_GBPS = 400
 # Four hosts: two at each of two switches, which two others join.
@@ -368,6 +425,7 @@ def extended_simulator(tmp_path_factory):
     (folder / "size-monitor.cc").write_text(MONITOR)
     (folder / "steps-format.cc").write_text(WORKLOAD_FORMAT)
     (folder / "one-shot.cc").write_text(ALGORITHM)
+    (folder / "serving-policies.cc").write_text(SERVING_POLICIES)
     (folder / "topology.txt").write_text(TOPOLOGY)
     (folder / "workload.txt").write_text(f"1 ALLREDUCE {BYTES} DP\n")
     for rank in range(4):
@@ -496,3 +554,39 @@ def test_an_algorithm_of_ones_own_is_chosen_where_it_costs_least_or_is_named(fol
 def test_an_algorithm_of_ones_own_is_among_those_that_a_mistake_is_told(folder, tmp_path):
     _, error = reduce_all(folder, tmp_path / "out", 1000, NCCL_ALGO="twoshot")
     assert error.endswith("for all collectives a comma list of Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT, AllPairs, HcclMesh, HcclNHR, HcclPairs, HcclPipeline, HcclRing, OneShot\n")
+
+
+def serve(folder, output, prompts, output_tokens, *keys):
+    """The lines of requests.csv by request, and what was printed on standard error. All arrive at once; each token of a prompt takes 1 us."""
+    output.mkdir()
+    (output / "trace.csv").write_text("arrival_s,prompt_tokens,output_tokens\n" + "".join(f"0,{prompt},{output_tokens}\n" for prompt in prompts))
+    file = output / "serve.txt"
+    file.write_text("INFERENCE\ntrace trace.csv\nrow step all linear 0 1000 0 0 NONE 0\n" + "".join(key + "\n" for key in keys) + "instances colocated 0-3\n")
+    done = subprocess.run([folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", file, "--network", "analytical", "-o", output / "run"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        return None, done.stderr.replace(f"{file}:", "")
+    with (output / "run/requests.csv").open(newline="") as table:
+        return sorted(csv.DictReader(table), key=lambda row: int(row["request"])), ""
+
+
+def test_serving_policies_of_ones_own_decide_what_they_are_asked(folder, tmp_path):
+    # One at a time on one instance: the times of the prompts before are added.
+    prompts, one_by_one = [30, 10, 20], ("router sticky", "max_num_seqs 1")
+    for order, ends in (("fcfs", [30, 40, 60]), ("shortest", [60, 10, 30])):
+        found, _ = serve(folder, tmp_path / order, prompts, 1, *one_by_one, f"scheduling_policy {order}")
+        assert [float(row["e2e_us"]) for row in found] == pytest.approx(ends), order
+    for where in (0, 2):
+        found, _ = serve(folder, tmp_path / f"at{where}", prompts, 1, "router sticky", f"sticky_instance {where}")
+        assert {row["prefill_instance"] for row in found} == {str(where)}
+    # Five blocks of two tokens hold the prompts of 2, 3 and 3. The third token of the first needs a sixth; the fourth of the others does not.
+    for mode, preempted in (("recompute", [0, 0, 1]), ("oldest", [0, 1, 0])):
+        found, _ = serve(folder, tmp_path / mode, [2, 3, 3], 2, "router sticky", "block_size 2", "num_gpu_blocks 5", f"preemption_mode {mode}")
+        assert [int(row["preemptions"]) for row in found] == preempted, mode
+
+
+def test_serving_policies_of_ones_own_are_among_those_that_a_mistake_is_told(folder, tmp_path):
+    _, error = serve(folder, tmp_path / "name", [1], 1, "router stiky")
+    assert error == "4: router is 'stiky'; expected kv_aware, least_loaded, round_robin or sticky; the nearest is sticky\n"
+    _, error = serve(folder, tmp_path / "key", [1], 1, "sticky_instance 1")
+    assert error == "4: sticky_instance has no effect without router sticky; expected a file without it\n"

@@ -34,7 +34,7 @@ WORDS = {"dtype": "fp8", "gpu_type": "H200", "kernels": "roofline", "framework":
          "requests": "40", "rate": "800", "seed": "5", "shared_prefix_tokens": "100", "shared_prefixes": "3", "router": "random",
          "decode_router": "random", "ttft_limit_ms": "10", "tpot_limit_ms": "3", "e2e_limit_ms": "4", "max_model_len": "4096",
          "kv_transfer": "whole", "kv_layers_per_message": "2", "first_token": "prefill", "max_num_seqs": "64", "max_num_batched_tokens": "4096", "block_size": "32",
-         "num_gpu_blocks": "1000", "enable_chunked_prefill": "0", "enable_prefix_caching": "1", "preemption_mode": "swap",
+         "num_gpu_blocks": "1000", "enable_chunked_prefill": "0", "enable_prefix_caching": "1", "scheduling_policy": "shortest", "preemption_mode": "swap",
          "capacity_scheduler_policy": "guaranteed_no_evict", "swap_gbps": "20", "step_overhead_ns": "5000", "launch_ns": "1000",
          "cudagraph_capture_sizes": "1,2,4", "time_scale": "2", "prompt_tokens": "99", "output_tokens": "99",
          "conf": "SimAI.conf", "gpu_hour": "3", "years": "3", "kwh": "3"}

@@ -490,6 +490,7 @@ def test_a_flag_that_needs_another_is_refused_alone(tmp_path, flags, line):
 
 
 NEITHER = ("x", "-1", "1.5.2", "1 2", "nan", "1e999", "9" * 30, "0x10", "")
+NO_NAMES = [each for each in NEITHER if not each.isalpha()]
 
 
 @pytest.mark.parametrize("key, good, bad", [
@@ -497,17 +498,18 @@ NEITHER = ("x", "-1", "1.5.2", "1 2", "nan", "1e999", "9" * 30, "0x10", "")
     ("rate", ("1", "1e18", ".5"), ("0", "1e-10", "1.1e18", *NEITHER)),
     ("seed", ("0", str(2**63 - 1)), (str(2**63), *NEITHER)),
     ("prompt_tokens", ("2", "uniform 2 2", "uniform 2 3", "exponential 2"), ("0", "uniform 3 2", "uniform 2", "exponential 2 2", "16777217", *NEITHER)),
-    ("router", ("kv_aware", "round_robin"), ("least", *NEITHER)),
+    ("router", ("kv_aware", "round_robin"), NO_NAMES),
     ("kv_transfer", ("whole",), ("both", *NEITHER)),
     ("first_token", ("prefill", "decode"), ("both", *NEITHER)),
     ("ttft_limit_ms", ("1", "0.5", "9e9"), ("0", "1e10", *NEITHER)),
     ("max_num_seqs", ("1", str(2**32 - 1)), ("0", str(2**32), *NEITHER)),
     ("block_size", ("1", "16777216"), ("0", "16777217", *NEITHER)),
     ("enable_prefix_caching", ("0", "1"), ("2", *NEITHER)),
-    ("preemption_mode", ("swap",), ("drop", *NEITHER)),
+    ("scheduling_policy", ("fcfs",), NO_NAMES),
+    ("preemption_mode", ("swap",), NO_NAMES),
     ("step_overhead_ns", ("0", "0.5"), ("1e17", *NEITHER)),
     ("launch_ns", ("0", "0.5"), ("1e17", *NEITHER)),
-    ("capacity_scheduler_policy", ("guaranteed_no_evict", "max_utilization"), ("evict", *NEITHER)),
+    ("capacity_scheduler_policy", ("guaranteed_no_evict", "max_utilization"), NO_NAMES),
     ("cudagraph_capture_sizes", ("1", "1 2 8"), ("0", "2 1", "2 2", "4294967296", *(each for each in NEITHER if each != "1 2"))),
 ])
 def test_a_value_is_refused_where_the_file_is_written_as_where_it_is_read(tmp_path, key, good, bad):
@@ -529,6 +531,15 @@ def test_a_value_is_refused_where_the_file_is_written_as_where_it_is_read(tmp_pa
             inference_command.run(arguments)
         said = simulate(tmp_path, f"INFERENCE\n{key} {value}\n{kept}", topology=star, network="analytical", status=status)
         assert not status or "serve.txt:2: " in said, said
+
+
+def test_a_policy_may_be_of_the_user_s_own_and_a_simulator_without_it_refuses_its_name(tmp_path):
+    star = tmp_path / "pair"
+    star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+    text = generate(tmp_path, "--model_name", "llama2_7b", "--num_layers", "1", "--world_size", "1", "--requests", "1", "--rate", "1", "--prompt_tokens", "2",
+                    "--output_tokens", "1", "--router", "least_load")
+    said = simulate(tmp_path, text, topology=star, network="analytical", status=2)
+    assert "router is 'least_load'; expected kv_aware, least_loaded or round_robin; the nearest is least_loaded" in said
 
 
 def test_the_tool_asks_for_what_the_simulator_needs_to_know_of_requests(tmp_path):

@@ -6,6 +6,7 @@
 #include "ns3/clock-range.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace AstraSim
 {
@@ -14,14 +15,17 @@ namespace AstraSim
 // m_swapped (blocks on the host), m_arrived (its cache came from a prefill instance). Form()
 // builds a step under a budget of tokens: first running sequences (AddRunning), then parts of
 // new prompts (AddPrompts); without chunked prefill whole prompts first. A running sequence that
-// needs a block and finds none evicts sequences (MakeRoom), first those of m_arrived, then the
-// youngest. They lose their blocks and wait to be computed again or swapped in. With prefix
+// needs a block and finds none evicts sequences (MakeRoom), first those of m_arrived, then younger
+// ones. They lose their blocks and wait to be computed again or swapped in. With prefix
 // caching, full blocks are named by content (NameFilled), and a new prompt shares the named
 // blocks at its beginning (CountCached, TakeWithCached) and computes the rest.
 
-BatchScheduler::BatchScheduler(const InstancePool& pool, TimePs swapTime)
+BatchScheduler::BatchScheduler(const InstancePool& pool, double tokenBytes)
     : m_pool(pool),
-      m_swapTime(swapTime),
+      m_tokenBytes(tokenBytes),
+      m_order(PolicyKind<QueueOrder>::Create(pool.order)),
+      m_capacity(PolicyKind<CapacityPolicy>::Create(pool.capacity)),
+      m_preemption(PolicyKind<Preemption>::Create(pool.preemption)),
       m_blocks(pool.blocks)
 {
 }
@@ -35,10 +39,9 @@ BatchScheduler::Enqueue(Sequence& sequence)
 uint64_t
 BatchScheduler::BlocksToBegin(const Sequence& sequence) const
 {
-    const bool keepsAll = m_pool.capacityPolicy == CapacityPolicy::GuaranteedNoEvict &&
-                          m_pool.role != InstanceRole::Prefill;
-    // The last token is never in the cache.
-    return m_pool.BlocksOf(keepsAll ? sequence.prompt + sequence.output - 1 : sequence.Tokens());
+    return m_pool.BlocksOf(m_pool.role == InstanceRole::Prefill
+                               ? sequence.Tokens()
+                               : m_capacity->TokensToBegin(sequence));
 }
 
 uint64_t
@@ -200,7 +203,7 @@ BatchScheduler::AdmitSwapped(TimePs now)
         }
         m_blocks.Take(blocks, now);
         sequence.blocks = blocks;
-        sequence.readyAt = ns3::AddPs(now, ns3::TimesPs(m_swapTime, sequence.computed));
+        sequence.readyAt = ns3::AddPs(now, sequence.swapTime);
         m_swapped.pop_front();
         m_running.push_back(&sequence);
     }
@@ -212,7 +215,9 @@ BatchScheduler::AddPrompts(std::vector<BatchItem>& batch, TimePs now)
     while (!m_waiting.empty() && m_swapped.empty() && m_budget > 0 &&
            m_running.size() < m_pool.maxSequences)
     {
-        Sequence& sequence = *m_waiting.front();
+        const auto next =
+            m_waiting.begin() + static_cast<std::ptrdiff_t>(m_order->Choose(m_waiting, *this));
+        Sequence& sequence = **next;
         const uint64_t blocks = BlocksToBegin(sequence);
         const uint64_t cached = CountCached(sequence);
         const auto computed = static_cast<uint32_t>(cached * m_pool.blockTokens);
@@ -234,7 +239,7 @@ BatchScheduler::AddPrompts(std::vector<BatchItem>& batch, TimePs now)
         sequence.named = cached;
         sequence.computed = computed;
         sequence.cached = sequence.scheduled < 0 ? computed : sequence.cached;
-        m_waiting.pop_front();
+        m_waiting.erase(next);
         m_running.push_back(&sequence);
         Add(batch, sequence, count);
     }
@@ -279,19 +284,14 @@ BatchScheduler::MakeRoom(std::size_t place, uint32_t count, TimePs now)
             Evict(waits, now);
             continue;
         }
-        std::size_t victim = m_running.size();
-        while (--victim > place &&
-               (m_running[victim]->inFlight || m_running[victim]->readyAt > now))
+        if (Sequence* victim = ChooseVictim(place, now))
         {
-        }
-        if (victim > place)
-        {
-            Preempt(victim, now);
+            Preempt(*victim, now);
             continue;
         }
         if (place > 0)
         {
-            Preempt(place, now);
+            Preempt(sequence, now);
         }
         return false;
     }
@@ -303,11 +303,21 @@ BatchScheduler::MakeRoom(std::size_t place, uint32_t count, TimePs now)
     return true;
 }
 
-void
-BatchScheduler::Preempt(std::size_t place, TimePs now)
+Sequence*
+BatchScheduler::ChooseVictim(std::size_t place, TimePs now) const
 {
-    Sequence& sequence = *m_running[place];
-    m_running.erase(m_running.begin() + static_cast<std::ptrdiff_t>(place));
+    std::vector<Sequence*> younger;
+    std::copy_if(m_running.begin() + static_cast<std::ptrdiff_t>(place) + 1,
+                 m_running.end(),
+                 std::back_inserter(younger),
+                 [now](const Sequence* each) { return !each->inFlight && each->readyAt <= now; });
+    return younger.empty() ? nullptr : younger[m_preemption->Choose(younger)];
+}
+
+void
+BatchScheduler::Preempt(Sequence& sequence, TimePs now)
+{
+    Hold(sequence);
     Evict(sequence, now);
 }
 
@@ -318,9 +328,10 @@ BatchScheduler::Evict(Sequence& sequence, TimePs now)
     ++sequence.preemptions;
     ++m_preemptions;
     m_hasPreempted = true;
-    if (m_pool.preemption == PreemptionMode::Swap)
+    if (const auto perToken = m_preemption->GetSwapTime(sequence, m_tokenBytes))
     {
-        sequence.readyAt = ns3::AddPs(now, ns3::TimesPs(m_swapTime, sequence.computed));
+        sequence.swapTime = ns3::TimesPs(*perToken, sequence.computed);
+        sequence.readyAt = ns3::AddPs(now, sequence.swapTime);
         m_swapped.push_front(&sequence);
         return;
     }

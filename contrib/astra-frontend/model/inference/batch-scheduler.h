@@ -6,10 +6,16 @@
 
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "kv-block-pool.h"
-#include "sequence.h"
+
+#include "ns3/capacity-policy.h"
+#include "ns3/preemption.h"
+#include "ns3/queue-order.h"
+#include "ns3/sequence.h"
+#include "ns3/serving-replica.h"
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -33,25 +39,23 @@ struct BatchItem
  * With chunked prefill a step adds a token to every running sequence, oldest first, and fills the
  * rest of max_num_batched_tokens with parts of prompts (Sarathi-Serve, arXiv 2403.02310). Without
  * it, a step computes whole prompts if any can begin, and only else decodes (Orca's order, vLLM's
- * before chunks). A sequence begins when the blocks of its whole prompt are free; when a growing
- * one finds no block, the youngest is preempted, and before it one that only waits with its cache.
- *
- * With CapacityPolicy::GuaranteedNoEvict a sequence begins when the blocks of its prompt and its
- * output are free, and keeps them: nothing is preempted (TensorRT-LLM's default).
+ * before chunks). QueueOrder chooses the sequence that begins next, and CapacityPolicy the blocks
+ * that it begins with. When a growing one finds no block, Preemption makes room; before, a sequence
+ * goes that only waits with its cache.
  *
  * A prompt begins after the blocks at its beginning that are in the cache already. Full blocks are
  * there once the step that computes them has ended.
  *
  * With a pipeline, steps overlap, and each takes its share of the sequences.
  */
-class BatchScheduler
+class BatchScheduler : public ServingReplica
 {
   public:
     /**
      * @param pool borrowed
-     * @param swapTime of one token's keys and values, to or from the host
+     * @param tokenBytes of one token's keys and values, on a rank
      */
-    BatchScheduler(const InstancePool& pool, TimePs swapTime);
+    BatchScheduler(const InstancePool& pool, double tokenBytes);
 
     /// @p sequence waits for its prompt to be computed.
     void Enqueue(Sequence& sequence);
@@ -80,18 +84,11 @@ class BatchScheduler
     /// @return when something can go on that waits for time to pass only
     std::optional<TimePs> GetNextWake(TimePs now) const;
 
-    /// @return tokens of all its sequences that are still to be computed
-    uint64_t GetLoad() const;
+    uint64_t GetLoad() const override;
+    int64_t GetFreeBlocks() const override;
+    uint64_t CountCached(const Sequence& sequence) const override;
 
-    /// @return free blocks, less those that waiting sequences will take
-    int64_t GetFreeBlocks() const;
-
-    /// @return blocks at the beginning of the prompt that are in the cache. At least one token is
-    /// left to be computed.
-    uint64_t CountCached(const Sequence& sequence) const;
-
-    /// @return blocks of @p sequence that are not in the cache
-    uint64_t CountMissing(const Sequence& sequence) const
+    uint64_t CountMissing(const Sequence& sequence) const override
     {
         return m_pool.BlocksOf(sequence.Tokens()) - CountCached(sequence);
     }
@@ -106,12 +103,12 @@ class BatchScheduler
         return m_preemptions;
     }
 
-    std::size_t CountRunning() const
+    std::size_t CountRunning() const override
     {
         return m_running.size();
     }
 
-    std::size_t CountWaiting() const
+    std::size_t CountWaiting() const override
     {
         return m_waiting.size() + m_swapped.size() + m_arrived.size();
     }
@@ -122,7 +119,8 @@ class BatchScheduler
     void AddPrompts(std::vector<BatchItem>& batch, TimePs now);
     void AddRunning(std::vector<BatchItem>& batch, TimePs now);
     bool MakeRoom(std::size_t place, uint32_t count, TimePs now);
-    void Preempt(std::size_t place, TimePs now);
+    Sequence* ChooseVictim(std::size_t place, TimePs now) const;
+    void Preempt(Sequence& sequence, TimePs now);
     void Evict(Sequence& sequence, TimePs now);
     void Add(std::vector<BatchItem>& batch, Sequence& sequence, uint32_t count);
     uint64_t BlocksToBegin(const Sequence& sequence) const;
@@ -132,7 +130,10 @@ class BatchScheduler
     void GiveBack(Sequence& sequence, TimePs now);
 
     const InstancePool& m_pool;
-    TimePs m_swapTime;
+    double m_tokenBytes;
+    std::unique_ptr<QueueOrder> m_order;
+    std::unique_ptr<CapacityPolicy> m_capacity;
+    std::unique_ptr<Preemption> m_preemption;
     KvBlockPool m_blocks;
     std::vector<Sequence*> m_running; ///< oldest first
     std::deque<Sequence*> m_waiting;  ///< for their prompts

@@ -38,7 +38,7 @@ CacheTransfers::CacheTransfers(const ServingConfig& config,
       m_instances(instances),
       m_hooks(std::move(hooks)),
       m_layer(layer),
-      m_router(config.decodeRouter)
+      m_router(PolicyKind<RequestRouter>::Create(config.decodeRouter))
 {
     const auto* prefill = config.Find(InstanceRole::Prefill);
     const auto* decode = config.Find(InstanceRole::Decode);
@@ -72,7 +72,7 @@ CacheTransfers::DestinationOf(const Sequence& sequence)
 void
 CacheTransfers::Begin(Sequence& sequence, TimePs now)
 {
-    const std::size_t chosen = m_router.Choose(m_targets, sequence);
+    const std::size_t chosen = m_router->Choose(m_targets, sequence);
     sequence.decode = m_targets[chosen].place;
     ++m_targets[chosen].coming;
     Destination& destination = m_destinations[chosen];

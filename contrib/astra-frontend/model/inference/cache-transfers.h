@@ -5,8 +5,9 @@
 #define CACHE_TRANSFERS_H
 
 #include "cache-layout.h"
-#include "request-router.h"
 #include "serving-instance.h"
+
+#include "ns3/request-router.h"
 
 #include <cstdint>
 #include <deque>
@@ -93,7 +94,7 @@ class CacheTransfers
     const std::vector<std::unique_ptr<ServingInstance>>& m_instances;
     Hooks m_hooks;
     uint32_t m_layer;
-    RequestRouter m_router;
+    std::unique_ptr<RequestRouter> m_router;
     std::vector<RequestRouter::Target> m_targets; ///< by destination
     std::vector<Destination> m_destinations;
     std::vector<CacheShare> m_shares;

@@ -18,21 +18,19 @@ namespace
 
 constexpr std::array<const char*, 3> STEP_NAMES = {"prefill", "decode", "mixed"};
 
-/// @return time to move the keys and values of a token between a rank's GPU and its host
-TimePs
-SwapTimeOf(const InstancePool& pool, const ServingConfig& config)
+/// @return bytes of a token's keys and values on a rank
+double
+TokenBytesOf(const InstancePool& pool, const ServingConfig& config)
 {
     const uint64_t layers = (config.layers + pool.pp - 1) / pool.pp;
-    const auto bytes =
-        static_cast<double>(layers * HeadsPerRank(config.kvHeads, pool.tp) * config.kvBytes);
-    return ns3::RoundToPs(bytes * 1e3 / pool.swapGBps);
+    return static_cast<double>(layers * HeadsPerRank(config.kvHeads, pool.tp) * config.kvBytes);
 }
 
 } // namespace
 
 ServingEngine::ServingEngine(const ServingConfig& config)
     : m_config(config),
-      m_router(config.prefillRouter),
+      m_router(PolicyKind<RequestRouter>::Create(config.prefillRouter)),
       m_results(config)
 {
     uint32_t number = 0;
@@ -47,7 +45,7 @@ ServingEngine::ServingEngine(const ServingConfig& config)
                                                   number,
                                                   inPool,
                                                   cost,
-                                                  SwapTimeOf(pool, config),
+                                                  TokenBytesOf(pool, config),
                                                   *this));
             for (uint32_t replica = 0; pool.role != InstanceRole::Decode && replica < pool.ep;
                  ++replica)
@@ -199,7 +197,7 @@ ServingEngine::Arrive(void* argument)
 void
 ServingEngine::Route(Sequence& sequence)
 {
-    sequence.prefill = m_targets[m_router.Choose(m_targets, sequence)].place;
+    sequence.prefill = m_targets[m_router->Choose(m_targets, sequence)].place;
     ServingInstance& instance = *m_instances[sequence.prefill.instance];
     if (instance.GetPool().role == InstanceRole::Colocated)
     {

@@ -6,11 +6,12 @@
 
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "cache-transfers.h"
-#include "request-router.h"
-#include "sequence.h"
 #include "serving-instance.h"
 #include "serving-results.h"
 #include "step-cost.h"
+
+#include "ns3/request-router.h"
+#include "ns3/sequence.h"
 
 #include <cstdint>
 #include <memory>
@@ -102,7 +103,7 @@ class ServingEngine
     std::vector<std::unique_ptr<StepCost>> m_costs; ///< by pool
     std::vector<std::unique_ptr<ServingInstance>> m_instances;
     std::vector<RequestRouter::Target> m_targets; ///< that requests go to
-    RequestRouter m_router;
+    std::unique_ptr<RequestRouter> m_router;
     std::unique_ptr<CacheTransfers> m_transfers; ///< null where instances are colocated
     ServingResults m_results;
     std::vector<Sequence> m_sequences;

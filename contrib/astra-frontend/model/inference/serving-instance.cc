@@ -28,16 +28,20 @@ ServingInstance::ServingInstance(const InstancePool& pool,
                                  uint32_t number,
                                  uint32_t inPool,
                                  const StepCost& cost,
-                                 TimePs swapTime,
+                                 double tokenBytes,
                                  ServingEngine& engine)
     : m_pool(pool),
       m_number(number),
       m_inPool(inPool),
       m_cost(cost),
       m_engine(engine),
-      m_schedulers(pool.ep, BatchScheduler(pool, swapTime)),
       m_ranks(pool.RanksPerInstance())
 {
+    m_schedulers.reserve(pool.ep); // others point into it
+    for (uint32_t replica = 0; replica < pool.ep; ++replica)
+    {
+        m_schedulers.emplace_back(pool, tokenBytes);
+    }
 }
 
 ServingInstance::~ServingInstance() = default;

@@ -71,14 +71,14 @@ class ServingInstance
      * @param number among the instances of all pools
      * @param inPool number among those of its pool
      * @param cost borrowed
-     * @param swapTime of a token's keys and values
+     * @param tokenBytes of a token's keys and values, on a rank
      * @param engine is told of steps; borrowed
      */
     ServingInstance(const InstancePool& pool,
                     uint32_t number,
                     uint32_t inPool,
                     const StepCost& cost,
-                    TimePs swapTime,
+                    double tokenBytes,
                     ServingEngine& engine);
     ~ServingInstance();
 

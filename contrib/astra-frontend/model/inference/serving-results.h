@@ -6,8 +6,9 @@
 
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "astra-frontend/model/system/run-observer.h"
-#include "sequence.h"
 #include "serving-instance.h"
+
+#include "ns3/sequence.h"
 
 #include <cstdint>
 #include <memory>

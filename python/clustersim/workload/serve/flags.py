@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The flags of scripts/workload.py --inference that go into the file as they are, and which values they may have."""
 import argparse
+import csv
 import dataclasses
+import pathlib
 import re
 import typing
 
@@ -41,6 +43,13 @@ def _one_of(text: str, *values: str) -> "Flag":
     return Flag(text, lambda value: value in values, f"{', '.join(values[:-1])} or {values[-1]}")
 
 
+def _policy(key: str, text: str, standard: str) -> "Flag":
+    """The name of a policy: one of the simulator's, which its registry has written down, or one of the user's own."""
+    with pathlib.Path(__file__).with_name("policies.csv").open(newline="", encoding="utf-8") as file:
+        names = [name + " (default)" * (name == standard) for each, name, _ in csv.reader(file) if each == key]
+    return Flag(f"{text}: {', '.join(names)}, or one of your own", lambda value: bool(re.fullmatch("[A-Za-z_]+[A-Za-z0-9_]*", value)), "a policy's name")
+
+
 def _tokens(text: str) -> "Flag":
     def is_valid(value: str) -> bool:
         words = value.split()
@@ -74,10 +83,10 @@ REQUESTS = {
     "shared_prefix_tokens": _whole("tokens at the beginning of each prompt that others have, too", most=MOST_TOKENS),
     "shared_prefixes": _whole("how many such beginnings there are (1)")}
 COUNTS = {"prompt_tokens": _tokens("N, \"uniform LOW HIGH\" or \"exponential MEAN\""), "output_tokens": _tokens("the same")}
-ROUTERS = ("round_robin", "least_loaded", "kv_aware")
+ROUTER = _policy("router", "chooses the instance of a request", "least_loaded")
 SERVING = {
-    "router": _one_of("round_robin, least_loaded (default) or kv_aware", *ROUTERS),
-    "decode_router": _one_of("the same, for caches that move", *ROUTERS),
+    "router": ROUTER,
+    "decode_router": Flag("the same, for caches that move", ROUTER.is_valid, ROUTER.expected),
     "ttft_limit_ms": _milliseconds("limit of the time to the first token"),
     "tpot_limit_ms": _milliseconds("limit of the time per token after it"),
     "e2e_limit_ms": _milliseconds("limit of the whole time"),
@@ -94,9 +103,9 @@ POOL = {
     "num_gpu_blocks": _whole("blocks of a replica; default: what fits", most=MOST - 1),
     "enable_chunked_prefill": _one_of("0 or 1 (default)", "0", "1"),
     "enable_prefix_caching": _one_of("0 or 1 (default)", "0", "1"),
-    "preemption_mode": _one_of("recompute (default) or swap", "recompute", "swap"),
-    "capacity_scheduler_policy": _one_of("max_utilization (default): a sequence begins when its prompt fits in the cache; or guaranteed_no_evict: "
-                                         "when its output fits, too", "max_utilization", "guaranteed_no_evict"),
+    "scheduling_policy": _policy("scheduling_policy", "chooses the sequence that begins next", "fcfs"),
+    "preemption_mode": _policy("preemption_mode", "makes room in the cache", "recompute"),
+    "capacity_scheduler_policy": _policy("capacity_scheduler_policy", "decides when a sequence begins", "max_utilization"),
     "swap_gbps": _real("GB/s between a GPU and its host (25)"),
     "step_overhead_ns": _real("before each step (0)", 0, 9e15),
     "launch_ns": _real("of the CPU to launch a kernel, each row being one; steps take no less (0)", 0, 9e15),

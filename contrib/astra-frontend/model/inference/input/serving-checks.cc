@@ -4,6 +4,7 @@
 #include "serving-checks.h"
 
 #include "ns3/input-error.h"
+#include "ns3/preemption.h"
 
 #include <algorithm>
 #include <optional>
@@ -56,6 +57,12 @@ CheckRoles(const ServingConfig& config)
     }
 }
 
+bool
+Swaps(const InstancePool& pool)
+{
+    return PolicyKind<Preemption>::Create(pool.preemption)->Swaps();
+}
+
 template <typename Pool>
 void
 CheckWindow(const ServingConfig& config, const Pool& pool)
@@ -75,7 +82,7 @@ CheckWindow(const ServingConfig& config, const Pool& pool)
              "prefix caching is not modelled for layers with a window",
              "enable_prefix_caching 0");
     }
-    if (pool.window > 0 && pool.preemption == PreemptionMode::Swap)
+    if (pool.window > 0 && Swaps(pool))
     {
         Fail(config,
              pool.line,
@@ -103,7 +110,7 @@ CheckPool(const ServingConfig& config, const Pool& pool)
                  " layers",
              "a layer for every stage");
     }
-    if (pool.preemption == PreemptionMode::Swap && config.kvBytes == 0)
+    if (Swaps(pool) && config.kvBytes == 0)
     {
         Fail(config, pool.line, "kv_bytes is missing", "bytes of keys and values, to swap them");
     }

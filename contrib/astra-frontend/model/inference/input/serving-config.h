@@ -8,6 +8,8 @@
 
 #include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
+#include "ns3/serving-policy.h"
+#include "ns3/serving-request.h"
 
 #include <algorithm>
 #include <array>
@@ -21,29 +23,6 @@
 
 namespace AstraSim
 {
-
-/// Names of contents leave room for the number of a block.
-constexpr uint64_t MOST_PREFIXES = (uint64_t{1} << 39) - 1;
-
-/// A request as users send it.
-struct ServingRequest
-{
-    TimePs arrival{0};
-    uint32_t promptTokens{1};
-    uint32_t outputTokens{1}; ///< the first one comes from the prompt's own pass
-    /// Contents of the prompt that other requests may have, too, from its beginning: the same
-    /// number, the same tokens up to the end of its part of prefixTokens.
-    std::vector<uint64_t> prefix{};
-    uint32_t prefixTokens{0};
-    uint32_t number{0}; ///< by arrival, from 0, those that are refused included
-
-    /**
-     * @param block of the prompt @param blockTokens of a block
-     * @return a name of its content and of all tokens before it; nothing if no other request can
-     * have them
-     */
-    std::optional<uint64_t> ContentOf(uint64_t block, uint32_t blockTokens) const;
-};
 
 /// The requests of a trace. Those without a prompt or without output, such as calls that failed,
 /// are counted and left out: no server would have answered them.
@@ -144,20 +123,6 @@ enum class InstanceRole : uint8_t
 /// @return "colocated", "prefill" or "decode"
 const char* ToString(InstanceRole role);
 
-/// Treatment of the cache of a sequence that must make room.
-enum class PreemptionMode : uint8_t
-{
-    Recompute, ///< dropped; its tokens are computed again
-    Swap,      ///< moved to the host's memory, and back
-};
-
-/// When a sequence may begin.
-enum class CapacityPolicy : uint8_t
-{
-    MaxUtilization,    ///< starts when the blocks of its prompt are free
-    GuaranteedNoEvict, ///< starts when those of its prompt and output are, and keeps them
-};
-
 /// Instances that are alike: a set of ranks cut into groups of TP x EP x PP.
 struct InstancePool
 {
@@ -176,9 +141,9 @@ struct InstancePool
     uint32_t maxBatchTokens{8192};
     bool chunkedPrefill{true};
     bool prefixCaching{true};
-    PreemptionMode preemption{PreemptionMode::Recompute};
-    double swapGBps{25};
-    CapacityPolicy capacityPolicy{CapacityPolicy::MaxUtilization};
+    PolicyChoice order{"fcfs"};
+    PolicyChoice preemption{"recompute"};
+    PolicyChoice capacity{"max_utilization"};
     TimePs launch{0};                   ///< of a kernel by the CPU, outside of CUDA graphs
     std::vector<uint32_t> captureSizes; ///< of CUDA graphs, in decoding sequences, ascending
     TimePs stepOverhead{0};
@@ -213,14 +178,6 @@ struct InstancePool
         return (all * others + std::min(all, inWindow) * windowLayers) /
                std::gcd(others, uint64_t{windowLayers});
     }
-};
-
-/// Policy by which a router chooses an instance.
-enum class RouterPolicy : uint8_t
-{
-    RoundRobin,
-    LeastLoaded, ///< fewest tokens to compute
-    KvAware,     ///< fewest blocks to compute and in use
 };
 
 /// Times that a good answer keeps; no limit where they are not given.
@@ -276,8 +233,8 @@ struct ServingConfig
     /// Of separate prefill and decode: whether the decoding instance makes the first token, from
     /// the cache it is sent, as vLLM does; else the prefilling instance answers with it.
     bool firstTokenAtDecode{true};
-    RouterPolicy prefillRouter{RouterPolicy::LeastLoaded}; ///< of colocated instances, too
-    RouterPolicy decodeRouter{RouterPolicy::LeastLoaded};
+    PolicyChoice prefillRouter{"least_loaded"}; ///< of colocated instances, too
+    PolicyChoice decodeRouter{"least_loaded"};
     ServingLimits limits;
     std::vector<InstancePool> pools;
 
@@ -308,6 +265,9 @@ ServingConfig ReadServingConfig(std::istream& text, const std::string& name);
 
 /// @return the keys, as Rows::ToCsv() has them
 std::string DescribeServingKeys();
+
+/// @return the policies that exist: a line for each with its key, name and meaning
+std::string DescribeServingPolicies();
 
 } // namespace AstraSim
 

@@ -3,14 +3,19 @@
  */
 #include "astra-frontend/model/system/rank-list.h"
 #include "operator-rows.h"
+#include "policy-rows.h"
 #include "request-source.h"
 #include "serving-checks.h"
 #include "serving-config.h"
 #include "serving-values.h"
 
+#include "ns3/capacity-policy.h"
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
+#include "ns3/preemption.h"
+#include "ns3/queue-order.h"
+#include "ns3/request-router.h"
 #include "ns3/rows.h"
 
 #include <algorithm>
@@ -99,8 +104,9 @@ class ServingReader
         }
         if (!m_file.IsGiven("decode_router"))
         {
-            m_config.decodeRouter = m_config.prefillRouter;
+            m_config.decodeRouter.name = m_config.prefillRouter.name;
         }
+        m_config.decodeRouter.keys = m_config.prefillRouter.keys;
         CheckServingPools(m_config);
         m_file.RefuseIdle();
         std::ranges::for_each(m_pools, &ns3::Rows::RefuseIdle);
@@ -121,18 +127,12 @@ class ServingReader
         const auto limit = [](std::optional<TimePs>& target) {
             return ns3::Scaled(target, PS_PER_MS, 1, "milliseconds above 0");
         };
-        const auto router = [](RouterPolicy& target) {
-            return ns3::Word(target,
-                             {{"round_robin", RouterPolicy::RoundRobin},
-                              {"least_loaded", RouterPolicy::LeastLoaded},
-                              {"kv_aware", RouterPolicy::KvAware}});
-        };
         const auto unmoved = [this] {
             return m_config.IsDisaggregated() ? "" : "without instances decode";
         };
         ServingConfig& config = m_config;
         PoissonRequests& drawn = m_poisson;
-        return {
+        std::vector<ns3::Row> rows = {
             {"requests",
              ns3::Whole(drawn.count, 1, MOST_REQUESTS),
              "how many; of a trace, from its beginning"},
@@ -164,12 +164,6 @@ class ServingReader
              "number of shared texts, all equally likely",
              false,
              [this] { return m_poisson.sharedTokens ? "" : "without shared_prefix_tokens"; }},
-            {"router", router(config.prefillRouter), "chooses the instance of a request"},
-            {"decode_router",
-             router(config.decodeRouter),
-             "chooses the instance of a cache that moves, if not as ``router`` does",
-             false,
-             unmoved},
             {"ttft_limit_ms",
              limit(config.limits.firstToken),
              "a request counts as within limits if its first token takes no longer; without "
@@ -207,6 +201,21 @@ class ServingReader
              "answers with it before the transfer, as TensorRT-LLM can",
              false,
              unmoved},
+        };
+        AddPolicy<RequestRouter>(rows,
+                                 "router",
+                                 "chooses the instance of a request",
+                                 config.prefillRouter,
+                                 [this](const std::string& name) {
+                                     return m_config.prefillRouter.name == name ||
+                                            m_config.decodeRouter.name == name;
+                                 });
+        rows.push_back({"decode_router",
+                        PolicyName<RequestRouter>(config.decodeRouter),
+                        "chooses the instance of a cache that moves, if not as ``router`` does",
+                        false,
+                        unmoved});
+        rows.push_back(
             {"instances",
              {"ROLE RANKS SIZES",
               [this](std::string_view) {
@@ -217,8 +226,8 @@ class ServingReader
              "``model_parallel_NPU_group:``), ``pp:`` and ``ep:`` with their sizes (1). The ranks "
              "are cut into instances of TP x EP x PP. The keys below belong to the instances of "
              "the last such line before them, or, before the first, to all",
-             true},
-        };
+             true});
+        return rows;
     }
 
     std::vector<ns3::Row> PoolRows(InstancePool& pool)
@@ -233,7 +242,7 @@ class ServingReader
                                      return true;
                                  }};
         };
-        return {
+        std::vector<ns3::Row> rows = {
             {"num_gpu_blocks",
              ns3::Whole(pool.blocks, 1, UINT32_MAX - 1),
              "blocks in the cache of a replica (no limit)"},
@@ -258,22 +267,6 @@ class ServingReader
             {"enable_prefix_caching",
              ns3::Flag(pool.prefixCaching),
              "whether blocks of equal prompts are shared"},
-            {"preemption_mode",
-             ns3::Word(pool.preemption,
-                       {{"recompute", PreemptionMode::Recompute}, {"swap", PreemptionMode::Swap}}),
-             "treatment of a cache that makes room: computed again, or moved to the host"},
-            {"swap_gbps",
-             ns3::Real(pool.swapGBps, LEAST_REAL, MOST_REAL),
-             "GB/s to the host",
-             false,
-             [this, &pool] { return Swaps(pool) ? "" : "without preemption_mode swap"; }},
-            {"capacity_scheduler_policy",
-             ns3::Word(pool.capacityPolicy,
-                       {{"max_utilization", CapacityPolicy::MaxUtilization},
-                        {"guaranteed_no_evict", CapacityPolicy::GuaranteedNoEvict}}),
-             "``max_utilization``: a sequence begins when its prompt fits in the cache; "
-             "``guaranteed_no_evict``: when its prompt and its output fit, whose blocks it keeps, "
-             "so that nothing is preempted"},
             {"step_overhead_ns", nanoseconds(pool.stepOverhead), "time before each step"},
             {"launch_ns",
              nanoseconds(pool.launch),
@@ -311,6 +304,29 @@ class ServingReader
              "ascending order",
              true},
         };
+        const auto isChosen = [this, &pool](PolicyChoice InstancePool::*choice) {
+            return [this, &pool, choice](const std::string& name) {
+                return std::ranges::any_of(m_config.pools, [&](const InstancePool& each) {
+                    return (&pool == &each || &pool == &m_defaults) && (each.*choice).name == name;
+                });
+            };
+        };
+        AddPolicy<QueueOrder>(rows,
+                              "scheduling_policy",
+                              "chooses the sequence that begins next",
+                              pool.order,
+                              isChosen(&InstancePool::order));
+        AddPolicy<Preemption>(rows,
+                              "preemption_mode",
+                              "makes room in the cache where a sequence needs a block",
+                              pool.preemption,
+                              isChosen(&InstancePool::preemption));
+        AddPolicy<CapacityPolicy>(rows,
+                                  "capacity_scheduler_policy",
+                                  "decides when a sequence begins",
+                                  pool.capacity,
+                                  isChosen(&InstancePool::capacity));
+        return rows;
     }
 
     void ReadKey()
@@ -325,15 +341,6 @@ class ServingReader
             ns3::RefuseUnknownKey(m_lines.Name(), m_lines.Line(), key, names);
         }
         rows.Read(key, m_lines.RestFrom(1), m_lines.Line());
-    }
-
-    /// @return whether instances swap that a key of @p owner is of
-    bool Swaps(const InstancePool& owner) const
-    {
-        return std::ranges::any_of(m_config.pools, [&](const InstancePool& pool) {
-            return (&owner == &pool || &owner == &m_defaults) &&
-                   pool.preemption == PreemptionMode::Swap;
-        });
     }
 
     void ReadTimes(InstancePool& pool) const
@@ -450,19 +457,6 @@ ToString(InstanceRole role)
     return "";
 }
 
-std::optional<uint64_t>
-ServingRequest::ContentOf(uint64_t block, uint32_t blockTokens) const
-{
-    const uint64_t end = (block + 1) * blockTokens;
-    const uint64_t part = prefixTokens > 0 ? (end - 1) / prefixTokens : prefix.size();
-    if (part >= prefix.size() || end > promptTokens)
-    {
-        return std::nullopt;
-    }
-    constexpr unsigned BLOCK_BITS = 25;
-    return prefix[part] << BLOCK_BITS | block;
-}
-
 ServingConfig
 ReadServingConfig(const std::string& path)
 {
@@ -483,6 +477,15 @@ DescribeServingKeys()
     std::istringstream none;
     ns3::InputLines lines(none, "");
     return ServingReader(lines).Describe();
+}
+
+std::string
+DescribeServingPolicies()
+{
+    return PolicyKind<RequestRouter>::ToCsv("router") +
+           PolicyKind<QueueOrder>::ToCsv("scheduling_policy") +
+           PolicyKind<Preemption>::ToCsv("preemption_mode") +
+           PolicyKind<CapacityPolicy>::ToCsv("capacity_scheduler_policy");
 }
 
 } // namespace AstraSim

@@ -4,7 +4,9 @@
 #ifndef SEQUENCE_H
 #define SEQUENCE_H
 
-#include "astra-frontend/model/inference/input/serving-config.h"
+#include "serving-request.h"
+
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 
@@ -37,6 +39,7 @@ struct Sequence
     const ServingRequest* request{nullptr}; ///< borrowed; has the content that others may share
     bool inFlight{false};                   ///< in a batch that has not ended
     TimePs readyAt{0};                      ///< it is being moved between memories until then
+    TimePs swapTime{0};                     ///< of its cache to or from the host, where it is
     uint32_t preemptions{0};
 
     ServingPlace prefill;

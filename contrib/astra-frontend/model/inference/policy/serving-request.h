@@ -1,0 +1,51 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SERVING_REQUEST_H
+#define SERVING_REQUEST_H
+
+#include "ns3/rank-network.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// Names of contents leave room for the number of a block.
+constexpr uint64_t MOST_PREFIXES = (uint64_t{1} << 39) - 1;
+
+/// A request as users send it.
+struct ServingRequest
+{
+    TimePs arrival{0};
+    uint32_t promptTokens{1};
+    uint32_t outputTokens{1}; ///< the first one comes from the prompt's own pass
+    /// Contents of the prompt that other requests may have, too, from its beginning: the same
+    /// number, the same tokens up to the end of its part of prefixTokens.
+    std::vector<uint64_t> prefix{};
+    uint32_t prefixTokens{0};
+    uint32_t number{0}; ///< by arrival, from 0, those that are refused included
+
+    /**
+     * @param block of the prompt @param blockTokens of a block
+     * @return a name of its content and of all tokens before it; nothing if no other request can
+     * have them
+     */
+    std::optional<uint64_t> ContentOf(uint64_t block, uint32_t blockTokens) const
+    {
+        constexpr unsigned BLOCK_BITS = 25;
+        const uint64_t end = (block + 1) * blockTokens;
+        const uint64_t part = prefixTokens > 0 ? (end - 1) / prefixTokens : prefix.size();
+        if (part >= prefix.size() || end > promptTokens)
+        {
+            return std::nullopt;
+        }
+        return prefix[part] << BLOCK_BITS | block;
+    }
+};
+
+} // namespace AstraSim
+
+#endif /* SERVING_REQUEST_H */
