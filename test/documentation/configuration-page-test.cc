@@ -7,14 +7,17 @@
 // After a change to the keys: UPDATE_DOCUMENTATION=1 test-documentation rewrites the tables.
 
 #include "astra-frontend/model/inference/input/serving-config.h"
+#include "astra-frontend/model/inference/serving-results.h"
 #include "astra-frontend/model/system/remote-memory.h"
 #include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/workload/kv-cache-workload.h"
 #include "collectives/model/nccl/network-table.h"
 #include "simulator/options/run-environment.h"
+#include "simulator/records/collectives-writer.h"
 
 #include "ns3/fabric-conf.h"
 #include "ns3/layer-table.h"
+#include "ns3/links-writer.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -100,6 +103,14 @@ TEST(TablesOfKeys, ListExactlyTheRowsOfTheReaders)
     ExpectFile("keys/remote-memory.csv", AstraSim::DescribeRemoteMemoryKeys());
     ExpectFile("keys/simai-text.csv", AstraSim::DescribeLayerTableKeys());
     ExpectFile("keys/system.csv", AstraSim::DescribeSystemKeys());
+}
+
+TEST(TablesOfColumns, ListExactlyTheColumnsOfTheWriters)
+{
+    const std::string folder = "../../../python/clustersim/results/reading/";
+    ExpectFile(folder + "links-columns.csv", ns3::DescribeLinkColumns());
+    ExpectFile(folder + "collectives-columns.csv", AstraSim::DescribeCollectiveColumns());
+    ExpectFile(folder + "requests-columns.csv", AstraSim::DescribeRequestColumns());
 }
 
 TEST(ShippedConfigurations, AreReadWithoutAWarning)

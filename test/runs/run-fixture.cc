@@ -3,6 +3,7 @@
  */
 #include "run-fixture.h"
 
+#include "../support/csv-rows.h"
 #include "programs/flows/flows-options.h"
 #include "programs/flows/flows-run.h"
 #include "programs/frame/ns3-flags.h"
@@ -160,31 +161,7 @@ RunTest::Record(const std::string& directory) const
 std::vector<RunTest::Row>
 RunTest::Rows(const std::string& name) const
 {
-    const auto cells = [](const std::string& line) {
-        Words words;
-        std::istringstream text(line);
-        for (std::string word; std::getline(text, word, ',');)
-        {
-            words.push_back(word);
-        }
-        return words;
-    };
-    std::istringstream file(Read(name));
-    std::string line;
-    std::getline(file, line);
-    const Words header = cells(line);
-    std::vector<Row> rows;
-    while (std::getline(file, line))
-    {
-        Words words = cells(line);
-        words.resize(header.size());
-        Row& row = rows.emplace_back();
-        for (std::size_t i = 0; i < header.size(); ++i)
-        {
-            row[header[i]] = words[i];
-        }
-    }
-    return rows;
+    return CsvRows(Read(name));
 }
 
 std::map<std::string, std::string>

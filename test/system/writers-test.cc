@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../support/csv-rows.h"
 #include "simulator/records/collectives-writer.h"
 #include "simulator/records/end-to-end-writer.h"
 #include "simulator/records/timeline-writer.h"
@@ -92,12 +93,29 @@ TEST_F(Writers, CollectivesHaveARowEachAsTheyEnd)
     CollectivesWriter writer(Path("collectives.csv"));
     writer.CollectiveEnded(Record(0, 1, 1'000'000, 21'000'000));
     writer.Finish();
-    EXPECT_EQ(
-        Text("collectives.csv"),
-        "id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,"
-        "algbw,busbw,flows,last_start_ns,busbw_last_start\n"
-        "7,layer,1,fwd,TP0,4,AllReduce,1000000,Ring,Simple,2,1000.000,21000.000,50.000000,"
-        "75.000000,24,11000.000,150.000000\n");
+    const auto rows = CsvRows(Text("collectives.csv"));
+    ASSERT_EQ(rows.size(), 1);
+    for (const auto& [name, cell] : {std::pair("id", "7"),
+                                     {"layer", "layer"},
+                                     {"pass", "1"},
+                                     {"phase", "fwd"},
+                                     {"group", "TP0"},
+                                     {"ranks", "4"},
+                                     {"op", "AllReduce"},
+                                     {"bytes", "1000000"},
+                                     {"algorithm", "Ring"},
+                                     {"protocol", "Simple"},
+                                     {"channels", "2"},
+                                     {"start_ns", "1000.000"},
+                                     {"end_ns", "21000.000"},
+                                     {"algbw", "50.000000"},
+                                     {"busbw", "75.000000"},
+                                     {"flows", "24"},
+                                     {"last_start_ns", "11000.000"},
+                                     {"busbw_last_start", "150.000000"}})
+    {
+        EXPECT_EQ(rows[0].at(name), cell) << name;
+    }
 }
 
 TEST_F(Writers, CollectivesThatEndAtOnceComeInTheOrderOfTheirBeginnings)

@@ -3,6 +3,7 @@
  */
 #include "links-writer.h"
 
+#include "ns3/columns.h"
 #include "ns3/output-file.h"
 #include "ns3/qbb-processes.h"
 #include "ns3/rdma-fabric.h"
@@ -20,6 +21,62 @@ namespace
 {
 
 constexpr std::size_t FLOWS_LISTED = 3;
+
+/// A port, for its row.
+struct PortRecord
+{
+    uint32_t node;
+    uint16_t port;
+    uint32_t peer;
+    LinkCounters counters;
+    const LinkUse& use;
+    const std::vector<std::string>& purposes;
+};
+
+const Columns<PortRecord>&
+PortColumns()
+{
+    using Of = const PortRecord&;
+    static const Columns<PortRecord> columns{
+        {"node", "the sender", [](Of port) { return port.node; }},
+        {"port", "port of the sender", [](Of port) { return port.port + 1; }},
+        {"peer", "the node at the other end", [](Of port) { return port.peer; }},
+        {"rate_bps", "rate of the link, bit/s", [](Of port) { return port.counters.rateBps; }},
+        {"tx_bytes",
+         "bytes sent, with all headers, preamble and gap, and PFC frames. On NVLinks, bytes that "
+         "NVLS-Tree reduces or multicasts count more, in the proportion in which they are slower "
+         "than the link",
+         [](Of port) { return port.counters.txBytes; }},
+        {"busy_ns",
+         "time in which the port was sending, until the last flow or rank was done. Divided by "
+         "``simulated_ns`` of `run.json`_, it is the utilisation",
+         [](Of port) { return port.counters.busyNs; }},
+        {"pause_ns",
+         "time in which the port was paused, until no frame was under way any more, as "
+         "``paused_ns`` of `run.json`_",
+         [](Of port) { return static_cast<double>(port.counters.port.pausedPs) / 1000; }},
+        {"drops",
+         "frames lost on the way to the peer (errors, links that are down)",
+         [](Of port) { return port.counters.port.lostFrames; }},
+        {"ecn_marks",
+         "frames that a switch marked CE as they left by this port; 0 with ``--network flow``",
+         [](Of port) { return port.counters.marks; }},
+        {"messages",
+         "messages (flows, or their parts) that took the link",
+         [](Of port) { return port.use.Of(port.node, port.port).messages; }},
+        {"used_by",
+         "purposes of messages, with the share of their bytes: operation and kind of group, such "
+         "as "
+         "``AllReduce DP 92%; AllToAll EP 8%``; ``messages`` between two ranks; ``background "
+         "flows``; ``flows`` of ``qbb-flows``",
+         [](Of port) { return port.use.DescribePurposes(port.node, port.port, port.purposes); }},
+        {"largest_flows",
+         "up to three pairs of hosts that sent the most, with their share, such as ``0>8 45%; 1>9 "
+         "20%``",
+         [](Of port) { return port.use.DescribePairs(port.node, port.port, FLOWS_LISTED); }},
+    };
+    return columns;
+}
 
 using CounterTable = std::vector<std::vector<LinkCounters>>; ///< by node and port
 
@@ -52,9 +109,9 @@ CountersOfAll(const RdmaFabric& fabric)
             {
                 // Losses on a wire count in the process that has its frames, which may be the far
                 // end's.
-                const uint64_t drops = counters[port].drops + values[port].drops;
+                const uint64_t lost = counters[port].port.lostFrames + values[port].port.lostFrames;
                 counters[port] = isHere ? values[port] : counters[port];
-                counters[port].drops = drops;
+                counters[port].port.lostFrames = lost;
             }
         }
     }
@@ -86,9 +143,8 @@ CountersOf(const RdmaFabric& fabric)
         return LinkCounters{device.GetRateBps(),
                             counters.txBytes + counters.pfcBytes,
                             static_cast<double>(counters.busyPs) / 1000.0,
-                            static_cast<double>(counters.pausedPs) / 1000.0,
-                            counters.lostFrames,
-                            at ? at->GetMarks(port) : 0};
+                            at ? at->GetMarks(port) : 0,
+                            counters};
     };
 }
 
@@ -121,44 +177,28 @@ WriteLinks(const ClusterTopology& topology,
            const std::string& path)
 {
     OutputFile file(path);
-    file.Print("node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,ecn_marks,messages,"
-               "used_by,largest_flows\n");
-    std::string row; // names have any length
+    file.Write(PortColumns().GetHeader() + "\n");
     for (uint32_t node = 0; node < topology.nodeCount; ++node)
     {
         const auto ports = topology.Ports(node);
         for (uint16_t port = 0; port < ports.size(); ++port)
         {
-            const LinkCounters done = counters(node, port);
-            char room[TextLine::ROOM];
-            TextLine numbers(room);
-            numbers.Decimal(node)
-                .Text(',')
-                .Decimal(port + 1U)
-                .Text(',')
-                .Decimal(ports[port].peer)
-                .Text(',')
-                .Decimal(done.rateBps)
-                .Text(',')
-                .Decimal(done.txBytes)
-                .Text(',')
-                .Fixed<3>(done.busyNs)
-                .Text(',')
-                .Fixed<3>(done.pauseNs)
-                .Text(',')
-                .Decimal(done.drops)
-                .Text(',')
-                .Decimal(done.marks)
-                .Text(',')
-                .Decimal(use.Of(node, port).messages)
-                .Text(',');
-            row = numbers.View();
-            row += use.DescribePurposes(node, port, purposes) + ',' +
-                   use.DescribePairs(node, port, FLOWS_LISTED) + '\n';
-            file.Write(row);
+            const PortRecord record{node,
+                                    port,
+                                    ports[port].peer,
+                                    counters(node, port),
+                                    use,
+                                    purposes};
+            file.Write(PortColumns().RowOf(record) + "\n");
         }
     }
     file.Finish();
+}
+
+std::string
+DescribeLinkColumns()
+{
+    return PortColumns().ToCsv();
 }
 
 } // namespace ns3

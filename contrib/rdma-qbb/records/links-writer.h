@@ -5,6 +5,7 @@
 #define LINKS_WRITER_H
 
 #include "ns3/link-use.h"
+#include "ns3/qbb-net-device.h"
 
 #include <functional>
 #include <string>
@@ -19,11 +20,10 @@ class RdmaFabric;
 struct LinkCounters
 {
     uint64_t rateBps{0};
-    uint64_t txBytes{0}; ///< sent, headers and PFC frames included
-    double busyNs{0};    ///< time spent sending
-    double pauseNs{0};   ///< time paused by PFC
-    uint64_t drops{0};   ///< frames lost on the wire
-    uint64_t marks{0};   ///< frames marked CE as they left
+    uint64_t txBytes{0};    ///< sent, headers and PFC frames included
+    double busyNs{0};       ///< time spent sending
+    uint64_t marks{0};      ///< frames marked CE as they left
+    QbbPortCounters port{}; ///< all that the port counts
 };
 
 /// @return the counters of a node's port (from 0)
@@ -38,9 +38,7 @@ LinkCountersOf CountersOf(const RdmaFabric& fabric);
 LinkCountersOf CountersNow(const RdmaFabric& fabric, int64_t endPs);
 
 /**
- * Write the work of every port of a network:
- * `node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,ecn_marks,messages,used_by,
- * largest_flows`, a row per port, ports numbered from 1.
+ * Write the work of every port of a network, a row per port.
  * @param topology of the ports
  * @param counters of their work
  * @param use of them
@@ -53,6 +51,9 @@ void WriteLinks(const ClusterTopology& topology,
                 const LinkUse& use,
                 const std::vector<std::string>& purposes,
                 const std::string& path);
+
+/// @return the columns, as Columns::ToCsv() has them
+std::string DescribeLinkColumns();
 
 } // namespace ns3
 

@@ -236,9 +236,10 @@ FlowLevelBackend::CountersOfLinks() const
         const uint32_t link = topology.Ports(node)[port].link;
         const double bytes = transfers.GetCarried(FlowRouter::DirectedLink(topology, link, node));
         const uint64_t rateBps = topology.links[link].rateBps;
-        return ns3::LinkCounters{rateBps,
-                                 static_cast<uint64_t>(std::llround(bytes)),
-                                 std::min(bytes * 8e9 / static_cast<double>(rateBps), nowNs)};
+        return ns3::LinkCounters{.rateBps = rateBps,
+                                 .txBytes = static_cast<uint64_t>(std::llround(bytes)),
+                                 .busyNs =
+                                     std::min(bytes * 8e9 / static_cast<double>(rateBps), nowNs)};
     };
 }
 

@@ -38,6 +38,9 @@ class CollectivesWriter : public RunObserver
     std::vector<std::pair<uint64_t, std::string>> m_held; ///< by id
 };
 
+/// @return the columns, as Columns::ToCsv() has them
+std::string DescribeCollectiveColumns();
+
 } // namespace AstraSim
 
 #endif /* COLLECTIVES_WRITER_H */

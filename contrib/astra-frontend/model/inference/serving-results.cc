@@ -3,6 +3,8 @@
  */
 #include "serving-results.h"
 
+#include "ns3/columns.h"
+
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -15,28 +17,17 @@ namespace AstraSim
 namespace
 {
 
-enum Column : std::size_t
-{
-    QUEUE,
-    PREFILL,
-    TRANSFER,
-    DECODE,
-    FIRST_TOKEN,
-    PER_TOKEN,
-    END_TO_END,
-};
-
 double
 Microseconds(TimePs time)
 {
     return static_cast<double>(time) / 1e6;
 }
 
-/// @return the time, or nothing where it is not known
-std::string
-Cell(TimePs time)
+/// @return the time in microseconds, or nothing where it is not known
+std::optional<double>
+Known(TimePs time)
 {
-    return time < 0 ? "" : fmt::format("{:.6f}", Microseconds(time));
+    return time < 0 ? std::nullopt : std::optional(Microseconds(time));
 }
 
 /// @return mean time of a token after the first; -1 where there is none
@@ -48,10 +39,129 @@ PerToken(const Sequence& sequence)
                                      static_cast<TimePs>(sequence.output - 1);
 }
 
-std::string
-InstanceCell(const ServingPlace& place)
+/// @return when it could begin to decode
+TimePs
+DecodingFrom(const Sequence& sequence)
 {
-    return place.IsSet() ? std::to_string(place.instance) : "";
+    return std::max(sequence.cacheMoved, sequence.promptEnded);
+}
+
+std::optional<uint32_t>
+InstanceOf(const ServingPlace& place)
+{
+    return place.IsSet() ? std::optional(place.instance) : std::nullopt;
+}
+
+bool
+Keeps(TimePs time, const std::optional<TimePs>& limit)
+{
+    return !limit || time <= *limit;
+}
+
+/// A request that has ended.
+struct Served
+{
+    const Sequence& sequence;
+    const ServingLimits& limits;
+
+    bool IsWithinLimits() const
+    {
+        return Keeps(sequence.firstToken - sequence.arrival, limits.firstToken) &&
+               Keeps(PerToken(sequence), limits.perToken) &&
+               Keeps(sequence.finished - sequence.arrival, limits.endToEnd);
+    }
+};
+
+/// A time of a request, which is a column of requests.csv and a row of inference.csv.
+struct TimeOf
+{
+    const char* name;
+    const char* meaning;
+    TimePs (*get)(const Sequence& each);
+    bool isAlwaysKnown{true};
+};
+
+constexpr std::array TIMES = {
+    TimeOf{"queue_us",
+           "until its first step began",
+           [](const Sequence& each) { return each.scheduled - each.arrival; }},
+    TimeOf{"prefill_us",
+           "from there until its prompt was computed",
+           [](const Sequence& each) { return each.promptEnded - each.scheduled; }},
+    TimeOf{"transfer_us",
+           "from there until all of its cache had reached the decoding instance",
+           [](const Sequence& each) { return DecodingFrom(each) - each.promptEnded; }},
+    TimeOf{"decode_us",
+           "from there to its last token",
+           [](const Sequence& each) { return each.finished - DecodingFrom(each); }},
+    TimeOf{"ttft_us",
+           "from its arrival to its first token. Where instances prefill and others decode, the "
+           "first token comes from the decoding instance's first step, after the transfer, or, "
+           "with ``first_token prefill``, from the prefilling instance before it",
+           [](const Sequence& each) { return each.firstToken - each.arrival; }},
+    TimeOf{"tpot_us",
+           "mean time of each token after the first, empty if there is none",
+           PerToken,
+           false},
+    TimeOf{"e2e_us",
+           "from its arrival to its last token",
+           [](const Sequence& each) { return each.finished - each.arrival; }},
+};
+
+const ns3::Columns<Served>&
+RequestColumns()
+{
+    using Of = const Served&;
+    static const ns3::Columns<Served> columns = [] {
+        ns3::Columns<Served> rows{
+            {"request", "number of the request", [](Of each) { return each.sequence.id; }},
+            {"arrival_us",
+             "time of arrival",
+             [](Of each) { return Microseconds(each.sequence.arrival); },
+             6},
+            {"prompt_tokens",
+             "the length of the prompt",
+             [](Of each) { return each.sequence.prompt; }},
+            {"output_tokens",
+             "the length of the answer",
+             [](Of each) { return each.sequence.output; }},
+            {"prefill_instance",
+             "the instance that computed its prompt",
+             [](Of each) { return InstanceOf(each.sequence.prefill); }},
+            {"decode_instance",
+             "the instance that made its output; empty with ``first_token prefill`` where one "
+             "token was asked for",
+             [](Of each) { return InstanceOf(each.sequence.decode); }},
+            {"preemptions", "number of times that it was preempted", [](Of each) {
+                 return each.sequence.preemptions;
+             }}};
+        for (const TimeOf& time : TIMES)
+        {
+            const auto known = [time](Of each) { return Microseconds(time.get(each.sequence)); };
+            const auto maybe = [time](Of each) { return Known(time.get(each.sequence)); };
+            rows.Add(time.isAlwaysKnown ? ns3::Column<Served>(time.name, time.meaning, known, 6)
+                                        : ns3::Column<Served>(time.name, time.meaning, maybe, 6));
+        }
+        rows.Add({"bytes", "bytes of its cache that were moved", [](Of each) {
+                      return each.sequence.cacheBytes;
+                  }});
+        rows.Add({"transfer_start_us",
+                  "first message of the cache sent",
+                  [](Of each) { return Known(each.sequence.transferStart); },
+                  6});
+        rows.Add({"transfer_end_us",
+                  "last message of the cache received",
+                  [](Of each) { return Known(each.sequence.transferEnd); },
+                  6});
+        rows.Add({"within_limits",
+                  "1 if its times were within the limits of the workload, or it has none",
+                  [](Of each) { return each.IsWithinLimits() ? 1 : 0; }});
+        rows.Add({"cached_tokens",
+                  "tokens of its prompt that its instance already had in the cache",
+                  [](Of each) { return each.sequence.cached; }});
+        return rows;
+    }();
+    return columns;
 }
 
 } // namespace
@@ -73,25 +183,8 @@ Distribution::Of(std::vector<double> values)
 
 ServingResults::ServingResults(const ServingConfig& config)
     : m_config(config),
-      m_times({{"queue_us", {}},
-               {"prefill_us", {}},
-               {"transfer_us", {}},
-               {"decode_us", {}},
-               {"ttft_us", {}},
-               {"tpot_us", {}},
-               {"e2e_us", {}}})
+      m_times(TIMES.size())
 {
-}
-
-bool
-ServingResults::IsWithinLimits(const Sequence& sequence) const
-{
-    const auto keeps = [](TimePs time, const std::optional<TimePs>& limit) {
-        return !limit || time <= *limit;
-    };
-    return keeps(sequence.firstToken - sequence.arrival, m_config.limits.firstToken) &&
-           keeps(PerToken(sequence), m_config.limits.perToken) &&
-           keeps(sequence.finished - sequence.arrival, m_config.limits.endToEnd);
 }
 
 void
@@ -99,46 +192,18 @@ ServingResults::RequestEnded(const Sequence& sequence, RunObserver& observer)
 {
     if (m_requests++ == 0)
     {
-        observer.WorkloadResult(
-            "requests",
-            "request,arrival_us,prompt_tokens,output_tokens,prefill_instance,decode_instance,"
-            "preemptions,queue_us,prefill_us,transfer_us,decode_us,ttft_us,tpot_us,e2e_us,bytes,"
-            "transfer_start_us,transfer_end_us,within_limits,cached_tokens");
+        observer.WorkloadResult("requests", RequestColumns().GetHeader());
     }
-    const TimePs decodes = std::max(sequence.cacheMoved, sequence.promptEnded);
-    const bool isWithin = IsWithinLimits(sequence);
-    const std::array<TimePs, 7> times = {sequence.scheduled - sequence.arrival,
-                                         sequence.promptEnded - sequence.scheduled,
-                                         decodes - sequence.promptEnded,
-                                         sequence.finished - decodes,
-                                         sequence.firstToken - sequence.arrival,
-                                         PerToken(sequence),
-                                         sequence.finished - sequence.arrival};
-    std::string cells;
-    for (std::size_t i = 0; i < times.size(); ++i)
+    const Served served{sequence, m_config.limits};
+    observer.WorkloadResult("requests", RequestColumns().RowOf(served));
+    for (std::size_t i = 0; i < TIMES.size(); ++i)
     {
-        cells += "," + Cell(times[i]);
-        if (times[i] >= 0)
+        if (const auto time = Known(TIMES[i].get(sequence)))
         {
-            m_times[i].values.push_back(Microseconds(times[i]));
+            m_times[i].push_back(*time);
         }
     }
-    observer.WorkloadResult("requests",
-                            fmt::format("{},{:.6f},{},{},{},{},{}{},{},{},{},{},{}",
-                                        sequence.id,
-                                        Microseconds(sequence.arrival),
-                                        sequence.prompt,
-                                        sequence.output,
-                                        InstanceCell(sequence.prefill),
-                                        InstanceCell(sequence.decode),
-                                        sequence.preemptions,
-                                        cells,
-                                        sequence.cacheBytes,
-                                        Cell(sequence.transferStart),
-                                        Cell(sequence.transferEnd),
-                                        isWithin ? 1 : 0,
-                                        sequence.cached));
-    m_withinLimits += isWithin;
+    m_withinLimits += served.IsWithinLimits();
     m_cachedTokens += sequence.cached;
     m_promptTokens += sequence.prompt;
     m_outputTokens += sequence.output;
@@ -152,23 +217,23 @@ ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& inst
     observer.WorkloadResult("inference", "metric,mean,p50,p90,p99,max");
     m_summary =
         fmt::format("{:>12} {:>14} {:>14} {:>14} {:>14}\n", "", "mean", "p50", "p90", "p99");
-    for (const Times& times : m_times)
+    for (std::size_t i = 0; i < TIMES.size(); ++i)
     {
-        if (times.values.empty())
+        if (m_times[i].empty())
         {
             continue;
         }
-        const auto all = Distribution::Of(times.values);
+        const auto all = Distribution::Of(m_times[i]);
         observer.WorkloadResult("inference",
                                 fmt::format("{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f}",
-                                            times.name,
+                                            TIMES[i].name,
                                             all.mean,
                                             all.p50,
                                             all.p90,
                                             all.p99,
                                             all.max));
         m_summary += fmt::format("{:>12} {:>14.3f} {:>14.3f} {:>14.3f} {:>14.3f}\n",
-                                 times.name,
+                                 TIMES[i].name,
                                  all.mean,
                                  all.p50,
                                  all.p90,
@@ -257,6 +322,12 @@ ServingResults::WriteInstances(const std::vector<std::unique_ptr<ServingInstance
                 peak,
                 mean));
     }
+}
+
+std::string
+DescribeRequestColumns()
+{
+    return RequestColumns().ToCsv();
 }
 
 } // namespace AstraSim

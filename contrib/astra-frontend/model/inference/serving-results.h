@@ -56,20 +56,12 @@ class ServingResults
     }
 
   private:
-    /// A column of times in microseconds.
-    struct Times
-    {
-        const char* name;
-        std::vector<double> values;
-    };
-
-    bool IsWithinLimits(const Sequence& sequence) const;
     void WriteInstances(const std::vector<std::unique_ptr<ServingInstance>>& instances,
                         TimePs now,
                         RunObserver& observer) const;
 
     const ServingConfig& m_config;
-    std::vector<Times> m_times;
+    std::vector<std::vector<double>> m_times; ///< of requests, in microseconds, by kind of time
     uint64_t m_requests{0};
     uint64_t m_withinLimits{0};
     uint64_t m_promptTokens{0};
@@ -77,6 +69,9 @@ class ServingResults
     uint64_t m_outputTokens{0};
     std::string m_summary;
 };
+
+/// @return the columns of requests.csv, as Columns::ToCsv() has them
+std::string DescribeRequestColumns();
 
 } // namespace AstraSim
 

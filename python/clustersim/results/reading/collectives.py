@@ -1,29 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """collectives.csv: one row per collective of each group, in the order of their ends.
 
-Columns: id, layer, pass, phase (fwd, ig, wg), group (such as DP3), ranks, op, bytes, algorithm,
-protocol, channels, start_ns, end_ns, algbw and busbw (GB/s), flows, and two worked out here: kind
+Columns: those of collectives-columns.csv, the last two of which files of other simulators lack, and two worked out here: kind
 (group without its number) and duration_ns.
 """
 import pathlib
 from typing import TYPE_CHECKING
 
+from clustersim.results.reading import columns
 from clustersim.results.reading.records import read_comma_separated
 
 if TYPE_CHECKING:
     import pandas as pd
     from clustersim.results.reading.problem import Problems
 
-COLUMNS = {"id": "int", "layer": "text", "pass": "int", "phase": "text", "group": "text",
-           "ranks": "count", "op": "text", "bytes": "int", "algorithm": "text", "protocol": "text",
-           "channels": "int", "start_ns": "float", "end_ns": "float", "algbw": "float",
-           "busbw": "float", "flows": "int"}
-OPTIONAL = {"last_start_ns": "float", "busbw_last_start": "float"}
+NOT_NEEDED = ("last_start_ns", "busbw_last_start")
 
 
 def read_collectives(path: pathlib.Path, problems: "Problems") -> "pd.DataFrame | None":
     """@return the collectives, or None"""
-    frame = read_comma_separated(path, COLUMNS, problems, OPTIONAL)
+    kinds = columns.of("collectives") | {"ranks": "count"}
+    frame = read_comma_separated(path, {name: kind for name, kind in kinds.items() if name not in NOT_NEEDED}, problems, kinds)
     if frame is None:
         return None
     ends_first = frame["end_ns"] < frame.get("last_start_ns", frame["start_ns"])

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """requests.csv, of KV-cache and INFERENCE workloads, with inference.csv and instances.csv; and the trace of local memory.
 
-served: requests of an INFERENCE workload: job, request, arrival_us, prompt_tokens, output_tokens, prefill_instance and
-decode_instance (-1: none), preemptions, then queue_us, prefill_us, transfer_us and decode_us, which add up to e2e_us,
-ttft_us, tpot_us (not a number where there is one token), bytes of the cache that moved, transfer_start_us, transfer_end_us,
-within_limits, cached_tokens. inference: job, metric, mean, p50, p90, p99, max. instances: job, and the columns of instances.csv.
+served: requests of an INFERENCE workload: job, and requests-columns.csv, with prefill_instance and decode_instance -1 where there is none
+and other numbers not a number where they are empty. inference: job, metric, mean, p50, p90, p99, max. instances: job, and the columns of instances.csv.
 requests, of a KV-cache workload: job, request, arrival_us, prefill_instance, decode_instance, prompt_tokens, bytes,
 transfer_start_us, transfer_end_us, transfer_us. The percentiles that end the file are left out: they
 follow from the rows. memory: job, time_ns, rank, bytes (held by the tensors of the nodes that run).
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from clustersim.results.reading import columns
 from clustersim.results.reading.records import read_comma_separated
 
 if TYPE_CHECKING:
@@ -23,12 +22,7 @@ if TYPE_CHECKING:
 REQUESTS = {"request": "text", "arrival_us": "text", "prefill_instance": "text",
             "decode_instance": "text", "prompt_tokens": "text", "bytes": "text",
             "transfer_start_us": "text", "transfer_end_us": "text", "transfer_us": "float"}
-SERVED = {"request": "int", "arrival_us": "float", "prompt_tokens": "int", "output_tokens": "int",
-          "prefill_instance": "text", "decode_instance": "text", "preemptions": "int", "queue_us": "float",
-          "prefill_us": "float", "transfer_us": "float", "decode_us": "float", "ttft_us": "float", "tpot_us": "text",
-          "e2e_us": "float", "bytes": "int", "transfer_start_us": "text", "transfer_end_us": "text", "within_limits": "int",
-          "cached_tokens": "int"}
-MAYBE = ("tpot_us", "transfer_start_us", "transfer_end_us")  # numbers, or empty
+PLACES = ("prefill_instance", "decode_instance")
 INFERENCE = {"metric": "text", "mean": "float", "p50": "text", "p90": "text", "p99": "text", "max": "text"}
 INSTANCES = {"instance": "int", "role": "text", "tp": "int", "pp": "int", "ep": "int", "steps": "int", "busy_us": "float",
              "utilization": "float", "prompt_tokens": "int", "output_tokens": "int", "mean_sequences": "float",
@@ -66,12 +60,11 @@ def _numbers(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
 
 def read_served(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
     """@return the requests of an INFERENCE workload in the order of their ends, or None"""
-    frame = read_comma_separated(path, SERVED, problems)
+    frame = read_comma_separated(path, columns.of("requests"), problems)
     if frame is None:
         return None
-    frame = _numbers(frame, MAYBE)
-    places = ("prefill_instance", "decode_instance")
-    return frame.assign(**{name: pd.to_numeric(frame[name], errors="coerce").fillna(-1).astype("int64") for name in places})
+    frame = _numbers(frame, columns.may_be_empty("requests"))
+    return frame.assign(**{name: frame[name].fillna(-1).astype("int64") for name in PLACES})
 
 
 def read_inference(path: pathlib.Path, problems: "Problems") -> pd.DataFrame | None:
