@@ -9,8 +9,10 @@
 #include "../../contrib/rdma-qbb/test/text-topology.h"
 #include "astra-frontend/model/fastforward/fast-forward.h"
 #include "astra-frontend/model/fastforward/forwarded-network.h"
-#include "astra-frontend/model/fastforward/side-simulation.h"
+#include "astra-frontend/model/fastforward/fresh-simulation.h"
 #include "astra-frontend/model/flow/flow-level-network.h"
+#include "astra-frontend/model/network/machine-of-topology.h"
+#include "collectives/model/group/mock-nccl-group.h"
 
 #include "ns3/event-loop.h"
 
@@ -30,12 +32,12 @@ using AstraSim::FastForwardReport;
 using AstraSim::FlowLevelConfig;
 using AstraSim::FlowLevelFabric;
 using AstraSim::ForwardedNetwork;
+using AstraSim::FreshSimulation;
 using AstraSim::MessageInfo;
+using AstraSim::MockNcclGroup;
 using AstraSim::RankNetwork;
 using AstraSim::ShapeFinder;
-using AstraSim::SideSimulation;
 using AstraSim::TimePs;
-using ns3::CarriedTraffic;
 using ns3::ClusterTopology;
 
 /// Eight hosts on a switch, the last two of them by slower links.
@@ -108,12 +110,11 @@ SendForwarded(const ClusterTopology& topology,
     FlowLevelFabric fabric(loop, topology, FlowLevelConfig{});
     const auto network = [&fabric](int rank) -> RankNetwork& { return fabric.GetNetwork(rank); };
     ShapeFinder shapes(topology, 0, true);
-    const auto carried = [&fabric] { return CarriedTraffic{.flows = fabric.GetDelivered()}; };
-    SideSimulation side({network, nullptr, [&loop] { loop.Run(); }, carried});
-    FastForward forward(config, fabric.GetNetwork(0), shapes, side);
+    MockNcclGroup nccl(AstraSim::MachineOfTopology(topology), {});
+    FreshSimulation fresh([&fabric] { return fabric.MakeUnused(EventLoop::NO_LIMIT); }, nccl);
+    FastForward forward(config, fabric.GetNetwork(0), shapes, fresh);
     forward.SetGiveUpHandler([&loop] { loop.Stop(); });
     ForwardedNetwork forwarded(topology.hostCount, network, forward, shapes);
-    side.Start();
     for (Message& message : messages)
     {
         message.Schedule(loop,

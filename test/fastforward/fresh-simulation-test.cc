@@ -1,15 +1,18 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Patterns that are simulated on networks made for them: messages between hosts on a switch, whose
- * ends follow from the frames they have.
+ * Patterns that are simulated on networks of formulas or flows made for them: messages between
+ * hosts on a switch, whose ends follow from the frames they have.
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
 #include "astra-frontend/model/fastforward/fresh-simulation.h"
+#include "astra-frontend/model/flow/flow-level-network.h"
 #include "astra-frontend/model/formula/ana-sim.h"
 #include "astra-frontend/model/formula/topology-paths.h"
 #include "astra-frontend/model/network/machine-of-topology.h"
 #include "collectives/model/group/mock-nccl-group.h"
+
+#include "ns3/event-loop.h"
 
 #include <gtest/gtest.h>
 #include <memory>
@@ -17,6 +20,8 @@
 
 using AstraSim::AnaSim;
 using AstraSim::CollectiveOp;
+using AstraSim::EventLoop;
+using AstraSim::FlowLevelFabric;
 using AstraSim::FreshSimulation;
 using AstraSim::MachineOfTopology;
 using AstraSim::MockNcclGroup;
@@ -24,10 +29,8 @@ using AstraSim::NcclOptions;
 using AstraSim::NO_TIME;
 using AstraSim::PartOperation;
 using AstraSim::PartOutcome;
-using AstraSim::RankNetwork;
 using AstraSim::TimePs;
 using AstraSim::TopologyPaths;
-using ns3::CarriedTraffic;
 
 namespace
 {
@@ -48,6 +51,11 @@ Arrival(TimePs frames)
 class ThreeHosts
 {
   public:
+    explicit ThreeHosts(bool hasFlows = false)
+        : m_hasFlows(hasFlows)
+    {
+    }
+
     PartOutcome Simulate(const std::vector<std::vector<TimePs>>& starts)
     {
         std::vector<PartOperation> operations;
@@ -72,34 +80,51 @@ class ThreeHosts
         return m_networks;
     }
 
-  private:
-    FreshSimulation::Network Make()
+    AstraSim::UnusedNetwork MakeUnused()
     {
         ++m_networks;
-        const auto network = std::make_shared<AnaSim>(m_paths);
-        return {[network](int rank) -> RankNetwork& { return network->GetNetwork(rank); },
-                [network] { network->GetLoop().Run(); },
-                [network] {
-                    CarriedTraffic carried;
-                    carried.flows = network->GetDelivered();
-                    return carried;
-                }};
+        AstraSim::UnusedNetwork made =
+            m_hasFlows ? m_flows.MakeUnused(EventLoop::NO_LIMIT) : m_formulas.MakeUnused();
+        if (m_isInterrupted)
+        {
+            made.interrupt();
+        }
+        return made;
     }
 
+    /// From now on somebody interrupts each network before it runs.
+    void Interrupt()
+    {
+        m_isInterrupted = true;
+    }
+
+  private:
+    bool m_hasFlows;
+    bool m_isInterrupted{false};
     int m_networks{0};
     ns3::ClusterTopology m_topology{ns3::ReadTopology(
         "4 1 0 1 3 A100\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n")};
-    std::shared_ptr<TopologyPaths> m_paths{
-        std::make_shared<TopologyPaths>(m_topology, TopologyPaths::Sizes{})};
+    AnaSim m_formulas{std::make_shared<TopologyPaths>(m_topology, TopologyPaths::Sizes{})};
+    EventLoop m_loop;
+    FlowLevelFabric m_flows{m_loop, m_topology, {}};
     MockNcclGroup m_nccl{MachineOfTopology(m_topology), NcclOptions{}};
-    FreshSimulation m_fresh{[this] { return Make(); }, m_nccl};
+    FreshSimulation m_fresh{[this] { return MakeUnused(); }, m_nccl};
 };
 
 } // namespace
 
-TEST(FreshSimulation, AMessageTakesWhatItsFramesTake)
+/// Whether networks have flows.
+class FreshSimulationOf : public testing::TestWithParam<bool>
 {
-    ThreeHosts hosts;
+};
+
+INSTANTIATE_TEST_SUITE_P(Networks, FreshSimulationOf, testing::Bool(), [](const auto& info) {
+    return info.param ? "Flows" : "Formulas";
+});
+
+TEST_P(FreshSimulationOf, AMessageTakesWhatItsFramesTake)
+{
+    ThreeHosts hosts(GetParam());
     const PartOutcome outcome = hosts.Simulate({{0, 0}});
     ASSERT_EQ(outcome.ends.size(), 1U);
     EXPECT_EQ(outcome.ends[0], std::vector({Arrival(100) + ACKNOWLEDGED, Arrival(100)}));
@@ -117,9 +142,21 @@ TEST(FreshSimulation, MessagesOfAPatternShareItsNetwork)
     EXPECT_EQ(outcome.traffic.flows, 2U);
 }
 
-TEST(FreshSimulation, NothingIsLeftOfEarlierPatterns)
+TEST(FreshSimulation, FlowsOfAPatternShareItsNetwork)
 {
-    ThreeHosts hosts;
+    ThreeHosts hosts(true);
+    const TimePs later = 10 * FULL_FRAME;
+    const PartOutcome outcome = hosts.Simulate({{0, 0}, {later, later}});
+    // From then on each has half of the link to host 2, until the first has sent its other 90
+    // frames.
+    EXPECT_NEAR(outcome.ends[0][1], Arrival(190), 1);
+    EXPECT_NEAR(outcome.ends[1][1], Arrival(200), 1);
+    EXPECT_EQ(outcome.traffic.flows, 2U);
+}
+
+TEST_P(FreshSimulationOf, NothingIsLeftOfEarlierPatterns)
+{
+    ThreeHosts hosts(GetParam());
     const PartOutcome first = hosts.Simulate({{0, 0}});
     hosts.Simulate({{0, 0}, {5, 5}});
     const PartOutcome again = hosts.Simulate({{0, 0}});
@@ -127,10 +164,20 @@ TEST(FreshSimulation, NothingIsLeftOfEarlierPatterns)
     EXPECT_EQ(hosts.CountNetworks(), 3);
 }
 
-TEST(FreshSimulation, WhatHasNotBegunDoesNotEnd)
+TEST_P(FreshSimulationOf, WhatHasNotBegunDoesNotEnd)
 {
-    ThreeHosts hosts;
+    ThreeHosts hosts(GetParam());
     const PartOutcome outcome = hosts.Simulate({{0, NO_TIME}, {0, 0}});
     EXPECT_EQ(outcome.ends[0][1], NO_TIME) << "nobody receives it";
     EXPECT_NE(outcome.ends[1][1], NO_TIME);
+}
+
+TEST_P(FreshSimulationOf, AnInterruptedPatternSaysSo)
+{
+    ThreeHosts hosts(GetParam());
+    EXPECT_FALSE(hosts.Simulate({{0, 0}}).isInterrupted);
+    hosts.Interrupt();
+    const PartOutcome outcome = hosts.Simulate({{0, 0}});
+    EXPECT_TRUE(outcome.isInterrupted);
+    EXPECT_EQ(outcome.ends[0], std::vector({NO_TIME, NO_TIME}));
 }

@@ -52,10 +52,19 @@ class Arithmetic : public PatternSimulation
                 {start + static_cast<TimePs>(timed.operation->request.bytes) + m_error});
         }
         outcome.traffic.packetHops = timed.operation->request.bytes;
+        outcome.isInterrupted = isInterrupted;
         return outcome;
     }
 
+    PartOutcome SimulateLonger(const PartPattern& pattern, uint64_t work) override
+    {
+        known = work;
+        return Simulate(pattern);
+    }
+
     uint64_t asked{0};
+    uint64_t known{0}; ///< of the last part, before something began in it
+    bool isInterrupted{false};
 
   private:
     TimePs m_error;
@@ -199,4 +208,29 @@ TEST_F(StoredSimulationTest, AVerifiedPatternIsSimulated)
     stored.Simulate({{&operation, {0, 7}}});
     stored.SimulateAgain({{&operation, {0, 7}}});
     EXPECT_EQ(inner.asked, 2U);
+}
+
+TEST_F(StoredSimulationTest, TheInnerSimulationLearnsWhatIsKnownOfAPart)
+{
+    const PartOperation operation = AllReduceOf(1000);
+    Arithmetic inner;
+    DiskStore store(m_file, LIMIT);
+    StoredSimulation stored(inner, store, FABRIC, false);
+    stored.SimulateLonger({{&operation, {0, 7}}}, 5);
+    EXPECT_EQ(inner.known, 5U);
+}
+
+TEST_F(StoredSimulationTest, AnInterruptedPatternIsNeitherStoredNorWrong)
+{
+    const PartOperation operation = AllReduceOf(1000);
+    for (const bool verifies : {false, true})
+    {
+        Arithmetic inner(verifies ? 1 : 0);
+        inner.isInterrupted = true;
+        DiskStore store(m_file, LIMIT);
+        StoredSimulation stored(inner, store, FABRIC, verifies);
+        EXPECT_TRUE(stored.Simulate({{&operation, {0, 7}}}).isInterrupted);
+        EXPECT_EQ(stored.GetReport().wrongPatterns, 0U);
+        EXPECT_EQ(WasSimulated(operation), !verifies) << "the first time alone";
+    }
 }

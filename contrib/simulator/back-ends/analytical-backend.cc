@@ -32,13 +32,12 @@ Refuse(const std::string& what)
 } // namespace
 
 AnalyticalBackend::AnalyticalBackend(std::shared_ptr<MessagePaths> paths, TimePs limit)
-    : m_paths(std::move(paths)),
-      m_network(m_paths),
+    : m_network(std::move(paths)),
       m_limit(limit)
 {
     // No capability ends activities: after the workloads only acknowledgements are left, which end
     // by themselves.
-    m_can.makeUnused = [this] { return std::make_unique<AnalyticalBackend>(m_paths); };
+    m_can.makeUnused = [this] { return m_network.MakeUnused(); };
     m_can.startChecks = [this](Report report) { m_network.StartChecks(std::move(report)); };
     m_can.finish = [this] { m_network.FinishChecks(m_drained); };
 }

@@ -21,8 +21,7 @@ class AnalyticalBackend : public SimulationBackend
 {
   public:
     /// @param paths times of messages @param limit simulated time at which to give up
-    explicit AnalyticalBackend(std::shared_ptr<MessagePaths> paths,
-                               TimePs limit = EventLoop::NO_LIMIT);
+    AnalyticalBackend(std::shared_ptr<MessagePaths> paths, TimePs limit);
 
     /**
      * The network of a topology.
@@ -47,7 +46,6 @@ class AnalyticalBackend : public SimulationBackend
     bool IsIdle() const override;
 
   private:
-    std::shared_ptr<MessagePaths> m_paths;
     AnaSim m_network;
     TimePs m_limit;
     bool m_drained{false}; ///< nothing was left to simulate

@@ -77,16 +77,17 @@ FindObstacle(const RunOptions& options, const RunInputs& inputs, const Backgroun
 }
 
 /**
- * @param copies whether copies of the process simulate patterns. A copy takes 0.5 ms of CPU time,
- * but tens of ms on machines with page faults of tens of microseconds: it counts as 10 ms. A
- * connection takes 2 us, as copies copy its pages (bench/RESULTS.md)
- * @return these costs in units of work, and the work that any run may lose: 60 ms, without copies 5
+ * Patterns of packets are simulated by copies of the process. A copy takes 0.5 ms of CPU time, but
+ * tens of ms on machines with page faults of tens of microseconds: it counts as 10 ms. A connection
+ * takes 2 us, as copies copy its pages (bench/RESULTS.md).
+ * @return these costs in units of work, and the work that any run may lose: 60 ms, with formulas 5
  * ms
  */
 ReusePatience
-PatienceOn(NetworkModel network, bool copies)
+PatienceOn(NetworkModel network)
 {
     const bool hasPackets = network == NetworkModel::Packet;
+    const bool copies = network != NetworkModel::Analytical;
     const uint64_t perMs = hasPackets ? 20'000 : network == NetworkModel::Flow ? 1'000 : 2'000;
     ReusePatience patience;
     patience.work = (copies ? 60 : 5) * perMs;
@@ -96,7 +97,7 @@ PatienceOn(NetworkModel network, bool copies)
 }
 
 FastForwardConfig
-ConfigOf(FastForwardMode mode, const RunOptions& options, bool copies)
+ConfigOf(FastForwardMode mode, const RunOptions& options)
 {
     FastForwardConfig config;
     config.verifies = mode == FastForwardMode::Verify;
@@ -106,7 +107,7 @@ ConfigOf(FastForwardMode mode, const RunOptions& options, bool copies)
         config.tolerance = 0;
     }
     config.memoryBytes = options.fastForwardMemoryMib << 20;
-    config.patience = PatienceOn(options.network, copies);
+    config.patience = PatienceOn(options.network);
     return config;
 }
 
@@ -167,23 +168,11 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
                                        CollectiveImplementation& nccl,
                                        std::function<CollectiveImplementation&(uint32_t)> ncclOf)
     : m_inner(std::move(inner)),
-      m_side({[this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
-              ncclOf,
-              [this] { m_inner->Run(); },
-              [this] { return m_inner->GetTotals(); },
-              [this](int rank) { return PartitionOf(rank); },
-              !m_inner->GetCapabilities().divided,
-              [this] {
-                  if (const auto& copyable = m_inner->GetCapabilities().copyable)
-                  {
-                      copyable->unwatch();
-                  }
-              }}),
-      m_patterns(ChoosePatterns(mode, options, inputs, ncclOf(0))),
+      m_patterns(ChoosePatterns(options, inputs, ncclOf)),
       m_shapes(inputs.topology,
                EcmpSeed(options.network),
                MessagesKeepPaths(options.network, inputs)),
-      m_forward(ConfigOf(mode, options, !m_fresh), m_inner->GetNetwork(0), m_shapes, m_patterns),
+      m_forward(ConfigOf(mode, options), m_inner->GetNetwork(0), m_shapes, m_patterns),
       m_collectives(nccl, m_forward, m_shapes),
       m_network(
           inputs.topology.hostCount,
@@ -226,38 +215,65 @@ FastForwardBackend::IsSafe(const RunOptions& options,
 }
 
 PatternSimulation&
-FastForwardBackend::ChoosePatterns(FastForwardMode mode,
-                                   const RunOptions& options,
+FastForwardBackend::ChoosePatterns(const RunOptions& options,
                                    const RunInputs& inputs,
-                                   CollectiveImplementation& nccl)
+                                   const NcclOf& ncclOf)
 {
+    PatternSimulation& patterns = ChooseSimulation(options.network, inputs, ncclOf);
     if (options.fastForwardStore.empty())
     {
-        if (mode == FastForwardMode::Exact && m_inner->GetCapabilities().makeUnused)
-        {
-            return m_fresh.emplace([this] { return MakeUnused(); }, nccl);
-        }
-        return m_side;
+        return patterns;
     }
     m_disk.emplace(options.fastForwardStore, options.fastForwardStoreMib << 20);
-    return m_stored.emplace(m_side,
+    return m_stored.emplace(patterns,
                             *m_disk,
                             DigestOfModels(options, inputs),
                             options.fastForward == FastForwardMode::Verify);
 }
 
-FreshSimulation::Network
+PatternSimulation&
+FastForwardBackend::ChooseSimulation(NetworkModel network,
+                                     const RunInputs& inputs,
+                                     const NcclOf& ncclOf)
+{
+    if (network == NetworkModel::Packet)
+    {
+        return MakeSide(ncclOf);
+    }
+    FreshSimulation& fresh = m_fresh.emplace([this] { return MakeUnused(); }, ncclOf(0));
+    if (network == NetworkModel::Analytical)
+    {
+        return fresh;
+    }
+    // A copy takes 4 ms with 1,024 GPUs (bench/RESULTS.md), as long as a flow for each of them.
+    return m_cheapest.emplace(fresh, MakeSide(ncclOf), inputs.topology.hostCount);
+}
+
+SideSimulation&
+FastForwardBackend::MakeSide(const NcclOf& ncclOf)
+{
+    const auto& copyable = m_inner->GetCapabilities().copyable;
+    return m_side.emplace(SideSimulation::Setup{
+        [this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
+        ncclOf,
+        [this] { m_inner->Run(); },
+        [this] { return m_inner->GetTotals(); },
+        [this](int rank) { return PartitionOf(rank); },
+        !m_inner->GetCapabilities().divided,
+        copyable ? copyable->unwatch : [] {}});
+}
+
+UnusedNetwork
 FastForwardBackend::MakeUnused()
 {
-    std::shared_ptr<SimulationBackend> unused = m_inner->GetCapabilities().makeUnused();
+    const auto unused =
+        std::make_shared<const UnusedNetwork>(m_inner->GetCapabilities().makeUnused());
     m_unused = unused;
     if (m_isInterrupted)
     {
-        unused->Interrupt();
+        unused->interrupt();
     }
-    return {[unused](int rank) -> RankNetwork& { return unused->GetNetwork(rank); },
-            [unused] { unused->Run(); },
-            [unused] { return unused->GetTotals(); }};
+    return *unused;
 }
 
 void
@@ -265,9 +281,9 @@ FastForwardBackend::Interrupt()
 {
     m_isInterrupted = true;
     m_inner->Interrupt();
-    if (const std::shared_ptr<SimulationBackend> unused = m_unused)
+    if (const std::shared_ptr<const UnusedNetwork> unused = m_unused)
     {
-        unused->Interrupt();
+        unused->interrupt();
     }
 }
 

@@ -4,6 +4,7 @@
 #ifndef FAST_FORWARD_BACKEND_H
 #define FAST_FORWARD_BACKEND_H
 
+#include "astra-frontend/model/fastforward/cheapest-simulation.h"
 #include "astra-frontend/model/fastforward/fast-forward.h"
 #include "astra-frontend/model/fastforward/forwarded-collectives.h"
 #include "astra-frontend/model/fastforward/forwarded-network.h"
@@ -29,7 +30,7 @@ namespace AstraSim
 
 /**
  * @ingroup simulator
- * @brief Simulates each pattern of traffic once, on copies of another network.
+ * @brief Simulates each pattern of traffic once, on networks like another one.
  *
  * In the run itself only the other network's clock runs.
  */
@@ -83,13 +84,13 @@ class FastForwardBackend : public SimulationBackend
         m_forward.SetCollectiveCount(collectives);
         m_forward.SetCollectiveBytes(bytes);
         const Capabilities& can = m_inner->GetCapabilities();
-        if (!m_fresh)
+        if (m_side)
         {
             if (can.copyable)
             {
                 can.copyable->runInitialEvents();
             }
-            m_side.Start();
+            m_side->Start();
         }
         if (can.divided)
         {
@@ -143,21 +144,28 @@ class FastForwardBackend : public SimulationBackend
     }
 
   private:
+    using NcclOf = std::function<CollectiveImplementation&(uint32_t partition)>;
+
     /// @return the simulator of patterns, or the store before it
-    PatternSimulation& ChoosePatterns(FastForwardMode mode,
-                                      const RunOptions& options,
+    PatternSimulation& ChoosePatterns(const RunOptions& options,
                                       const RunInputs& inputs,
-                                      CollectiveImplementation& nccl);
+                                      const NcclOf& ncclOf);
+    /// @return the simulator of patterns
+    PatternSimulation& ChooseSimulation(NetworkModel network,
+                                        const RunInputs& inputs,
+                                        const NcclOf& ncclOf);
+    SideSimulation& MakeSide(const NcclOf& ncclOf);
     std::string DescribeTraffic(double wallSeconds) const;
     /// @return the partition of a rank in the other network; 0 if that is not divided
     uint32_t PartitionOf(int rank) const;
     /// @return a network for a pattern; Interrupt() reaches it
-    FreshSimulation::Network MakeUnused();
+    UnusedNetwork MakeUnused();
 
     std::unique_ptr<SimulationBackend> m_inner;
-    SideSimulation m_side;
-    std::optional<FreshSimulation> m_fresh; ///< instead, where networks cost little
-    std::atomic<std::shared_ptr<SimulationBackend>> m_unused; ///< that of the last pattern
+    std::optional<FreshSimulation> m_fresh;       ///< of flows and formulas
+    std::optional<SideSimulation> m_side;         ///< of packets, and of flows that go on for long
+    std::optional<CheapestSimulation> m_cheapest; ///< of flows: one of these two
+    std::atomic<std::shared_ptr<const UnusedNetwork>> m_unused; ///< that of the last pattern
     std::atomic<bool> m_isInterrupted{false};
     std::optional<DiskStore> m_disk;
     std::optional<StoredSimulation> m_stored; ///< with --fast-forward-store

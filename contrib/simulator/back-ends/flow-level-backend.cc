@@ -9,7 +9,6 @@
 
 #include "ns3/attribute-default.h"
 #include "ns3/boolean.h"
-#include "ns3/clock-range.h"
 #include "ns3/double.h"
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/input-error.h"
@@ -145,6 +144,7 @@ FlowLevelBackend::GetNetwork(int rank)
 void
 FlowLevelBackend::SetCapabilities()
 {
+    m_can.makeUnused = [this] { return m_fabric->MakeUnused(m_limit); };
     m_can.startChecks = [this](Report report) {
         m_check = std::make_unique<FlowLevelCheck>(m_loop,
                                                    *m_fabric,
@@ -164,13 +164,8 @@ FlowLevelBackend::Run()
         m_background->Start();
     }
     m_drained = m_loop.Run(m_limit) && !m_loop.IsInterrupted();
-    if (m_drained && !m_finishPs && m_fabric->GetTransfers().IsBeyondClock())
+    if (m_drained && !m_finishPs && m_fabric->EndsBeyondClock(m_limit))
     {
-        // No event can be scheduled for their end, so the loop is empty.
-        if (m_limit == ns3::TIME_PS_MAX)
-        {
-            ns3::RefuseBeyondClock("time", "messages over links this slow arrive");
-        }
         return SimulationEnd::OutOfTime;
     }
     return m_loop.IsInterrupted()    ? SimulationEnd::Interrupted

@@ -4,6 +4,7 @@
 #ifndef SIMULATION_BACKEND_H
 #define SIMULATION_BACKEND_H
 
+#include "astra-frontend/model/network/unused-network.h"
 #include "programs/frame/run-results.h"
 #include "simulation-clock.h"
 #include "simulator/records/run-verdict.h"
@@ -91,7 +92,7 @@ class SimulationBackend : public SimulationClock
         std::optional<Copyable> copyable;
         std::optional<Engines> engines;
         /// Makes a network like this one on which nothing has happened yet, at little cost.
-        std::function<std::unique_ptr<SimulationBackend>()> makeUnused;
+        std::function<UnusedNetwork()> makeUnused;
         /// Checks invariants of any simulation; before Run(). @p report receives violations.
         std::function<void(Report report)> startChecks;
         /// Ends activities without an end of their own: monitors, traffic beside the workloads.

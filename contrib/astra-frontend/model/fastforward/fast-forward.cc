@@ -747,7 +747,8 @@ FastForward::Infer(Part& part, const Digest& key, const std::vector<TimePs>& tim
 const PartOutcome&
 FastForward::FindNew(Part& part, const Digest& kind, const Digest& key, std::vector<TimePs> times)
 {
-    PartOutcome outcome = InOrderOfLikeness(part, m_patterns.Simulate(PatternOf(part)));
+    PartOutcome outcome =
+        InOrderOfLikeness(part, m_patterns.SimulateLonger(PatternOf(part), part.traffic.Work()));
     if (m_config.tolerance > 0 && IsOneCollective(part))
     {
         const auto bounds = m_store.BoundEnds(key, times);

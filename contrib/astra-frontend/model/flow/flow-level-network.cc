@@ -91,6 +91,20 @@ PortInNote(const void* note)
 FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
                                  const ns3::ClusterTopology& topology,
                                  FlowLevelConfig config)
+    : FlowLevelFabric(loop, topology, std::move(config), nullptr)
+{
+    for (const auto& link : topology.links)
+    {
+        m_transfers.AddLink(link.rateBps);
+        m_transfers.AddLink(link.rateBps);
+    }
+    ScheduleLinkEvents();
+}
+
+FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
+                                 const ns3::ClusterTopology& topology,
+                                 FlowLevelConfig config,
+                                 const FlowLevelFabric* like)
     : m_loop(loop),
       m_config(std::move(config)),
       m_backgroundCut(std::vector<uint64_t>(m_config.queuePairs, 1)),
@@ -99,20 +113,77 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
                m_config.networkFrames,
                m_config.nvlinkFrames,
                m_config.pathUse,
-               m_config.queuePairs),
+               m_config.queuePairs,
+               like ? &like->m_router : nullptr),
       m_transfers(loop)
 {
-    for (const auto& link : topology.links)
+    if (like)
     {
-        m_transfers.AddLink(link.rateBps);
-        m_transfers.AddLink(link.rateBps);
+        m_links.emplace();
     }
     MakeRanks(topology.hostCount);
     m_router.SetSpreading(m_config.spreading);
-    ScheduleLinkEvents();
 }
 
 FlowLevelFabric::~FlowLevelFabric() = default;
+
+UnusedNetwork
+FlowLevelFabric::MakeUnused(TimePs limit) const
+{
+    struct Unused
+    {
+        explicit Unused(const FlowLevelFabric& like)
+            : fabric(loop, like.GetTopology(), like.m_config, &like)
+        {
+        }
+
+        EventLoop loop;
+        FlowLevelFabric fabric;
+    };
+
+    const auto unused = std::make_shared<Unused>(*this);
+    Unused& self = *unused;
+    return {std::shared_ptr<SharedNetwork>(unused, &self.fabric),
+            [&self, limit] {
+                const bool isEmpty = self.loop.Run(limit);
+                if (self.loop.IsInterrupted())
+                {
+                    return false;
+                }
+                if (isEmpty)
+                {
+                    self.fabric.EndsBeyondClock(limit); // throws if nothing limits the time
+                }
+                return true;
+            },
+            [&self] { self.loop.Interrupt(); }};
+}
+
+bool
+FlowLevelFabric::EndsBeyondClock(TimePs limit) const
+{
+    const bool ends = m_transfers.IsBeyondClock();
+    if (ends && limit == EventLoop::NO_LIMIT)
+    {
+        ns3::RefuseBeyondClock("time", "messages over links this slow arrive");
+    }
+    return ends;
+}
+
+uint32_t
+FlowLevelFabric::LinkOf(uint32_t directedLink)
+{
+    if (!m_links)
+    {
+        return directedLink;
+    }
+    const auto [link, isNew] = m_links->try_emplace(directedLink);
+    if (isNew)
+    {
+        link->second = m_transfers.AddLink(GetTopology().links[directedLink / 2].rateBps);
+    }
+    return link->second;
+}
 
 // --- from a message to its parts
 
@@ -394,7 +465,7 @@ FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
             m_router.Spread(src, dst, part.start.firstPort, part.start.hash, m_shares);
         for (const FlowRouter::Share& share : m_shares)
         {
-            m_uses.push_back({share.link, share.fraction});
+            m_uses.push_back({LinkOf(share.link), share.fraction});
         }
         if (std::ranges::any_of(m_shares, [](const auto& share) { return share.fraction < 1; }))
         {
@@ -405,7 +476,7 @@ FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
     {
         for (const ns3::PathHop& hop : m_path.hops)
         {
-            m_uses.push_back({m_router.DirectedLink(hop), 1});
+            m_uses.push_back({LinkOf(m_router.DirectedLink(hop)), 1});
         }
     }
     if (!nvlink)
@@ -421,14 +492,14 @@ FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
             m_router.Spread(dst, src, port, ~part.start.hash, m_shares);
             for (const FlowRouter::Share& each : m_shares)
             {
-                m_uses.push_back({each.link, each.fraction * share, share < SMALL_SHARE});
+                m_uses.push_back({LinkOf(each.link), each.fraction * share, share < SMALL_SHARE});
             }
         }
         else
         {
             for (const uint32_t link : m_back)
             {
-                m_uses.push_back({link, share, share < SMALL_SHARE});
+                m_uses.push_back({LinkOf(link), share, share < SMALL_SHARE});
             }
         }
     }
@@ -861,7 +932,7 @@ FlowLevelFabric::Stream(Operation& operation,
     part->member = member;
     part->bytes = operation.bytes;
     const ns3::PathInfo path = OneLink(GetTopology(), directedLink);
-    const MaxMinSolver::Use use[] = {{directedLink, 1}};
+    const MaxMinSolver::Use use[] = {{LinkOf(directedLink), 1}};
     FluidTransfers::Request request;
     request.uses = use;
     Time(*part, path, operation.frames, operation.rateCapBps, request);

@@ -7,6 +7,7 @@
 #include "astra-frontend/model/network/connection-key.h"
 #include "astra-frontend/model/network/joined-operations.h"
 #include "astra-frontend/model/network/shared-network.h"
+#include "astra-frontend/model/network/unused-network.h"
 #include "flow-router.h"
 #include "fluid-transfers.h"
 
@@ -22,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -88,6 +90,22 @@ class FlowLevelFabric : public SharedNetwork
     FlowLevelFabric(EventLoop& loop, const ns3::ClusterTopology& topology, FlowLevelConfig config);
     ~FlowLevelFabric() override;
 
+    /**
+     * They share the routes, so neither has links that change. It costs little: a link takes memory
+     * once a message takes it.
+     * @param limit simulated time at which it stops
+     * @return a network like this one on which nothing has happened yet
+     */
+    UnusedNetwork MakeUnused(TimePs limit) const;
+
+    /**
+     * @param limit of the simulated time
+     * @return whether nothing is left to happen although messages are under way: over links this
+     * slow they arrive when the clock has ended
+     * @throw ns3::InputError if so, and nothing else limits the time
+     */
+    bool EndsBeyondClock(TimePs limit) const;
+
     /// A flow that belongs to no rank's program.
     struct Background
     {
@@ -121,7 +139,8 @@ class FlowLevelFabric : public SharedNetwork
         return m_router.IdealFctPs(src, dst, bytes);
     }
 
-    /// @return the bytes on the links; directions are numbered as FlowRouter does
+    /// @return the bytes on the links; directions are numbered as FlowRouter does, but for those
+    /// of MakeUnused()
     FluidTransfers& GetTransfers()
     {
         return m_transfers;
@@ -143,6 +162,12 @@ class FlowLevelFabric : public SharedNetwork
     std::vector<std::string> DescribeCutOff(std::size_t limit) const;
 
   private:
+    /// @param like the fabric that MakeUnused() was called of, or null
+    FlowLevelFabric(EventLoop& loop,
+                    const ns3::ClusterTopology& topology,
+                    FlowLevelConfig config,
+                    const FlowLevelFabric* like);
+
     struct Connection;
     struct Operation;
 
@@ -234,6 +259,9 @@ class FlowLevelFabric : public SharedNetwork
     void OnPartAcknowledged(Part* part);
     void Release(Part* part);
     void Acknowledge(Message* message);
+    /// @return the number in m_transfers of a direction of a link
+    uint32_t LinkOf(uint32_t directedLink);
+
     /// @return whether switches spread the frames of a part: a single frame takes one path,
     /// whichever
     bool IsSpread(const Part& part, bool nvlink) const;
@@ -306,6 +334,8 @@ class FlowLevelFabric : public SharedNetwork
     ns3::MessageCut m_backgroundCut; ///< for flows without a channel: the hash chooses the NIC
     FlowRouter m_router;
     FluidTransfers m_transfers;
+    /// Of MakeUnused(): by direction, its number in m_transfers. Elsewhere all are in m_transfers.
+    std::optional<boost::unordered_flat_map<uint32_t, uint32_t>> m_links;
     boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKey::Hash>
         m_connections;
     MemberSets m_memberSets;

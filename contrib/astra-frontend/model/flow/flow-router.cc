@@ -3,6 +3,7 @@
  */
 #include "flow-router.h"
 
+#include "ns3/assert.h"
 #include "ns3/flow-hash.h"
 
 #include <algorithm>
@@ -18,10 +19,11 @@ FlowRouter::FlowRouter(const ClusterTopology& topology,
                        const ns3::FrameSizes& network,
                        const ns3::FrameSizes& nvlink,
                        ns3::PathUse use,
-                       uint32_t queuePairs)
+                       uint32_t queuePairs,
+                       const FlowRouter* like)
     : m_topology(topology),
-      m_routes(topology),
-      m_planner(topology, m_routes, network, nvlink, use, queuePairs),
+      m_routes(like ? like->m_routes : std::make_shared<ns3::FabricRoutes>(topology)),
+      m_planner(topology, *m_routes, network, nvlink, use, queuePairs),
       m_frameBytes(network.DataWireBytes(network.mtuPayload)),
       m_links(topology.links.size()),
       m_seeds(topology.nodeCount)
@@ -41,7 +43,7 @@ FlowRouter::Open(uint32_t src, uint32_t dst, int64_t channel, uint16_t dport, ui
 std::optional<uint16_t>
 FlowRouter::PortFrom(uint32_t node, uint32_t host, uint32_t hash) const
 {
-    const auto ports = m_routes.Table(node).NextHops(host);
+    const auto ports = m_routes->Table(node).NextHops(host);
     if (ports.empty())
     {
         return std::nullopt;
@@ -151,7 +153,7 @@ FlowRouter::Spread(uint32_t from,
         next.clear();
         for (const Passing& at : here)
         {
-            const auto ports = m_routes.Table(at.node).NextHops(to);
+            const auto ports = m_routes->Table(at.node).NextHops(to);
             if (m_spreads[at.node])
             {
                 for (const uint16_t out : ports)
@@ -234,7 +236,8 @@ FlowRouter::FindNvSwitch(std::span<const int> hosts,
 void
 FlowRouter::Recompute()
 {
-    m_routes.Recompute(m_links);
+    NS_ASSERT_MSG(m_routes.use_count() == 1, "other routers have the same routes");
+    m_routes->Recompute(m_links);
     m_planner.OnRoutesChanged();
 }
 

@@ -10,6 +10,7 @@
 #include "ns3/rank-network.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,13 +43,15 @@ class FlowRouter
      * @param network,nvlink sizes of frames through network switches and through NVSwitches
      * @param use how many of the shortest paths the packets of a flow take
      * @param queuePairs of a message on each NIC
+     * @param like shares its routes of the same topology: links of neither may change then
      */
     FlowRouter(const ns3::ClusterTopology& topology,
                uint32_t ecmpSeed,
                const ns3::FrameSizes& network,
                const ns3::FrameSizes& nvlink,
                ns3::PathUse use,
-               uint32_t queuePairs = 1);
+               uint32_t queuePairs = 1,
+               const FlowRouter* like = nullptr);
 
     /// A new connection, as ConnectionPlanner::Open() has it.
     /// @return where it starts, or nothing if no path leads there
@@ -181,7 +184,7 @@ class FlowRouter
     std::optional<uint16_t> PortFrom(uint32_t node, uint32_t host, uint32_t hash) const;
 
     const ns3::ClusterTopology& m_topology;
-    ns3::FabricRoutes m_routes;
+    std::shared_ptr<ns3::FabricRoutes> m_routes;
     ns3::ConnectionPlanner m_planner;
     uint32_t m_frameBytes; ///< of a full frame between servers, on the wire
     ns3::LinkState m_links;

@@ -31,6 +31,19 @@ AnaSim::AnaSim(std::shared_ptr<MessagePaths> paths)
     m_loop.SetBeforeAdvance([](void* self) { static_cast<AnaSim*>(self)->SharePorts(); }, this);
 }
 
+UnusedNetwork
+AnaSim::MakeUnused() const
+{
+    const auto network = std::make_shared<AnaSim>(m_paths);
+    EventLoop& loop = network->GetLoop();
+    return {network,
+            [&loop] {
+                loop.Run();
+                return !loop.IsInterrupted();
+            },
+            [&loop] { loop.Interrupt(); }};
+}
+
 void
 AnaSim::StartChecks(AnaCheck::Report report)
 {

@@ -7,6 +7,7 @@
 #include "ana-check.h"
 #include "astra-frontend/model/network/joined-operations.h"
 #include "astra-frontend/model/network/shared-network.h"
+#include "astra-frontend/model/network/unused-network.h"
 #include "message-paths.h"
 
 #include "ns3/event-loop.h"
@@ -58,6 +59,9 @@ class AnaSim : public SharedNetwork
     {
         return m_loop;
     }
+
+    /// @return a network with the same paths on which nothing has happened yet
+    UnusedNetwork MakeUnused() const;
 
     /// Check all messages; before the first. @param report receives violations
     void StartChecks(AnaCheck::Report report);

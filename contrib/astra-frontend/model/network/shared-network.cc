@@ -16,10 +16,9 @@ SharedNetwork::MakeRanks(uint32_t first, uint32_t count, uint32_t size)
 {
     m_first = static_cast<int>(first);
     m_size = static_cast<int>(size);
-    m_ranks.reserve(count);
     for (uint32_t rank = first; rank < first + count; ++rank)
     {
-        m_ranks.push_back(std::make_unique<SharedRankNetwork>(static_cast<int>(rank), *this));
+        m_ranks.emplace_back(static_cast<int>(rank), *this);
     }
 }
 

@@ -11,7 +11,7 @@
 #include "ns3/rank-network.h"
 
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,9 +61,9 @@ class SharedNetwork
     SharedNetwork& operator=(const SharedNetwork&) = delete;
 
     /// @return the network of a rank
-    RankNetwork& GetNetwork(int rank) const
+    RankNetwork& GetNetwork(int rank)
     {
-        return *m_ranks[static_cast<std::size_t>(rank - m_first)];
+        return m_ranks[static_cast<std::size_t>(rank - m_first)];
     }
 
     /// @return number of ranks
@@ -228,7 +228,7 @@ class SharedNetwork
     /// Join() an operation in parts, as messages go.
     bool JoinParts(int rank, const JoinRequest& request);
 
-    std::vector<std::unique_ptr<SharedRankNetwork>> m_ranks;
+    std::deque<SharedRankNetwork> m_ranks;
     int m_first{0};
     int m_size{0};
 };

@@ -46,6 +46,7 @@ struct PartOutcome
     /// ends of a message are its last acknowledgement and its delivery.
     std::vector<std::vector<TimePs>> ends;
     ns3::CarriedTraffic traffic;
+    bool isInterrupted{false}; ///< its simulation was: ends are missing
 
     /// @return bytes of memory it takes
     uint64_t MemoryBytes() const;

@@ -6,6 +6,8 @@
 
 #include "part-pattern.h"
 
+#include <cstdint>
+
 namespace AstraSim
 {
 
@@ -25,6 +27,15 @@ class PatternSimulation
      * @throw ns3::InputError if its simulation failed; that of the run would, too
      */
     virtual PartOutcome Simulate(const PartPattern& pattern) = 0;
+
+    /**
+     * As Simulate(), after something began in a part.
+     * @param known work of the part without it
+     */
+    virtual PartOutcome SimulateLonger(const PartPattern& pattern, uint64_t known)
+    {
+        return Simulate(pattern);
+    }
 
     /// As Simulate(), but never from a store.
     virtual PartOutcome SimulateAgain(const PartPattern& pattern)

@@ -47,7 +47,7 @@ StoredSimulation::Find(const DiskStore::Key& key)
 }
 
 PartOutcome
-StoredSimulation::Simulate(const PartPattern& pattern)
+StoredSimulation::SimulateLonger(const PartPattern& pattern, uint64_t known)
 {
     const DiskStore::Key key = KeyOf(pattern);
     if (auto found = Find(key))
@@ -55,8 +55,11 @@ StoredSimulation::Simulate(const PartPattern& pattern)
         const bool isSample = m_verifies && std::has_single_bit(m_report.patterns);
         return isSample ? Verify(pattern, key, *found) : std::move(*found);
     }
-    PartOutcome outcome = m_inner.Simulate(pattern);
-    m_store.Put(key, ToBytes(outcome));
+    PartOutcome outcome = m_inner.SimulateLonger(pattern, known);
+    if (!outcome.isInterrupted)
+    {
+        m_store.Put(key, ToBytes(outcome));
+    }
     return outcome;
 }
 
@@ -66,6 +69,10 @@ StoredSimulation::Verify(const PartPattern& pattern,
                          const PartOutcome& found)
 {
     PartOutcome again = m_inner.Simulate(pattern);
+    if (again.isInterrupted)
+    {
+        return again;
+    }
     ++m_report.verifiedPatterns;
     if (again.ends != found.ends)
     {

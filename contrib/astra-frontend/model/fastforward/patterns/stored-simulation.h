@@ -45,7 +45,12 @@ class StoredSimulation : public PatternSimulation
                      const Sha256::Value& configuration,
                      bool verifies);
 
-    PartOutcome Simulate(const PartPattern& pattern) override;
+    PartOutcome Simulate(const PartPattern& pattern) override
+    {
+        return SimulateLonger(pattern, 0);
+    }
+
+    PartOutcome SimulateLonger(const PartPattern& pattern, uint64_t known) override;
     PartOutcome SimulateAgain(const PartPattern& pattern) override;
 
     const StoreReport& GetReport() const
