@@ -9,8 +9,9 @@
 
 Build them first: scripts/build.sh -c all && cmake --build --preset release
 Figures are CPU seconds of whole processes; the medians of runs taken in turn. Compare ratios: absolute figures are
-those of the machine. 'simulating' is millions of packet-hops per second from the first event to the last, without set-up
-and the writing of results, by the clock on the wall. Instructions are callgrind's, for those who have valgrind."""
+those of the machine. 'simulating' is millions of packet-hops per second from the first event to the last, without
+set-up and the writing of results, by the clock on the wall. Instructions are callgrind's, for those who have
+valgrind."""
 import argparse
 import json
 import os
@@ -47,7 +48,8 @@ class Inputs:
 
     def topology(self, gpus, *arguments):
         """A generated topology of that many GPUs."""
-        arguments = arguments if "-psn" in arguments else (*arguments, "-psn", "64")  # as when the first results were written down
+        arguments = arguments if "-psn" in arguments else (*arguments, "-psn",
+                                                           "64")  # as when the first results were written down
         path = self.directory / ("topology-" + "-".join([str(gpus), *arguments]).replace("/", ""))
         if not path.exists():
             scratch = self.directory / "generated"
@@ -157,7 +159,8 @@ class Bench:
                         results.append(self.yardstick(arguments, extra, routing))
         if not cases:
             return
-        print(f"{'whole runs':16}{'packet-hops':>13}{'M hops/CPU s':>14}{'ns/hop':>8}{'simulating':>12}{'events/hop':>12}"
+        print(f"{'whole runs':16}{'packet-hops':>13}{'M hops/CPU s':>14}{'ns/hop':>8}{'simulating':>12}"
+              f"{'events/hop':>12}"
               f"{'memory MB':>11}{'to ns-3':>9}{'nix':>6}")
         base = {routing: statistics.median(results) for routing, results in yardstick.items() if results}
         for name in cases:
@@ -186,7 +189,8 @@ class Bench:
             arguments, extra = small[name]
             command = [self.programs / "bench-end-to-end", *arguments, "-o", self.directory / "counted"]
             hops = run(command, extra)["packet-hops"]
-            print(f"instructions per packet-hop, {name}, 8 MiB: {instructions(command, extra, self.directory) / hops:.0f}")
+            print(f"instructions per packet-hop, {name}, 8 MiB: "
+                  f"{instructions(command, extra, self.directory) / hops:.0f}")
 
     def memory(self):
         """Idle clusters, connections and flows."""
@@ -211,11 +215,12 @@ class Bench:
             seconds = [run([self.programs / "bench-end-to-end", *arguments, *keys, "-o", self.directory / "monitors"],
                            extra)["CPU seconds"] for keys in ([], off)]
             ratios.append(seconds[0] / seconds[1])
-        print(f"monitors at their defaults: {100 * (statistics.median(ratios) - 1):.1f} % more CPU time than without samples")
+        print(f"monitors at their defaults: {100 * (statistics.median(ratios) - 1):.1f} % more CPU time than without "
+              f"samples")
 
     def fast_forward(self):
-        """An iteration of GPT on 128 GPUs: packets once, then fast-forward on every kind of network, then with a store that is
-        filled."""
+        """An iteration of GPT on 128 GPUs: packets once, then fast-forward on every kind of network, then with a store
+        that is filled."""
         if not self.wanted("fast-forward"):
             return
         text = (ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt").read_text()
@@ -223,12 +228,14 @@ class Bench:
         workload.write_text(text.replace("all_gpus: 1024", "all_gpus: 128").replace("ga: 16", "ga: 8"))
         job = ["-w", workload, "-n", self.inputs.topology(128, "-gt", "A100", "-bw", "100Gbps"),
                "-c", ROOT / "conf" / "SimAI.conf", "-q", *(("--comm-scale", "0.125") if self.quick else ())]
-        print(f"{'GPT, 128 GPUs':16}{'network':>12}{'CPU s':>9}{'fast-forward':>14}{'ratio':>7}{'difference':>12}{'stored':>9}")
+        print(f"{'GPT, 128 GPUs':16}{'network':>12}{'CPU s':>9}{'fast-forward':>14}{'ratio':>7}{'difference':>12}"
+              f"{'stored':>9}")
         for network in ("packet", "flow", "analytical"):
             whole, time = self.timed(*job, "--network", network, "--fast-forward=off")
             fast, close = self.timed(*job, "--network", network, "--fast-forward")
             stored = self.stored(*job, "--network", network)
-            print(f"{'':16}{network:>12}{whole:9.2f}{fast:14.2f}{whole / fast:7.0f}{100 * (close / time - 1):11.4f}%{stored:9.2f}")
+            print(f"{'':16}{network:>12}{whole:9.2f}{fast:14.2f}{whole / fast:7.0f}"
+                  f"{100 * (close / time - 1):11.4f}%{stored:9.2f}")
 
     def gpt_1024(self):
         """The whole iteration with fast-forward, without a store, filling one, and with a filled one."""
@@ -236,8 +243,10 @@ class Bench:
             return
         job = self.gpt_1024_on("A100", "100Gbps")
         for network in ("packet", "flow", "analytical"):
-            seconds = [self.timed(*job, "--network", network, "--fast-forward")[0], self.stored(*job, "--network", network)]
-            print(f"GPT, 1024 GPUs, {network}: {seconds[0]:.2f} CPU s with fast-forward, {seconds[1]:.2f} with a filled store")
+            seconds = [self.timed(*job, "--network", network, "--fast-forward")[0],
+                       self.stored(*job, "--network", network)]
+            print(f"GPT, 1024 GPUs, {network}: {seconds[0]:.2f} CPU s with fast-forward, {seconds[1]:.2f} with a "
+                  f"filled store")
         print(f"GPT, 1024 GPUs, analytical: {self.timed(*job, '--network', 'analytical')[0]:.2f} CPU s by default")
 
     def gpt_1024_h100(self):
@@ -245,14 +254,18 @@ class Bench:
         if "fast-forward-1024-h100" not in (self.only or ()):
             return
         seconds, _ = self.timed(*self.gpt_1024_on("H100", "400Gbps"), "--fast-forward")
-        print(f"GPT, 1024 H100, 400 Gb/s, 64 spines: {seconds:.2f} CPU s with fast-forward, {self.simulated_patterns()}")
+        print(
+            f"GPT, 1024 H100, 400 Gb/s, 64 spines: {seconds:.2f} CPU s with fast-forward, {self.simulated_patterns()}"
+        )
 
     def gpt_1024_1_to_1(self):
         """The iteration where uplinks carry no more than the NICs, as the topology generator has it: many patterns."""
         if "fast-forward-1024-1-to-1" not in (self.only or ()):
             return
         seconds, _ = self.timed(*self.gpt_1024_on("A100", "100Gbps", "16"), "--fast-forward")
-        print(f"GPT, 1024 A100, 100 Gb/s, 16 spines: {seconds:.2f} CPU s with fast-forward, {self.simulated_patterns()}")
+        print(
+            f"GPT, 1024 A100, 100 Gb/s, 16 spines: {seconds:.2f} CPU s with fast-forward, {self.simulated_patterns()}"
+        )
 
     def simulated_patterns(self):
         """The outcome of reuse in the last run, in words."""
@@ -264,8 +277,10 @@ class Bench:
         """An iteration of GPT-13B on 128 GPUs (TP 8, DP 16, 40 layers, 8 micro-batches): five minutes with packets."""
         if "gpt-13b" not in (self.only or ()):
             return
-        subprocess.run([sys.executable, ROOT / "scripts" / "workload.py", "--model_name", "gpt_13b", "--world_size", "128", "--tp", "8",
-                        "--sp", "--micro_batch", "1", "--global_batch", "128", "--gpu_type", "A100", "--output_dir", self.directory,
+        subprocess.run([sys.executable, ROOT / "scripts" / "workload.py", "--model_name", "gpt_13b", "--world_size",
+                        "128", "--tp", "8",
+                        "--sp", "--micro_batch", "1", "--global_batch", "128", "--gpu_type", "A100", "--output_dir",
+                        self.directory,
                         "--name", "gpt-13b"], check=True, stdout=subprocess.DEVNULL)
         self.packets_and_fast_forward("GPT-13B, 128 GPUs", [
             "-w", self.directory / "gpt-13b.txt", "-n", self.inputs.topology(128, "-gt", "A100", "-bw", "100Gbps"),
@@ -274,7 +289,8 @@ class Bench:
 
     def gpt_1024_on(self, gpu, rate, spines="64"):
         """Arguments of an iteration of GPT on 1,024 GPUs. 16 spines carry what the NICs do, 64 four times as much."""
-        return ["-w", ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt", "-n", self.inputs.topology(1024, "-gt", gpu, "-bw", rate, "-psn", spines),
+        return ["-w", ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt", "-n",
+                self.inputs.topology(1024, "-gt", gpu, "-bw", rate, "-psn", spines),
                 "-c", ROOT / "conf" / "SimAI.conf", "-q"]
 
     def nothing_repeats(self):
@@ -297,7 +313,8 @@ class Bench:
         """DP AllReduce in 8 groups: what a packet-hop and a flow cost with 1,024 GPUs, beside 128."""
         if not self.wanted("groups"):
             return
-        print(f"{'DP AllReduce, TP 8':34}{'ns/hop, 128':>12}{'1,024':>8}{'ratio':>7}{'us/flow, 128':>14}{'1,024':>8}{'ratio':>7}")
+        print(f"{'DP AllReduce, TP 8':34}{'ns/hop, 128':>12}{'1,024':>8}{'ratio':>7}{'us/flow, 128':>14}{'1,024':>8}"
+              f"{'ratio':>7}")
         for gpu, rate in (("A100", "100Gbps"), ("H100", "400Gbps")):
             for size in ((4,) if self.quick else (64, 4)):
                 costs = {}
@@ -310,7 +327,8 @@ class Bench:
                                        "-c", ROOT / "conf" / "SimAI.conf", "-o", self.directory / "groups"])
                         costs.setdefault(gpus, []).append((1e9 * figures["CPU seconds"] / figures["packet-hops"],
                                                            1e6 * figures["CPU seconds"] / figures["flows"]))
-                hop, flow = ([statistics.median(cost[kind] for cost in costs[gpus]) for gpus in (128, 1024)] for kind in (0, 1))
+                hop, flow = ([statistics.median(cost[kind] for cost in costs[gpus]) for gpus in (128, 1024)]
+                             for kind in (0, 1))
                 print(f"{f'{size} MiB, {gpu}, {rate}':34}{hop[0]:12.0f}{hop[1]:8.0f}{hop[1] / hop[0]:7.2f}"
                       f"{flow[0]:14.2f}{flow[1]:8.2f}{flow[1] / flow[0]:7.2f}")
 
@@ -340,7 +358,8 @@ class Bench:
         head = HEADER.format(tp=1, ep=64, gpus=64).replace("ga: 1", f"ga: {batches}").replace("\n1\n", f"\n{layers}\n")
         workload.write_text(head + line * layers)
         return ["-w", workload, "-n", self.inputs.topology(
-            64, "-topo", "Clos2", "-gt", "A100", "-bw", "100Gbps", *arguments), "-c", ROOT / "conf" / "SimAI.conf", "-q"]
+            64, "-topo", "Clos2", "-gt", "A100", "-bw", "100Gbps", *arguments), "-c", ROOT / "conf" / "SimAI.conf",
+                "-q"]
 
     def packets_and_fast_forward(self, name, job):
         """Print the CPU seconds of both and by how much the iteration differs. @return it"""
@@ -360,7 +379,8 @@ class Bench:
                                                for src in range(gpus)))
         self.on_threads(f"{gpus} flows of {size // MIB} MiB", "qbb-flows", "-f", flows, "-n", topology)
         workload = self.inputs.workload("groups", gpus, GRADIENT.format(kind="ALLREDUCE", size=size), tp=8)
-        self.on_threads(f"AllReduce of {size // MIB} MiB, {gpus} GPUs, TP 8", "SimAI_simulator", "-w", workload, "-n", topology)
+        self.on_threads(f"AllReduce of {size // MIB} MiB, {gpus} GPUs, TP 8", "SimAI_simulator", "-w", workload, "-n",
+                        topology)
 
     def on_threads(self, name, program, *arguments):
         """A job on 1, 2, 4 ... threads, and in as many processes."""
@@ -407,8 +427,10 @@ def main():
     parser.add_argument("--quick", action="store_true", help="smaller inputs, one run each")
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
-                        help="a case, or instructions, memory, monitors, fast-forward, fast-forward-new, mixture-of-experts, threads, groups, or the name "
-                             "of a micro-benchmark; may repeat; fast-forward-1024, fast-forward-1024-h100, fast-forward-1024-1-to-1 and gpt-13b (minutes) run only "
+                        help="a case, or instructions, memory, monitors, fast-forward, fast-forward-new, "
+                        "mixture-of-experts, threads, groups, or the name "
+                             "of a micro-benchmark; may repeat; fast-forward-1024, fast-forward-1024-h100, "
+                        "fast-forward-1024-1-to-1 and gpt-13b (minutes) run only "
                              "if named")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
@@ -425,8 +447,10 @@ def main():
         if arguments.train:
             bench.train()
             return 0
-        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward, bench.nothing_repeats,
-                     bench.gpt_1024, bench.gpt_1024_h100, bench.gpt_1024_1_to_1, bench.gpt_13b, bench.mixture_of_experts, bench.threads, bench.groups,
+        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward,
+                     bench.nothing_repeats,
+                     bench.gpt_1024, bench.gpt_1024_h100, bench.gpt_1024_1_to_1, bench.gpt_13b,
+                     bench.mixture_of_experts, bench.threads, bench.groups,
                      bench.micro):
             part()
             sys.stdout.flush()

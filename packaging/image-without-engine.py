@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Follows packaging/Dockerfile where there is no container engine: each stage in a Debian root of its own, by mmdebstrap and chroot.
+"""Follows packaging/Dockerfile where there is no container engine: each stage in a Debian root of its own, by
+mmdebstrap and chroot.
 
     packaging/image-without-engine.py ROOT                            every stage, from an empty root
     packaging/image-without-engine.py ROOT --package cluster-sim.deb  what the build stage makes is there already
 
-ROOT/STAGE is what a stage leaves; the last one is the image, and its programs must print their help. Needs root, mmdebstrap, and the
-Debian 12 archive that this machine uses. Exit status: 0 it works; 1 a step failed, which is named; 2 a wrong argument.
+ROOT/STAGE is what a stage leaves; the last one is the image, and its programs must print their help. Needs root,
+mmdebstrap, and the Debian 12 archive that this machine uses. Exit status: 0 it works; 1 a step failed, which is named;
+2 a wrong argument.
 """
 import argparse
 import os
@@ -34,7 +36,8 @@ def steps_of(text):
 
 
 def stages_of(steps):
-    """@return name of each stage -> (image it begins with, its further steps); the last one is "image" if it has no name"""
+    """@return name of each stage -> (image it begins with, its further steps); the last one is "image" if it has no
+    name"""
     stages, name = {}, None
     for word, rest in steps:
         if word == "FROM":
@@ -109,7 +112,8 @@ def carry_out(steps, base, folder):
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("root", type=pathlib.Path, help="an empty or new folder")
-    parser.add_argument("--package", type=pathlib.Path, help="a .deb that scripts/maintain/package.sh has made: skips the build stage")
+    parser.add_argument("--package", type=pathlib.Path,
+                        help="a .deb that scripts/maintain/package.sh has made: skips the build stage")
     given = parser.parse_args(arguments)
     if given.root.exists() and (not given.root.is_dir() or any(given.root.iterdir())):
         parser.error(f"{given.root} is not an empty folder")

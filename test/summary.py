@@ -34,9 +34,11 @@ def cases(path):
         wrong = next((found for found in (case.find("failure"), case.find("error")) if found is not None), None)
         output = case.findtext("system-out") or ""
         if wrong is not None or case.get("status") == "fail":
-            yield name, "failed", line_of(wrong.get("message") or wrong.text or "", 0) if wrong is not None else "", output
+            yield name, "failed", line_of(wrong.get("message") or wrong.text or "",
+                                          0) if wrong is not None else "", output
         elif skipped is not None or case.get("status") in ("notrun", "disabled"):
-            yield name, "skipped", line_of(skipped.get("message", "") if skipped is not None else "", -1) or "no reason given", output
+            yield name, "skipped", line_of(skipped.get("message", "") if skipped is not None else "",
+                                           -1) or "no reason given", output
         else:
             yield name, "passed", "", output
 
@@ -113,7 +115,8 @@ def main():
             skipped[reason].append(name)
     for reason, names in sorted(skipped.items()):
         print(f"skipped {len(names)}: {reason} ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})")
-    print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped{'' if whole else '; ctest was stopped before its end'}")
+    print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} "
+          f"skipped{'' if whole else '; ctest was stopped before its end'}")
     return 1 if count["failed"] or not count["passed"] or not whole else 0
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Writes a workload under the name that SimAI's pages use for it, such as llama_70b_tp8_dp16.txt; else as scripts/workload.py does.
+"""Writes a workload under the name that SimAI's pages use for it, such as llama_70b_tp8_dp16.txt; else as
+scripts/workload.py does.
 
     python3 -m aicb.main --model_name llama_70b --tp 8 --dp 16 --pp 1 --world_size 128 --output_dir ./workloads/
 """
@@ -16,7 +17,8 @@ def file_name(given: argparse.Namespace) -> str:
     plan = training_command.find_plan(given, training_command.find_model(given))
     name = given.model_name or training_command.find_model(given).name
     sizes = [("tp", plan.tp), ("dp", plan.dp)]
-    sizes += [(key, size) for key, size in (("pp", plan.pp), ("vpp", plan.virtual), ("ep", plan.ep), ("cp", plan.cp)) if size > 1]
+    sizes += [(key, size) for key, size in (("pp", plan.pp), ("vpp", plan.virtual), ("ep", plan.ep), ("cp", plan.cp))
+              if size > 1]
     return "_".join([name, *(f"{key}{size}" for key, size in sizes)])
 
 

@@ -28,7 +28,8 @@ def name() -> str:
     return os.path.basename(sys.argv[0])
 
 
-def tell_idle(parser: argparse.ArgumentParser, given: argparse.Namespace, rules: Iterable[tuple[bool, str, Iterable[str]]]) -> None:
+def tell_idle(parser: argparse.ArgumentParser, given: argparse.Namespace,
+              rules: Iterable[tuple[bool, str, Iterable[str]]]) -> None:
     """Warns of flags that change nothing.
     @param parser argparse's @param given what it has read
     @param rules of each: whether the flags have an effect, why they have none, and their names in `given`"""
@@ -46,7 +47,9 @@ def tell_repetitions(parser: argparse.ArgumentParser, words: Sequence[object]) -
     for word in words:
         flag = str(word).partition("=")[0]
         action = parser._option_string_actions.get(flag)
-        if action is None and flag.startswith("-"):  # first letters of a flag, or a short flag and its value in one word
+        if action is None and flag.startswith(
+            "-"
+        ):  # first letters of a flag, or a short flag and its value in one word
             meant = {id(option[0]): option[0] for option in parser._get_option_tuples(str(word))}
             action = next(iter(meant.values())) if len(meant) == 1 else None
         if action is None or action.nargs == 0 or isinstance(action, argparse._AppendAction):
@@ -103,19 +106,22 @@ def _open_closed_streams() -> None:
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)
 
 
-def run(name: str, main: Callable[[list[str]], int | None], refusals: Refusals = (), after_interruption: str = "") -> typing.NoReturn:
+def run(name: str, main: Callable[[list[str]], int | None], refusals: Refusals = (),
+        after_interruption: str = "") -> typing.NoReturn:
     """Calls main(arguments) and ends the program with what it returns.
 
-    --version alone is answered here. 2: a file cannot be read, or it or standard output not be written; 1: memory has run out;
-    129, 130 and 143: SIGHUP, SIGINT and SIGTERM.
+    --version alone is answered here. 2: a file cannot be read, or it or standard output not be written; 1: memory has
+    run out; 129, 130 and 143: SIGHUP, SIGINT and SIGTERM.
 
     @param refusals exceptions whose text is the line for people; they end the program with 2
     @param after_interruption what to say to who interrupts it, besides that
     """
     _open_closed_streams()
-    sys.stdout, sys.stderr = typing.cast(typing.TextIO, _Output(sys.stdout)), typing.cast(typing.TextIO, Messages(sys.stderr))
+    sys.stdout, sys.stderr = typing.cast(typing.TextIO, _Output(sys.stdout)), typing.cast(typing.TextIO,
+        Messages(sys.stderr))
     _catch_ending_signals()
-    sys.exit(_status_with_output(name, _status_of(name, main, refusals, f"; {after_interruption}" if after_interruption else "")))
+    sys.exit(_status_with_output(name, _status_of(name, main, refusals,
+                                                  f"; {after_interruption}" if after_interruption else "")))
 
 
 def _status_of(name: str, main: Callable[[list[str]], int | None], refusals: Refusals, hint: str) -> Status:
@@ -186,12 +192,14 @@ def _status_with_output(name: str, status: Status) -> Status:
     lost = getattr(sys.stdout, "lost", None) or late
     if lost is None:
         return status
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of it would fail once more at the interpreter's end
+    os.dup2(os.open(os.devnull, os.O_WRONLY),
+            sys.stdout.fileno())  # the rest of it would fail once more at the interpreter's end
     if status:
         return status
     if isinstance(lost, BrokenPipeError):
         return 141
-    return _say(name, f"standard output: cannot be written: {lost.strerror}; expected a file or a pipe that takes all of it", 2)
+    return _say(name, f"standard output: cannot be written: {lost.strerror}; expected a file or a pipe that takes all "
+                f"of it", 2)
 
 
 def _say(name: str, text: object, status: int) -> int:

@@ -40,18 +40,22 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_lanes(value: Any) -> bool:
-    return (isinstance(value, dict) and value.keys() == {"rate", "links"} and _is_text(value["rate"]) and isinstance(value["links"], list)
-            and all(isinstance(link, list) and len(link) == 3 and all(isinstance(each, int) for each in link) for link in value["links"]))
+    return (isinstance(value, dict) and value.keys() == {"rate", "links"} and _is_text(value["rate"])
+            and isinstance(value["links"], list)
+            and all(isinstance(link, list) and len(link) == 3 and all(isinstance(each, int) for each in link)
+                    for link in value["links"]))
 
 
 _RATE = Field(_is_text, "a rate, such as 2880Gbps")
 _TRUTH = Field(lambda value: isinstance(value, bool), "true or false")
 FIELDS = {
     "generation": Field(lambda value: value in GENERATIONS, f"one of {', '.join(GENERATIONS)}"),
-    **dict.fromkeys(("nvlink_gbps", "usable_gbps", "channel_gbps", "pcie_gbps", "tflops", "sms", "memory_gb", "memory_gbps", "watts", "matmul",
-                     "stream", "loaded"), Field(_is_number, "a number above 0")),
+    **dict.fromkeys(("nvlink_gbps", "usable_gbps", "channel_gbps", "pcie_gbps", "tflops", "sms", "memory_gb",
+                     "memory_gbps", "watts", "matmul", "stream", "loaded"), Field(_is_number, "a number above 0")),
     "attention": Field(_is_pair, "the shares of the peak that forward and backward reach, such as [0.75, 0.56]"),
-    **dict.fromkeys(("fp8", "fp4"), Field(_is_pair, "the peak in TFLOP/s and the share of it that products reach, such as [1979, 0.709]")),
+    **dict.fromkeys(("fp8", "fp4"), Field(_is_pair,
+                                          "the peak in TFLOP/s and the share of it that products reach, such as "
+                                          "[1979, 0.709]")),
     **dict.fromkeys(("switched", "meshed"), _RATE),
     "lanes": Field(_is_lanes, "{rate: RATE, links: [[GPU, GPU, LANES], ...]}"),
     **dict.fromkeys(("nvswitch", "grace"), _TRUTH),
@@ -71,12 +75,15 @@ class Table:
 
 def _check(name: str, row: Any, place: str) -> None:
     if not isinstance(row, dict):
-        raise InputError(f'{place}: "{row}" is not a valid row of GPU {name}; expected fields in braces, such as {{generation: Hopper}}')
+        raise InputError(f'{place}: "{row}" is not a valid row of GPU {name}; expected fields in braces, such as '
+                         f'{{generation: Hopper}}')
     for field, value in row.items():
         if field not in FIELDS:
-            raise InputError(f'{place}: "{field}" is not a valid field of GPU {name}; expected one of {", ".join(FIELDS)}{nearest(field, FIELDS)}')
+            raise InputError(f'{place}: "{field}" is not a valid field of GPU {name}; expected one of '
+                             f'{", ".join(FIELDS)}{nearest(field, FIELDS)}')
         if not FIELDS[field].holds(value):
-            raise InputError(f'{place}: "{value}" is not a valid {field} of GPU {name}; expected {FIELDS[field].expected}')
+            raise InputError(f'{place}: "{value}" is not a valid {field} of GPU {name}; expected '
+                             f'{FIELDS[field].expected}')
     if sum(field in row for field in JOINED) > 1:
         raise InputError(f"{place}: GPU {name} is joined in several ways; expected one of {', '.join(JOINED)}")
 
@@ -85,7 +92,8 @@ def _check(name: str, row: Any, place: str) -> None:
 def _read(path: str | pathlib.Path) -> Table:
     found, lines = yaml_file.load(path, "rows of GPUs, such as MyGpu: {generation: Hopper, tflops: 989}", InputError)
     if not isinstance(found, dict):
-        raise InputError(f"{path}:1: has no rows; expected a GPU a line, such as MyGpu: {{generation: Hopper, tflops: 989}}")
+        raise InputError(f"{path}:1: has no rows; expected a GPU a line, such as MyGpu: {{generation: Hopper, tflops: "
+                         f"989}}")
     places = {name: f"{path if path != PATH else PATH.name}:{lines[name]}" for name in found}
     for name, row in found.items():
         _check(name, row, places[name])
@@ -94,7 +102,8 @@ def _read(path: str | pathlib.Path) -> Table:
 
 @contextlib.contextmanager
 def using(path: str | os.PathLike | None) -> Iterator[None]:
-    """Adds the rows of a user's file, here and in the programs that are started meanwhile. @param path None: that of AS_GPU_TABLE, if it is set"""
+    """Adds the rows of a user's file, here and in the programs that are started meanwhile. @param path None: that of
+    AS_GPU_TABLE, if it is set"""
     before = os.environ.get(VARIABLE)
     if path:
         os.environ[VARIABLE] = os.fspath(path)

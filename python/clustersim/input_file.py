@@ -30,7 +30,8 @@ def _open(path: str | os.PathLike, most: int = LARGEST) -> BinaryIO:
 
 
 def read_text(path: str | os.PathLike, errors: str = "strict", most: int = LARGEST) -> str:
-    """@return the text of a file of so many bytes at most, without the byte order mark that editors on Windows put before it
+    """@return the text of a file of so many bytes at most, without the byte order mark that editors on Windows put
+    before it
 
     @raise OSError it cannot be read, is no file or too large @raise UnicodeDecodeError
     """
@@ -40,8 +41,9 @@ def read_text(path: str | os.PathLike, errors: str = "strict", most: int = LARGE
 
 CHAKRA_TRACES = "Chakra traces PREFIX.0.et, PREFIX.1.et, ... of all ranks, given as PREFIX to SimAI_simulator -w"
 TOPOLOGY = "a topology file with servers, NICs and switches, as topologies/gen_Topo_Template.py writes"
-# Files of other programs, by their first 4 KiB, each with its name and what to give instead. The C++ readers use the same words
-# (base/foreign-file.cc). Many files of JSON have a "version" or a "schema": further words tell these from others.
+# Files of other programs, by their first 4 KiB, each with its name and what to give instead. The C++ readers use the
+# same words (base/foreign-file.cc). Many files of JSON have a "version" or a "schema": further words tell these from
+# others.
 FOREIGN = (
     (r'\{(?=.*"schemaVersion").*"deviceProperties"', "a Kineto trace of PyTorch's profiler", CHAKRA_TRACES),
     (r'\{.*"traceEvents"', "a Kineto trace of PyTorch's profiler", CHAKRA_TRACES),
@@ -54,11 +56,16 @@ FOREIGN = (
 
 
 def refuse_foreign(path: str | os.PathLike, text: str, expected: str) -> None:
-    """@param expected of the reader @raise InputError the text is a file of another program, which its name helps to replace"""
+    """@param expected of the reader @raise InputError the text is a file of another program, which its name helps to
+    replace"""
     beginning = text[:4096].lstrip()
     for pattern, name, instead in FOREIGN:
         if re.match(pattern, beginning, re.DOTALL):
-            wanted = instead if instead is TOPOLOGY and "topology" in expected else f"{expected}; a simulation takes {instead}"
+            wanted = (
+                instead
+                if instead is TOPOLOGY and "topology" in expected
+                else f"{expected}; a simulation takes {instead}"
+            )
             raise InputError(f"{path}:1: this is {name}, which is not read; expected {wanted}")
 
 

@@ -15,7 +15,8 @@ _AROUND = "'\",;:()"
 
 
 def printable(text: object, keep: str = "") -> str:
-    """@return the text with escapes in the place of characters that move the cursor, cut a line or stand for no character"""
+    """@return the text with escapes in the place of characters that move the cursor, cut a line or stand for no
+    character"""
     return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in str(text))
 
 

@@ -25,7 +25,8 @@ def escape(text: str) -> str:
 
 def list_table(header: Sequence[object], rows: Iterable[Sequence[object]], widths: Sequence[int] = ()) -> str:
     """@return a list-table directive @param widths of columns, relative to each other; none: equal"""
-    lines = [".. list-table::", "   :header-rows: 1", *([f"   :widths: {' '.join(map(str, widths))}"] if widths else []), ""]
+    lines = [".. list-table::", "   :header-rows: 1",
+             *([f"   :widths: {' '.join(map(str, widths))}"] if widths else []), ""]
     for row in (header, *rows):
         lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
     return "\n".join(lines) + "\n\n"

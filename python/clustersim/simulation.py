@@ -45,7 +45,8 @@ def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def find_program(name: str = "SimAI_simulator", directory: os.PathLike | str | None = None) -> pathlib.Path:
-    """Finds a program: in the directory given, else in the one PROGRAM_DIR names, else in bin/ of this checkout or on the PATH.
+    """Finds a program: in the directory given, else in the one PROGRAM_DIR names, else in bin/ of this checkout or on
+    the PATH.
 
     @raise FileNotFoundError if it is not there; one that somebody named is not replaced by another
     """

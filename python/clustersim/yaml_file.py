@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Reads YAML files that users name: a mistake has a line, no key counts twice, and numbers are those of YAML 1.2, as in C++."""
+"""Reads YAML files that users name: a mistake has a line, no key counts twice, and numbers are those of YAML 1.2, as in
+C++."""
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -28,7 +29,8 @@ class _Loader(yaml.SafeLoader):
 
 
 for _tag, _pattern, _number in (("int", WHOLE, int), ("float", NUMBER, float)):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern.pattern})$"), list("-+.0123456789"))
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern.pattern})$"),
+                                  list("-+.0123456789"))
     _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}",
                             lambda loader, node, number=_number: number(loader.construct_scalar(node)))
 
@@ -59,7 +61,8 @@ def _read(path: str | os.PathLike, expected: str, error: Type[Exception], parse:
 
 
 def compose(path: str | os.PathLike, expected: str, error: Type[Exception]) -> yaml.Node | None:
-    """@return the file as nodes of PyYAML, None if it is empty @param error the exception to raise, with one line of text"""
+    """@return the file as nodes of PyYAML, None if it is empty @param error the exception to raise, with one line of
+    text"""
     return _read(path, expected, error, lambda text: yaml.compose(text, Loader=_Loader))
 
 

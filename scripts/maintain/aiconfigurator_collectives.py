@@ -5,8 +5,9 @@
     scripts/maintain/aiconfigurator_collectives.py nccl_2_to_8_gpus.csv results/nccl
     lab/accuracy.py --measurements results/nccl
 
-The file has a row for each measurement: system, version, op_name, nccl_dtype, num_gpus, message_size in elements, latency in ms. A table is
-one collective of 2-byte elements on so many GPUs with one release of NCCL; of repeated measurements it has the median."""
+The file has a row for each measurement: system, version, op_name, nccl_dtype, num_gpus, message_size in elements,
+latency in ms. A table is one collective of 2-byte elements on so many GPUs with one release of NCCL; of repeated
+measurements it has the median."""
 import argparse
 import pathlib
 import sys
@@ -32,14 +33,16 @@ def main():
         groups = rows.groupby(["system", "version", "op_name", "num_gpus"])
     except (OSError, ValueError, AttributeError, KeyError) as error:
         reason = " ".join(str(error).split())
-        print(f"{options.file}: {reason}; expected a table of AIConfigurator's with the columns that --help names", file=sys.stderr)
+        print(f"{options.file}: {reason}; expected a table of AIConfigurator's with the columns that --help names",
+              file=sys.stderr)
         return 2
     options.directory.mkdir(parents=True, exist_ok=True)
     tables = {}
     for (system, version, op, gpus), group in groups:
         name = f"{op}_1x{gpus}x{GPUS[system]}_{version}"
         times = group.groupby("message_size").latency.median()
-        lines = [f"# AIConfigurator, {system}, NCCL {version}, {op} of half on {gpus} GPUs", "size_bytes,time_us,busbw_GBps"]
+        lines = [f"# AIConfigurator, {system}, NCCL {version}, {op} of half on {gpus} GPUs",
+                 "size_bytes,time_us,busbw_GBps"]
         lines += [f"{size * ELEMENT},{1000 * latency:.3f}," for size, latency in times.items()]
         (options.directory / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         tables[name] = {"gpu": GPUS[system], "gpus_per_server": int(gpus), "nccl": str(version), "test": TESTS[op]}

@@ -2,27 +2,34 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Checks which file includes which, over all modules.
 
-- Each folder is a room: ROOMS says which rooms of its module, and of those in REACHES, it may include. No two rooms include each other, directly or through others.
-- base includes nothing of the other modules, rdma-qbb and collectives base only; programs (what all programs go through, and qbb-flows) and accl-cclo
-  these two, nothing of each other; simulator, the application, may include all but ADD_ONS.
+- Each folder is a room: ROOMS says which rooms of its module, and of those in REACHES, it may include. No two rooms
+  include each other, directly or through others.
+- base includes nothing of the other modules, rdma-qbb and collectives base only; programs (what all programs go
+  through, and qbb-flows) and accl-cclo these two, nothing of each other; simulator, the application, may include all
+  but ADD_ONS.
 - An add-on is found by the name that it registers: no other module includes or mentions it.
-- In rdma-qbb's model, host and switch -> port -> engine -> partitions -> events: no include points up. Algorithms (congestion,
-  recovery, routing) know host or switch, which know of them the contracts of plug-in/ only. A model includes no helper.
-- Only the link engine knows which events are left out: its words appear nowhere else. The words by which ports, hosts and
-  switches speak with it are theirs alone, not of plug-ins, readers or helpers. Only hosts and switches fetch ahead besides it.
+- In rdma-qbb's model, host and switch -> port -> engine -> partitions -> events: no include points up. Algorithms
+  (congestion, recovery, routing) know host or switch, which know of them the contracts of plug-in/ only. A model
+  includes no helper.
+- Only the link engine knows which events are left out: its words appear nowhere else. The words by which ports, hosts
+  and switches speak with it are theirs alone, not of plug-ins, readers or helpers. Only hosts and switches fetch ahead
+  besides it.
 - A receiver of RDMA messages knows no type of the sender's, and only the control plane visits another host.
 - No two headers include each other, and the source of a base class includes none of its subclasses. Two pairs of files
   (header and source) include each other only where they are one thing in two files; these are listed.
-- base, collectives and, in astra-frontend, workloads and systems reach no ns-3 header, directly or through a header of ours.
-- A header is public if its module's CMakeLists.txt lists it: everybody includes it as "ns3/NAME.h", and it includes public
-  headers only. Other headers are private: their own folder includes them by name, others of the repository by their path
-  from contrib/, and only tests, the application (programs, simulator) and REACHES reach into another module for them.
+- base, collectives and, in astra-frontend, workloads and systems reach no ns-3 header, directly or through a header of
+  ours.
+- A header is public if its module's CMakeLists.txt lists it: everybody includes it as "ns3/NAME.h", and it includes
+  public headers only. Other headers are private: their own folder includes them by name, others of the repository by
+  their path from contrib/, and only tests, the application (programs, simulator) and REACHES reach into another module
+  for them.
 - Only single ns-3 headers are included, never a module header.
 - Header names are unique over all modules, and every source names its licence.
 - No sentence of a comment or a document begins with a noun clause ("What ...", "Who ...").
-- A source that uses a type or a free function of ours includes its header, directly or through others: sources are compiled together,
-  where one may live on the includes of another. scripts/maintain/check-alone.py compiles each alone.
-- With --alone, every header compiles by itself, or its source includes it first (scripts/maintain/nightly.sh runs that).
+- A source that uses a type or a free function of ours includes its header, directly or through others: sources are
+  compiled together, where one may live on the includes of another. scripts/maintain/check-alone.py compiles each alone.
+- With --alone, every header compiles by itself, or its source includes it first (scripts/maintain/nightly.sh runs
+  that).
 """
 import argparse
 import concurrent.futures
@@ -76,7 +83,8 @@ ROOMS = {
     "rdma-qbb/model/routing": {"model/attribute", "model/input", "model/packet", "model/paths", "model/plug-in",
                                "model/switch"},
     "rdma-qbb/fabric": {"helper", "model/attribute", "model/events", "model/host", "model/in-network", "model/input",
-                        "model/packet", "model/partitions", "model/paths", "model/port", "model/routing", "model/switch"},
+                        "model/packet", "model/partitions", "model/paths", "model/port", "model/routing",
+                        "model/switch"},
     "rdma-qbb/records": {"fabric", "model/events", "model/input", "model/packet", "model/partitions", "model/port"},
     "programs/mpi": set(),
     "programs/frame": {"mpi"},
@@ -101,12 +109,14 @@ ROOMS = {
     "astra-frontend/model/fastforward/patterns": {"collectives/model/collective", "model/flow"},
     "astra-frontend/model/system": {"collectives/model/collective", "model/native"},
     "astra-frontend/model/fastforward": {"collectives/model/collective", "model/fastforward/patterns", "model/network"},
-    "astra-frontend/model/estimate": {"collectives/model/collective", "collectives/model/graph", "collectives/model/group",
-                                      "model/flow", "model/network"},
+    "astra-frontend/model/estimate": {"collectives/model/collective", "collectives/model/graph",
+                                      "collectives/model/group", "model/flow", "model/network"},
     "astra-frontend/model/inference/policy": {"collectives/model/collective"},
     "astra-frontend/model/inference/input": {"collectives/model/collective", "model/inference/policy", "model/system"},
-    "astra-frontend/model/inference": {"collectives/model/collective", "model/inference/input", "model/inference/policy", "model/system"},
-    "astra-frontend/model/workload": {"collectives/model/collective", "model/chakra", "model/inference", "model/system"},
+    "astra-frontend/model/inference": {"collectives/model/collective", "model/inference/input",
+                                       "model/inference/policy", "model/system"},
+    "astra-frontend/model/workload": {"collectives/model/collective", "model/chakra", "model/inference",
+                                      "model/system"},
     "simulator/options": set(),
     "simulator/physical": set(),
     "simulator/records": set(),
@@ -124,7 +134,8 @@ ROOMS = {
     "accl-collectives": set(),
 }
 # Modules and rooms that must not reach ns-3: their models run on any network.
-WITHOUT_NS3 = ("base/", "collectives/", *(f"astra-frontend/model/{room}/" for room in ("native", "chakra", "system", "inference", "workload")))
+WITHOUT_NS3 = ("base/", "collectives/", *(f"astra-frontend/model/{room}/"
+                                          for room in ("native", "chakra", "system", "inference", "workload")))
 # Folders beside the rooms.
 BESIDE = ("test", "examples", "doc")
 
@@ -135,7 +146,8 @@ NOUN_CLAUSE = re.compile(r"(?:^|[.:;] +)(?:What|Who|Whoever|Whatever|Whose|Of wh
 # Words of the link engine for what it leaves out, and where they may appear.
 ELISION = re.compile(r"\w*(?:Settl|settl|Await|LateWork|Punctual|CatchUp|CaughtUp)\w*|\bPeek\b")
 ELISION_FOLDERS = tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("engine", "events", "partitions"))
-# Words of the classes that derive from the engine's, for showing what is true now and for sending, and where they may appear.
+# Words of the classes that derive from the engine's, for showing what is true now and for sending, and where they may
+# appear.
 DERIVED = re.compile(r"\b(?:Present|CanSendNow|SendNow)\b")
 DERIVED_FOLDERS = ELISION_FOLDERS + tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("port", "host", "switch"))
 FETCH = re.compile(r"__builtin_prefetch|Fetch(?:Lines|Ahead)")
@@ -156,11 +168,14 @@ PARTS = {
 }
 # Types at the level of a namespace, and whatever introduces a name anywhere, functions at the start of a line included.
 ATTRIBUTES = r"(?:alignas\(\w+\)\s+|\[\[\w+\]\]\s+)*"
-TYPE = re.compile(rf"^(?:enum class|enum|class|struct|union)\s+{ATTRIBUTES}(\w+)(?![\w;])[^;{{]*\{{|^using (\w+) =", re.MULTILINE)
+TYPE = re.compile(rf"^(?:enum class|enum|class|struct|union)\s+{ATTRIBUTES}(\w+)(?![\w;])[^;{{]*\{{|^using (\w+) =",
+                  re.MULTILINE)
 # A free function begins at the margin in a header; a name that is a member's, too, may be either.
 FUNCTION = re.compile(r"^(?:[\w:<>,&*\[\] ]+[ &*\n])?([A-Z]\w*[a-z]\w*)\(", re.MULTILINE)
-MEMBER = re.compile(r"(?:\w::~?|\.|->|^[ \t]+(?:[\w:<>,&*\[\] ]+[ &*])?)([A-Z]\w*)\((?=[^;{]*\)[^;{]*(?:const|override|;|\{|=|$))", re.MULTILINE)
-DECLARED = re.compile(rf"\b(?:enum class|enum|class|struct|union|using|typename)\s+{ATTRIBUTES}(\w+)|^(\w+)\(", re.MULTILINE)
+MEMBER = re.compile(r"(?:\w::~?|\.|->|^[ \t]+(?:[\w:<>,&*\[\] ]+[ "
+                    r"&*])?)([A-Z]\w*)\((?=[^;{]*\)[^;{]*(?:const|override|;|\{|=|$))", re.MULTILINE)
+DECLARED = re.compile(rf"\b(?:enum class|enum|class|struct|union|using|typename)\s+{ATTRIBUTES}(\w+)|^(\w+)\(",
+                      re.MULTILINE)
 # A class at the level of a namespace, and its bases.
 CLASS = re.compile(rf"^(?:class|struct)\s+{ATTRIBUTES}(\w+)(?:\s+final)?\s*(?::([^{{;]*))?\{{", re.MULTILINE)
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
@@ -242,9 +257,11 @@ def check_spelling(path, name, target, public):
     if target not in public and target.parent != path.parent:
         if path in public:
             errors.append(f"{where}: is public and includes {target.name}, which is not")
-        elif module_of(path) not in (module_of(target), *APPLICATION) and module_of(target) not in REACHES.get(module_of(path), ()) \
+        elif module_of(path) not in (module_of(target),
+                                     *APPLICATION) and module_of(target) not in REACHES.get(module_of(path), ()) \
                 and "test" not in where.parts:
-            errors.append(f"{where}: {target.name} is private to {module_of(target)}: its CMakeLists.txt does not list it")
+            errors.append(f"{where}: {target.name} is private to {module_of(target)}: its CMakeLists.txt does not "
+                          f"list it")
         elif "examples" in where.parts:
             errors.append(f"{where}: an example includes {target.name}, which is private")
     if path in public and target not in public and target.parent == path.parent:
@@ -253,12 +270,14 @@ def check_spelling(path, name, target, public):
 
 
 def check_sentences(name):
-    """@return sentences of a source's comments or of a document that begin with a noun clause; they begin with a noun"""
+    """@return sentences of a source's comments or of a document that begin with a noun clause; they begin with a
+    noun"""
     lines = (ROOT / name).read_text(errors="replace").split("\n")
     if not name.endswith((".rst", ".md")):
         comment = COMMENT if name.endswith((".cc", ".h")) else HASH_COMMENT
         lines = [match[1] if (match := comment.search(line)) else "" for line in lines]
-    return [f"{name}:{number}: a sentence begins with a noun clause: {line.strip()}" for number, line in enumerate(lines, 1)
+    return [f"{name}:{number}: a sentence begins with a noun clause: {line.strip()}" for number,
+            line in enumerate(lines, 1)
             if NOUN_CLAUSE.search(line) and "?" not in line]
 
 
@@ -271,7 +290,8 @@ def check_words(path):
             return [f"{where}: {word} is a word of an add-on ({', '.join(ADD_ONS)})" for word in sorted(words)]
     if "/test/" in where or not where.startswith("contrib/rdma-qbb/"):
         code = NOT_CODE.sub("", path.read_text()) if FETCH.search(path.read_text()) else ""
-        return [f"{where}: {word}: fetching ahead belongs to {', '.join(FETCH_FOLDERS)}" for word in set(FETCH.findall(code))]
+        return [f"{where}: {word}: fetching ahead belongs to {', '.join(FETCH_FOLDERS)}"
+                for word in set(FETCH.findall(code))]
     code = NOT_CODE.sub("", path.read_text())
     errors = []
     if not where.startswith(ELISION_FOLDERS):
@@ -284,7 +304,8 @@ def check_words(path):
         errors += [f"{where}: {word} is the sender's; a receiver learns from frames and from what was set up"
                    for word in sorted(set(SENDERS.findall(code)))]
     if not where.startswith(FETCH_FOLDERS):
-        errors += [f"{where}: {word}: fetching ahead belongs to {', '.join(FETCH_FOLDERS)}" for word in set(FETCH.findall(code))]
+        errors += [f"{where}: {word}: fetching ahead belongs to {', '.join(FETCH_FOLDERS)}"
+                   for word in set(FETCH.findall(code))]
     return errors
 
 
@@ -296,21 +317,24 @@ def mutual_includes(includes, headers):
 
 
 def pairs_that_include_each_other(includes):
-    """@return the files, header and source together, that include each other and are not in PARTS; and what PARTS has for nothing"""
+    """@return the files, header and source together, that include each other and are not in PARTS; and what PARTS has
+    for nothing"""
     names = {}
     for path, included in includes.items():
         if room_of(path) is not None:
             names.setdefault(path.stem, set()).update(base(name).removesuffix(".h") for name in included)
     found = {frozenset((a, b)) for a, known in names.items() for b in known if a != b and a in names.get(b, ())}
     listed = {frozenset(pair) for pair in PARTS if names.keys() >= set(pair)}
-    return [f"{' and '.join(sorted(pair))} include each other; list them in PARTS only if they are one thing in two files"
+    return [f"{' and '.join(sorted(pair))} include each other; list them in PARTS only if they are one thing in two "
+            f"files"
             for pair in sorted(found - listed, key=sorted)] + \
            [f"{' and '.join(sorted(pair))} do not include each other; take them out of PARTS"
             for pair in sorted(listed - found, key=sorted)]
 
 
 def bases_that_know_subclasses(includes, headers):
-    """@return the base classes whose header or source includes the header of a subclass: whoever adds one would change them"""
+    """@return the base classes whose header or source includes the header of a subclass: whoever adds one would change
+    them"""
     code = {path: NOT_CODE.sub("", path.read_text()) for path in headers.values()}
     homes = {found[1]: path for path, text in code.items() for found in CLASS.finditer(text)}
     errors = []
@@ -320,7 +344,8 @@ def bases_that_know_subclasses(includes, headers):
                 home = homes.get(parent, path)
                 for knower in (home, home.with_suffix(".cc")):
                     if home != path and path.name in [base(name) for name in includes.get(knower, [])]:
-                        errors.append(f"{knower.relative_to(ROOT)}: {parent} includes {path.name} of its subclass {found[1]}")
+                        errors.append(f"{knower.relative_to(ROOT)}: {parent} includes {path.name} of its subclass "
+                                      f"{found[1]}")
     return sorted(set(errors))
 
 
@@ -377,7 +402,8 @@ def main():
 
     includes = {p: INCLUDE.findall(p.read_text()) for p in files(".h", ".cc")}
     public = public_headers()
-    errors += [f"{path.relative_to(ROOT)}: is listed as public and not there" for path in sorted(public) if not path.exists()]
+    errors += [f"{path.relative_to(ROOT)}: is listed as public and not there" for path in sorted(public)
+               if not path.exists()]
 
     def is_foreign_ns3(name):
         return name.startswith("ns3/") and name[4:] not in headers and not name.endswith(".pb.h")

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Checks which Python module imports which, and the size of the rooms.
+"""Checks which Python module imports which, the size of the rooms and the length of lines.
 
-- Each folder of a package in python/ and lab/ is a room: ROOMS says which others it may import. No two rooms import each other, directly or
-  through others; an import within a function or for types alone counts, too. Of the files in clustersim/ itself, those that ROOMS names are rooms
-  of their own.
+- Each folder of a package in python/ and lab/ is a room: ROOMS says which others it may import. No two rooms import
+  each other, directly or through others; an import within a function or for types alone counts, too. Of the files in
+  clustersim/ itself, those that ROOMS names are rooms of their own.
 - clustersim_lab imports clustersim, never the reverse.
-- A room has at most LINES lines.
+- A room has at most LINES lines, and a line of any Python file at most COLUMNS columns. Tables, pages and pasted text
+  in a string of several lines may be wider.
 """
 import argparse
 import ast
@@ -17,7 +18,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "python", ROOT / "lab")  # of packages
 
-# Rooms that each room imports, those below first. Rooms of clustersim are named within it, so that it cannot name those of another package.
+# Rooms that each room imports, those below first. Rooms of clustersim are named within it, so that it cannot name those
+# of another package.
 ROOMS = {
     "clustersim": set(),  # files, words, errors
     "clustersim/topology": {"."},
@@ -38,11 +40,13 @@ ROOMS = {
     "clustersim/workload/reading": {".", "workload/model"},
     "clustersim/workload/training": {".", "workload/kernels", "workload/model", "workload/plan"},
     "clustersim/workload/write": {".", "workload/model", "workload/plan", "workload/training"},
-    "clustersim/workload/estimate": {".", "simulation", "workload/kernels", "workload/model", "workload/plan", "workload/training",
-                                     "workload/write"},
+    "clustersim/workload/estimate": {".", "simulation", "workload/kernels", "workload/model", "workload/plan",
+                                     "workload/training", "workload/write"},
     "clustersim/workload/serve": {".", "workload/kernels", "workload/model", "workload/plan", "workload/training"},
-    "clustersim/workload/command": {".", "results", "results/plots", "simulation", "topology", "workload/estimate", "workload/kernels",
-                                    "workload/model", "workload/plan", "workload/reading", "workload/serve", "workload/training", "workload/write"},
+    "clustersim/workload/command": {".", "results", "results/plots", "simulation", "topology", "workload/estimate",
+                                    "workload/kernels",
+                                    "workload/model", "workload/plan", "workload/reading", "workload/serve",
+                                    "workload/training", "workload/write"},
     "clustersim/sweep": {".", "simulation"},
     "clustersim/why": {".", "results/reading", "simulation", "topology", "workload/write"},
     "clustersim/physical": {".", "simulation"},
@@ -51,24 +55,33 @@ ROOMS = {
     "clustersim/__init__": {".", "generation", "simulation"},
     "aicb": {"clustersim", "clustersim/commands", "clustersim/workload/command"},
     "clustersim_lab": set(),  # the top of the checkout
-    "clustersim_lab/accuracy": {"clustersim", "clustersim/results/plots", "clustersim/simulation", "clustersim/topology", "clustersim_lab"},
-    "clustersim_lab/outcomes": {"clustersim", "clustersim/results/plots", "clustersim/simulation", "clustersim/workload/command",
-                                "clustersim/workload/estimate", "clustersim/workload/kernels", "clustersim/workload/mixers",
+    "clustersim_lab/accuracy": {"clustersim", "clustersim/results/plots", "clustersim/simulation",
+                                "clustersim/topology", "clustersim_lab"},
+    "clustersim_lab/outcomes": {"clustersim", "clustersim/results/plots", "clustersim/simulation",
+                                "clustersim/workload/command",
+                                "clustersim/workload/estimate", "clustersim/workload/kernels",
+                                "clustersim/workload/mixers",
                                 "clustersim/workload/model", "clustersim/workload/plan", "clustersim/workload/serve",
                                 "clustersim/workload/training", "clustersim_lab", "clustersim_lab/accuracy"},
-    "clustersim_lab/scenarios": {"clustersim", "clustersim/simulation", "clustersim/topology", "clustersim/topology/generator"},
+    "clustersim_lab/scenarios": {"clustersim", "clustersim/simulation", "clustersim/topology",
+                                 "clustersim/topology/generator"},
     "clustersim_lab/box": {"clustersim", "clustersim/physical", "clustersim/simulation", "clustersim/topology"},
-    "clustersim_lab/hpcc": {"clustersim", "clustersim/commands", "clustersim/results/plots", "clustersim/simulation", "clustersim_lab"},
-    "clustersim_lab/comparisons": {"clustersim", "clustersim/physical", "clustersim/results", "clustersim/results/plots", "clustersim/simulation",
+    "clustersim_lab/hpcc": {"clustersim", "clustersim/commands", "clustersim/results/plots", "clustersim/simulation",
+                            "clustersim_lab"},
+    "clustersim_lab/comparisons": {"clustersim", "clustersim/physical", "clustersim/results",
+                                   "clustersim/results/plots", "clustersim/simulation",
                                    "clustersim_lab", "clustersim_lab/accuracy", "clustersim_lab/box"},
 }
 LINES = 1500
+COLUMNS = 120
+FILES = ("*/*.py", "lab/*/**/*.py", "python/*/**/*.py", "scripts/maintain/*.py", "test/*/**/*.py", "docs/source/*.py")
 
 
 def allowed(room):
     """@return the rooms that a room may import, by their whole names"""
     package = room.split("/")[0]
-    return {each if package != "clustersim" else "clustersim" if each == "." else f"clustersim/{each}" for each in ROOMS[room]}
+    return {each if package != "clustersim" else "clustersim" if each == "." else f"clustersim/{each}"
+            for each in ROOMS[room]}
 
 
 def is_file(module):
@@ -82,7 +95,8 @@ def room_of(module):
 
 
 def module_of(name):
-    """@return the file of this repository, without its suffix, that is or defines an imported name; None for other packages"""
+    """@return the file of this repository, without its suffix, that is or defines an imported name; None for other
+    packages"""
     path = name.replace(".", "/")
     while path:
         for module in (path, f"{path}/__init__"):
@@ -102,7 +116,8 @@ def imports(path):
 
 
 def check_imports(folder, path, used):
-    """@param folder of the packages @param used collects pairs of rooms @return what is wrong with a file's imports of other rooms"""
+    """@param folder of the packages @param used collects pairs of rooms @return what is wrong with a file's imports of
+    other rooms"""
     room, errors = room_of(path.relative_to(folder).with_suffix("").as_posix()), []
     where = path.relative_to(ROOT)
     if room not in ROOMS:
@@ -144,12 +159,38 @@ def check_sizes(paths):
             for room, size in sorted(sizes.items()) if size > LINES]
 
 
+def rows_of_text(tree):
+    """@return the lines of strings of several lines, but for docstrings"""
+    def rows(node):
+        return set(range(node.lineno, node.end_lineno + 1)) if node.end_lineno > node.lineno else set()
+
+    text = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) or isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text |= rows(node)
+    docstrings = (node.value for node in ast.walk(tree)
+                  if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    return text.difference(*map(rows, docstrings))
+
+
+def check_columns(path):
+    """@return the lines of a file that are too long"""
+    source = path.read_text(encoding="utf-8")
+    long = [number for number, line in enumerate(source.split("\n"), 1) if len(line) > COLUMNS]
+    text = rows_of_text(ast.parse(source)) if long else set()
+    return [f"{path.relative_to(ROOT)}:{number}: has more than {COLUMNS} columns" for number in long
+            if number not in text]
+
+
 def main():
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     paths = [(folder, path) for folder in FOLDERS for path in sorted(folder.glob("*/**/*.py"))]
     used = set()
-    errors = circles() + [error for folder, path in paths for error in check_imports(folder, path, used)] + check_sizes(path for _, path in paths)
-    errors += [f"ROOMS: {room} does not import {other}; take it out" for room in ROOMS for other in sorted(allowed(room)) if (room, other) not in used]
+    errors = circles() + [error for folder, path in paths
+                          for error in check_imports(folder, path, used)] + check_sizes(path for _, path in paths)
+    errors += [f"ROOMS: {room} does not import {other}; take it out" for room in ROOMS
+               for other in sorted(allowed(room)) if (room, other) not in used]
+    errors += [error for place in FILES for path in sorted(ROOT.glob(place)) for error in check_columns(path)]
     for error in errors:
         print(error, file=sys.stderr)
     return 1 if errors else 0

@@ -8,9 +8,9 @@ AICONFIGURATOR is a checkout of github.com/ai-dynamo/aiconfigurator (Apache-2.0)
 SYSTEM__ENGINE_VERSION__OP.csv.gz. H100.csv is what measure_kernels.py has written. It writes
 
 products-GPU.csv     share of the roofline of bfloat16 products by n, k (rows) and m (columns): of the fastest engine
-attention-GPU.csv    share of the peak of causal attention's forward pass by head_dim, tokens (rows), sequences x heads (columns)
-passes.csv           forward pass of flash and cuDNN attention / that of attention-H100.csv, and backward / forward
-precisions.csv       time of products of 8-bit and 4-bit floats / what the peaks make of that of bfloat16
+attention-GPU.csv    share of the peak of causal attention's forward pass by head_dim, tokens (rows), sequences x heads
+(columns) passes.csv           forward pass of flash and cuDNN attention / that of attention-H100.csv, and backward /
+forward precisions.csv       time of products of 8-bit and 4-bit floats / what the peaks make of that of bfloat16
 errors.csv           interpolation: every inner point of a table left out and predicted from its neighbours
 """
 import argparse
@@ -28,17 +28,22 @@ sys.path.insert(0, str(REPOSITORY / "python"))
 from clustersim.workload.kernels import gpus  # noqa: E402
 from clustersim.workload.kernels.roofline import FACTOR_BYTES, RESULT_BYTES  # noqa: E402
 
-SYSTEMS = {"A100": "a100_sxm", "H100": "h100_sxm", "H200": "h200_sxm", "B200": "b200_sxm", "B300": "b300_sxm", "GB200": "gb200",
-           "GB300": "gb300"}
+SYSTEMS = {"A100": "a100_sxm", "H100": "h100_sxm", "H200": "h200_sxm", "B200": "b200_sxm", "B300": "b300_sxm",
+           "GB200": "gb200", "GB300": "gb300"}
 M = (1, 8, 32, 64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 8192, 16384, 32768)
 TOKENS = (128, 256, 512, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 HEADS = tuple(2 ** power for power in range(11))
-LICENCE = "# Made by scripts/maintain/kernel_tables.py from AIConfigurator's measurements (github.com/ai-dynamo/aiconfigurator, Apache-2.0)\n"
+LICENCE = (
+    "# Made by scripts/maintain/kernel_tables.py from AIConfigurator's measurements"
+    " (github.com/ai-dynamo/aiconfigurator, Apache-2.0)\n"
+)
 
 
 def read(folder, system, operation):
     """@return rows of all engines"""
-    paths = sorted(folder.glob(f"{system}__*__{operation}_perf.csv.gz")) or sorted(folder.glob(f"**/{system}/*/*/{operation}_perf.txt"))
+    paths = sorted(folder.glob(f"{system}__*__{operation}_perf.csv.gz")) or sorted(
+        folder.glob(f"**/{system}/*/*/{operation}_perf.txt")
+    )
     if not paths:
         raise SystemExit(f"{folder}: no {operation} of {system}; expected a checkout of AIConfigurator")
     return pd.concat([pd.read_csv(path) for path in paths])
@@ -84,7 +89,8 @@ def products(gpu, table, output):
 
 
 def precisions(name, table):
-    """Of each precision the time by products alone: engines quantize their input as well, which takes bytes of each element."""
+    """Of each precision the time by products alone: engines quantize their input as well, which takes bytes of each
+    element."""
     gpu = gpus.find(name)
     wide = table.pivot_table(index=["m", "n", "k"], columns="gemm_dtype", values="latency").reset_index()
     wide = wide[(wide.m.between(1024, 16384)) & (wide.n >= 1024) & (wide.k >= 1024)]
@@ -98,7 +104,8 @@ def precisions(name, table):
             found = np.linalg.lstsq(columns * weight[:, None], measured * weight, rcond=None)[0]
             error = np.abs(columns @ found / measured - 1)
             weight = 1 / measured / np.sqrt(np.maximum(error, 0.02))
-        yield [name, precision, f"{found[0]:.3f}", f"{found[1]:.1f}", f"{np.median(error):.3f}", f"{np.quantile(error, 0.9):.3f}"]
+        yield [name, precision, f"{found[0]:.3f}", f"{found[1]:.1f}", f"{np.median(error):.3f}",
+               f"{np.quantile(error, 0.9):.3f}"]
 
 
 # -- attention
@@ -110,15 +117,20 @@ def kernel_times(table, gpu):
 
 
 def attention_shares(gpu, folder):
-    """@return (head_dim, tokens, sequences x heads): share of the peak; latent attention's head_dim is 192, its values have 128"""
+    """@return (head_dim, tokens, sequences x heads): share of the peak; latent attention's head_dim is 192, its values
+    have 128"""
     table = read(folder, SYSTEMS[gpu.name], "context_attention")
     table = table[(table.attn_dtype == "bfloat16") & (table.kv_cache_dtype == "bfloat16") & (table.window_size == 0)]
-    table = table[table.head_dim.isin((64, 128, 256))].assign(kernel=lambda t: kernel_times(t, gpu), width=lambda t: 2 * t.head_dim)
+    table = table[table.head_dim.isin((64, 128, 256))].assign(kernel=lambda t: kernel_times(t, gpu),
+        width=lambda t: 2 * t.head_dim)
     latent = read(folder, SYSTEMS[gpu.name], "context_mla")
     latent = latent[latent.kv_cache_dtype == "bfloat16"].assign(head_dim=192, width=192 + 128)
-    latent = latent.assign(num_key_value_heads=latent.num_heads, kernel=lambda t: t.latency)  # the latent is all that is cached
+    latent = latent.assign(num_key_value_heads=latent.num_heads,
+                           kernel=lambda t: t.latency)  # the latent is all that is cached
     both = pd.concat([table, latent])
-    both["share"] = both.batch_size * both.num_heads * both.isl.astype(float) ** 2 * both.width / (both.kernel * gpu.tflops * 1e9)
+    both["share"] = (
+        both.batch_size * both.num_heads * both.isl.astype(float) ** 2 * both.width / (both.kernel * gpu.tflops * 1e9)
+    )
     both["heads"] = 2 ** np.round(np.log2(both.batch_size * both.num_heads)).astype(int)
     return both.groupby(["head_dim", "isl", "heads"]).share.median().to_dict()
 
@@ -156,7 +168,8 @@ def passes(own, shares, output):
 # -- errors
 
 def left_out(points, along):
-    """@return number, median and 90th percentile of errors: each inner point is predicted from its neighbours on an axis"""
+    """@return number, median and 90th percentile of errors: each inner point is predicted from its neighbours on an
+    axis"""
     errors = []
     for axis in along:
         grid = sorted({key[axis] for key in points})
@@ -188,7 +201,8 @@ def main():
         attention(gpu, shares, given.output)
         if name == "H100":
             passes(own, shares, given.output)
-        errors.append([name, "attention", *left_out({key: share for key, share in shares.items() if key[1] in TOKENS and key[1] >= 1024
+        errors.append([name, "attention", *left_out({key: share for key,
+                                                     share in shares.items() if key[1] in TOKENS and key[1] >= 1024
                                                      and 8 <= key[2] <= HEADS[-1]}, (1, 2))])
     write(given.output / "precisions.csv", ["gpu", "precision", "time", "bytes", "error", "error_p90"], relative)
     write(given.output / "errors.csv", ["gpu", "table", "points", "median", "p90"], errors)

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Measures kernels of training on this machine's GPU that published tables lack, with PyTorch: about five minutes.
 
-Columns: group, kernel, variant, pass, shape (key=value, blanks between), us. Inputs are random. Times are medians of rounds of calls that
-the GPU does back to back: a kernel that sleeps keeps it busy until the CPU has launched all of them.
+Columns: group, kernel, variant, pass, shape (key=value, blanks between), us. Inputs are random. Times are medians of
+rounds of calls that the GPU does back to back: a kernel that sleeps keeps it busy until the CPU has launched all of
+them.
 """
 import argparse
 import csv
@@ -143,11 +144,14 @@ def streams(table):
     table.add("stream", "copy", "eager", "forward", {"elements": 1 << 29}, gpu_us(lambda: target.copy_(source)))
     del source, target
     for tokens, hidden in ((1024, 4096), (4096, 4096), (8192, 8192), (16384, 8192)):
-        x, y, w, b = random(tokens, hidden, grad=True), random(tokens, hidden, grad=True), *(random(hidden, grad=True) for _ in "wb")
+        x, y, w, b = random(tokens, hidden, grad=True), random(tokens, hidden,
+            grad=True), *(random(hidden, grad=True) for _ in "wb")
         wide = random(tokens, 2 * hidden, grad=True)
         heads, cos = random(tokens, hidden // 128, 128, grad=True), random(tokens, 1, 128)
-        for kernel, function, inputs in (("rms_norm", rms_norm, (x, w)), ("layer_norm", layer_norm, (x, w, b)), ("gelu", gelu, (x,)),
-                                         ("swiglu", swiglu, (wide,)), ("rotary", rotary, (heads, cos, cos)), ("add", add, (x, y)),
+        for kernel, function, inputs in (("rms_norm", rms_norm, (x, w)), ("layer_norm", layer_norm, (x, w, b)),
+                                         ("gelu", gelu, (x,)),
+                                         ("swiglu", swiglu, (wide,)), ("rotary", rotary, (heads, cos, cos)),
+                                         ("add", add, (x, y)),
                                          ("dropout_add", dropout_add, (x, y)), ("norm_add", norm_add, (x, y, w))):
             shape = {"tokens": tokens, "width": hidden}
             table.both("stream", kernel, "eager", shape, function, inputs)
@@ -159,7 +163,8 @@ def losses(table):
     for tokens, words in ((8192, 32000), (4096, 128256), (8192, 16032)):
         logits, targets = random(tokens, words, grad=True), torch.randint(words, (tokens,), device=DEVICE)
         for variant, function in (("eager", loss), ("compiled", torch.compile(loss, dynamic=False))):
-            table.both("loss", "cross_entropy", variant, {"tokens": tokens, "words": words}, function, (logits, targets))
+            table.both("loss", "cross_entropy", variant, {"tokens": tokens, "words": words}, function,
+                       (logits, targets))
     for tokens, words, hidden in ((8192, 32000, 4096), (8192, 128256, 4096), (8192, 16032, 8192)):
         targets, weight = torch.randint(words, (tokens,), device=DEVICE), random(words, hidden, grad=True)
         table.both("loss", "embedding", "eager", {"tokens": tokens, "words": words, "width": hidden},
@@ -174,21 +179,26 @@ def optimizers(table):
         adam = torch.optim.AdamW(weights, fused=True)
         table.add("optimizer", "adam", "fused", "forward", {"parameters": size}, gpu_us(adam.step))
         gradients = [weight.grad for weight in weights]
-        table.add("optimizer", "norm", "foreach", "forward", {"parameters": size}, gpu_us(lambda: torch._foreach_norm(gradients)))
+        table.add("optimizer", "norm", "foreach", "forward", {"parameters": size},
+                  gpu_us(lambda: torch._foreach_norm(gradients)))
         half = [random(size // 16) for _ in range(16)]
-        table.add("optimizer", "to_bfloat16", "foreach", "forward", {"parameters": size}, gpu_us(lambda: torch._foreach_copy_(half, weights)))
+        table.add("optimizer", "to_bfloat16", "foreach", "forward", {"parameters": size},
+                  gpu_us(lambda: torch._foreach_copy_(half, weights)))
         del weights, adam, gradients, half
         torch.cuda.empty_cache()
 
 
 def attention(table):
-    cases = [(seq, 32, kv, dim, dim) for seq in (2048, 4096, 8192, 16384) for kv, dim in ((32, 64), (32, 96), (32, 128), (8, 128))]
+    cases = [(seq, 32, kv, dim, dim) for seq in (2048, 4096, 8192, 16384) for kv,
+             dim in ((32, 64), (32, 96), (32, 128), (8, 128))]
     cases += [(8192, heads, max(heads // 4, 1), 128, 128) for heads in (1, 4, 8, 16, 64)]
-    cases += [(1024, 32, 32, 128, 128), (512, 32, 32, 128, 128), (4096, 16, 16, 192, 128), (4096, 128, 128, 192, 128), (4096, 32, 8, 256, 256)]
+    cases += [(1024, 32, 32, 128, 128), (512, 32, 32, 128, 128), (4096, 16, 16, 192, 128), (4096, 128, 128, 192, 128),
+              (4096, 32, 8, 256, 256)]
     for (seq, heads, kv, dim, value), (name, backend) in itertools.product(
             cases, (("flash", SDPBackend.FLASH_ATTENTION), ("cudnn", SDPBackend.CUDNN_ATTENTION))):
         batch = max(16384 // seq, 1)
-        q, k, v = random(batch, heads, seq, dim, grad=True), random(batch, kv, seq, dim, grad=True), random(batch, kv, seq, value, grad=True)
+        q, k, v = random(batch, heads, seq, dim, grad=True), random(batch, kv, seq, dim, grad=True), random(batch, kv,
+            seq, value, grad=True)
 
         def call(q, k, v):
             with sdpa_kernel(backend):
@@ -197,21 +207,26 @@ def attention(table):
         table.both("attention", "causal", name, shape, call, (q, k, v))
 
 
-PRODUCTS = ((8192, 6144, 4096), (8192, 4096, 4096), (8192, 28672, 4096), (8192, 4096, 14336), (8192, 1280, 8192), (8192, 8192, 1024),
-            (8192, 7168, 8192), (8192, 8192, 3584), (4096, 2560, 8192), (2048, 4608, 12288), (2048, 12288, 6144), (4096, 8192, 8192),
-            (8192, 8192, 8192), (1024, 4096, 4096), (512, 8192, 8192), (8192, 16032, 8192), (16384, 2048, 7168), (8192, 128256, 4096))
+PRODUCTS = ((8192, 6144, 4096), (8192, 4096, 4096), (8192, 28672, 4096), (8192, 4096, 14336), (8192, 1280, 8192),
+            (8192, 8192, 1024),
+            (8192, 7168, 8192), (8192, 8192, 3584), (4096, 2560, 8192), (2048, 4608, 12288), (2048, 12288, 6144),
+            (4096, 8192, 8192),
+            (8192, 8192, 8192), (1024, 4096, 4096), (512, 8192, 8192), (8192, 16032, 8192), (16384, 2048, 7168),
+            (8192, 128256, 4096))
 
 
 def products(table):
     for m, n, k in PRODUCTS:
         x, w, dy, total = random(m, k), random(n, k), random(m, n), random(n, k, dtype=F32)
-        shape, add_ = {"m": m, "n": n, "k": k}, lambda which, variant, call: table.add("product", "linear", variant, which, shape, gpu_us(call))
+        shape, add_ = {"m": m, "n": n, "k": k}, lambda which, variant, call: table.add("product", "linear", variant,
+            which, shape, gpu_us(call))
         add_("forward", "bfloat16", lambda: x @ w.t())
         add_("input_gradient", "bfloat16", lambda: dy @ w)
         add_("weight_gradient", "bfloat16", lambda: dy.t() @ x)
         try:
             add_("weight_gradient", "bfloat16 to float32", lambda: torch.mm(dy.t(), x, out_dtype=F32))
-            add_("weight_gradient", "bfloat16 added to float32", lambda: torch.addmm(total, dy.t(), x, out_dtype=F32, out=total))
+            add_("weight_gradient", "bfloat16 added to float32",
+                 lambda: torch.addmm(total, dy.t(), x, out_dtype=F32, out=total))
         except Exception as error:
             print("wgrad", str(error).splitlines()[0][:200], flush=True)
         one = torch.ones((), device=DEVICE)
@@ -246,14 +261,15 @@ def launches(table):
         for _ in range(20):
             call()
         return statistics.median(calls_us(call, 300)[1] for _ in range(ROUNDS))
-    cases = {"add": lambda: small + small, "linear": lambda: F.linear(small, weight), "norm": lambda: F.layer_norm(small, (256,)),
-             "gelu": lambda: F.gelu(small)}
+    cases = {"add": lambda: small + small, "linear": lambda: F.linear(small, weight),
+             "norm": lambda: F.layer_norm(small, (256,)), "gelu": lambda: F.gelu(small)}
     for kernel, call in cases.items():
         with torch.no_grad():
             table.add("launch", kernel, "eager", "forward", {}, cpu_us(call))
     table.add("launch", "linear", "autograd", "forward", {}, cpu_us(lambda: F.linear(x, w)))
     result, incoming = F.linear(x, w), random(64, 256)
-    table.add("launch", "linear", "autograd", "backward", {}, cpu_us(lambda: torch.autograd.grad(result, [x, w], incoming, retain_graph=True)))
+    table.add("launch", "linear", "autograd", "backward", {},
+              cpu_us(lambda: torch.autograd.grad(result, [x, w], incoming, retain_graph=True)))
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         y = small
@@ -266,7 +282,10 @@ def launches(table):
 def state():
     """@return MHz of the SMs, and watts"""
     gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
-    return f"{pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM)} MHz {pynvml.nvmlDeviceGetPowerUsage(gpu) // 1000} W"
+    return (
+        f"{pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM)} MHz"
+        f" {pynvml.nvmlDeviceGetPowerUsage(gpu) // 1000} W"
+    )
 
 
 def sustained(table, name, shape, call, seconds):
@@ -284,7 +303,8 @@ def sustained(table, name, shape, call, seconds):
         while not end.query():
             found = state()
             time.sleep(0.01)
-        table.add("sustained", name, found, "forward", {**shape, "second": second}, begin.elapsed_time(end) * 1000 / count)
+        table.add("sustained", name, found, "forward", {**shape, "second": second},
+                  begin.elapsed_time(end) * 1000 / count)
 
 
 class Layer(torch.nn.Module):
@@ -312,8 +332,10 @@ class Layer(torch.nn.Module):
         return x + F.linear(swiglu(y) if self.gated else gelu(y), self.down)
 
 
-LAYERS = {"llama3_8b": (1, 8192, 4096, 32, 8, 128, 14336, True), "llama3_70b of TP 8": (1, 8192, 8192, 8, 1, 128, 3584, True),
-          "llama3_70b of TP 2": (1, 4096, 8192, 32, 4, 128, 14336, True), "gpt_175b of TP 8": (1, 2048, 12288, 12, 12, 128, 6144, False),
+LAYERS = {"llama3_8b": (1, 8192, 4096, 32, 8, 128, 14336, True),
+          "llama3_70b of TP 8": (1, 8192, 8192, 8, 1, 128, 3584, True),
+          "llama3_70b of TP 2": (1, 4096, 8192, 32, 4, 128, 14336, True),
+          "gpt_175b of TP 8": (1, 2048, 12288, 12, 12, 128, 6144, False),
           "small": (4, 1024, 1024, 16, 16, 64, 4096, False)}
 
 
@@ -321,7 +343,8 @@ def layers(table):
     for name, (batch, tokens, hidden, heads, kv, dim, ffn, gated) in LAYERS.items():
         x, cos = random(batch, tokens, hidden, grad=True), random(1, tokens, 1, dim)
         layer = Layer(hidden, heads, kv, dim, ffn, gated)
-        shape = dict(sequences=batch, tokens=tokens, hidden=hidden, heads=heads, kv_heads=kv, head_dim=dim, ffn=ffn, gated=int(gated))
+        shape = dict(sequences=batch, tokens=tokens, hidden=hidden, heads=heads, kv_heads=kv, head_dim=dim, ffn=ffn,
+                     gated=int(gated))
         inputs = (x, cos, *layer.parameters())
         for variant, module in (("eager", layer), ("compiled", torch.compile(layer, dynamic=False))):
             table.both("layer", name, variant, shape, lambda x, cos, *_: module(x, cos), inputs)
@@ -341,7 +364,8 @@ def loads(table):
         x, w, one = random(m, k), random(n, k), torch.ones((), device=DEVICE)
         x8, w8 = x.to(FP8), w.to(FP8)
         sustained(table, "linear", {"m": m, "n": n, "k": k}, lambda: x @ w.t(), seconds)
-        sustained(table, "linear fp8", {"m": m, "n": n, "k": k}, lambda: torch._scaled_mm(x8, w8.t(), one, one, out_dtype=BF16), 5)
+        sustained(table, "linear fp8", {"m": m, "n": n, "k": k},
+                  lambda: torch._scaled_mm(x8, w8.t(), one, one, out_dtype=BF16), 5)
     q, k, v = (random(1, heads, 8192, 128, grad=True) for heads in (32, 8, 8))
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
         def call():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Prints the arguments of Megatron-LM's pretrain_gpt.py, one a line with the number of its values, from the sources of a checkout.
+"""Prints the arguments of Megatron-LM's pretrain_gpt.py, one a line with the number of its values, from the sources of
+a checkout.
 
 test/python/megatron_arguments.txt is such a list. Nothing of the checkout is imported or run.
 """
@@ -44,23 +45,27 @@ def _field(statement):
         count = SWITCH
     else:
         names, count = ["--" + statement.target.id], LIST if "list" in kind.lower() or "nargs" in meta else VALUE
-    return ast.literal_eval(meta["arg_names"]) if "arg_names" in meta else [name.replace("_", "-") for name in names], count
+    return ast.literal_eval(meta["arg_names"]) if "arg_names" in meta else [name.replace("_", "-")
+        for name in names], count
 
 
 def _fields(name: str, classes: dict) -> dict:
     node, found = classes[name], {}
     for base in node.bases:
         found.update(_fields(base.id, classes) if getattr(base, "id", None) in classes else {})
-    found.update((s.target.id, s) for s in node.body if isinstance(s, ast.AnnAssign) and "init=False" not in ast.unparse(s))
+    found.update((s.target.id, s) for s in node.body if isinstance(s, ast.AnnAssign)
+                 and "init=False" not in ast.unparse(s))
     return found
 
 
 def arguments(checkout: pathlib.Path) -> list:
     """@return spellings, and number of values, of each argument"""
-    classes = {node.name: node for path in sorted(checkout.glob("megatron/**/*.py")) for node in ast.parse(path.read_text()).body
+    classes = {node.name: node for path in sorted(checkout.glob("megatron/**/*.py"))
+               for node in ast.parse(path.read_text()).body
                if isinstance(node, ast.ClassDef)}
     found = []
-    for function in (node for path in FILES for node in ast.parse((checkout / path).read_text()).body if isinstance(node, ast.FunctionDef)):
+    for function in (node for path in FILES for node in ast.parse((checkout / path).read_text()).body
+                     if isinstance(node, ast.FunctionDef)):
         excluded: list = []
         for node in sorted((n for n in ast.walk(function) if hasattr(n, "lineno")), key=lambda n: n.lineno):
             if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "exclude":

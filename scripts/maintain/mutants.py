@@ -10,10 +10,10 @@ left out. Areas are congestion control, the MMU, collectives and units; each has
 Works on a copy of the sources in build/mutants/, so the checkout is never touched. A fault that does not compile does
 not count, nor one that the compiler warns of; one that makes tests run for too long is found.
 
-What a fault cannot change for anybody counts as not found, although no test could find it: a round trip of 2 ps for one of
-1 ps, one digit less of a number (units.cc) that is far too large with or without it, ticks that are made up again
-(rdma-dcqcn.cc) when none is left, a bound of what a switch admits without a closer look (switch-mmu.cc) where another one
-decides.
+What a fault cannot change for anybody counts as not found, although no test could find it: a round trip of 2 ps for one
+of 1 ps, one digit less of a number (units.cc) that is far too large with or without it, ticks that are made up again
+(rdma-dcqcn.cc) when none is left, a bound of what a switch admits without a closer look (switch-mmu.cc) where another
+one decides.
 
 Exit status: 0 at least --least per cent are found, 1 fewer, 2 an argument is wrong, or the tests fail without a fault.
 """
@@ -60,7 +60,8 @@ class Area:
 AREAS = {
     "congestion": Area((f"{MODEL}/congestion/*.cc", f"{MODEL}/congestion/*.h"), ("test-congestion",), "congestion"),
     "mmu": Area((f"{MODEL}/switch/switch-mmu.*",), ("test-switch",), "pfc"),
-    "collectives": Area((f"{COLLECTIVES}/graph/*-graph.cc", f"{COLLECTIVES}/graph/double-tree.cc", f"{COLLECTIVES}/graph/ring-order.cc",
+    "collectives": Area((f"{COLLECTIVES}/graph/*-graph.cc", f"{COLLECTIVES}/graph/double-tree.cc",
+                         f"{COLLECTIVES}/graph/ring-order.cc",
                          f"{COLLECTIVES}/graph/channel-split.cc", f"{FRONT}/native/native-[dhr]*.cc",
                          f"{COLLECTIVES}/collective/divide-up.h"), ("test-nccl", "test-system")),
     "units": Area(("contrib/base/units.cc", "contrib/base/clock-range.h",
@@ -69,13 +70,17 @@ AREAS = {
 
 # Text in a line, and its replacement.
 FAULTS = [(re.compile(pattern), change) for pattern, change in (
-    (r" < (?!<)", " <= "), (r" <= ", " < "), (r" > (?!>)", " >= "), (r" >= ", " > "), (r" == ", " != "), (r" != ", " == "),
-    (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "), (r" % ", " / "), (r" && ", " || "), (r" \|\| ", " && "),
+    (r" < (?!<)", " <= "), (r" <= ", " < "), (r" > (?!>)", " >= "), (r" >= ", " > "), (r" == ", " != "),
+    (r" != ", " == "),
+    (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "), (r" % ", " / "), (r" && ", " || "),
+    (r" \|\| ", " && "),
     (r" \+= ", " -= "), (r" -= ", " += "), (r"\+\+", "--"), (r"std::min", "std::max"), (r"std::max", "std::min"),
     (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"(?<![\w.'])0(?![\w.'])", "1"), (r"(?<![\w.'])1(?![\w.'])", "2"),
     (r"^(\s+)[\w.\->\[\]]+ [-+]?= [^;]*;$", r"\1;"), (r"!(?=[\w(])", ""))]
-NOT_CODE = re.compile(r"^\s*(//|/\*|\*|#|NS_LOG|NS_ASSERT|static_assert|template|using|\.Add|case )|TypeId|Attribute|__builtin|Fail\(|"
-                      r"InputError|const_cast|std::string\(|NS_|fmt::|\"|for \(const auto|enum|struct |class |private:|public:")
+NOT_CODE = re.compile(r"^\s*(//|/\*|\*|#|NS_LOG|NS_ASSERT|static_assert|template|using|\.Add|case "
+                      r")|TypeId|Attribute|__builtin|Fail\(|"
+                      r"InputError|const_cast|std::string\(|NS_|fmt::|\"|for \(const auto|enum|struct |class "
+                      r"|private:|public:")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +111,8 @@ def faults_of(path, text):
 
 def draw(area, chance, count, sources):
     """@return faults of an area, in a random order, no two in one line"""
-    found = [fault for pattern in area.sources for path in sorted(ROOT.glob(pattern)) if fnmatch.fnmatch(path.name, sources)
+    found = [fault for pattern in area.sources for path in sorted(ROOT.glob(pattern))
+             if fnmatch.fnmatch(path.name, sources)
              for fault in faults_of(path.relative_to(ROOT), path.read_text(encoding="utf-8"))]
     chance.shuffle(found)
     chosen = {}
@@ -139,11 +145,13 @@ def prepare(areas, jobs):
 def build(areas, jobs):
     targets = sorted({test for area in areas for test in area.tests} |
                      {"ns3-test-runner" for area in areas if area.suites})
-    return subprocess.run(["cmake", "--build", BUILD, "-j", str(jobs), "--target", *targets], capture_output=True).returncode == 0
+    return subprocess.run(["cmake", "--build", BUILD, "-j", str(jobs), "--target", *targets],
+                          capture_output=True).returncode == 0
 
 
 def tests_pass(area):
-    pattern = "|".join([*(test.removeprefix("test-") + "$" for test in area.tests), *([area.suites] if area.suites else [])])
+    pattern = "|".join([*(test.removeprefix("test-") + "$" for test in area.tests),
+                        *([area.suites] if area.suites else [])])
     # In a session of its own, so that a test that never ends does not outlive ctest.
     process = subprocess.Popen(["ctest", "--test-dir", BUILD, "-R", pattern, "--stop-on-failure"],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)

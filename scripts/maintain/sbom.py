@@ -4,9 +4,9 @@
 
     scripts/maintain/sbom.py build/release/bin/SimAI_simulator -o cluster-sim.spdx.json
 
-Lists this project, the Debian packages whose libraries the programs load, and which of them needs which (ns-3 needs GSL, the
-programs do not), those whose headers they are compiled from, and those that the Python package imports. Licences are those that Debian's
-copyright files name for most of a package.
+Lists this project, the Debian packages whose libraries the programs load, and which of them needs which (ns-3 needs
+GSL, the programs do not), those whose headers they are compiled from, and those that the Python package imports.
+Licences are those that Debian's copyright files name for most of a package.
 
 Exit status: 0 written, 2 a program cannot be read, or this is not a Debian system.
 """
@@ -33,7 +33,8 @@ HEADERS = ("libboost1.81-dev", "libfmt-dev", "nlohmann-json3-dev", "libns3-dev")
 PYTHON = ("python3-numpy", "python3-pandas", "python3-matplotlib", "python3-yaml", "python3-jinja2", "python3-networkx",
           "python3-pydantic", "python3-protobuf")
 # Debian's names of licences that SPDX calls otherwise.
-SPDX_NAMES = {"Expat": "MIT", "X11": "MIT", "BSD-3-clause": "BSD-3-Clause", "BSD-2-clause": "BSD-2-Clause", "BSD-3": "BSD-3-Clause",
+SPDX_NAMES = {"Expat": "MIT", "X11": "MIT", "BSD-3-clause": "BSD-3-Clause", "BSD-2-clause": "BSD-2-Clause",
+              "BSD-3": "BSD-3-Clause",
               "BSD-3-Clause~Google": "BSD-3-Clause", "GPL": "GPL-1.0-or-later", "GPL-2+": "GPL-2.0-or-later",
               "GPL-2.0+": "GPL-2.0-or-later", "GPL-3+": "GPL-3.0-or-later", "LGPL-2.1+": "LGPL-2.1-or-later",
               "public-domain": "LicenseRef-public-domain", "zlib": "Zlib"}
@@ -41,7 +42,8 @@ SPDX_NAMES = {"Expat": "MIT", "X11": "MIT", "BSD-3-clause": "BSD-3-Clause", "BSD
 IN_PROSE = {"libc6": "LGPL-2.1-or-later", "libgcc-s1": "GPL-3.0-or-later WITH GCC-exception-3.1",
             "libstdc++6": "GPL-3.0-or-later WITH GCC-exception-3.1", "libns3-dev": LICENCE, "libns3.37": LICENCE,
             "libgsl27": "GPL-3.0-or-later", "libgslcblas0": "GPL-3.0-or-later", "libfmt-dev": "MIT", "libfmt9": "MIT",
-            "python3-numpy": "BSD-3-Clause", "python3-jinja2": "BSD-3-Clause", "python3-yaml": "MIT", "python3-matplotlib": "LicenseRef-matplotlib"}
+            "python3-numpy": "BSD-3-Clause", "python3-jinja2": "BSD-3-Clause", "python3-yaml": "MIT",
+            "python3-matplotlib": "LicenseRef-matplotlib"}
 
 
 class SbomError(Exception):
@@ -69,7 +71,8 @@ def needed_by(file):
 
 
 def dynamic_links(programs):
-    """@return (who, whose library it was linked with) for the packages whose libraries the programs load; "" is this project"""
+    """@return (who, whose library it was linked with) for the packages whose libraries the programs load; "" is this
+    project"""
     links = set()
     for program in programs:
         libraries = libraries_of(program)
@@ -123,14 +126,18 @@ def document(programs):
             if output_of("dpkg-query", "-W", package)]
     uses += [(who, "DYNAMIC_LINK", package) for who, package in dynamic_links(programs)]
     packages = sorted({package for _, _, package in uses})
-    digest = hashlib.sha256("".join(f"{package}{entry(package)['versionInfo']}" for package in packages).encode()).hexdigest()
+    digest = hashlib.sha256("".join(f"{package}{entry(package)['versionInfo']}"
+                                    for package in packages).encode()).hexdigest()
     # The time of the commit, so that the same sources give the same bytes.
-    seconds = int(os.environ.get("SOURCE_DATE_EPOCH") or output_of("git", "-C", str(ROOT), "log", "-1", "--format=%ct") or 0)
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH") or output_of("git", "-C", str(ROOT), "log", "-1", "--format=%ct")
+                  or 0)
     created = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    own = {"SPDXID": "SPDXRef-cluster-sim", "name": "cluster-sim", "versionInfo": version, "downloadLocation": "NOASSERTION",
-           "filesAnalyzed": False, "licenseConcluded": LICENCE, "licenseDeclared": LICENCE, "copyrightText": "NOASSERTION"}
-    return {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"cluster-sim-{version}",
-            "documentNamespace": f"urn:cluster-sim:{version}:{digest}",
+    own = {"SPDXID": "SPDXRef-cluster-sim", "name": "cluster-sim", "versionInfo": version,
+           "downloadLocation": "NOASSERTION",
+           "filesAnalyzed": False, "licenseConcluded": LICENCE, "licenseDeclared": LICENCE,
+           "copyrightText": "NOASSERTION"}
+    return {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
+            "name": f"cluster-sim-{version}", "documentNamespace": f"urn:cluster-sim:{version}:{digest}",
             "creationInfo": {"created": created, "creators": ["Tool: scripts/maintain/sbom.py"]},
             "packages": [own, *map(entry, packages)],
             "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",

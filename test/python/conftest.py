@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests marked others_files compare with files that other people made (others_files.py) and run only beside them.
 
-Beside its JUnit file, which it writes at its end, pytest keeps a file of the tests that have begun and ended: whoever stops it, test/summary.py
-counts them.
+Beside its JUnit file, which it writes at its end, pytest keeps a file of the tests that have begun and ended: whoever
+stops it, test/summary.py counts them.
 """
 import json
 import pathlib
@@ -31,7 +31,8 @@ class Progress:
 
     def pytest_runtest_logreport(self, report):
         if report.outcome == "skipped":
-            self._say(report.nodeid, "skipped", report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr))
+            self._say(report.nodeid, "skipped", report.longrepr[2] if isinstance(report.longrepr, tuple)
+                      else str(report.longrepr))
         elif report.outcome == "failed":
             crash = getattr(report.longrepr, "reprcrash", None)
             self._say(report.nodeid, "failed", crash.message if crash else str(report.longrepr))

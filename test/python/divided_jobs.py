@@ -19,12 +19,14 @@ def training(path, gpus, tp, pp=1, bytes_each=2_000_000):
     rows = [f"layer{i}\t-1\t2000\tALLREDUCE\t{bytes_each}\t2000\tNONE\t0\t2000\tALLREDUCE\t{bytes_each}\t100\n"
             for i in range(2)]
     path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: 1 pp: {pp} vpp: 1 ga: 2 "
-                    f"all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0 pp_comm: 300000\n{len(rows)}\n" + "".join(rows))
+                    f"all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0 pp_comm: 300000\n{len(rows)}\n"
+                    + "".join(rows))
     return path
 
 
 def experts(path, gpus):
-    path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: {gpus} pp: 1 vpp: 1 ga: 1 all_gpus: {gpus} "
+    path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: {gpus} pp: 1 vpp: 1 ga: 1 "
+                    f"all_gpus: {gpus} "
                     "checkpoints: 0 checkpoint_initiates: 0\n1\n"
                     "moe\t-1\t2000\tALLTOALL_EP\t4000000\t1\tALLGATHER\t0\t1\tALLTOALL_EP\t4000000\t1\n")
     return path

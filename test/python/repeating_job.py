@@ -22,15 +22,18 @@ def job_of_two_servers(directory):
 
 def clos(directory, gpus, *flags):
     """@return a topology of servers of 8 A100 and NICs of 100 Gb/s, not oversubscribed without flags"""
-    made = run_script([ROOT / "topologies/gen_Topo_Template.py", *f"-topo Clos2 -g {gpus} -gt A100 -bw 100Gbps -apbw 100Gbps".split(),
+    made = run_script([ROOT / "topologies/gen_Topo_Template.py",
+                       *f"-topo Clos2 -g {gpus} -gt A100 -bw 100Gbps -apbw 100Gbps".split(),
                        *flags], cwd=directory, check=True)
     return directory / made.stdout.strip()
 
 
 def all_to_alls(path, ranks, size, layers, batches):
-    """@return a workload of two AllToAlls a layer and micro-batch, 100 us of computation between them and 200 backwards"""
+    """@return a workload of two AllToAlls a layer and micro-batch, 100 us of computation between them and 200
+    backwards"""
     row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{size}\t100000" * 2 + "\tNONE\t0\t1\n"
-    path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: {ranks} pp: 1 vpp: 1 ga: {batches} all_gpus: {ranks} "
+    path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: {ranks} pp: 1 vpp: 1 ga: "
+                    f"{batches} all_gpus: {ranks} "
                     f"checkpoints: 0 checkpoint_initiates: 0\n{layers}\n" + row * layers)
     return path
 

@@ -78,7 +78,8 @@ TIMELINE = """[
 {"ph":"X","pid":0,"tid":1,"name":"exposed communication","cat":"wait","ts":100.000000,"dur":40.000000,"args":{"layer":"first","group":"TP"}}
 ]
 """
-FILES = {"fct.txt": FCT, "pfc.txt": PFC, "pauses.csv": PAUSES, "queue.txt": QLEN, "bandwidth.txt": BANDWIDTH, "rate.txt": RATE,
+FILES = {"fct.txt": FCT, "pfc.txt": PFC, "pauses.csv": PAUSES, "queue.txt": QLEN, "bandwidth.txt": BANDWIDTH,
+         "rate.txt": RATE,
          "cnp.txt": CNP, "EndToEnd.csv": END_TO_END, "collectives.csv": COLLECTIVES, "links.csv": LINKS,
          "requests.csv": REQUESTS, "memory.csv": "time_ns,rank,bytes\n1.000,0,64\n2.000,0,0\n",
          "timeline.json": TIMELINE, "topology": TOPOLOGY}

@@ -22,7 +22,8 @@ import traceback
 from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LARGE = ("pandas", "networkx", "matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg")
+LARGE = ("pandas", "networkx", "matplotlib.figure", "matplotlib.backends.backend_agg",
+         "matplotlib.backends.backend_svg")
 
 
 @functools.cache
@@ -72,7 +73,8 @@ def run_script(command, *, cwd=None, env=None, check=False, timeout=HANGS, outpu
     command = [str(word) for word in command]
     command[0] = os.path.abspath(command[0])
     environment = {str(name): str(value) for name, value in (os.environ if env is None else env).items()}
-    with (open(output, "w", encoding="utf-8") if output else tempfile.TemporaryFile("w+")) as out, tempfile.TemporaryFile("w+") as err:
+    with (open(output, "w", encoding="utf-8") if output
+          else tempfile.TemporaryFile("w+")) as out, tempfile.TemporaryFile("w+") as err:
         child = os.fork()
         if child == 0:
             signal.alarm(timeout)

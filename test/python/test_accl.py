@@ -31,13 +31,17 @@ def make_star(tmp_path):
 
 def run(tmp_path, topology, ranks, step, *more, implementation=("accl",), conf=CONF, limit_kib="unlimited"):
     workload = tmp_path / "work.txt"
-    workload.write_text(f"HYBRID_TRANSFORMER model_parallel_NPU_group: {ranks} ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: {ranks} "
-                        f"checkpoints: 0 checkpoint_initiates: 0\n1\nlayer\t-1\t1000\t{step}\t1\tNONE\t0\t1\tNONE\t0\t1\n")
+    workload.write_text(f"HYBRID_TRANSFORMER model_parallel_NPU_group: {ranks} ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: "
+                        f"{ranks} "
+                        f"checkpoints: 0 checkpoint_initiates: 0\n1\n"
+                        f"layer\t-1\t1000\t{step}\t1\tNONE\t0\t1\tNONE\t0\t1\n")
     system = tmp_path / "system.json"
     system.write_text(json.dumps({f"{op}-implementation": list(implementation)
-                                  for op in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all") if implementation}))
+                                  for op in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
+                                  if implementation}))
     return subprocess.run(
-        ["bash", "-c", f'ulimit -v {limit_kib}; exec "$@"', "bash", str(PROGRAM), "-w", str(workload), "-n", str(topology), "--system-configuration", str(system), "-c", str(conf), "-o",
+        ["bash", "-c", f'ulimit -v {limit_kib}; exec "$@"', "bash", str(PROGRAM), "-w", str(workload), "-n",
+         str(topology), "--system-configuration", str(system), "-c", str(conf), "-o",
          str(tmp_path / "out"), *more],
         env={k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))},
         capture_output=True, text=True, timeout=HANGS, check=False)
@@ -51,7 +55,8 @@ def collective(tmp_path):
 
 @pytest.mark.parametrize("ranks,size", [(8, 1 << 20), (8, 8 << 20), (16, 1 << 20)])
 def test_an_all_reduce_is_a_tree_up_and_a_tree_down(tmp_path, star, ranks, size):
-    """Each of 2 log2(n) rounds takes the operand over a link once, one after the other; the last sum of the root comes between."""
+    """Each of 2 log2(n) rounds takes the operand over a link once, one after the other; the last sum of the root comes
+    between."""
     result = run(tmp_path, star(ranks), ranks, f"ALLREDUCE\t{size}")
     assert result.returncode == 0, result.stderr
     algorithm, nanoseconds = collective(tmp_path)
@@ -130,10 +135,12 @@ def test_results_in_engines_are_checked_and_times_stay(tmp_path, star, op, ranks
 
 @pytest.mark.parametrize("attributes,expected", [
     (["RxBufferSize=65536"], "ns3::CcloDriver::MaxEagerSize is 1024; expected RxBufferSize, which is 65536, or more"),
-    (["MaxEagerSize=4294967295"], "ns3::CcloDriver::MaxEagerSize is 4294967295; expected less than MaxRendezvousSize, which is "),
+    (["MaxEagerSize=4294967295"], "ns3::CcloDriver::MaxEagerSize is 4294967295; expected less than MaxRendezvousSize, "
+     "which is "),
 ])
 def test_thresholds_that_no_engine_takes_are_refused(tmp_path, star, attributes, expected):
-    result = run(tmp_path, star(4), 4, "ALLREDUCE\t1000", *(f"--ns3::CcloDriver::{attribute}" for attribute in attributes))
+    result = run(tmp_path, star(4), 4, "ALLREDUCE\t1000",
+                 *(f"--ns3::CcloDriver::{attribute}" for attribute in attributes))
     assert result.returncode == 2
     assert result.stderr.startswith(f"collective engine: {expected}") and result.stderr.count("\n") == 1
 
@@ -150,7 +157,8 @@ def test_over_tcp_large_segments_carry_what_small_ones_cannot(tmp_path, star, op
 
 
 def test_messages_wait_for_a_path(tmp_path, star):
-    """A link that is down from before the first message until 300 us puts the collective off until then, and breaks nothing."""
+    """A link that is down from before the first message until 300 us puts the collective off until then, and breaks
+    nothing."""
     def took(*more):
         result = run(tmp_path, star(4), 4, "ALLREDUCE\t100000", *more)
         assert result.returncode == 0, result.stderr
@@ -216,9 +224,11 @@ def test_communicators_that_are_under_way_at_a_time_do_not_mix(tmp_path, seed):
     two_servers(tmp_path / "topology", chance.choice([2, 3, 4]), chance)
     ops = ["ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL", "BROADCAST", "REDUCE", "GATHER", "SCATTER"]
     (tmp_path / "work").write_text("".join(
-        f"{chance.choice([1, 2, 3])} {chance.choice(ops)} {chance.choice([100, 1000, 20000, 100000])} {chance.choice(['TP', 'DP'])}\n"
+        f"{chance.choice([1, 2, 3])} {chance.choice(ops)} {chance.choice([100, 1000, 20000, 100000])} "
+        f"{chance.choice(['TP', 'DP'])}\n"
         for _ in range(8)))
-    result = subprocess.run([str(PROGRAM), "-w", "work", "-n", "topology", "-c", str(CONF), "--set", "COLLECTIVE_ENGINE=ACCL", "--check",
+    result = subprocess.run([str(PROGRAM), "-w", "work", "-n", "topology", "-c", str(CONF), "--set",
+                             "COLLECTIVE_ENGINE=ACCL", "--check",
                              "-q", "-o", "out"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
 

@@ -16,7 +16,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASUREMENTS = ROOT / "docs/source/data/measurements"
 CARD = ROOT / "docs/source/data/accuracy.csv"
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
-from clustersim_lab.accuracy import card, command, evidence, leave_out, networks, page, plots, repeats, simulate, tables  # noqa: E402
+from clustersim_lab.accuracy import (
+    card,
+    command,
+    evidence,
+    leave_out,
+    networks,
+    page,
+    plots,
+    repeats,
+    simulate,
+    tables,
+)  # noqa: E402
 
 SHORT = ("allreduce_1x8xA100_azure_ndv4", "alltoall_1x8xB200_vultr", "allreduce_2x8xB200_ib_vultr",
          "allreduce_16x8xH100_small_nccl1469")
@@ -101,7 +112,8 @@ def test_errors_are_those_of_the_bandwidth_and_tables_count_the_same(tmp_path):
 def test_a_bias_keeps_its_sign_and_the_rates_of_links_are_a_baseline(tmp_path):
     # 8 GPUs with 450 GB/s of NVLink each: an AllReduce of 450 MB takes 2 x 7/8 ms by the links alone.
     table = a_table(tmp_path, [(450_000_000, 3500, ""), (900_000_000, 7000, "")])
-    ours = {450_000_000: simulate.Simulated(2800.0, "RING", "LL", 1), 900_000_000: simulate.Simulated(8750.0, "RING", "LL", 1)}
+    ours = {450_000_000: simulate.Simulated(2800.0, "RING", "LL", 1),
+            900_000_000: simulate.Simulated(8750.0, "RING", "LL", 1)}
     frame = card.frame_of(card.rows_of(table, ours, 0))
     assert list(frame["links busbw"]) == [450, 450]
     summary = card.summarize(frame)
@@ -119,12 +131,15 @@ def test_links_alone_take_what_crosses_the_slowest(test, servers, expected):
 
 def test_no_table_is_simulated_with_what_it_shows_of_launches_itself():
     def machine(us, threads=8, gpu="H100"):
-        return tables.Machine(gpu=gpu, nvlink_gbps=3600, gpus_per_thread=threads, launch_us=us, launch_channel_us=us / 10)
-    found = tables.with_launches_of_others({"a": machine(3), "b": machine(4), "c": machine(8), "d": machine(0, threads=1)})
+        return tables.Machine(gpu=gpu, nvlink_gbps=3600, gpus_per_thread=threads, launch_us=us,
+                              launch_channel_us=us / 10)
+    found = tables.with_launches_of_others({"a": machine(3), "b": machine(4), "c": machine(8),
+                                            "d": machine(0, threads=1)})
     assert [found[name].launch_us for name in "abcd"] == [6, 5.5, 3.5, 0]
     assert found["a"].launch_channel_us == pytest.approx(0.6)
     assert tables.with_launches_of_others({"a": machine(3)})["a"].launch_us == 0
-    mixed = tables.with_launches_of_others({"a": machine(3), "b": machine(4), "c": machine(8, gpu="MI300X"), "d": machine(9, gpu="MI325X")})
+    mixed = tables.with_launches_of_others({"a": machine(3), "b": machine(4), "c": machine(8, gpu="MI300X"),
+                                            "d": machine(9, gpu="MI325X")})
     assert [mixed[name].launch_us for name in "abcd"] == [4, 3, 9, 8], "CUDA's and HIP's are apart"
     real = {table.name: table.machine for table in tables.read_tables(MEASUREMENTS)}
     own = tables.read_machines(MEASUREMENTS / "machines.yaml")
@@ -135,7 +150,8 @@ def test_no_table_is_simulated_with_what_it_shows_of_launches_itself():
 def test_errors_are_summed_up_as_they_are_recorded(tmp_path):
     # 99.0049 of 100 us is an error of 1.0051 %, recorded as 0.0101; 99.0101 us one of 0.9998 %, as 0.0100.
     table = a_table(tmp_path, [(1 << 20, 100, ""), (2 << 20, 100, "")])
-    ours = {1 << 20: simulate.Simulated(99.0049, "RING", "LL", 1), 2 << 20: simulate.Simulated(99.0101, "RING", "LL", 1)}
+    ours = {1 << 20: simulate.Simulated(99.0049, "RING", "LL", 1),
+            2 << 20: simulate.Simulated(99.0101, "RING", "LL", 1)}
     frame = card.frame_of(card.rows_of(table, ours, 0))
     assert list(frame["error"]) == [0.0101, 0.0100]
     frame.drop(columns="band").to_csv(tmp_path / "recorded.csv", index=False)
@@ -172,7 +188,8 @@ def test_a_short_set_is_no_worse_than_the_card_says(tmp_path):
 @pytest.fixture(scope="module")
 def text():
     """The page of the recorded card. Its plots are drawn where the site is built (test_documentation.py)."""
-    return page.render(tables.read_tables(MEASUREMENTS), card.read(CARD), leave_out.read(ROOT / "docs/source/data/leave_one_out.csv"), "flow",
+    return page.render(tables.read_tables(MEASUREMENTS), card.read(CARD),
+                       leave_out.read(ROOT / "docs/source/data/leave_one_out.csv"), "flow",
                        lambda table: pathlib.Path(f"{table.name}.svg"))
 
 
@@ -185,7 +202,8 @@ def test_the_page_shows_every_table_of_the_card(text):
     assert page.escape("a_b*") == "a\\_b\\*"
 
 
-@pytest.mark.parametrize("more", [["--update"], ["--leave-one-out"], ["--tables", "x"], ["--network", "packet"]], ids=" ".join)
+@pytest.mark.parametrize("more", [["--update"], ["--leave-one-out"], ["--tables", "x"], ["--network", "packet"]],
+                         ids=" ".join)
 def test_a_page_is_of_the_whole_recorded_card(tmp_path, more):
     done = accuracy("--page", tmp_path / "models", *more)
     assert done.returncode == 2 and "--page goes with no" in done.stderr and not (tmp_path / "models").exists()
@@ -193,9 +211,11 @@ def test_a_page_is_of_the_whole_recorded_card(tmp_path, more):
 
 def test_a_recorded_card_is_the_frame_that_was_written(tmp_path):
     table = a_table(tmp_path, [(1024, 10, ""), (1 << 20, 100, "")])
-    frame = card.frame_of(card.rows_of(table, {row.size: simulate.Simulated(20.5, "RING", "LL", 2, 7.25) for row in table.rows}, 1.5))
+    frame = card.frame_of(card.rows_of(table, {row.size: simulate.Simulated(20.5, "RING", "LL", 2, 7.25)
+                                               for row in table.rows}, 1.5))
     command.write(frame, tmp_path / "card.csv")
-    pd.testing.assert_frame_equal(card.read(tmp_path / "card.csv"), frame, rtol=0, atol=0.0005 + 1e-9)  # three decimals are written
+    pd.testing.assert_frame_equal(card.read(tmp_path / "card.csv"), frame, rtol=0,
+                                  atol=0.0005 + 1e-9)  # three decimals are written
 
 
 def test_the_page_begins_with_what_the_recorded_errors_come_to(text):
@@ -214,7 +234,8 @@ def test_the_page_says_which_goals_are_reached():
             ("a", False, "large", 0.04, 0.16), ("b", False, "large", 0.02, 0.15), ("c", False, "large", 0.12, 0.12)]
     text = page.goals_met(pd.DataFrame(rows, columns=["table", "held out", "band", "mean", "max"]))
     assert "- to 32 KiB: a mean of 15.0 % is reached, at 14.0 %; 1 of 2 tables have it.\n" in text
-    assert ("- from 1 MiB: a mean of 5.0 % is not reached, at 6.0 %; 2 of 3 tables have it, and 1 of these no size above 15.0 %.\n"
+    assert ("- from 1 MiB: a mean of 5.0 % is not reached, at 6.0 %; 2 of 3 tables have it, and 1 of these no size "
+            "above 15.0 %.\n"
             in text)
 
 
@@ -234,7 +255,8 @@ def test_a_table_of_one_size_shows_what_was_simulated():
         figure = plots.figure_of(rows)
         figure.draw_without_rendering()
         for axes in figure.axes:
-            assert all(line.get_marker() != "None" for line in axes.get_lines()), "a line through one point is not to be seen"
+            assert all(line.get_marker() != "None"
+                       for line in axes.get_lines()), "a line through one point is not to be seen"
             labels = [label.get_text() for label in axes.yaxis.get_ticklabels() if label.get_text()]
             assert len(labels) == len(set(labels)) > 0, labels
 
@@ -314,7 +336,8 @@ def test_a_file_with_another_value_has_that_figure_and_no_other():
     slow = next(figure for name, figure in figures.items() if name.startswith("Slingshot: slow_starts above 4096"))
     assert yaml.safe_load(evidence.file_with(slow, 9.5)) == [{
         "name": "Slingshot", "like": "Slingshot",
-        "slow_starts": [{"above": 192, "us": 1.3}, {"above": 4096, "us": 9.5, "occupies": True}, {"above": 18433, "us": 3.7, "occupies": True}]}]
+        "slow_starts": [{"above": 192, "us": 1.3}, {"above": 4096, "us": 9.5, "occupies": True},
+                        {"above": 18433, "us": 3.7, "occupies": True}]}]
     assert yaml.safe_load(evidence.file_with(figures["EFA-p5: efficiency"], 0.9)) == [
         {"name": "EFA-p5", "like": "EFA-p5", "efficiency": 0.9}]
     assert yaml.safe_load(evidence.file_with(figures["pair_cpu_us"], 3)) == [{"name": "pair_cpu_us", "is": 3}]
@@ -328,7 +351,8 @@ def test_a_table_is_predicted_with_what_the_others_show(tmp_path):
                        "echo '# AllReduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0} (1 of 1)'\n")
     program.chmod(0o755)
     table = a_table(tmp_path, [(8, 16, "")])
-    figure = evidence.Figure("pair_cpu_us", 2, "a test", {"t": 1, "u": 3}, "AS_MEASURED_FIGURES", {"name": "pair_cpu_us"})
+    figure = evidence.Figure("pair_cpu_us", 2, "a test", {"t": 1, "u": 3}, "AS_MEASURED_FIGURES",
+                             {"name": "pair_cpu_us"})
     assert leave_out.cases([figure], [table]) == [(figure, table)]
     row = leave_out.leave_out(figure, table, 0.6, tmp_path / "out", program, tmp_path / "gpus.yaml")
     assert (row.without, row.error, row.error_without) == (3, 0.6, 0.2)
@@ -359,7 +383,8 @@ def test_alpha_is_what_the_other_tables_of_as_many_servers_take(tmp_path):
 
 
 def test_constants_are_what_tables_hold_and_not_arithmetic():
-    assert evidence.constants_in("constexpr double A[] = {.1, 2, 3.5}; // 7 of them\nt.upTo = 1 << 20;\nt.of[2] = {{1, 2}, {3}};") == 7
+    assert evidence.constants_in("constexpr double A[] = {.1, 2, 3.5}; // 7 of them\nt.upTo = 1 << 20;\n"
+                                 "t.of[2] = {{1, 2}, {3}};") == 7
     assert evidence.constants_in("double f(int n) { return n > 1 ? 2 * (n - 1.0) : x[3]; }") == 0
 
 

@@ -54,14 +54,20 @@ def test_a_row_is_a_plan_and_its_seconds(tmp_path):
     assert failed.seconds is None and failed.plan.zero == 0 and ran.group == failed.group == ("1B", 16)
 
 
-@pytest.mark.parametrize("row, problem", [("1B,16,4,2,1,1,2,8,4096,1000", "dp x tp x pp is not 16"), ("1B,x,4,2,2,1,2,8,4096,1", "not valid"),
-                                          ("1B,16,4,2,2,1,0,8,4096,1000", "not positive"), ("1B,16,4,2,2,1,2,8,4096,-5", "not positive")])
+@pytest.mark.parametrize("row, problem", [("1B,16,4,2,1,1,2,8,4096,1000", "dp x tp x pp is not 16"),
+                                          ("1B,x,4,2,2,1,2,8,4096,1", "not valid"),
+                                          ("1B,16,4,2,2,1,0,8,4096,1000", "not positive"),
+                                          ("1B,16,4,2,2,1,2,8,4096,-5", "not positive")])
 def test_a_mistake_in_a_file_is_one_line_with_its_place(tmp_path, row, problem):
     with pytest.raises(InputError, match=f"l.csv:2: .*{problem}.*; expected"):
         against.read(written(tmp_path / "l.csv", row))
     (tmp_path / "l.csv").write_text("model,gpus\n")
     done = run_script([REPOSITORY / "scripts/plan.py", "--against", tmp_path / "l.csv"])
-    assert done.returncode == 2 and "l.csv:1: there is no column tokens_per_s_gpu" in done.stderr and done.stderr.count("\n") == 1
+    assert (
+        done.returncode == 2
+        and "l.csv:1: there is no column tokens_per_s_gpu" in done.stderr
+        and done.stderr.count("\n") == 1
+    )
 
 
 def test_regret_is_that_of_our_best_that_fits(tmp_path):
@@ -74,7 +80,8 @@ def test_regret_is_that_of_our_best_that_fits(tmp_path):
 
 
 def test_precision_and_recall_are_those_of_layouts_that_need_too_much_memory(tmp_path):
-    ran, short, shorter = against.read(written(tmp_path / "l.csv", "1B,8,8,1,1,1,1,32,4096,9", "1B,8,4,2,1,1,64,1,4096,",
+    ran, short, shorter = against.read(written(tmp_path / "l.csv", "1B,8,8,1,1,1,1,32,4096,9",
+                                               "1B,8,4,2,1,1,64,1,4096,",
                                                "1B,8,2,4,1,1,128,1,4096,"))
     [row] = against.summary([compared(ran, 1), compared(short, None, fits=False), compared(shorter, None)])
     assert row["memory_precision"] == 1 and row["memory_recall"] == 0.5 and row["tau"] is None
@@ -89,7 +96,8 @@ def test_a_stalled_layout_is_one_whose_micro_batches_go_faster_elsewhere(tmp_pat
 
 def layer(**plan):
     model = catalogue.find("nanotron_1b")
-    shape = Parallelism(**{"world_size": 64, "micro_batch": 1, "global_batch": 256, "zero": 1, "sequence_parallel": plan.get("tp", 1) > 1, **plan})
+    shape = Parallelism(**{"world_size": 64, "micro_batch": 1, "global_batch": 256, "zero": 1,
+                           "sequence_parallel": plan.get("tp", 1) > 1, **plan})
     iteration = nanotron.Iteration(model, shape, H100, SERVERS)
     return iteration, iteration._layer(model.layer_kind(0), False)
 
@@ -124,7 +132,8 @@ def test_layouts_come_in_the_order_of_their_published_speeds(monkeypatch):
     monkeypatch.setenv("AS_NETWORK_KIND", "EFA-p4d")
     layouts = [each for each in against.read(PUBLISHED) if each.group in {("3B", 8), ("8B", 128)}]
     timer = Estimated(CollectiveMachine("H100"), NANOTRON)
-    found = against.compare(layouts, lambda each: plans.iteration_of(NANOTRON, against.model_of(NANOTRON, each.model), each.plan, H100, SERVERS),
+    found = against.compare(layouts, lambda each: plans.iteration_of(NANOTRON, against.model_of(NANOTRON, each.model),
+        each.plan, H100, SERVERS),
                             lambda count: timer, H100, 5)
     small, large = against.summary(found)
     assert small["tau"] > 0.8 and small["regret"] < 0.05 and small["ratio"] == pytest.approx(0.95, abs=0.12)
@@ -135,5 +144,6 @@ def test_layouts_come_in_the_order_of_their_published_speeds(monkeypatch):
 def test_a_layout_that_is_refused_does_not_run():
     plan = Parallelism(world_size=64, pp=64, global_batch=256, zero=1)
     [found] = against.compare([against.Layout(2, "1B", plan, None)],
-                              lambda each: plans.iteration_of(NANOTRON, against.model_of(NANOTRON, "1B"), each.plan, H100, SERVERS), None, H100, 5)
+                              lambda each: plans.iteration_of(NANOTRON, against.model_of(NANOTRON, "1B"), each.plan,
+                                  H100, SERVERS), None, H100, 5)
     assert not found.fits and found.seconds is None

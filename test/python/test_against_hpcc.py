@@ -50,7 +50,8 @@ def write_simulator(folder, text=STAND_IN):
 
 def compare(conf, *flags):
     folder = conf.parents[1]
-    return run_script([ROOT / "lab/against_hpcc.py", "--simulator", folder / "third", conf, "-o", folder / "out", *flags],
+    return run_script([ROOT / "lab/against_hpcc.py", "--simulator", folder / "third", conf, "-o", folder / "out",
+                       *flags],
                       cwd="/")
 
 
@@ -59,14 +60,18 @@ def test_flows_are_compared_one_by_one(conf):
     assert result.returncode == 0, result.stderr
     with open(conf.parents[1] / "out/flows.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    # 1,000-byte payloads in frames of 1,082 bytes at 12.5 bytes per ns, over two links of 1 us; the ACK of 84 bytes comes back.
+    # 1,000-byte payloads in frames of 1,082 bytes at 12.5 bytes per ns, over two links of 1 us; the ACK of 84 bytes
+    # comes back.
     frame, ack = 1082 * 8 / 100, 84 * 8 / 100
     expected = [(source, size, 7 * size, round((size / 1000 + 1) * frame + 2 * ack + 4000))
                 for source, size in ((0, 5000), (1, 200_000), (0, 5000))]
-    assert [(int(row["src"]), int(row["bytes"]), int(row["theirs_ns"]), int(row["ours_ns"])) for row in rows] == expected
-    assert [float(row["ratio"]) for row in rows] == pytest.approx([ours / theirs for _, _, theirs, ours in expected], abs=1e-6)
+    assert [(int(row["src"]), int(row["bytes"]), int(row["theirs_ns"]), int(row["ours_ns"]))
+            for row in rows] == expected
+    assert [float(row["ratio"]) for row in rows] == pytest.approx([ours / theirs for _, _, theirs, ours in expected],
+        abs=1e-6)
     table = {" ".join(line.split()[:-9][:-1]): line.split()[-10:] for line in result.stdout.splitlines()[2:5]}
-    assert table["up to 10 KB"] == ["2", *["35.0", f"{expected[0][3] / 1000:.1f}"] * 3, *[f"{expected[0][3] / 35000:.3f}"] * 3]
+    assert table["up to 10 KB"] == ["2", *["35.0", f"{expected[0][3] / 1000:.1f}"] * 3,
+                                    *[f"{expected[0][3] / 35000:.3f}"] * 3]
     assert table["100 KB to 1 MB"][0] == "1" and table["all"][0] == "3"
     assert "pauses: 1 there, 0 here" in result.stdout
 

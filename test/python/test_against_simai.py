@@ -26,10 +26,12 @@ def test_the_page_has_what_runs_say(tmp_path):
     assert len(rows) == len(against_simai.CASES) * len(against_simai.SIZES_MIB)
     text = against_simai.PAGE.read_text()
     documented = [line.strip()[2:] for line in text.splitlines() if line.startswith("     - ")]
-    ours = [float(documented[i]) for i in range(6, len(documented), 4)]  # after the header: size, theirs, ours, difference
+    ours = [float(documented[i]) for i in range(6, len(documented),
+                                                4)]  # after the header: size, theirs, ours, difference
     assert ours == pytest.approx([float(row[-3]) for row in rows], rel=0.02), "run lab/against_simai.py --update"
 
 
 def test_a_program_that_is_not_there_is_one_line_and_status_2(tmp_path):
-    result = run_script([ROOT / "lab/against_simai.py", "-o", tmp_path], timeout=HANGS, env={**os.environ, "PROGRAM_DIR": str(tmp_path)})
+    result = run_script([ROOT / "lab/against_simai.py", "-o", tmp_path], timeout=HANGS,
+                        env={**os.environ, "PROGRAM_DIR": str(tmp_path)})
     assert result.returncode == 2 and result.stderr.count("\n") == 1

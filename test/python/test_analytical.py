@@ -124,7 +124,8 @@ def test_micro_lines_take_their_groups_from_the_flags(tmp_path, flags, ranks, co
     assert json.loads((tmp_path / "out" / "run.json").read_text())["options"]["ranks_simulated"] == computed
 
 
-@pytest.mark.parametrize("operation", ["ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL", "SENDRECV", "BROADCAST", "REDUCE",
+@pytest.mark.parametrize("operation", ["ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL", "SENDRECV", "BROADCAST",
+                                       "REDUCE",
                                        "GATHER", "SCATTER"])
 def test_a_micro_line_takes_time_on_every_kind_of_group(tmp_path, operation):
     """Equal groups, here pairs of servers, take equal times whatever they are called."""
@@ -141,13 +142,15 @@ def test_a_micro_line_takes_time_on_every_kind_of_group(tmp_path, operation):
     assert time("PP", "--pp", 2, "-pp_o", 0.75) == pytest.approx(of_pair / 4)
 
 
-@pytest.mark.parametrize("group, flags", [("TP", ["--tp", 4]), ("DP", ["--tp", 2]), ("EP", ["--ep", 8]), ("PP", ["--pp", 4])])
+@pytest.mark.parametrize("group, flags", [("TP", ["--tp", 4]), ("DP", ["--tp", 2]), ("EP", ["--ep", 8]),
+                                          ("PP", ["--pp", 4])])
 def test_a_pair_of_more_than_two_ranks_is_refused_where_it_is_written(tmp_path, group, flags):
     (tmp_path / "micro.txt").write_text(f"1 ALLREDUCE 8 TP\n1 SENDRECV 100 {group}\n")
     flags += [] if "--tp" in flags else ["--tp", 2]
     result = run(tmp_path, "-w", "micro.txt", "-g", 16, "-r_f", "out", *flags)
     assert result.returncode == 2
-    assert re.fullmatch(rf"micro.txt:2: SENDRECV on {group} groups, which have \d ranks; expected groups of two ranks, .*\n", result.stderr)
+    assert re.fullmatch(rf"micro.txt:2: SENDRECV on {group} groups, which have \d ranks; expected groups of two "
+                        rf"ranks, .*\n", result.stderr)
 
 
 def test_faster_links_shorten_what_they_carry(tmp_path):
@@ -159,8 +162,8 @@ def test_faster_links_shorten_what_they_carry(tmp_path):
         assert result.returncode == 0, result.stderr
         return summary(tmp_path / "out" / "EndToEnd.csv")[0]
     base = times("-nv", 360, "-nic", 50)
-    # NCCL's ring has the NVLinks' bandwidth: 2 x 7/8 x 1 GiB, and a few microseconds. Then it copies the last 1/8 out of its
-    # buffers, twice as fast.
+    # NCCL's ring has the NVLinks' bandwidth: 2 x 7/8 x 1 GiB, and a few microseconds. Then it copies the last 1/8 out
+    # of its buffers, twice as fast.
     assert base["Expose TP comm"] == pytest.approx((2 * 7 / 8 + 1 / 16) * 2**30 / 360e9 * 1e6, rel=0.02)
     assert times("-nv", 180, "-nic", 50)["Expose TP comm"] == pytest.approx(2 * base["Expose TP comm"], rel=0.02)
     half = times("-nv", 360, "-nic", 25)
@@ -168,7 +171,8 @@ def test_faster_links_shorten_what_they_carry(tmp_path):
     assert half["Expose DP comm"] == pytest.approx(2 * base["Expose DP comm"], rel=0.15)
     assert half["Expose TP comm"] == base["Expose TP comm"]
     shared = times("-nv", 360, "-nic", 50, "-n_p_s", 4)  # NCCL chooses for a fast NIC, which two share
-    assert shared["Expose DP comm"] == pytest.approx(half["Expose DP comm"], rel=0.1) and shared["Expose TP comm"] == base["Expose TP comm"]
+    assert shared["Expose DP comm"] == pytest.approx(half["Expose DP comm"],
+                                                     rel=0.1) and shared["Expose TP comm"] == base["Expose TP comm"]
     assert times("-nv", 360, "-nic_t", "cx6") == half
     assert times("-g_type", "A100", "-nic_t", "cx6")["Expose TP comm"] > base["Expose TP comm"]
     assert times("-g_type", "H100", nvls=2)["Expose TP comm"] < base["Expose TP comm"]
@@ -225,23 +229,28 @@ def test_the_machine_may_come_from_a_topology(tmp_path):
         ("a", 1000, "ALLREDUCE", 1 << 30, 1000, "NONE", 0, 1000, "ALLREDUCE", 1 << 30, 0)])
     for flags in (["-n", "n.txt"], ["-g_type", "A100", "-nic", 25]):
         assert run(tmp_path, "-w", w, "-r_f", "out" + flags[0], *flags).returncode == 0
-    # 2400 Gb/s is more than the 240 GB/s that NCCL uses of an A100's NVLinks. The topology also has the delay of its links.
+    # 2400 Gb/s is more than the 240 GB/s that NCCL uses of an A100's NVLinks. The topology also has the delay of its
+    # links.
     of_file, of_flags = (summary(tmp_path / out / "EndToEnd.csv")[0] for out in ("out-n", "out-g_type"))
     assert of_file == pytest.approx(of_flags, rel=0.01)
 
 
 def test_a_group_with_a_slower_link_takes_longer(tmp_path):
-    """Two groups of four GPUs in a server. With NVLinks of one rate, a rank stands for all; with a slow one, the group at it takes longer,
-    and the other waits for it to reduce gradients."""
-    w = workload(tmp_path / "w.txt", 8, tp=4, rows=[("a", 1000, "ALLREDUCE", 1 << 30, 1000, "NONE", 0, 1000, "ALLREDUCE", 1 << 20, 0)])
+    """Two groups of four GPUs in a server. With NVLinks of one rate, a rank stands for all; with a slow one, the group
+    at it takes longer, and the other waits for it to reduce gradients."""
+    w = workload(tmp_path / "w.txt", 8, tp=4, rows=[("a", 1000, "ALLREDUCE", 1 << 30, 1000, "NONE", 0, 1000,
+                                                     "ALLREDUCE", 1 << 20, 0)])
     found = {}
     for slow in (1600, 400):
         rates = [1600] * 5 + [slow] + [1600] * 2
-        (tmp_path / "n").write_text("10 8 1 1 16 H100\n8 9\n" + "".join(f"{g} 8 {rates[g]}Gbps 25ns 0\n{g} 9 400Gbps 500ns 0\n" for g in range(8)))
+        (tmp_path / "n").write_text("10 8 1 1 16 H100\n8 9\n"
+                                    + "".join(f"{g} 8 {rates[g]}Gbps 25ns 0\n{g} 9 400Gbps 500ns 0\n"
+                                              for g in range(8)))
         assert run(tmp_path, "-w", w, "-n", "n", "-r_f", slow).returncode == 0
         rows = list(csv.DictReader((tmp_path / f"{slow}/collectives.csv").open(newline="")))
         computed = json.loads((tmp_path / f"{slow}/run.json").read_text())["options"]["ranks_simulated"]
-        found[slow] = computed, [float(row["end_ns"]) - float(row["start_ns"]) for row in rows if row["group"].startswith("TP")]
+        found[slow] = computed, [float(row["end_ns"]) - float(row["start_ns"]) for row in rows
+                                 if row["group"].startswith("TP")]
         total = summary(tmp_path / f"{slow}/EndToEnd.csv")[0]["Total time"]
         assert total == pytest.approx(max(float(row["end_ns"]) for row in rows) / 1e3, rel=0.01)
     assert found[1600][0] == 1 and found[400][0] == 8
@@ -249,13 +258,15 @@ def test_a_group_with_a_slower_link_takes_longer(tmp_path):
     assert sorted(found[400][1]) == pytest.approx([usual, 4 * usual], rel=0.15)
 
 
-@pytest.mark.parametrize("preset, flags", [("H100-1NIC", ["-n_p_s", 1, "-nic", 50]), ("A100-4NIC", ["-n_p_s", 4, "-nic", 12.5])])
+@pytest.mark.parametrize("preset, flags", [("H100-1NIC", ["-n_p_s", 1, "-nic", 50]),
+                                           ("A100-4NIC", ["-n_p_s", 4, "-nic", 12.5])])
 @pytest.mark.parametrize("operation", ["ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL"])
 @pytest.mark.parametrize("group", ["DP", "EP"])
 def test_a_nic_that_gpus_share_has_a_part_for_each(tmp_path, preset, flags, operation, group):
-    """A group of one GPU of each server: those of the server's other GPUs are at work as well. Both ways to say so give one time, about
-    that of flows."""
-    made = run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "--preset", preset, "-g", "32", "-o", "n"], cwd=tmp_path)
+    """A group of one GPU of each server: those of the server's other GPUs are at work as well. Both ways to say so give
+    one time, about that of flows."""
+    made = run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "--preset", preset, "-g", "32",
+                       "-o", "n"], cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     (tmp_path / "w.txt").write_text(f"1 {operation} 67108864 {group}\n")
     times = {}
@@ -263,7 +274,8 @@ def test_a_nic_that_gpus_share_has_a_part_for_each(tmp_path, preset, flags, oper
         assert run(tmp_path, "-w", "w.txt", "-n", "n", "-r_f", name, *more).returncode == 0
         times[name] = summary(tmp_path / name / "EndToEnd.csv")[0]["Total time"]
     assert times["flags"] == times["topology"]
-    done = run(tmp_path, "-q", "-w", "w.txt", "-n", "n", "-c", ROOT / "conf/SimAI.conf", "--network", "flow", "-o", "flow", program=SIMULATOR)
+    done = run(tmp_path, "-q", "-w", "w.txt", "-n", "n", "-c", ROOT / "conf/SimAI.conf", "--network", "flow", "-o",
+               "flow", program=SIMULATOR)
     assert done.returncode == 0, done.stderr
     simulated = json.loads((tmp_path / "flow/run.json").read_text())["simulated_ns"] / 1e3
     assert times["topology"] == pytest.approx(simulated, rel=0.1)

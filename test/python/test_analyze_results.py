@@ -223,7 +223,8 @@ def test_every_table_is_asked_for_by_its_key(runs, tmp_path):
 def test_files_of_tables_that_are_not_asked_for_are_not_read(runs, tmp_path):
     (tmp_path / "fast/fct.txt").write_text("no flows\n")
     assert run("--dirs", tmp_path / "fast", "--tables", "busbw", "pfc").stderr == ""
-    assert "fast/fct.txt:1: this line is not a record" in run("--dirs", tmp_path / "fast", "--tables", "slowdown").stderr
+    assert "fast/fct.txt:1: this line is not a record" in run("--dirs", tmp_path / "fast", "--tables",
+        "slowdown").stderr
     (tmp_path / "out").mkdir()
     written = run("--dirs", tmp_path / "fast", "--tables", "busbw", "-o", tmp_path / "out")
     assert "fast/fct.txt:1" in written.stderr and (tmp_path / "out/pfc.csv").is_file(), "-o writes all tables"
@@ -254,23 +255,29 @@ def test_a_run_that_began_anew_without_reuse_is_whole(tmp_path):
     directory = reused(tmp_path / "fast")
     record = json.loads((directory / "run.json").read_text())
     del record["fast_forward"]
-    (directory / "run.json").write_text(json.dumps(record | {"fast_forward_given_up": {"unit": "packet_hops", "simulated": 9}}))
+    (directory / "run.json").write_text(json.dumps(record
+                                                   | {"fast_forward_given_up": {"unit": "packet_hops",
+                                                       "simulated": 9}}))
     run, = runs = open_runs([directory])
-    assert {"verdict", "utilisation", "hottest"} <= {table.key for table in tables.all_tables(runs)} and not run.problems
+    assert {"verdict", "utilisation", "hottest"} <= {table.key
+                                                     for table in tables.all_tables(runs)} and not run.problems
 
 
 @pytest.mark.parametrize("script", ["analyze_results.py", "report.py", "plot.py", "busbw_table.py", "goodput.py"])
 def test_every_tool_tells_why_times_are_approximate(tmp_path, script):
-    directory = run_directory.write(tmp_path / "fast", fast_forward={"simulated": 4, "approximate": ["9 PFC pauses", "3 lost packets"]})
+    directory = run_directory.write(tmp_path / "fast",
+                                    fast_forward={"simulated": 4, "approximate": ["9 PFC pauses", "3 lost packets"]})
     flags = {"analyze_results.py": ["--dirs", directory], "report.py": [directory, "-o", tmp_path / "report.html"],
              "plot.py": ["busbw", directory, "-o", tmp_path / "figure.svg"], "busbw_table.py": [directory],
-             "goodput.py": ["--part", "GPU=8:50000", "--checkpoint", "60", "--restart", "600", "--run", directory]}[script]
+             "goodput.py": ["--part", "GPU=8:50000", "--checkpoint", "60", "--restart", "600", "--run",
+                            directory]}[script]
     told = run_script([ROOT / "scripts" / script, *map(str, flags)])
     assert "approximate with --fast-forward (9 PFC pauses; 3 lost packets)" in told.stderr, told.stderr
 
 
 def inputs(name):
-    return [{"role": "workload", "path": f"{name}.txt", "sha256": name * 8}, {"role": "topology", "path": "topology", "sha256": ""}]
+    return [{"role": "workload", "path": f"{name}.txt", "sha256": name * 8},
+            {"role": "topology", "path": "topology", "sha256": ""}]
 
 
 def test_only_runs_of_one_workload_are_divided_by_each_other(tmp_path):
@@ -278,7 +285,8 @@ def test_only_runs_of_one_workload_are_divided_by_each_other(tmp_path):
     for workload, factor in (("dense", 1), ("dense", 2), ("moe", 5), ("moe", 10)):
         directories.append(run_directory.write(tmp_path / f"{workload}{factor}", inputs=inputs(workload)))
         text = (directories[-1] / "EndToEnd.csv").read_text()
-        (directories[-1] / "EndToEnd.csv").write_text(text.replace(",400.000000\nlayer_name", f",{400 * factor}.000000\nlayer_name"))
+        (directories[-1] / "EndToEnd.csv").write_text(text.replace(",400.000000\nlayer_name",
+            f",{400 * factor}.000000\nlayer_name"))
     runs = open_runs(directories)
     assert [(row["total us"], row["x first run"]) for row in table(runs, "completion")] == [
         (400, 1), (800, 2), (2000, 1), (4000, 2)]
@@ -294,7 +302,8 @@ def test_runs_that_serve_requests_are_compared_by_what_users_saw(tmp_path):
     for number, name in enumerate(("kv", "burst"), 1):
         directories.append(run_directory.write(tmp_path / name, inputs=inputs("serve")))
         (directories[-1] / "inference.csv").write_text(
-            f"metric,mean,p50,p90,p99,max\nttft_us,{1000 * number},1,1,1,1\ne2e_us,{5000 * number},1,1,1,1\nrequests,20,,,,\n")
+            f"metric,mean,p50,p90,p99,max\nttft_us,{1000 * number},1,1,1,1\ne2e_us,{5000 * number},1,1,1,1\n"
+            f"requests,20,,,,\n")
     text = (directories[0] / "EndToEnd.csv").read_text()
     (directories[0] / "EndToEnd.csv").write_text(text.replace(",400.000000\nlayer_name", ",4000.000000\nlayer_name"))
     runs = open_runs(directories)
@@ -303,7 +312,8 @@ def test_runs_that_serve_requests_are_compared_by_what_users_saw(tmp_path):
     assert [sentence for sentence in glance.sentences if "requests" in sentence] == [
         "kv: 20 requests; the mean one has its first token after 1 ms and its last after 5 ms.",
         "burst: 20 requests; the mean one has its first token after 2 ms and its last after 10 ms."]
-    assert not any("fastest" in sentence for sentence in glance.sentences) and not any(bar.relative for bar in glance.bars)
+    assert not any("fastest" in sentence for sentence in glance.sentences) and not any(bar.relative
+        for bar in glance.bars)
     assert [part.name for part in glance.bars[0].parts][-1] == "no request to serve"
     # Limits are the workload's: without any, nothing is said of them.
     serving = next(each for each in tables.all_tables(runs) if each.key == "serving")

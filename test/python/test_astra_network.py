@@ -40,7 +40,8 @@ def test_a_gigabyte_is_2_to_the_30_unless_asked_otherwise(tmp_path):
 # Routers and switches; links between them.
 @pytest.mark.parametrize("kinds, npus, switches, links", [
     (["Ring"], [8], 8, 8), (["Ring"], [2], 2, 1), (["FullyConnected"], [6], 6, 15), (["Switch"], [8], 1, 0),
-    (["Ring", "Switch"], [4, 2], 8 + 4, 2 * 4 + 4 * 2), (["FullyConnected", "Ring", "Switch"], [2, 3, 2], 12 + 6, 6 + 12 + 12),
+    (["Ring", "Switch"], [4, 2], 8 + 4, 2 * 4 + 4 * 2),
+    (["FullyConnected", "Ring", "Switch"], [2, 3, 2], 12 + 6, 6 + 12 + 12),
 ])
 def test_each_dimension_has_its_links(tmp_path, kinds, npus, switches, links):
     file = network(tmp_path / "n.yml", kinds, npus, [50] * len(npus), [500] * len(npus))
@@ -74,7 +75,8 @@ def test_a_native_ring_takes_what_astra_sims_formula_gives(tmp_path):
 RING = "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
 
 
-@pytest.mark.parametrize("old, new", [("50.0", "5e1"), ("50.0", "050"), ("50.0", '"50"'), ("500.0", "5.e+2"), ("8", "8.0")])
+@pytest.mark.parametrize("old, new", [("50.0", "5e1"), ("50.0", "050"), ("50.0", '"50"'), ("500.0", "5.e+2"),
+                                      ("8", "8.0")])
 def test_numbers_are_those_that_the_simulator_reads(tmp_path, old, new):
     for name, text in (("plain", RING), ("other", RING.replace(old, new))):
         (tmp_path / f"{name}.yml").write_text(text)
@@ -89,8 +91,10 @@ def test_delays_are_not_rounded(tmp_path):
 
 
 @pytest.mark.parametrize("text, what", [
-    ("topology: [ Mesh ]\nnpus_count: [ 4 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n", 'n.yml:1: "Mesh" is not a valid topology'),
-    ("topology: [ Ring ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n", "n.yml:2: npus_count is not a list"),
+    ("topology: [ Mesh ]\nnpus_count: [ 4 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n",
+     'n.yml:1: "Mesh" is not a valid topology'),
+    ("topology: [ Ring ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n",
+     "n.yml:2: npus_count is not a list"),
     (RING.replace("8", "1"), "n.yml:2: npus_count has the entry 1; expected whole numbers of 2 or more"),
     (RING.replace("8", "2.5"), "n.yml:2: npus_count has the entry 2.5"),
     (RING.replace("50.0", "5_0"), "n.yml:3: bandwidth has the entry 5_0; expected GB/s above 0"),
@@ -118,7 +122,8 @@ def test_other_flags_are_refused_beside_it(tmp_path):
     assert "expected that flag too" in generate(tmp_path, "-topo", "Clos2", "--decimal_gb").stderr
 
 
-@pytest.mark.parametrize("kinds, npus", [(["Ring"], [8]), (["FullyConnected"], [8]), (["Switch"], [8]), (["Ring", "Ring"], [4, 2])])
+@pytest.mark.parametrize("kinds, npus", [(["Ring"], [8]), (["FullyConnected"], [8]), (["Switch"], [8]),
+                                         (["Ring", "Ring"], [4, 2])])
 @pytest.mark.parametrize("operation", ["ALLREDUCE 1048576", "ALLGATHER 1024", "ALLTOALL 65536"])
 def test_no_latency_makes_nccls_algorithms_faster(tmp_path, kinds, npus, operation):
     (tmp_path / "w.txt").write_text(f"1 {operation} DP\n")
@@ -128,7 +133,8 @@ def test_no_latency_makes_nccls_algorithms_faster(tmp_path, kinds, npus, operati
             latencies = [500] * len(npus)
             latencies[dimension] = latency
             network(tmp_path / "n.yml", kinds, npus, [50.0] * len(npus), latencies)
-            done = subprocess.run([SIMULATOR, "-q", "-w", "w.txt", "--network-configuration=n.yml", "-o", "out"], cwd=tmp_path,
+            done = subprocess.run([SIMULATOR, "-q", "-w", "w.txt", "--network-configuration=n.yml", "-o", "out"],
+                                  cwd=tmp_path,
                                   capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
             times.append(json.loads((tmp_path / "out/run.json").read_text())["simulated_ns"])

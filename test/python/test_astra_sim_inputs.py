@@ -54,7 +54,8 @@ def record(tmp_path):
     return json.loads((tmp_path / "out" / "run.json").read_text())
 
 
-@pytest.mark.parametrize("entries, dimensions, fits", [(1, None, True), (3, None, False), (3, [2, 2], False), (2, [2, 2], True),
+@pytest.mark.parametrize("entries, dimensions, fits",
+                         [(1, None, True), (3, None, False), (3, [2, 2], False), (2, [2, 2], True),
                                                        (1, [2, 2], True)])
 def test_implementations_are_no_more_than_dimensions(entries, dimensions, fits, tmp_path):
     keys = {"all-reduce-implementation": ["ring"] * entries, "all-to-all-implementation": ["ring"] * entries}
@@ -68,8 +69,10 @@ def test_implementations_are_no_more_than_dimensions(entries, dimensions, fits, 
     assert result.returncode == (0 if fits else 2), result.stderr
     if not fits:
         count = len(dimensions or [1])
-        assert result.stderr == (f"{tmp_path}/system.json:1: 'all-reduce-implementation' has 3 entries for {count} dimension"
-                                 f"{'s' if count > 1 else ''}; expected one entry per dimension (--logical-topology-configuration), "
+        assert result.stderr == (f"{tmp_path}/system.json:1: 'all-reduce-implementation' has 3 entries for {count} "
+                                 f"dimension"
+                                 f"{'s' if count > 1 else ''}; expected one entry per dimension "
+                                 f"(--logical-topology-configuration), "
                                  "or one for all\n")
 
 
@@ -117,9 +120,11 @@ def test_an_all_reduce_of_64_npus_takes_the_time_of_astra_sims_ns3_back_end(tmp_
     npus, leaves, spines = 64, range(64, 68), range(68, 76)
     links = [f"{npu} {leaves[npu // 16]} 200Gbps 5us 0" for npu in range(npus)]
     links += [f"{leaf} {spine} 200Gbps 12.5us 0" for leaf in leaves for spine in spines]
-    (tmp_path / "n.txt").write_text(f"76 12 {len(links)}\n{' '.join(map(str, (*leaves, *spines)))}\n" + "\n".join(links) + "\n")
+    (tmp_path / "n.txt").write_text(f"76 12 {len(links)}\n{' '.join(map(str, (*leaves, *spines)))}\n" + "\n".join(links)
+                                    + "\n")
     (tmp_path / "w.txt").write_text("1 ALLREDUCE 16777216 DP\n")
-    (tmp_path / "ns3.conf").write_text("PACKET_PAYLOAD_SIZE 1000\nCC_MODE 12\nHAS_WIN 1\nVAR_WIN 1\nENABLE_QCN 1\nMON_END 0\n")
+    (tmp_path / "ns3.conf").write_text("PACKET_PAYLOAD_SIZE 1000\nCC_MODE 12\nHAS_WIN 1\nVAR_WIN 1\nENABLE_QCN 1\n"
+                                       "MON_END 0\n")
     result = run(tmp_path, "-w", tmp_path / "w.txt", "-n", tmp_path / "n.txt", "-c", tmp_path / "ns3.conf",
                  f"--system-configuration={system(tmp_path / 's.json')}", "--set", "MESSAGE_DELIVERY=acknowledged")
     assert result.returncode == 0, result.stderr
@@ -145,11 +150,14 @@ def test_a_trace_of_astra_sim_runs_unchanged_and_takes_its_closed_form(tmp_path)
 def test_on_an_analytical_network_every_rank_says_when_it_finished(tmp_path):
     """ASTRA-sim's YAML and the line that its users' scripts read; a cycle is a nanosecond."""
     (tmp_path / "w.txt").write_text("1 ALLREDUCE 1048576 DP\n")
-    (tmp_path / "ring.yml").write_text("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]  # GB/s\nlatency: [ 500.0 ]  # ns\n")
+    (tmp_path / "ring.yml").write_text("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]  # GB/s\n"
+                                       "latency: [ 500.0 ]  # ns\n")
     done = run(tmp_path, f"--workload-configuration={tmp_path / 'w.txt'}",
-               f"--system-configuration={system(tmp_path / 's.json')}", f"--network-configuration={tmp_path / 'ring.yml'}")
+               f"--system-configuration={system(tmp_path / 's.json')}",
+               f"--network-configuration={tmp_path / 'ring.yml'}")
     assert done.returncode == 0, done.stderr
-    said = re.findall(r"^sys\[(\d+)\] finished, (\d+) cycles, exposed communication (\d+) cycles\.$", done.stdout, re.MULTILINE)
+    said = re.findall(r"^sys\[(\d+)\] finished, (\d+) cycles, exposed communication (\d+) cycles\.$", done.stdout,
+                      re.MULTILINE)
     assert sorted(int(rank) for rank, _, _ in said) == list(range(8))
     # Nothing is computed, and all ranks of a ring end together.
     assert {(int(cycles), int(exposed)) for _, cycles, exposed in said} == {(int(one_collective(tmp_path)),) * 2}
@@ -163,8 +171,10 @@ def test_communicators_need_a_workload_that_names_them(tmp_path):
     assert run(tmp_path, *arguments, "empty").returncode == 0
     refused = run(tmp_path, *arguments, tmp_path / "groups.json")
     assert refused.returncode == 2
-    assert refused.stderr == (f"command line: --comm-group-configuration with {tmp_path}/w.txt, which names no communicators; expected "
-                              "Chakra traces, or neither: the groups of text workloads are those of --tp, --ep and --pp\n")
+    assert refused.stderr == (f"command line: --comm-group-configuration with {tmp_path}/w.txt, which names no "
+                              f"communicators; expected "
+                              "Chakra traces, or neither: the groups of text workloads are those of --tp, --ep and "
+                              "--pp\n")
 
 
 @pytest.mark.parametrize("name, reason", [("", "is a directory"), ("missing", "cannot be read")])

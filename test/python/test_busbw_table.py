@@ -51,7 +51,8 @@ def test_a_part_of_a_run_is_not_presented_as_a_whole_one(tmp_path):
     (tmp_path / "run.json").write_text('{"status": "stopped"}')
     result = run(tmp_path)
     assert result.returncode == 0 and "AllReduce" in result.stdout
-    assert result.stderr == (f"warning: {tmp_path}/run.json: the status of the run is 'stopped': its results are of what it did until then; "
+    assert result.stderr == (f"warning: {tmp_path}/run.json: the status of the run is 'stopped': its results are of "
+                             f"what it did until then; "
                              "expected 'finished'\n")
     (tmp_path / "run.json").write_text('{"status": "finished"}')
     assert run(tmp_path).stderr == ""
@@ -68,8 +69,10 @@ def test_a_run_whose_files_have_a_prefix_is_named_by_one_of_them(tmp_path):
 
 @pytest.mark.skipif(not PROGRAM.is_file(), reason="SimAI_simulator is not built here")
 def test_the_programs_table_and_both_scripts_have_the_same_columns_of_bandwidth(tmp_path):
-    """Pairs of an AllToAll end at different times on the leaves, so ranks of the AllReduce after it start at different times."""
-    run_script([SCRIPT.parents[1] / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 24 --nics_per_leaf 16 -gps 4 -o n".split()],
+    """Pairs of an AllToAll end at different times on the leaves, so ranks of the AllReduce after it start at different
+    times."""
+    run_script([SCRIPT.parents[1] / "topologies/gen_Topo_Template.py",
+                *"-topo Clos2 -g 24 --nics_per_leaf 16 -gps 4 -o n".split()],
                cwd=tmp_path, check=True)
     (tmp_path / "w").write_text("1 ALLTOALL 4194304 DP\n1 ALLREDUCE 262144 TP\n")
     program = subprocess.run([PROGRAM, *"-w w -n n --tp 6 --network flow -o out".split()], cwd=tmp_path, check=True,
@@ -79,7 +82,8 @@ def test_the_programs_table_and_both_scripts_have_the_same_columns_of_bandwidth(
     for text in (program.stdout, table.stdout, analysed.stdout):
         [head] = [line for line in text.splitlines() if "busbw GB/s" in line]
         assert head.split("busbw GB/s")[1].strip() == "from last start GB/s"
-        rows = {line.split()[0]: [float(word) for word in line.split()[-2:]] for line in text.splitlines() if re.match(r"All\w+ +[A-Z]+ +\d", line)}
+        rows = {line.split()[0]: [float(word) for word in line.split()[-2:]] for line in text.splitlines()
+                if re.match(r"All\w+ +[A-Z]+ +\d", line)}
         assert rows["AllReduce"][1] > 1.05 * rows["AllReduce"][0] and rows["AllToAll"][0] == rows["AllToAll"][1]
 
 

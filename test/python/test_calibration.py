@@ -81,7 +81,8 @@ def test_a_few_sizes_tell_no_more_than_rate_and_latency():
 def test_a_number_that_hardly_matters_stays_below_the_longest_time():
     # The cost of messages matters by a part in 1e9, and would explain the scatter of the largest sizes best.
     measured = numpy.full(len(SIZES), 50.0) + SIZES / 1e6
-    fit = HostFit(lambda host: host.latency_us + SIZES / host.rate_bps + sum(us for _, us in host.costs) * SIZES * 1e-15,
+    fit = HostFit(lambda host: host.latency_us + SIZES / host.rate_bps
+                  + sum(us for _, us in host.costs) * SIZES * 1e-15,
                   measured, EVERY_OTHER)
     host = fit._settle(Host(50, FASTEST_BPS, ((0, 1.0),)))
     assert host.costs[0][1] <= measured.max() and host.latency_us <= measured.max()
@@ -112,8 +113,12 @@ def test_rows_of_hosts_say_what_messages_cost():
     bare = "Host: {generation: Hopper, channel_gbps: 1, usable_gbps: 1"
     assert Host(1, 8e9).row("Host") == bare + "}"
     costs = ((0, 4.5), (4032, 20.0))
-    assert Host(1, 8e9, costs).row("Host") == bare + ", messages: [{above: 0, us: 4.5, gbps: 1}, {above: 4032, us: 20, gbps: 1}]}"
-    assert Host(1, 8e9, ((0, 0.0), *costs[1:]), copies=False).row("Host") == bare + ", messages: [{above: 4032, us: 20}]}"
+    assert (
+        Host(1, 8e9, costs).row("Host")
+        == bare + ", messages: [{above: 0, us: 4.5, gbps: 1}, {above: 4032, us: 20, gbps: 1}]}"
+    )
+    assert Host(1, 8e9, ((0, 0.0), *costs[1:]),
+                copies=False).row("Host") == bare + ", messages: [{above: 4032, us: 20}]}"
 
 
 def simulated_us(directory, host, ranks, size, network):
@@ -121,8 +126,10 @@ def simulated_us(directory, host, ranks, size, network):
     directory.mkdir(exist_ok=True)
     workload = directory / "workload.txt"
     workload.write_text(f"1 ALLREDUCE {size} TP\n")
-    comparison.simulate(workload, calibration.write_star(directory / "topology", ranks, host), directory / network, network,
-                        ("--tp", str(ranks), "--gpu-table", str(calibration.write_hosts(directory / "hosts.yaml", host))))
+    comparison.simulate(workload, calibration.write_star(directory / "topology", ranks, host), directory / network,
+                        network,
+                        ("--tp", str(ranks), "--gpu-table",
+                         str(calibration.write_hosts(directory / "hosts.yaml", host))))
     with (directory / network / "collectives.csv").open(newline="") as file:
         row = next(csv.DictReader(file))
     return (float(row["end_ns"]) - float(row["start_ns"])) / 1000
@@ -137,7 +144,8 @@ def test_messages_cost_the_cpu_of_their_sender(tmp_path, network):
     assert time(1024, ((0, 20),)) - time(1024) == pytest.approx(2 * 20, rel=1e-3)
     assert time(1024, ((511, 20),)) - time(1024) == pytest.approx(2 * 20, rel=1e-3)
     assert time(1024, ((512, 20),)) == time(1024)
-    # Two steps of two messages of 16 KiB each, one per channel: the CPU starts the next when it has moved the one before.
+    # Two steps of two messages of 16 KiB each, one per channel: the CPU starts the next when it has moved the one
+    # before.
     bytes_us = 16384 * 8 / 100e3
     last_us = time(16384 * 2) / 2  # of a message alone: its latency, and its bytes with their headers
     assert time(65536, ((0, 20),), copies=False) == pytest.approx(4 * 20 + last_us, rel=0.01)

@@ -50,7 +50,8 @@ def test_all_collectives_are_checked_and_results_stay(tmp_path, network, variabl
 def test_sums_and_copies_of_switches_are_checked(tmp_path, operation, size):
     """NVSwitches send less than they take in where they only add up, and more where they only copy."""
     (tmp_path / "server").write_text("9 8 1 0 8 H100\n8\n" + "".join(f"{gpu} 8 2880Gbps 25ns 0\n" for gpu in range(8)))
-    result = simulate(tmp_path, "o", "--check", "-n", "server", "--tp", "8", workload=f"1 {operation} {size} TP\n", NCCL_ALGO="NVLS")
+    result = simulate(tmp_path, "o", "--check", "-n", "server", "--tp", "8", workload=f"1 {operation} {size} TP\n",
+                      NCCL_ALGO="NVLS")
     assert result.returncode == 0, result.stderr
     assert ",NVLS," in (tmp_path / "o/collectives.csv").read_text()
 
@@ -68,7 +69,8 @@ def test_what_a_protocol_adds_is_checked(tmp_path, network):
 
 @pytest.mark.parametrize("algorithm", ["ring", "halvingDoubling", "doubleBinaryTree", "direct"])
 def test_native_algorithms_are_checked(tmp_path, algorithm):
-    (tmp_path / "system").write_text(json.dumps({"all-reduce-implementation": [algorithm], "preferred-dataset-splits": 3}))
+    (tmp_path / "system").write_text(json.dumps({"all-reduce-implementation": [algorithm],
+                                                 "preferred-dataset-splits": 3}))
     result = simulate(tmp_path, "o", "--check", "--network", "flow", "--system-configuration", "system",
                       workload="1 ALLREDUCE 1000000 DP\n")
     assert result.returncode == 0, result.stderr
@@ -81,7 +83,8 @@ def test_what_is_not_simulated_is_not_checked(tmp_path):
     assert "--check with --fast-forward" in result.stderr and not (tmp_path / "o").exists()
 
 
-@pytest.mark.parametrize("name", ["pauses-star", "pauses-that-expire", "loss-go-back-n", "loss-irn", "cut-link", "hpcc-pint",
+@pytest.mark.parametrize("name", ["pauses-star", "pauses-that-expire", "loss-go-back-n", "loss-irn", "cut-link",
+                                  "hpcc-pint",
                                   "queue-pairs", "flowlets"])
 def test_pauses_losses_and_cuts_hold_what_is_checked(tmp_path, name):
     configurations.prepare(tmp_path)
@@ -93,7 +96,8 @@ def test_flows_are_checked(tmp_path):
     (tmp_path / "c").write_text("CC_MODE 0\nHAS_WIN 0\nBUFFER_SIZE 400000\n")
     (tmp_path / "f").write_text("3\n0 3 3 100 300000 0\n1 3 3 100 300000 0\n2 3 3 100 300000 0\n")
     for output, flags in (("plain", []), ("checked", ["--check"])):
-        result = subprocess.run([PROGRAMS / "qbb-flows", "-c", "c", "-n", "n", "-f", "f", "-o", output, *flags], cwd=tmp_path,
+        result = subprocess.run([PROGRAMS / "qbb-flows", "-c", "c", "-n", "n", "-f", "f", "-o", output, *flags],
+                                cwd=tmp_path,
                                 capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
     assert (tmp_path / "plain/pfc.txt").read_text()

@@ -55,8 +55,10 @@ def test_the_table_is_that_of_nccl_tests_line_for_line(two_servers):
     lines = text.splitlines()
     assert "# nThread 1 nGpus 1 minBytes 8 maxBytes 1048576 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 " \
            "validation: 1 graph: 0" in lines
-    assert "#                                                              out-of-place                       in-place" \
-           "          " in lines
+    assert (
+        "#                                                              out-of-place                       in-place"
+        "          " in lines
+    )
     names = next(i for i, line in enumerate(lines) if line.startswith("#       size"))
     assert lines[names] == ("#       size         count      type   redop    root     time   algbw   busbw  #wrong"
                             "     time   algbw   busbw  #wrong ")
@@ -104,7 +106,8 @@ def test_a_single_iteration_takes_what_the_simulator_says(tmp_path, two_servers)
 
 def test_packets_without_a_configuration_are_those_of_todays_networks_and_the_table_says_so(tmp_path, two_servers):
     def payload(*flags, **env):
-        _, text = table("all_reduce_perf", "-b", 8, "-e", 8, "--network", "flow", "--network-topo", two_servers, *flags, env=env)
+        _, text = table("all_reduce_perf", "-b", 8, "-e", 8, "--network", "flow", "--network-topo", two_servers, *flags,
+                        env=env)
         return re.search(r"# Packets between servers: (\d+) bytes of payload", text).group(1)
 
     (tmp_path / "conf").write_text("PACKET_PAYLOAD_SIZE 1500\n")
@@ -144,7 +147,10 @@ def test_nccls_variables_that_nothing_models_bring_a_warning(two_servers):
     assert result.returncode == 0
     for name in ("NCCL_CHUNK_SIZE", "NCCL_NTHREADS"):
         assert f"{name} has no effect, as nothing here models it, or no variable has that name\n" in result.stderr
-    assert "NCCL_ALGOS has no effect, as nothing here models it, or no variable has that name; the nearest is NCCL_ALGO\n" in result.stderr
+    assert (
+        "NCCL_ALGOS has no effect, as nothing here models it, or no variable has that name; the nearest is NCCL_ALGO\n"
+        in result.stderr
+    )
     assert "NCCL_DEBUG" not in result.stderr and "NCCL_SOCKET_IFNAME" not in result.stderr
 
 
@@ -254,9 +260,9 @@ def test_blocking_iterations_wait_for_the_slowest_rank(two_servers):
 @pytest.mark.parametrize("network", ("packet", "flow"))
 @pytest.mark.parametrize("protocol, slower", [("LL128", (40, 40.5)), ("Simple", (40, 50))])
 def test_a_networks_latency_counts_as_often_as_data_cross_it(tmp_path, network, protocol, slower):
-    # A block of an AllGather on two servers crosses the network twice on its way round the ring. TCPXO takes 20 us more than
-    # NCCL's latency. Slots of the NVLinks behind the sender are free when it has copied them into its own buffer: were they
-    # held until the network has delivered, Simple, with four, would be 79 us slower.
+    # A block of an AllGather on two servers crosses the network twice on its way round the ring. TCPXO takes 20 us more
+    # than NCCL's latency. Slots of the NVLinks behind the sender are free when it has copied them into its own buffer:
+    # were they held until the network has delivered, Simple, with four, would be 79 us slower.
     topology = servers(tmp_path / "n.txt", 2, gpus=8)
     times = [table("all_gather_perf", "-b", "4K", "-e", "4K", "-n", 1, "-w", 0, "--network", network, "--network-topo",
                    topology, env={"NCCL_ALGO": "Ring", "NCCL_PROTO": protocol, "AS_NETWORK_KIND": kind})[0][0][5]
@@ -272,8 +278,8 @@ def times_in_one_launch(topology, test, size, count, **environment):
 
 
 def test_collectives_of_one_launch_share_its_overhead_and_the_channels(two_servers):
-    # NCCL chooses for all of a launch together. Small ones follow each other on one channel: m of them take the base latency
-    # of LL (6.6 us) once and the steps m times. (Four ranks of one server, so all are alike.)
+    # NCCL chooses for all of a launch together. Small ones follow each other on one channel: m of them take the base
+    # latency of LL (6.6 us) once and the steps m times. (Four ranks of one server, so all are alike.)
     ll = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}
     one, four = (times_in_one_launch(two_servers, "all_reduce_perf", "1K", count, **ll) for count in (1, 4))
     assert four == pytest.approx(6.6 / 4 + one - 6.6, abs=0.02)
@@ -281,7 +287,8 @@ def test_collectives_of_one_launch_share_its_overhead_and_the_channels(two_serve
     # On channels of their own they are as fast as one of their size together.
     simple = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}
     together = times_in_one_launch(two_servers, "all_reduce_perf", "32M", 1, **simple)
-    assert times_in_one_launch(two_servers, "all_reduce_perf", "8M", 4, **simple) == pytest.approx(together / 4, abs=0.02)
+    assert times_in_one_launch(two_servers, "all_reduce_perf", "8M", 4, **simple) == pytest.approx(together / 4,
+        abs=0.02)
 
     # Sends to the same peer follow each other; the launch (8.4 us) counts once.
     one, three = (times_in_one_launch(two_servers, "sendrecv_perf", "64K", count) for count in (1, 3))
@@ -290,7 +297,8 @@ def test_collectives_of_one_launch_share_its_overhead_and_the_channels(two_serve
 
 def test_a_launch_on_several_gpus_is_shared_by_its_collectives(two_servers):
     # -g 4 and 100 us each: 400 us for a launch, whatever is in it.
-    common = ("all_reduce_perf", "-b", "8", "-e", "8", "-n", 1, "-w", 0, "-g", 4, "--launch-us", 100, "--network", "flow",
+    common = ("all_reduce_perf", "-b", "8", "-e", "8", "-n", 1, "-w", 0, "-g", 4, "--launch-us", 100, "--network",
+              "flow",
               "--network-topo", two_servers)
     assert table(*common)[0][0][5] == 400
     assert table(*common, "-m", 5)[0][0][5] == 80
@@ -308,21 +316,28 @@ def test_a_launch_takes_longer_for_each_channel(two_servers):
 
 
 def test_pairs_of_one_server_come_to_wait_for_those_across(two_servers):
-    # A ring of sends: two of 8 pairs cross the network, at 1/7 of the others' speed. After d iterations those d places away
-    # wait for them, too, so of 20 iterations at least 20 - 4 are as slow for every rank.
-    common = ("sendrecv_perf", "-b", "64M", "-e", "64M", "-n", 20, "-w", 0, "--network", "flow", "--network-topo", two_servers)
+    # A ring of sends: two of 8 pairs cross the network, at 1/7 of the others' speed. After d iterations those d places
+    # away wait for them, too, so of 20 iterations at least 20 - 4 are as slow for every rank.
+    common = ("sendrecv_perf", "-b", "64M", "-e", "64M", "-n", 20, "-w", 0, "--network", "flow", "--network-topo",
+              two_servers)
     slowest, average, fastest = (table(*common, "-a", which)[0][0][5] for which in (3, 1, 2))
     assert 16 / 20 * slowest < fastest <= average < slowest
 
 
 # Every flag of nccl-tests 2.19, with a value that is not its default and the command line that it is added to.
 ONE_SIZE = ("all_reduce_perf", "-b", "1M", "-e", "1M")
-EVERY_FLAG = {"nthreads,t": 2, "ngpus,g": 2, "minbytes,b": "31M", "maxbytes,e": "33M", "stepbytes,i": "256K", "stepfactor,f": 2, "iters,n": 3,
-              "agg_iters,m": 3, "warmup_iters,w": 0, "run_cycles,N": 2, "parallel_init,p": 1, "check,c": 0, "op,o": "max", "datatype,d": "half",
-              "root,r": 1, "blocking,z": 1, "stream_null,y": 1, "timeout,T": 60, "cudagraph,G": 2, "report_cputime,C": 1,
-              "report_timestamps,S": 1, "output_file,J": "table.json", "average,a": 3, "local_register,R": 2, "cta_policy,x": 1,
-              "device_implementation,D": 1, "device_cta_count,V": 16, "memory,M": 1, "unalign,u": 1, "per_iter_timing,I": 1, "per_iter_skip,K": 3}
-ADDED_TO = {"b": ("all_reduce_perf", "-e", "32M"), "e": ("all_reduce_perf", "-b", "32M"), "i": ("all_reduce_perf", "-b", "1M", "-e", "2M"),
+EVERY_FLAG = {"nthreads,t": 2, "ngpus,g": 2, "minbytes,b": "31M", "maxbytes,e": "33M", "stepbytes,i": "256K",
+              "stepfactor,f": 2, "iters,n": 3,
+              "agg_iters,m": 3, "warmup_iters,w": 0, "run_cycles,N": 2, "parallel_init,p": 1, "check,c": 0,
+              "op,o": "max", "datatype,d": "half",
+              "root,r": 1, "blocking,z": 1, "stream_null,y": 1, "timeout,T": 60, "cudagraph,G": 2,
+              "report_cputime,C": 1,
+              "report_timestamps,S": 1, "output_file,J": "table.json", "average,a": 3, "local_register,R": 2,
+              "cta_policy,x": 1,
+              "device_implementation,D": 1, "device_cta_count,V": 16, "memory,M": 1, "unalign,u": 1,
+              "per_iter_timing,I": 1, "per_iter_skip,K": 3}
+ADDED_TO = {"b": ("all_reduce_perf", "-e", "32M"), "e": ("all_reduce_perf", "-b", "32M"),
+            "i": ("all_reduce_perf", "-b", "1M", "-e", "2M"),
             "f": ("all_reduce_perf", "-b", "1M", "-e", "2M"), "r": ("broadcast_perf", "-b", "1M", "-e", "1M"),
             "a": ("sendrecv_perf", "-b", "1M", "-e", "1M"), "z": ("sendrecv_perf", "-b", "1M", "-e", "1M")}
 
@@ -345,13 +360,15 @@ def test_every_flag_of_nccl_tests_has_an_effect_or_a_warning_or_is_refused(two_s
             assert "expected" in done.stderr and done.stderr.count("\n") == 1
             continue
         assert done.returncode == 0, done.stderr
-        warned = [line for line in done.stderr.splitlines() if line.startswith(f"warning: --{long_name} has no effect: ")]
+        warned = [line for line in done.stderr.splitlines()
+                  if line.startswith(f"warning: --{long_name} has no effect: ")]
         assert rows(done) == rows(plain) if warned else done.stdout != plain.stdout
 
 
 def test_flags_without_effect_say_what_is_not_modelled(two_servers):
     common = ("all_reduce_perf", "-b", "1M", "-e", "1M", "-n", 1, "--network", "flow", "--network-topo", two_servers)
-    flags = ("-p", 1, "-y", 1, "-T", 60, "-G", 2, "-C", 1, "-R", 1, "-K", 3, "-V", 16, "-I", 0, "-S", 0, "-M", 0, "-u", 0,
+    flags = ("-p", 1, "-y", 1, "-T", 60, "-G", 2, "-C", 1, "-R", 1, "-K", 3, "-V", 16, "-I", 0, "-S", 0, "-M", 0, "-u",
+             0,
              "-D", 0, "-x", 0)
     assert table(*common, *flags)[0] == table(*common)[0]
     said = run(*common, *flags).stderr.splitlines()
@@ -393,10 +410,12 @@ def test_the_directory_of_results_has_a_record_of_the_run(tmp_path, two_servers)
     assert (record["warnings"], record["seed"]) == ([], 1)
 
 
-@pytest.mark.parametrize("limit, reason", [(("--max-sim-time", "2us"), "--max-sim-time came before the workload finished"),
+@pytest.mark.parametrize("limit, reason", [(("--max-sim-time", "2us"),
+                                            "--max-sim-time came before the workload finished"),
                                            (("--max-time", "1ms"), "--max-time")])
 def test_limits_are_those_of_every_program(tmp_path, two_servers, limit, reason):
-    done = run("all_reduce_perf", "-b", "1M", "-e", "64M", "-f", 2, "--network-topo", two_servers, "--output", tmp_path / "out", *limit)
+    done = run("all_reduce_perf", "-b", "1M", "-e", "64M", "-f", 2, "--network-topo", two_servers, "--output",
+               tmp_path / "out", *limit)
     assert done.returncode == 1
     assert reason in done.stderr
     record = json.loads((tmp_path / "out/run.json").read_text())
@@ -406,7 +425,8 @@ def test_limits_are_those_of_every_program(tmp_path, two_servers, limit, reason)
 
 def test_a_refused_run_leaves_its_reason_in_the_record(tmp_path, two_servers):
     (tmp_path / "cut.conf").write_text("LINK_DOWN 10 0 1\n")
-    result = run("all_reduce_perf", "--network-topo", two_servers, "--network-conf", tmp_path / "cut.conf", "--output", tmp_path / "out")
+    result = run("all_reduce_perf", "--network-topo", two_servers, "--network-conf", tmp_path / "cut.conf", "--output",
+                 tmp_path / "out")
     assert (result.returncode, result.stdout) == (2, "")
     record = json.loads((tmp_path / "out/run.json").read_text())
     assert (record["status"], record["reason"]) == ("refused", result.stderr.strip())
@@ -415,8 +435,10 @@ def test_a_refused_run_leaves_its_reason_in_the_record(tmp_path, two_servers):
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_a_test_that_is_ended_keeps_its_rows_and_says_what_ended_it(tmp_path, two_servers, number):
     out = tmp_path / "out"
-    with subprocess.Popen([PROGRAMS / "collective-perf", "all_reduce_perf", "-b", "8", "-e", "64G", "-f", "8", "--network-topo",
-                           two_servers, "--output", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([PROGRAMS / "collective-perf", "all_reduce_perf", "-b", "8", "-e", "64G", "-f", "8",
+                           "--network-topo",
+                           two_servers, "--output", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:
         while not ROW.match(line := process.stdout.readline()):
             assert line, process.stderr.read()
         process.send_signal(number)
@@ -434,7 +456,8 @@ def test_what_needs_no_test_takes_one_dash_or_two(flag):
 
 @pytest.mark.parametrize("arguments, what", [
     (["all_reduce"], "no topology"),
-    (["all_redcue_perf"], '"all_redcue_perf" is not a valid test; expected a test of --help; the nearest is all_reduce'),
+    (["all_redcue_perf"],
+     '"all_redcue_perf" is not a valid test; expected a test of --help; the nearest is all_reduce'),
     ([], "no test is named"),
     (["all_reduce_perf", "-b", "8Q"], '-b: "8Q" is not a valid size'),
     (["all_reduce_perf", "-b", "2M", "-e", "1M"], "-b 2M is above -e 1M"),

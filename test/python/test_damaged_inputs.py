@@ -84,7 +84,8 @@ def test_a_byte_order_mark_changes_nothing(tmp_path, marked):
             (tmp_path / name).write_bytes(mark + data if name == marked else data)
         result = subprocess.run(
             [str(PROGRAM), "-q", "-w", "workload", "-n", "topology", "-c", "configuration", "-o", "out",
-             "--system-configuration=system", "--background-flows=flows"], cwd=tmp_path, capture_output=True, timeout=60, check=False)
+             "--system-configuration=system", "--background-flows=flows"], cwd=tmp_path, capture_output=True,
+            timeout=60, check=False)
         assert result.returncode == 0, result.stderr
         results.append((tmp_path / "out/EndToEnd.csv").read_bytes())
     assert results[0] == results[1]
@@ -94,9 +95,11 @@ def test_a_byte_order_mark_before_bus_bandwidths_changes_nothing(tmp_path):
     (tmp_path / "workload").write_bytes(INPUTS["workload"])
     results = []
     for mark in (b"", b"\xef\xbb\xbf"):
-        (tmp_path / "busbw.yaml").write_bytes(mark + b"TP:\n  allreduce,: 300\n  allgather,: 280\n  reducescatter,: 280\nDP:\n"
+        (tmp_path / "busbw.yaml").write_bytes(mark + b"TP:\n  allreduce,: 300\n  allgather,: 280\n"
+                                              b"  reducescatter,: 280\nDP:\n"
                                               b"  allreduce,: 30\nPP:\n  busbw: 24.5\n")
-        result = subprocess.run([str(PROGRAM.with_name("SimAI_analytical")), *"-w workload -g 4 -g_p_s 2 -busbw busbw.yaml -r out-".split()],
+        result = subprocess.run([str(PROGRAM.with_name("SimAI_analytical")),
+                                 *"-w workload -g 4 -g_p_s 2 -busbw busbw.yaml -r out-".split()],
                                 cwd=tmp_path, capture_output=True, timeout=60, check=False)
         assert result.returncode == 0, result.stderr
         results.append([path.read_bytes() for path in sorted(tmp_path.glob("**/*EndToEnd.csv"))])
@@ -118,7 +121,8 @@ def test_no_chunk_is_go_back_n(tmp_path):
 
 
 STAR = "5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1us 0\n" for host in range(4))
-LAYER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 "
+LAYER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 "
+         "checkpoints: 0 "
          "checkpoint_initiates: 0\n1\n{} -1 1000 NONE 0 1 NONE 0 1 ALLREDUCE {} 1\n")
 SIMULATE = ["SimAI_simulator", "-q", "-w", "w", "-n", "n", "--tp", "1", "-o", "out", "--network", "flow"]
 # Of each reader: the program, its file, and a text whose token is damaged.
@@ -132,7 +136,8 @@ READERS = {
     "flows": (["qbb-flows", "-q", "-n", "n", "-c", "c", "-f", "f", "-o", "out"], "f", "1\n0 1 3 100 {} 0\n"),
     "system": ([*SIMULATE, "--system-configuration", "s"], "s", '{{"scheduling-policy": "{}"}}'),
     "system's key": ([*SIMULATE, "--system-configuration", "s"], "s", '{{"{}": }}'),
-    "bus bandwidths": (["SimAI_analytical", "-q", "-w", "w", "-n", "n", "--tp", "1", "-busbw", "b", "-r_f", "out"], "b", "TP:\n  allreduce,: {}\n"),
+    "bus bandwidths": (["SimAI_analytical", "-q", "-w", "w", "-n", "n", "--tp", "1", "-busbw", "b", "-r_f", "out"], "b",
+                       "TP:\n  allreduce,: {}\n"),
     "GPU table": ([*SIMULATE, "--gpu-table", "g"], "g", "{{mine: {{generation: {}}}}}\n"),
 }
 LONG = {"word": "x" * 1_000_000, "with blanks": "x y " * 250_000, "path": "x/" * 500_000}
@@ -144,11 +149,13 @@ def refuse(folder, reader, token):
     (folder / "c").write_text("CC_MODE 0\n")
     (program, *flags), name, text = READERS[reader]
     (folder / name).write_text(text.format(token))
-    done = subprocess.run([PROGRAM.with_name(program), *flags], cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False)
+    done = subprocess.run([PROGRAM.with_name(program), *flags], cwd=folder, capture_output=True, text=True,
+                          timeout=HANGS, check=False)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]
     assert done.returncode == 2 and len(lines) == 1, done.stderr[:2000]
     # A token has 80 characters; of words that nothing holds together, a message has 2,000.
-    assert len(lines[0]) < (2100 if " " in token else 1000) and not any("x" * 81 in line for line in done.stderr.splitlines()), done.stderr[:2000]
+    assert len(lines[0]) < (2100 if " " in token else 1000) and not any("x" * 81 in line
+        for line in done.stderr.splitlines()), done.stderr[:2000]
     assert all(len(line) < 2100 and line.isprintable() for line in done.stderr.splitlines()), done.stderr[:2000]
 
 
@@ -163,10 +170,12 @@ def test_a_nul_is_no_part_of_a_token(tmp_path, reader):
     refuse(tmp_path, reader, "a\0b")
 
 
-@pytest.mark.parametrize("words", [SIMULATE, ["SimAI_analytical", "-q", "-w", "w", "-n", "n", "-r_f", "out"]], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [SIMULATE, ["SimAI_analytical", "-q", "-w", "w", "-n", "n", "-r_f", "out"]],
+                         ids=lambda words: words[0])
 def test_a_nul_in_the_name_of_a_layer_is_refused(tmp_path, words):
     """It would end the name in whatever reads the results."""
     (tmp_path / "n").write_text(STAR)
     (tmp_path / "w").write_text(LAYER.format("la\0yer", 1000))
-    done = subprocess.run([PROGRAM.with_name(words[0]), *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
+    done = subprocess.run([PROGRAM.with_name(words[0]), *words[1:]], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=HANGS, check=False)
     assert done.returncode == 2 and done.stderr == 'w:3: "la\\x00yer" has a NUL character; expected text\n', done.stderr

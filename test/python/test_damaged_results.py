@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Damaged results: whatever is in the files of a run, every tool reads the rest, or refuses in one line that names the file.
+"""Damaged results: whatever is in the files of a run, every tool reads the rest, or refuses in one line that names the
+file.
 
-Every file of a run is damaged in every way, and every tool reads it. The tools run in this process: a thousand starts would take
-minutes.
+Every file of a run is damaged in every way, and every tool reads it. The tools run in this process: a thousand starts
+would take minutes.
 """
 import json
 import os
@@ -55,9 +56,11 @@ first -1 100000 ALLREDUCE 1000000 0 NONE 0 0 NONE 0 0
 FILES = run_directory.FILES | {
     "collectives.csv": run_directory.COLLECTIVES.replace(",flows\n", ",flows,last_start_ns,busbw_last_start\n").replace(
         ",8\n", ",8,100000.000,25.000000\n"),
-    "links.csv": "".join(line + (",1,AllReduce TP 60%; AllReduce DP 40%,0>1 9%\n" if number else ",messages,used_by,largest_flows\n")
+    "links.csv": "".join(line + (",1,AllReduce TP 60%; AllReduce DP 40%,0>1 9%\n" if number
+                                 else ",messages,used_by,largest_flows\n")
                          for number, line in enumerate(run_directory.LINKS.splitlines())),
-    "requests.1.csv": SERVED, "inference.csv": INFERENCE, "instances.csv": INSTANCES, "timeline.json": TIMELINE, "job.txt": WORKLOAD,
+    "requests.1.csv": SERVED, "inference.csv": INFERENCE, "instances.csv": INSTANCES, "timeline.json": TIMELINE,
+    "job.txt": WORKLOAD,
     "topology": run_directory.TOPOLOGY}
 DAMAGED = [name for name in FILES if name not in ("topology", "job.txt")] + ["run.json"]
 RECORD = json.loads(run_directory.run_json()) | {
@@ -102,8 +105,10 @@ TOOLS = {
     "why": explain,
     "goodput": lambda directory: goodput.iteration_s(directory),
 }
-NUMBERS = ["-5", "nan", "inf", "1e400", "-1e-9", "0", "", "x", "9" * 30, "1e300", "'", '"', "\N{SUPERSCRIPT TWO}", "[1]"]
-VALUES = [None, True, -5, "x", [], {}, [[]], [1], {"a": []}, 1e308, float("nan"), 10**40, "\0", "x" * 3000, ["x"], [None]]
+NUMBERS = ["-5", "nan", "inf", "1e400", "-1e-9", "0", "", "x", "9" * 30, "1e300", "'", '"', "\N{SUPERSCRIPT TWO}",
+           "[1]"]
+VALUES = [None, True, -5, "x", [], {}, [[]], [1], {"a": []}, 1e308, float("nan"), 10**40, "\0", "x" * 3000, ["x"],
+          [None]]
 
 
 def damaged_texts(data, chance):
@@ -172,10 +177,12 @@ def contents(name, data):
 
 # These read all files, which takes long: a sample of the ways, or all of them with DAMAGE_ALL=1.
 SOME = {"analyze_results": 8, "report": 1, "plot": 1}
-READ = {"busbw_table": ["collectives.csv"], "why": ["run.json", "timeline.json", "links.csv"], "goodput": ["run.json", "EndToEnd.csv"]}
+READ = {"busbw_table": ["collectives.csv"], "why": ["run.json", "timeline.json", "links.csv"],
+        "goodput": ["run.json", "EndToEnd.csv"]}
 
 
-@pytest.mark.parametrize("tool, name", [(tool, name) for tool in TOOLS if tool != "plot" for name in READ.get(tool, DAMAGED)])
+@pytest.mark.parametrize("tool, name", [(tool, name) for tool in TOOLS if tool != "plot"
+                                        for name in READ.get(tool, DAMAGED)])
 def test_a_damaged_file_of_a_run_is_never_a_traceback(tmp_path, capsys, tool, name):
     directory = write(tmp_path / "run")
     if tool not in SOME or name == DAMAGED[0]:
@@ -226,7 +233,8 @@ def test_a_byte_order_mark_changes_nothing(tmp_path, capsys, name):
 
 
 @pytest.mark.parametrize("text", ["-1000000", "nan", "inf", "0.5x"])
-@pytest.mark.parametrize("column", ["ranks", "bytes", "start_ns", "end_ns", "algbw", "busbw", "last_start_ns", "busbw_last_start"])
+@pytest.mark.parametrize("column", ["ranks", "bytes", "start_ns", "end_ns", "algbw", "busbw", "last_start_ns",
+                                    "busbw_last_start"])
 def test_a_number_that_cannot_be_leaves_its_line_out_and_says_so(tmp_path, capsys, column, text):
     directory = write(tmp_path / "run")
     head, first, *rest = FILES["collectives.csv"].splitlines()

@@ -24,7 +24,8 @@ def test_every_scheduler_and_implementation_gives_the_same_bytes():
 def test_a_build_that_differs_is_named(tmp_path):
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin/SimAI_simulator"
-    program.write_text(f'#!/bin/bash\n{PROGRAMS.resolve()}/SimAI_simulator "$@" || exit\nwhile [ "$1" != -o ]; do shift; done\n'
+    program.write_text(f'#!/bin/bash\n{PROGRAMS.resolve()}/SimAI_simulator "$@" || exit\n'
+                       f'while [ "$1" != -o ]; do shift; done\n'
                        'echo more >> "$2/fct.txt"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     result = determinism("--only", "dcqcn-short", "--build", f"other={tmp_path}")

@@ -23,7 +23,9 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/s
 
 # Commands that scripts/test.sh itself runs, or a person runs once: not run again inside a test.
 DONE_ELSEWHERE = re.compile(
-    r"^(git clone|scripts/(?:maintain/)?(setup|build|test|quickstart|check-in-tree|package|nightly|coverage|fuzz)\.sh|make -C docs|cmake |ctest |build/release/bin/accl-allreduce )")
+    r"^(git "
+    r"clone|scripts/(?:maintain/)?(setup|build|test|quickstart|check-in-tree|package|nightly|coverage|fuzz)\.sh|make "
+    r"-C docs|cmake |ctest |build/release/bin/accl-allreduce )")
 
 
 def command_blocks(page):
@@ -104,7 +106,8 @@ def inline_commands(page):
         words = text.split()
         while words and re.fullmatch(r"[A-Z_]+=\S+", words[0]):
             words = words[1:]
-        if words and re.match(r"(bin|scripts|lab|topologies|bench)/[^/]+$", words[0]) and not DONE_ELSEWHERE.match(text):
+        if words and re.match(r"(bin|scripts|lab|topologies|bench)/[^/]+$",
+                              words[0]) and not DONE_ELSEWHERE.match(text):
             yield text, words
 
 
@@ -164,7 +167,8 @@ def test_files_that_pages_name_exist():
                 assert (ROOT / name).exists(), f"{page.relative_to(ROOT)} names {name}"
 
 
-@pytest.mark.parametrize("folder, page, table", [("scripts", "reference/programs.rst", "Scripts\n-------"), ("lab", "lab.rst", "Commands\n--------")])
+@pytest.mark.parametrize("folder, page, table", [("scripts", "reference/programs.rst", "Scripts\n-------"),
+                                                 ("lab", "lab.rst", "Commands\n--------")])
 def test_every_command_is_in_the_table_of_its_page(folder, page, table):
     """Users' commands are in the reference, those that validate the simulator on the developers' page."""
     text = (ROOT / "docs/source" / page).read_text().partition(f"\n{table}\n")[2].partition("\n---")[0]
@@ -175,7 +179,8 @@ def test_every_command_is_in_the_table_of_its_page(folder, page, table):
 def test_the_site_builds_without_a_warning(checkout):
     """From the files that git keeps: the page of the accuracy card is made of its record."""
     (checkout / "docs").unlink()
-    kept = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "docs"], cwd=ROOT, capture_output=True,
+    kept = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "docs"], cwd=ROOT,
+                          capture_output=True,
                           text=True, check=True).stdout.split("\0")[:-1]
     for name in kept:
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)

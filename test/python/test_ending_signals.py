@@ -56,7 +56,8 @@ def end_by_many(process):
 def test_a_program_that_gets_one_wish_as_several_signals_is_interrupted_with_its_results(folder, kind, end, by):
     program, *words = ENDLESS[kind].split()
     record = folder / ("out/pass-0/run.json" if kind == "iterations" else "out/run.json")
-    with subprocess.Popen([*by, PROGRAMS / program, *words], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*by, PROGRAMS / program, *words], cwd=folder, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as process:
         wait_until(lambda: status(record) == "running" or process.poll() is not None)
         end(process)
         _, said = process.communicate(timeout=HANGS)

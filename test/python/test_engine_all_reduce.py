@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The AllReduce of inference engines: a closed form, where it takes NCCL's place, and how close it comes to measured times."""
+"""The AllReduce of inference engines: a closed form, where it takes NCCL's place, and how close it comes to measured
+times."""
 import collections
 import csv
 import os
@@ -17,7 +18,8 @@ PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
 ROWS = yaml.safe_load((ROOT / "contrib/collectives/model/nccl/engine-all-reduce.yaml").read_text())
 ENGINES = {row["engine"]: row for row in ROWS if "engine" in row}
 MEASURED = ROOT / "docs/source/data/engine-all-reduce.csv"
-GENERATIONS = {"A100": "Ampere", "H100": "Hopper", "H200": "Hopper", "B200": "Blackwell", "B300": "Blackwell", "GB200": "Blackwell",
+GENERATIONS = {"A100": "Ampere", "H100": "Hopper", "H200": "Hopper", "B200": "Blackwell", "B300": "Blackwell",
+               "GB200": "Blackwell",
                "GB300": "Blackwell"}
 LINE = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ", re.MULTILINE)
 KIB, MIB = 1 << 10, 1 << 20
@@ -31,7 +33,8 @@ def servers(tmp_path_factory):
     def make(gpu, gpus, count=1):
         if (gpu, gpus, count) not in made:
             path = folder / f"{count}x{gpus}x{gpu}"
-            result = run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", gpus * count, "-gps", gpus, "-gt", gpu,
+            result = run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", gpus * count, "-gps",
+                                 gpus, "-gt", gpu,
                                  "-o", path])
             assert result.returncode == 0, result.stderr
             made[gpu, gpus, count] = path
@@ -41,7 +44,8 @@ def servers(tmp_path_factory):
 
 def run(topology, first, last, *flags, **variables):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
-    return subprocess.run([PROGRAMS / "all_reduce_perf", "-b", str(first), "-e", str(last), "-f", "4", "-n", "1", "-w", "0", "--network-topo",
+    return subprocess.run([PROGRAMS / "all_reduce_perf", "-b", str(first), "-e", str(last), "-f", "4", "-n", "1", "-w",
+                           "0", "--network-topo",
                            topology, *flags], env=clean | variables, capture_output=True, text=True, check=False)
 
 
@@ -55,7 +59,8 @@ def times(topology, first, last, *flags, **variables):
 def stage_of(engine, gpu, gpus, size):
     """@return how many shots the engine takes, and their figures; nothing where it leaves the AllReduce to NCCL"""
     row = ENGINES[engine]
-    kernel = next((each for each in ROWS if each.get("kernel") == row["kernel"] and GENERATIONS[gpu] in each.get("of", ())), None)
+    kernel = next((each for each in ROWS if each.get("kernel") == row["kernel"]
+                   and GENERATIONS[gpu] in each.get("of", ())), None)
     for shots in ("one_shot", "two_shots"):
         if kernel and size <= row.get(f"{shots}_bytes", {}).get(gpus, 0):
             return shots, kernel[shots]
@@ -76,7 +81,8 @@ def test_a_kernel_takes_its_start_and_the_time_to_read(server, engine, gpu, gpus
     compared = {size: us for size, us in found.items() if stage_of(engine, gpu, gpus, size)}
     assert len(compared) >= 3
     for size, us in compared.items():  # the links' delay, and the last packet, come on top
-        assert closed_form_us(engine, gpu, gpus, size) <= us * 1.01 and us == pytest.approx(closed_form_us(engine, gpu, gpus, size), rel=0.04), size
+        assert closed_form_us(engine, gpu, gpus, size) <= us * 1.01 and us == pytest.approx(closed_form_us(engine, gpu,
+            gpus, size), rel=0.04), size
 
 
 def chosen(topology, size, **variables):
@@ -92,15 +98,19 @@ def test_it_takes_the_place_of_nccl_within_its_limits(server):
     assert chosen(topology, 8 * MIB, AS_ENGINE_ALLREDUCE="SGLang") == "ENGINE_TWO_SHOTS"
     own = chosen(topology, 8 * MIB)
     assert chosen(topology, 8 * MIB, AS_ENGINE_ALLREDUCE="vLLM") == own, "from its limit on it is NCCL's"
-    assert chosen(topology, 128 * KIB, AS_ENGINE_ALLREDUCE="vLLM", NCCL_ALGO="Ring") == "ENGINE_ONE_SHOT", "NCCL_ALGO is about NCCL"
+    assert chosen(topology, 128 * KIB, AS_ENGINE_ALLREDUCE="vLLM",
+                  NCCL_ALGO="Ring") == "ENGINE_ONE_SHOT", "NCCL_ALGO is about NCCL"
     assert chosen(topology, 128 * KIB, AS_ENGINE_ALLREDUCE="vLLM", NCCL_SELECT="rules") == "ENGINE_ONE_SHOT"
-    assert chosen(server("H100", 8, 2), 128 * KIB, AS_ENGINE_ALLREDUCE="vLLM") == chosen(server("H100", 8, 2), 128 * KIB), "between servers"
+    assert chosen(server("H100", 8, 2), 128 * KIB, AS_ENGINE_ALLREDUCE="vLLM") == chosen(server("H100", 8, 2),
+        128 * KIB), "between servers"
 
 
 @pytest.mark.parametrize("gpu, engine, said", [
     ("H100", "vllm", "AS_ENGINE_ALLREDUCE is 'vllm'; expected one of SGLang, SGLang-0.5.14, TensorRT-LLM, vLLM"),
-    ("MI300X", "vLLM", "the AllReduce of vLLM on CDNA3 GPUs is not known; expected AS_ENGINE_ALLREDUCE on Ampere, Hopper, Blackwell"),
-    ("A100", "SGLang-0.5.14", "the AllReduce of SGLang-0.5.14 on Ampere GPUs is not known; expected AS_ENGINE_ALLREDUCE on Hopper, Blackwell")])
+    ("MI300X", "vLLM", "the AllReduce of vLLM on CDNA3 GPUs is not known; expected AS_ENGINE_ALLREDUCE on Ampere, "
+     "Hopper, Blackwell"),
+    ("A100", "SGLang-0.5.14", "the AllReduce of SGLang-0.5.14 on Ampere GPUs is not known; expected "
+     "AS_ENGINE_ALLREDUCE on Hopper, Blackwell")])
 def test_an_engine_without_figures_is_refused(server, gpu, engine, said):
     result = run(server(gpu, 8), KIB, KIB, AS_ENGINE_ALLREDUCE=engine)
     errors = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
@@ -109,8 +119,10 @@ def test_an_engine_without_figures_is_refused(server, gpu, engine, said):
 
 def test_the_estimate_is_the_same(server, tmp_path):
     (tmp_path / "w.txt").write_text(f"1 ALLREDUCE {MIB} TP\n")
-    done = subprocess.run([PROGRAMS / "SimAI_analytical", "-w", tmp_path / "w.txt", "-n", server("H100", 8), "-g", "8", "-g_p_s", "8", "-g_type", "H100",
-                           "-r_f", tmp_path / "out", "-q"], env=os.environ | {"AS_ENGINE_ALLREDUCE": "vLLM"}, capture_output=True, text=True, check=False)
+    done = subprocess.run([PROGRAMS / "SimAI_analytical", "-w", tmp_path / "w.txt", "-n", server("H100", 8), "-g", "8",
+                           "-g_p_s", "8", "-g_type", "H100",
+                           "-r_f", tmp_path / "out", "-q"], env=os.environ | {"AS_ENGINE_ALLREDUCE": "vLLM"},
+                          capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     with (tmp_path / "out/collectives.csv").open() as file:
         row = next(csv.DictReader(file))
@@ -129,7 +141,8 @@ def errors_by_engine(server):
     for (engine, gpu, gpus), table in measured.items():
         within = [size for size in table if stage_of(engine, gpu, gpus, size)]
         if within:
-            simulated = times(server(gpu, gpus), min(within), max(within), "--network", "flow", AS_ENGINE_ALLREDUCE=engine)
+            simulated = times(server(gpu, gpus), min(within), max(within), "--network", "flow",
+                              AS_ENGINE_ALLREDUCE=engine)
             for size in within:
                 errors[engine, gpu, stage_of(engine, gpu, gpus, size)[0]].append(simulated[size] / table[size] - 1)
     return errors

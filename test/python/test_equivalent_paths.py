@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Ways through the simulator that must give the same results, byte by byte, over twenty configurations and seeds: two threads beside
-one, ends of transmissions as events beside left out, the monitors' samples beside none, and somebody who looks at every frame of the
-hosts beside nobody; and, where the network is not divided, our simulator implementation and wheel, with each node as a partition of its
-own, beside ns-3's own."""
+"""Ways through the simulator that must give the same results, byte by byte, over twenty configurations and seeds: two
+threads beside one, ends of transmissions as events beside left out, the monitors' samples beside none, and somebody who
+looks at every frame of the hosts beside nobody; and, where the network is not divided, our simulator implementation and
+wheel, with each node as a partition of its own, beside ns-3's own."""
 import os
 import pathlib
 import subprocess
@@ -86,7 +86,8 @@ def test_ends_of_transmissions_as_events_change_only_ties_where_all_links_are_eq
         records, flows = [], []
         for where, flags in (("left out", []), ("events", SEND_EVENTS)):
             output = tmp_path / name / where
-            subprocess.run([PROGRAM, "-w", inputs / f"{name}.txt", "-n", topology, "-c", conf, "-o", output, "-q", *flags], check=True)
+            subprocess.run([PROGRAM, "-w", inputs / f"{name}.txt", "-n", topology, "-c", conf, "-o", output, "-q",
+                            *flags], check=True)
             records.append(configurations.record(output))
             flows.append(sorted(line.split()[:5] for line in (output / "fct.txt").read_text().splitlines()))
         assert flows[0] == flows[1], name

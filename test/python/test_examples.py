@@ -56,7 +56,8 @@ def test_examples_run(example):
 
 @pytest.mark.parametrize("command,expected", [
     (["second-rdma", "--senders=0"], "expected 1 to 64"),
-    (["background-traffic", "--gbps=0"], "expected 0.001 to 1000 Gb/s"), (["background-traffic", "--gbps=-5"], "expected 0.001 to 1000 Gb/s"),
+    (["background-traffic", "--gbps=0"], "expected 0.001 to 1000 Gb/s"),
+    (["background-traffic", "--gbps=-5"], "expected 0.001 to 1000 Gb/s"),
     (["background-traffic", "--gbps=1e9"], "expected 0.001 to 1000 Gb/s"),
     (["accl-allreduce", "--ranks=0"], "expected --ranks from 1 to 300"),
     (["accl-allreduce", "--bytes=6"], "--bytes a multiple of 4")])

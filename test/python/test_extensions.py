@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""CONTRIBUTING's "to add X, touch these files": a congestion control, a loss recovery, a routing policy, a monitor, a workload format,
-an algorithm, a collective, serving policies and a topology are added in a folder outside the tree, without a change to any file of it."""
+"""CONTRIBUTING's "to add X, touch these files": a congestion control, a loss recovery, a routing policy, a monitor, a
+workload format, an algorithm, a collective, serving policies and a topology are added in a folder outside the tree,
+without a change to any file of it."""
 import csv
 import json
 import os
@@ -440,7 +441,8 @@ def extended_simulator(tmp_path_factory):
 
 def simulate(folder, output, *flags):
     conf = [] if "-c" in flags else ["-c", SOURCE / "conf/none.conf"]
-    done = subprocess.run([folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", folder / "workload.txt",
+    done = subprocess.run([folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w",
+                           folder / "workload.txt",
                            "--system-configuration", folder / "system.json", *conf, "-o", output, *flags],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -455,8 +457,10 @@ def test_a_collective_of_ones_own_sends_what_its_traces_say(folder, tmp_path):
 
 
 def test_a_congestion_control_of_ones_own_decides_the_rate(folder, tmp_path):
-    fast = simulate(folder, tmp_path / "fast", "--set", "CC_MODE=ns3::RdmaFixedRate", "--ns3::RdmaFixedRate::Rate=50Gb/s")
-    slow = simulate(folder, tmp_path / "slow", "--set", "CC_MODE=ns3::RdmaFixedRate", "--ns3::RdmaFixedRate::Rate=25Gb/s")
+    fast = simulate(folder, tmp_path / "fast", "--set", "CC_MODE=ns3::RdmaFixedRate",
+                    "--ns3::RdmaFixedRate::Rate=50Gb/s")
+    slow = simulate(folder, tmp_path / "slow", "--set", "CC_MODE=ns3::RdmaFixedRate",
+                    "--ns3::RdmaFixedRate::Rate=25Gb/s")
     # Three flows leave one NIC, each at its own rate: the rate decides, not the link.
     for flow in fast:
         assert float(flow["fct"]) == pytest.approx(BYTES * 8 / 50, rel=0.05)
@@ -504,14 +508,16 @@ def test_a_monitor_that_nobody_has_is_refused(folder, tmp_path):
     conf.write_text("\nMONITOR ns3::RdmaFixedRate\n")
     done = subprocess.run([folder / "build/extended-simulator-flows", conf, "-o", tmp_path / "out"],
                           capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, f"{conf}:2: MONITOR cannot be 'ns3::RdmaFixedRate'; expected TypeId, a class derived "
+    assert (done.returncode, done.stderr) == (2, f"{conf}:2: MONITOR cannot be 'ns3::RdmaFixedRate'; expected TypeId, "
+                                              f"a class derived "
                                                  "from ns3::FabricMonitor; may be repeated\n")
 
 
 def test_a_workload_format_of_ones_own_is_read_by_its_word(folder, tmp_path):
     steps = tmp_path / "steps.txt"
     steps.write_text("STEPS\n4000\n8000\n")
-    command = [folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", steps, "--network", "analytical"]
+    command = [folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", steps, "--network",
+               "analytical"]
     done = subprocess.run([*command, "-o", tmp_path / "out"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     with (tmp_path / "out/collectives.csv").open(newline="") as file:
@@ -524,10 +530,13 @@ def test_a_workload_format_of_ones_own_is_read_by_its_word(folder, tmp_path):
 
 
 def reduce_all(folder, output, size, *flags, **environment):
-    """The row of collectives.csv of one AllReduce of all ranks by NCCL's rules, and what was printed on standard error."""
+    """The row of collectives.csv of one AllReduce of all ranks by NCCL's rules, and what was printed on standard
+    error."""
     (output.parent / "w").write_text(f"1 ALLREDUCE {size} DP\n")
-    done = subprocess.run([folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", output.parent / "w", "-c",
-                           SOURCE / "conf/none.conf", "--tp", "1", "-o", output, *flags], capture_output=True, text=True, check=False,
+    done = subprocess.run([folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w",
+                           output.parent / "w", "-c",
+                           SOURCE / "conf/none.conf", "--tp", "1", "-o", output, *flags], capture_output=True,
+                          text=True, check=False,
                           env=os.environ | environment)
     if done.returncode:
         return None, done.stderr
@@ -544,7 +553,8 @@ def test_an_algorithm_of_ones_own_is_chosen_where_it_costs_least_or_is_named(fol
     assert row["algorithm"] != "OneShot"
     row, _ = reduce_all(folder, tmp_path / "named", 10_000_000, "--network", network, "--check", NCCL_ALGO="oneshot")
     assert row["algorithm"] == "OneShot"
-    # 2 us, then three messages share the NIC both ways; headers, and acknowledgements with packets, take a few per cent.
+    # 2 us, then three messages share the NIC both ways; headers, and acknowledgements with packets, take a few per
+    # cent.
     took = (float(row["end_ns"]) - float(row["start_ns"])) / 1e3
     assert took == pytest.approx(2 + 3 * 10_000_000 * 8 / RATE_GBPS / 1e3, rel=0.04)
     row, _ = reduce_all(folder, tmp_path / "other", 1000, "--network", network, NCCL_ALGO="^OneShot")
@@ -553,16 +563,21 @@ def test_an_algorithm_of_ones_own_is_chosen_where_it_costs_least_or_is_named(fol
 
 def test_an_algorithm_of_ones_own_is_among_those_that_a_mistake_is_told(folder, tmp_path):
     _, error = reduce_all(folder, tmp_path / "out", 1000, NCCL_ALGO="twoshot")
-    assert error.endswith("for all collectives a comma list of Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT, AllPairs, HcclMesh, HcclNHR, HcclPairs, HcclPipeline, HcclRing, OneShot\n")
+    assert error.endswith("for all collectives a comma list of Tree, Ring, CollNetDirect, CollNetChain, NVLS, "
+                          "NVLSTree, PAT, AllPairs, HcclMesh, HcclNHR, HcclPairs, HcclPipeline, HcclRing, OneShot\n")
 
 
 def serve(folder, output, prompts, output_tokens, *keys):
-    """The lines of requests.csv by request, and what was printed on standard error. All arrive at once; each token of a prompt takes 1 us."""
+    """The lines of requests.csv by request, and what was printed on standard error. All arrive at once; each token of a
+    prompt takes 1 us."""
     output.mkdir()
-    (output / "trace.csv").write_text("arrival_s,prompt_tokens,output_tokens\n" + "".join(f"0,{prompt},{output_tokens}\n" for prompt in prompts))
+    (output / "trace.csv").write_text("arrival_s,prompt_tokens,output_tokens\n"
+                                      + "".join(f"0,{prompt},{output_tokens}\n" for prompt in prompts))
     file = output / "serve.txt"
-    file.write_text("INFERENCE\ntrace trace.csv\nrow step all linear 0 1000 0 0 NONE 0\n" + "".join(key + "\n" for key in keys) + "instances colocated 0-3\n")
-    done = subprocess.run([folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", file, "--network", "analytical", "-o", output / "run"],
+    file.write_text("INFERENCE\ntrace trace.csv\nrow step all linear 0 1000 0 0 NONE 0\n"
+                    + "".join(key + "\n" for key in keys) + "instances colocated 0-3\n")
+    done = subprocess.run([folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", file, "--network",
+                           "analytical", "-o", output / "run"],
                           capture_output=True, text=True, check=False)
     if done.returncode:
         return None, done.stderr.replace(f"{file}:", "")
@@ -579,14 +594,18 @@ def test_serving_policies_of_ones_own_decide_what_they_are_asked(folder, tmp_pat
     for where in (0, 2):
         found, _ = serve(folder, tmp_path / f"at{where}", prompts, 1, "router sticky", f"sticky_instance {where}")
         assert {row["prefill_instance"] for row in found} == {str(where)}
-    # Five blocks of two tokens hold the prompts of 2, 3 and 3. The third token of the first needs a sixth; the fourth of the others does not.
+    # Five blocks of two tokens hold the prompts of 2, 3 and 3. The third token of the first needs a sixth; the fourth
+    # of the others does not.
     for mode, preempted in (("recompute", [0, 0, 1]), ("oldest", [0, 1, 0])):
-        found, _ = serve(folder, tmp_path / mode, [2, 3, 3], 2, "router sticky", "block_size 2", "num_gpu_blocks 5", f"preemption_mode {mode}")
+        found, _ = serve(folder, tmp_path / mode, [2, 3, 3], 2, "router sticky", "block_size 2", "num_gpu_blocks 5",
+                         f"preemption_mode {mode}")
         assert [int(row["preemptions"]) for row in found] == preempted, mode
 
 
 def test_serving_policies_of_ones_own_are_among_those_that_a_mistake_is_told(folder, tmp_path):
     _, error = serve(folder, tmp_path / "name", [1], 1, "router stiky")
-    assert error == "4: router is 'stiky'; expected kv_aware, least_loaded, round_robin or sticky; the nearest is sticky\n"
+    assert (
+        error == "4: router is 'stiky'; expected kv_aware, least_loaded, round_robin or sticky; the nearest is sticky\n"
+    )
     _, error = serve(folder, tmp_path / "key", [1], 1, "sticky_instance 1")
     assert error == "4: sticky_instance has no effect without router sticky; expected a file without it\n"

@@ -48,7 +48,8 @@ def run(folder, topology, down=(), up=(), at=120, again=600, sets=(), network="p
     conf += "".join(f"\nNODE_UP {again} {node}" for node in up) + "\n"
     (folder / "run.conf").write_text(conf)
     (folder / "w.txt").write_text(WORKLOAD)
-    result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", "run.conf", "-o", "out", "--network", network,
+    result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", "run.conf", "-o", "out",
+                             "--network", network,
                              *(flag for key in sets for flag in ("--set", key))],
                             cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False)
     record = json.loads((folder / "out/run.json").read_text())
@@ -69,7 +70,8 @@ def undisturbed(tmp_path_factory, topology):
 
 @pytest.mark.parametrize("network, recovery", [("packet", "gbn"), ("packet", "irn"), ("flow", "gbn")])
 def test_a_whole_access_switch_goes_down_and_the_run_finishes(tmp_path, topology, undisturbed, network, recovery):
-    result, record, links = run(tmp_path, topology, down=PLANE_1[:1], sets=[f"LOSS_RECOVERY={recovery}"], network=network)
+    result, record, links = run(tmp_path, topology, down=PLANE_1[:1], sets=[f"LOSS_RECOVERY={recovery}"],
+                                network=network)
     assert result.returncode == 0, result.stderr
     assert record["status"] == "finished"
     assert network == "flow" or record["drops"] > 0, "what was on its wires is lost"
@@ -144,5 +146,7 @@ def test_a_time_in_another_unit_that_never_falls_due_is_told(tmp_path, topology,
     assert result.returncode == 0
     ended = record["simulated_ns"] / 1000
     [warning] = record["warnings"]
-    assert warning.startswith(f"LINK_DOWN of 0 {PLANE_1[0]} at 1000000 us never fell due: the run ended at {int(ended)}")
+    assert warning.startswith(
+        f"LINK_DOWN of 0 {PLANE_1[0]} at 1000000 us never fell due: the run ended at {int(ended)}"
+    )
     assert f"warning: {warning}" in result.stderr

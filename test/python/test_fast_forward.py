@@ -36,7 +36,8 @@ def record(out):
 
 @pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
 def test_what_repeats_is_simulated_once_and_takes_as_long(tmp_path, job, network):
-    for name, flags in (("whole", ("--fast-forward", "off")), ("exact", ("--fast-forward", "exact")), ("on", ("--fast-forward",))):
+    for name, flags in (("whole", ("--fast-forward", "off")), ("exact", ("--fast-forward", "exact")),
+                        ("on", ("--fast-forward",))):
         result = run(tmp_path / name, *job, "--network", network, *flags)
         assert result.returncode == 0, result.stderr
     assert times(tmp_path / "exact") == times(tmp_path / "whole")
@@ -54,7 +55,8 @@ def test_what_repeats_is_simulated_once_and_takes_as_long(tmp_path, job, network
 
 
 def job_of_collectives(directory, *sizes):
-    """Arguments of a job in which eight ranks carry out AllReduces and AllToAlls of these sizes, one after the other."""
+    """Arguments of a job in which eight ranks carry out AllReduces and AllToAlls of these sizes, one after the
+    other."""
     backends.servers(directory / "topology", 2, gpus=4)
     (directory / "w.txt").write_text("".join(f"1 ALLREDUCE {size} DP\n1 ALLTOALL {size} DP\n" for size in sizes))
     return "-w", directory / "w.txt", "--tp", "1", "-n", directory / "topology"
@@ -123,7 +125,10 @@ def test_verifying_reports_the_errors(tmp_path, job):
     forward = record(tmp_path)["fast_forward"]
     assert forward["verified_ends"] > 0
     assert 0 <= forward["mean_error"] <= forward["largest_error"] < 0.01
-    assert f"{forward['verified_ends']} reused ends differ by {100 * forward['largest_error']:.4f}% at most" in result.stdout
+    assert (
+        f"{forward['verified_ends']} reused ends differ by {100 * forward['largest_error']:.4f}% at most"
+        in result.stdout
+    )
     # It says what it compared with, as that may be another error than the one that a user fears.
     assert "from another simulation of their patterns, which a run without --fast-forward may not have" in result.stdout
 
@@ -140,21 +145,27 @@ def lossy(directory):
 
 
 def congested_small(directory):
-    """Arguments of 100 AllToAlls over 4 to 1 that are marked, each as the second: marks are few, and slow nobody down for long"""
+    """Arguments of 100 AllToAlls over 4 to 1 that are marked, each as the second: marks are few, and slow nobody down
+    for long"""
     (directory / "w.txt").write_text(f"1 ALLTOALL {MIB} DP\n" * 100)
-    return "-w", directory / "w.txt", "--tp", "1", "-n", clos(directory, 16, "--nics_per_leaf", "4", "--oversubscription", "4")
+    return "-w", directory / "w.txt", "--tp", "1", "-n", clos(directory, 16, "--nics_per_leaf", "4",
+        "--oversubscription", "4")
 
 
 def congested_overlaps(directory):
     """Arguments of a job whose collectives overlap and are marked, each time with others: nothing of it is reused"""
-    rows = ("1000 ALLREDUCE_EP 7 1 ALLTOALL_EP 4096 1 REDUCESCATTER_DP 3000001 1", "1000 ALLGATHER_EP 65537 777 NONE 0 333 REDUCESCATTER_EP 7 1",
+    rows = ("1000 ALLREDUCE_EP 7 1 ALLTOALL_EP 4096 1 REDUCESCATTER_DP 3000001 1",
+            "1000 ALLGATHER_EP 65537 777 NONE 0 333 REDUCESCATTER_EP 7 1",
             "1000 ALLREDUCE_DP 1000 0 REDUCESCATTER_DP 300001 1 REDUCESCATTER_DP 1000 100",
-            "1 ALLGATHER_EP 1 1 ALLREDUCE_DP 1048576 1 REDUCESCATTER_EP 1048576 1", "1 NONE 0 0 ALLGATHER_EP 4096 0 NONE 0 1",
+            "1 ALLGATHER_EP 1 1 ALLREDUCE_DP 1048576 1 REDUCESCATTER_EP 1048576 1",
+            "1 NONE 0 0 ALLGATHER_EP 4096 0 NONE 0 1",
             "100000 ALLGATHER_DP 300001 777 ALLREDUCE_EP 1048576 0 ALLREDUCE_DP 1048576 0")
     (directory / "w.txt").write_text(
         "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 7 pp: 3 vpp: 2 ga: 3 all_gpus: 21 "
-        f"checkpoints: 0 checkpoint_initiates: 0 pp_comm: 300001\n{len(rows)}\n" + "".join(f"l{i} -1 {row}\n" for i, row in enumerate(rows)))
-    return "-w", directory / "w.txt", "-n", clos(directory, 21, "-gps", "1", "--nics_per_leaf", "4", "--oversubscription", "4")
+        f"checkpoints: 0 checkpoint_initiates: 0 pp_comm: 300001\n{len(rows)}\n"
+        + "".join(f"l{i} -1 {row}\n" for i, row in enumerate(rows)))
+    return "-w", directory / "w.txt", "-n", clos(directory, 21, "-gps", "1", "--nics_per_leaf", "4",
+                                                 "--oversubscription", "4")
 
 
 def lossy_overlaps(directory):
@@ -169,7 +180,8 @@ def lossy_overlaps(directory):
     ("marks", congested_small, (), r"\d+ congestion notifications"),
     ("losses", lossy, (), r"\d+ links lose packets at random"),
     ("telemetry", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=3"), "HPCC keeps no rate"),
-    ("delays", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=7"), "TIMELY-hpcc-artifact keeps no rate"),
+    ("delays", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=7"),
+     "TIMELY-hpcc-artifact keeps no rate"),
     ("quiet", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=0"), ""),
     ("flows", lambda place: job_of_collectives(place, *[MIB] * 6), ("--network", "flow", "--set", "CC_MODE=3"), "")])
 def test_what_makes_it_approximate_is_told(tmp_path, name, make, flags, reason):
@@ -227,7 +239,8 @@ def assert_little_was_in_vain(given_up, whole):
 
 
 def assert_begun_anew(out, whole):
-    """A run leaves the bytes of a run without the flag, and the work in vain is bounded, as are copies of the process."""
+    """A run leaves the bytes of a run without the flag, and the work in vain is bounded, as are copies of the
+    process."""
     expected = record(whole)
     given_up = record(out)["fast_forward_given_up"]
     assert "fast_forward" not in record(out)
@@ -244,7 +257,8 @@ def assert_begun_anew(out, whole):
     ("threads", lambda place: congested_all_to_alls(place, 4), ("-t", 2)),
     ("one list of events", congested_overlaps, ("--ns3::RdmaFabric::Partitions=1",)),
     ("never the same", lambda place: job_of_collectives(place, *(MIB + 4096 * i for i in range(4))), ()),
-    ("never the same flows", lambda place: job_of_collectives(place, *(MIB + 4096 * i for i in range(4))), ("--network", "flow")),
+    ("never the same flows", lambda place: job_of_collectives(place, *(MIB + 4096 * i for i in range(4))),
+     ("--network", "flow")),
     ("losses", lambda place: lossy_overlaps(place), ()),
     ("TIMELY", congested_overlaps, ("--set", "CC_MODE=7")),
     ("HPCC", congested_overlaps, ("--set", "CC_MODE=3")),
@@ -263,14 +277,16 @@ def test_a_run_begins_anew_where_reuse_does_not_pay(tmp_path, name, make, flags)
         assert_begun_anew(tmp_path / mode, tmp_path / "whole")
 
 
-@pytest.mark.parametrize("program, sweep", [("alltoall_perf", "-b 1M -e 16M -f 4 -n 12"), ("all_reduce_perf", "-b 8 -e 4M -f 2 -n 6")])
+@pytest.mark.parametrize("program, sweep", [("alltoall_perf", "-b 1M -e 16M -f 4 -n 12"),
+                                            ("all_reduce_perf", "-b 8 -e 4M -f 2 -n 6")])
 def test_the_table_of_collective_perf_is_that_of_a_run_without_reuse_where_it_does_not_pay(program, sweep, tmp_path):
     topology = clos(tmp_path, 16, "--nics_per_leaf", "4", "--oversubscription", "4")
     rows = {}
     for mode in ("off", "on"):
         words = [*sweep.split(), "-g", "16", "--all-iterations", "--network-topo", topology, "--conf", CONF,
                  "--output", tmp_path / mode, f"--fast-forward={mode}"]
-        result = subprocess.run([PROGRAM.with_name(program), *map(str, words)], capture_output=True, text=True, timeout=HANGS, check=False)
+        result = subprocess.run([PROGRAM.with_name(program), *map(str, words)], capture_output=True, text=True,
+                                timeout=HANGS, check=False)
         assert result.returncode == 0, result.stderr
         rows[mode] = result.stdout
     assert_little_was_in_vain(record(tmp_path / "on")["fast_forward_given_up"], record(tmp_path / "off"))

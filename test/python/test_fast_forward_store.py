@@ -27,7 +27,8 @@ def command(out, *arguments, program=PROGRAMS / "SimAI_simulator"):
 
 
 def run(out, *arguments, variables=None, **how):
-    result = subprocess.run(command(out, *arguments, **how), env=environment(**(variables or {})), capture_output=True, text=True,
+    result = subprocess.run(command(out, *arguments, **how), env=environment(**(variables or {})), capture_output=True,
+                            text=True,
                             timeout=HANGS, check=False)
     assert result.returncode == 0, result.stderr
     return result
@@ -106,13 +107,17 @@ DIFFERENT = {
     "a topology with another rate": lambda at, job: {"topology": edited(at / "n", job[3], "400Gbps", "200Gbps")},
     "a topology with another delay": lambda at, job: {"topology": edited(at / "n", job[3], "0.0005ms", "0.0006ms")},
     "a topology with another GPU": lambda at, job: {"topology": edited(at / "n", job[3], "H100", "A100")},
-    "a key of the configuration": lambda at, job: {"conf": edited(at / "c", CONF, "PACKET_PAYLOAD_SIZE", "PACKET_PAYLOAD_SIZE 4000\n#")},
+    "a key of the configuration": lambda at, job: {"conf": edited(at / "c", CONF, "PACKET_PAYLOAD_SIZE",
+        "PACKET_PAYLOAD_SIZE 4000\n#")},
     "a key given as a flag": lambda at, job: {"flags": ("--set", "PACKET_PAYLOAD_SIZE=4000")},
     "an attribute of ns-3": lambda at, job: {"flags": ("--ns3::RdmaHw::DataOverhead=52",)},
-    "an attribute of ns-3 as a variable": lambda at, job: {"variables": {"NS_ATTRIBUTE_DEFAULT": "ns3::RdmaHw::DataOverhead=52"}},
+    "an attribute of ns-3 as a variable": lambda at,
+    job: {"variables": {"NS_ATTRIBUTE_DEFAULT": "ns3::RdmaHw::DataOverhead=52"}},
     "an attribute that nothing uses": lambda at, job: {"flags": ("--ns3::RdmaTimely::Beta=0.5",)},
-    "a real number's seventh digit": lambda at, job: {"variables": {"NS_ATTRIBUTE_DEFAULT": "ns3::RdmaDcqcn::EwmaGain=0.0048828126"}},
-    "a time's seventh digit": lambda at, job: {"variables": {"NS_ATTRIBUTE_DEFAULT": "ns3::RdmaDcqcn::RpTimer=300000001ps"}},
+    "a real number's seventh digit": lambda at,
+    job: {"variables": {"NS_ATTRIBUTE_DEFAULT": "ns3::RdmaDcqcn::EwmaGain=0.0048828126"}},
+    "a time's seventh digit": lambda at,
+    job: {"variables": {"NS_ATTRIBUTE_DEFAULT": "ns3::RdmaDcqcn::RpTimer=300000001ps"}},
     "a run number": lambda at, job: {"flags": ("--RngRun=2",)},
     "a seed": lambda at, job: {"flags": ("--seed", "7")},
     "a kind of network": lambda at, job: {"flags": ("--network-kind", "RoCE")},
@@ -139,7 +144,8 @@ def store_of_the_job(tmp_path_factory, job):
 @pytest.mark.parametrize("kind", DIFFERENT)
 def test_nothing_is_reused_where_an_input_differs(tmp_path, job, filled, kind):
     how = DIFFERENT[kind](tmp_path, job)
-    arguments = ("-w", job[1], "-n", how.pop("topology", job[3]), "-c", how.pop("conf", CONF), *how.pop("flags", ()), "--fast-forward")
+    arguments = ("-w", job[1], "-n", how.pop("topology", job[3]), "-c", how.pop("conf", CONF), *how.pop("flags", ()),
+                 "--fast-forward")
     run(tmp_path / "without", *arguments, **how)
     run(tmp_path / "with", *arguments, "--fast-forward-store", filled, **how)
     assert store_of(tmp_path / "with")["patterns_from_store"] == 0
@@ -170,7 +176,8 @@ def test_what_a_table_of_gpus_says_counts(tmp_path, job):
 def test_where_files_are_and_what_is_printed_makes_no_difference(tmp_path, job, filled):
     for name in ("topology", "conf", "workload"):
         shutil.copy(dict(topology=job[3], conf=CONF, workload=job[1])[name], tmp_path / name)
-    run(tmp_path / "out", "-w", tmp_path / "workload", f"--topology={tmp_path / 'topology'}", "-c", tmp_path / "conf", "-q",
+    run(tmp_path / "out", "-w", tmp_path / "workload", f"--topology={tmp_path / 'topology'}", "-c", tmp_path / "conf",
+        "-q",
         "--max-time", "1h", "--timeline-ranks", "2", "--fast-forward=exact", "--fast_forward_store", filled)
     assert store_of(tmp_path / "out")["patterns_simulated"] == 0
 
@@ -180,7 +187,8 @@ def given_up(out):
 
 
 def test_a_run_begins_anew_as_without_a_store(tmp_path):
-    """The content of the store makes no difference to when reuse does not pay; results are those of a run without the flag."""
+    """The content of the store makes no difference to when reuse does not pay; results are those of a run without the
+    flag."""
     job = (*congested_all_to_alls(tmp_path, 1), "-c", CONF)
     run(tmp_path / "whole", *job)
     run(tmp_path / "without", *job, "--fast-forward")
@@ -191,9 +199,11 @@ def test_a_run_begins_anew_as_without_a_store(tmp_path):
     assert given_up(tmp_path / "first") == given_up(tmp_path / "without") > given_up(tmp_path / "second") == 0
 
 
-@pytest.mark.parametrize("offset, bytes_", [(0, b"SQLite gormat 3"), (16, b"\xff\xff"), (18, b"\x09\x09"), (44, b"\0\0\0\x09"), (68, b"none"), (100, b"\x07")])
+@pytest.mark.parametrize("offset, bytes_", [(0, b"SQLite gormat 3"), (16, b"\xff\xff"), (18, b"\x09\x09"),
+                                            (44, b"\0\0\0\x09"), (68, b"none"), (100, b"\x07")])
 def test_a_damaged_header_is_a_warning_and_the_store_begins_anew(tmp_path, job, filled, offset, bytes_):
-    """The text at the start, the size of pages, versions, the format of the schema, the program's number, the kind of the first page."""
+    """The text at the start, the size of pages, versions, the format of the schema, the program's number, the kind of
+    the first page."""
     run(tmp_path / "without", *job, "--fast-forward")
     data = bytearray(filled.read_bytes())
     data[offset:offset + len(bytes_)] = bytes_
@@ -202,7 +212,9 @@ def test_a_damaged_header_is_a_warning_and_the_store_begins_anew(tmp_path, job, 
     for is_damaged in (True, False):
         result = run(tmp_path / "out", *job, "--fast-forward", "--fast-forward-store", store)
         assert result.returncode == 0, result.stderr
-        assert (f"warning: --fast-forward-store: {store} is damaged, and begins anew" in result.stderr.splitlines()) == is_damaged
+        assert (
+            f"warning: --fast-forward-store: {store} is damaged, and begins anew" in result.stderr.splitlines()
+        ) == is_damaged
         assert (store_of(tmp_path / "out")["patterns_simulated"] > 0) == is_damaged
         assert outputs(tmp_path / "out") == outputs(tmp_path / "without")
 
@@ -210,7 +222,8 @@ def test_a_damaged_header_is_a_warning_and_the_store_begins_anew(tmp_path, job, 
 def test_several_runs_write_at_once(tmp_path, job):
     run(tmp_path / "without", *job, "--fast-forward")
     outs = [tmp_path / f"out-{i}" for i in range(4)]
-    runs = [subprocess.Popen(command(out, *job, "--fast-forward", "--fast-forward-store", tmp_path / "store"), env=environment(),
+    runs = [subprocess.Popen(command(out, *job, "--fast-forward", "--fast-forward-store", tmp_path / "store"),
+                             env=environment(),
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for out in outs]
     for each, out in zip(runs, outs):
         _, errors = each.communicate(timeout=HANGS)
@@ -222,7 +235,8 @@ def test_runs_that_are_killed_leave_a_store_that_can_be_read(tmp_path, job):
     run(tmp_path / "without", *job, "--fast-forward")
     draw = random.Random(1)
     for _ in range(10):
-        begun = subprocess.Popen(command(tmp_path / "out", *job, "--fast-forward", "--fast-forward-store", tmp_path / "store"),
+        begun = subprocess.Popen(command(tmp_path / "out", *job, "--fast-forward", "--fast-forward-store",
+                                         tmp_path / "store"),
                                  env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(draw.uniform(0, 0.1))
         begun.send_signal(signal.SIGKILL)
@@ -248,7 +262,8 @@ def test_a_damaged_store_is_a_warning_and_is_repaired(tmp_path, job, filled):
 
 
 def refusal(out, *arguments):
-    result = subprocess.run(command(out, *arguments), env=environment(), capture_output=True, text=True, timeout=HANGS, check=False)
+    result = subprocess.run(command(out, *arguments), env=environment(), capture_output=True, text=True, timeout=HANGS,
+                            check=False)
     assert result.returncode == 2
     [line] = result.stderr.splitlines()
     assert "; expected " in line
@@ -262,9 +277,11 @@ def test_what_cannot_be_a_store_is_refused_at_the_start(tmp_path, job):
     (tmp_path / "old" / "CACHEDIR.TAG").write_text("")
     ask = (*job, "--fast-forward", "--fast-forward-store")
     expected = "; expected an SQLite file of --fast-forward-store, or one that can be made"
-    assert refusal(tmp_path / "o", *ask, tmp_path / "file") == f"{tmp_path}/file: is not a store, or is damaged beyond recognition{expected}"
+    assert refusal(tmp_path / "o", *ask, tmp_path
+                   / "file") == f"{tmp_path}/file: is not a store, or is damaged beyond recognition{expected}"
     assert refusal(tmp_path / "o", *ask, tmp_path / "papers") == f"{tmp_path}/papers: is a directory{expected}"
-    assert refusal(tmp_path / "o", *ask, tmp_path / "old") == f"{tmp_path}/old: is a directory, as stores of earlier versions were{expected}"
+    assert refusal(tmp_path / "o", *ask, tmp_path
+                   / "old") == f"{tmp_path}/old: is a directory, as stores of earlier versions were{expected}"
     assert refusal(tmp_path / "o", *ask, tmp_path / "s", "--fast-forward-store-size", "0") == (
         "command line: --fast-forward-store-size is 0; expected MiB, 1 or more")
 
@@ -283,7 +300,8 @@ def test_a_store_keeps_to_its_bound(tmp_path, job, filled):
     rows = 0
     with pytest.raises(sqlite3.OperationalError, match="full"):
         while True:
-            database.execute("INSERT INTO outcomes VALUES (?, zeroblob(32), ?, zeroblob(1000))", (rows.to_bytes(32, "big"), rows))
+            database.execute("INSERT INTO outcomes VALUES (?, zeroblob(32), ?, zeroblob(1000))",
+                             (rows.to_bytes(32, "big"), rows))
             rows += 1
     database.close()
     flags = (*job, "--fast-forward", "--fast-forward-store", store, "--fast-forward-store-size", "1")
@@ -294,7 +312,8 @@ def test_a_store_keeps_to_its_bound(tmp_path, job, filled):
     with sqlite3.connect(store) as database:
         left = [number for number, in database.execute("SELECT used FROM outcomes WHERE used < 10000 ORDER BY used")]
     database.close()
-    assert rows / 2 < len(left) < rows and left == list(range(rows - len(left), rows)), "the oldest are gone, and no more than had to"
+    assert rows / 2 < len(left) < rows and left == list(range(rows - len(left),
+        rows)), "the oldest are gone, and no more than had to"
     run(tmp_path / "out", *flags, "--seed", 6)
     assert store_of(tmp_path / "out")["patterns_simulated"] == 0
 
@@ -326,10 +345,12 @@ def test_a_replay_simulates(tmp_path, job):
 
 
 def test_collective_perf_uses_it(tmp_path, job):
-    flags = ["all_reduce_perf", "-b", "1M", "-e", "4M", "-f", "2", "-g", "8", "--all-iterations", "--network-topo", job[3],
+    flags = ["all_reduce_perf", "-b", "1M", "-e", "4M", "-f", "2", "-g", "8", "--all-iterations", "--network-topo",
+             job[3],
              "--fast-forward"]
     kept_flags = ["--fast-forward-store", tmp_path / "store"]
-    texts = [subprocess.run([PROGRAMS / "collective-perf", *flags, *more], env=environment(), capture_output=True, text=True, check=True).stdout
+    texts = [subprocess.run([PROGRAMS / "collective-perf", *flags, *more], env=environment(), capture_output=True,
+                            text=True, check=True).stdout
              for more in ([], kept_flags, kept_flags)]
     assert texts[0] == texts[1] == texts[2]
     with sqlite3.connect(tmp_path / "store") as database:
@@ -337,9 +358,11 @@ def test_collective_perf_uses_it(tmp_path, job):
         assert kept > 0
         database.execute("DELETE FROM outcomes")
     database.close()
-    subprocess.run([PROGRAMS / "collective-perf", *flags, *kept_flags], env=environment(), capture_output=True, check=True)
+    subprocess.run([PROGRAMS / "collective-perf", *flags, *kept_flags], env=environment(), capture_output=True,
+                   check=True)
     with sqlite3.connect(tmp_path / "store") as database:
-        assert database.execute("SELECT count(*) FROM outcomes").fetchone() == (kept,), "all of it is simulated and kept again"
+        assert database.execute("SELECT count(*) FROM outcomes").fetchone() == (kept,
+            ), "all of it is simulated and kept again"
     database.close()
 
 
@@ -349,7 +372,8 @@ def test_all_runs_of_a_sweep_use_it(tmp_path, job):
         f"  - {job[1]}\n  - {{name: twice, file: {job[1]}, flags: --passes 2}}\n"
         f"network: [packet, flow]\nflags: --fast-forward --fast-forward-store {tmp_path}/store\n")
     for name in ("first", "second"):
-        made = subprocess.run([ROOT / "scripts/sweep.py", tmp_path / "grid.yaml", "-j", "2", "-o", tmp_path / name], env=environment(),
+        made = subprocess.run([ROOT / "scripts/sweep.py", tmp_path / "grid.yaml", "-j", "2", "-o", tmp_path / name],
+                              env=environment(),
                               capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stderr
     records = list((tmp_path / "second").rglob("run.json"))

@@ -127,14 +127,17 @@ def test_a_buffer_that_is_too_small_is_refused_by_the_name_of_the_flag(inputs, f
     ("qbb-flows", ["CC_MODE=8", "U_TARGET=0.5"], "U_TARGET has no effect with CC_MODE ns3::RdmaDctcp"),
     ("qbb-flows", ["CC_MODE=7", "EWMA_GAIN=0.5"], "EWMA_GAIN has no effect with CC_MODE ns3::RdmaTimelyHpccArtifact"),
     ("qbb-flows", ["CC_MODE=3", "PINT_LOG_BASE=1.3"], "PINT_LOG_BASE has no effect with CC_MODE ns3::RdmaHpcc"),
-    ("qbb-flows", ["LOSS_RECOVERY=irn", "L2_BACK_TO_ZERO=1"], "L2_BACK_TO_ZERO has no effect with LOSS_RECOVERY ns3::RdmaIrn"),
+    ("qbb-flows", ["LOSS_RECOVERY=irn", "L2_BACK_TO_ZERO=1"],
+     "L2_BACK_TO_ZERO has no effect with LOSS_RECOVERY ns3::RdmaIrn"),
     ("qbb-flows", ["L2_CHUNK_SIZE=9000"], "L2_CHUNK_SIZE has no effect without L2_BACK_TO_ZERO"),
     ("qbb-flows", ["KMIN=5000"], "KMIN has no effect with KMIN_MAP"),
     ("qbb-flows", ["ENABLE_QCN=0", "PMAX=0.5"], "PMAX has no effect without ENABLE_QCN"),
     ("qbb-flows", ["HAS_WIN=0", "VAR_WIN=1"], "VAR_WIN has no effect without HAS_WIN"),
-    ("qbb-flows", ["PFC_WATCHDOG=0", "PFC_WATCHDOG_ACTION=drop"], "PFC_WATCHDOG_ACTION has no effect without PFC_WATCHDOG"),
+    ("qbb-flows", ["PFC_WATCHDOG=0", "PFC_WATCHDOG_ACTION=drop"],
+     "PFC_WATCHDOG_ACTION has no effect without PFC_WATCHDOG"),
     ("qbb-flows", ["REORDER_FRAMES=4"], "REORDER_FRAMES has no effect where no switch routes frame by frame"),
-    ("qbb-flows", ["ROUTING=flowlet", "REORDER_TIME=4"], "REORDER_TIME has no effect where no switch routes frame by frame"),
+    ("qbb-flows", ["ROUTING=flowlet", "REORDER_TIME=4"],
+     "REORDER_TIME has no effect where no switch routes frame by frame"),
     ("qbb-flows", ["ENABLE_TRACE=1"], "ENABLE_TRACE has no effect without TRACE_FILE"),
     ("qbb-flows", ["INT_MULTI=8"], "INT_MULTI has no effect as telemetry is exact here"),
     ("qbb-flows", ["PLANE=DP 0"], "PLANE has no effect without a workload"),
@@ -157,7 +160,8 @@ def test_a_key_that_changes_nothing_brings_a_warning(inputs, tmp_path, program, 
     ("qbb-flows", ["ROUTING=spray", "REORDER_FRAMES=4", "REORDER_TIME=9"]),
     ("qbb-flows", ["ROUTING_AT=spray asw", "REORDER_FRAMES=4", "PFC_WATCHDOG_ACTION=drop"]),
     ("qbb-flows", ["LOSS_RECOVERY=irn", "RTO=900"]),
-    ("SimAI_simulator", ["PACKET_PAYLOAD_SIZE=4000", "L2_ACK_INTERVAL=9000", "CC_MODE=3", "ROUTING=spray", "QP_MODE=persistent",
+    ("SimAI_simulator", ["PACKET_PAYLOAD_SIZE=4000", "L2_ACK_INTERVAL=9000", "CC_MODE=3", "ROUTING=spray",
+                         "QP_MODE=persistent",
                          "FCT_OUTPUT_FILE=flows.txt", "PLANE=TP 0"]),
 ])
 def test_keys_that_change_something_bring_none(inputs, tmp_path, program, flags):
@@ -168,10 +172,13 @@ def test_keys_that_change_something_bring_none(inputs, tmp_path, program, flags)
 
 @pytest.mark.parametrize("program", ["qbb-flows", "SimAI_simulator", "all_reduce_perf"])
 @pytest.mark.parametrize("flags, error", [
-    (["--set", "RATE_AI=1Gb/s", "--set", "RATE_AI=2Gb/s"], "--set RATE_AI=2Gb/s: --set RATE_AI=1Gb/s sets the same key"),
-    (["--set", "RATE_AI=1Gb/s", "--set", "RATE_AI=1Gb/s"], "--set RATE_AI=1Gb/s: --set RATE_AI=1Gb/s sets the same key"),
+    (["--set", "RATE_AI=1Gb/s", "--set", "RATE_AI=2Gb/s"],
+     "--set RATE_AI=2Gb/s: --set RATE_AI=1Gb/s sets the same key"),
+    (["--set", "RATE_AI=1Gb/s", "--set", "RATE_AI=1Gb/s"],
+     "--set RATE_AI=1Gb/s: --set RATE_AI=1Gb/s sets the same key"),
     (["--set", "ENABLE_QCN=1", "--set", "ECN_ENABLED=0"], "--set ECN_ENABLED=0: --set ENABLE_QCN=1 sets the same key"),
-    (["--ns3::RdmaHw::Mtu=500", "--ns3::RdmaHw::Mtu=900"], "command line: --ns3::RdmaHw::Mtu=500 and --ns3::RdmaHw::Mtu=900"),
+    (["--ns3::RdmaHw::Mtu=500", "--ns3::RdmaHw::Mtu=900"],
+     "command line: --ns3::RdmaHw::Mtu=500 and --ns3::RdmaHw::Mtu=900"),
     (["--RngRun=2", "--RngRun=3"], "command line: --RngRun=2 and --RngRun=3"),
     (["--ns3::RdmaHw::Mtu=500", "--set", "PACKET_PAYLOAD_SIZE=900"],
      "--ns3::RdmaHw::Mtu=500: --set PACKET_PAYLOAD_SIZE=900 sets the same attribute"),
@@ -181,11 +188,13 @@ def test_a_key_or_an_attribute_is_set_once(inputs, program, flags, error):
         pytest.skip(f"{program} takes no global values")
     done = run(inputs, program, *LEAST[program], "--topology", "topology", *flags)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith((f"{error}; expected each ", f"{error}; expected one ")) and done.stderr.count("\n") == 1
+    assert done.stderr.startswith((f"{error}; expected each ",
+                                   f"{error}; expected one ")) and done.stderr.count("\n") == 1
 
 
 def test_keys_that_may_be_repeated_are_repeated(inputs, tmp_path):
-    done = run(inputs, "qbb-flows", "-c", "conf", "-f", "flows", "-n", "topology", "-q", "-o", tmp_path / "o", "--set", "QUEUE_WEIGHT=3 1",
+    done = run(inputs, "qbb-flows", "-c", "conf", "-f", "flows", "-n", "topology", "-q", "-o", tmp_path / "o", "--set",
+               "QUEUE_WEIGHT=3 1",
                "--set", "QUEUE_WEIGHT=4 2", "--set", "NODE_UP=0 1", "--set", "NODE_UP=0 2")
     assert done.returncode == 0, done.stderr
 
@@ -199,7 +208,10 @@ def test_keys_that_may_be_repeated_are_repeated(inputs, tmp_path):
 def test_an_attribute_that_no_text_can_set_is_refused(inputs, flag, what):
     done = run(inputs, "SimAI_simulator", *LEAST["SimAI_simulator"], "-n", "topology", flag)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"command line: {flag}: {what}; expected an attribute that holds a number, a time, a rate or a name\n"
+    assert (
+        done.stderr
+        == f"command line: {flag}: {what}; expected an attribute that holds a number, a time, a rate or a name\n"
+    )
 
 
 @pytest.mark.parametrize("program, flag, reason", [
@@ -219,14 +231,16 @@ def test_an_attribute_that_changes_nothing_brings_a_warning(inputs, tmp_path, pr
     assert (done.returncode, done.stderr) == (0, f"warning: {flag} has no effect {reason}\n" if reason else "")
     name, value = flag[2:].split("=")
     environment = {**os.environ, "NS_ATTRIBUTE_DEFAULT": f"{name}={value}"}
-    done = subprocess.run([PROGRAMS / program, *map(str, least), "-n", "topology", "-q"], cwd=inputs, capture_output=True, text=True,
+    done = subprocess.run([PROGRAMS / program, *map(str, least), "-n", "topology", "-q"], cwd=inputs,
+                          capture_output=True, text=True,
                           env=environment)
     said = f"warning: environment: NS_ATTRIBUTE_DEFAULT: {name} has no effect {reason}\n"
     assert (done.returncode, done.stderr) == (0, said if reason else "")
 
 
 def test_a_configuration_may_have_the_parameters_of_all_algorithms(inputs, tmp_path):
-    done = run(inputs, "qbb-flows", "-c", ROOT / "conf/SimAI.conf", "-f", "flows", "-n", "topology", "-q", "-o", tmp_path / "o",
+    done = run(inputs, "qbb-flows", "-c", ROOT / "conf/SimAI.conf", "-f", "flows", "-n", "topology", "-q", "-o",
+               tmp_path / "o",
                "--set", "CC_MODE=3")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -240,9 +254,11 @@ def test_a_configuration_may_have_the_parameters_of_all_algorithms(inputs, tmp_p
     (["--tp", "8"], None),
 ])
 def test_a_flag_that_changes_nothing_brings_a_warning(inputs, tmp_path, flags, warning):
-    (inputs / "sized").write_text("HYBRID_TRANSFORMER model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 16\n1\n"
+    (inputs / "sized").write_text("HYBRID_TRANSFORMER model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: "
+                                  "16\n1\n"
                                   "layer -1 10 ALLREDUCE 65536 1 NONE 0 1 NONE 0 1\n")
-    done = run(inputs, "SimAI_simulator", "-w", "sized", "--network", "flow", "-n", "topology", "-q", "-o", tmp_path / "o", *flags)
+    done = run(inputs, "SimAI_simulator", "-w", "sized", "--network", "flow", "-n", "topology", "-q", "-o",
+               tmp_path / "o", *flags)
     assert (done.returncode, done.stderr) == (0, f"warning: {warning}\n" if warning else "")
 
 
@@ -251,14 +267,17 @@ def test_a_flag_that_changes_nothing_brings_a_warning(inputs, tmp_path, flags, w
 def test_a_network_of_astra_sim_leaves_nothing_to_keys_of_topologies_and_frames(inputs, tmp_path, key):
     (inputs / "ring.yml").write_text("topology: [ Ring ]\nnpus_count: [ 16 ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n")
     done = run(inputs, "SimAI_simulator", "-w", "micro", "-c", "ring.yml", "-q", "-o", tmp_path / "o", "--set", key)
-    assert (done.returncode, done.stderr) == (0, f"warning: --set {key}: {key.split('=')[0]} has no effect with ring.yml\n")
+    assert (done.returncode, done.stderr) == (0, f"warning: --set {key}: {key.split('=')[0]} has no effect with "
+                                              f"ring.yml\n")
 
 
-COMMON = {"--help", "--help-conf", "--version", "--quiet", "--PrintAttributes"}  # the page says once what they mean everywhere
+COMMON = {"--help", "--help-conf", "--version", "--quiet",
+          "--PrintAttributes"}  # the page says once what they mean everywhere
 
 
 def spellings(line):
-    """The names that a line of --help gives a flag: a word of several letters with _ as with -, a letter, SimAI's short one."""
+    """The names that a line of --help gives a flag: a word of several letters with _ as with -, a letter, SimAI's short
+    one."""
     names = re.match(r"  (?:-(\w) \[ )?--([\w-]+)", line)
     if not names:
         return set()
@@ -268,7 +287,8 @@ def spellings(line):
 
 
 @pytest.mark.parametrize("program, section", [("SimAI_simulator", "SimAI_simulator"), ("SimAI_phynet", "SimAI_phynet"),
-                                              ("all_reduce_perf", "collective-perf"), ("SimAI_analytical", "SimAI_analytical")])
+                                              ("all_reduce_perf", "collective-perf"),
+                                              ("SimAI_analytical", "SimAI_analytical")])
 def test_the_page_of_programs_has_every_flag(inputs, program, section):
     page = (ROOT / "docs/source/reference/programs.rst").read_text()
     text = re.search(rf"^{section}\n-+\n(.*?)(?=^[^\n]+\n---+\n|\Z)", page, re.MULTILINE | re.DOTALL)[1]

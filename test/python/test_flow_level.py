@@ -32,8 +32,8 @@ def table(path):
 
 
 def test_ranks_of_equal_pairs_stay_in_step(tmp_path):
-    """AllToAlls over 64 ranks and a fabric without oversubscription: none has reason to end long before the others. A message of 64 KiB
-    takes 5.2 us at 100 Gb/s; messages under way may meet on an uplink."""
+    """AllToAlls over 64 ranks and a fabric without oversubscription: none has reason to end long before the others. A
+    message of 64 KiB takes 5.2 us at 100 Gb/s; messages under way may meet on an uplink."""
     workload = all_to_alls(tmp_path / "w.txt", 64, 16 * MIB, 6, 1)
     result = run(tmp_path / "out", "-w", workload, "-n", clos(tmp_path, 64), "--network", "flow")
     assert result.returncode == 0, result.stderr
@@ -70,8 +70,8 @@ def both_runs(tmp_path_factory):
 
 @pytest.mark.parametrize("network", ["packet", "flow"])
 def test_a_collective_takes_as_long_whatever_ran_before(tmp_path, network):
-    # A tree, which ends at different times on different hosts, and then a ring; and the ring alone. NCCL's messages of a
-    # connection follow each other: if they shared its bandwidth, uneven starts would go on to the end.
+    # A tree, which ends at different times on different hosts, and then a ring; and the ring alone. NCCL's messages of
+    # a connection follow each other: if they shared its bandwidth, uneven starts would go on to the end.
     backends.servers(tmp_path / "topology", 32, gpus=1, leaves=1)
     times = {}
     for name, rows in {"alone": [("ring", 1, "ALLREDUCE", 64 * MIB, "NONE", 0)],
@@ -147,8 +147,8 @@ def test_a_cut_that_ends_only_delays(tmp_path):
                      *events)
         assert result.returncode == 0, result.stderr
         finish.append(json.loads((tmp_path / "o" / "run.json").read_text())["simulated_ns"])
-    # Down for 300 us; routes know of it 100 us later, and of its end as well. Meanwhile blocks go on with what has come: a slice of
-    # 512 KiB takes one 23 us at 22.5 GB/s.
+    # Down for 300 us; routes know of it 100 us later, and of its end as well. Meanwhile blocks go on with what has
+    # come: a slice of 512 KiB takes one 23 us at 22.5 GB/s.
     assert 300_000 - 23_400 <= finish[1] - finish[0] <= 410_000
 
 
@@ -179,23 +179,30 @@ def test_a_message_that_switches_spread_waits_for_the_slowest_path(tmp_path, del
     """It had the delays of one path, and one frame was divided over several."""
     spines = [4 + place for place in range(len(delays))]
     links = [(0, 2, "400Gbps", "1us"), (1, 3, "400Gbps", "1us")]
-    links += [link for spine, delay in zip(spines, delays) for link in ((2, spine, "100Gbps", "1us"), (spine, 3, "100Gbps", delay))]
-    (tmp_path / "topology").write_text(f"{4 + len(spines)} {2 + len(spines)} {len(links)}\n2 3 {' '.join(map(str, spines))}\n" +
+    links += [link for spine, delay in zip(spines, delays)
+              for link in ((2, spine, "100Gbps", "1us"), (spine, 3, "100Gbps", delay))]
+    (tmp_path / "topology").write_text(f"{4 + len(spines)} {2 + len(spines)} {len(links)}\n"
+                                       f"2 3 {' '.join(map(str, spines))}\n" +
                                        "".join(" ".join(map(str, link)) + " 0\n" for link in links))
-    (tmp_path / "w").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 2 checkpoints: 0 "
+    (tmp_path / "w").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 "
+                                "all_gpus: 2 checkpoints: 0 "
                                 "checkpoint_initiates: 0\n1\na -1 10000000 NONE 0 1000 NONE 0 1000 NONE 0 100\n")
     sizes = (3000, 9000, 40_960, 100_000, 1_000_000, 10_000_000)
-    (tmp_path / "flows").write_text(f"{len(sizes)}\n" + "".join(f"0 1 3 100 {size} {place / 1000}\n" for place, size in enumerate(sizes)))
+    (tmp_path / "flows").write_text(f"{len(sizes)}\n"
+                                    + "".join(f"0 1 3 100 {size} {place / 1000}\n" for place, size in enumerate(sizes)))
     times = {}
     for network in ("packet", "flow"):
-        done = subprocess.run([PROGRAM, "-q", "-w", "w", "-n", "topology", "-c", CONF, "-o", network, "--network", network, "--background-flows", "flows",
-                               "--set", f"ROUTING={routing}", "--set", "CC_MODE=1", "--set", "PACKET_PAYLOAD_SIZE=4096"], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run([PROGRAM, "-q", "-w", "w", "-n", "topology", "-c", CONF, "-o", network, "--network",
+                               network, "--background-flows", "flows",
+                               "--set", f"ROUTING={routing}", "--set", "CC_MODE=1", "--set",
+                               "PACKET_PAYLOAD_SIZE=4096"], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         rows = [line.split() for line in (tmp_path / network / "fct.txt").read_text().splitlines()]
         times[network] = {int(row[4]): int(row[6]) for row in rows}
         assert [row for row in rows if int(row[6]) < int(row[7])] == []
         # A single frame on paths that are alike takes what it takes on one of them.
-        assert len(set(delays)) > 1 or [row[6] for row in rows if row[4] == "3000"] == [row[7] for row in rows if row[4] == "3000"]
+        assert len(set(delays)) > 1 or [row[6] for row in rows if row[4] == "3000"] == [row[7] for row in rows
+            if row[4] == "3000"]
     assert set(times["flow"]) == set(sizes)
     # Many frames take every path; the last acknowledgement comes back by any, and so does a single frame.
     slowest, fastest = (choose(float(delay[:-2]) for delay in delays) * 1000 for choose in (max, min))

@@ -17,15 +17,20 @@ OTHERS = {
     "kineto": (KINETO, "a Kineto trace of PyTorch's profiler", TRACES),
     "chrome": ('{"traceEvents": []}', "a Kineto trace of PyTorch's profiler", TRACES),
     "host": ('{"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}', "an execution trace of PyTorch", TRACES),
-    "chakra": ('{\n  "version": "0.0.4"\n}\n{"id": "1", "name": "n", "type": "COMP_NODE"}\n', "a Chakra trace as JSON", TRACES),
-    "goal": ("num_ranks 2\n\nrank 0 {\nl1: calc 100\n}\n", "a GOAL schedule", "expected a workload as SimAI text, or Chakra traces"),
-    "topology": ('<?xml version="1.0"?>\n<system version="1">\n  <cpu numaid="0"></cpu>\n</system>\n', "NCCL's topology", "expected a topology file"),
-    "graph": ('<graphs version="1">\n  <graph id="0" pattern="4"></graph>\n</graphs>\n', "NCCL's graphs", "expected a topology file")}
+    "chakra": ('{\n  "version": "0.0.4"\n}\n{"id": "1", "name": "n", "type": "COMP_NODE"}\n', "a Chakra trace as JSON",
+               TRACES),
+    "goal": ("num_ranks 2\n\nrank 0 {\nl1: calc 100\n}\n", "a GOAL schedule",
+             "expected a workload as SimAI text, or Chakra traces"),
+    "topology": ('<?xml version="1.0"?>\n<system version="1">\n  <cpu numaid="0"></cpu>\n</system>\n',
+                 "NCCL's topology", "expected a topology file"),
+    "graph": ('<graphs version="1">\n  <graph id="0" pattern="4"></graph>\n</graphs>\n', "NCCL's graphs",
+              "expected a topology file")}
 
 
 def run(place, program, *arguments, **environment):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
-    return subprocess.run([PROGRAMS / program, *map(str, arguments)], cwd=place, env={**clean, **environment}, capture_output=True, text=True)
+    return subprocess.run([PROGRAMS / program, *map(str, arguments)], cwd=place, env={**clean, **environment},
+                          capture_output=True, text=True)
 
 
 def refusal(done):
@@ -50,10 +55,14 @@ def test_a_file_of_another_program_is_named_where_it_is_refused(tmp_path, kind):
 def test_a_prefix_without_traces_is_told_what_is_missing(tmp_path):
     topology = servers(tmp_path / "n.txt", 1, gpus=2)
     line = refusal(run(tmp_path, "SimAI_simulator", "-w", "job", "-n", topology, "-o", "out"))
-    assert "job: there is no such workload, and no trace job.0.et; expected a file, or the prefix of Chakra traces" in line
+    assert (
+        "job: there is no such workload, and no trace job.0.et; expected a file, or the prefix of Chakra traces" in line
+    )
     (tmp_path / "job.0.json").write_text('{"id": 0}')
     line = refusal(run(tmp_path, "SimAI_simulator", "-w", "job", "-n", topology, "-o", "out"))
-    assert "job.0.json: this is a Chakra trace as JSON, which is not read; expected traces job.0.et, job.1.et, ..." in line
+    assert (
+        "job.0.json: this is a Chakra trace as JSON, which is not read; expected traces job.0.et, job.1.et, ..." in line
+    )
     (tmp_path / "other.0.et").write_bytes(b"\n")
     line = refusal(run(tmp_path, "SimAI_simulator", "-w", "other.0.et", "-n", topology, "-o", "out"))
     assert "other.0.et: this is the Chakra trace of one rank; expected the prefix of all: other" in line
@@ -63,9 +72,12 @@ def test_a_prefix_without_traces_is_told_what_is_missing(tmp_path):
 def test_xml_of_nccl_in_the_environment_is_told_of(tmp_path, name):
     topology = servers(tmp_path / "n.txt", 1, gpus=2)
     (tmp_path / "w.txt").write_text("1 ALLREDUCE 1024 DP\n")
-    done = run(tmp_path, "SimAI_simulator", "-w", "w.txt", "-n", topology, "--network", "flow", "-o", "out", **{name: "x.xml"})
+    done = run(tmp_path, "SimAI_simulator", "-w", "w.txt", "-n", topology, "--network", "flow", "-o", "out",
+               **{name: "x.xml"})
     assert done.returncode == 0, done.stderr
-    assert f"warning: environment: {name} has no effect, as NCCL's XML is not read: the topology file says" in done.stderr
+    assert (
+        f"warning: environment: {name} has no effect, as NCCL's XML is not read: the topology file says" in done.stderr
+    )
 
 
 # Commands of scripts/ that read a file which users name, each with the words around it and what it expects.
@@ -74,13 +86,15 @@ TRAINING = ["--model_name", "llama3_8b", "--gpu_type", "H100", "--world_size", "
 READERS = {
     "config": ("scripts/workload.py", SIZES, "a config.json"),
     "measured": ("scripts/workload.py", [*TRAINING, "--measured", "other"], "times of operators"),
-    "loads": ("scripts/workload.py", ["--model_name", "mixtral_8x7b", "--gpu_type", "H100", "--world_size", "8", "--ep", "8",
+    "loads": ("scripts/workload.py", ["--model_name", "mixtral_8x7b", "--gpu_type", "H100", "--world_size", "8", "--ep",
+                                      "8",
                                       "--moe_imbalance", "./other"], "a number of tokens for each expert"),
     "against": ("scripts/plan.py", ["--gpu_type", "H100", "--against", "other"], "layouts with their speeds"),
     "check": ("topologies/gen_Topo_Template.py", ["--check", "other"], "a topology file"),
     "describe": ("topologies/gen_Topo_Template.py", ["--describe", "other"], "a topology file"),
     "draw": ("topologies/gen_Topo_Template.py", ["--draw", "other"], "a topology file"),
-    "gpu table": ("topologies/gen_Topo_Template.py", ["-topo", "Spectrum-X", "-g", "8", "-gt", "mine", "--gpu_table", "other"], "rows of GPUs"),
+    "gpu table": ("topologies/gen_Topo_Template.py",
+                  ["-topo", "Spectrum-X", "-g", "8", "-gt", "mine", "--gpu_table", "other"], "rows of GPUs"),
     "network": ("topologies/gen_Topo_Template.py", ["--astra_network", "other", "-gt", "H100"], "a network file"),
     "sweep": ("scripts/sweep.py", ["other", "-o", "out"], "a sweep file"),
     "sizes": ("scripts/hpcc_traffic.py", ["--topology", "n.txt", "--sizes", "other"], "a distribution of flow sizes"),
@@ -106,14 +120,18 @@ def test_scripts_name_a_file_of_another_program_and_the_file_that_they_expect(tm
 
 
 # JSON of others, with words that files of the kinds above have, too.
-ALIKE = {"quantized": '{"quantization_config": {"version": "gemm"}, "hidden_size": 0}', "versioned": '{"version": "0.0.4", "hidden_size": 0}',
-         "image": '{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json"}', "table": '{"schema": "1.0", "fields": []}'}
+ALIKE = {"quantized": '{"quantization_config": {"version": "gemm"}, "hidden_size": 0}',
+         "versioned": '{"version": "0.0.4", "hidden_size": 0}',
+         "image": '{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json"}',
+         "table": '{"schema": "1.0", "fields": []}'}
 
 
 @pytest.mark.parametrize("kind", ALIKE)
 def test_json_that_looks_alike_is_not_taken_for_a_trace(tmp_path, kind):
     (tmp_path / "other.json").write_text(ALIKE[kind])
-    done = run_script([ROOT / "scripts/workload.py", "--config", "other.json", "--gpu_type", "H100", "--world_size", "8"], cwd=tmp_path)
+    done = run_script([ROOT / "scripts/workload.py", "--config", "other.json", "--gpu_type", "H100", "--world_size",
+                       "8"], cwd=tmp_path)
     assert "trace" not in refusal(done)
     topology = servers(tmp_path / "n.txt", 1, gpus=2)
-    assert "trace" not in refusal(run(tmp_path, "SimAI_simulator", "-w", "other.json", "-n", topology, "-o", "out")).replace("Chakra traces", "")
+    assert "trace" not in refusal(run(tmp_path, "SimAI_simulator", "-w", "other.json", "-n", topology, "-o",
+                                      "out")).replace("Chakra traces", "")

@@ -21,7 +21,8 @@ PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
 
 def simulate(out, *arguments, **variables):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
-    return subprocess.run([str(PROGRAM), "-c", str(CONF), "-o", str(out), *(() if "--network" in arguments else ("--network", "analytical")), *map(str, arguments)],
+    return subprocess.run([str(PROGRAM), "-c", str(CONF), "-o", str(out),
+                           *(() if "--network" in arguments else ("--network", "analytical")), *map(str, arguments)],
                           env={**clean, **variables}, capture_output=True, text=True, timeout=HANGS, check=False)
 
 
@@ -30,7 +31,8 @@ def record(out):
 
 
 def assert_same_outputs(one, other):
-    """The same bytes, but for which of several collectives that begin or end in one picosecond has a number or a row first."""
+    """The same bytes, but for which of several collectives that begin or end in one picosecond has a number or a row
+    first."""
     sums = [configurations.fingerprint(out) for out in (one, other)]
     for files in sums:
         files.pop("collectives.csv")
@@ -66,7 +68,8 @@ def random_workload(path, draw, ranks, gpus):
         lines.append("\t".join(map(str, [*cells, 1])) + "\n")
     path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: {pp} vpp: 1 "
                     f"ga: {draw.choice((1, 2, 4))} all_gpus: {ranks} checkpoints: 0 checkpoint_initiates: 0 "
-                    f"pp_comm: {draw.choice((0, 1000, draw.randrange(64, 4096) << 10))}\n{len(lines)}\n" + "".join(lines))
+                    f"pp_comm: {draw.choice((0, 1000, draw.randrange(64, 4096) << 10))}\n{len(lines)}\n"
+                    + "".join(lines))
 
 
 def random_job(directory, seed):
@@ -112,11 +115,13 @@ def test_a_random_job_has_the_same_outputs_with_and_without_reuse(tmp_path, seed
     assert forward["tails_cut"] == forward["inferred"] == forward["late_ends"] == 0
 
 
-@pytest.mark.parametrize("workload", ["serve_16g_colocated", "serve_16g_disaggregated", "microAllReduce_16g", "training_TP8_DP2"])
+@pytest.mark.parametrize("workload", ["serve_16g_colocated", "serve_16g_disaggregated", "microAllReduce_16g",
+                                      "training_TP8_DP2"])
 def test_workloads_of_every_kind_have_the_same_outputs(tmp_path, workload):
     backends.servers(tmp_path / "topology", 2, gpus=8)
     for name, flags in (("each", ["--fast-forward=off"]), ("reused", [])):
-        result = simulate(tmp_path / name, "-w", ROOT / "workloads" / f"{workload}.txt", "-n", tmp_path / "topology", *flags)
+        result = simulate(tmp_path / name, "-w", ROOT / "workloads" / f"{workload}.txt", "-n", tmp_path / "topology",
+                          *flags)
         assert result.returncode == 0, result.stderr
     assert_same_outputs(tmp_path / "each", tmp_path / "reused")
     assert "fast_forward" in record(tmp_path / "reused")
@@ -165,7 +170,8 @@ def test_a_run_that_waits_for_ever_says_how_to_see_what_for(tmp_path):
 
 
 def test_a_run_in_which_too_little_repeats_begins_anew(tmp_path):
-    """Ranks that end one after the other begin the next collective one after the other: each begin makes a new pattern of all."""
+    """Ranks that end one after the other begin the next collective one after the other: each begin makes a new pattern
+    of all."""
     gpus = 72
     (tmp_path / "racks").write_text(f"{gpus + 3} 36 2 1 {2 * gpus} GB200\n72 73 74\n" + "".join(
         f"{gpu} {72 + gpu // 36} 5760Gbps 25ns 0\n{gpu} 74 400Gbps 500ns 0\n" for gpu in range(gpus)))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A type of GPU is one row for all programs and commands, also of a user's file, and a mistake in it is refused in one line."""
+"""A type of GPU is one row for all programs and commands, also of a user's file, and a mistake in it is refused in one
+line."""
 import csv
 import json
 import os
@@ -19,22 +20,28 @@ from clustersim import gpu_rows  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
 # A GPU of next year, and one that has PCIe only, whose rate stands for that of its links.
-NEXT_YEARS = {"generation": "Blackwell", "nvlink_gbps": 1800, "switched": "11520Gbps", "usable_gbps": 1440, "channel_gbps": 90, "tflops": 4500,
+NEXT_YEARS = {"generation": "Blackwell", "nvlink_gbps": 1800, "switched": "11520Gbps", "usable_gbps": 1440,
+              "channel_gbps": 90, "tflops": 4500,
               "sms": 160, "memory_gb": 288, "memory_gbps": 20000, "like": "B200"}
-L40S = {"generation": "Ampere", "nvlink_gbps": 32, "switched": "256Gbps", "nvswitch": False, "usable_gbps": 32, "channel_gbps": 16,
-        "pcie_gbps": 32, "tflops": 362, "fp8": [733, 0.6], "sms": 142, "memory_gb": 48, "memory_gbps": 864, "like": "A100"}
+L40S = {"generation": "Ampere", "nvlink_gbps": 32, "switched": "256Gbps", "nvswitch": False, "usable_gbps": 32,
+        "channel_gbps": 16,
+        "pcie_gbps": 32, "tflops": 362, "fp8": [733, 0.6], "sms": 142, "memory_gb": 48, "memory_gbps": 864,
+        "like": "A100"}
 ROWS = {"R999": NEXT_YEARS, "L40S": L40S}
 OF_KERNELS = ("generation", "nvlink_gbps", "tflops", "sms", "memory_gb", "memory_gbps")
 JOB = ["--model", "llama3_8b", "--num_layers", "2", "--gpus", "8"]
 COMMANDS = {
     "workload": ["scripts/workload.py", *JOB, "--sp", "--tp", "2"],
     "workload with a framework": ["scripts/workload.py", *JOB, "--framework", "megatron_2025"],
-    "inference": ["scripts/workload.py", "--inference", "--model", "llama3_8b", "--num_layers", "2", "--world_size", "2", "--requests", "4",
+    "inference": ["scripts/workload.py", "--inference", "--model", "llama3_8b", "--num_layers", "2", "--world_size",
+                  "2", "--requests", "4",
                   "--rate", "10", "--prompt_tokens", "64", "--output_tokens", "8"],
     "plan": ["scripts/plan.py", *JOB, "--global_batch", "8", "--top", "1", "--bin", PROGRAMS, "-o", "plan"],
-    "plan with a framework": ["scripts/plan.py", *JOB, "--global_batch", "8", "--top", "1", "--bin", PROGRAMS, "-o", "plan",
+    "plan with a framework": ["scripts/plan.py", *JOB, "--global_batch", "8", "--top", "1", "--bin", PROGRAMS, "-o",
+                              "plan",
                               "--framework", "torchtitan"]}
-GENERATE = ["topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "8", "-bw", "200Gbps", "-o", "topology", "--gpu_table", "mine.yaml"]
+GENERATE = ["topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "8", "-bw", "200Gbps", "-o", "topology",
+            "--gpu_table", "mine.yaml"]
 
 
 def write(directory, rows):
@@ -51,7 +58,8 @@ def run_with(words, directory, gpu):
 
 
 def simulate(program, *words, directory):
-    return subprocess.run([PROGRAMS / program, *map(str, words)], cwd=directory, capture_output=True, text=True, check=False)
+    return subprocess.run([PROGRAMS / program, *map(str, words)], cwd=directory, capture_output=True, text=True,
+                          check=False)
 
 
 @pytest.mark.parametrize("gpu", ROWS)
@@ -74,7 +82,8 @@ def test_a_row_of_a_users_file_is_a_topologys_type(tmp_path, gpu, flag):
     assert lines[0].endswith(f" {gpu}") and lines[2].split()[2] == ROWS[gpu]["switched"]
     checked = run(["topologies/gen_Topo_Template.py", "--check", "topology", "--gpu_table", "mine.yaml"], tmp_path)
     assert checked.returncode == 0, checked.stderr
-    assert run(["topologies/gen_Topo_Template.py", "--check", "topology"], tmp_path).returncode == 2, "without the file nobody knows it"
+    assert run(["topologies/gen_Topo_Template.py", "--check", "topology"],
+               tmp_path).returncode == 2, "without the file nobody knows it"
 
 
 def compute_ns(directory, row):
@@ -94,16 +103,18 @@ def test_kernels_scale_with_the_rates_of_the_row(tmp_path):
 
 @pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
 def test_a_row_of_a_users_file_sets_the_rate_of_collectives(tmp_path, network):
-    """A large AllReduce of 8 GPUs by rings moves 2 x 7/8 of its bytes over each GPU's links, at the rate of the row that NCCL counts, or the
-    topology's, whichever is lower."""
+    """A large AllReduce of 8 GPUs by rings moves 2 x 7/8 of its bytes over each GPU's links, at the rate of the row
+    that NCCL counts, or the topology's, whichever is lower."""
     write(tmp_path, ROWS)
     size = 1 << 26
     (tmp_path / "w.txt").write_text(f"1 ALLREDUCE {size} TP\n")
     times = {}
     for gpu, row in ROWS.items():
         assert run([*GENERATE, "--force", "-gt", gpu], tmp_path).returncode == 0
-        done = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", "w.txt", "-n", "topology", "--gpu-table", "mine.yaml", "--network", network,
-                               "-o", gpu, "-q"], cwd=tmp_path, env=os.environ | {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"},
+        done = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", "w.txt", "-n", "topology", "--gpu-table",
+                               "mine.yaml", "--network", network,
+                               "-o", gpu, "-q"], cwd=tmp_path,
+                              env=os.environ | {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"},
                               capture_output=True, text=True, check=False)
         assert done.returncode == 0 and done.stderr == "", done.stderr
         with open(tmp_path / gpu / "collectives.csv", newline="") as file:
@@ -120,9 +131,12 @@ def test_nics_that_carry_more_than_the_rows_pcie_are_told(tmp_path):
     write(tmp_path, ROWS)
     (tmp_path / "w.txt").write_text("1 ALLREDUCE 1000 TP\n")
     assert run([*GENERATE, "-gt", "L40S", "-bw", "400Gbps"], tmp_path).returncode == 0
-    done = simulate("SimAI_simulator", "-w", "w.txt", "-n", "topology", "--gpu-table", "mine.yaml", "--network", "flow", "-o", "out", "-q",
+    done = simulate("SimAI_simulator", "-w", "w.txt", "-n", "topology", "--gpu-table", "mine.yaml", "--network", "flow",
+                    "-o", "out", "-q",
                     directory=tmp_path)
-    assert done.returncode == 0 and "50 GB/s" in done.stderr and "32 GB/s between them and a L40S" in done.stderr, done.stderr
+    assert (
+        done.returncode == 0 and "50 GB/s" in done.stderr and "32 GB/s between them and a L40S" in done.stderr
+    ), done.stderr
 
 
 def test_programs_without_a_topology_take_the_row(tmp_path):
@@ -130,7 +144,8 @@ def test_programs_without_a_topology_take_the_row(tmp_path):
     (tmp_path / "w.txt").write_text(f"1 ALLREDUCE {1 << 30} TP\n")
     done = simulate("SimCCL", "--gpu_type", "L40S", "--gpu-table", "mine.yaml", "--size", 1 << 30, directory=tmp_path)
     assert done.returncode == 0 and done.stderr == "", done.stderr
-    done = simulate("SimAI_analytical", "-w", "w.txt", "-g", 8, "--gpu-type", "L40S", "--gpu-table", "mine.yaml", "-r_f", "out", directory=tmp_path)
+    done = simulate("SimAI_analytical", "-w", "w.txt", "-g", 8, "--gpu-type", "L40S", "--gpu-table", "mine.yaml",
+                    "-r_f", "out", directory=tmp_path)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     with open(tmp_path / "out/collectives.csv", newline="") as file:
         found = next(csv.DictReader(file))
@@ -145,22 +160,28 @@ def test_a_row_of_the_name_of_a_built_in_type_replaces_it(tmp_path):
     assert run([*GENERATE, "--preset", "H100"], tmp_path).returncode == 0
     assert (tmp_path / "topology").read_text().splitlines()[2].split()[2] == "11520Gbps"
     (tmp_path / "w.txt").write_text("1 ALLREDUCE 1000 TP\n")
-    done = simulate("SimAI_analytical", "-w", "w.txt", "-g", 8, "-r_f", "out", "--gpu-table", "mine.yaml", directory=tmp_path)
-    assert done.returncode == 0 and json.loads((tmp_path / "out/run.json").read_text())["options"]["nvlink_GBps"] == 1440, "H100 is the default"
+    done = simulate("SimAI_analytical", "-w", "w.txt", "-g", 8, "-r_f", "out", "--gpu-table", "mine.yaml",
+                    directory=tmp_path)
+    assert (
+        done.returncode == 0 and json.loads((tmp_path / "out/run.json").read_text())["options"]["nvlink_GBps"] == 1440
+    ), "H100 is the default"
 
 
 def test_a_file_without_a_row_of_the_type_has_no_effect(tmp_path):
     write(tmp_path, ROWS)
     says = "mine.yaml has no effect: it has no row of H100"
-    for words in ([*COMMANDS["workload"], "--gpu_table", "mine.yaml"], [*COMMANDS["inference"], "--gpu_table", "mine.yaml"],
+    for words in ([*COMMANDS["workload"], "--gpu_table", "mine.yaml"],
+                  [*COMMANDS["inference"], "--gpu_table", "mine.yaml"],
                   [*COMMANDS["plan"], "--gpu_table", "mine.yaml"], GENERATE):
         done = run(words, tmp_path)
         assert done.returncode == 0 and done.stderr.count(says) == 1, done.stderr
     (tmp_path / "w.txt").write_text("1 ALLREDUCE 1000 TP\n")
-    for program, words in (("SimAI_simulator", ("-n", "topology", "-o", "out", "--network", "flow")), ("SimAI_analytical", ("-g", 8, "-r_f", "out"))):
+    for program, words in (("SimAI_simulator", ("-n", "topology", "-o", "out", "--network", "flow")),
+                           ("SimAI_analytical", ("-g", 8, "-r_f", "out"))):
         done = simulate(program, "-q", "-w", "w.txt", *words, "--gpu-table", "mine.yaml", directory=tmp_path)
         assert done.returncode == 0 and done.stderr == f"warning: {says}\n", done.stderr
-    for program, words in (("SimCCL", ()), ("all_reduce_perf", ("--network-topo", "topology", "--network", "flow", "-b", 8, "-e", 8))):
+    for program, words in (("SimCCL", ()), ("all_reduce_perf",
+                                            ("--network-topo", "topology", "--network", "flow", "-b", 8, "-e", 8))):
         done = simulate(program, *words, "--gpu-table", "mine.yaml", directory=tmp_path)
         assert done.returncode == 0 and f"warning: {says}\n" in done.stderr, done.stderr
     describe = run(["topologies/gen_Topo_Template.py", "--describe", "topology", "--gpu_table", "mine.yaml"], tmp_path)
@@ -169,7 +190,8 @@ def test_a_file_without_a_row_of_the_type_has_no_effect(tmp_path):
 
 @pytest.mark.parametrize("missing", [*OF_KERNELS, "like"])
 def test_a_missing_field_is_named_in_one_line(tmp_path, missing):
-    write(tmp_path, {"R998": NEXT_YEARS, "R999": {name: value for name, value in NEXT_YEARS.items() if name != missing}})
+    write(tmp_path, {"R998": NEXT_YEARS, "R999": {name: value for name,
+                                                  value in NEXT_YEARS.items() if name != missing}})
     done = run_with(COMMANDS["workload"], tmp_path, "R999")
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
     # Without `like` it has no shares of the rooflines either.
@@ -181,7 +203,9 @@ def test_a_missing_field_is_named_in_one_line(tmp_path, missing):
 def test_programs_name_a_field_that_they_lack(tmp_path, missing):
     write(tmp_path, {"R999": {name: value for name, value in NEXT_YEARS.items() if name != missing}})
     done = simulate("SimCCL", "--gpu_type", "R999", "--gpu-table", "mine.yaml", directory=tmp_path)
-    assert done.returncode == 2 and done.stderr.startswith(f"mine.yaml:1: GPU R999 lacks {missing}; expected "), done.stderr
+    assert done.returncode == 2 and done.stderr.startswith(
+        f"mine.yaml:1: GPU R999 lacks {missing}; expected "
+    ), done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -203,7 +227,9 @@ def test_a_type_without_rates_of_links_gets_those_of_another_with_a_warning(tmp_
 def test_a_wrong_field_is_named_in_one_line(tmp_path, changed, message):
     write(tmp_path, {"R999": NEXT_YEARS | {"matmul": 0.8, "attention": [0.7, 0.5], "stream": 0.9} | changed})
     done = run_with(COMMANDS["workload"], tmp_path, "R999")
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and f"mine.yaml:1: {message}" in done.stderr, done.stderr
+    assert (
+        done.returncode == 2 and done.stderr.count("\n") == 1 and f"mine.yaml:1: {message}" in done.stderr
+    ), done.stderr
     assert "tflopss" not in changed or done.stderr.endswith("; the nearest is tflops\n")
 
 
@@ -212,14 +238,17 @@ def test_a_row_that_stands_twice_is_refused_by_both_languages(tmp_path):
     (tmp_path / "mine.yaml").write_text(row + "# again\n" + row)
     for done in (run_with(COMMANDS["workload"], tmp_path, "R999"),
                  simulate("SimCCL", "--gpu_type", "R999", "--gpu-table", "mine.yaml", directory=tmp_path)):
-        assert done.returncode == 2 and "mine.yaml:3: the key 'R999' occurs twice; expected " in done.stderr, done.stderr
+        assert (
+            done.returncode == 2 and "mine.yaml:3: the key 'R999' occurs twice; expected " in done.stderr
+        ), done.stderr
 
 
 def test_a_file_without_rows_is_refused_by_both_languages(tmp_path):
     (tmp_path / "mine.yaml").write_text("R999 Hopper 30 360\n")
     for done in (run_with(COMMANDS["workload"], tmp_path, "R999"),
                  simulate("SimCCL", "--gpu_type", "R999", "--gpu-table", "mine.yaml", directory=tmp_path)):
-        assert done.returncode == 2 and re.search(r"mine\.yaml:1: .*has no rows; expected .*GPU", done.stderr), done.stderr
+        assert done.returncode == 2 and re.search(r"mine\.yaml:1: .*has no rows; expected .*GPU",
+                                                  done.stderr), done.stderr
 
 
 def test_each_shipped_row_is_whole():
@@ -227,16 +256,20 @@ def test_each_shipped_row_is_whole():
     for name in gpu_rows.rows():
         row = gpu_rows.need(name, *OF_KERNELS, "usable_gbps", "channel_gbps", *gpu_rows.PARTS[:3])
         assert sum(field in row for field in gpu_rows.JOINED) == 1, name
-        assert row["channel_gbps"] <= row["usable_gbps"] <= row["nvlink_gbps"], "what copies reach is not above the data sheet's"
+        assert (
+            row["channel_gbps"] <= row["usable_gbps"] <= row["nvlink_gbps"]
+        ), "what copies reach is not above the data sheet's"
     # C++ knows the names of Python's fields by these rows.
     assert {field for row in gpu_rows.rows().values() for field in row} == gpu_rows.FIELDS.keys() - {"messages"}
 
 
 def test_facts_of_a_gpu_stand_in_its_row_only():
-    """No other table of the sources has a number or a rate for a type of GPU, as H100: 700, "H100": "3600Gbps" or {"H100", 360}."""
+    """No other table of the sources has a number or a rate for a type of GPU, as H100: 700, "H100": "3600Gbps" or
+    {"H100", 360}."""
     names = "|".join(map(re.escape, gpu_rows.rows()))
     keyed = re.compile(rf"""(\b({names})["']?\s*:|["']({names})["']\s*,)\s*["']?[\d.]+(Gbps)?\b(?!\s*[A-Za-z])""")
-    folders = [(ROOT / folder).rglob(pattern) for folder in ("python/clustersim", "contrib", "topologies", "sweeps", "lab/clustersim_lab")
+    folders = [(ROOT / folder).rglob(pattern) for folder in ("python/clustersim", "contrib", "topologies", "sweeps",
+        "lab/clustersim_lab")
                for pattern in ("*.py", "*.yaml", "*.h", "*.cc")]
     found = [f"{path.relative_to(ROOT)}: {match[0]}" for paths in folders for path in paths if path != gpu_rows.PATH
              for line in path.read_text().splitlines() if not re.match(r"\s*(#|//|\*)", line)

@@ -46,13 +46,15 @@ def test_ranks_come_one_after_the_other_on_every_network(inputs, network):
 
 def test_the_slowest_is_that_of_a_normal_sample(inputs):
     seeds = 30
-    slowest = [math.log(first_collective(inputs, "--network", "analytical", "--gpu-spread", "0.02", "--seed", seed)[1]) / 0.02
+    slowest = [math.log(first_collective(inputs, "--network", "analytical", "--gpu-spread", "0.02", "--seed", seed)[1])
+               / 0.02
                for seed in range(1, seeds + 1)]
     assert sum(slowest) / seeds == pytest.approx(LARGEST, abs=4 * DEVIATION / math.sqrt(seeds))
 
 
 def test_without_kernels_it_says_that_it_changes_nothing(inputs):
-    done = simulate(inputs, "out", "-w", "micro.txt", "-n", "a100.txt", "--network", "flow", "-q", "--gpu-spread", "0.02")
+    done = simulate(inputs, "out", "-w", "micro.txt", "-n", "a100.txt", "--network", "flow", "-q", "--gpu-spread",
+                    "0.02")
     assert done.returncode == 0
     assert done.stderr == "warning: --gpu-spread 0.02 has no effect: micro.txt has no kernels\n"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Servers of Ascend's NPUs: what the generator makes, and HCCL's collectives on them against closed forms and between networks."""
+"""Servers of Ascend's NPUs: what the generator makes, and HCCL's collectives on them against closed forms and between
+networks."""
 import os
 import pathlib
 import re
@@ -24,8 +25,10 @@ def generate(path, *flags):
 
 def run(test, topology, size, network="packet", **environment):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
-    return subprocess.run([PROGRAMS / test, "-b", str(size), "-e", str(size), "-n", "1", "-w", "0", "--network", network,
-                           "--network-topo", topology], env=clean | environment, capture_output=True, text=True, check=False)
+    return subprocess.run([PROGRAMS / test, "-b", str(size), "-e", str(size), "-n", "1", "-w", "0", "--network",
+                           network,
+                           "--network-topo", topology], env=clean | environment, capture_output=True, text=True,
+                          check=False)
 
 
 def microseconds(test, topology, size, network="packet"):
@@ -76,7 +79,8 @@ def test_between_servers_a_pipeline_is_as_fast_as_the_slower_of_links_and_nics(s
 
 
 @pytest.mark.parametrize("size", [64 << 10, 8 * MIB, 256 * MIB])
-@pytest.mark.parametrize("test", ["all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "broadcast_perf", "reduce_perf", "gather_perf", "sendrecv_perf"])
+@pytest.mark.parametrize("test", ["all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf",
+                                  "broadcast_perf", "reduce_perf", "gather_perf", "sendrecv_perf"])
 def test_flows_and_formulas_agree_with_packets_in_a_server(server, test, size):
     packets = microseconds(test, server, size)
     assert microseconds(test, server, size, "flow") == pytest.approx(packets, rel=0.03)
@@ -95,5 +99,6 @@ def test_flows_and_formulas_agree_with_packets_between_servers_and_behind_switch
 def test_nccl_algo_of_nccls_alone_is_one_line(server):
     result = run("all_reduce_perf", server, MIB, NCCL_ALGO="Ring")
     assert result.returncode == 2
-    assert result.stderr.splitlines()[-1].endswith("no algorithm that is left can carry out AllReduce on Ascend910B, which NCCL does not "
+    assert result.stderr.splitlines()[-1].endswith("no algorithm that is left can carry out AllReduce on Ascend910B, "
+                                                   "which NCCL does not "
                                                    "run on; expected NCCL_ALGO unset")

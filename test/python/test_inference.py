@@ -73,11 +73,13 @@ def test_the_prefill_of_a_gpu_is_the_roofline_of_its_operators(tmp_path):
     def time(operator):
         if operator.kind == "attention":  # causal, with the diagonal
             scores = tokens * (tokens + 1) / 2
-            return 2 * scores * (model.attention.query_width(model) + model.attention.value_width(model)) / (gpu.tflops * 1e3 * gpu.attention[0])
+            return 2 * scores * (model.attention.query_width(model)
+                                 + model.attention.value_width(model)) / (gpu.tflops * 1e3 * gpu.attention[0])
         return gpu.times_ns(operator)[0]
 
     norm, logits, _ = operators.head(model, Parallelism(world_size=1, sequence=1))
-    expected = sum(map(time, [*operators.layer(model, plan, 0)] * 4 + operators.embedding(model, plan) + [norm, logits]))
+    expected = sum(map(time, [*operators.layer(model, plan, 0)] * 4 + operators.embedding(model, plan)
+                       + [norm, logits]))
     assert float(rows(run / "requests.csv")[0]["prefill_us"]) == pytest.approx(expected / 1e3, rel=1e-6)
 
 
@@ -88,7 +90,8 @@ def test_cache_and_weights_follow_from_the_model():
     deepseek = catalogue.find("deepseek_v3")
     assert Instance(deepseek, 8, tp=8).kept.tokens[0] == (512 + 64) * 2  # the latent, on every rank
     products = [row for row in Instance(llama, 1).rows() if row.kind == "matmul"]
-    weights = sum(row.figures[0] * row.figures[1] * row.figures[2] * (32 if row.layers == "all" else 1) for row in products)
+    weights = sum(row.figures[0] * row.figures[1] * row.figures[2] * (32 if row.layers == "all" else 1)
+                  for row in products)
     norms = (2 * 32 + 1) * 4096
     assert weights + 128256 * 4096 + norms == llama.parameters()  # and the embedding, which is no product
 
@@ -110,8 +113,10 @@ def test_steps_add_the_collectives_that_a_benchmark_measures(tmp_path):
     request = rows(run / "requests.csv")[0]
     for tokens, column in ((100, "prefill_us"), (1, "decode_us")):
         (tmp_path / "alone.txt").write_text(f"1 ALLREDUCE {tokens * 8192} TP\n")
-        subprocess.run([PROGRAMS / "SimAI_simulator", "-w", tmp_path / "alone.txt", "--tp", "4", "-n", tmp_path / "star", "-c",
-                        ROOT / "conf/SimAI.conf", "-o", tmp_path / "alone"], check=True, capture_output=True, env=ENVIRONMENT)
+        subprocess.run([PROGRAMS / "SimAI_simulator", "-w", tmp_path / "alone.txt", "--tp", "4", "-n",
+                        tmp_path / "star", "-c",
+                        ROOT / "conf/SimAI.conf", "-o", tmp_path / "alone"], check=True, capture_output=True,
+                       env=ENVIRONMENT)
         alone = rows(tmp_path / "alone/collectives.csv")[0]
         reduce_us = (float(alone["end_ns"]) - float(alone["start_ns"])) / 1e3
         assert float(request[column]) == pytest.approx(1 + reduce_us, abs=1e-5)
@@ -140,10 +145,13 @@ def test_results_add_up_on_every_network(tmp_path):
     topology = tmp_path / "servers"
     run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gps", "8",
                 "-psn", "8", "-gt", "H100", "-bw", "400Gbps", "-o", topology], check=True)
-    workload = ("INFERENCE\nrequests 12\nrate 20000\nprompt_tokens uniform 20 60\noutput_tokens uniform 2 12\nlayers 4\n"
+    workload = ("INFERENCE\nrequests 12\nrate 20000\nprompt_tokens uniform 20 60\noutput_tokens uniform 2 12\n"
+                "layers 4\n"
                 "kv_heads 4\nkv_bytes 64\npp_comm 64\nnum_gpu_blocks 12\nblock_size 8\nmax_num_batched_tokens 48\n"
-                "row attention all linear 3000 20 100 1 ALLREDUCE_TP 64\nrow experts all linear 2000 10 0 0 ALLTOALL_EP 128\n"
-                "row back all linear 500 0 0 0 ALLTOALL_EP 128\ninstances prefill 0-7 tp: 2 ep: 2\ninstances decode 8-15 tp: 2 pp: 2\n")
+                "row attention all linear 3000 20 100 1 ALLREDUCE_TP 64\n"
+                "row experts all linear 2000 10 0 0 ALLTOALL_EP 128\n"
+                "row back all linear 500 0 0 0 ALLTOALL_EP 128\ninstances prefill 0-7 tp: 2 ep: 2\n"
+                "instances decode 8-15 tp: 2 pp: 2\n")
     for network in ("packet", "flow", "analytical"):
         run = simulate(tmp_path, workload, network=network, topology=topology)
         requests = rows(run / "requests.csv")
@@ -166,7 +174,8 @@ def test_results_add_up_on_every_network(tmp_path):
 
 
 SERVERS = {"colocated": "instances colocated 0-3 tp: 2\n" + LINEAR.format(1000),
-           "disaggregated": "kv_bytes 100\ninstances prefill 0\n" + LINEAR.format(1000) + "instances decode 1\n" + LINEAR.format(1000)}
+           "disaggregated": "kv_bytes 100\ninstances prefill 0\n" + LINEAR.format(1000) + "instances decode 1\n"
+           + LINEAR.format(1000)}
 
 
 def serve_trace(place, requests, servers, **more):
@@ -174,8 +183,10 @@ def serve_trace(place, requests, servers, **more):
     (place / "trace.csv").write_text("arrival_s,prompt_tokens,output_tokens\n" + "".join(
         f"{number / 1e3},{prompt},{output}\n" for number, (prompt, output) in enumerate(requests)))
     (place / "star").write_text("5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1us 0\n" for host in range(4)))
-    (place / "serve.txt").write_text("INFERENCE\ntrace trace.csv\n" + "".join(f"{k} {v}\n" for k, v in more.items()) + servers)
-    return subprocess.run([PROGRAMS / "SimAI_simulator", *"-w serve.txt -n star --network flow -o run".split()], cwd=place,
+    (place / "serve.txt").write_text("INFERENCE\ntrace trace.csv\n" + "".join(f"{k} {v}\n" for k, v in more.items())
+                                     + servers)
+    return subprocess.run([PROGRAMS / "SimAI_simulator", *"-w serve.txt -n star --network flow -o run".split()],
+                          cwd=place,
                           capture_output=True, text=True, env=ENVIRONMENT)
 
 
@@ -191,7 +202,10 @@ def test_requests_that_do_not_fit_are_refused_and_the_others_served(tmp_path, se
     assert sorted(int(row["request"]) for row in rows(tmp_path / "run/requests.csv")) == served
     refused = len(requests) - len(served)
     warning, = (line for line in done.stderr.splitlines() if line.startswith("warning: serve.txt"))
-    assert f"{refused} of {len(requests)} requests do not fit and are refused; the first of them, request 1 has 500" in warning
+    assert (
+        f"{refused} of {len(requests)} requests do not fit and are refused; the first of them, request 1 has 500"
+        in warning
+    )
     assert f"{len(served)} requests, " in done.stdout and f"; {refused} refused" in done.stdout
     found = {row["metric"]: float(row["mean"]) for row in rows(tmp_path / "run/inference.csv")}
     assert (found["requests"], found["refused"]) == (len(served), refused)
@@ -208,7 +222,8 @@ def test_requests_without_prompt_or_output_are_counted_and_left_out(tmp_path, re
     done = serve_trace(tmp_path, requests, SERVERS["colocated"])
     assert done.returncode == 0, done.stderr
     good = [request for request in requests if min(request) > 0]
-    assert [(int(row["prompt_tokens"]), int(row["output_tokens"])) for row in rows(tmp_path / "run/requests.csv")] == good
+    assert [(int(row["prompt_tokens"]), int(row["output_tokens"]))
+            for row in rows(tmp_path / "run/requests.csv")] == good
     warnings = [line for line in done.stderr.splitlines() if "left out" in line]
     assert warnings == ([f"warning: trace.csv: {said}"] if said else [])
     record = json.loads((tmp_path / "run/run.json").read_text())
@@ -226,7 +241,10 @@ def test_a_byte_order_mark_before_a_trace_changes_nothing(tmp_path, mark, trace)
 
 def test_nothing_is_served_where_no_request_fits(tmp_path):
     done = serve_trace(tmp_path, [(5000, 5), (6000, 5)], SERVERS["colocated"], num_gpu_blocks=10)
-    assert done.returncode == 2 and "request 0 has 5004 tokens to keep, 313 blocks; expected at most num_gpu_blocks, 10" in done.stderr
+    assert (
+        done.returncode == 2
+        and "request 0 has 5004 tokens to keep, 313 blocks; expected at most num_gpu_blocks, 10" in done.stderr
+    )
 
 
 def test_goodput_is_of_limits_and_counts_refused_requests_as_failed(tmp_path):
@@ -244,8 +262,10 @@ def test_caches_that_move_are_called_so(tmp_path):
     assert serve_trace(tmp_path, [(50, 5)], SERVERS["disaggregated"]).returncode == 0
     assert {(row["op"], row["group"], row["layer"]) for row in rows(tmp_path / "run/collectives.csv")} == {
         ("SendRecv", "KV", "kv_transfer")}
-    (tmp_path / "serve.txt").write_text("KV_CACHE\nprefill 0\ndecode 1\nrequests 2\nrate 1000\nprompt_tokens 50\nlayers 2\nkv_heads 2\nhead_dim 8\n")
-    done = subprocess.run([PROGRAMS / "SimAI_simulator", *"-w serve.txt -n star --network flow -o run".split()], cwd=tmp_path,
+    (tmp_path / "serve.txt").write_text("KV_CACHE\nprefill 0\ndecode 1\nrequests 2\nrate 1000\nprompt_tokens 50\n"
+                                        "layers 2\nkv_heads 2\nhead_dim 8\n")
+    done = subprocess.run([PROGRAMS / "SimAI_simulator", *"-w serve.txt -n star --network flow -o run".split()],
+                          cwd=tmp_path,
                           capture_output=True, text=True, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     assert {row["group"] for row in rows(tmp_path / "run/collectives.csv")} == {"KV"}
@@ -256,7 +276,9 @@ def test_a_plane_carries_caches_alone(tmp_path):
     topology = tmp_path / "dual"
     run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp", "-g", "16", "-asn",
                 "16", "-psn", "16", "-o", topology], check=True)
-    workload = one_request(200, 3).replace("requests 1\n", "requests 6\n") + ("layers 2\nkv_heads 8\nkv_bytes 256\ninstances prefill 0-7 tp: 8\n"
+    workload = one_request(200, 3).replace("requests 1\n",
+                                           "requests 6\n") + ("layers 2\nkv_heads 8\nkv_bytes 256\n"
+                                               "instances prefill 0-7 tp: 8\n"
                                       "row a all linear 1000 10 0 0 NONE 0\ninstances decode 8-15 tp: 8\n" +
                                       LINEAR.format(1000))
 
@@ -272,7 +294,8 @@ def test_a_plane_carries_caches_alone(tmp_path):
     assert nics("--set", "PLANE=KV 1")[0] == 0
     first, second = nics("--set", "PLANE=KV 0")
     assert second == 0 and first == pytest.approx(sum(both), rel=0.01)
-    for value, expected in (("KV 2", "hosts have 2 NICs"), ("XY 0", "'XY' is not a class of traffic"), ("KV", "PLANE has 1 values"),
+    for value, expected in (("KV 2", "hosts have 2 NICs"), ("XY 0", "'XY' is not a class of traffic"),
+                            ("KV", "PLANE has 1 values"),
                             ("KV x", "PLANE cannot be 'x'")):
         assert expected in simulate(tmp_path, workload, "--set", f"PLANE={value}", topology=topology, status=2)
 
@@ -309,7 +332,8 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
     base = ("--model_name", "llama3_8b", "--requests", 1, "--rate", 1, "--prompt_tokens", 1, "--output_tokens", 1)
     assert "expected --world_size, or --prefill_gpus" in generate(tmp_path, *base, status=2)
     assert "does not divide 3 GPUs" in generate(tmp_path, *base, "--world_size", 3, "--tp", 2, status=2)
-    assert "leaves no room for a cache" in generate(tmp_path, *base[2:], "--model_name", "llama3_70b", "--world_size", 1, status=2)
+    assert "leaves no room for a cache" in generate(tmp_path, *base[2:], "--model_name", "llama3_70b", "--world_size",
+                                                    1, status=2)
     assert "no such file" in generate(tmp_path, *base[:2], "--world_size", 1, "--trace", tmp_path / "none", status=2)
     assert "serve.txt:2: unknown key 'rats'" in simulate(tmp_path, "INFERENCE\nrats 3\n", status=2)
     message = simulate(tmp_path, one_request(1, 1) + "instances colocated 0-7\n" + LINEAR.format(1), status=2)
@@ -320,7 +344,8 @@ def test_azures_trace_is_read(tmp_path):
     trace = tmp_path / "azure.csv"
     trace.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,2\n"
                      "2023-11-16 18:15:46.6905900,396,3\n2023-11-16 18:15:50.9951690,879,4\n")
-    text = generate(tmp_path, "--model_name", "llama3_8b", "--num_layers", 2, "--world_size", 2, "--trace", trace, "--requests", 2)
+    text = generate(tmp_path, "--model_name", "llama3_8b", "--num_layers", 2, "--world_size", 2, "--trace", trace,
+                    "--requests", 2)
     run = simulate(tmp_path, text)
     requests = {row["request"]: row for row in rows(run / "requests.csv")}
     assert [requests[name]["prompt_tokens"] for name in "01"] == ["374", "396"] and len(requests) == 2
@@ -331,7 +356,8 @@ def test_azures_trace_is_read(tmp_path):
 
 
 def test_layers_with_chunks_reach_the_tokens_of_their_chunk(tmp_path):
-    # Four layers of a Llama-4-like model with chunks of 64 tokens, three of which have them; one prompt of 1,600 tokens, and 25 chunks.
+    # Four layers of a Llama-4-like model with chunks of 64 tokens, three of which have them; one prompt of 1,600
+    # tokens, and 25 chunks.
     star = tmp_path / "pair"
     star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
     times = {}
@@ -339,9 +365,11 @@ def test_layers_with_chunks_reach_the_tokens_of_their_chunk(tmp_path):
         place = tmp_path / name
         place.mkdir()
         (place / "config.json").write_text(json.dumps({
-            "model_type": "llama4_text", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 4, "num_attention_heads": 8,
+            "model_type": "llama4_text", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 4,
+            "num_attention_heads": 8,
             "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 32000, "attention_chunk_size": chunk}))
-        text = generate(place, "--config", place / "config.json", "--world_size", 1, "--requests", 1, "--rate", 1e6, "--prompt_tokens", 1600,
+        text = generate(place, "--config", place / "config.json", "--world_size", 1, "--requests", 1, "--rate", 1e6,
+                        "--prompt_tokens", 1600,
                         "--output_tokens", 2)
         assert "window" not in text  # caches keep all tokens
         run = simulate(place, text, topology=star, network="analytical")
@@ -350,7 +378,8 @@ def test_layers_with_chunks_reach_the_tokens_of_their_chunk(tmp_path):
     gpu = gpus.find("H100", kernels="roofline")
     rate = gpu.memory_gbps * gpu.stream
     moved = 1600 * 6 * 2 * 1024 / rate  # keys, values, query; keys, values, result
-    full, chunks = (max(4 * 1024 * scores / (gpu.tflops * 1e3 * gpu.attention[0]), moved) for scores in (1600 * 1600 / 2, 25 * 64 * 64 / 2))
+    full, chunks = (max(4 * 1024 * scores / (gpu.tflops * 1e3 * gpu.attention[0]), moved)
+                    for scores in (1600 * 1600 / 2, 25 * 64 * 64 / 2))
     assert times["full"][0] - times["chunks"][0] == pytest.approx(3 * (full - chunks) / 1e3, rel=0.01)
     # A decoding sequence is at the beginning of its chunk: it reads one token's keys and values instead of 1,601.
     assert times["full"][1] - times["chunks"][1] == pytest.approx(3 * (1601 - 1) * 4 * 1024 / rate / 1e3, rel=0.01)
@@ -376,8 +405,8 @@ def test_layers_with_a_window_read_and_keep_its_tokens(tmp_path):
     # A block has 16 tokens, with windows of one layer; a window of 64 tokens lies in five blocks.
     assert peaks["full"] == -(-1601 // 16)
     assert peaks["windows"] == 101 + 3 * 5
-    # Each score and its product with a value: 2 x 2 x 1024 operations. Of each token attention reads keys, values and query,
-    # and writes keys, values and result: 1,024 numbers of two bytes each.
+    # Each score and its product with a value: 2 x 2 x 1024 operations. Of each token attention reads keys, values and
+    # query, and writes keys, values and result: 1,024 numbers of two bytes each.
     gpu = gpus.find("H100", kernels="roofline")
     moved = 1600 * 6 * 2 * 1024 / (gpu.memory_gbps * gpu.stream)
     full, windowed = (max(4 * 1024 * scores / (gpu.tflops * 1e3 * gpu.attention[0]), moved)
@@ -385,7 +414,8 @@ def test_layers_with_a_window_read_and_keep_its_tokens(tmp_path):
     assert full > moved
     assert times["full"] - times["windows"] == pytest.approx(3 * (full - windowed) / 1e3, rel=1e-3)
     assert "prefix caching is not modelled" in generate(
-        tmp_path / "windows", "--config", tmp_path / "windows/config.json", "--world_size", 1, "--requests", 1, "--rate", 1,
+        tmp_path / "windows", "--config", tmp_path / "windows/config.json", "--world_size", 1, "--requests", 1,
+        "--rate", 1,
         "--prompt_tokens", 9, "--output_tokens", 1, "--enable_prefix_caching", 1, status=2)
 
 
@@ -397,60 +427,76 @@ def test_eight_bit_weights_and_caches_take_half_the_bytes(tmp_path):
     assert kinds["qkv"] == kinds["mlp_up"] == "matmul_fp8" and kinds["logits"] == "matmul"
     # 6.74 billion parameters; the embedding and the logits, 0.26 billion, keep their two bytes.
     weights = sum(small.weight_bytes(o) for layer in range(32) for o in operators.layer(model, small.one_token, layer))
-    weights += sum(small.weight_bytes(o) for o in (*operators.embedding(model, small.one_token), *operators.head(model, small.one_token)))
+    weights += sum(small.weight_bytes(o) for o in (*operators.embedding(model, small.one_token),
+                                                   *operators.head(model, small.one_token)))
     assert weights == pytest.approx(6.738e9 + 2 * 32000 * 4096, rel=2e-3)
-    text = generate(tmp_path, "--model_name", "llama2_7b", "--world_size", 1, "--requests", 1, "--rate", 1, "--prompt_tokens", 9,
+    text = generate(tmp_path, "--model_name", "llama2_7b", "--world_size", 1, "--requests", 1, "--rate", 1,
+                    "--prompt_tokens", 9,
                     "--output_tokens", 1, "--dtype", "fp8", "--kv-cache-dtype", "fp8")
     assert "fp8_tflops: 1979 fp8_matmul: 0.709" in text and "kv_bytes 256\n" in text
     assert "has no 8-bit floats" in generate(tmp_path, "--model_name", "llama2_7b", "--world_size", 1, "--requests", 1,
-                                             "--rate", 1, "--prompt_tokens", 9, "--output_tokens", 1, "--gpu_type", "A100",
+                                             "--rate", 1, "--prompt_tokens", 9, "--output_tokens", 1, "--gpu_type",
+                                             "A100",
                                              "--dtype", "fp8", status=2)
 
 
 def test_four_bit_weights_take_nine_sixteenths_of_a_byte_but_for_operators_that_keep_theirs(tmp_path):
     model = catalogue.find("llama2_7b")
     small = Instance(model, 1, dtype="nvfp4", precise=precision.Precise(operators=(("qkv", "fp8"),)))
-    weights = {o.name: small.weight_bytes(o) / o.parameters for o in (*operators.layer(model, small.one_token, 0), *operators.head(model, small.one_token))
+    weights = {o.name: small.weight_bytes(o) / o.parameters
+               for o in (*operators.layer(model, small.one_token, 0), *operators.head(model, small.one_token))
                if o.parameters}
     assert {name: weights[name] for name in ("qkv", "mlp_up", "logits")} == {"qkv": 1, "mlp_up": 9 / 16, "logits": 2}
-    common = ["--model_name", "llama2_7b", "--num_layers", 2, "--world_size", 1, "--requests", 1, "--rate", 1, "--prompt_tokens", 900, "--output_tokens", 1,
+    common = ["--model_name", "llama2_7b", "--num_layers", 2, "--world_size", 1, "--requests", 1, "--rate", 1,
+              "--prompt_tokens", 900, "--output_tokens", 1,
               "--dtype", "nvfp4"]
     text = generate(tmp_path, *common, "--gpu_type", "B200", "--operator_dtype", "qkv=fp8")
     assert "fp8_tflops: 4500 fp8_matmul: 0.763 fp4_tflops: 9000 fp4_matmul: 0.589" in text
     kinds = {line.split()[1]: line.split()[3] for line in text.splitlines() if line.startswith("row ")}
     assert (kinds["qkv"], kinds["mlp_up"], kinds["logits"]) == ("matmul_fp8", "matmul_nvfp4", "matmul")
-    assert generate(tmp_path, *common, "--gpu_type", "B200", "--operator_dtype", "linear_qkv=fp8") == text, "of its products those that the model has"
+    assert generate(tmp_path, *common, "--gpu_type", "B200", "--operator_dtype",
+                    "linear_qkv=fp8") == text, "of its products those that the model has"
     pair = tmp_path / "pair"
     pair.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
     simulate(tmp_path, text, topology=pair, network="analytical")
-    assert "needs products of 4-bit floats; expected fp4_tflops: in" in simulate(tmp_path, text.replace("fp4_tflops: 9000 ", ""), topology=pair, status=2)
+    assert "needs products of 4-bit floats; expected fp4_tflops: in" in simulate(tmp_path,
+        text.replace("fp4_tflops: 9000 ", ""), topology=pair, status=2)
     assert "H100 has no 4-bit floats" in generate(tmp_path, *common, "--gpu_type", "H100", status=2)
-    assert '"experts" is not a product of' in generate(tmp_path, *common, "--gpu_type", "B200", "--operator_dtype", "experts=fp8", status=2)
-    assert "expected OPERATOR=TYPE with one of bfloat16" in generate(tmp_path, *common, "--gpu_type", "B200", "--operator_dtype", "qkv=mxfp8", status=2)
+    assert '"experts" is not a product of' in generate(tmp_path, *common, "--gpu_type", "B200", "--operator_dtype",
+                                                       "experts=fp8", status=2)
+    assert "expected OPERATOR=TYPE with one of bfloat16" in generate(tmp_path, *common, "--gpu_type", "B200",
+        "--operator_dtype", "qkv=mxfp8", status=2)
 
 
 def test_the_fullest_rank_of_uneven_experts_gets_as_many_tokens_as_in_training(tmp_path):
-    common = ["--model_name", "mixtral_8x7b", "--num_layers", 1, "--world_size", 4, "--ep", 4, "--requests", 1, "--rate", 1, "--prompt_tokens", 9,
+    common = ["--model_name", "mixtral_8x7b", "--num_layers", 1, "--world_size", 4, "--ep", 4, "--requests", 1,
+              "--rate", 1, "--prompt_tokens", 9,
               "--output_tokens", 1]
-    (tmp_path / "loads").write_text("1\n" * 6 + "5\n" * 2)  # the last rank's experts get 10 of 16 tokens, 2.5 times the mean
-    even, uneven = ({line.split()[1]: line.split() for line in generate(tmp_path, *common, *more).splitlines() if line.startswith("row ")}
+    (tmp_path / "loads").write_text("1\n" * 6
+                                    + "5\n" * 2)  # the last rank's experts get 10 of 16 tokens, 2.5 times the mean
+    even, uneven = ({line.split()[1]: line.split() for line in generate(tmp_path, *common, *more).splitlines()
+                     if line.startswith("row ")}
                     for more in ((), ("--moe_imbalance", tmp_path / "loads")))
     for name, field in (("expert_up", 7), ("expert_activation", 5), ("dispatch", -1), ("combine", -1)):
         assert float(uneven[name][field]) == 2.5 * float(even[name][field]) > 0, name
-    assert {name: row for name, row in uneven.items() if "expert" not in name and name not in ("dispatch", "combine")} == {
+    assert {name: row for name, row in uneven.items() if "expert" not in name
+            and name not in ("dispatch", "combine")} == {
         name: row for name, row in even.items() if "expert" not in name and name not in ("dispatch", "combine")}
-    assert "has no experts" in generate(tmp_path, "--model_name", "llama3_8b", "--moe_imbalance", "zipf:1", *common[2:6], *common[8:], status=2)
+    assert "has no experts" in generate(tmp_path, "--model_name", "llama3_8b", "--moe_imbalance", "zipf:1",
+                                        *common[2:6], *common[8:], status=2)
 
 
 def test_dispatchers_send_a_token_to_its_experts_or_ranks_and_in_fewer_bits(tmp_path):
-    common = ["--model_name", "mixtral_8x7b", "--num_layers", 1, "--world_size", 4, "--ep", 4, "--requests", 1, "--rate", 1, "--prompt_tokens", 9,
+    common = ["--model_name", "mixtral_8x7b", "--num_layers", 1, "--world_size", 4, "--ep", 4, "--requests", 1,
+              "--rate", 1, "--prompt_tokens", 9,
               "--output_tokens", 1]
     # Two of eight experts are on one of four ranks with a probability of 1 in 7.
     for dispatcher, copies in (("alltoall", 2), ("deepep", 2 - 1 / 7), ("allgather", 4)):
         for dtype, bytes_ in (("bf16", 2), ("fp8", 1 + 4 / 128), ("nvfp4", 9 / 16)):
             text = generate(tmp_path, *common, "--moe_dispatcher", dispatcher, "--moe_dispatch_dtype", dtype)
             sent = {line.split()[1]: float(line.split()[-1]) for line in text.splitlines() if line.startswith("row ")}
-            assert (sent["dispatch"], sent["combine"]) == pytest.approx((4096 * copies * bytes_, 4096 * copies * 2), rel=1e-9)
+            assert (sent["dispatch"], sent["combine"]) == pytest.approx((4096 * copies * bytes_, 4096 * copies * 2),
+                rel=1e-9)
 
 
 def test_requests_go_where_their_beginning_is(tmp_path):
@@ -468,7 +514,8 @@ def test_requests_go_where_their_beginning_is(tmp_path):
 def test_the_flags_of_aicb_s_main_program_are_read(tmp_path):
     flags = ["--world_size", "1", "--requests", "1", "--rate", "1", "-o", str(tmp_path), "--model_name", "llama2_7b"]
     script = ROOT / "scripts/workload.py"
-    for name, more in (("aicb", ["--workload_type", "inference", "--num_prefill_tokens", "1024", "--num_decode_tokens", "128"]),
+    for name, more in (("aicb", ["--workload_type", "inference", "--num_prefill_tokens", "1024", "--num_decode_tokens",
+                                 "128"]),
                        ("ours", ["--inference", "--prompt_tokens", "1024", "--output_tokens", "128"])):
         done = subprocess.run([sys.executable, script, *flags, *more, "--name", name], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -477,15 +524,19 @@ def test_the_flags_of_aicb_s_main_program_are_read(tmp_path):
 
 @pytest.mark.parametrize("flags, line", [
     (["--time_scale", "2"], "--time_scale has no effect without --trace; expected both or neither"),
-    (["--shared_prefixes", "2"], "--shared_prefixes has no effect without --shared_prefix_tokens; expected both or neither"),
+    (["--shared_prefixes", "2"], "--shared_prefixes has no effect without --shared_prefix_tokens; expected both or "
+     "neither"),
     (["--swap_gbps", "2"], "--swap_gbps has no effect without --preemption_mode swap; expected both or neither"),
     (["--kv_transfer", "whole"], "--kv_transfer has no effect without --decode_gpus; expected both or neither"),
-    (["--kv_layers_per_message", "2"], "--kv_layers_per_message has no effect without --decode_gpus; expected both or neither"),
+    (["--kv_layers_per_message", "2"], "--kv_layers_per_message has no effect without --decode_gpus; expected both or "
+     "neither"),
     (["--first_token", "prefill"], "--first_token has no effect without --decode_gpus; expected both or neither"),
     (["--decode_router", "kv_aware"], "--decode_router has no effect without --decode_gpus; expected both or neither")])
 def test_a_flag_that_needs_another_is_refused_alone(tmp_path, flags, line):
-    done = run_script([ROOT / "scripts/workload.py", "--inference", "--model_name", "llama2_7b", "--world_size", "8", "--tp", "8",
-                       "--requests", "1", "--rate", "1", "--prompt_tokens", "2", "--output_tokens", "1", "-o", tmp_path, *flags])
+    done = run_script([ROOT / "scripts/workload.py", "--inference", "--model_name", "llama2_7b", "--world_size", "8",
+                       "--tp", "8",
+                       "--requests", "1", "--rate", "1", "--prompt_tokens", "2", "--output_tokens", "1", "-o", tmp_path,
+                       *flags])
     assert done.returncode == 2 and done.stderr.endswith(f"{line}\n") and done.stderr.count("\n") == 1
 
 
@@ -497,7 +548,8 @@ NO_NAMES = [each for each in NEITHER if not each.isalpha()]
     ("requests", ("1", "007"), ("0", "10000001", "1.0", *NEITHER)),
     ("rate", ("1", "1e18", ".5"), ("0", "1e-10", "1.1e18", *NEITHER)),
     ("seed", ("0", str(2**63 - 1)), (str(2**63), *NEITHER)),
-    ("prompt_tokens", ("2", "uniform 2 2", "uniform 2 3", "exponential 2"), ("0", "uniform 3 2", "uniform 2", "exponential 2 2", "16777217", *NEITHER)),
+    ("prompt_tokens", ("2", "uniform 2 2", "uniform 2 3", "exponential 2"),
+     ("0", "uniform 3 2", "uniform 2", "exponential 2 2", "16777217", *NEITHER)),
     ("router", ("kv_aware", "round_robin"), NO_NAMES),
     ("kv_transfer", ("whole",), ("both", *NEITHER)),
     ("first_token", ("prefill", "decode"), ("both", *NEITHER)),
@@ -510,11 +562,13 @@ NO_NAMES = [each for each in NEITHER if not each.isalpha()]
     ("step_overhead_ns", ("0", "0.5"), ("1e17", *NEITHER)),
     ("launch_ns", ("0", "0.5"), ("1e17", *NEITHER)),
     ("capacity_scheduler_policy", ("guaranteed_no_evict", "max_utilization"), NO_NAMES),
-    ("cudagraph_capture_sizes", ("1", "1 2 8"), ("0", "2 1", "2 2", "4294967296", *(each for each in NEITHER if each != "1 2"))),
+    ("cudagraph_capture_sizes", ("1", "1 2 8"), ("0", "2 1", "2 2", "4294967296",
+                                                 *(each for each in NEITHER if each != "1 2"))),
 ])
 def test_a_value_is_refused_where_the_file_is_written_as_where_it_is_read(tmp_path, key, good, bad):
     flags = {"requests": "1", "rate": "1e6", "prompt_tokens": "2", "output_tokens": "1"}
-    instances = ["--prefill_gpus", "1", "--decode_gpus", "1"] if key in ("kv_transfer", "first_token") else ["--world_size", "1"]
+    instances = ["--prefill_gpus", "1", "--decode_gpus", "1"] if key in ("kv_transfer",
+        "first_token") else ["--world_size", "1"]
     common = ["--model_name", "llama2_7b", "--num_layers", "1", *instances, "--num_gpu_blocks", "9"]
     star = tmp_path / "pair"
     star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
@@ -529,14 +583,16 @@ def test_a_value_is_refused_where_the_file_is_written_as_where_it_is_read(tmp_pa
                 inference_command.run(arguments)
         else:
             inference_command.run(arguments)
-        said = simulate(tmp_path, f"INFERENCE\n{key} {value}\n{kept}", topology=star, network="analytical", status=status)
+        said = simulate(tmp_path, f"INFERENCE\n{key} {value}\n{kept}", topology=star, network="analytical",
+                        status=status)
         assert not status or "serve.txt:2: " in said, said
 
 
 def test_a_policy_may_be_of_the_user_s_own_and_a_simulator_without_it_refuses_its_name(tmp_path):
     star = tmp_path / "pair"
     star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
-    text = generate(tmp_path, "--model_name", "llama2_7b", "--num_layers", "1", "--world_size", "1", "--requests", "1", "--rate", "1", "--prompt_tokens", "2",
+    text = generate(tmp_path, "--model_name", "llama2_7b", "--num_layers", "1", "--world_size", "1", "--requests", "1",
+                    "--rate", "1", "--prompt_tokens", "2",
                     "--output_tokens", "1", "--router", "least_load")
     said = simulate(tmp_path, text, topology=star, network="analytical", status=2)
     assert "router is 'least_load'; expected kv_aware, least_loaded or round_robin; the nearest is least_loaded" in said
@@ -558,7 +614,8 @@ def test_the_tool_asks_for_what_the_simulator_needs_to_know_of_requests(tmp_path
 
 def test_the_figures_of_the_page_are_those_of_its_example(tmp_path):
     page = " ".join((ROOT / "docs/source/howto/inference.rst").read_text().split())
-    common = ("--inference --model_name llama2_7b --num_layers 8 --tp 4 --requests 40 --rate 500 --max_num_batched_tokens 2048 "
+    common = ("--inference --model_name llama2_7b --num_layers 8 --tp 4 --requests 40 --rate 500 "
+              "--max_num_batched_tokens 2048 "
               "--ttft_limit_ms 12 --tpot_limit_ms 1 -o .").split()
     lengths = ["--prompt_tokens", "uniform 500 3500", "--output_tokens", "uniform 5 15"]
 
@@ -567,16 +624,22 @@ def test_the_figures_of_the_page_are_those_of_its_example(tmp_path):
 
     script("scripts/workload.py", *common, *lengths, "--world_size", "16", "--name", "together")
     script("scripts/workload.py", *common, *lengths, "--prefill_gpus", "8", "--decode_gpus", "8", "--name", "apart")
-    script("topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "H100", "-bw", "400Gbps", "-psn", "8", "-o", "x")
-    script("topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp", "-g", "16", "-asn", "16", "-psn", "16", "-o", "hpn")
+    script("topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "H100", "-bw", "400Gbps",
+           "-psn", "8", "-o", "x")
+    script("topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp", "-g", "16", "-asn", "16", "-psn", "16",
+           "-o", "hpn")
     for output, workload, topology, *more in (("together", "together.txt", "x"), ("apart", "apart.txt", "x"),
-                                              ("both", "apart.txt", "hpn"), ("one", "apart.txt", "hpn", "--set", "PLANE=KV 1")):
+                                              ("both", "apart.txt", "hpn"),
+                                              ("one", "apart.txt", "hpn", "--set", "PLANE=KV 1")):
         subprocess.run([PROGRAMS / "SimAI_simulator", "-q", "-w", workload, "-n", topology,
-                        "-c", ROOT / "conf/SimAI.conf", "--network", "flow", "-o", output, *more], cwd=tmp_path, check=True, env=ENVIRONMENT)
+                        "-c", ROOT / "conf/SimAI.conf", "--network", "flow", "-o", output, *more], cwd=tmp_path,
+                       check=True, env=ENVIRONMENT)
     runs = open_runs([tmp_path / name for name in ("together", "apart", "both", "one")])
-    rows = {table.key: {row["run"]: row for row in table.records()} for table in all_tables(runs, ("serving", "phases"))}
+    rows = {table.key: {row["run"]: row for row in table.records()}
+            for table in all_tables(runs, ("serving", "phases"))}
     serving, phases = rows["serving"], rows["phases"]
-    for name, start in (("together", "the 99th percentile of the time per token is"), ("apart", "When they are separate, these are")):
+    for name, start in (("together", "the 99th percentile of the time per token is"),
+                        ("apart", "When they are separate, these are")):
         late, kept = re.search(rf"{start} ([\d.]+) ms,? and ([\d.]+)%", page).groups()
         assert float(late) == round(serving[name]["tpot p99 ms"], 1) and float(kept) == serving[name]["within limits %"]
     one, both = re.search(r"for ([\d.]+) ms on average, instead of ([\d.]+) ms", page).groups()

@@ -26,12 +26,14 @@ from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
 
 H100 = gpus.find("H100")
 WITH_TABLES = ("A100", "H100", "H200", "B200", "GB200", "B300", "GB300")
-PRECISIONS = {"A100": ("bfloat16",), "H100": ("bfloat16", "fp8", "fp8_block"), "B200": ("bfloat16", "fp8", "mxfp8", "nvfp4")}
+PRECISIONS = {"A100": ("bfloat16",), "H100": ("bfloat16", "fp8", "fp8_block"),
+              "B200": ("bfloat16", "fp8", "mxfp8", "nvfp4")}
 
 
 def gpt():
     """A GPT of one layer, with eight heads of 128."""
-    return Model(name="g", layers=1, hidden=1024, heads=8, kv_heads=8, head_dim=128, ffn=4096, vocabulary=1024, gated=False,
+    return Model(name="g", layers=1, hidden=1024, heads=8, kv_heads=8, head_dim=128, ffn=4096, vocabulary=1024,
+                 gated=False,
                  norm="layer")
 
 
@@ -39,7 +41,8 @@ def own(group, gpu="H100"):
     """@return rows of what we have measured on a GPU, with the numbers of their shapes"""
     header, rows = grid.rows(f"measured-{gpu}.csv")
     found = [dict(zip(header, row)) for row in rows if row[0] == group]
-    return [{**row, "us": float(row["us"]), "sizes": {key: int(value) for key, value in (part.split("=") for part in row["shape"].split())}}
+    return [{**row, "us": float(row["us"]), "sizes": {key: int(value) for key,
+                                                      value in (part.split("=") for part in row["shape"].split())}}
             for row in found]
 
 
@@ -86,7 +89,8 @@ def test_measured_products_that_no_table_has_are_predicted(name, system):
     for path in sorted((OTHERS_FILES / "kernels").glob(f"{system}__*__gemm_perf.csv.gz")):
         for row in raw(path.name):
             m, n, k = int(row["m"]), int(row["n"]), int(row["k"])
-            if row["gemm_dtype"] == "bfloat16" and m in (1280, 1792, 2304, 3840, 4352) and min(n, k) >= 1024 and max(n, k) < 20000:
+            if row["gemm_dtype"] == "bfloat16" and m in (1280, 1792, 2304, 3840, 4352) and min(n, k) >= 1024 and max(n,
+                k) < 20000:
                 fastest[m, n, k] = min(fastest.get((m, n, k), math.inf), float(row["latency"]) * 1e6)
     errors = [abs(products.product_ns(gpu, "bfloat16", *shape) / time - 1) for shape, time in fastest.items()]
     assert len(errors) == 980
@@ -133,8 +137,10 @@ def test_our_products_of_8_bit_floats_take_half_of_those_of_16_bits():
     ratios = [row["us"] * 1e3 / products.product_ns(gpu, "fp8", *row["sizes"].values())
               for row in own("product") if row["variant"] == "fp8 fast sums"]
     assert statistics.median(ratios) == pytest.approx(1, abs=0.12)
-    sixteen = [products.product_ns(H100, "bfloat16", *row["sizes"].values()) for row in own("product") if row["variant"] == "fp8"]
-    eight = [products.product_ns(gpu, "fp8", *row["sizes"].values()) for row in own("product") if row["variant"] == "fp8"]
+    sixteen = [products.product_ns(H100, "bfloat16", *row["sizes"].values()) for row in own("product")
+               if row["variant"] == "fp8"]
+    eight = [products.product_ns(gpu, "fp8", *row["sizes"].values()) for row in own("product")
+             if row["variant"] == "fp8"]
     assert sum(sixteen) / sum(eight) == pytest.approx(2 / 1.131 * 1979 / 1978, rel=0.02)
 
 
@@ -142,7 +148,8 @@ def test_our_grouped_products_take_what_one_product_of_all_their_tokens_takes_or
     ratios = []
     for row in own("grouped"):
         sizes = row["sizes"]
-        shape = roofline.passes((sizes["m"], sizes["n"], sizes["k"], 1))[("forward", "input_gradient", "weight_gradient").index(row["pass"])]
+        shape = roofline.passes((sizes["m"], sizes["n"], sizes["k"], 1))[("forward", "input_gradient",
+            "weight_gradient").index(row["pass"])]
         ratios.append(row["us"] * 1e3 / products.product_ns(H100, "bfloat16", *shape, sizes["experts"]))
     assert len(ratios) == 72
     assert statistics.median(ratios) == pytest.approx(1, abs=0.01)
@@ -160,14 +167,16 @@ def test_low_precision_adds_the_quantization_of_what_no_norm_has_written():
     # Two bytes are read of each number, and one written for each of two directions.
     assert alone[0] - after[0] == pytest.approx(4 * m * k / gpu.stream_rate)
     assert alone[1:] == after[1:]
-    assert after[1] - products.PRECISE_SUMS * products.product_ns(gpu, "fp8", m, k, n) == pytest.approx(4 * m * n / gpu.stream_rate)
+    assert after[1] - products.PRECISE_SUMS * products.product_ns(gpu, "fp8", m, k,
+        n) == pytest.approx(4 * m * n / gpu.stream_rate)
 
 
 # -- attention
 
 def heads(tokens, sequences=1, count=32, kv=8, head_dim=128, window=0):
     pairs = sequences * (tokens * window - window ** 2 / 2 if window else tokens ** 2 / 2)
-    return operators.Operator("attention", "attention", 2 * sequences * tokens * 2 * (count + kv) * head_dim, 4 * pairs * count * head_dim,
+    return operators.Operator("attention", "attention", 2 * sequences * tokens * 2 * (count + kv) * head_dim,
+                              4 * pairs * count * head_dim,
                               heads=operators.Heads(sequences, tokens, count, kv, head_dim, head_dim, window))
 
 
@@ -191,7 +200,8 @@ def test_our_attention_on_an_h100_takes_what_the_tables_say():
 def test_attention_is_slower_than_its_peak_and_the_share_grows_with_the_sequence():
     for name in WITH_TABLES:
         gpu = gpus.find(name)
-        shares = [heads(tokens).flops / (gpu.tflops * 1e3) / gpu.times_ns(heads(tokens))[0] for tokens in (512, 2048, 8192, 16384)]
+        shares = [heads(tokens).flops / (gpu.tflops * 1e3) / gpu.times_ns(heads(tokens))[0]
+                  for tokens in (512, 2048, 8192, 16384)]
         assert shares[0] < shares[1] < shares[2] < 1 and 0.97 * shares[2] < shares[3] < 1
         forward, backward, weight = gpu.times_ns(heads(8192))
         assert 2.4 * forward < backward < 4 * forward and weight == 0
@@ -208,12 +218,15 @@ def test_a_window_takes_the_share_of_a_sequence_twice_as_long():
 def test_windows_of_128_tokens_were_measured_to_take_that_share():
     table, ratios = gpus.find("H100"), []
     for row in raw("h100_sxm__trtllm_1.3.0rc20__context_attention_perf.csv.gz"):
-        size = {name: int(row[name]) for name in ("batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim", "window_size")}
-        if (row["attn_dtype"], row["kv_cache_dtype"]) != ("bfloat16",) * 2 or (size["window_size"], size["head_dim"]) != (128, 64):
+        size = {name: int(row[name]) for name in ("batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim",
+                                                  "window_size")}
+        if (row["attn_dtype"], row["kv_cache_dtype"]) != ("bfloat16",) * 2 or (size["window_size"],
+            size["head_dim"]) != (128, 64):
             continue
         count = size["batch_size"] * size["num_heads"]
         if size["isl"] >= 2048:
-            copied = 4 * size["batch_size"] * size["isl"] * (size["num_heads"] + 2 * size["num_key_value_heads"]) * 64 / table.stream_rate
+            copied = 4 * size["batch_size"] * size["isl"] * (size["num_heads"]
+                + 2 * size["num_key_value_heads"]) * 64 / table.stream_rate
             flops = 4 * count * (size["isl"] * 128 - 128 ** 2 / 2) * 64
             share = attention.share(table.table("attention"), 64, 256, count * size["isl"] // 256)
             ratios.append((float(row["latency"]) * 1e6 - copied) / (flops / (table.tflops * 1e3 * share)))
@@ -229,10 +242,12 @@ LAYERS = {"llama3_8b": 0.05, "llama3_70b of TP 8": 0.05, "gpt_175b of TP 8": 0.0
 @pytest.mark.parametrize("gpu", ["H100", "H200"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_under_load_take_the_sum_of_their_operators(name, gpu):
-    """Forward and backward pass of layers, for seconds: no constant comes from them, nor from any measurement on our H200."""
+    """Forward and backward pass of layers, for seconds: no constant comes from them, nor from any measurement on our
+    H200."""
     rows = [row for row in own("sustained", gpu) if row["kernel"] == name and row["sizes"]["second"] >= 2]
     sizes = rows[0]["sizes"]
-    model = Model(name="l", layers=1, hidden=sizes["hidden"], heads=sizes["heads"], kv_heads=sizes["kv_heads"], head_dim=sizes["head_dim"],
+    model = Model(name="l", layers=1, hidden=sizes["hidden"], heads=sizes["heads"], kv_heads=sizes["kv_heads"],
+                  head_dim=sizes["head_dim"],
                   ffn=sizes["ffn"], vocabulary=1024, gated=bool(sizes["gated"]))
     plan = Parallelism(world_size=1, micro_batch=sizes["sequences"], sequence=sizes["tokens"])
     measured = statistics.median(row["us"] for row in rows) * 1e3
@@ -249,15 +264,19 @@ def test_experts_of_an_engine_take_the_sum_of_their_operators():
     for row in raw("h100_sxm__trtllm_1.3.0rc20__moe_perf.csv.gz"):
         if row["moe_dtype"] != "bfloat16" or row["distribution"] != "balanced" or "nongated" in row["kernel_source"]:
             continue
-        tokens, hidden, ffn, top, every, tp, ep = (int(row[name]) for name in ("num_tokens", "hidden_size", "inter_size", "topk", "num_experts",
+        tokens, hidden, ffn, top, every, tp, ep = (int(row[name])
+                                                   for name in ("num_tokens", "hidden_size", "inter_size", "topk",
+                                                       "num_experts",
                                                                               "moe_tp_size", "moe_ep_size"))
         each = tokens * top // every
         if each < 128 or tp > 1 or ep > 1:
             continue
         local, arrived = every, tokens * top
-        known = [operators.matmul("expert_up", each, 2 * ffn // tp, hidden, local), operators.matmul("expert_down", each, hidden, ffn // tp, local),
+        known = [operators.matmul("expert_up", each, 2 * ffn // tp, hidden, local),
+                 operators.matmul("expert_down", each, hidden, ffn // tp, local),
                  operators.Operator("expert_activation", "memory", 2 * arrived * 3 * ffn // tp),
-                 operators.Operator("dispatch", "memory", 4 * arrived * hidden), operators.Operator("combine", "memory", 4 * arrived * hidden)]
+                 operators.Operator("dispatch", "memory", 4 * arrived * hidden),
+                 operators.Operator("combine", "memory", 4 * arrived * hidden)]
         ratios.append(float(row["latency"]) * 1e6 / sum(gpu.times_ns(operator)[0] for operator in known))
     assert len(ratios) > 50
     assert statistics.median(ratios) == pytest.approx(1, abs=0.15)
@@ -273,17 +292,21 @@ def states(gpu, heads, sequences, tokens, groups=8, chunk=128):
 
 # Milliseconds that AIConfigurator measured (TensorRT-LLM 1.3.0rc15 and rc20): GPU, heads, sequences, tokens, kernel.
 @pytest.mark.parametrize("gpu, sizes, kernel, measured", [
-    ("B200", (128, 1, 8192), "mamba_scan", 0.715), ("B200", (256, 1, 16384), "mamba_scan", 2.829), ("B200", (64, 4, 4096), "mamba_scan", 0.727),
-    ("B200", (128, 2, 8192), "mamba_conv", 0.186), ("H100", (128, 1, 8192), "mamba_conv", 0.130), ("GB300", (256, 1, 8192), "mamba_conv", 0.157)])
+    ("B200", (128, 1, 8192), "mamba_scan", 0.715), ("B200", (256, 1, 16384), "mamba_scan", 2.829),
+    ("B200", (64, 4, 4096), "mamba_scan", 0.727),
+    ("B200", (128, 2, 8192), "mamba_conv", 0.186), ("H100", (128, 1, 8192), "mamba_conv", 0.130),
+    ("GB300", (256, 1, 8192), "mamba_conv", 0.157)])
 def test_state_space_kernels_take_what_others_measured(gpu, sizes, kernel, measured):
     assert states(gpus.find(gpu), *sizes)[kernel] == pytest.approx(measured, rel=0.25)
     assert states(gpus.find(gpu, kernels="roofline"), *sizes)[kernel] < 0.9 * measured
 
 
 def test_a_scan_is_bound_by_its_chunks_so_that_more_bandwidth_does_not_help():
-    """vLLM, pull request 27299: 8,192 tokens of 128 heads in a group take an H100 0.649 ms; with eight groups they take a B200 0.715 ms."""
+    """vLLM, pull request 27299: 8,192 tokens of 128 heads in a group take an H100 0.649 ms; with eight groups they take
+    a B200 0.715 ms."""
     assert states(H100, 128, 1, 8192, groups=1, chunk=256)["mamba_scan"] == pytest.approx(0.649, rel=0.1)
-    assert states(gpus.find("H200"), 128, 1, 8192)["mamba_scan"] == pytest.approx(states(H100, 128, 1, 8192)["mamba_scan"], rel=0.01)
+    assert states(gpus.find("H200"), 128, 1, 8192)["mamba_scan"] == pytest.approx(states(H100, 128, 1,
+        8192)["mamba_scan"], rel=0.01)
 
 
 @pytest.mark.parametrize("ratio, measured", [(4, 1.649), (128, 1.118)])
@@ -299,7 +322,8 @@ def test_every_gpu_with_tables_has_shares_of_fused_kernels():
     header, rows = grid.rows("fused.csv")
     assert [row[0] for row in rows] == ["A100", "H100", "H200", "B200", "B300", "GB200", "GB300"]
     every = [catalogue.find(name) for name in ("nemotron_h_8b", "qwen3_next_80b_a3b", "deepseek_v4_flash")]
-    used = {o.kernel for model in every for layer in range(model.layers) for o in operators.layer(model, Parallelism(1), layer) if o.kernel}
+    used = {o.kernel for model in every for layer in range(model.layers)
+            for o in operators.layer(model, Parallelism(1), layer) if o.kernel}
     assert used == set(header[1:]) and all(float(value) > 1 for row in rows for value in row[1:])
 
 
@@ -319,7 +343,8 @@ def test_gpus_without_tables_take_the_shares_of_the_one_that_they_are_like():
     assert gpus.find("H800").times_ns(product) == H100.times_ns(product)
     assert gpus.find("A800").times_ns(core) == gpus.find("A100").times_ns(core)
     # The H20 has 148 of 989 TFLOP/s, and draws too little power to be slowed down.
-    assert gpus.find("H20").times_ns(product)[0] == pytest.approx(H100.times_ns(product)[0] * H100.loaded * 989 / 148, rel=1e-3)
+    assert gpus.find("H20").times_ns(product)[0] == pytest.approx(H100.times_ns(product)[0] * H100.loaded * 989 / 148,
+        rel=1e-3)
 
 
 def test_layers_and_operators_keep_more_bits_where_a_plan_says_so():
@@ -372,7 +397,8 @@ def test_a_layer_of_small_kernels_is_bound_by_what_the_cpu_takes_to_launch_them(
 # -- flags
 
 def workload(directory, *flags, status=0):
-    done = run_script([REPOSITORY / "scripts/workload.py", "--model_name", "llama2_7b", "--num_layers", 2, "--world_size", 8, "--tp", 8,
+    done = run_script([REPOSITORY / "scripts/workload.py", "--model_name", "llama2_7b", "--num_layers", 2,
+                       "--world_size", 8, "--tp", 8,
                        "-o", directory, "--name", "w", *flags])
     assert done.returncode == status, done.stderr
     return done.stderr if status else json.loads((directory / "w.json").read_text())

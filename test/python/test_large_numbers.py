@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Numbers at the edges of what integers and the clock hold, in every reader: the run works, or one line says what is wrong."""
+"""Numbers at the edges of what integers and the clock hold, in every reader: the run works, or one line says what is
+wrong."""
 import signal
 import subprocess
 import time
@@ -8,7 +9,8 @@ import pytest
 
 from readers import PROGRAMS, READERS, command, run, write
 
-EDGES = ["-1", "2147483648", "4294967295", "4294967296", "4611686018427387904", "9223372036854775807", "9223372036854775808",
+EDGES = ["-1", "2147483648", "4294967295", "4294967296", "4611686018427387904", "9223372036854775807",
+         "9223372036854775808",
          "18446744073709551615", "18446744073709551616", "1e16", "1e19", "1e300", "1e400", "nan"]
 
 
@@ -28,7 +30,9 @@ def test_an_edge_in_a_number_is_no_crash_and_no_hang(tmp_path, reader, key):
         result = run(tmp_path, command(reader))
         said = f"{key} {edge}: {result.returncode} {result.stderr}"
         assert result.returncode in (0, 1, 2), said
-        assert "cond=" not in result.stderr and "internal error" not in result.stderr and "what()" not in result.stderr, said
+        assert (
+            "cond=" not in result.stderr and "internal error" not in result.stderr and "what()" not in result.stderr
+        ), said
         if result.returncode == 2:
             assert len([line for line in result.stderr.splitlines() if not line.startswith("warning: ")]) == 1, said
 
@@ -49,7 +53,8 @@ def test_a_latency_past_the_end_of_the_clock_is_refused(tmp_path):
     write(tmp_path, "network", latency="1e16")
     result = run(tmp_path, command("network"))
     assert result.returncode == 2
-    assert result.stderr == ("network.yml:4: a latency of 1e16 ns ends past the end of the simulated clock; expected less than "
+    assert result.stderr == ("network.yml:4: a latency of 1e16 ns ends past the end of the simulated clock; expected "
+                             "less than "
                              "9.2e15 ns (106 days)\n")
 
 
@@ -63,7 +68,8 @@ def test_a_thousand_million_passes_end_when_they_are_told_to(tmp_path, words, te
     write(tmp_path, "micro")
     (tmp_path / "micro").write_text(text)
     program, *flags = words
-    limited = [str(PROGRAMS / program), "-q", "-w", "micro", *flags, "-o", "out/", "--max-time=1s", "--max-memory=500MiB"]
+    limited = [str(PROGRAMS / program), "-q", "-w", "micro", *flags, "-o", "out/", "--max-time=1s",
+               "--max-memory=500MiB"]
     result = run(tmp_path, limited)
     assert result.returncode == 1
     assert "--max-time" in result.stderr, result.stderr
@@ -88,14 +94,16 @@ def test_micro_batches_that_only_the_header_names_are_limited(tmp_path):
     write(tmp_path, "training", ga="2147483647")
     result = run(tmp_path, command("training"))
     assert result.returncode == 2
-    assert result.stderr == ("training:1: ga is 2147483647, with 2 layers in each micro-batch; expected at most 5000000 "
+    assert result.stderr == ("training:1: ga is 2147483647, with 2 layers in each micro-batch; expected at most "
+                             "5000000 "
                              "micro-batches\n")
 
 
 def on_a_slow_link(path, network, rate, size):
     (path / "slow").write_text(f"3 1 0 1 2 A100\n2\n0 2 {rate} 0.001ms 0\n1 2 {rate} 0.001ms 0\n")
     (path / "micro").write_text(f"1 ALLREDUCE {size} DP\n")
-    return run(path, [str(PROGRAMS / "SimAI_simulator"), "-w", "micro", "-n", "slow", "--network", network, "--tp", "1", "-q", "-o", "out"])
+    return run(path, [str(PROGRAMS / "SimAI_simulator"), "-w", "micro", "-n", "slow", "--network", network, "--tp", "1",
+                      "-q", "-o", "out"])
 
 
 @pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
@@ -116,6 +124,7 @@ def test_a_slow_link_carries_what_the_clock_has_time_for(tmp_path, network):
 def test_a_link_on_which_a_frame_takes_minutes_has_no_packets(tmp_path):
     result = on_a_slow_link(tmp_path, "packet", "1bps", 1000)
     assert (result.returncode, result.stderr) == (2, (
-        "slow:3: a frame of 1082 bytes takes more than 100 s at 1bps; expected a faster link, smaller frames, or a network "
+        "slow:3: a frame of 1082 bytes takes more than 100 s at 1bps; expected a faster link, smaller frames, or a "
+        "network "
         "without packets\n"))
     assert on_a_slow_link(tmp_path, "flow", "1bps", 1000).returncode == 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Paths that are longer or hold more than the fields of a frame are wide: at the limit, one below, one above, and far above."""
+"""Paths that are longer or hold more than the fields of a frame are wide: at the limit, one below, one above, and far
+above."""
 import json
 import os
 import pathlib
@@ -12,7 +13,8 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="qbb-flows is not b
 
 
 def run(folder, links, hosts, flows, keys, flags=()):
-    """Run flows (source, destination, bytes) between hosts. Return the times in us in the order of ends, run.json, and messages."""
+    """Run flows (source, destination, bytes) between hosts. Return the times in us in the order of ends, run.json, and
+    messages."""
     nodes = {node for link in links for node in link[:2]}
     switches = sorted(nodes - set(range(hosts)))
     (folder / "topology").write_text(
@@ -20,7 +22,8 @@ def run(folder, links, hosts, flows, keys, flags=()):
         + "".join(f"{a} {b} {rate} {delay} 0\n" for a, b, rate, delay in links))
     (folder / "flows").write_text(f"{len(flows)}\n" + "".join(f"{a} {b} 3 100 {size} 0\n" for a, b, size in flows))
     (folder / "conf").write_text("MON_END 0\n" + "".join(f"{key}\n" for key in keys))
-    done = subprocess.run([PROGRAM, "-c", "conf", "-n", "topology", "-f", "flows", "-o", "out", "-q", "--check", *flags], cwd=folder,
+    done = subprocess.run([PROGRAM, "-c", "conf", "-n", "topology", "-f", "flows", "-o", "out", "-q", "--check",
+                           *flags], cwd=folder,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     ends = [int(line.split()[6]) / 1000 for line in (folder / "out" / "fct.txt").read_text().splitlines()]
@@ -41,7 +44,8 @@ SIZE = 5_000_000
 @pytest.mark.parametrize("switches", [9, 10, 11, 20, 21, 40])
 def test_flows_share_a_link_however_many_switches_one_has_passed(tmp_path, control, switches):
     """The link takes both in no less than their bytes' time, and each has its part of it until near the end."""
-    ends, _, _ = run(tmp_path, chain(switches), 3, [(0, 1, SIZE), (2, 1, SIZE)], [f"CC_MODE {control}", "PACKET_PAYLOAD_SIZE 1000"])
+    ends, _, _ = run(tmp_path, chain(switches), 3, [(0, 1, SIZE), (2, 1, SIZE)],
+                     [f"CC_MODE {control}", "PACKET_PAYLOAD_SIZE 1000"])
     both = 2 * SIZE * 8 / 100e3
     assert both < ends[-1] < 1.3 * both, ends
     assert ends[0] > 0.7 * ends[-1], ends
@@ -74,7 +78,8 @@ def test_irn_sends_a_lost_frame_again_once_however_many_are_under_way(tmp_path, 
 
 @pytest.mark.parametrize("recovery", ["gbn", "irn"])
 def test_a_receiver_keeps_all_that_gets_ahead_on_a_shorter_path(tmp_path, recovery):
-    """400 Gb/s in turn over paths of which one is 3 ms longer: 75,000 frames of 1,000 bytes and more come before an earlier one."""
+    """400 Gb/s in turn over paths of which one is 3 ms longer: 75,000 frames of 1,000 bytes and more come before an
+    earlier one."""
     size = 150_000_000
     ends, record, messages = run(tmp_path, span("1us", "1500us"), 2, [(0, 1, size)],
                                  ["CC_MODE 0", "PACKET_PAYLOAD_SIZE 1000", f"LOSS_RECOVERY {recovery}", "ROUTING spray",
@@ -86,9 +91,11 @@ def test_a_receiver_keeps_all_that_gets_ahead_on_a_shorter_path(tmp_path, recove
 
 
 def test_irn_repairs_losses_among_frames_that_overtake(tmp_path):
-    """While a gap lasts the sender fills its window: none of that is dropped for coming early, so none is sent again."""
+    """While a gap lasts the sender fills its window: none of that is dropped for coming early, so none is sent
+    again."""
     _, record, _ = run(tmp_path, span("1us", "1500us"), 2, [(0, 1, 150_000_000)],
-                       ["CC_MODE 0", "PACKET_PAYLOAD_SIZE 1000", "LOSS_RECOVERY irn", "ROUTING spray", "ERROR_RATE_PER_LINK 1e-5",
+                       ["CC_MODE 0", "PACKET_PAYLOAD_SIZE 1000", "LOSS_RECOVERY irn", "ROUTING spray",
+                        "ERROR_RATE_PER_LINK 1e-5",
                         "BUFFER_SIZE 2000000000"])
     assert record["drops"] > 0
     assert record["retransmitted_bytes"] <= record["drops"] * 1000, record

@@ -99,13 +99,16 @@ def test_spread_messages_are_counted_evenly_by_both_networks(tmp_path):
 def test_packets_and_flows_split_a_flow_over_the_same_queue_pairs(tmp_path):
     """No part of a flow is shorter than a frame, so that its source ports, by which ECMP chooses, are the same."""
     (tmp_path / "topology").write_text("4 2 3\n2 3\n0 2 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n")
-    (tmp_path / "w").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 2 checkpoints: 0 "
+    (tmp_path / "w").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 "
+                                "all_gpus: 2 checkpoints: 0 "
                                 "checkpoint_initiates: 0\n1\na -1 1000000 NONE 0 1000 NONE 0 1000 NONE 0 100\n")
     (tmp_path / "flows").write_text("3\n0 1 3 100 9000 0\n0 1 3 100 100 0\n1 0 3 100 100003 0\n")
     rows, sent = {}, {}
     for network in ("packet", "flow"):
-        run("SimAI_simulator", "-q", "-w", tmp_path / "w", "-n", tmp_path / "topology", "-c", ROOT / "conf/SimAI.conf", "-o", tmp_path / network, "--network",
-            network, "--background-flows", tmp_path / "flows", "--set", "QPS_PER_CONNECTION=5", "--set", "PACKET_PAYLOAD_SIZE=4096")
+        run("SimAI_simulator", "-q", "-w", tmp_path / "w", "-n", tmp_path / "topology", "-c", ROOT / "conf/SimAI.conf",
+            "-o", tmp_path / network, "--network",
+            network, "--background-flows", tmp_path / "flows", "--set", "QPS_PER_CONNECTION=5", "--set",
+            "PACKET_PAYLOAD_SIZE=4096")
         rows[network] = sorted(line.split()[:5] for line in (tmp_path / network / "fct.txt").read_text().splitlines())
         sent[network] = {link: (row["messages"], row["tx_bytes"]) for link, row in links(tmp_path / network).items()}
     assert rows["packet"] == rows["flow"] and len(rows["flow"]) == 3 + 1 + 5
@@ -114,11 +117,15 @@ def test_packets_and_flows_split_a_flow_over_the_same_queue_pairs(tmp_path):
 
 def test_totals_of_ports_are_those_of_the_run(tmp_path):
     """Marks, losses and pauses after the end of the last flow count, too."""
-    (tmp_path / "topology").write_text("10 1 9\n9\n" + "".join(f"{host} 9 100Gbps {1 + host % 3}us 0\n" for host in range(9)))
-    (tmp_path / "flows").write_text("8\n" + "".join(f"{host} 0 3 100 {500_000 + 1000 * host} 0\n" for host in range(1, 9)))
-    (tmp_path / "conf").write_text("CC_MODE 1\nENABLE_QCN 1\nKMIN_MAP 1 100000000000 5\nKMAX_MAP 1 100000000000 20\nPMAX_MAP 1 100000000000 1\n"
+    (tmp_path / "topology").write_text("10 1 9\n9\n"
+                                       + "".join(f"{host} 9 100Gbps {1 + host % 3}us 0\n" for host in range(9)))
+    (tmp_path / "flows").write_text("8\n" + "".join(f"{host} 0 3 100 {500_000 + 1000 * host} 0\n"
+                                                    for host in range(1, 9)))
+    (tmp_path / "conf").write_text("CC_MODE 1\nENABLE_QCN 1\nKMIN_MAP 1 100000000000 5\nKMAX_MAP 1 100000000000 20\n"
+                                   "PMAX_MAP 1 100000000000 1\n"
                                    "BUFFER_SIZE 2\nNIC_TOTAL_PAUSE_TIME 10\n")
-    run("qbb-flows", "-q", tmp_path / "conf", "-n", tmp_path / "topology", "-f", tmp_path / "flows", "-o", tmp_path / "out")
+    run("qbb-flows", "-q", tmp_path / "conf", "-n", tmp_path / "topology", "-f", tmp_path / "flows", "-o",
+        tmp_path / "out")
     record = json.loads((tmp_path / "out/run.json").read_text())
     rows = links(tmp_path / "out").values()
     assert record["ecn_marks"] > 0 and sum(int(row["ecn_marks"]) for row in rows) == record["ecn_marks"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A flow alone on its paths: whatever routing, loss recovery, congestion control and window, it takes the time of its frames (or
-what its control's law says), nothing is sent twice and nobody is paused, from 1 Gb/s to 1.6 Tb/s and from 100 ns to 10 ms.
+"""A flow alone on its paths: whatever routing, loss recovery, congestion control and window, it takes the time of its
+frames (or what its control's law says), nothing is sent twice and nobody is paused, from 1 Gb/s to 1.6 Tb/s and from
+100 ns to 10 ms.
 
 One run has an island for each kind of path, so that all of its flows are alone and a run costs a tenth of a second."""
 import csv
@@ -48,7 +49,8 @@ class Island:
             return sum(size * 8 / rate + delay for rate, delay in
                        ((self.gbps, self.host_delay), path, path, (self.gbps, self.host_delay)))
         frames = self.size // PAYLOAD
-        return (frames - 1) * wire * 8 / gbps + max(crossing(wire, path) for path in paths) + max(crossing(ack, path) for path in paths)
+        return (frames - 1) * wire * 8 / gbps + max(crossing(wire, path) for path in paths) + max(crossing(ack, path)
+            for path in paths)
 
 
 ISLANDS = {
@@ -67,7 +69,8 @@ ISLANDS = {
 PER_FLOW = ("ecmp", "flowlet", "adaptive-flowlet")
 PER_FRAME = ("adaptive", "spray", "random-spray")
 # name: value of CC_MODE, bytes of its telemetry on each frame
-CONTROLS = {"none": ("0", 0), "DCQCN": ("1", 0), "HPCC": ("3", 42), "TIMELY": ("7", 0), "DCTCP": ("8", 0), "PINT": ("10", 1),
+CONTROLS = {"none": ("0", 0), "DCQCN": ("1", 0), "HPCC": ("3", 42), "TIMELY": ("7", 0), "DCTCP": ("8", 0),
+            "PINT": ("10", 1),
             "Swift": ("ns3::RdmaSwift", 0)}
 
 
@@ -87,8 +90,10 @@ def write_islands(directory, islands):
 
 
 def run(directory, keys, check=True, flags=()):
-    (directory / "conf").write_text("\n".join([f"PACKET_PAYLOAD_SIZE {PAYLOAD}", "BUFFER_SIZE 100000000000", *keys]) + "\n")
-    result = subprocess.run([PROGRAM, "conf", "-n", "topology", "-f", "flows", "-o", "out", *flags], cwd=directory, capture_output=True,
+    (directory / "conf").write_text("\n".join([f"PACKET_PAYLOAD_SIZE {PAYLOAD}", "BUFFER_SIZE 100000000000", *keys])
+                                    + "\n")
+    result = subprocess.run([PROGRAM, "conf", "-n", "topology", "-f", "flows", "-o", "out", *flags], cwd=directory,
+                            capture_output=True,
                             text=True, timeout=120, check=False)
     assert result.returncode == 0 or not check, result.stderr
     fct = {}
@@ -118,7 +123,8 @@ def expected(island, routing, used, telemetry):
                 island.alone_ns(gbps, paths, wire, ack) - island.alone_ns(gbps, paths, 0, ack)
                 + island.alone_ns(gbps, back[-1:], 0, ack))
     # All paths together; in turn, each gets as many frames as the slowest.
-    together = len(island.paths) * min(rate for rate, _ in island.paths) if "spray" in routing else sum(rate for rate, _ in island.paths)
+    together = len(island.paths) * min(rate for rate, _ in island.paths) if "spray" in routing else sum(rate for rate,
+        _ in island.paths)
     gbps = min(island.gbps, together)
 
     def frame_ns(path):
@@ -134,8 +140,8 @@ def round_trip_ns(island, path, wire, ack):
 
 
 def timely_climbs_ns(island, wire, rtt):
-    """At most: TIMELY's first cut takes all of the rate (MaxDecrease 1 of CC_MODE 7). From MinRate, each round trip adds RateAi, or
-    RateHai from the sixth rise in a row on."""
+    """At most: TIMELY's first cut takes all of the rate (MaxDecrease 1 of CC_MODE 7). From MinRate, each round trip
+    adds RateAi, or RateHai from the sixth rise in a row on."""
     frames, rate, rises, ns = island.size / PAYLOAD, 0.1, 0, 2 * rtt
     while frames > 0:
         took = wire * 8 / rate + rtt
@@ -147,7 +153,8 @@ def timely_climbs_ns(island, wire, rtt):
 
 
 def timely_falls_ns(island, wire, rtt, sample):
-    """On a path whose round trip is above THigh, 500 us, every update multiplies the rate; the first sample of two changes nothing."""
+    """On a path whose round trip is above THigh, 500 us, every update multiplies the rate; the first sample of two
+    changes nothing."""
     frames, rate, ns = island.size / PAYLOAD, island.gbps, rtt
     factor = 1 - 0.8 * (1 - 500 * US / sample)
     took = rtt  # until the first sample; then until a frame that left after the update is acknowledged
@@ -162,9 +169,10 @@ def timely_falls_ns(island, wire, rtt, sample):
 
 
 def share_at_random(target, frames):
-    """The load at which a link of a random spray seems used to a target: HPCC counts queues as use, U = load + queue / (B T), and a
-    queue of random arrivals is load^2 / (2 (1 - load)) frames long (M/D/1). Samples differ by as much as their mean, both links of a
-    path have a queue, and the busiest sample counts. @param frames of a round trip, on one link"""
+    """The load at which a link of a random spray seems used to a target: HPCC counts queues as use, U = load + queue /
+    (B T), and a queue of random arrivals is load^2 / (2 (1 - load)) frames long (M/D/1). Samples differ by as much as
+    their mean, both links of a path have a queue, and the busiest sample counts. @param frames of a round trip, on one
+    link"""
     low, high = 0.0, 1.0
     for _ in range(50):
         load = (low + high) / 2
@@ -177,9 +185,10 @@ def at_random(island, routing):
 
 
 def random_walk(island, wire, rtt):
-    """How much longer frames take that choose one of K links at random, near full load. The frames of a link are a random walk about
-    its share: of n frames, four standard deviations, 4 sqrt((K - 1) / n). Bounded in flight by N frames, a network of 2K links is busy
-    for N / (N + 2K - 1) of the time at least (balanced job bounds, Zahorjan et al. 1982)."""
+    """How much longer frames take that choose one of K links at random, near full load. The frames of a link are a
+    random walk about its share: of n frames, four standard deviations, 4 sqrt((K - 1) / n). Bounded in flight by N
+    frames, a network of 2K links is busy for N / (N + 2K - 1) of the time at least (balanced job bounds, Zahorjan et
+    al. 1982)."""
     links, frames = len(island.paths), island.size / PAYLOAD
     if island.gbps < 0.8 * links * min(rate for rate, _ in island.paths):
         return 1.1
@@ -193,13 +202,15 @@ def is_narrow(island, routing):
 
 
 def by_law(island, control, routing, bounded, most, cnps, wire, ack):
-    """@return the longest time that a control's law allows, where paths alone take so long at most @param bounded in flight"""
+    """@return the longest time that a control's law allows, where paths alone take so long at most @param bounded in
+    flight"""
     rtts = [round_trip_ns(island, path, wire, ack) for path in island.paths]
     by_chance = at_random(island, routing)
     if by_chance:
         most *= random_walk(island, wire, max(rtts))
     if control in ("HPCC", "PINT"):
-        # PINT rounds to a factor of 1.05. A flow starts at its NIC's rate; the queue of that takes a round trip to drain.
+        # PINT rounds to a factor of 1.05. A flow starts at its NIC's rate; the queue of that takes a round trip to
+        # drain.
         target, rounding = ETA, 1.05 if control == "PINT" else 1.01
         most = most / ETA * rounding + (max(rtts) if is_narrow(island, routing) else 0)
         if by_chance:
@@ -213,7 +224,8 @@ def by_law(island, control, routing, bounded, most, cnps, wire, ack):
         if by_chance or is_narrow(island, routing):
             most = max(most, timely_climbs_ns(island, wire, max(rtts)))
     if control == "DCQCN" and (by_chance or (is_narrow(island, routing) and not bounded)):
-        # A notification halves the rate at most, and nothing halves it but notifications; the rest of the time it rises.
+        # A notification halves the rate at most, and nothing halves it but notifications; the rest of the time it
+        # rises.
         most *= 2 ** cnps
     return most * (1.005 if bounded else 1.002)
 
@@ -281,7 +293,8 @@ LONG = Island(10, ((10, 10 * MS),), 100 * PAYLOAD)
     (("CC_MODE ns3::RdmaSwift",), None),
 ])
 def test_a_constant_that_does_not_fit_a_path_is_named(keys, warning, tmp_path):
-    # A full frame crosses four links of 10 Gb/s in 4 x 7.2656 us, its acknowledgement in 4 x 0.0672 us; delays are 2 x 10.0002 ms.
+    # A full frame crosses four links of 10 Gb/s in 4 x 7.2656 us, its acknowledgement in 4 x 0.0672 us; delays are 2 x
+    # 10.0002 ms.
     island = dataclasses.replace(LONG, paths=((10, 5 * MS),))
     write_islands(tmp_path, [island])
     _, _, record, errors = run(tmp_path, keys)
@@ -292,22 +305,28 @@ def test_a_constant_that_does_not_fit_a_path_is_named(keys, warning, tmp_path):
         assert f"warning: {warning}" in errors
 
 
-# A path of 1 ms and one of 10 ms: delays differ by 18 ms, and the time of a full frame on four links by that of the shortest one.
+# A path of 1 ms and one of 10 ms: delays differ by 18 ms, and the time of a full frame on four links by that of the
+# shortest one.
 APART = Island(10, ((10, 1 * MS), (10, 10 * MS)), 4000 * PAYLOAD)
 APART_US = 18000 + 4 * (PAYLOAD + OVERHEAD - ACK) * 8 / 10 / 1000
 
 
 @pytest.mark.parametrize("keys, flags, warning", [
-    (("ROUTING spray", "REORDER_TIME 18000"), (), "REORDER_TIME (ns3::RdmaLossRecovery::ReorderTime) of 18000 us is not above the "
+    (("ROUTING spray", "REORDER_TIME 18000"), (), "REORDER_TIME (ns3::RdmaLossRecovery::ReorderTime) of 18000 us is "
+     "not above the "
      f"difference of paths' delays, {APART_US:g} us"),
-    (("ROUTING spray", "REORDER_TIME 18000", "LOSS_RECOVERY irn"), (), "REORDER_TIME (ns3::RdmaLossRecovery::ReorderTime) of 18000 us"),
+    (("ROUTING spray", "REORDER_TIME 18000", "LOSS_RECOVERY irn"), (),
+     "REORDER_TIME (ns3::RdmaLossRecovery::ReorderTime) of 18000 us"),
     # Half of the frames of the 18 ms, and some, are on the slow path.
-    (("ROUTING spray", "REORDER_FRAMES 2000"), (), "REORDER_FRAMES (ns3::RdmaLossRecovery::ReorderFrames) of 2000 is below the "),
+    (("ROUTING spray", "REORDER_FRAMES 2000"), (), "REORDER_FRAMES (ns3::RdmaLossRecovery::ReorderFrames) of 2000 is "
+     "below the "),
     (("ROUTING spray", "REORDER_TIME 18030"), (), None),
-    (("ROUTING flowlet",), ("--ns3::FlowletRouting::Gap=18ms",), "ns3::FlowletRouting::Gap of 18000 us is below the difference of "
+    (("ROUTING flowlet",), ("--ns3::FlowletRouting::Gap=18ms",),
+     "ns3::FlowletRouting::Gap of 18000 us is below the difference of "
      f"paths' delays, {APART_US:g} us"),
     (("ROUTING flowlet",), ("--ns3::FlowletRouting::Gap=18030us",), None),
-    (("ROUTING ecmp",), ("--ns3::RdmaGoBackN::NackInterval=1ms",), "ns3::RdmaGoBackN::NackInterval of 1000 us is not above the idle "
+    (("ROUTING ecmp",), ("--ns3::RdmaGoBackN::NackInterval=1ms",),
+     "ns3::RdmaGoBackN::NackInterval of 1000 us is not above the idle "
      "round trip of a path"),
     (("ROUTING ecmp",), ("--ns3::RdmaGoBackN::NackInterval=41ms",), None),
     (("ROUTING spray",), (), None), (("ROUTING flowlet",), (), None),
@@ -323,7 +342,8 @@ def test_a_time_given_is_compared_with_the_paths(keys, flags, warning, tmp_path)
 def test_a_receiver_waits_as_long_as_paths_differ(recovery, tmp_path):
     """Where frames may be lost, it asks for those that are late; not while they are on a slower path."""
     write_islands(tmp_path, [APART])
-    _, sent, record, _ = run(tmp_path, ("CC_MODE 0", "ROUTING spray", "ERROR_RATE_PER_LINK 1e-12", f"LOSS_RECOVERY {recovery}"))
+    _, sent, record, _ = run(tmp_path, ("CC_MODE 0", "ROUTING spray", "ERROR_RATE_PER_LINK 1e-12",
+                                        f"LOSS_RECOVERY {recovery}"))
     assert min(sent[2, 4], sent[2, 5]) > APART.size / 3 and record["out_of_order_packets"] > 1000
     assert record["nacks"] == record["retransmitted_bytes"] == 0, record
 
@@ -332,13 +352,15 @@ def test_go_back_n_goes_back_once_for_a_loss(tmp_path):
     """A receiver asks again for a gap when the answer is overdue, which on a long path takes longer than 500 us."""
     island = Island(10, ((10, 10 * MS),), 10000 * PAYLOAD)
     write_islands(tmp_path, [island])
-    # A link is down for 20 us, less than routes take to change, and loses what is on it: frames of 10 ms and those of 20 us.
+    # A link is down for 20 us, less than routes take to change, and loses what is on it: frames of 10 ms and those of
+    # 20 us.
     fct, _, record, _ = run(tmp_path, ("CC_MODE 0", "HAS_WIN 0", "LINK_DOWN 20000 2 4", "LINK_UP 20020 2 4"))
     rtt = round_trip_ns(island, island.paths[0], PAYLOAD + OVERHEAD, ACK)
     assert record["drops"] > 0 and record["nacks"] == 1
     # All that was sent until the NACK came is sent again.
     sent_again = rtt + 10 * MS + 20 * US
-    assert record["retransmitted_bytes"] == pytest.approx(sent_again * 10 / 8 * PAYLOAD / (PAYLOAD + OVERHEAD), rel=0.01)
+    assert record["retransmitted_bytes"] == pytest.approx(sent_again * 10 / 8 * PAYLOAD / (PAYLOAD + OVERHEAD),
+                                                          rel=0.01)
     wire = (PAYLOAD + OVERHEAD) * 8 / 10
     assert fct[address(0)][0] <= island.alone_ns(10, island.paths, PAYLOAD + OVERHEAD, ACK) + sent_again + 3 * wire
 
@@ -351,7 +373,8 @@ def test_timeouts_without_a_loss_are_told(tmp_path):
 
 
 @pytest.mark.parametrize("rate_ai, warning", [
-    # A full frame and its acknowledgement there and back over four links of 100 Gb/s and 100 ns: 3.74 us. 8% of a frame are 720 bytes.
+    # A full frame and its acknowledgement there and back over four links of 100 Gb/s and 100 ns: 3.74 us. 8% of a frame
+    # are 720 bytes.
     ("50Mb/s", "RATE_AI of 50 Mb/s adds 23.5 bytes in HPCC's round trip"),
     ("1540Mb/s", None),
     ("6Gb/s", "RATE_AI of 6000 Mb/s is more than the share of 100 Gb/s that HPCC leaves free"),
@@ -367,12 +390,15 @@ def test_hpcc_names_a_step_that_does_not_fit(rate_ai, warning, tmp_path):
 def test_pfc_loses_nothing_however_long_a_frame_takes(gbps, payload, keys, tmp_path):
     """An incast of seven hosts with data in the other direction, which a pause's renewal has to wait for."""
     hosts = 8
-    (tmp_path / "topology").write_text(f"{hosts + 1} 1 {hosts}\n{hosts}\n" + "".join(f"{host} {hosts} {gbps}Gbps 1us 0\n" for host in
+    (tmp_path / "topology").write_text(f"{hosts + 1} 1 {hosts}\n{hosts}\n"
+                                       + "".join(f"{host} {hosts} {gbps}Gbps 1us 0\n" for host in
                                                                                    range(hosts)))
     size = 400 * payload
-    flows = [f"{host} 0 3 100 {size} 0" for host in range(1, hosts)] + [f"0 {host} 3 101 {size} 0" for host in range(1, hosts)]
+    flows = [f"{host} 0 3 100 {size} 0" for host in range(1, hosts)] + [f"0 {host} 3 101 {size} 0"
+        for host in range(1, hosts)]
     (tmp_path / "flows").write_text(f"{len(flows)}\n" + "\n".join(flows) + "\n")
-    _, _, record, errors = run(tmp_path, ("CC_MODE 0", "HAS_WIN 0", f"PACKET_PAYLOAD_SIZE {payload}", "BUFFER_SIZE 4", *keys))
+    _, _, record, errors = run(tmp_path, ("CC_MODE 0", "HAS_WIN 0", f"PACKET_PAYLOAD_SIZE {payload}", "BUFFER_SIZE 4",
+                                          *keys))
     assert record["pauses"] > 0 and record["drops"] == record["lossless_drops"] == 0
     # Two frames, and the PFC frames of eight priorities.
     lasts_us = 2 * (payload + OVERHEAD + 8 * ACK) * 8 / gbps / 1000
@@ -383,7 +409,8 @@ def test_frames_lost_in_a_protected_priority_are_told(tmp_path):
     # The watchdog has queues send in spite of pauses.
     (tmp_path / "topology").write_text("5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1us 0\n" for host in range(4)))
     (tmp_path / "flows").write_text("3\n" + "".join(f"{host} 0 3 100 900000 0\n" for host in (1, 2, 3)))
-    _, _, record, errors = run(tmp_path, ("CC_MODE 0", "HAS_WIN 0", "BUFFER_SIZE 1", "PFC_WATCHDOG 1", "PFC_WATCHDOG_ACTION forward"))
+    _, _, record, errors = run(tmp_path, ("CC_MODE 0", "HAS_WIN 0", "BUFFER_SIZE 1", "PFC_WATCHDOG 1",
+                                          "PFC_WATCHDOG_ACTION forward"))
     assert record["lossless_drops"] > 0
     assert f"warning: {record['lossless_drops']} frames of lossless priorities were dropped" in errors
 
@@ -391,7 +418,8 @@ def test_frames_lost_in_a_protected_priority_are_told(tmp_path):
 def test_a_failure_after_the_end_is_told(tmp_path):
     write_islands(tmp_path, [Island(100, ((100, 1 * US),) * 2, 10 * PAYLOAD)])
     _, _, record, errors = run(tmp_path, ("CC_MODE 0", "LINK_DOWN 1 4 2", "LINK_DOWN 400000 5 2", "NODE_UP 500000.5 4"))
-    assert [line.split(" never")[0] for line in record["warnings"]] == ["LINK_DOWN of 5 2 at 400000 us", "NODE_UP of 4 at 500000.5 us"]
+    assert [line.split(" never")[0] for line in record["warnings"]] == ["LINK_DOWN of 5 2 at 400000 us",
+        "NODE_UP of 4 at 500000.5 us"]
     assert "warning: LINK_DOWN of 5 2 at 400000 us never fell due: the run ended at" in errors
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Programs of MSCCL's that a user brings: taken where they fit, refused where they are wrong, and as fast as a closed form says."""
+"""Programs of MSCCL's that a user brings: taken where they fit, refused where they are wrong, and as fast as a closed
+form says."""
 import csv
 import os
 import pathlib
@@ -18,23 +19,28 @@ MIB = 1 << 20
 
 def all_pairs(path, gpus, blocks=1, **attributes):
     """AllReduce in two steps, with so many thread blocks for each pair."""
-    algo = tree.Element("algo", {"name": "pairs", "proto": "Simple", "nchannels": str(blocks), "nchunksperloop": str(gpus * blocks),
-                                 "ngpus": str(gpus), "coll": "allreduce", "inplace": "0", "outofplace": "1", "minBytes": "0",
+    algo = tree.Element("algo", {"name": "pairs", "proto": "Simple", "nchannels": str(blocks),
+                                 "nchunksperloop": str(gpus * blocks),
+                                 "ngpus": str(gpus), "coll": "allreduce", "inplace": "0", "outofplace": "1",
+                                 "minBytes": "0",
                                  "maxBytes": "0"} | attributes)
 
     def step(block, kind, source, destination, wait=(-1, -1)):
-        tree.SubElement(block, "step", {"s": str(len(block)), "type": kind, "srcbuf": source[0], "srcoff": str(source[1]),
+        tree.SubElement(block, "step", {"s": str(len(block)), "type": kind, "srcbuf": source[0],
+                                        "srcoff": str(source[1]),
                                         "dstbuf": destination[0], "dstoff": str(destination[1]), "cnt": "1",
                                         "depid": str(wait[0]), "deps": str(wait[1]), "hasdep": "0"})
     for gpu in range(gpus):
         chunks = str(gpus * blocks)
-        node = tree.SubElement(algo, "gpu", {"id": str(gpu), "i_chunks": chunks, "o_chunks": chunks, "s_chunks": chunks})
+        node = tree.SubElement(algo, "gpu", {"id": str(gpu), "i_chunks": chunks, "o_chunks": chunks,
+                                             "s_chunks": chunks})
         for channel in range(blocks):
             adder = (channel + 1) * gpus - 1
             own = ("o", gpu * blocks + channel)
             for k in range(gpus - 1):
                 peer = (gpu + k + 1) % gpus
-                block = tree.SubElement(node, "tb", {"id": str(channel * gpus + k), "send": str(peer), "recv": str(peer),
+                block = tree.SubElement(node, "tb",
+                                        {"id": str(channel * gpus + k), "send": str(peer), "recv": str(peer),
                                                      "chan": str(channel)})
                 step(block, "s", ("i", peer * blocks + channel), ("o", 0))
                 step(block, "r", ("i", 0), ("s", channel * gpus + k))
@@ -50,7 +56,8 @@ def all_pairs(path, gpus, blocks=1, **attributes):
 
 def run(topology, size, *flags, **environment):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_", "MSCCL_"))}
-    return subprocess.run([PROGRAMS / "all_reduce_perf", "-b", str(size), "-e", str(size), "-n", "1", "-w", "0", "--network-topo",
+    return subprocess.run([PROGRAMS / "all_reduce_perf", "-b", str(size), "-e", str(size), "-n", "1", "-w", "0",
+                           "--network-topo",
                            topology, *flags], env=clean | environment, capture_output=True, text=True, check=False)
 
 
@@ -63,13 +70,14 @@ def chosen(topology, size, **environment):
 @pytest.fixture(scope="module", name="mesh")
 def one_mesh(tmp_path_factory):
     path = tmp_path_factory.mktemp("mesh") / "mesh"
-    assert run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "8", "-gt", "MI300X", "-o", path]).returncode == 0
+    assert run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "8", "-gt", "MI300X", "-o",
+                       path]).returncode == 0
     return path
 
 
 def two_steps_us(part):
-    """@return launching, and two steps: their latency, and what one of the blocks moves at 4.05 GB/s; a message's last packet of 4 KiB goes
-    as fast as the link"""
+    """@return launching, and two steps: their latency, and what one of the blocks moves at 4.05 GB/s; a message's last
+    packet of 4 KiB goes as fast as the link"""
     return 17 + 2 * (2.1 + (part - 4096) / 4.05e9 * 1e6)
 
 
@@ -117,8 +125,11 @@ def test_the_estimate_of_a_program_is_near_its_simulation(mesh, tmp_path, size, 
     (tmp_path / "w.txt").write_text(f"1 ALLREDUCE {size} TP\n")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_", "MSCCL_"))}
     times = []
-    for program, flags in (("SimAI_simulator", ("-c", ROOT / "conf/SimAI.conf", "--network", "flow", "--tp", "8", "-o")), ("SimAI_analytical", ("-g", "8", "-g_p_s", "8", "-g_type", "MI300X", "-r_f"))):
-        done = subprocess.run([PROGRAMS / program, "-w", tmp_path / "w.txt", "-n", mesh, *flags, tmp_path / program, "-q"],
+    for program, flags in (("SimAI_simulator", ("-c", ROOT / "conf/SimAI.conf", "--network", "flow", "--tp", "8",
+                                                "-o")), ("SimAI_analytical",
+                                                         ("-g", "8", "-g_p_s", "8", "-g_type", "MI300X", "-r_f"))):
+        done = subprocess.run([PROGRAMS / program, "-w", tmp_path / "w.txt", "-n", mesh, *flags, tmp_path / program,
+                               "-q"],
                               env=clean | {"MSCCL_XML_FILES": file}, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         with (tmp_path / program / "collectives.csv").open() as rows:

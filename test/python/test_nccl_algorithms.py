@@ -42,7 +42,8 @@ def test_nvls_tree_needs_an_nvswitch(tmp_path):
 
 
 def test_pairs_leave_each_receiver_to_one_sender(tmp_path):
-    """Where all ranks of a server turn to the next server's first rank first, its NIC is the bottleneck, and packets are marked."""
+    """Where all ranks of a server turn to the next server's first rank first, its NIC is the bottleneck, and packets
+    are marked."""
     size, ranks, gpus, servers_apart = 16 << 20, 64, 8, 7 / 8
     w = tmp_path / "w.txt"
     w.write_text(f"3 ALLTOALL {size} TP\n")
@@ -63,7 +64,8 @@ def test_pxn_keeps_alltoall_on_rails(tmp_path):
     n = servers(tmp_path / "n.txt", nodes, gpus)
     spine_ports = [(ranks + nodes + gpus, str(rail)) for rail in range(1, gpus + 1)]
     spine = {}
-    for pxn, env in (("0", {}), ("1", {"AS_PXN_ENABLE": "1"}), ("off", {"AS_PXN_ENABLE": "1", "NCCL_PXN_DISABLE": "1"})):
+    for pxn, env in (("0", {}), ("1", {"AS_PXN_ENABLE": "1"}),
+                     ("off", {"AS_PXN_ENABLE": "1", "NCCL_PXN_DISABLE": "1"})):
         result = run(tmp_path, "-w", w, "-n", n, "-c", CONF, env=env, out=pxn)
         assert result.returncode == 0, result.stderr
         row, = collectives(tmp_path, pxn)

@@ -67,7 +67,8 @@ def test_rings_pass_a_rail_only_network_unless_cross_nic_is_0(tmp_path, cross_ni
     topology, = tmp_path.glob("RailOnly_*")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
     clean |= {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"} | ({"NCCL_CROSS_NIC": cross_nic} if cross_nic else {})
-    result = subprocess.run([PROGRAM.parent / "collective-perf", "all_reduce_perf", "-b", "1M", "-e", "1M", "-n", "1", "-w",
+    result = subprocess.run([PROGRAM.parent / "collective-perf", "all_reduce_perf", "-b", "1M", "-e", "1M", "-n", "1",
+                             "-w",
                              "0", "--network", "flow", "--network-topo", topology], env=clean, capture_output=True,
                             text=True, timeout=HANGS, check=False)
     assert (result.returncode == 0) == stays_on_rails, result.stderr
@@ -75,7 +76,8 @@ def test_rings_pass_a_rail_only_network_unless_cross_nic_is_0(tmp_path, cross_ni
 
 
 def test_a_topology_of_an_unknown_gpu_type_is_refused(tmp_path):
-    (tmp_path / "n.txt").write_text("# two of a kind\n3 1 0 1 2 V100\n2 \n0 2 100Gbps 0.001ms 0\n1 2 100Gbps 0.001ms 0\n")
+    (tmp_path / "n.txt").write_text("# two of a kind\n3 1 0 1 2 V100\n2 \n0 2 100Gbps 0.001ms 0\n"
+                                    "1 2 100Gbps 0.001ms 0\n")
     (tmp_path / "w.txt").write_text("1 ALLREDUCE 1024 TP\n")
     command = [PROGRAM.parent / "SimAI_simulator", "-w", "w.txt", "-n", "n.txt", "-c",
                pathlib.Path(__file__).resolve().parents[2] / "conf/SimAI.conf", "--tp", "2", "-o", "out"]
@@ -131,12 +133,14 @@ def test_the_kind_of_network_sets_latency_and_rate(tmp_path):
 
 
 @pytest.mark.parametrize("rows, flags, message", [
-    ("- {name: Mine, step_us: fast}\n", ("--network-kind", "Mine"), "kinds.yaml:1: step_us is 'fast'; expected a number from 0"),
+    ("- {name: Mine, step_us: fast}\n", ("--network-kind", "Mine"),
+     "kinds.yaml:1: step_us is 'fast'; expected a number from 0"),
     ("- {name: Mine}\n", ("--network-kind", "Yours"), "--network-kind is 'Yours'; expected one of none"),
     ("- {name: Mine}\n", (), "--network-table kinds.yaml; expected --network-kind with the name of a row"),
 ])
 def test_a_wrong_table_of_kinds_is_refused_in_one_line(tmp_path, rows, flags, message):
     (tmp_path / "kinds.yaml").write_text(rows)
-    result = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w.txt", "-n", "n.txt", "--network-table", "kinds.yaml", *flags],
+    result = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w.txt", "-n", "n.txt", "--network-table",
+                             "kinds.yaml", *flags],
                             cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 2 and message in result.stderr and result.stderr.count("\n") == 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """On an idle network, packets, flows, formulas and SimAI_analytical give a collective the same time.
 
-SimAI_analytical simulates collectives of at most 50,000 messages (150,000 through trees, chains and NVSwitches) with flows as they are:
-there its time is that of flows, to the picosecond. Smaller forms stand for larger ones.
+SimAI_analytical simulates collectives of at most 50,000 messages (150,000 through trees, chains and NVSwitches) with
+flows as they are: there its time is that of flows, to the picosecond. Smaller forms stand for larger ones.
 """
 import csv
 import os
@@ -46,8 +46,10 @@ def simulated(directory, topology, op, size, network, *flags, **environment):
     workload = directory / "workload"
     workload.write_text(f"1 {op} {size} DP\n")
     out = directory / "out"
-    result = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", workload, "-n", topology, "-c", ROOT / "conf/SimAI.conf",
-                             "--network", network, "-o", out, *(flags or ("--tp", "1"))], capture_output=True, text=True,
+    result = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", workload, "-n", topology, "-c",
+                             ROOT / "conf/SimAI.conf",
+                             "--network", network, "-o", out, *(flags or ("--tp", "1"))], capture_output=True,
+                            text=True,
                             env=clean_environment(**environment), check=False)
     assert result.returncode == 0, result.stderr
     with (out / "collectives.csv").open(newline="") as file:
@@ -68,7 +70,8 @@ def estimated_us(directory, topology, op, size, ranks, *flags):
     workload = directory / "workload"
     workload.write_text(f"1 {op} {size} DP\n")
     result = subprocess.run([PROGRAMS / "SimAI_analytical", "-w", workload, "-n", topology, "-g", str(ranks),
-                             "-r_f", directory / "estimate", *(flags or ("--tp", "1"))], capture_output=True, text=True, env=clean_environment(),
+                             "-r_f", directory / "estimate", *(flags or ("--tp", "1"))], capture_output=True, text=True,
+                            env=clean_environment(),
                             check=False)
     assert result.returncode == 0, result.stderr
     return float(re.search(r"exposed DP communication +([0-9.]+)", result.stdout).group(1))
@@ -114,7 +117,8 @@ def test_estimates_of_servers_of_amds_gpus_are_not_what_steers_rccls_choice(dire
     """RCCL's estimates have a hundredth of the links' bandwidth for protocols and sizes that it is not to take."""
     path = directory / "mi300x"
     if not path.exists():
-        run_script([GENERATOR, *"-topo Spectrum-X -g 32 -gt MI300X -psn 8 -o mi300x".split()], cwd=directory, check=True)
+        run_script([GENERATOR, *"-topo Spectrum-X -g 32 -gt MI300X -psn 8 -o mi300x".split()], cwd=directory,
+                   check=True)
     before = 0
     group, *flags = group.split()
     for size in (16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB):
@@ -154,7 +158,8 @@ def test_flows_and_packets_agree_on_messages_of_a_few_frames(directory, size):
     """15 messages of each rank begin together; at 1 KiB, each is a part of a frame."""
     topology = directory / "Ascend-A3"
     if not topology.exists():
-        run_script([GENERATOR, *"-topo Spectrum-X -g 16 --preset Ascend-A3 -o Ascend-A3".split()], cwd=directory, check=True)
+        run_script([GENERATOR, *"-topo Spectrum-X -g 16 --preset Ascend-A3 -o Ascend-A3".split()], cwd=directory,
+                   check=True)
     flow, packet = (simulated_us(directory, topology, "ALLTOALL", size, network) for network in ("flow", "packet"))
     assert flow == pytest.approx(packet, rel=0.005)
 
@@ -163,7 +168,8 @@ def test_flows_and_packets_agree_on_messages_of_a_few_frames(directory, size):
 def test_two_ranks_on_two_servers_agree(directory, op):
     """Blocks that serve the network copy and send by turns, and the NIC is free for whoever sends.
 
-    How many channels send while others copy hangs on the order of frames, so this is the case where networks differ most.
+    How many channels send while others copy hangs on the order of frames, so this is the case where networks differ
+    most.
     """
     topology = make_topology(directory, 2, 1)
     size = 352_354_304
@@ -176,14 +182,16 @@ def test_two_ranks_on_two_servers_agree(directory, op):
 
 
 # Machines whose GPUs share NICs, or have several; and AMD's, where RCCL rates algorithms by tables.
-MACHINES = (("A100-4NIC", 32), ("H100-4NIC", 16), ("H100-1NIC", 16), ("H100-2NIC", 16), ("MI250X-4NIC", 16), ("MI300X", 16), ("MI300X", 32),
+MACHINES = (("A100-4NIC", 32), ("H100-4NIC", 16), ("H100-1NIC", 16), ("H100-2NIC", 16), ("MI250X-4NIC", 16),
+            ("MI300X", 16), ("MI300X", 32),
             ("MI355X", 16))
 
 
 @pytest.mark.parametrize("op", (*COLLECTIVES, "BROADCAST", "GATHER", "SCATTER"))
 @pytest.mark.parametrize("preset, ranks", MACHINES)
 def test_networks_agree_on_other_machines(directory, preset, ranks, op):
-    """Formulas and estimates had NICs that GPUs share to each GPU alone, and estimates took RCCL's ratings for times."""
+    """Formulas and estimates had NICs that GPUs share to each GPU alone, and estimates took RCCL's ratings for
+    times."""
     topology = directory / f"{preset}{ranks}"
     if not topology.exists():
         run_script([GENERATOR, "-topo", "Clos2", "-g", str(ranks), "--preset", preset, "-o", topology], check=True)
@@ -197,9 +205,12 @@ def test_networks_agree_on_other_machines(directory, preset, ranks, op):
 
 
 # GPUs of one server, and of several.
-ESTIMATED = {"A100": (8, 32), "A800": (8, 16), "H100": (8, 16, 32), "H800": (8, 16), "H20": (8, 16), "H200": (8, 16), "B200": (8, 16),
-             "B300-HGX": (8, 16), "GB200-NVL36": (36, 72), "GH200-quad": (4, 16), "MI300X": (8, 32), "MI325X": (16,), "MI350X": (16,),
-             "MI355X": (8, 16), "Ascend-A2": (8, 16), "Ascend-A3": (16, 32), "A100-2NIC": (16,), "H100-2NIC": (16,), "A100-4NIC": (8, 32),
+ESTIMATED = {"A100": (8, 32), "A800": (8, 16), "H100": (8, 16, 32), "H800": (8, 16), "H20": (8, 16), "H200": (8, 16),
+             "B200": (8, 16),
+             "B300-HGX": (8, 16), "GB200-NVL36": (36, 72), "GH200-quad": (4, 16), "MI300X": (8, 32), "MI325X": (16,),
+             "MI350X": (16,),
+             "MI355X": (8, 16), "Ascend-A2": (8, 16), "Ascend-A3": (16, 32), "A100-2NIC": (16,), "H100-2NIC": (16,),
+             "A100-4NIC": (8, 32),
              "H100-4NIC": (16,), "H100-1NIC": (16,), "MI250X-4NIC": (8, 16)}
 SIZES = (1 << 10, 1 << 16, 1 << 20, 1 << 23, 1 << 26, 1 << 30)
 # A line goes through sizes that meet more on links between switches, for their bytes, than the largest does.
@@ -207,14 +218,16 @@ FAR_OFF = {("GB200-NVL36", 72, "ALLTOALL"): 0.5}
 
 
 def estimates_and_flows(directory, preset, ranks, which):
-    """@return (collective, bytes, estimated, (simulated, messages)), of two sizes of each collective @param which two, of three"""
+    """@return (collective, bytes, estimated, (simulated, messages)), of two sizes of each collective @param which two,
+    of three"""
     topology = directory / f"estimated-{preset}-{ranks}"
     if not topology.exists():
         run_script([GENERATOR, "-topo", "Spectrum-X", "-g", str(ranks), "--preset", preset, "-o", topology], check=True)
     points = [(op, size) for i, op in enumerate(COLLECTIVES) for size in SIZES[(which + i) % 3::3]]
     workload = directory / "workload"
     workload.write_text("".join(f"1 {op} {size} DP\n" for op, size in points))
-    subprocess.run([PROGRAMS / "SimAI_analytical", "-w", workload, "-n", topology, "--tp", "1", "-q", "-r_f", directory / "estimates"],
+    subprocess.run([PROGRAMS / "SimAI_analytical", "-w", workload, "-n", topology, "--tp", "1", "-q", "-r_f",
+                    directory / "estimates"],
                    env=clean_environment(), check=True)
     with (directory / "estimates/collectives.csv").open(newline="") as file:
         estimated = [(float(row["end_ns"]) - float(row["start_ns"])) / 1e3 for row in csv.DictReader(file)]
@@ -223,11 +236,13 @@ def estimates_and_flows(directory, preset, ranks, which):
 
 
 def test_estimates_are_what_flows_take_on_an_idle_network(tmp_path):
-    """Collective x GPU x size x servers, each within the bound that holds for it; docs/source/models/analytical.rst has the shares."""
+    """Collective x GPU x size x servers, each within the bound that holds for it; docs/source/models/analytical.rst has
+    the shares."""
     errors = []
     for number, (preset, shapes) in enumerate(ESTIMATED.items()):
         for ranks in shapes:
             for op, size, estimated, (flow, messages) in estimates_and_flows(tmp_path, preset, ranks, number):
-                check_estimate(estimated, flow, messages, FAR_OFF.get((preset, ranks, op), 0.05), (preset, ranks, op, size))
+                check_estimate(estimated, flow, messages, FAR_OFF.get((preset, ranks, op), 0.05),
+                               (preset, ranks, op, size))
                 errors.append(abs(estimated / flow - 1))
     assert sum(error < 0.01 for error in errors) >= 0.97 * len(errors)

@@ -29,10 +29,12 @@ def star(gbps):
 def times(directory, topology, pairs, payload, *flags, conf=None, keys=()):
     """@return (time, time alone) of each flow in ns"""
     (directory / "topology").write_text(topology)
-    (directory / "flows").write_text(f"{len(pairs)}\n" + "".join(f"{src} {dst} 3 100 {FRAMES * payload} 0\n" for src, dst in pairs))
+    (directory / "flows").write_text(f"{len(pairs)}\n"
+                                     + "".join(f"{src} {dst} 3 100 {FRAMES * payload} 0\n" for src, dst in pairs))
     (directory / "conf").write_text("CC_MODE 0\nMON_END 0\n")
     sets = [word for key in (f"PACKET_PAYLOAD_SIZE={payload}", *keys) for word in ("--set", key)]
-    result = subprocess.run([PROGRAM, conf or "conf", "-n", "topology", "-f", "flows", "-o", "out", "-q", *sets, *flags], cwd=directory,
+    result = subprocess.run([PROGRAM, conf or "conf", "-n", "topology", "-f", "flows", "-o", "out", "-q", *sets,
+                             *flags], cwd=directory,
                             capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     fields = [line.split() for line in (directory / "out/fct.txt").read_text().splitlines()]
@@ -54,20 +56,23 @@ def test_opposite_flows_do_not_slow_each_other_down(gbps, payload, tmp_path):
     cases = [(chain(links, gbps), [(0, 1), (1, 0)], links) for links in (2, 3, 6)] + [(star(gbps), RING, 2)]
     for topology, pairs, links in cases:
         for took, alone in times(tmp_path, topology, pairs, payload):
-            assert took <= longest(alone, links, gbps, payload), f"{links} links, {len(pairs)} flows: {took / alone:.3f}"
+            assert took <= longest(alone, links, gbps,
+                                   payload), f"{links} links, {len(pairs)} flows: {took / alone:.3f}"
 
 
 @pytest.mark.parametrize("gbps, payload", [(25, 9000), (100, 4096)])
 @pytest.mark.parametrize("name", sorted(path.stem for path in CONFS.glob("*.conf")))
 def test_they_do_not_with_any_shipped_configuration(name, gbps, payload, tmp_path):
-    # HPCC steers to 95% of a link with its telemetry of 42 bytes a frame; acknowledgements count as use. PINT rounds it to 5%.
+    # HPCC steers to 95% of a link with its telemetry of 42 bytes a frame; acknowledgements count as use. PINT rounds it
+    # to 5%.
     law = {"HPCC": (1 + 126 / payload) / 0.95, "HPCC-PINT": 1.05 * (1 + 126 / payload) / 0.95}.get(name, 1.005)
     for topology, pairs in ((chain(2, gbps), [(0, 1), (1, 0)]), (star(gbps), RING)):
         for took, alone in times(tmp_path, topology, pairs, payload, conf=CONFS / f"{name}.conf"):
             assert took <= law * longest(alone, 2, gbps, payload), f"{len(pairs)} flows: {took / alone:.3f}"
 
 
-@pytest.mark.parametrize("keys", [("LOSS_RECOVERY=irn", "HAS_WIN=0"), ("LOSS_RECOVERY=irn",), ("ROUTING=spray",), ("CC_MODE=8",),
+@pytest.mark.parametrize("keys", [("LOSS_RECOVERY=irn", "HAS_WIN=0"), ("LOSS_RECOVERY=irn",), ("ROUTING=spray",),
+                                  ("CC_MODE=8",),
                                   ("CC_MODE=ns3::RdmaSwift",)])
 def test_they_do_not_if_something_else_bounds_the_bytes_in_flight(keys, tmp_path):
     for took, alone in times(tmp_path, chain(3, 25), [(0, 1), (1, 0)], 9000, keys=keys):
@@ -75,7 +80,8 @@ def test_they_do_not_if_something_else_bounds_the_bytes_in_flight(keys, tmp_path
 
 
 def test_global_t_keeps_the_hpcc_simulators_window(tmp_path):
-    """There a window is the product of the idle path, which acknowledgements that wait for frames of 9,000 bytes do not fill."""
+    """There a window is the product of the idle path, which acknowledgements that wait for frames of 9,000 bytes do not
+    fill."""
     links, gbps, wire = 2, 25, 9000 + OVERHEAD
     idle = links * ((wire + ACK) * 8 / gbps + 2 * 500)
     waiting = idle + links * wire * 8 / gbps

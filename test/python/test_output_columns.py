@@ -12,7 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
 FOLDER = ROOT / "docs/source/reference"
 # With the columns of tables that writers have written.
-PAGE = re.sub(r"   :file: (\S+)", lambda match: "".join(f"``{line.split(',')[0]}`` " for line in (FOLDER / match[1]).read_text().splitlines()),
+PAGE = re.sub(r"   :file: (\S+)", lambda match: "".join(f"``{line.split(',')[0]}`` "
+                                                        for line in (FOLDER / match[1]).read_text().splitlines()),
               (FOLDER / "outputs.rst").read_text())
 SYSTEM = {"scheduling-policy": "LIFO", "active-chunks-per-dimension": 1, "preferred-dataset-splits": 1,
           "track-local-mem": 1, "local-mem-trace-filename": "local_mem"}
@@ -32,7 +33,8 @@ def outputs(tmp_path_factory):
     (place / "w.txt").write_text("1 ALLREDUCE 262144 DP\n")
     (place / "kv.txt").write_text("KV_CACHE\nprefill 0-1\ndecode 2-3\nlayers 2\nkv_heads 2\nhead_dim 64\nrequests 2\n"
                                   "rate 1000\nprompt_tokens 16\n")
-    (place / "serve.txt").write_text("INFERENCE\nrequests 2\nrate 1000\nprompt_tokens 9\noutput_tokens 2\ninstances colocated 0\n"
+    (place / "serve.txt").write_text("INFERENCE\nrequests 2\nrate 1000\nprompt_tokens 9\noutput_tokens 2\n"
+                                     "instances colocated 0\n"
                                      "row step all linear 100 0 0 0 NONE 0\n")
     (place / "nodes").write_text("1\n4\n")
     (place / "flows").write_text("3\n0 3 3 100 300000 0\n1 3 3 100 300000 0\n2 3 3 100 300000 0\n")
@@ -49,7 +51,8 @@ def outputs(tmp_path_factory):
         "--timeline-ranks", 2, "--background-flows", place / "flows", "--system-configuration",
         place / "system.json")
     run("SimAI_simulator", "-w", place / "kv.txt", "-n", place / "star", "-c", conf, "-o", place / "b")
-    run("SimAI_simulator", "-w", place / "w.txt@1-3", "-w", place / "serve.txt@0", "-n", place / "star", "-c", conf, "-o", place / "e")
+    run("SimAI_simulator", "-w", place / "w.txt@1-3", "-w", place / "serve.txt@0", "-n", place / "star", "-c", conf,
+        "-o", place / "e")
     run("qbb-flows", "-n", place / "star", "-c", conf, "-f", place / "flows", "-o", place / "c", *monitors,
         "--set", "ENABLE_TRACE=1", "--set", f"TRACE_FILE={place / 'nodes'}")
     run("SimCCL", "--op", "AllReduce", "--size", 65536, "--nNodes", 1, "--gpus_per_node", 8, "--gpu_type", "H100",

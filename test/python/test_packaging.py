@@ -25,7 +25,8 @@ APPS = yaml.safe_load((ROOT / "packaging/ns3-app-store.yaml").read_text())
 
 
 def test_every_module_has_an_entry_for_the_app_store():
-    assert {app["folder"] for app in APPS} == {str(path.parent.relative_to(ROOT)) for path in ROOT.glob("contrib/*/CMakeLists.txt")}
+    assert {app["folder"] for app in APPS} == {str(path.parent.relative_to(ROOT))
+                                               for path in ROOT.glob("contrib/*/CMakeLists.txt")}
 
 
 @pytest.mark.parametrize("app", APPS, ids=lambda app: app["name"])
@@ -108,11 +109,13 @@ def test_packages_have_the_commands_of_users_and_no_others():
     with open(ROOT / "pyproject.toml", "rb") as file:
         wheel = tomllib.load(file)
     commands = {path.stem for path in ROOT.glob("scripts/*.py") if os.access(path, os.X_OK)} | {"topology"}
-    assert wheel["project"]["scripts"] == {f"cluster-sim-{name}".replace("_", "-"): f"clustersim.commands.{name}:run" for name in commands}
+    assert wheel["project"]["scripts"] == {f"cluster-sim-{name}".replace("_", "-"): f"clustersim.commands.{name}:run"
+                                           for name in commands}
     assert wheel["tool"]["setuptools"]["packages"]["find"]["where"] == ["python"]
     install = (ROOT / "cmake/packages.cmake").read_text()
     folders = re.search(r"install\(DIRECTORY ([\w ]+) DESTINATION \$\{tree_in_prefix\}", install).group(1).split()
-    assert "python" in folders and not {"lab", "bench"} & set(folders) and re.findall(r"file\(GLOB scripts \w+ (.*)\)", install) == ["scripts/*.py"]
+    assert "python" in folders and not {"lab", "bench"} & set(folders) and re.findall(r"file\(GLOB scripts \w+ (.*)\)",
+        install) == ["scripts/*.py"]
 
 
 DISTRIBUTIONS = {"yaml": "PyYAML", "google": "protobuf"}  # whose name is not the module's
@@ -154,7 +157,8 @@ def test_dependencies_of_the_package_are_written_as_debian_reads_them():
 
 
 def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
-    """mpirun for SimAI_phynet; protoc and its Python module for Chakra traces; Snakemake for sweeps; cpack compiles no tests."""
+    """mpirun for SimAI_phynet; protoc and its Python module for Chakra traces; Snakemake for sweeps; cpack compiles no
+    tests."""
     packages = (ROOT / "cmake/packages.cmake").read_text()
     recommended = re.search(r'PACKAGE_RECOMMENDS "(.*)"', packages).group(1).split(", ")
     assert recommended == ["openmpi-bin", "protobuf-compiler", "python3-protobuf", "snakemake"]
@@ -164,8 +168,10 @@ def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
 
 
 def test_the_bill_of_materials_says_who_needs_what(tmp_path):
-    """The programs do not link GSL, whose licence is another; Debian's ns-3 does. A walk along the needs finds every package."""
-    subprocess.run([ROOT / "scripts/maintain/sbom.py", PROGRAMS / "SimAI_simulator", "-o", tmp_path / "bill.json"], check=True)
+    """The programs do not link GSL, whose licence is another; Debian's ns-3 does. A walk along the needs finds every
+    package."""
+    subprocess.run([ROOT / "scripts/maintain/sbom.py", PROGRAMS / "SimAI_simulator", "-o", tmp_path / "bill.json"],
+                   check=True)
     bill = json.loads((tmp_path / "bill.json").read_text())
     needs = {}
     for relation in bill["relationships"]:
@@ -196,7 +202,8 @@ def completions(program, word):
 
 @pytest.mark.parametrize("name", ["SimAI_simulator", "SimAI_analytical", "qbb-flows", "collective-perf", "SimCCL"])
 def test_the_shell_offers_the_flags_and_nothing_else(name):
-    """Each completion is a flag: with it alone, the program's complaint is another than about a flag that it does not know."""
+    """Each completion is a flag: with it alone, the program's complaint is another than about a flag that it does not
+    know."""
     program = PROGRAMS / name
     offered = completions(program, "-")
     assert {"-h", "--help"} <= set(offered) and len(offered) > 5
@@ -207,9 +214,11 @@ def test_the_shell_offers_the_flags_and_nothing_else(name):
 
 @pytest.mark.parametrize("program, begun, expected", [
     (PROGRAMS / "SimAI_analytical", "-n", ["-n", "-n_p_s", "-nic", "-nic_t", "-nv"]),
-    (PROGRAMS / "SimAI_simulator", "--network-", ["--network-conf", "--network-configuration", "--network-kind", "--network-table",
+    (PROGRAMS / "SimAI_simulator", "--network-", ["--network-conf", "--network-configuration", "--network-kind",
+                                                  "--network-table",
                                                    "--network-topo"]),
-    (ROOT / "scripts/plot.py", "-", ["--format", "--help", "--output", "--published", "--theme", "--topology", "-h", "-o"])],
+    (ROOT / "scripts/plot.py", "-", ["--format", "--help", "--output", "--published", "--theme", "--topology", "-h",
+                                     "-o"])],
                          ids=lambda value: getattr(value, "name", ""))
 def test_the_shell_completes(program, begun, expected):
     """plot.py's text names -r of another program, SimAI_analytical has SimAI's short flags in brackets."""
@@ -250,7 +259,8 @@ def test_ours_can_be_followed(tmp_path):
 
 
 def test_every_stage_is_carried_out_in_a_new_folder(tmp_path, monkeypatch):
-    """With mmdebstrap and chroot that only note what they are asked for, as the first does not make the folder above its own."""
+    """With mmdebstrap and chroot that only note what they are asked for, as the first does not make the folder above
+    its own."""
     (tmp_path / "bin").mkdir()
     for name, body in (("mmdebstrap", '[ -d "$(dirname "$4")" ] && mkdir "$4"'),
                        ("chroot", 'case "$*" in *package.sh*) mkdir -p "$1/src/build/package" && '
@@ -272,21 +282,25 @@ def test_every_stage_is_carried_out_in_a_new_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("missing, status, said", [(True, 1, "no such program"), (False, 2, "is not an empty folder")])
 def test_what_keeps_an_image_from_being_made_is_named(tmp_path, missing, status, said):
     (tmp_path / "file").write_text("")
-    done = subprocess.run([sys.executable, ROOT / "packaging/image-without-engine.py", tmp_path / ("new" if missing else "file")],
+    done = subprocess.run([sys.executable, ROOT / "packaging/image-without-engine.py",
+                           tmp_path / ("new" if missing else "file")],
                           capture_output=True, text=True, env={"PATH": str(tmp_path)})
     assert done.returncode == status and said in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
 
 
 def test_the_type_hints_of_the_packages_hold(tmp_path):
-    """mypy finds nothing wrong in the packages, and something in a program that uses it wrongly or has functions without types."""
+    """mypy finds nothing wrong in the packages, and something in a program that uses it wrongly or has functions
+    without types."""
     def mypy(*arguments):
-        return subprocess.run(["/usr/bin/mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path / "cache",
+        return subprocess.run(["/usr/bin/mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir",
+                               tmp_path / "cache",
                                *arguments], cwd=ROOT, capture_output=True, text=True)
     result = mypy()
     assert result.returncode == 0, result.stdout
     (tmp_path / "wrong.py").write_text("import clustersim\n"
                                        "clustersim.simulate('workload', 'topology', output=3.5)\n")
-    (tmp_path / "bare.py").write_text("def length(text):\n    return len(text)\n\n\ndef half(number: int, up=False) -> int:\n    return number // 2 + up\n")
+    (tmp_path / "bare.py").write_text("def length(text):\n    return len(text)\n\n\n"
+                                      "def half(number: int, up=False) -> int:\n    return number // 2 + up\n")
     result = mypy(tmp_path / "wrong.py", tmp_path / "bare.py")
     assert result.returncode == 1 and 'argument "output"' in result.stdout.lower(), result.stdout + result.stderr
     assert result.stdout.count("is missing a type annotation") == 2, result.stdout

@@ -18,7 +18,8 @@ from waiting import HANGS, is_alive
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_phynet"
 pytestmark = [pytest.mark.real_time,
-              pytest.mark.skipif(not PROGRAM.exists(), reason="built without libfabric or MPI: there is no SimAI_phynet")]
+              pytest.mark.skipif(not PROGRAM.exists(),
+                                 reason="built without libfabric or MPI: there is no SimAI_phynet")]
 
 MIB = 1 << 20
 PROVIDERS = ["shm", "tcp"]
@@ -27,7 +28,8 @@ SIMPLE = {"NCCL_PROTO": "Simple"}
 
 def command(ranks, *arguments):
     # A busy machine needs more than a second between SIGTERM and SIGKILL to say what happened.
-    return ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "odls_base_sigkill_timeout", "5", "-np", str(ranks), str(PROGRAM), *map(str, arguments)]
+    return ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "odls_base_sigkill_timeout", "5", "-np",
+            str(ranks), str(PROGRAM), *map(str, arguments)]
 
 
 def environment(changes=None):
@@ -62,16 +64,19 @@ def test_an_all_reduce_leaves_the_results_of_a_simulation(tmp_path, provider, ra
     result = phynet(ranks, *inputs, "--provider", provider, "--verify", "--reduce", "-o", tmp_path / "out",
                     env=SIMPLE)
     assert result.returncode == 0, result.stderr
-    simulated = simulate(tmp_path, *inputs, "--network", "flow", out="simulated", env={"NCCL_NVLS_ENABLE": "0", **SIMPLE})
+    simulated = simulate(tmp_path, *inputs, "--network", "flow", out="simulated",
+                         env={"NCCL_NVLS_ENABLE": "0", **SIMPLE})
     assert simulated.returncode == 0, simulated.stderr
     physical, model = (table(tmp_path / name, "collectives.csv") for name in ("out", "simulated"))
-    same = ["id", "layer", "pass", "phase", "group", "ranks", "op", "bytes", "algorithm", "protocol", "channels", "flows"]
+    same = ["id", "layer", "pass", "phase", "group", "ranks", "op", "bytes", "algorithm", "protocol", "channels",
+            "flows"]
     assert [[row[key] for key in same] for row in physical] == [[row[key] for key in same] for row in model]
     assert list(physical[0]) == list(model[0])
     row = physical[0]
     assert 0 <= float(row["start_ns"]) <= float(row["last_start_ns"]) < float(row["end_ns"])
     duration = float(row["end_ns"]) - float(row["start_ns"])
-    assert float(row["busbw"]) == pytest.approx(size / duration * 2 * (ranks - 1) / ranks, rel=1e-4, abs=5e-7)  # six decimals
+    assert float(row["busbw"]) == pytest.approx(size / duration * 2 * (ranks - 1) / ranks, rel=1e-4,
+                                                abs=5e-7)  # six decimals
     info = record(tmp_path / "out")
     assert info["status"] == "finished" and info["network"] == "physical"
     assert [p["rank"] for p in info["processes"]] == list(range(ranks))
@@ -122,7 +127,8 @@ def test_a_training_step_with_pipeline_stages_has_the_rows_of_its_simulation(tmp
     n = servers(tmp_path / "n.txt", 4, gpus=2)
     result = phynet(8, "-w", w, "-n", n, "--reduce", "--verify", "-o", tmp_path / "out", "--iterations", 3)
     assert result.returncode == 0, result.stderr
-    simulated = simulate(tmp_path, "-w", w, "-n", n, "--network", "flow", out="simulated", env={"NCCL_NVLS_ENABLE": "0"})
+    simulated = simulate(tmp_path, "-w", w, "-n", n, "--network", "flow", out="simulated",
+                         env={"NCCL_NVLS_ENABLE": "0"})
     assert simulated.returncode == 0, simulated.stderr
     key = ["layer", "pass", "phase", "group", "op", "bytes", "algorithm"]
     rows = [sorted(tuple(row[k] for k in key) for row in table(tmp_path / name, "collectives.csv"))
@@ -154,7 +160,8 @@ def test_computation_takes_its_time_or_none(tmp_path):
 def one_line(result):
     """@return the program's own line on standard error, without what mpirun adds"""
     lines = [line for line in result.stderr.splitlines()
-             if re.match(r"rank \d+ \(host|[^ ]+:( |\d)|command line: |libfabric|provider", line) and not line.startswith("mpirun")]
+             if re.match(r"rank \d+ \(host|[^ ]+:( |\d)|command line: |libfabric|provider", line)
+             and not line.startswith("mpirun")]
     assert len(lines) == 1, result.stderr
     return lines[0]
 
@@ -201,11 +208,13 @@ def test_ranks_with_other_inputs_are_named(tmp_path):
     # The same command line, in another directory on each rank.
     arguments = ["-w", "w.txt", "-n", "n.txt", "-o", str(tmp_path / "out")]
     del inputs, other
-    result = subprocess.run(["mpirun", "--oversubscribe", "-np", "1", "--wdir", str(tmp_path), str(PROGRAM), *arguments, ":",
+    result = subprocess.run(["mpirun", "--oversubscribe", "-np", "1", "--wdir", str(tmp_path), str(PROGRAM), *arguments,
+                             ":",
                              "-np", "1", "--wdir", str(tmp_path / "other"), str(PROGRAM), *arguments],
                             env=environment(), capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 2, result.stderr
-    assert re.search(r"rank 1 \(host \S+\): workload w.txt is [0-9a-f]+; expected [0-9a-f]+, as on rank 0", one_line(result))
+    assert re.search(r"rank 1 \(host \S+\): workload w.txt is [0-9a-f]+; expected [0-9a-f]+, as on rank 0",
+                     one_line(result))
 
 
 def ranks_of(process):
@@ -282,7 +291,8 @@ def test_what_ends_one_rank_ends_all_within_ten_seconds(tmp_path, provider, vict
     # Of a run that failed, tables that are cut off have not the names of whole ones.
     failed = status == "failed"
     for name in ("collectives.csv", "fct.txt"):
-        assert (tmp_path / "out" / name).exists() != failed and (tmp_path / "out" / f"{name}.part").exists() == failed, name
+        assert (tmp_path / "out" / name).exists() != failed and (tmp_path / "out"
+            / f"{name}.part").exists() == failed, name
 
 
 def test_shared_memory_that_is_used_up_is_told(tmp_path):
@@ -296,7 +306,8 @@ def test_shared_memory_that_is_used_up_is_told(tmp_path):
         for pid in filter(is_alive, pids):
             os.kill(pid, signal.SIGKILL)
     assert process.returncode != 0
-    assert output.count("the provider shm has no memory left: /dev/shm is full; expected 16 MiB for each rank of this host") == 1, output
+    assert output.count("the provider shm has no memory left: /dev/shm is full; expected 16 MiB for each rank of this "
+                        "host") == 1, output
 
 
 def test_memory_that_there_is_not_is_a_failure_of_all(tmp_path):
@@ -305,7 +316,8 @@ def test_memory_that_there_is_not_is_a_failure_of_all(tmp_path):
     n = star(tmp_path / "n.txt", 2)
     result = subprocess.run(["bash", "-c", 'ulimit -v 700000; exec "$@"', "bash",
                              *command(2, "-w", w, "-n", n, "--reduce", "--provider", "tcp", "-o", tmp_path / "out")],
-                            env=environment({"NCCL_ALGO": "Ring"}), capture_output=True, text=True, timeout=HANGS, check=False)
+                            env=environment({"NCCL_ALGO": "Ring"}), capture_output=True, text=True, timeout=HANGS,
+                            check=False)
     assert result.returncode == 1, result.stderr
     lines = [line for line in result.stderr.splitlines() if line.startswith("rank ")]
     assert len(lines) == 1 and re.match(r"rank [01] \(host \S+\): (out of|no) memory", lines[0]), result.stderr

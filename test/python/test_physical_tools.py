@@ -37,8 +37,8 @@ def permitted():
 needs_namespaces = pytest.mark.skipif(not permitted(), reason="network namespaces are not permitted here")
 
 
-# libfabric makes many buffers of this size when ranks connect. With the 600,000 bytes that the scripts set, this takes each rank
-# seconds of CPU time.
+# libfabric makes many buffers of this size when ranks connect. With the 600,000 bytes that the scripts set, this takes
+# each rank seconds of CPU time.
 SMALL_BUFFERS = {"FI_OFI_RXM_BUFFER_SIZE": "65536"}
 
 
@@ -49,7 +49,8 @@ def script(name, *arguments, timeout=HANGS):
 
 @needs_phynet
 def test_a_calibration_leaves_inputs_that_the_programs_read(tmp_path):
-    result = script("scripts/calibrate.py", "-np", 2, "--provider", "tcp", "--smallest", "64K", "--largest", "1M", "--iterations", 3,
+    result = script("scripts/calibrate.py", "-np", 2, "--provider", "tcp", "--smallest", "64K", "--largest", "1M",
+                    "--iterations", 3,
                     "--bound", 1000, "-o", tmp_path / "out")
     assert result.returncode == 0, result.stderr
     with (tmp_path / "out" / "calibration.csv").open(newline="") as file:
@@ -68,7 +69,8 @@ def test_a_calibration_leaves_inputs_that_the_programs_read(tmp_path):
         last = list(csv.DictReader(file))[-1]
     expected = float(next(row for row in rows if row["bytes"] == str(1 << 19))["simulated_us"])
     assert (float(last["end_ns"]) - float(last["start_ns"])) / 1000 == pytest.approx(expected, rel=0.01)
-    analytical = subprocess.run([PROGRAMS / "SimAI_analytical", "-w", w, "-g", "2", "-busbw", tmp_path / "out" / "busbw.yaml",
+    analytical = subprocess.run([PROGRAMS / "SimAI_analytical", "-w", w, "-g", "2", "-busbw",
+                                 tmp_path / "out" / "busbw.yaml",
                                  "-r_f", tmp_path / "estimate"], capture_output=True, text=True, check=False)
     assert analytical.returncode == 0, analytical.stderr
 
@@ -104,10 +106,13 @@ def test_hosts_of_a_box_reach_each_other_and_nothing_stays_behind(tmp_path):
 def test_a_link_of_a_box_has_the_rate_of_its_file(tmp_path):
     topology = reader.read(star(tmp_path / "n.txt", 2))
     size, rate = 2_000_000, 100e9 / 2500
-    server = ("import socket,time; s=socket.create_server(('0.0.0.0',7)); c,_=s.accept(); n=len(c.recv(1)); b=time.monotonic()\n"
+    server = ("import socket,time; s=socket.create_server(('0.0.0.0',7)); c,_=s.accept(); n=len(c.recv(1)); "
+              "b=time.monotonic()\n"
               f"while n<{size}: n+=len(c.recv(65536))\nprint(time.monotonic()-b)")
-    client = "import socket,sys,time\nfor _ in range(100):\n  try: s=socket.create_connection((sys.argv[1],7)); break\n" \
-             f"  except OSError: time.sleep(0.1)\ns.sendall(bytes({size}))"
+    client = (
+        "import socket,sys,time\nfor _ in range(100):\n  try: s=socket.create_connection((sys.argv[1],7)); break\n"
+        f"  except OSError: time.sleep(0.1)\ns.sendall(bytes({size}))"
+    )
     with namespaces.NamespaceCluster(topology, 2500) as cluster:
         receiver = subprocess.Popen(["ip", "netns", "exec", cluster.name(1), "/usr/bin/python3", "-c", server],
                                     stdout=subprocess.PIPE, text=True)

@@ -72,7 +72,8 @@ def test_parts_add_up_to_the_time(everything):
 def test_a_long_iteration_is_what_two_shorter_ones_say(tmp_path):
     runner = analytical(tmp_path, 16)
     for virtual in (1, 2):
-        shape = Parallelism(world_size=16, tp=2, sequence_parallel=True, pp=2, virtual=virtual, zero=1, global_batch=4 * 32,
+        shape = Parallelism(world_size=16, tp=2, sequence_parallel=True, pp=2, virtual=virtual, zero=1,
+                            global_batch=4 * 32,
                             sequence=1024)
         candidate = plans.Candidate(megatron.Iteration(SMALL, shape, H100), memory.needed(SMALL, shape), 0)
         assert shape.micro_batches > search.STEADY_GROUPS * shape.pp
@@ -93,7 +94,8 @@ def test_every_plan_is_one_that_megatron_allows_and_that_fits(everything):
 
 
 def test_plans_are_written_as_table_picture_and_workloads(tmp_path):
-    done = plan("--model", "mixtral_8x7b", "--num_layers", 4, "--gpus", 16, "--global_batch", 16, "--top", 3, "-o", tmp_path)
+    done = plan("--model", "mixtral_8x7b", "--num_layers", 4, "--gpus", 16, "--global_batch", 16, "--top", 3, "-o",
+                tmp_path)
     assert "the best plan's workload is" in done.stdout
     rows = list(csv.DictReader(open(tmp_path / "plans.csv")))
     assert [row["rank"] for row in rows] == ["1", "2", "3"]
@@ -120,7 +122,8 @@ def test_the_picture_has_the_colours_of_other_pictures_and_its_legend_covers_not
 
 
 def test_fewer_gpus_serve_the_other_objectives(tmp_path):
-    plan("--model", "llama2_7b", "--num_layers", 4, "--gpus", 16, "--global_batch", 16, "--top", 4, "-o", tmp_path, "--objective",
+    plan("--model", "llama2_7b", "--num_layers", 4, "--gpus", 16, "--global_batch", 16, "--top", 4, "-o", tmp_path,
+         "--objective",
          "tokens/s/GPU")
     rows = list(csv.DictReader(open(tmp_path / "plans.csv")))
     rates = [float(row["tokens_per_s_per_gpu"]) for row in rows]
@@ -164,7 +167,8 @@ def test_the_price_of_an_hour_counts_the_topologys_parts(tmp_path):
     (tmp_path / "prices.yaml").write_text(
         "gpu: {price: 1000, watts: 500}\nnic: {100Gbps: {price: 100, watts: 10}}\n"
         "switch: [{ports: 4, rate: 100Gbps, price: 4000, watts: 400}]\ntransceiver: {100Gbps: {price: 10, watts: 1}}\n")
-    given = types.SimpleNamespace(prices=str(tmp_path / "prices.yaml"), topology=str(tmp_path / "topology"), years=2, kwh=0.25,
+    given = types.SimpleNamespace(prices=str(tmp_path / "prices.yaml"), topology=str(tmp_path / "topology"), years=2,
+                                  kwh=0.25,
                                   gpu_hour=None)
     price = 4 * 1000 + 4 * 100 + 4000 + 8 * 10
     kilowatts = (4 * 500 + 4 * 10 + 400 + 8 * 1) / 1000

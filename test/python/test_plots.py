@@ -286,7 +286,8 @@ def test_long_runs_are_drawn_with_as_many_points_as_a_picture_shows(directory):
     count = 40000
     (directory / "queue.txt").write_text(FILES["queue.txt"].splitlines()[0] + "\n" + "".join(
         f"{1000 * t}, 5, 1, 3, {t % 1000 + 1}, {t % 1000 + 1}\n" for t in range(count)))
-    (directory / "fct.txt").write_text("".join(f"0b000001 0b000101 1 {t} 1000 0 {1000 + t} 500\n" for t in range(count)))
+    (directory / "fct.txt").write_text("".join(f"0b000001 0b000101 1 {t} 1000 0 {1000 + t} 500\n"
+                                               for t in range(count)))
     (directory / "pfc.txt").write_text("".join(f"{1000 * t} 5 1 2 1\n{1000 * t + 400} 5 1 2 0\n" for t in range(count)))
     times, ports, grid = queues.lengths(open_run(directory))
     assert grid.shape[1] <= style.MOST_POINTS and grid.max() == 1000, "the largest of each few"
@@ -365,14 +366,16 @@ def test_a_missing_and_a_cut_file_are_named_and_the_rest_is_drawn(directory):
     assert drawn == set(KINDS) - {"queues", "heat"} - {"latencies", "phases"}  # of runs that serve requests
 
 
-# Two dollars would begin a formula, "_" hides from a legend; no format takes the control character or the half of a pair, no font the last.
+# Two dollars would begin a formula, "_" hides from a legend; no format takes the control character or the half of a
+# pair, no font the last.
 HOSTILE = "_a$x^{\\y$<&>\n\x01\udcff\U00020000"
 SHOWN = "_a$x^{\\y$<&>\\n\\x01\\udcff\U00020000"
 SERVES = {"requests.1.csv": test_damaged_results.SERVED, "inference.csv": test_damaged_results.INFERENCE}
 
 
 def texts_of(svg):
-    return [text for element in xml.etree.ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text") if (text := "".join(element.itertext()))]
+    return [text for element in xml.etree.ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+            if (text := "".join(element.itertext()))]
 
 
 @pytest.fixture
@@ -389,7 +392,8 @@ def test_a_name_is_text_in_every_kind_of_picture(directory, tmp_path, kind):
     for name, text in SERVES.items():
         (directory / name).write_text(text)
     names = {"TP0": HOSTILE.replace("\n", "") + "0", "AllGather": HOSTILE.replace("\n", "")}
-    (directory / "collectives.csv").write_text(re.sub("TP0|AllGather", lambda match: names[match[0]], FILES["collectives.csv"]), errors="surrogateescape")
+    (directory / "collectives.csv").write_text(re.sub("TP0|AllGather", lambda match: names[match[0]],
+                                                      FILES["collectives.csv"]), errors="surrogateescape")
     (directory / "timeline.json").write_text(FILES["timeline.json"].replace('"AllReduce"', json.dumps(HOSTILE)))
     hostile = tmp_path / os.fsdecode(os.fsencode(HOSTILE))
     directory.rename(hostile)
@@ -398,7 +402,8 @@ def test_a_name_is_text_in_every_kind_of_picture(directory, tmp_path, kind):
         style.save(KINDS[kind].draw(runs), tmp_path / "picture.svg")
     texts = texts_of((tmp_path / "picture.svg").read_bytes())
     xml.etree.ElementTree.fromstring(figures._markup(kind, runs, "f0-", SHOWN).replace("xlink:", ""))  # report.py's
-    assert any(SHOWN[:17] in text for text in texts) or kind in ("slowdown", "busbw", "latencies"), texts  # of a single run, they name none
+    assert any(SHOWN[:17] in text for text in texts) or kind in ("slowdown", "busbw",
+        "latencies"), texts  # of a single run, they name none
     if kind in ("collectives", "busbw", "ranks"):  # operation, group or stream
         assert sum("_a$x^{\\y$<&>" in text for text in texts) >= 2, texts
     assert not any("mathdefault" in text for text in texts), texts
@@ -419,7 +424,8 @@ def test_names_are_text_in_the_pictures_of_other_commands(tmp_path):
         topology_drawing.draw(read(str(path)), str(tmp_path / "topology"))
         plan_picture.write([row], style.shorten(HOSTILE), tmp_path)
         compare_backends.draw([HOSTILE], {"a": [1.0], "b": [200.0]}, tmp_path / "compared.svg")
-        offload.draw({size: {way.name: 30.0 for way in offload.WAYS} for size in (1024, offload.STEP)}, tmp_path / "offload.svg")
+        offload.draw({size: {way.name: 30.0 for way in offload.WAYS} for size in (1024, offload.STEP)},
+                     tmp_path / "offload.svg")
     for name in ("topology", "plans", "compared", "offload"):
         texts = texts_of((tmp_path / f"{name}.svg").read_bytes())
         assert name == "offload" or any(SHOWN[:13] in text for text in texts), (name, texts)
@@ -427,7 +433,8 @@ def test_names_are_text_in_the_pictures_of_other_commands(tmp_path):
 
 
 def test_every_figure_is_made_where_names_are_text():
-    made = [f"{path.name}: {line.strip()}" for path in (ROOT / "python").rglob("*.py") for line in path.read_text().splitlines()
+    made = [f"{path.name}: {line.strip()}" for path in (ROOT / "python").rglob("*.py")
+            for line in path.read_text().splitlines()
             if re.search(r"= Figure\(|import.*pyplot|pyplot\.", line)]
     assert len(made) == 2 and {each.partition(":")[0] for each in made} == {"style.py", "draw.py"}, made
 
@@ -437,11 +444,15 @@ def _zeros(text):
     return head + "".join(re.sub(r"(?<![\w.])\d+(\.\d+)?(?![\w.])", "0", line) for line in lines)
 
 
-NOT_RANKS = "[\n" + "".join(json.dumps({"ph": "X", "pid": 0, "tid": 9, "name": "to 3", "cat": "flow", "ts": 3, "dur": 2}) + end for end in (",\n", "\n]\n"))
-PARTS = {"empty": lambda text: "", "head": lambda text: text.splitlines(True)[0], "first": lambda text: "".join(text.splitlines(True)[:2]),
+NOT_RANKS = "[\n" + "".join(json.dumps({"ph": "X", "pid": 0, "tid": 9, "name": "to 3", "cat": "flow", "ts": 3,
+                                        "dur": 2}) + end for end in (",\n", "\n]\n"))
+PARTS = {"empty": lambda text: "", "head": lambda text: text.splitlines(True)[0],
+         "first": lambda text: "".join(text.splitlines(True)[:2]),
          "zeros": _zeros, "half": lambda text: text[:len(text) // 2], "gone": None}
-DRAWN_FROM = {"fct.txt": ["fct", "slowdown"], "pfc.txt": ["pfc"], "queue.txt": ["queues", "heat"], "rate.txt": ["rates"], "cnp.txt": ["rates"],
-              "collectives.csv": ["collectives", "busbw"], "links.csv": ["links"], "EndToEnd.csv": ["breakdown"], "timeline.json": ["ranks"],
+DRAWN_FROM = {"fct.txt": ["fct", "slowdown"], "pfc.txt": ["pfc"], "queue.txt": ["queues", "heat"],
+              "rate.txt": ["rates"], "cnp.txt": ["rates"],
+              "collectives.csv": ["collectives", "busbw"], "links.csv": ["links"], "EndToEnd.csv": ["breakdown"],
+              "timeline.json": ["ranks"],
               "requests.1.csv": ["latencies", "phases"], "topology": ["links"], "run.json": ["links", "queues"]}
 
 
@@ -455,7 +466,8 @@ def test_of_a_part_of_a_file_there_is_a_picture_or_a_line(directory, name):
     for each, text in SERVES.items():
         (directory / each).write_text(text)
     whole = (directory / name).read_text()
-    parts = {part: of and of(whole) for part, of in PARTS.items()} | ({"not ranks": NOT_RANKS} if name == "timeline.json" else {})
+    parts = {part: of and of(whole) for part, of in PARTS.items()} | ({"not ranks": NOT_RANKS}
+        if name == "timeline.json" else {})
     for part, text in parts.items():
         if text is None:
             (directory / name).unlink()

@@ -54,7 +54,8 @@ def test_every_number_of_processes_gives_the_bytes_of_one(tmp_path, job):
         assert record(tmp_path, name)["processes"] == processes
 
 
-@pytest.mark.parametrize("keys", [[], ["BUFFER_SIZE=1"], ["QP_MODE=persistent"], ["LINK_DOWN=60 8 10", "LINK_UP=250 8 10"],
+@pytest.mark.parametrize("keys", [[], ["BUFFER_SIZE=1"], ["QP_MODE=persistent"],
+                                  ["LINK_DOWN=60 8 10", "LINK_UP=250 8 10"],
                                   ["NIC_TOTAL_PAUSE_TIME=20"]])
 def test_flows_in_several_processes_give_the_bytes_of_one(tmp_path, keys):
     flags = [word for key in keys for word in ("--set", key)]
@@ -92,7 +93,8 @@ def test_one_process_speaks_for_all(tmp_path):
 @pytest.mark.parametrize("flags, message", [
     (["-w", "nowhere.txt", "-n", "a100.txt"], "nowhere.txt: "),
     (["-w", "data.txt", "-n", "a100.txt", "--network", "flow"],
-     "command line: --network flow runs in one process, and 2 were started together; expected one process, without mpirun"),
+     "command line: --network flow runs in one process, and 2 were started together; expected one process, without "
+     "mpirun"),
     (["-w", "data.txt", "-n", "a100.txt", "--pcap", "0:0"],
      "command line: --pcap runs in one process, and 2 were started together; expected one process, without mpirun"),
     (["-w", "data.txt", "-n", "a100.txt", "--no-such-flag"], "command line: "),
@@ -139,7 +141,8 @@ def test_a_process_that_dies_takes_the_others_with_it_and_the_record_says_so(tmp
     write_inputs(tmp_path)
     big = tmp_path / "big.txt"
     big.write_text((tmp_path / "data.txt").read_text().replace("2000000", "2000000000"))
-    process = subprocess.Popen([*mpirun(3), SIMULATOR, "-w", "big.txt", "-n", "a100.txt", "-c", SHIPPED, "-o", "out"], cwd=tmp_path,
+    process = subprocess.Popen([*mpirun(3), SIMULATOR, "-w", "big.txt", "-n", "a100.txt", "-c", SHIPPED, "-o", "out"],
+                               cwd=tmp_path,
                                env={**os.environ, **AS_ROOT}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         wait_until(lambda: ((tmp_path / "out/run.json").exists() and record(tmp_path, "out")["status"] == "running")
@@ -147,7 +150,8 @@ def test_a_process_that_dies_takes_the_others_with_it_and_the_record_says_so(tmp
         assert process.poll() is None
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         ranks = {pid: pathlib.Path(f"/proc/{pid}/environ").read_bytes() for pid in children}
-        victim = next(pid for pid, environment in ranks.items() if f"OMPI_COMM_WORLD_RANK={dies}\0".encode() in environment)
+        victim = next(pid for pid, environment in ranks.items()
+                      if f"OMPI_COMM_WORLD_RANK={dies}\0".encode() in environment)
         os.kill(int(victim), signal.SIGKILL)
         process.communicate(timeout=HANGS)
         assert process.returncode != 0

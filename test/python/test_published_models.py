@@ -54,7 +54,8 @@ def test_a_request_keeps_the_bytes_of_its_tokens_and_its_states(name, read):
 def test_training_holds_every_parameter_once(name, read):
     model = read(name)
     layers, ends = memory.stage_operators(model, ALONE, 0)
-    assert sum(o.parameters for layer in [*layers, ends] for o in layer) == pytest.approx(model.parameters(), rel=1e-4)  # biases, norms
+    assert sum(o.parameters for layer in [*layers, ends] for o in layer) == pytest.approx(model.parameters(),
+        rel=1e-4)  # biases, norms
     plan = Parallelism(world_size=8, tp=2, pp=2, cp=2, sequence_parallel=True, sequence=4096, global_batch=8)
     iteration = megatron.Iteration(model, plan, gpus.find("H100"))
     assert all(row.compute_ns >= 0 for stage in (0, 1) for row in iteration.stage_rows(stage))

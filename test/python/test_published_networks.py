@@ -39,8 +39,8 @@ def ib_write(tmp_path, gbps, size, delay_ns=500, payload=4096):
     return took - back, (wire + last) * 8 * bit + 2 * delay_ns * NS
 
 
-# Gb/s of a port, and of ib_write_bw: ConnectX EDR (NVIDIA's developer forum, topic 273376); NDR, the better four of eight
-# NICs of the machine of docs/source/data/measurements/allreduce_2x8xB200_ib_vultr.csv.
+# Gb/s of a port, and of ib_write_bw: ConnectX EDR (NVIDIA's developer forum, topic 273376); NDR, the better four of
+# eight NICs of the machine of docs/source/data/measurements/allreduce_2x8xB200_ib_vultr.csv.
 @pytest.mark.parametrize("gbps, published", [(100, 96.6), (400, 387)])
 def test_long_messages_have_the_bandwidth_of_ib_write_bw(tmp_path, gbps, published):
     size = 64 << 20
@@ -63,8 +63,8 @@ def test_a_few_bytes_take_the_links_delays_and_nothing_else(tmp_path):
     assert 1.0e-6 < simulated < 2.68e-6
 
 
-# Figure 3 of the DCQCN paper (SIGCOMM 2015): H1 to H4 send to R at 40 Gb/s. H4 is on R's own switch; H1 and H2 come to it
-# through one port, H3 through another.
+# Figure 3 of the DCQCN paper (SIGCOMM 2015): H1 to H4 send to R at 40 Gb/s. H4 is on R's own switch; H1 and H2 come to
+# it through one port, H3 through another.
 PARKING_LOT = "8 3 7\n5 6 7\n" + "".join(f"{link} 40Gbps 1us 0\n" for link in
                                          ("0 5", "1 5", "2 6", "3 7", "5 7", "6 7", "7 4"))
 LOSSLESS = "PACKET_PAYLOAD_SIZE 1000\nHAS_WIN 0\n"

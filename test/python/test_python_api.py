@@ -118,21 +118,33 @@ def pydantic_2(tmp_path):
     package = tmp_path / "lib/pydantic"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text('VERSION = "2.10.6"\n')
-    found = importlib.util.find_spec("pydantic.v1") if pydantic.VERSION.startswith("2") else importlib.util.find_spec("pydantic")
+    found = (
+        importlib.util.find_spec("pydantic.v1")
+        if pydantic.VERSION.startswith("2")
+        else importlib.util.find_spec("pydantic")
+    )
     (package / "v1").symlink_to(pathlib.Path(found.origin).parent)
     return {**os.environ, "PYTHONPATH": str(package.parent)}
 
 
 def test_commands_run_with_pydantic_2(pydantic_2, tmp_path):
-    subprocess.run([sys.executable, "-c", "import pydantic; assert pydantic.VERSION == '2.10.6' and not hasattr(pydantic, 'BaseModel')"],
+    subprocess.run([sys.executable, "-c", "import pydantic; assert pydantic.VERSION == '2.10.6' and not "
+                    "hasattr(pydantic, 'BaseModel')"],
                    env=pydantic_2, check=True)
-    line = [ROOT / "scripts/workload.py", "--num_layers", "2", "--hidden_size", "64", "--num_attention_heads", "4", "--world_size", "2", "-o", tmp_path]
+    line = [ROOT / "scripts/workload.py", "--num_layers", "2", "--hidden_size", "64", "--num_attention_heads", "4",
+            "--world_size", "2", "-o", tmp_path]
     subprocess.run([sys.executable, *line], env=pydantic_2, check=True, capture_output=True)
-    wrong = subprocess.run([sys.executable, *line, "--num_query_groups", "3"], env=pydantic_2, capture_output=True, text=True)
+    wrong = subprocess.run([sys.executable, *line, "--num_query_groups", "3"], env=pydantic_2, capture_output=True,
+                           text=True)
     assert wrong.returncode == 2 and "3 key-value heads do not divide 4 heads" in wrong.stderr
     grid = tmp_path / "grid.yaml"
     grid.write_text("topologies:\n- file: t\nworkloads: w\nnonsense: 1\n")
-    wrong = subprocess.run([sys.executable, ROOT / "scripts/sweep.py", grid, "-o", tmp_path / "swept"], env=pydantic_2, capture_output=True, text=True)
-    assert wrong.returncode == 2 and f"{grid}:4: 'nonsense' is not a key of a sweep; expected one of topologies, " in wrong.stderr
+    wrong = subprocess.run([sys.executable, ROOT / "scripts/sweep.py", grid, "-o", tmp_path / "swept"], env=pydantic_2,
+                           capture_output=True, text=True)
+    assert (
+        wrong.returncode == 2
+        and f"{grid}:4: 'nonsense' is not a key of a sweep; expected one of topologies, " in wrong.stderr
+    )
     for name in ("plan", "why"):
-        subprocess.run([sys.executable, ROOT / f"scripts/{name}.py", "--help"], env=pydantic_2, check=True, capture_output=True)
+        subprocess.run([sys.executable, ROOT / f"scripts/{name}.py", "--help"], env=pydantic_2, check=True,
+                       capture_output=True)

@@ -93,7 +93,8 @@ def test_run_json_tells_inputs_options_and_results(tmp_path):
     ({"flags": ["--set", "ROUTING_AT=spray core"]}, "--set ROUTING_AT=spray core: ROUTING_AT names core"),
     ({"flags": ["--ns3::RdmaHw::Mtuu=1"]}, "ns3::RdmaHw has no attribute Mtuu; expected one that --PrintAttributes "
      "ns3::RdmaHw lists; the nearest is Mtu"),
-    ({"flags": ["--ns3::RdmaHv::Mtu=1"]}, "no class is called ns3::RdmaHv; expected a class of ns-3; the nearest is ns3::RdmaHw"),
+    ({"flags": ["--ns3::RdmaHv::Mtu=1"]}, "no class is called ns3::RdmaHv; expected a class of ns-3; the nearest is "
+     "ns3::RdmaHw"),
     ({"flags": ["--ns3::RdmaHw::Mtu=foo"]}, '"foo" is not a valid value of --ns3::RdmaHw::Mtu; expected uint32_t'),
     ({"flags": ["--RngRun=foo"]}, '"foo" is not a valid value of --RngRun; expected uint64_t'),
     ({"flags": ["--RngRn=3"]}, "unknown flag '--RngRn=3'"),
@@ -292,7 +293,8 @@ def test_every_mark_is_counted_where_it_is_made_and_where_it_is_heard(tmp_path, 
 
 def test_pauses_have_their_priority_unless_hpccs_file_is_asked_for(tmp_path):
     assert run(tmp_path, conf=SMALL_BUFFER, flows=INCAST).returncode == 0
-    assert run(tmp_path, conf=SMALL_BUFFER + "PFC_OUTPUT_FILE mix/pfc.txt\n", flows=INCAST, output="hpcc").returncode == 0
+    assert run(tmp_path, conf=SMALL_BUFFER + "PFC_OUTPUT_FILE mix/pfc.txt\n", flows=INCAST,
+               output="hpcc").returncode == 0
     lines = [line.split() for line in (tmp_path / "out/pfc.txt").read_text().splitlines()]
     assert {line[5] for line in lines} == {"3", "4"}
     paused = set()
@@ -303,7 +305,8 @@ def test_pauses_have_their_priority_unless_hpccs_file_is_asked_for(tmp_path):
     assert [line.split() for line in path.read_text().splitlines()] == [line[:5] for line in lines]
 
 
-@pytest.mark.parametrize("given, place", [("mix/new/fct.txt", "mix/new/fct.txt"), ("mix/../fct.txt", None), ("fct.txt", None)])
+@pytest.mark.parametrize("given, place", [("mix/new/fct.txt", "mix/new/fct.txt"), ("mix/../fct.txt", None),
+                                          ("fct.txt", None)])
 def test_files_with_folders_are_in_folders_of_the_output(given, place, tmp_path):
     result = run(tmp_path, conf=CONF + f"FCT_OUTPUT_FILE {given}\n")
     assert result.returncode == 0 and result.stderr == "", result.stderr

@@ -76,7 +76,8 @@ def test_tables_show_all_their_columns_on_a_desktop(browser, tmp_path):
         inputs = [{"role": "workload", "path": "allToAll_EP64.txt", "sha256": ""},
                   {"role": "topology", "path": topology, "sha256": ""}]
         runs.append(run_directory.write(tmp_path / name, topology=topology, inputs=inputs, packets=800000,
-                                        packet_hops=100_000_000_000, simulated_ns=1266318000.0, retransmitted_bytes=1048576))
+                                        packet_hops=100_000_000_000, simulated_ns=1266318000.0,
+                                        retransmitted_bytes=1048576))
         (runs[-1] / "topology").rename(runs[-1] / topology)
     assert report(*runs, "-o", tmp_path / "page.html").returncode == 0
     browser.open(tmp_path / "page.html", DESKTOP[0] - 15, DESKTOP[1])

@@ -38,7 +38,8 @@ def results(directory):
         if path.name == "run.json":
             record = json.loads(path.read_text())
             found[str(path.relative_to(directory))] = {key: record[key] for key in
-                                                       ("status", "simulated_ns", "packets", "drops", "arguments", "inputs")}
+                                                       ("status", "simulated_ns", "packets", "drops", "arguments",
+                                                        "inputs")}
         elif path.is_file() and path.name != "passes.json":
             found[str(path.relative_to(directory))] = path.read_bytes()
     return found
@@ -79,7 +80,8 @@ def test_iterations_under_nohup_outlive_their_terminal(inputs, whole):
     assert results(inputs / "cut") == whole
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL],
+                         ids=lambda number: number.name)
 def test_a_run_that_was_ended_goes_on(inputs, whole, ending):
     process, said = run_and_signal(inputs, [PROGRAM, *RUN, "-o", "cut"], ending)
     table = inputs / "cut/passes.csv"
@@ -87,7 +89,8 @@ def test_a_run_that_was_ended_goes_on(inputs, whole, ending):
     if ending != signal.SIGKILL:
         assert "--resume cut goes on" in said or "finished" in table.read_text()
     # Of a killed run the iteration ends, too, a moment later.
-    again = wait_until(lambda: None if "still going on" in (tried := simulate(inputs, "--resume", "cut", "-q")).stderr else tried)
+    again = wait_until(lambda: None if "still going on" in (tried := simulate(inputs, "--resume", "cut", "-q")).stderr
+                       else tried)
     assert again.returncode == 0, again.stderr
     assert results(inputs / "cut") == whole
 
@@ -125,10 +128,12 @@ def test_what_would_change_the_results_is_refused(inputs, whole):
     assert simulate(inputs, *RUN).returncode == 2  # without -o
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"status": 5}', '{"status": "finished", "simulated_ns": "x"}', '{"status": "finished"}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"status": 5}', '{"status": "finished", "simulated_ns": "x"}',
+                                  '{"status": "finished"}'])
 def test_records_that_are_damaged_are_named(inputs, whole, text):
     (inputs / "whole/pass-0/run.json").write_text(text)
-    for name, damaged in (("pass-0/run.json", text), ("passes.json", text if text != '{"status": 5}' else '{"passes": -1}')):
+    for name, damaged in (("pass-0/run.json", text),
+                          ("passes.json", text if text != '{"status": 5}' else '{"passes": -1}')):
         (inputs / "whole" / name).write_text(damaged)
         refused = simulate(inputs, "--resume", "whole")
         [line] = refused.stderr.splitlines()

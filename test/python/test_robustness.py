@@ -82,7 +82,8 @@ def test_work_past_the_end_of_the_clock_is_refused_by_name(folder, network):
 @pytest.mark.parametrize("key, value", [("endpoint-delay", 1e300), ("local-mem-bw", 1e-300), ("L", 1e200),
                                         ("G", 1e40), ("local-reduction-delay", 1e19), ("peak-perf", 1e-30)])
 def test_system_files_keep_times_in_range(folder, key, value):
-    (folder / "system").write_text(json.dumps({"model-shared-bus": 1, "L": 1, "o": 1, "g": 1, "G": 1, key: value}, indent=1))
+    (folder / "system").write_text(json.dumps({"model-shared-bus": 1, "L": 1, "o": 1, "g": 1, "G": 1, key: value},
+                                              indent=1))
     line = refusal(simulate(folder, "--system-configuration=system"))
     assert line.startswith("system:") and f": {key} is '" in line
 
@@ -161,7 +162,8 @@ def test_a_full_disk_is_an_error_of_every_program(folder):
         assert not (folder / "out/EndToEnd.csv").exists()
 
 
-@pytest.mark.parametrize("program, flags", [("SimAI_simulator", ["-w", "workload.txt", "-c", "conf"]), ("qbb-flows", ["-c", "conf", "-f", "flows"])])
+@pytest.mark.parametrize("program, flags", [("SimAI_simulator", ["-w", "workload.txt", "-c", "conf"]),
+                                            ("qbb-flows", ["-c", "conf", "-f", "flows"])])
 @pytest.mark.parametrize("hosts", [20_000, 1_000_000], ids=["while the fabric is built", "while its topology is read"])
 def test_memory_that_runs_out_is_told(folder, program, flags, hosts):
     def limit():
@@ -171,7 +173,8 @@ def test_memory_that_runs_out_is_told(folder, program, flags, hosts):
         return run(folder, "-q", *flags, *more, program=PROGRAMS / program, **options)
 
     (folder / "conf").write_text("CC_MODE 1\nBUFFER_SIZE 1000\n")
-    (folder / "big").write_text(f"{hosts + 1} 1 {hosts}\n{hosts}\n" + "".join(f"{hosts} {host} 100Gbps 1us 0\n" for host in range(hosts)))
+    (folder / "big").write_text(f"{hosts + 1} 1 {hosts}\n{hosts}\n"
+                                + "".join(f"{hosts} {host} 100Gbps 1us 0\n" for host in range(hosts)))
     result = start("-n", "big", "-o", "out", preexec_fn=limit)
     assert result.returncode == 1 and result.stderr.startswith("out of memory"), result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -192,9 +195,11 @@ def test_memory_may_run_out_anywhere(folder):
     # In a destructor, where nothing may be thrown, or in ns-3, which does not look whether malloc() has failed.
     hosts = 20_000
     (folder / "conf").write_text("CC_MODE 1\nBUFFER_SIZE 1000\n")
-    (folder / "big").write_text(f"{hosts + 1} 1 {hosts}\n{hosts}\n" + "".join(f"{hosts} {host} 100Gbps 1us 0\n" for host in range(hosts)))
+    (folder / "big").write_text(f"{hosts + 1} 1 {hosts}\n{hosts}\n"
+                                + "".join(f"{hosts} {host} 100Gbps 1us 0\n" for host in range(hosts)))
     for limit in range(85_000, 125_000, 2500):
-        result = run(folder, "-q", "-c", "conf", "-f", "flows", "-n", "big", "-o", f"out{limit}", program=PROGRAMS / "qbb-flows",
+        result = run(folder, "-q", "-c", "conf", "-f", "flows", "-n", "big", "-o", f"out{limit}",
+                     program=PROGRAMS / "qbb-flows",
                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit << 10, limit << 10)))
         assert result.returncode == 1 and result.stderr.startswith("out of memory"), (limit, result)
         assert len(result.stderr.splitlines()) == 1
@@ -220,7 +225,8 @@ def test_signals_end_a_run_with_its_results_written(folder, network, number):
     with running(folder, "-w", "workload.txt", "-n", "topology", "-c", "conf", "-o", "out", "--network", network,
                  "--passes", 100000000) as process:
         # Its head is written at once, before time begins; rows come when a buffer is full.
-        wait_until(lambda: any(path.read_bytes().count(b"\n") > 1 for path in (folder / "out").glob("collectives.csv*")))
+        wait_until(lambda: any(path.read_bytes().count(b"\n") > 1
+                               for path in (folder / "out").glob("collectives.csv*")))
         process.send_signal(number)
         said = process.communicate(timeout=HANGS)[1]
     assert process.returncode == 128 + number
@@ -333,8 +339,10 @@ PLAN = ["plan.py", "--model", "llama2_7b", "--gpus", "8"]
     ["workload.py", "--inference", "--model", "llama2_7b", "--world_size", "8", "--trace"],
     ["lab/netns_cluster.py", "-w", "workload.txt"], ["lab/netns_cluster.py", "topology", "--scale", "500", "-w"],
     ["goodput.py", "--part", "GPU=1:1", "--checkpoint", "60", "--restart", "60", "--run"], ["why.py"],
-    ["topologies/gen_Topo_Template.py", "--check"], ["topologies/gen_Topo_Template.py", "-gt", "H100", "--astra_network"],
-    ["topologies/gen_Topo_Template.py", "--describe", "topology", "--prices"]], ids=lambda words: f"{words[0]} {words[-1]}")
+    ["topologies/gen_Topo_Template.py", "--check"],
+    ["topologies/gen_Topo_Template.py", "-gt", "H100", "--astra_network"],
+    ["topologies/gen_Topo_Template.py", "--describe", "topology", "--prices"]],
+                         ids=lambda words: f"{words[0]} {words[-1]}")
 def test_scripts_refuse_what_is_no_file(folder, words):
     odd_paths(folder)
     for path in ("pipe", "loop"):
@@ -342,8 +350,10 @@ def test_scripts_refuse_what_is_no_file(folder, words):
 
 
 @pytest.mark.parametrize("words", [[*PLAN, "--topology"], ["plan.py", "--gpus", "8", "--config"], ["sweep.py"],
-                                   ["lab/netns_cluster.py", "-w", "workload.txt"]], ids=lambda words: f"{words[0]} {words[-1]}")
-@pytest.mark.parametrize("content", [b"", bytes(range(256)) * 9, b"[" * 30000 + b"]" * 30000, b"x" * (1 << 20), b"[.nan, 1e999, -1]\n",
+                                   ["lab/netns_cluster.py", "-w", "workload.txt"]],
+                         ids=lambda words: f"{words[0]} {words[-1]}")
+@pytest.mark.parametrize("content", [b"", bytes(range(256)) * 9, b"[" * 30000 + b"]" * 30000, b"x" * (1 << 20),
+                                     b"[.nan, 1e999, -1]\n",
                                      b"topologies: caf\xe9\n", b'{"topologies": {"file": 1}'],
                          ids=["empty", "binary", "deep", "long", "numbers", "latin", "truncated"])
 def test_scripts_refuse_damaged_files(folder, words, content):
@@ -357,16 +367,23 @@ CALIBRATE = ["calibrate.py", "-np", "2"]
 
 
 @pytest.mark.parametrize("words", [
-    [*GOODPUT, "--part", "GPU=0:1"], [*GOODPUT, "--part", "GPU=999999999999:0.000000001"], [*GOODPUT, "--part", f"GPU={'9' * 4000}:1"],
-    *([*GOODPUT, "--part", "GPU=1000:50000", *more] for more in (["--days", "1e12"], ["--histories", "9" * 30], ["--interval", "nan"],
+    [*GOODPUT, "--part", "GPU=0:1"], [*GOODPUT, "--part", "GPU=999999999999:0.000000001"],
+    [*GOODPUT, "--part", f"GPU={'9' * 4000}:1"],
+    *([*GOODPUT, "--part", "GPU=1000:50000", *more]
+      for more in (["--days", "1e12"], ["--histories", "9" * 30], ["--interval", "nan"],
                                                                 ["--seed", "-1"], ["--interval", "1e300"])),
-    *([*BOX, *more] for more in (["--scale", "nan"], ["--scale", "1e-300"], ["--iterations", "0"], ["--iterations", "9" * 30])),
-    ["lab/netns_cluster.py", "--compare", "--hosts", "1000000"], ["lab/netns_cluster.py", "--compare", "--iterations", "-1"],
-    *([*CALIBRATE, *more] for more in (["-np", "1"], ["--smallest", "0"], ["--largest", "9" * 400], ["--iterations", "0"],
+    *([*BOX, *more] for more in (["--scale", "nan"], ["--scale", "1e-300"], ["--iterations", "0"],
+                                 ["--iterations", "9" * 30])),
+    ["lab/netns_cluster.py", "--compare", "--hosts", "1000000"],
+    ["lab/netns_cluster.py", "--compare", "--iterations", "-1"],
+    *([*CALIBRATE, *more] for more in (["-np", "1"], ["--smallest", "0"], ["--largest", "9" * 400],
+                                       ["--iterations", "0"],
                                        ["--bound", "nan"], ["--mpirun", "'"], ["-o", "topology"])),
-    [*PLAN[:-1], "9" * 30], *([*PLAN, *more] for more in (["--global_batch", "0"], ["--seq_length", "9" * 20], ["--reserved_gb", "nan"],
+    [*PLAN[:-1], "9" * 30], *([*PLAN, *more] for more in (["--global_batch", "0"], ["--seq_length", "9" * 20],
+                                                          ["--reserved_gb", "nan"],
                                   ["--gpu_hour", "inf"], ["--time_limit", "nan"], ["--prices", ""], ["--years", "0"])),
-    ["lab/offload.py", "--sizes", "0"], ["lab/offload.py", "-o", "topology"], ["why.py", "directory", "--factor", "nan"],
+    ["lab/offload.py", "--sizes", "0"], ["lab/offload.py", "-o", "topology"],
+    ["why.py", "directory", "--factor", "nan"],
 ], ids=lambda words: " ".join(words)[-40:])
 def test_scripts_refuse_numbers_out_of_range(folder, words):
     command_refusal(folder, *words)
@@ -379,7 +396,9 @@ def test_what_mpirun_says_is_left_out_of_a_message(monkeypatch):
     rule = "-" * 74 + "\n"
     said = f"w.txt:1: is wrong; expected more\nw.txt:1: is wrong; expected more\n{rule}mpirun detected\n{rule}"
     assert launch.words_of_ranks(said) == "w.txt:1: is wrong; expected more"
-    assert launch.words_of_ranks(f"{rule}no such\n  hostfile\n{rule}{rule}an error\n{rule}") == "mpirun: no such hostfile"
+    assert (
+        launch.words_of_ranks(f"{rule}no such\n  hostfile\n{rule}{rule}an error\n{rule}") == "mpirun: no such hostfile"
+    )
 
 
 SERVING = (ROOT / "workloads/serve_16g_colocated.txt").read_text()
@@ -390,7 +409,8 @@ def without(*keys):
     return "".join(line + "\n" for line in SERVING.splitlines() if line.split(" ")[0] not in keys)
 
 
-OF_A_TRACE = without("requests", "rate", "prompt_tokens", "output_tokens").replace("INFERENCE\n", "INFERENCE\ntrace {trace}\n", 1)
+OF_A_TRACE = without("requests", "rate", "prompt_tokens", "output_tokens").replace("INFERENCE\n",
+    "INFERENCE\ntrace {trace}\n", 1)
 
 
 def serve(folder, text):
@@ -437,7 +457,8 @@ def test_a_table_of_bandwidths_without_any_is_refused(folder, text):
     assert line == "busbw:1: names no group; expected a line 'TP:', and 'allreduce: GB/s' below it"
 
 
-@pytest.mark.parametrize("value", ["", "X", "ACCL X", "ACCL DP X", "NCCL DP", "accl", "ACCL \x01", "x" * 5000], ids=lambda value: ascii(value[:12]))
+@pytest.mark.parametrize("value", ["", "X", "ACCL X", "ACCL DP X", "NCCL DP", "accl", "ACCL \x01", "x" * 5000],
+                         ids=lambda value: ascii(value[:12]))
 def test_engines_are_named_as_they_are(folder, value):
     line = refusal(simulate(folder, "--set", f"COLLECTIVE_ENGINE={value}"))
     assert line.startswith("--set COLLECTIVE_ENGINE=") and len(line) < 400, line
@@ -450,13 +471,16 @@ def test_system_files_name_engines_as_they_are(folder, text):
     assert refusal(simulate(folder, "--system-configuration=system")).startswith("system:1: ")
 
 
-@pytest.mark.skipif(not (PROGRAMS / "SimAI_phynet").exists(), reason="built without libfabric or MPI: there is no SimAI_phynet")
+@pytest.mark.skipif(not (PROGRAMS / "SimAI_phynet").exists(),
+                    reason="built without libfabric or MPI: there is no SimAI_phynet")
 def test_real_traffic_refuses_what_simulations_refuse(folder):
     program = PROGRAMS / "SimAI_phynet"
     for path, reason in odd_paths(folder).items():
         for flag in ("-w", "-n"):
             arguments = {"-w": "workload.txt", "-n": "topology"} | {flag: path}
-            assert says(reason, flag, refusal(run(folder, "-o", "out", *(word for pair in arguments.items() for word in pair), program=program)))
+            assert says(reason, flag, refusal(run(folder, "-o", "out",
+                                                  *(word for pair in arguments.items() for word in pair),
+                                                  program=program)))
     for flags in (["--iterations", "0"], ["--warmup", "-1"], ["--timeout", "nan"], ["--tp", "9" * 30]):
         refusal(run(folder, "-w", "workload.txt", "-n", "topology", "-o", "out", *flags, program=program))
 
@@ -485,7 +509,8 @@ def test_lines_without_end_are_refused(folder):
         assert line.startswith("endless:1: this line is longer than 4 MiB"), line
 
 
-BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 40)) + "topologies: *a39\n"
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n"
+                                    for i in range(1, 40)) + "topologies: *a39\n"
 
 
 @pytest.mark.parametrize("words", [["sweep.py"], ["topologies/gen_Topo_Template.py", "-gt", "H100", "--astra_network"],

@@ -21,19 +21,22 @@ PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_what_must_hold_of_every_run_holds(tmp_path, first):
-    result = subprocess.run([sys.executable, ROOT / "lab/scenarios.py", "--seed", "1", "--first", str(first), "--count", "20",
+    result = subprocess.run([sys.executable, ROOT / "lab/scenarios.py", "--seed", "1", "--first", str(first), "--count",
+                             "20",
                              "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_every_way_to_simulate_comes_to_the_same(tmp_path):
-    result = subprocess.run([sys.executable, ROOT / "lab/scenarios.py", "--compare", "ways", "--seed", "1", "--count", "8",
+    result = subprocess.run([sys.executable, ROOT / "lab/scenarios.py", "--compare", "ways", "--seed", "1", "--count",
+                             "8",
                              "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_reuse_takes_as_long_or_tells_why_it_may_not(tmp_path):
-    result = subprocess.run([sys.executable, ROOT / "lab/scenarios.py", "--compare", "reuse", "--seed", "1", "--count", "24",
+    result = subprocess.run([sys.executable, ROOT / "lab/scenarios.py", "--compare", "reuse", "--seed", "1", "--count",
+                             "24",
                              "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
@@ -43,11 +46,13 @@ def test_jobs_with_reuse_have_all_there_is():
     assert drawn[7] == KINDS["reuse"].draw(3, 7)
     assert {dict(each.flags)["--network"] for each in drawn} == {"packet", "flow", "analytical"}
     assert all(each.layers and not each.flows and not each.events for each in drawn)
-    assert any(each.pp > 1 for each in drawn) and any(each.ga > 2 for each in drawn) and any(len(each.layers) > 3 for each in drawn)
+    assert any(each.pp > 1 for each in drawn) and any(each.ga > 2 for each in drawn) and any(len(each.layers) > 3
+        for each in drawn)
 
 
 # Two servers of two GPUs under one switch, where nothing is congested, and the same AllReduce eight times.
-REPEATING = WideScenario("reuse", ("-topo", "Clos2", "-gps", "2", "-g", "4", "--nics_per_leaf", "4"), flags=(("--network", "packet"),), tp=4,
+REPEATING = WideScenario("reuse", ("-topo", "Clos2", "-gps", "2", "-g", "4", "--nics_per_leaf", "4"),
+                         flags=(("--network", "packet"),), tp=4,
                          layers=(((20_000, "ALLREDUCE", 300_000), (1000, "NONE", 0), (1000, "NONE", 0)),) * 8)
 SLOWER = "sed -i -E 's/\"simulated_ns\": ([0-9]+)/\"simulated_ns\": 1\\1/'"
 
@@ -75,7 +80,8 @@ def test_scenarios_for_all_ways_have_all_there_is():
     drawn = [WAYS.draw(3, number) for number in range(1000)]
     assert drawn[7] == WAYS.draw(3, 7)
     kinds = {words.cluster[words.cluster.index("-topo") + 1] for words in drawn}
-    assert {"Spectrum-X", "AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR", "NVL36", "FatTree", "Clos2",
+    assert {"Spectrum-X", "AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR", "NVL36",
+            "FatTree", "Clos2",
             "Clos3", "Dragonfly", "Torus", "RailOnly"} <= kinds
     assert {key for each in drawn for key, _ in each.conf} == set(CONF)
     assert {name for each in drawn for name, _ in each.environment} == {*ENVIRONMENT, "NCCL_COLLNET_ENABLE"}
@@ -102,7 +108,8 @@ def test_ways_that_differ_are_found(tmp_path, condition, edit, name):
     programs = tmp_path / "programs"
     programs.mkdir()
     program = programs / "qbb-flows"
-    program.write_text(f'#!/bin/bash\n{PROGRAMS.resolve() / "qbb-flows"} "$@" || exit\n{condition} && cd out && {{ {edit}; }}\ntrue\n')
+    program.write_text(f'#!/bin/bash\n{PROGRAMS.resolve() / "qbb-flows"} "$@" || exit\n'
+                       f'{condition} && cd out && {{ {edit}; }}\ntrue\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     failure = WAYS.check(WIDE, programs, tmp_path / "run")
     assert failure is not None and failure.check == name, failure
@@ -110,15 +117,18 @@ def test_ways_that_differ_are_found(tmp_path, condition, edit, name):
 
 def test_collectives_that_begin_at_once_have_the_same_numbers_in_every_way(tmp_path):
     """Whichever part of the job begins first, the least of the ranks that join in the same picosecond counts."""
-    drawn = WideScenario("ids", ("-topo", "DCN-SingleToR", "-gps", "4", "-g", "16", "-gt", "A100", "-bw", "100Gbps", "-apbw", "100Gbps",
-                                 "-l", "0.0001ms", "-psn", "2", "-npa", "2"), conf=(("CC_MODE", 8),), ep=2, pp=2, pp_bytes=42460, seed=357,
+    drawn = WideScenario("ids", ("-topo", "DCN-SingleToR", "-gps", "4", "-g", "16", "-gt", "A100", "-bw", "100Gbps",
+                                 "-apbw", "100Gbps",
+                                 "-l", "0.0001ms", "-psn", "2", "-npa", "2"), conf=(("CC_MODE", 8),), ep=2, pp=2,
+                         pp_bytes=42460, seed=357,
                          layers=(((13501, "NONE", 0), (662, "NONE", 0), (2269, "ALLTOALL", 544)),
                                  ((7532, "NONE", 0), (14253, "ALLREDUCE_DP_EP", 642), (19338, "REDUCESCATTER", 24624))))
     assert WAYS.check(drawn, PROGRAMS, tmp_path) is None
 
 
 def test_a_way_that_differs_shrinks(tmp_path):
-    drawn = next(each for each in (WAYS.draw(5, number) for number in range(99)) if each.layers and each.conf and each.environment)
+    drawn = next(each for each in (WAYS.draw(5, number) for number in range(99)) if each.layers and each.conf
+                 and each.environment)
     smaller = list(WAYS.smaller(drawn))
     assert len(smaller) > 5 and drawn not in smaller
     assert all(each.has_workload for each in smaller)
@@ -133,10 +143,12 @@ def test_several_groups_of_engines_in_nics_are_drawn():
 
 
 def test_engines_of_several_groups_pass_the_checks(tmp_path):
-    drawn = dataclasses.replace(LAYERS, servers=4, gpus_per_server=1, leaves=1, spines=0, tp=2, passes=2, conf=(("COLLECTIVE_ENGINE", "ACCL"),),
+    drawn = dataclasses.replace(LAYERS, servers=4, gpus_per_server=1, leaves=1, spines=0, tp=2, passes=2,
+                                conf=(("COLLECTIVE_ENGINE", "ACCL"),),
                                 layers=(("ALLGATHER", "TP", 30000, 100), ("ALLREDUCE", "TP", 2000, 100)))
     assert check(drawn, PROGRAMS, tmp_path / "run") is None
-    names = {row["group"] for row in csv.DictReader((tmp_path / "run/packet/collectives.csv").open(newline="", encoding="utf-8"))}
+    names = {row["group"] for row in csv.DictReader((tmp_path / "run/packet/collectives.csv").open(newline="",
+        encoding="utf-8"))}
     assert names == {"TP0", "TP1", "DP0", "DP1"}
 
 
@@ -153,7 +165,8 @@ def broken_programs(tmp_path, edit):
     folder.mkdir()
     for name in ("SimAI_simulator", "qbb-flows"):
         program = folder / name
-        program.write_text(f'#!/bin/bash\n{PROGRAMS.resolve() / name} "$@" || exit\nwhile [ "$1" != -o ]; do shift; done\n'
+        program.write_text(f'#!/bin/bash\n{PROGRAMS.resolve() / name} "$@" || exit\n'
+                           f'while [ "$1" != -o ]; do shift; done\n'
                            f'cd "$2"\n{edit}\n')
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return folder
@@ -193,11 +206,14 @@ def test_faults_are_found(tmp_path, drawn, edit, name):
     assert failure is not None and failure.check == name, failure
 
 
-@pytest.mark.parametrize("kind, drawn, leaks", [(NETWORKS, FLOWS, ["0", "1"]), (WAYS, WIDE, ["0"])], ids=["networks", "ways"])
+@pytest.mark.parametrize("kind, drawn, leaks", [(NETWORKS, FLOWS, ["0", "1"]), (WAYS, WIDE, ["0"])],
+                         ids=["networks", "ways"])
 def test_options_of_sanitizers_reach_the_programs(tmp_path, monkeypatch, kind, drawn, leaks):
     monkeypatch.setenv("ASAN_OPTIONS", "malloc_context_size=2")
-    assert kind.check(drawn, broken_programs(tmp_path, f'echo "$ASAN_OPTIONS" >> {tmp_path}/told'), tmp_path / "run") is None
-    assert sorted(set((tmp_path / "told").read_text().split())) == [f"malloc_context_size=2:detect_leaks={each}" for each in leaks]
+    assert kind.check(drawn, broken_programs(tmp_path, f'echo "$ASAN_OPTIONS" >> {tmp_path}/told'),
+                      tmp_path / "run") is None
+    assert sorted(set((tmp_path / "told").read_text().split())) == [f"malloc_context_size=2:detect_leaks={each}"
+        for each in leaks]
 
 
 def test_a_failure_has_the_command_that_repeats_it(tmp_path):
@@ -209,7 +225,8 @@ def test_a_failure_has_the_command_that_repeats_it(tmp_path):
 
 
 # Neither senders that meet nor stretched acknowledgements: packets and flows are within 10%, so 15% are noticed.
-ALONE = dataclasses.replace(LAYERS, servers=2, gpus_per_server=1, leaves=1, spines=0, tp=1, conf=(), layers=(("ALLREDUCE", "DP", 100000, 100),))
+ALONE = dataclasses.replace(LAYERS, servers=2, gpus_per_server=1, leaves=1, spines=0, tp=1, conf=(),
+                            layers=(("ALLREDUCE", "DP", 100000, 100),))
 
 
 @pytest.mark.parametrize("factor, name", [(1.15, "packets agree with flows"), (1.02, None)])
@@ -226,12 +243,13 @@ true""" % factor)
 
 
 @pytest.mark.parametrize("number", [
-    # Of rings 0>1>2>3>0 over two leaves two flows share each link of the spine. Packets take 0.86 of the time of fluids:
-    # each step's latency passes behind the other flow's data.
+    # Of rings 0>1>2>3>0 over two leaves two flows share each link of the spine. Packets take 0.86 of the time of
+    # fluids: each step's latency passes behind the other flow's data.
     71,
     # Three PFC frames among 13,944 bytes of acknowledgements: links.csv had their time, and not their bytes.
     6852,
-    # A queue pair's rate rose after a frame, made its turn come, and fell while other pairs kept the NIC: it sends all the same.
+    # A queue pair's rate rose after a frame, made its turn come, and fell while other pairs kept the NIC: it sends all
+    # the same.
     4843,
 ])
 def test_what_failed_once_holds(tmp_path, number):

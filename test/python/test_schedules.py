@@ -88,7 +88,8 @@ def total_ns(directory):
 
 
 def numbers_of(job):
-    """@return the numbers of nanoseconds that all stages together go through in a step: no path through them has more"""
+    """@return the numbers of nanoseconds that all stages together go through in a step: no path through them has
+    more"""
     rows = sum(len(chunk) for stage in range(job.plan.pp) for chunk in job.chunks(stage))
     return 3 * rows * job.chunk_batches + 10 * job.plan.pp
 
@@ -101,7 +102,8 @@ def test_the_estimate_of_a_job_is_the_time_of_its_analytical_simulation(name, tm
             continue
         job = job_of(*shape)
         simai_text.write(job, tmp_path / "w.txt")
-        subprocess.run([PROGRAMS / "SimAI_analytical", "-w", tmp_path / "w.txt", "-g", str(job.plan.pp), "-g_type", "H100",
+        subprocess.run([PROGRAMS / "SimAI_analytical", "-w", tmp_path / "w.txt", "-g", str(job.plan.pp), "-g_type",
+                        "H100",
                         "-g_p_s", str(job.plan.pp), "-r_f", tmp_path, "-q"], check=True, capture_output=True)
         estimated = estimate.estimate(job, Machine("H100", gpus_per_server=job.plan.pp)).total_ns
         assert carried_out(job) == pytest.approx(estimated, rel=1e-9), shape
@@ -127,7 +129,8 @@ def simulated(job, topology, directory, form):
     else:
         chakra.write(job, directory / "w")
         flags = ["--workload-configuration", directory / "w"]
-    subprocess.run([PROGRAMS / "SimAI_simulator", *flags, "-n", topology, "--network", "flow", "-q", "-o", directory / form],
+    subprocess.run([PROGRAMS / "SimAI_simulator", *flags, "-n", topology, "--network", "flow", "-q", "-o",
+                    directory / form],
                    check=True, capture_output=True)
     return total_ns(directory / form)
 
@@ -135,10 +138,10 @@ def simulated(job, topology, directory, form):
 @pytest.mark.parametrize("form", ["text", "traces"])
 @pytest.mark.parametrize("name", schedules.names())
 def test_a_simulation_takes_as_much_longer_than_the_estimate_as_its_messages_take(name, form, star, tmp_path):
-    """A step is the longest way through passes and messages, so it lies between the steps with messages of no time and of
-    the longest time. That is twice the time of one alone: a link carries an activation and a gradient at once, at most. One
-    alone is half of what a pipeline of two stages and a micro-batch, which waits for two, takes longer than its
-    computation. A number of a trace is rounded to microseconds."""
+    """A step is the longest way through passes and messages, so it lies between the steps with messages of no time and
+    of the longest time. That is twice the time of one alone: a link carries an activation and a gradient at once, at
+    most. One alone is half of what a pipeline of two stages and a micro-batch, which waits for two, takes longer than
+    its computation. A number of a trace is rounded to microseconds."""
     alone = job_of("gpipe", 2, 1, 1)
     message = (simulated(alone, star(2), tmp_path, form) - carried_out(alone)) / 2
     assert message > alone.pipeline_bytes / 360  # at the link's rate
@@ -212,7 +215,8 @@ def test_an_added_schedule_has_the_order_that_the_simulators_read(monkeypatch):
             assert spell(schedules.passes(plan_of(name, stages, chunks, batches), stage)) == expected, name
             orders += 1
     assert orders == 4 and schedules.names() == ["pairs", "late", "meeting"]
-    with pytest.raises(InputError, match="pairs with PP 2, VPP 1 and 3 micro-batches; expected an even number of micro-batches"):
+    with pytest.raises(InputError, match="pairs with PP 2, VPP 1 and 3 micro-batches; expected an even number of "
+                       "micro-batches"):
         schedules.check(plan_of("pairs", 2, 1, 3))
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How scripts end whose output is lost, that get signals, and that read damaged files: with one short line, and never with status 0."""
+"""How scripts end whose output is lost, that get signals, and that read damaged files: with one short line, and never
+with status 0."""
 import pathlib
 import re
 import signal
@@ -12,14 +13,16 @@ from script_process import run_script
 from waiting import HANGS, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPTS = [*(path for folder in ("scripts", "lab") for path in sorted((ROOT / folder).glob("*.py")) if path.name != "checkout.py"),
+SCRIPTS = [*(path for folder in ("scripts", "lab") for path in sorted((ROOT / folder).glob("*.py"))
+             if path.name != "checkout.py"),
            ROOT / "topologies/gen_Topo_Template.py"]
 QUESTIONS = ["--help", "--version"]
 
 
 def refused(name, status, errors, reason):
     [line] = [line for line in errors.splitlines() if "warning: " not in line]
-    assert status == 2 and line.endswith(f"standard output: cannot be written: {reason}; expected a file or a pipe that takes all of it"), (name, line)
+    assert status == 2 and line.endswith(f"standard output: cannot be written: {reason}; expected a file or a pipe "
+                                         f"that takes all of it"), (name, line)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -29,12 +32,15 @@ def test_scripts_tell_that_a_full_disk_lost_their_output(tmp_path, script, quest
     refused(script.name, done.returncode, done.stderr, "No space left on device")
 
 
-@pytest.mark.parametrize("words", [["topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "64"], ["scripts/plot.py", "--version"]])
+@pytest.mark.parametrize("words", [["topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "64"],
+                                   ["scripts/plot.py", "--version"]])
 def test_scripts_in_processes_of_their_own_do_so_too(tmp_path, words):
     command = [ROOT / words[0], *words[1:]]
     for shell, reason in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
-        done = subprocess.run(["sh", "-c", f'exec "$@" {shell}', "sh", *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=HANGS)
-        refused(words[0], done.returncode, "\n".join(line for line in done.stderr.splitlines() if not line.startswith("oversub")), reason)
+        done = subprocess.run(["sh", "-c", f'exec "$@" {shell}', "sh", *command], cwd=tmp_path, stderr=subprocess.PIPE,
+                              text=True, timeout=HANGS)
+        refused(words[0], done.returncode, "\n".join(line for line in done.stderr.splitlines()
+                                                     if not line.startswith("oversub")), reason)
 
 
 # --- signals
@@ -67,7 +73,8 @@ def test_a_script_under_timeout_clears_up_and_says_one_line(tmp_path, number):
 
 def test_a_second_signal_a_second_later_ends_a_script_that_clears_up(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    with subprocess.Popen([sys.executable, "script.py", str(HANGS)], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, "script.py", str(HANGS)], cwd=tmp_path, stderr=subprocess.PIPE,
+                          text=True) as process:
         wait_until((tmp_path / "begun").exists)
         process.terminate()
         with pytest.raises(subprocess.TimeoutExpired):
@@ -85,7 +92,8 @@ PLAN = ["scripts/plan.py", "--gpus", "8"]
 READERS = {
     "topology": (["topologies/gen_Topo_Template.py", "--check"], TOPOLOGY),
     "topology's nodes": (["topologies/gen_Topo_Template.py", "--describe"], "3 1 2\n{}\n"),
-    "ASTRA-sim's network": (["topologies/gen_Topo_Template.py", "-gt", "H100", "--astra_network"], "topology: [{}]\nnpus_count: [4]\n"),
+    "ASTRA-sim's network": (["topologies/gen_Topo_Template.py", "-gt", "H100", "--astra_network"],
+                            "topology: [{}]\nnpus_count: [4]\n"),
     "prices": (["topologies/gen_Topo_Template.py", "--describe", "good", "--prices"], "{}: 3\n"),
     "GPU table": (["topologies/gen_Topo_Template.py", "-gt", "X99", "--gpu_table"], "{}: 3\n"),
     "model": ([*PLAN, "--config"], '{{"model_type": "{}"}}'),

@@ -28,13 +28,17 @@ def test_build_refuses_wrong_arguments(arguments, message):
     assert message in result.stderr
 
 
-@pytest.mark.parametrize("command", [["plan.py", "--gpus", "0"], ["plan.py", "--help"], ["goodput.py", "--days", "0"], ["report.py"],
-                                     ["sweep.py"], ["why.py"], ["plot.py", "--help"], ["plot.py", "nothing", "run"], ["../lab/accuracy.py", "--help"],
-                                     ["../lab/offload.py", "--help"], ["../lab/compare_backends.py", "--help"], ["calibrate.py", "--help"],
+@pytest.mark.parametrize("command", [["plan.py", "--gpus", "0"], ["plan.py", "--help"], ["goodput.py", "--days", "0"],
+                                     ["report.py"],
+                                     ["sweep.py"], ["why.py"], ["plot.py", "--help"], ["plot.py", "nothing", "run"],
+                                     ["../lab/accuracy.py", "--help"],
+                                     ["../lab/offload.py", "--help"], ["../lab/compare_backends.py", "--help"],
+                                     ["calibrate.py", "--help"],
                                      ["workload.py", "--help"]], ids=" ".join)
 def test_who_refuses_arguments_or_prints_help_loads_no_tables_and_no_pictures(command):
     """pandas and matplotlib take longer to load than such a command takes."""
-    done = subprocess.run([sys.executable, "-X", "importtime", ROOT / "scripts" / command[0], *command[1:]], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-X", "importtime", ROOT / "scripts" / command[0], *command[1:]],
+                          capture_output=True, text=True)
     loaded = set(re.findall(r"\| +([\w.]+)$", done.stderr, re.MULTILINE))
     assert "argparse" in loaded and not loaded & {"pandas", "matplotlib.figure"}
 
@@ -42,7 +46,8 @@ def test_who_refuses_arguments_or_prints_help_loads_no_tables_and_no_pictures(co
 def test_training_records_and_is_used(tmp_path):
     flags = {}
     for training in ("record", "use"):
-        subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_UNITY_BUILD=OFF",
+        subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                        "-DCMAKE_UNITY_BUILD=OFF",
                         f"-DTRAINING={training}"], check=True, capture_output=True)
         commands = json.loads((tmp_path / "compile_commands.json").read_text())
         (flags[training],) = (entry["command"] for entry in commands if entry["file"].endswith("model/host/rdma-hw.cc"))
@@ -64,8 +69,10 @@ def test_a_training_run_passes_through_all_cases(tmp_path):
     assert "bin/bench-end-to-end: is not there; expected the programs" in wrong.stderr
 
 
-@pytest.mark.parametrize("builds, line", [(1, "mutants.py: the sources do not compile; expected a checkout that does, without warnings\n"),
-                                          (0, "mutants.py: test-switch: fail without a fault; expected a checkout whose tests pass\n")])
+@pytest.mark.parametrize("builds, line", [(1, "mutants.py: the sources do not compile; expected a checkout that does, "
+                                           "without warnings\n"),
+                                          (0, "mutants.py: test-switch: fail without a fault; expected a checkout "
+                                           "whose tests pass\n")])
 def test_no_fault_is_planted_where_tests_fail_anyway(builds, line, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(ROOT / "scripts")
     monkeypatch.syspath_prepend(ROOT / "scripts/maintain")
@@ -86,7 +93,8 @@ def test_check_in_tree_refuses_a_directory_without_ns3(tmp_path):
                             text=True)
     assert result.returncode == 2
     assert "is not an ns-3 source tree" in result.stderr
-    unknown = subprocess.run([ROOT / "scripts/maintain/check-in-tree.sh", tmp_path, "--mp"], capture_output=True, text=True)
+    unknown = subprocess.run([ROOT / "scripts/maintain/check-in-tree.sh", tmp_path, "--mp"], capture_output=True,
+                             text=True)
     assert unknown.returncode == 2
     assert unknown.stderr.startswith("check-in-tree.sh: unknown argument '--mp'\n")
 
@@ -132,7 +140,8 @@ add_custom_target(generated DEPENDS ${CMAKE_BINARY_DIR}/contrib/astra-frontend/g
     folder.mkdir(parents=True)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run([*git, "init", "-q"], cwd=tmp_path, check=True)
-    for name, text in {"lacking.cc": "std::string lacking;\n", "whole.cc": '#include "whole.h"\n', "whole.h": "int Whole();\n"}.items():
+    for name, text in {"lacking.cc": "std::string lacking;\n", "whole.cc": '#include "whole.h"\n',
+                       "whole.h": "int Whole();\n"}.items():
         (folder / name).write_text(text)
         subprocess.run([*git, "add", folder], cwd=tmp_path, check=True)
         subprocess.run([*git, "commit", "-qm", name], cwd=tmp_path, check=True)
@@ -165,7 +174,8 @@ def tree(tmp_path):
         subprocess.run(["git", "add", file], cwd=tmp_path, check=True)
 
     def check():
-        return subprocess.run([tmp_path / "scripts/maintain/check-layers.py", "--alone"], capture_output=True, text=True)
+        return subprocess.run([tmp_path / "scripts/maintain/check-layers.py", "--alone"], capture_output=True,
+                              text=True)
 
     return add, check
 
@@ -192,7 +202,8 @@ def test_layers_in_order_pass(tree):
      "astra-frontend/model/system must not include b.h of collectives/model/nccl"),
     ({"astra-frontend/model/shed/a.h": '#include "astra-frontend/model/api/b.h"\n', "astra-frontend/model/api/b.h": ""},
      "astra-frontend/model/shed is no room in ROOMS"),
-    ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/b.h)\n", "astra-frontend/model/system/a.cc": '#include "ns3/b.h"\n',
+    ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/b.h)\n",
+      "astra-frontend/model/system/a.cc": '#include "ns3/b.h"\n',
       "rdma-qbb/model/b.h": '#include "ns3/simulator.h"\n'},
      "reaches ns-3: ns3/b.h -> ns3/simulator.h"),
     ({"base/a.h": '#include "ns3/simulator.h"\n'}, "base/a.h: reaches ns-3: ns3/simulator.h"),
@@ -204,7 +215,8 @@ def test_layers_in_order_pass(tree):
      "model/d.cc: uses Mark and includes no way to a.h"),
     ({"rdma-qbb/model/a.h": "std::string f();\n"}, "model/a.h does not compile by itself"),
     ({"rdma-qbb/model/congestion/a.cc": "int a = Peek(port);\n"}, "congestion/a.cc: Peek is a word of the link engine"),
-    ({"rdma-qbb/model/recovery/a.cc": "int a = device.CanSendNow(0);\n"}, "recovery/a.cc: CanSendNow is a word between the link engine"),
+    ({"rdma-qbb/model/recovery/a.cc": "int a = device.CanSendNow(0);\n"},
+     "recovery/a.cc: CanSendNow is a word between the link engine"),
     ({"rdma-qbb/model/base.h": "class Base\n{\n};\n",
       "rdma-qbb/model/leaf.h": '#include "base.h"\nclass Leaf final : public Base\n{\n};\n',
       "rdma-qbb/model/base.cc": '#include "leaf.h"\n'},
@@ -220,19 +232,24 @@ def test_layers_in_order_pass(tree):
      'congestion/b.cc: includes "ns3/a.h"; expected "rdma-qbb/model/host/a.h"'),
     ({"rdma-qbb/model/host/a.h": "", "accl-cclo/model/data/b.cc": '#include "rdma-qbb/model/host/a.h"\n'},
      "a.h is private to rdma-qbb"),
-    ({"simulator/run/a.cc": '#include "accl-collectives/b.h"\n', "accl-collectives/b.h": ""}, "simulator must not know b.h of accl-collectives"),
+    ({"simulator/run/a.cc": '#include "accl-collectives/b.h"\n', "accl-collectives/b.h": ""},
+     "simulator must not know b.h of accl-collectives"),
     ({"astra-frontend/model/system/a.cc": "AcclCollectives* m_engines;\n"}, "system/a.cc: Accl is a word of an add-on"),
     ({"rdma-qbb/model/host/a.h": "", "rdma-qbb/examples/b.cc": '#include "rdma-qbb/model/host/a.h"\n'},
      "an example includes a.h, which is private"),
     ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/host/b.h)\n", "rdma-qbb/model/host/a.h": "",
       "rdma-qbb/model/host/b.h": '#include "a.h"\n'},
      "host/b.h: is public and includes a.h, which is not"),
-    ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/host/a.h)\n"}, "model/host/a.h: is listed as public and not there"),
+    ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/host/a.h)\n"},
+     "model/host/a.h: is listed as public and not there"),
     ({"rdma-qbb/model/packet/a.h": "/**\n * @brief What a frame carries.\n */\n"},
      "a.h:3: a sentence begins with a noun clause: What a frame carries."),
-    ({"rdma-qbb/model/packet/a.h": "/// Sent first. Who gets it answers.\n"}, "a.h:2: a sentence begins with a noun clause"),
-], ids=["module", "room", "room-of-another", "no-room", "ns-3", "base", "collectives", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word",
-        "subclass", "receiver", "pair", "stale-pair", "spelling", "private", "add-on", "add-on-word", "example", "public", "listed", "noun-clause", "second-sentence"])
+    ({"rdma-qbb/model/packet/a.h": "/// Sent first. Who gets it answers.\n"},
+     "a.h:2: a sentence begins with a noun clause"),
+], ids=["module", "room", "room-of-another", "no-room", "ns-3", "base", "collectives", "module-header", "name",
+        "out-of-reach", "alone", "engine-word", "derived-word",
+        "subclass", "receiver", "pair", "stale-pair", "spelling", "private", "add-on", "add-on-word", "example",
+        "public", "listed", "noun-clause", "second-sentence"])
 def test_a_broken_rule_is_found(tree, sources, message):
     add, check = tree
     for path, text in sources.items():
@@ -245,10 +262,14 @@ def test_a_broken_rule_is_found(tree, sources, message):
 def test_rooms_in_a_circle_are_found(tree, tmp_path):
     add, check = tree
     script = next(tmp_path.rglob("check-layers.py"))
-    script.write_text(script.read_text().replace('"rdma-qbb/model/events": set()', '"rdma-qbb/model/events": {"model/partitions"}'))
+    script.write_text(script.read_text().replace('"rdma-qbb/model/events": set()',
+                                                 '"rdma-qbb/model/events": {"model/partitions"}'))
     result = check()
     assert result.returncode == 1
-    assert "ROOMS has a circle: rdma-qbb/model/events -> rdma-qbb/model/partitions -> rdma-qbb/model/events" in result.stderr
+    assert (
+        "ROOMS has a circle: rdma-qbb/model/events -> rdma-qbb/model/partitions -> rdma-qbb/model/events"
+        in result.stderr
+    )
 
 
 def test_switches_speak_with_the_engine_and_sources_of_subclasses_know_their_base(tree):
@@ -264,7 +285,8 @@ def test_switches_speak_with_the_engine_and_sources_of_subclasses_know_their_bas
 def test_a_type_that_is_announced_or_of_ones_own_needs_no_include(tree):
     add, check = tree
     add("rdma-qbb/model/a.h", "class Frame\n{\n};\nenum class Mark { Red };\n")
-    add("rdma-qbb/model/b.cc", "class Frame;\nFrame* f;\nstruct Port\n{\n    enum class Mark { No };\n    Mark mark;\n};\n")
+    add("rdma-qbb/model/b.cc", "class Frame;\nFrame* f;\nstruct Port\n{\n    enum class Mark { No };\n    Mark mark;\n"
+        "};\n")
     result = check()
     assert result.returncode == 0, result.stderr
 
@@ -296,12 +318,16 @@ def package(tmp_path):
 
 @pytest.mark.parametrize("path, text, message", [
     ("workload/model/catalogue.py", "from clustersim.workload.reading import hugging_face\n",
-     "clustersim/workload/model must not import clustersim.workload.reading.hugging_face of clustersim/workload/reading"),
+     "clustersim/workload/model must not import clustersim.workload.reading.hugging_face of "
+     "clustersim/workload/reading"),
     ("workload/plan/parallel.py", "def f():\n    import clustersim.workload.model.catalogue\n",
      "clustersim/workload/plan must not import clustersim.workload.model.catalogue of clustersim/workload/model"),
-    ("whole_file.py", "from clustersim import simulate\n", "clustersim must not import clustersim.simulate of clustersim/__init__"),
+    ("whole_file.py", "from clustersim import simulate\n",
+     "clustersim must not import clustersim.simulate of clustersim/__init__"),
     ("workload/shed/a.py", "import json\n", "clustersim/workload/shed is no room in ROOMS"),
     ("workload/plan/parallel.py", "#\n" * 1500, "python/clustersim/workload/plan: has"),
+    ("workload/plan/parallel.py", f"# {'x' * 119}\n", "has more than 120 columns"),
+    ("workload/plan/parallel.py", f"def f():\n    \"\"\"A\n    {'x' * 117}\"\"\"\n", "has more than 120 columns"),
     ("commands/plan.py", "def f():\n    from clustersim_lab.accuracy import tables\n",
      "clustersim/commands must not import clustersim_lab.accuracy.tables of clustersim_lab/accuracy"),
     ("lab/clustersim_lab/accuracy/tables.py", "from clustersim_lab.outcomes import card\n",
@@ -316,18 +342,22 @@ def test_a_broken_rule_of_python_is_found(package, path, text, message):
 
 def test_python_rooms_in_a_circle_and_arrows_for_nothing_are_found(package, tmp_path):
     script = next(tmp_path.rglob("check-python.py"))
-    script.write_text(script.read_text().replace('"clustersim/workload/plan": {"."}', '"clustersim/workload/plan": {".", "workload/model"}'))
+    script.write_text(script.read_text().replace('"clustersim/workload/plan": {"."}',
+                                                 '"clustersim/workload/plan": {".", "workload/model"}'))
     result = package("workload/__init__.py", "")
-    assert result.stderr == ("ROOMS has a circle: clustersim/workload/model -> clustersim/workload/plan -> clustersim/workload/model\n"
+    assert result.stderr == ("ROOMS has a circle: clustersim/workload/model -> clustersim/workload/plan -> "
+                             "clustersim/workload/model\n"
                              "ROOMS: clustersim/workload/plan does not import clustersim/workload/model; take it out\n")
 
 
 def test_python_in_order_passes(package):
-    result = package("workload/model/catalogue.py", "from clustersim.workload.plan import parallel\nimport clustersim.errors, json\n")
+    result = package("workload/model/catalogue.py",
+                     "from clustersim.workload.plan import parallel\nimport clustersim.errors, json\n")
     assert (result.returncode, result.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("script", sorted(str(path.relative_to(ROOT)) for folder in ("scripts", "lab") for pattern in ("*.sh", "*.py")
+@pytest.mark.parametrize("script", sorted(str(path.relative_to(ROOT)) for folder in ("scripts", "lab")
+                                          for pattern in ("*.sh", "*.py")
                                           for path in (ROOT / folder).rglob(pattern) if os.access(path, os.X_OK)))
 def test_help_only_prints(script, tmp_path):
     """In an empty copy of the checkout: whatever a script did besides printing would fail or leave something."""
@@ -341,20 +371,25 @@ def test_help_only_prints(script, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("script", sorted(str(path.relative_to(ROOT / "scripts")) for path in (ROOT / "scripts").rglob("*.sh") if os.access(path, os.X_OK)))
+@pytest.mark.parametrize("script", sorted(str(path.relative_to(ROOT / "scripts"))
+                                          for path in (ROOT / "scripts").rglob("*.sh") if os.access(path, os.X_OK)))
 def test_unknown_flags_are_refused(script, tmp_path):
     for folder in ("scripts", "test/fuzz"):  # whose targets fuzz.sh knows
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    result = subprocess.run([tmp_path / "scripts" / script, "--nosuchflag"], cwd=tmp_path, capture_output=True, text=True, timeout=HANGS)
+    result = subprocess.run([tmp_path / "scripts" / script, "--nosuchflag"], cwd=tmp_path, capture_output=True,
+                            text=True, timeout=HANGS)
     assert result.returncode == 2, result.stderr
     assert "--nosuchflag" in result.stderr
 
 
-@pytest.mark.parametrize("script", [path for folder in ("scripts", "lab", "topologies") for path in sorted((ROOT / folder).glob("*.py"))
-                                    if os.access(path, os.X_OK) and path.name != "check-layers.py"], ids=lambda path: path.name)
+@pytest.mark.parametrize("script", [path for folder in ("scripts", "lab", "topologies")
+                                    for path in sorted((ROOT / folder).glob("*.py"))
+                                    if os.access(path, os.X_OK) and path.name != "check-layers.py"],
+                         ids=lambda path: path.name)
 def test_scripts_print_their_version(script):
     done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=HANGS)
-    assert (done.returncode, done.stdout) == (0, f"{script.name} {(ROOT / 'VERSION').read_text().strip()}\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0,
+                                              f"{script.name} {(ROOT / 'VERSION').read_text().strip()}\n"), done.stderr
 
 
 def test_a_moved_checkout_configures_afresh(tmp_path):

@@ -57,7 +57,8 @@ def test_a_point_of_a_table_comes_back(name):
     for cache, width, group, cached, _, *shares in found[::5]:
         for sequences, share in zip(header[5:], shares):
             bytes_ = serving.decoding_bytes(int(sequences), int(cached), 1, int(width), 1 if cache == "fp8" else 2)
-            assert serving.decoding_ns(gpu, cache, int(sequences), int(cached), int(group), 1, int(width), width == "576") == pytest.approx(
+            assert serving.decoding_ns(gpu, cache, int(sequences), int(cached), int(group), 1, int(width),
+                                       width == "576") == pytest.approx(
                 max(bytes_ / gpu.memory_gbps / float(share), products.SHORTEST_NS))
 
 
@@ -66,14 +67,19 @@ def test_the_tables_are_those_of_the_measurements():
     """The shapes of Qwen3 235B A22B."""
     gpu, name = unloaded("H100"), "h100_sxm__trtllm_1.3.0rc20"
     own = [row for row in raw(f"{name}__generation_attention_perf.csv.gz")
-           if (row["num_heads"], row["num_key_value_heads"], row["head_dim"], row["window_size"]) == ("64", "4", "128", "0") and int(row["step"]) >= 255]
-    ratios = [float(row["latency"]) * 1e6 / serving.decoding_ns(gpu, row["kv_cache_dtype"], int(row["batch_size"]), int(row["step"]) + 1, 64, 4, 256)
+           if (row["num_heads"], row["num_key_value_heads"], row["head_dim"], row["window_size"])
+           == ("64", "4", "128", "0") and int(row["step"]) >= 255]
+    ratios = [float(row["latency"]) * 1e6 / serving.decoding_ns(gpu, row["kv_cache_dtype"], int(row["batch_size"]),
+        int(row["step"]) + 1, 64, 4, 256)
               for row in own]
     assert len(ratios) > 100 and statistics.median(ratios) == pytest.approx(1, abs=0.05)
     own = [row for row in raw(f"{name}__moe_perf.csv.gz")
-           if (row["hidden_size"], row["inter_size"], row["num_experts"], row["topk"], row["moe_tp_size"], row["moe_ep_size"], row["distribution"],
-               row["moe_dtype"]) == ("4096", "1536", "128", "8", "1", "8", "balanced", "fp8") and int(row["num_tokens"]) >= 16]
-    ratios = [float(row["latency"]) * 1e6 / serving.experts_ns(gpu, "fp8", int(row["num_tokens"]), 4096, 1536, 16) for row in own]
+           if (row["hidden_size"], row["inter_size"], row["num_experts"], row["topk"], row["moe_tp_size"],
+               row["moe_ep_size"], row["distribution"],
+               row["moe_dtype"]) == ("4096", "1536", "128", "8", "1", "8", "balanced", "fp8")
+           and int(row["num_tokens"]) >= 16]
+    ratios = [float(row["latency"]) * 1e6 / serving.experts_ns(gpu, "fp8", int(row["num_tokens"]), 4096, 1536, 16)
+              for row in own]
     assert len(ratios) > 20 and all(ratio == pytest.approx(1, abs=0.15) for ratio in ratios)
 
 
@@ -81,9 +87,12 @@ def test_products_of_few_tokens_take_longer_than_their_bytes_and_of_many_as_long
     gpu = gpus.find("H100", "fp8")
     few = serving.product_ns(gpu, "fp8", 8, 9216, 4096)
     assert few > 1.3 * serving.roofline_ns(gpu, "fp8", 8, 9216, 4096)
-    assert serving.product_ns(gpu, "bfloat16", 4096, 8192, 8192) == products.product_ns(gpu, "bfloat16", 4096, 8192, 8192)
+    assert serving.product_ns(gpu, "bfloat16", 4096, 8192, 8192) == products.product_ns(gpu, "bfloat16", 4096, 8192,
+        8192)
     quantized = products.quantized_ns(gpu, "fp8", 8192 * 8192)
-    assert serving.product_ns(gpu, "fp8", 8192, 8192, 8192) == pytest.approx(products.product_ns(gpu, "fp8", 8192, 8192, 8192) + quantized, rel=0.2)
+    assert serving.product_ns(gpu, "fp8", 8192, 8192,
+                              8192) == pytest.approx(products.product_ns(gpu, "fp8", 8192, 8192, 8192) + quantized,
+                                                     rel=0.2)
 
 
 def test_a_gpu_without_a_table_takes_those_of_training_or_none():
@@ -91,8 +100,10 @@ def test_a_gpu_without_a_table_takes_those_of_training_or_none():
     assert serving.decoding_ns(amd, "bfloat16", 64, 1024, 8, 1, 256) == pytest.approx(  # it is like an H100
         serving.decoding_ns(unloaded("H100"), "bfloat16", 64, 1024, 8, 1, 256) * 3350 / amd.memory_gbps)
     assert serving.decoding_ns(old, "fp8", 64, 1024, 8, 1, 256) is None  # it has no attention on 8-bit floats
-    assert serving.experts_ns(old, "bfloat16", 640, 4096, 1536, 16) > products.product_ns(old, "bfloat16", 40, 3072, 4096, 16)
-    text = "\n".join(row.text() for row in Timed(Instance(catalogue.find("llama3_8b"), 1, cache="fp8"), old, 16, 16).rows())
+    assert serving.experts_ns(old, "bfloat16", 640, 4096, 1536, 16) > products.product_ns(old, "bfloat16", 40, 3072,
+        4096, 16)
+    text = "\n".join(row.text() for row in Timed(Instance(catalogue.find("llama3_8b"), 1, cache="fp8"), old, 16,
+                                                 16).rows())
     assert "times prompts" in text and "times decoding" not in text
 
 
@@ -128,10 +139,15 @@ def test_rows_have_the_times_of_their_kernels():
     assert times_of(text, "qkv")[512.0,] == pytest.approx(serving.product_ns(gpu, "fp8", 512, 6144, 4096), rel=1e-3)
     assert max(times_of(text, "qkv")) == (512,) and max(times_of(text, "logits")) == (64,)
     # Of 2,048 tokens of four replicas, each of which goes to two of eight experts, a rank's two get 1,024.
-    assert times_of(text, "experts")[2048.0,] == pytest.approx(serving.experts_ns(gpu, "fp8", 1024, 4096, 14336, 2), rel=1e-3)
+    assert times_of(text, "experts")[2048.0,] == pytest.approx(serving.experts_ns(gpu, "fp8", 1024, 4096, 14336, 2),
+        rel=1e-3)
     assert not {"expert_up", "expert_activation", "expert_down"} & {line.split()[1] for line in text.splitlines()}
-    assert "row dispatch all memory 0 ALLTOALL_EP 16384" in text and "row combine all memory 0 ALLTOALL_EP 16384" in text
-    assert times_of(text, "attention", "decoding")[64, 1024] == pytest.approx(serving.decoding_ns(gpu, "fp8", 64, 1024, 32, 8, 256), rel=1e-3)
+    assert (
+        "row dispatch all memory 0 ALLTOALL_EP 16384" in text and "row combine all memory 0 ALLTOALL_EP 16384" in text
+    )
+    assert times_of(text, "attention", "decoding")[64,
+                                                   1024] == pytest.approx(serving.decoding_ns(gpu, "fp8", 64, 1024, 32,
+                                                       8, 256), rel=1e-3)
     assert times_of(text, "attention", "prompts")[512, 256] == pytest.approx(
         serving.prompts_ns(gpu, "fp8", Heads(1, 1, 32, 8, 128, 128), 512, 256), rel=1e-3)
     assert times_of(text, "sampling")[1.0,] == products.SHORTEST_NS
@@ -149,14 +165,18 @@ def pair_of_hosts(place):
 
 
 def test_a_step_takes_the_times_of_its_rows(tmp_path):
-    """A prompt of 256 tokens, each of which attends to 128.5 on average, and a step of one sequence with 257 in its cache."""
-    text = generate(tmp_path, "--model_name", "llama3_8b", "--num_layers", 4, "--world_size", 1, "--requests", 1, "--rate", 1e6, "--prompt_tokens", 256,
+    """A prompt of 256 tokens, each of which attends to 128.5 on average, and a step of one sequence with 257 in its
+    cache."""
+    text = generate(tmp_path, "--model_name", "llama3_8b", "--num_layers", 4, "--world_size", 1, "--requests", 1,
+                    "--rate", 1e6, "--prompt_tokens", 256,
                     "--output_tokens", 2, "--kernels", "measured")
     run = simulate(tmp_path, text, topology=pair_of_hosts(tmp_path), network="analytical")
 
     def at(table, place):
-        """As the simulator interpolates: in log space, constant below the first point and proportional beyond the last."""
-        low, high = max((key for key in table if key <= place), default=min(table)), min((key for key in table if key >= place), default=max(table))
+        """As the simulator interpolates: in log space, constant below the first point and proportional beyond the
+        last."""
+        low, high = max((key for key in table if key <= place),
+                        default=min(table)), min((key for key in table if key >= place), default=max(table))
         if low == high:
             return table[low] * max(place / low, 1)
         weight = math.log(place / low) / math.log(high / low)
@@ -171,7 +191,8 @@ def test_a_step_takes_the_times_of_its_rows(tmp_path):
         return total / 1e3
 
     request = rows(run / "requests.csv")[0]
-    attention = {(axis, first): at({key[1]: time for key, time in times_of(text, "attention", axis).items() if key[0] == first}, second)
+    attention = {(axis, first): at({key[1]: time for key,
+                                    time in times_of(text, "attention", axis).items() if key[0] == first}, second)
                  for axis, first, second in (("prompts", 256, 128.5), ("decoding", 1, 257))}
     assert float(request["prefill_us"]) == pytest.approx(step_us(256, attention["prompts", 256]), rel=1e-6)
     assert float(request["decode_us"]) == pytest.approx(step_us(1, attention["decoding", 1]), rel=1e-6)
@@ -182,21 +203,27 @@ def test_launches_bound_steps_that_no_graph_has(tmp_path):
     pool = "layers 10\n{}instances colocated 0\nrow step all linear 1000 0 0 0 NONE 0\n"
     found = {}
     for more in ("", "launch_ns 500\n", "launch_ns 5000\n", "launch_ns 5000\ncudagraph_capture_sizes 1 2\n"):
-        request = rows(simulate(tmp_path, one_request(9, 2) + pool.format(more), topology=pair_of_hosts(tmp_path), network="analytical") / "requests.csv")[0]
+        request = rows(simulate(tmp_path, one_request(9, 2) + pool.format(more), topology=pair_of_hosts(tmp_path),
+                                network="analytical") / "requests.csv")[0]
         found[more] = float(request["prefill_us"]), float(request["decode_us"])
     assert list(found.values()) == [(10, 10), (10, 10), (50, 50), (50, 10)]
 
 
 def test_launches_begin_when_the_overhead_of_a_step_is_over(tmp_path):
     """Two steps of an overhead of 30 us, and ten kernels of 1 us that take 50 us to launch."""
-    pool = "layers 10\nlaunch_ns 5000\nstep_overhead_ns 30000\ninstances colocated 0\nrow step all linear 1000 0 0 0 NONE 0\n"
-    request = rows(simulate(tmp_path, one_request(9, 2) + pool, topology=pair_of_hosts(tmp_path), network="analytical") / "requests.csv")[0]
+    pool = (
+        "layers 10\nlaunch_ns 5000\nstep_overhead_ns 30000\ninstances colocated 0\nrow step all linear 1000 0 0 0"
+        " NONE 0\n"
+    )
+    request = rows(simulate(tmp_path, one_request(9, 2) + pool, topology=pair_of_hosts(tmp_path), network="analytical")
+                   / "requests.csv")[0]
     assert (float(request["prefill_us"]), float(request["decode_us"])) == (80, 80)
 
 
 def test_a_graph_computes_the_tokens_that_it_was_captured_for(tmp_path):
     """Three sequences decode as four: 4 us a step instead of 3."""
-    text = ("INFERENCE\nrequests 3\nrate 1e15\nprompt_tokens 8\noutput_tokens 11\ngpu tflops: 1 memory_gbps: 1 sms: 1\n{}instances colocated 0\n"
+    text = ("INFERENCE\nrequests 3\nrate 1e15\nprompt_tokens 8\noutput_tokens 11\n"
+            "gpu tflops: 1 memory_gbps: 1 sms: 1\n{}instances colocated 0\n"
             "row step all memory 1 NONE 0\ntimes tokens 1 1000 100 100000\n")
     for sizes, each in (("", 3), ("cudagraph_capture_sizes 1 2 4\n", 4), ("cudagraph_capture_sizes 1 2\n", 3)):
         run = simulate(tmp_path, text.format(sizes), topology=pair_of_hosts(tmp_path), network="analytical")
@@ -205,11 +232,14 @@ def test_a_graph_computes_the_tokens_that_it_was_captured_for(tmp_path):
 
 
 def test_outputs_that_must_fit_are_not_preempted(tmp_path):
-    text = ("INFERENCE\nrequests 8\nrate 1e15\nprompt_tokens 8\noutput_tokens 25\nblock_size 8\nnum_gpu_blocks 9\n{}instances colocated 0\n"
+    text = ("INFERENCE\nrequests 8\nrate 1e15\nprompt_tokens 8\noutput_tokens 25\nblock_size 8\nnum_gpu_blocks 9\n"
+            "{}instances colocated 0\n"
             "row step all linear 1000 0 0 0 NONE 0\n")
     found = {}
-    for policy in ("", "capacity_scheduler_policy max_utilization\n", "capacity_scheduler_policy guaranteed_no_evict\n"):
-        instance = rows(simulate(tmp_path, text.format(policy), topology=pair_of_hosts(tmp_path), network="analytical") / "instances.csv")[0]
+    for policy in ("", "capacity_scheduler_policy max_utilization\n",
+                   "capacity_scheduler_policy guaranteed_no_evict\n"):
+        instance = rows(simulate(tmp_path, text.format(policy), topology=pair_of_hosts(tmp_path), network="analytical")
+                        / "instances.csv")[0]
         found[policy] = int(instance["preemptions"]), int(instance["steps"])
     some, same, none = found.values()
     assert some == same and some[0] > 0
@@ -219,7 +249,8 @@ def test_outputs_that_must_fit_are_not_preempted(tmp_path):
 
 def test_wrong_times_name_their_line(tmp_path):
     text = one_request(9, 2) + "instances colocated 0\nrow step all linear 1000 0 0 0 NONE 0\ntimes tokens 1 5\n"
-    assert "serve.txt:8: these are no times of the row before, step; expected times tokens" in simulate(tmp_path, text, status=2)
+    assert "serve.txt:8: these are no times of the row before, step; expected times tokens" in simulate(tmp_path, text,
+        status=2)
 
 
 @pytest.mark.others_files

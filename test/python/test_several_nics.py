@@ -100,7 +100,8 @@ def test_no_nic_idles(topology, algorithm, tmp_path):
 def measured_us(topology, test, size, network, *flags, **environment):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     result = subprocess.run([PROGRAM, test, "-b", size, "-e", size, "-n", "1", "-w", "0", "--network", network,
-                             "--network-topo", topology, *flags], env=clean | environment, capture_output=True, text=True,
+                             "--network-topo", topology, *flags], env=clean | environment, capture_output=True,
+                            text=True,
                             timeout=HANGS, check=False)
     assert result.returncode == 0, result.stderr
     return next(float(line.split()[5]) for line in result.stdout.splitlines() if line[:1] == " ")
@@ -117,7 +118,8 @@ def equal_nics(directory, servers):
     for nics in (1, 2, 4):
         paths.append(directory / f"{servers}x{nics}")
         if not paths[-1].exists():
-            run_script([GENERATOR, *f"-topo Spectrum-X -g {8 * servers} --preset H100 -bw {400 // nics}Gbps --nics_per_gpu {nics} "
+            run_script([GENERATOR, *f"-topo Spectrum-X -g {8 * servers} --preset H100 -bw {400 // nics}Gbps "
+                        f"--nics_per_gpu {nics} "
                         f"-o {paths[-1].name}".split()], cwd=directory, check=True)
     return paths
 
@@ -128,7 +130,8 @@ CHANNELS = {"NCCL_MIN_NCHANNELS": "32", "NCCL_MAX_NCHANNELS": "32", "NCCL_PROTO"
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("network, servers", (("flow", 2), ("flow", 4), ("flow", 8), ("analytical", 2), ("analytical", 4),
+@pytest.mark.parametrize("network, servers", (("flow", 2), ("flow", 4), ("flow", 8), ("analytical", 2),
+                                              ("analytical", 4),
                                               ("analytical", 8), ("packet", 2)))
 def test_nics_take_as_long_as_one_of_their_bandwidth(directory, network, servers, algorithm):
     if algorithm in ("neighbours", "pairs") and network == "flow" and servers > 2:
@@ -170,7 +173,8 @@ def test_uneven_nvlinks_lose_nothing(directory, network, algorithm):
     """A GPU of a DGX H100 has 5, 4, 4 and 5 of its 18 NVLinks on the four NVSwitches of its server."""
     even, uneven = directory / "even", directory / "uneven"
     if not uneven.exists():
-        run_script([GENERATOR, *"-topo Spectrum-X -g 8 --preset H100 -nsps 4 -o even".split()], cwd=directory, check=True)
+        run_script([GENERATOR, *"-topo Spectrum-X -g 8 --preset H100 -nsps 4 -o even".split()], cwd=directory,
+                   check=True)
         lines = []
         for line in even.read_text().splitlines():
             fields = line.split()
@@ -188,18 +192,21 @@ def test_uneven_nvlinks_lose_nothing(directory, network, algorithm):
 
 def test_trees_of_switches_of_all_groups_share_the_spines(tmp_path):
     """Eight groups, of one GPU of each server, reduce in the network at once: 16 spines have room for a tree each."""
-    run_script([GENERATOR, *"-topo Clos2 -g 64 -gt H100 -bw 400Gbps -apbw 400Gbps --nics_per_leaf 16 -o n".split()], cwd=tmp_path,
+    run_script([GENERATOR, *"-topo Clos2 -g 64 -gt H100 -bw 400Gbps -apbw 400Gbps --nics_per_leaf 16 -o n".split()],
+               cwd=tmp_path,
                check=True)
     (tmp_path / "w").write_text("1 ALLREDUCE 1048576 DP\n")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
-    result = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w", "-n", "n", "--tp", "8", "--set", "IN_NETWORK_REDUCTION=1",
+    result = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w", "-n", "n", "--tp", "8", "--set",
+                             "IN_NETWORK_REDUCTION=1",
                              "-o", "out"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
                             env={**clean, "NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": "CollNetDirect"})
     assert result.returncode == 0, result.stderr
     first_leaf, first_spine = 64 + 8, 64 + 8 + 4
     with (tmp_path / "out/links.csv").open(newline="") as file:
         spines = [int(row["peer"]) for row in csv.DictReader(file, skipinitialspace=True)
-                  if first_leaf <= int(row["node"]) < first_spine <= int(row["peer"]) and int(row["tx_bytes"]) > 100_000]
+                  if first_leaf <= int(row["node"]) < first_spine <= int(row["peer"])
+                  and int(row["tx_bytes"]) > 100_000]
     assert len(set(spines)) == 8
 
 
@@ -209,10 +216,12 @@ def test_a_rail_only_network_names_the_missing_path_in_one_line(tmp_path):
     assert "GPU 0 and GPU 9 meet only in another GPU's NVLink (rail-only)" in check.stdout
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     for network in ("flow", "packet"):
-        result = subprocess.run([PROGRAM, "alltoall_perf", "-b", "1M", "-e", "1M", "--network", network, "--network-topo",
+        result = subprocess.run([PROGRAM, "alltoall_perf", "-b", "1M", "-e", "1M", "--network", network,
+                                 "--network-topo",
                                  "n"], cwd=tmp_path, env={**clean, "NCCL_PXN_DISABLE": "1"}, capture_output=True,
                                 text=True, timeout=HANGS, check=False)
         assert result.returncode == 1
         lines = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
         assert len(lines) == 1
-        assert lines[0].startswith("n: a message has no path: rank 0 and rank 9, for one, meet only in another GPU's NVLink")
+        assert lines[0].startswith("n: a message has no path: rank 0 and rank 9, for one, meet only in another GPU's "
+                                   "NVLink")

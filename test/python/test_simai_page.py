@@ -102,7 +102,8 @@ def test_every_program_reads_the_topology_by_the_same_names(folder):
             assert result.returncode == 0, f"{command} {flag}: {result.stderr}"
 
 
-@pytest.mark.parametrize("program", ["SimAI_analytical -w micro.txt", "SimCCL", "qbb-flows -c SimAI.conf", "all_reduce_perf"])
+@pytest.mark.parametrize("program", ["SimAI_analytical -w micro.txt", "SimCCL", "qbb-flows -c SimAI.conf",
+                                     "all_reduce_perf"])
 @pytest.mark.parametrize("flag", ["-timeline_ranks 4", "--passes-of 3", "-gpu_typ H100"])
 def test_a_flag_that_a_program_lacks_is_named(folder, program, flag):
     refused = shell(folder, f"bin/{program} {flag}")
@@ -116,13 +117,17 @@ def test_a_network_where_there_is_none_is_an_unknown_flag(folder):
     for program in ("SimAI_analytical -w micro.txt", "SimCCL", "qbb-flows"):
         for flag in ("-network flow", "--network flow", "-network=flow"):
             refused = shell(folder, f"bin/{program} {flag}")
-            assert refused.returncode == 2 and f"unknown flag '{flag.split('=')[0].split()[0]}" in refused.stderr, refused.stderr
+            assert (
+                refused.returncode == 2 and f"unknown flag '{flag.split('=')[0].split()[0]}" in refused.stderr
+            ), refused.stderr
 
 
 @pytest.mark.parametrize("command, said", [
     ("SimAI_simulator -outptu=x -q", "unknown flag '-outptu=x'; expected a flag of --help; the nearest is --output"),
-    ("SimAI_simulator -n sx -netwrok flow", "unknown flag '-netwrok'; expected a flag of --help; the nearest is --network"),
-    ("SimAI_simulator -n sx -networkconf x", "unknown flag '-networkconf'; expected a flag of --help; the nearest is --network-conf"),
+    ("SimAI_simulator -n sx -netwrok flow", "unknown flag '-netwrok'; expected a flag of --help; the nearest is "
+     "--network"),
+    ("SimAI_simulator -n sx -networkconf x", "unknown flag '-networkconf'; expected a flag of --help; the nearest is "
+     "--network-conf"),
     ("SimAI_simulator -threads 1", "unknown flag '-threads'; expected a flag of --help; the nearest is --thread"),
     ("SimAI_simulator -confg F", "unknown flag '-confg'; expected a flag of --help; the nearest is --conf"),
     ("SimAI_simulator -V", "unknown flag '-V'; expected a flag of --help\n"),
@@ -149,11 +154,13 @@ def test_values_follow_a_letter_at_once_where_they_begin_with_none(folder):
 def test_variables_that_nothing_reads_are_warned_of(folder):
     (folder / "micro.txt").write_text("1 ALLREDUCE 1024 TP\n")
     shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
-    for command in ("SimAI_simulator -w micro.txt -n sx -o out", "SimAI_analytical -w micro.txt -n sx -r_f out", "SimCCL -o out"):
+    for command in ("SimAI_simulator -w micro.txt -n sx -o out", "SimAI_analytical -w micro.txt -n sx -r_f out",
+                    "SimCCL -o out"):
         result = shell(folder, f"AS_SEND_LTA=3 AS_PXN_ENABLE=0 AS_ELSE=1 bin/{command} -q")
         assert result.returncode == 0 and sorted(result.stderr.splitlines()) == [
             "warning: environment: AS_ELSE has no effect, as no variable has that name",
-            "warning: environment: AS_SEND_LTA has no effect, as no variable has that name; the nearest is AS_SEND_LAT"], command
+            "warning: environment: AS_SEND_LTA has no effect, as no variable has that name; the nearest is AS_SEND_LAT",
+        ], command
 
 
 def test_results_are_named_at_the_end(folder):
@@ -227,9 +234,11 @@ def test_inputs_that_simais_conf_names_and_nobody_has_are_as_if_it_named_none(fo
     """Its FLOW_FILE and TRACE_FILE are of another machine, and ENABLE_TRACE is 1."""
     theirs = "/etc/astra-sim/simulation"
     ours = re.sub(r"^(\w+_FILE|ENABLE_TRACE) .*\n", "", (ROOT / "conf/SimAI.conf").read_text(), flags=re.MULTILINE)
-    (folder / "SimAI.conf").write_text(ours + "ENABLE_TRACE 1\n" + "".join(f"{key}_FILE {theirs}/{name}\n" for key, name in (
+    (folder / "SimAI.conf").write_text(ours + "ENABLE_TRACE 1\n"
+                                       + "".join(f"{key}_FILE {theirs}/{name}\n" for key, name in (
         ("FLOW", "flow1.txt"), ("TRACE", "trace1.txt"), ("TRACE_OUTPUT", "mix.tr"), ("FCT_OUTPUT", "fct.txt"),
-        ("PFC_OUTPUT", "pfc.txt"), ("QLEN_MON", "qlen.txt"), ("BW_MON", "bw.txt"), ("RATE_MON", "rate.txt"), ("CNP_MON", "cnp.txt"))))
+        ("PFC_OUTPUT", "pfc.txt"), ("QLEN_MON", "qlen.txt"), ("BW_MON", "bw.txt"), ("RATE_MON", "rate.txt"),
+        ("CNP_MON", "cnp.txt"))))
     (folder / "micro.txt").write_text("1 ALLREDUCE 65536 TP\n")
     shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
     command = "bin/SimAI_simulator -w micro.txt -n sx -c SimAI.conf"
@@ -243,7 +252,8 @@ def test_inputs_that_simais_conf_names_and_nobody_has_are_as_if_it_named_none(fo
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mpirun --oversubscribe -np 2 {command} -o processes""")
     assert processes.returncode == 0, processes.stderr
-    times = [(folder / out / "EndToEnd.csv").read_text() for out in ("plain", "-t 2", "--fast-forward exact", "processes")]
+    times = [(folder / out / "EndToEnd.csv").read_text()
+             for out in ("plain", "-t 2", "--fast-forward exact", "processes")]
     assert len(set(times)) == 1
 
 

@@ -37,7 +37,8 @@ ONE_RING = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MAX_NCHANNELS": "
 
 def test_figures_by_which_rccl_chooses_are_no_times(tmp_path):
     """A tree of LL on two servers has 4.2 ms there, and takes a fiftieth."""
-    result = simccl(tmp_path, "--op", "AllReduce", "--size", 4 << 20, "--nNodes", 2, "--gpus_per_node", 8, "--gpu_type", "MI300X")
+    result = simccl(tmp_path, "--op", "AllReduce", "--size", 4 << 20, "--nNodes", 2, "--gpus_per_node", 8, "--gpu_type",
+                    "MI300X")
     assert result.returncode == 0 and "RCCL's rating" in result.stdout and "estimate" not in result.stdout
 
 
@@ -83,7 +84,8 @@ def test_the_time_is_that_of_a_simulation_with_flows(tmp_path, op, size):
     result = simccl(tmp_path, "--op", op, "--size", size, "-n", n)
     assert result.returncode == 0, result.stderr
     (tmp_path / "w").write_text(f"1 {op.upper()} {size} DP\n")
-    done = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w", "-n", n, "-c", ROOT / "conf/SimAI.conf", "--network", "flow", "-q", "--tp", "1",
+    done = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w", "-n", n, "-c", ROOT / "conf/SimAI.conf",
+                           "--network", "flow", "-q", "--tp", "1",
                            "-o", "run"], cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
     assert done.returncode == 0, done.stderr
     simulated = json.loads((tmp_path / "run/run.json").read_text())["simulated_ns"] / 1e3

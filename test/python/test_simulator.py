@@ -142,8 +142,9 @@ def test_packets_and_formulas_agree_on_an_idle_fabric(tmp_path, nvls):
         analytical = rows["analytical"][key]
         assert analytical["algorithm"] == packet["algorithm"]
         times = [float(r["end_ns"]) - float(r["start_ns"]) for r in (analytical, packet)]
-        # Packets of several messages share a NIC, which the formula gives to one after the other. On NVLink, too: frames of 24
-        # channels take 0.6 us of a port's time between two frames of one, which counts where a step of LL takes 0.6 us.
+        # Packets of several messages share a NIC, which the formula gives to one after the other. On NVLink, too:
+        # frames of 24 channels take 0.6 us of a port's time between two frames of one, which counts where a step of LL
+        # takes 0.6 us.
         tolerance = 0.03 if key[3].startswith("TP") else 0.1
         assert times[0] == pytest.approx(times[1], rel=tolerance), key
     assert not (tmp_path / "analytical" / "fct.txt").exists()
@@ -301,7 +302,8 @@ def test_a_rail_only_network_carries_rings_and_with_pxn_everything(tmp_path, net
     subprocess.run([str(generator), "-topo", "RailOnly", "-g", "16"], cwd=tmp_path, check=True, capture_output=True)
     topology, = tmp_path.glob("RailOnly*")
     w = tmp_path / "w.txt"
-    for operation, pxn, status in (("ALLREDUCE", "0", 0), ("ALLTOALL", "1", 0), ("ALLTOALL", None, 0), ("ALLTOALL", "0", 1)):
+    for operation, pxn, status in (("ALLREDUCE", "0", 0), ("ALLTOALL", "1", 0), ("ALLTOALL", None, 0),
+                                   ("ALLTOALL", "0", 1)):
         w.write_text(f"1 {operation} 1048576 EP\n")
         result = run(tmp_path, "-w", w, "-n", topology, "-c", CONF, "--network", network, "--ep", 16,
                      env={"AS_PXN_ENABLE": pxn} if pxn else {})

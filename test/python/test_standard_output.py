@@ -32,7 +32,8 @@ def folder(tmp_path):
 def refused(name, status, errors, reason):
     [line] = [line for line in errors.splitlines() if "warning: " not in line]
     reasons = (reason, "Input/output error")  # the latter where an earlier write had lost some of it
-    assert status == 2 and line in [f"standard output: cannot be written: {each}; expected a file or a pipe that takes all of it"
+    assert status == 2 and line in [f"standard output: cannot be written: {each}; expected a file or a pipe that "
+                                    f"takes all of it"
                                     for each in reasons], (name, line)
 
 
@@ -42,11 +43,13 @@ def words_of(program, question):
     return [PROGRAMS / program, *(question or RUNS[program]).split()]
 
 
-@pytest.mark.parametrize("program, question", [*((program, question) for program in [*RUNS, "SimAI_phynet"] for question in QUESTIONS),
+@pytest.mark.parametrize("program, question", [*((program, question) for program in [*RUNS, "SimAI_phynet"]
+                                                 for question in QUESTIONS),
                                                *((program, None) for program in RUNS)])
 def test_programs_tell_that_a_full_disk_lost_their_output(folder, program, question):
     with open("/dev/full", "w", encoding="ascii") as full:
-        done = subprocess.run(words_of(program, question), cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=HANGS)
+        done = subprocess.run(words_of(program, question), cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True,
+                              timeout=HANGS)
     refused(program, done.returncode, done.stderr, "No space left on device")
 
 
@@ -55,9 +58,11 @@ def test_programs_tell_that_a_full_disk_lost_their_output(folder, program, quest
 def test_programs_whose_output_is_closed_write_it_into_no_file(folder, program, question):
     """The first file that is opened would become standard output."""
     words = words_of(program, question)
-    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *words], cwd=folder, stderr=subprocess.PIPE, text=True, timeout=HANGS)
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *words], cwd=folder, stderr=subprocess.PIPE, text=True,
+                          timeout=HANGS)
     refused(program, done.returncode, done.stderr, "Bad file descriptor")
-    quiet = subprocess.run(["sh", "-c", '"$@" >out.txt', "sh", *words], cwd=folder, stderr=subprocess.PIPE, text=True, timeout=HANGS)
+    quiet = subprocess.run(["sh", "-c", '"$@" >out.txt', "sh", *words], cwd=folder, stderr=subprocess.PIPE, text=True,
+                           timeout=HANGS)
     assert quiet.returncode == 0, quiet.stderr
     said = set((folder / "out.txt").read_text().splitlines())
     for path in folder.rglob("out/*"):
@@ -71,7 +76,8 @@ def test_a_pipe_that_nobody_reads_ends_a_program_with_141(folder, program, ignor
     reader, writer = os.pipe()
     os.close(reader)
     trap = "trap '' PIPE" if ignored else "trap - PIPE"  # programs of a shell that ignores the signal ignore it, too
-    done = subprocess.run(["bash", "-c", f'{trap}; "$@"; exit $?', "bash", *words], stdout=writer, stderr=subprocess.PIPE, text=True,
+    done = subprocess.run(["bash", "-c", f'{trap}; "$@"; exit $?', "bash", *words], stdout=writer,
+                          stderr=subprocess.PIPE, text=True,
                           timeout=HANGS)
     os.close(writer)
     assert done.returncode == 141 and not done.stderr, done.stderr
@@ -79,5 +85,6 @@ def test_a_pipe_that_nobody_reads_ends_a_program_with_141(folder, program, ignor
 
 def test_a_run_whose_output_is_lost_keeps_its_results(folder):
     with open("/dev/full", "w", encoding="ascii") as full:
-        subprocess.run(words_of("SimAI_simulator", None), cwd=folder, stdout=full, stderr=subprocess.PIPE, timeout=HANGS)
+        subprocess.run(words_of("SimAI_simulator", None), cwd=folder, stdout=full, stderr=subprocess.PIPE,
+                       timeout=HANGS)
     assert '"status": "finished"' in (folder / "out/run.json").read_text()

@@ -54,20 +54,26 @@ def progress(*events):
     return "".join(json.dumps(event) + "\n" for event in events)
 
 
-STOPPED = progress(["t.py::a", "begun", ""], ["t.py::b", "begun", ""], ["t.py::a", "passed", ""], ["t.py::c", "begun", ""],
-                   ["t.py::c", "skipped", "Skipped: no tshark"], ["t.py::d", "begun", ""], ["t.py::d", "failed", "assert 1 == 2\n + where"])
-COUNTED = ["failed: t.py::b: was running when it was stopped", "failed: t.py::d: assert 1 == 2", "skipped 1: Skipped: no tshark (t.py::c)"]
+STOPPED = progress(["t.py::a", "begun", ""], ["t.py::b", "begun", ""], ["t.py::a", "passed", ""],
+                   ["t.py::c", "begun", ""],
+                   ["t.py::c", "skipped", "Skipped: no tshark"], ["t.py::d", "begun", ""],
+                   ["t.py::d", "failed", "assert 1 == 2\n + where"])
+COUNTED = ["failed: t.py::b: was running when it was stopped", "failed: t.py::d: assert 1 == 2",
+           "skipped 1: Skipped: no tshark (t.py::c)"]
 
 
 def test_of_an_entry_that_ctest_stopped_the_tests_are_counted_and_those_that_ran_are_named(tmp_path):
     (tmp_path / "ctest.xml").write_text(
         '<testsuite name="x"><testcase name="python" status="fail"><failure message="Timeout"/></testcase>'
-        '<testcase name="wire" status="fail"><failure message="SEGFAULT"/><system-out>[ RUN      ] Pcap.IsRead\n[       OK ] Pcap.IsRead (3 ms)\n'
+        '<testcase name="wire" status="fail"><failure message="SEGFAULT"/><system-out>[ RUN      ] Pcap.IsRead\n'
+        '[       OK ] Pcap.IsRead (3 ms)\n'
         '[ RUN      ] Sizes/Pcap.IsDissected/2\n</system-out></testcase>'
         '<testcase name="input" status="fail"><failure message="Timeout"/></testcase></testsuite>')
     (tmp_path / "python.progress").write_text(STOPPED + '["t.py::')  # stopped within a line
     (tmp_path / "python.xml").write_text("<testsuites><testsu")
-    assert summary_of(tmp_path) == (1, [*COUNTED[:2], "failed: Sizes/Pcap.IsDissected/2: was running when it was stopped", "failed: input: Timeout",
+    assert summary_of(tmp_path) == (1, [*COUNTED[:2],
+                                        "failed: Sizes/Pcap.IsDissected/2: was running when it was stopped",
+                                        "failed: input: Timeout",
                                         COUNTED[2], "2 passed, 4 failed, 1 skipped"])
 
 
@@ -75,7 +81,11 @@ def test_where_ctest_itself_was_stopped_the_count_says_so(tmp_path):
     (tmp_path / "python.progress").write_text(STOPPED)
     (tmp_path / "wire.xml").write_text(WIRE)
     status, lines = summary_of(tmp_path)
-    assert status == 1 and lines[:2] == COUNTED[:2] and lines[-1] == "2 passed, 2 failed, 2 skipped; ctest was stopped before its end"
+    assert (
+        status == 1
+        and lines[:2] == COUNTED[:2]
+        and lines[-1] == "2 passed, 2 failed, 2 skipped; ctest was stopped before its end"
+    )
 
 
 def own_suite(tmp_path, text):
@@ -83,13 +93,15 @@ def own_suite(tmp_path, text):
     for name in ("conftest.py", "others_files.py"):
         (tmp_path / name).write_text((TESTS / "python" / name).read_text())
     (tmp_path / "test_own.py").write_text(text)
-    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={tmp_path}/results/python.xml", "test_own.py"]
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={tmp_path}/results/python.xml",
+            "test_own.py"]
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "xdist"])
 def test_pytest_says_what_it_has_done_before_it_is_killed(tmp_path, workers):
     command = own_suite(tmp_path, "import time\ndef test_quick(): pass\ndef test_endless(): time.sleep(3600)\n")
-    with subprocess.Popen([*command, *workers], cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+    with subprocess.Popen([*command, *workers], cwd=tmp_path, stdout=subprocess.DEVNULL,
+                          start_new_session=True) as process:
         told = tmp_path / "results/python.progress"
         wait_until(lambda: told.exists() and "test_endless" in told.read_text(), "the second test")
         os.killpg(process.pid, signal.SIGKILL)  # of a session of its own, with its workers
@@ -107,7 +119,8 @@ def test_a_test_that_hangs_is_named_and_the_others_are_run(tmp_path):
 
 
 def test_other_people_s_files_are_named_in_one_place():
-    """A test that looks for them by itself fails, or is skipped for no reason that anybody reads, on another machine."""
+    """A test that looks for them by itself fails, or is skipped for no reason that anybody reads, on another
+    machine."""
     for path in [*TESTS.glob("python/*.py"), *TESTS.glob("*/*.cc"), *TESTS.glob("*/*.h")]:
         if path.name not in ("others_files.py", "others-files.h", "conftest.py", pathlib.Path(__file__).name):
             assert not re.search(r"shared/data|SHARED_DATA", path.read_text()), path

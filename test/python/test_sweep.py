@@ -138,7 +138,8 @@ def test_the_note_tells_why_times_of_reuse_are_approximate(place):
     (place / "one.txt").write_text("reuse 40")
     write(place, "", "[one.txt, three.txt]")
     assert sweep(place).returncode == 0
-    assert [row["note"] for row in table(place)] == ["approximate with --fast-forward (2 PFC pauses; 1 lost packets)", ""]
+    assert [row["note"] for row in table(place)] == ["approximate with --fast-forward (2 PFC pauses; 1 lost packets)",
+                                                     ""]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -303,7 +304,8 @@ def test_a_profile_sends_runs_to_a_cluster(place):
     (profile / "submit").chmod(0o755)
     (profile / "config.yaml").write_text(
         f'cluster: "{profile}/submit {{resources.mem_mb}} {{resources.runtime}}"\njobs: 2\n')
-    result = sweep(place, "--profile", str(profile), env={"CI": "true"})  # Snakemake looks once a second then, not every ten
+    result = sweep(place, "--profile", str(profile),
+                   env={"CI": "true"})  # Snakemake looks once a second then, not every ten
     assert result.returncode == 1, result.stderr
     assert "as many at a time as the profile says, 2 GB each" in result.stdout
     assert [r["status"] for r in table(place)] == ["finished", "finished", "running"]

@@ -40,7 +40,8 @@ def test_a_configuration_may_begin_with_a_byte_order_mark(tmp_path):
 
 @pytest.mark.parametrize("reader,line,message", [
     ("network", "latency: [ 600 ]\n", "network.yml:5: the key 'latency' occurs twice; expected each key once"),
-    ("busbw", "  allreduce: 200\n", "busbw:3: 'allreduce' of group TP occurs twice; expected each collective of a group once"),
+    ("busbw", "  allreduce: 200\n", "busbw:3: 'allreduce' of group TP occurs twice; expected each collective of a "
+     "group once"),
     ("kv-cache", "layers 4\n", "kv-cache:13: the key 'layers' occurs twice; expected each key once"),
 ])
 def test_a_repeated_key_is_refused(tmp_path, reader, line, message):
@@ -97,7 +98,8 @@ def test_an_unknown_collective_is_answered_in_a_sentence(tmp_path):
     (tmp_path / "busbw").write_text("TP:\n  allredcue: 300\n")
     result = run(tmp_path, command("busbw"))
     assert (result.returncode, result.stderr) == (
-        2, "busbw:2: unknown collective 'allredcue'; expected allreduce, allgather, reducescatter, alltoall or busbw; the nearest "
+        2, "busbw:2: unknown collective 'allredcue'; expected allreduce, allgather, reducescatter, alltoall or busbw; "
+        "the nearest "
            "is allreduce\n")
 
 
@@ -107,7 +109,8 @@ def test_limits_of_the_shell_are_told(tmp_path, program):
     write(tmp_path, program)
     words = [word for word in command(program) if word != "-q"]
     small = run(tmp_path, ["bash", "-c", 'ulimit -s 64; exec "$@"', "bash", *words])
-    assert (small.returncode, small.stderr) == (2, "the stack is limited to 64 KiB (ulimit -s); expected 1024 or more\n")
+    assert (small.returncode, small.stderr) == (2,
+                                                "the stack is limited to 64 KiB (ulimit -s); expected 1024 or more\n")
     short = run(tmp_path, ["bash", "-c", 'ulimit -f 0; exec "$@" | cat; exit ${PIPESTATUS[0]}', "bash", *words])
     assert short.returncode == 2, short.stderr
     assert "cannot be written: File too large" in short.stderr
@@ -121,9 +124,11 @@ def test_a_policy_without_pipelines_says_so(tmp_path, policy):
     said = {}
     for keys in ("", "ga: 4", "pp: 2 ga: 4 pp_comm: 1000", "checkpoints: 1 0 checkpoint_initiates: 1 2"):
         (tmp_path / "w").write_text(f"{policy} model_parallel_NPU_group: 2 all_gpus: 8 {keys}\n4\n{rows}")
-        done = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", "w", "-n", "n", "-o", "out", "--network", "flow"], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", "w", "-n", "n", "-o", "out", "--network", "flow"],
+                              cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         said[keys] = re.findall("w: (.*) with this policy", done.stderr)
     assert list(said.values()) == [[], ["ga of the header has no effect"],
-                                   ["ga of the header has no effect; pp: 2 of the header makes groups smaller, and no pipeline"],
+                                   ["ga of the header has no effect; pp: 2 of the header makes groups smaller, and no "
+                                    "pipeline"],
                                    ["checkpoint_initiates of the header has no effect"]]

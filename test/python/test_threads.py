@@ -40,8 +40,10 @@ def flow_file():
 def run(tmp_path, *flags, output="out", launcher=(), env=None):
     for name, text in (("topology.txt", TOPOLOGY), ("flow.txt", flow_file()), ("run.conf", CONF)):
         (tmp_path / name).write_text(text)
-    return subprocess.run([*launcher, PROGRAM, "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", output, *flags],
-                          cwd=tmp_path, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=HANGS)
+    return subprocess.run([*launcher, PROGRAM, "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", output,
+                           *flags],
+                          cwd=tmp_path, env={**os.environ, **(env or {})}, capture_output=True, text=True,
+                          timeout=HANGS)
 
 
 @pytest.mark.parametrize("keys", [[], ["BUFFER_SIZE=1"], ["CC_MODE=3"], ["QP_MODE=persistent"],
@@ -54,7 +56,8 @@ def test_every_number_of_threads_gives_the_same_bytes(tmp_path, keys):
     if checked:
         refused = run(tmp_path, *runs.pop()[1])
         assert refused.returncode == 2
-        assert refused.stderr.strip() == ("command line: --check looks at several nodes at once, and ns3::RdmaFabric::PartitionPerNode "
+        assert refused.stderr.strip() == ("command line: --check looks at several nodes at once, and "
+                                          "ns3::RdmaFabric::PartitionPerNode "
                                           "keeps -t from it; expected one of the two")
     for name, threads in runs:
         result = run(tmp_path, *flags, *threads, output=name)
@@ -72,21 +75,26 @@ def test_every_number_of_threads_gives_the_same_bytes(tmp_path, keys):
     assert record(tmp_path, "2")["packet_hops"] == record(tmp_path, "1")["packet_hops"]
 
 
-# Delays of whole microseconds make events of the same picosecond: acknowledgements, ends of transmissions, changes of rates.
+# Delays of whole microseconds make events of the same picosecond: acknowledgements, ends of transmissions, changes of
+# rates.
 @pytest.mark.parametrize("seed", range(20))
 def test_what_happens_in_the_same_picosecond_has_one_order(tmp_path, seed):
     draw = random.Random(seed)
     (tmp_path / "topology.txt").write_text("7 1 6\n6\n" + "".join(
         f"{host} 6 25Gbps {draw.choice(['500ns', '1us', '2us', '5us'])} 0\n" for host in range(6)))
     (tmp_path / "run.conf").write_text(
-        f"CC_MODE {draw.choice([1, 3, 7, 8, 10])}\nRATE_BOUND {draw.randint(0, 1)}\nQPS_PER_CONNECTION {draw.choice([1, 1, 2])}\n"
+        f"CC_MODE {draw.choice([1, 3, 7, 8, 10])}\nRATE_BOUND {draw.randint(0, 1)}\n"
+        f"QPS_PER_CONNECTION {draw.choice([1, 1, 2])}\n"
         f"HAS_WIN {draw.randint(0, 1)}\n")
-    flows = sorted((draw.choice([0, 1e-6, 1e-4]), *draw.sample(range(6), 2), draw.choice([1_000_000, 100_000, 2_122_501])) for _ in range(6))
+    flows = sorted((draw.choice([0, 1e-6, 1e-4]), *draw.sample(range(6), 2),
+                    draw.choice([1_000_000, 100_000, 2_122_501])) for _ in range(6))
     (tmp_path / "flow.txt").write_text("6\n" + "".join(
-        f"{src} {dst} {draw.choice([1, 3])} {100 + number} {size} {start}\n" for number, (start, src, dst, size) in enumerate(flows)))
+        f"{src} {dst} {draw.choice([1, 3])} {100 + number} {size} {start}\n" for number,
+        (start, src, dst, size) in enumerate(flows)))
     found = {}
     for way in ("", "-t 2", "--check", "--ns3::RdmaFabric::PartitionPerNode=1", "--ns3::LinkEngine::SendEvents=1"):
-        result = subprocess.run([PROGRAM, "-q", "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", "out", *way.split()],
+        result = subprocess.run([PROGRAM, "-q", "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", "out",
+                                 *way.split()],
                                 cwd=tmp_path, capture_output=True, text=True, timeout=HANGS)
         assert result.returncode == 0, result.stderr
         found[way] = (tmp_path / "out/fct.txt").read_text()
@@ -251,7 +259,8 @@ def test_ranks_of_one_server_meet_in_the_network_while_their_nvlink_is_down(tmp_
     training(tmp_path / "data.txt", 32, tp=4)
     (tmp_path / "late.txt").write_text((tmp_path / "data.txt").read_text().replace("\t2000\t", "\t300000\t"))
     for threads in ([], ["-t", 1], ["-t", 2]):
-        result = simulate(tmp_path, "-".join(["out", *map(str, threads)]), "-w", "late.txt", "-n", "a100.txt", "--set", "LINK_DOWN=1 0 32", *up, *threads)
+        result = simulate(tmp_path, "-".join(["out", *map(str, threads)]), "-w", "late.txt", "-n", "a100.txt", "--set",
+                          "LINK_DOWN=1 0 32", *up, *threads)
         assert result.returncode == 0, result.stderr
     for several in ("-t-1", "-t-2"):
         assert record(tmp_path, f"out-{several}")["collectives"] == record(tmp_path, "out")["collectives"]

@@ -24,7 +24,8 @@ def two_tiers(leaves, hosts, gbps):
     """@return a topology in which each leaf has so many hosts and one link to each of four spines"""
     first = leaves * hosts
     links = [f"{host} {first + host // hosts} {gbps}Gbps 1us 0" for host in range(first)]
-    links += [f"{first + leaf} {first + leaves + spine} {4 * gbps}Gbps 1us 0" for leaf in range(leaves) for spine in range(4)]
+    links += [f"{first + leaf} {first + leaves + spine} {4 * gbps}Gbps 1us 0" for leaf in range(leaves)
+              for spine in range(4)]
     nodes = first + leaves + 4
     return f"{nodes} {leaves + 4} {len(links)}\n{' '.join(map(str, range(first, nodes)))}\n" + "\n".join(links) + "\n"
 
@@ -33,7 +34,8 @@ def run(directory, topology, flows, keys=(), flags=()):
     (directory / "topology").write_text(topology)
     (directory / "flows").write_text(f"{len(flows)}\n" + "\n".join(flows) + "\n")
     (directory / "conf").write_text("\n".join(["PACKET_PAYLOAD_SIZE 1000", "MON_END 0", *keys]) + "\n")
-    result = subprocess.run([PROGRAM, "conf", "-n", "topology", "-f", "flows", "-o", "out", "-q", *flags], cwd=directory,
+    result = subprocess.run([PROGRAM, "conf", "-n", "topology", "-f", "flows", "-o", "out", "-q", *flags],
+                            cwd=directory,
                             capture_output=True, text=True, timeout=300, check=False)
     record = json.loads((directory / "out/run.json").read_text())
     assert result.returncode == 0, result.stderr
@@ -45,18 +47,21 @@ def run(directory, topology, flows, keys=(), flags=()):
 @pytest.mark.parametrize("shape", ["few hosts", "many hosts", "two tiers"])
 @pytest.mark.parametrize("recovery", LEAST_NS)
 def test_no_timer_expires_in_a_queue(recovery, shape, flows, frames, keys, tmp_path):
-    topology, hosts = {"few hosts": (star(5, 10), 5), "many hosts": (star(65, 10), 65), "two tiers": (two_tiers(8, 8, 10), 64)}[shape]
+    topology, hosts = {"few hosts": (star(5, 10), 5), "many hosts": (star(65, 10), 65),
+                       "two tiers": (two_tiers(8, 8, 10), 64)}[shape]
     lines = [f"{1 + i % (hosts - 1)} 0 3 {100 + i // (hosts - 1)} {1000 * frames} 0" for i in range(flows)]
     record, done, errors = run(tmp_path, topology, lines, (*keys, f"LOSS_RECOVERY {recovery}"))
     # All frames leave by one port of 10 Gb/s: the queue lasts longer than the timer of an idle path.
-    assert max(int(each[6]) for each in done) >= flows * frames * (1000 + OVERHEAD) * 8 / 10 >= 4 * LEAST_MS * 1e6 or frames == 1
+    assert max(int(each[6]) for each in done) >= flows * frames * (1000
+        + OVERHEAD) * 8 / 10 >= 4 * LEAST_MS * 1e6 or frames == 1
     assert record["drops"] == record["timeouts"] == record["retransmitted_bytes"] == 0
     assert "timeouts" not in errors
 
 
 def test_a_host_whose_frames_wait_for_each_other_loses_none(tmp_path):
     """A frame is not lost while the NIC has not sent it, and just after it has."""
-    record, _, _ = run(tmp_path, star(2, 1), [f"0 1 3 {100 + i} 20000 0" for i in range(500)], ("CC_MODE 0", "RTO 2000"))
+    record, _, _ = run(tmp_path, star(2, 1), [f"0 1 3 {100 + i} 20000 0" for i in range(500)],
+                       ("CC_MODE 0", "RTO 2000"))
     assert record["timeouts"] == 0
 
 
@@ -83,7 +88,8 @@ def test_no_buffer_counts_for_more_than_a_nics_usual_timeout(tmp_path):
     assert int(took) == pytest.approx(4096 * 2**14 + 2 * rtt + int(alone), abs=2)
 
 
-@pytest.mark.parametrize("recovery, rto, least", [("gbn", 50, 50), ("irn", 50, 50), ("irn", 100, 100), ("irn", 500, 100)])
+@pytest.mark.parametrize("recovery, rto, least", [("gbn", 50, 50), ("irn", 50, 50), ("irn", 100, 100),
+                                                  ("irn", 500, 100)])
 def test_a_lost_last_frame_is_sent_again_after_the_timeout_that_a_user_sets(recovery, rto, least, tmp_path):
     keys = ("CC_MODE 0", f"LOSS_RECOVERY {recovery}", f"RTO {rto}", "LINK_DOWN 2 1 2", "LINK_UP 2.5 1 2")
     _, [[*_, took, alone]], _ = run(tmp_path, star(2, 100), ["0 1 3 100 1000 0"], keys)

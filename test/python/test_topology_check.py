@@ -48,7 +48,11 @@ def test_files_without_a_mistake_pass(tmp_path, text):
 def test_rails_that_meet_only_in_nvlink_are_said_to(tmp_path):
     result = check(tmp_path, GOOD.replace("7 8 400Gbps", "6 8 400Gbps"))
     assert (result.returncode, result.stderr) == (0, "")
-    assert "GPU 0 and GPU 3 meet only in another GPU's NVLink (rail-only): no message passes between them but those of an AllToAll, by PXN" in result.stdout
+    assert (
+        "GPU 0 and GPU 3 meet only in another GPU's NVLink (rail-only): no message passes between them but those of an"
+        " AllToAll, by PXN"
+        in result.stdout
+    )
 
 
 @pytest.mark.parametrize("old, new, message", [

@@ -46,8 +46,9 @@ def test_files_are_byte_identical_to_the_samples(tmp_path, flags, name):
     assert (tmp_path / name).read_bytes() == (OTHERS_FILES / "simai/topo" / name).read_bytes()
 
 
-# First digits of the SHA-256 of what SimAI's own generator writes (astra-sim-alibabacloud/inputs/topo/gen_Topo_Template.py of
-# aliyun/SimAI at 9ecad45f, Feb 2025, its latest): all structures that its flags choose, each with its own size and with others.
+# First digits of the SHA-256 of what SimAI's own generator writes
+# (astra-sim-alibabacloud/inputs/topo/gen_Topo_Template.py of aliyun/SimAI at 9ecad45f, Feb 2025, its latest): all
+# structures that its flags choose, each with its own size and with others.
 SIMAIS = (
     ("", "No_Rail_Opti_32g_8gps_SingleToR_400Gbps_H100", "5fee84c6aefe7690"),
     ("-g 128", "No_Rail_Opti_128g_8gps_SingleToR_400Gbps_H100", "c163e8e646af944c"),
@@ -69,7 +70,8 @@ SIMAIS = (
     ("-topo DCN+ -g 128", "DCN+SingleToR_128g_8gps_400Gbps_H100", "67d447c6096a7c6b"),
     ("-topo DCN+ --dt", "DCN+DualToR_512g_8gps_200Gbps_H100", "4b7716575b82ad82"),
     ("-topo DCN+ --dt -g 128", "DCN+DualToR_128g_8gps_200Gbps_H100", "f025d2b4fbee4a40"),
-    ("-topo Spectrum-X -g 128 -gt A100 -bw 100Gbps -nvbw 2400Gbps", "Spectrum-X_128g_8gps_100Gbps_A100", "db2114fe21ffb509"),
+    ("-topo Spectrum-X -g 128 -gt A100 -bw 100Gbps -nvbw 2400Gbps", "Spectrum-X_128g_8gps_100Gbps_A100",
+     "db2114fe21ffb509"),
     ("-g 1032", "No_Rail_Opti_1032g_8gps_SingleToR_400Gbps_H100", "55a805250d488683"),
     ("--dt -g 1032", "No_Rail_Opti_1032g_8gps_DualToR_400Gbps_H100", "8dd341231c83bdd5"),
     ("--ro -g 1032", "Rail_Opti_SingleToR_1032g_8gps_400Gbps_H100", "5c8724f60cb61143"),
@@ -99,10 +101,16 @@ def test_names_of_flags_may_be_cut_as_for_simais_generator(tmp_path):
 def test_a_gpu_type_that_the_simulator_does_not_know_is_refused(tmp_path):
     result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-gt", "X99")
     assert result.returncode == 2 and not list(tmp_path.iterdir())
-    assert "-gt 'X99' is not a known GPU type; expected one of A100, " in result.stderr and "--gpu_table" in result.stderr
+    assert (
+        "-gt 'X99' is not a known GPU type; expected one of A100, " in result.stderr and "--gpu_table" in result.stderr
+    )
     (tmp_path / "gpus.yaml").write_bytes(b"X99: \xff\n")
     result = generate(tmp_path, "-gt", "X99", "--gpu_table", "gpus.yaml")
-    assert result.returncode == 2 and "gpus.yaml:1: is not text; expected" in result.stderr and "Traceback" not in result.stderr
+    assert (
+        result.returncode == 2
+        and "gpus.yaml:1: is not text; expected" in result.stderr
+        and "Traceback" not in result.stderr
+    )
     (tmp_path / "gpus.yaml").write_bytes(b"\xef\xbb\xbfX99: {generation: Ampere}\n")
     result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-gt", "X99", "--gpu_table", "gpus.yaml")
     assert result.returncode == 0 and (tmp_path / "Spectrum-X_16g_8gps_400Gbps_X99").is_file(), result.stderr
@@ -113,7 +121,8 @@ def test_the_generator_knows_the_gpu_types_of_the_simulator(tmp_path):
     refused = generate(tmp_path, "-gt", "X99").stderr
     (tmp_path / "w").write_text("1 ALLREDUCE 1024 TP\n")
     (tmp_path / "n").write_text("3 1 0 1 2 X99\n2 \n0 2 100Gbps 0.001ms 0\n1 2 100Gbps 0.001ms 0\n")
-    simulated = subprocess.run([PROGRAM, "-w", "w", "-n", "n", "--tp", "2"], cwd=tmp_path, capture_output=True, text=True).stderr
+    simulated = subprocess.run([PROGRAM, "-w", "w", "-n", "n", "--tp", "2"], cwd=tmp_path, capture_output=True,
+                               text=True).stderr
     types = [set(re.search(r"one of (.*), or a type", text).group(1).split(", ")) for text in (refused, simulated)]
     assert types[0] == types[1]
 
@@ -121,13 +130,15 @@ def test_the_generator_knows_the_gpu_types_of_the_simulator(tmp_path):
 def test_a_value_that_a_later_one_replaces_is_told(tmp_path):
     result = generate(tmp_path, "-topo", "Clos2", "-g", "64", "--gpu", "32", "-o", "x")
     assert result.returncode == 0 and "warning: --gpu replaces the -g before it\n" in result.stderr
-    result = generate(tmp_path, "-g", "64", "-topo", "Clos2", "--topo", "Spectrum-X", "-o", "z")  # a flag's first letters
+    result = generate(tmp_path, "-g", "64", "-topo", "Clos2", "--topo", "Spectrum-X", "-o",
+                      "z")  # a flag's first letters
     assert result.returncode == 0 and "warning: --topo replaces the -topo before it\n" in result.stderr
     for words, told in ((["-topo", "Clos2", "-top", "Spectrum-X", "-g", "64"], "-top replaces the -topo"),
                         (["-topo", "Clos2", "-g", "32", "-g64"], "-g64 replaces the -g")):
         result = generate(tmp_path, *words, "-o", "w" + words[-1])
         assert result.returncode == 0 and f"warning: {told} before it\n" in result.stderr
-    assert (tmp_path / "x").read_text().split()[1] == "8" and "warning" not in generate(tmp_path, "-topo", "Clos2", "-g", "64", "-o", "y").stderr
+    assert (tmp_path / "x").read_text().split()[1] == "8" and "warning" not in generate(tmp_path, "-topo", "Clos2",
+        "-g", "64", "-o", "y").stderr
 
 
 def test_folders_of_the_file_are_made(tmp_path):
@@ -176,7 +187,8 @@ def oversubscription(result):
 
 
 @pytest.mark.parametrize("gpus", [8, 64, 256, 1000, 2048])
-@pytest.mark.parametrize("template, simais", [("Spectrum-X", 64), ("AlibabaHPN", 120), ("AlibabaHPN --dp", 120), ("AlibabaHPN-SinglePlane -bw 400Gbps", 120),
+@pytest.mark.parametrize("template, simais", [("Spectrum-X", 64), ("AlibabaHPN", 120), ("AlibabaHPN --dp", 120),
+                                              ("AlibabaHPN-SinglePlane -bw 400Gbps", 120),
                                               ("DCN+", 8), ("DCN+ --dt", 8), ("DCN-SingleToR -apbw 800Gbps", 8)])
 def test_aggregation_switches_are_simais_or_as_many_as_the_gpus_need(tmp_path, template, simais, gpus):
     gpus = min(gpus, 440) if template.startswith("DCN") else gpus  # a pod holds 512
@@ -189,7 +201,8 @@ def test_aggregation_switches_are_simais_or_as_many_as_the_gpus_need(tmp_path, t
     result = generate(tmp_path, *flags, "-o", "simai")
     ratios, warned = oversubscription(result)
     topology = Topology(tmp_path / "simai")
-    uplinks = {len([n for n in topology.neighbours[asw] if n > asw]) for asw in topology.switch_ids[topology.nvswitches:-simais]}
+    uplinks = {len([n for n in topology.neighbours[asw] if n > asw])
+               for asw in topology.switch_ids[topology.nvswitches:-simais]}
     assert uplinks == {simais // 2 if "--dp" in template else simais}, "each access switch is on every one of its plane"
     assert ("--fit or -psn" in result.stderr) == bool(warned) == (not 0.5 <= ratios[1] <= 2)
 
@@ -226,7 +239,8 @@ def test_oversubscription_is_told_and_warned_of(tmp_path, flags, ratios, warned)
     assert bool(warnings) == warned, result.stderr
     # The description of the file has the same ratios.
     described = generate(tmp_path, "--describe", "t").stdout
-    assert {int(t): float(r) for t, r in re.findall(r"  tier (\d): ([\d.e-]+):1", described)} == pytest.approx(ratios, rel=5e-3)
+    assert {int(t): float(r) for t, r in re.findall(r"  tier (\d): ([\d.e-]+):1", described)} == pytest.approx(ratios,
+        rel=5e-3)
 
 
 def test_a_warning_of_oversubscription_says_how_to_have_none(tmp_path):
@@ -238,9 +252,12 @@ def test_a_warning_of_oversubscription_says_how_to_have_none(tmp_path):
 
 
 # Of one GPU in one direction, in Gb/s: what NVIDIA gives for both directions in GB/s x 8 / 2, from Hopper on 80% of it.
-OWN = {"A100": 600 * 4, "A800": 400 * 4, "H100": 900 * 4 * 0.8, "H800": 400 * 4 * 0.8, "H20": 900 * 4 * 0.8, "H200": 900 * 4 * 0.8,
-       "GH200": 900 * 4 * 0.8, "B200": 1800 * 4 * 0.8, "B300": 1800 * 4 * 0.8, "GB200": 1800 * 4 * 0.8, "GB300": 1800 * 4 * 0.8}
-SIMAIS = ("A100", "A800", "H100", "H800", "H20")  # the types that its generator was written for; it writes 2880Gbps for all
+OWN = {"A100": 600 * 4, "A800": 400 * 4, "H100": 900 * 4 * 0.8, "H800": 400 * 4 * 0.8, "H20": 900 * 4 * 0.8,
+       "H200": 900 * 4 * 0.8,
+       "GH200": 900 * 4 * 0.8, "B200": 1800 * 4 * 0.8, "B300": 1800 * 4 * 0.8, "GB200": 1800 * 4 * 0.8,
+       "GB300": 1800 * 4 * 0.8}
+SIMAIS = ("A100", "A800", "H100", "H800",
+          "H20")  # the types that its generator was written for; it writes 2880Gbps for all
 
 
 def nvlink_of(directory, *flags):
@@ -265,7 +282,8 @@ def test_gpus_have_their_own_nvlinks_or_a_warning(tmp_path, gpu, nvswitches):
 
 
 def test_nvlinks_follow_the_gpu_type_on_every_architecture(tmp_path):
-    for number, topo in enumerate(("FatTree", "Clos2", "Clos3 -g 512", "Dragonfly", "Torus", "RailOnly", "NVL72", "DCN+", "AlibabaHPN -g 64")):
+    for number, topo in enumerate(("FatTree", "Clos2", "Clos3 -g 512", "Dragonfly", "Torus", "RailOnly", "NVL72",
+                                   "DCN+", "AlibabaHPN -g 64")):
         result = generate(tmp_path, "-topo", *topo.split(), "-gt", "B300", "-o", f"t{number}")
         assert result.returncode == 0, result.stderr
         topology = Topology(tmp_path / f"t{number}")
@@ -304,7 +322,8 @@ def test_a_wrong_count_of_access_switches_is_corrected_with_a_warning(tmp_path):
     ("-g 12", "12 GPUs do not fill servers of 8"),
     ("-g 0", "expected 1 or more"),
     ("-topo Spectrum-X -g 8192", "8192 GPUs need 16 segments and a pod holds 8"),
-    ("-topo Spectrum-X -g 144 -gps 72", "--asw_per_psw 64 holds no segment, of which an aggregation switch has 72 access switches"),
+    ("-topo Spectrum-X -g 144 -gps 72", "--asw_per_psw 64 holds no segment, of which an aggregation switch has 72 "
+     "access switches"),
     ("-topo AlibabaHPN -g 128 --asw_per_psw 7 -csn 120", "has 8 access switches; expected 8 or more"),
     ("-topo AlibabaHPN --dp -psn 15", "15 PSWs cannot be split"),
     ("-bw fast", "'fast' is not a rate"),

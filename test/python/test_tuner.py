@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Choices by tuners' tables: NCCL's example plug-in and those of kinds of networks, against small implementations of both."""
+"""Choices by tuners' tables: NCCL's example plug-in and those of kinds of networks, against small implementations of
+both."""
 import itertools
 import math
 import os
@@ -15,12 +16,14 @@ from waiting import HANGS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 KINDS = yaml.safe_load((ROOT / "contrib/collectives/model/nccl/network-kinds.yaml").read_text(encoding="utf-8"))
-CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}.*?(?:, chosen by (.*?))?(?: \(\d+ of \d+\))?$", re.M)
+CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}.*?(?:, chosen "
+                    r"by (.*?))?(?: \(\d+ of \d+\))?$", re.M)
 SPELLED = {"RING": "ring", "TREE": "tree", "NVLS_TREE": "nvls_tree", "LL": "ll", "LL128": "ll128", "SIMPLE": "simple"}
 
 
 def clean(**settings):
-    return {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_", "OFI_"))} | settings
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith(("AS_", "NCCL_", "OFI_"))} | settings
 
 
 def topology(path, servers, nics=1):
@@ -28,15 +31,18 @@ def topology(path, servers, nics=1):
     first = gpus + servers
     links = [f"{gpu} {gpus + gpu // 8} 3600Gbps 0.000025ms 0" for gpu in range(gpus)]
     links += [f"{gpu} {first + nic} {400 // nics}Gbps 0.0005ms 0" for gpu in range(gpus) for nic in range(nics)]
-    path.write_text(f"{first + nics} 8 {servers} {nics} {len(links)} H100\n{' '.join(map(str, range(gpus, first + nics)))}\n"
+    path.write_text(f"{first + nics} 8 {servers} {nics} {len(links)} H100\n"
+                    f"{' '.join(map(str, range(gpus, first + nics)))}\n"
                     + "\n".join(links) + "\n", encoding="utf-8")
     return path
 
 
 def choices(tmp_path, servers, least, most, test="all_reduce_perf", nics=1, **settings):
     """@return by size, the algorithm, the protocol, the channels and who chose"""
-    result = subprocess.run([PROGRAMS / "collective-perf", test, "-b", str(least), "-e", str(most), "-f", "4", "-n", "1", "-w", "0",
-                             "--network", "flow", "--network-topo", topology(tmp_path / f"{servers}.topology", servers, nics)],
+    result = subprocess.run([PROGRAMS / "collective-perf", test, "-b", str(least), "-e", str(most), "-f", "4", "-n",
+                             "1", "-w", "0",
+                             "--network", "flow", "--network-topo",
+                             topology(tmp_path / f"{servers}.topology", servers, nics)],
                             env=clean(**settings), capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 0, result.stderr
     return {int(size): (SPELLED[algorithm], SPELLED[protocol], int(last) + 1, by or "")
@@ -112,23 +118,27 @@ def test_a_kind_of_network_decides_by_the_regions_of_its_plug_in(tmp_path, kind,
     for size, (algorithm, protocol, _, by) in found.items():
         fits = [(number, each) for number, each in enumerate(tuner["rows"], 1)
                 if servers > 2 and each["collective"] == "allreduce" and each["ranks_per_node"] == 8
-                and each["protocol"] not in without and inside(each["region"], size, 8 * servers, tuner["scale"] == "log")]
+                and each["protocol"] not in without
+                and inside(each["region"], size, 8 * servers, tuner["scale"] == "log")]
         if not fits:
             assert by == ""
             continue
         number, first = fits[0]
-        assert (algorithm, protocol, by) == (first["algorithm"], first["protocol"], f"{tuner['name']}, row {number}"), size
+        assert (algorithm, protocol, by) == (first["algorithm"], first["protocol"],
+                                             f"{tuner['name']}, row {number}"), size
 
 
 def test_the_plug_ins_variable_switches_its_tuner_off(tmp_path):
-    chosen = {setting: choices(tmp_path, 3, 1 << 20, 1 << 20, AS_NETWORK_KIND="EFA-p5", OFI_NCCL_TUNER_TYPE=setting)[1 << 20][3]
+    chosen = {setting: choices(tmp_path, 3, 1 << 20, 1 << 20, AS_NETWORK_KIND="EFA-p5",
+                               OFI_NCCL_TUNER_TYPE=setting)[1 << 20][3]
               for setting in ("Region", "internal")}
     assert chosen == {"Region": "aws-ofi-nccl 1.14 on p5, row 1", "internal": ""}
 
 
 def perf(tmp_path, **settings):
     return subprocess.run([PROGRAMS / "collective-perf", "all_reduce_perf", "-b", "1M", "-e", "1M", "--network", "flow",
-                           "--network-topo", topology(tmp_path / "t", 2)], env=clean(**settings), capture_output=True, text=True,
+                           "--network-topo", topology(tmp_path / "t", 2)], env=clean(**settings), capture_output=True,
+                          text=True,
                           timeout=HANGS, check=False)
 
 

@@ -45,7 +45,10 @@ def test_an_error_beyond_its_bound_is_told(tmp_path):
 
 def test_programs_that_are_not_built_are_named(tmp_path):
     result = subprocess.run([ROOT / "lab/validate.py", "--programs", tmp_path], capture_output=True, text=True)
-    assert result.returncode == 2 and "qbb-flows: no such program; expected the program that scripts/build.sh -c all builds" in result.stderr
+    assert (
+        result.returncode == 2
+        and "qbb-flows: no such program; expected the program that scripts/build.sh -c all builds" in result.stderr
+    )
 
 
 def test_every_test_that_the_page_names_exists():

@@ -108,7 +108,9 @@ def test_idle_time_of_a_congested_bottleneck_is_bounded_by_what_congestion_contr
     text = sentence(congested, "AllReduce DP")
     assert ("The idle 35% are steps that wait for each other, and what congestion control (DCQCN) costs: 70 congestion "
             "notifications slowed senders. The same run with --network flow shows how much.") in text
-    assert "as congestion control" not in text and "another congestion control" not in text, "a bound is no reason for another"
+    assert (
+        "as congestion control" not in text and "another congestion control" not in text
+    ), "a bound is no reason for another"
     row, = (row for row in verdict_of([congested]).records() if row["group"] == "DP")
     assert row["lost to CC %"] is None and row["lost to CC at most %"] == pytest.approx(35)
     assert "The idle 35% are steps that wait for each other." in sentence(calm, "AllReduce DP")
@@ -231,8 +233,10 @@ def test_an_oversubscribed_fabric_has_the_verdict_of_its_completion_times(tmp_pa
     (tmp_path / "micro").write_text("1 ALLTOALL 8388608 EP\n")
     said = {}
     for name, *flags in (("DCQCN", "--network", "packet"), ("flow", "--network", "flow")):
-        said[name] = subprocess.run([program, "-w", tmp_path / "micro", "-n", tmp_path / "topology", "-c", ROOT / "conf/DCQCN.conf",
-                                     "-o", tmp_path / "runs" / name, *flags], check=True, capture_output=True, text=True).stdout
+        said[name] = subprocess.run([program, "-w", tmp_path / "micro", "-n", tmp_path / "topology", "-c",
+                                     ROOT / "conf/DCQCN.conf",
+                                     "-o", tmp_path / "runs" / name, *flags], check=True, capture_output=True,
+                                    text=True).stdout
 
     def time_of(name):
         with (tmp_path / "runs" / name / "collectives.csv").open(newline="") as file:
@@ -250,7 +254,11 @@ def test_an_oversubscribed_fabric_has_the_verdict_of_its_completion_times(tmp_pa
     assert cnps and f"{cnps} congestion notifications slowed senders; run the same with --network flow" in said["DCQCN"]
     assert "congestion notifications" not in said["flow"]
     for finding, name in ((found, "DCQCN"), (fair, "flow")):
-        assert f" sends for {100 * finding.busy:.0f}% of the time. {100 * finding.above:.0f}% of its network bytes cross spines." in said[name]
+        assert (
+            f" sends for {100 * finding.busy:.0f}% of the time. {100 * finding.above:.0f}% of its network bytes cross"
+            " spines."
+            in said[name]
+        )
 
 
 def test_the_summary_says_what_stays_below_the_spines_and_that_nvls_is_off(tmp_path):
@@ -260,10 +268,12 @@ def test_the_summary_says_what_stays_below_the_spines_and_that_nvls_is_off(tmp_p
 
     def lines(nvls):
         output = subprocess.run(
-            [pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator", "-w", tmp_path / "micro", "-n", tmp_path / "topology",
+            [pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator", "-w", tmp_path / "micro", "-n",
+             tmp_path / "topology",
              "--network", "flow", "-o", tmp_path / nvls],
             check=True, capture_output=True, text=True, env={**os.environ, "AS_NVLS_ENABLE": nvls}).stdout
-        return {line.split(" is ")[0]: line for line in output.splitlines() if " is busiest on " in line or " is bounded by " in line}
+        return {line.split(" is ")[0]: line for line in output.splitlines() if " is busiest on " in line
+                or " is bounded by " in line}
 
     off, on = lines("0"), lines("1")
     assert set(off) == set(on) == {"AllReduce TP (8 ranks)", "AllReduce DP (2 ranks)"}
@@ -272,5 +282,7 @@ def test_the_summary_says_what_stays_below_the_spines_and_that_nvls_is_off(tmp_p
         assert "None of its bytes leave the access switches." in each["AllReduce DP (2 ranks)"]
         assert "access switches" not in each["AllReduce TP (8 ranks)"]
         assert "NVLS" not in each["AllReduce DP (2 ranks)"]
-    assert "NVLS is off, so the NVSwitches reduce nothing; AS_NVLS_ENABLE=1 turns it on." in off["AllReduce TP (8 ranks)"]
+    assert (
+        "NVLS is off, so the NVSwitches reduce nothing; AS_NVLS_ENABLE=1 turns it on." in off["AllReduce TP (8 ranks)"]
+    )
     assert "NVLS" not in on["AllReduce TP (8 ranks)"]

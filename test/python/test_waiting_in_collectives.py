@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A rank that waits for others to begin a collective idles in a bubble, whichever thread or process knows when they begin."""
+"""A rank that waits for others to begin a collective idles in a bubble, whichever thread or process knows when they
+begin."""
 import csv
 import json
 import shutil
@@ -16,7 +17,8 @@ NS_OF_MESSAGES = 50_000  # far above the time of messages of a few bytes, far be
 
 def node(number, kind, after=(), us=0, **attributes):
     deps = b"".join(map(varint, after))
-    return (field(1, number) + field(2, b"node") + field(3, kind) + (field(5, deps) if after else b"") + (field(7, us) if us else b"") +
+    return (field(1, number) + field(2, b"node") + field(3, kind) + (field(5, deps) if after else b"")
+            + (field(7, us) if us else b"") +
             b"".join(attribute(*item) for item in attributes.items()))
 
 
@@ -54,11 +56,13 @@ def spans(directory):
 @pytest.mark.parametrize("network", ["packet", "flow"])
 @pytest.mark.parametrize("threads, processes", [(1, 1), (2, 1), (4, 1), (1, 2), (2, 2)])
 def test_stages_that_wait_in_a_collective_of_all_idle(tmp_path, network, threads, processes):
-    if processes > 1 and (network == "flow" or shutil.which("mpirun") is None or not (PROGRAMS / "simai-mpi.so").exists()):
+    if processes > 1 and (network == "flow" or shutil.which("mpirun") is None
+                          or not (PROGRAMS / "simai-mpi.so").exists()):
         pytest.skip("needs packets, mpirun and simai-mpi.so")
     cluster(tmp_path / "network", servers=4, gpus=1)
     write_pipeline(tmp_path / "stages")
-    result = simulate(tmp_path, "out", "-w", "stages", "-n", "network", "--network", network, "-t", threads, "--timeline-ranks", "4",
+    result = simulate(tmp_path, "out", "-w", "stages", "-n", "network", "--network", network, "-t", threads,
+                      "--timeline-ranks", "4",
                       env=AS_ROOT, launcher=mpirun(processes) if processes > 1 else ())
     assert result.returncode == 0, result.stderr
     told = summary(tmp_path / "out")
@@ -67,7 +71,8 @@ def test_stages_that_wait_in_a_collective_of_all_idle(tmp_path, network, threads
     # A stage idles while the others compute, whether it waits for a message or in the collective.
     assert told["bubble time"] == pytest.approx((ranks - 1) * compute / ranks, abs=NS_OF_MESSAGES)
     assert told["Expose_PP_comm"] < NS_OF_MESSAGES and told["total exposed comm"] < NS_OF_MESSAGES
-    assert told["total comp"] + told["bubble time"] + told["total exposed comm"] == pytest.approx(told["Total time"], rel=1e-6)
+    assert told["total comp"] + told["bubble time"] + told["total exposed comm"] == pytest.approx(told["Total time"],
+        rel=1e-6)
 
 
 @pytest.mark.parametrize("job", ["pipeline", "gpus-differ", "experts", "data-parallel"])

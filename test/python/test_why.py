@@ -16,13 +16,15 @@ sys.path.insert(0, str(REPOSITORY / "python"))
 from clustersim.why import path, records  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
-HEADER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: {pp} vpp: 1 ga: {ga} all_gpus: 16 "
+HEADER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: {pp} vpp: 1 ga: {ga} all_gpus: "
+          "16 "
           "checkpoints: 0 checkpoint_initiates: 0 pp_comm: {bytes}\n")
 
 
 def run(*arguments, status=0):
     words = [str(word) for word in arguments]
-    done = run_script(words) if words[0].endswith(".py") else subprocess.run(words, capture_output=True, text=True, check=False)
+    done = run_script(words) if words[0].endswith(".py") else subprocess.run(words, capture_output=True, text=True,
+        check=False)
     assert done.returncode == status, done.stderr
     return done
 
@@ -41,18 +43,21 @@ def simulate(topology, tmp_path):
     def simulated(layers, network="flow", ranks=0, **sizes):
         sizes = {"tp": 1, "ep": 1, "pp": 1, "ga": 1, "bytes": 0, **sizes}
         (tmp_path / "w.txt").write_text(HEADER.format(**sizes) + f"{len(layers)}\n" + "\n".join(layers) + "\n")
-        run(PROGRAMS / "SimAI_simulator", "-w", tmp_path / "w.txt", "-n", topology, "-c", REPOSITORY / "conf/SimAI.conf", "-o",
+        run(PROGRAMS / "SimAI_simulator", "-w", tmp_path / "w.txt", "-n", topology, "-c",
+            REPOSITORY / "conf/SimAI.conf", "-o",
             tmp_path / "run", "--network", network, "--quiet", "--timeline-ranks", ranks, "--timeline-limit", 10 ** 8)
         return tmp_path / "run"
     return simulated
 
 
 def why(directory, *arguments, status=0):
-    return run(REPOSITORY / "scripts/why.py", directory, "--program", PROGRAMS / "SimAI_simulator", *arguments, status=status)
+    return run(REPOSITORY / "scripts/why.py", directory, "--program", PROGRAMS / "SimAI_simulator", *arguments,
+               status=status)
 
 
 def event(rank, start, end, category, name="x", **arguments):
-    return {"ph": "X", "pid": rank, "tid": 0, "name": name, "cat": category, "ts": start, "dur": end - start, "args": arguments}
+    return {"ph": "X", "pid": rank, "tid": 0, "name": name, "cat": category, "ts": start, "dur": end - start,
+            "args": arguments}
 
 
 def followed(events, directory):
@@ -156,7 +161,8 @@ def test_what_a_faster_nic_brings_is_what_a_run_says(simulate):
     assert "communication over NIC" in done.stdout
     rows = list(csv.DictReader(open(directory / "why/path.csv")))
     messages = [row for row in rows if row["kind"] == "message"]
-    assert messages and all(row["last_flow"].startswith(("0>8 67108864 bytes at ", "8>0 67108864 bytes at ")) for row in messages)
+    assert messages and all(row["last_flow"].startswith(("0>8 67108864 bytes at ", "8>0 67108864 bytes at "))
+                            for row in messages)
     assert sum(float(row["duration_us"]) for row in rows) == pytest.approx(facts["total_us"])
 
 
@@ -169,12 +175,14 @@ def test_the_tuner_that_chose_is_named_by_the_run_and_its_explanation(simulate, 
     record = json.loads((directory / "run.json").read_text())
     assert record["options"]["tuner"] == "tuner.conf"
     assert "tuner table" in {entry["role"] for entry in record["inputs"]}
-    choices = {(row["algorithm"], row["protocol"], row["channels"]) for row in csv.DictReader(open(directory / "collectives.csv"))}
+    choices = {(row["algorithm"], row["protocol"], row["channels"])
+               for row in csv.DictReader(open(directory / "collectives.csv"))}
     assert choices == {("Ring", "LL", "2")}
     monkeypatch.chdir("/")  # what-ifs run elsewhere, with the same table
     assert "by the tuner tuner.conf where it has a row" in why(directory).stdout
     assert json.loads((directory / "why/why.json").read_text())["tuner"] == "tuner.conf"
-    assert {(row["algorithm"], row["channels"]) for row in csv.DictReader(open(directory / "why/GPUs/collectives.csv"))} == {
+    assert {(row["algorithm"], row["channels"]) for row in csv.DictReader(open(directory
+        / "why/GPUs/collectives.csv"))} == {
         ("Ring", "2")}
 
 
@@ -184,13 +192,15 @@ TRACES = {"experts": ["mixtral_8x7b", "--num_layers", 2, "--tp", 2, "--sp", "--e
 
 @pytest.mark.parametrize("name", TRACES)
 def test_a_run_of_chakra_traces_is_explained(name, topology, tmp_path):
-    run(REPOSITORY / "scripts/workload.py", "--model_name", *TRACES[name], "--world_size", 16, "--seq_length", 1024, "--format",
+    run(REPOSITORY / "scripts/workload.py", "--model_name", *TRACES[name], "--world_size", 16, "--seq_length", 1024,
+        "--format",
         "chakra", "-o", tmp_path, "--name", "job")
     (tmp_path / "network.txt").write_text(f"TOPOLOGY_FILE {topology}\nPACKET_PAYLOAD_SIZE 9000\n")
     (tmp_path / "system.json").write_text("{}")
     directory = tmp_path / "job"  # has the traces' prefix for a name
     for _ in range(2):
-        run(PROGRAMS / "SimAI_simulator", "--workload-configuration", directory, "--system-configuration", tmp_path / "system.json",
+        run(PROGRAMS / "SimAI_simulator", "--workload-configuration", directory, "--system-configuration",
+            tmp_path / "system.json",
             "--network-configuration", tmp_path / "network.txt", "-o", directory, "--network", "flow", "--quiet")
     done = why(directory, "--factor", 1.25)
     facts = json.loads((directory / "why/why.json").read_text())
@@ -200,8 +210,8 @@ def test_a_run_of_chakra_traces_is_explained(name, topology, tmp_path):
     assert ("message to another pipeline stage" in done.stdout) == (name == "pipeline")
     assert facts["worked_out"]["GPUs"] < -0.02
     for change, measured in facts["run"].items():
-        # Another path may become the longest: what is worked out is the most that a run can win, but for messages that meet others on
-        # their links at other times.
+        # Another path may become the longest: what is worked out is the most that a run can win, but for messages that
+        # meet others on their links at other times.
         assert facts["worked_out"][change] - 0.01 < measured < 0.005, change
     assert facts["run"]["GPUs"] == pytest.approx(facts["worked_out"]["GPUs"], abs=0.02)
 

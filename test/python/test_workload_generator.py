@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Workloads from a model's name: sizes against published figures, rows against AICB's files, runs of what is written."""
+"""Workloads from a model's name: sizes against published figures, rows against AICB's files, runs of what is
+written."""
 import csv
 import dataclasses
 import json
@@ -32,7 +33,8 @@ H100 = gpus.find("H100", kernels="roofline")
 
 
 def gpt(layers=4, hidden=1024, heads=16, vocabulary=32000, **others):
-    return Model(**{**dict(name="gpt", layers=layers, hidden=hidden, heads=heads, kv_heads=heads, head_dim=hidden // heads,
+    return Model(**{**dict(name="gpt", layers=layers, hidden=hidden, heads=heads, kv_heads=heads,
+                           head_dim=hidden // heads,
                            ffn=4 * hidden, vocabulary=vocabulary, gated=False), **others})
 
 
@@ -61,7 +63,8 @@ def test_models_have_their_published_number_of_parameters(name):
     assert counted == pytest.approx(entry["published"], rel=0.01)
 
 
-@pytest.mark.parametrize("written, name", [("Llama_70B", "llama3_70b"), ("llama-3-405B", "llama3_405b"), ("GPT-13B", "gpt_13b"),
+@pytest.mark.parametrize("written, name", [("Llama_70B", "llama3_70b"), ("llama-3-405B", "llama3_405b"),
+                                           ("GPT-13B", "gpt_13b"),
                                            ("DeepSeek_671B", "deepseek_v3"), ("Mixtral_8*7B", "mixtral_8x7b")])
 def test_models_are_found_by_what_others_call_them(written, name):
     assert catalogue.find(written).name == name
@@ -103,7 +106,8 @@ def test_a_hugging_face_configuration_gives_the_catalogue_s_model(name, tmp_path
     assert read.dict(exclude={"name"}) == known.dict(exclude={"name"})
 
 
-GEMMA = dict(model_type="gemma3_text", hidden_size=5376, intermediate_size=21504, num_hidden_layers=62, num_attention_heads=32,
+GEMMA = dict(model_type="gemma3_text", hidden_size=5376, intermediate_size=21504, num_hidden_layers=62,
+             num_attention_heads=32,
              num_key_value_heads=16, head_dim=128, vocab_size=262208, tie_word_embeddings=True)
 SIX = [index % 6 != 5 for index in range(62)]  # five layers with a window, then one without
 
@@ -116,11 +120,14 @@ SIX = [index % 6 != 5 for index in range(62)]  # five layers with a window, then
     (dict(sliding_window=1024, model_type="mistral"), [True] * 62),
     (dict(sliding_window=None), [False] * 62),
     (dict(sliding_window=1024, model_type="qwen2", use_sliding_window=False), [False] * 62),
-    (dict(sliding_window=1024, model_type="qwen2", use_sliding_window=True, max_window_layers=60), [False] * 60 + [True] * 2),
+    (dict(sliding_window=1024, model_type="qwen2", use_sliding_window=True, max_window_layers=60),
+     [False] * 60 + [True] * 2),
     (dict(sliding_window=1024, model_type="gemma2"), [index % 2 == 0 for index in range(62)]),
     (dict(model_type="llama4_text", attention_chunk_size=1024), [index % 4 != 3 for index in range(62)]),
-    (dict(model_type="llama4_text", attention_chunk_size=1024, no_rope_layers=[1, 0] * 31), [index % 2 == 0 for index in range(62)]),
-    (dict(model_type="gpt_neo", window_size=1024, attention_layers=["global", "local"] * 31), [index % 2 == 1 for index in range(62)]),
+    (dict(model_type="llama4_text", attention_chunk_size=1024, no_rope_layers=[1, 0] * 31),
+     [index % 2 == 0 for index in range(62)]),
+    (dict(model_type="gpt_neo", window_size=1024, attention_layers=["global", "local"] * 31),
+     [index % 2 == 1 for index in range(62)]),
 ])
 def test_a_configuration_says_which_layers_have_a_window(keys, windowed, tmp_path):
     path = tmp_path / "config.json"
@@ -130,7 +137,8 @@ def test_a_configuration_says_which_layers_have_a_window(keys, windowed, tmp_pat
     assert not any(windowed) or model.window == 1024
 
 
-@pytest.mark.parametrize("tokens, window, chunks", [(4096, 1024, False), (1024, 4096, False), (4096, 1024, True), (5000, 1024, True)])
+@pytest.mark.parametrize("tokens, window, chunks", [(4096, 1024, False), (1024, 4096, False), (4096, 1024, True),
+                                                    (5000, 1024, True)])
 def test_a_token_attends_to_those_of_its_window(tokens, window, chunks):
     model = gpt(window=window, window_is_chunk=chunks)
 
@@ -146,7 +154,8 @@ def test_windows_count_in_the_work_of_their_layers_alone():
     full, some = (gpt(layers=6, **keys) for keys in ({}, dict(window=window, windowed=(True, True, False))))
     plan = Parallelism(world_size=1, sequence=tokens)
     work = [megatron.Iteration(model, plan, H100).flops() for model in (full, some)]
-    assert work[0] - work[1] == pytest.approx(3 * 4 * 4 * hidden * (tokens ** 2 / 2 - (tokens * window - window ** 2 / 2)))
+    assert work[0] - work[1] == pytest.approx(3 * 4 * 4 * hidden * (tokens ** 2 / 2
+        - (tokens * window - window ** 2 / 2)))
     assert full.parameters() == some.parameters()
 
 
@@ -170,8 +179,10 @@ def test_a_key_that_changes_work_is_never_ignored(keys, message, tmp_path):
 
 def test_keys_without_effect_are_read_and_those_that_one_expects_to_count_are_told(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({
-        **GEMMA, "num_hidden_layers": 2, "rope_theta": 1e6, "rms_norm_eps": 1e-6, "eos_token_id": 1, "torch_dtype": "bfloat16",
-        "attention_dropout": 0.1, "query_pre_attn_scalar": 168, "use_cache": True, "_name_or_path": "a/b", "architectures": ["A"],
+        **GEMMA, "num_hidden_layers": 2, "rope_theta": 1e6, "rms_norm_eps": 1e-6, "eos_token_id": 1,
+        "torch_dtype": "bfloat16",
+        "attention_dropout": 0.1, "query_pre_attn_scalar": 168, "use_cache": True, "_name_or_path": "a/b",
+        "architectures": ["A"],
         "quantization_config": {"quant_method": "mxfp4"}, "diversity_penalty": 0.0, "use_future_switch": True}))
     done = generate("--config", tmp_path / "config.json", "--world_size", 8, "-o", tmp_path)
     start = f"warning: {tmp_path}/config.json: "
@@ -182,7 +193,8 @@ def test_keys_without_effect_are_read_and_those_that_one_expects_to_count_are_to
 @pytest.mark.parametrize("flags, field, value", [
     (["--swiglu"], "gated", True), (["--gated_linear_unit"], "gated", True), (["--add_bias_linear"], "bias", True),
     (["--max_position_embeddings", 4096], "positions", 4096), (["--vocab_size", 1000], "vocabulary", 1000),
-    (["--ffn_hidden_size", 4096], "ffn", 4096), (["--num_query_groups", 8], "kv_heads", 8), (["--kv_channels", 64], "head_dim", 64)])
+    (["--ffn_hidden_size", 4096], "ffn", 4096), (["--num_query_groups", 8], "kv_heads", 8),
+    (["--kv_channels", 64], "head_dim", 64)])
 def test_flags_of_a_model_change_one_of_the_catalogue(flags, field, value):
     name = "llama2_7b" if field == "bias" else "gpt_13b"
     given = training_command.make_parser("").parse_args(["--model_name", name, *map(str, flags)])
@@ -212,12 +224,15 @@ def test_a_size_that_a_configuration_has_changes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("name, flags, expected", [
-    ("llama3_8b", ["--num_attention_heads", 16], dict(heads=16, kv_heads=8, head_dim=256)),  # heads share out the hidden size of 4096
+    ("llama3_8b", ["--num_attention_heads", 16], dict(heads=16, kv_heads=8,
+                                                      head_dim=256)),  # heads share out the hidden size of 4096
     ("llama3_8b", ["--hidden_size", 2048], dict(hidden=2048, kv_heads=8, head_dim=64, ffn=14336)),
     ("llama2_7b", ["--num_attention_heads", 16], dict(kv_heads=16, head_dim=256)),  # as many key-value heads as heads
     ("gemma3_4b", ["--num_attention_heads", 16], dict(kv_heads=4, head_dim=256)),  # 2560 / 8 is not 256: its own
-    ("gpt_175b", ["--num_layers", 8, "--hidden_size", 6144, "--num_attention_heads", 48], dict(kv_heads=48, head_dim=128, ffn=4 * 6144)),
-    ("mixtral_8x7b", ["--num_layers", 4, "--hidden_size", 2048, "--num_attention_heads", 16], dict(experts=8, experts_per_token=2, kv_heads=8)),
+    ("gpt_175b", ["--num_layers", 8, "--hidden_size", 6144, "--num_attention_heads", 48],
+     dict(kv_heads=48, head_dim=128, ffn=4 * 6144)),
+    ("mixtral_8x7b", ["--num_layers", 4, "--hidden_size", 2048, "--num_attention_heads", 16],
+     dict(experts=8, experts_per_token=2, kv_heads=8)),
     ("mixtral_8x7b", ["--ffn_hidden_size", 8192], dict(ffn=8192, expert_ffn=8192)),
     ("mixtral_8x7b", ["--ffn_hidden_size", 8192, "--moe_ffn_hidden_size", 512], dict(ffn=8192, expert_ffn=512)),
     ("deepseek_v3", ["--ffn_hidden_size", 8192], dict(ffn=8192, expert_ffn=2048)),
@@ -249,7 +264,8 @@ def test_a_degree_of_parallelism_is_at_least_1(flag, tmp_path):
 
 
 def test_the_zero_of_deepspeed_with_a_pipeline_is_told(tmp_path):
-    done = generate("--model_name", "llama3_8b", "--frame", "DeepSpeed", "--world_size", 16, "--tp", 4, "--pp", 2, "--global_batch", 32, "--force", "-o", tmp_path)
+    done = generate("--model_name", "llama3_8b", "--frame", "DeepSpeed", "--world_size", 16, "--tp", 4, "--pp", 2,
+                    "--global_batch", 32, "--force", "-o", tmp_path)
     assert "warning: ZeRO-3 of --frame DeepSpeed has no effect: with a pipeline" in done.stderr
 
 
@@ -269,7 +285,8 @@ def test_a_value_that_a_later_one_replaces_is_told(flags, warning, tmp_path):
 
 
 def test_sizes_that_say_nothing_about_a_model_are_named(tmp_path):
-    done = generate("--model_name", "llama2_7b", "--num_layers", 2, "--world_size", 8, "--topk", 2, "--n_shared_expert", 1,
+    done = generate("--model_name", "llama2_7b", "--num_layers", 2, "--world_size", 8, "--topk", 2, "--n_shared_expert",
+                    1,
                     "--max_position_embeddings", 4096, "-o", tmp_path)
     assert done.stderr.splitlines() == [
         "workload.py: warning: --moe_router_topk has no effect: the model has no experts",
@@ -284,10 +301,14 @@ def test_sizes_that_say_nothing_about_a_model_are_named(tmp_path):
     ('{"model_type": "xlstm", "hidden_size": 1}', "recurrent layers"),
     ('{"model_type": "nemotron_h", "hidden_size": 64, "hybrid_override_pattern": "MX"}', '"X" is not a kind of block'),
     ('{"model_type": "t5gemma", "hidden_size": 64}', "an encoder"),
-    ('{"hidden_size": 64, "num_hidden_layers": 0, "num_attention_heads": 4, "vocab_size": 9}', "num_hidden_layers 0 is not a number"),
-    ('{"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": 9, "intermediate_size": 1e308}', "ffn is not a size"),
-    ('{"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": [4], "vocab_size": 9}', "num_attention_heads is not of 2 layers"),
-    ('{"hidden_size": 64, "num_hidden_layers": "many", "num_attention_heads": 4, "vocab_size": 9}', 'num_hidden_layers "many" is not a number'),
+    ('{"hidden_size": 64, "num_hidden_layers": 0, "num_attention_heads": 4, "vocab_size": 9}',
+     "num_hidden_layers 0 is not a number"),
+    ('{"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": 9, "intermediate_size": '
+     '1e308}', "ffn is not a size"),
+    ('{"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": [4], "vocab_size": 9}',
+     "num_attention_heads is not of 2 layers"),
+    ('{"hidden_size": 64, "num_hidden_layers": "many", "num_attention_heads": 4, "vocab_size": 9}',
+     'num_hidden_layers "many" is not a number'),
     ('{"hidden_size": 64, "num_hidden_layers": -1, "num_attention_heads": 4, "vocab_size": 9}', "layers"),
     ('{"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": "x"}', "vocabulary"),
 ])
@@ -297,12 +318,16 @@ def test_a_configuration_that_is_none_is_refused_in_one_line(text, message, tmp_
     assert message in done.stderr and "; expected " in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("key", ["hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size",
-                                 "intermediate_size", "num_local_experts", "num_experts_per_tok", "moe_intermediate_size"])
+@pytest.mark.parametrize("key", ["hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+                                 "head_dim", "vocab_size",
+                                 "intermediate_size", "num_local_experts", "num_experts_per_tok",
+                                 "moe_intermediate_size"])
 @pytest.mark.parametrize("value", [1.5, "8", True])
 def test_a_size_that_is_no_whole_number_is_refused(key, value, tmp_path):
-    sizes = {"model_type": "mixtral", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 16,
-             "vocab_size": 96, "intermediate_size": 128, "num_local_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 128}
+    sizes = {"model_type": "mixtral", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+             "num_key_value_heads": 4, "head_dim": 16,
+             "vocab_size": 96, "intermediate_size": 128, "num_local_experts": 8, "num_experts_per_tok": 2,
+             "moe_intermediate_size": 128}
     (tmp_path / "config.json").write_text(json.dumps(sizes | {key: value}))
     done = generate("--config", tmp_path / "config.json", "--world_size", 1, "-o", tmp_path, status=2)
     assert done.stderr.count("\n") == 1 and "config.json: " in done.stderr
@@ -312,7 +337,8 @@ def test_a_size_that_is_no_whole_number_is_refused(key, value, tmp_path):
 
 
 def test_a_dense_layer_has_columns(tmp_path):
-    sizes = {"model_type": "qwen3_moe", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 96, "intermediate_size": 0,
+    sizes = {"model_type": "qwen3_moe", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+             "vocab_size": 96, "intermediate_size": 0,
              "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 128}
     for dense, status in (([], 0), ([1], 2)):
         (tmp_path / "config.json").write_text(json.dumps(sizes | {"mlp_only_layers": dense}))
@@ -367,7 +393,8 @@ LAYER = dict(world_size=8, tp=1, sequence=1024)
 
 
 def row_of(name, **sizes):
-    rows = [row for chunk in megatron.Iteration(gpt(), Parallelism(**{**LAYER, **sizes}), H100).chunks(0) for row in chunk]
+    rows = [row for chunk in megatron.Iteration(gpt(), Parallelism(**{**LAYER, **sizes}), H100).chunks(0)
+            for row in chunk]
     return next(row for row in rows if row.name == name)
 
 
@@ -380,26 +407,37 @@ def kept_of(model=None, **sizes):
 
 # Files as their authors write them, shortened to what says something about sizes, and published parameters (10^9).
 FAMILIES = {
-    "mpt": (dict(d_model=4096, n_heads=32, n_layers=32, expansion_ratio=4, max_seq_len=2048, vocab_size=50432, no_bias=True,
+    "mpt": (dict(d_model=4096, n_heads=32, n_layers=32, expansion_ratio=4, max_seq_len=2048, vocab_size=50432,
+                 no_bias=True,
                  attn_config=dict(alibi=True, attn_impl="torch")), 6.65),
     "bloom": (dict(n_embed=14336, n_layer=70, num_attention_heads=112, vocab_size=250880), 176.25),
-    "falcon": (dict(hidden_size=8192, num_attention_heads=128, num_hidden_layers=60, num_kv_heads=8, vocab_size=65024, bias=False,
+    "falcon": (dict(hidden_size=8192, num_attention_heads=128, num_hidden_layers=60, num_kv_heads=8, vocab_size=65024,
+                    bias=False,
                     new_decoder_architecture=True), 41.3),
-    "dbrx": (dict(d_model=6144, n_heads=48, n_layers=40, vocab_size=100352, attn_config=dict(clip_qkv=8, kv_n_heads=8, rope_theta=5e5),
+    "dbrx": (dict(d_model=6144, n_heads=48, n_layers=40, vocab_size=100352,
+                  attn_config=dict(clip_qkv=8, kv_n_heads=8, rope_theta=5e5),
                   ffn_config=dict(ffn_hidden_size=10752, moe_num_experts=16, moe_top_k=4)), 131.6),
-    "gemma2": (dict(hidden_size=4608, intermediate_size=36864, num_attention_heads=32, head_dim=128, num_hidden_layers=46,
+    "gemma2": (dict(hidden_size=4608, intermediate_size=36864, num_attention_heads=32, head_dim=128,
+                    num_hidden_layers=46,
                     num_key_value_heads=16, sliding_window_size=4096, vocab_size=256000), 27.2),
-    "starcoder2": (dict(hidden_size=6144, intermediate_size=24576, num_attention_heads=48, num_hidden_layers=40, num_key_value_heads=4,
+    "starcoder2": (dict(hidden_size=6144, intermediate_size=24576, num_attention_heads=48, num_hidden_layers=40,
+                        num_key_value_heads=4,
                         vocab_size=49152, use_bias=True, mlp_type="default"), 15.66),
-    "ernie4_5_moe": (dict(hidden_size=8192, intermediate_size=28672, num_attention_heads=64, num_hidden_layers=54, num_key_value_heads=8,
-                          vocab_size=103424, moe_num_experts=64, moe_k=8, moe_intermediate_size=3584, moe_layer_start_index=3,
+    "ernie4_5_moe": (dict(hidden_size=8192, intermediate_size=28672, num_attention_heads=64, num_hidden_layers=54,
+                          num_key_value_heads=8,
+                          vocab_size=103424, moe_num_experts=64, moe_k=8, moe_intermediate_size=3584,
+                          moe_layer_start_index=3,
                           moe_layer_end_index=53, moe_num_shared_experts=0), 300.0),
-    "hunyuan_v1_moe": (dict(hidden_size=4096, intermediate_size=3072, num_attention_heads=32, num_hidden_layers=32, num_key_value_heads=8,
+    "hunyuan_v1_moe": (dict(hidden_size=4096, intermediate_size=3072, num_attention_heads=32, num_hidden_layers=32,
+                            num_key_value_heads=8,
                             vocab_size=128167, num_experts=64, moe_topk=[8] * 32, moe_intermediate_size=[3072] * 32,
                             num_shared_expert=[1] * 32), 80.9),
-    "glm4_moe": (dict(hidden_size=5120, intermediate_size=12288, num_attention_heads=96, head_dim=128, num_hidden_layers=92,
-                      num_key_value_heads=8, vocab_size=151552, attention_bias=True, n_routed_experts=160, n_shared_experts=1,
-                      num_experts_per_tok=8, moe_intermediate_size=1536, first_k_dense_replace=3, moe_layer_freq=[0] * 3 + [1] * 89), 352.8),
+    "glm4_moe": (dict(hidden_size=5120, intermediate_size=12288, num_attention_heads=96, head_dim=128,
+                      num_hidden_layers=92,
+                      num_key_value_heads=8, vocab_size=151552, attention_bias=True, n_routed_experts=160,
+                      n_shared_experts=1,
+                      num_experts_per_tok=8, moe_intermediate_size=1536, first_k_dense_replace=3,
+                      moe_layer_freq=[0] * 3 + [1] * 89), 352.8),
 }
 
 
@@ -412,41 +450,58 @@ def test_files_of_many_families_are_read_by_their_own_names(kind, tmp_path):
 
 def test_hybrid_configurations_give_the_catalogue_s_models(tmp_path):
     super_ = catalogue.find("nemotron_3_super")
-    keys = {"model_type": "nemotron_h", "hidden_size": 4096, "hybrid_override_pattern": super_.pattern, "num_hidden_layers": 88,
-            "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128, "intermediate_size": 2688, "vocab_size": 131072,
-            "mamba_num_heads": 128, "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128, "conv_kernel": 4, "chunk_size": 128,
+    keys = {"model_type": "nemotron_h", "hidden_size": 4096, "hybrid_override_pattern": super_.pattern,
+            "num_hidden_layers": 88,
+            "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128, "intermediate_size": 2688,
+            "vocab_size": 131072,
+            "mamba_num_heads": 128, "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128, "conv_kernel": 4,
+            "chunk_size": 128,
             "n_routed_experts": 512, "num_experts_per_tok": 22, "moe_intermediate_size": 2688, "moe_latent_size": 1024,
             "moe_shared_expert_intermediate_size": 5376, "n_shared_experts": 1, "n_group": 1, "mlp_hidden_act": "relu2",
             "tie_word_embeddings": False, "mamba_proj_bias": False, "use_conv_bias": True, "expand": 2}
     (tmp_path / "config.json").write_text(json.dumps(keys))
     assert hugging_face.read(tmp_path / "config.json").copy(update={"name": super_.name}) == super_
     blocks = ["mamba" if letter == "M" else "moe" if letter == "E" else "attention" for letter in super_.pattern]
-    (tmp_path / "config.json").write_text(json.dumps({**keys, "hybrid_override_pattern": None, "num_hidden_layers": None,
+    (tmp_path / "config.json").write_text(json.dumps({**keys, "hybrid_override_pattern": None,
+                                                      "num_hidden_layers": None,
                                                       "layers_block_type": blocks}))
     assert hugging_face.read(tmp_path / "config.json").pattern == super_.pattern
     next_ = catalogue.find("qwen3_next_80b_a3b")
-    keys = {"model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 2,
-            "head_dim": 256, "intermediate_size": 5120, "vocab_size": 151936, "linear_num_key_heads": 16, "linear_key_head_dim": 128,
-            "linear_num_value_heads": 32, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "full_attention_interval": 4,
-            "num_experts": 512, "num_experts_per_tok": 10, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
+    keys = {"model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 16,
+            "num_key_value_heads": 2,
+            "head_dim": 256, "intermediate_size": 5120, "vocab_size": 151936, "linear_num_key_heads": 16,
+            "linear_key_head_dim": 128,
+            "linear_num_value_heads": 32, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4,
+            "full_attention_interval": 4,
+            "num_experts": 512, "num_experts_per_tok": 10, "moe_intermediate_size": 512,
+            "shared_expert_intermediate_size": 512,
             "decoder_sparse_step": 1, "mlp_only_layers": []}
     (tmp_path / "config.json").write_text(json.dumps(keys))
     assert hugging_face.read(tmp_path / "config.json").copy(update={"name": next_.name}) == next_
 
 
 def test_sparse_configurations_give_the_catalogue_s_models(tmp_path):
-    experts = {"num_experts_per_tok": 8, "n_routed_experts": 256, "n_shared_experts": 1, "moe_intermediate_size": 2048, "topk_method": "noaux_tc",
+    experts = {"num_experts_per_tok": 8, "n_routed_experts": 256, "n_shared_experts": 1, "moe_intermediate_size": 2048,
+               "topk_method": "noaux_tc",
                "vocab_size": 129280, "index_n_heads": 64, "index_head_dim": 128, "tie_word_embeddings": False}
-    keys = {**experts, "model_type": "deepseek_v32", "hidden_size": 7168, "num_hidden_layers": 61, "num_attention_heads": 128,
-            "num_key_value_heads": 128, "intermediate_size": 18432, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128,
+    keys = {**experts, "model_type": "deepseek_v32", "hidden_size": 7168, "num_hidden_layers": 61,
+            "num_attention_heads": 128,
+            "num_key_value_heads": 128, "intermediate_size": 18432, "q_lora_rank": 1536, "kv_lora_rank": 512,
+            "qk_nope_head_dim": 128,
             "qk_rope_head_dim": 64, "v_head_dim": 128, "index_topk": 2048, "first_k_dense_replace": 3}
     (tmp_path / "config.json").write_text(json.dumps(keys))
-    assert hugging_face.read(tmp_path / "config.json").copy(update={"name": "deepseek_v3.2"}) == catalogue.find("deepseek_v3.2")
-    keys = {**experts, "model_type": "deepseek_v4", "hidden_size": 4096, "num_hidden_layers": 43, "num_attention_heads": 64, "head_dim": 512,
-            "num_key_value_heads": 1, "q_lora_rank": 1024, "o_lora_rank": 1024, "o_groups": 8, "qk_rope_head_dim": 64, "sliding_window": 128,
-            "index_topk": 512, "compress_ratios": [0, 0] + [4, 128] * 20 + [4, 0], "num_experts_per_tok": 6, "layer_types": ["compressed"] * 43, "hc_mult": 4, "num_hash_layers": 3}
+    assert hugging_face.read(tmp_path
+                             / "config.json").copy(update={"name": "deepseek_v3.2"}) == catalogue.find("deepseek_v3.2")
+    keys = {**experts, "model_type": "deepseek_v4", "hidden_size": 4096, "num_hidden_layers": 43,
+            "num_attention_heads": 64, "head_dim": 512,
+            "num_key_value_heads": 1, "q_lora_rank": 1024, "o_lora_rank": 1024, "o_groups": 8, "qk_rope_head_dim": 64,
+            "sliding_window": 128,
+            "index_topk": 512, "compress_ratios": [0, 0] + [4, 128] * 20 + [4, 0], "num_experts_per_tok": 6,
+            "layer_types": ["compressed"] * 43, "hc_mult": 4, "num_hash_layers": 3}
     (tmp_path / "config.json").write_text(json.dumps(keys))
-    assert hugging_face.read(tmp_path / "config.json").copy(update={"name": "deepseek_v4_flash"}) == catalogue.find("deepseek_v4_flash")
+    assert hugging_face.read(tmp_path / "config.json").copy(update={"name": "deepseek_v4_flash"}) == catalogue.find(
+        "deepseek_v4_flash"
+    )
 
 
 def test_an_indexer_bounds_what_a_token_attends_to():
@@ -468,26 +523,31 @@ def test_residual_streams_are_read_written_kept_and_sent():
     model = catalogue.find("deepseek_v4_flash")
     plan = Parallelism(world_size=86, pp=43, sequence=1024)
     streams = [o for o in operators.layer(model, plan, 5) if o.name.endswith("_streams")]
-    assert [o.bytes for o in streams] == [2 * 1024 * 4096 * (4 + 1 + 5 + 4)] * 2 and streams[0].kept == 4 * 2 * 1024 * 4096
+    assert [o.bytes for o in streams] == [2 * 1024 * 4096 * (4 + 1 + 5
+        + 4)] * 2 and streams[0].kept == 4 * 2 * 1024 * 4096
     assert megatron.Iteration(model, plan, H100).pipeline_bytes == 4 * 2 * 1024 * 4096
 
 
 def test_a_state_space_layer_does_the_work_that_megatron_lm_counts():
-    # Its num_floating_point_operations: products in and out, and 7 N for each token and channel of the scan, in which chunks are not counted.
+    # Its num_floating_point_operations: products in and out, and 7 N for each token and channel of the scan, in which
+    # chunks are not counted.
     model, tokens = catalogue.find("nemotron_h_8b"), 4096
     of = {o.name: o for o in operators.mixer(model, Parallelism(world_size=1, sequence=tokens), model.layer_kind(0))}
     width, groups, state, heads = 8192, 8, 128, 128
-    assert of["mamba_in"].flops + of["mamba_out"].flops == 2 * tokens * 4096 * (2 * width + 2 * groups * state + heads + width)
+    assert of["mamba_in"].flops + of["mamba_out"].flops == 2 * tokens * 4096 * (2 * width + 2 * groups * state + heads
+        + width)
     assert of["mamba_scan"].flops == pytest.approx(7 * tokens * width * state, rel=0.15)
     assert sum(o.parameters for o in of.values()) == model.mixer_parameters(model.layer_kind(0)) + model.norm_parameters
 
 
 def test_linear_attention_takes_time_in_proportion_to_its_tokens():
     model = catalogue.find("qwen3_next_80b_a3b")
-    short, long = ({o.name: o for o in operators.mixer(model, Parallelism(world_size=1, sequence=tokens), model.layer_kind(0))} for tokens in (4096, 8192))
+    short, long = ({o.name: o for o in operators.mixer(model, Parallelism(world_size=1, sequence=tokens),
+                                                       model.layer_kind(0))} for tokens in (4096, 8192))
     assert all(long[name].flops == 2 * short[name].flops for name in short)
     # Beyond a few thousand tokens, less than attention of as many heads.
-    attention = next(o for o in operators.mixer(model, Parallelism(world_size=1, sequence=8192), model.layer_kind(3)) if o.name == "attention")
+    attention = next(o for o in operators.mixer(model, Parallelism(world_size=1, sequence=8192), model.layer_kind(3))
+                     if o.name == "attention")
     assert long["delta_scan"].flops < attention.flops
 
 
@@ -495,7 +555,8 @@ def test_linear_attention_takes_time_in_proportion_to_its_tokens():
 @pytest.mark.parametrize("tp", [2, 8])
 def test_tensor_parallelism_shards_heads_of_recurrent_layers(name, tp):
     model = catalogue.find(name)
-    one, many = (operators.mixer(model, Parallelism(world_size=tp, tp=size, sequence_parallel=size > 1), model.layer_kind(0)) for size in (1, tp))
+    one, many = (operators.mixer(model, Parallelism(world_size=tp, tp=size, sequence_parallel=size > 1),
+                                 model.layer_kind(0)) for size in (1, tp))
     for whole, part in zip(one, many):
         assert whole.flops == pytest.approx(tp * part.flops)
         if whole.kind == "matmul":
@@ -549,7 +610,8 @@ def test_full_recomputation_of_some_layers_keeps_the_others_whole():
     whole = sum(o.kept for o in layer)
     # The first layer keeps its input alone.
     assert one == none - whole + norm.kept
-    # Where the loss takes less memory than a layer, the first layer's is the most: the others are whole, and it is computed again.
+    # Where the loss takes less memory than a layer, the first layer's is the most: the others are whole, and it is
+    # computed again.
     small = gpt(vocabulary=100)
     ends = sum(o.kept for o in memory.stage_operators(small, Parallelism(**LAYER), 0)[1])
     assert kept_of(small, recompute="full", recompute_layers=1) + ends == none + norm.kept
@@ -566,8 +628,10 @@ def test_documents_that_share_a_sequence_do_not_attend_to_each_other():
 
 def test_adapters_train_few_weights_and_freeze_the_others():
     model, rank = gpt(), 16
-    plan, whole = (Parallelism(**LAYER, zero=1, adapters=chosen) for chosen in (adapters.make(rank, ["q_proj", "o_proj"]), None))
-    parameters = 4 * rank * ((1024 + 3 * 1024) + (1024 + 1024))  # layers, inward and outward products of qkv and projection
+    plan, whole = (Parallelism(**LAYER, zero=1, adapters=chosen)
+                   for chosen in (adapters.make(rank, ["q_proj", "o_proj"]), None))
+    parameters = 4 * rank * ((1024 + 3 * 1024) + (1024
+                                                  + 1024))  # layers, inward and outward products of qkv and projection
     iteration, other = (megatron.Iteration(model, p, H100) for p in (plan, whole))
     reduced = sum(row.weight.bytes for chunk in iteration.chunks(0) for row in chunk)
     assert reduced == 4 * parameters
@@ -593,14 +657,16 @@ def test_weights_gradients_and_states_take_the_bytes_of_their_types(tmp_path):
     assert plain["gradients"] == 4 * held and plain["optimizer"] == 12 * held
     assert written("--grad-reduce-in-bf16")["gradients"] == 2 * held
     assert written("--exp_avg_dtype", "fp8", "--exp_avg_sq_dtype", "bf16")["optimizer"] == 7 * held
-    # 8-bit products keep their inputs in 8 bits, and read weights by rows and by columns. Embedding, logits and norms have bfloat16 alone.
+    # 8-bit products keep their inputs in 8 bits, and read weights by rows and by columns. Embedding, logits and norms
+    # have bfloat16 alone.
     products = 32 * (4 * 4096 ** 2 + 3 * 4096 * 11008) / 8
     others = held - products
     assert others == 2 * 32000 * 4096 / 8 + 65 * 4096
     eight = written("--dtype", "fp8")
     assert eight["weights"] == 4 * products + 2 * others and eight["activations"] < plain["activations"]
     assert written("--dtype", "fp8", "--fp8_param_gather")["weights"] == 2 * held
-    # Blackwell's products of matrices with one scale read them in either order; blocks have scales along rows or columns.
+    # Blackwell's products of matrices with one scale read them in either order; blocks have scales along rows or
+    # columns.
     blackwell = ["--gpu_type", "B200", "--fp8_param_gather"]
     assert written("--dtype", "fp8", *blackwell)["weights"] == products + 2 * others
     assert written("--dtype", "mxfp8", *blackwell)["weights"] == 2 * 33 / 32 * products + 2 * others
@@ -611,7 +677,8 @@ QKV, LAYER_PRODUCTS = 3 * 4096 ** 2, 4 * 4096 ** 2 + 3 * 4096 * 11008
 
 
 @pytest.mark.parametrize("flags, copied", [
-    ([], 32 * LAYER_PRODUCTS), (["--num_layers_at_start_in_bf16", 2, "--num_layers_at_end_in_bf16", 3], 27 * LAYER_PRODUCTS),
+    ([], 32 * LAYER_PRODUCTS), (["--num_layers_at_start_in_bf16", 2, "--num_layers_at_end_in_bf16", 3],
+                                27 * LAYER_PRODUCTS),
     (["--operator_dtype", "linear_qkv=bf16"], 32 * (LAYER_PRODUCTS - QKV)),
     (["--dtype", "bfloat16", "--operator_dtype", "linear_qkv=fp8"], 32 * QKV)])
 def test_weights_of_8_bit_products_alone_have_copies_and_are_gathered_in_8_bits(flags, copied):
@@ -627,13 +694,15 @@ def test_weights_of_8_bit_products_alone_have_copies_and_are_gathered_in_8_bits(
     for more, number_bytes in (([], 2), (["--fp8_param_gather"], 1)):
         expected = number_bytes * copied + 2 * others
         assert sum(row.weight.bytes for row in job(*more).once(0)) == expected  # ZeRO-1
-        rows = [row for row in job(*more, "--zero", 3).stage_rows(0) if row.name.startswith("weights") and row.forward.bytes]
+        rows = [row for row in job(*more, "--zero", 3).stage_rows(0) if row.name.startswith("weights")
+                and row.forward.bytes]
         assert sum(row.forward.bytes for row in rows) == expected and sum(row.gathers for row in rows) == parameters
 
 
 def test_a_layer_s_gradients_are_bfloat16_however_its_weights_are_gathered(tmp_path):
     def gradients(*flags):
-        generate("--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--dtype", "fp8", "-o", tmp_path, "--name", "w", *flags)
+        generate("--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--dtype", "fp8", "-o", tmp_path,
+                 "--name", "w", *flags)
         return json.loads((tmp_path / "w.json").read_text())["memory_bytes"]["gradients"]
     assert gradients("--fp8_param_gather") == gradients()
 
@@ -675,13 +744,15 @@ def test_sharded_weights_of_a_layer_and_of_the_next_are_whole():
     assert used.gradients == pytest.approx(4 * model.parameters() / 8 + 2 * layer)
 
 
-NANOTRON = {"1B": (16, 2048, 32, 8192), "3B": (28, 3072, 32, 8192), "8B": (32, 4096, 32, 14336), "80B": (80, 8192, 64, 28672)}
+NANOTRON = {"1B": (16, 2048, 32, 8192), "3B": (28, 3072, 32, 8192), "8B": (32, 4096, 32, 14336),
+            "80B": (80, 8192, 64, 28672)}
 
 
 def nanotron_model(name):
     """scripts/scaling_benchmarks.py of Nanotron"""
     layers, hidden, heads, ffn = NANOTRON[name]
-    return Model(name=name, layers=layers, hidden=hidden, heads=heads, kv_heads=heads, head_dim=hidden // heads, ffn=ffn, vocabulary=131072,
+    return Model(name=name, layers=layers, hidden=hidden, heads=heads, kv_heads=heads, head_dim=hidden // heads,
+                 ffn=ffn, vocabulary=131072,
                  tied=True)
 
 
@@ -715,9 +786,11 @@ def test_work_of_a_token_is_what_published_runs_print():
             continue
         if run.family == "Megatron Bridge" and fact.id in printed:
             published = printed[fact.id] * 1e12 * fact.gpus * fact.step_s
-            ratios.setdefault(fact.model, []).append(megatron.Iteration(run.model, run.plan, run.gpu).flops() / published)
+            ratios.setdefault(fact.model, []).append(megatron.Iteration(run.model, run.plan, run.gpu).flops()
+                                                     / published)
     medians = {model: sorted(found)[len(found) // 2] for model, found in ratios.items()}
-    # Megatron Bridge counts gpt-oss in another way in each release (27 to 33 GFLOP), and the products of Nemotron 3 Nano as 7% more.
+    # Megatron Bridge counts gpt-oss in another way in each release (27 to 33 GFLOP), and the products of Nemotron 3
+    # Nano as 7% more.
     others = {model: ratio for model, ratio in medians.items() if model not in ("GPT OSS 120B", "Nemotron_3_Nano")}
     assert len(others) >= 12
     for model, ratio in others.items():
@@ -733,7 +806,8 @@ def test_memory_is_that_of_published_layouts():
         model, tp = nanotron_model(row["model"]), int(row["tp"])
         # The runs on 512 GPUs gathered inputs again, others kept them: their memory does not grow with TP.
         habits = dataclasses.replace(keeping.FRAMEWORKS["nanotron"], gathered_inputs=int(row["gpus"]) < 512)
-        plan = Parallelism(world_size=int(row["gpus"]), tp=tp, pp=int(row["pp"]), zero=int(row["zero"]), sequence_parallel=tp > 1,
+        plan = Parallelism(world_size=int(row["gpus"]), tp=tp, pp=int(row["pp"]), zero=int(row["zero"]),
+                           sequence_parallel=tp > 1,
                            micro_batch=int(row["micro_batch"]), global_batch=256, keeping=habits,
                            split=pipeline.Split(costs=(model.layer_parameters(0), model.vocabulary * model.hidden)))
         ratios.append((tp, memory.needed(model, plan).total / 1e9 / float(row["memory_gb"])))
@@ -745,7 +819,8 @@ def test_memory_is_that_of_published_layouts():
 
 
 def test_work_of_an_iteration_is_the_closed_form_of_narayanan():
-    # arXiv 2104.04473, appendix: 72 B s l h^2 (1 + s/6h + V/12lh) without recomputation; causal attention is half of it.
+    # arXiv 2104.04473, appendix: 72 B s l h^2 (1 + s/6h + V/12lh) without recomputation; causal attention is half of
+    # it.
     model = gpt(layers=6, vocabulary=51200)
     plan = Parallelism(world_size=8, tp=2, pp=2, sequence=2048, global_batch=16)
     h, s, layers = 1024, 2048, 6
@@ -758,14 +833,17 @@ def test_states_take_what_the_paper_on_zero_says(zero, bytes_each):
     model = gpt()
     needed = memory.needed(model, Parallelism(world_size=8, zero=zero))
     whole = 6 * model.layer_parameters(0) if zero == 3 else 0  # weights of two layers, gradients of one
-    assert needed.weights + needed.gradients + needed.optimizer == pytest.approx(bytes_each * model.parameters() + whole)
+    assert needed.weights + needed.gradients + needed.optimizer == pytest.approx(bytes_each * model.parameters()
+        + whole)
 
 
 def test_a_rank_of_dualpipe_holds_two_stages_and_one_more_micro_batch():
     # DeepSeek-V3, arXiv 2412.19437, table 2: parameters twice, activations PP + 1 instead of PP.
     model = gpt(layers=8, vocabulary=8)
-    plain, dual = (memory.needed(model, Parallelism(world_size=16, pp=4, global_batch=64, zero=1, schedule=name)) for name in ("1f1b", "dualpipe"))
-    assert dual.weights == pytest.approx(2 * plain.weights, rel=0.01) and dual.gradients == pytest.approx(2 * plain.gradients, rel=0.01)
+    plain, dual = (memory.needed(model, Parallelism(world_size=16, pp=4, global_batch=64, zero=1, schedule=name))
+                   for name in ("1f1b", "dualpipe"))
+    assert dual.weights == pytest.approx(2 * plain.weights,
+                                         rel=0.01) and dual.gradients == pytest.approx(2 * plain.gradients, rel=0.01)
     assert dual.optimizer == pytest.approx(plain.optimizer, rel=0.01)
     assert dual.activations == pytest.approx(5 / 4 * plain.activations, rel=0.02)  # the ends keep something, too
 
@@ -780,7 +858,8 @@ def test_a_pipeline_s_first_stage_holds_a_micro_batch_for_each_stage():
 
 @pytest.mark.parametrize("cp", [1, 2, 4, 8])
 def test_context_parallelism_shares_out_the_work_of_attention(cp):
-    # Causal: each token attends to half of the sequence; scores and products with values take 2 x 2 x hidden operations each.
+    # Causal: each token attends to half of the sequence; scores and products with values take 2 x 2 x hidden operations
+    # each.
     model, sequence = gpt(), 4096
     plan = Parallelism(world_size=cp, cp=cp, sequence=sequence, micro_batch=2)
     attention = next(o for o in operators.layer(model, plan, 0) if o.name == "attention")
@@ -800,7 +879,8 @@ def test_activations_of_experts_are_those_of_the_tokens_that_arrive(ep):
     activation = next(o for o in operators.layer(model, plan, 0) if o.name == "expert_activation")
     assert activation.bytes == 2 * tokens * 3 * ffn
     assert activation.kept == 2 * tokens * 2 * ffn
-    up, down = (next(o for o in operators.layer(model, plan, 0) if o.name == f"expert_{name}") for name in ("up", "down"))
+    up, down = (next(o for o in operators.layer(model, plan, 0) if o.name == f"expert_{name}")
+                for name in ("up", "down"))
     assert (up.kept, down.kept) == (2 * tokens * 4096, 2 * tokens * ffn)
     assert up.bytes == 2 * (tokens * 4096 + 8 // ep * 4096 * 2 * ffn + tokens * 2 * ffn)
 
@@ -874,7 +954,8 @@ def aicb_rows(model, plan, release, profiled=False):
 def test_rows_are_those_of_simai_s_example_line_for_line():
     model = gpt(layers=96, hidden=6144, heads=48, ffn=24576, vocabulary=50257, experts=128, experts_per_token=4,
                 expert_ffn=24576)
-    plan = Parallelism(world_size=9216, tp=2, pp=12, ep=16, global_batch=24 * 384, sequence=4096, sequence_parallel=True)
+    plan = Parallelism(world_size=9216, tp=2, pp=12, ep=16, global_batch=24 * 384, sequence=4096,
+                       sequence_parallel=True)
     theirs = sequence((OTHERS_FILES / "simai/workload_analytical.txt").read_text())
     assert len(theirs) == 1789
     assert aicb_rows(model, plan, "1.1") == theirs
@@ -892,8 +973,10 @@ def both(op_forward, op_backward, size):
 # Values of aliyun/aicb's files of 2024, workload/simAI/model_workload: G13B-M1-C01, G13B-M1-C02, L7B-M1-C04.
 OLD_FILES = {
     "G13B-M1-C01": (dict(layers=40, hidden=5120, heads=40), dict(world_size=8, tp=8), 3248619520, 20971520, 327680000, [
-        ("attention_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520)), ("mlp_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520))]),
-    "G13B-M1-C02": (dict(layers=40, hidden=5120, heads=40), dict(world_size=8, tp=8, sequence_parallel=True), 3248619520,
+        ("attention_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520)),
+        ("mlp_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520))]),
+    "G13B-M1-C02": (dict(layers=40, hidden=5120, heads=40), dict(world_size=8, tp=8, sequence_parallel=True),
+                    3248619520,
                     20971520, 327680000, [
         ("attention_column_layer", *both("ALLGATHER", "REDUCESCATTER", 20971520)),
         ("attention_row_layer", *both("REDUCESCATTER", "ALLGATHER", 20971520)),
@@ -901,7 +984,8 @@ OLD_FILES = {
         ("mlp_row_layer", *both("REDUCESCATTER", "ALLGATHER", 20971520))]),
     "L7B-M1-C04": (dict(layers=32, hidden=4096, heads=32, ffn=11008, gated=True), dict(world_size=8, tp=2), 6754926592,
                    16777216, 262144000, [
-        ("attention_layer", *both("ALLREDUCE", "ALLREDUCE", 16777216)), ("mlp_layer", *both("ALLREDUCE", "ALLREDUCE", 16777216))]),
+        ("attention_layer", *both("ALLREDUCE", "ALLREDUCE", 16777216)),
+        ("mlp_layer", *both("ALLREDUCE", "ALLREDUCE", 16777216))]),
 }
 
 
@@ -924,16 +1008,19 @@ NEW_FILES = {
         {}, dict(tp=2, global_batch=16), False,
         [("grad_norm", ("ALLGATHER", 1654128640), NONE, ("REDUCESCATTER", 3308257280)),
          ("layernorm", NONE, ("ALLREDUCE", 1654128640), NONE),
-         ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 0)), ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 0))],
+         ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 0)),
+         ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 0))],
         [("embedding_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520)),
          *[("attention_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520)),
            ("mlp_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520))] * 4,
          ("embedding_norm", ("ALLREDUCE", 327680000), NONE, NONE)], 2),
     "profiled, SP, pipeline": (
         {}, dict(tp=2, pp=2, global_batch=16, sequence_parallel=True), True,
-        [("grad_gather", NONE, NONE, ("ALLGATHER", 1329111040)), ("grad_param_comm", NONE, NONE, ("REDUCESCATTER", 2658222080)),
+        [("grad_gather", NONE, NONE, ("ALLGATHER", 1329111040)),
+         ("grad_param_comm", NONE, NONE, ("REDUCESCATTER", 2658222080)),
          ("grad_param_compute", NONE, NONE, NONE), ("embedding_grads", NONE, ("ALLREDUCE", 20971520), NONE),
-         ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 0)), ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 0))],
+         ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 0)),
+         ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 0))],
         [("embedding_layer", ("ALLREDUCE", 20971520), NONE, NONE),
          *[("attention_column", ("ALLGATHER", 20971520), ("REDUCESCATTER", 0), NONE),
            ("attention_row", *both("REDUCESCATTER", "ALLGATHER", 20971520)),
@@ -942,14 +1029,16 @@ NEW_FILES = {
          ("final_column", ("ALLGATHER", 20971520), ("REDUCESCATTER", 0), NONE)], 4),
     "profiled, experts": (
         MOE, dict(tp=2, ep=4, global_batch=16, sequence_parallel=True), True,
-        [("grad_gather", NONE, NONE, ("ALLGATHER", 1259683840)), ("grad_param_comm", NONE, NONE, ("REDUCESCATTER", 2519367680)),
+        [("grad_gather", NONE, NONE, ("ALLGATHER", 1259683840)),
+         ("grad_param_comm", NONE, NONE, ("REDUCESCATTER", 2519367680)),
          ("grad_param_compute", NONE, NONE, NONE), ("embedding_grads", NONE, ("ALLREDUCE", 20971520), NONE),
          ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 1116733440)),
          ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 2233466880))],
         [("embedding_layer", ("ALLREDUCE", 20971520), NONE, NONE),
          *[("attention_column", ("ALLGATHER", 20971520), ("REDUCESCATTER", 0), NONE),
            ("attention_row", *both("REDUCESCATTER", "ALLGATHER", 20971520)),
-           ("mlp_moelayer", ("ALLGATHER", 128), NONE, NONE), ("mlp_moelayer", *both("ALLTOALL_EP", "ALLTOALL_EP", 20971520)),
+           ("mlp_moelayer", ("ALLGATHER", 128), NONE, NONE),
+           ("mlp_moelayer", *both("ALLTOALL_EP", "ALLTOALL_EP", 20971520)),
            ("mlp_moelayer", *both("ALLGATHER", "REDUCESCATTER", 41943040)),
            ("mlp_moelayer", *both("REDUCESCATTER", "ALLGATHER", 41943040)),
            ("mlp_moelayer", *both("ALLTOALL_EP", "ALLTOALL_EP", 20971520))] * 4,
@@ -957,11 +1046,15 @@ NEW_FILES = {
     "recomputed, not profiled": (
         {}, dict(tp=1, global_batch=32, sequence_parallel=True, recompute="full"), False,
         [("grad_norm", ("ALLGATHER", 3615047680), NONE, ("REDUCESCATTER", 7230095360)),
-         ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 0)), ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 0))],
+         ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 0)),
+         ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 0))],
         [("embedding_layer", NONE, NONE, NONE),
-         *[("attention_column", ("ALLGATHER", 41943040), NONE, NONE), ("attention_row", ("REDUCESCATTER", 41943040), NONE, NONE),
-           ("mlp_column", ("ALLGATHER", 20971520), NONE, NONE), ("mlp_row", ("REDUCESCATTER", 20971520), NONE, NONE)] * 4,
-         ("final_column", ("ALLGATHER", 20971520), NONE, NONE), ("embedding_norm", ("ALLREDUCE", 327680000), NONE, NONE)], 2),
+         *[("attention_column", ("ALLGATHER", 41943040), NONE, NONE),
+           ("attention_row", ("REDUCESCATTER", 41943040), NONE, NONE),
+           ("mlp_column", ("ALLGATHER", 20971520), NONE, NONE),
+           ("mlp_row", ("REDUCESCATTER", 20971520), NONE, NONE)] * 4,
+         ("final_column", ("ALLGATHER", 20971520), NONE, NONE),
+         ("embedding_norm", ("ALLREDUCE", 327680000), NONE, NONE)], 2),
 }
 
 
@@ -1000,7 +1093,8 @@ def test_gradients_of_all_weights_are_reduced_once_and_weights_gathered(zero, op
 def test_zero_3_gathers_all_weights_forward_and_all_but_the_head_s_again(name):
     model = catalogue.find(name)
     rows = megatron.Iteration(model, Parallelism(world_size=8, zero=3), H100).stage_rows(0)
-    ahead, back = (sum(collective.bytes for row in rows if (collective := getattr(row, when)).op == "ALLGATHER" and collective.group.startswith("DP"))
+    ahead, back = (sum(collective.bytes for row in rows if (collective := getattr(row, when)).op == "ALLGATHER"
+                       and collective.group.startswith("DP"))
                    for when in ("forward", "input"))
     head = model.hidden * (1 + (0 if model.tied else model.vocabulary))  # the final norm, and the logits
     assert (ahead, back) == (2 * model.parameters(), 2 * (model.parameters() - head))
@@ -1011,16 +1105,19 @@ def test_hybrid_sharding_divides_states_by_the_ranks_of_a_copy(zero, bytes_each)
     model = gpt()
     needed = memory.needed(model, Parallelism(world_size=8, zero=zero, copies=2))
     whole = 6 * model.layer_parameters(0) if zero == 3 else 0
-    assert needed.weights + needed.gradients + needed.optimizer == pytest.approx(bytes_each * model.parameters() + whole)
+    assert needed.weights + needed.gradients + needed.optimizer == pytest.approx(bytes_each * model.parameters()
+        + whole)
 
 
 @pytest.mark.parametrize("name, plan", [("llama3_8b", dict(world_size=32, tp=2, sequence_parallel=True, zero=3)),
-                                        ("llama3_8b", dict(world_size=32, cp=2, zero=1)), ("mixtral_8x7b", dict(world_size=32, ep=8, zero=3)),
+                                        ("llama3_8b", dict(world_size=32, cp=2, zero=1)),
+                                        ("mixtral_8x7b", dict(world_size=32, ep=8, zero=3)),
                                         ("mixtral_8x7b", dict(world_size=32, ep=4, zero=1))])
 def test_hybrid_sharding_scatters_gradients_in_each_copy_and_sums_what_is_left_over_copies(name, plan):
     model, plan = catalogue.find(name), Parallelism(**plan, copies=4)
     rows = megatron.Iteration(model, plan, H100).stage_rows(0)
-    sums = {group: sum(row.weight.bytes for row in rows if row.weight.group == group and row.weight.op in ("REDUCESCATTER", "ALLREDUCE"))
+    sums = {group: sum(row.weight.bytes for row in rows if row.weight.group == group
+                       and row.weight.op in ("REDUCESCATTER", "ALLREDUCE"))
             for group in ("DP", "DP_EP", "DP_COPIES")}
     experts = model.layers * model.expert_parameters() if model.experts else 0
     dense = 4 * (model.parameters() - experts) // plan.tp
@@ -1035,7 +1132,8 @@ def test_hybrid_sharding_scatters_gradients_in_each_copy_and_sums_what_is_left_o
         assert sum(gather.bytes for gather in gathered) == pytest.approx(dense / 2, abs=norms)
 
 
-@pytest.mark.parametrize("plan", [Parallelism(64, tp=2, pp=2, zero=1, copies=4), Parallelism(32, cp=2, zero=1, copies=4),
+@pytest.mark.parametrize("plan", [Parallelism(64, tp=2, pp=2, zero=1, copies=4),
+                                  Parallelism(32, cp=2, zero=1, copies=4),
                                   Parallelism(64, tp=2, sequence_parallel=True, ep=4, etp=1, zero=1, copies=4),
                                   Parallelism(32, ep=4, zero=1, copies=2)])
 def test_a_copy_of_hybrid_sharding_is_consecutive_ranks_and_meets_each_group_between_copies_once(plan):
@@ -1043,7 +1141,8 @@ def test_a_copy_of_hybrid_sharding_is_consecutive_ranks_and_meets_each_group_bet
         groups = {}
         for rank in range(plan.world_size):
             number, ranks = layout.group_of(plan, kind, rank)
-            assert rank in ranks and len(ranks) == layout.size_of(plan, kind) and groups.setdefault(number, ranks) == ranks
+            assert rank in ranks and len(ranks) == layout.size_of(plan, kind) and groups.setdefault(number,
+                ranks) == ranks
             between = layout.group_of(plan, "DP_COPIES", rank)[1]
             assert set(ranks) & set(between) == {rank} and len(between) == plan.copies
             assert max(ranks) - min(ranks) < plan.tp * plan.shards
@@ -1119,19 +1218,22 @@ def test_layers_are_spread_as_frameworks_spread_them(sizes, layers, expected):
 
 
 @pytest.mark.parametrize("text, chunks", [
-    ("Et*3|(tt|)*2,m|L", ["Ettt", "tt", "tt", "m", "L"]), ("E|(t|t*2|)*2L", ["E", "t", "tt", "t", "tt", "L"]), ("EtL", ["EtL"])])
+    ("Et*3|(tt|)*2,m|L", ["Ettt", "tt", "tt", "m", "L"]), ("E|(t|t*2|)*2L", ["E", "t", "tt", "t", "tt", "L"]),
+    ("EtL", ["EtL"])])
 def test_a_layout_is_read_as_megatron_core_reads_it(text, chunks):
     assert list(pipeline.parse(text)) == chunks
 
 
 def test_an_expert_that_is_not_cut_has_the_weights_and_the_tokens_of_one_that_is():
     model = catalogue.find("mixtral_8x7b")
-    cut, whole = (Parallelism(world_size=32, tp=4, ep=ep, etp=etp, sequence_parallel=True) for ep, etp in ((8, 4), (8, 1)))
+    cut, whole = (Parallelism(world_size=32, tp=4, ep=ep, etp=etp, sequence_parallel=True) for ep,
+                  etp in ((8, 4), (8, 1)))
     of = {plan.etp: {o.name: o for o in operators.layer(model, plan, 0)} for plan in (cut, whole)}
     # A rank has an expert in both; cut in four, it sees the tokens of four times as many ranks.
     assert of[1]["expert_up"].parameters == 4 * of[4]["expert_up"].parameters
     assert of[1]["expert_up"].flops == of[4]["expert_up"].flops
-    rows = {plan.etp: {row.name: row for row in megatron.Iteration(model, plan, H100).chunks(0)[0]} for plan in (cut, whole)}
+    rows = {plan.etp: {row.name: row for row in megatron.Iteration(model, plan, H100).chunks(0)[0]}
+            for plan in (cut, whole)}
     assert rows[1]["mlp_gather_0"].forward.op == "NONE" and rows[4]["mlp_gather_0"].forward.op == "ALLGATHER"
 
 
@@ -1149,12 +1251,15 @@ def topology(tmp_path_factory):
     return path
 
 
-DENSE, EXPERTS = ["--model_name", "llama2_7b", "--num_layers", 4], ["--model_name", "mixtral_8x7b", "--num_layers", 2, "--ep", 4]
+DENSE, EXPERTS = ["--model_name", "llama2_7b", "--num_layers", 4], ["--model_name", "mixtral_8x7b", "--num_layers", 2,
+    "--ep", 4]
 
 
 @pytest.mark.parametrize("plan, flags, why", [
-    ([*DENSE, "--pp", 2], ["--zero", 3], "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"),
-    ([*DENSE, "--pp", 2], ["--zero", 2], "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"),
+    ([*DENSE, "--pp", 2], ["--zero", 3], "with a pipeline, gradients add up whole and weights are gathered once, as "
+     "--zero 1 says"),
+    ([*DENSE, "--pp", 2], ["--zero", 2], "with a pipeline, gradients add up whole and weights are gathered once, as "
+     "--zero 1 says"),
     (DENSE, ["--fp8_param_gather"], "all products are bfloat16 (--dtype)"),
     (DENSE, ["--num_layers_at_end_in_bf16", 1], "all products are bfloat16 (--dtype)"),
     (EXPERTS, ["--moe_node_limit", 1], "it is for --moe_dispatcher deepep"),
@@ -1181,7 +1286,8 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     long = ["--frame=Megatron", "--model_name", "llama2_7b", "--world_size=16", "--tensor_model_parallel_size=2",
             "--pipeline_model_parallel=2", "--global_batch=16", "--micro_batch=1", "--seq_length=1024",
             "--enable_sequence_parallel", "--use-distributed-optimizer"]
-    short = ["--model_name", "Llama2-7B", "--world_size", 16, "--tp", 2, "--pp", 2, "--dp", 4, "--global_batch", 16, "--sp",
+    short = ["--model_name", "Llama2-7B", "--world_size", 16, "--tp", 2, "--pp", 2, "--dp", 4, "--global_batch", 16,
+             "--sp",
              "--seq_length", 1024]
     generate(*long, "-o", tmp_path, "--name", "long")
     done = generate(*short, "--use_flash_attn", "--output_dir", tmp_path, "--name", "short")
@@ -1203,41 +1309,66 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 4], "expected 0 to 3"),
     (["--model_name", "qwen3_235b_a22b", "--world_size", 256, "--tp", 2, "--sp", "--pp", 8, "--ep", 32],
      "--expert_tensor_parallel_size 1, with which EP spans TP, too"),
-    (["--model_name", "mixtral_8x7b", "--world_size", 8, "--tp", 4, "--sp", "--ep", 2, "--etp", 2], "experts in 2 parts with TP 4"),
+    (["--model_name", "mixtral_8x7b", "--world_size", 8, "--tp", 4, "--sp", "--ep", 2, "--etp", 2],
+     "experts in 2 parts with TP 4"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--recompute", "selective", "--recompute_modules", "mlp", "head"],
      '"head" is not a module that can be recomputed'),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--lora_rank", 8, "--lora_targets", "lm_head"], '"lm_head" is not a layer'),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--lora_rank", 8, "--lora_targets", "lm_head"],
+     '"lm_head" is not a layer'),
     (["--model_name", "llama2_7b", "--world_size", 8, "--lora_rank", 0], "the rank of adapters is 0"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--lora_targets", "q_proj"], "expected --lora_rank"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--exp_avg_dtype", "fp3"], '--exp_avg_dtype "fp3" is not a type of numbers'),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--exp_avg_dtype", "fp3"],
+     '--exp_avg_dtype "fp3" is not a type of numbers'),
     (["--model_name", "llama2_7b", "--world_size", 8, "--document_length", 1000], "do not fill a sequence of 2048"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--recompute_num_layers", -1], "--recompute_num_layers is -1"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_model_parallel_layout", "Et|t|tL"], "has 3 chunks"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Et*3|tL"], '"t" 4 times'),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Et*(3|L"], "closed brackets"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Ex|L"], "letters E, t, m and L"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--decoder_first_pipeline_num_layers", 7], "do not share 32 layers"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--account_for_loss_in_pipeline_split"], "does not divide 32 layers and loss"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_model_parallel_layout", "Et|t|tL"],
+     "has 3 chunks"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Et*3|tL"],
+     '"t" 4 times'),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Et*(3|L"],
+     "closed brackets"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Ex|L"],
+     "letters E, t, m and L"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--decoder_first_pipeline_num_layers", 7],
+     "do not share 32 layers"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--account_for_loss_in_pipeline_split"],
+     "does not divide 32 layers and loss"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--vpp", 2], "VPP without a pipeline"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--operator_dtype", "qkv"], "expected OPERATOR=TYPE"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--operator_dtype", "mamba_out=bf16"], '"mamba_out" is not a product of llama2_7b'),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--operator_dtype", "logits=bf16"], '"logits" is not a product of llama2_7b'),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp8", "--operator_dtype", "qkv=mxfp8"], "H100 has no MXFP8"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--operator_dtype", "mamba_out=bf16"],
+     '"mamba_out" is not a product of llama2_7b'),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--operator_dtype", "logits=bf16"],
+     '"logits" is not a product of llama2_7b'),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp8", "--operator_dtype", "qkv=mxfp8"],
+     "H100 has no MXFP8"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--num_layers_at_end_in_bf16", -1], "-1 last layers in bf16"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "chimera"], "expected gpipe, 1f1b, zb1p"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "dualpipe", "--global_batch", 8],
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "chimera"],
+     "expected gpipe, 1f1b, zb1p"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "dualpipe", "--global_batch",
+      8],
      "4 micro-batches; expected at least 2 PP micro-batches"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--vpp", 2, "--pipeline_schedule", "zb1p"], "VPP 2 and 16 micro-batches; expected one chunk"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pipeline_schedule", "zb1p"], "PP 1, VPP 1 and 1 micro-batches; expected at least 2 stages"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--vpp", 2, "--global_batch", 12], "expected whole groups of PP micro-batches"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "gpipe", "--layout", "aicb"], "expected --layout megatron"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--data_parallel_replicate_degree", 3], "is not DP 8"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 0, "--data_parallel_replicate_degree", 2], "ZeRO-0 shards nothing"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--data_parallel_shard_degree", 1], "expected --zero 0"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--data_parallel_shard_degree", 0], "--data_parallel_shard_degree is 0"),
-    (["--model_name", "mixtral_8x7b", "--world_size", 64, "--ep", 8, "--zero", 3, "--data_parallel_shard_degree", 16], "expected --format chakra"),
-    (["--model_name", "mixtral_8x7b", "--world_size", 64, "--ep", 8, "--data_parallel_shard_degree", 4], "8 ranks that hold an expert"),
-    (["--model_name", "deepseek_v3", "--world_size", 1024, "--ep", 64, "--pp", 16, "--recompute", "full", "--layout", "aicb"],
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--vpp", 2, "--pipeline_schedule", "zb1p"],
+     "VPP 2 and 16 micro-batches; expected one chunk"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pipeline_schedule", "zb1p"],
+     "PP 1, VPP 1 and 1 micro-batches; expected at least 2 stages"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--vpp", 2, "--global_batch", 12],
+     "expected whole groups of PP micro-batches"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_schedule", "gpipe", "--layout", "aicb"],
+     "expected --layout megatron"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--data_parallel_replicate_degree", 3],
+     "is not DP 8"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 0, "--data_parallel_replicate_degree", 2],
+     "ZeRO-0 shards nothing"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 3, "--data_parallel_shard_degree", 1],
+     "expected --zero 0"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--data_parallel_shard_degree", 0],
+     "--data_parallel_shard_degree is 0"),
+    (["--model_name", "mixtral_8x7b", "--world_size", 64, "--ep", 8, "--zero", 3, "--data_parallel_shard_degree", 16],
+     "expected --format chakra"),
+    (["--model_name", "mixtral_8x7b", "--world_size", 64, "--ep", 8, "--data_parallel_shard_degree", 4],
+     "8 ranks that hold an expert"),
+    (["--model_name", "deepseek_v3", "--world_size", 1024, "--ep", 64, "--pp", 16, "--recompute", "full", "--layout",
+      "aicb"],
      "expected --layout megatron"),
     (["--model_name", "llama2_7b", "--world_sise", 8], "\"--world_sise\" is not a flag"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp4"], "expected bfloat16, fp8 (a scale per tensor)"),
@@ -1264,7 +1395,8 @@ def test_what_does_not_fit_is_refused_with_its_memory(tmp_path):
 @pytest.mark.parametrize("arguments, flags", [
     (["--tp", 8, "--pp", 16, "--sp", "--world_size", 8192, "--global_batch", 2048], "--recompute selective"),
     (["--tp", 4, "--pp", 8, "--sp", "--world_size", 256], "--tp 8 --sp --recompute full"),
-    (["--tp", 8, "--sp", "--pp", 18, "--world_size", 1152, "--micro_batch", 32, "--recompute", "full"], "--micro_batch 1"),
+    (["--tp", 8, "--sp", "--pp", 18, "--world_size", 1152, "--micro_batch", 32, "--recompute", "full"],
+     "--micro_batch 1"),
 ])
 def test_a_refusal_says_what_would_fit_and_that_fits(arguments, flags, tmp_path):
     common = ["--model_name", "llama3_405b", "--seq_length", 8192, "-o", tmp_path, "--name", "w"]
@@ -1277,18 +1409,22 @@ def test_a_refusal_says_what_would_fit_and_that_fits(arguments, flags, tmp_path)
 
 
 def test_force_writes_what_does_not_fit_with_a_warning(tmp_path):
-    done = generate("--model_name", "llama3_70b", "--world_size", 8, "--tp", 8, "--force", "-o", tmp_path, "--name", "w")
+    done = generate("--model_name", "llama3_70b", "--world_size", 8, "--tp", 8, "--force", "-o", tmp_path, "--name",
+                    "w")
     assert done.stderr.startswith("workload.py: warning: llama3_70b with TP 8") and done.stderr.count("\n") == 1
     [line] = json.loads((tmp_path / "w.json").read_text())["warnings"]
     assert line in done.stderr and (tmp_path / "w.txt").exists()
 
 
 RUNS = {
-    "dense": ["--model_name", "llama2_7b", "--num_layers", 4, "--tp", 2, "--sp", "--pp", 2, "--vpp", 2, "--global_batch", 16],
-    "experts": ["--model_name", "mixtral_8x7b", "--num_layers", 2, "--tp", 2, "--sp", "--ep", 4, "--cp", 2, "--zero", 0],
+    "dense": ["--model_name", "llama2_7b", "--num_layers", 4, "--tp", 2, "--sp", "--pp", 2, "--vpp", 2,
+              "--global_batch", 16],
+    "experts": ["--model_name", "mixtral_8x7b", "--num_layers", 2, "--tp", 2, "--sp", "--ep", 4, "--cp", 2, "--zero",
+                0],
     "latent": ["--model_name", "deepseek_v2_lite", "--num_layers", 3, "--ep", 16, "--recompute", "full"],
     "sharded": ["--model_name", "llama2_7b", "--num_layers", 2, "--zero", 3, "--global_batch", 32],
-    "hybrid": ["--model_name", "llama2_7b", "--num_layers", 2, "--zero", 3, "--data_parallel_shard_degree", 8, "--global_batch", 32],
+    "hybrid": ["--model_name", "llama2_7b", "--num_layers", 2, "--zero", 3, "--data_parallel_shard_degree", 8,
+               "--global_batch", 32],
 }
 
 
@@ -1302,7 +1438,8 @@ def test_the_simulators_run_what_is_written(name, topology, tmp_path):
         "--network", "flow")
     (tmp_path / "network.txt").write_text(f"TOPOLOGY_FILE {topology}\nPACKET_PAYLOAD_SIZE 9000\n")
     (tmp_path / "system.json").write_text("{}")
-    run("SimAI_simulator", "--workload-configuration", tmp_path / name, "--system-configuration", tmp_path / "system.json",
+    run("SimAI_simulator", "--workload-configuration", tmp_path / name, "--system-configuration",
+        tmp_path / "system.json",
         "--network-configuration", tmp_path / "network.txt", "-o", tmp_path / "traces", "--network", "flow")
     times = [total_us(tmp_path / run_) for run_ in ("analytical", "flow", "traces")]
     assert min(times) >= facts["compute_ns"] / 1000 * 0.99
@@ -1334,7 +1471,8 @@ def test_products_of_8_bit_floats_take_half_the_time_and_attention_the_same():
     eight, sixteen = gpus.find("H100", "fp8", "roofline"), H100
     product = operators.matmul("x", 8192, 8192, 8192)
     assert eight.times_ns(product)[0] == pytest.approx(sixteen.times_ns(product)[0] * 989 * 0.803 / (1979 * 0.709))
-    attention = next(o for o in operators.mixer(gpt(), Parallelism(world_size=1), gpt().layer_kind(0)) if o.kind == "attention")
+    attention = next(o for o in operators.mixer(gpt(), Parallelism(world_size=1), gpt().layer_kind(0))
+                     if o.kind == "attention")
     assert eight.times_ns(attention) == sixteen.times_ns(attention)
     with pytest.raises(InputError, match="A100 has no 8-bit floats; expected"):
         gpus.find("A100", "fp8")

@@ -36,8 +36,8 @@ def band_of(size: int) -> str:
 
 
 def alphas_of(tables: Sequence[Table]) -> dict[str, float]:
-    """@return by table, the median of the times that the smallest sizes of the other tables take: those of one server, or of several.
-    Only tables that begin with few bytes show a latency"""
+    """@return by table, the median of the times that the smallest sizes of the other tables take: those of one server,
+    or of several. Only tables that begin with few bytes show a latency"""
     first = {table.name: min(table.rows, key=lambda row: row.size) for table in tables}
     shows = {table.name: table.machine.servers > 1 for table in tables if first[table.name].size <= SMALL}
     return {table.name: statistics.median([first[name].microseconds for name, several in shows.items()
@@ -55,8 +55,8 @@ def rows_of(table: Table, simulated: Mapping[int, Simulated], alpha: float) -> l
         ours = simulated[row.size]
         busbw = row.busbw * row.microseconds / ours.microseconds
         links = row.busbw * row.microseconds / table.machine.links_us(row.size)
-        rows.append((table.name, table.machine.held_out, row.size, row.microseconds, ours.microseconds, row.busbw, busbw,
-                     row.microseconds / ours.microseconds - 1, ours.algorithm, ours.protocol, ours.channels,
+        rows.append((table.name, table.machine.held_out, row.size, row.microseconds, ours.microseconds, row.busbw,
+                     busbw, row.microseconds / ours.microseconds - 1, ours.algorithm, ours.protocol, ours.channels,
                      round(links, 3), round(alpha + table.machine.links_us(row.size), 3), ours.estimate, row.doubt))
     return rows
 
@@ -76,15 +76,16 @@ def read(path: pathlib.Path) -> pd.DataFrame:
 
 
 def summarize(frame: pd.DataFrame) -> pd.DataFrame:
-    """@return per table and band of sizes: how many sizes, the mean and the largest size of the error, its mean with its sign, and
-    the mean size of the error of each baseline"""
+    """@return per table and band of sizes: how many sizes, the mean and the largest size of the error, its mean with
+    its sign, and the mean size of the error of each baseline"""
     counted = frame[frame["doubt"] == ""].assign(
         magnitude=lambda rows: rows["error"].abs(),
         links=lambda rows: (rows["links busbw"] / rows["measured busbw"] - 1).abs(),
         alpha=lambda rows: (rows["measured us"] / rows["alpha-beta us"] - 1).abs(),
         nccl=lambda rows: (rows["measured us"] / pd.to_numeric(rows["NCCL us"], errors="coerce") - 1).abs())
     grouped = counted.groupby(["table", "held out", "band"], sort=False)
-    return grouped.agg(count=("magnitude", "count"), mean=("magnitude", "mean"), max=("magnitude", "max"), bias=("error", "mean"),
+    return grouped.agg(count=("magnitude", "count"), mean=("magnitude", "mean"), max=("magnitude", "max"),
+                       bias=("error", "mean"),
                        links=("links", "mean"), alpha=("alpha", "mean"), nccl=("nccl", "mean")).reset_index()
 
 

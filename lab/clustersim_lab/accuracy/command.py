@@ -6,7 +6,8 @@ mean and the worst error of each table: up to 32 KiB, 64 to 512 KiB, and from 1 
 with every size, and OUTPUT/plots. With --update it also records the card, docs/source/data/accuracy.csv. --page
 simulates nothing: it writes the documentation page of the recorded card with its plots, as `make -C docs html` does.
 --leave-one-out derives each figure of the model that rests on several tables without each of these in turn, predicts
-that table with it, compares with the recorded card, and writes docs/source/data/leave_one_out.csv, which the page shows.
+that table with it, compares with the recorded card, and writes docs/source/data/leave_one_out.csv, which the page
+shows.
 
 Examples:
   lab/accuracy.py --tables '*H100*' --rows
@@ -55,8 +56,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--without-held-out", action="store_true", help="leave out the tables that are held out for validation")
     add("--rows", action="store_true", help="print every size")
     add("--update", action="store_true", help="record the card; needs all tables")
-    add("--page", type=pathlib.Path, metavar="DIR", help="write accuracy.rst and its parts of the recorded card there, and nothing else")
-    add("--leave-one-out", action="store_true", help="predict tables with figures that they did not inform, and nothing else")
+    add("--page", type=pathlib.Path, metavar="DIR",
+        help="write accuracy.rst and its parts of the recorded card there, and nothing else")
+    add("--leave-one-out", action="store_true", help="predict tables with figures that they did not inform, and "
+        "nothing else")
     add("-j", "--jobs", type=int, default=os.cpu_count(), help="tables that run side by side")
     options = parser.parse_args(arguments)
     partial = options.tables or options.max_bytes < 1 << 60 or options.without_held_out or options.network != "flow"
@@ -85,10 +88,12 @@ def leave_one_out(options: argparse.Namespace, found: list[tables.Table]) -> Non
     program, gpu_table = find_program("collective-perf"), options.measurements / "gpus.yaml"
     recorded = leave_out.recorded_errors(CARD)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda case: leave_out.leave_out(case[0], case[1], recorded[case[1].name], options.output / "left-out", program, gpu_table),
+        rows = list(pool.map(lambda case: leave_out.leave_out(case[0], case[1], recorded[case[1].name],
+            options.output / "left-out", program, gpu_table),
                              leave_out.cases(evidence.figures(), found)))
     for row in rows:
-        print(f"{row.table:<46} {row.figure:<44} {row.value:>8} {row.without:>8}  {row.error * 100:>6.1f} %  {row.error_without * 100:>6.1f} %")
+        print(f"{row.table:<46} {row.figure:<44} {row.value:>8} {row.without:>8}  {row.error * 100:>6.1f} %  "
+              f"{row.error_without * 100:>6.1f} %")
     leave_out.write(rows, LEFT_OUT)
 
 
@@ -123,7 +128,8 @@ def show(frame: pd.DataFrame, with_rows: bool) -> None:
         for name, rows in frame.groupby("table", sort=False):
             print(f"{name}{' (held out)' if rows['held out'].any() else ''}")
             for _, row in rows.iterrows():
-                print(f"  {plots.size_name(row['size']):>8} {row['measured us']:>12.2f} {row['simulated us']:>12.2f} us "
+                print(f"  {plots.size_name(row['size']):>8} {row['measured us']:>12.2f} {row['simulated us']:>12.2f} "
+                      f"us "
                       f"{row['error'] * 100:>+7.1f} %  {row['algorithm']} {row['protocol']} {row['channels']}"
                       f"{'  (' + row['doubt'] + ')' if row['doubt'] else ''}")
     print(f"{'table':<46}" + "".join(f"{page.BAND_NAMES[band]:>22}" for band in card.BANDS))
@@ -135,7 +141,8 @@ def show(frame: pd.DataFrame, with_rows: bool) -> None:
     for held_out in (False, True):
         for _, row in card.overall(frame).iterrows():
             if row["held out"] == held_out:
-                print(f"{'held out (*)' if held_out else 'all others'}, {page.BAND_NAMES[row['band']]}: {row['tables']} "
+                print(f"{'held out (*)' if held_out else 'all others'}, {page.BAND_NAMES[row['band']]}: "
+                      f"{row['tables']} "
                       f"tables, {row['count']} sizes, mean {row['mean'] * 100:.1f} %, worst {row['max'] * 100:.1f} %")
 
 
@@ -149,7 +156,8 @@ def write_page(found: list[tables.Table], directory: pathlib.Path, network: str)
         plots.draw(table, frame[frame["table"] == table.name], directory / IMAGES / f"{table.name}.svg")
     write_text(directory / "network-kinds.inc", networks.page_of(networks.read(ROOT)))
     # Last: make takes the page for all of this.
-    write_text(directory / "accuracy.rst", page.render(found, frame, leave_out.read(LEFT_OUT), network, lambda table: IMAGES / f"{table.name}.svg"))
+    write_text(directory / "accuracy.rst", page.render(found, frame, leave_out.read(LEFT_OUT), network,
+                                                       lambda table: IMAGES / f"{table.name}.svg"))
 
 
 def main(arguments: list[str]) -> int:

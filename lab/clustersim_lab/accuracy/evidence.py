@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The parts of the model that come from measurements: figures, rules and launches, and the tables that each was read off."""
+"""The parts of the model that come from measurements: figures, rules and launches, and the tables that each was read
+off."""
 import dataclasses
 import pathlib
 import re
@@ -31,7 +32,8 @@ class Figure:
     name: str
     value: float | list[str]
     by: str
-    shown: dict[str, float | None]  # by table, what that table shows by itself; None where one table alone gave the figure
+    shown: dict[str, float
+                | None]  # by table, what that table shows by itself; None where one table alone gave the figure
     setting: str  # the variable that takes a file with another value
     row: dict[str, Any]  # the row of that file, but for the value
 
@@ -61,8 +63,8 @@ def network_figures(root: pathlib.Path) -> list[Figure]:
                 title = f"{row['name']}: {name}" + (f" above {part['above']} bytes" if slow else "")
                 own: dict[str, Any] = {"name": row["name"], "like": row["name"]}
                 own[name] = {"parts": parts, "index": i} if slow else None
-                found.append(Figure(title, part["us"] if slow else part["is"], part["by"], shown_of(part.get("tables", ())),
-                                    "AS_NETWORK_TABLE", own))
+                found.append(Figure(title, part["us"] if slow else part["is"], part["by"],
+                                    shown_of(part.get("tables", ())), "AS_NETWORK_TABLE", own))
     return found
 
 
@@ -117,11 +119,13 @@ def informed(machines: Mapping[str, "Machine"], root: pathlib.Path = ROOT) -> di
 
 
 def constants_in(code: str) -> int:
-    """@return how many numbers tables of C++ code hold: those in lists, and one for each name that is set to a number; arithmetic has none"""
+    """@return how many numbers tables of C++ code hold: those in lists, and one for each name that is set to a number;
+    arithmetic has none"""
     code = re.sub(r"//[^\n]*|/\*.*?\*/|\"[^\"]*\"|#[^\n]*", "", code, flags=re.DOTALL)
     return sum(len(NUMBER.findall(numbers)) for numbers in LIST.findall(code)) + len(SET.findall(LIST.sub("", code)))
 
 
 def library_constants(root: pathlib.Path = ROOT) -> int:
     """@return how many numbers the tables have that NCCL's, RCCL's and HCCL's sources gave"""
-    return sum(constants_in(file.read_text(encoding="utf-8")) for name in LIBRARY_TABLES for file in (root / FIGURES.parent).glob(name))
+    return sum(constants_in(file.read_text(encoding="utf-8")) for name in LIBRARY_TABLES
+               for file in (root / FIGURES.parent).glob(name))

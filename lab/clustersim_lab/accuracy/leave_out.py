@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Predicts tables with figures that they did not inform: each figure that rests on several tables, derived without one of them."""
+"""Predicts tables with figures that they did not inform: each figure that rests on several tables, derived without one
+of them."""
 import csv
 import dataclasses
 import pathlib
@@ -56,9 +57,10 @@ def leave_out(figure: evidence.Figure, table: Table, error: float, directory: pa
     assert not isinstance(figure.value, list)  # tables show numbers
     directory.mkdir(parents=True, exist_ok=True)
     write_text(path, evidence.file_with(figure, value))
-    simulated = simulate.simulate(table, [row.size for row in table.rows], directory / path.stem, program, gpu_table, "flow",
-                                  {figure.setting: str(path)})
-    return LeftOut(figure.name, figure.value, table.name, round(value, 4), round(error, 4), round(mean_error(table, simulated), 4))
+    simulated = simulate.simulate(table, [row.size for row in table.rows], directory / path.stem, program, gpu_table,
+                                  "flow", {figure.setting: str(path)})
+    return LeftOut(figure.name, figure.value, table.name, round(value, 4), round(error, 4),
+                   round(mean_error(table, simulated), 4))
 
 
 def write(rows: Iterable[LeftOut], path: pathlib.Path) -> None:

@@ -23,37 +23,42 @@ INTRODUCTION = """\
 Accuracy card
 =============
 
-Published nccl-tests tables, and the same machines simulated: error by size, mean and worst of each table. ``lab/accuracy.py --update``
-runs everything anew, in about ten minutes, and records it in ``docs/source/data/accuracy.csv``, of which this page is made.
+Published nccl-tests tables, and the same machines simulated: error by size, mean and worst of each table.
+``lab/accuracy.py --update`` runs everything anew, in about ten minutes, and records it in
+``docs/source/data/accuracy.csv``, of which this page is made.
 
 @SHORT@Comparison
 ----------
 
 - The **error** is that of the bus bandwidth: simulated over measured, minus one. Means are of its magnitude.
 - Sizes are reported apart: up to 32 KiB, where latencies count; 64 to 512 KiB; and from 1 MiB, where bandwidths do.
-- A tenth of the tables, @HELD_OUT@, chosen by the SHA-256 of their names, are **held out**: no model may be changed by looking
-  at them, and they are reported apart. They are the better estimate of the error on your machine. Tables came in batches; each
-  batch's tenth was chosen before any of it was simulated, but the third's, of AMD's GPUs: the same rule chose it afterwards. The fourth's, of
-  clouds' networks, and the fifth's, of Ascend's NPUs, were chosen before these were simulated, but after their sources had been read.
-- Tables that a measured figure of the model comes from, or a rule that is inferred (for a generation of GPUs or a kind of network,
-  never for a size), are apart from the others, too.
+- A tenth of the tables, @HELD_OUT@, chosen by the SHA-256 of their names, are **held out**: no model may be changed by
+  looking at them, and they are reported apart. They are the better estimate of the error on your machine. Tables came
+  in batches; each batch's tenth was chosen before any of it was simulated, but the third's, of AMD's GPUs: the same
+  rule chose it afterwards. The fourth's, of clouds' networks, and the fifth's, of Ascend's NPUs, were chosen before
+  these were simulated, but after their sources had been read.
+- Tables that a measured figure of the model comes from, or a rule that is inferred (for a generation of GPUs or a kind
+  of network, never for a size), are apart from the others, too.
 - A size does not count (grey crosses) where its source calls it bad, where a larger size was measured to take less than
-  nine tenths of its time (no model of a quiet machine makes a message slower by making it shorter), or where its source has two
-  tables of one test on one machine that differ by more than a tenth, and does not say by which setting: then the faster one counts.
+  nine tenths of its time (no model of a quiet machine makes a message slower by making it shorter), or where its source
+  has two tables of one test on one machine that differ by more than a tenth, and does not say by which setting: then
+  the faster one counts.
 - More than 64 ranks carry out one iteration of each size.
-- Every variable has its default, but for what the source says was set; the release of NCCL is that of the source, where it
-  names one. The network is @NETWORK@.
+- Every variable has its default, but for what the source says was set; the release of NCCL is that of the source, where
+  it names one. The network is @NETWORK@.
 
 Tables and model
 ----------------
 
-- *Tables*: NCCL's own tuning constants (latencies, channel and tree bandwidths, thresholds), by release and GPU generation, and HCCL's;
-  rates of links, from vendors' sheets; latency and efficiency of kinds of networks (:doc:`nccl`).
-- *Model*: which algorithm, protocol and number of channels is taken, the flows, their dependencies and chunks, sharing of
-  links, queues and congestion. No figure is fitted per table or per size.
+- *Tables*: NCCL's own tuning constants (latencies, channel and tree bandwidths, thresholds), by release and GPU
+  generation, and HCCL's; rates of links, from vendors' sheets; latency and efficiency of kinds of networks
+  (:doc:`nccl`).
+- *Model*: which algorithm, protocol and number of channels is taken, the flows, their dependencies and chunks, sharing
+  of links, queues and congestion. No figure is fitted per table or per size.
 - *Measured*: figures and rules that tables gave, which `Figures from tables`_ counts and names.
-- *Launches*: where one thread launches on all GPUs of a server, as eight sources do, each launch takes the median of what the **other** such
-  tables of CUDA, or of HIP, show, so no table is scored with a figure of its own (``machines.yaml`` has what each shows).
+- *Launches*: where one thread launches on all GPUs of a server, as eight sources do, each launch takes the median of
+  what the **other** such tables of CUDA, or of HIP, show, so no table is scored with a figure of its own
+  (``machines.yaml`` has what each shows).
 - *Not modelled*: other launches of kernels, how busy CPU proxies are
   (but in AllToAll and with libfabric), tuner plugins of clouds other than AWS, other tenants of a cloud's
   network, firmware.
@@ -62,18 +67,18 @@ Tables and model
 """
 CLAIMS = """\
 Other simulators' claims, on machines and sizes of their choice: `ASTRA-sim
-<https://astra-sim.github.io/astra-sim-docs/validation/hardware/gpu-validation-hgx-h100.html>`__ gives geometric means of 20.6%, 12.0% and
-9.7% for AllReduce on 2, 4 and 8 H100 of one server; `SimAI
-<https://www.usenix.org/conference/nsdi25/presentation/wang-xizheng-simai>`__ an "alignment" of 98.1% on average, in various tests.
-:doc:`simai-comparison` has the tables of SimAI's tutorial beside ours.
+<https://astra-sim.github.io/astra-sim-docs/validation/hardware/gpu-validation-hgx-h100.html>`__ gives geometric means
+of 20.6%, 12.0% and 9.7% for AllReduce on 2, 4 and 8 H100 of one server; `SimAI
+<https://www.usenix.org/conference/nsdi25/presentation/wang-xizheng-simai>`__ an "alignment" of 98.1% on average, in
+various tests. :doc:`simai-comparison` has the tables of SimAI's tutorial beside ours.
 
 """
 MISSED_INTRODUCTION = """\
 Tables that miss the goal
 -------------------------
 
-The goal is a mean error of 5% and no size above 15% from 1 MiB up, and a mean of 15% up to 32 KiB. These tables miss it.
-Proved causes follow from the source, from NCCL's code or from arithmetic on the table; suspected causes do not.
+The goal is a mean error of 5% and no size above 15% from 1 MiB up, and a mean of 15% up to 32 KiB. These tables miss
+it. Proved causes follow from the source, from NCCL's code or from arithmetic on the table; suspected causes do not.
 
 """
 
@@ -96,19 +101,24 @@ def short_section(frame: pd.DataFrame) -> str:
             rows.append([f"{name} of {label}", *("" if cell != cell else form(cell) for cell in cells)])
         for column, name, bands in BASELINES:
             cells = [chosen[band][column].mean() if band in bands else float("nan") for band in BANDS]
-            rows.append([f"for comparison, {name}: mean of {label}", *("" if cell != cell else percent(cell) for cell in cells)])
+            rows.append([f"for comparison, {name}: mean of {label}",
+                         *("" if cell != cell else percent(cell) for cell in cells)])
     text = "In short\n--------\n\nErrors of the bus bandwidth, each table counted once by the mean of its sizes:\n\n"
     text += list_table(["tables", *(BAND_NAMES[band] for band in BANDS)], rows, (40, 20, 20, 20))
-    text += ("Alpha-beta adds to the links' time a latency: the median of what the other tables of one server, or of several, take for their\n"
-             "smallest size. NCCL's estimate is what its cost model expects of its choice; it has none for sends and receives.\n\n")
+    text += ("Alpha-beta adds to the links' time a latency: the median of what the other tables of one server, or of "
+             "several, take for their\n"
+             "smallest size. NCCL's estimate is what its cost model expects of its choice; it has none for sends and "
+             "receives.\n\n")
     text += outlier_of(summary, "small")
     text += goals_met(summary[~summary["held out"].astype(bool)])
     worst = summary[summary["band"] == "large"].nlargest(WORST, "mean")
     text += "The worst tables from 1 MiB up; `Tables that miss the goal`_ says why, as far as it is known:\n\n"
     text += "".join(f"- {table_link(row['table'])}: {percent(row['mean'])}\n"
                     for _, row in worst.iterrows()) + "\n"
-    return text + CLAIMS + ("NCCL's constants, rates of links, and latencies of kinds of networks are tables; choices, flows, their order "
-                   "and congestion\nare a model, and no figure is fitted per table or per size: `Tables and model`_.\n\n")
+    return text + CLAIMS + ("NCCL's constants, rates of links, and latencies of kinds of networks are tables; "
+                            "choices, flows, their order "
+                   "and congestion\nare a model, and no figure is fitted per table or per size: `Tables and model`_.\n"
+                   "\n")
 
 
 def outlier_of(summary: pd.DataFrame, band: str) -> str:
@@ -133,9 +143,12 @@ def goals_met(summary: pd.DataFrame) -> str:
             continue
         mean = rows["mean"].mean()
         within = ((rows["mean"] <= goal.mean) & (rows["max"] <= goal.worst)).sum()
-        text += (f"- {BAND_NAMES[band]}: a mean of {percent(goal.mean)} is {'reached' if mean <= goal.mean else 'not reached'}, "
+        text += (f"- {BAND_NAMES[band]}: a mean of {percent(goal.mean)} is "
+                 f"{'reached' if mean <= goal.mean else 'not reached'}, "
                  f"at {percent(mean)}; {(rows['mean'] <= goal.mean).sum()} of {len(rows)} tables have it")
-        text += f", and {within} of these no size above {percent(goal.worst)}.\n" if goal.worst < float("inf") else ".\n"
+        text += (
+            f", and {within} of these no size above {percent(goal.worst)}.\n" if goal.worst < float("inf") else ".\n"
+        )
     return text + "\n"
 
 
@@ -226,7 +239,8 @@ def render(tables: Sequence[Table], frame: pd.DataFrame, left_out: Sequence[Left
     held_out = sum(table.machine.held_out for table in tables)
     text = INTRODUCTION.replace("@NETWORK@", f"``--network {network}``").replace("@HELD_OUT@", f"{held_out} in all")
     text = text.replace("@SHORT@", short_section(frame))
-    text += summary_section(tables, frame) + reviewer_section(tables, summarize(frame), left_out) + missed_section(tables, frame)
+    text += summary_section(tables, frame) + reviewer_section(tables, summarize(frame),
+        left_out) + missed_section(tables, frame)
     text += "Table by table\n--------------\n\n"
     for table in tables:
         text += table_section(table, frame[frame["table"] == table.name], image_of(table))

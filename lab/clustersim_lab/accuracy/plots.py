@@ -12,7 +12,8 @@ from clustersim_lab.accuracy.tables import Table
 
 MOST_LABELS = 6
 ROOM_ABOVE = 1.05
-CLOSE = 1.5  # from the lowest to the highest time: so little that an axis from one to the other would name rounded numbers twice
+# From the lowest to the highest time: so little that an axis from one to the other would name rounded numbers twice.
+CLOSE = 1.5
 FEW = 30  # from the lowest to the highest time: so few that round numbers between the powers of ten are named, too
 
 
@@ -35,7 +36,8 @@ def figure_of(frame: pd.DataFrame) -> Figure:
             axes.plot(doubted["size"], doubted[f"measured {column}"], "x", markersize=4, color=style.soft_colour(),
                       label="not counted")
         # Points, too: a table may have a single size.
-        axes.plot(frame["size"], frame[f"simulated {column}"], ".-", markersize=4, linewidth=1.2, color=style.colour(1), label="simulated")
+        axes.plot(frame["size"], frame[f"simulated {column}"], ".-", markersize=4, linewidth=1.2, color=style.colour(1),
+                  label="simulated")
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_locator(LogLocator(base=2, numticks=MOST_LABELS))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: size_name(size)))

@@ -15,7 +15,8 @@ from clustersim_lab.accuracy.tables import AccuracyError, Machine, Table
 
 RELEASES = ("2.18", "2.20", "2.23", "2.28", "2.29", "2.30")  # of the cost models that NCCL_TUNING knows
 ROW = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ")
-CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\S+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}(?: time ([\d.]+))?")
+CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\S+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}(?: time "
+                    r"([\d.]+))?")
 MANY_RANKS = 65  # carry out one iteration of each size
 NV_DELAY = "0.000025ms"
 DELAY = "0.0005ms"
@@ -28,7 +29,9 @@ class Simulated:
     algorithm: str
     protocol: str
     channels: int
-    estimate: float = float("nan")  # microseconds that NCCL's cost model expects; NaN where it has none, or another library chose
+    estimate: float = float(
+        "nan"
+    )  # microseconds that NCCL's cost model expects; NaN where it has none, or another library chose
 
 
 def sizes_of(table: Table, max_bytes: int) -> list[int]:
@@ -66,7 +69,8 @@ def write_topology(path: pathlib.Path, machine: Machine) -> None:
         else:
             links += [f"{gpu} {first + k} {machine.nic_gbps}Gbps {DELAY} 0" for k in range(switches)]
     nodes = range(gpus, first + switches)
-    write_text(path, f"{first + switches} {machine.gpus_per_server} {nvswitches} {switches} {len(links)} {machine.gpu}\n"
+    write_text(path, f"{first + switches} {machine.gpus_per_server} {nvswitches} {switches} {len(links)} "
+               f"{machine.gpu}\n"
                     f"{' '.join(map(str, nodes))}\n" + "\n".join(links) + "\n")
 
 
@@ -96,7 +100,8 @@ def simulate(table: Table, sizes: Sequence[int], directory: pathlib.Path, progra
     output = ""
     for first, last in ranges_of(sizes):
         run = [*command, "-b", str(first), "-e", str(last), "-f", "2"]
-        result = subprocess.run(run, env=environment_of(table.machine) | (settings or {}), capture_output=True, text=True, check=False)
+        result = subprocess.run(run, env=environment_of(table.machine) | (settings or {}), capture_output=True,
+                                text=True, check=False)
         if result.returncode != 0:
             raise AccuracyError(f"{table.name}: {' '.join(run)}: {result.stderr.strip() or result.returncode}")
         output += result.stdout

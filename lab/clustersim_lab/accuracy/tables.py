@@ -124,8 +124,8 @@ def read_machines(path: pathlib.Path) -> dict[str, Machine]:
 
 
 def with_launches_of_others(machines: dict[str, Machine]) -> dict[str, Machine]:
-    """@return the machines, with what a thread's launches take by all tables but the own, of CUDA or of HIP: none is scored with
-    a figure of its own"""
+    """@return the machines, with what a thread's launches take by all tables but the own, of CUDA or of HIP: none is
+    scored with a figure of its own"""
     several = {name: machine for name, machine in machines.items() if machine.gpus_per_thread > 1}
 
     def median(own: str, field: str) -> float:

@@ -7,11 +7,11 @@
     lab/netns_cluster.py --clean
 
 A host per GPU (one GPU per server), a switch per switch, a veth pair per link, rates by token buckets: the link's rate
-divided by --scale. With -w, SimAI_phynet runs on all hosts over tcp. With a command, it runs on every host in turn. With
---compare, collectives, an incast and a training step run on 8 hosts in several layouts, and in the flow-level simulation of
-the same file; status 1 if a time differs by more than 15%, or the order of layouts differs. In
-the end, also after an error or a signal, everything is removed; --clean removes what a killed run left. Needs root.
-Status 3: namespaces are not permitted here.
+divided by --scale. With -w, SimAI_phynet runs on all hosts over tcp. With a command, it runs on every host in turn.
+With --compare, collectives, an incast and a training step run on 8 hosts in several layouts, and in the flow-level
+simulation of the same file; status 1 if a time differs by more than 15%, or the order of layouts differs. In the end,
+also after an error or a signal, everything is removed; --clean removes what a killed run left. Needs root. Status 3:
+namespaces are not permitted here.
 """
 import argparse
 import pathlib
@@ -40,7 +40,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("topology", nargs="?", type=pathlib.Path, help="topology file, one GPU per server")
     parser.add_argument("--scale", type=float, default=1, help="what the file's rates are divided by (1)")
     parser.add_argument("-w", "--workload", type=pathlib.Path, help="workload that SimAI_phynet runs on the hosts")
-    parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/netns"), help="results of the workload")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/netns"),
+                        help="results of the workload")
     parser.add_argument("--iterations", type=int, default=3, help="iterations of the workload (3)")
     parser.add_argument("--compare", action="store_true", help="compare with simulations, and exit")
     parser.add_argument("--hosts", type=int, default=8, help="hosts of --compare, an even number (8)")
@@ -67,7 +68,8 @@ def compare(given: argparse.Namespace) -> int:
     print(f"{'workload':24}{'layout':34}{'real ms':>10}{'spread':>8}{'flows ms':>10}{'error':>8}")
 
     def show(row: comparison.Result) -> None:
-        print(f"{row.workload:24}{row.layout:34}{row.physical_ns / 1e6:10.1f}{row.spread:8.1%}{row.simulated_ns / 1e6:10.1f}"
+        print(f"{row.workload:24}{row.layout:34}{row.physical_ns / 1e6:10.1f}{row.spread:8.1%}"
+              f"{row.simulated_ns / 1e6:10.1f}"
               f"{row.error:8.1%}", flush=True)
 
     results = comparison.compare_in_a_box(given.output, hosts=given.hosts, iterations=given.iterations, report=show)

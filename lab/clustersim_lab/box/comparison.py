@@ -26,7 +26,8 @@ BOUND = 0.15
 def simulate(workload: str | os.PathLike, topology: str | os.PathLike, output: str | os.PathLike, network: str,
              flags: Sequence[str] = ()) -> int:
     """@return nanoseconds until the last rank was done"""
-    words = [str(find_program()), "-w", str(workload), "-n", str(topology), "--network", network, "-q", "-o", str(output), *flags]
+    words = [str(find_program()), "-w", str(workload), "-n", str(topology), "--network", network, "-q", "-o",
+             str(output), *flags]
     result = subprocess.run(words, env=environment(VARIABLES), capture_output=True, text=True, check=False)
     if result.returncode:
         raise launch.PhysicalError(result.stderr.strip(), result.returncode)
@@ -44,7 +45,8 @@ def write_scaled(topology: reader.Topology, scale: float, path: pathlib.Path) ->
 
 def star(hosts: int, rate: str = "100Gbps") -> str:
     """@return the text of a topology: hosts at one switch"""
-    return "\n".join([f"{hosts + 1} 1 {hosts}", str(hosts), *(f"{host} {hosts} {rate} 1us 0" for host in range(hosts))]) + "\n"
+    return "\n".join([f"{hosts + 1} 1 {hosts}", str(hosts),
+                      *(f"{host} {hosts} {rate} 1us 0" for host in range(hosts))]) + "\n"
 
 
 def leaves(hosts: int, spines: int, uplink: str, rate: str = "100Gbps") -> str:
@@ -54,7 +56,8 @@ def leaves(hosts: int, spines: int, uplink: str, rate: str = "100Gbps") -> str:
     above = range(hosts + 2, hosts + 2 + spines)
     lines += [f"{leaf} {spine} {uplink} 1us 0" for leaf in (first, second) for spine in above]
     switches = [first, second, *above]
-    return "\n".join([f"{hosts + len(switches)} {len(switches)} {len(lines)}", " ".join(map(str, switches)), *lines]) + "\n"
+    return "\n".join([f"{hosts + len(switches)} {len(switches)} {len(lines)}", " ".join(map(str, switches)),
+                      *lines]) + "\n"
 
 
 STEP = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: {hosts} "
@@ -110,15 +113,16 @@ def compare_in_a_box(output: str | os.PathLike, hosts: int = 8, scale: float = 2
                 times = json.loads((physical / "run.json").read_text())["iterations_ns"]
                 simulated = simulate(workload, scaled, directory / f"flow{place}", "flow",
                                      (*SEGMENT_FLAGS, "--tp", str(hosts)) if tp else SEGMENT_FLAGS)
-                results.append(Result(name, layout, times["median"], (times["max"] - times["min"]) / times["median"], simulated))
+                results.append(Result(name, layout, times["median"], (times["max"] - times["min"]) / times["median"],
+                                      simulated))
                 if report:
                     report(results[-1])
     with whole_file(output / "comparison.csv") as part, part.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["workload", "layout", "physical_ns", "spread", "simulated_ns", "error"])
         for each in results:
-            table.writerow([each.workload, each.layout, f"{each.physical_ns:.0f}", f"{each.spread:.4f}", f"{each.simulated_ns:.0f}",
-                            f"{each.error:.4f}"])
+            table.writerow([each.workload, each.layout, f"{each.physical_ns:.0f}", f"{each.spread:.4f}",
+                            f"{each.simulated_ns:.0f}", f"{each.error:.4f}"])
     return results
 
 
@@ -142,7 +146,8 @@ def read_times(directory: str | os.PathLike) -> list[tuple[str, float]]:
 
 def side_by_side(workload: str | os.PathLike, topology: str | os.PathLike, output: str | os.PathLike,
                  physical: str | os.PathLike, flags: Sequence[str] = ()) -> tuple[list[str], dict[str, list[float]]]:
-    """Simulates what a physical run has measured, in every way. @return columns by name: microseconds of each collective"""
+    """Simulates what a physical run has measured, in every way. @return columns by name: microseconds of each
+    collective"""
     output = pathlib.Path(output)
     columns = {"physical": read_times(physical)}
     for network in NETWORKS:

@@ -37,7 +37,8 @@ class Unsuitable(Exception):
 def _run(*words: str, text: str | None = None) -> str:
     result = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
     if result.returncode:
-        raise NotPermitted(f"{' '.join(words)}: {(result.stderr or result.stdout).strip().splitlines()[-1:] or ['fails']}")
+        raise NotPermitted(f"{' '.join(words)}: "
+                           f"{(result.stderr or result.stdout).strip().splitlines()[-1:] or ['fails']}")
     return result.stdout
 
 
@@ -66,7 +67,8 @@ def remove_orphans() -> int:
 def check(topology: Topology) -> None:
     """@raise Unsuitable if a GPU has not exactly one NIC"""
     if topology.nvswitches or topology.gpus_per_server > 1:
-        raise Unsuitable(f"{topology.path}: has servers of {topology.gpus_per_server} GPUs with {len(topology.nvswitches)} "
+        raise Unsuitable(f"{topology.path}: has servers of {topology.gpus_per_server} GPUs with "
+                         f"{len(topology.nvswitches)} "
                          "NVSwitches; expected one GPU per server, a host")
     degree = dict.fromkeys(range(topology.nodes), 0)
     for link in topology.links:
@@ -145,7 +147,8 @@ class NamespaceCluster:
                 continue  # its link says it
             steps = distance(reachable, access)
             hops = [(other, number) for _, other, number in self.graph.edges(node, keys=True)
-                    if other not in gpus and steps.get(other, self.topology.nodes) < steps.get(node, self.topology.nodes)]
+                    if other not in gpus and steps.get(other, self.topology.nodes)
+                    < steps.get(node, self.topology.nodes)]
             nearest = min(steps[other] for other, _ in hops)
             nexthops = " ".join(f"nexthop via {self._end(number, other)} dev l{number}"
                                 for other, number in hops if steps[other] == nearest)
@@ -156,7 +159,8 @@ class NamespaceCluster:
     def remove(self) -> None:
         """Ends the processes in this process's namespaces, and removes these."""
         for name in namespaces().get(self.owner, []):
-            pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False).stdout.split()
+            pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True,
+                                  check=False).stdout.split()
             for pid in pids:
                 try:
                     os.kill(int(pid), 9)
@@ -164,15 +168,15 @@ class NamespaceCluster:
                     pass
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
-    def execute(self, host: int, words: Sequence[str], env: Mapping[str, str] | None = None, capture_output: bool = False,
-                timeout: float | None = None) -> subprocess.CompletedProcess[str]:
+    def execute(self, host: int, words: Sequence[str], env: Mapping[str, str] | None = None,
+                capture_output: bool = False, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
         """Runs a command in a host's namespace.
 
         @param env its whole environment (this process's) @param capture_output whether to keep its output, as text
         @param timeout seconds, after which it is killed and subprocess.TimeoutExpired raised
         """
-        return subprocess.run(["ip", "netns", "exec", self.name(host), *words], env=env, capture_output=capture_output, text=True,
-                              timeout=timeout, check=False)
+        return subprocess.run(["ip", "netns", "exec", self.name(host), *words], env=env, capture_output=capture_output,
+                              text=True, timeout=timeout, check=False)
 
     def agent(self, directory: str | os.PathLike) -> pathlib.Path:
         """Writes the program by which mpirun starts its daemons on hosts h0, h1, ... @return its path"""

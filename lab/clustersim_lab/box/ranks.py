@@ -14,7 +14,8 @@ def run(cluster: NamespaceCluster, ranks: int, workload: str | os.PathLike, topo
     """Runs one rank on each of the first hosts of a NamespaceCluster, over tcp. @raise PhysicalError"""
     with tempfile.TemporaryDirectory(prefix="csim-") as directory:
         hosts = cluster.topology.gpus[:ranks]
-        words = ["mpirun", "--bind-to", "none", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", str(cluster.agent(directory)),
+        words = ["mpirun", "--bind-to", "none", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent",
+                 str(cluster.agent(directory)),
                  "--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "orte_tmpdir_base", directory,
                  "--mca", "btl", "tcp,self", "--mca", "oob", "tcp",
                  "--host", ",".join(f"h{host}:1" for host in hosts), "-np", str(ranks),

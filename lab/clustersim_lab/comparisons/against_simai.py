@@ -60,7 +60,8 @@ CASES = (
          {"AS_SEND_LAT": "12", "AS_NVLS_ENABLE": "1"}, (148.88, 178.04, 197.38, 208.70, 214.87, 218.09)),
     Case("Spectrum-X, DP of 256 H100", ("-topo", "Spectrum-X", "-g", "256"), 256, 32, "weight",
          {"AS_SEND_LAT": "2"}, (33.095585, 38.572166, 42.049648, 44.036110, 45.101425, 45.653648)),
-    Case("DCN+ with one ToR, DP of 256 H100", ("-topo", "DCN-SingleToR", "-g", "256", "-psn", "64", "-bw", "400Gbps", "-gt", "H100"), 256, 32,
+    Case("DCN+ with one ToR, DP of 256 H100", ("-topo", "DCN-SingleToR", "-g", "256", "-psn", "64", "-bw", "400Gbps",
+                                               "-gt", "H100"), 256, 32,
          "weight", {"AS_SEND_LAT": "2"}, (23.332048, 25.762846, 23.677116, 35.209461, 36.205692, 36.242008)),
 )
 
@@ -69,14 +70,16 @@ def workload_of(case: Case, mib: int) -> str:
     """@return a layer with one AllReduce, in SimAI's format"""
     collective = f"ALLREDUCE {mib << 20} 1"
     phases = f"{collective} NONE 0 1 NONE 0 1" if case.phase == "forward" else f"NONE 0 1 NONE 0 1 {collective}"
-    return (f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 8 ga: 1 all_gpus: {case.gpus} "
+    return (f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 8 ga: 1 all_gpus: "
+            f"{case.gpus} "
             f"checkpoints: 0 checkpoint_initiates: 0\n1\nembedding_layer -1 556000 {phases}\n")
 
 
 def busbw_of(path: pathlib.Path, ranks: int) -> float:
     """@return GiB/s of the slowest group's AllReduce"""
     with path.open(encoding="utf-8", newline="") as file:
-        return min(2 * (ranks - 1) / ranks * float(row["bytes"]) / (float(row["end_ns"]) - float(row["start_ns"])) * 1e9 / GIB
+        return min(2 * (ranks - 1) / ranks * float(row["bytes"]) / (float(row["end_ns"]) - float(row["start_ns"])) * 1e9
+                   / GIB
                    for row in csv.DictReader(file))
 
 
@@ -84,21 +87,25 @@ def simulate(case: Case, directory: pathlib.Path, network: str) -> list[float]:
     """@return GiB/s by size"""
     directory.mkdir(parents=True, exist_ok=True)
     topology = directory / "topology"
-    subprocess.run([sys.executable, ROOT / "topologies" / "gen_Topo_Template.py", *case.topology, "-o", topology], check=True, capture_output=True)
+    subprocess.run([sys.executable, ROOT / "topologies" / "gen_Topo_Template.py", *case.topology, "-o", topology],
+                   check=True, capture_output=True)
     found = []
     for mib in SIZES_MIB:
         workload = directory / f"allreduce_{mib}.txt"
         write_text(workload, workload_of(case, mib))
-        subprocess.run([find_program(), "-w", workload, "-n", topology, "-c", ROOT / "conf" / "SimAI.conf", "--network", network,
-                        "-o", directory / str(mib), "--quiet"], check=True, env=environment({"NCCL_SELECT": "rules"} | case.variables))
+        subprocess.run([find_program(), "-w", workload, "-n", topology, "-c", ROOT / "conf" / "SimAI.conf", "--network",
+                        network, "-o", directory / str(mib), "--quiet"], check=True,
+                       env=environment({"NCCL_SELECT": "rules"} | case.variables))
         found.append(busbw_of(directory / str(mib) / "collectives.csv", case.ranks))
     return found
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/against-simai"), help="directory that is written")
-    parser.add_argument("--network", default="flow", choices=("flow", "packet"), help="how the network is simulated (flow)")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/against-simai"),
+                        help="directory that is written")
+    parser.add_argument("--network", default="flow", choices=("flow", "packet"),
+                        help="how the network is simulated (flow)")
     parser.add_argument("--update", action="store_true", help="write the documentation page")
     return parser.parse_args(arguments)
 
@@ -108,7 +115,8 @@ def main(arguments: list[str]) -> int:
     rows = []
     try:
         for i, case in enumerate(CASES):
-            for mib, theirs, ours in zip(SIZES_MIB, case.theirs, simulate(case, options.output / str(i), options.network), strict=True):
+            for mib, theirs, ours in zip(SIZES_MIB, case.theirs,
+                                         simulate(case, options.output / str(i), options.network), strict=True):
                 rows.append((case.name, f"{mib} MiB", f"{theirs:.2f}", f"{ours:.2f}", signed(ours / theirs - 1)))
                 print("  ".join(f"{cell:>34}" if cell == case.name else f"{cell:>8}" for cell in rows[-1]))
     except (OSError, subprocess.CalledProcessError) as error:
@@ -116,7 +124,8 @@ def main(arguments: list[str]) -> int:
         return 2
     if options.update:
         table = list_table(("case", "size", "SimAI", "ours", "difference"), rows, (40, 15, 15, 15, 15))
-        write_text(PAGE, PAGE_TEXT.replace("@NETWORK@", f"--network {options.network}").replace("@TABLE@", table).rstrip() + "\n")
+        write_text(PAGE, PAGE_TEXT.replace("@NETWORK@", f"--network {options.network}").replace("@TABLE@",
+            table).rstrip() + "\n")
     return 0
 
 

@@ -16,8 +16,8 @@ With --speed other, longer runs are made, and CPU seconds of the whole programs 
 
     lab/compare_backends.py --workload W --topology N --ranks 4 [--provider P] [-o DIRECTORY]
 
-puts real traffic (SimAI_phynet on this machine, or what --physical DIR has measured), packets, flows and formulas side by side:
-the time of each collective of one workload, as a table, side-by-side.csv and a plot.
+puts real traffic (SimAI_phynet on this machine, or what --physical DIR has measured), packets, flows and formulas side
+by side: the time of each collective of one workload, as a table, side-by-side.csv and a plot.
 """
 import argparse
 import csv
@@ -296,8 +296,8 @@ def with_real_traffic(given: argparse.Namespace) -> int:
     physical = given.physical or given.output / "physical"
     try:
         if given.ranks:
-            launch.run(given.ranks, given.workload, given.topology, physical, comparison.VARIABLES, provider=given.provider,
-                       iterations=5, gpu_table=given.gpu_table, tp=given.tp or None)
+            launch.run(given.ranks, given.workload, given.topology, physical, comparison.VARIABLES,
+                       provider=given.provider, iterations=5, gpu_table=given.gpu_table, tp=given.tp or None)
         names, columns = comparison.side_by_side(given.workload, given.topology, given.output, physical, words)
     except launch.PhysicalError as error:
         print(error, file=sys.stderr)
@@ -329,7 +329,8 @@ def draw(names: list[str], columns: dict[str, list[float]], path: pathlib.Path) 
         axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_formatter(LogFormatter())
         axes.set_ylabel("us")
-        axes.set_xticks([number + 0.4 - width / 2 for number in range(len(names))], [style.shorten(name) for name in names], rotation=45, ha="right")
+        axes.set_xticks([number + 0.4 - width / 2 for number in range(len(names))],
+                        [style.shorten(name) for name in names], rotation=45, ha="right")
         axes.legend()
         style.save(figure, path)
 
@@ -370,8 +371,10 @@ def main(arguments: list[str]) -> int:
         print(f"{case.name:58}{packet / 1000:12.1f}{flow / 1000:12.1f}{error:8.1%}"
               f"{packet_wall / flow_wall:10.0f}{'' if within else '  OUT OF BOUND'}", flush=True)
     if options.rst:
-        cells = [(case.name, case.kind, f"{packet / 1000:.1f}", f"{flow / 1000:.1f}", f"{error:+.1%}") for case, packet, flow, error, _ in rows]
-        write_text(options.rst, list_table(("Case", "Kind", "Packets (us)", "Flows (us)", "Difference"), cells).rstrip() + "\n")
+        cells = [(case.name, case.kind, f"{packet / 1000:.1f}", f"{flow / 1000:.1f}", f"{error:+.1%}") for case, packet,
+                 flow, error, _ in rows]
+        write_text(options.rst, list_table(("Case", "Kind", "Packets (us)", "Flows (us)", "Difference"), cells).rstrip()
+                   + "\n")
     return 1 if bad else 0
 
 

@@ -71,12 +71,14 @@ def write_conf(path: pathlib.Path, keys: Sequence[str]) -> pathlib.Path:
     return path
 
 
-def measure(output: pathlib.Path, sizes: Sequence[int] = SIZES, with_step: bool = True, program: str | os.PathLike | None = None) -> Times:
+def measure(output: pathlib.Path, sizes: Sequence[int] = SIZES, with_step: bool = True,
+            program: str | os.PathLike | None = None) -> Times:
     """@return for each size, and for the training step, the microseconds of each way by its name"""
     output.mkdir(parents=True, exist_ok=True)
     topology = output / "topology.txt"
     write_topology(topology, SERVERS)
-    workloads: dict[int | str, pathlib.Path] = {size: write_all_reduce(output / f"all-reduce-{size}.txt", size) for size in sizes}
+    workloads: dict[int | str, pathlib.Path] = {size: write_all_reduce(output / f"all-reduce-{size}.txt", size)
+                                                for size in sizes}
     if with_step:
         workloads[STEP] = ROOT / "workloads" / "training_DP16.txt"
     rows: dict[int | str, dict[str, float]] = {}
@@ -128,7 +130,8 @@ def draw(rows: Times, path: pathlib.Path) -> None:
         figure, (curves, bars) = style.new_figure(9.0, 4.0, columns=2, width_ratios=(3, 1))
         sizes = [size for size in rows if size != STEP]
         for number, way in enumerate(WAYS):
-            curves.plot(sizes, [rows[size][way.name] for size in sizes], marker="o", label=way.name, **style.line(number))
+            curves.plot(sizes, [rows[size][way.name] for size in sizes], marker="o", label=way.name,
+                        **style.line(number))
             if STEP in rows:
                 bars.bar(number, rows[STEP][way.name] / 1000, color=style.colour(number))
         curves.set_xscale("log", base=2)

@@ -66,13 +66,14 @@ class Simulator:
         self.programs = programs
 
     def run(self, program: str, *arguments: object, **variables: str) -> None:
-        subprocess.run([find_program(program, self.programs), *map(str, arguments)], check=True, stdout=subprocess.DEVNULL,
-                       env=environment(variables))
+        subprocess.run([find_program(program, self.programs), *map(str, arguments)], check=True,
+                       stdout=subprocess.DEVNULL, env=environment(variables))
 
     def flows(self, directory: pathlib.Path, topology: pathlib.Path, flows: Sequence[tuple[int, int, int]],
               conf: str = "none.conf") -> int:
         """@return the longest duration of the flows (src, dst, bytes), which start at once, in ns"""
-        write_text(directory / "flows.txt", f"{len(flows)}\n" + "".join(f"{a} {b} 3 100 {size} 0\n" for a, b, size in flows))
+        write_text(directory / "flows.txt", f"{len(flows)}\n"
+                   + "".join(f"{a} {b} 3 100 {size} 0\n" for a, b, size in flows))
         self.run("qbb-flows", "-q", "-c", ROOT / "conf" / conf, "-n", topology, "-f", directory / "flows.txt",
                  "-o", directory, "--set", "PACKET_PAYLOAD_SIZE=1000")
         lines = (directory / "fct.txt").read_text(encoding="utf-8").splitlines()

@@ -27,7 +27,8 @@ from clustersim.whole_file import whole_file, write_text
 INPUTS = ("TOPOLOGY_FILE", "FLOW_FILE", "TRACE_FILE")
 OUTPUTS = {"TRACE_OUTPUT_FILE": "mix.tr", "FCT_OUTPUT_FILE": "fct.txt", "PFC_OUTPUT_FILE": "pfc.txt",
            "QLEN_MON_FILE": "qlen.txt"}
-SIZES = ((10_000, "up to 10 KB"), (100_000, "10 to 100 KB"), (1_000_000, "100 KB to 1 MB"), (float("inf"), "above 1 MB"))
+SIZES = ((10_000, "up to 10 KB"), (100_000, "10 to 100 KB"), (1_000_000, "100 KB to 1 MB"),
+         (float("inf"), "above 1 MB"))
 PERCENTILES = (50, 95, 99)
 COLUMNS = ("src", "dst", "dport", "bytes", "start_ns", "theirs_ns", "ours_ns", "ratio")
 
@@ -93,15 +94,17 @@ def run_one(program: pathlib.Path, arguments: list[str], conf: pathlib.Path, dir
     fct.unlink(missing_ok=True)
     try:
         with open(log, "w", encoding="utf-8") as output:
-            done = subprocess.run([program.resolve(), *arguments, directory / "config.txt"], cwd=directory, stdout=output,
-                                  stderr=subprocess.STDOUT, check=False)
+            done = subprocess.run([program.resolve(), *arguments, directory / "config.txt"], cwd=directory,
+                                  stdout=output, stderr=subprocess.STDOUT, check=False)
     except OSError as error:
         raise InputError(f"{program}: {error.strerror}; expected a program") from None
     if done.returncode or not fct.is_file():
-        raise InputError(f"{program}: ended with status {done.returncode} and {'an' if fct.is_file() else 'no'} fct.txt; "
+        raise InputError(f"{program}: ended with status {done.returncode} and {'an' if fct.is_file() else 'no'} "
+                         f"fct.txt; "
                          f"expected the completion times of all flows ({log} has its messages)")
     pfc = directory / OUTPUTS["PFC_OUTPUT_FILE"]
-    pauses = sum(line.split()[4:5] == ["1"] for line in input_file.read_input(pfc, "pauses").splitlines()) if pfc.is_file() else 0
+    pauses = sum(line.split()[4:5] == ["1"] for line in input_file.read_input(pfc,
+        "pauses").splitlines()) if pfc.is_file() else 0
     return read_flows(fct), pauses
 
 
@@ -162,7 +165,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--simulator", type=pathlib.Path, required=True, metavar="PATH", help="the HPCC simulator")
     parser.add_argument("--program", type=pathlib.Path, help="qbb-flows (bin/, or the PATH)")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/against-hpcc"))
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for qbb-flows alone; may be repeated")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="for qbb-flows alone; may be repeated")
     options = parser.parse_args(arguments)
     try:
         theirs, their_pauses = run_one(options.simulator, [], options.conf, options.output / "theirs",

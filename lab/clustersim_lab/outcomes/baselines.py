@@ -2,8 +2,9 @@
 """Estimates of the same runs by simpler methods.
 
 roofline: the work of a step over what the GPUs could do at their peak, recomputation included (a utilisation of 100%).
-closed form: operators at their rooflines with measured ceilings, collectives' bytes at the line rate, a bubble of (p - 1)/v micro-batches,
-gradients and weights after that, nothing beside anything (Narayanan et al., arXiv 2104.04473, sections 2.2 and 3; Calculon's terms).
+closed form: operators at their rooflines with measured ceilings, collectives' bytes at the line rate, a bubble of (p -
+1)/v micro-batches, gradients and weights after that, nothing beside anything (Narayanan et al., arXiv 2104.04473,
+sections 2.2 and 3; Calculon's terms).
 """
 from clustersim.workload.estimate import plans
 from clustersim.workload.kernels import gpus

@@ -48,7 +48,8 @@ def estimate_run(run: runs.Run, constants: frameworks.Constants | None = None) -
     """@param constants fitted ones, or those that are shipped @return the Estimate of a Run"""
     framework = run.profile
     gpu = frameworks.apply(run.gpu, framework, constants)
-    return estimate.estimate(plans.iteration_of(framework, run.model, run.plan, gpu, run.machine.line_rates()), run.machine, framework)
+    return estimate.estimate(plans.iteration_of(framework, run.model, run.plan, gpu, run.machine.line_rates()),
+                             run.machine, framework)
 
 
 def row_of(run: runs.Run, found: estimate.Estimate) -> dict[str, object]:
@@ -56,10 +57,13 @@ def row_of(run: runs.Run, found: estimate.Estimate) -> dict[str, object]:
     fact, plan = run.fact, run.plan
     bare = megatron.Iteration(run.model, plan, run.gpu)
     seconds = found.total_ns / 1e9
-    return {"id": fact.id, "task": fact.task, "family": run.family, "framework": run.framework, "model": fact.model, "gpu": fact.gpu, "gpus": fact.gpus,
-            "precision": fact.precision, "plan": plan.describe(), "micro_batch": plan.micro_batch, "global_batch": plan.global_batch,
+    return {"id": fact.id, "task": fact.task, "family": run.family, "framework": run.framework, "model": fact.model,
+            "gpu": fact.gpu, "gpus": fact.gpus,
+            "precision": fact.precision, "plan": plan.describe(), "micro_batch": plan.micro_batch,
+            "global_batch": plan.global_batch,
             "seq_len": plan.sequence, "published_s": run.step_s, "predicted_s": seconds, "ratio": seconds / run.step_s,
-            "roofline": baselines.roofline_s(bare, run.gpu) / run.step_s, "closed form": baselines.closed_form_s(run) / run.step_s,
+            "roofline": baselines.roofline_s(bare, run.gpu) / run.step_s,
+            "closed form": baselines.closed_form_s(run) / run.step_s,
             **{name: value / found.total_ns for name, value in found.shares.items()}, "source": fact.source}
 
 

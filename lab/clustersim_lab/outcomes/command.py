@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Compares published step times of training runs with the same runs written down and estimated.
 
-Reads rows (CSV) of models, GPUs, plans and step times with their sources, estimates each with the profile of its framework, and prints
-the ratio of predicted to published by family. Each family is predicted with the constants fitted without it; --shipped takes those of
-frameworks.yaml. Writes OUTPUT/outcomes.csv with every row. With --update it also writes docs/source/data/outcomes.csv and the
-documentation page docs/source/models/outcomes.rst with its plots. With --serve it also simulates published inference servers.
+Reads rows (CSV) of models, GPUs, plans and step times with their sources, estimates each with the profile of its
+framework, and prints the ratio of predicted to published by family. Each family is predicted with the constants fitted
+without it; --shipped takes those of frameworks.yaml. Writes OUTPUT/outcomes.csv with every row. With --update it also
+writes docs/source/data/outcomes.csv and the documentation page docs/source/models/outcomes.rst with its plots. With
+--serve it also simulates published inference servers.
 
 Examples:
   lab/outcomes.py
@@ -52,7 +53,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--data", type=pathlib.Path, default=WHOLE if WHOLE.is_file() else SHORT, metavar="FILE",
         help="published rows (../shared/data/outcomes/end_to_end.csv, or else docs/source/data/outcomes_short.csv)")
     add("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/outcomes"), help="directory that is written")
-    add("--shipped", action="store_true", help="predict with the constants of frameworks.yaml, not with those fitted without a family")
+    add("--shipped", action="store_true", help="predict with the constants of frameworks.yaml, not with those fitted "
+        "without a family")
     add("--fit", action="store_true", help="print the constants fitted to all families, and to all but each")
     add("--rows", action="store_true", help="print every row")
     add("--refused", action="store_true", help="print every row that cannot be written down, with the reason")
@@ -69,7 +71,8 @@ def explain(written: list[Run], wanted: str) -> None:
     from clustersim_lab.outcomes import card
     found = [run for run in written if run.fact.id == wanted]
     if not found:
-        raise InputError(f'"{wanted}" is not a row that can be written down; expected one of {", ".join(r.fact.id for r in written[:5])}, ...')
+        raise InputError(f'"{wanted}" is not a row that can be written down; expected one of '
+                         f'{", ".join(r.fact.id for r in written[:5])}, ...')
     run = found[0]
     estimate = card.estimate_run(run)
     print(f"{run.fact.model} on {run.fact.gpus} {run.fact.gpu}, {run.fact.precision}: {run.plan.describe()}; "
@@ -91,15 +94,18 @@ def show(frame: pd.DataFrame, written: list[Run], refused: list[Refused], tuned:
     if options.refused:
         for each in refused:
             print(f"{each.fact.id:<6}{each.group}: {each.reason}")
-    print(f"written down: {len(written)} of {len(written) + len(refused)} training rows, {card.share_written(written, refused):.1%} of those "
+    print(f"written down: {len(written)} of {len(written) + len(refused)} training rows, "
+          f"{card.share_written(written, refused):.1%} of those "
           "with a full layout")
     print(f"{'family':<22}{'rows':>6}{'median':>8}{'p10':>7}{'p90':>7}{'within 15%':>12}{'mean error':>12}")
     for _, row in card.by_family(frame).iterrows():
-        print(f"{row['family']:<22}{row['rows']:>6}{row['median']:>8.2f}{row['p10']:>7.2f}{row['p90']:>7.2f}{row['within']:>12.0%}"
+        print(f"{row['family']:<22}{row['rows']:>6}{row['median']:>8.2f}{row['p10']:>7.2f}{row['p90']:>7.2f}"
+              f"{row['within']:>12.0%}"
               f"{row['bias']:>+12.1%}")
     if len(tuned):
         total = card.summarize(tuned["ratio"])
-        print(f"{'fine-tuning, apart':<22}{total['rows']:>6}{total['median']:>8.2f}{total['p10']:>7.2f}{total['p90']:>7.2f}{total['within']:>12.0%}"
+        print(f"{'fine-tuning, apart':<22}{total['rows']:>6}{total['median']:>8.2f}{total['p10']:>7.2f}"
+              f"{total['p90']:>7.2f}{total['within']:>12.0%}"
               f"{total['bias']:>+12.1%}")
 
 
@@ -111,7 +117,8 @@ def serve(found: list[Fact], options: argparse.Namespace) -> None:
         raise InputError(f"{options.data}: no server can be written down; expected at least one")
     frame = serving.frame_of(servers, options.output / "serving")
     for _, row in frame.iterrows():
-        print(f"{row['id']:<6}{row['model'][:26]:<27}{row['gpus']:>6} {row['gpu'][:10]:<11}{row['prompt_tokens']:>6} / {row['output_tokens']:<6}"
+        print(f"{row['id']:<6}{row['model'][:26]:<27}{row['gpus']:>6} {row['gpu'][:10]:<11}{row['prompt_tokens']:>6} "
+              f"/ {row['output_tokens']:<6}"
               f"{row['published']:>9.0f}{row['simulated']:>9.0f} tokens/s/GPU {row['ratio']:>6.2f}")
     if options.refused:
         for each in refused:
@@ -158,7 +165,8 @@ def main(arguments: list[str]) -> int:
     if not options.shipped:
         constants, left_out = fit.fit(written)
     if options.fit:
-        for label, each in (("all", constants), *(("without " + family, found) for family, found in sorted(left_out.items()))):
+        for label, each in (("all", constants), *(("without " + family, found) for family,
+                                                  found in sorted(left_out.items()))):
             print(f"{label:<28}" + " ".join(f"{name} {value:.3f}" for name, value in each.dict().items()))
     frame = card.frame_of(written, lambda run: left_out.get(run.family))
     tuned = card.frame_of(tuning)  # with the constants of training: no row of fine-tuning informs them
@@ -167,7 +175,8 @@ def main(arguments: list[str]) -> int:
     points = scaling.points(frame)
     for point in points:
         if point.published != 1:
-            print(f"scaling {point.curve}: {point.gpus} GPUs {point.published:.3f}, predicted {point.predicted:.3f} ({point.error:+.1%})")
+            print(f"scaling {point.curve}: {point.gpus} GPUs {point.published:.3f}, predicted {point.predicted:.3f} "
+                  f"({point.error:+.1%})")
     if options.serve:
         serve(found, options)
     if options.update:

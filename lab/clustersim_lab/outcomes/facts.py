@@ -12,7 +12,8 @@ from clustersim import input_file
 from clustersim.errors import InputError
 
 T = TypeVar("T", int, float)
-NUMBERS = ("tp", "pp", "cp", "vp", "ep", "etp", "dp", "micro_batch", "global_batch", "layers", "hidden", "heads", "vocab")
+NUMBERS = ("tp", "pp", "cp", "vp", "ep", "etp", "dp", "micro_batch", "global_batch", "layers", "hidden", "heads",
+           "vocab")
 TEXTS = ("id", "task", "model", "gpu", "precision", "sharding", "sp", "recompute", "interconnect", "notes", "source")
 NEEDED = ("id", "task", "model", "gpu", "gpus", "seq_len", "global_batch", "step_s", "source")
 
@@ -55,7 +56,8 @@ class Fact:
     @property
     def has_full_layout(self) -> bool:
         """Whether the source says all that a workload needs."""
-        return None not in (self.gpus, self.tp, self.pp, self.micro_batch, self.global_batch, self.seq_len) and not self.gpus_doubtful
+        return None not in (self.gpus, self.tp, self.pp, self.micro_batch, self.global_batch,
+                            self.seq_len) and not self.gpus_doubtful
 
 
 def _number(path: str | os.PathLike, line: int, column: str, text: str, kind: Callable[[float], T]) -> T:
@@ -80,7 +82,8 @@ def _fact(path: str | os.PathLike, line: int, row: Mapping[str, str]) -> Fact:
         fields["seq_len"] = int(lengths)
     elif served := re.fullmatch(r"(\d+)/(\d+)", lengths):
         fields["lengths"] = int(served[1]), int(served[2])
-    fields |= {name: _number(path, line, name, row[name], float) for name in ("step_s", "tokens_per_s_gpu") if (row.get(name) or "").strip()}
+    fields |= {name: _number(path, line, name, row[name], float) for name in ("step_s", "tokens_per_s_gpu")
+               if (row.get(name) or "").strip()}
     return Fact(line=line, **fields)
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Fits the few constants that no measurement gives: of all families, and of all but one.
 
-Every row is estimated at the same few values of each constant, whatever was published. Between them the logarithm of a row's time is
-interpolated, and the effects of constants add. So families that are left out have no part in the constants that they are predicted with.
+Every row is estimated at the same few values of each constant, whatever was published. Between them the logarithm of a
+row's time is interpolated, and the effects of constants add. So families that are left out have no part in the
+constants that they are predicted with.
 
-What is made small is the sum of squares of small errors and of the sizes of large ones: odd rows of a family do not matter much. A family
-counts as the square root of its rows.
+What is made small is the sum of squares of small errors and of the sizes of large ones: odd rows of a family do not
+matter much. A family counts as the square root of its rows.
 """
 import collections
 from collections.abc import Sequence
@@ -31,7 +32,8 @@ def _effect(run: Run, start: frameworks.Constants, base: float, name: str) -> np
     """@return what each of STEPS of a constant adds to a row's logarithm"""
     if name not in start.of(run.gpu, run.profile):
         return np.zeros(len(STEPS))
-    at = [0.0 if by == 0 else _log(run, start.copy(update={name: getattr(start, name) * float(np.exp(by))})) - base for by in GRID]
+    at = [0.0 if by == 0 else _log(run, start.copy(update={name: getattr(start, name) * float(np.exp(by))})) - base
+          for by in GRID]
     return np.interp(STEPS, GRID, at)
 
 
@@ -62,7 +64,8 @@ def _best(errors: np.ndarray, effects: Sequence[np.ndarray], families: Sequence[
 
 def fit(runs: Sequence[Run],
         start: frameworks.Constants | None = None) -> tuple[frameworks.Constants, dict[str, frameworks.Constants]]:
-    """@param start Constants around which is searched @return Constants of all families, and by family those of all others"""
+    """@param start Constants around which is searched @return Constants of all families, and by family those of all
+    others"""
     start = start or frameworks.start()
     families = [run.family for run in runs]
     base, effects = _effects(runs, start)
@@ -70,7 +73,9 @@ def fit(runs: Sequence[Run],
 
     def solve(kept: list[int]) -> frameworks.Constants:
         chosen = _best(errors[kept], [effect[kept] for effect in effects], [families[number] for number in kept])
-        return frameworks.Constants(**{name: getattr(start, name) * float(np.exp(STEPS[step])) for name, step in zip(NAMES, chosen)})
+        return frameworks.Constants(**{name: getattr(start, name) * float(np.exp(STEPS[step])) for name,
+                                       step in zip(NAMES, chosen)})
 
     every = range(len(runs))
-    return solve(list(every)), {family: solve([n for n in every if families[n] != family]) for family in sorted(set(families))}
+    return solve(list(every)), {family: solve([n for n in every if families[n] != family])
+                                for family in sorted(set(families))}

@@ -89,18 +89,21 @@ def _number(value: float) -> str:
 
 
 def _summary_rows(frame: pd.DataFrame) -> list[tuple[object, ...]]:
-    return [(row["family"], row["rows"], _number(row["median"]), _number(row["p10"]), _number(row["p90"]), percent(row["within"]),
-             signed(row["bias"])) for _, row in by_family(frame).iterrows()]
+    return [(row["family"], row["rows"], _number(row["median"]), _number(row["p10"]), _number(row["p90"]),
+             percent(row["within"]), signed(row["bias"])) for _, row in by_family(frame).iterrows()]
 
 
 def _short(frame: pd.DataFrame, written: Sequence[Run], refused: Sequence[Refused]) -> str:
     total = by_family(frame).iloc[-1]
     low, high = MEDIAN
     text = "In short\n--------\n\n"
-    text += (f"- {len(written)} of {len(written) + len(refused)} training rows are written down; of those whose source gives a full layout, "
+    text += (f"- {len(written)} of {len(written) + len(refused)} training rows are written down; of those whose "
+             f"source gives a full layout, "
              f"{percent(share_written(written, refused))} (goal {percent(GOALS['written'])}).\n"
-             f"- Predicted over published, each family with constants fitted without it: median {_number(total['median'])} (goal {low} to "
-             f"{high}), p10 {_number(total['p10'])}, p90 {_number(total['p90'])}; {percent(total['within'])} within {percent(WITHIN)} "
+             f"- Predicted over published, each family with constants fitted without it: median "
+             f"{_number(total['median'])} (goal {low} to "
+             f"{high}), p10 {_number(total['p10'])}, p90 {_number(total['p90'])}; {percent(total['within'])} within "
+             f"{percent(WITHIN)} "
              f"(goal {percent(GOALS['within'])}).\n\n")
     header = ("family", "rows", "median", "p10", "p90", f"within {WITHIN:.0%}", "mean error")
     return text + list_table(header, _summary_rows(frame), (30, 10, 12, 12, 12, 14, 14))
@@ -110,18 +113,21 @@ def _refusals(refused: Sequence[Refused]) -> str:
     if not refused:
         return ""
     text = "Not written down\n----------------\n\n"
-    return text + list_table(("why", "reason", "rows"), [(group, escape(reason), count) for group, reason, count in reasons(refused)],
+    return text + list_table(("why", "reason", "rows"),
+                             [(group, escape(reason), count) for group, reason, count in reasons(refused)],
                              (20, 70, 10))
 
 
 def _baselines(frame: pd.DataFrame) -> str:
     rows = []
-    for label, column in (("this estimate", "ratio"), ("closed form: rooflines with measured ceilings, line rates, bubble", "closed form"),
+    for label, column in (("this estimate", "ratio"),
+                          ("closed form: rooflines with measured ceilings, line rates, bubble", "closed form"),
                           ("roofline: work at the peak rate", "roofline")):
         row = by_family(frame, column).iloc[-1]
         rows.append((label, _number(row["median"]), _number(row["p10"]), _number(row["p90"]), percent(row["within"])))
     text = ("Simpler methods\n---------------\n\n"
-            "The closed form has the terms of Megatron-LM's paper (arXiv 2104.04473) and of Calculon: computation, collectives at the\n"
+            "The closed form has the terms of Megatron-LM's paper (arXiv 2104.04473) and of Calculon: computation, "
+            "collectives at the\n"
             "line rate, a bubble of (p - 1)/v micro-batches, nothing beside anything.\n\n")
     return text + list_table(("method", "median", "p10", "p90", f"within {WITHIN:.0%}"), rows, (46, 12, 12, 12, 16))
 
@@ -136,9 +142,10 @@ def _scaling(points: Sequence[Point], image: str) -> str:
         own = [point for point in points if point.curve == curve]
         if own:
             worst = max(own, key=lambda point: abs(point.error))
-            rows.append((escape(curve), f"{own[0].gpus:,} to {own[-1].gpus:,}", _number(own[-1].published), _number(own[-1].predicted),
-                         f"{signed(worst.error)} at {worst.gpus:,}"))
-    return text + list_table(("curve", "GPUs", "published, largest", "predicted", "worst error"), rows, (40, 16, 14, 14, 16))
+            rows.append((escape(curve), f"{own[0].gpus:,} to {own[-1].gpus:,}", _number(own[-1].published),
+                         _number(own[-1].predicted), f"{signed(worst.error)} at {worst.gpus:,}"))
+    return text + list_table(("curve", "GPUs", "published, largest", "predicted", "worst error"), rows,
+                             (40, 16, 14, 14, 16))
 
 
 def _worst(frame: pd.DataFrame) -> str:
@@ -151,9 +158,12 @@ def _tuning(frame: pd.DataFrame, untold: Sequence[Refused]) -> str:
     if not len(frame):
         return ""
     total = summarize(frame["ratio"])
-    text = ("Fine-tuning\n-----------\n\nThe same estimate of fine-tuning, whole (SFT) or with adapters (LoRA). No constant was fitted to these rows, or chosen by "
-            f"them. {total['rows']} of {len(frame) + len(untold)} rows are written down; the sources of the others say no layout. Median "
-            f"{_number(total['median'])}, p10 {_number(total['p10'])}, p90 {_number(total['p90'])}; {percent(total['within'])} within "
+    text = ("Fine-tuning\n-----------\n\nThe same estimate of fine-tuning, whole (SFT) or with adapters (LoRA). No "
+            "constant was fitted to these rows, or chosen by "
+            f"them. {total['rows']} of {len(frame) + len(untold)} rows are written down; the sources of the others "
+            f"say no layout. Median "
+            f"{_number(total['median'])}, p10 {_number(total['p10'])}, p90 {_number(total['p90'])}; "
+            f"{percent(total['within'])} within "
             f"{percent(WITHIN)}.\n\n")
     return text + _jobs(frame)
 
@@ -161,41 +171,58 @@ def _tuning(frame: pd.DataFrame, untold: Sequence[Refused]) -> str:
 def serving(frame: pd.DataFrame, refused: Sequence[Refused]) -> str:
     """@param frame of simulated servers @return the part of the page on them"""
     total = summarize(frame["ratio"])
-    text = ("Servers\n-------\n\nPublished output tokens per second and GPU of servers with all requests in their queue, and the same requests simulated\n"
-            "(``lab/outcomes.py --serve``, :doc:`../howto/inference`): measured kernels of each step (:doc:`kernels`), TensorRT-LLM's\n"
+    text = ("Servers\n-------\n\nPublished output tokens per second and GPU of servers with all requests in their "
+            "queue, and the same requests simulated\n"
+            "(``lab/outcomes.py --serve``, :doc:`../howto/inference`): measured kernels of each step "
+            "(:doc:`kernels`), TensorRT-LLM's\n"
             "AllReduce in a server (:doc:`nccl`), and other collectives on the simulated machine.\n"
-            "No constant was fitted to these rows. Servers run as trtllm-bench runs them: with the source's CUDA graphs, TensorRT-LLM's default\n"
-            "(``guaranteed_no_evict``), 0.9 of the memory beside weights and activations for caches, and its limits of a step. Its formula of these\n"
-            "limits knows no latent caches: 64 sequences of DeepSeek R1 with 1,024 / 8,192 tokens would be served at half of the published rate, so there the cache\n"
-            "alone limits sequences. Keys and values are taken to be 8-bit floats where products have 8 or 4 bits, which the source\n"
-            "says of DeepSeek R1 only, and experts to get equal numbers of tokens. The ratio is simulated over published rates: median "
-            f"{_number(total['median'])}, p10 {_number(total['p10'])}, p90 {_number(total['p90'])}; {percent(total['within'])} within {percent(WITHIN)}.\n\n")
-    rows = [(row["id"], escape(f"{row['model']}, {row['gpus']} {row['gpu']}, {row['precision']}, TP {row['tp']}, EP {row['ep']}"),
-             f"{row['prompt_tokens']:,} / {row['output_tokens']:,}", f"{row['published']:,.0f}", f"{row['simulated']:,.0f}", _number(row["ratio"]))
+            "No constant was fitted to these rows. Servers run as trtllm-bench runs them: with the source's CUDA "
+            "graphs, TensorRT-LLM's default\n"
+            "(``guaranteed_no_evict``), 0.9 of the memory beside weights and activations for caches, and its limits "
+            "of a step. Its formula of these\n"
+            "limits knows no latent caches: 64 sequences of DeepSeek R1 with 1,024 / 8,192 tokens would be served at "
+            "half of the published rate, so there the cache\n"
+            "alone limits sequences. Keys and values are taken to be 8-bit floats where products have 8 or 4 bits, "
+            "which the source\n"
+            "says of DeepSeek R1 only, and experts to get equal numbers of tokens. The ratio is simulated over "
+            "published rates: median "
+            f"{_number(total['median'])}, p10 {_number(total['p10'])}, p90 {_number(total['p90'])}; "
+            f"{percent(total['within'])} within {percent(WITHIN)}.\n\n")
+    rows = [(row["id"], escape(f"{row['model']}, {row['gpus']} {row['gpu']}, {row['precision']}, TP {row['tp']}, EP "
+                               f"{row['ep']}"),
+             f"{row['prompt_tokens']:,} / {row['output_tokens']:,}", f"{row['published']:,.0f}",
+             f"{row['simulated']:,.0f}", _number(row["ratio"]))
             for _, row in frame.iterrows()]
-    text += list_table(("row", "server", "tokens of a prompt / output", "published", "simulated", "ratio"), rows, (8, 40, 22, 10, 10, 10))
-    return text + LEFT_OUT + "Not written down:\n\n" + "".join(f"- {count} rows: {escape(reason)}.\n" for _, reason, count in reasons(refused))
+    text += list_table(("row", "server", "tokens of a prompt / output", "published", "simulated", "ratio"), rows,
+                       (8, 40, 22, 10, 10, 10))
+    return text + LEFT_OUT + "Not written down:\n\n" + "".join(f"- {count} rows: {escape(reason)}.\n" for _, reason,
+        count in reasons(refused))
 
 
 def _jobs(rows: pd.DataFrame) -> str:
     cells = [(row["id"], escape(f"{row['model']}, {row['gpus']} {row['gpu']}, {row['precision']}"), escape(row["plan"]),
-              f"{row['published_s']:.3g}", f"{row['predicted_s']:.3g}", _number(row["ratio"])) for _, row in rows.iterrows()]
+              f"{row['published_s']:.3g}", f"{row['predicted_s']:.3g}", _number(row["ratio"])) for _,
+             row in rows.iterrows()]
     return list_table(("row", "job", "plan", "published s", "predicted s", "ratio"), cells, (8, 34, 34, 12, 12, 10))
 
 
 def _fitted_text(constants: Constants) -> str:
     names = {"ampere": "an A100", "hopper": "Hopper", "blackwell": "a B200"}
     shares = ", ".join(f"{getattr(constants, key):.2f} on {name}" for key, name in names.items())
-    return (f"{len(constants.__fields__)}. Under the load of training, power lowers clocks, and products keep a share of the rate of the tables: "
-            f"{shares} (a loop of products on an H100 keeps 0.86, :doc:`kernels`). And a step grows with each doubling of GPUs by "
+    return (f"{len(constants.__fields__)}. Under the load of training, power lowers clocks, and products keep a share "
+            f"of the rate of the tables: "
+            f"{shares} (a loop of products on an H100 keeps 0.86, :doc:`kernels`). And a step grows with each "
+            f"doubling of GPUs by "
             f"{100 * constants.spread:.1f}%, since it waits for the slowest GPU and message. "
-            f"Kernels of PyTorch's own builds on other people's clusters take {constants.others:.2f} of the time of NVIDIA's runs, which no table "
+            f"Kernels of PyTorch's own builds on other people's clusters take {constants.others:.2f} of the time of "
+            f"NVIDIA's runs, which no table "
             "explains")
 
 
 def render(frame: pd.DataFrame, written: Sequence[Run], refused: Sequence[Refused], tuned: pd.DataFrame,
            untold: Sequence[Refused], points: Sequence[Point], constants: Constants, images: pathlib.Path) -> str:
-    """@param tuned the frame of fine-tuning @param untold Refused rows of it @param images path of the pictures, seen from the page @return the page's text"""
+    """@param tuned the frame of fine-tuning @param untold Refused rows of it @param images path of the pictures, seen
+    from the page @return the page's text"""
     text = INTRODUCTION.replace("@RUNTIME@", f"{len(frame)} rows take about a minute")
     text += _short(frame, written, refused)
     text += f".. image:: {images}/ratios.svg\n   :alt: predicted over published of every row, by family\n\n"
@@ -205,6 +232,7 @@ def render(frame: pd.DataFrame, written: Sequence[Run], refused: Sequence[Refuse
     text += ("Where the time goes\n-------------------\n\nThe shares of the stage that ends last sum to the step.\n\n"
              f".. image:: {images}/shares.svg\n   :alt: shares of a step by family\n\n")
     text += _worst(frame) + _tuning(tuned, untold) + _refusals(refused)
-    text += ("Every row\n---------\n\n:download:`outcomes.csv <../data/outcomes.csv>` has every row with its plan, both times, the baselines, the "
+    text += ("Every row\n---------\n\n:download:`outcomes.csv <../data/outcomes.csv>` has every row with its plan, "
+             "both times, the baselines, the "
              "shares and the source.\n")
     return text

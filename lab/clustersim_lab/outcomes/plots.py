@@ -30,8 +30,8 @@ def times(frame: pd.DataFrame) -> Figure:
         axes.plot(ends, [end * factor for end in ends], color=style.soft_colour(), linewidth=0.8, linestyle=":")
     for number, family in enumerate(_families(frame)):
         rows = frame[frame["family"] == family]
-        axes.plot(rows["published_s"], rows["predicted_s"], MARKERS[number % len(MARKERS)], color=style.colour(number), markersize=4, label=family,
-                  markerfacecolor="none")
+        axes.plot(rows["published_s"], rows["predicted_s"], MARKERS[number % len(MARKERS)], color=style.colour(number),
+                  markersize=4, label=family, markerfacecolor="none")
     axes.set(xscale="log", yscale="log", xlabel="published seconds of a step", ylabel="predicted", title="Step times")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -66,7 +66,8 @@ def scaling(points: Sequence[Point]) -> Figure:
     figure, panels = style.new_figure(10, 2.2 * rows, rows=rows, columns=COLUMNS, squeeze=False)
     for axes, curve in zip(panels.flat, curves):
         own = [point for point in points if point.curve == curve]
-        axes.plot([p.gpus for p in own], [p.published for p in own], "o", markerfacecolor="none", color=style.colour(5), label="published")
+        axes.plot([p.gpus for p in own], [p.published for p in own], "o", markerfacecolor="none", color=style.colour(5),
+                  label="published")
         axes.plot([p.gpus for p in own], [p.predicted for p in own], color=style.colour(0), label="predicted")
         axes.set(xscale="log", ylim=(0.8, 1.05))
         axes.set_title(curve, fontsize=7)
@@ -88,7 +89,8 @@ def shares(frame: pd.DataFrame) -> Figure:
     figure, axes = style.new_figure(8, 1.4 + 0.45 * len(means))
     left = [0.0] * len(means)
     for number, name in enumerate(SHARES):
-        axes.barh(range(len(means)), means[name], left=left, color=style.colour(number), hatch="" if number < 8 else "///", label=name)
+        axes.barh(range(len(means)), means[name], left=left, color=style.colour(number),
+                  hatch="" if number < 8 else "///", label=name)
         left = [a + b for a, b in zip(left, means[name])]
     axes.set_yticks(range(len(means)), means.index)
     axes.invert_yaxis()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A published row as what the workload package takes: model, plan, GPU and machine, framework; or why that cannot be."""
+"""A published row as what the workload package takes: model, plan, GPU and machine, framework; or why that cannot
+be."""
 import dataclasses
 import functools
 import pathlib
@@ -56,7 +57,8 @@ def rules() -> dict[str, Any]:
 
 
 def family_of(fact: Fact) -> Rule:
-    """@return the rule of the first family whose source is the row's, or else that of the framework that the row names"""
+    """@return the rule of the first family whose source is the row's, or else that of the framework that the row
+    names"""
     for rule in rules()["families"]:
         if rule["source"] in fact.source:
             return rule
@@ -81,7 +83,8 @@ def completed(fact: Fact) -> tuple[Fact, dict[str, Any]]:
     for rule in rules()["also"]:
         if _is_of(fact, rule):
             fact = dataclasses.replace(fact, **rule.get("set", {}))
-            plan |= {name: tuple(value) if isinstance(value, list) else value for name, value in rule.get("plan", {}).items()}
+            plan |= {name: tuple(value) if isinstance(value, list) else value for name,
+                     value in rule.get("plan", {}).items()}
     return fact, plan
 
 
@@ -92,7 +95,9 @@ def _said(fact: Fact, key: str, otherwise: Any) -> Any:
 
 def framework_of(fact: Fact, rule: Rule) -> str:
     """@return the name of the profile of a row"""
-    return _said(fact, "framework", None) or next((name for text, name in rule.get("variants", {}).items() if text in fact.notes), rule["framework"])
+    return _said(fact, "framework", None) or next((name for text,
+                                                   name in rule.get("variants", {}).items() if text in fact.notes),
+                                                  rule["framework"])
 
 
 # -- the model
@@ -112,8 +117,8 @@ def _gpt(fact: Fact) -> dict[str, int]:
     """GPT of the sizes that the row prints; the tables give head counts that need not divide evenly into 64."""
     if fact.layers is None or fact.hidden is None or fact.heads is None:
         raise CannotBeWritten("model", f'"{fact.model}" comes without sizes')
-    return dict(layers=fact.layers, hidden=fact.hidden, heads=fact.heads, kv_heads=fact.heads, head_dim=fact.hidden // fact.heads,
-                ffn=4 * fact.hidden, vocabulary=fact.vocab or 51200)
+    return dict(layers=fact.layers, hidden=fact.hidden, heads=fact.heads, kv_heads=fact.heads,
+                head_dim=fact.hidden // fact.heads, ffn=4 * fact.hidden, vocabulary=fact.vocab or 51200)
 
 
 @functools.lru_cache(None)
@@ -161,7 +166,8 @@ def _find_gpu(name: str, dtype: str) -> gpus.Gpu:
 
 
 def _machine_entry(name: str) -> Rule:
-    """@return the machine of a published name: its own, that of the type it begins with, or usual servers of a known type"""
+    """@return the machine of a published name: its own, that of the type it begins with, or usual servers of a known
+    type"""
     machines = rules()["machines"]
     begins = [known for known in machines if re.match(re.escape(known) + r"\b", name)]
     if name in machines or begins:
@@ -204,7 +210,8 @@ def _zero_of(fact: Fact) -> int:
 
 
 def _split_of(fact: Fact, model: Model) -> pipeline.Split:
-    """A recipe's own layout; where chunks do not divide the layers but those with the embedding and the loss, these two count as layers."""
+    """A recipe's own layout; where chunks do not divide the layers but those with the embedding and the loss, these two
+    count as layers."""
     chunks = (fact.pp or 1) * (fact.vp or 1)
     layout = rules()["layouts"].get(model.name, {}).get(chunks)
     if layout:
@@ -223,7 +230,8 @@ def _expert_parts_of(fact: Fact, model: Model) -> int:
 
 def _precise_of(fact: Fact) -> precision.Precise:
     said = _said(fact, "precise", {})
-    return precision.precise(said.get("first", 0), said.get("last", 0), said.get("predictions", False), said.get("operators", ()), gpus.PRECISIONS)
+    return precision.precise(said.get("first", 0), said.get("last", 0), said.get("predictions", False),
+                             said.get("operators", ()), gpus.PRECISIONS)
 
 
 def _adapters_of(fact: Fact) -> adapters.Adapters | None:
@@ -244,8 +252,9 @@ def plan_of(fact: Fact, rule: Rule, model: Model, gpu: gpus.Gpu, recompute: str,
     assert fact.gpus is not None and fact.global_batch is not None and fact.seq_len is not None  # it has a full layout
     plan = Parallelism(
         fact.gpus, tp=tp, pp=fact.pp or 1, virtual=fact.vp or 1, ep=(fact.ep or 1) if model.experts else 1,
-        etp=_expert_parts_of(fact, model), split=_split_of(fact, model), cp=fact.cp or 1, zero=_zero_of(fact), recompute=recompute,
-        micro_batch=fact.micro_batch or 1, sequence_parallel=tp > 1 and sequence_parallel and "all-reduce TP" not in fact.notes,
+        etp=_expert_parts_of(fact, model), split=_split_of(fact, model), cp=fact.cp or 1, zero=_zero_of(fact),
+        recompute=recompute, micro_batch=fact.micro_batch or 1, sequence_parallel=tp > 1 and sequence_parallel
+        and "all-reduce TP" not in fact.notes,
         global_batch=fact.global_batch, sequence=fact.seq_len, precision=numbers, adapters=_adapters_of(fact),
         keeping=keeping.find(rule.get("keeps", "megatron")), exchange=exchange, precise=_precise_of(fact))
     return dataclasses.replace(plan, **more)

@@ -8,8 +8,10 @@ import pandas as pd
 Curve = dict[str, str | tuple[str, ...]]  # cells of its rows by column, or their ids
 CURVES: dict[str, Curve] = {
     "Llama 3.1 405B, 512 to 8,192 H100, fp8 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="H100"),
-    "Llama 3.1 405B, 256 to 2,496 GB200, fp8 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="GB200", precision="FP8"),
-    "Llama 3.1 405B, 512 to 5,120 GB200, fp4 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="GB200", precision="FP4"),
+    "Llama 3.1 405B, 256 to 2,496 GB200, fp8 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="GB200",
+        precision="FP8"),
+    "Llama 3.1 405B, 512 to 5,120 GB200, fp4 (MLPerf)": dict(family="MLPerf", model="Llama 3.1 405B", gpu="GB200",
+        precision="FP4"),
     "Llama 3.1 405B, 128 to 512 GB200, bf16": dict(family="DGX Cloud", model="Llama 3.1 405B", precision="BF16"),
     "Grok-1, 128 to 512 GB200, bf16": dict(family="DGX Cloud", model="Grok1 314B", precision="BF16"),
     "GPT-3 175B (MLPerf)": dict(family="MLPerf", model="GPT-3 175B", gpu="H100"),

@@ -18,10 +18,10 @@ NS_ROUNDING = 1.001  # times of fct.txt are whole nanoseconds
 NETWORKS = ("packet", "flow", "analytical")
 # Packets pay for whole frames, and for waits that fluids do not have.
 PACKETS_TO_FLOWS = (0.9, 1.1)
-# Where messages of several senders meet at a port, packets leave in the order in which they come: one sender's message is
-# through before the other's, and its next step's latency passes behind the other's data. Fluids share the port and end
-# together, and all wait for that latency. With n senders, messages that take T and a latency L, a step takes packets
-# max(nT, T + L) and fluids nT + L: no less than n / (2n - 1), which is above a half.
+# Where messages of several senders meet at a port, packets leave in the order in which they come: one sender's message
+# is through before the other's, and its next step's latency passes behind the other's data. Fluids share the port and
+# end together, and all wait for that latency. With n senders, messages that take T and a latency L, a step takes
+# packets max(nT, T + L) and fluids nT + L: no less than n / (2n - 1), which is above a half.
 PACKETS_TO_FLOWS_THAT_MEET = (0.5, 1.25)
 
 
@@ -82,7 +82,8 @@ def write_inputs(scenario: Drawn, directory: pathlib.Path) -> None:
 
 
 def in_its_folder(body: Callable[[S, pathlib.Path, pathlib.Path], None]) -> Check[S]:
-    """@return a check of a scenario: writes the inputs into an empty folder, and gives the Failure that ended `body`, or None"""
+    """@return a check of a scenario: writes the inputs into an empty folder, and gives the Failure that ended `body`,
+    or None"""
     @functools.wraps(body)
     def check(scenario: S, programs: str | os.PathLike, folder: str | os.PathLike) -> Failure | None:
         directory = pathlib.Path(folder)
@@ -131,7 +132,8 @@ class Run:
 
 
 def sanitizer_options(leaks: bool) -> dict[str, str]:
-    """@return variables that tell programs of a checking build whether to look for leaks; the rest is as the user has it"""
+    """@return variables that tell programs of a checking build whether to look for leaks; the rest is as the user has
+    it"""
     return {"ASAN_OPTIONS": ":".join(filter(None, (os.environ.get("ASAN_OPTIONS"), f"detect_leaks={int(leaks)}")))}
 
 
@@ -233,7 +235,8 @@ def _waits_for_acknowledgements(scenario: Scenario) -> bool:
 
 def _senders_meet(run: Run) -> bool:
     """@return whether messages of two hosts go over one link"""
-    return any(len({pair.split(">")[0] for pair in row["largest_flows"].split("; ")}) > 1 for row in run.rows("links.csv"))
+    return any(len({pair.split(">")[0] for pair in row["largest_flows"].split("; ")}) > 1
+               for row in run.rows("links.csv"))
 
 
 def _check_networks(scenario: Scenario, runs: Mapping[str, Run]) -> None:

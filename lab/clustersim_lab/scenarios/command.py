@@ -45,7 +45,8 @@ from clustersim_lab.scenarios.checks import write_inputs
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--compare", choices=KINDS, default="networks", help="networks with each other, ways to simulate "
+    parser.add_argument("--compare", choices=KINDS, default="networks",
+                        help="networks with each other, ways to simulate "
                         "one network, or runs with and without reuse (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the drawing (%(default)s)")
     parser.add_argument("--count", type=int, default=200, help="scenarios (%(default)s)")
@@ -104,7 +105,8 @@ def main(arguments: list[str]) -> int:
         for result in pool.map(lambda number: run_one(number, options), numbers):
             count[result] += 1
     if options.record:
-        write_text(options.record, json.dumps({"compare": options.compare, "seed": options.seed, "first": options.first, "scenarios": options.count,
+        write_text(options.record, json.dumps({"compare": options.compare, "seed": options.seed, "first": options.first,
+                                               "scenarios": options.count,
                                                **count, "wall_s": round(time.monotonic() - begin)}, indent=1) + "\n")
     print(f"{options.count} scenarios of seed {options.seed}: {count['held']} hold, {count['failed']} failed, "
           f"{count['refused']} are refused by the programs")

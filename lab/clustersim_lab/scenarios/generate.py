@@ -144,7 +144,8 @@ def scenario(seed: int | str, number: int) -> Scenario:
     spines = chance.randrange(1, 4) if leaves > 1 else 0
     nic = chance.choice(RATES)
     bare = Scenario(f"{seed}-{number}", servers, gpus_per_server, leaves, spines, nic, chance.choice((nic, *RATES)),
-                    chance.choice(DELAYS), _conf(chance), _failures(chance, leaves, spines), seed=chance.randrange(1, 1000))
+                    chance.choice(DELAYS), _conf(chance), _failures(chance, leaves, spines),
+                    seed=chance.randrange(1, 1000))
     gpus = servers * gpus_per_server
     if chance.random() < 0.5:
         flows = []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Random jobs whose traffic repeats, with --fast-forward and without it: times are the same, or the run says why they may not be."""
+"""Random jobs whose traffic repeats, with --fast-forward and without it: times are the same, or the run says why they
+may not be."""
 import dataclasses
 import json
 import pathlib
@@ -12,21 +13,25 @@ from clustersim_lab.scenarios.wide import WideScenario, wide_scenario
 WITHIN = 0.01   # of the time without the flag, unless the run says more
 EXACT = 0.001   # with exact: acknowledgements, and events in one picosecond
 TIMES = 2       # CPU time in terms of the run without the flag, if reuse does not pay
-SECONDS = 0.5   # and this: reuse gives up after six copies of the process, and each takes 0.02 to 0.065 s where page faults are slow
+SECONDS = 0.5   # and this: reuse gives up after six copies of the process, each of 0.02 to 0.065 s
 NOT_REUSED = ("COLLECTIVE_ENGINE",)  # refused with --fast-forward
 
 
 def reuse_scenario(seed: int | str, number: int) -> WideScenario:
     """@return the scenario of that number; the same for the same seed"""
     chance = random.Random(f"reuse {seed} {number}")
-    drawn = next(each for each in (wide_scenario(f"reuse {seed} {number}", attempt) for attempt in range(1000)) if each.layers)
+    drawn = next(each for each in (wide_scenario(f"reuse {seed} {number}", attempt) for attempt in range(1000))
+                 if each.layers)
     factor = chance.choice((1, 1, 4, 16))
-    layers = tuple(tuple((compute, operation, size * factor) for compute, operation, size in layer) for layer in drawn.layers)
+    layers = tuple(tuple((compute, operation, size * factor) for compute, operation, size in layer)
+                   for layer in drawn.layers)
     flags = [("--passes", 2)] if chance.random() < 0.2 else []
     network = chance.choice(("packet", "packet", "packet", "flow", "analytical"))
     return dataclasses.replace(
-        drawn, name=f"{seed}-{number}", flows=(), events=(), layers=layers * chance.choice((1, 2, 4)), ga=drawn.ga * chance.choice((1, 2)),
-        conf=tuple((key, value) for key, value in drawn.conf if key not in NOT_REUSED), flags=(*flags, ("--network", network)))
+        drawn, name=f"{seed}-{number}", flows=(), events=(), layers=layers * chance.choice((1, 2, 4)),
+        ga=drawn.ga * chance.choice((1, 2)),
+        conf=tuple((key, value) for key, value in drawn.conf if key not in NOT_REUSED),
+        flags=(*flags, ("--network", network)))
 
 
 class Run:
@@ -62,7 +67,8 @@ def _check_reuse(plain: Run, forward: Run, mode: str) -> None:
         differ = sorted(name for name in plain.outcome.files.keys() | forward.outcome.files.keys()
                         if plain.outcome.files.get(name) != forward.outcome.files.get(name))
         require(not differ, f"{what} that gives up leaves what a run without it does", ", ".join(differ))
-    require(abs(off) <= most or forward.reasons, f"{what} tells what it changes", f"{off:+.2%}, {forward.record.get('fast_forward')}")
+    require(abs(off) <= most or forward.reasons, f"{what} tells what it changes",
+            f"{off:+.2%}, {forward.record.get('fast_forward')}")
     require(forward.cpu_s <= TIMES * plain.cpu_s + SECONDS, f"{what} costs no more than twice as much",
             f"{forward.cpu_s:.2f} s and {plain.cpu_s:.2f} s")
 

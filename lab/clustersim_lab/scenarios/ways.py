@@ -50,7 +50,8 @@ def command(scenario: WideScenario, programs: pathlib.Path, output: str, flags: 
 def _of_program(text: str) -> list[str]:
     """@return what the programs say on stderr, without what mpirun and the sanitizers add"""
     without_boxes = re.sub(r"-{60,}\n.*?-{60,}\n", "", text, flags=re.DOTALL)
-    return [line for line in without_boxes.splitlines() if line and not re.match(r"mpirun|\[[^ ]+:\d+\]|warning: ", line)]
+    return [line for line in without_boxes.splitlines() if line
+            and not re.match(r"mpirun|\[[^ ]+:\d+\]|warning: ", line)]
 
 
 class Outcome:
@@ -107,17 +108,20 @@ def execute(scenario: WideScenario, programs: pathlib.Path, directory: pathlib.P
         for file in (told, said):
             file.seek(0)
         texts = told.read(), said.read()
-    require(process.returncode in (0, 1, 2), "ends", f"{shlex.join(arguments)}: exit status {process.returncode}: {texts[1][-500:]}")
+    require(process.returncode in (0, 1, 2), "ends",
+            f"{shlex.join(arguments)}: exit status {process.returncode}: {texts[1][-500:]}")
     return Outcome(directory / output, process.returncode, _of_program(texts[1]), texts[0], cpu_s)
 
 
 def _require_same(first: Outcome, second: Outcome, ways: str) -> None:
-    require(second.status == first.status, "same status", f"{ways}: {first.status} {first.said[:2]} and {second.status} {second.said[:2]}")
+    require(second.status == first.status, "same status",
+            f"{ways}: {first.status} {first.said[:2]} and {second.status} {second.said[:2]}")
     require(second.said == first.said, "same messages", f"{ways}: {first.said[:3]} and {second.said[:3]}")
     require(second.figures == first.figures, "same figures", f"{ways}: " + "; ".join(
         f"{name} {key}: {value} and {second.figures.get(name, {}).get(key)}" for name, figures in first.figures.items()
         for key, value in figures.items() if second.figures.get(name, {}).get(key) != value))
-    names = sorted(name for name in first.files.keys() | second.files.keys() if first.files.get(name) != second.files.get(name))
+    names = sorted(name for name in first.files.keys() | second.files.keys()
+                   if first.files.get(name) != second.files.get(name))
     require(not names, "same bytes", f"{ways}: {', '.join(names)}")
 
 
@@ -137,16 +141,19 @@ def _check_flows(scenario: WideScenario, outcome: Outcome) -> None:
 
 
 def _check_links(scenario: WideScenario, outcome: Outcome) -> None:
-    """Checks that hosts receive as many bytes as they send. Skips networks that lose or add bytes, and workloads, which end while
-    acknowledgements are under way."""
-    if (scenario.has_workload or outcome.status or not scenario.is_lossless or outcome.figure("pauses") or outcome.figure("timeouts") or outcome.figure("drops")
+    """Checks that hosts receive as many bytes as they send. Skips networks that lose or add bytes, and workloads, which
+    end while acknowledgements are under way."""
+    if (scenario.has_workload or outcome.status or not scenario.is_lossless or outcome.figure("pauses")
+        or outcome.figure("timeouts") or outcome.figure("drops")
             or dict(scenario.conf).get("IN_NETWORK_REDUCTION") or dict(scenario.conf).get("CC_MODE", 1) in (3, 10)
             or "NIC_TOTAL_PAUSE_TIME" in dict(scenario.conf) or "links.csv" not in outcome.files):
         return  # telemetry grows on its way
     gpus = scenario.gpus
     special = {*scenario.nvswitches()}
-    sent = sum(int(row["tx_bytes"]) for row in outcome.rows("links.csv") if int(row["node"]) < gpus and int(row["peer"]) not in special)
-    came = sum(int(row["tx_bytes"]) for row in outcome.rows("links.csv") if int(row["peer"]) < gpus and int(row["node"]) not in special)
+    sent = sum(int(row["tx_bytes"]) for row in outcome.rows("links.csv") if int(row["node"]) < gpus
+               and int(row["peer"]) not in special)
+    came = sum(int(row["tx_bytes"]) for row in outcome.rows("links.csv") if int(row["peer"]) < gpus
+               and int(row["node"]) not in special)
     require(sent == came, "bytes are conserved", f"hosts have sent {sent} bytes, and {came} have come to hosts")
 
 
@@ -159,18 +166,20 @@ def _rows(outcome: Outcome, name: str, columns: Sequence[str]) -> list[tuple[str
 def require_same_work(one: Outcome, other: Outcome, way: str) -> None:
     """@raise Failed unless both runs have the same collectives @param way the words for the second run"""
     columns = ("layer", "pass", "phase", "group", "ranks", "op", "bytes", "algorithm", "protocol", "channels", "flows")
-    require(_rows(one, "collectives.csv", columns) == _rows(other, "collectives.csv", columns), f"{way} has the same collectives",
-            "collectives.csv")
+    require(_rows(one, "collectives.csv", columns) == _rows(other, "collectives.csv", columns),
+            f"{way} has the same collectives", "collectives.csv")
 
 
 def _require_similar(one: Outcome, other: Outcome, way: str) -> None:
-    """Events of the same picosecond come in another order: symmetric traffic has other rows first, and other frames where two
-    meet."""
-    require(one.status == other.status, f"{way} ends as without it", f"{one.status} {one.said[:2]} and {other.status} {other.said[:2]}")
+    """Events of the same picosecond come in another order: symmetric traffic has other rows first, and other frames
+    where two meet."""
+    require(one.status == other.status, f"{way} ends as without it",
+            f"{one.status} {one.said[:2]} and {other.status} {other.said[:2]}")
     if one.status:
         return
     require_same_work(one, other, way)
-    flows = [sorted((row.split()[0], row.split()[1], row.split()[4]) for row in outcome.files.get("fct.txt", b"").decode().splitlines())
+    flows = [sorted((row.split()[0], row.split()[1], row.split()[4])
+                    for row in outcome.files.get("fct.txt", b"").decode().splitlines())
              for outcome in (one, other)]
     require(flows[0] == flows[1], f"{way} has the same flows", "fct.txt")
     if "run.json" in one.figures and not any(outcome.figure(name) for name in ("drops", "timeouts", "cnps", "pauses")
@@ -186,20 +195,23 @@ def _paths_do_not_matter(scenario: WideScenario) -> bool:
     kind = words[words.index("-topo") + 1]
     if "-nsps" in words or "--nics_per_gpu" in words or "-csn" in words:
         return False
-    return kind == "RailOnly" or (kind in ("Spectrum-X", "DCN-SingleToR", "NVL36") and words[words.index("-psn") + 1] == "1")
+    return kind == "RailOnly" or (kind in ("Spectrum-X", "DCN-SingleToR", "NVL36")
+                                  and words[words.index("-psn") + 1] == "1")
 
 
 def _repeats_exactly(scenario: WideScenario, outcome: Outcome) -> bool:
     """@return whether --fast-forward=exact is documented to give the results of the whole run"""
     conf = dict(scenario.conf)
-    return (scenario.has_workload and not outcome.status and scenario.is_lossless and not scenario.flows and not scenario.flags
+    return (scenario.has_workload and not outcome.status and scenario.is_lossless and not scenario.flows
+            and not scenario.flags
             and not any(outcome.figure(name) for name in ("drops", "timeouts", "cnps", "pauses"))
             and conf.get("CC_MODE", 1) in (0, 1) and conf.get("ROUTING", "ecmp") == "ecmp"
             and not {"IN_NETWORK_REDUCTION", "NIC_TOTAL_PAUSE_TIME"} & conf.keys() and _paths_do_not_matter(scenario))
 
 
 def _check_exact(one: Outcome, forward: Outcome) -> None:
-    """Times are those of the whole run but for what fast-forward.rst says: acknowledgements, and events in one picosecond."""
+    """Times are those of the whole run but for what fast-forward.rst says: acknowledgements, and events in one
+    picosecond."""
     require(forward.status == 0, "--fast-forward=exact is exact", f"status {forward.status}: {forward.said[:2]}")
     require_same_work(one, forward, "--fast-forward=exact")
     times = one.figure("simulated_ns"), forward.figure("simulated_ns")
@@ -222,7 +234,8 @@ def _check_ways(scenario: WideScenario, run: Callable[..., Outcome], has_mpi: bo
         count = 2 + scenario.seed % 2
         several = run(("-t", str(4 - count)), processes=count)
         if several.status == 2:
-            require("in one process" in several.said[0] and (two.stays_on_one_thread or "--separate-passes" in several.said[0]),
+            require("in one process" in several.said[0]
+                    and (two.stays_on_one_thread or "--separate-passes" in several.said[0]),
                     "several processes are possible where threads are", str(several.said))
         else:
             _require_same(one, several, f"without -t, {count} processes")

@@ -71,7 +71,8 @@ class WideScenario:
     events: tuple[Event, ...] = ()
     flows: tuple[Flow, ...] = ()  # without layers, all that there is
     layers: tuple[tuple[Phase, ...], ...] = ()  # of a workload, three phases each
-    micro: tuple[tuple[int, str, int, str], ...] = ()  # (passes, operation, bytes, group): micro lines instead of layers
+    micro: tuple[tuple[int, str, int, str],
+                 ...] = ()  # (passes, operation, bytes, group): micro lines instead of layers
     tp: int = 1
     ep: int = 1
     pp: int = 1
@@ -156,7 +157,8 @@ def _cluster(chance: random.Random) -> tuple[str, ...]:
     if chance.random() < 0.25:
         nics = ["--nics_per_gpu", "2"] if gps == 1 or chance.random() < 0.5 else ["--gpus_per_nic", "2"]
     rails: list[object] = ["-psn", spines, "-npa", chance.choice((2, 4))]
-    kind = chance.choice(("Spectrum-X", "AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR", "pods",
+    kind = chance.choice(("Spectrum-X", "AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR",
+                          "DCN-DualToR", "pods",
                           "NVL36", "FatTree", "Clos2", "Clos3", "Dragonfly", "Torus", "RailOnly"))
     if kind == "NVL36":
         common[1:4:2] = [gps := 4, 4 * servers]
@@ -167,7 +169,8 @@ def _cluster(chance: random.Random) -> tuple[str, ...]:
     elif kind == "FatTree":
         words = ["-topo", kind, *common, "--radix", 4]
     elif kind in ("Clos2", "Clos3"):
-        words = ["-topo", kind, *common, "--nics_per_leaf", chance.choice((2, 4)), "--oversubscription", chance.choice((1, 2))]
+        words = ["-topo", kind, *common, "--nics_per_leaf", chance.choice((2, 4)), "--oversubscription",
+                 chance.choice((1, 2))]
         words += ["--leaves_per_pod", 2] if kind == "Clos3" else []
     elif kind == "Dragonfly":
         common[1:4:2] = [gps := chance.choice((1, 2)), 12]
@@ -230,7 +233,8 @@ def _with_workload(chance: random.Random, bare: WideScenario, gpus: int) -> Wide
     """@return the scenario with a workload for so many GPUs"""
     if chance.random() < 0.2:
         return dataclasses.replace(bare, micro=tuple(
-            (chance.randrange(1, 3), chance.choice(OPERATIONS), int(10 ** chance.uniform(1, 5.5)), chance.choice(("TP", "DP")))
+            (chance.randrange(1, 3), chance.choice(OPERATIONS), int(10 ** chance.uniform(1, 5.5)),
+             chance.choice(("TP", "DP")))
             for _ in range(chance.randrange(1, 3))))
     tp = _divisor(chance, gpus, 1, 2, 3, 4, 8)
     pp = _divisor(chance, gpus // tp, 1, 1, 2, 3)
@@ -239,11 +243,13 @@ def _with_workload(chance: random.Random, bare: WideScenario, gpus: int) -> Wide
     def phase(groups: Sequence[str]) -> Phase:
         if chance.random() < 0.4:
             return chance.randrange(20000), "NONE", 0
-        return (chance.randrange(20000), chance.choice(OPERATIONS) + chance.choice(groups), int(10 ** chance.uniform(0, 5.5)))
+        return (chance.randrange(20000), chance.choice(OPERATIONS) + chance.choice(groups),
+                int(10 ** chance.uniform(0, 5.5)))
 
     groups = ("", "_TP", "_EP", "_DP", "_DP_EP")
     return dataclasses.replace(
-        bare, tp=tp, pp=pp, ep=ep, ga=chance.choice((1, 1, 2, 3)), pp_bytes=int(10 ** chance.uniform(1, 5)) if pp > 1 else 0,
+        bare, tp=tp, pp=pp, ep=ep, ga=chance.choice((1, 1, 2, 3)),
+        pp_bytes=int(10 ** chance.uniform(1, 5)) if pp > 1 else 0,
         layers=tuple((phase(groups), phase(groups), phase(("", "_DP_EP"))) for _ in range(chance.randrange(1, 4))))
 
 

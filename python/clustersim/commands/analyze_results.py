@@ -5,7 +5,8 @@
 
 The others are compared with the first run. A directory of runs counts as its runs. Tables are
 printed, with what limits each group in words; -o writes each table as CSV with all digits, and all of them
-as comparison.md. --dirs may precede the runs, as for SimAI's script. Directories that SimAI or the HPCC simulator wrote are read, too.
+as comparison.md. --dirs may precede the runs, as for SimAI's script. Directories that SimAI or the HPCC simulator wrote
+are read, too.
 """
 import argparse
 import pathlib
@@ -41,7 +42,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("-o", "--output", metavar="DIR", help="write CSV and Markdown there")
     parser.add_argument("--topology", metavar="FILE",
                         help="topology of all runs, for directories without run.json")
-    parser.add_argument("--tables", nargs="+", metavar="TABLE", choices=[*MAKER_OF], help=f"print only these: {' '.join(MAKER_OF)}")
+    parser.add_argument("--tables", nargs="+", metavar="TABLE", choices=[*MAKER_OF],
+                        help=f"print only these: {' '.join(MAKER_OF)}")
     given = parser.parse_args(arguments)
     directories = [*given.runs, *given.dirs]
     if not directories:

@@ -3,10 +3,10 @@
 
 Usage: scripts/busbw_table.py RUN_DIRECTORY
 
-Reads collectives.csv of the run, which may also be named by its file PREFIXEndToEnd.csv (SimAI_analytical -r). Collectives of the same operation, kind of group and size (one per
-group) make one row: the slowest of them gives the time, the bandwidths are the medians. They are from the
-first rank's start to the last one's end; "from last start" begins when the last rank has started, and is shown
-where it differs.
+Reads collectives.csv of the run, which may also be named by its file PREFIXEndToEnd.csv (SimAI_analytical -r).
+Collectives of the same operation, kind of group and size (one per group) make one row: the slowest of them gives the
+time, the bandwidths are the medians. They are from the first rank's start to the last one's end; "from last start"
+begins when the last rank has started, and is shown where it differs.
 """
 import collections
 import pathlib

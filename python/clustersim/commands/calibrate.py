@@ -4,17 +4,17 @@
     scripts/calibrate.py -np 4 --provider tcp -o results/calibration
     scripts/calibrate.py -np 16 --mpirun '--hostfile hosts' --largest 1G -o results/calibration
 
-AllReduces of sizes from --smallest to --largest are measured. What the hosts are is fitted to every other size: the rate and the
-latency of their links, and, as far as the errors tell, what a message costs the CPU. The sizes between check them. Writes into the
-directory:
+AllReduces of sizes from --smallest to --largest are measured. What the hosts are is fitted to every other size: the
+rate and the latency of their links, and, as far as the errors tell, what a message costs the CPU. The sizes between
+check them. Writes into the directory:
 
 topology         a star of hosts with the fitted rate and latency, for -n of all programs
 hosts.yaml       the type of these hosts with the costs of messages, for --gpu-table
 busbw.yaml       bus bandwidths of the largest size, for SimAI_analytical -busbw
 calibration.csv  each size, measured and simulated
 
-Simulate with AS_SEND_LAT=0 NCCL_ALGO=Ring NCCL_PROTO=Simple, as it was measured. Exits with status 1 if the median error of the
-sizes that were not fitted is above --bound or a rank failed, with 2 if an input is wrong.
+Simulate with AS_SEND_LAT=0 NCCL_ALGO=Ring NCCL_PROTO=Simple, as it was measured. Exits with status 1 if the median
+error of the sizes that were not fitted is above --bound or a rank failed, with 2 if an input is wrong.
 """
 import argparse
 import math
@@ -73,7 +73,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> int:
     given = parse(arguments)
-    calibration = Calibration(given.np, given.output, given.mpirun, given.provider, given.nic or None, given.interface or None)
+    calibration = Calibration(given.np, given.output, given.mpirun, given.provider, given.nic or None,
+                              given.interface or None)
     try:
         calibration.run(given.smallest, given.largest, given.iterations)
     except launch.PhysicalError as error:
@@ -81,16 +82,20 @@ def main(arguments: list[str]) -> int:
         return error.status
     print(f"{'bytes':>12}{'role':>7}{'min us':>12}{'median us':>12}{'max us':>12}{'simulated':>12}{'error':>8}")
     for row in calibration.rows:
-        print(f"{row.size:12}{row.role:>7}{row.least_us:12.1f}{row.median_us:12.1f}{row.most_us:12.1f}{row.simulated_us:12.1f}"
+        print(f"{row.size:12}{row.role:>7}{row.least_us:12.1f}{row.median_us:12.1f}{row.most_us:12.1f}"
+              f"{row.simulated_us:12.1f}"
               f"{row.error:8.1%}")
     disturbed = sum(row.disturbed for row in calibration.rows)
     if disturbed:
-        print(f"{disturbed} of {len(calibration.rows)} sizes were disturbed (a median above twice the minimum): of these the "
+        print(f"{disturbed} of {len(calibration.rows)} sizes were disturbed (a median above twice the minimum): of "
+              f"these the "
               "minimum counts")
     found = calibration.check_error()
     host = calibration.host
-    costs = "".join(f"; {us:.1f} us of a CPU for a message" + (f" above {above} bytes" if above else "") for above, us in host.costs)
-    print(f"{given.np} hosts of {host.rate_bps / 1e9:.3f} Gb/s and {host.latency_us:.1f} us{costs}\nmedian error of the sizes that were not fitted {found:.1%}\nresults in {given.output}")
+    costs = "".join(f"; {us:.1f} us of a CPU for a message" + (f" above {above} bytes" if above else "") for above,
+                    us in host.costs)
+    print(f"{given.np} hosts of {host.rate_bps / 1e9:.3f} Gb/s and {host.latency_us:.1f} us{costs}\n"
+          f"median error of the sizes that were not fitted {found:.1%}\nresults in {given.output}")
     return 0 if found <= given.bound else 1
 
 

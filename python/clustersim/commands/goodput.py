@@ -68,7 +68,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         parser.error("--histories or --seed is out of range; expected 1 or more, and 0 to 2^64 - 1")
     failures = 24 * given.days / goodput.system_mtbf(given.part) * given.histories
     if failures + given.histories > MOST_FAILURES:
-        parser.error(f"{given.histories} histories of {given.days:g} days have {failures:.3g} failures; expected at most "
+        parser.error(f"{given.histories} histories of {given.days:g} days have {failures:.3g} failures; expected at "
+                     f"most "
                      f"{MOST_FAILURES:g} of both together (--histories, --days)")
     return given
 

@@ -176,7 +176,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
                                    ("--priority", options.priority, 0, 7)):
         if not low <= value <= high:
             parser.error(f"{name} {value}: expected {low:g} to {high:g}")
-    command.tell_idle(parser, options, ((options.incast_load, "it is for --incast-load", ("incast_senders", "incast_bytes")),))
+    command.tell_idle(parser, options, ((options.incast_load, "it is for --incast-load",
+                                         ("incast_senders", "incast_bytes")),))
     return options
 
 

@@ -5,7 +5,8 @@
     scripts/plan.py --model mixtral_8x7b --gpus 64 --objective tokens/s/GPU --global_batch 512
 
 All plans that Megatron-LM allows and that fit into memory are ranked by SimAI_analytical; a plan whose computation and
-line-rate communication alone take longer than the best ones is not run. --simulate N simulates the best N on the topology.
+line-rate communication alone take longer than the best ones is not run. --simulate N simulates the best N on the
+topology.
 """
 from clustersim.required_modules import require
 

@@ -32,7 +32,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                                      description=f"{__doc__}\nkinds of plots:\n  all          every kind\n{kinds}",
                                      allow_abbrev=False)
     parser.add_argument("kind", choices=[*KINDS, "all"], metavar="KIND", help="what to draw, see above")
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="output directory of a run, or the PREFIXEndToEnd.csv of "
+    parser.add_argument("runs", nargs="+", metavar="RUN",
+                        help="output directory of a run, or the PREFIXEndToEnd.csv of "
                         "one whose files have a prefix (SimAI_analytical -r)")
     parser.add_argument("-o", "--output", type=pathlib.Path,
                         help="directory for the files; else plots in the directory of the run, or, for "

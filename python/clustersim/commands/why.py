@@ -3,9 +3,9 @@
 
     scripts/why.py RUN
 
-The path goes from the last rank's end back to the start, through computations, collectives (to the rank that joined last) and
-messages (to their senders). What-ifs are worked out on the path, then run: each repeats the run with one thing faster. If RUN has
-no timeline of all ranks, it is repeated once with one. Results are in RUN/why.
+The path goes from the last rank's end back to the start, through computations, collectives (to the rank that joined
+last) and messages (to their senders). What-ifs are worked out on the path, then run: each repeats the run with one
+thing faster. If RUN has no timeline of all ranks, it is repeated once with one. Results are in RUN/why.
 """
 from clustersim.required_modules import require
 

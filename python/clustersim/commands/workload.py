@@ -5,8 +5,9 @@
     scripts/workload.py --config config.json --world_size 64 --ep 8 --format chakra
     scripts/workload.py --inference --help
 
-Operators take the time of measured kernels on --gpu_type, of --kernels roofline, or of --measured. The plan must fit into the GPU's memory.
-Beside DIR/NAME.txt (SimAI's text) or DIR/NAME.<rank>.et (Chakra) it writes DIR/NAME.json: memory, work, sizes.
+Operators take the time of measured kernels on --gpu_type, of --kernels roofline, or of --measured. The plan must fit
+into the GPU's memory. Beside DIR/NAME.txt (SimAI's text) or DIR/NAME.<rank>.et (Chakra) it writes DIR/NAME.json:
+memory, work, sizes.
 """
 from clustersim.required_modules import require
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Measures collectives on machines, and makes a simulation of these machines.
 
-The model is a star of equal hosts (host_model.py), whose numbers are fitted to every other size by flow-level simulations.
+The model is a star of equal hosts (host_model.py), whose numbers are fitted to every other size by flow-level
+simulations.
 """
 import csv
 import dataclasses
@@ -76,8 +77,8 @@ def write_hosts(path: pathlib.Path, host: Host) -> pathlib.Path:
 
 def write_workload(path: pathlib.Path, op: str, sizes: Sequence[int]) -> pathlib.Path:
     """Writes a workload with two collectives of each size in bytes, after two that start the ranks. @return the path"""
-    # The very first show how ranks begin. The first of a size finds its buffers out of the caches, and training repeats its
-    # collectives: the second of each size counts (rows_that_count()).
+    # The very first show how ranks begin. The first of a size finds its buffers out of the caches, and training repeats
+    # its collectives: the second of each size counts (rows_that_count()).
     path.write_text("".join(f"1 {op} {size} TP\n" * 2 for size in [FIRST_BYTES, *sizes]))
     return path
 
@@ -114,7 +115,8 @@ class Calibration:
     directory."""
     def __init__(self, ranks: int, output: str | os.PathLike, mpirun: Sequence[str] = (), provider: str = "auto",
                  nic: str | None = None, interface: str | None = None) -> None:
-        """@param mpirun further words for it, such as a file of hosts @param provider, nic, interface as for SimAI_phynet"""
+        """@param mpirun further words for it, such as a file of hosts @param provider, nic, interface as for
+        SimAI_phynet"""
         self.ranks, self.output, self.mpirun = ranks, pathlib.Path(output), mpirun
         self.provider, self.nic, self.interface = provider, nic, interface
         self.output.mkdir(parents=True, exist_ok=True)
@@ -127,8 +129,10 @@ class Calibration:
         topology = write_star(self.output / "probe-topology", self.ranks, PROBE)
         hosts = write_hosts(self.output / "hosts.yaml", PROBE)
         workload = write_workload(self.output / f"{op.lower()}.txt", op, sizes)
-        launch.run(self.ranks, workload, topology, directory, VARIABLES, mpirun=self.mpirun, gpu_table=os.path.abspath(hosts),
-                   tp=self.ranks, warmup=2, iterations=iterations, provider=self.provider, nic=self.nic, interface=self.interface)
+        launch.run(self.ranks, workload, topology, directory, VARIABLES, mpirun=self.mpirun,
+                   gpu_table=os.path.abspath(hosts),
+                   tp=self.ranks, warmup=2, iterations=iterations, provider=self.provider, nic=self.nic,
+                   interface=self.interface)
         return [Row(op, int(row["bytes"]), "fit" if number % 2 == 0 else "check", float(row["min_us"]),
                     float(row["median_us"]), float(row["max_us"]), float(row["median_busbw"]))
                 for number, row in enumerate(rows_that_count(directory / "iterations.csv"))]
@@ -139,8 +143,8 @@ class Calibration:
         hosts = write_hosts(self.output / "hosts.yaml", host)
         workload = write_workload(self.output / f"{op.lower()}.txt", op, sizes)
         directory = self.output / f"simulated-{name}"
-        words = [str(find_program()), "-w", str(workload), "-n", str(topology), "--gpu-table", str(hosts), "--tp", str(self.ranks),
-                 "--network", "flow", "-q", "-o", str(directory)]
+        words = [str(find_program()), "-w", str(workload), "-n", str(topology), "--gpu-table", str(hosts), "--tp",
+                 str(self.ranks), "--network", "flow", "-q", "-o", str(directory)]
         result = subprocess.run(words, env=environment(VARIABLES), capture_output=True, text=True, check=False)
         if result.returncode:
             raise launch.PhysicalError(result.stderr.strip(), result.returncode)
@@ -181,13 +185,14 @@ class Calibration:
         lines = ["measured"]
         for group in ("TP", "DP", "EP"):
             lines += [f"{group}:"] + [f"{OPS[op]},: {value:.6g}" for op, value in bandwidths.items()]
-        write_text(self.output / "busbw.yaml", "\n".join([*lines, "PP:", f"busbw: {self.host.rate_bps / 8e9:.6g}"]) + "\n")
+        write_text(self.output / "busbw.yaml", "\n".join([*lines, "PP:", f"busbw: {self.host.rate_bps / 8e9:.6g}"])
+                   + "\n")
         with whole_file(self.output / "calibration.csv") as part, part.open("w", newline="") as file:
             table = csv.writer(file, lineterminator="\n")
             table.writerow(["op", "bytes", "role", "min_us", "median_us", "max_us", "simulated_us", "error"])
             for row in self.rows:
-                table.writerow([row.op, row.size, row.role, f"{row.least_us:.3f}", f"{row.median_us:.3f}", f"{row.most_us:.3f}",
-                                f"{row.simulated_us:.3f}", f"{row.error:.4f}"])
+                table.writerow([row.op, row.size, row.role, f"{row.least_us:.3f}", f"{row.median_us:.3f}",
+                                f"{row.most_us:.3f}", f"{row.simulated_us:.3f}", f"{row.error:.4f}"])
 
     def check_error(self) -> float:
         """@return the median of the relative errors' sizes, over what was not fitted"""

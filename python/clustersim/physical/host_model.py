@@ -2,9 +2,9 @@
 """A host as the simulator models it, and the host that explains measured times best.
 
 A host's link has a rate R and a latency L. Its CPU moves messages one after another: each keeps it busy for o before it
-leaves, and at the rate R while it does. These are L, o and G = 1/R of the LogGP model (Alexandrov et al., SPAA 1995). Messages
-above a limit may have an o of their own, as libraries change their protocol with the size: they copy short messages, and
-agree upon long ones first (LogGPS: Ino, Fujimoto, Hagihara, PPoPP 2001).
+leaves, and at the rate R while it does. These are L, o and G = 1/R of the LogGP model (Alexandrov et al., SPAA 1995).
+Messages above a limit may have an o of their own, as libraries change their protocol with the size: they copy short
+messages, and agree upon long ones first (LogGPS: Ino, Fujimoto, Hagihara, PPoPP 2001).
 """
 import dataclasses
 import functools
@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 FASTEST_BPS = 1e15
 MOST_COSTS = 3  # that a row of --gpu-table takes
-# Each cost must lower the error of the fitted sizes to this part. One whose limit is the best of many must do more than chance.
+# Each cost must lower the error of the fitted sizes to this part. One whose limit is the best of many must do more than
+# chance.
 WORTHWHILE = 2 / 3
 WORTHWHILE_SEARCHED = 1 / 2
 PARTS_OF_CPU = (0.1, 0.5, 0.9)  # of a short message's time: where searches begin
@@ -42,14 +43,16 @@ class Host:
     def row(self, name: str) -> str:
         """@return its row of a --gpu-table. A host has no NVLinks; their rates are that of its own link"""
         rate = f"{self.rate_bps / 8e9:.9g}"
-        messages = [f"{{above: {above}, us: {us:.9g}" + f", gbps: {rate}" * self.copies + "}" for above, us in self.costs if us > 0 or self.copies]
+        messages = [f"{{above: {above}, us: {us:.9g}" + f", gbps: {rate}" * self.copies + "}" for above,
+                    us in self.costs if us > 0 or self.copies]
         return (f"{name}: {{generation: Hopper, channel_gbps: {rate}, usable_gbps: {rate}"
                 + f", messages: [{', '.join(messages)}]" * bool(messages) + "}")
 
 
 class HostFit:
-    """Looks for a host by its simulated times. They are sums along the longest path through a collective, so near any host they
-    are linear in its numbers: slopes lead to the host of least absolute relative errors, and are then taken anew.
+    """Looks for a host by its simulated times. They are sums along the longest path through a collective, so near any
+    host they are linear in its numbers: slopes lead to the host of least absolute relative errors, and are then taken
+    anew.
 
     @param simulate gives the microseconds of all sizes for a Host @param chosen which sizes are fitted
     @param copies see Host
@@ -77,11 +80,13 @@ class HostFit:
                             WORTHWHILE_SEARCHED)
 
     def _better(self, host: Host, starts: Sequence[Host], part: float) -> Host:
-        """@return the host that is found from one of other hosts, if its costs are worthwhile; otherwise the given one"""
+        """@return the host that is found from one of other hosts, if its costs are worthwhile; otherwise the given
+        one"""
         tellable = min(MOST_COSTS, int(self._chosen.sum()) // SIZES_PER_NUMBER - len(self._numbers(Host(0, 1))))
         if self.error(host) <= EXACT:
             return host
-        other = min((self._settle(start) for start in starts if len(start.costs) <= tellable), key=self.error, default=host)
+        other = min((self._settle(start) for start in starts if len(start.costs) <= tellable), key=self.error,
+                    default=host)
         return other if self.error(other) < self.error(host) * part ** (len(other.costs) - len(host.costs)) else host
 
     @staticmethod
@@ -130,7 +135,8 @@ class HostFit:
         for _ in range(ROUNDS):
             solution = _least_squares(rows * weights[:, None], goal * weights)
             weights = 1 / numpy.sqrt(numpy.maximum(abs(rows @ solution - goal), SMALL_ERROR))
-        # Where a number hardly matters, its slope leads anywhere; but no part of a collective, nor a byte of it, takes longer than all.
+        # Where a number hardly matters, its slope leads anywhere; but no part of a collective, nor a byte of it, takes
+        # longer than all.
         longest = numpy.full(len(numbers), self._measured.max())
         longest[1] *= 1e3 / 8
         return numpy.minimum(solution, longest)

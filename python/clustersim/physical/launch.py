@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from clustersim import simulation
 from clustersim.simulation import command_line, find_program
 
-# Messages of NCCL's steps go over tcp without asking first. Asked for, data would wait behind what goes the other way on
-# the same connection.
+# Messages of NCCL's steps go over tcp without asking first. Asked for, data would wait behind what goes the other way
+# on the same connection.
 TCP_VARIABLES = {"FI_OFI_RXM_BUFFER_SIZE": "600000", "FI_OFI_RXM_MSG_RX_SIZE": "64", "FI_OFI_RXM_MSG_TX_SIZE": "64"}
 
 
@@ -36,7 +36,8 @@ def phynet_words(workload: str | os.PathLike, topology: str | os.PathLike, outpu
 
 
 def words_of_ranks(stderr: str) -> str:
-    """@return what ranks printed, each line once. mpirun's words stand between rules: its first words if there are no others"""
+    """@return what ranks printed, each line once. mpirun's words stand between rules: its first words if there are no
+    others"""
     ranks, *mpirun = re.split(r"^-{20,}\n", stderr, flags=re.MULTILINE)
     lines = "\n".join([ranks, *mpirun[1::2]]).splitlines()
     said = "\n".join(dict.fromkeys(line for line in lines if line.strip()))
@@ -55,5 +56,7 @@ def run(ranks: int, workload: str | os.PathLike, topology: str | os.PathLike, ou
         **flags: object) -> None:
     """Runs ranks where mpirun puts them: on this machine. @param mpirun further words for it @raise PhysicalError"""
     words = ["mpirun", "--oversubscribe", "--bind-to", "none", *mpirun, "-np", str(ranks),
-             *(word for name in variables or {} if mpirun for word in ("-x", name)), *phynet_words(workload, topology, output, **flags)]
-    require_success(subprocess.run(words, env=environment(variables), capture_output=True, text=True, timeout=timeout, check=False), words)
+             *(word for name in variables or {} if mpirun for word in ("-x", name)),
+             *phynet_words(workload, topology, output, **flags)]
+    require_success(subprocess.run(words, env=environment(variables), capture_output=True, text=True, timeout=timeout,
+                                   check=False), words)

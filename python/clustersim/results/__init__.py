@@ -45,7 +45,8 @@ __all__ = ["Problem", "ResultsError", "Run", "open_run", "open_runs"]
 
 
 def __getattr__(name: str) -> Any:
-    """Modules that load pandas are loaded on demand: commands that refuse their arguments, or print their help, do without."""
+    """Modules that load pandas are loaded on demand: commands that refuse their arguments, or print their help, do
+    without."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from clustersim.results import run

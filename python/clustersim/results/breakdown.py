@@ -29,11 +29,13 @@ class Breakdown:
     name: str  # of the run; of a run with several jobs, also of the job
     total_us: float
     parts: list[Part]  # none of them zero
-    comparable: tuple[str, int] | None = None  # jobs of the same are alternatives; None: it lasts as long as requests come
+    comparable: tuple[str,
+                      int] | None = None  # jobs of the same are alternatives; None: it lasts as long as requests come
 
 
 def comparable_of(run: "Run", number: int) -> tuple[str, int] | None:
-    """@param number of the job in the run @return what jobs have in common whose times may be compared; None: with none"""
+    """@param number of the job in the run @return what jobs have in common whose times may be compared; None: with
+    none"""
     return None if run.serves_requests else (run.workload_identity, number)
 
 

@@ -20,8 +20,8 @@ from clustersim.results.reading.links import read_links
 from clustersim.results.reading.pauses import pauses_of, read_pause_events, read_paused_queues
 from clustersim.results.reading.problem import Problems, ResultsError
 from clustersim.results.reading.queues import read_queues
-from clustersim.results.reading.requests import (is_memory_trace, is_served, read_inference, read_instances, read_memory,
-                                                 read_requests, read_served)
+from clustersim.results.reading.requests import (is_memory_trace, is_served, read_inference, read_instances,
+                                                 read_memory, read_requests, read_served)
 from clustersim.results.reading.samples import read_bandwidth, read_cnps, read_rates
 from clustersim.results.reading.timeline import read_timeline
 
@@ -37,7 +37,8 @@ Reader = Callable[[pathlib.Path, Problems], "pd.DataFrame | None"]
 class Run:
     """A run directory; see the package's description for its properties."""
 
-    def __init__(self, directory: str | os.PathLike, name: str | None = None, topology: str | pathlib.Path | None = None) -> None:
+    def __init__(self, directory: str | os.PathLike, name: str | None = None,
+                 topology: str | pathlib.Path | None = None) -> None:
         """
         @param directory or the file PREFIXEndToEnd.csv of a run whose files have a prefix (SimAI_analytical -r)
         @param name shown in tables (default: the directory's, or the prefix) @param topology file to use
@@ -50,7 +51,8 @@ class Run:
         if not self.directory.is_dir():
             if self.directory.is_file():
                 try:
-                    input_file.refuse_foreign(directory, input_file.read_text(directory, "replace"), "the output directory of a run")
+                    input_file.refuse_foreign(directory, input_file.read_text(directory, "replace"),
+                                              "the output directory of a run")
                 except InputError as error:
                     raise ResultsError(str(error)) from None
             raise ResultsError(f"{directory}: no such directory; expected the output directory of a run")
@@ -133,7 +135,8 @@ class Run:
     def _lacks_traffic(self) -> bool:
         """@return whether files of the network lack the run's traffic, after saying so"""
         if not self.has_whole_network:
-            self.problems.add(self._path("run.json"), 0, "--fast-forward simulated the traffic beside the run: fct.txt, links.csv and monitors "
+            self.problems.add(self._path("run.json"), 0,
+                              "--fast-forward simulated the traffic beside the run: fct.txt, links.csv and monitors "
                               "lack it; what is made from them is left out", "a run without --fast-forward for these")
         return not self.has_whole_network
 
@@ -156,7 +159,8 @@ class Run:
             self._missing(files.monitor_name(kind, self.info))
         return None
 
-    def _file(self, name: str, read: Callable[[pathlib.Path], pd.DataFrame | None], expected: bool) -> pd.DataFrame | None:
+    def _file(self, name: str, read: Callable[[pathlib.Path], pd.DataFrame | None],
+              expected: bool) -> pd.DataFrame | None:
         path = files.whole_or_part(self._path(name))
         if path.is_file():
             return read(path)
@@ -208,7 +212,8 @@ class Run:
 
     @functools.cached_property
     def queue_sampling(self) -> tuple[float, float, int] | None:
-        """The first time at which ports were looked at for qlen.txt and the interval, in us, and how often; None if unknown"""
+        """The first time at which ports were looked at for qlen.txt and the interval, in us, and how often; None if
+        unknown"""
         if self.simulated_ns is None:
             return None
         try:

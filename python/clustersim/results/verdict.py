@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from clustersim.results.run import Run
 
 Intervals = list[list[float]]  # disjoint, in order: start and end
-Activity = dict[tuple[str, str], tuple[Intervals, Any]]  # by operation and kind of group, the times and rows of collectives.csv
+Activity = dict[tuple[str, str], tuple[Intervals,
+                                       Any]]  # by operation and kind of group, the times and rows of collectives.csv
 Busy = tuple[float, dict[str, Any], dict[str, float]]  # the time that a link is busy, its row, its shares by purpose
 ITEM = re.compile(r"(.+?) (\d+)%$")
 FULL = 0.9  # busy above it: bandwidth is what counts
@@ -146,7 +147,8 @@ def _class_means(rows: Iterable[Busy]) -> dict[str, float]:
     return {kind: sum(values) / len(values) for kind, values in by_class.items()}
 
 
-def _others(row: Mapping[str, Any], shares: Mapping[str, float], purpose: str, activity: Activity, mine: Intervals) -> float:
+def _others(row: Mapping[str, Any], shares: Mapping[str, float], purpose: str, activity: Activity,
+            mine: Intervals) -> float:
     """@return how long a link is busy with other traffic while this purpose is active, taking other traffic as
     even over the times of its own activity"""
     total = 0
@@ -212,7 +214,8 @@ def _send_latency_ns(run: "Run") -> float:
 
 
 def findings_of(run: "Run", runs: "Sequence[Run]" = ()) -> list[Finding]:
-    """@param runs that it is compared with @return a Finding for each operation and kind of group, the longest active first"""
+    """@param runs that it is compared with @return a Finding for each operation and kind of group, the longest active
+    first"""
     links = links_with_kinds(run)
     if links is None or run.collectives is None or run.collectives.empty or "used_by" not in links:
         return []
@@ -296,7 +299,8 @@ def _idle(finding: Finding) -> str:
                 f"{finding.mean_ns / finding.send_latency_ns:.3g} times that latency.")
     also = ", and the speed at which GPUs copy" if finding.bound in INSIDE else ""
     if finding.fair_ns and finding.idle - finding.fair_idle >= SMALL:
-        return (f"Of the idle {percent(finding.idle)}, {percent(finding.fair_idle)} are steps that wait for each other{also}, "
+        return (f"Of the idle {percent(finding.idle)}, {percent(finding.fair_idle)} are steps that wait for each "
+                f"other{also}, "
                 f"as with links shared fairly, where it takes {finding.fair_ns / 1e3:.4g} us instead of "
                 f"{finding.mean_ns / 1e3:.4g} us.")
     return f"The idle {percent(finding.idle)} are steps that wait for each other{also}."
@@ -311,7 +315,8 @@ def _losses(finding: Finding) -> list[str]:
                      f"({finding.congestion_control}): {why}; with links shared fairly it takes "
                      f"{finding.fair_ns / 1e3:.4g} us instead of {finding.mean_ns / 1e3:.4g} us.")
     elif finding.lost >= SMALL:
-        found.append(f"The idle {percent(finding.lost)} are steps that wait for each other, and what congestion control "
+        found.append(f"The idle {percent(finding.lost)} are steps that wait for each other, and what congestion "
+                     f"control "
                      f"({finding.congestion_control}) costs: {why}. The same run with --network flow shows how much.")
     elif finding.idle >= SMALL:
         found.append(_idle(finding))
@@ -374,10 +379,12 @@ def _changes(run: "Run", finding: Finding, runs: "Sequence[Run]") -> str:
 
 
 def sentences_of(run: "Run", runs: "Sequence[Run]" = ()) -> list[str]:
-    """@param runs that it is compared with @return what limited the run, a sentence or two for each group, the longest active first"""
+    """@param runs that it is compared with @return what limited the run, a sentence or two for each group, the longest
+    active first"""
     found = []
     if not run.has_whole_network and run.collectives is not None and len(run.collectives):
-        found.append("With --fast-forward, links.csv lacks the traffic: what limits the groups, and how busy links are, is known of a "
+        found.append("With --fast-forward, links.csv lacks the traffic: what limits the groups, and how busy links "
+                     "are, is known of a "
                      "run without it.")
     for finding in findings_of(run, runs):
         parts = [_bounding(finding), _spines(run, finding), *_losses(finding), _nvls(run, finding),

@@ -84,7 +84,8 @@ def _axis(axis: str, entries: Sequence[grid_file.Entry], root: pathlib.Path, lin
         choice = _choice(axis, entry, root)
         if choice.file is not None and not choice.file.is_file():
             where = "file" if lines.holds((axis, i, "file")) else f"an entry of {axis}"
-            raise lines.error((axis, i, "file"), f"{where} '{getattr(entry, 'file', None)}' is not a file; expected one, its name relative to "
+            raise lines.error((axis, i, "file"), f"{where} '{getattr(entry, 'file', None)}' is not a file; expected "
+                              f"one, its name relative to "
                                                  f"{root}")
         if choice.name in {other.name for other in choices}:
             raise lines.error((axis, i), f"two entries of {axis} are named '{choice.name}'; expected different names "
@@ -112,6 +113,7 @@ def read(path: str | os.PathLike, find_program: Callable[[], pathlib.Path]) -> G
     cases = tuple(Case(*combination) for combination in itertools.product(*axes))
     longest = max((case.name for case in cases), key=len)
     if len(longest) > LONGEST_NAME:
-        raise lines.error((), f"the run '{longest}' has a name of {len(longest)} letters; expected at most {LONGEST_NAME} "
+        raise lines.error((), f"the run '{longest}' has a name of {len(longest)} letters; expected at most "
+                          f"{LONGEST_NAME} "
                               f"(give entries a short 'name:')")
     return Grid(path, program, sweep.flags, sweep.memory_gb, sweep.time_limit_s, cases)

@@ -66,7 +66,8 @@ class TopologyEntry(Entry):
     @pydantic.root_validator(skip_on_failure=True)
     def _comes_from_one_place(cls, entry: dict[str, Any]) -> dict[str, Any]:
         if (entry["file"] is None) == (not entry["generate"]):
-            raise ValueError("a topology needs a 'file', or 'generate' with the generator's flags; expected one of the two")
+            raise ValueError("a topology needs a 'file', or 'generate' with the generator's flags; expected one of "
+                             "the two")
         return entry
 
 
@@ -164,7 +165,8 @@ class Lines:
         """@return the value of a YAML node as lists, dictionaries and the words as they are written"""
         self._of[place] = node.start_mark.line + 1
         if len(self._of) > MOST_VALUES:
-            raise InputError(f"{self.path}:{self.line(place[:1])}: stands for more than {MOST_VALUES:,} values; expected fewer")
+            raise InputError(f"{self.path}:{self.line(place[:1])}: stands for more than {MOST_VALUES:,} values; "
+                             f"expected fewer")
         if isinstance(node, yaml.SequenceNode):
             return [self.plain(item, (*place, i)) for i, item in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode):
@@ -177,7 +179,8 @@ class Lines:
             if not isinstance(key, yaml.ScalarNode):
                 raise self.error(place, "a key is not a word; expected one")
             if key.value in found:
-                raise InputError(f"{self.path}:{key.start_mark.line + 1}: '{key.value}' occurs twice in {_where(place)}; "
+                raise InputError(f"{self.path}:{key.start_mark.line + 1}: '{key.value}' occurs twice in "
+                                 f"{_where(place)}; "
                                  f"expected it once")
             found[key.value] = self.plain(value, (*place, key.value))
             if not isinstance(value, yaml.ScalarNode):

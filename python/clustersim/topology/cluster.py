@@ -52,12 +52,13 @@ class Cluster:
 @functools.cache
 def most_lanes(links: tuple[Lanes, ...]) -> int:
     """@return the lanes of the GPU that has most. @param links (GPU, GPU, lanes) of a server"""
-    return max(sum(lanes for a, b, lanes in links if gpu in (a, b)) for gpu in {end for a, b, _ in links for end in (a, b)})
+    return max(sum(lanes for a, b, lanes in links if gpu in (a, b))
+               for gpu in {end for a, b, _ in links for end in (a, b)})
 
 
 def nvlinks(gpu: int, options: argparse.Namespace, gpus: int) -> Iterator[Cable]:
-    """Yields the NVLinks of one GPU: one for each NVSwitch of its server, or of a mesh those to later GPUs, or that to its own
-    NVSwitch, and from there those to the NVSwitches of later GPUs."""
+    """Yields the NVLinks of one GPU: one for each NVSwitch of its server, or of a mesh those to later GPUs, or that to
+    its own NVSwitch, and from there those to the NVSwitches of later GPUs."""
     if options.lanes:
         server, place = divmod(gpu, options.gpu_per_server)
         first = gpus + server * options.gpu_per_server
@@ -111,8 +112,8 @@ def _planes(cluster: Cluster, planes: int) -> Iterator[Cable]:
     for plane in range(1, planes):
         for a, b, rate, delay in links:
             if not (cluster.gpus <= a < first or cluster.gpus <= b < first):
-                yield (a + plane * cluster.switches if a >= first else a, b + plane * cluster.switches if b >= first else b,
-                       rate, delay)
+                yield (a + plane * cluster.switches if a >= first else a,
+                       b + plane * cluster.switches if b >= first else b, rate, delay)
 
 
 def _shared_nics(cluster: Cluster, share: int) -> Iterator[Cable]:

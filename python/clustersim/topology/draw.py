@@ -78,8 +78,8 @@ def draw(topology: "Topology", base: str | os.PathLike) -> list[str]:
 
 
 @plain_text()
-def figure_of(topology: "Topology", link_values: Mapping[Ends, float] | None = None, value_name: str = "", title: str | None = None,
-              top: float | None = None) -> Figure:
+def figure_of(topology: "Topology", link_values: Mapping[Ends, float] | None = None, value_name: str = "",
+              title: str | None = None, top: float | None = None) -> Figure:
     """@param link_values number from 0 on by (low node, high node): shown as width and colour of the links,
     and nodes are left plain; links of 0, and switches that have no others, are left out
     @param top end of the scale of the values (default: the next round number)
@@ -107,8 +107,8 @@ def figure_of(topology: "Topology", link_values: Mapping[Ends, float] | None = N
         _measured_links(figure, axes, topology, layout, link_values, value_name, top)
     _nodes(axes, topology, graph, layout.place, rail, link_values is not None)
     axes.margins(0.015)
-    axes.set_title(printable(title or topology.path.rsplit("/", 1)[-1]) + "\n" * len(remark.splitlines()), loc="left", fontsize=13,
-                   weight="bold")
+    axes.set_title(printable(title or topology.path.rsplit("/", 1)[-1]) + "\n" * len(remark.splitlines()), loc="left",
+                   fontsize=13, weight="bold")
     if remark:
         axes.annotate(remark, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=9,
                       color=matplotlib.rcParams["axes.edgecolor"], va="bottom")
@@ -149,7 +149,8 @@ def _say_rates(axes: "Axes", graph: Graph, layout: "Layout") -> str:
         def named(ends: frozenset[str]) -> str:
             same = NVSWITCH if NVSWITCH in ends else "switch"
             return " to ".join(sorted(ends, reverse=True) if len(ends) > 1 else (same, same))
-        words = "; ".join(f"{named(ends)}: {', '.join(text.replace(' ', NO_BREAK) for text in texts)}" for ends, texts in kinds.items())
+        words = "; ".join(f"{named(ends)}: {', '.join(text.replace(' ', NO_BREAK) for text in texts)}" for ends,
+                          texts in kinds.items())
         return textwrap.fill(words, LONGEST_LINE).replace(NO_BREAK, " ")
     heights: dict[str, list[float]] = {}
     for node, (_, y) in layout.place.items():
@@ -238,7 +239,8 @@ def round_up(value: float) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-12))
 
 
-def _nodes(axes: "Axes", topology: "Topology", graph: Graph, place: "Mapping[int, Point]", rail: Rails, plain: bool) -> None:
+def _nodes(axes: "Axes", topology: "Topology", graph: Graph, place: "Mapping[int, Point]", rail: Rails,
+           plain: bool) -> None:
     size = max(7, min(80, 4000 / max(1, len(topology.gpus))))
     of_switch = max(18, min(90, 5000 / max(1, len(topology.switches))))
     groups = [("GPU", topology.gpus, "o", size),

@@ -102,7 +102,8 @@ class Graph:
     def _nvlink_hops(self, a: int, b: int) -> int:
         if self.nv_of[a] & self.nv_of[b]:
             return 2
-        return 2 + min(networkx.shortest_path_length(self.nvlinks, one, two) for one in self.nv_of[a] for two in self.nv_of[b])
+        return 2 + min(networkx.shortest_path_length(self.nvlinks, one, two) for one in self.nv_of[a]
+                       for two in self.nv_of[b])
 
     def nic_bps(self, servers: int) -> float:
         return sum(sum(self.tors[gpu].values())

@@ -62,7 +62,8 @@ class Prices:
             raise InputError(f"{path}:1: has no keys; expected {', '.join(KEYS)}")
         for key in self.entries:
             if key not in KEYS:
-                raise InputError(f"{path}:{self.lines.get(key, 1)}: unknown key '{key}'; expected one of {', '.join(KEYS)}")
+                raise InputError(f"{path}:{self.lines.get(key, 1)}: unknown key '{key}'; expected one of "
+                                 f"{', '.join(KEYS)}")
         self.currency = str(self.entries.get("currency", ""))
 
     def place(self, key: str) -> str:

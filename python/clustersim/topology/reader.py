@@ -52,7 +52,8 @@ class _Lines:
 
     def __init__(self, path: str | os.PathLike) -> None:
         self.path = path
-        self.lines = [line.split("#", 1)[0].split() for line in input_file.read_input(path, "a topology file").split("\n")]
+        self.lines = [line.split("#", 1)[0].split()
+                      for line in input_file.read_input(path, "a topology file").split("\n")]
         self.number = 0
 
     def error(self, what: str) -> InputError:
@@ -221,7 +222,9 @@ def find_unreachable(topology: Topology, over_nvlink: bool) -> tuple[int, int] |
     connected = UnionFind()
     switches, gpus = set(topology.switches), set(topology.gpus)
     linked: dict[int, set[int]] = {gpu: set() for gpu in topology.gpus}
-    near: dict[int, set[int]] = {gpu: set() for gpu in topology.gpus}  # GPUs, and what NVSwitches linked to each other have in common
+    near: dict[int, set[int]] = {
+        gpu: set() for gpu in topology.gpus
+    }  # GPUs, and what NVSwitches linked to each other have in common
     fabric_of = topology.nv_fabric_of
     for link in topology.links:
         if link.a in switches and link.b in switches:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tiers of switches, and what each carries up for what comes into it from below. Without networkx, which takes long to load."""
+"""Tiers of switches, and what each carries up for what comes into it from below. Without networkx, which takes long to
+load."""
 import collections
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 Capacities = Mapping[int, Mapping[int, float]]  # bit/s by node and the switch that it is linked to
 
 
-def attachments(gpus: Iterable[int], switches: Collection[int], links: Iterable[tuple[int, int, float]]) -> tuple[Capacities, Capacities]:
+def attachments(gpus: Iterable[int], switches: Collection[int],
+                links: Iterable[tuple[int, int, float]]) -> tuple[Capacities, Capacities]:
     """@param links iterable of (node, node, bit/s)
     @return switch -> switch -> bit/s, and GPU -> access switch -> bit/s"""
     neighbours: dict[int, dict[int, float]] = collections.defaultdict(dict)

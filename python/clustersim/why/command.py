@@ -29,7 +29,8 @@ def _layer(name: str) -> str:
 
 def _what(segment: paths.Segment) -> str:
     if segment.kind == "compute":
-        return f"compute {_layer(segment.layer)}" + (f", {PHASES.get(segment.detail, segment.detail)}" if segment.detail else "")
+        return f"compute {_layer(segment.layer)}" + (f", {PHASES.get(segment.detail, segment.detail)}" if segment.detail
+                                                     else "")
     if segment.kind == "communication":
         return segment.detail + (f" of {_layer(segment.layer)}" if segment.layer != segment.detail else "")
     if segment.kind == "message":
@@ -52,11 +53,13 @@ def _shares(segments: Sequence[paths.Segment], total: float, label: Callable[[pa
     for segment in segments:
         sums[label(segment)] += segment.duration
         counts[label(segment)] += 1
-    return [(name, microseconds, microseconds / total, counts[name]) for name, microseconds in sorted(sums.items(), key=lambda item: -item[1])]
+    return [(name, microseconds, microseconds / total, counts[name]) for name,
+            microseconds in sorted(sums.items(), key=lambda item: -item[1])]
 
 
 def _lines(rows: Sequence[Share], limit: int | None = None) -> list[str]:
-    return [f"  {100 * share:6.2f}%  {microseconds:14.3f} us  {count:6d} x  {name}" for name, microseconds, share, count in
+    return [f"  {100 * share:6.2f}%  {microseconds:14.3f} us  {count:6d} x  {name}" for name, microseconds, share,
+            count in
             rows[:limit]]
 
 
@@ -68,19 +71,22 @@ def _flow_text(segment: paths.Segment) -> str:
     return f"{flow.src}>{flow.dst} {flow.bytes} bytes at {rate:.1f} Gb/s"
 
 
-def _write_path(segments: Sequence[paths.Segment], machine: Machine, known: recorded.Records, directory: pathlib.Path) -> None:
+def _write_path(segments: Sequence[paths.Segment], machine: Machine, known: recorded.Records,
+                directory: pathlib.Path) -> None:
     with whole_file(directory / "path.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["start_us", "end_us", "duration_us", "kind", "rank", "layer", "detail", "collective", "carrier",
-                         "bandwidth_share", "last_flow"])
+        writer.writerow(["start_us", "end_us", "duration_us", "kind", "rank", "layer", "detail", "collective",
+                         "carrier", "bandwidth_share", "last_flow"])
         for segment in segments:
-            carrier, share = (machine.blame(segment, known) if segment.kind in ("communication", "message") else ("", None))
-            writer.writerow([f"{segment.start:.6f}", f"{segment.end:.6f}", f"{segment.duration:.6f}", segment.kind, segment.rank,
-                             segment.layer, segment.detail, segment.collective or "", carrier,
+            carrier, share = (machine.blame(segment, known) if segment.kind in ("communication", "message")
+                              else ("", None))
+            writer.writerow([f"{segment.start:.6f}", f"{segment.end:.6f}", f"{segment.duration:.6f}", segment.kind,
+                             segment.rank, segment.layer, segment.detail, segment.collective or "", carrier,
                              "" if share is None else f"{share:.4f}", _flow_text(segment)])
 
 
-def _follow(runner: Runner, directory: pathlib.Path, output: pathlib.Path) -> tuple[pathlib.Path, recorded.Records, list[paths.Segment]]:
+def _follow(runner: Runner, directory: pathlib.Path, output: pathlib.Path) -> tuple[pathlib.Path, recorded.Records,
+    list[paths.Segment]]:
     """@return the run's directory, or that of a repetition if it has no whole timeline, its Records and its path"""
     if (directory / "timeline.json").is_file():
         known = recorded.read(directory)
@@ -127,7 +133,8 @@ def run(given: argparse.Namespace) -> None:
     except TopologyError as error:
         raise InputError(str(error)) from None
     if runner.traces:  # they do not tell forward from backward
-        segments = [dataclasses.replace(segment, detail="") if segment.kind == "compute" else segment for segment in segments]
+        segments = [dataclasses.replace(segment, detail="") if segment.kind == "compute" else segment
+                    for segment in segments]
     bound = bound_us(segments, known, machine)
     expected = worked_out(bound, total, given.factor)
     _write_path(segments, machine, known, output)
@@ -141,12 +148,13 @@ def run(given: argparse.Namespace) -> None:
     if tuner:
         print(f"NCCL's choices: by the tuner {tuner} where it has a row, else by the cost model")
     measured = {} if given.no_confirm else _confirm(runner, machine, given.factor, output)
-    print(f"what if, {100 * (given.factor - 1):+.0f}%: worked out on the path" + ("" if given.no_confirm else ", and as run"))
+    print(f"what if, {100 * (given.factor - 1):+.0f}%: worked out on the path"
+          + ("" if given.no_confirm else ", and as run"))
     for change in CHANGES:
         told = f", run {100 * (measured[change.name] / total - 1):+.2f}%" if change.name in measured else ""
         print(f"  {change.name:17} {100 * expected[change.name]:+.2f}%{told}")
-    facts = {"total_us": total, "parts": [dict(zip(("name", "us", "share", "count"), row)) for row in kinds], "bound_us": bound,
-             "factor": given.factor, "worked_out": expected,
+    facts = {"total_us": total, "parts": [dict(zip(("name", "us", "share", "count"), row)) for row in kinds],
+             "bound_us": bound, "factor": given.factor, "worked_out": expected,
              "run": {name: value / total - 1 for name, value in measured.items()}} | ({"tuner": tuner} if tuner else {})
     write_text(output / "why.json", json.dumps(facts, indent=1) + "\n")
     print(f"every part of the path: {output / 'path.csv'}")

@@ -57,7 +57,8 @@ class Machine:
         frame = read_links(path, simulated_ns, problems)
         if problems or frame is None:
             raise InputError(str(problems[0]))
-        return [Link(row["node"], row["peer"], row["rate_bps"], row["utilisation"] if simulated_ns else 0.0, row.get("used_by", ""))
+        return [Link(row["node"], row["peer"], row["rate_bps"], row["utilisation"] if simulated_ns else 0.0,
+                     row.get("used_by", ""))
                 for row in frame.to_dict("records")]
 
     def carrier_of_link(self, node: int, peer: int) -> str:
@@ -114,7 +115,8 @@ class Machine:
     def blame(self, segment: "Segment", records: Records) -> tuple[str, float]:
         """@return the carrier of a communication, and the share of its time in which a port of its last flow was full
 
-        The rest is latency, waiting between its steps, and what NCCL's channels can carry: rates of links do not change it.
+        The rest is latency, waiting between its steps, and what NCCL's channels can carry: rates of links do not change
+        it.
         """
         flow = segment.flow
         if flow is None or not segment.duration:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The critical path of a run: from its end back to its start, always to what came last.
 
-A computation was preceded by what its rank did before. A wait for a collective ended when the collective did, and that began in
-earnest when its last rank joined: the path goes on at that rank. A wait for a message goes on at its sender.
+A computation was preceded by what its rank did before. A wait for a collective ended when the collective did, and that
+began in earnest when its last rank joined: the path goes on at that rank. A wait for a message goes on at its sender.
 """
 import bisect
 import dataclasses
@@ -120,7 +120,8 @@ class _Walk:
     def _message_ending(self, rank: int, time: float) -> Flow | None:
         """@return the message to `rank` that came at `time`, or one of its own that ended then, or None"""
         # A sender has its acknowledgement a little after the receiver has the message.
-        sent = [f for f in self.departures.get(rank, []) if f.start < time - TOLERANCE and abs(f.end - time) <= TOLERANCE]
+        sent = [f for f in self.departures.get(rank, []) if f.start < time - TOLERANCE
+                and abs(f.end - time) <= TOLERANCE]
         return _first(sent) or _first(self._arriving(rank, time))
 
     def _through(self, message: Flow, time: float, span: Span) -> tuple[int, float]:

@@ -92,7 +92,8 @@ class _Reader:
         if end < start:
             raise ValueError("ends first")
         dst = int(name[1]) if name[0] == "to" else -1
-        self.flows[whole(told, "collective", int)].append(Flow(whole(begun, "pid", int), dst, whole(told, "bytes", int), start, end))
+        self.flows[whole(told, "collective", int)].append(Flow(whole(begun, "pid", int), dst, whole(told, "bytes", int),
+            start, end))
 
     def _add_span(self, event: Mapping[str, Any], arguments: Mapping[str, Any], start: float, end: float) -> None:
         rank, name = whole(event, "pid", int), str(event["name"])
@@ -117,7 +118,9 @@ def read(directory: str | os.PathLike) -> Records:
         try:
             reader.add(event)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            raise InputError(f"{path}:{number}: the event lacks a field; expected ph pid ts, and dur name cat args") from None
+            raise InputError(
+                f"{path}:{number}: the event lacks a field; expected ph pid ts, and dur name cat args"
+            ) from None
         if problems:
             break
     if problems:

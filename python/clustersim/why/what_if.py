@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What if something were faster? Worked out on the critical path, and confirmed by a run.
 
-A part of the path that is bound by a rate r takes r / (r x factor) of its time if that is higher. The path may then become another, so
-what is worked out is an estimate, mostly too high; the run tells.
+A part of the path that is bound by a rate r takes r / (r x factor) of its time if that is higher. The path may then
+become another, so what is worked out is an estimate, mostly too high; the run tells.
 """
 import dataclasses
 import json
@@ -28,7 +28,8 @@ COMPUTE_COLUMNS = (2, 5, 8, 11)
 INPUT_FLAGS = {"system": "--system-configuration", "communicators": "--comm-group-configuration",
                "logical topology": "--logical-topology-configuration", "remote memory": "--remote-memory-configuration",
                "GPU table": "--gpu-table", "network table": "--network-table", "background flows": "--background-flows"}
-OPTION_FLAGS = {"tp": "--tp", "ep": "--ep", "pp": "--pp", "queues_per_dimension": "--num-queues-per-dim", "comm_scale": "--comm-scale",
+OPTION_FLAGS = {"tp": "--tp", "ep": "--ep", "pp": "--pp", "queues_per_dimension": "--num-queues-per-dim",
+                "comm_scale": "--comm-scale",
                 "injection_scale": "--injection-scale", "gpu_spread": "--gpu-spread", "network_kind": "--network-kind"}
 
 
@@ -101,21 +102,27 @@ class Runner:
         for role in ("workload", "topology"):
             given = self.inputs.get(role)
             if not given or not given.is_file():
-                raise InputError(f"{directory}: its {role} {given or ''} is not a file; expected the run of a SimAI text workload "
+                raise InputError(f"{directory}: its {role} {given or ''} is not a file; expected the run of a SimAI "
+                                 f"text workload "
                                  "or of Chakra traces, whose inputs are still there")
         if self.inputs["topology"].suffix in (".yml", ".yaml"):
-            raise InputError(f"{directory}: ASTRA-sim's analytical network has no links to explain; expected the run of a topology file")
+            raise InputError(f"{directory}: ASTRA-sim's analytical network has no links to explain; expected the run "
+                             f"of a topology file")
         if not self.traces and _serves_requests(self.inputs["workload"]):
-            raise InputError(f"{directory}: the run served requests, and has no iteration to explain; expected the run of a training "
-                             "workload (scripts/analyze_results.py --tables phases says where requests spend their time)")
+            raise InputError(f"{directory}: the run served requests, and has no iteration to explain; expected the "
+                             f"run of a training "
+                             "workload (scripts/analyze_results.py --tables phases says where requests spend their "
+                             "time)")
         if self.record.get("status") != "finished":
             raise InputError(f"{directory}: the run is {self.record.get('status')}; expected a finished one")
         missing = [name for name in ("network", "seed", "options", "simulated_ns") if name not in self.record]
         if missing or not _is_replayable(self.record["options"]):
-            raise InputError(f"{self.directory / 'run.json'}: {missing[0] if missing else 'options'} cannot be read; expected the record "
+            raise InputError(f"{self.directory / 'run.json'}: {missing[0] if missing else 'options'} cannot be read; "
+                             f"expected the record "
                              "of a finished run")
         if self.record.get("network") == "busbw":
-            raise InputError(f"{directory}: a run of SimAI_analytical has no ranks to follow; expected one of SimAI_simulator "
+            raise InputError(f"{directory}: a run of SimAI_analytical has no ranks to follow; expected one of "
+                             f"SimAI_simulator "
                              "(--network analytical is as fast)")
 
     def _add_trace(self, path: pathlib.Path) -> None:
@@ -132,13 +139,15 @@ class Runner:
             header = file.readline().replace(":", " ").split()
         return int(header[header.index("all_gpus") + 1]) if "all_gpus" in header else 1 << 20
 
-    def run(self, output: pathlib.Path, changes: Mapping[str, pathlib.Path] | None = None, timeline: bool = False) -> float:
+    def run(self, output: pathlib.Path, changes: Mapping[str, pathlib.Path] | None = None,
+            timeline: bool = False) -> float:
         """Runs into `output` with inputs of `changes` (role: file)"""
         inputs = {**self.inputs, **(changes or {})}
         options = self.record["options"]
         workload = str(inputs["workload"]).removesuffix(".0.et") if self.traces else inputs["workload"]
-        command = [self.program, "-w", workload, "-n", inputs["topology"], "-o", output, "--quiet", "--progress", "never",
-                   "--network", self.record["network"], "--seed", str(self.record["seed"]), "--passes", str(options["passes"])]
+        command = [self.program, "-w", workload, "-n", inputs["topology"], "-o", output, "--quiet", "--progress",
+                   "never", "--network", self.record["network"], "--seed", str(self.record["seed"]), "--passes",
+                   str(options["passes"])]
         if "configuration" in inputs:
             command += ["-c", inputs["configuration"]]
         for role, flag in INPUT_FLAGS.items():
@@ -164,7 +173,8 @@ class Runner:
         run_program(command, environment)
         return json.loads((pathlib.Path(output) / "run.json").read_text())["simulated_ns"] / 1000
 
-    def changed(self, change: Change, factor: float, machine: "Machine", directory: pathlib.Path) -> dict[str, pathlib.Path]:
+    def changed(self, change: Change, factor: float, machine: "Machine", directory: pathlib.Path) -> dict[str,
+        pathlib.Path]:
         """@return the inputs that `change` by `factor` replaces, written to `directory`: files by role"""
         if change.resource == "computation" and self.traces:
             return self._faster_traces(factor, directory)
@@ -199,7 +209,8 @@ def _faster_workload(text: str, factor: float) -> str:
 
 
 def _faster_links(text: str, factor: float, carrier: str, machine: "Machine") -> str:
-    """Multiplies the rates of the links of a kind; the lines of links have five fields, the first two of which are nodes."""
+    """Multiplies the rates of the links of a kind; the lines of links have five fields, the first two of which are
+    nodes."""
     result, header = [], 0
     rates = {(link.a, link.b): link.rate_bps for link in machine.topology.links}
     for line in text.splitlines():

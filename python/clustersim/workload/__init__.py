@@ -6,7 +6,8 @@
     iteration = megatron.Iteration(model, plan, gpus.find("H100"))
     simai_text.write(iteration, "llama.txt")
 
-Each folder is a room, which imports those before it only: `kernels` (times of operators on a GPU), `plan` (parallelism and
-numbers), `model` (layers and operators), `mixers` (attention and its like), `reading` (files of models), `training` (rows and memory of an iteration), `write`
-(its formats), `estimate` (its time, and the best plan), `serve` (instances that serve requests), `command` (flags).
+Each folder is a room, which imports those before it only: `kernels` (times of operators on a GPU), `plan` (parallelism
+and numbers), `model` (layers and operators), `mixers` (attention and its like), `reading` (files of models), `training`
+(rows and memory of an iteration), `write` (its formats), `estimate` (its time, and the best plan), `serve` (instances
+that serve requests), `command` (flags).
 """

@@ -29,10 +29,10 @@ __all__ = ["render"]
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-SHORT = {"runs": "Runs", "differences": "Differences", "completion": "Completion", "verdict": "What limits it", "layers": "Layers",
-         "busbw": "Bus bandwidth", "requests": "KV-cache", "serving": "Requests", "phases": "Their time", "instances": "Instances",
-         "slowdown": "Slowdown", "pfc": "PFC",
-         "origins": "Origins of pauses",
+SHORT = {"runs": "Runs", "differences": "Differences", "completion": "Completion", "verdict": "What limits it",
+         "layers": "Layers",
+         "busbw": "Bus bandwidth", "requests": "KV-cache", "serving": "Requests", "phases": "Their time",
+         "instances": "Instances", "slowdown": "Slowdown", "pfc": "PFC", "origins": "Origins of pauses",
          "queues": "Queues", "utilisation": "Utilisation", "hottest": "Hottest links"}
 LONGEST = 60  # characters of a cell; the rest shows when the pointer is over it
 

@@ -88,7 +88,8 @@ def _sentences(runs: "Sequence[Run]", jobs: Sequence[Breakdown]) -> list[str]:
     names: dict[tuple[str, int] | None, str] = {(run.workload_identity, 0): run.workload for run in runs}
     several = len({run.workload_identity for run in runs if not run.serves_requests}) > 1
     if len(runs) > 1 and len(jobs) == len(runs):
-        found += [_fastest(group, names.get(group[0].comparable, "") if several else "") for group in _alternatives(jobs)]
+        found += [_fastest(group, names.get(group[0].comparable, "") if several else "")
+                  for group in _alternatives(jobs)]
     elif len(jobs) == 1 and jobs[0].comparable:
         row = next(run.summary.iloc[0] for run in runs if run.summary is not None and len(run.summary))
         share = 100 * row["exposed"] / row["total"] if row["total"] else 0

@@ -42,12 +42,15 @@ class Kind:
 
 
 KINDS = {
-    "breakdown": Kind("breakdown", "breakdown", True, "where the time goes: computation, exposed communication, bubble"),
+    "breakdown": Kind("breakdown", "breakdown", True,
+                      "where the time goes: computation, exposed communication, bubble"),
     "fct": Kind("flows", "fct_cdf", True, "flow completion times, cumulative"),
     "slowdown": Kind("flows", "slowdown", True, "slowdown of flows by size, median and 99th percentile"),
     "busbw": Kind("bandwidths", "busbw", True, "bus bandwidth by size, with published measurements"),
-    "latencies": Kind("serving", "latencies", True, "times of served requests, cumulative: first token, per token, whole"),
-    "phases": Kind("serving", "phases", True, "where served requests spend their time: queue, prefill, transfer, decode"),
+    "latencies": Kind("serving", "latencies", True,
+                      "times of served requests, cumulative: first token, per token, whole"),
+    "phases": Kind("serving", "phases", True,
+                   "where served requests spend their time: queue, prefill, transfer, decode"),
     "collectives": Kind("timelines", "collectives", False, "when each group did which collective"),
     "ranks": Kind("timelines", "ranks", False, "computation, waiting and collectives of ranks (timeline.json)"),
     "links": Kind("links", "link_utilisation", False, "utilisation of links on the drawn topology"),

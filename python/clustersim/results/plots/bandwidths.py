@@ -40,7 +40,8 @@ def curves(run: "Run") -> dict[tuple[str, str, int], dict[int, float]]:
     return found
 
 
-def _fitting(published: pd.DataFrame, run: "Run", keys: Iterable[tuple[str, str, int]]) -> Iterator[tuple[str, pd.DataFrame]]:
+def _fitting(published: pd.DataFrame, run: "Run", keys: Iterable[tuple[str, str, int]]) -> Iterator[tuple[str,
+    pd.DataFrame]]:
     """Yields the measurements of this run's kind of GPU, for operations and groups that it has."""
     if run.topology is None:
         return
@@ -49,7 +50,8 @@ def _fitting(published: pd.DataFrame, run: "Run", keys: Iterable[tuple[str, str,
         # Measured inside one server: a group over several is another case.
         if gpu == gpu_type and any(key[0] == op and key[2] == ranks for key in keys) \
                 and ranks <= run.topology.gpus_per_server:
-            yield f"measured: {ranks} × {gpu}, {style.shorten(op)} ({style.shorten(source)})", rows.sort_values("bytes")
+            name = f"measured: {ranks} × {gpu}, {style.shorten(op)} ({style.shorten(source)})"
+            yield name, rows.sort_values("bytes")
 
 
 def busbw(runs: "Sequence[Run]", published: str | pathlib.Path | None = PUBLISHED) -> "Figure":

@@ -25,7 +25,8 @@ def utilisations(links: "pd.DataFrame") -> dict[tuple[int, int], float]:
 def link_utilisation(run: "Run") -> "Figure":
     """The topology with each link as wide and dark as it was busy."""
     if not run.has_whole_network:
-        raise style.NothingToDraw(f"{run.name}: with --fast-forward, links.csv lacks the traffic; expected a run without it")
+        raise style.NothingToDraw(f"{run.name}: with --fast-forward, links.csv lacks the traffic; expected a run "
+                                  f"without it")
     links = run.links
     if links is None or not len(links):
         raise style.NothingToDraw(f"{run.name}: no counters of links (links.csv)")

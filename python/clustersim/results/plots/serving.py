@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TIMES = (("ttft_us", "time to first token"), ("tpot_us", "time per output token"), ("e2e_us", "end to end"))
-PHASES = (("queue_us", "queue"), ("prefill_us", "prefill"), ("transfer_us", "transfer of the cache"), ("decode_us", "decode"))
+PHASES = (("queue_us", "queue"), ("prefill_us", "prefill"), ("transfer_us", "transfer of the cache"),
+          ("decode_us", "decode"))
 
 
 def _served(runs: "Sequence[Run]") -> "list[tuple[Run, pd.DataFrame]]":

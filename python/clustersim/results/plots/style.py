@@ -73,14 +73,16 @@ def ink_colour() -> str:
     return matplotlib.rcParams["text.color"]
 
 
-def new_figure(width: float = 8.0, height: float = 4.5, rows: int = 1, columns: int = 1, **arguments: Any) -> tuple[Figure, Any]:
+def new_figure(width: float = 8.0, height: float = 4.5, rows: int = 1, columns: int = 1,
+               **arguments: Any) -> tuple[Figure, Any]:
     """@return a Figure and its axes; not registered with pyplot, so nothing has to be closed"""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **arguments)
 
 
 def lay_out(figure: Figure) -> None:
-    """Places what is in a figure, once: every format gets the same places, whichever is written first, and is drawn once instead of thrice."""
+    """Places what is in a figure, once: every format gets the same places, whichever is written first, and is drawn
+    once instead of thrice."""
     if engine := figure.get_layout_engine():
         engine.execute(figure)
         figure.set_layout_engine(None)

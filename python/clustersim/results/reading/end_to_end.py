@@ -2,9 +2,9 @@
 """EndToEnd.csv: where the time of an iteration went.
 
 summary has job and, in microseconds, exposed_dp, exposed_dp_ep, exposed_tp, exposed_ep, exposed_pp,
-exposed_cp, exposed_other, bubble, compute, exposed, total. layers has job, layer, and for each phase fwd, wg, ig: <phase>_compute_us,
-<phase>_exposed_us, <phase>_total_us, <phase>_algbw, <phase>_busbw (GB/s; missing without communication),
-and finished_us. The row SUM of the file is left out.
+exposed_cp, exposed_other, bubble, compute, exposed, total. layers has job, layer, and for each phase fwd, wg, ig:
+<phase>_compute_us, <phase>_exposed_us, <phase>_total_us, <phase>_algbw, <phase>_busbw (GB/s; missing without
+communication), and finished_us. The row SUM of the file is left out.
 """
 import csv
 import pathlib

@@ -27,7 +27,8 @@ MOST = float(1 << 62)  # above what any clock or counter holds
 
 
 def whole_lines(path: pathlib.Path, problems: "Problems") -> bytes | None:
-    """@return the bytes of a file without a byte order mark and a last line that was cut off, or None if it cannot be read"""
+    """@return the bytes of a file without a byte order mark and a last line that was cut off, or None if it cannot be
+    read"""
     try:
         data = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
@@ -91,7 +92,8 @@ def _frame(path: pathlib.Path, data: bytes, header_lines: int, columns: Mapping[
     return frame
 
 
-def _all_at_once(data: bytes, header_lines: int, columns: Mapping[str, str], separator: str | None) -> pd.DataFrame | None:
+def _all_at_once(data: bytes, header_lines: int, columns: Mapping[str, str],
+                 separator: str | None) -> pd.DataFrame | None:
     """@return the records if all lines are records, else None"""
     if not data.strip():
         return _empty(columns)
@@ -140,7 +142,8 @@ def _real(text: str) -> float:
 
 def _line_by_line(path: pathlib.Path, data: bytes, header_lines: int, columns: Mapping[str, str], separator: str | None,
                   problems: "Problems") -> pd.DataFrame:
-    convert: dict[str, Callable[[str], object]] = {"int": _integer, "count": lambda text: _integer(text, least=1), "float": _real, "text": str.strip,
+    convert: dict[str, Callable[[str], object]] = {"int": _integer, "count": lambda text: _integer(text, least=1),
+                                                   "float": _real, "text": str.strip,
                "hex": lambda text: f"{_integer(text, 16):x}"}
     functions = [convert[kind] for kind in columns.values()]
     rows, wrong = [], []

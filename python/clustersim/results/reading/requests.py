@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""requests.csv, of KV-cache and INFERENCE workloads, with inference.csv and instances.csv; and the trace of local memory.
+"""requests.csv, of KV-cache and INFERENCE workloads, with inference.csv and instances.csv; and the trace of local
+memory.
 
-served: requests of an INFERENCE workload: job, and requests-columns.csv, with prefill_instance and decode_instance -1 where there is none
-and other numbers not a number where they are empty. inference: job, metric, mean, p50, p90, p99, max. instances: job, and the columns of instances.csv.
-requests, of a KV-cache workload: job, request, arrival_us, prefill_instance, decode_instance, prompt_tokens, bytes,
-transfer_start_us, transfer_end_us, transfer_us. The percentiles that end the file are left out: they
-follow from the rows. memory: job, time_ns, rank, bytes (held by the tensors of the nodes that run).
+served: requests of an INFERENCE workload: job, and requests-columns.csv, with prefill_instance and decode_instance -1
+where there is none and other numbers not a number where they are empty. inference: job, metric, mean, p50, p90, p99,
+max. instances: job, and the columns of instances.csv. requests, of a KV-cache workload: job, request, arrival_us,
+prefill_instance, decode_instance, prompt_tokens, bytes, transfer_start_us, transfer_end_us, transfer_us. The
+percentiles that end the file are left out: they follow from the rows. memory: job, time_ns, rank, bytes (held by the
+tensors of the nodes that run).
 """
 import pathlib
 from collections.abc import Iterable
@@ -24,7 +26,8 @@ REQUESTS = {"request": "text", "arrival_us": "text", "prefill_instance": "text",
             "transfer_start_us": "text", "transfer_end_us": "text", "transfer_us": "float"}
 PLACES = ("prefill_instance", "decode_instance")
 INFERENCE = {"metric": "text", "mean": "float", "p50": "text", "p90": "text", "p99": "text", "max": "text"}
-INSTANCES = {"instance": "int", "role": "text", "tp": "int", "pp": "int", "ep": "int", "steps": "int", "busy_us": "float",
+INSTANCES = {"instance": "int", "role": "text", "tp": "int", "pp": "int", "ep": "int", "steps": "int",
+             "busy_us": "float",
              "utilization": "float", "prompt_tokens": "int", "output_tokens": "int", "mean_sequences": "float",
              "preemptions": "int", "blocks": "text", "peak_blocks": "int", "mean_blocks": "float"}
 MEMORY = {"time_ns": "float", "rank": "int", "bytes": "int"}

@@ -15,9 +15,10 @@ CONGESTION_CONTROLS = {"0": "none", "1": "DCQCN", "3": "HPCC", "7": "TIMELY", "8
 
 
 TEXTS = ("status", "version", "host", "directory", "topology", "network", "backend", "test")
-NUMBERS = ("simulated_ns", "wall_s", "simulation_wall_s", "peak_memory_bytes", "seed", "events", "packets", "packet_hops", "flows",
-           "background_flows", "drops", "pauses", "paused_ns", "longest_pause_ns", "pfc_storms", "timeouts", "retransmitted_bytes",
-           "nacks", "cnps", "out_of_order_packets", "reorder_bytes", "collectives", "threads")
+NUMBERS = ("simulated_ns", "wall_s", "simulation_wall_s", "peak_memory_bytes", "seed", "events", "packets",
+           "packet_hops", "flows",
+           "background_flows", "drops", "pauses", "paused_ns", "longest_pause_ns", "pfc_storms", "timeouts",
+           "retransmitted_bytes", "nacks", "cnps", "out_of_order_packets", "reorder_bytes", "collectives", "threads")
 MOST = float(1 << 64)  # a seed may be as large
 
 
@@ -37,9 +38,11 @@ def _is_input(entry: object) -> bool:
 EXPECTED = {
     **{name: (lambda value: isinstance(value, str), "a text") for name in TEXTS},
     **{name: (_is_number, "a number, 0 or more") for name in NUMBERS},
-    "options": (lambda value: isinstance(value, dict) and isinstance(value.get("nccl_environment") or {}, dict), "options by name"),
+    "options": (lambda value: isinstance(value, dict) and isinstance(value.get("nccl_environment") or {}, dict),
+                "options by name"),
     "fast_forward": (_is_reuse, "numbers by name, and the reasons why it is approximate"),
-    "inputs": (lambda value: isinstance(value, list) and all(map(_is_input, value)), "role, path and sha256 of each input"),
+    "inputs": (lambda value: isinstance(value, list) and all(map(_is_input, value)),
+               "role, path and sha256 of each input"),
 }
 
 
@@ -69,7 +72,8 @@ def places_of(path: str | pathlib.Path, info: Mapping[str, Any]) -> list[pathlib
 
 
 def has_whole_network(info: Mapping[str, Any]) -> bool:
-    """@return whether files of a run's network hold its traffic: with --fast-forward that is simulated beside the run"""
+    """@return whether files of a run's network hold its traffic: with --fast-forward that is simulated beside the
+    run"""
     return "fast_forward" not in info or info.get("network") == "analytical"
 
 

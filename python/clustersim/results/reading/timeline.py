@@ -47,7 +47,8 @@ def read_events(path: str | pathlib.Path, problems: "Problems") -> Iterator[tupl
 
 
 def whole(event: Mapping[str, Any], name: str, of: Callable[[Any], Number]) -> Number:
-    """@return a number of an event, 0 or more @raise ValueError it is none, TypeError likewise, KeyError there is none"""
+    """@return a number of an event, 0 or more @raise ValueError it is none, TypeError likewise, KeyError there is
+    none"""
     value = event[name]
     if isinstance(value, bool) or not 0 <= value < MOST_NUMBER:
         raise ValueError(name)
@@ -55,7 +56,8 @@ def whole(event: Mapping[str, Any], name: str, of: Callable[[Any], Number]) -> N
 
 
 def span_of(event: Mapping[str, Any]) -> tuple[float, float]:
-    """@return start and duration of an event, in us @raise ValueError, TypeError, KeyError for the reasons of whole()"""
+    """@return start and duration of an event, in us @raise ValueError, TypeError, KeyError for the reasons of
+    whole()"""
     return whole(event, "ts", float), whole(event, "dur", float)
 
 
@@ -71,8 +73,8 @@ def read_timeline(path: pathlib.Path, problems: "Problems") -> pd.DataFrame:
         try:
             if event.get("ph") == "X":
                 more = event.get("args", {})
-                rows.append((whole(event, "pid", int), whole(event, "tid", int), str(event["name"]), str(event["cat"]), *span_of(event),
-                             *(_plain(more.get(name)) for name in ARGUMENTS)))
+                rows.append((whole(event, "pid", int), whole(event, "tid", int), str(event["name"]), str(event["cat"]),
+                             *span_of(event), *(_plain(more.get(name)) for name in ARGUMENTS)))
         except (KeyError, TypeError, ValueError):
             problems.add(path, number, "this event lacks a field and is left out",
                          "pid tid name cat ts dur")

@@ -21,7 +21,8 @@ PATHS = ("network", "all", "NVLink")  # in the order of tables
 
 
 def path_kinds(run: "Run") -> "pd.Categorical":
-    """@return for each flow "NVLink" or "network", or "all" where the topology is unknown, as a Categorical: flows are many"""
+    """@return for each flow "NVLink" or "network", or "all" where the topology is unknown, as a Categorical: flows are
+    many"""
     topology = run.topology
     assert run.flows is not None
     if topology is None or not topology.nvswitches:

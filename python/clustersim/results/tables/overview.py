@@ -77,7 +77,8 @@ def completion_table(runs: "Sequence[Run]") -> Table:
                  ("run", *(("job",) if several else ()), "total us", "x first run", "compute us",
                   "exposed us", "exposed %", "bubble us", *NAMES.values()), rows,
                  note="Exposed communication is waiting that no computation hides, the mean over ranks; "
-                      "total is that of the last rank. Only runs of the same workload are compared, and none that serves requests, "
+                      "total is that of the last rank. Only runs of the same workload are compared, and none that "
+                 "serves requests, "
                       "which lasts as long as they come.", digits={"exposed %": 1},
                  optional=("bubble us", *NAMES.values()))
 

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def percentiles(values: ArrayLike, percents: Sequence[float], weights: ArrayLike | None = None, zeros: int = 0) -> list[float | None]:
+def percentiles(values: ArrayLike, percents: Sequence[float], weights: ArrayLike | None = None,
+                zeros: int = 0) -> list[float | None]:
     """@param weights how often each value occurred @param zeros that many 0 come in addition
 
     @return a list; None for each if there is nothing

@@ -30,12 +30,15 @@ def serving_table(runs: "Sequence[Run]") -> Table:
 
         times = [found[name][share] / 1e3 if name in found else None for name, _ in TIMES for share in ("p50", "p99")]
         within = mean("within_limits")
-        rows.append((run.name, job, mean("requests"), mean("refused"), mean("requests_per_second"), mean("output_tokens_per_second"),
+        rows.append((run.name, job, mean("requests"), mean("refused"), mean("requests_per_second"),
+                     mean("output_tokens_per_second"),
                      None if within is None else 100 * within, mean("goodput_per_second"), *times))
     names = [f"{name.removesuffix('_us')} {share} ms" for name, _ in TIMES for share in ("p50", "p99")]
     return Table("serving", "Requests that were served",
-                 ("run", "job", "requests", "refused", "requests/s", "output tokens/s", "within limits %", "goodput/s", *names), rows,
-                 note="ttft: time to the first token; tpot: time per token after it; e2e: to the last token. Goodput counts "
+                 ("run", "job", "requests", "refused", "requests/s", "output tokens/s", "within limits %", "goodput/s",
+                  *names), rows,
+                 note="ttft: time to the first token; tpot: time per token after it; e2e: to the last token. Goodput "
+                 "counts "
                       "requests within the limits of the workload, where it has any.",
                  digits={"requests": 0, "refused": 0}, optional=("refused", "within limits %", "goodput/s"))
 
@@ -51,7 +54,8 @@ def phases_table(runs: "Sequence[Run]") -> Table:
     names = [name.removesuffix("_us") for name in PHASES]
     return Table("phases", "Where requests spend their time",
                  ("run", "job", "e2e ms", *(f"{name} ms" for name in names), *(f"{name} %" for name in names)), rows,
-                 note="Means. queue: until the first step; prefill: until the first token; transfer: until the cache is where it "
+                 note="Means. queue: until the first step; prefill: until the first token; transfer: until the cache "
+                 "is where it "
                       "is decoded; decode: until the last token.")
 
 
@@ -66,5 +70,5 @@ def instances_table(runs: "Sequence[Run]") -> Table:
             rows.append((run.name, row["job"], row["instance"], row["role"], row["steps"], 100 * row["utilization"],
                          row["mean_sequences"], row["prompt_tokens"], row["output_tokens"], row["preemptions"], used))
     return Table("instances", "Serving instances",
-                 ("run", "job", "instance", "role", "steps", "busy %", "sequences per step", "prompt tokens", "output tokens",
-                  "preemptions", "peak of cache %"), rows)
+                 ("run", "job", "instance", "role", "steps", "busy %", "sequences per step", "prompt tokens",
+                  "output tokens", "preemptions", "peak of cache %"), rows)

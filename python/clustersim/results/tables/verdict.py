@@ -27,8 +27,10 @@ def verdict_table(runs: "Sequence[Run]") -> Table:
     columns = ("busy %", "others %", "paused %", "idle %", "lost to CC %", "lost to CC at most %", "over spines %")
     return Table("verdict", "What limits each group",
                  ("run", "op", "group", "ranks", "bounded by", "busiest link", *columns), rows,
-                 note="Shares of the time in which the group was active, on its busiest link. What is lost to congestion "
-                      "control (CC) is known where a run of the same inputs with --network flow is compared; else it is at "
+                 note="Shares of the time in which the group was active, on its busiest link. What is lost to "
+                 "congestion "
+                      "control (CC) is known where a run of the same inputs with --network flow is compared; else it "
+                 "is at "
                       "most the idle time.",
                  digits=dict.fromkeys(columns, 1), optional=("others %", "paused %", "lost to CC at most %"),
                  sentences=sentences)

@@ -6,8 +6,8 @@
     bandwidth: [ 50.0, 25.0 ]      # GB/s of a link, where ASTRA-sim's GB is 2^30 bytes
     latency: [ 500.0, 700.0 ]      # ns of a link
 
-Its NPUs forward messages of others, which GPUs do not: so each NPU is a GPU with a router of its own, but where a single
-switch joins all.
+Its NPUs forward messages of others, which GPUs do not: so each NPU is a GPU with a router of its own, but where a
+single switch joins all.
 """
 import itertools
 import math
@@ -43,7 +43,8 @@ def _lists(path: str | os.PathLike) -> "list[list[yaml.Node]]":
     entries = [found[key].value if key in found and found[key].id == "sequence" else [] for key in KEYS]
     for key, listed in zip(KEYS, entries):
         if len(listed) != len(entries[0]) or not listed:
-            raise InputError(f"{path}:{lines.get(key, 1)}: {key} is not a list with an entry for each dimension; expected "
+            raise InputError(f"{path}:{lines.get(key, 1)}: {key} is not a list with an entry for each dimension; "
+                             f"expected "
                              f"{', '.join(KEYS)} of the same length")
     return entries
 

@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from clustersim import command, gpu_rows
-from clustersim.topology.cluster import Cluster, InputError, check_units, oversubscription_of, require_at_least_one, with_nics, write
+from clustersim.topology.cluster import (
+    Cluster,
+    InputError,
+    check_units,
+    oversubscription_of,
+    require_at_least_one,
+    with_nics,
+    write,
+)
 from clustersim.topology.describe import describe
 from clustersim.topology.generator import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.presets import choose_mesh, mesh, preset, presets, set_nvlink_rate
@@ -79,23 +87,29 @@ def make_parser(description: str) -> Parser:
         help="the two access switches belong to separate planes")
     add("-gps", "--gpu_per_server", type=int, help="GPUs per server (8)")
     add("-gt", "--gpu_type", help="GPU type (H100)")
-    add("--gpu_table", metavar="FILE", help="rows of GPU types besides the built-in ones (YAML); the simulator's --gpu-table")
-    add("-nsps", "--nv_switch_per_server", type=int, help="NVSwitches per server (1; 0 of a mesh; of MI250X one for each GPU)")
+    add("--gpu_table", metavar="FILE", help="rows of GPU types besides the built-in ones (YAML); the simulator's "
+        "--gpu-table")
+    add("-nsps", "--nv_switch_per_server", type=int,
+        help="NVSwitches per server (1; 0 of a mesh; of MI250X one for each GPU)")
     add("--mesh", action="store_true", default=None,
         help=f"a link between every two GPUs of a server, without NVSwitches (as of {', '.join(mesh())})")
-    add("-nvbw", "--nvlink_bw", help="GPU to NVSwitch, or each link of a mesh or lane of a link (the GPU's; of SimAI's types 2880Gbps)")
+    add("-nvbw", "--nvlink_bw", help="GPU to NVSwitch, or each link of a mesh or lane of a link (the GPU's; of "
+        "SimAI's types 2880Gbps)")
     add("-nl", "--nv_latency", help="delay of NVLinks (0.000025ms)")
     add("-l", "--latency", help="delay of all other links (0.0005ms)")
     add("-bw", "--bandwidth", help="NIC to ASW")
-    add("--nics_per_gpu", type=int, help="NICs of each GPU (1), the k-th ones on the k-th copy of all switches (a plane)")
+    add("--nics_per_gpu", type=int, help="NICs of each GPU (1), the k-th ones on the k-th copy of all switches (a "
+        "plane)")
     add("--gpus_per_nic", type=int, help="GPUs that share a NIC (1), neighbours in a server")
     add("-apbw", "--ap_bandwidth", help="ASW to PSW, or switch to switch (400Gbps)")
     add("-er", "--error_rate", help="packet error rate of every link (0)")
     add("-asn", "-asw", "--asw_switch_num", type=int, help="access switches: as many as the GPUs need, or a warning")
     add("-npa", "-nps", "--nics_per_aswitch", type=int, help="NICs per access switch")
-    add("-psn", "--psw_switch_num", type=int, help="aggregation switches, of each pod (SimAI's; --fit where -g is above the "
+    add("-psn", "--psw_switch_num", type=int, help="aggregation switches, of each pod (SimAI's; --fit where -g is "
+        "above the "
         "template's size)")
-    add("--fit", action="store_true", default=None, help="as many aggregation switches as take what comes from below, 1:1")
+    add("--fit", action="store_true", default=None,
+        help="as many aggregation switches as take what comes from below, 1:1")
     add("-app", "--asw_per_psw", type=int, help="access switches that an aggregation switch holds")
     pods = parser.add_argument_group("several pods").add_argument
     pods("-csn", "--core_switch_num", type=int,
@@ -177,7 +191,8 @@ def output_path(wanted: str | None, name: str) -> pathlib.Path:
 def check_gpu_type(name: str, said: str = "-gt") -> None:
     """Refuses a GPU type that the simulator would. @param said where it is named"""
     if name not in gpu_rows.rows():
-        raise InputError(f"{said} '{name}' is not a known GPU type; expected one of {', '.join(gpu_rows.rows())}, or a type that a "
+        raise InputError(f"{said} '{name}' is not a known GPU type; expected one of {', '.join(gpu_rows.rows())}, or "
+                         f"a type that a "
                          f"file given by --gpu_table adds")
 
 
@@ -231,9 +246,13 @@ def uneven_tiers(tiers: Sequence[tuple[int, float]], options: Options, build: Bu
     """@return warnings of tiers that carry up less than half of what comes from below, or more than twice as much"""
     # NICs that GPUs share are a tier, and leave some access switches without a NIC, as the flag asks for.
     uneven = [(tier, ratio) for tier, ratio in tiers if not 0.5 <= ratio <= 2 and options.gpus_per_nic == 1]
-    hint = f"--fit or -psn {rails.balanced_psws(options)} for 1:1" if build is rails.build and not options.core_switch_num else \
-        "other numbers of switches, or other rates"
-    return [f"tier {tier} has {ratio:.3g} times the capacity downwards that it has upwards, so comparisons with other networks "
+    hint = (
+        f"--fit or -psn {rails.balanced_psws(options)} for 1:1"
+        if build is rails.build and not options.core_switch_num
+        else "other numbers of switches, or other rates"
+    )
+    return [f"tier {tier} has {ratio:.3g} times the capacity downwards that it has upwards, so comparisons with other "
+            f"networks "
             f"compare that; expected {hint}" for tier, ratio in uneven]
 
 

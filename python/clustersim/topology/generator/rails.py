@@ -58,8 +58,8 @@ def defaults(topology: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def outgrows(family: str, template: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """@return whether SimAI's number of PSWs is none for so many GPUs: there are more than the template has, or than a pod of the
-    flags without a template holds, or the template is ours"""
+    """@return whether SimAI's number of PSWs is none for so many GPUs: there are more than the template has, or than a
+    pod of the flags without a template holds, or the template is ours"""
     if given["gpu"] is None or given["core_switch_num"]:
         return False
     if family in OURS:

@@ -19,22 +19,28 @@ WITHOUT_SPREAD = "all experts are on each rank (--ep)"
 
 def add_imbalance(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--moe_imbalance", default="none", metavar="none|zipf:S[:SEED]|FILE",
-                       help="how uneven experts' shares are: not (default), Zipf with exponent S, or a file with tokens of each expert, one a line")
+                       help="how uneven experts' shares are: not (default), Zipf with exponent S, or a file with "
+                       "tokens of each expert, one a line")
 
 
 def add(parser: "Parser") -> None:
     group = parser.add_argument_group("experts")
     flag = group.add_argument
-    flag("--moe_dispatcher", "--moe_token_dispatcher_type", "--moe-token-dispatcher-type", default="alltoall", metavar="NAME",
-         help="alltoall (default): a token goes once to each of its experts; deepep (Megatron's flex): once to each server; deepep_ll: DeepEP's "
+    flag("--moe_dispatcher", "--moe_token_dispatcher_type", "--moe-token-dispatcher-type", default="alltoall",
+         metavar="NAME",
+         help="alltoall (default): a token goes once to each of its experts; deepep (Megatron's flex): once to each "
+         "server; deepep_ll: DeepEP's "
               "low-latency kernels")
-    flag("--moe_flex_dispatcher_backend", "--moe-flex-dispatcher-backend", metavar="NAME", help="of Megatron's flex: deepep")
-    flag("--moe_dispatch_dtype", default="bf16", metavar="TYPE", help="of dispatched tokens: bf16 (default) or fp8; results are combined in bf16")
+    flag("--moe_flex_dispatcher_backend", "--moe-flex-dispatcher-backend", metavar="NAME",
+         help="of Megatron's flex: deepep")
+    flag("--moe_dispatch_dtype", default="bf16", metavar="TYPE",
+         help="of dispatched tokens: bf16 (default) or fp8; results are combined in bf16")
     flag("--moe_node_limit", "--moe_router_group_topk", "--moe-router-group-topk", type=int, default=0, metavar="N",
          help="servers that a token's experts are on at most (any); DeepSeek-V3: 4")
     flag("--moe_gpus_per_server", type=int, default=8, metavar="N", help="GPUs between which a token is forwarded (8)")
     add_imbalance(group)
-    flag("--moe_capacity_factor", "--moe_expert_capacity_factor", "--moe-expert-capacity-factor", type=float, default=0.0, metavar="X",
+    flag("--moe_capacity_factor", "--moe_expert_capacity_factor", "--moe-expert-capacity-factor", type=float,
+         default=0.0, metavar="X",
          help="an expert takes at most X times the mean and drops the rest (0: nothing is dropped)")
     flag("--moe_pad_expert_input_to_capacity", "--moe-pad-expert-input-to-capacity", action="store_true",
          help="each expert computes its whole capacity")
@@ -51,7 +57,8 @@ def _loads(text: str, experts: int) -> tuple[float, ...]:
         if not 0 <= exponent <= 10 or len(values) > 2:
             raise ValueError
     except (ValueError, IndexError):
-        raise InputError(f'--moe_imbalance "{text}" is not valid; expected zipf:EXPONENT or zipf:EXPONENT:SEED, with an exponent from 0 to 10') from None
+        raise InputError(f'--moe_imbalance "{text}" is not valid; expected zipf:EXPONENT or zipf:EXPONENT:SEED, with '
+                         f'an exponent from 0 to 10') from None
     return exchange.zipf(experts, exponent, seed)
 
 
@@ -67,22 +74,25 @@ def _dispatcher(given: argparse.Namespace) -> str:
     if name not in TYPES:
         raise InputError(f'--moe_dispatcher "{name}" is not supported; expected {", ".join(TYPES)}')
     if backend is not None and (name != "flex" or backend != "deepep"):
-        raise InputError(f'--moe_flex_dispatcher_backend "{backend}" with dispatcher {name} is not supported; expected flex with deepep')
+        raise InputError(f'--moe_flex_dispatcher_backend "{backend}" with dispatcher {name} is not supported; '
+                         f'expected flex with deepep')
     return TYPES[name]
 
 
 def find(given: argparse.Namespace, model: "Model") -> "Exchange":
     """@return the Exchange that the flags describe"""
     if given.moe_dispatch_dtype not in exchange.BYTES:
-        raise InputError(f'--moe_dispatch_dtype "{given.moe_dispatch_dtype}" is not supported; expected {", ".join(exchange.BYTES)}')
+        raise InputError(f'--moe_dispatch_dtype "{given.moe_dispatch_dtype}" is not supported; expected '
+                         f'{", ".join(exchange.BYTES)}')
     if given.moe_node_limit < 0 or given.moe_gpus_per_server < 1:
-        raise InputError("--moe_node_limit or --moe_gpus_per_server is not valid; expected a limit of 0 or more, and at least 1 GPU")
+        raise InputError("--moe_node_limit or --moe_gpus_per_server is not valid; expected a limit of 0 or more, and "
+                         "at least 1 GPU")
     if not 0 <= given.moe_capacity_factor < float("inf"):
         raise InputError(f"--moe_capacity_factor is {given.moe_capacity_factor:g}; expected a number, 0 or more")
     if given.moe_pad_expert_input_to_capacity and not given.moe_capacity_factor:
         raise InputError("--moe_pad_expert_input_to_capacity has no capacity; expected --moe_capacity_factor")
-    found = exchange.Exchange(_dispatcher(given), exchange.BYTES[given.moe_dispatch_dtype], given.moe_node_limit, given.moe_gpus_per_server,
-                              loads_of(given, model), given.moe_capacity_factor,
+    found = exchange.Exchange(_dispatcher(given), exchange.BYTES[given.moe_dispatch_dtype], given.moe_node_limit,
+                              given.moe_gpus_per_server, loads_of(given, model), given.moe_capacity_factor,
                               given.moe_pad_expert_input_to_capacity)
     return require_experts(found, model)
 

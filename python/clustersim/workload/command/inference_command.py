@@ -57,14 +57,17 @@ def make_parser() -> "Parser":
     training_command.add_gpu_table(group)
     group.add_argument("--gpu_memory_utilization", type=float, default=0.9, metavar="X",
                        help="share of a GPU's memory for weights and cache (0.9)")
-    group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help=f"of weights and products: {', '.join(DTYPES)} (bfloat16)")
+    group.add_argument("--dtype", default="bfloat16", metavar="TYPE",
+                       help=f"of weights and products: {', '.join(DTYPES)} (bfloat16)")
     group.add_argument("--kv_cache_dtype", "--kv-cache-dtype", default="auto", choices=["auto", "bfloat16", "fp8"],
                        help="of keys and values: auto and bfloat16 are the same (auto)")
     group.add_argument("--kernels", choices=gpus.KERNELS, default="roofline",
-                       help="times of a step's operators: from tables of measured kernels, written as lines of times, or rooflines (roofline)")
+                       help="times of a step's operators: from tables of measured kernels, written as lines of times, "
+                       "or rooflines (roofline)")
     training_command.add_operator_dtype(group)
     group.add_argument("--moe_dispatcher", default="alltoall", choices=DISPATCHERS,
-                       help="alltoall (default): a token goes once to each of its experts; deepep: to each rank that has some; allgather: to all ranks")
+                       help="alltoall (default): a token goes once to each of its experts; deepep: to each rank that "
+                       "has some; allgather: to all ranks")
     group.add_argument("--moe_dispatch_dtype", default="bf16", choices=DISPATCH_BYTES,
                        help="of tokens on their way to experts; results come back in bf16 (bf16)")
     exchange_flags.add_imbalance(group)
@@ -86,11 +89,14 @@ def find_pools(given: argparse.Namespace, model: "Model") -> "list[tuple[str, In
         raise InputError("the instances have no GPUs; expected --world_size, or --prefill_gpus and --decode_gpus")
     if training_command.dtype_of(given) not in DTYPES:
         raise InputError(f'--dtype "{given.dtype}" is not modelled for inference; expected {", ".join(DTYPES)}')
-    kinds: dict[str, Any] = {"dtype": training_command.dtype_of(given), "cache": "fp8" if given.kv_cache_dtype == "fp8" else "bfloat16",
+    kinds: dict[str, Any] = {"dtype": training_command.dtype_of(given),
+                             "cache": "fp8" if given.kv_cache_dtype == "fp8" else "bfloat16",
              "precise": training_command.check_operator_dtypes(given, model, precision.precise(
-                 0, 0, False, given.operator_dtype, {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
+                 0, 0, False, given.operator_dtype,
+                 {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
              "exchange": exchange_flags.require_experts(exchange.Exchange(
-                 given.moe_dispatcher, DISPATCH_BYTES[given.moe_dispatch_dtype], loads=exchange_flags.loads_of(given, model)), model),
+                 given.moe_dispatcher, DISPATCH_BYTES[given.moe_dispatch_dtype],
+                 loads=exchange_flags.loads_of(given, model)), model),
              "lengths": _lengths(given)}
     if given.world_size:
         return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep, **kinds))]
@@ -99,7 +105,8 @@ def find_pools(given: argparse.Namespace, model: "Model") -> "list[tuple[str, In
         value = getattr(given, f"{role}_{name}")
         return getattr(given, name) if value is None else value
 
-    return [(role, Instance(model, getattr(given, f"{role}_gpus"), tp=size(role, "tp"), pp=size(role, "pp"), ep=size(role, "ep"), **kinds)) for role in ("prefill", "decode")]
+    return [(role, Instance(model, getattr(given, f"{role}_gpus"), tp=size(role, "tp"), pp=size(role, "pp"),
+                            ep=size(role, "ep"), **kinds)) for role in ("prefill", "decode")]
 
 
 def _lengths(given: argparse.Namespace) -> tuple[int, int] | None:
@@ -133,13 +140,20 @@ def _trace(given: argparse.Namespace, directory: pathlib.Path) -> None:
 def _kept_lines(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str, Instance]]") -> list[str]:
     """@return lines of windows; refuses what is not modelled for layers that do not keep all tokens"""
     kept = pools[0][1].kept
-    what = "layers with a window" if kept.window_layers else "layers with a state" if kept.has_states else "layers that keep different numbers of bytes"
+    what = (
+        "layers with a window"
+        if kept.window_layers
+        else "layers with a state"
+        if kept.has_states
+        else "layers that keep different numbers of bytes"
+    )
     if kept.moves:
         return []
     if len(pools) > 1:
         raise InputError(f"{model.name} has {what}, whose transfers are not modelled; expected --world_size")
     if given.preemption_mode == "swap":
-        raise InputError(f"{model.name} has {what}, for which swapping is not modelled; expected --preemption_mode recompute")
+        raise InputError(f"{model.name} has {what}, for which swapping is not modelled; expected --preemption_mode "
+                         f"recompute")
     if not kept.window_layers and not kept.has_states:
         return []
     if given.enable_prefix_caching == "1":
@@ -149,10 +163,12 @@ def _kept_lines(given: argparse.Namespace, model: "Model", pools: "Sequence[tupl
     return [f"window {pools[0][1].window}", f"window_layers {kept.window_layers}"] if kept.window_layers else []
 
 
-def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str, Instance]]", gpu: "Gpu") -> tuple[str, list[int]]:
+def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str, Instance]]", gpu: "Gpu") -> tuple[str,
+    list[int]]:
     """@return the file's text and, for each pool, its blocks"""
     if not 0 < given.gpu_memory_utilization <= 1:
-        raise InputError(f"--gpu_memory_utilization {given.gpu_memory_utilization:g} is not valid; expected above 0, at most 1")
+        raise InputError(f"--gpu_memory_utilization {given.gpu_memory_utilization:g} is not valid; expected above 0, "
+                         f"at most 1")
     instance = pools[0][1]
     lines = ["INFERENCE", f"# {model.name}: {model.parameters() / 1e9:.2f} billion parameters, on {gpu.name}"]
     lines += _lines(given, [*REQUESTS, *COUNTS, *SERVING])
@@ -161,20 +177,23 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
     lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
     used = {pool.dtype for _, pool in pools} | {kind for _, pool in pools for _, kind in pool.precise.operators}
     rates = {bits: gpu.peak_and_ceiling(kind) for bits, kind in ((8, "fp8"), (4, "nvfp4")) if kind in used}
-    fewer = "".join(f"fp{bits}_tflops: {peak:g} fp{bits}_matmul: {ceiling:g} " for bits, (peak, ceiling) in rates.items())
+    fewer = "".join(f"fp{bits}_tflops: {peak:g} fp{bits}_matmul: {ceiling:g} " for bits,
+                    (peak, ceiling) in rates.items())
     lines.append(f"gpu tflops: {gpu.tflops:g} matmul: {gpu.matmul:g} {fewer}attention: {gpu.attention[0]:g} "
                  f"memory_gbps: {gpu.memory_gbps:g} stream: {gpu.stream:g} sms: {gpu.sms}")
     first, counts = 0, []
     for role, pool in pools:
         tokens, sequences = _whole(given, "max_num_batched_tokens", 8192), _whole(given, "max_num_seqs", 256)
         counts.append(_whole(given, "num_gpu_blocks", 0) or
-                      pool.blocks(gpu, given.gpu_memory_utilization, _whole(given, "block_size", 16), tokens, sequences))
+                      pool.blocks(gpu, given.gpu_memory_utilization, _whole(given, "block_size", 16), tokens,
+                                  sequences))
         lines += ["", f"instances {role} {first}-{first + pool.gpus - 1} tp: {pool.tp} pp: {pool.pp} ep: {pool.ep}",
                   f"num_gpu_blocks {counts[-1]}"]
         if pool.pp > 1:
             lines.append(f"pp_comm {2 * model.hidden}")
         measured = gpu.kernels == "measured"
-        rows = Timed(pool, gpu, tokens, sequences).rows() if measured else with_reaches(pool.rows(), gpu, tokens, sequences)
+        rows = Timed(pool, gpu, tokens, sequences).rows() if measured else with_reaches(pool.rows(), gpu, tokens,
+            sequences)
         lines += [row.text() for row in rows]
         first += pool.gpus
     return "\n".join(lines) + "\n", counts
@@ -193,7 +212,8 @@ def run(arguments: Sequence[str]) -> None:
 
 def _run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     check(given)
-    model, gpu = training_command.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, training_command.dtype_of(given), given.kernels)
+    model, gpu = training_command.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type,
+        training_command.dtype_of(given), given.kernels)
     pools = find_pools(given, model)
     command.tell_idle(parser, given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
                                        ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
@@ -212,10 +232,12 @@ def _run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
                         "state_bytes_per_sequence_and_rank": pool.kept.of_fullest(pool, "states")}
                        for (role, pool), count in zip(pools, blocks)]}
     write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
-    print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
+    print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} "
+          f"active")
     for (role, pool), count in zip(pools, blocks):
         number = pool.gpus // (pool.tp * pool.pp * pool.ep)
-        print(f"{number} {role} instance{'s' if number > 1 else ''} of TP {pool.tp}, PP {pool.pp}, EP {pool.ep} on {pool.gpus} "
+        print(f"{number} {role} instance{'s' if number > 1 else ''} of TP {pool.tp}, PP {pool.pp}, EP {pool.ep} on "
+              f"{pool.gpus} "
               f"{gpu.name}: {count} blocks of the cache on each replica")
     print(f"written: {directory / name}.txt")
 

@@ -38,11 +38,12 @@ CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
 # Peaks of NICs in GB/s, one direction, where no topology says them.
 NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
-COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch", "micro_batches", "memory_gb",
-           "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble",
-           "bound_by", "simulated_ms")
-SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch", "memory_gb", "time_ms",
-         "tokens_per_s_per_gpu", "mfu", "cost", "bubble", "bound_by", "simulated_ms")
+COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch",
+           "micro_batches", "memory_gb",
+           "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP",
+           "bubble", "bound_by", "simulated_ms")
+SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch",
+         "memory_gb", "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "bubble", "bound_by", "simulated_ms")
 
 Row = dict[str, Any]  # the cells of a plan by COLUMNS
 
@@ -54,36 +55,44 @@ def make_parser(description: str) -> argparse.ArgumentParser:
     exchange_flags.add(parser)
     add = parser.add_argument
     add("--gpus", "--world_size", type=int, metavar="N", help="number of GPUs")
-    add("--framework", metavar="NAME", help="time plans as a framework overlaps and launches: " + ", ".join(frameworks.names()) +
+    add("--framework", metavar="NAME", help="time plans as a framework overlaps and launches: "
+        + ", ".join(frameworks.names()) +
         "; without: SimAI_analytical, nothing overlaps but gradients")
     add("--topology", "-n", metavar="FILE", help="gives GPU type, GPUs per server and the links' rates")
     add("--gpu_type", default=None, metavar="GPU", help=f"without a topology (H100): {', '.join(gpus.names())}")
     training_command.add_gpu_table(parser)
     add("--gpus_per_server", type=int, default=None, metavar="N", help="without a topology (8)")
     add("--nic_type", choices=NIC_GBPS, help="without a topology (cx7: 400 Gb/s)")
-    add("--network_kind", "--network-kind", metavar="NAME", help="what joins the servers, as of SimAI_simulator (AS_NETWORK_KIND, or none)")
+    add("--network_kind", "--network-kind", metavar="NAME",
+        help="what joins the servers, as of SimAI_simulator (AS_NETWORK_KIND, or none)")
     add("--global_batch", type=int, metavar="N", help="sequences of an iteration (as many as GPUs)")
     add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (4096)")
     add("--objective", choices=OBJECTIVES, default="time",
         help="time (default) takes all GPUs; the others also try halves, quarters, ...")
     add("--gpu_hour", type=float, default=None, metavar="PRICE", help="price of a GPU for an hour, for the cost (2)")
-    add("--prices", metavar="FILE", help="instead: prices and watts of the topology's parts, such as topologies/prices.yaml")
+    add("--prices", metavar="FILE", help="instead: prices and watts of the topology's parts, such as "
+        "topologies/prices.yaml")
     add("--years", type=float, default=4.0, metavar="N", help="in which the parts' prices are written off (4)")
     add("--kwh", type=float, default=0.1, metavar="PRICE", help="price of a kilowatt-hour (0.1)")
     training_command.add_kernel_flags(parser)
     add("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {training_command.DTYPES} (bfloat16)")
-    add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB", help="memory that the job cannot have (5)")
+    add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
+        help="memory that the job cannot have (5)")
     add("--top", type=int, default=10, metavar="N", help="plans to show (10)")
     add("--simulate", type=int, default=0, metavar="N", help="simulate the best N on the topology (0)")
     add("--network", choices=["packet", "flow", "analytical"], default="packet", help="how to simulate them (packet)")
-    add("--conf", "-c", default=str(CONF) if CONF.is_file() else None, metavar="FILE", help="of the simulation (conf/SimAI.conf)")
+    add("--conf", "-c", default=str(CONF) if CONF.is_file() else None, metavar="FILE",
+        help="of the simulation (conf/SimAI.conf)")
     add("--time_limit", type=float, default=600, metavar="S", help="seconds for each simulation (600)")
     add("--output_dir", "-o", default="results/plan", metavar="DIR", help="plans.csv, plans.json, plans.png, workloads")
     for group in OVERLAPS:
-        add(f"--{group}_overlap", type=float, metavar="X", help=f"share of {group.upper()} communication that is hidden, 0 to 1")
+        add(f"--{group}_overlap", type=float, metavar="X",
+            help=f"share of {group.upper()} communication that is hidden, 0 to 1")
     add("--print_arguments", "--print-arguments", metavar="NAME",
-        help=f"print the best plan that a framework can carry out as its arguments: {', '.join(launch_arguments.WRITERS)}")
-    add("--against", metavar="FILE", help="instead: time the layouts of a CSV file with published speeds, and compare the order")
+        help=f"print the best plan that a framework can carry out as its arguments: "
+        f"{', '.join(launch_arguments.WRITERS)}")
+    add("--against", metavar="FILE", help="instead: time the layouts of a CSV file with published speeds, and compare "
+        "the order")
     add("--bin", metavar="DIR", help="the programs (bin, or on the PATH)")
     parser.set_defaults(frame="Megatron", tp=1)
     return parser
@@ -106,7 +115,8 @@ def _check(given: argparse.Namespace) -> None:
     if given.framework and any(share is not None for share in shares):
         raise InputError("--framework says what overlaps; expected no --tp_overlap or its like")
     if given.print_arguments not in (None, *launch_arguments.WRITERS):
-        raise InputError(f'--print_arguments "{given.print_arguments}" is not known; expected {", ".join(launch_arguments.WRITERS)}')
+        raise InputError(f'--print_arguments "{given.print_arguments}" is not known; expected '
+                         f'{", ".join(launch_arguments.WRITERS)}')
     if given.simulate < 0 or (given.gpu_hour is not None and not 0 <= given.gpu_hour < float("inf")):
         raise InputError("--simulate or --gpu_hour is not valid; expected a number, 0 or more")
     if not 0 < given.years < float("inf") or not 0 <= given.kwh < float("inf"):
@@ -116,14 +126,16 @@ def _check(given: argparse.Namespace) -> None:
     if given.simulate and not given.topology:
         raise InputError("--simulate has no network; expected --topology")
     if given.topology and (given.gpu_type or given.gpus_per_server or given.nic_type):
-        raise InputError("--gpu_type, --gpus_per_server and --nic_type contradict --topology, which has them; expected one of both")
+        raise InputError("--gpu_type, --gpus_per_server and --nic_type contradict --topology, which has them; "
+                         "expected one of both")
 
 
 def tell_idle(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     command.tell_idle(parser, given, (
         (given.simulate, "it is for --simulate", ("network", "conf", "time_limit")),
         (given.prices, "it is for --prices", ("years", "kwh")),
-        (not given.against, "--against times published layouts", ("top", "simulate", "objective", "gpu_hour", "prices", "global_batch",
+        (not given.against, "--against times published layouts",
+         ("top", "simulate", "objective", "gpu_hour", "prices", "global_batch",
                                                                   "seq_length", "print_arguments", "config"))))
 
 
@@ -151,7 +163,9 @@ def _machine_of_flags(given: argparse.Namespace) -> tuple[plans.Machine, gpus.Gp
     gpu = gpus.find(given.gpu_type or "H100", training_command.dtype_of(given), given.kernels)
     per_server = given.gpus_per_server or 8
     if (given.gpus or 0) > per_server and given.gpus % per_server:
-        raise InputError(f"--gpus {given.gpus} is no multiple of --gpus_per_server {per_server}; expected whole servers")
+        raise InputError(
+            f"--gpus {given.gpus} is no multiple of --gpus_per_server {per_server}; expected whole servers"
+        )
     nic = given.nic_type or "cx7"
     machine = plans.Machine(per_server, gpu.nvlink_gbps, NIC_GBPS[nic])
     return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", nic]
@@ -170,11 +184,13 @@ def _machine_of_topology(given: argparse.Namespace) -> tuple[plans.Machine, gpus
             rates["nic" if other in outside else "nvlink" if other in inside else "nic"] += link.rate_bps / 8e9
     fastest = max(rates.values())
     machine = plans.Machine(topology.gpus_per_server, rates["nvlink"] or fastest, rates["nic"] or fastest)
-    return machine, gpus.find(topology.gpu_type, training_command.dtype_of(given), given.kernels), ["-n", given.topology]
+    return machine, gpus.find(topology.gpu_type, training_command.dtype_of(given), given.kernels), ["-n",
+        given.topology]
 
 
 def gpu_hour(given: argparse.Namespace) -> float:
-    """@return price of a GPU for an hour: as given, or its share of the topology's parts, written off, and of their power"""
+    """@return price of a GPU for an hour: as given, or its share of the topology's parts, written off, and of their
+    power"""
     if not given.prices:
         return 2.0 if given.gpu_hour is None else given.gpu_hour
     topology = read_topology(given.topology)
@@ -200,7 +216,8 @@ def _timers(given: argparse.Namespace, machine: plans.Machine, gpu: gpus.Gpu, fl
     if framework:
         if given.bin:
             os.environ["PROGRAM_DIR"] = given.bin  # where estimates find the cost model
-        timer = search.Estimated(CollectiveMachine(gpu.name, machine.gpus_per_server, machine.nic, nvlink_gbps=machine.nvlink), framework)
+        timer = search.Estimated(CollectiveMachine(gpu.name, machine.gpus_per_server, machine.nic,
+                                                   nvlink_gbps=machine.nvlink), framework)
         return lambda count: timer
     program = find_program("SimAI_analytical", given.bin)
     for group in OVERLAPS:
@@ -221,13 +238,14 @@ def _search(given: argparse.Namespace, model: "Model", machine: plans.Machine, g
     found: list[search.Timed] = []
     seen, timed = 0, 0
     for count in _counts(given):
-        listed, too_large = plans.candidates(model, gpu, machine, count, given.global_batch or given.gpus, given.seq_length,
-                                             given.reserved_gb, framework, exchange, hidden, numbers)
+        listed, too_large = plans.candidates(model, gpu, machine, count, given.global_batch or given.gpus,
+                                             given.seq_length, given.reserved_gb, framework, exchange, hidden, numbers)
         seen += len(listed) + too_large
         some, runs = search.best(listed, timer_of(count), given.top)
         found, timed = found + some, timed + runs
     if not found:
-        raise InputError(f"{model.name} fits on {given.gpus} {gpu.name} in none of {seen} plans; expected more GPUs, more "
+        raise InputError(f"{model.name} fits on {given.gpus} {gpu.name} in none of {seen} plans; expected more GPUs, "
+                         f"more "
                          "memory or a --global_batch that can be shared out")
     found.sort(key=lambda each: _value(given, each))
     return found[:given.top], seen, timed
@@ -249,7 +267,10 @@ def _arguments(framework: str, model: "Model", best: "Sequence[Parallelism]", gp
         except InputError as error:
             refusal = error
             continue
-        return f"arguments of {framework}{'' if rank == 1 else f' for plan {rank}, the best that it can carry out'}:\n{text}"
+        return (
+            "arguments of"
+            f" {framework}{'' if rank == 1 else f' for plan {rank}, the best that it can carry out'}:\n{text}"
+        )
     raise InputError(f"{refusal}, or more plans (--top)")
 
 
@@ -261,7 +282,8 @@ def differences(rows: Sequence[Row]) -> str:
     for row in rows[1:]:
         more = [row[key] * row["time_ms"] - best[key] * best["time_ms"] for key in keys]
         lines.append((str(row["rank"]), *(f"{value:+.1f}" for value in (row["time_ms"] - best["time_ms"], *more))))
-    kept = [0, 1, *(column for column in range(2, len(lines[0])) if any(line[column] not in ("+0.0", "-0.0") for line in lines[1:]))]
+    kept = [0, 1, *(column for column in range(2, len(lines[0]))
+                    if any(line[column] not in ("+0.0", "-0.0") for line in lines[1:]))]
     widths = {column: max(len(line[column]) for line in lines) for column in kept}
     return "\n".join("  ".join(line[column].rjust(widths[column]) for column in kept) for line in lines)
 
@@ -271,11 +293,12 @@ def _row(number: int, timed: search.Timed, gpu: gpus.Gpu, hour: float) -> Row:
     share = {key: timed.parts.get(key, 0.0) / timed.total_ns for key in (*search.COMMUNICATION, "bubble")}
     cost = plan.world_size * timed.total_ns / 3.6e12 * hour / (plan.sequences * plan.sequence) * 1e9
     return {"rank": number, "gpus": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp, "vpp": plan.virtual,
-            "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "copies": plan.copies, "recompute": _recomputed(plan), "micro_batch": plan.micro_batch,
+            "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "copies": plan.copies,
+            "recompute": _recomputed(plan), "micro_batch": plan.micro_batch,
             "micro_batches": plan.micro_batches, "memory_gb": timed.candidate.memory.total / 1e9,
             "time_ms": timed.total_ns / 1e6, "tokens_per_s_per_gpu": timed.tokens_per_s / plan.world_size,
-            "mfu": timed.utilisation(gpu), "cost": cost, "computation": 1 - sum(share.values()), **share, "bound_by": timed.bound_by,
-            "simulated_ms": None}
+            "mfu": timed.utilisation(gpu), "cost": cost, "computation": 1 - sum(share.values()), **share,
+            "bound_by": timed.bound_by, "simulated_ms": None}
 
 
 def _text(key: str, value: Any) -> str:
@@ -288,17 +311,21 @@ def _text(key: str, value: Any) -> str:
 
 def table(rows: Sequence[Row], costs: bool = False) -> str:
     """@param costs whether to show the price of 10^9 tokens @return the table for people"""
-    shown = [key for key in SHOWN if (key != "simulated_ms" or any(row[key] for row in rows)) and (key != "cost" or costs)]
+    shown = [key for key in SHOWN if (key != "simulated_ms" or any(row[key] for row in rows))
+             and (key != "cost" or costs)]
     cells = [shown] + [[_text(key, row[key]) for key in shown] for row in rows]
     widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in cells)
 
 
-def _simulate(given: argparse.Namespace, best: Sequence[search.Timed], rows: Sequence[Row], directory: pathlib.Path) -> None:
+def _simulate(given: argparse.Namespace, best: Sequence[search.Timed], rows: Sequence[Row],
+              directory: pathlib.Path) -> None:
     for number, (timed, row) in enumerate(zip(best[:given.simulate], rows), 1):
         result = directory / f"plan{number}"
-        command = [find_program("SimAI_simulator", given.bin), "-w", directory / f"plan{number}.txt", "-n", given.topology,
-                   *(["-c", given.conf] if given.conf else []), "-o", result, "--network", given.network, "--quiet", "--progress", "never"]
+        command = [find_program("SimAI_simulator", given.bin), "-w", directory / f"plan{number}.txt", "-n",
+                   given.topology,
+                   *(["-c", given.conf] if given.conf else []), "-o", result, "--network", given.network, "--quiet",
+                   "--progress", "never"]
         if timed.plan.world_size != len(read_topology(given.topology).gpus):
             raise InputError(f"--simulate: {given.topology} has another number of GPUs than plan {number}; expected "
                              f"{timed.plan.world_size}")
@@ -311,7 +338,8 @@ def _simulate(given: argparse.Namespace, best: Sequence[search.Timed], rows: Seq
         row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6
 
 
-def _by_simulation(best: Sequence[search.Timed], rows: Sequence[Row], directory: pathlib.Path) -> tuple[list[search.Timed], list[Row]]:
+def _by_simulation(best: Sequence[search.Timed], rows: Sequence[Row],
+                   directory: pathlib.Path) -> tuple[list[search.Timed], list[Row]]:
     """Sorts the simulated plans by their simulated times, ahead of all others, and renames their files."""
     order = sorted(range(len(rows)), key=lambda i: (rows[i]["simulated_ms"] is None, rows[i]["simulated_ms"] or i))
     for number in range(1, len(rows) + 1):
@@ -329,14 +357,17 @@ def _by_simulation(best: Sequence[search.Timed], rows: Sequence[Row], directory:
     return [best[i] for i in order], [rows[i] for i in order]
 
 
-def _write(given: argparse.Namespace, rows: Sequence[Row], best: Sequence[search.Timed], directory: pathlib.Path, title: str) -> None:
+def _write(given: argparse.Namespace, rows: Sequence[Row], best: Sequence[search.Timed], directory: pathlib.Path,
+           title: str) -> None:
     with whole_file(directory / "plans.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
     write_text(directory / "plans.json", json.dumps([{**row, "plan": dataclasses.asdict(timed.plan)}
                                                       for row, timed in zip(rows, best)], indent=1) + "\n")
-    from clustersim.workload.command import plan_picture  # loads matplotlib and pandas, which takes longer than most plans that are refused
+    from clustersim.workload.command import (
+        plan_picture,
+    )  # loads matplotlib and pandas, which takes longer than most plans that are refused
     plan_picture.write(rows, title, directory)
 
 
@@ -345,7 +376,9 @@ def _against(given: argparse.Namespace) -> None:
     layouts = [each for each in against.read(given.against) if given.gpus in (None, each.plan.world_size)
                and given.model_name in (None, each.model)]
     if not layouts:
-        raise InputError(f"{given.against}: no layout of {given.model_name} on {given.gpus} GPUs; expected at least one")
+        raise InputError(
+            f"{given.against}: no layout of {given.model_name} on {given.gpus} GPUs; expected at least one"
+        )
     machine, gpu, flags = find_machine(given)
     framework = frameworks.find(given.framework) if given.framework else None
     gpu = frameworks.apply(gpu, framework) if framework else gpu
@@ -354,7 +387,8 @@ def _against(given: argparse.Namespace) -> None:
         return plans.iteration_of(framework, against.model_of(framework, layout.model), layout.plan, gpu, machine)
 
     with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
-        compared = against.compare(layouts, iteration, _timers(given, machine, gpu, flags, scratch, framework), gpu, given.reserved_gb)
+        compared = against.compare(layouts, iteration, _timers(given, machine, gpu, flags, scratch, framework), gpu,
+                                   given.reserved_gb)
     directory = pathlib.Path(given.output_dir)
     directory.mkdir(parents=True, exist_ok=True)
     against.write(compared, directory / "against.csv")

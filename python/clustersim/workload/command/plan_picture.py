@@ -25,7 +25,8 @@ def draw(rows: Sequence[Mapping[str, Any]], title: str) -> "Figure":
                 axes.barh(places, widths, left=left, label=part,
                           color=style.colour(colours[part]))
                 left = [start + width for start, width in zip(left, widths)]
-        names = [f"{row['rank']}: TP {row['tp']} PP {row['pp']}x{row['vpp']} DP {row['dp']} EP {row['ep']} CP {row['cp']} "
+        names = [f"{row['rank']}: TP {row['tp']} PP {row['pp']}x{row['vpp']} DP {row['dp']} EP {row['ep']} CP "
+                 f"{row['cp']} "
                  f"mb {row['micro_batch']}" for row in rows]
         axes.set_yticks(list(places), names)
         axes.invert_yaxis()

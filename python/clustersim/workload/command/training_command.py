@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 WITHOUT_EFFECT = {
     "--use_flash_attn": "attention is always fused", "--flash_attn": "attention is always fused",
     "--moe_grouped_gemm": "experts are always grouped", "--grouped_gemm": "experts are always grouped",
-    "--moe_enable": "a model with experts has them", "--overlap_grad_reduce": "gradients are always reduced beside backward",
+    "--moe_enable": "a model with experts has them",
+    "--overlap_grad_reduce": "gradients are always reduced beside backward",
     "--overlap_version": "rows do not depend on it", "--computation_enable": "it is for GPUs",
     "--enable_visual": "scripts/plot.py draws results", "--workload_only": "there is nothing else",
     "--openai_gelu": "a GELU takes its bytes' time",
@@ -47,21 +48,28 @@ WITHOUT_EFFECT = {
 VALUES_WITHOUT_EFFECT = {
     "--pp_rank": "all stages are written", "--epoch_num": "--passes of the simulators repeats a workload",
     "--activation_func": "--swiglu says it", "--onnx_safe": "it changes no size",
-    "--reduce_bucket_size": "gradients are reduced layer by layer", "--allgather_bucket_size": "weights are gathered at once",
-    "--param_persistence_threshold": "all weights are sharded", "--model_persistence_threshold": "all weights are sharded",
-    "--max_live_parameters": "layers are gathered one by one", "--prefetch_bucket_size": "layers are gathered one by one",
+    "--reduce_bucket_size": "gradients are reduced layer by layer",
+    "--allgather_bucket_size": "weights are gathered at once",
+    "--param_persistence_threshold": "all weights are sharded",
+    "--model_persistence_threshold": "all weights are sharded",
+    "--max_live_parameters": "layers are gathered one by one",
+    "--prefetch_bucket_size": "layers are gathered one by one",
 }
 # Sizes of a model that flags may give or change: flag, and field of Model.
-SIZES = {"--num_layers": "layers", "--hidden_size": "hidden", "--num_attention_heads": "heads", "--num_query_groups": "kv_heads",
-         "--kv_channels": "head_dim", "--ffn_hidden_size": "ffn", "--vocab_size": "vocabulary", "--num_experts": "experts",
-         "--moe_router_topk": "experts_per_token", "--n_dense_layers": "dense_layers", "--moe_ffn_hidden_size": "expert_ffn",
-         "--mtp_num_layers": "predictions"}
+SIZES = {"--num_layers": "layers", "--hidden_size": "hidden", "--num_attention_heads": "heads",
+         "--num_query_groups": "kv_heads",
+         "--kv_channels": "head_dim", "--ffn_hidden_size": "ffn", "--vocab_size": "vocabulary",
+         "--num_experts": "experts", "--moe_router_topk": "experts_per_token", "--n_dense_layers": "dense_layers",
+         "--moe_ffn_hidden_size": "expert_ffn", "--mtp_num_layers": "predictions"}
 # Types of numbers that the optimizer and its communication use, by Megatron-Core's flags.
-NUMBERS = (("--main_grads_dtype", "fp32", "in which gradients add up"), ("--grad_reduce_dtype", None, "in which ranks reduce gradients"),
-           ("--main_params_dtype", "fp32", "of the optimizer's weights"), ("--exp_avg_dtype", "fp32", "of its first moment"),
-           ("--exp_avg_sq_dtype", "fp32", "of its second moment"))
-OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"], "--n_dense_layers": ["--n_dense_layer"]}
-OTHER_SPELLINGS |= {"--qk_nope_dim": ["--qk_head_dim", "--qk-head-dim"], "--qk_rope_dim": ["--qk_pos_emb_head_dim", "--qk-pos-emb-head-dim"]}
+NUMBERS = (("--main_grads_dtype", "fp32", "in which gradients add up"),
+           ("--grad_reduce_dtype", None, "in which ranks reduce gradients"),
+           ("--main_params_dtype", "fp32", "of the optimizer's weights"),
+           ("--exp_avg_dtype", "fp32", "of its first moment"), ("--exp_avg_sq_dtype", "fp32", "of its second moment"))
+OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"],
+                   "--n_dense_layers": ["--n_dense_layer"]}
+OTHER_SPELLINGS |= {"--qk_nope_dim": ["--qk_head_dim", "--qk-head-dim"],
+                    "--qk_rope_dim": ["--qk_pos_emb_head_dim", "--qk-pos-emb-head-dim"]}
 DTYPES = "bfloat16, fp8 (a scale per tensor), fp8_blockwise, mxfp8 or nvfp4"
 
 
@@ -69,12 +77,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; expected the flags of --help")
 
-    def parse_args(self, args: Sequence[str] | None = None, namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
+    def parse_args(self, args: Sequence[str] | None = None,
+                   namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
         given, more = self.parse_known_args(args, namespace)
         for word in more:
             flag = word.partition("=")[0]
             kind = "flag" if flag.startswith("-") else "word of these flags"
-            raise InputError(f'"{flag}" is not a {kind}; expected the flags of --help{nearest(flag, self._option_string_actions)}')
+            raise InputError(f'"{flag}" is not a {kind}; expected the flags of '
+                             f'--help{nearest(flag, self._option_string_actions)}')
         command.tell_repetitions(self, sys.argv[1:] if args is None else args)  # Megatron-LM takes the last, too
         for name, value in vars(given).items():
             if value == "":  # else it would count as left out
@@ -97,18 +107,22 @@ def add_model_flags(parser: "Parser") -> None:
     group = parser.add_argument_group("the model")
     group.add_argument("--model_name", "--model-name", "--model", metavar="NAME",
                        help=f"of the catalogue: {', '.join(catalogue.entries())}")
-    group.add_argument("-m", "--model_size", metavar="SIZE", help="AICB's: 7, 13, 22, 65, 175, 405, moe, deepseek671, ...")
+    group.add_argument("-m", "--model_size", metavar="SIZE",
+                       help="AICB's: 7, 13, 22, 65, 175, 405, moe, deepseek671, ...")
     group.add_argument("--config", metavar="FILE", help="config.json of a Hugging Face model")
     for flag, field in SIZES.items():
         group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
     for flag, field in mixer_flags():
         group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
     group.add_argument("--n_shared_expert", "--n_shared_experts", type=int, metavar="N", help=argparse.SUPPRESS)
-    group.add_argument("--max_position_embeddings", "--max-position-embeddings", type=int, metavar="N", help=argparse.SUPPRESS)
-    group.add_argument("--swiglu", "--gated_linear_unit", "--gated-linear-unit", action="store_true", help=argparse.SUPPRESS)
+    group.add_argument("--max_position_embeddings", "--max-position-embeddings", type=int, metavar="N",
+                       help=argparse.SUPPRESS)
+    group.add_argument("--swiglu", "--gated_linear_unit", "--gated-linear-unit", action="store_true",
+                       help=argparse.SUPPRESS)
     group.add_argument("--add_bias_linear", "--add-bias-linear", action="store_true", help=argparse.SUPPRESS)
     megatron_line.add_model_flags(group)
-    group.add_argument("--make_vocab_size_divisible_by", "--make-vocab-size-divisible-by", type=int, metavar="N", help="pad the vocabulary (1; in a pasted line 128)")
+    group.add_argument("--make_vocab_size_divisible_by", "--make-vocab-size-divisible-by", type=int, metavar="N",
+                       help="pad the vocabulary (1; in a pasted line 128)")
 
 
 def add_plan_flags(parser: "Parser") -> None:
@@ -129,38 +143,49 @@ def add_plan_flags(parser: "Parser") -> None:
         help="context parallel")
     add("--etp", "--expert_tensor_parallel_size", "--expert-tensor-parallel-size", type=int, metavar="N",
         help="parts that an expert is cut into: TP, or 1, with which EP spans TP, too")
-    add(*_spellings("--decoder_first_pipeline_num_layers"), type=int, default=0, metavar="N", help="layers of the first stage")
-    add(*_spellings("--decoder_last_pipeline_num_layers"), type=int, default=0, metavar="N", help="layers of the last stage")
-    add(*_spellings("--account_for_embedding_in_pipeline_split"), action="store_true", help="the embedding counts as a layer")
+    add(*_spellings("--decoder_first_pipeline_num_layers"), type=int, default=0, metavar="N",
+        help="layers of the first stage")
+    add(*_spellings("--decoder_last_pipeline_num_layers"), type=int, default=0, metavar="N",
+        help="layers of the last stage")
+    add(*_spellings("--account_for_embedding_in_pipeline_split"), action="store_true",
+        help="the embedding counts as a layer")
     add(*_spellings("--account_for_loss_in_pipeline_split"), action="store_true", help="the loss counts as a layer")
-    add(*_spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT", help='chunks, in Megatron-Core\'s language: "Et|(tt|)*30L"')
+    add(*_spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT",
+        help='chunks, in Megatron-Core\'s language: "Et|(tt|)*30L"')
     add("--pipeline_schedule", "--pipeline-schedule", default=schedules.USUAL, metavar="NAME",
         help=f"{', '.join(schedules.names())} ({schedules.USUAL}; with --vpp interleaved)")
-    add("--pipeline_split_by_cost", "--pipeline-split-by-cost", action="store_true", help="stages of equal cost, as Nanotron has them")
+    add("--pipeline_split_by_cost", "--pipeline-split-by-cost", action="store_true",
+        help="stages of equal cost, as Nanotron has them")
     add("--dp", "--data_parallel_size", type=int, metavar="N", help="data parallel: what is left, or an error")
-    add("--sp", "--sp-enable", "--sequence-parallel", "--enable_sequence_parallel", "--enable-sequence-parallel", dest="sequence_parallel",
-        action="store_true", help="sequence parallel")
-    add("--zero", "--zero_stage", "--stage", type=int, metavar="0..3", help="stage of ZeRO (1: Megatron's distributed optimizer)")
-    add(*_spellings("--data_parallel_replicate_degree"), "--parallelism.data_parallel_replicate_degree", "--num_distributed_optimizer_instances",
+    add("--sp", "--sp-enable", "--sequence-parallel", "--enable_sequence_parallel", "--enable-sequence-parallel",
+        dest="sequence_parallel", action="store_true", help="sequence parallel")
+    add("--zero", "--zero_stage", "--stage", type=int, metavar="0..3",
+        help="stage of ZeRO (1: Megatron's distributed optimizer)")
+    add(*_spellings("--data_parallel_replicate_degree"), "--parallelism.data_parallel_replicate_degree",
+        "--num_distributed_optimizer_instances",
         "--num-distributed-optimizer-instances", dest="replicate", type=int, metavar="N",
         help="hybrid sharding: ZeRO shards within DP / N replicas, and N groups of them hold copies (1)")
-    add(*_spellings("--data_parallel_shard_degree"), "--parallelism.data_parallel_shard_degree", dest="shard", type=int, metavar="N",
-        help="the same, said by the replicas among which ZeRO shards")
+    add(*_spellings("--data_parallel_shard_degree"), "--parallelism.data_parallel_shard_degree", dest="shard", type=int,
+        metavar="N", help="the same, said by the replicas among which ZeRO shards")
     add("--use-distributed-optimizer", "--use_distributed_optimizer", action="store_true", help="the same as --zero 1")
-    add("--recompute", "--recompute_activations", "--recompute-activations", "--recompute-granularity", nargs="?", const="selective", default="none",
-        metavar="KIND", help=f"{', '.join(RECOMPUTATION)}; without KIND selective")
+    add("--recompute", "--recompute_activations", "--recompute-activations", "--recompute-granularity", nargs="?",
+        const="selective", default="none", metavar="KIND", help=f"{', '.join(RECOMPUTATION)}; without KIND selective")
     add("--recompute_modules", "--recompute-modules", nargs="+", default=[], metavar="MODULE",
         help=f"of selective recomputation, of {', '.join(recompute.MODULES)} ({' '.join(recompute.DEFAULT)})")
     add("--recompute_num_layers", "--recompute-num-layers", type=int, default=0, metavar="N",
         help="full recomputation of the first N layers of each chunk alone")
-    add("--offload_num_layers", "--cpu_offloading_num_layers", "--cpu-offloading-num-layers", type=int, default=0, metavar="N",
-        help="the first N layers of each chunk keep their activations in the host's memory")
-    add("--micro_batch", "--micro-batch", "--micro-batch-size", type=int, default=1, metavar="N", help="sequences of a micro-batch")
-    add("--global_batch", "--global-batch", "--global-batch-size", type=int, default=0, metavar="N", help="sequences of an iteration")
-    add("--seq_length", "--seq-length", "--seq_len", type=int, default=2048, metavar="N", help="tokens of a sequence (2048)")
+    add("--offload_num_layers", "--cpu_offloading_num_layers", "--cpu-offloading-num-layers", type=int, default=0,
+        metavar="N", help="the first N layers of each chunk keep their activations in the host's memory")
+    add("--micro_batch", "--micro-batch", "--micro-batch-size", type=int, default=1, metavar="N",
+        help="sequences of a micro-batch")
+    add("--global_batch", "--global-batch", "--global-batch-size", type=int, default=0, metavar="N",
+        help="sequences of an iteration")
+    add("--seq_length", "--seq-length", "--seq_len", type=int, default=2048, metavar="N",
+        help="tokens of a sequence (2048)")
     add("--document_length", "--document-length", type=int, default=0, metavar="N",
         help="tokens of a document: a sequence is packed with several that do not attend to each other")
-    add("--lora_rank", "--lora-rank", type=int, metavar="R", help="train low-rank adapters alone; all other weights are frozen")
+    add("--lora_rank", "--lora-rank", type=int, metavar="R",
+        help="train low-rank adapters alone; all other weights are frozen")
     add("--lora_targets", "--lora-targets", nargs="+", default=[], metavar="LAYER",
         help=f"layers with adapters, of {', '.join(adapters.TARGETS)} (linear_qkv linear_proj)")
     add("--frame", choices=["Megatron", "DeepSpeed", "DeepSeek"], default="Megatron",
@@ -168,12 +193,14 @@ def add_plan_flags(parser: "Parser") -> None:
 
 
 def add_gpu_table(group: argparse._ActionsContainer) -> None:
-    group.add_argument("--gpu_table", "--gpu-table", metavar="FILE", help="rows of GPU types besides the built-in ones (YAML)")
+    group.add_argument("--gpu_table", "--gpu-table", metavar="FILE",
+                       help="rows of GPU types besides the built-in ones (YAML)")
 
 
 def add_kernel_flags(group: argparse._ActionsContainer) -> None:
     group.add_argument("--kernels", choices=gpus.KERNELS, default=gpus.KERNELS[0],
-                       help="times of operators: from tables of measured kernels, or peaks times the best kernels' shares (measured)")
+                       help="times of operators: from tables of measured kernels, or peaks times the best kernels' "
+                       "shares (measured)")
     group.add_argument("--measured", "--comp_filepath", metavar="FILE",
                        help="times of operators: CSV, or what AICB's AIOB writes; or a directory of kernel_tables.py")
 
@@ -186,7 +213,8 @@ def add_operator_dtype(group: argparse._ArgumentGroup) -> None:
 def make_parser(description: str) -> "Parser":
     parser = Parser(prog="workload.py", description=description, allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter,
-                    epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *dict(mixer_flags())])} --n_shared_expert "
+                    epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *dict(mixer_flags())])} "
+                    f"--n_shared_expert "
                            "--max_position_embeddings --swiglu --add_bias_linear.")
     parser.add_argument("--workload_type", choices=["training"], help=argparse.SUPPRESS)  # of AICB's main program
     add_model_flags(parser)
@@ -197,7 +225,8 @@ def make_parser(description: str) -> "Parser":
     add_kernel_flags(group)
     group.add_argument("--framework", metavar="NAME", help="whose kernels and overlaps these are (none): "
                        f"{', '.join(frameworks.names())}; the estimate of the step is printed, too")
-    group.add_argument("--aiob_enable", "--aiob", action="store_true", help="AICB's; with --layout aicb its profiled rows")
+    group.add_argument("--aiob_enable", "--aiob", action="store_true",
+                       help="AICB's; with --layout aicb its profiled rows")
     group.add_argument("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
                        help=f"memory of a GPU that the job cannot have ({memory.RESERVED_GB:g})")
     group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {DTYPES} (bfloat16)")
@@ -205,11 +234,14 @@ def make_parser(description: str) -> "Parser":
                        ("--grad_reduce_in_bf16", "gradients add up and are reduced in bfloat16")):
         group.add_argument(*_spellings(flag), action="store_true", help=what)
     for flag, what in (("--num_layers_at_start_in_bf16", "first"), ("--num_layers_at_end_in_bf16", "last")):
-        group.add_argument(*_spellings(flag), type=int, metavar="N", help=f"products of the {what} N layers keep bfloat16 (0)")
-    group.add_argument(*_spellings("--keep_mtp_spec_in_bf16"), action="store_true", help="so do those of layers that predict further tokens")
+        group.add_argument(*_spellings(flag), type=int, metavar="N",
+                           help=f"products of the {what} N layers keep bfloat16 (0)")
+    group.add_argument(*_spellings("--keep_mtp_spec_in_bf16"), action="store_true",
+                       help="so do those of layers that predict further tokens")
     add_operator_dtype(group)
     for flag, default, what in NUMBERS:
-        group.add_argument(*_spellings(flag), default=default, metavar="TYPE", help=f"{what} ({default or 'as they add up'})")
+        group.add_argument(*_spellings(flag), default=default, metavar="TYPE",
+                           help=f"{what} ({default or 'as they add up'})")
     group.add_argument("--keeps", default="megatron", metavar="FRAMEWORK",
                        help=f"whose habits say what stays in memory: {', '.join(keeping.FRAMEWORKS)} (megatron)")
     group.add_argument("--force", action="store_true", help="write plans that do not fit into memory, with a warning")
@@ -217,12 +249,14 @@ def make_parser(description: str) -> "Parser":
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
                        help="directory (results/workload)")
     group.add_argument("--name", metavar="NAME", help="of the files, without ending (from model and parallelism)")
-    group.add_argument("--format", choices=["text", "chakra", "both"], default="text", help="SimAI text, Chakra traces or both")
-    group.add_argument("--layout", choices=["megatron", *(f"aicb-{r}" for r in aicb.RELEASES), "aicb"], default="megatron",
-                       help="rows: Megatron-LM's, or AICB's with its errors (aicb: 2.1)")
+    group.add_argument("--format", choices=["text", "chakra", "both"], default="text",
+                       help="SimAI text, Chakra traces or both")
+    group.add_argument("--layout", choices=["megatron", *(f"aicb-{r}" for r in aicb.RELEASES), "aicb"],
+                       default="megatron", help="rows: Megatron-LM's, or AICB's with its errors (aicb: 2.1)")
     megatron_line.add_flags(parser)
     for flag in WITHOUT_EFFECT:
-        parser.add_argument(*_spellings(flag), dest="no_effect", action="append_const", const=flag, help=argparse.SUPPRESS)
+        parser.add_argument(*_spellings(flag), dest="no_effect", action="append_const", const=flag,
+                            help=argparse.SUPPRESS)
     for flag in VALUES_WITHOUT_EFFECT:
         parser.add_argument(*_spellings(flag), dest="no_effect_" + flag[2:], metavar="V", help=argparse.SUPPRESS)
     return parser
@@ -236,7 +270,8 @@ def _tell_idle(reasons: Mapping[str, str]) -> None:
 
 def _warn(parser: "Parser", given: argparse.Namespace) -> None:
     reasons = {flag: WITHOUT_EFFECT[flag] for flag in given.no_effect or []}
-    reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
+    reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items()
+                if getattr(given, "no_effect_" + flag[2:]) is not None}
     if given.pp > 1 and _zero(given) > 1:
         stage = f"--zero {given.zero}" if given.zero else f"ZeRO-{_zero(given)} of --frame {given.frame}"
         reasons[stage] = "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"
@@ -247,7 +282,8 @@ def _warn(parser: "Parser", given: argparse.Namespace) -> None:
         (given.recompute == "full", "it is for --recompute full", ("recompute_num_layers",)),
         (dtype_of(given) != "bfloat16" or given.operator_dtype, "all products are bfloat16 (--dtype)",
          ("fp8_param_gather", "num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16", "keep_mtp_spec_in_bf16")),
-        (not given.pasted or getattr(given, "megatron_first_last_layers_bf16"), "Megatron-LM looks at it with --first-last-layers-bf16 alone",
+        (not given.pasted or getattr(given, "megatron_first_last_layers_bf16"),
+         "Megatron-LM looks at it with --first-last-layers-bf16 alone",
          ("num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16")),
         (given.layout.startswith("aicb"), "it is for --layout aicb", ("aiob_enable",)),
         (given.layout == "megatron", "AICB's rows have tokens in bfloat16", ("moe_dispatch_dtype",)),
@@ -280,8 +316,10 @@ def find_model(given: argparse.Namespace) -> "Model":
 
 def _warn_of_lost_sizes(given: argparse.Namespace, fields: Mapping[str, Any]) -> None:
     """Warns of sizes of experts, or of learned positions, for a model without them."""
-    lost = {} if fields.get("experts") else {"--moe_router_topk": given.experts_per_token, "--n_dense_layers": given.dense_layers,
-                                             "--n_shared_expert": given.n_shared_expert, "--moe_ffn_hidden_size": given.expert_ffn,
+    lost = {} if fields.get("experts") else {"--moe_router_topk": given.experts_per_token,
+                                             "--n_dense_layers": given.dense_layers,
+                                             "--n_shared_expert": given.n_shared_expert,
+                                             "--moe_ffn_hidden_size": given.expert_ffn,
                                              "--etp": getattr(given, "etp", None), **megatron_line.of_experts(given)}
     reasons = {flag: "the model has no experts" for flag, value in lost.items() if value}
     if given.max_position_embeddings is not None and not fields.get("positions"):
@@ -290,7 +328,8 @@ def _warn_of_lost_sizes(given: argparse.Namespace, fields: Mapping[str, Any]) ->
 
 
 def _warn_of_idle_sizes(model: "Model", base: Mapping[str, Any], changes: Mapping[str, int]) -> None:
-    """Experts with a width of their own do not follow that of dense layers, nor do kinds of attention with sizes of their own."""
+    """Experts with a width of their own do not follow that of dense layers, nor do kinds of attention with sizes of
+    their own."""
     reasons = {}
     if "ffn" in changes and model.ffn != model.expert_ffn and not model.has_dense_mlps:
         reasons["--ffn_hidden_size"] = "every MLP of the model is one of experts (--moe_ffn_hidden_size)"
@@ -302,12 +341,14 @@ def _warn_of_idle_sizes(model: "Model", base: Mapping[str, Any], changes: Mappin
 
 
 def _derived(base: Mapping[str, Any], fields: Mapping[str, Any], changes: Mapping[str, int]) -> dict[str, int]:
-    """@return sizes that the model derives from others, and that no flag gives; a named model's sizes of its own stay"""
+    """@return sizes that the model derives from others, and that no flag gives; a named model's sizes of its own
+    stay"""
     found = {}
     moved = {field for field in ("hidden", "heads") if fields[field] != base.get(field)}
     if moved and "head_dim" not in changes and (not base or base["head_dim"] == base["hidden"] // base["heads"]):
         if fields["heads"] > 0 and fields["hidden"] % fields["heads"]:
-            raise InputError(f"{fields['heads']} heads do not divide a hidden size of {fields['hidden']}; expected a divisor, "
+            raise InputError(f"{fields['heads']} heads do not divide a hidden size of {fields['hidden']}; expected a "
+                             f"divisor, "
                              "or --kv_channels")
         found["head_dim"] = max(1, fields["hidden"] // max(1, fields["heads"]))
     if "heads" in moved and "kv_heads" not in changes and base.get("kv_heads") == base.get("heads"):
@@ -321,12 +362,13 @@ def _derived(base: Mapping[str, Any], fields: Mapping[str, Any], changes: Mappin
 
 def _changed(given: argparse.Namespace, base: Mapping[str, Any], changes: Mapping[str, int]) -> "Model":
     fields = {**base, **changes}
-    fields.update({field: True for field, wanted in (("gated", given.swiglu), ("bias", given.add_bias_linear)) if wanted})
+    fields.update({field: True for field, wanted in (("gated", given.swiglu), ("bias", given.add_bias_linear))
+                   if wanted})
     if fields.get("positions") and given.max_position_embeddings is not None:
         fields["positions"] = given.max_position_embeddings
     if not base:
-        fields = {"name": given.model_name or "custom", "vocabulary": 32000, "gated": given.swiglu or given.frame == "DeepSeek",
-                  "bias": given.add_bias_linear, **changes}
+        fields = {"name": given.model_name or "custom", "vocabulary": 32000,
+                  "gated": given.swiglu or given.frame == "DeepSeek", "bias": given.add_bias_linear, **changes}
         fields.setdefault("ffn", int(8 * fields["hidden"] / 3) // 64 * 64 if fields["gated"] else 4 * fields["hidden"])
     if fields.get("experts") == 1 and not base.get("experts"):
         fields["experts"] = 0  # AICB's --num_experts 1 is a dense model
@@ -371,14 +413,14 @@ def find_plan(given: argparse.Namespace, model: Model) -> Parallelism:
     if given.zero == 0 and given.use_distributed_optimizer:
         raise InputError("--use-distributed-optimizer means --zero 1, but --zero is 0; expected one of them")
     split = _split(given, model)
-    return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp, virtual=_virtual(given, split, model), ep=given.ep,
-                       cp=given.cp, etp=_expert_parts(given, model), split=split, schedule=given.pipeline_schedule, sequence_parallel=given.sequence_parallel,
-                       zero=_zero(given),
-                       recompute=given.recompute,
+    return Parallelism(world_size=world, copies=_copies(given, world // inner), tp=given.tp, pp=given.pp,
+                       virtual=_virtual(given, split, model), ep=given.ep,
+                       cp=given.cp, etp=_expert_parts(given, model), split=split, schedule=given.pipeline_schedule,
+                       sequence_parallel=given.sequence_parallel, zero=_zero(given), recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
                        offload_layers=given.offload_num_layers, document=given.document_length,
-                       adapters=_adapters(given), precision=_precision(given), precise=_precise(given, model), keeping=keeping.find(given.keeps),
-                       exchange=exchange_flags.find(given, model),
+                       adapters=_adapters(given), precision=_precision(given), precise=_precise(given, model),
+                       keeping=keeping.find(given.keeps), exchange=exchange_flags.find(given, model),
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
 
 
@@ -389,7 +431,8 @@ def _virtual(given: argparse.Namespace, split: "Split", model: Model) -> int:
 
 
 def _copies(given: argparse.Namespace, replicas: int) -> int:
-    """@return the groups of replicas that each hold a copy of what ZeRO shards; the number of replicas does not count context parallelism"""
+    """@return the groups of replicas that each hold a copy of what ZeRO shards; the number of replicas does not count
+    context parallelism"""
     for flag, value in (("replicate", given.replicate), ("shard", given.shard)):
         if value is not None and value < 1:
             raise InputError(f"--data_parallel_{flag}_degree is {value}; expected at least 1")
@@ -398,7 +441,8 @@ def _copies(given: argparse.Namespace, replicas: int) -> int:
     shard = given.shard or replicas // (given.replicate or 1)
     copies = given.replicate or replicas // shard
     if copies * shard != replicas:
-        raise InputError(f"a data parallel shard degree of {shard} x a replicate degree of {copies} is not DP {replicas}; expected their product")
+        raise InputError(f"a data parallel shard degree of {shard} x a replicate degree of {copies} is not DP "
+                         f"{replicas}; expected their product")
     return copies
 
 
@@ -410,7 +454,8 @@ def _adapters(given: argparse.Namespace) -> adapters.Adapters | None:
 
 def _precise(given: argparse.Namespace, model: "Model") -> "Precise":
     return check_operator_dtypes(given, model, precision.precise(*megatron_line.precise_ends(given),
-                                                                 given.keep_mtp_spec_in_bf16, given.operator_dtype, gpus.PRECISIONS))
+                                                                 given.keep_mtp_spec_in_bf16, given.operator_dtype,
+        gpus.PRECISIONS))
 
 
 def _operators_of(model: "Model") -> "list[Operator]":
@@ -425,7 +470,8 @@ def check_operator_dtypes(given: argparse.Namespace, model: "Model", found: "Pre
     for text in given.operator_dtype:
         name = text.partition("=")[0]
         if known.isdisjoint(adapters.TARGETS.get(name, (name,))):
-            raise InputError(f'--operator_dtype: "{name}" is not a product of {model.name} whose type can be chosen; expected one of '
+            raise InputError(f'--operator_dtype: "{name}" is not a product of {model.name} whose type can be chosen; '
+                             f'expected one of '
                              f"{', '.join(sorted(known))}")
     for _, kind in found.operators:
         gpus.find(given.gpu_type, kind)  # refuses what it has not got
@@ -454,9 +500,11 @@ def _split(given: argparse.Namespace, model: "Model") -> "Split":
     counted = given.account_for_embedding_in_pipeline_split, given.account_for_loss_in_pipeline_split
     layout = pipeline.parse(given.pipeline_model_parallel_layout) if given.pipeline_model_parallel_layout else ()
     if first < 0 or last < 0:
-        raise InputError(f"the first stage has {first} layers and the last one {last}; expected at least 1, or no such flag")
+        raise InputError(f"the first stage has {first} layers and the last one {last}; expected at least 1, or no "
+                         f"such flag")
     if sum(map(bool, (first or last, any(counted), layout, given.pipeline_split_by_cost))) > 1:
-        raise InputError("the layers of stages are given in several ways; expected uneven ends, embedding and loss as layers, stages of "
+        raise InputError("the layers of stages are given in several ways; expected uneven ends, embedding and loss as "
+                         "layers, stages of "
                          "equal cost, or a layout")
     costs = (model.layer_parameters(0), model.vocabulary * model.hidden) if given.pipeline_split_by_cost else (0.0, 0.0)
     return pipeline.Split(first, last, *counted, layout, costs)
@@ -485,7 +533,8 @@ def with_times(gpu: "Gpu", given: argparse.Namespace, model: "Model") -> "Gpu":
         return gpu
     if pathlib.Path(given.measured).is_dir():
         return gpu.copy(update={"tables": gpus.tables_of(gpu, given.measured)})
-    return gpu.copy(update={"measured": measured.read(given.measured, {operator.name for operator in _operators_of(model)})})
+    return gpu.copy(update={"measured": measured.read(given.measured,
+                                                      {operator.name for operator in _operators_of(model)})})
 
 
 def file_name(model: "Model", plan: "Parallelism") -> str:
@@ -508,7 +557,8 @@ def summary(iteration: "Iteration", used: "Memory", gpu: "Gpu", warnings: Sequen
     model, plan = iteration.model, iteration.plan
     return {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
             "parallelism": plan.describe(), "world_size": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp,
-            "vpp": plan.virtual, "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "copies": plan.copies,
+            "vpp": plan.virtual, "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero,
+            "copies": plan.copies,
             "exchange": plan.exchange.describe() if model.experts else None, "recompute": plan.recompute,
             "recompute_modules": list(plan.modules), "lora_rank": plan.adapters.rank if plan.adapters else 0,
             "precision": dataclasses.asdict(plan.precision), "sequence_parallel": plan.sequence_parallel,
@@ -516,7 +566,8 @@ def summary(iteration: "Iteration", used: "Memory", gpu: "Gpu", warnings: Sequen
             "global_batch": plan.sequences, "seq_length": plan.sequence, "gpu_type": gpu.name, "kernels": gpu.kernels,
             "memory_bytes": {"total": used.total, "weights": used.weights, "gradients": used.gradients,
                              "optimizer": used.optimizer, "activations": used.activations},
-            "warnings": list(warnings), "flops": iteration.flops(), "compute_ns": max(map(iteration.compute_ns, range(plan.pp)))}
+            "warnings": list(warnings), "flops": iteration.flops(),
+            "compute_ns": max(map(iteration.compute_ns, range(plan.pp)))}
 
 
 def _iteration(given: argparse.Namespace, model: "Model", plan: "Parallelism", gpu: "Gpu") -> "Iteration":
@@ -540,7 +591,8 @@ def _write(given: argparse.Namespace, iteration: "Iteration", directory: pathlib
     written = []
     if given.layout != "megatron":
         if iteration.plan.copies > 1:
-            raise InputError(f"--layout {given.layout} has no hybrid sharding; expected no data parallel replicate degree")
+            raise InputError(f"--layout {given.layout} has no hybrid sharding; expected no data parallel replicate "
+                             f"degree")
         if given.format != "text":
             raise InputError(f"--layout {given.layout} has rows for SimAI's text only; expected --format text")
         release = given.layout.removeprefix("aicb-") if "-" in given.layout else aicb.RELEASES[-1]
@@ -584,8 +636,10 @@ def _run(parser: "Parser", given: argparse.Namespace) -> None:
     if step:
         facts["estimate"] = {"step_ns": step.total_ns, "framework": given.framework, **step.shares}
     write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
-    print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
-    print(f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} micro-batch{'es' if plan.micro_batches > 1 else ''} of {plan.micro_batch} x "
+    print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} "
+          f"active")
+    print(f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} "
+          f"micro-batch{'es' if plan.micro_batches > 1 else ''} of {plan.micro_batch} x "
           f"{plan.sequence} tokens")
     print(f"memory of a GPU: {used.describe()}")
     print(f"computation of a GPU: {facts['compute_ns'] / 1e6:.1f} ms of an iteration")

@@ -50,8 +50,8 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True)
 class Compared:
-    """A layout as it was estimated: seconds where it is published, and bytes of the GPU that needs most. A plan that we refuse takes no
-    time and does not fit."""
+    """A layout as it was estimated: seconds where it is published, and bytes of the GPU that needs most. A plan that we
+    refuse takes no time and does not fit."""
     layout: Layout
     seconds: float | None
     needed: float
@@ -63,14 +63,18 @@ def _layout(path: str | os.PathLike, line: int, row: Mapping[str, str]) -> Layou
         number = {name: int(row[name]) for name in NUMBERS}
         speed = float(row["tokens_per_s_gpu"]) if row["tokens_per_s_gpu"].strip() else None
     except (TypeError, ValueError):
-        raise InputError(f"{path}:{line}: a number is not valid; expected whole numbers in {', '.join(NUMBERS)}") from None
-    if min(value for name, value in number.items() if name != "zero") < 1 or (speed is not None and not 0 < speed < math.inf):
+        raise InputError(
+            f"{path}:{line}: a number is not valid; expected whole numbers in {', '.join(NUMBERS)}"
+        ) from None
+    if min(value for name, value in number.items() if name != "zero") < 1 or (speed is not None
+        and not 0 < speed < math.inf):
         raise InputError(f"{path}:{line}: a number is not positive; expected degrees, sizes and speeds above 0")
     if number["dp"] * number["tp"] * number["pp"] != number["gpus"]:
         raise InputError(f"{path}:{line}: dp x tp x pp is not {number['gpus']}; expected the GPUs")
     sequences = number["dp"] * number["micro_batch"] * number["grad_accum"]
     plan = Parallelism(world_size=number["gpus"], tp=number["tp"], pp=number["pp"], sequence_parallel=number["tp"] > 1,
-                       zero=number["zero"], micro_batch=number["micro_batch"], global_batch=sequences, sequence=number["seq_len"])
+                       zero=number["zero"], micro_batch=number["micro_batch"], global_batch=sequences,
+                       sequence=number["seq_len"])
     seconds = sequences * plan.sequence / (plan.world_size * speed) if speed else None
     return Layout(line, row["model"].strip(), plan, seconds)
 
@@ -94,7 +98,8 @@ def model_of(framework: "Framework | None", name: str) -> "Model":
 
 
 def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
-    """@return Kendall's tau-b of two lists: 1 if they order alike, -1 if one is the other's reverse, 0 where one is all equal"""
+    """@return Kendall's tau-b of two lists: 1 if they order alike, -1 if one is the other's reverse, 0 where one is all
+    equal"""
     agree = ties_first = ties_second = 0
     pairs = len(first) * (len(first) - 1) // 2
     for i, a in enumerate(first):
@@ -107,8 +112,8 @@ def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
     return agree / scale if scale else 0.0
 
 
-def compare(layouts: Sequence[Layout], iteration_of: "Callable[[Layout], Iteration]", timer_of: "Callable[[int], Timer]", gpu: "Gpu",
-            reserved_gb: float) -> list[Compared]:
+def compare(layouts: Sequence[Layout], iteration_of: "Callable[[Layout], Iteration]",
+            timer_of: "Callable[[int], Timer]", gpu: "Gpu", reserved_gb: float) -> list[Compared]:
     """@param iteration_of gives a Layout's Iteration @param timer_of gives what times plans of a number of GPUs
     @return a Compared of each layout; those that did not run are not timed"""
     limit = (gpu.memory_gb - reserved_gb) * 1e9
@@ -130,10 +135,11 @@ def compare(layouts: Sequence[Layout], iteration_of: "Callable[[Layout], Iterati
 
 
 def stalled(layouts: Sequence[Layout]) -> set[Layout]:
-    """@return those layouts whose micro-batches took STALLED times as long as the same micro-batches on the same stages elsewhere in the
-    file, with another number of replicas: something other than the layout held them up"""
+    """@return those layouts whose micro-batches took STALLED times as long as the same micro-batches on the same stages
+    elsewhere in the file, with another number of replicas: something other than the layout held them up"""
     fastest: dict[tuple[str, int, int, int], float] = {}
-    ran = [(layout, layout.seconds / (layout.plan.micro_batches + layout.plan.pp - 1)) for layout in layouts if layout.seconds is not None]
+    ran = [(layout, layout.seconds / (layout.plan.micro_batches + layout.plan.pp - 1)) for layout in layouts
+           if layout.seconds is not None]
     for layout, each in ran:
         key = layout.model, layout.plan.tp, layout.plan.pp, layout.plan.micro_batch
         fastest[key] = min(each, fastest.get(key, math.inf))
@@ -160,11 +166,12 @@ def write(compared: Sequence[Compared], path: str | os.PathLike) -> None:
     stuck = stalled([each.layout for each in compared])
     with whole_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["line", "model", "gpus", "dp", "tp", "pp", "zero", "micro_batch", "micro_batches", "published_s", "estimated_s",
-                         "needed_gb", "fits", "stalled"])
+        writer.writerow(["line", "model", "gpus", "dp", "tp", "pp", "zero", "micro_batch", "micro_batches",
+                         "published_s", "estimated_s", "needed_gb", "fits", "stalled"])
         for each in compared:
             layout, plan = each.layout, each.layout.plan
-            writer.writerow([layout.line, layout.model, plan.world_size, plan.dp, plan.tp, plan.pp, plan.zero, plan.micro_batch,
+            writer.writerow([layout.line, layout.model, plan.world_size, plan.dp, plan.tp, plan.pp, plan.zero,
+                             plan.micro_batch,
                              plan.micro_batches, layout.seconds, each.seconds, each.needed / 1e9, int(each.fits),
                              int(layout in stuck)])
 
@@ -182,13 +189,15 @@ def summary(compared: Sequence[Compared]) -> list[Figures]:
 
 
 def _order(ran: Sequence[Compared]) -> dict[str, float | None]:
-    """@return tau of our order of what ran, how much longer our best takes than the best, and the median ratio of ours to published
+    """@return tau of our order of what ran, how much longer our best takes than the best, and the median ratio of ours
+    to published
 
     Our best is the fastest that fits into memory as we count it.
     """
     if len(ran) < FEWEST:
         return {"tau": None, "regret": None, "ratio": None}
-    times = [(each.layout.seconds, each.seconds, each.fits) for each in ran if each.layout.seconds is not None and each.seconds is not None]
+    times = [(each.layout.seconds, each.seconds, each.fits) for each in ran if each.layout.seconds is not None
+             and each.seconds is not None]
     chosen, _, _ = min([each for each in times if each[2]] or times, key=lambda each: each[1])
     published, ours = [each[0] for each in times], [each[1] for each in times]
     return {"tau": kendall_tau(published, ours), "regret": chosen / min(published) - 1,

@@ -34,21 +34,24 @@ class Machine:
 
     def line_rates(self) -> plans.Machine:
         """@return the plans.Machine whose bandwidths are the links'"""
-        return plans.Machine(self.gpus_per_server, self.nvlink_gbps or gpu_rows.need(self.gpu_type, "nvlink_gbps")["nvlink_gbps"],
+        return plans.Machine(self.gpus_per_server, self.nvlink_gbps
+                             or gpu_rows.need(self.gpu_type, "nvlink_gbps")["nvlink_gbps"],
                              self.nic_gbps * (self.nics_per_server or self.gpus_per_server) / self.gpus_per_server)
 
     def flags(self) -> list[str | float]:
         """@return the flags of SimAI_analytical that mean the same"""
-        found: list[str | float] = ["--gpu-type", self.gpu_type, "--gpus-per-server", self.gpus_per_server, "--nic-busbw", self.nic_gbps]
+        found: list[str | float] = ["--gpu-type", self.gpu_type, "--gpus-per-server", self.gpus_per_server,
+                                    "--nic-busbw", self.nic_gbps]
         found += ["--nic-per-server", self.nics_per_server] if self.nics_per_server else []
         return found + (["--nvlink", self.nvlink_gbps] if self.nvlink_gbps else [])
 
 
 @functools.lru_cache(4096)
-def _times(sizes: tuple[tuple[str, int], ...], pipeline_bytes: int, collectives: tuple[Collective, ...], world_size: int,
-           machine: Machine) -> dict[Collective, float]:
+def _times(sizes: tuple[tuple[str, int], ...], pipeline_bytes: int, collectives: tuple[Collective, ...],
+           world_size: int, machine: Machine) -> dict[Collective, float]:
     header = [*sizes, ("vpp", 1), ("ga", 1), ("all_gpus", world_size), ("pp_comm", pipeline_bytes)]
-    text = simai_text.text(header, [Row(f"c{number}", forward=collective) for number, collective in enumerate(collectives)])
+    text = simai_text.text(header, [Row(f"c{number}", forward=collective) for number,
+                                    collective in enumerate(collectives)])
     found: dict[Collective, float] = {}
     with tempfile.TemporaryDirectory(prefix="collectives-") as directory:
         path = pathlib.Path(directory, "collectives.txt")
@@ -62,7 +65,8 @@ def _times(sizes: tuple[tuple[str, int], ...], pipeline_bytes: int, collectives:
     return found
 
 
-def _times_on(plan: Parallelism, pipeline_bytes: int, collectives: Iterable[Collective], machine: Machine) -> dict[Collective, float]:
+def _times_on(plan: Parallelism, pipeline_bytes: int, collectives: Iterable[Collective],
+              machine: Machine) -> dict[Collective, float]:
     """@return nanoseconds of the collectives, and of the pipeline's message, where groups are those of the plan"""
     # Without a collective there is still the pipeline's message.
     asked = tuple(sorted(collectives, key=dataclasses.astuple)) or (Collective("ALLREDUCE", "TP", 1),)
@@ -70,8 +74,10 @@ def _times_on(plan: Parallelism, pipeline_bytes: int, collectives: Iterable[Coll
 
 
 def _of_copies(plan: Parallelism, collectives: Iterable[Collective], machine: Machine) -> dict[Collective, float]:
-    """@return nanoseconds of hybrid sharding's collectives: those of ranks that hold one copy together, and those between copies"""
-    copy = dataclasses.replace(plan, world_size=plan.tp * plan.shards, pp=1, virtual=1, split=pipeline.Split(), copies=1)
+    """@return nanoseconds of hybrid sharding's collectives: those of ranks that hold one copy together, and those
+    between copies"""
+    copy = dataclasses.replace(plan, world_size=plan.tp * plan.shards, pp=1, virtual=1, split=pipeline.Split(),
+                               copies=1)
     found = _times_on(copy, 0, [each for each in collectives if each.group in ("DP", "DP_EP")], machine)
     # Ranks at the same place of all copies are as far apart as a copy has ranks.
     between = Parallelism(plan.world_size // plan.pp, tp=plan.tp * plan.shards)
@@ -87,10 +93,12 @@ class CollectiveTimes:
         """@param collectives Collectives that will be asked for"""
         wanted = {c for c in collectives if c.op != "NONE" and c.bytes > 0}
         apart = {c for c in wanted if c.group.startswith("DP")} if iteration.plan.copies > 1 else set()
-        self.found = dict(_times_on(dataclasses.replace(iteration.plan, copies=1), iteration.pipeline_bytes, wanted - apart, machine))
+        self.found = dict(_times_on(dataclasses.replace(iteration.plan, copies=1), iteration.pipeline_bytes,
+                                    wanted - apart, machine))
         self.found.update(_of_copies(iteration.plan, apart, machine) if apart else {})
         tied = iteration.tied_bytes
-        self.tied_ns = _times_on(iteration.plan, tied, (), machine).get(PIPELINE, 0.0) if tied else 0.0  # of the ends' exchange of gradients
+        self.tied_ns = _times_on(iteration.plan, tied, (), machine).get(PIPELINE,
+            0.0) if tied else 0.0  # of the ends' exchange of gradients
 
     def __call__(self, collective: Collective) -> float:
         return self.found.get(collective, 0.0) if collective.op != "NONE" else 0.0

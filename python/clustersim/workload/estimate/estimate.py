@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The time of a training step, and what it goes into, without a simulation.
 
-Kernels have the times of the iteration's rows, collectives those of their flows on an idle network, and stages wait for each other in the
-order of `schedules.passes`. A framework says what runs beside what. Without one, every collective but the pipeline's holds its rank up, as in
-SimAI_analytical, which gives the same time.
+Kernels have the times of the iteration's rows, collectives those of their flows on an idle network, and stages wait for
+each other in the order of `schedules.passes`. A framework says what runs beside what. Without one, every collective but
+the pipeline's holds its rank up, as in SimAI_analytical, which gives the same time.
 
     found = estimate.estimate(iteration, Machine("H100"), frameworks.find("megatron_2025"))
     found.total_ns, found.shares["TP"]
@@ -26,15 +26,19 @@ if TYPE_CHECKING:
     from clustersim.workload.plan.parallel import Parallelism
     from clustersim.workload.training.megatron import Iteration
 
-SHARES = ("kernels", "recomputation", "launch", "TP", "CP", "EP", "DP", "PP", "bubble", "optimizer", "host", "stragglers")
+SHARES = ("kernels", "recomputation", "launch", "TP", "CP", "EP", "DP", "PP", "bubble", "optimizer", "host",
+          "stragglers")
 BACKWARD_KERNELS = 2  # launches of a backward pass, for each of the forward pass
-# Products beside which the collectives of a row run: after its forward collective or before it, and the same backward. Mixers have theirs.
-PRODUCTS = {"mlp_column": ("mlp_up",), "mlp_row": ("mlp_down",), "mlp_shared_column": ("shared_up",), "mlp_shared_row": ("shared_down",),
-            "head_column": ("logits",)}
+# Products beside which the collectives of a row run: after its forward collective or before it, and the same backward.
+# Mixers have theirs.
+PRODUCTS = {"mlp_column": ("mlp_up",), "mlp_row": ("mlp_down",), "mlp_shared_column": ("shared_up",),
+            "mlp_shared_row": ("shared_down",), "head_column": ("logits",)}
 
 
 Chunk = Sequence[tuple[int | None, Sequence[Row]]]  # layers and their rows, with None for an end of the model
-Products = Mapping[str, tuple[float, ...]]  # by row's name the nanoseconds of products: forward, input gradient, weight gradient
+Products = Mapping[
+    str, tuple[float, ...]
+]  # by row's name the nanoseconds of products: forward, input gradient, weight gradient
 Last = Mapping[int, tuple[float, float]]  # by chunk, the beginning and the end of its last backward pass
 
 
@@ -71,7 +75,8 @@ class Estimate:
 
     def describe(self) -> str:
         """@return the step time and its shares in words"""
-        parts = [f"{name} {100 * value / self.total_ns:.1f}%" for name, value in self.shares.items() if value > 0.0005 * self.total_ns]
+        parts = [f"{name} {100 * value / self.total_ns:.1f}%" for name,
+                 value in self.shares.items() if value > 0.0005 * self.total_ns]
         return f"{self.total_ns / 1e6:.1f} ms: {', '.join(parts)}"
 
 
@@ -123,7 +128,8 @@ class _Passes:
         return forward, backward
 
     def _put_exchanges_beside(self, forward: Shares, backward: Shares) -> None:
-        """A layer's exchanges for one micro-batch run beside all that the layer computes for another, forward beside backward."""
+        """A layer's exchanges for one micro-batch run beside all that the layer computes for another, forward beside
+        backward."""
         exchanged = forward["EP"] + backward["EP"]
         if exchanged:
             computed = sum(shares[key] for shares in (forward, backward) for key in ("kernels", "recomputation"))
@@ -142,7 +148,8 @@ class _Passes:
             backward["recomputation"] -= self._last_product_ns(layer)
 
     def _last_product_ns(self, layer: int) -> float:
-        last = [o for o in operators.layer(self.iteration.model, self.plan, layer) if o.name in ("mlp_down", "expert_down")]
+        last = [o for o in operators.layer(self.iteration.model, self.plan, layer)
+                if o.name in ("mlp_down", "expert_down")]
         return sum(self.iteration.gpu.times_ns(o)[0] for o in last)
 
     def _products(self, layer: int | None) -> Products:
@@ -154,7 +161,8 @@ class _Passes:
         else:
             known = [*operators.layer(model, self.plan, layer)]
             parts = model.parts(model.layer_kind(layer))
-            beside = {**PRODUCTS, **{f"{part.block}_{row}": names for part in parts for row, names in part.beside.items()}}
+            beside = {**PRODUCTS, **{f"{part.block}_{row}": names for part in parts for row,
+                                     names in part.beside.items()}}
         times = {o.name: self.iteration.gpu.times_ns(o) for o in known if o.kind == "matmul"}
         return {row: tuple(sum(times[name][which] for name in names if name in times) for which in range(3))
                 for row, names in beside.items()}
@@ -164,7 +172,8 @@ class _Passes:
         time = self.times(collective)
         if not time:
             return
-        group = collective.group if collective.group in SHARES else {"DP_EP": "DP", "DP_COPIES": "DP", "ETP": "TP"}.get(collective.group, "TP")
+        group = collective.group if collective.group in SHARES else {"DP_EP": "DP", "DP_COPIES": "DP",
+            "ETP": "TP"}.get(collective.group, "TP")
         shares[group] += self._exposed(row, collective, time, products, which) if self.framework else time
 
     def _exposed(self, row: Row, collective: Collective, time: float, products: Products, which: int) -> float:
@@ -213,7 +222,8 @@ def _gradients(chunk: Chunk, framework: "Framework | None") -> list[Collective]:
 class _Stage:
     """A stage's chunks: what each takes, and what it reduces and gathers."""
 
-    def __init__(self, iteration: "Iteration", stage: int, passes: _Passes, times: CollectiveTimes, framework: "Framework | None") -> None:
+    def __init__(self, iteration: "Iteration", stage: int, passes: _Passes, times: CollectiveTimes,
+                 framework: "Framework | None") -> None:
         self.iteration, self.stage, self.framework, self.times = iteration, stage, framework, times
         self.beside = passes.beside
         self.forward, self.backward, self.reduced, self.copied, self.gathered = [], [], [], [], []
@@ -240,7 +250,8 @@ class _Stage:
     def durations(self) -> dict[str, list[float]]:
         """@return nanoseconds of each kind of schedules.Pass, of one micro-batch, by chunk"""
         backward = [shares.total for shares in self.backward]
-        weights = [sum(row.weight_ns for _, rows in chunk for row in rows) for chunk in self.iteration.blocks(self.stage)]
+        weights = [sum(row.weight_ns for _, rows in chunk for row in rows)
+                   for chunk in self.iteration.blocks(self.stage)]
         return {"F": [shares.total for shares in self.forward], "B": backward,
                 "I": [whole - part for whole, part in zip(backward, weights)], "W": weights}
 
@@ -250,8 +261,8 @@ class _Stage:
         return row.name.removeprefix("prediction_").startswith(("weights", "expert_weights"))
 
     def _add_launches(self, chunk: Chunk, passes: _Passes, forward: Shares, backward: Shares) -> None:
-        """Adds what the CPU takes longer to launch kernels than the GPU takes for them. The CPU runs ahead of the GPU, but waits for it where it
-        reads how many tokens experts get."""
+        """Adds what the CPU takes longer to launch kernels than the GPU takes for them. The CPU runs ahead of the GPU,
+        but waits for it where it reads how many tokens experts get."""
         spans, experts = [Shares()], self.iteration.model.experts
         for layer, rows in chunk:
             ahead, back = passes.of_block(layer, rows)
@@ -264,7 +275,8 @@ class _Stage:
             backward["launch"] += max(0.0, span["backward"])
 
     def _together(self, within: float, between: float) -> float:
-        """@return nanoseconds of collectives within copies of hybrid sharding and between them, which frameworks launch on two streams"""
+        """@return nanoseconds of collectives within copies of hybrid sharding and between them, which frameworks launch
+        on two streams"""
         return max(within, between) if self.framework and self.framework.dp != "exposed" else within + between
 
     def gradients_ns(self, chunk: int) -> float:
@@ -280,7 +292,8 @@ class _Stage:
                 shares["DP"] += beside.excess(shares.total, time) if beside else time
             self.reduced[chunk] = self.copied[chunk] = 0.0
             if self.framework:
-                moved = sum(row.gathers for _, rows in self.iteration.blocks(self.stage)[chunk] for row in rows) / self.iteration.gpu.stream_rate
+                moved = sum(row.gathers for _, rows in self.iteration.blocks(self.stage)[chunk]
+                            for row in rows) / self.iteration.gpu.stream_rate
                 self.forward[chunk]["kernels"] += self.framework.gather_bytes * moved
                 self.backward[chunk]["kernels"] += (self.framework.gather_bytes + self.framework.scatter_bytes) * moved
 
@@ -299,7 +312,8 @@ def _came(group: Sequence[schedules.Pass], done: Mapping[schedules.Result, float
 
 def _run_pipeline(stages: Sequence[_Stage], plan: "Parallelism", send_ns: float,
                   blocks: float) -> tuple[list[Shares], list[float], Sequence[Last]]:
-    """@return per stage the Shares until its last pass, and when the last gradients of weights of each chunk begin and end"""
+    """@return per stage the Shares until its last pass, and when the last gradients of weights of each chunk begin and
+    end"""
     orders = [schedules.passes(plan, stage) for stage in range(plan.pp)]
     position, now = [0] * plan.pp, [0.0] * plan.pp
     waits = [Shares() for _ in stages]
@@ -355,7 +369,8 @@ def _reduce(stage: _Stage, framework: "Framework | None", ended: float, last: La
 
 
 def _once(stage: _Stage, framework: "Framework | None", times: CollectiveTimes, first_forward_ns: float) -> Shares:
-    """@return Shares of the work that a stage does once an iteration: the optimizer's step and collectives on weights"""
+    """@return Shares of the work that a stage does once an iteration: the optimizer's step and collectives on
+    weights"""
     shares = Shares()
     for row in stage.iteration.once(stage.stage):
         shares["optimizer"] += row.weight_ns
@@ -388,7 +403,8 @@ def _collectives(iteration: "Iteration", framework: "Framework | None") -> set[C
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """A place in the pipeline: its stage, what it waits for, when its last pass ends, and by chunk when the last backward pass does."""
+    """A place in the pipeline: its stage, what it waits for, when its last pass ends, and by chunk when the last
+    backward pass does."""
     stage: _Stage
     waits: Shares
     ended: float

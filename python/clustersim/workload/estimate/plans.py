@@ -63,8 +63,9 @@ def _factor(op: str, ranks: int) -> float:
 
 def _duration_ns(plan: Parallelism, machine: Machine) -> "Callable[[Collective], float]":
     """@return the least time of a collective, as a function of it"""
-    groups = {"TP": (1, plan.tp), "EP": (plan.expert_tp, plan.ep), "CP": (plan.tp, plan.cp), "DP": (plan.tp, plan.shards),
-              "DP_EP": (plan.expert_tp * plan.ep, plan.expert_shards), "DP_COPIES": (plan.tp * plan.shards, plan.copies)}
+    groups = {"TP": (1, plan.tp), "EP": (plan.expert_tp, plan.ep), "CP": (plan.tp, plan.cp),
+              "DP": (plan.tp, plan.shards), "DP_EP": (plan.expert_tp * plan.ep, plan.expert_shards),
+              "DP_COPIES": (plan.tp * plan.shards, plan.copies)}
     speeds = {group: machine.bandwidth(stride, size) for group, (stride, size) in groups.items()}
 
     def duration(collective: "Collective") -> float:
@@ -86,7 +87,9 @@ class _Bound:
     def __init__(self, iteration: megatron.Iteration, machine: Machine, overlapped: bool, shortened: bool) -> None:
         self.iteration, self.shortened = iteration, shortened
         self.known: dict[int, tuple[float, float, float]] = {}
-        self.duration: "Callable[[Collective], float]" = (lambda collective: 0.0) if overlapped else _duration_ns(iteration.plan, machine)
+        self.duration: "Callable[[Collective], float]" = (
+            (lambda collective: 0.0) if overlapped else _duration_ns(iteration.plan, machine)
+        )
 
     def _block(self, layer: int | None, rows: "Sequence[Row]") -> tuple[float, float, float]:
         """Forward pass, backward pass and gradients of a layer's rows."""
@@ -109,9 +112,10 @@ class _Bound:
         return once + gradients * (self.iteration.plan.micro_batches if self.iteration.reduces_each else 1)
 
 
-def bound_ns(iteration: megatron.Iteration, machine: Machine, overlapped: bool = False, shortened: bool = False) -> float:
-    """@return nanoseconds that no simulation of the iteration can go below: its computation, its collectives at the line rate,
-    and the bubble of both
+def bound_ns(iteration: megatron.Iteration, machine: Machine, overlapped: bool = False,
+             shortened: bool = False) -> float:
+    """@return nanoseconds that no simulation of the iteration can go below: its computation, its collectives at the
+    line rate, and the bubble of both
 
     @param overlapped whether a framework may hide its collectives, which count nothing then
     @param shortened whether it ends a layer's recomputation early; then that counts nothing
@@ -135,8 +139,10 @@ def bound_ns(iteration: megatron.Iteration, machine: Machine, overlapped: bool =
     return bound
 
 
-def iteration_of(framework: "Framework | None", model: "Model", plan: Parallelism, gpu: "Gpu", machine: Machine) -> megatron.Iteration:
-    """@param framework a frameworks.Framework or None @return the Iteration of a plan on a Machine as that framework carries it out"""
+def iteration_of(framework: "Framework | None", model: "Model", plan: Parallelism, gpu: "Gpu",
+                 machine: Machine) -> megatron.Iteration:
+    """@param framework a frameworks.Framework or None @return the Iteration of a plan on a Machine as that framework
+    carries it out"""
     if framework and framework.name == "nanotron":
         return nanotron.Iteration(model, plan, gpu, machine)
     if framework and framework.name.startswith("torch"):
@@ -175,26 +181,30 @@ def _fitting(model: "Model", plan: Parallelism, gpu: "Gpu", machine: Machine, re
 
 
 def _splits(model: "Model", pp: int, virtual: int) -> Sequence[pipeline.Split]:
-    """@return how layers may be spread: as they come, and with the embedding and the loss as layers if stages are equal then"""
+    """@return how layers may be spread: as they come, and with the embedding and the loss as layers if stages are equal
+    then"""
     equal = pp > 1 and virtual == 1 and model.layers % pp and (model.layers + 2) % pp == 0
     return (pipeline.Split(), pipeline.Split(embedding=True, loss=True)) if equal else (pipeline.Split(),)
 
 
 def _expert_degrees(model: "Model", tp: int, replicas: int) -> list[tuple[int, int]]:
-    """@return (EP, parts of an expert): experts cut as everything else, or whole and spread over tensor parallelism, too"""
+    """@return (EP, parts of an expert): experts cut as everything else, or whole and spread over tensor parallelism,
+    too"""
     every = _divisors(max(model.experts, 1))
     cut = [(ep, 0) for ep in every if replicas % ep == 0]
     return cut + [(ep, 1) for ep in every if model.experts and tp > 1 and (replicas * tp) % ep == 0]
 
 
 def _shardings(model: "Model", replicas: int, server: int) -> Iterator[tuple[int, int]]:
-    """@return (stage of ZeRO, copies) without a pipeline: ZeRO-3 shards over all replicas, or in hybrid sharding over those of a server"""
+    """@return (stage of ZeRO, copies) without a pipeline: ZeRO-3 shards over all replicas, or in hybrid sharding over
+    those of a server"""
     yield from ((1, 1), (3, 1))
     if not model.experts and 1 < server < replicas and replicas % server == 0:
         yield 3, replicas // server
 
 
-def _layouts(model: "Model", world_size: int, tp: int, pp: int, cp: int, gpus_per_server: int) -> Iterator[dict[str, Any]]:
+def _layouts(model: "Model", world_size: int, tp: int, pp: int, cp: int,
+             gpus_per_server: int) -> Iterator[dict[str, Any]]:
     """@return what else a plan of these degrees may choose"""
     replicas = world_size // (tp * pp)
     shardings = list(_shardings(model, replicas, gpus_per_server // tp)) if pp == 1 else [(1, 1)]
@@ -203,17 +213,19 @@ def _layouts(model: "Model", world_size: int, tp: int, pp: int, cp: int, gpus_pe
             for split in _splits(model, pp, virtual):
                 for zero, copies in shardings:
                     for micro_batch in MICRO_BATCHES:
-                        yield dict(ep=ep, etp=etp, virtual=virtual, split=split, zero=zero, copies=copies, micro_batch=micro_batch)
+                        yield dict(ep=ep, etp=etp, virtual=virtual, split=split, zero=zero, copies=copies,
+                                   micro_batch=micro_batch)
 
 
-def shapes(model: "Model", world_size: int, global_batch: int, sequence: int, gpus_per_server: int, exchange: Exchange = Exchange(),
-           numbers: Precision = Precision()) -> Iterator[Parallelism]:
+def shapes(model: "Model", world_size: int, global_batch: int, sequence: int, gpus_per_server: int,
+           exchange: Exchange = Exchange(), numbers: Precision = Precision()) -> Iterator[Parallelism]:
     """@return Parallelisms that Megatron-LM allows. Tensor parallelism stays within a server"""
     for tp in [t for t in _divisors(world_size) if t <= gpus_per_server]:
         for pp in [p for p in _divisors(world_size // tp) if p <= model.layers]:
             for cp in [c for c in CONTEXT if world_size // (tp * pp) % c == 0]:
                 for layout in _layouts(model, world_size, tp, pp, cp, gpus_per_server):
-                    plan = Parallelism(world_size=world_size, tp=tp, pp=pp, cp=cp, sequence_parallel=tp > 1, global_batch=global_batch,
+                    plan = Parallelism(world_size=world_size, tp=tp, pp=pp, cp=cp, sequence_parallel=tp > 1,
+                                       global_batch=global_batch,
                                        sequence=sequence, exchange=exchange, precision=numbers, **layout)
                     try:
                         check(model, plan)
@@ -223,7 +235,8 @@ def shapes(model: "Model", world_size: int, global_batch: int, sequence: int, gp
 
 
 def candidates(model: "Model", gpu: "Gpu", machine: Machine, world_size: int, global_batch: int, sequence: int,
-               reserved_gb: float = memory.RESERVED_GB, framework: "Framework | None" = None, exchange: Exchange = Exchange(),
+               reserved_gb: float = memory.RESERVED_GB, framework: "Framework | None" = None,
+               exchange: Exchange = Exchange(),
                overlapped: bool = False, numbers: Precision = Precision()) -> tuple[list[Candidate], int]:
     """@param overlapped whether communication may be hidden, so that no time of it is sure @param numbers bytes of each
     @return Candidates, the most promising first, and how many plans do not fit"""
@@ -239,6 +252,7 @@ def candidates(model: "Model", gpu: "Gpu", machine: Machine, world_size: int, gl
             too_large += 1
             continue
         iteration, needed = fitting
-        bound = bound_ns(iteration, machine, overlapped or framework is not None, framework is not None and framework.stops_early)
+        bound = bound_ns(iteration, machine, overlapped or framework is not None,
+                         framework is not None and framework.stops_early)
         found.append(Candidate(iteration, needed, bound))
     return sorted(found, key=lambda candidate: candidate.bound_ns), too_large

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Finds the best plans: each is timed by SimAI_analytical, in the order of what it cannot beat, until none can be better."""
+"""Finds the best plans: each is timed by SimAI_analytical, in the order of what it cannot beat, until none can be
+better."""
 import concurrent.futures
 import csv
 import dataclasses
@@ -110,7 +111,8 @@ class Estimated:
 
 
 def _with_micro_batches(iteration: "Iteration", count: int) -> "Iteration":
-    return iteration.of_plan(dataclasses.replace(iteration.plan, global_batch=count * iteration.plan.micro_batch * iteration.plan.dp))
+    return iteration.of_plan(dataclasses.replace(iteration.plan,
+                                                 global_batch=count * iteration.plan.micro_batch * iteration.plan.dp))
 
 
 def best(candidates: Iterable[Candidate], analytical: Timer, wanted: int) -> tuple[list[Timed], int]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How long kernels take on a GPU.
 
-`roofline` works from peaks and ceilings alone. With tables (`products`, `attention`, `streams`; scripts/maintain/kernel_tables.py makes them)
-a kernel reaches the share of its roofline that such kernels were measured to reach. `launch` has what the CPU takes to start kernels.
+`roofline` works from peaks and ceilings alone. With tables (`products`, `attention`, `streams`;
+scripts/maintain/kernel_tables.py makes them) a kernel reaches the share of its roofline that such kernels were measured
+to reach. `launch` has what the CPU takes to start kernels.
 """
 from typing import TYPE_CHECKING
 

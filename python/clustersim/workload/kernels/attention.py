@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Times of fused attention from tables of the share of the peak that its forward pass reaches, by length, heads and head_dim."""
+"""Times of fused attention from tables of the share of the peak that its forward pass reaches, by length, heads and
+head_dim."""
 import functools
 import math
 from typing import TYPE_CHECKING
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from clustersim.workload.kernels.work import Work
 
 LARGEST = 1 << 14
-# Under lasting load attention loses half of what products lose: 8% and 7% where they lose 12% to 14% (measured-H100.csv).
+# Under lasting load attention loses half of what products lose: 8% and 7% where they lose 12% to 14%
+# (measured-H100.csv).
 LOADED = 0.5
 
 
@@ -27,7 +29,8 @@ def _passes() -> dict[tuple[str, int], list[tuple[int, float, float]]]:
 
 @functools.lru_cache(4096)
 def passes(library: str, head_dim: int, tokens: float) -> tuple[float, float]:
-    """@return the forward pass of a library / that of the tables of Hopper and Blackwell, and its backward pass / its forward pass"""
+    """@return the forward pass of a library / that of the tables of Hopper and Blackwell, and its backward pass / its
+    forward pass"""
     table = _passes()
     dims = [dim for known, dim in table if known == library]
     points = table[library, min(dims, key=lambda dim: abs(math.log(dim / head_dim)))]
@@ -49,8 +52,8 @@ def share(table: str, head_dim: int, tokens: float, heads: float) -> float:
 def times_ns(gpu: "Gpu", operator: "Work") -> tuple[float, float, float]:
     """@return nanoseconds of the forward and the backward pass
 
-    Windows of w tokens reach the share of whole sequences of 2w, of which there are as many more: a token attends to w of them on average.
-    AIConfigurator's windows of 128 tokens take 1.24 times as long.
+    Windows of w tokens reach the share of whole sequences of 2w, of which there are as many more: a token attends to w
+    of them on average. AIConfigurator's windows of 128 tokens take 1.24 times as long.
     """
     heads = operator.heads
     assert heads is not None

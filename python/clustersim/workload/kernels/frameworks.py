@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Training frameworks: what each fuses, overlaps, launches and leaves exposed. frameworks.yaml has the constants and their sources."""
+"""Training frameworks: what each fuses, overlaps, launches and leaves exposed. frameworks.yaml has the constants and
+their sources."""
 import functools
 import pathlib
 from typing import Any, Literal, TYPE_CHECKING
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from clustersim.workload.kernels.work import AttentionHeads, Passes, Work
 
 FACTOR_BYTES = 2  # of bfloat16
-# Unfused attention, forward: scores are written, read and written by the softmax, written and read by the dropout, read by the last
-# product; each once. Backward twice as much.
+# Unfused attention, forward: scores are written, read and written by the softmax, written and read by the dropout, read
+# by the last product; each once. Backward twice as much.
 SCORE_ACCESSES = 6
 SCORE_ACCESSES_BACKWARD = 10
 
-# Tensor cores take 16-bit factors whose rows are multiples of 16 bytes; an A100's other units reach 19.5 TFLOP/s (NVIDIA, A100 data sheet).
+# Tensor cores take 16-bit factors whose rows are multiples of 16 bytes; an A100's other units reach 19.5 TFLOP/s
+# (NVIDIA, A100 data sheet).
 ALIGNMENT, FP32_TFLOPS = 8, 19.5
 
 
@@ -103,7 +105,8 @@ class ProfiledGpu(gpus.Gpu):
     def _times_ns(self, operator: "Work") -> "Passes":
         forward, data, weight = super().times_ns(operator)
         has_tables = self.kernels == "measured"
-        if operator.kind == "attention" and self.framework.attention in (("flash1",) if has_tables else ("flash1", "flash2")):
+        if operator.kind == "attention" and self.framework.attention in (("flash1",) if has_tables
+            else ("flash1", "flash2")):
             return self._by_version(operator)
         if operator.kind != "memory" and not has_tables:
             forward, data, weight = (each / self.sustained for each in (forward, data, weight))
@@ -151,7 +154,8 @@ class ProfiledGpu(gpus.Gpu):
         return self.framework.fp8_bytes * m * k * count / (self.memory_gbps * self.stream)
 
     def _unfused(self, heads: "AttentionHeads") -> "Passes":
-        """Two batched products over all pairs of a rank's queries and a sequence's keys, and the scores' way through memory."""
+        """Two batched products over all pairs of a rank's queries and a sequence's keys, and the scores' way through
+        memory."""
         scores = heads.sequences * heads.heads * heads.tokens * (heads.keys or heads.tokens)
         peak = self.tflops * self.matmul * self.sustained
         if heads.head_dim % ALIGNMENT:  # no tensor cores
@@ -192,7 +196,8 @@ def _fields(name: str) -> dict[str, Any]:
 def find(name: str) -> Framework:
     """@return the Framework of that name"""
     if name not in names():
-        raise InputError(f'"{name}" is not a known framework; expected one of {", ".join(names())}{nearest(name, names())}')
+        raise InputError(f'"{name}" is not a known framework; expected one of {", ".join(names())}'
+                         f'{nearest(name, names())}')
     return Framework(name=name, **_fields(name))
 
 
@@ -201,5 +206,6 @@ def apply(gpu: gpus.Gpu, framework: Framework, constants: Constants | None = Non
     constants = constants or fitted()
     sustained = constants.sustained(gpu)
     library = "flash" if framework.attention == "flash2" else gpu.attention_library
-    return ProfiledGpu(**{**gpu.dict(), "loaded": sustained, "attention_library": library}, framework=framework, sustained=sustained,
+    return ProfiledGpu(**{**gpu.dict(), "loaded": sustained, "attention_library": library}, framework=framework,
+                       sustained=sustained,
                        spread=constants.spread, slower=1.0 if framework.tuned else constants.others)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Kernels that do several things at once, and reach neither the memory's rate nor the peak: scans of chunks, short convolutions, attention to
-chosen tokens, mixtures of residual streams. fused.csv has their measured forward passes / what their bytes and work take at least.
+"""Kernels that do several things at once, and reach neither the memory's rate nor the peak: scans of chunks, short
+convolutions, attention to chosen tokens, mixtures of residual streams. fused.csv has their measured forward passes /
+what their bytes and work take at least.
 """
 import functools
 from typing import TYPE_CHECKING

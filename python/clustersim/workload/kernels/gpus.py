@@ -22,7 +22,8 @@ NEEDED = ("generation", "nvlink_gbps", "tflops", "sms", "memory_gb", "memory_gbp
 
 
 class Gpu(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
-    """Rates as in clustersim/gpus.yaml; `measured` has times in ns of operators by name: forward, input and weight gradient."""
+    """Rates as in clustersim/gpus.yaml; `measured` has times in ns of operators by name: forward, input and weight
+    gradient."""
     name: str
     generation: str
     nvlink_gbps: float  # GB/s of all links to the GPUs of its server, one direction
@@ -81,7 +82,8 @@ def names() -> list[str]:
 def _refuse_precision(known: str, fields: Mapping[str, Any], precision: str) -> None:
     bits = 4 if precision == "nvfp4" else 8
     if precision != "bfloat16" and f"fp{bits}" not in fields:
-        raise InputError(f"{known} has no {bits}-bit floats; expected --dtype bfloat16{' or fp8' if 'fp8' in fields else ''}")
+        raise InputError(f"{known} has no {bits}-bit floats; expected --dtype "
+                         f"bfloat16{' or fp8' if 'fp8' in fields else ''}")
     if precision == "mxfp8" and "fp4" not in fields:
         raise InputError(f"{known} has no MXFP8, which came with Blackwell; expected --dtype fp8 or fp8_blockwise")
 
@@ -91,7 +93,8 @@ def tables_of(gpu: Gpu, directory: str | os.PathLike) -> str:
     for kind in ("products", "attention"):
         name = gpu.table(kind)
         if not (pathlib.Path(directory) / name).is_file():
-            raise InputError(f"{directory}: has no {name}; expected the tables that scripts/maintain/kernel_tables.py writes")
+            raise InputError(f"{directory}: has no {name}; expected the tables that scripts/maintain/kernel_tables.py "
+                             f"writes")
     return str(pathlib.Path(directory).resolve())
 
 
@@ -100,15 +103,18 @@ def _of_row(name: str, precision: str, times: str) -> Gpu:
     own = {field: value for field, value in fields.items() if field in Gpu.__fields__}
     gpu = Gpu(name=name, precision=precision, kernels=times, **own)
     if not (pathlib.Path(__file__).parent / gpu.table("products")).is_file():
-        raise InputError(f"{gpu_rows.table().places[name]}: GPU {name} {f'is like {gpu.like}, which' if gpu.like else 'lacks like, and'} has no "
+        raise InputError(f"{gpu_rows.table().places[name]}: GPU {name} "
+                         f"{f'is like {gpu.like}, which' if gpu.like else 'lacks like, and'} has no "
                          "tables of kernels; expected like: GPU, whose shares of the rooflines it takes, such as H100")
     return gpu
 
 
 def find(name: str, dtype: str = "bfloat16", kernels: str = "measured") -> "Gpu":
-    """@return the Gpu of that name, whose matrix products have factors of type `dtype`; attention and logits are of bfloat16
+    """@return the Gpu of that name, whose matrix products have factors of type `dtype`; attention and logits are of
+    bfloat16
 
-    @param kernels measured: times from tables (GPUs without one take the shares of the GPU that they are `like`), or roofline
+    @param kernels measured: times from tables (GPUs without one take the shares of the GPU that they are `like`), or
+    roofline
     """
     precision = PRECISIONS[dtype]
     for known, fields in gpu_rows.rows().items():

@@ -27,7 +27,8 @@ class Grid:
         columns = [int(cell) for cell in header[2:]]
         for row in table:
             first, second = int(row[0]), int(row[1])
-            self.values.update(((first, second, column), math.log(float(cell))) for column, cell in zip(columns, row[2:]))
+            self.values.update(((first, second, column), math.log(float(cell))) for column,
+                               cell in zip(columns, row[2:]))
         self.axes = [sorted({key[axis] for key in self.values}) for axis in range(3)]
 
     def _neighbours(self, axis: int, coordinate: float) -> list[tuple[int, float]]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Times of operators that a user has measured.
 
-Either CSV with the header `operator,forward_us,input_gradient_us,weight_gradient_us`, or what AICB's AIOB writes: a name with
-a colon, then lines such as `time_gpu_avg: 889`, in microseconds.
+Either CSV with the header `operator,forward_us,input_gradient_us,weight_gradient_us`, or what AICB's AIOB writes: a
+name with a colon, then lines such as `time_gpu_avg: 889`, in microseconds.
 """
 import csv
 import math
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 COLUMNS = ["operator", "forward_us", "input_gradient_us", "weight_gradient_us"]
 # AIOB measures forward passes only; AICB takes the same time for each gradient.
 AIOB_NAMES = {"layernorm": "input_norm", "atten_qkv": "qkv", "atten_flash": "attention", "atten_linear": "projection",
-              "layernorm2": "post_norm", "mlp_linear_1": "mlp_up", "mlp_gelu": "mlp_activation", "mlp_linear_2": "mlp_down",
+              "layernorm2": "post_norm", "mlp_linear_1": "mlp_up", "mlp_gelu": "mlp_activation",
+              "mlp_linear_2": "mlp_down",
               "Emb": "embedding", "layernorm_post": "final_norm", "logit_time": "logits", "param_time": "optimizer"}
-KNOWN = {*AIOB_NAMES.values(), "query", "query_down", "query_up", "key_value_down", "key_value_up", "router", "shared_gate",
+KNOWN = {*AIOB_NAMES.values(), "query", "query_down", "query_up", "key_value_down", "key_value_up", "router",
+         "shared_gate",
          "dispatch", "combine", "expert_up", "expert_activation", "expert_down", "shared_up", "shared_activation",
          "shared_down", "loss"}
 
@@ -59,7 +61,8 @@ def _read_aiob(path: str | os.PathLike, lines: Sequence[str]) -> "dict[str, Pass
     for number, line in enumerate(lines, 1):
         key, colon, value = line.partition(":")
         if line.strip() and not colon:
-            raise InputError(f'{path}:{number}: "{line.strip()}" has no colon; expected AIOB\'s "name:" and "time_gpu_avg: us"')
+            raise InputError(f'{path}:{number}: "{line.strip()}" has no colon; expected AIOB\'s "name:" and '
+                             f'"time_gpu_avg: us"')
         if colon and not value.strip():
             name = key.strip()
         elif key.strip() == "time_gpu_avg" and name:

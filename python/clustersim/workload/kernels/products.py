@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Times of matrix products from tables of the share of the roofline that bfloat16 products reach.
 
-Grouped products, one per expert, are one product of all experts' tokens, but for the weights of each expert that they read.
+Grouped products, one per expert, are one product of all experts' tokens, but for the weights of each expert that they
+read.
 """
 import functools
 from typing import TYPE_CHECKING
@@ -13,18 +14,21 @@ if TYPE_CHECKING:
     from clustersim.workload.kernels.work import Passes, Work
 
 SHORTEST_NS = 2000.0  # the fastest products of the tables take 2.5 us, elementwise kernels in a graph 1 us
-# Products of 8-bit floats whose sums the tensor cores hand over to float32 often enough for gradients, against those with fast sums,
-# on Hopper: median of 18 (measured-H100.csv).
+# Products of 8-bit floats whose sums the tensor cores hand over to float32 often enough for gradients, against those
+# with fast sums, on Hopper: median of 18 (measured-H100.csv).
 PRECISE_SUMS = 1.07
-# Time of grouped products / that of one product of all their rows, or of reading their weights: median of 72 (measured-H100.csv).
+# Time of grouped products / that of one product of all their rows, or of reading their weights: median of 72
+# (measured-H100.csv).
 GROUPED = 1.11
-# Weight gradients are added to float32 sums, which are read and written. Products hide half of that (median of 18, measured-H100.csv).
+# Weight gradients are added to float32 sums, which are read and written. Products hide half of that (median of 18,
+# measured-H100.csv).
 ACCUMULATED_BYTES, SHOWN = 8, 0.5
 
 
 @functools.lru_cache(None)
 def relative(gpu: str) -> dict[str, float]:
-    """@return by precision, time of products of a GPU's table / what the peaks make of that of bfloat16 (precisions.csv)
+    """@return by precision, time of products of a GPU's table / what the peaks make of that of bfloat16
+    (precisions.csv)
 
     Products of MXFP8 are what DeepGEMM's kernels of fp8_block carry out on Blackwell.
     """
@@ -40,7 +44,8 @@ def share(table: str, m: float, n: float, k: float) -> float:
 
 
 def loaded(gpu: "Gpu", compute: float, moved: float) -> float:
-    """@return the factor of a time: under load the power limit lowers the clock, which slows computation and not memory"""
+    """@return the factor of a time: under load the power limit lowers the clock, which slows computation and not
+    memory"""
     return 1 + (1 / gpu.loaded - 1) * min(1.0, compute / moved)
 
 
@@ -62,10 +67,12 @@ def quantized_ns(gpu: "Gpu", precision: str, elements: float) -> float:
 
 
 def times_ns(gpu: "Gpu", operator: "Work") -> "Passes":
-    """@return nanoseconds of a product's forward, input-gradient and weight-gradient pass, with the quantization of what it reads"""
+    """@return nanoseconds of a product's forward, input-gradient and weight-gradient pass, with the quantization of
+    what it reads"""
     precision, (m, n, k, count) = gpu.precision_of(operator), operator.shape
     # Experts' weight gradients lie beside each other.
-    forward, by_input, by_weight = (product_ns(gpu, precision, *sizes, count) for sizes in roofline.passes(operator.shape))
+    forward, by_input, by_weight = (product_ns(gpu, precision, *sizes, count)
+                                    for sizes in roofline.passes(operator.shape))
     by_weight += SHOWN * ACCUMULATED_BYTES * n * k * count / gpu.stream_rate
     if precision == "bfloat16":
         return forward, by_input, by_weight

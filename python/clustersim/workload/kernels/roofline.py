@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
     from clustersim.workload.kernels.work import Passes, Work
 
-# Outputs of a matrix product that one block of threads computes (NVIDIA, Matrix Multiplication Background User's Guide).
+# Outputs of a matrix product that one block of threads computes (NVIDIA, Matrix Multiplication Background User's
+# Guide).
 TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64))
 # Bytes of a factor, with its share of a scale: a byte for 32 numbers (MXFP8), a byte for 16 (NVFP4).
 FACTOR_BYTES = {"bfloat16": 2.0, "fp8": 1.0, "fp8_block": 1.0, "mxfp8": 1 + 1 / 32, "nvfp4": 1 / 2 + 1 / 16}
@@ -31,7 +32,8 @@ def product_bytes(m: float, n: float, k: float, count: float, precision: str) ->
 
 @functools.lru_cache(None)
 def filled(m: int, n: int, count: int, sms: int) -> float:
-    """@return the part of the SMs' time that outputs take with the best tile size; tile and wave quantization waste the rest"""
+    """@return the part of the SMs' time that outputs take with the best tile size; tile and wave quantization waste the
+    rest"""
     best = 0.0
     for rows, columns in TILES:
         tiles = -(-m // rows) * -(-n // columns) * count
@@ -51,7 +53,8 @@ def times_ns(gpu: "Gpu", operator: "Work") -> "Passes":
     moved = operator.bytes / gpu.stream_rate
     if operator.kind == "matmul":
         precision, count = gpu.precision_of(operator), operator.shape[3]
-        forward, by_input, by_weight = (_product_ns(gpu, precision, m, n, k, count) for m, n, k in passes(operator.shape))
+        forward, by_input, by_weight = (_product_ns(gpu, precision, m, n, k, count) for m, n,
+                                        k in passes(operator.shape))
         return forward, by_input, by_weight
     if operator.kind == "attention":
         forward, backward = (operator.flops / (gpu.tflops * 1e3 * share) for share in gpu.attention)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Times of the kernels of a step that serves requests: products of few tokens, experts, and attention that reads caches.
+"""Times of the kernels of a step that serves requests: products of few tokens, experts, and attention that reads
+caches.
 
-Tables have the share of the roofline that the fastest engine (TensorRT-LLM, vLLM) reaches; scripts/maintain/serving_tables.py makes them from
-AIConfigurator's measurements. Where a GPU lacks one, times are those of training's tables (products, experts) or of a roofline (attention).
+Tables have the share of the roofline that the fastest engine (TensorRT-LLM, vLLM) reaches;
+scripts/maintain/serving_tables.py makes them from AIConfigurator's measurements. Where a GPU lacks one, times are those
+of training's tables (products, experts) or of a roofline (attention).
 """
 import csv
 import functools
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
 MEBI = 1 << 20
 LATENT = 576  # numbers of a token in the tables' latent caches, DeepSeek's
-# Bytes that copy a token's queries, keys and values, rotated, and into the cache: each number is read and written (kernel_tables.py).
+# Bytes that copy a token's queries, keys and values, rotated, and into the cache: each number is read and written
+# (kernel_tables.py).
 COPIED = 4
 FEWEST = 128  # tokens of a sequence in the tables of attention: with one head, the shortest kernel
 
@@ -49,7 +52,8 @@ def product_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float) -> floa
         return products.product_ns(gpu, precision, m, n, k) + quantized
     least = roofline_ns(gpu, precision, m, n, k)
     peak, _ = gpu.peak_and_ceiling(precision)
-    return max(least / grid.load(name).at(n, k, m) * products.loaded(gpu, 2 * m * n * k / (peak * 1e3), least), SHORTEST_NS)
+    return max(least / grid.load(name).at(n, k, m) * products.loaded(gpu, 2 * m * n * k / (peak * 1e3), least),
+               SHORTEST_NS)
 
 
 def roofline_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float) -> float:
@@ -58,10 +62,12 @@ def roofline_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float) -> flo
     return max(2 * m * n * k / (peak * 1e3), roofline.product_bytes(m, n, k, 1, precision) / gpu.memory_gbps)
 
 
-def experts_roofline_ns(gpu: "Gpu", precision: str, rows: float, hidden: float, width: float, experts: float, inward: int = 2) -> float:
+def experts_roofline_ns(gpu: "Gpu", precision: str, rows: float, hidden: float, width: float, experts: float,
+                        inward: int = 2) -> float:
     """@return nanoseconds of a rank's routed experts at the peak, or of their bytes at the memory's rate
 
-    @param rows that come, over all experts @param width of an expert's inner layer @param experts that get any @param inward 2 if gated
+    @param rows that come, over all experts @param width of an expert's inner layer @param experts that get any @param
+    inward 2 if gated
     """
     peak, _ = gpu.peak_and_ceiling(precision)
     factor, size = roofline.FACTOR_BYTES[precision], (inward + 1) * hidden * width
@@ -69,35 +75,43 @@ def experts_roofline_ns(gpu: "Gpu", precision: str, rows: float, hidden: float, 
     return max(2 * rows * size / (peak * 1e3), moved / gpu.memory_gbps)
 
 
-def experts_ns(gpu: "Gpu", precision: str, rows: float, hidden: float, width: float, experts: float, inward: int = 2) -> float:
-    """@return nanoseconds of a rank's routed experts, their tokens' permutations and activations included; as experts_roofline_ns()"""
+def experts_ns(gpu: "Gpu", precision: str, rows: float, hidden: float, width: float, experts: float,
+               inward: int = 2) -> float:
+    """@return nanoseconds of a rank's routed experts, their tokens' permutations and activations included; as
+    experts_roofline_ns()"""
     name = gpu.table("experts")
     tables = _keyed(name, 3) if _has(name) else {}
     table = tables.get((precision, str(hidden), str(width))) or tables.get((precision, "any", "any"))
     if table is None:
         m = max(1, math.ceil(rows / experts))
         moved = 2 * rows * (4 * hidden + (inward + 1) * width) / gpu.stream_rate
-        return moved + sum(products.product_ns(gpu, precision, m, n, k, experts) for n, k in ((inward * width, hidden), (hidden, width)))
+        return moved + sum(products.product_ns(gpu, precision, m, n, k, experts) for n,
+                           k in ((inward * width, hidden), (hidden, width)))
     least = experts_roofline_ns(gpu, precision, rows, hidden, width, experts, inward)
     peak, _ = gpu.peak_and_ceiling(precision)
     compute = 2 * rows * (inward + 1) * hidden * width / (peak * 1e3)
-    return max(least / table.at(hidden * width / MEBI, experts, rows / experts) * products.loaded(gpu, compute, least), SHORTEST_NS)
+    return max(least / table.at(hidden * width / MEBI, experts, rows / experts) * products.loaded(gpu, compute, least),
+               SHORTEST_NS)
 
 
 def prompts_ns(gpu: "Gpu", cache: str, heads: "AttentionHeads", news: int, attended: float) -> float:
-    """@return nanoseconds of the attention of `news` tokens of prompts, each of which attends to `attended` on average, and of their copies
+    """@return nanoseconds of the attention of `news` tokens of prompts, each of which attends to `attended` on average,
+    and of their copies
 
-    @param cache as in decoding_ns() @param heads of a rank, as operators.Heads has them. As in `attention`, they are sequences of 2 x attended tokens.
+    @param cache as in decoding_ns() @param heads of a rank, as operators.Heads has them. As in `attention`, they are
+    sequences of 2 x attended tokens.
     """
     def compute_ns(heads_together: float, tokens: float, scores: float) -> float:
-        reached = attention.share(gpu.table("attention"), heads.head_dim, min(tokens, attention.LARGEST), heads_together)
+        reached = attention.share(gpu.table("attention"), heads.head_dim, min(tokens, attention.LARGEST),
+                                  heads_together)
         return 2 * scores * (heads.head_dim + heads.value_dim) / (gpu.tflops * 1e3) * max(slower / reached, 1)
 
     slower = 1 + attention.LOADED * (1 / gpu.loaded - 1)
     tokens = max(2 * attended, 1)
     copied = COPIED * news * (heads.heads + 2 * heads.kv_heads) * heads.head_dim / gpu.stream_rate
     shortest = compute_ns(1, FEWEST, FEWEST ** 2 / 2)
-    time = max(compute_ns(heads.heads * max(news / tokens, 1), tokens, news * attended * heads.heads), shortest) + copied
+    time = max(compute_ns(heads.heads * max(news / tokens, 1), tokens, news * attended * heads.heads),
+               shortest) + copied
     table = _keyed("prompts.csv", 1).get((gpu.like or gpu.name,)) if cache == "fp8" else None
     return time * table.at(heads.head_dim, 1, tokens) if table else time
 
@@ -111,8 +125,8 @@ def decoding_ns(gpu: "Gpu", cache: str, sequences: int, cached: float, heads: in
                 is_latent: bool = False) -> float | None:
     """@return nanoseconds of the attention of decoding sequences, or None where the GPU has no table
 
-    @param cache bfloat16 or fp8: the type of keys and values @param heads, kv_heads of a rank @param width numbers of a token and a key-value
-    head: keys and values, or a latent (`is_latent`)
+    @param cache bfloat16 or fp8: the type of keys and values @param heads, kv_heads of a rank @param width numbers of a
+    token and a key-value head: keys and values, or a latent (`is_latent`)
     """
     name = gpu.table("decoding")
     tables = _keyed(name, 3) if _has(name) else {}

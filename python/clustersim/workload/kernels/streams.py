@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Times of kernels that only move data: norms, activation functions, embedding, loss and optimizer.
 
-The figures are those of measured-H100.csv, as bytes at the rate of a copy (3.0 TB/s of 3.35 on an H100), so other GPUs scale by bandwidth.
+The figures are those of measured-H100.csv, as bytes at the rate of a copy (3.0 TB/s of 3.35 on an H100), so other GPUs
+scale by bandwidth.
 """
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,17 @@ if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
     from clustersim.workload.kernels.work import Passes, Work
 
-# Time of the backward pass / the forward pass's. A norm's forward pass reads two tensors and writes two, for it adds to the residual stream;
-# its backward pass takes as long as moving 6.5 (8192 x 8192: 291 us, 45 us each), the sum of gradients moves three. SwiGLU takes 259 / 134 us,
-# GELU 134 / 93.
+# Time of the backward pass / the forward pass's. A norm's forward pass reads two tensors and writes two, for it adds to
+# the residual stream; its backward pass takes as long as moving 6.5 (8192 x 8192: 291 us, 45 us each), the sum of
+# gradients moves three. SwiGLU takes 259 / 134 us, GELU 134 / 93.
 BACKWARD = {"norm": 9.5 / 4, "activation": 259 / 134, "embedding": 12.2}
 OTHER_BACKWARD = 1.5
 # Bytes at a copy's rate for each logit, forward and backward: 8,192 x 32,000 logits take 362 and 390 us.
 LOSS = (4.2, 4.5)
 LOGIT = 12  # bytes of each in the operator
-# Adam reads a weight, a gradient and two moments of float32 and writes all but the gradient: 28 bytes in 10.6 ps, as long as 32.1 at a
-# copy's rate. Then come the copy to bfloat16 (6 as 6.9) and the norm of the gradients (4 as 4.8). Its bytes are those 28 and the 2 written.
+# Adam reads a weight, a gradient and two moments of float32 and writes all but the gradient: 28 bytes in 10.6 ps, as
+# long as 32.1 at a copy's rate. Then come the copy to bfloat16 (6 as 6.9) and the norm of the gradients (4 as 4.8). Its
+# bytes are those 28 and the 2 written.
 OPTIMIZER = (32.1 + 6.9 + 4.8) / 30
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Attention of heads to keys and values of all earlier tokens, of those in a window, or of those that an indexer chooses."""
+"""Attention of heads to keys and values of all earlier tokens, of those in a window, or of those that an indexer
+chooses."""
 from collections.abc import Iterator
 from typing import ClassVar, Optional, Tuple, TYPE_CHECKING
 
@@ -20,7 +21,8 @@ def attended(model: "Model", plan: "Parallelism", has_window: bool) -> float:
 
 
 class AnyAttention(Mixer):
-    """Attention by the sizes of a model: heads, groups of heads that share keys and values, and their columns. Kinds of attention differ from it."""
+    """Attention by the sizes of a model: heads, groups of heads that share keys and values, and their columns. Kinds of
+    attention differ from it."""
     block = "attention"
     beside = {"column": ("qkv", "query", "query_up", "key_value_up"), "row": ("projection",)}
     is_latent: ClassVar[bool] = False
@@ -63,7 +65,8 @@ class AnyAttention(Mixer):
         if model.sparse and model.indexer != "none":
             if model.indexer == "own":
                 yield from indexer.operators(model, plan, self.indexer_rank(model), plan.sequence)
-            yield indexer.attention(model, plan, *self.chosen_dims(model), model.attended_of(plan.sequence, model.sparse.top))
+            yield indexer.attention(model, plan, *self.chosen_dims(model),
+                                    model.attended_of(plan.sequence, model.sparse.top))
         else:
             yield self.core(model, plan, kind.windowed)
         yield from self.outward(model, plan)
@@ -71,12 +74,14 @@ class AnyAttention(Mixer):
     def inward(self, model: "Model", plan: "Parallelism") -> Iterator[Operator]:
         """@return products that make a rank's queries, keys and values of a layer's input"""
         h, query = model.hidden, self.query_width(model) // plan.tp
-        keys, values = (max(width // plan.tp, min(width, size)) for width, size in zip(model.key_value_widths, (model.head_dim, model.value_size)))
+        keys, values = (max(width // plan.tp, min(width, size)) for width,
+                        size in zip(model.key_value_widths, (model.head_dim, model.value_size)))
         gate = self.value_width(model) // plan.tp if model.output_gate else 0
         norms = 2 * model.head_dim if model.qk_norm else 0
         kept = ELEMENT * plan.input_tokens * h
         if model.query_rank:
-            yield matmul("query_down", plan.local_tokens, model.query_rank, h, bias=model.query_rank, kept=0, is_local=True, after_norm=True)
+            yield matmul("query_down", plan.local_tokens, model.query_rank, h, bias=model.query_rank, kept=0,
+                         is_local=True, after_norm=True)
             yield matmul("query_up", plan.tokens, query, model.query_rank)
             yield matmul("key_value", plan.tokens, keys + values + gate, h, bias=norms, kept=kept, after_norm=True)
         else:
@@ -87,22 +92,26 @@ class AnyAttention(Mixer):
     def heads(self, model: "Model", plan: "Parallelism", has_window: bool) -> Heads:
         """@return the arguments of a rank's kernel"""
         count = model.heads // plan.tp
-        return Heads(plan.micro_batch, max(plan.sequence // plan.cp, 1), count, count if self.is_latent else max(model.kv_heads // plan.tp, 1),
+        return Heads(plan.micro_batch, max(plan.sequence // plan.cp, 1), count,
+                     count if self.is_latent else max(model.kv_heads // plan.tp, 1),
                      *self.head_dims(model), model.window if has_window else 0, plan.sequence)
 
     def core(self, model: "Model", plan: "Parallelism", has_window: bool) -> Operator:
         """@return attention itself, of queries to keys and of the scores to values"""
         tokens, query, value = plan.tokens, self.query_width(model) // plan.tp, self.value_width(model) // plan.tp
         scores = plan.micro_batch * attended(model, plan, has_window) / plan.cp
-        return Operator("attention", "attention", ELEMENT * tokens * (query + self.key_columns(model, plan.tp) + 2 * value),
-                        2 * scores * (query + value), kept=ELEMENT * tokens * (query + self.kept_columns(model, plan.tp)),
+        return Operator("attention", "attention", ELEMENT * tokens * (query + self.key_columns(model, plan.tp)
+            + 2 * value),
+                        2 * scores * (query + value),
+                        kept=ELEMENT * tokens * (query + self.kept_columns(model, plan.tp)),
                         heads=self.heads(model, plan, has_window))
 
     def outward(self, model: "Model", plan: "Parallelism") -> Iterator[Operator]:
         """@return the gate and the product that follow attention"""
         value = self.value_width(model) // plan.tp
         if model.output_gate:
-            yield Operator("output_gate", "memory", ELEMENT * plan.tokens * 3 * value, kept=ELEMENT * plan.tokens * 2 * value)
+            yield Operator("output_gate", "memory", ELEMENT * plan.tokens * 3 * value,
+                           kept=ELEMENT * plan.tokens * 2 * value)
         yield matmul("projection", plan.tokens, model.hidden, value, bias=model.hidden if model.bias else 0)
 
     def context_columns(self, model: "Model", plan: "Parallelism") -> Optional[int]:
@@ -114,7 +123,8 @@ class AnyAttention(Mixer):
         biases = (h if model.bias else 0) + (query + gate + keys + values if model.bias or model.qkv_bias else 0)
         queries = model.query_rank * (h + 1 + query) if model.query_rank else h * query
         norms = 2 * model.head_dim if model.qk_norm else 0
-        return queries + h * (gate + keys + values) + self.value_width(model) * h + biases + norms + self.indexer_parameters(model)
+        return queries + h * (gate + keys
+                              + values) + self.value_width(model) * h + biases + norms + self.indexer_parameters(model)
 
     def indexer_parameters(self, model: "Model") -> int:
         """@return those of the layer's own indexer"""
@@ -128,7 +138,8 @@ class AnyAttention(Mixer):
     def cached(self, model: "Model", tp: int, element: int) -> float:
         if model.borrows_keys:
             return 0
-        return max(model.kv_heads // tp, 1) * element * (model.head_dim + model.value_size) + self.cached_index(model, element)
+        return max(model.kv_heads // tp, 1) * element * (model.head_dim + model.value_size) + self.cached_index(model,
+            element)
 
     def cached_index(self, model: "Model", element: int) -> int:
         """@return bytes that the layer's own indexer caches for each token"""
@@ -140,16 +151,19 @@ class AnyAttention(Mixer):
     def served(self, model: "Model", kind: LayerKind, operator: Operator, serving: Serving) -> Optional[Served]:
         if operator.name == indexer.SCORES:
             return indexer.served_scores(model, serving.element, kind.variant or 1)
-        return self.served_core(model, kind, serving) if operator.kind == "attention" else self.served_chosen(model, kind, serving)
+        return self.served_core(model, kind, serving) if operator.kind == "attention" else self.served_chosen(model,
+            kind, serving)
 
     def served_core(self, model: "Model", kind: LayerKind, serving: Serving) -> Served:
-        """@return attention to all tokens, or to those of a window; caches keep all tokens of layers whose attention has chunks"""
+        """@return attention to all tokens, or to those of a window; caches keep all tokens of layers whose attention
+        has chunks"""
         tp, element, cached = serving.tp, serving.element, self.cached(model, serving.tp, serving.element)
         columns = self.query_width(model) // tp + self.value_width(model) // tp
         # Layers that borrow keys and values read as many as others.
         read = cached or self.cached(model.copy(update={"borrows_keys": False}), tp, element)
         has_chunks = kind.windowed and model.window_is_chunk
-        return Served(2 * columns, read, ELEMENT * columns + cached, kind.windowed and not has_chunks and model.window > 0,
+        return Served(2 * columns, read, ELEMENT * columns + cached,
+                      kind.windowed and not has_chunks and model.window > 0,
                       Chunks.of_requests(model.window, serving.lengths) if has_chunks else None,
                       self.heads(model, serving.plan, kind.windowed), self.latent_columns())
 
@@ -160,8 +174,8 @@ class AnyAttention(Mixer):
     def served_chosen(self, model: "Model", kind: LayerKind, serving: Serving) -> Served:
         """@return attention to some tokens, whose keys every head reads"""
         heads, columns = model.heads // serving.tp, sum(self.chosen_dims(model))
-        return Served(2 * heads * columns, serving.element * self.chosen_columns(model, serving.tp), ELEMENT * heads * columns,
-                      reach=self.reach(model, kind))
+        return Served(2 * heads * columns, serving.element * self.chosen_columns(model, serving.tp),
+                      ELEMENT * heads * columns, reach=self.reach(model, kind))
 
     def chosen_columns(self, model: "Model", tp: int) -> int:
         """@return columns of a chosen token that a rank reads"""

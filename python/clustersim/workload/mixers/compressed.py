@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""DeepSeek-V4's attention: to a window, and to entries of several tokens each, all of them or those that an indexer chooses."""
+"""DeepSeek-V4's attention: to a window, and to entries of several tokens each, all of them or those that an indexer
+chooses."""
 from collections.abc import Iterator, Mapping
 from typing import Any, Optional, Tuple, TYPE_CHECKING
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 class CompressedAttention(AnyAttention):
     """Attention to the tokens of a window and to compressed entries of all earlier tokens.
 
-    An entry compresses `ratio` tokens to one vector, which serves all heads as key and value. A layer's variant is its ratio.
-    Entries of the ratio `indexed` overlap, so that a token is part of two, and an indexer chooses among them.
+    An entry compresses `ratio` tokens to one vector, which serves all heads as key and value. A layer's variant is its
+    ratio. Entries of the ratio `indexed` overlap, so that a token is part of two, and an indexer chooses among them.
     """
     name = "compressed"
     stands_for = "attention"
@@ -50,7 +51,8 @@ class CompressedAttention(AnyAttention):
         yield norm("input_norm", model, plan.local_tokens)
         yield matmul("query_down", plan.local_tokens, self.q_rank, h, bias=self.q_rank, is_local=True, after_norm=True)
         yield matmul("query_up", tokens, query, self.q_rank)
-        yield matmul("key_value_down", plan.local_tokens, dim, h, kept=0, is_local=True, after_norm=True, keeps_norm=True)
+        yield matmul("key_value_down", plan.local_tokens, dim, h, kept=0, is_local=True, after_norm=True,
+                     keeps_norm=True)
         pairs = model.attended_of(sequence, model.window)
         if ratio:
             entries = max(sequence // ratio, 1)
@@ -90,7 +92,8 @@ class CompressedAttention(AnyAttention):
         """An entry for each `ratio` tokens, and one of the indexer."""
         if not kind.variant:
             return 0
-        return element * (model.head_dim + (indexer.sizes(model).head_dim if kind.variant == self.indexed else 0)) / kind.variant
+        return element * (model.head_dim + (indexer.sizes(model).head_dim if kind.variant == self.indexed
+                                            else 0)) / kind.variant
 
     def state_bytes(self, model: "Model", kind: LayerKind, tp: int, element: int) -> float:
         return element * model.window * model.head_dim
@@ -115,8 +118,12 @@ class CompressedAttention(AnyAttention):
         ratios = keys.get("compress_ratios")
         layers = keys.need("num_hidden_layers", "n_layer", "num_layers")
         if not isinstance(ratios, list) or len(ratios) < layers:
-            raise InputError(f"{keys.path}: compress_ratios are not those of {layers} layers; expected a ratio for each")
-        keys.get("qk_rope_head_dim", "num_hash_layers", "compress_rope_theta", "hc_sinkhorn_iters", "hc_eps", "expert_dtype")
-        sizes = cls(q_rank=keys.need("q_lora_rank"), output_rank=keys.need("o_lora_rank"), output_groups=keys.need("o_groups"), ratios=ratios[:layers])
-        return dict(heads=heads, kv_heads=keys.get("num_key_value_heads", default=1), head_dim=keys.need("head_dim"), compressed=sizes,
-                    ffn=keys.need("moe_intermediate_size"), streams=keys.get("hc_mult", default=1))
+            raise InputError(
+                f"{keys.path}: compress_ratios are not those of {layers} layers; expected a ratio for each"
+            )
+        keys.get("qk_rope_head_dim", "num_hash_layers", "compress_rope_theta", "hc_sinkhorn_iters", "hc_eps",
+                 "expert_dtype")
+        sizes = cls(q_rank=keys.need("q_lora_rank"), output_rank=keys.need("o_lora_rank"),
+                    output_groups=keys.need("o_groups"), ratios=ratios[:layers])
+        return dict(heads=heads, kv_heads=keys.get("num_key_value_heads", default=1), head_dim=keys.need("head_dim"),
+                    compressed=sizes, ffn=keys.need("moe_intermediate_size"), streams=keys.get("hc_mult", default=1))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Attention to the tokens that an indexer of its own heads chooses (DeepSeek-V3.2, arXiv 2512.02556), for the kinds of attention that have one."""
+"""Attention to the tokens that an indexer of its own heads chooses (DeepSeek-V3.2, arXiv 2512.02556), for the kinds of
+attention that have one."""
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,8 @@ def parameters(model: "Model", q_rank: int) -> int:
 
 
 def operators(model: "Model", plan: "Parallelism", q_rank: int, entries: int) -> Iterator[Operator]:
-    """@return scores of a sequence's earlier entries for each token, of which the highest are chosen. Every rank of a TP group computes them"""
+    """@return scores of a sequence's earlier entries for each token, of which the highest are chosen. Every rank of a
+    TP group computes them"""
     i, tokens = sizes(model), plan.tokens
     yield matmul("index_query", tokens, i.heads * i.head_dim, q_rank, kept=0)
     yield matmul("index_key", tokens, i.head_dim, model.hidden, kept=0)

@@ -21,8 +21,8 @@ class LatentAttention(AnyAttention):
     has_window = True
     is_latent = True
     recomputed = ("mla_up_proj",)
-    flags = {"--q_lora_rank": "q_rank", "--kv_lora_rank": "kv_rank", "--qk_nope_dim": "nope_dim", "--qk_rope_dim": "rope_dim",
-             "--v_head_dim": "value_dim"}
+    flags = {"--q_lora_rank": "q_rank", "--kv_lora_rank": "kv_rank", "--qk_nope_dim": "nope_dim",
+             "--qk_rope_dim": "rope_dim", "--v_head_dim": "value_dim"}
     replaced_flags = {"head_dim": "latent attention has sizes of its own (--qk_head_dim, --v_head_dim)"}
     config_keys = ("q_lora_rank", "qk_head_dim", "v_head_dim")
 
@@ -54,7 +54,8 @@ class LatentAttention(AnyAttention):
             yield matmul("query_up", tokens, query, self.q_rank)
         else:
             yield matmul("query", tokens, query, h, kept=0, after_norm=True)
-        yield matmul("key_value_down", local, self.kv_rank + self.rope_dim, h, bias=self.kv_rank, is_local=True, after_norm=True, keeps_norm=True)
+        yield matmul("key_value_down", local, self.kv_rank + self.rope_dim, h, bias=self.kv_rank, is_local=True,
+                     after_norm=True, keeps_norm=True)
         yield matmul("key_value_up", tokens, model.heads // plan.tp * (self.nope_dim + self.value_dim), self.kv_rank)
         if model.output_gate:
             yield matmul("gate", tokens, self.value_width(model) // plan.tp, h, kept=0, after_norm=True)
@@ -71,7 +72,8 @@ class LatentAttention(AnyAttention):
     def parameters(self, model: "Model", kind: LayerKind) -> int:
         h, query, value = model.hidden, self.query_width(model), self.value_width(model)
         queries = h * self.q_rank + self.q_rank + self.q_rank * query if self.q_rank else h * query
-        keys = h * (self.kv_rank + self.rope_dim) + self.kv_rank + self.kv_rank * model.heads * (self.nope_dim + self.value_dim)
+        keys = h * (self.kv_rank + self.rope_dim) + self.kv_rank + self.kv_rank * model.heads * (self.nope_dim
+            + self.value_dim)
         gate = h * value if model.output_gate else 0
         return queries + keys + gate + value * h + (h if model.bias else 0) + self.indexer_parameters(model)
 
@@ -95,6 +97,7 @@ class LatentAttention(AnyAttention):
     def attention_fields(cls, keys: Keys, heads: int) -> Optional[dict[str, Any]]:
         if not cls.is_attention(keys):
             return None
-        sizes = cls(q_rank=keys.get("q_lora_rank", default=0), kv_rank=keys.need("kv_lora_rank"), nope_dim=keys.need("qk_nope_head_dim"),
+        sizes = cls(q_rank=keys.get("q_lora_rank", default=0), kv_rank=keys.need("kv_lora_rank"),
+                    nope_dim=keys.need("qk_nope_head_dim"),
                     rope_dim=keys.need("qk_rope_head_dim"), value_dim=keys.need("v_head_dim"))
         return dict(heads=heads, kv_heads=heads, head_dim=sizes.nope_dim + sizes.rope_dim, latent=sizes)

@@ -16,8 +16,9 @@ LIGHTNING = ("minimax", "bailing")  # families with lightning attention
 
 @register
 class LinearAttention(Mixer):
-    """A gated delta network (Yang et al., arXiv 2412.06464), as in Qwen3-Next; Kimi's delta attention (arXiv 2510.26692), whose decays are those of
-    channels; or lightning attention (arXiv 2501.08313), without convolution, decay and delta rule."""
+    """A gated delta network (Yang et al., arXiv 2412.06464), as in Qwen3-Next; Kimi's delta attention (arXiv
+    2510.26692), whose decays are those of channels; or lightning attention (arXiv 2501.08313), without convolution,
+    decay and delta rule."""
     name = "linear"
     block = "delta"
     title = "linear attention"
@@ -56,15 +57,16 @@ class LinearAttention(Mixer):
         return self.key_heads
 
     def operators(self, model: "Model", plan: "Parallelism", kind: LayerKind) -> Iterator[Operator]:
-        """A gated delta network in chunks of C tokens (arXiv 2412.06464, section 3.3): for each head and token the products of a chunk's keys
-        with each other (2 C K), the inverse of that triangle (C C), what it makes of keys and values (2 C K + 2 C V), queries with keys and
-        their sum of values (2 C K + 2 C V), and three products with the state (6 K V)."""
+        """A gated delta network in chunks of C tokens (arXiv 2412.06464, section 3.3): for each head and token the
+        products of a chunk's keys with each other (2 C K), the inverse of that triangle (C C), what it makes of keys
+        and values (2 C K + 2 C V), queries with keys and their sum of values (2 C K + 2 C V), and three products with
+        the state (6 K V)."""
         tokens, heads = plan.tokens, self.value_heads // plan.tp
         values, convolved = heads * self.value_dim, self.convolved // plan.tp
         yield norm("input_norm", model, plan.local_tokens)
         gate, scalars = self.gate_rank or values, self.scalars * heads
-        yield matmul("delta_in", tokens, convolved + gate + self.decay_rank + scalars, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden,
-                     keeps_norm=True)
+        yield matmul("delta_in", tokens, convolved + gate + self.decay_rank + scalars, model.hidden,
+                     kept=ELEMENT * plan.input_tokens * model.hidden, keeps_norm=True)
         if self.gate_rank:
             yield matmul("delta_gate", tokens, values, self.gate_rank)
         if self.decay_rank:
@@ -73,9 +75,12 @@ class LinearAttention(Mixer):
             yield convolution("delta_conv", tokens, convolved, self.conv, kernel="conv")
         states = 4 * tokens / self.chunk * values * self.key_dim  # float32
         decays = self.keys // plan.tp if self.decay_rank else 0
-        yield Operator("delta_scan", "fused", ELEMENT * tokens * (convolved + values + scalars + decays) + 2 * states, tokens * heads * self._flops(),
-                       parameters=2 * heads, kept=ELEMENT * tokens * (convolved + scalars + decays) + states, kernel="delta_scan")
-        yield Operator("delta_norm", "memory", ELEMENT * 3 * tokens * values, parameters=self.value_dim, kept=ELEMENT * 2 * tokens * values)
+        yield Operator("delta_scan", "fused", ELEMENT * tokens * (convolved + values + scalars + decays) + 2 * states,
+                       tokens * heads * self._flops(),
+                       parameters=2 * heads, kept=ELEMENT * tokens * (convolved + scalars + decays) + states,
+                       kernel="delta_scan")
+        yield Operator("delta_norm", "memory", ELEMENT * 3 * tokens * values, parameters=self.value_dim,
+                       kept=ELEMENT * 2 * tokens * values)
         yield matmul("delta_out", tokens, model.hidden, values)
 
     def _flops(self) -> int:
@@ -102,13 +107,15 @@ class LinearAttention(Mixer):
         delta = keys.get("linear_attn_config")
         if isinstance(delta, dict):  # Kimi's
             heads, dim = delta["num_heads"], delta["head_dim"]
-            return cls(key_heads=heads, key_dim=dim, value_heads=heads, value_dim=dim, conv=delta.get("short_conv_kernel_size", 4), scalars=1,
+            return cls(key_heads=heads, key_dim=dim, value_heads=heads, value_dim=dim,
+                       conv=delta.get("short_conv_kernel_size", 4), scalars=1,
                        gate_rank=0 if delta.get("use_full_rank_gate") else dim, decay_rank=dim)
         keys.only("linear_use_gate", True)
         if family == "rwkv7":  # arXiv 2503.14456
             dim = keys.get("head_dim", default=64)
             heads = keys.need("hidden_size") // dim
-            ranks = [keys.get(f"{name}_low_rank_dim", default=default) for name, default in (("decay", 64), ("a", 64), ("v", 32))]
+            ranks = [keys.get(f"{name}_low_rank_dim", default=default) for name,
+                     default in (("decay", 64), ("a", 64), ("v", 32))]
             return cls(key_heads=heads, key_dim=dim, value_heads=heads, value_dim=dim, conv=0, scalars=0,
                        gate_rank=keys.get("gate_low_rank_dim", default=128), decay_rank=sum(ranks))
         if not family.startswith(LIGHTNING):
@@ -118,4 +125,5 @@ class LinearAttention(Mixer):
         heads = keys.need("num_attention_heads")
         keys.only("num_kv_heads_for_linear_attn", heads)
         dim = keys.get("head_dim", default=keys.need("hidden_size") // heads)
-        return cls(key_heads=heads, key_dim=dim, value_heads=heads, value_dim=dim, conv=0, chunk=256, scalars=0, has_delta=False)
+        return cls(key_heads=heads, key_dim=dim, value_heads=heads, value_dim=dim, conv=0, chunk=256, scalars=0,
+                   has_delta=False)

@@ -13,9 +13,11 @@ from clustersim.workload.model.transformer import Model
 # Names that others use. A Llama without a generation is the newest of its size.
 OTHER_NAMES = {
     "llama_8b": "llama3_8b", "llama_13b": "llama2_13b", "llama_70b": "llama3_70b", "llama_405b": "llama3_405b",
-    "mixtral_8*7b": "mixtral_8x7b", "mistral_8*7b": "mixtral_8x7b", "mixtral_8*22b": "mixtral_8x22b", "moe": "mixtral_8x7b",
+    "mixtral_8*7b": "mixtral_8x7b", "mistral_8*7b": "mixtral_8x7b", "mixtral_8*22b": "mixtral_8x22b",
+    "moe": "mixtral_8x7b",
     "deepseek_671b": "deepseek_v3", "deepseek_236b": "deepseek_v2", "deepseek_16b": "deepseek_v2_lite",
-    "deepseek": "deepseek_v3", "deepseek671": "deepseek_v3", "deepseek236": "deepseek_v2", "deepseek16": "deepseek_v2_lite",
+    "deepseek": "deepseek_v3", "deepseek671": "deepseek_v3", "deepseek236": "deepseek_v2",
+    "deepseek16": "deepseek_v2_lite",
     "13": "gpt_13b", "22": "gpt_22b", "175": "gpt_175b", "7": "llama_7b", "65": "llama_65b", "405": "llama3_405b",
 }
 
@@ -46,7 +48,8 @@ def find(name: str) -> "Model":
     """@return the Model called `name`, in any case, with blanks, hyphens or underscores"""
     word = _known_as(name)
     if word not in entries():
-        raise InputError(f'"{name}" is not a model of the catalogue; expected one of {", ".join(entries())}, or --config'
+        raise InputError(f'"{name}" is not a model of the catalogue; expected one of {", ".join(entries())}, or '
+                         f'--config'
                          f'{nearest(word, entries())}')
     fields = {key: value for key, value in entries()[word].items() if key not in ("published", "outside")}
     return Model(name=word, **fields)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The contract of mixers, which combine the tokens of a layer as attention or a state space does, and all mixers by name.
+"""The contract of mixers, which combine the tokens of a layer as attention or a state space does, and all mixers by
+name.
 
-A `Mixer` is a class whose fields are its sizes; a `Model` holds an object of each that has some. It knows its operators and parameters, the bytes
-that serving keeps of a token and of a sequence, how parallelism cuts it, and how a config.json gives its sizes. So another one is one file, in the
-folder `mixers` or anywhere:
+A `Mixer` is a class whose fields are its sizes; a `Model` holds an object of each that has some. It knows its operators
+and parameters, the bytes that serving keeps of a token and of a sequence, how parallelism cuts it, and how a
+config.json gives its sizes. So another one is one file, in the folder `mixers` or anywhere:
 
     @register
     class Average(Mixer):
@@ -82,14 +83,20 @@ class Served:
 class Mixer(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """Its fields are sizes. Figures are those of a rank."""
     name: ClassVar[str]  # by which a Model has its sizes, and layers are named
-    block: ClassVar[str]  # of its rows in training. If ranks exchange heads, its first and last product are called BLOCK_in and BLOCK_out
+    block: ClassVar[
+        str
+    ]  # of its rows in training. If ranks exchange heads, its first and last product are called BLOCK_in and BLOCK_out
     title: ClassVar[str] = ""  # of its layers, for messages
-    parts: ClassVar[Optional[Tuple[str, ...]]] = None  # mixers that read the same norm beside each other; None: it is one itself
+    parts: ClassVar[
+        Optional[Tuple[str, ...]]
+    ] = None  # mixers that read the same norm beside each other; None: it is one itself
     stands_for: ClassVar[str] = ""  # in a model with its sizes, it carries out the layers of this name
     letter: ClassVar[str] = ""  # in the pattern of a model whose blocks are layers of their own
     has_window: ClassVar[bool] = False  # whether a model's window is for its layers, too
     lists_layers: ClassVar[bool] = False  # whether its sizes say what each layer is
-    beside: ClassVar[Mapping[str, Tuple[str, ...]]] = {}  # products beside which frameworks put the collectives of its column and its row
+    beside: ClassVar[
+        Mapping[str, Tuple[str, ...]]
+    ] = {}  # products beside which frameworks put the collectives of its column and its row
     recomputed: ClassVar[Tuple[str, ...]] = ()  # modules of its own that selective recomputation should try
     flags: ClassVar[Mapping[str, str]] = {}  # Megatron-LM's flags of its sizes
     replaced_flags: ClassVar[Mapping[str, str]] = {}  # fields of a Model that say nothing of its layers, and why
@@ -123,7 +130,8 @@ class Mixer(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return model.hidden
 
     def context_columns(self, model: "Model", plan: "Parallelism") -> Optional[int]:
-        """@return columns of a token that context parallelism gathers before attention; None: ranks exchange tokens for heads"""
+        """@return columns of a token that context parallelism gathers before attention; None: ranks exchange tokens for
+        heads"""
         return None
 
     def token_bytes(self, model: "Model", kind: LayerKind, tp: int, element: int) -> float:

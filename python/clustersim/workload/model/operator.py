@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""An operator of a rank with its work, its weights and the tensors that it keeps for backward, and makers of the common ones.
+"""An operator of a rank with its work, its weights and the tensors that it keeps for backward, and makers of the common
+ones.
 
-Activations are bfloat16. What is kept follows Korthikanti et al., Reducing Activation Recomputation in Large Transformer
-Models (arXiv 2205.05198), for attention that does not store its scores.
+Activations are bfloat16. What is kept follows Korthikanti et al., Reducing Activation Recomputation in Large
+Transformer Models (arXiv 2205.05198), for attention that does not store its scores.
 """
 import dataclasses
 from typing import Optional, Tuple, TYPE_CHECKING
@@ -47,13 +48,14 @@ class Operator:
     keeps_norm: bool = False  # backward needs the result of a norm, which recomputation of norms makes again
 
 
-def matmul(name: str, m: int, n: int, k: int, count: int = 1, bias: int = 0, kept: int | None = None, is_local: bool = False,
-           after_norm: bool = False, keeps_norm: bool = False) -> Operator:
+def matmul(name: str, m: int, n: int, k: int, count: int = 1, bias: int = 0, kept: int | None = None,
+           is_local: bool = False, after_norm: bool = False, keeps_norm: bool = False) -> Operator:
     """@return a product of m x k and k x n, `count` of them @param kept bytes; None: those of its input"""
     m = max(m, 1)
-    return Operator(name, "matmul", ELEMENT * count * (m * k + k * n + m * n), 2.0 * m * n * k * count, (m, n, k, count),
-                    count * k * n + bias, ELEMENT * m * k * count if kept is None else kept,
-                    precision="bfloat16" if name in ALWAYS_BFLOAT16 else "", is_local=is_local, after_norm=after_norm, keeps_norm=keeps_norm)
+    return Operator(name, "matmul", ELEMENT * count * (m * k + k * n + m * n), 2.0 * m * n * k * count,
+                    (m, n, k, count), count * k * n + bias, ELEMENT * m * k * count if kept is None else kept,
+                    precision="bfloat16" if name in ALWAYS_BFLOAT16 else "", is_local=is_local, after_norm=after_norm,
+                    keeps_norm=keeps_norm)
 
 
 def norm(name: str, model: "Model", tokens: int) -> Operator:
@@ -63,6 +65,7 @@ def norm(name: str, model: "Model", tokens: int) -> Operator:
 
 
 def convolution(name: str, tokens: int, channels: int, taps: int, bias: int = 0, kernel: str = "") -> Operator:
-    """@return a depthwise convolution over so many tokens. It reads and writes its channels; its few products hide behind that"""
-    return Operator(name, "memory", ELEMENT * 2 * tokens * channels, parameters=(taps + bias) * channels, kept=ELEMENT * tokens * channels,
-                    kernel=kernel)
+    """@return a depthwise convolution over so many tokens. It reads and writes its channels; its few products hide
+    behind that"""
+    return Operator(name, "memory", ELEMENT * 2 * tokens * channels, parameters=(taps + bias) * channels,
+                    kept=ELEMENT * tokens * channels, kernel=kernel)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from clustersim.workload.plan.parallel import Parallelism
     from clustersim.workload.plan.precision import Precise
 
-__all__ = ["ALWAYS_BFLOAT16", "ELEMENT", "Heads", "Operator", "matmul", "norm"]  # of operator, for who reads layers, too
+__all__ = ["ALWAYS_BFLOAT16", "ELEMENT", "Heads", "Operator", "matmul",
+           "norm"]  # of operator, for who reads layers, too
 
 
 def streams(name: str, model: "Model", tokens: int) -> "list[Operator]":
@@ -23,15 +24,16 @@ def streams(name: str, model: "Model", tokens: int) -> "list[Operator]":
 
 
 def _streams(name: str, model: "Model", tokens: int) -> "Operator":
-    """Hyper-connections: a block reads n streams and writes their mixture, then reads all and its result and writes all: 3 n + 2 times the
-    width of one (arXiv 2512.24880)."""
+    """Hyper-connections: a block reads n streams and writes their mixture, then reads all and its result and writes
+    all: 3 n + 2 times the width of one (arXiv 2512.24880)."""
     moved = ELEMENT * tokens * model.hidden
-    return Operator(name, "memory", (3 * model.streams + 2) * moved, parameters=model.stream_parameters, kept=model.streams * moved,
-                    kernel="streams", is_local=True)
+    return Operator(name, "memory", (3 * model.streams + 2) * moved, parameters=model.stream_parameters,
+                    kept=model.streams * moved, kernel="streams", is_local=True)
 
 
 def mixer_parts(model: "Model", plan: "Parallelism", kind: "LayerKind") -> "list[tuple[Mixer, list[Operator]]]":
-    """@return what mixes tokens in a layer, and the operators of each part; the norm of what the parts read is of the first"""
+    """@return what mixes tokens in a layer, and the operators of each part; the norm of what the parts read is of the
+    first"""
     found: list[tuple[Mixer, list[Operator]]] = []
     for part in model.parts(kind):
         names = {operator.name for _, some in found for operator in some}
@@ -44,13 +46,15 @@ def mixer(model: "Model", plan: "Parallelism", kind: "LayerKind") -> "list[Opera
     return [operator for _, some in mixer_parts(model, plan, kind) for operator in some]
 
 
-def _mlp(model: "Model", plan: "Parallelism", prefix: str, width: int, tokens: int, count: int = 1, kept_input: bool = True, hidden: int | None = None) -> "Iterator[Operator]":
+def _mlp(model: "Model", plan: "Parallelism", prefix: str, width: int, tokens: int, count: int = 1,
+         kept_input: bool = True, hidden: int | None = None) -> "Iterator[Operator]":
     inward, hidden = 2 if model.gated else 1, hidden or model.hidden
     bias = count * inward * width if model.bias else 0
     kept = ELEMENT * hidden * (plan.input_tokens if kept_input else tokens * count)
     activated = inward + (model.gated and plan.keeping.activated_gate)
     is_first = prefix != "expert_"
-    yield matmul(prefix + "up", tokens, inward * width, hidden, count, bias, kept, after_norm=is_first, keeps_norm=is_first)
+    yield matmul(prefix + "up", tokens, inward * width, hidden, count, bias, kept, after_norm=is_first,
+                 keeps_norm=is_first)
     yield Operator(prefix + "activation", "memory", ELEMENT * tokens * count * (inward + 1) * width,
                    kept=ELEMENT * tokens * count * activated * width)
     yield matmul(prefix + "down", tokens, hidden, width, count, count * hidden if model.bias else 0)
@@ -85,9 +89,10 @@ def experts(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
     local = model.experts // plan.ep
     # Tokens of all ranks that exchange, times the experts of each, over all experts. Sequence parallelism cuts tokens.
     tokens = plan.local_tokens * plan.expert_tp if plan.sequence_parallel else plan.tokens
-    arriving = int(tokens * plan.ep * model.experts_per_token / model.experts * plan.exchange.computed(model.experts, plan.ep))
-    yield from _mlp(model, plan, "expert_", model.expert_ffn // plan.expert_tp, max(arriving, 1), local, kept_input=False,
-                    hidden=model.expert_hidden)
+    arriving = int(tokens * plan.ep * model.experts_per_token
+                   / model.experts * plan.exchange.computed(model.experts, plan.ep))
+    yield from _mlp(model, plan, "expert_", model.expert_ffn // plan.expert_tp, max(arriving, 1), local,
+                    kept_input=False, hidden=model.expert_hidden)
 
 
 def latent_up(model: "Model", plan: "Parallelism") -> "Operator":
@@ -104,18 +109,21 @@ def vocabulary_part(model: "Model", plan: "Parallelism") -> int:
 
 
 def embedding(model: "Model", plan: "Parallelism") -> "list[Operator]":
-    """Words, and words of each layer's own embedding with the product that the layers' inputs add to it, whose time is left out."""
+    """Words, and words of each layer's own embedding with the product that the layers' inputs add to it, whose time is
+    left out."""
     own = model.layers * model.layer_inputs
     moved = ELEMENT * plan.tokens * (model.hidden + own)
     layers = (-(-model.layer_vocabulary // plan.tp) + model.hidden // plan.tp) * own
-    return [Operator("embedding", "memory", 2 * moved, parameters=(vocabulary_part(model, plan) + model.positions) * model.hidden + layers)]
+    return [Operator("embedding", "memory", 2 * moved,
+                     parameters=(vocabulary_part(model, plan) + model.positions) * model.hidden + layers)]
 
 
 def head(model: "Model", plan: "Parallelism", owns_weights: bool = True) -> Iterator[Operator]:
     """The last norm, the logits and the loss."""
     columns = vocabulary_part(model, plan)
     yield norm("final_norm", model, plan.local_tokens)
-    logits = matmul("logits", plan.tokens, columns, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden, after_norm=True)
+    logits = matmul("logits", plan.tokens, columns, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden,
+                    after_norm=True)
     yield logits if owns_weights else dataclasses.replace(logits, parameters=0)
     yield Operator("loss", "memory", 3 * 4 * plan.tokens * columns, kept=plan.keeping.logit * plan.tokens * columns)
 
@@ -158,7 +166,8 @@ def kinds(model: "Model", plan: "Parallelism") -> "Sequence[LayerKind]":
 
 @functools.lru_cache(256)
 def _kinds(model: "Model", precise: "Precise") -> "Sequence[LayerKind]":
-    return tuple(model.layer_kind(index)._replace(precise=precise.has(index, model.layers)) for index in range(model.layers))
+    return tuple(model.layer_kind(index)._replace(precise=precise.has(index, model.layers))
+                 for index in range(model.layers))
 
 
 def prediction_kinds(model: "Model", plan: "Parallelism") -> "list[LayerKind]":
@@ -166,17 +175,19 @@ def prediction_kinds(model: "Model", plan: "Parallelism") -> "list[LayerKind]":
 
 
 def prediction(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
-    """The module that predicts one further token joins the last layer's output with the next token's embedding (arXiv 2412.19437, section 2.2);
-    its layers and a head of its own follow."""
+    """The module that predicts one further token joins the last layer's output with the next token's embedding (arXiv
+    2412.19437, section 2.2); its layers and a head of its own follow."""
     local = plan.local_tokens
     yield dataclasses.replace(norm("prediction_norms", model, 2 * local), parameters=2 * model.norm_parameters)
-    yield _typed(plan, plan.precise.predictions, matmul("prediction_join", plan.tokens, model.hidden // plan.tp, 2 * model.hidden,
+    yield _typed(plan, plan.precise.predictions, matmul("prediction_join", plan.tokens, model.hidden // plan.tp,
+                                                        2 * model.hidden,
                                                          kept=ELEMENT * 2 * plan.input_tokens * model.hidden))
 
 
 def prediction_head(model: "Model", plan: "Parallelism") -> "list[Operator]":
     """@return the operators of a further token's head, which has the weights of the first one, but for its norm"""
-    return [operator if operator.name == "final_norm" else dataclasses.replace(operator, parameters=0) for operator in head(model, plan)]
+    return [operator if operator.name == "final_norm" else dataclasses.replace(operator, parameters=0)
+            for operator in head(model, plan)]
 
 
 def with_adapters(plan: "Parallelism", every: Iterable[Operator]) -> tuple[Operator, ...]:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How many of a sequence's tokens a token attends to, where these are not all before it and not those of a sliding window.
+"""How many of a sequence's tokens a token attends to, where these are not all before it and not those of a sliding
+window.
 
-Steps know how many tokens full attention would reach: on average over the new tokens of prompts, and over decoding sequences.
+Steps know how many tokens full attention would reach: on average over the new tokens of prompts, and over decoding
+sequences.
 """
 import dataclasses
 from typing import Optional, Tuple
@@ -30,7 +32,8 @@ WHOLE = Reach()
 
 @dataclasses.dataclass(frozen=True)
 class Chunks(Reach):
-    """Attention to a token's own chunk of `size` tokens, as in Llama 4. All sequences decode in the chunk after `before` tokens; None: anywhere."""
+    """Attention to a token's own chunk of `size` tokens, as in Llama 4. All sequences decode in the chunk after
+    `before` tokens; None: anywhere."""
     size: int
     before: Optional[int] = None
 
@@ -76,7 +79,8 @@ class Chosen(Reach):
 
 @dataclasses.dataclass(frozen=True)
 class Entries(Reach):
-    """Attention to a window, and to entries of `ratio` tokens each, of which an indexer chooses `top`; 0: to all of them (DeepSeek-V4)."""
+    """Attention to a window, and to entries of `ratio` tokens each, of which an indexer chooses `top`; 0: to all of
+    them (DeepSeek-V4)."""
     window: int
     ratio: int
     top: int

@@ -12,7 +12,8 @@ Sizes = TypeVar("Sizes", bound=Mixer)
 
 
 class SparseAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
-    """Attention to the `top` tokens that an indexer of its own heads scores highest (DeepSeek-V3.2, arXiv 2512.02556)."""
+    """Attention to the `top` tokens that an indexer of its own heads scores highest (DeepSeek-V3.2, arXiv
+    2512.02556)."""
     heads: PositiveInt
     head_dim: PositiveInt
     top: PositiveInt
@@ -45,7 +46,9 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     gated: bool = True  # SwiGLU and its like: three matrices instead of two
     norm: Literal["rms", "layer"] = "rms"
     value_dim: NonNegativeInt = 0  # 0: head_dim
-    query_rank: NonNegativeInt = 0  # of queries that come from a product of this rank, without latent keys; 0: they do not
+    query_rank: NonNegativeInt = (
+        0  # of queries that come from a product of this rank, without latent keys; 0: they do not
+    )
     keys_are_values: bool = False
     borrows_keys: bool = False  # keys and values are those of an earlier layer
     bias: bool = False  # of every linear layer
@@ -63,8 +66,10 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     expert_latent: NonNegativeInt = 0  # width in which routed experts compute and are sent to; 0: hidden
     output_gate: bool = False  # attention's result is gated by as many columns as it has
     mixers: Tuple[str, ...] = ()  # of layers, repeated
-    sizes: Tuple[Tuple[str, Mixer], ...] = ()  # of the mixers that have some, by name; a Model takes each by its name, too
-    expert_layers: Tuple[bool, ...] = ()  # which layers have experts, repeated; empty: dense_layers and moe_every say it
+    sizes: Tuple[Tuple[str, Mixer],
+                 ...] = ()  # of the mixers that have some, by name; a Model takes each by its name, too
+    expert_layers: Tuple[bool,
+                         ...] = ()  # which layers have experts, repeated; empty: dense_layers and moe_every say it
     shapes: Tuple[Shape, ...] = ()
     shape_of: Tuple[NonNegativeInt, ...] = ()  # which of the shapes a layer has, repeated
     layer_inputs: NonNegativeInt = 0  # columns of a second embedding for each layer (Gemma 3n)
@@ -73,7 +78,9 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     pattern: str = ""  # of a hybrid model, a letter for each layer, which is a block
     full_every: PositiveInt = 1  # of layers with linear attention, each n-th has full attention instead
     sparse: Optional[SparseAttention] = None
-    indexer: Literal["own", "shared", "none"] = "own"  # of sparse attention: none attends to all tokens, shared to those of an earlier layer's
+    indexer: Literal[
+        "own", "shared", "none"
+    ] = "own"  # of sparse attention: none attends to all tokens, shared to those of an earlier layer's
     streams: PositiveInt = 1  # residual streams, which each block mixes (hyper-connections, arXiv 2512.24880)
     predictions: NonNegativeInt = 0  # layers that predict further tokens (multi-token prediction)
     window: NonNegativeInt = 0  # tokens that a token attends to at most, in layers with a window; 0: there are none
@@ -84,7 +91,8 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     def _collects_sizes(cls, values: dict[str, Any]) -> dict[str, Any]:
         own = {name: values[name] for name in mixers.known() if values.get(name) is not None}
         found = dict(values.get("sizes", ())) | own
-        return {**{field: value for field, value in values.items() if field not in mixers.known()}, "sizes": tuple(sorted(found.items()))}
+        return {**{field: value for field, value in values.items() if field not in mixers.known()},
+                "sizes": tuple(sorted(found.items()))}
 
     @pydantic.validator("sizes", pre=True)
     def _have_their_classes(cls, sizes: Tuple[Tuple[str, Any], ...]) -> Tuple[Tuple[str, Mixer], ...]:
@@ -112,10 +120,17 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
                 raise ValueError(f"a token goes to {values['experts_per_token']} of {values['experts']} experts")
         pattern, blocks, sizes = values["pattern"], mixers.blocks(), dict(values["sizes"])
         if pattern and (len(pattern) != values["layers"] or set(pattern) - set(blocks)):
-            raise ValueError(f"the pattern has {len(pattern)} letters for {values['layers']} layers, or others than {' '.join(blocks)}")
+            raise ValueError(f"the pattern has {len(pattern)} letters for {values['layers']} layers, or others than "
+                             f"{' '.join(blocks)}")
         for letter, block in blocks.items() if pattern else ():
             kind = mixers.known()[block.mixer]
-            if kind.__fields__ and (letter in pattern) != (kind.name in sizes) or block.experts and letter in pattern and not values["experts"]:
+            if (
+                kind.__fields__
+                and (letter in pattern) != (kind.name in sizes)
+                or block.experts
+                and letter in pattern
+                and not values["experts"]
+            ):
                 raise ValueError(f"{kind.name if kind.__fields__ else 'experts'} do not agree with the pattern")
         for own in sizes.values():
             own.agrees(values)
@@ -169,12 +184,14 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return bool(self.pattern or self.shapes or self.mixers) or any(own.lists_layers for _, own in self.sizes)
 
     def split_heads(self) -> list[Tuple[int, str]]:
-        """@return each number of heads, beside attention's, that tensor and context parallelism must divide, with its mixer's title"""
+        """@return each number of heads, beside attention's, that tensor and context parallelism must divide, with its
+        mixer's title"""
         return [(own.split_heads(), own.title) for _, own in self.sizes if own.split_heads()]
 
     def fields_by_name(self) -> dict[str, Any]:
         """@return what makes the same Model, with the sizes of each mixer by its name"""
-        return {**{field: value for field, value in self.dict().items() if field != "sizes"}, **{name: own.dict() for name, own in self.sizes}}
+        return {**{field: value for field, value in self.dict().items() if field != "sizes"},
+                **{name: own.dict() for name, own in self.sizes}}
 
     def layer_kind(self, layer: int) -> "LayerKind":
         """@return all that tells layer `layer` from others"""
@@ -183,7 +200,8 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         name, shape = self.mixer_of(layer), self.shape_of[layer % len(self.shape_of)] if self.shape_of else -1
         feeds = self.shapes[shape].feeds is not False if shape >= 0 else self.feeds
         kind = self.mixer(name)
-        return LayerKind(self.has_experts(layer), kind.has_window and self.has_window(layer), name, feeds, kind.variant(layer), shape=shape)
+        return LayerKind(self.has_experts(layer), kind.has_window and self.has_window(layer), name, feeds,
+                         kind.variant(layer), shape=shape)
 
     def mixer_of(self, layer: int) -> str:
         """@return what mixes tokens in layer `layer` of a model without a pattern"""
@@ -216,7 +234,8 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return bool(self.window) and self.windowed[layer % len(self.windowed)]
 
     def attended(self, tokens: int, has_window: bool) -> float:
-        """@return pairs of a token and one that it attends to in a sequence of so many tokens: half of all, or those of windows"""
+        """@return pairs of a token and one that it attends to in a sequence of so many tokens: half of all, or those of
+        windows"""
         window = min(self.window, tokens) if has_window else tokens
         if self.window_is_chunk and has_window:
             whole, rest = divmod(tokens, window)
@@ -299,8 +318,8 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return self.layer_vocabulary * self.layers * self.layer_inputs
 
     def prediction_parameters(self) -> int:
-        """Parameters of the module that predicts one further token: norms of the last layer and of the next embedding, a product that joins them, layers, and
-        the norm of a head."""
+        """Parameters of the module that predicts one further token: norms of the last layer and of the next embedding,
+        a product that joins them, layers, and the norm of a head."""
         layers = sum(self.shaped(kind).kind_parameters(kind) for kind in self.prediction_kinds())
         return 2 * self.hidden ** 2 + 3 * self.norm_parameters + layers
 
@@ -314,7 +333,8 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
 
     def active_parameters(self) -> int:
         """Parameters that one token passes through, without embeddings."""
-        idle = self.moe_layers * (self.experts - self.experts_per_token) * self.mlp_parameters(self.expert_ffn, self.expert_hidden)
+        idle = self.moe_layers * (self.experts - self.experts_per_token) * self.mlp_parameters(self.expert_ffn,
+            self.expert_hidden)
         unused = (self.vocabulary + self.positions) * self.hidden
         return self.parameters() - self.layer_embedding - (idle if self.experts else 0) - (0 if self.tied else unused)
 

@@ -36,7 +36,8 @@ def make(rank: int, names: Iterable[str]) -> Adapters:
     known = tuple(dict.fromkeys(OTHER_NAMES.get(name, name) for name in names))
     for name in known:
         if name not in TARGETS:
-            raise InputError(f'"{name}" is not a layer that can have an adapter; expected some of {", ".join([*TARGETS, *OTHER_NAMES])}')
+            raise InputError(f'"{name}" is not a layer that can have an adapter; expected some of '
+                             f'{", ".join([*TARGETS, *OTHER_NAMES])}')
     if rank < 1:
         raise InputError(f"the rank of adapters is {rank}; expected at least 1")
     return Adapters(rank, known) if known else Adapters(rank)

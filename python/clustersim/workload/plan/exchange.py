@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How tokens reach their experts: which bytes a dispatcher sends, and how uneven experts' shares are.
 
-Megatron-Core's dispatchers: `alltoall` sends a token once for each of its experts; DeepEP's (`deepep`) once to each server, where it is
-forwarded over NVLink; its low-latency kernels (`deepep_ll`) once for each expert. A dispatch may be of 8-bit floats; a combination is of
-bfloat16. Backward, the gradient of a dispatch is a combination, and the reverse.
+Megatron-Core's dispatchers: `alltoall` sends a token once for each of its experts; DeepEP's (`deepep`) once to each
+server, where it is forwarded over NVLink; its low-latency kernels (`deepep_ll`) once for each expert. A dispatch may be
+of 8-bit floats; a combination is of bfloat16. Backward, the gradient of a dispatch is a combination, and the reverse.
 """
 import dataclasses
 import os
@@ -41,7 +41,8 @@ class Exchange:
         return [min(load, self.capacity) for load in loads] if self.capacity else loads
 
     def slowest(self, experts: int, ep: int) -> float:
-        """@return tokens that the fullest of `ep` ranks takes, relative to the mean that was sent: the others wait for it"""
+        """@return tokens that the fullest of `ep` ranks takes, relative to the mean that was sent: the others wait for
+        it"""
         return max(_by_rank(self._kept(experts), ep))
 
     def computed(self, experts: int, ep: int) -> float:
@@ -72,7 +73,8 @@ def _by_rank(loads: Sequence[float], ep: int) -> list[float]:
 
 
 def distinct(units: int, experts: int, topk: int, limit: int = 0) -> float:
-    """@return how many of `units` (servers or ranks), which share the experts evenly, a token's `topk` experts are on, as expected
+    """@return how many of `units` (servers or ranks), which share the experts evenly, a token's `topk` experts are on,
+    as expected
 
     The choice is uniform: first of `limit` units, then of experts on these.
     """
@@ -106,18 +108,21 @@ def crossing_bytes(model: "Planned", plan: "Parallelism", number_bytes: float) -
 
 
 def all_to_all_bytes(model: "Planned", plan: "Parallelism", number_bytes: float) -> int:
-    """@return bytes of the AllToAll that has the exchange's bytes between servers, or between ranks if there is one server
+    """@return bytes of the AllToAll that has the exchange's bytes between servers, or between ranks if there is one
+    server
 
     An AllToAll of B bytes sends B / EP to each rank. The slowest rank decides, so its excess counts for all.
     """
     _, count = copies(model, plan)
-    # To each of the servers (or ranks) a token goes with the same probability, its own included; so does an AllToAll's share.
-    return int(model.expert_hidden * number_bytes * plan.local_tokens * count * plan.exchange.slowest(model.experts, plan.ep))
+    # To each of the servers (or ranks) a token goes with the same probability, its own included; so does an AllToAll's
+    # share.
+    return int(model.expert_hidden * number_bytes * plan.local_tokens * count * plan.exchange.slowest(model.experts,
+        plan.ep))
 
 
 def zipf(experts: int, exponent: float, seed: int) -> tuple[float, ...]:
-    """@return loads relative to their mean: the i-th most popular expert's is proportional to i to the power of -exponent; a seeded
-    shuffle says which expert that is"""
+    """@return loads relative to their mean: the i-th most popular expert's is proportional to i to the power of
+    -exponent; a seeded shuffle says which expert that is"""
     weights = [rank ** -exponent for rank in range(1, experts + 1)]
     random.Random(seed).shuffle(weights)
     mean = sum(weights) / experts
@@ -138,7 +143,9 @@ def read_loads(path: str | os.PathLike, experts: int) -> tuple[float, ...]:
         if not 0 <= counts[-1] < float("inf"):
             raise InputError(f'{path}:{number}: "{line}" is not a valid number of tokens; expected a number, 0 or more')
     if len(counts) != experts or not sum(counts):
-        raise InputError(f"{path}: {len(counts)} numbers; expected one for each of {experts} experts, not all of them 0")
+        raise InputError(
+            f"{path}: {len(counts)} numbers; expected one for each of {experts} experts, not all of them 0"
+        )
     return tuple(count * experts / sum(counts) for count in counts)
 
 
@@ -150,5 +157,6 @@ def check(model: "Planned", plan: "Parallelism") -> None:
     inside = max(1, min(plan.ep, exchange.gpus_per_server // plan.expert_tp))
     servers = -(-plan.ep // inside)
     if min(exchange.node_limit, servers) * model.experts < model.experts_per_token * servers:
-        raise InputError(f"--moe_node_limit {exchange.node_limit}: {servers} servers share {model.experts} experts, too few for "
+        raise InputError(f"--moe_node_limit {exchange.node_limit}: {servers} servers share {model.experts} experts, "
+                         f"too few for "
                          f"{model.experts_per_token} of a token; expected a higher limit")

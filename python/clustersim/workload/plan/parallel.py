@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Parallelism:
-    """Ranks are numbered with tensor parallelism innermost, then context and data parallelism, the pipeline outermost."""
+    """Ranks are numbered with tensor parallelism innermost, then context and data parallelism, the pipeline
+    outermost."""
     world_size: int
     tp: int = 1  # tensor parallel
     pp: int = 1  # pipeline stages
@@ -66,7 +67,8 @@ class Parallelism:
 
     @property
     def shards(self) -> int:
-        """Consecutive ranks among which ZeRO shards dense weights, gradients and states: all replicas, or those of one copy."""
+        """Consecutive ranks among which ZeRO shards dense weights, gradients and states: all replicas, or those of one
+        copy."""
         return self.replicas // self.copies
 
     @property
@@ -113,12 +115,14 @@ class Parallelism:
 
     def stage_layers(self, layers: int) -> list[int]:
         """@return layers of each stage; if they do not divide, the last stages, which have the head, get fewer"""
-        return [sum(len(place.layers) for place in pipeline.places(self, layers)[stage::self.pp]) for stage in range(self.pp)]
+        return [sum(len(place.layers) for place in pipeline.places(self, layers)[stage::self.pp])
+                for stage in range(self.pp)]
 
     def describe(self) -> str:
         """@return the plan in words"""
         parts = [f"TP {self.tp}", f"DP {self.dp}", f"PP {self.pp}"]
-        parts += [f"{name} {value}" for name, value in (("VPP", self.virtual), ("EP", self.ep), ("CP", self.cp)) if value > 1]
+        parts += [f"{name} {value}" for name, value in (("VPP", self.virtual), ("EP", self.ep), ("CP", self.cp))
+                  if value > 1]
         parts += [f"ETP {self.etp}"] if self.expert_tp != self.tp else []
         parts += [self.schedule] if self.schedule != schedules.USUAL else []
         parts += ["SP"] if self.sequence_parallel else []
@@ -131,7 +135,8 @@ class Parallelism:
 
     def _recomputation(self) -> str:
         what = f" of {', '.join(self.modules)}" if self.recompute == "selective" and self.modules else ""
-        return f"{self.recompute} recomputation{what}" + (f" in {self.recompute_layers} layers" if self.recompute_layers else "")
+        return f"{self.recompute} recomputation{what}" + (f" in {self.recompute_layers} layers" if self.recompute_layers
+                                                          else "")
 
 
 def _divides(part: int, whole: int, what: str, expected: str) -> None:
@@ -141,7 +146,8 @@ def _divides(part: int, whole: int, what: str, expected: str) -> None:
 
 def check(model: "Planned", plan: "Parallelism") -> None:
     """Refuses what Megatron-LM would refuse, and what cannot be."""
-    for name, value in (("world_size", plan.world_size), ("TP", plan.tp), ("PP", plan.pp), ("EP", plan.ep), ("CP", plan.cp),
+    for name, value in (("world_size", plan.world_size), ("TP", plan.tp), ("PP", plan.pp), ("EP", plan.ep),
+                        ("CP", plan.cp),
                         ("VPP", plan.virtual), ("micro_batch", plan.micro_batch), ("seq_length", plan.sequence)):
         if value < 1:
             raise InputError(f"{name} is {value}; expected at least 1")
@@ -178,12 +184,15 @@ def _check_experts(model: "Planned", plan: "Parallelism") -> None:
     etp = plan.expert_tp
     _divides(etp, model.expert_ffn, f"TP {etp} does not divide the experts' FFN size {model.expert_ffn}", "a divisor")
     if etp not in (1, plan.tp):
-        raise InputError(f"experts in {etp} parts with TP {plan.tp} are not supported; expected --expert_tensor_parallel_size 1 or TP")
+        raise InputError(f"experts in {etp} parts with TP {plan.tp} are not supported; expected "
+                         f"--expert_tensor_parallel_size 1 or TP")
     if etp == plan.tp:
         folded = plan.tp * plan.replicas % plan.ep == 0 and plan.tp > 1
-        _divides(plan.ep, plan.replicas, f"EP {plan.ep} does not divide DP x CP = {plan.replicas}", "EP x DP_EP = DP x CP" +
+        _divides(plan.ep, plan.replicas, f"EP {plan.ep} does not divide DP x CP = {plan.replicas}",
+                 "EP x DP_EP = DP x CP" +
                  (", or --expert_tensor_parallel_size 1, with which EP spans TP, too" if folded else ""))
-    _divides(plan.ep * etp, plan.tp * plan.replicas, f"EP {plan.ep} does not divide TP x CP x DP = {plan.tp * plan.replicas}",
+    _divides(plan.ep * etp, plan.tp * plan.replicas,
+             f"EP {plan.ep} does not divide TP x CP x DP = {plan.tp * plan.replicas}",
              "EP x DP_EP = TP x CP x DP")
 
 
@@ -191,13 +200,17 @@ def _check_copies(model: "Planned", plan: "Parallelism") -> None:
     if plan.copies < 1:
         raise InputError(f"the data parallel replicate degree is {plan.copies}; expected at least 1")
     if plan.copies > 1 and not plan.zero:
-        raise InputError(f"{plan.copies} copies of what ZeRO shards, but ZeRO-0 shards nothing; expected --zero 1, 2 or 3")
+        raise InputError(f"{plan.copies} copies of what ZeRO shards, but ZeRO-0 shards nothing; expected --zero 1, 2 "
+                         f"or 3")
     if plan.copies == plan.replicas > 1:
-        raise InputError(f"{plan.copies} copies on {plan.replicas} replicas shard nothing; expected --zero 0, or a smaller data parallel "
+        raise InputError(f"{plan.copies} copies on {plan.replicas} replicas shard nothing; expected --zero 0, or a "
+                         f"smaller data parallel "
                          "replicate degree")
-    _divides(plan.copies, plan.dp, f"a data parallel replicate degree of {plan.copies} does not divide DP {plan.dp}", "a divisor")
+    _divides(plan.copies, plan.dp, f"a data parallel replicate degree of {plan.copies} does not divide DP {plan.dp}",
+             "a divisor")
     if model.experts:
-        _divides(plan.copies, plan.expert_replicas, f"a data parallel replicate degree of {plan.copies} does not divide the "
+        _divides(plan.copies, plan.expert_replicas,
+                 f"a data parallel replicate degree of {plan.copies} does not divide the "
                  f"{plan.expert_replicas} ranks that hold an expert", "a divisor, or fewer expert-parallel ranks")
 
 
@@ -222,7 +235,8 @@ def _check_sequence(model: "Planned", plan: "Parallelism") -> None:
         if value < 0:
             raise InputError(f"--{name} is {value}; expected at least 1")
     if plan.document and plan.sequence % plan.document:
-        raise InputError(f"documents of {plan.document} tokens do not fill a sequence of {plan.sequence}; expected a divisor")
+        raise InputError(f"documents of {plan.document} tokens do not fill a sequence of {plan.sequence}; expected a "
+                         f"divisor")
 
 
 def _check_batch(plan: "Parallelism") -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which layers each chunk of a pipeline has: equal chunks, the embedding and the loss as layers, uneven ends, or a layout."""
+"""Which layers each chunk of a pipeline has: equal chunks, the embedding and the loss as layers, uneven ends, or a
+layout."""
 import dataclasses
 import functools
 import re
@@ -30,7 +31,8 @@ class Split:
     embedding: bool = False  # counts as a layer
     loss: bool = False  # counts as a layer
     layout: Tuple[str, ...] = ()  # of each chunk its letters: E, t, m, L
-    costs: Tuple[float, float] = (0.0, 0.0)  # of a layer and of the loss: stages of equal cost, as in Nanotron; 0: not so
+    costs: Tuple[float, float] = (0.0,
+                                  0.0)  # of a layer and of the loss: stages of equal cost, as in Nanotron; 0: not so
 
     def describe(self) -> str:
         parts = [f"first stage {self.first} layers"] if self.first else []
@@ -42,18 +44,22 @@ class Split:
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """@return the chunks of a layout in Megatron-Core's language: letters, `|` between chunks, `(...)*n` and `t*n`, commas"""
+    """@return the chunks of a layout in Megatron-Core's language: letters, `|` between chunks, `(...)*n` and `t*n`,
+    commas"""
     left = re.sub(r"[\s,]", "", text)
     if not re.fullmatch(r"[EtmL|()*\d]+", left):
-        raise InputError(f'"{text}" is not a layout of a pipeline; expected letters E, t, m and L, such as "Et|(tt|)*30L"')
+        raise InputError(f'"{text}" is not a layout of a pipeline; expected letters E, t, m and L, such as '
+                         f'"Et|(tt|)*30L"')
     repeated = re.compile(r"(?:\(([EtmL|]*)\)|([EtmL]))\*(\d{1,4})|\(([EtmL|]*)\)")
     while True:
-        more = repeated.sub(lambda m: m[4] if m[4] is not None else (m[1] if m[1] is not None else m[2]) * int(m[3]), left, 1)
+        more = repeated.sub(lambda m: m[4] if m[4] is not None else (m[1] if m[1] is not None else m[2]) * int(m[3]),
+                            left, 1)
         if more == left or len(more) > 100_000:
             break
         left = more
     if not re.fullmatch("[EtmL|]+", left):
-        raise InputError(f'"{text}" is not a layout of a pipeline; expected closed brackets, and counts after them or a letter')
+        raise InputError(f'"{text}" is not a layout of a pipeline; expected closed brackets, and counts after them or '
+                         f'a letter')
     return tuple(left.split("|"))
 
 
@@ -61,8 +67,8 @@ def _of_letters(layout: Sequence[str], chunks: int, layers: int, predictions: in
     whole = "".join(layout)
     if len(layout) != chunks:
         raise InputError(f"the layout has {len(layout)} chunks; expected PP x VPP = {chunks}, with | between them")
-    for letter, count, what in (("E", 1, "the embedding"), ("t", layers, "layers"), ("m", predictions, "layers of --mtp_num_layers"),
-                                ("L", 1, "the loss")):
+    for letter, count, what in (("E", 1, "the embedding"), ("t", layers, "layers"),
+                                ("m", predictions, "layers of --mtp_num_layers"), ("L", 1, "the loss")):
         if whole.count(letter) != count:
             raise InputError(f'the layout has "{letter}" {whole.count(letter)} times; expected {count} for {what}')
     if not re.fullmatch("Et*m*L", whole):
@@ -80,7 +86,8 @@ def _uneven(split: "Split", plan: "Parallelism", layers: int) -> list[int]:
     middle = plan.pp - bool(split.first) - bool(split.last)
     rest = layers - split.first - split.last
     if rest < 0 or (middle == 0 and rest):
-        raise InputError(f"first and last stage have {split.first + split.last} layers; expected at most {layers} of the model, and all of "
+        raise InputError(f"first and last stage have {split.first + split.last} layers; expected at most {layers} of "
+                         f"the model, and all of "
                          "them if there are no other stages")
     each = rest // middle if middle else 0
     stages = [each] * plan.pp
@@ -90,13 +97,15 @@ def _uneven(split: "Split", plan: "Parallelism", layers: int) -> list[int]:
         stages[-1] = split.last
     for count in stages:
         if count % plan.virtual or each * middle != rest:
-            raise InputError(f"stages of {stages[0]}, {each} and {stages[-1]} layers do not share {layers} layers in VPP {plan.virtual} "
+            raise InputError(f"stages of {stages[0]}, {each} and {stages[-1]} layers do not share {layers} layers in "
+                             f"VPP {plan.virtual} "
                              "chunks; expected equal chunks, and equal stages but the first and the last")
     return [stages[chunk % plan.pp] // plan.virtual for chunk in range(plan.pp * plan.virtual)]
 
 
 def counted(chunks: int, layers: int, embedding: int, loss: int) -> list[int]:
-    """@return layers of each chunk, where the embedding and the loss take the place of a layer; the first ones get one more"""
+    """@return layers of each chunk, where the embedding and the loss take the place of a layer; the first ones get one
+    more"""
     least, more = divmod(layers + embedding + loss, chunks)
     counts = [least + (chunk < more) for chunk in range(chunks)]
     counts[0] -= embedding
@@ -116,7 +125,8 @@ def counts_of(plan: "Parallelism", layers: int) -> list[int]:
         return _uneven(split, plan, layers)
     if split.embedding or split.loss:
         if (layers + split.embedding + split.loss) % chunks:
-            raise InputError(f"PP {plan.pp} x VPP {plan.virtual} does not divide {layers} layers and {split.describe()}; expected equal "
+            raise InputError(f"PP {plan.pp} x VPP {plan.virtual} does not divide {layers} layers and "
+                             f"{split.describe()}; expected equal "
                              "chunks, or --pipeline_model_parallel_layout")
         return counted(chunks, layers, split.embedding, split.loss)
     if layers % chunks == 0 or (plan.virtual == 1 and chunks <= layers):
@@ -125,8 +135,8 @@ def counts_of(plan: "Parallelism", layers: int) -> list[int]:
 
 
 def _by_cost(plan: "Parallelism", layers: int) -> list[int]:
-    """@return layers of each stage. Nanotron adds layers to a stage until the costs so far reach its part of all costs; the loss
-    is a cost, too"""
+    """@return layers of each stage. Nanotron adds layers to a stage until the costs so far reach its part of all costs;
+    the loss is a cost, too"""
     each, loss = plan.split.costs
     if plan.virtual > 1:
         raise InputError(f"stages of equal cost have one chunk, not VPP {plan.virtual}; expected no --vpp")
@@ -156,6 +166,7 @@ def places(plan: "Parallelism", layers: int, predictions: int = 0) -> "Sequence[
 
 
 def of_stage(plan: "Parallelism", model: "Planned", stage: int) -> Sequence[Place]:
-    """@return the Places of a stage's chunks, with both of its parts of the model if micro-batches enter at both ends"""
+    """@return the Places of a stage's chunks, with both of its parts of the model if micro-batches enter at both
+    ends"""
     found = places(plan, model.layers, model.predictions)
     return [place for part in schedules.stages_of(plan, stage) for place in found[part::plan.pp]]

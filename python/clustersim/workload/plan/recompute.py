@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Operators computed again in the backward pass, so that their results need not be kept: Megatron-Core's --recompute-modules."""
+"""Operators computed again in the backward pass, so that their results need not be kept: Megatron-Core's
+--recompute-modules."""
 from collections.abc import Iterable
 from typing import FrozenSet, NamedTuple, TYPE_CHECKING
 
@@ -31,7 +32,8 @@ MODULES = {
     "mlp_act": _module("mlp_activation shared_activation", "mlp_down shared_down"),
     "moe_act": _module("expert_activation", "expert_down"),
     "mlp": _module("", "mlp_up mlp_activation mlp_down", "mlp_"),
-    "moe": _module("", "router expert_up expert_activation expert_down shared_up shared_activation shared_down", "mlp_"),
+    "moe": _module("", "router expert_up expert_activation expert_down shared_up shared_activation shared_down",
+                   "mlp_"),
     "shared_experts": _module("", "shared_activation shared_down", "mlp_shared"),
 }
 
@@ -56,7 +58,8 @@ def again(plan: "Parallelism") -> frozenset[str]:
 def is_dropped(plan: "Parallelism", operator: "Weighted") -> bool:
     """@return whether an operator's inputs need not be kept"""
     modules = _selected(plan)
-    return any(operator.name in module.dropped for module in modules) or operator.keeps_norm and MODULES["layernorm"] in modules
+    return any(operator.name in module.dropped
+               for module in modules) or operator.keeps_norm and MODULES["layernorm"] in modules
 
 
 def rows(plan: "Parallelism", experts: bool) -> str:

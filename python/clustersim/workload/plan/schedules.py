@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The order in which a pipeline stage carries out the passes of micro-batches: schedules.yaml, which simulators read, too.
+"""The order in which a pipeline stage carries out the passes of micro-batches: schedules.yaml, which simulators read,
+too.
 
     for group in schedules.passes(plan, stage):  # one pass, or several that overlap
         for each in group:
@@ -111,7 +112,8 @@ def stages_of(plan: "Parallelism", stage: int) -> list[int]:
 
 
 def holders(plan: "Parallelism") -> int:
-    """@return the stages that share the optimizer's states of a part of the model: ZeRO spreads them over both holders"""
+    """@return the stages that share the optimizer's states of a part of the model: ZeRO spreads them over both
+    holders"""
     return directions(plan) if plan.zero else 1
 
 

@@ -16,9 +16,12 @@ from clustersim.workload.reading import hugging_face_hybrid, hugging_face_keys, 
 
 OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "gptj", "bloom", "phi", "mpt", "falcon", "starcoder2"}
 # The operators of this package do not carry out a layer of this kind.
-OTHER_KINDS = {**dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot", "whisper", "switch_transformers", "bert",
-                                "roberta", "deberta", "modernbert", "electra", "albert", "distilbert", "clip", "siglip", "vit", "wav2vec2"), "an encoder"),
-               **dict.fromkeys(("xlstm", "recurrent_gemma"), "recurrent layers"), "zamba": "layers that share their weights"}
+OTHER_KINDS = {**dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot",
+                                "whisper", "switch_transformers", "bert",
+                                "roberta", "deberta", "modernbert", "electra", "albert", "distilbert", "clip", "siglip",
+                                "vit", "wav2vec2"), "an encoder"),
+               **dict.fromkeys(("xlstm", "recurrent_gemma"), "recurrent layers"),
+               "zamba": "layers that share their weights"}
 MOST_LAYERS, MOST = 10_000, 10_000_000  # of sizes
 UNGATED = {"relu2", "xielu"}  # activation functions of MLPs of two matrices
 
@@ -46,7 +49,8 @@ class _Config:
     def need_size(self, *names: str) -> int:
         value = _first(self.need(*names))
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise InputError(f"{self.path}: {names[0]} {json.dumps(value)} is not a size; expected a whole number of at least 1")
+            raise InputError(f"{self.path}: {names[0]} {json.dumps(value)} is not a size; expected a whole number of "
+                             f"at least 1")
         return value
 
     def only(self, name: str, *values: Any) -> None:
@@ -57,7 +61,8 @@ class _Config:
                              f"{' or '.join(map(json.dumps, values))}")
 
     def check_all_known(self, tell: Callable[[str], None]) -> None:
-        """Refuses a key that nobody has asked for, and that may be a size; tells of others that are not known to change nothing."""
+        """Refuses a key that nobody has asked for, and that may be a size; tells of others that are not known to change
+        nothing."""
         for key, value in self.keys.items():
             is_told = key in hugging_face_keys.TOLD
             if key in self.asked or not value or not is_told and hugging_face_keys.is_without_effect(key):
@@ -65,11 +70,13 @@ class _Config:
             if is_told:
                 tell(f"{self.path}: {key} has no effect: {hugging_face_keys.TOLD[key]}")
             elif hugging_face_keys.may_be_size(key, value):
-                raise InputError(f'{self.path}: "{key}" is not a key that this program knows; expected a config.json without it, if it '
+                raise InputError(f'{self.path}: "{key}" is not a key that this program knows; expected a config.json '
+                                 f'without it, if it '
                                  f"changes neither sizes nor work{nearest(key, self.asked)}")
             else:
                 tell(f"{self.path}: {key} has no effect: this program does not know it")
-        if any(isinstance(value, dict) and key.endswith("_config") and key not in hugging_face_keys.QUANTIZATION for key, value in self.beside.items()):
+        if any(isinstance(value, dict) and key.endswith("_config") and key not in hugging_face_keys.QUANTIZATION
+               for key, value in self.beside.items()):
             tell(f"{self.path}: vision_config and the like have no effect: encoders are left out")
         for key in hugging_face_keys.QUANTIZATION:
             if self.beside.get(key):
@@ -105,8 +112,8 @@ def _attention(config: _Config, kind: str) -> dict[str, Any]:
 
 
 def _block_sparse(config: _Config) -> dict[str, SparseAttention]:
-    """@return the field `sparse` of Model for attention to blocks of tokens that an indexer chooses (MiniMax-M3); the model takes
-    the tokens of the blocks as chosen one by one"""
+    """@return the field `sparse` of Model for attention to blocks of tokens that an indexer chooses (MiniMax-M3); the
+    model takes the tokens of the blocks as chosen one by one"""
     keys = config.get("sparse_attention_config", default={})
     if not keys.get("use_sparse_attention", bool(keys)):
         return {}
@@ -119,7 +126,8 @@ def _sparse(config: _Config) -> dict[str, SparseAttention]:
     config.get("index_topk_freq", "index_skip_topk_offset", "index_topk_pattern")  # indexer_types say the same
     if not config.get("index_topk"):
         return _block_sparse(config)
-    return dict(sparse=SparseAttention(heads=config.need("index_n_heads"), head_dim=config.need("index_head_dim"), top=config.need("index_topk")))
+    return dict(sparse=SparseAttention(heads=config.need("index_n_heads"), head_dim=config.need("index_head_dim"),
+                                       top=config.need("index_topk")))
 
 
 def _first(value: Any) -> Any:
@@ -137,32 +145,50 @@ def _shared(config: _Config, kind: str, expert_ffn: int) -> int:
     count = config.get("n_shared_experts", "num_shared_experts", default=1 if kind.startswith("llama4") else 0)
     together = config.get("shared_expert_intermediate_size", "share_expert_dim")
     each = config.get("moe_shared_expert_intermediate_size", "shared_intermediate_size")
-    return together if together is not None else _first(count) * expert_ffn if each is None else each * max(_first(count), 1)
+    return (
+        together
+        if together is not None
+        else _first(count) * expert_ffn
+        if each is None
+        else each * max(_first(count), 1)
+    )
 
 
 def _experts(config: _Config, kind: str, layers: int, ffn: int) -> dict[str, Any]:
-    experts = _first(config.get("n_routed_experts", "num_routed_experts", "num_local_experts", "num_experts", default=0))
+    experts = _first(config.get("n_routed_experts", "num_routed_experts", "num_local_experts", "num_experts",
+                                default=0))
     if not experts or not config.get("use_moe", default=True):
         return {}
-    expert_ffn = _first(config.get("moe_intermediate_size", "expert_ffn_hidden_size", default=config.get("intermediate_size", default=ffn)))
+    expert_ffn = _first(config.get("moe_intermediate_size", "expert_ffn_hidden_size",
+                                   default=config.get("intermediate_size", default=ffn)))
     return dict(experts=experts,
-                experts_per_token=_first(config.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts")),
+                experts_per_token=_first(config.need("num_experts_per_tok", "num_experts_per_token",
+                                                     "experts_per_token", "top_k_experts")),
                 expert_ffn=expert_ffn, shared_ffn=_shared(config, kind, expert_ffn),
-                shared_gate=kind.startswith(("qwen2_moe", "qwen3_next", "qwen3_5")) and bool(config.get("shared_expert_intermediate_size")),
-                router_bias=config.get("topk_method") == "noaux_tc" or kind.startswith(("nemotron_h", "glm4_moe", "gpt_oss")) or
+                shared_gate=kind.startswith(("qwen2_moe", "qwen3_next", "qwen3_5"))
+                and bool(config.get("shared_expert_intermediate_size")),
+                router_bias=config.get("topk_method") == "noaux_tc"
+                or kind.startswith(("nemotron_h", "glm4_moe", "gpt_oss")) or
                 bool(config.get("moe_router_enable_expert_bias", "use_moe_router_bias", "use_expert_bias")),
-                expert_latent=config.get("routed_expert_hidden_size", default=0), **hugging_face_layers.experts(config, kind, layers))
+                expert_latent=config.get("routed_expert_hidden_size", default=0),
+                **hugging_face_layers.experts(config, kind, layers))
 
 
 def _ask_for_idle_keys(config: _Config) -> None:
-    """Files of dense models have some keys of experts, too, and files of all models some of mixers: without these they say nothing."""
-    config.get("moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok", "num_experts_per_token",
-               "experts_per_token", "n_shared_experts", "num_shared_experts", "shared_expert_intermediate_size", "shared_intermediate_size",
-               "topk_method", "first_k_dense_replace", "num_dense_layers", "moe_layer_freq", "is_moe_layer", "mlp_layer_types", "moe_layer_interval",
-               "moe_layer_frequency", "moe_layer_start_index", "moe_layer_end_index", "expert_layer_period", "expert_layer_offset",
-               "interleave_moe_layer_step", "decoder_sparse_step", "mlp_only_layers", "moe_layers", "intermediate_size_mlp", "top_k_experts",
-               "intermediate_size", "num_key_value_heads", "head_dim", "swa_num_attention_heads", "moe_router_enable_expert_bias",
-               "use_moe_router_bias", "use_expert_bias", "num_global_key_value_heads")
+    """Files of dense models have some keys of experts, too, and files of all models some of mixers: without these they
+    say nothing."""
+    config.get("moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok",
+               "num_experts_per_token",
+               "experts_per_token", "n_shared_experts", "num_shared_experts", "shared_expert_intermediate_size",
+               "shared_intermediate_size",
+               "topk_method", "first_k_dense_replace", "num_dense_layers", "moe_layer_freq", "is_moe_layer",
+               "mlp_layer_types", "moe_layer_interval",
+               "moe_layer_frequency", "moe_layer_start_index", "moe_layer_end_index", "expert_layer_period",
+               "expert_layer_offset",
+               "interleave_moe_layer_step", "decoder_sparse_step", "mlp_only_layers", "moe_layers",
+               "intermediate_size_mlp", "top_k_experts",
+               "intermediate_size", "num_key_value_heads", "head_dim", "swa_num_attention_heads",
+               "moe_router_enable_expert_bias", "use_moe_router_bias", "use_expert_bias", "num_global_key_value_heads")
     for mixer in mixers.known().values():
         config.get(*mixer.config_keys)
 
@@ -199,24 +225,29 @@ def _ffn(config: _Config, hidden: int) -> int:
 
 def _layers(config: _Config, kind: str, hidden: int) -> tuple[int, dict[str, Any]]:
     """@return the number of layers, and the fields of Model that say what they are"""
-    layers = config.get("num_hidden_layers", "n_layer", "num_layers") or (0 if kind.startswith("nemotron_h") else config.need("num_hidden_layers"))
+    layers = config.get("num_hidden_layers", "n_layer",
+                        "num_layers") or (0 if kind.startswith("nemotron_h") else config.need("num_hidden_layers"))
     least = 0 if kind.startswith("nemotron_h") else 1
     if not isinstance(layers, int) or isinstance(layers, bool) or not least <= layers <= MOST_LAYERS:
-        raise InputError(f"{config.path}: num_hidden_layers {json.dumps(layers)} is not a number of layers; expected 1 to {MOST_LAYERS}")
+        raise InputError(f"{config.path}: num_hidden_layers {json.dumps(layers)} is not a number of layers; expected "
+                         f"1 to {MOST_LAYERS}")
     blocks = hugging_face_hybrid.of_blocks(config, kind, layers)
     if blocks:
         return layers, blocks
     mixing = hugging_face_layers.mixers(config, kind, layers)
     gone = hugging_face_layers.without_attention(config, layers)
     mixing = ["none" if without else mixer for mixer, without in zip(mixing, gone)]
-    fields = {**hugging_face_hybrid.of_mixers(config, kind, mixing), **hugging_face_layers.windows(config, kind, layers, mixing)}
+    fields = {**hugging_face_hybrid.of_mixers(config, kind, mixing),
+              **hugging_face_layers.windows(config, kind, layers, mixing)}
     period = fields.get("windowed", (False,))
-    return layers, {**fields, **hugging_face_layers.shapes(config, layers, [period[index % len(period)] for index in range(layers)])}
+    return layers, {**fields, **hugging_face_layers.shapes(config, layers,
+                                                           [period[index % len(period)] for index in range(layers)])}
 
 
 def _layer_inputs(config: _Config) -> dict[str, int]:
     """@return the fields of Model of a second embedding for each layer (Gemma 3n)"""
-    width, words = config.get("hidden_size_per_layer_input", default=0), config.get("vocab_size_per_layer_input", default=config.need("vocab_size"))
+    width, words = config.get("hidden_size_per_layer_input", default=0), config.get("vocab_size_per_layer_input",
+        default=config.need("vocab_size"))
     return dict(layer_inputs=width, layer_vocabulary=words if width else 0)
 
 
@@ -231,11 +262,14 @@ def _model(config: _Config, kind: str) -> Model:
     config.only("use_gated_activation", True)
     learned = config.get("n_positions", "max_position_embeddings", default=0)
     norms = config.get("use_qk_norm", "qk_layernorm", "qk_norm", default=kind.startswith(("qwen3", "gemma3", "gemma4")))
-    gated = not old and kind not in hugging_face_hybrid.without_attention() and config.get("hidden_act", "mlp_hidden_act") not in UNGATED
+    gated = not old and kind not in hugging_face_hybrid.without_attention() and config.get("hidden_act",
+        "mlp_hidden_act") not in UNGATED
     known = dict(
-        name=str(config.get("_name_or_path", default="") or kind or pathlib.Path(config.path).stem).rstrip("/").split("/")[-1],
+        name=str(config.get("_name_or_path", default="") or kind
+                 or pathlib.Path(config.path).stem).rstrip("/").split("/")[-1],
         layers=layers, hidden=hidden, ffn=ffn, vocabulary=config.need("vocab_size"),
-        positions=learned if kind in ("gpt2", "opt", "gpt_neo") or config.get("learned_pos_emb", default=kind == "mpt") and not
+        positions=learned if kind in ("gpt2", "opt", "gpt_neo") or config.get("learned_pos_emb", default=kind == "mpt")
+        and not
         config.get("alibi") else 0,
         gated=gated, norm="layer" if old else "rms",
         # Llama 4 norms queries and keys without weights.
@@ -261,7 +295,8 @@ def _check_sizes(path: str | os.PathLike, fields: Mapping[str, Any]) -> None:
 
 
 def read(path: str | os.PathLike, tell: Callable[[str], None] = lambda line: None) -> Model:
-    """@param tell called with a line for each key that one might expect to count @return the Model that the file describes"""
+    """@param tell called with a line for each key that one might expect to count @return the Model that the file
+    describes"""
     try:
         config = _load(path)
         kind = str(config.get("model_type", default=""))
@@ -274,7 +309,8 @@ def read(path: str | os.PathLike, tell: Callable[[str], None] = lambda line: Non
     except pydantic.ValidationError as error:
         reason = error.errors()[0]
         where = ".".join(map(str, reason["loc"])).removeprefix("__root__").removeprefix("sizes.")
-        raise InputError(f"{path}: {where + ': ' if where else ''}{reason['msg']}; expected the config.json of a transformer") from None
+        raise InputError(f"{path}: {where + ': ' if where else ''}{reason['msg']}; expected the config.json of a "
+                         f"transformer") from None
     except KeyError as error:
         raise InputError(f"{path}: there is no {error.args[0]}; expected the config.json of a transformer") from None
     except (TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:

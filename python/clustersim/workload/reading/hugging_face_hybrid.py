@@ -17,7 +17,8 @@ def without_attention() -> tuple[str, ...]:
 
 def _named_letters() -> dict[str, str]:
     """@return letters of blocks by the names that files give them"""
-    return {**{name: mixer.letter for mixer in mixers.known().values() if mixer.letter not in ("", "*") for name in mixer.layer_types}, **OTHER_LETTERS}
+    return {**{name: mixer.letter for mixer in mixers.known().values() if mixer.letter not in ("", "*")
+               for name in mixer.layer_types}, **OTHER_LETTERS}
 
 
 def _sizes(config: mixers.Keys, kind: str, names: Iterable[str], layers: int) -> dict[str, Any]:
@@ -35,7 +36,8 @@ def _letters(config: mixers.Keys) -> str:
     letters, blocks = _named_letters(), mixers.blocks()
     for block in named:
         if block not in letters and block not in blocks:
-            raise InputError(f"{config.path}: {json.dumps(block)} is not a kind of block; expected {', '.join([*letters, *blocks])}")
+            raise InputError(f"{config.path}: {json.dumps(block)} is not a kind of block; expected "
+                             f"{', '.join([*letters, *blocks])}")
     return "".join(letters.get(block, block) for block in named)
 
 
@@ -44,12 +46,15 @@ def _nemotron(config: mixers.Keys, kind: str) -> dict[str, Any]:
     config.only("use_conv_bias", True)
     config.get("mtp_layers_block_type", "mtp_hybrid_override_pattern", "expand", "mamba_num_groups")
     pattern = _letters(config)
-    return dict(pattern=pattern, layers=len(pattern), gated=False, expert_latent=config.get("moe_latent_size", default=0),
-                **_sizes(config, kind, [mixers.blocks()[letter].mixer for letter in dict.fromkeys(pattern)], len(pattern)))
+    return dict(pattern=pattern, layers=len(pattern), gated=False,
+                expert_latent=config.get("moe_latent_size", default=0),
+                **_sizes(config, kind, [mixers.blocks()[letter].mixer for letter in dict.fromkeys(pattern)],
+                         len(pattern)))
 
 
 def _longcat(config: mixers.Keys, layers: int) -> dict[str, Any]:
-    """LongCat-Flash (arXiv 2509.01322): a layer has attention and an MLP twice, and experts beside them; some experts are empty."""
+    """LongCat-Flash (arXiv 2509.01322): a layer has attention and an MLP twice, and experts beside them; some experts
+    are empty."""
     empty, experts = config.get("zero_expert_num", default=0), config.need("n_routed_experts")
     config.get("zero_expert_type")
     return dict(pattern="*-*-E" * layers, layers=5 * layers,

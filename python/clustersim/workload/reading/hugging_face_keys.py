@@ -50,12 +50,17 @@ WITHOUT_EFFECT = set("""
     """.split())
 # Families of such keys.
 PATTERNS = [re.compile(pattern) for pattern in (
-    r"_.*", r".*dropout(_prob)?", r".*_token_(id|index)", r".*rope_.*", r".*_rope", r"rotary_.*", r"mrope_.*", r"partial_rotary_factor",
-    r"summary_.*", r"output_.*", r".*_initializer_range", r".*_theta", r".*_eps(ilon)?", r".*_std", r".*_multipliers?", r".*_scaling_factor",
-    r".*_coef(ficient)?", r".*_dtype", r"(moe_)?router_.*", r"mtp_.*", r"mup_.*", r"activation_.*", r"time_step_.*", r"layernorm_.*", r".*_scale",
-    r"(num_)?(image|video|audio|vision|img|im|mm|pixel)_.*", r"(bf|fp)(16|32)", r"(speech|vision)_lora", r"linear_allow_.*",
+    r"_.*", r".*dropout(_prob)?", r".*_token_(id|index)", r".*rope_.*", r".*_rope", r"rotary_.*", r"mrope_.*",
+    r"partial_rotary_factor",
+    r"summary_.*", r"output_.*", r".*_initializer_range", r".*_theta", r".*_eps(ilon)?", r".*_std", r".*_multipliers?",
+    r".*_scaling_factor",
+    r".*_coef(ficient)?", r".*_dtype", r"(moe_)?router_.*", r"mtp_.*", r"mup_.*", r"activation_.*", r"time_step_.*",
+    r"layernorm_.*", r".*_scale",
+    r"(num_)?(image|video|audio|vision|img|im|mm|pixel)_.*", r"(bf|fp)(16|32)", r"(speech|vision)_lora",
+    r"linear_allow_.*",
     r"(spatial|temporal)_(conv|merge|patch)_size", r"moe_(use|multimodal)_.*", r"gating")]
-# Parts of a model beside its decoder, or that may have other types, or that are small: told, since people may expect them to count.
+# Parts of a model beside its decoder, or that may have other types, or that are small: told, since people may expect
+# them to count.
 QUANTIZATION = ("quantization_config", "quantization", "compression_config")
 TOLD = {
     **dict.fromkeys(QUANTIZATION, "--dtype gives the type of matrix products"),
@@ -75,7 +80,8 @@ def is_without_effect(key: str) -> bool:
 
 
 # Parts of names of sizes.
-SIZE = re.compile(r"dim|size|width|rank|heads|layer|experts?|hidden|group|block|num_|n_|top_?k|freq|interval|pattern|ratio|period|kernel|window|chunk|stride"
+SIZE = re.compile(r"dim|size|width|rank|heads|layer|experts?|hidden|group|block|num_|n_|top_?k|freq|interval|pattern"
+                  r"|ratio|period|kernel|window|chunk|stride"
                   r"|conv|state|channels|depth|factor|share|index|idx|length|len$|mult")
 
 

@@ -37,14 +37,17 @@ def _named(config: mixer_classes.Keys, layers: int) -> list[tuple[str, bool]] | 
     found = config.get(*LISTS)
     if found is None and isinstance(pattern, str):  # such as LLLG
         found = [pattern[index % len(pattern)] for index in range(layers)] if pattern else []
-    if found is None or any(mixer.lists_layers and mixer.is_attention(config) for mixer in mixer_classes.known().values()):
+    if found is None or any(mixer.lists_layers and mixer.is_attention(config)
+                            for mixer in mixer_classes.known().values()):
         return None
     if not isinstance(found, list) or len(found) < layers:
-        raise InputError(f"{config.path}: the kinds of attention are not those of {layers} layers; expected a kind for each")
+        raise InputError(f"{config.path}: the kinds of attention are not those of {layers} layers; expected a kind "
+                         f"for each")
     kinds = _kinds()
     for kind in found[:layers]:  # Step-3.5 has those of layers that predict further tokens, too
         if kind not in kinds:
-            raise InputError(f"{config.path}: {json.dumps(kind)} is not a kind of attention that this program models; expected {', '.join(kinds)}")
+            raise InputError(f"{config.path}: {json.dumps(kind)} is not a kind of attention that this program models; "
+                             f"expected {', '.join(kinds)}")
     return [kinds[kind] for kind in found[:layers]]
 
 
@@ -75,7 +78,8 @@ def mixers(config: mixer_classes.Keys, kind: str, layers: int) -> list[str]:
         if mixer.is_all(config, kind):
             return [name] * layers
     named = _named(config, layers)
-    config.get("full_attention_interval", "attn_layer_period", "attn_layer_offset", "layer_group_size", "full_attn_idxs", "attn_layer_indices")
+    config.get("full_attention_interval", "attn_layer_period", "attn_layer_offset", "layer_group_size",
+               "full_attn_idxs", "attn_layer_indices")
     if named is not None:
         return [mixer for mixer, _ in named]
     attends = _attending(config, kind, layers)
@@ -117,9 +121,11 @@ def windows(config: mixer_classes.Keys, kind: str, layers: int, mixing: Sequence
     chunk = config.get("attention_chunk_size", default=8192 if llama4 else None)
     window = config.get("sliding_window", "window_size")
     config.get("attention_types")  # GPT-Neo's attention_layers say the same
-    config.get("global_attn_every_n_layers", "max_window_layers", "sliding_window_layers", "no_rope_layers", "no_rope_layer_interval", "hybrid_layer_pattern")
+    config.get("global_attn_every_n_layers", "max_window_layers", "sliding_window_layers", "no_rope_layers",
+               "no_rope_layer_interval", "hybrid_layer_pattern")
     uses = config.get("use_sliding_window", default=not kind.startswith("qwen"))
-    windowed = [one and mixer_classes.known()[mixer].has_window for one, mixer in zip(_is_windowed(config, kind, layers), mixing)]
+    windowed = [one and mixer_classes.known()[mixer].has_window for one,
+                mixer in zip(_is_windowed(config, kind, layers), mixing)]
     if window and not llama4:
         chunk = None  # MiMo-V2 has both keys, of the same size
     size = chunk or (window if uses else None)
@@ -135,8 +141,8 @@ def _layers_with_experts(config: mixer_classes.Keys, kind: str, layers: int) -> 
     listed = config.get("moe_layer_freq", "is_moe_layer")
     types, enumerated, numbers = config.get("mlp_layer_types"), config.get("moe_layers_enum"), config.get("moe_layers")
     dense = config.get("first_k_dense_replace", "num_dense_layers", default=0)
-    every = config.get("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_interval", "moe_layer_frequency", "moe_every_n_layer",
-                       default=1)
+    every = config.get("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_interval", "moe_layer_frequency",
+                       "moe_every_n_layer", default=1)
     period, last = config.get("expert_layer_period"), config.get("moe_layer_end_index", default=layers - 1)
     only_dense = config.get("mlp_only_layers", default=[])
     if isinstance(listed, list):
@@ -152,7 +158,8 @@ def _layers_with_experts(config: mixer_classes.Keys, kind: str, layers: int) -> 
     every = listed if isinstance(listed, int) and not isinstance(listed, bool) and listed else every
     last = layers - 1 if last < 0 else last
     counted = dense if listed else 0
-    return [dense <= index <= last and (index - counted + 1) % every == 0 and index not in only_dense for index in range(layers)]
+    return [dense <= index <= last and (index - counted + 1) % every == 0 and index not in only_dense
+            for index in range(layers)]
 
 
 def experts(config: mixer_classes.Keys, kind: str, layers: int) -> dict[str, Any]:
@@ -170,19 +177,22 @@ def experts(config: mixer_classes.Keys, kind: str, layers: int) -> dict[str, Any
 
 def _listed(config: mixer_classes.Keys, layers: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Sizes that a file gives as lists."""
-    for field, name in (("ffn", "intermediate_size"), ("heads", "num_attention_heads"), ("heads", "num_attention_heads_per_layer"),
+    for field, name in (("ffn", "intermediate_size"), ("heads", "num_attention_heads"),
+                        ("heads", "num_attention_heads_per_layer"),
                         ("kv_heads", "num_key_value_heads"), ("head_dim", "head_dim")):
         values = config.get(name)
         if isinstance(values, list):
             yield from ((index, {field: value}) for index, value in enumerate(_of_layers(config, name, values, layers)))
 
 
-def _of_windows(config: mixer_classes.Keys, layers: int, windowed: Sequence[bool]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _of_windows(config: mixer_classes.Keys, layers: int,
+                windowed: Sequence[bool]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Sizes of layers with a window, or of those without one."""
     other = config.get("attention_other_setting", default={})  # Step-3.5
     sizes = {"heads": config.get("swa_num_attention_heads", default=other.get("num_attention_heads")),
              "kv_heads": config.get("swa_num_key_value_heads", default=other.get("num_attention_groups")),
-             "head_dim": config.get("swa_head_dim", default=other.get("head_dim")), "value_dim": config.get("swa_v_head_dim")}
+             "head_dim": config.get("swa_head_dim", default=other.get("head_dim")),
+             "value_dim": config.get("swa_v_head_dim")}
     yield from ((index, sizes) for index in range(layers) if windowed[index])
     sizes = {"head_dim": config.get("global_head_dim"), "kv_heads": config.get("num_global_key_value_heads"),
              "keys_are_values": config.get("attention_k_eq_v") or None}
@@ -208,7 +218,8 @@ def _indexed(config: mixer_classes.Keys, layers: int) -> Iterator[tuple[int, dic
         yield from ((index, {"indexer": "shared" if one == "shared" else None})
                     for index, one in enumerate(_of_layers(config, "indexer_types", types, layers)))
     if flags is not None:
-        yield from ((index, {"indexer": None if flag else "none"}) for index, flag in enumerate(_of_layers(config, "sparse_attention_freq", flags, layers)))
+        yield from ((index, {"indexer": None if flag else "none"}) for index,
+                    flag in enumerate(_of_layers(config, "sparse_attention_freq", flags, layers)))
 
 
 def _blocks(config: mixer_classes.Keys, layers: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -220,11 +231,13 @@ def _blocks(config: mixer_classes.Keys, layers: int) -> Iterator[tuple[int, dict
     for index, block in enumerate(_of_layers(config, "block_configs", found, layers)):
         attention, feed = block.get("attention", {}), block.get("ffn", {})
         if attention.get("replace_with_linear") or feed.get("replace_with_linear"):
-            raise InputError(f"{config.path}: block_configs replace a block with a product, which is not supported; expected replace_with_linear false")
-        ffn = feed.get("intermediate_size") or -(-int(2 * feed["ffn_mult"] * hidden / 3) // 256) * 256 if not feed.get("no_op") else None
+            raise InputError(f"{config.path}: block_configs replace a block with a product, which is not supported; "
+                             f"expected replace_with_linear false")
+        ffn = feed.get("intermediate_size") or -(-int(2 * feed["ffn_mult"] * hidden
+                                                      / 3) // 256) * 256 if not feed.get("no_op") else None
         group = attention.get("n_heads_in_group")
-        yield index, {"ffn": ffn, "kv_heads": attention.get("num_key_value_heads") or (heads // group if group else None),
-                      "feeds": False if feed.get("no_op") else None}
+        yield index, {"ffn": ffn, "kv_heads": attention.get("num_key_value_heads")
+                      or (heads // group if group else None), "feeds": False if feed.get("no_op") else None}
 
 
 def without_attention(config: mixer_classes.Keys, layers: int) -> list[bool]:

@@ -3,32 +3,44 @@
 from collections.abc import Mapping
 from typing import Any
 
-# Of single families: MPT and DBRX (llm-foundry), BLOOM, Falcon, Gemma 2, ERNIE 4.5, Hunyuan, ChatGLM, Step, LongCat, LFM2.
+# Of single families: MPT and DBRX (llm-foundry), BLOOM, Falcon, Gemma 2, ERNIE 4.5, Hunyuan, ChatGLM, Step, LongCat,
+# LFM2.
 NAMES = {
-    "n_embed": "hidden_size", "n_heads": "num_attention_heads", "n_layers": "num_hidden_layers", "kv_n_heads": "num_key_value_heads",
-    "num_kv_heads": "num_key_value_heads", "ffn_hidden_size": "intermediate_size", "sliding_window_size": "sliding_window",
-    "moe_num_experts": "num_experts", "moe_k": "num_experts_per_tok", "moe_top_k": "num_experts_per_tok", "moe_topk": "num_experts_per_tok",
+    "n_embed": "hidden_size", "n_heads": "num_attention_heads", "n_layers": "num_hidden_layers",
+    "kv_n_heads": "num_key_value_heads",
+    "num_kv_heads": "num_key_value_heads", "ffn_hidden_size": "intermediate_size",
+    "sliding_window_size": "sliding_window",
+    "moe_num_experts": "num_experts", "moe_k": "num_experts_per_tok", "moe_top_k": "num_experts_per_tok",
+    "moe_topk": "num_experts_per_tok",
     "moe_num_shared_experts": "num_shared_experts", "num_shared_expert": "num_shared_experts",
     "moe_layer_start_index": "first_k_dense_replace", "max_seq_len": "max_position_embeddings",
-    "use_embedding_sharing": "tie_word_embeddings", "tie_embedding": "tie_word_embeddings", "padded_vocab_size": "vocab_size",
-    "multi_query_group_num": "num_key_value_heads", "kv_channels": "head_dim", "add_qkv_bias": "qkv_bias", "use_qkv_bias": "qkv_bias",
-    "num_attention_groups": "num_key_value_heads", "expert_intermediate_size": "moe_intermediate_size", "moe_router_topk": "num_experts_per_tok",
+    "use_embedding_sharing": "tie_word_embeddings", "tie_embedding": "tie_word_embeddings",
+    "padded_vocab_size": "vocab_size",
+    "multi_query_group_num": "num_key_value_heads", "kv_channels": "head_dim", "add_qkv_bias": "qkv_bias",
+    "use_qkv_bias": "qkv_bias",
+    "num_attention_groups": "num_key_value_heads", "expert_intermediate_size": "moe_intermediate_size",
+    "moe_router_topk": "num_experts_per_tok",
 }
 NESTED = ("attn_config", "ffn_config")
 # The text decoder of a model that reads pictures or speech, too.
 DECODERS = ("text_config", "llm_config", "language_config", "thinker_config")
 # Lists with a value for each layer, which is the same for all where this program can read the file.
-OF_LAYERS = ("num_experts_per_tok", "moe_intermediate_size", "num_shared_experts", "moe_layer_freq", "intermediate_size")
+OF_LAYERS = ("num_experts_per_tok", "moe_intermediate_size", "num_shared_experts", "moe_layer_freq",
+             "intermediate_size")
 # Lists of ERNIE 4.5 VL with a value for the experts of each modality, text first.
 OF_MODALITIES = ("num_experts", "moe_intermediate_size", "first_k_dense_replace", "moe_layer_end_index")
 # Families whose classes share the embedding's weights with the output layer where a file does not say.
-TIED = ("gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "mpt", "falcon", "gemma", "cohere", "starcoder2", "smollm3", "lfm2")
+TIED = ("gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "mpt", "falcon", "gemma", "cohere", "starcoder2", "smollm3",
+        "lfm2")
 CORRECTED = ("lfm2", "qwen")  # families whose own sizes replace those of the file
 # Sizes of classes, for decoders whose own keys do not say them.
 UNSAID = {
-    "gemma3_text": dict(num_attention_heads=8, num_key_value_heads=4, head_dim=256, vocab_size=262208, sliding_window=4096),
-    "llama": dict(hidden_size=4096, intermediate_size=11008, num_hidden_layers=32, num_attention_heads=32, vocab_size=32000),
-    "mistral": dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8, vocab_size=32000),
+    "gemma3_text": dict(num_attention_heads=8, num_key_value_heads=4, head_dim=256, vocab_size=262208,
+                        sliding_window=4096),
+    "llama": dict(hidden_size=4096, intermediate_size=11008, num_hidden_layers=32, num_attention_heads=32,
+                  vocab_size=32000),
+    "mistral": dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
+                    num_key_value_heads=8, vocab_size=32000),
 }
 
 
@@ -46,18 +58,21 @@ def _family(kind: str, keys: Mapping[str, Any]) -> dict[str, Any]:
         return {"intermediate_size": keys.get("expansion_ratio", 4) * hidden, "use_bias": not keys.get("no_bias", True)}
     if kind == "falcon":
         several = keys.get("new_decoder_architecture") or not keys.get("multi_query", True)
-        return {"intermediate_size": 4 * hidden, "num_key_value_heads": keys.get("num_attention_heads", 1) if several else 1}
+        return {"intermediate_size": 4 * hidden, "num_key_value_heads": keys.get("num_attention_heads", 1) if several
+                else 1}
     if kind == "qwen":  # whose files count both matrices that go in
         return {"intermediate_size": keys.get("intermediate_size", 8 * hidden) // 2}
     if kind.startswith("lfm2") and keys.get("block_auto_adjust_ff_dim"):
-        width = int(2 * keys.get("block_ff_dim", keys.get("intermediate_size", 0)) / 3 * keys.get("block_ffn_dim_multiplier", 1.0))
+        width = int(2 * keys.get("block_ff_dim", keys.get("intermediate_size", 0))
+                    / 3 * keys.get("block_ffn_dim_multiplier", 1.0))
         step = keys.get("block_multiple_of", 256)
         return {"intermediate_size": -(-width // step) * step}
     return {}
 
 
 def common(keys: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
-    """@param beside keys of the whole model, of which those of the text decoder are a part @return the keys by Llama's names"""
+    """@param beside keys of the whole model, of which those of the text decoder are a part @return the keys by Llama's
+    names"""
     keys, kind = _without_nests(keys), str(keys.get("model_type", ""))
     found = {}
     for key, value in keys.items():

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Flags of Megatron-LM's pretrain_gpt.py that no flag of ours stands for: those without effect, those not simulated, those refused.
+"""Flags of Megatron-LM's pretrain_gpt.py that no flag of ours stands for: those without effect, those not simulated,
+those refused.
 
-`--flag` is a switch, `--flag=` has a value and `--flag*` several. Flags that change the model or the plan are in megatron_line.py.
+`--flag` is a switch, `--flag=` has a value and `--flag*` several. Flags that change the model or the plan are in
+megatron_line.py.
 """
 
 
@@ -95,7 +97,8 @@ RESTATED = _table("""--bf16 --use-mcore-models --apply-layernorm-1p --no-masked-
     --ddp-pad-buckets-for-high-nccl-busbw --ddp-average-in-collective --cpu-offloading-retain-pinned-cpu-buffers --megatron-fsdp-version=
     --fsdp-double-buffer --fsdp-db-use-persist-buf-on-alloc-fail --no-use-layer-wise-param-layout --no-align-grad-reduce --disable-align-grad-reduce
     --no-align-param-gather""")
-# Flags that Megatron-LM itself looks at only with a flag that is refused below, or with a value that is; or that pretrain_gpt.py does not look at.
+# Flags that Megatron-LM itself looks at only with a flag that is refused below, or with a value that is; or that
+# pretrain_gpt.py does not look at.
 IDLE = {
     "--perform-rl-step": _table("""--rl-prompts-per-eval= --grpo-prompts-per-step= --grpo-group-size= --rl-generation-lag= --rl-max-inflight-requests=
         --rl-submission-granularity= --rl-consumption-granularity= --rl-durable-rollout-bank --rl-rollout-bank-dir= --rl-rollout-bank-max-bytes=
@@ -150,7 +153,8 @@ IDLE = {
         --no-pin-cpu-grads --no-pin-cpu-params"""),
     "--fine-grained-activation-offloading": _table("""--offload-modules* --min-offloaded-tensor-size= --delay-offload-until-cuda-graph
         --delta-offload-bytes-across-pp-ranks= --activation-offload-fraction= --fine-grained-offloading-max-inflight-offloads="""),
-    "--moe-paged-stash": _table("--moe-paged-stash-page-size= --moe-paged-stash-buffer-size-factor-cuda= --moe-paged-stash-buffer-size-factor-cpu="),
+    "--moe-paged-stash": _table("--moe-paged-stash-page-size= --moe-paged-stash-buffer-size-factor-cuda= "
+                                "--moe-paged-stash-buffer-size-factor-cpu="),
     "--tensor-parallel-num-weight-shards": _table("""--gtp-remat-opt-in-modules* --gtp-remat-nccl-ub --gtp-expert-remat-nccl-ub
         --gtp-remat-reduce-scatter-with-fp32-accumulation"""),
     "--moe-flex-dispatcher-backend": _table("""--moe-permute-fusion-into-hybridep --moe-hybridep-pad-uneven-dispatch-inputs --moe-hybridep-num-sms=
@@ -159,14 +163,17 @@ IDLE = {
     "--batch-invariant-mode": _table("--batch-invariant-backend="),
     "--use-kitchen-attention": _table("--kitchen-attention-backend="),
     "--use-torch-fsdp2": _table("--torch-fsdp2-no-reshard-after-forward"),
-    "--logits-save-dir": _table("--logits-save-top-k= --logits-save-top-p= --logits-save-top-p-min-k= --logits-save-dtype="),
+    "--logits-save-dir": _table("--logits-save-top-k= --logits-save-top-p= --logits-save-top-p-min-k= "
+                                "--logits-save-dtype="),
     "--logits-load-dir": _table("""--logits-load-decode-threads= --logits-load-prefetch-factor= --logits-load-msc-prefetch-depth= --logits-load-kd-loss-alpha=
         --logits-load-ignore-errors"""),
-    "--export-kd-teacher-load": _table("--export-kd-teacher-model-config= --export-kd-teacher-ckpt-format= --export-kd-cfg="),
+    "--export-kd-teacher-load": _table("--export-kd-teacher-model-config= --export-kd-teacher-ckpt-format= "
+                                       "--export-kd-cfg="),
     "--fault-injector-ranks": _table("""--fault-injector-fault-types= --fault-injector-fault-probabilities= --fault-injector-fault-delay=
         --fault-injector-delay-start-iteration= --fault-injector-mtti-seconds= --fault-injector-offset-seconds= --fault-injector-seed="""),
 }
-WITHOUT = {**DATA, **LEARNING, **CHECKPOINTS, **LOGS, **JOB, **RESTATED, **{flag: mark for table in IDLE.values() for flag, mark in table.items()}}
+WITHOUT = {**DATA, **LEARNING, **CHECKPOINTS, **LOGS, **JOB, **RESTATED,
+           **{flag: mark for table in IDLE.values() for flag, mark in table.items()}}
 
 # Flags whose effect is not simulated, though small: a warning says so.
 _OVERLAP = "--framework, or the simulator, says what overlaps"
@@ -180,12 +187,15 @@ WARNED = {
         --overlap-dispatch-backward-with-experts-wgrad --ep-overlap-early-attn-memory-release --overlap-p2p-communication-warmup-flush
         --no-overlap-p2p-communication --defer-embedding-wgrad-compute --wgrad-deferral-limit= --high-priority-a2a-comm-stream
         --high-priority-stream-groups* --create-all-gather-group --megatron-fsdp-enable-fine-grained-param-gather --suggested-communication-unit-size="""),
-    _BUFFERS: _table("--use-nccl-ub --disable-symmetric-registration --fsdp-manual-registration --megatron-fsdp-max-pool-double-buffer"),
+    _BUFFERS: _table("--use-nccl-ub --disable-symmetric-registration --fsdp-manual-registration "
+                     "--megatron-fsdp-max-pool-double-buffer"),
     _LAUNCHES: _table("--cuda-graph-modules* --cuda-graph-scope* --optimizer-cuda-graph"),
     "launches once are not part of a step": _table("--cuda-graph-warmup-steps="),
-    "the simulators' flags and NCCL_ variables say how NCCL works": _table("--nccl-communicator-config-path= --use-sharp --sharp-enabled-group="),
+    "the simulators' flags and NCCL_ variables say how NCCL works": _table("--nccl-communicator-config-path= "
+        "--use-sharp --sharp-enabled-group="),
     "transfers between stages are NCCL's": _table("--use-ring-exchange-p2p"),
-    "DeepEP's kernels take the multiprocessors that it chooses": _table("--moe-flex-dispatcher-num-sms= --moe-deepep-num-sms="),
+    "DeepEP's kernels take the multiprocessors that it chooses": _table("--moe-flex-dispatcher-num-sms= "
+        "--moe-deepep-num-sms="),
     "every layer is taken to rotate queries and keys": _table("--no-rope-freq="),
     "attention has the kernels of --framework, or the fastest": _table("--flash-attention-version=")}
 
@@ -193,40 +203,54 @@ WARNED = {
 FUSED = "kernels are those of Transformer Engine, with fused attention"
 HOLDS = {"--attention-dropout": ("0", "nothing is dropped"), "--hidden-dropout": ("0", "nothing is dropped"),
          "--transformer-impl": ("transformer_engine", FUSED), "--attention-backend": ("auto flash fused", FUSED),
-         "--optimizer": ("adam", "the optimizer is Adam"), "--moe-token-drop-policy": ("probs position", "dropped tokens are of each expert"),
-         "--cp-comm-type": ("p2p all_gather allgather", "context parallelism gathers keys and values, or passes them around"),
+         "--optimizer": ("adam", "the optimizer is Adam"),
+         "--moe-token-drop-policy": ("probs position", "dropped tokens are of each expert"),
+         "--cp-comm-type": ("p2p all_gather allgather",
+                            "context parallelism gathers keys and values, or passes them around"),
          "--pipeline-model-parallel-comm-backend": ("nccl", "stages communicate with NCCL"),
          "--output-logit-dtype": ("bf16", "logits are bfloat16"), "--fp4-recipe": ("nvfp4", "4-bit floats are NVFP4"),
          "--moe-dispatch-fwd-dtype": ("bf16", "--moe_dispatch_dtype says the type of dispatched tokens"),
-         "--moe-combine-bwd-dtype": ("bf16", "results are combined in bfloat16"), "--error-injection-rate": ("0", "nothing fails"),
+         "--moe-combine-bwd-dtype": ("bf16", "results are combined in bfloat16"),
+         "--error-injection-rate": ("0", "nothing fails"),
          "--outer-dp-sharding-strategy": ("no_shard", "copies of hybrid sharding are whole"),
          "--mlp-chunks-for-training": ("1", "an MLP computes a micro-batch at once")}
 LIST_HOLDS = ("--cp-comm-type",)
 _LAYERS = "layers are alike (--config FILE describes others)"
 _BF16 = "--dtype and --operator_dtype say the types of products"
 CONTRADICT = {
-    **dict.fromkeys("--no-bias-swiglu-fusion --no-bias-gelu-fusion --no-bias-dropout-fusion --no-rope-fusion --use-legacy-models --disable-jit-fuser "
+    **dict.fromkeys("--no-bias-swiglu-fusion --no-bias-gelu-fusion --no-bias-dropout-fusion --no-rope-fusion "
+                    "--use-legacy-models --disable-jit-fuser "
                     "--no-gradient-reduce-div-fusion --export-force-local-attention".split(), FUSED),
     **dict.fromkeys("--use-kitchen-attention --kitchen-config-file --kitchen-recipe-number".split(), FUSED),
-    **dict.fromkeys("--deterministic-mode --batch-invariant-mode".split(), "kernels are the fastest, not those that compute the same bits again"),
+    **dict.fromkeys("--deterministic-mode --batch-invariant-mode".split(),
+                    "kernels are the fastest, not those that compute the same bits again"),
     "--use-tp-pp-dp-mapping": "ranks are in the order TP, CP, DP, PP",
     "--optimizer-cpu-offload": "the optimizer and its states are in the GPU's memory",
-    **dict.fromkeys("--fine-grained-activation-offloading --moe-paged-stash".split(), "whole layers move to the host's memory (--offload_num_layers)"),
-    **dict.fromkeys("--spec --hybrid-layer-pattern --hybrid-override-pattern --is-hybrid-model --experimental-attention-variant --mtp-hybrid-override-pattern "
+    **dict.fromkeys("--fine-grained-activation-offloading --moe-paged-stash".split(),
+                    "whole layers move to the host's memory (--offload_num_layers)"),
+    **dict.fromkeys("--spec --hybrid-layer-pattern --hybrid-override-pattern --is-hybrid-model "
+                    "--experimental-attention-variant --mtp-hybrid-override-pattern "
                     "--heterogeneous-layers-config-path --heterogeneous-layers-config-encoded-json".split(), _LAYERS),
-    **dict.fromkeys("--mtp-use-repeated-layer --mtp-hsm".split(), "layers that predict further tokens are alike, with weights of their own"),
-    **dict.fromkeys("--qk-l2-norm --export-qk-l2-norm".split(), "norms of queries and keys have weights (--qk-layernorm)"),
-    "--fp32-residual-connection": "residual sums are bfloat16", "--fp16-lm-cross-entropy": "the loss is computed in float32",
-    **dict.fromkeys("--te-precision-config-file --no-fp8-wgrad --disable-fp8-wgrad --fp8-output-proj --fp8-quantizer-factory --fp4-quantizer-factory "
+    **dict.fromkeys("--mtp-use-repeated-layer --mtp-hsm".split(),
+                    "layers that predict further tokens are alike, with weights of their own"),
+    **dict.fromkeys("--qk-l2-norm --export-qk-l2-norm".split(),
+                    "norms of queries and keys have weights (--qk-layernorm)"),
+    "--fp32-residual-connection": "residual sums are bfloat16",
+    "--fp16-lm-cross-entropy": "the loss is computed in float32",
+    **dict.fromkeys("--te-precision-config-file --no-fp8-wgrad --disable-fp8-wgrad --fp8-output-proj "
+                    "--fp8-quantizer-factory --fp4-quantizer-factory "
                     "--export-quant-cfg --export-real-quant-cfg".split(), _BF16),
     "--moe-input-jitter-eps": "inputs of routers have no noise",
     "--moe-router-force-biased": "--moe_imbalance says how uneven experts' shares are",
     "--moe-expert-rank-capacity-factor": "an expert has a capacity, a rank has none (--moe-expert-capacity-factor)",
     "--mhc-recompute-layer-num": "--recompute-modules says what is computed again",
     "--distribute-saved-activations": "each rank keeps the inputs of its layers (--sequence-parallel shards them)",
-    **dict.fromkeys("--tensor-parallel-num-weight-shards --expert-tensor-parallel-num-weight-shards".split(), "weights are sharded by TP and ZeRO"),
-    **dict.fromkeys("--hierarchical-context-parallel-sizes --hybrid-context-parallel".split(), "context parallelism has one group (--context-parallel-size)"),
-    **dict.fromkeys("--sft --dataloader-inter-document-masking".split(), "--document_length says how many tokens attend to each other"),
+    **dict.fromkeys("--tensor-parallel-num-weight-shards --expert-tensor-parallel-num-weight-shards".split(),
+                    "weights are sharded by TP and ZeRO"),
+    **dict.fromkeys("--hierarchical-context-parallel-sizes --hybrid-context-parallel".split(),
+                    "context parallelism has one group (--context-parallel-size)"),
+    **dict.fromkeys("--sft --dataloader-inter-document-masking".split(),
+                    "--document_length says how many tokens attend to each other"),
     "--use-torch-fsdp2": "sharding is that of Megatron-LM (--zero 3 with --framework torch_fsdp2 is PyTorch's)",
     "--enable-full-sharding-in-hsdp": "copies of hybrid sharding are whole",
     "--ddp-reduce-scatter-with-fp32-accumulation": "gradients are reduced by ReduceScatter, not by AllToAll",
@@ -234,9 +258,12 @@ CONTRADICT = {
     "--fake-process-group": "ranks communicate", "--inprocess-active-world-size": "all ranks take part (--world_size)",
     **dict.fromkeys("--fault-injector-ranks --fault-injector-num-ranks".split(), "nothing fails"),
     **dict.fromkeys("--perform-rl-step --skip-train".split(), "steps are those of pre-training"),
-    **dict.fromkeys("--freeze-all-layers --freeze-base-for-mtp --qad-train-target".split(), "all weights are trained, or adapters alone (--lora_rank)"),
-    **dict.fromkeys("--logits-save-dir --logits-load-dir --export-kd-teacher-load".split(), "the loss is of the model's own logits"),
-    **dict.fromkeys("--export-offline-model --export-legacy-megatron".split(), "the model is Megatron-Core's, with its layers"),
+    **dict.fromkeys("--freeze-all-layers --freeze-base-for-mtp --qad-train-target".split(),
+                    "all weights are trained, or adapters alone (--lora_rank)"),
+    **dict.fromkeys("--logits-save-dir --logits-load-dir --export-kd-teacher-load".split(),
+                    "the loss is of the model's own logits"),
+    **dict.fromkeys("--export-offline-model --export-legacy-megatron".split(),
+                    "the model is Megatron-Core's, with its layers"),
     "--yaml-cfg": "flags say the model and the plan", "--encoder-num-layers": "there is a decoder alone (--num-layers)",
     "--encoder-seq-length": "there is a decoder alone (--seq-length)",
     **{old: f"Megatron-LM has {new} for it" for old, new in (

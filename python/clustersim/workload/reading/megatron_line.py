@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Flags of Megatron-LM's pretrain_gpt.py, so that its command line can be pasted behind workload.py, with torchrun before it.
+"""Flags of Megatron-LM's pretrain_gpt.py, so that its command line can be pasted behind workload.py, with torchrun
+before it.
 
-Flags of the model and the plan take effect here. megatron_flags.py has all others, and why they change nothing, are not simulated, or are refused.
+Flags of the model and the plan take effect here. megatron_flags.py has all others, and why they change nothing, are not
+simulated, or are refused.
 """
 import argparse
 import re
@@ -22,14 +24,17 @@ NORMS = {"RMSNorm": "rms", "LayerNorm": "layer"}
 POSITIONS = ("rope", "yarn", "mrope", "learned_absolute", "none")  # all but the learned ones have no weights
 PADDED = 128  # that a vocabulary is a multiple of for each tensor-parallel rank
 # How argparse takes a flag with a mark of megatron_flags.py.
-HOW: dict[str, dict[str, Any]] = {"*": {"nargs": "+", "metavar": "V"}, "=": {"metavar": "V"}, "": {"action": "store_true", "default": None}}
+HOW: dict[str, dict[str, Any]] = {"*": {"nargs": "+", "metavar": "V"}, "=": {"metavar": "V"},
+                                  "": {"action": "store_true", "default": None}}
 # Numbers of Megatron-FSDP, and the flag of ours.
-SHARDED = {"--megatron-fsdp-main-params-dtype": "main_params_dtype", "--megatron-fsdp-main-grads-dtype": "main_grads_dtype",
+SHARDED = {"--megatron-fsdp-main-params-dtype": "main_params_dtype",
+           "--megatron-fsdp-main-grads-dtype": "main_grads_dtype",
            "--megatron-fsdp-grad-comm-dtype": "grad_reduce_dtype"}
 GRAPHS = {"none": False, "local": True, "transformer_engine": True, "full_iteration": True}
 # Flags that change a field of a model: flag, field, and value or, where the flag has one, None.
-FIELDS = (("--untie-embeddings-and-output-weights", "tied", False), ("--disable-bias-linear", "bias", False), ("--qk-layernorm", "qk_norm", True),
-          ("--add-qkv-bias", "qkv_bias", True), ("--quick-geglu", "gated", True), ("--attention-output-gate", "output_gate", True),
+FIELDS = (("--untie-embeddings-and-output-weights", "tied", False), ("--disable-bias-linear", "bias", False),
+          ("--qk-layernorm", "qk_norm", True), ("--add-qkv-bias", "qkv_bias", True), ("--quick-geglu", "gated", True),
+          ("--attention-output-gate", "output_gate", True),
           ("--moe-shared-expert-gate", "shared_gate", True), ("--moe-latent-size", "expert_latent", None),
           ("--moe-shared-expert-intermediate-size", "shared_ffn", None), ("--padded-vocab-size", "vocabulary", None))
 
@@ -48,9 +53,14 @@ def add_model_flags(group: argparse._ArgumentGroup) -> None:
         group.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
     for flag, _, value in FIELDS:
         add(flag, **({"type": int, "metavar": "N"} if value is None else {"action": "store_true"}))
-    for flag in "--no-position-embedding --use-rotary-position-embeddings --enable-mhc-connections --no-pad-vocab-size".split():
+    for (
+        flag
+    ) in (
+        "--no-position-embedding --use-rotary-position-embeddings --enable-mhc-connections --no-pad-vocab-size".split()
+    ):
         add(flag, action="store_true")
-    group.add_argument(*_spellings("--disable-pad-vocab-size"), dest=_dest("--no-pad-vocab-size"), action="store_true", help=argparse.SUPPRESS)
+    group.add_argument(*_spellings("--disable-pad-vocab-size"), dest=_dest("--no-pad-vocab-size"), action="store_true",
+                       help=argparse.SUPPRESS)
     add("--normalization", choices=NORMS)
     add("--position-embedding-type", choices=POSITIONS)
     add("--mhc-num-residual-streams", type=int, metavar="N")
@@ -70,7 +80,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         add(flag, nargs="+" if flag in LIST_HOLDS else 1, metavar="V")
     for flag in CONTRADICT:
         add(flag, nargs="*", metavar="V")
-    for flag in "--fp16 --accumulate-allreduce-grads-in-fp32 --use-megatron-fsdp --first-last-layers-bf16 --fp4-param-gather --moe-layer-recompute ".split():
+    for flag in ("--fp16 --accumulate-allreduce-grads-in-fp32 --use-megatron-fsdp --first-last-layers-bf16 "
+                 "--fp4-param-gather --moe-layer-recompute").split():
         add(flag, action="store_true", default=None)
     for flag in "--moe-enable-deepep --enable-cuda-graph --external-cuda-graph".split():
         add(flag, action="store_true", default=None)
@@ -82,7 +93,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add("--fp4-format", choices=("e2m1",))
     add("--data-parallel-sharding-strategy", choices=SHARDING)
     add("--recompute-method", choices=("uniform", "block"))
-    for flag in ("--num-layers-per-virtual-pipeline-stage", "--microbatch-group-size-per-virtual-pipeline-stage", "--nproc-per-node", "--nnodes"):
+    for flag in ("--num-layers-per-virtual-pipeline-stage", "--microbatch-group-size-per-virtual-pipeline-stage",
+                 "--nproc-per-node", "--nnodes"):
         add(flag, type=int, metavar="N")
 
 
@@ -127,16 +139,19 @@ def apply(given: argparse.Namespace) -> None:
             raise InputError(f"{flag} is not simulated: {why}; expected no such flag")
     for flag, (wanted, why) in HOLDS.items():
         if _value(given, flag) is not None and not _holds(flag, _value(given, flag)):
-            raise InputError(f"{flag} {' '.join(_value(given, flag))} is not simulated: {why}; expected {flag} {wanted.replace(' ', ' or ')}")
+            raise InputError(f"{flag} {' '.join(_value(given, flag))} is not simulated: {why}; expected {flag} "
+                             f"{wanted.replace(' ', ' or ')}")
     _apply_types(given)
     nodes, each = _value(given, "--nnodes"), _value(given, "--nproc-per-node")
     if each is not None or nodes is not None:
-        _set(given, "world_size", None, (1 if nodes is None else nodes) * (1 if each is None else each), "--nnodes x --nproc_per_node")
+        _set(given, "world_size", None, (1 if nodes is None else nodes) * (1 if each is None else each),
+             "--nnodes x --nproc_per_node")
     if given.pasted and given.zero is None:
         given.zero = int(given.use_distributed_optimizer)
     if _value(given, "--use-megatron-fsdp"):
         strategy = _value(given, "--data-parallel-sharding-strategy") or SHARDING[0]
-        _set(given, "zero", int(given.use_distributed_optimizer) if given.pasted else None, SHARDING.index(strategy), f"--data-parallel-sharding-strategy {strategy}")
+        _set(given, "zero", int(given.use_distributed_optimizer) if given.pasted else None, SHARDING.index(strategy),
+             f"--data-parallel-sharding-strategy {strategy}")
         _apply_sharded_types(given)
     elif _value(given, "--data-parallel-sharding-strategy"):
         raise InputError("--data-parallel-sharding-strategy has nothing to shard; expected --use-megatron-fsdp")
@@ -145,10 +160,12 @@ def apply(given: argparse.Namespace) -> None:
             raise InputError(f"{flag} is for Megatron-FSDP; expected --use-megatron-fsdp")
     _apply_recomputation(given)
     if _value(given, "--moe-enable-deepep") and given.moe_dispatcher not in ("flex", "deepep"):
-        raise InputError(f"--moe-enable-deepep is for the dispatcher flex, but it is {given.moe_dispatcher}; expected --moe-token-dispatcher-type flex")
+        raise InputError(f"--moe-enable-deepep is for the dispatcher flex, but it is {given.moe_dispatcher}; expected "
+                         f"--moe-token-dispatcher-type flex")
     group = _value(given, "--microbatch-group-size-per-virtual-pipeline-stage")
     if group not in (None, given.pp):
-        raise InputError(f"--microbatch-group-size-per-virtual-pipeline-stage {group} is not simulated: a chunk computes as many micro-batches in turn as there "
+        raise InputError(f"--microbatch-group-size-per-virtual-pipeline-stage {group} is not simulated: a chunk "
+                         f"computes as many micro-batches in turn as there "
                          f"are stages; expected {given.pp}")
 
 
@@ -168,7 +185,8 @@ def _apply_types(given: argparse.Namespace) -> None:
     if recipe and not _value(given, "--fp8-format"):
         raise InputError("--fp8-recipe is for products of 8-bit floats; expected --fp8-format")
     if _value(given, "--fp8-format"):
-        _set(given, "dtype", "bfloat16", RECIPES[recipe or "delayed"], f"--fp8-format with the recipe {recipe or 'delayed'}")
+        _set(given, "dtype", "bfloat16", RECIPES[recipe or "delayed"],
+             f"--fp8-format with the recipe {recipe or 'delayed'}")
     if _value(given, "--fp4-format"):
         _set(given, "dtype", "bfloat16", "nvfp4", "--fp4-format")
     if _value(given, "--fp16") and _value(given, "--bf16"):
@@ -177,13 +195,16 @@ def _apply_types(given: argparse.Namespace) -> None:
         if not _value(given, "--fp4-format"):
             raise InputError("--fp4-param-gather is for products of 4-bit floats; expected --fp4-format")
         given.fp8_param_gather = True
-    if _value(given, "--fp16") and not (_value(given, "--accumulate-allreduce-grads-in-fp32") or _value(given, "--use-megatron-fsdp")):
+    if _value(given, "--fp16") and not (_value(given, "--accumulate-allreduce-grads-in-fp32")
+                                        or _value(given, "--use-megatron-fsdp")):
         _set(given, "main_grads_dtype", "fp32", "fp16", "--fp16")  # which Megatron-LM adds up and reduces as they are
 
 
 def precise_ends(given: argparse.Namespace) -> tuple[int, int]:
-    """@return the first and the last layers whose products keep bfloat16. Megatron-LM looks at the numbers with a flag alone, with which they are 1"""
-    ends, first_last = (given.num_layers_at_start_in_bf16, given.num_layers_at_end_in_bf16), _value(given, "--first-last-layers-bf16")
+    """@return the first and the last layers whose products keep bfloat16. Megatron-LM looks at the numbers with a flag
+    alone, with which they are 1"""
+    ends, first_last = (given.num_layers_at_start_in_bf16, given.num_layers_at_end_in_bf16), _value(given,
+        "--first-last-layers-bf16")
     if given.pasted and not first_last:
         return 0, 0
     first, last = (int(bool(first_last)) if count is None else count for count in ends)
@@ -198,7 +219,8 @@ def _apply_recomputation(given: argparse.Namespace) -> None:
         given.recompute_modules = ["core_attn"]  # Megatron-LM's default
     method = _value(given, "--recompute-method")
     if method == "uniform" and given.recompute_num_layers > 1:
-        raise InputError(f"--recompute-method uniform of {given.recompute_num_layers} layers at once is not simulated: the input of each layer is kept; "
+        raise InputError(f"--recompute-method uniform of {given.recompute_num_layers} layers at once is not "
+                         f"simulated: the input of each layer is kept; "
                          "expected --recompute-num-layers 1, or --recompute-method block")
     if method == "uniform":
         given.recompute_num_layers = 0  # of all layers
@@ -210,15 +232,18 @@ def virtual(given: argparse.Namespace, model: "Model") -> int | None:
     if each is None:
         return None
     if each < 1 or model.layers % (given.pp * each):
-        raise InputError(f"--num-layers-per-virtual-pipeline-stage {each} does not divide the {model.layers} layers of {given.pp} stages; expected a divisor")
+        raise InputError(f"--num-layers-per-virtual-pipeline-stage {each} does not divide the {model.layers} layers "
+                         f"of {given.pp} stages; expected a divisor")
     found = model.layers // given.pp // each
     if given.vpp not in (None, found):
-        raise InputError(f"--num-layers-per-virtual-pipeline-stage {each} means --vpp {found}, but --vpp is {given.vpp}; expected one of them")
+        raise InputError(f"--num-layers-per-virtual-pipeline-stage {each} means --vpp {found}, but --vpp is "
+                         f"{given.vpp}; expected one of them")
     return found
 
 
 def _pattern(flag: str, text: str, layers: int, at: Callable[[int, int], int]) -> list[int]:
-    """@param at says what a number N alone means for layer i, from 1 @return 0 or 1 for each layer, from such a number or a list as Python writes it"""
+    """@param at says what a number N alone means for layer i, from 1 @return 0 or 1 for each layer, from such a number
+    or a list as Python writes it"""
     if re.fullmatch(r"[1-9]\d{0,5}", text):
         return [at(layer, int(text)) for layer in range(1, layers + 1)]
     term = r"\[[01](?:,[01])*\](?:\*\d{1,5})?"
@@ -227,7 +252,8 @@ def _pattern(flag: str, text: str, layers: int, at: Callable[[int, int], int]) -
         for bits, count in re.findall(r"\[([01,]+)\](?:\*(\d+))?", text.replace(" ", "")):
             found += [int(bit) for bit in bits.split(",")] * int(count or 1)
     if len(found) != layers:
-        raise InputError(f'{flag} "{text}" does not describe {layers} layers; expected a number, or a list of 0 and 1 such as ([0]*N+[1]*M) with N + M = {layers}')
+        raise InputError(f'{flag} "{text}" does not describe {layers} layers; expected a number, or a list of 0 and 1 '
+                         f'such as ([0]*N+[1]*M) with N + M = {layers}')
     return found
 
 
@@ -252,13 +278,16 @@ def _windows(given: argparse.Namespace, layers: int) -> dict[str, Any]:
         return {}
     sides = re.fullmatch(r"\(?(\d{1,9}),(0)\)?", size.replace(" ", ""))
     if not sides:
-        raise InputError(f'--window-size "{size}" is not simulated: a token attends to itself and those before it; expected LEFT,0')
-    pattern = _pattern("--window-attn-skip-freq", skipped, layers, lambda layer, each: int(layer % each != 0)) if skipped else [1]
+        raise InputError(f'--window-size "{size}" is not simulated: a token attends to itself and those before it; '
+                         f'expected LEFT,0')
+    pattern = _pattern("--window-attn-skip-freq", skipped, layers, lambda layer,
+                       each: int(layer % each != 0)) if skipped else [1]
     return {"window": int(sides[1]) + 1, "windowed": tuple(map(bool, pattern))}
 
 
 def padding(given: argparse.Namespace) -> int:
-    """@return the number that a tensor-parallel rank's share of the vocabulary is padded to a multiple of; 1 leaves the vocabulary as it is"""
+    """@return the number that a tensor-parallel rank's share of the vocabulary is padded to a multiple of; 1 leaves the
+    vocabulary as it is"""
     if _value(given, "--padded-vocab-size") or _value(given, "--no-pad-vocab-size"):
         return 1
     has_defaults = given.pasted and not (given.model_name or given.model_size or given.config)
@@ -267,14 +296,18 @@ def padding(given: argparse.Namespace) -> int:
 
 def graphs(given: argparse.Namespace) -> bool | None:
     """@return whether CUDA graphs launch whole layers; None if no flag says so, or for parts of layers"""
-    graph = _value(given, "--cuda-graph-impl") or next((name for flag, name in (("--enable-cuda-graph", "local"), ("--external-cuda-graph", "transformer_engine"))
+    graph = _value(given, "--cuda-graph-impl") or next((name for flag,
+                                                        name in (("--enable-cuda-graph", "local"),
+                                                            ("--external-cuda-graph", "transformer_engine"))
                                                         if _value(given, flag)), None)
-    parts = {*(_value(given, "--cuda-graph-modules") or []), *(_value(given, "--cuda-graph-scope") or [])} - {"full", "full_iteration"}
+    parts = {*(_value(given, "--cuda-graph-modules") or []), *(_value(given, "--cuda-graph-scope") or [])} - {"full",
+        "full_iteration"}
     return None if graph is None or GRAPHS[graph] and parts else GRAPHS[graph]
 
 
 def model_fields(given: argparse.Namespace, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """@return fields of the model that the flags change. In a pasted line, flags that are left out have Megatron-LM's defaults."""
+    """@return fields of the model that the flags change. In a pasted line, flags that are left out have Megatron-LM's
+    defaults."""
     found: dict[str, Any] = {}
     if _value(given, "--normalization"):
         found["norm"] = NORMS[_value(given, "--normalization")]
@@ -285,7 +318,8 @@ def model_fields(given: argparse.Namespace, fields: Mapping[str, Any]) -> dict[s
     if found.get("bias") is False and given.add_bias_linear:
         raise InputError("--disable-bias-linear and --add_bias_linear contradict each other; expected one of them")
     kind = _value(given, "--position-embedding-type") or (
-        "rope" if _value(given, "--no-position-embedding") or _value(given, "--use-rotary-position-embeddings") else None)
+        "rope" if _value(given, "--no-position-embedding") or _value(given, "--use-rotary-position-embeddings")
+        else None)
     if given.pasted and not (given.model_name or given.model_size or given.config):
         found = {"norm": "layer", "tied": True, "bias": True, **found}
         kind = kind or "learned_absolute"
@@ -305,11 +339,13 @@ def model_fields(given: argparse.Namespace, fields: Mapping[str, Any]) -> dict[s
 
 def of_experts(given: argparse.Namespace) -> dict[str, Any]:
     """@return flags that say nothing about a model without experts, and their values"""
-    return {flag: _value(given, flag) for flag in ("--moe-layer-freq", "--moe-latent-size", "--moe-shared-expert-gate", "--moe-shared-expert-intermediate-size")}
+    return {flag: _value(given, flag) for flag in ("--moe-layer-freq", "--moe-latent-size", "--moe-shared-expert-gate",
+                                                   "--moe-shared-expert-intermediate-size")}
 
 
 def tell(given: argparse.Namespace, say: Callable[[str], None]) -> None:
-    """Says once which flags changed nothing, and that a pasted line has a vocabulary of ours. @param say prints a line"""
+    """Says once which flags changed nothing, and that a pasted line has a vocabulary of ours. @param say prints a
+    line"""
     without = [flag for flag in (*WITHOUT, *HOLDS) if _value(given, flag) is not None]
     if without:
         say(f"{len(without)} flags of Megatron-LM change neither time nor memory: {' '.join(without)}")
@@ -319,5 +355,7 @@ def tell(given: argparse.Namespace, say: Callable[[str], None]) -> None:
             say(f"warning: {' '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect: {why}")
     if graphs(given) is not None and not getattr(given, "framework", None):
         say("warning: --cuda-graph-impl has no effect: without --framework launches take no time")
-    if given.pasted and given.vocabulary is None and _value(given, "--padded-vocab-size") is None and not (given.model_name or given.model_size or given.config):
+    if given.pasted and given.vocabulary is None and _value(given,
+                                                            "--padded-vocab-size") is None and not (given.model_name
+                                                                or given.model_size or given.config):
         say("warning: the line does not say how many words the tokenizer has; 32000 are taken, expected --vocab-size")

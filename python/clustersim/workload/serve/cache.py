@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The bytes that a rank of a serving instance keeps of each sequence: keys and values of tokens, and states of layers without these.
+"""The bytes that a rank of a serving instance keeps of each sequence: keys and values of tokens, and states of layers
+without these.
 
-A layer's own bytes, for the simulator's blocks: it knows one number of layers with a window among all, and gives each of both the same bytes. So the
-numbers here are in proportion to bytes where layers differ.
+A layer's own bytes, for the simulator's blocks: it knows one number of layers with a window among all, and gives each
+of both the same bytes. So the numbers here are in proportion to bytes where layers differ.
 """
 import math
 from typing import TYPE_CHECKING
@@ -39,7 +40,8 @@ class Cache:
 
     @property
     def window_layers(self) -> int:
-        """The number of layers, weighted by the part of a token's cached bytes in layers with a window; 1 or more if there are any."""
+        """The number of layers, weighted by the part of a token's cached bytes in layers with a window; 1 or more if
+        there are any."""
         windowed = sum(size for size, has_window in zip(self.tokens, self.in_window) if has_window)
         return max(1, round(len(self.tokens) * windowed / sum(self.tokens))) if windowed else 0
 

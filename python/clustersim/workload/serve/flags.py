@@ -28,7 +28,8 @@ def _is_whole(text: str, least: int, most: int) -> bool:
 
 
 def _is_real(text: str, least: float, most: float) -> bool:
-    return bool(re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", text)) and least <= float(text) <= most
+    return bool(re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?",
+                             text)) and least <= float(text) <= most
 
 
 def _whole(text: str, least: int = 1, most: int = MOST) -> "Flag":
@@ -47,7 +48,8 @@ def _policy(key: str, text: str, standard: str) -> "Flag":
     """The name of a policy: one of the simulator's, which its registry has written down, or one of the user's own."""
     with pathlib.Path(__file__).with_name("policies.csv").open(newline="", encoding="utf-8") as file:
         names = [name + " (default)" * (name == standard) for each, name, _ in csv.reader(file) if each == key]
-    return Flag(f"{text}: {', '.join(names)}, or one of your own", lambda value: bool(re.fullmatch("[A-Za-z_]+[A-Za-z0-9_]*", value)), "a policy's name")
+    return Flag(f"{text}: {', '.join(names)}, or one of your own",
+                lambda value: bool(re.fullmatch("[A-Za-z_]+[A-Za-z0-9_]*", value)), "a policy's name")
 
 
 def _tokens(text: str) -> "Flag":
@@ -82,7 +84,8 @@ REQUESTS = {
     "time_scale": _real("what a trace's times are multiplied by"),
     "shared_prefix_tokens": _whole("tokens at the beginning of each prompt that others have, too", most=MOST_TOKENS),
     "shared_prefixes": _whole("how many such beginnings there are (1)")}
-COUNTS = {"prompt_tokens": _tokens("N, \"uniform LOW HIGH\" or \"exponential MEAN\""), "output_tokens": _tokens("the same")}
+COUNTS = {"prompt_tokens": _tokens("N, \"uniform LOW HIGH\" or \"exponential MEAN\""),
+          "output_tokens": _tokens("the same")}
 ROUTER = _policy("router", "chooses the instance of a request", "least_loaded")
 SERVING = {
     "router": ROUTER,
@@ -93,9 +96,11 @@ SERVING = {
     "max_model_len": _whole("tokens of a request, prompt and output; longer ones are refused", 2, 2 * MOST_TOKENS),
     "kv_transfer": _one_of("layers (default) or whole", "layers", "whole"),
     "kv_layers_per_message": _whole("layers of a cache that leave together (1)", most=100_000),
-    "first_token": _one_of("the side that answers with the first token: decode (default), from the cache it is sent, as vLLM, SGLang and Dynamo report it; "
+    "first_token": _one_of("the side that answers with the first token: decode (default), from the cache it is sent, "
+                           "as vLLM, SGLang and Dynamo report it; "
                            "or prefill", "decode", "prefill")}
-DECODE_KEYS = ("decode_router", "kv_transfer", "kv_layers_per_message", "first_token")  # of no use without instances that decode alone
+DECODE_KEYS = ("decode_router", "kv_transfer", "kv_layers_per_message",
+               "first_token")  # of no use without instances that decode alone
 POOL = {
     "max_num_seqs": _whole("sequences that run at a time (256)"),
     "max_num_batched_tokens": _whole("tokens of a step (8192)", most=MOST_TOKENS),
@@ -105,11 +110,13 @@ POOL = {
     "enable_prefix_caching": _one_of("0 or 1 (default)", "0", "1"),
     "scheduling_policy": _policy("scheduling_policy", "chooses the sequence that begins next", "fcfs"),
     "preemption_mode": _policy("preemption_mode", "makes room in the cache", "recompute"),
-    "capacity_scheduler_policy": _policy("capacity_scheduler_policy", "decides when a sequence begins", "max_utilization"),
+    "capacity_scheduler_policy": _policy("capacity_scheduler_policy", "decides when a sequence begins",
+                                         "max_utilization"),
     "swap_gbps": _real("GB/s between a GPU and its host (25)"),
     "step_overhead_ns": _real("before each step (0)", 0, 9e15),
     "launch_ns": _real("of the CPU to launch a kernel, each row being one; steps take no less (0)", 0, 9e15),
-    "cudagraph_capture_sizes": _sizes("decoding sequences, in ascending order; a step that only decodes takes the next larger size, and one launch "
+    "cudagraph_capture_sizes": _sizes("decoding sequences, in ascending order; a step that only decodes takes the "
+                                      "next larger size, and one launch "
                                       "(no graphs)")}
 
 
@@ -119,8 +126,10 @@ def check(given: argparse.Namespace) -> None:
         value = getattr(given, key)
         if value is not None and not flag.is_valid(value):
             raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
-    for key, needed, does in (("time_scale", "trace", given.trace), ("shared_prefixes", "shared_prefix_tokens", given.shared_prefix_tokens),
-                              ("seed", "rate", given.trace is None), ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap"),
+    for key, needed, does in (("time_scale", "trace", given.trace),
+                              ("shared_prefixes", "shared_prefix_tokens", given.shared_prefix_tokens),
+                              ("seed", "rate", given.trace is None),
+                              ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap"),
                               *((key, "decode_gpus", given.decode_gpus) for key in DECODE_KEYS)):
         if getattr(given, key) is not None and not does:
             raise InputError(f"--{key} has no effect without --{needed}; expected both or neither")
@@ -128,7 +137,9 @@ def check(given: argparse.Namespace) -> None:
     if given.trace is None:
         missing = [key for key in drawn if getattr(given, key) is None]
         if missing:
-            raise InputError(f"--{missing[0]} is missing; expected --trace, or {', '.join('--' + key for key in drawn)}")
+            raise InputError(
+                f"--{missing[0]} is missing; expected --trace, or {', '.join('--' + key for key in drawn)}"
+            )
         return
     for key in ("rate", *COUNTS, "shared_prefix_tokens"):
         if getattr(given, key) is not None:

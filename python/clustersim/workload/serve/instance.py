@@ -2,8 +2,8 @@
 """Computation and communication of a serving instance's ranks, as rows of an INFERENCE file.
 
 An instance has TP x EP x PP ranks: EP replicas of the attention layers share their experts. The operators are those of
-training (`operators`), by token: the simulator knows how many tokens a step has, and times each operator's roofline, or interpolates the
-measured times that `serving_times` adds to the rows.
+training (`operators`), by token: the simulator knows how many tokens a step has, and times each operator's roofline, or
+interpolates the measured times that `serving_times` adds to the rows.
 """
 import dataclasses
 import functools
@@ -49,11 +49,14 @@ class Row:
     reach: Optional[Reach] = None  # of attention to some of the tokens before a token
     heads: Optional[operators.Heads] = None  # of attention
     latent_width: int = 0  # columns of a token in its cache of latents; 0: it has keys and values
-    scan: Optional[operators.Operator] = None  # of one token, of a state; figures are then the bytes of a sequence's state
+    scan: Optional[
+        operators.Operator
+    ] = None  # of one token, of a state; figures are then the bytes of a sequence's state
 
     def text(self) -> str:
         figures = " ".join(f"{figure:.12g}" for figure in self.figures)
-        return "\n".join([f"row {self.name} {self.layers} {self.kind} {figures} {self.collective} {self.bytes:.12g}", *self.times])
+        return "\n".join([f"row {self.name} {self.layers} {self.kind} {figures} {self.collective} {self.bytes:.12g}",
+                          *self.times])
 
     def followed_by(self, collective: str, bytes_: float) -> "Row":
         return dataclasses.replace(self, collective=collective, bytes=bytes_)
@@ -63,9 +66,9 @@ class Row:
 class Instance:
     """One instance of a model. `gpus` are those of all instances of its pool.
 
-    `dtype` is that of weights and factors of products, `cache` that of keys and values. `precise` has products of another type,
-    `exchange` says how tokens reach their experts, and how uneven these are. `lengths` are tokens of the prompt and the output of requests that are
-    alike.
+    `dtype` is that of weights and factors of products, `cache` that of keys and values. `precise` has products of
+    another type, `exchange` says how tokens reach their experts, and how uneven these are. `lengths` are tokens of the
+    prompt and the output of requests that are alike.
     """
     model: Model
     gpus: int
@@ -84,7 +87,8 @@ class Instance:
             if size < 1:
                 raise InputError(f"{name} is {size}; expected at least 1")
         if self.gpus % per_instance:
-            raise InputError(f"TP {self.tp} x PP {self.pp} x EP {self.ep} = {per_instance} does not divide {self.gpus} GPUs; "
+            raise InputError(f"TP {self.tp} x PP {self.pp} x EP {self.ep} = {per_instance} does not divide "
+                             f"{self.gpus} GPUs; "
                              "expected whole instances")
         for shaped in model.variants():
             self._check_sizes(shaped)
@@ -94,7 +98,8 @@ class Instance:
             raise InputError(f"PP {self.pp} is more than {model.layers} layers; expected a layer for every stage")
 
     def _check_sizes(self, model: "Model") -> None:
-        for size, what in ((model.heads, "attention heads"), (model.ffn, "of the FFN's columns"), (model.expert_ffn, "of the experts' columns"),
+        for size, what in ((model.heads, "attention heads"), (model.ffn, "of the FFN's columns"),
+                           (model.expert_ffn, "of the experts' columns"),
                            *((count, f"heads of {layers}") for count, layers in model.split_heads())):
             if size % self.tp:
                 raise InputError(f"TP {self.tp} does not divide {size} {what}; expected a divisor")
@@ -160,15 +165,18 @@ class Instance:
     def _mixer(self, kind: "LayerKind") -> "Iterator[Row]":
         """@return rows of what mixes a layer's tokens"""
         for part, some in operators.mixer_parts(self.model, self.one_token, kind):
-            yield from (self._mixing(operator, part, kind) if operator.kind in ("attention", "fused") else self._row(operator) for operator in some)
+            yield from (self._mixing(operator, part, kind) if operator.kind in ("attention", "fused")
+                        else self._row(operator) for operator in some)
 
     def _mixing(self, operator: "Operator", part: "Mixer", kind: "LayerKind") -> "Row":
-        """@return the row of an operator that reads what is kept of earlier tokens: their keys and values, or a state"""
+        """@return the row of an operator that reads what is kept of earlier tokens: their keys and values, or a
+        state"""
         served = part.served(self.model, kind, operator, self.serving)
         if served is None:
             state = part.state_bytes(self.model, kind, self.tp, CACHE_BYTES[self.cache])
             return Row(operator.name, "all", "linear", (state,), scan=operator)
-        return Row(operator.name, "all", "attention_window" if served.windowed else "attention", (served.flops, served.read, served.moved),
+        return Row(operator.name, "all", "attention_window" if served.windowed else "attention",
+                   (served.flops, served.read, served.moved),
                    reach=served.reach, heads=served.heads, latent_width=served.latent_width)
 
     def dtype_of(self, operator: "Operator") -> str:
@@ -226,11 +234,13 @@ class Instance:
         return [self._row(operator) for operator in operators.streams(name, self.model, 1)]
 
     def _sent(self, number_bytes: float) -> float:
-        """@return bytes of a token that a replica sends to all ranks' experts, or gets back from them: an EP-th for each"""
+        """@return bytes of a token that a replica sends to all ranks' experts, or gets back from them: an EP-th for
+        each"""
         model, dispatcher = self.model, self.exchange.dispatcher
         if dispatcher == "allgather":
             return number_bytes * self.ep * model.expert_hidden
-        copies = model.experts_per_token if dispatcher == "alltoall" else distinct(self.ep, model.experts, model.experts_per_token)
+        copies = model.experts_per_token if dispatcher == "alltoall" else distinct(self.ep, model.experts,
+            model.experts_per_token)
         return number_bytes * copies * model.expert_hidden * self.fullest
 
     def _experts(self) -> "list[Row]":
@@ -275,15 +285,20 @@ class Instance:
         found = []
         for stage, own in enumerate(self.stages()):
             operators_of, ends = memory.stage_operators(self.model, self.one_token, stage)
-            weights = sum(self.weight_bytes(operator) for operator in [*(o for layer in operators_of for o in layer), *ends])
+            weights = sum(self.weight_bytes(operator)
+                          for operator in [*(o for layer in operators_of for o in layer), *ends])
             states = sequences * sum(kept.states[own])
             free = room - weights - states - self._activations(batch_tokens, sequences)
-            found.append(int(free * kept.parts // (block_size * sum(kept.tokens[own]))) if sum(kept.tokens[own]) else MOST_BLOCKS if free > 0 else 0)
+            found.append(int(free * kept.parts // (block_size * sum(kept.tokens[own]))) if sum(kept.tokens[own])
+                         else MOST_BLOCKS if free > 0 else 0)
             if found[-1] < 1:
                 also = f" and the states of {sequences} sequences {states / 1e9:.1f} GB" if states else ""
-                raise InputError(f"{self.model.name} with TP {self.tp}, PP {self.pp} and EP {self.ep} leaves no room for a cache: its "
-                                 f"weights take {weights / 1e9:.1f} GB{also} of the {room / 1e9:.1f} GB of {gpu.name} that may be used; "
-                                 f"expected more GPUs for an instance{', or a smaller --max_num_seqs' if states else ''}")
+                raise InputError(f"{self.model.name} with TP {self.tp}, PP {self.pp} and EP {self.ep} leaves no room "
+                                 f"for a cache: its "
+                                 f"weights take {weights / 1e9:.1f} GB{also} of the {room / 1e9:.1f} GB of {gpu.name} "
+                                 f"that may be used; "
+                                 f"expected more GPUs for an "
+                                 f"instance{', or a smaller --max_num_seqs' if states else ''}")
         return min(found)
 
     def _activations(self, tokens: int, sequences: int) -> int:
@@ -291,7 +306,8 @@ class Instance:
         model = self.model
         inward = 2 if model.gated else 1
         ffn = max(shaped.ffn for shaped in model.variants())
-        width = max(inward * ffn // self.tp, model.experts_per_token * (model.hidden + inward * model.expert_ffn // self.tp))
+        width = max(inward * ffn // self.tp, model.experts_per_token * (model.hidden
+            + inward * model.expert_ffn // self.tp))
         return ELEMENT * tokens * (4 * model.hidden + width) + 4 * sequences * model.vocabulary
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Times of a serving instance's rows, as the lines `times` of an INFERENCE file: measured ones (`kernels.serving`), and those of attention that
-reaches some of a sequence's tokens.
+"""Times of a serving instance's rows, as the lines `times` of an INFERENCE file: measured ones (`kernels.serving`), and
+those of attention that reaches some of a sequence's tokens.
 
-A line has a row's time at a few numbers of tokens, between which the simulator interpolates. Of attention there is one for each of a few
-numbers of new tokens or decoding sequences.
+A line has a row's time at a few numbers of tokens, between which the simulator interpolates. Of attention there is one
+for each of a few numbers of new tokens or decoding sequences.
 """
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,8 @@ SAMPLED = 2 + 4 + 4  # bytes of a logit: it is read, written as a float32, and r
 
 
 def points(most: int, more: Iterable[int] = ()) -> list[int]:
-    """@return powers of two, from 1 to the first that is no less than `most`, with those half-way between them from 128 on"""
+    """@return powers of two, from 1 to the first that is no less than `most`, with those half-way between them from 128
+    on"""
     found = {1, *more}
     power = 1
     while power < most:
@@ -42,9 +43,11 @@ def _line(words: Sequence[int | str], found: Sequence[tuple[float, float]]) -> s
 
 
 def with_reaches(rows: "Sequence[Row]", gpu: "Gpu", most: int, sequences: int) -> "list[Row]":
-    """@return the rows, those that reach some of a sequence's tokens with lines of their rooflines, and scans with their times"""
+    """@return the rows, those that reach some of a sequence's tokens with lines of their rooflines, and scans with
+    their times"""
     return [_scanned(row, row.scan, gpu) if row.scan else
-            dataclasses.replace(row, times=tuple(_reached(row, row.reach, gpu, most, sequences))) if row.reach else row for row in rows]
+            dataclasses.replace(row, times=tuple(_reached(row, row.reach, gpu, most, sequences))) if row.reach else row
+            for row in rows]
 
 
 def _scanned(row: Row, scan: "Operator", gpu: "Gpu") -> "Row":
@@ -55,7 +58,8 @@ def _scanned(row: Row, scan: "Operator", gpu: "Gpu") -> "Row":
 
 
 def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int) -> Iterator[str]:
-    """A roofline is in proportion to new tokens and to sequences, as the simulator interpolates between the first and the last line."""
+    """A roofline is in proportion to new tokens and to sequences, as the simulator interpolates between the first and
+    the last line."""
     each, cached_bytes, token_bytes = row.figures
     speed = gpu.tflops * 1e3 * gpu.attention[0]
     slower = fused.of(gpu, reach.kernel) if reach.kernel and gpu.kernels == "measured" else 1.0
@@ -63,12 +67,14 @@ def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int) ->
     for news in sorted({1, most}):
         # Tokens of prompts read the keys and values of as many.
         yield _line(["prompts", news], [(attended, news * slower * max(each * reach.of_prompt(attended) / speed,
-                                                                       (cached_bytes + token_bytes) / gpu.stream_rate)) for attended in places])
+                                                                       (cached_bytes + token_bytes) / gpu.stream_rate))
+                                        for attended in places])
     for decoding in sorted({1, sequences}):
         found = []
         for cached in places:
             reached = reach.of_decoding(cached)
-            found.append((cached, decoding * slower * max(each * reached / speed, (cached_bytes * reached + token_bytes) / gpu.stream_rate)))
+            found.append((cached, decoding * slower * max(each * reached / speed,
+                                                          (cached_bytes * reached + token_bytes) / gpu.stream_rate)))
         yield _line(["decoding", decoding], found)
 
 
@@ -90,7 +96,8 @@ class Timed:
                 continue
             if row.name == "expert_down":  # its collective follows the experts
                 place = next(i for i in reversed(range(len(merged))) if merged[i].name == "expert_up")
-                merged[place] = dataclasses.replace(merged[place], name="experts", collective=row.collective, bytes=row.bytes)
+                merged[place] = dataclasses.replace(merged[place], name="experts", collective=row.collective,
+                                                    bytes=row.bytes)
                 continue
             merged.append(row)
         return [*merged, self._timed(Row("sampling", "last", "memory", (SAMPLED * self.instance.model.vocabulary,)))]
@@ -122,26 +129,30 @@ class Timed:
         found = []
         for tokens in points(self.most * self.instance.ep):
             arriving = max(tokens * share, 1)
-            found.append((tokens, serving.experts_ns(self.gpu, self._dtype(row), arriving, hidden, columns // inward, min(local, arriving), inward)))
+            found.append((tokens, serving.experts_ns(self.gpu, self._dtype(row), arriving, hidden, columns // inward,
+                                                     min(local, arriving), inward)))
         return [_line(["tokens"], found)]
 
     def _moved(self, row: "Row") -> list[str]:
         """The shortest kernels take as long for fewer tokens."""
         each = row.figures[0] / self.gpu.stream_rate
-        return [_line(["tokens"], [(1, max(each, SHORTEST_NS)), (max(SHORTEST_NS / each, 2), max(2 * each, SHORTEST_NS))])] if each else []
+        return [_line(["tokens"], [(1, max(each, SHORTEST_NS)),
+                                   (max(SHORTEST_NS / each, 2), max(2 * each, SHORTEST_NS))])] if each else []
 
     def _attention(self, row: Row, heads: "Heads") -> Iterator[str]:
         instance, window = self.instance, row.kind == "attention_window"
         longest = instance.window if window else MOST_TOKENS if row.reach else LONGEST
         reached = row.reach or WHOLE
-        yield from (_line(["prompts", news], [(attended, serving.prompts_ns(self.gpu, instance.cache, heads, news, reached.of_prompt(attended)))
+        yield from (_line(["prompts", news], [(attended,
+                                               serving.prompts_ns(self.gpu, instance.cache, heads, news,
+                                                   reached.of_prompt(attended)))
                                               for attended in points(longest)[2:]])
                     for news in points(self.most)[3:])
         width = row.latent_width or heads.head_dim + heads.value_dim
         kv_heads = 1 if row.latent_width else heads.kv_heads
         for sequences in points(self.sequences):
-            times = ((cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached), heads.heads, kv_heads, width,
-                                                  bool(row.latent_width)))
+            times = ((cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached),
+                                                  heads.heads, kv_heads, width, bool(row.latent_width)))
                      for cached in points(longest, reached.places)[4:])
             found = [(cached, time) for cached, time in times if time is not None]
             if found:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The rows of a training iteration as Megatron-LM carries it out.
 
-A row computes and then communicates. So the rows of a block are where its collectives are: `attention_column` has what is
-before the gathering of its input, `attention_row` what is between that and the scattering of its output. Backward, the
-same collectives come in the opposite order, gathering for scattering (Korthikanti et al., arXiv 2205.05198, figure 6).
+A row computes and then communicates. So the rows of a block are where its collectives are: `attention_column` has what
+is before the gathering of its input, `attention_row` what is between that and the scattering of its output. Backward,
+the same collectives come in the opposite order, gathering for scattering (Korthikanti et al., arXiv 2205.05198, figure
+6).
 """
 import dataclasses
 import functools
@@ -29,7 +30,8 @@ COUNT = 8  # bytes of a number of tokens that ranks tell each other before they 
 
 
 class Iteration:
-    """One iteration of a model: rows of each pipeline stage, for one micro-batch. A stage has the chunks of both directions of its schedule."""
+    """One iteration of a model: rows of each pipeline stage, for one micro-batch. A stage has the chunks of both
+    directions of its schedule."""
 
     def __init__(self, model: "Model", plan: "Parallelism", gpu: "Gpu") -> None:
         check(model, plan)
@@ -50,7 +52,8 @@ class Iteration:
 
     @property
     def tied_bytes(self) -> int:
-        """Bytes of gradients that the first and the last stage tell each other: both hold the embedding's words, unless a stage is both ends."""
+        """Bytes of gradients that the first and the last stage tell each other: both hold the embedding's words, unless
+        a stage is both ends."""
         model, plan = self.model, self.plan
         if not model.tied or plan.pp == 1 or plan.adapters or schedules.directions(plan) > 1:
             return 0
@@ -67,7 +70,8 @@ class Iteration:
         return self.plan.micro_batches // schedules.directions(self.plan)
 
     def compute_ns(self, stage: int) -> float:
-        """@return nanoseconds that a rank of `stage` computes in an iteration, with recomputation and the optimizer's step"""
+        """@return nanoseconds that a rank of `stage` computes in an iteration, with recomputation and the optimizer's
+        step"""
         rows = [row for chunk in self.chunks(stage) for row in chunk]
         each = sum(row.compute_ns for row in rows) + sum(row.forward_ns for row in self.recomputed(rows))
         return each * self.chunk_batches + sum(row.weight_ns for row in self.once(stage))
@@ -77,23 +81,26 @@ class Iteration:
         return [again for number, row in enumerate(rows) for again in rows[number - row.again:number]]
 
     def flops(self) -> float:
-        """@return floating-point operations of an iteration on all GPUs, without recomputation. Ranks share experts' tokens, of which the fullest has most"""
+        """@return floating-point operations of an iteration on all GPUs, without recomputation. Ranks share experts'
+        tokens, of which the fullest has most"""
         total, mean = 0.0, dataclasses.replace(self.plan, exchange=self.plan.exchange.evened())
         for stage in range(self.plan.pp):
             layers, ends = memory.stage_operators(self.model, mean, stage)
             for operator in [o for layer in layers for o in layer] + ends:
-                total += operator.flops * (3 if adapters.is_trained(self.plan, operator) or operator.kind != "matmul" else 2)
+                total += operator.flops * (3 if adapters.is_trained(self.plan, operator) or operator.kind != "matmul"
+                                           else 2)
         return total * self.chunk_batches * self.plan.tp * self.plan.replicas
 
     def blocks(self, stage: int) -> "list[list[tuple[int | None, Sequence[Row]]]]":
-        """@return for each chunk of pipeline stage `stage` (layer, its rows), with None for the embedding and the head; layers
-        that are alike have the same object"""
+        """@return for each chunk of pipeline stage `stage` (layer, its rows), with None for the embedding and the head;
+        layers that are alike have the same object"""
         return [self._chunk(place) for place in pipeline.of_stage(self.plan, self.model, stage)]
 
     def _chunk(self, place: pipeline.Place) -> list[tuple[int | None, Sequence[Row]]]:
         kinds = operators.kinds(self.model, self.plan)
         blocks: list[tuple[int | None, Sequence[Row]]] = [(None, self._embedding())] if place.embedding else []
-        blocks += [(index, self._layer(kinds[index], recompute.is_whole(self.plan, position))) for position, index in enumerate(place.layers)]
+        blocks += [(index, self._layer(kinds[index], recompute.is_whole(self.plan, position))) for position,
+                   index in enumerate(place.layers)]
         blocks += [(None, self._prediction())] * place.predictions
         blocks += [(None, self._head())] if place.loss else []
         return blocks or [(None, [Row("empty")])]  # readers want a row in each chunk
@@ -124,7 +131,8 @@ class Iteration:
         forward, backward, weight = self.gpu.times_ns(operator)
         return forward, backward, weight if adapters.is_trained(self.plan, operator) else 0.0
 
-    def _sum(self, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str], which: int) -> float:
+    def _sum(self, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str],
+             which: int) -> float:
         total = sum(known[name][1][which] for name in names)
         if which == 1:
             total += sum(known[name][1][0] for name in names if name in recompute.again(self.plan))
@@ -137,12 +145,15 @@ class Iteration:
         if kind.experts:
             rows += self._moe(known)
         elif kind.feeds:
-            rows += self._block("mlp", known, [name for name in known if name in ("feed_streams", "post_norm") or name.startswith("mlp_")])
+            rows += self._block("mlp", known, [name for name in known if name in ("feed_streams", "post_norm")
+                                               or name.startswith("mlp_")])
         rows = self._with_copies(self._gathered_weights([o for o, _ in known.values()], self._selected(rows, kind)))
         return (*rows, Row("recompute", again=len(rows))) if is_recomputed else tuple(rows)
 
-    def _mixer(self, kind: "LayerKind", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]") -> "list[Row]":
-        """@return rows of what mixes tokens: a block for each part of it, the first with the streams that all of them read"""
+    def _mixer(self, kind: "LayerKind",
+               known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]") -> "list[Row]":
+        """@return rows of what mixes tokens: a block for each part of it, the first with the streams that all of them
+        read"""
         model, rows = self.model.shaped(kind), []
         parts = operators.mixer_parts(model, self.plan, kind)
         for number, (part, some) in enumerate(parts):
@@ -152,14 +163,16 @@ class Iteration:
             rows += self._in_context(block, known, names, part, model) if self.plan.cp > 1 and number == 0 else block
         return rows
 
-    def _in_context(self, rows: "list[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str], part: "Mixer",
-                    model: "Model") -> "list[Row]":
+    def _in_context(self, rows: "list[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]",
+                    names: Sequence[str], part: "Mixer", model: "Model") -> "list[Row]":
         """@return rows of a block with the collectives of context parallelism"""
         columns = part.context_columns(model, self.plan)
-        return self._with_exchange(rows, known, names, part.block) if columns is None else self._with_context(rows, known, names, columns)
+        return self._with_exchange(rows, known, names, part.block) if columns is None else self._with_context(rows,
+            known, names, columns)
 
     def _selected(self, rows: list[Row], kind: "LayerKind") -> list[Row]:
-        """@return the rows of a layer, with an empty one after those that a module computes again with their communication"""
+        """@return the rows of a layer, with an empty one after those that a module computes again with their
+        communication"""
         beginning = recompute.rows(self.plan, kind.experts)
         numbers = [number for number, row in enumerate(rows) if beginning and row.name.startswith(beginning)]
         if not numbers:
@@ -176,7 +189,8 @@ class Iteration:
     def _sequence_bytes(self) -> int:
         return ELEMENT * self.plan.tokens * self.model.hidden
 
-    def _block(self, name: str, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str], gathered: int | None = None) -> "list[Row]":
+    def _block(self, name: str, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]",
+               names: Sequence[str], gathered: int | None = None) -> "list[Row]":
         """Column-parallel, then row-parallel layers."""
         local = [n for n in names if known[n][0].is_local]
         split = [n for n in names if n not in local]
@@ -187,13 +201,15 @@ class Iteration:
                      self._tp("ALLGATHER", gathered) if sequence else NOTHING,
                      self._sum(known, names, 1), self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", gathered),
                      self._sum(known, names, 2), self._gradients(known, names))
-        row = Row(f"{name}_row", self._sum(known, split, 0), self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", whole),
+        row = Row(f"{name}_row", self._sum(known, split, 0),
+                  self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", whole),
                   0.0, self._tp("ALLGATHER", whole) if sequence else NOTHING)
         return [column, row]
 
-    def _with_context(self, rows: "Sequence[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str],
-                      width: int) -> "list[Row]":
-        """Keys and values of a sequence's parts are gathered, their gradients scattered (arXiv 2407.21783, section 3.3.2)."""
+    def _with_context(self, rows: "Sequence[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]",
+                      names: Sequence[str], width: int) -> "list[Row]":
+        """Keys and values of a sequence's parts are gathered, their gradients scattered (arXiv 2407.21783, section
+        3.3.2)."""
         column, row = rows
         plan = self.plan
         whole = ELEMENT * plan.tokens * plan.cp * width
@@ -204,15 +220,16 @@ class Iteration:
         of_core = self._sum(known, ["attention"], 1)
         context = Row(row.name.replace("_row", "_context"), row.forward_ns - late, Collective("ALLGATHER", "CP", whole),
                       of_core, Collective("REDUCESCATTER", "CP", whole))
-        again = Row(row.name.replace("_row", "_context_again"), input_ns=of_projection, input=Collective("ALLGATHER", "CP", whole))
+        again = Row(row.name.replace("_row", "_context_again"), input_ns=of_projection,
+                    input=Collective("ALLGATHER", "CP", whole))
         row.forward_ns = late
         column.input_ns -= of_core + of_projection
         return [column, context, again, row]
 
-    def _with_exchange(self, rows: "Sequence[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str],
-                       prefix: str) -> "list[Row]":
-        """Recurrent layers exchange parts of a sequence for heads before their convolution, and back after their norm (Megatron-Core's
-        mamba_context_parallel)."""
+    def _with_exchange(self, rows: "Sequence[Row]", known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]",
+                       names: Sequence[str], prefix: str) -> "list[Row]":
+        """Recurrent layers exchange parts of a sequence for heads before their convolution, and back after their norm
+        (Megatron-Core's mamba_context_parallel)."""
         column, row = rows
         inward, outward = known[f"{prefix}_in"][0].shape[1], known[f"{prefix}_out"][0].shape[2]
         first, last = [f"{prefix}_in"], [f"{prefix}_out"]
@@ -235,19 +252,23 @@ class Iteration:
         work = ["expert_up", "expert_activation", "expert_down"]
         router = Row("mlp_router", self._sum(known, routing, 0), counts, self._sum(known, routing, 1), NOTHING,
                      self._sum(known, routing, 2), self._gradients(known, routing))
-        dispatch = Row("mlp_dispatch", self._sum(known, ["dispatch"], 0), dispatched, self._sum(known, ["dispatch"], 1), combined)
+        dispatch = Row("mlp_dispatch", self._sum(known, ["dispatch"], 0), dispatched, self._sum(known, ["dispatch"], 1),
+                       combined)
         gather = Row("mlp_gather", 0.0, self._expert_tp("ALLGATHER", tokens), self._sum(known, work, 1),
-                     self._expert_tp("REDUCESCATTER", tokens), self._sum(known, work, 2), self._gradients(known, work, expert=True))
+                     self._expert_tp("REDUCESCATTER", tokens), self._sum(known, work, 2),
+                     self._gradients(known, work, expert=True))
         scatter = Row("mlp_experts", self._sum(known, work, 0), self._expert_tp("REDUCESCATTER", tokens),
                       0.0, self._expert_tp("ALLGATHER", tokens))
-        combine = Row("mlp_combine", self._sum(known, ["combine"], 0), combined, self._sum(known, ["combine"], 1), dispatched)
+        combine = Row("mlp_combine", self._sum(known, ["combine"], 0), combined, self._sum(known, ["combine"], 1),
+                      dispatched)
         rows = [router, dispatch, gather, scatter, combine]
         if model.expert_latent:
             up = ["latent_up"]
-            rows.append(Row("mlp_latent_up", self._sum(known, up, 0), NOTHING, self._sum(known, up, 1), NOTHING, self._sum(known, up, 2),
-                            self._gradients(known, up)))
+            rows.append(Row("mlp_latent_up", self._sum(known, up, 0), NOTHING, self._sum(known, up, 1), NOTHING,
+                            self._sum(known, up, 2), self._gradients(known, up)))
         if model.shared_ffn:
-            rows += self._block("mlp_shared", known, [name for name in known if name.startswith("shared_") and name != "shared_gate"])
+            rows += self._block("mlp_shared", known,
+                                [name for name in known if name.startswith("shared_") and name != "shared_gate"])
         return rows
 
     def _exchange(self, number_bytes: float) -> "Collective":
@@ -261,7 +282,8 @@ class Iteration:
         plan = self.plan
         return ("DP_EP", plan.expert_shards) if expert else ("DP", plan.shards)
 
-    def _gradients(self, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str], expert: bool = False) -> "Collective":
+    def _gradients(self, known: "Mapping[str, tuple[Operator, tuple[float, float, float]]]", names: Sequence[str],
+                   expert: bool = False) -> "Collective":
         return self._reduce([known[name][0] for name in names], expert)
 
     def _reduce(self, some: "Sequence[Operator]", expert: bool = False) -> "Collective":
@@ -275,7 +297,8 @@ class Iteration:
         return Collective("REDUCESCATTER" if self.plan.zero else "ALLREDUCE", group, reduced)
 
     def _gathered_weights(self, some: "Sequence[Operator]", rows: list[Row], again: bool = True) -> list[Row]:
-        """ZeRO-3 gathers the weights of operators before their forward pass and, unless they are kept until then, again before their backward pass."""
+        """ZeRO-3 gathers the weights of operators before their forward pass and, unless they are kept until then, again
+        before their backward pass."""
         if not self.plan.shards_weights:
             return rows
         plan, before, after = self.plan, [], []
@@ -290,7 +313,8 @@ class Iteration:
         return before + rows + (after if again else [])
 
     def _with_copies(self, rows: list[Row]) -> list[Row]:
-        """Hybrid sharding: what a group has reduced is summed up over the groups that hold copies, after all of a block's gradients."""
+        """Hybrid sharding: what a group has reduced is summed up over the groups that hold copies, after all of a
+        block's gradients."""
         plan = self.plan
         sizes = {"DP": plan.shards, "DP_EP": plan.expert_shards}
         scattered = sum(row.weight.bytes // sizes[row.weight.group] for row in rows if row.weight.op == "REDUCESCATTER")
@@ -306,15 +330,16 @@ class Iteration:
 
     @functools.lru_cache(None)
     def once(self, stage: int) -> "list[Row]":
-        """@return rows that a stage carries out once, when all gradients are there, the last row first: the optimizer's step,
-        and with ZeRO-1 and 2 the AllGather of the updated weights"""
+        """@return rows that a stage carries out once, when all gradients are there, the last row first: the optimizer's
+        step, and with ZeRO-1 and 2 the AllGather of the updated weights"""
         plan = self.plan
         gathered, moved = [], 0.0
         for expert in (True, False):
             group, size = self._group(expert)
             trained = self._trained(stage, expert)
             weights = memory.gathered_bytes(plan, trained)
-            moved += (sum(o.parameters for o in trained) * plan.precision.update + weights) / (size * schedules.holders(plan) if plan.zero else 1)
+            moved += (sum(o.parameters for o in trained) * plan.precision.update
+                      + weights) / (size * schedules.holders(plan) if plan.zero else 1)
             if plan.zero and not plan.shards_weights and size > 1 and weights:
                 name = "expert_parameters" if expert else "parameters"
                 gathered.append(Row(name, weight=Collective("ALLGATHER", group, int(weights))))
@@ -335,20 +360,23 @@ class Iteration:
 
     @functools.lru_cache(None)
     def _prediction(self) -> "list[Row]":
-        """The module that predicts a further token: the next embedding is taken to be here, and the input that joins it is gathered."""
+        """The module that predicts a further token: the next embedding is taken to be here, and the input that joins it
+        is gathered."""
         model, plan = self.model, self.plan
         known = {o.name: (o, self._times_of(o)) for o in operators.prediction(model, plan)}
         whole, norms, join = self._sequence_bytes(), ["prediction_norms"], ["prediction_join"]
         sequence = plan.sequence_parallel
-        rows = [Row("prediction_norms", self._sum(known, norms, 0), self._tp("ALLGATHER", 2 * whole) if sequence else NOTHING,
-                    self._sum(known, norms + join, 1), self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", 2 * whole),
+        rows = [Row("prediction_norms", self._sum(known, norms, 0),
+                    self._tp("ALLGATHER", 2 * whole) if sequence else NOTHING, self._sum(known, norms + join, 1),
+                    self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", 2 * whole),
                     self._sum(known, join, 2), self._gradients(known, norms + join)),
                 Row("prediction_join", self._sum(known, join, 0), self._tp("ALLGATHER", whole), 0.0,
                     self._tp("ALLGATHER", whole) if sequence else NOTHING)]
         rows = self._with_copies(rows)
         for kind in operators.prediction_kinds(model, plan):
             rows += self._layer(kind, False)
-        return [dataclasses.replace(row, name=row.name if row.name.startswith("prediction") else "prediction_" + row.name)
+        return [dataclasses.replace(row, name=row.name if row.name.startswith("prediction")
+                                    else "prediction_" + row.name)
                 for row in rows + self._head(operators.prediction_head(model, plan))]
 
     def _head(self, found: "Sequence[Operator] | None" = None) -> "list[Row]":

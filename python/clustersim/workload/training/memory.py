@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Memory of a GPU: weights, gradients, optimizer states, and activations of the micro-batches in flight.
 
-Mixed precision as in Megatron-LM: bfloat16 weights (2 bytes), float32 gradients (4), float32 master weights and two moments
-(12). ZeRO (Rajbhandari et al., arXiv 1910.02054) spreads the states over the replicas from stage 1 on, gradients from stage
-2, weights from stage 3.
+Mixed precision as in Megatron-LM: bfloat16 weights (2 bytes), float32 gradients (4), float32 master weights and two
+moments (12). ZeRO (Rajbhandari et al., arXiv 1910.02054) spreads the states over the replicas from stage 1 on,
+gradients from stage 2, weights from stage 3.
 """
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
@@ -49,17 +49,20 @@ def is_expert(operator: "Operator") -> bool:
     return operator.name.startswith("expert_")
 
 
-def stage_operators(model: "Model", plan: "Parallelism", stage: int) -> "tuple[list[Sequence[Operator]], list[Operator]]":
+def stage_operators(model: "Model", plan: "Parallelism",
+                    stage: int) -> "tuple[list[Sequence[Operator]], list[Operator]]":
     """@return per layer of the stage its operators, and those of the embedding or the head at the ends"""
     layers, ends = [], []
     places, kinds = pipeline.of_stage(plan, model, stage), operators.kinds(model, plan)
-    of_kind = {kind: operators.of_kind(model, plan, kind) for kind in {kinds[index] for place in places for index in place.layers}}
+    of_kind = {kind: operators.of_kind(model, plan, kind)
+               for kind in {kinds[index] for place in places for index in place.layers}}
     for place in places:
         layers += [of_kind[kinds[index]] for index in place.layers]
         ends += operators.embedding(model, plan) if place.embedding else []
         for _ in range(place.predictions):
             ends += [*operators.prediction(model, plan), *operators.prediction_head(model, plan)]
-            ends += [o for kind in operators.prediction_kinds(model, plan) for o in operators.of_kind(model, plan, kind)]
+            ends += [o for kind in operators.prediction_kinds(model, plan)
+                     for o in operators.of_kind(model, plan, kind)]
         ends += operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1) if place.loss else []
     return layers, ends
 
@@ -75,13 +78,15 @@ def gathered_bytes(plan: "Parallelism", some: "Sequence[Operator]") -> float:
 
 
 def _kept_of(plan: "Parallelism", operator: "Operator") -> float:
-    """Bytes of an input that backward needs. Factors of products are kept as products read them; a frozen weight needs none."""
+    """Bytes of an input that backward needs. Factors of products are kept as products read them; a frozen weight needs
+    none."""
     if operator.kind != "matmul":
         return operator.kept
     has_adapter = plan.adapters and operator.name in plan.adapters.operators
     if not (adapters.is_trained(plan, operator) or has_adapter):
         return 0.0
-    return operator.kept * (BYTES[operator.precision] if operator.precision else plan.precision.kept) / operators.ELEMENT
+    return operator.kept * (BYTES[operator.precision] if operator.precision
+                            else plan.precision.kept) / operators.ELEMENT
 
 
 def _kept(plan: "Parallelism", layer: "Sequence[Operator]", position: int) -> float:
@@ -117,7 +122,8 @@ def of_stage(model: "Model", plan: "Parallelism", stage: int) -> "Memory":
     sharded = [(shards, [([o for o in block if is_expert(o) == expert], times) for block, times in alike.values()])
                for expert, shards in ((False, plan.shards), (True, plan.expert_shards))]
 
-    def shared(bytes_each: float, from_stage: int, count: "Callable[[Sequence[Operator]], float]", is_spread: bool = True) -> float:
+    def shared(bytes_each: float, from_stage: int, count: "Callable[[Sequence[Operator]], float]",
+               is_spread: bool = True) -> float:
         spread = plan.zero >= from_stage and is_spread
         held = 0.0
         for shards, blocks in sharded:
@@ -130,9 +136,12 @@ def of_stage(model: "Model", plan: "Parallelism", stage: int) -> "Memory":
     def trained(some: "Sequence[Operator]") -> int:
         return adapters.trained(plan, some)
 
-    # Of sharded weights a layer's are whole, and the next one's under way; so are a layer's gradients until they are reduced.
+    # Of sharded weights a layer's are whole, and the next one's under way; so are a layer's gradients until they are
+    # reduced.
     largest: Sequence[operators.Operator] = max(layers, key=whole, default=[]) if plan.shards_weights else []
-    is_cast = plan.shards_weights and not plan.keeping.sharded_copy and not plan.adapters  # frozen weights have no float32 copy
+    is_cast = (
+        plan.shards_weights and not plan.keeping.sharded_copy and not plan.adapters
+    )  # frozen weights have no float32 copy
     weights = 0.0 if is_cast else shared(1, 3, lambda some: weight_bytes(plan, some), plan.shards_weights)
     return Memory(weights + 2 * gathered_bytes(plan, largest),
                   shared(numbers.gradient + plan.keeping.gradient_copy, 2, trained, plan.shards_gradients) +
@@ -160,10 +169,13 @@ def _alternatives(plan: "Parallelism") -> "Iterator[tuple[str, Parallelism]]":
         yield from with_recomputation("--zero 1", dataclasses.replace(plan, zero=1))
     if plan.micro_batch > 1:
         yield from with_recomputation("--micro_batch 1", dataclasses.replace(plan, micro_batch=1))
-    for tp, pp in ((2, 1), (1, 2), (2, 2), (1, 4), (4, 1), (4, 2), (2, 4), (4, 4), (8, 1), (1, 8), (8, 2), (8, 4), (8, 8)):
+    for tp, pp in ((2, 1), (1, 2), (2, 2), (1, 4), (4, 1), (4, 2), (2, 4), (4, 4), (8, 1), (1, 8), (8, 2), (8, 4),
+                   (8, 8)):
         flags = [f"--tp {plan.tp * tp} --sp"] * (tp > 1) + [f"--pp {plan.pp * pp}"] * (pp > 1)
-        yield from with_recomputation(" ".join(flags), dataclasses.replace(plan, tp=plan.tp * tp, pp=plan.pp * pp, etp=plan.etp and 1,
-                                                                           sequence_parallel=plan.sequence_parallel or tp > 1))
+        yield from with_recomputation(" ".join(flags),
+                                      dataclasses.replace(plan, tp=plan.tp * tp, pp=plan.pp * pp, etp=plan.etp and 1,
+                                                                           sequence_parallel=plan.sequence_parallel
+                                                          or tp > 1))
 
 
 def hint(model: "Model", plan: "Parallelism", limit: float) -> str:
@@ -176,22 +188,29 @@ def hint(model: "Model", plan: "Parallelism", limit: float) -> str:
         total = needed(model, changed).total
         if total <= limit:
             return f"; fits with {flags} ({total / 1e9:.1f} GB)"
-    numbers, layers = plan.precision, [operator for index in range(model.layers) for operator in operators.layer(model, plan, index)]
+    numbers, layers = plan.precision, [operator for index in range(model.layers)
+                                       for operator in operators.layer(model, plan, index)]
     weight = weight_bytes(plan, layers) / sum(operator.parameters for operator in layers)
     states = (weight + numbers.gradient + numbers.optimizer) * model.parameters() / plan.world_size
     if states > limit and not plan.adapters:
-        return f"; spread over {plan.world_size} GPUs, weights, gradients and optimizer states alone take {states / 1e9:.1f} GB of each"
+        return (
+            f"; spread over {plan.world_size} GPUs, weights, gradients and optimizer states alone take"
+            f" {states / 1e9:.1f} GB of each"
+        )
     return ""
 
 
-def excess(model: "Model", plan: "Parallelism", gpu: "Gpu", reserved_gb: float = RESERVED_GB) -> "tuple[Memory, str | None]":
+def excess(model: "Model", plan: "Parallelism", gpu: "Gpu",
+           reserved_gb: float = RESERVED_GB) -> "tuple[Memory, str | None]":
     """@return Memory of the GPU that needs most, and in a line what does not fit, or None"""
     if not 0 <= reserved_gb < gpu.memory_gb:
-        raise InputError(f"{reserved_gb:g} GB cannot be reserved on a GPU with {gpu.memory_gb:g} GB; expected less, and at least 0")
+        raise InputError(f"{reserved_gb:g} GB cannot be reserved on a GPU with {gpu.memory_gb:g} GB; expected less, "
+                         f"and at least 0")
     memory, limit = needed(model, plan), (gpu.memory_gb - reserved_gb) * 1e9
     if memory.total <= limit:
         return memory, None
-    return memory, (f"{model.name} with {plan.describe()} needs {memory.describe()} on a GPU; expected at most {limit / 1e9:g} GB of the "
+    return memory, (f"{model.name} with {plan.describe()} needs {memory.describe()} on a GPU; expected at most "
+                    f"{limit / 1e9:g} GB of the "
                     f"{gpu.memory_gb:g} GB of {gpu.name}{hint(model, plan, limit)}")
 
 

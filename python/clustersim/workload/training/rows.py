@@ -6,7 +6,8 @@ from typing import Optional
 
 @dataclasses.dataclass(frozen=True)
 class Collective:
-    """Bytes are as nccl-tests counts them: for AllGather and ReduceScatter the whole buffer, for AllToAll what a rank sends."""
+    """Bytes are as nccl-tests counts them: for AllGather and ReduceScatter the whole buffer, for AllToAll what a rank
+    sends."""
     op: str = "NONE"
     group: str = "TP"
     bytes: int = 0

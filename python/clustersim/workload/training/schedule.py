@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """`kind` is compute, blocking, beside (a collective nobody waits for yet), issue (one that the next join waits for),
-    join, optimizer, send, receive, or the same of the gradients that the ends of the pipeline exchange: send_tied,
-    receive_tied."""
+    """`kind` is compute, blocking, beside (a collective nobody waits for yet), issue (one that the next join waits
+    for), join, optimizer, send, receive, or the same of the gradients that the ends of the pipeline exchange:
+    send_tied, receive_tied."""
     kind: str
     name: str
     ns: float = 0.0

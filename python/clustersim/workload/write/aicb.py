@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The rows that AICB writes for Megatron-LM, with its errors, to compare with its files row by row.
 
-Three releases differ: 1.0 (the files of 2024 in aliyun/aicb), 1.1 (the example of aliyun/SimAI) and 2.1. Where these rows
-differ from `megatron`'s, that is AICB's error, and the documentation names it (workloads.rst, "Rows as AICB writes them").
+Three releases differ: 1.0 (the files of 2024 in aliyun/aicb), 1.1 (the example of aliyun/SimAI) and 2.1. Where these
+rows differ from `megatron`'s, that is AICB's error, and the documentation names it (workloads.rst, "Rows as AICB writes
+them").
 """
 import dataclasses
 
@@ -37,15 +38,25 @@ class AicbIteration:
             raise InputError(f'AICB {self.release} is not known; expected one of {", ".join(RELEASES)}')
         if plan.adapters or plan.split.layout or plan.expert_tp != plan.tp:
             raise InputError("AICB knows no adapters, layouts and experts that span TP; expected --layout megatron")
-        if model.sizes or model.lists_layers or model.predictions or model.shared_ffn or model.dense_layers or model.moe_every > 1:
-            raise InputError(f"AICB has no Megatron rows for {model.name}'s attention or experts; expected --layout megatron")
+        if (
+            model.sizes
+            or model.lists_layers
+            or model.predictions
+            or model.shared_ffn
+            or model.dense_layers
+            or model.moe_every > 1
+        ):
+            raise InputError(f"AICB has no Megatron rows for {model.name}'s attention or experts; expected --layout "
+                             f"megatron")
         if model.layers % plan.pp:
             raise InputError(f"AICB needs equal stages, but PP {plan.pp} does not divide {model.layers} layers; "
                              "expected --layout megatron")
         if plan.cp > 1 or plan.zero > 1 or plan.virtual > 1 or plan.schedule != schedules.USUAL:
-            raise InputError("AICB knows no CP, VPP, ZeRO-2, ZeRO-3 and schedules of a pipeline; expected --layout megatron")
+            raise InputError("AICB knows no CP, VPP, ZeRO-2, ZeRO-3 and schedules of a pipeline; expected --layout "
+                             "megatron")
         if self.release == "1.1" and not (plan.sequence_parallel and model.experts):
-            raise InputError("the example of AICB 1.1 has experts and sequence parallelism; expected --sp and a model with experts")
+            raise InputError("the example of AICB 1.1 has experts and sequence parallelism; expected --sp and a model "
+                             "with experts")
 
     # -- sizes as AICB counts them
 
@@ -107,7 +118,8 @@ class AicbIteration:
         return ([self._embedding_norm()] if self.release == "1.0" else []) + rows
 
     def _embedding_norm(self) -> "Row":
-        return Row("embedding_norm", forward=Collective("ALLREDUCE", "TP", ELEMENT * self._vocabulary() * self.model.hidden))
+        return Row("embedding_norm", forward=Collective("ALLREDUCE", "TP",
+                                                        ELEMENT * self._vocabulary() * self.model.hidden))
 
     def _micro_batch(self) -> "list[Row]":
         sequence, old = self.plan.sequence_parallel, self.release == "1.0"
@@ -143,10 +155,12 @@ class AicbIteration:
         return self._timed(Row(name, forward=self._split("ALLREDUCE", forward), input=backward), name.split("_")[0])
 
     def _column(self, name: str, forward: int) -> Row:
-        back = {"1.0": Collective("REDUCESCATTER", "TP", self.sequence_bytes), "1.1": Collective("REDUCESCATTER", "TP", 0),
+        back = {"1.0": Collective("REDUCESCATTER", "TP", self.sequence_bytes),
+                "1.1": Collective("REDUCESCATTER", "TP", 0),
                 "2.1": Collective("REDUCESCATTER", "TP", 0) if self.profiled else NOTHING}[self.release]
         gather = self._split("ALLGATHER", forward)
-        return self._timed(Row(name, forward=gather, input=back if gather is not NOTHING else NOTHING), name.split("_")[0], 2)
+        return self._timed(Row(name, forward=gather, input=back if gather is not NOTHING else NOTHING),
+                           name.split("_")[0], 2)
 
     def _row(self, name: str, forward: int) -> Row:
         back = self._split("ALLGATHER", self.sequence_bytes) if self.profiled or self.release != "2.1" else NOTHING
@@ -166,7 +180,8 @@ class AicbIteration:
         rows = [self._timed(Row("mlp_moelayer", forward=gather, input=NOTHING if new else gather), "mlp"), *ends,
                 Row("mlp_moelayer", forward=exchange, input=exchange)]
         scatter, together = self._split("REDUCESCATTER", whole), self._split("ALLGATHER", whole)
-        rows += [Row("mlp_moelayer", forward=together, input=scatter), Row("mlp_moelayer", forward=scatter, input=together)]
+        rows += [Row("mlp_moelayer", forward=together, input=scatter),
+                 Row("mlp_moelayer", forward=scatter, input=together)]
         return rows + [Row("mlp_moelayer", forward=exchange, input=exchange), *ends]
 
     # -- times: those of Megatron's rows, shared out
@@ -187,7 +202,7 @@ def render(iteration: "AicbIteration") -> str:
     """@return AICB's rows as text; the header says what Megatron-LM does (AICB writes the layers as `vpp`)"""
     plan = iteration.plan
     micro_batches = 1 if iteration.release == "1.0" else plan.micro_batches
-    header = [("model_parallel_NPU_group", plan.tp), ("ep", plan.ep), ("pp", plan.pp), ("vpp", 1), ("ga", micro_batches),
-              ("all_gpus", plan.world_size), ("checkpoints", 0), ("checkpoint_initiates", 0),
+    header = [("model_parallel_NPU_group", plan.tp), ("ep", plan.ep), ("pp", plan.pp), ("vpp", 1),
+              ("ga", micro_batches), ("all_gpus", plan.world_size), ("checkpoints", 0), ("checkpoint_initiates", 0),
               ("pp_comm", iteration.iteration.pipeline_bytes)]
     return text(header, iteration.rows())

@@ -43,7 +43,9 @@ def messages() -> types.ModuleType:
         except subprocess.CalledProcessError as error:
             raise InputError(f"protoc: {error.stderr.strip()}; expected to read {proto}") from None
         except ImportError:
-            raise InputError(f"{sys.executable} has no module google.protobuf; expected Debian's python3-protobuf") from None
+            raise InputError(
+                f"{sys.executable} has no module google.protobuf; expected Debian's python3-protobuf"
+            ) from None
         finally:
             if directory in sys.path:
                 sys.path.remove(directory)
@@ -80,8 +82,8 @@ class _Trace:
         data = message.SerializeToString()
         return varint(len(data)) + data
 
-    def _node(self, name: str, kind: str, after: Sequence[int], blocks: bool = True, inputs: str | None = None, microseconds: int = 0,
-              **attributes: bool | str | int) -> int:
+    def _node(self, name: str, kind: str, after: Sequence[int], blocks: bool = True, inputs: str | None = None,
+              microseconds: int = 0, **attributes: bool | str | int) -> int:
         node = self.proto.Node(id=self.next_id, name=name, type=getattr(self.proto, kind), duration_micros=microseconds)
         node.data_deps.extend(after)
         if inputs:
@@ -118,7 +120,8 @@ class _Trace:
         microseconds = round(self.due_ns / 1000) - self.written_us
         if microseconds > 0 or after is not None:
             self.written_us += microseconds
-            self._node(step.name, "COMP_NODE", self._before() if after is None else after, microseconds=microseconds, is_cpu_op=False)
+            self._node(step.name, "COMP_NODE", self._before() if after is None else after, microseconds=microseconds,
+                       is_cpu_op=False)
 
     def _collective(self, step: "Step", blocks: bool) -> None:
         collective = step.collective
@@ -151,7 +154,8 @@ class _Trace:
     def _message(self, step: "Step", kind: str, blocks: bool, bytes_: int, **peer: int) -> None:
         micro_batch, sender, forward = step.message
         tag = (micro_batch * self.plan.pp * self.plan.virtual + sender) * 2 + forward
-        self._node(step.name, kind, self._before(), blocks, None, 0, is_cpu_op=False, comm_size=bytes_, comm_tag=tag, **peer)
+        self._node(step.name, kind, self._before(), blocks, None, 0, is_cpu_op=False, comm_size=bytes_, comm_tag=tag,
+                   **peer)
 
     def _same_place(self, stage: int) -> int:
         in_stage = self.plan.world_size // self.plan.pp

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _DEFAULT_GROUP = {"forward": "TP", "input": "TP", "weight": "DP"}
 
 
-# The text has no names for the groups of hybrid sharding. Those of experts are the same ranks where a group of EP is a copy.
+# The text has no names for the groups of hybrid sharding. Those of experts are the same ranks where a group of EP is a
+# copy.
 _HYBRID = {"DP": "EP", "DP_COPIES": "DP_EP"}
 
 
@@ -31,8 +32,8 @@ def _cells(row: "Row", phase: str, names: Mapping[str, str]) -> list[str]:
 
 
 def _row_line(row: "Row", names: Mapping[str, str]) -> str:
-    cells = [row.name, "-1", *_cells(row, "forward", names), *_cells(row, "input", names), *_cells(row, "weight", names),
-             str(max(0, round(row.update_ns)))]
+    cells = [row.name, "-1", *_cells(row, "forward", names), *_cells(row, "input", names),
+             *_cells(row, "weight", names), str(max(0, round(row.update_ns)))]
     return "\t".join(cells)
 
 
@@ -55,14 +56,16 @@ def render(iteration: "Iteration") -> str:
     """@return the iteration as text, with rows of each stage"""
     plan = iteration.plan
     if plan.copies > 1 and iteration.model.experts:
-        raise InputError("SimAI's text has no groups for hybrid sharding of a model with experts; expected --format chakra")
+        raise InputError("SimAI's text has no groups for hybrid sharding of a model with experts; expected --format "
+                         "chakra")
     rows: list[Row] = []
     counts, spans = [], []
     for stage in range(plan.pp):
         spans += [(len(rows) + first, len(rows) + last) for first, last in iteration.checkpoints(stage)]
         counts += [len(iteration.once(stage)), *map(len, iteration.chunks(stage))]
         rows += iteration.stage_rows(stage)
-    header: list[tuple[str, int | str]] = [*sizes(plan), ("vpp", plan.virtual), ("ga", plan.micro_batches), ("all_gpus", plan.world_size)]
+    header: list[tuple[str, int | str]] = [*sizes(plan), ("vpp", plan.virtual), ("ga", plan.micro_batches),
+                                           ("all_gpus", plan.world_size)]
     header += [(key, _list(numbers)) for key, numbers in (("checkpoints", [first for first, _ in spans]),
                                                           ("checkpoint_initiates", [last for _, last in spans]),
                                                           ("stage_rows", counts))]
