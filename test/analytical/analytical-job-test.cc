@@ -72,7 +72,7 @@ Simulate(const Case& given, bool sampled, const char* layers = LAYERS)
     paths.ranks = given.ranks;
     paths.gpusPerServer = given.gpusPerServer;
     paths.exposed = 1 - given.overlap[static_cast<std::size_t>(GroupKind::Pp)];
-    AnalyticalBackend backend(std::make_unique<MachinePaths>(paths));
+    AnalyticalBackend backend(std::make_unique<MachinePaths>(paths), EventLoop::NO_LIMIT);
     WaitParts observers;
     JobDescription description;
     description.workload = &workload;
