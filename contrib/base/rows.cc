@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
+#include <cctype>
 #include <fmt/format.h>
 #include <sstream>
 
@@ -198,10 +199,11 @@ Rows::Refuse(std::string_view name, std::string_view text, std::size_t line) con
 {
     const std::string_view shown = text.substr(0, MOST_SHOWN);
     const RowValue& value = Get(name, line).value;
+    const bool isWord = !text.empty() && std::isalpha(static_cast<unsigned char>(text[0]));
     throw InputError(m_source,
                      line,
                      fmt::format("{} is '{}{}'", name, shown, shown == text ? "" : "..."),
-                     value.expected + NearestHint(text, value.words));
+                     value.expected + (isWord ? NearestHint(text, value.words) : ""));
 }
 
 bool
