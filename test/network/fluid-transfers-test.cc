@@ -8,7 +8,6 @@
 
 #include "ns3/event-loop.h"
 
-#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <memory>
@@ -156,34 +155,6 @@ TEST(FluidTransfers, ChangesThatConcernManyFlowsWaitForEachOther)
     {
         const double bytes = together.BytesOf(host);
         EXPECT_NEAR(together.GetTransfers().GetCarried(host), bytes, 1e-3 * bytes);
-    }
-}
-
-// Transfers that begin or end while rates wait neither gain nor lose by it, however long that is:
-// each host's link is busy from the first to the last of its bytes.
-TEST(FluidTransfers, WaitingNeitherAddsNorTakesCapacity)
-{
-    constexpr uint32_t HOSTS = 24;
-    AllToAll each(HOSTS, 6, 0);
-    each.Run();
-    const auto exact = each.Ends();
-    for (const double share : {0.04, 0.1, 0.2})
-    {
-        AllToAll together(HOSTS, 6, share);
-        together.Run();
-        const auto ends = together.Ends();
-        double sum = 0;
-        for (std::size_t i = 0; i < exact.size(); ++i)
-        {
-            sum += ends[i] / exact[i] - 1;
-        }
-        EXPECT_NEAR(sum / static_cast<double>(exact.size()), 0, 0.0005) << share;
-        const double last = *std::ranges::max_element(ends);
-        EXPECT_NEAR(last / *std::ranges::max_element(exact), 1, 0.005) << share;
-        for (uint32_t host = 0; host < HOSTS; ++host)
-        {
-            EXPECT_GT(last, 0.999 * together.BytesOf(host) / FLUID_BYTES_PER_PS) << share;
-        }
     }
 }
 

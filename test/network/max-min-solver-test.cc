@@ -52,32 +52,6 @@ TEST(MaxMinSolver, GivesACappedFlowsShareToTheOthers)
     EXPECT_DOUBLE_EQ(solver.GetRate(b), 40);
 }
 
-TEST(MaxMinSolver, NewFlowsTakeTheRoomThatOthersLeave)
-{
-    MaxMinSolver solver;
-    const uint32_t link = solver.AddResource(90);
-    const uint32_t narrow = solver.AddResource(20);
-    const FlowId old = AddFlow(solver, {{link, 1}}, 40);
-    solver.Solve();
-    const FlowId first = AddFlow(solver, {{link, 1}, {narrow, 1}});
-    const FlowId second = AddFlow(solver, {{link, 1}});
-    const FlowId third = AddFlow(solver, {{link, 1}});
-    EXPECT_EQ(solver.TakeRoom().size(), 2U);
-    EXPECT_DOUBLE_EQ(solver.GetRate(old), 40) << "known to the last solution";
-    EXPECT_DOUBLE_EQ(solver.GetRate(first), 20);
-    EXPECT_DOUBLE_EQ(solver.GetRate(second), 90 - 40 - 20);
-    EXPECT_DOUBLE_EQ(solver.GetRate(third), 0);
-    EXPECT_TRUE(solver.TakeRoom().empty());
-    solver.Remove(second);
-    EXPECT_EQ(solver.TakeRoom().size(), 1U);
-    EXPECT_DOUBLE_EQ(solver.GetRate(third), 30);
-    EXPECT_DOUBLE_EQ(solver.GetLoad(link), 90);
-    solver.Solve();
-    EXPECT_DOUBLE_EQ(solver.GetRate(old), 35);
-    EXPECT_DOUBLE_EQ(solver.GetRate(first), 20);
-    EXPECT_DOUBLE_EQ(solver.GetRate(third), 35);
-}
-
 // The parking lot of Bertsekas and Gallager: a long flow over three links of 1, one flow on the
 // first, two on the second, one on the third. The second link gives 1/3 to each of its three; the
 // others take what the long flow leaves.

@@ -19,9 +19,8 @@ namespace AstraSim
 // the heap, serves all (Plan, Progress). Begins, ends and moves only mark flows in the solver.
 // Just before the clock goes on, UpdateRates() solves once for all of them, advances the
 // counters of the changed bundles at their old rates and plans their events anew. Where a change
-// touches many flows, updates wait a little and gather changes (MayWait). Meanwhile TakeRoom()
-// moves new bundles on in the room that others leave; Correct() then adds the bytes of the new
-// rates since the mean time of these changes.
+// touches many flows, updates wait a little and gather changes (MayWait); Correct() then adds
+// the bytes of the new rates since the mean time of these changes.
 
 namespace
 {
@@ -418,35 +417,19 @@ FluidTransfers::MayWait()
 }
 
 void
-FluidTransfers::TakeRoom()
-{
-    for (const MaxMinSolver::FlowId flow : m_solver.TakeRoom())
-    {
-        FluidBundle& bundle = *m_byFlow[flow];
-        Advance(bundle);
-        bundle.rate = m_solver.GetRate(flow);
-        Plan(bundle);
-    }
-}
-
-void
 FluidTransfers::Correct(FluidBundle& bundle, double newRate)
 {
-    const double mean =
-        static_cast<double>(m_loop.Now() - m_firstChangePs) - m_changeTimes / m_changes;
-    bundle.moved = std::max(bundle.moved + (newRate - bundle.rate) * mean, 0.0);
+    const TimePs now = m_loop.Now();
+    const double mean = static_cast<double>(now - m_firstChangePs) - m_changeTimes / m_changes;
+    const double missed = std::min(mean, static_cast<double>(now - bundle.beganPs));
+    bundle.moved += (newRate - bundle.rate) * missed;
 }
 
 void
 FluidTransfers::UpdateRates()
 {
-    if (!m_solver.IsDirty())
+    if (!m_solver.IsDirty() || MayWait())
     {
-        return;
-    }
-    if (MayWait())
-    {
-        TakeRoom();
         return;
     }
     const bool waited = m_changes > 0 && m_firstChangePs < m_loop.Now();

@@ -33,11 +33,10 @@ inline constexpr double PS_BITS_PER_BYTE = 8e12;
  * serves all of them.
  *
  * Where each beginning or end changes the rates of dozens of flows, as in an AllToAll, several of
- * them are worked out together, within a tenth of the time that the shortest of those transfers
- * takes. Until then a transfer that begins takes the room that others leave on its links. All
- * flows' bytes are then corrected by one rule, as if the new rates had held from the mean time of
- * the changes on. So a link carries as much as without waiting: with one time for flows that get
- * slower and another one for flows that get faster it would carry more, or less.
+ * them are worked out together, within a twenty-fifth of the time that the shortest of those
+ * transfers takes. A flow's bytes are then corrected as if the new rates had held from the
+ * mean time of the changes on. In shorter times there are more groups of changes, which differ from
+ * rank to rank: with a hundredth, ranks of an AllToAll between equals drift apart.
  *
  * Transfers take turns frame by frame at the link where they begin: FluidTurns. The difference to
  * fluids, which move at the same time, is small, but at every meeting it moves two apart. That is
@@ -155,8 +154,6 @@ class FluidTransfers
     void NoteChange(double lengthPs);
     /// @return whether there is time for more changes before rates are worked out
     bool MayWait();
-    /// Transfers that have begun move on in the room that others leave, until rates are worked out.
-    void TakeRoom();
     void UpdateRates();
     void Correct(FluidBundle& bundle, double newRate);
     /// The first transfer of a bundle has got somewhere.
@@ -175,7 +172,7 @@ class FluidTransfers
     uint64_t m_order{0};
     FluidWatch* m_watch{nullptr};
 
-    double m_waitingShare{0.1};
+    double m_waitingShare{0.04};
 
     // Changes since rates were worked out.
     uint32_t m_changes{0};

@@ -109,17 +109,6 @@ MaxMinSolver::Relax(uint32_t index)
 }
 
 void
-MaxMinSolver::NoteFreed(const Place& place)
-{
-    Resource& resource = m_resources[place.resource];
-    if (!place.follows && !resource.freed)
-    {
-        resource.freed = true;
-        m_freed.push_back(place.resource);
-    }
-}
-
-void
 MaxMinSolver::SetBottleneck(Flow& flow, uint32_t resource)
 {
     if (flow.bottleneck != NONE)
@@ -148,7 +137,7 @@ MaxMinSolver::Add(std::span<const Use> uses, double cap)
         id = m_free.back();
         m_free.pop_back();
     }
-    m_flows[id] = {.present = true, .isNew = true};
+    m_flows[id] = {.present = true};
     Demand& demand = m_demands[id];
     demand.cap = cap;
     demand.places.clear();
@@ -172,10 +161,6 @@ MaxMinSolver::SetCount(FlowId id, uint32_t count)
     {
         Resource& resource = m_resources[place.resource];
         AddLoad(resource, place.follows, place.weight * (count - flow.count) * flow.rate);
-        if (count < flow.count)
-        {
-            NoteFreed(place);
-        }
         if (count < flow.count && resource.bottlenecked > 0)
         {
             Relax(place.resource);
@@ -183,57 +168,6 @@ MaxMinSolver::SetCount(FlowId id, uint32_t count)
     }
     flow.count = count;
     m_new.push_back(id);
-}
-
-std::span<const MaxMinSolver::FlowId>
-MaxMinSolver::TakeRoom()
-{
-    m_changed.clear();
-    for (; m_offered < m_new.size(); ++m_offered)
-    {
-        TakeRoom(m_new[m_offered]);
-    }
-    for (const uint32_t index : m_freed)
-    {
-        m_resources[index].freed = false;
-        for (const Member& member : m_resources[index].members)
-        {
-            TakeRoom(member.flow);
-        }
-    }
-    m_freed.clear();
-    return m_changed;
-}
-
-void
-MaxMinSolver::TakeRoom(FlowId id)
-{
-    Flow& flow = m_flows[id];
-    if (!flow.present || !flow.isNew)
-    {
-        return;
-    }
-    const Demand& demand = m_demands[id];
-    double more = demand.cap - flow.rate;
-    for (const Place& place : demand.places)
-    {
-        const Resource& resource = m_resources[place.resource];
-        const double room = RoomOf(resource) - (resource.load - resource.following);
-        if (!place.follows)
-        {
-            more = std::min(more, room / (place.weight * flow.count));
-        }
-    }
-    if (more <= flow.rate * m_tolerance)
-    {
-        return;
-    }
-    flow.rate += more;
-    for (const Place& place : demand.places)
-    {
-        AddLoad(m_resources[place.resource], place.follows, place.weight * flow.count * more);
-    }
-    m_changed.push_back(id);
 }
 
 void
@@ -254,7 +188,6 @@ MaxMinSolver::Remove(FlowId id)
             resource.load = 0;
             resource.following = 0;
         }
-        NoteFreed(place);
         if (resource.bottlenecked > 0 && (!place.follows || load > resource.capacity * m_tolerance))
         {
             Relax(place.resource);
@@ -287,17 +220,10 @@ MaxMinSolver::Solve()
     {
         if (m_flows[id].present)
         {
-            m_flows[id].isNew = false;
             Affect(id);
         }
     }
     m_new.clear();
-    m_offered = 0;
-    for (const uint32_t index : m_freed)
-    {
-        m_resources[index].freed = false;
-    }
-    m_freed.clear();
     SeedFromRelaxed();
 
     std::size_t known = 0;

@@ -89,13 +89,6 @@ class MaxMinSolver
      */
     void SetCount(FlowId flow, uint32_t count);
 
-    /**
-     * Give flows that began since Solve() the room that all others leave, one after the other. No
-     * resource is overloaded by these rates; they hold until the next Solve().
-     * @return the flows with a higher rate; valid until the next call of anything
-     */
-    std::span<const FlowId> TakeRoom();
-
     /// A flow ends.
     void Remove(FlowId flow);
 
@@ -150,7 +143,6 @@ class MaxMinSolver
         uint32_t affected{0};      ///< number of the last Solve() that took it in
         uint32_t filled{0};        ///< number of the last filling that gave it a rate
         bool present{false};
-        bool isNew{false}; ///< it began since the last Solve()
     };
 
     /// Its links, and the most that it can use.
@@ -186,7 +178,6 @@ class MaxMinSolver
         uint32_t takenIn{0};      ///< number of the last Solve() that took in all its flows
         uint32_t updates{0};      ///< changes of load since it was last summed up
         bool relaxed{false};
-        bool freed{false};     ///< a flow has ended there since TakeRoom()
         bool contested{false}; ///< demand is more than residual
         std::vector<Member> members;
     };
@@ -214,8 +205,6 @@ class MaxMinSolver
     void Relax(uint32_t resource);
     void SetBottleneck(Flow& flow, uint32_t resource);
     void Affect(FlowId flow);
-    void NoteFreed(const Place& place);
-    void TakeRoom(FlowId id);
     void SeedFromRelaxed();
     void Fill();
     void Touch();
@@ -234,9 +223,7 @@ class MaxMinSolver
     std::vector<Demand> m_demands; ///< of each flow
     std::vector<FlowId> m_free;
     std::vector<FlowId> m_new;
-    std::size_t m_offered{0}; ///< flows of m_new that TakeRoom() has seen
     std::vector<uint32_t> m_relaxed;
-    std::vector<uint32_t> m_freed;
     std::vector<FlowId> m_affected;
     std::vector<uint32_t> m_touched;
     std::vector<Level> m_levels;  ///< heap, lowest rate first
