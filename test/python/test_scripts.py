@@ -333,7 +333,7 @@ def package(tmp_path):
     ("lab/clustersim_lab/accuracy/tables.py", "from clustersim_lab.outcomes import card\n",
      "clustersim_lab/accuracy must not import clustersim_lab.outcomes.card of clustersim_lab/outcomes"),
     ("lab/clustersim_lab/box/ranks.py", "#\n" * 1500, "lab/clustersim_lab/box: has"),
-], ids=["arrow", "function", "root", "no-room", "size", "lab", "within-lab", "size-of-lab"])
+], ids=["arrow", "function", "root", "no-room", "size", "columns", "docstring", "lab", "within-lab", "size-of-lab"])
 def test_a_broken_rule_of_python_is_found(package, path, text, message):
     result = package(path, text)
     assert result.returncode == 1

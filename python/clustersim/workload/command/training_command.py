@@ -77,8 +77,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; expected the flags of --help")
 
-    def parse_args(self, args: Sequence[str] | None = None,
-                   namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
+    def parse_args(self, args: Sequence[str] | None = None,  # type: ignore[override]
+                   namespace: None = None) -> argparse.Namespace:
         given, more = self.parse_known_args(args, namespace)
         for word in more:
             flag = word.partition("=")[0]

@@ -85,7 +85,7 @@ class Constants(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         """@return the share of the rate of short measurements that a GPU's products keep in training"""
         if gpu.generation.startswith("CDNA"):
             return gpu.loaded  # AMD measures under lasting load
-        fitted = gpu_rows.rows().get(_table()["watts"].get(_generation(gpu)), {}).get("watts")
+        fitted = gpu_rows.rows().get(_table()["watts"].get(_generation(gpu), ""), {}).get("watts")
         return min(1.0, getattr(self, _generation(gpu)) * (clock(gpu.watts, fitted) if gpu.watts and fitted else 1.0))
 
 
