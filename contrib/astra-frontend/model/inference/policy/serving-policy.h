@@ -141,9 +141,10 @@ class PolicyKind
   private:
     static std::vector<const PolicyKind*>& Known()
     {
-        // Made by the first kind: objects of several files may be constructed in any order.
-        static std::vector<const PolicyKind*> known;
-        return known;
+        // Made by the first kind: objects of several files may be constructed in any order. Never
+        // destroyed: kinds of a library may be destroyed after static objects of the program.
+        static auto* known = new std::vector<const PolicyKind*>;
+        return *known;
     }
 
     std::string m_name;
