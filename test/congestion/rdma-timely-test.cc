@@ -5,9 +5,12 @@
 #include "rdma-qbb/model/congestion/rdma-timely.h"
 
 #include "ns3/boolean.h"
+#include "ns3/data-rate.h"
 #include "ns3/double.h"
 #include "ns3/input-error.h"
 #include "ns3/uinteger.h"
+
+#include <gmock/gmock.h>
 
 namespace ns3
 {
@@ -185,6 +188,21 @@ TEST_F(RdmaTimelyTest, HpccsCodeCutsWithoutABound)
     Ack(*hpcc, telemetry.sentPs + 80 * 1000000, false, &telemetry);
     // rtt_diff = 0.875 x 20 us; gradient = 17.5 / 20; 1 - 0.8 x 0.875 = 0.3.
     EXPECT_NEAR(m_qp.GetRate(), 50e9 * 0.3, 1);
+}
+
+TEST_F(RdmaTimelyTest, NamesConstantsThatTakeLongToRaiseARateFromTheLeast)
+{
+    m_timely->SetAttribute("SegmentBytes", UintegerValue(64000));
+    m_timely->SetAttribute("RateAi", DataRateValue(DataRate("100Mbps")));
+    // A segment takes 5.12 ms at 100 Mb/s, and ln(500) 512,000 bits / 500 Mb/s = 6.36 ms more to 50
+    // Gb/s.
+    const std::string misfit = m_timely->DescribeMisfit(m_qp, 0);
+    EXPECT_THAT(misfit, testing::StartsWith("ns3::RdmaTimely takes about 11.5 ms")) << misfit;
+    EXPECT_THAT(misfit, testing::HasSubstr("MIN_RATE (100 Mb/s)"));
+
+    m_timely->SetAttribute("SegmentBytes", UintegerValue(9000));
+    EXPECT_EQ(m_timely->DescribeMisfit(m_qp, 0), "");
+    EXPECT_EQ(CreateObject<RdmaTimelyHpccArtifact>()->DescribeMisfit(m_qp, 0), "");
 }
 
 TEST_F(RdmaTimelyTest, RefusesThresholdsInTheWrongOrder)

@@ -31,15 +31,18 @@ namespace
 /// Line rate for which the paper gives its additive increase.
 constexpr double TIMELY_BASE_BPS = 10e9;
 
+/// A recovery from a cut that takes more than so many THigh is a misfit.
+constexpr double LONGEST_RECOVERY = 10;
+
 } // namespace
 
 struct RdmaTimelyBase::State : public RdmaCongestionState
 {
-    double rateBps;
+    double rateBps{0};
     double previousRttPs{0}; ///< 0 before the first update
     double rttDiffPs{0};     ///< smoothed difference of successive round trip times
-    double minRttPs;
-    double increaseScale;      ///< factor on RateAi and RateHai
+    double minRttPs{0};
+    double increaseScale{1};   ///< factor on RateAi and RateHai
     uint32_t risesInRow{0};    ///< successive updates that raised the rate
     uint64_t nextUpdateSeq{0}; ///< an acknowledgement up to here completes the segment
 };
@@ -148,8 +151,7 @@ RdmaTimelyBase::OnQpInit(RdmaQueuePair& qp)
     state->rateBps = static_cast<double>(qp.GetRate());
     const int64_t minRttPs = m_minRtt.IsZero() ? qp.baseRttPs : m_minRtt.GetPicoSeconds();
     state->minRttPs = static_cast<double>(std::max<int64_t>(1, minRttPs));
-    state->increaseScale =
-        m_scaleIncrease ? static_cast<double>(qp.lineRateBps) / TIMELY_BASE_BPS : 1;
+    state->increaseScale = IncreaseScale(static_cast<double>(qp.lineRateBps));
     NS_LOG_INFO(qp.Describe() << " begins at " << state->rateBps << " bps, least RTT "
                               << state->minRttPs << " ps");
     state->nextUpdateSeq = qp.sndUna + m_segmentBytes;
@@ -160,15 +162,54 @@ RdmaTimelyBase::OnQpInit(RdmaQueuePair& qp)
 std::string
 RdmaTimelyBase::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
 {
-    if (qp.baseRttPs <= m_tHigh.GetPicoSeconds())
+    if (qp.baseRttPs > m_tHigh.GetPicoSeconds())
+    {
+        return fmt::format("{}::THigh of {:g} us is below the idle round trip of a path, "
+                           "{:g} us: rates fall though nothing waits",
+                           GetInstanceTypeId().GetName(),
+                           m_tHigh.GetPicoSeconds() / 1e6,
+                           qp.baseRttPs / 1e6);
+    }
+    const double seconds = RecoverySeconds(static_cast<double>(qp.lineRateBps));
+    if (seconds <= LONGEST_RECOVERY * m_tHigh.GetSeconds())
     {
         return "";
     }
-    return fmt::format("{}::THigh of {:g} us is below the idle round trip of a path, "
-                       "{:g} us: rates fall though nothing waits",
-                       GetInstanceTypeId().GetName(),
-                       m_tHigh.GetPicoSeconds() / 1e6,
-                       qp.baseRttPs / 1e6);
+    return fmt::format(
+        "{0} takes about {1:.3g} ms to raise a rate from MIN_RATE ({2:g} Mb/s) to half "
+        "of a port's {3:g} Gb/s, one step of RATE_AI ({4:g} Mb/s) or RATE_HAI for each "
+        "{5} bytes: flows that are cut once end late. The paper's constants are for "
+        "long flows at 10 Gb/s; expected a higher MIN_RATE and RATE_AI, or a smaller "
+        "{0}::SegmentBytes",
+        GetInstanceTypeId().GetName(),
+        seconds * 1e3,
+        m_minRate.GetBitRate() / 1e6,
+        qp.lineRateBps / 1e9,
+        IncreaseScale(static_cast<double>(qp.lineRateBps)) * m_rateAi.GetBitRate() / 1e6,
+        m_segmentBytes);
+}
+
+double
+RdmaTimelyBase::IncreaseScale(double lineRateBps) const
+{
+    return m_scaleIncrease ? lineRateBps / TIMELY_BASE_BPS : 1;
+}
+
+double
+RdmaTimelyBase::RecoverySeconds(double lineRateBps) const
+{
+    const double least = std::max(1.0, static_cast<double>(m_minRate.GetBitRate()));
+    State hyper;
+    hyper.increaseScale = IncreaseScale(lineRateBps);
+    hyper.risesInRow = m_haiThreshold;
+    const double step = IncreaseStep(hyper);
+    const double bits = 8.0 * static_cast<double>(m_segmentBytes);
+    if (bits == 0 || least >= lineRateBps / 2)
+    {
+        return 0;
+    }
+    // An update at rate R takes bits / R; the sum over many steps is an integral.
+    return bits / least + bits / step * std::log(lineRateBps / 2 / least);
 }
 
 void

@@ -58,6 +58,13 @@ class RdmaTimelyBase : public RdmaCongestionOps
     void Update(RdmaQueuePair& qp, State& state, double rttPs) const;
     double IncreaseStep(const State& state) const;
 
+    /// @return the factor on RateAi and RateHai at a port
+    double IncreaseScale(double lineRateBps) const;
+
+    /// @return how long a rate takes from MinRate to half of the port's, if nothing delays its
+    /// frames; 0 with one update per round trip, which is short
+    double RecoverySeconds(double lineRateBps) const;
+
     Time m_tLow;
     Time m_tHigh;
     Time m_minRtt;
