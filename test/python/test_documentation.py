@@ -3,7 +3,9 @@
 
 A page's commands run one after another in one shell, as a reader pastes them, in a directory that looks like
 the top of the repository, with bin/ holding the programs of this build, so nothing is written into the
-checkout.
+checkout. What the text says of their output is compared with it (page_figures.py). After a change
+of results, UPDATE_DOCUMENTATION=1 pytest test/python/test_documentation.py -k commands_of writes numbers, output and
+pictures into the pages.
 """
 import os
 import pathlib
@@ -13,7 +15,10 @@ import shutil
 import subprocess
 import sys
 
+import matplotlib.image
+import numpy as np
 import pytest
+from page_figures import Page
 from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -28,12 +33,19 @@ DONE_ELSEWHERE = re.compile(
     r"-C docs|cmake |ctest |build/release/bin/accl-allreduce )")
 
 
+BLOCKS = {".md": re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE),
+          ".rst": re.compile(r"^\.\. code-block:: sh\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)}
+
+
+def blocks_and_ends(page):
+    """Yields the commands of each block, and where in the page it ends."""
+    for block in BLOCKS[page.suffix].finditer(page.read_text()):
+        indent = 3 if page.suffix == ".rst" else 0
+        yield "\n".join(line[indent:] for line in block[1].splitlines()) + "\n", block.end()
+
+
 def command_blocks(page):
-    text = page.read_text()
-    if page.suffix == ".md":
-        return re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    blocks = re.findall(r"^\.\. code-block:: sh\n\n((?:(?:   .*)?\n)+)", text, re.MULTILINE)
-    return ["\n".join(line[3:] for line in block.splitlines()) + "\n" for block in blocks]
+    return [block for block, _ in blocks_and_ends(page)]
 
 
 def runnable(block):
@@ -80,14 +92,18 @@ def marked(page):
     return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
 
 
+NEXT_BLOCK = "----- next block of the page -----"
+
+
 @pytest.mark.parametrize("page", [marked(p) for p in PAGES if any(map(runnable, command_blocks(p)))])
 def test_commands_of_a_page_run(page, checkout, swept):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("AS_", "NCCL_"))}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # in a container
     environment |= {"FI_OFI_RXM_BUFFER_SIZE": "65536"}  # as in test_physical_tools.py
-    page_of_commands = "".join(f"echo {shlex.quote(block)} > block\n{block}"
-                               for block in filter(runnable, command_blocks(page)))
+    blocks = [(block, end) for block, end in blocks_and_ends(page) if runnable(block)]
+    page_of_commands = "".join(f"echo {shlex.quote(block)} > block; echo '{NEXT_BLOCK}'\n{block}"
+                               for block, _ in blocks)
     sweeps = SWEEP in page_of_commands
     if sweeps and swept.is_dir():
         shutil.copytree(swept, checkout / SWEPT)
@@ -98,6 +114,68 @@ def test_commands_of_a_page_run(page, checkout, swept):
     assert result.returncode == 0, f"{last.read_text()}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
     if sweeps and not swept.is_dir():
         keep_sweep(checkout / SWEPT, swept)
+    printed = zip((end for _, end in blocks), result.stdout.split(f"{NEXT_BLOCK}\n")[1:])
+    shown = Page(page, checkout, list(printed))
+    shown.check()
+    if "UPDATE_DOCUMENTATION" in os.environ:
+        shown.renew()
+    assert not shown.faults, "\n".join(shown.faults)
+
+
+PAGE = """Three runs
+==========
+
+.. code-block:: sh
+
+   scripts/runs.py
+
+The slow run takes %s times as long, and a
+third of it waits. It prints
+
+.. printed: "%s times" is cell("results/table.csv", "us", run="slow") / cell("results/table.csv", "us", run="fast")
+.. printed: "third of it" is printed(r"waits (\\d+)%%") / 100
+.. printed below: ^run
+.. code-block:: text
+
+   %s
+
+.. drawn: results/plots/picture.png
+.. image:: picture.png
+"""
+
+
+def test_numbers_outputs_and_pictures_that_are_stale_are_told_and_renewed(tmp_path):
+    path = tmp_path / "page.rst"
+    (tmp_path / "results/plots").mkdir(parents=True)
+    (tmp_path / "results/table.csv").write_text("run,us\nfast,100\nslow,223\n")
+    for name, brightness in (("results/plots/picture.png", 0.0), ("picture.png", 1.0)):
+        matplotlib.image.imsave(tmp_path / name, np.full((60, 60, 3), brightness))
+    path.write_text(PAGE % ("3.1", "3.1", "run us\n   fast 90"))
+    outputs = [(path.read_text().index("The slow"), "a line before\n\nrun us\nfast 100\n\nwaits 34%\n")]
+    page = Page(path, tmp_path, outputs)
+    page.check()
+    assert [re.sub(r"page.rst:\d+: ", "", fault) for fault in page.faults] == [
+        "the page says 3.1 times, the commands 2.23", "the commands print\n   run us\n   fast 100\n",
+        "picture.png does not look like results/plots/picture.png"]
+    page.renew()
+    assert path.read_text() == PAGE % ("2.2", "2.2", "run us\n   fast 100")
+    page = Page(path, tmp_path, outputs)
+    page.check()
+    assert not page.faults
+
+
+@pytest.mark.parametrize("mark, fault", [
+    ("printed: 2 is 2", 'not of the form: "words" is EXPRESSION'),
+    ('printed: "4 runs" is 4', 'the text above does not say "4 runs"'),
+    ('printed: "slow run" is 4', 'no number in "slow run"'),
+    ('printed: "3.1 times" is printed("x(y)")', "no output matches"),
+    ('printed: "3.1 times" is cell("none.csv", "us")', "No such file"),
+    ("printed below: never", "no line of the output matches never")])
+def test_a_mark_that_cannot_be_checked_is_told(mark, fault, tmp_path):
+    (tmp_path / "page.rst").write_text(f"The slow run takes 3.1 times as long.\n\n.. {mark}\n")
+    page = Page(tmp_path / "page.rst", tmp_path, [(0, "")])
+    page.check()
+    assert len(page.faults) == 1 and "page.rst:3: " in page.faults[0] and fault in page.faults[0]
 
 
 def inline_commands(page):
