@@ -28,6 +28,17 @@ def name() -> str:
     return os.path.basename(sys.argv[0])
 
 
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """--help with the value of a flag behind the last of its names, not behind each."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        text = super()._format_action_invocation(action)
+        if not action.option_strings or action.nargs == 0:
+            return text
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
+
+
 def tell_idle(parser: argparse.ArgumentParser, given: argparse.Namespace,
               rules: Iterable[tuple[bool, str, Iterable[str]]]) -> None:
     """Warns of flags that change nothing.

@@ -22,6 +22,10 @@ from page_figures import Page
 from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+from clustersim import rst  # noqa: E402
+from clustersim.workload.model import catalogue  # noqa: E402
+
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/source/**/*.rst"),
                 *ROOT.glob("contrib/*/doc/*.rst")])
@@ -252,6 +256,27 @@ def test_every_command_is_in_the_table_of_its_page(folder, page, table):
     text = (ROOT / "docs/source" / page).read_text().partition(f"\n{table}\n")[2].partition("\n---")[0]
     listed = re.findall(rf"^(?:   \* - )?``{folder}/(\w+\.py)``", text, re.MULTILINE)
     assert sorted(listed) == sorted(path.name for path in (ROOT / folder).glob("*.py") if os.access(path, os.X_OK))
+
+
+def test_the_table_of_models_is_the_catalogue():
+    page = ROOT / "docs/source/reference/models.rst"
+    table = rst.list_table(catalogue.COLUMNS, catalogue.table(), (30, 14, 12, 10, 14, 20))
+    text = page.read_text().partition(".. list-table::")[0] + table.rstrip() + "\n"
+    if "UPDATE_DOCUMENTATION" in os.environ:
+        page.write_text(text)
+    assert page.read_text() == text
+
+
+COMMANDS = [*filter(lambda path: os.access(path, os.X_OK), sorted((ROOT / "scripts").glob("*.py"))),
+            ROOT / "topologies/gen_Topo_Template.py"]
+
+
+@pytest.mark.parametrize("script", COMMANDS, ids=lambda path: path.name)
+def test_help_names_defaults_as_such(script):
+    """"(default: 8)", not "(8)"."""
+    text = subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
+    bare = re.findall(r"\((?:\d[\w./]*|[a-z]\w+)\)", re.sub(r"\s+", " ", text.partition("options:")[2]))
+    assert set(bare) <= {"(default)"}
 
 
 def test_the_site_builds_without_a_warning(checkout):

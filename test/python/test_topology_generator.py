@@ -183,7 +183,7 @@ def oversubscription(result):
     """@return the ratio of each tier, as the generator prints it; its warnings of them"""
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("oversubscription")]
     return ({int(tier): float(ratio) for tier, ratio in re.findall(r"tier (\d) ([\d.e-]+):1", line)},
-            re.findall(r"warning: tier (\d) has", result.stderr))
+            re.findall(r"warning: the switches of tier (\d) have", result.stderr))
 
 
 @pytest.mark.parametrize("gpus", [8, 64, 256, 1000, 2048])

@@ -3,8 +3,8 @@
 
     scripts/analyze_results.py results/a results/b -o results/comparison
 
-The others are compared with the first run. A directory of runs counts as its runs. Tables are
-printed, with what limits each group in words; -o writes each table as CSV with all digits, and all of them
+It compares the other runs with the first one. A directory of runs counts as its runs. It prints tables, with
+sentences that say what limits each group; -o writes each table as CSV with all digits, and all of them
 as comparison.md. --dirs may precede the runs, as for SimAI's script. Directories that SimAI or the HPCC simulator wrote
 are read, too.
 """
@@ -36,12 +36,14 @@ def write(tables: list[Table], problems: list[Problem], directory: pathlib.Path)
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="run directories")
-    parser.add_argument("--dirs", nargs="+", default=[], metavar="RUN", help="the same")
-    parser.add_argument("-o", "--output", metavar="DIR", help="write CSV and Markdown there")
+                                     formatter_class=command.HelpFormatter)
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="directory of a run")
+    parser.add_argument("--dirs", nargs="+", default=[], metavar="RUN",
+                        help="directories of runs, as SimAI's script takes them")
+    parser.add_argument("-o", "--output", metavar="DIR",
+                        help="directory for the tables as CSV and Markdown (default: they are only printed)")
     parser.add_argument("--topology", metavar="FILE",
-                        help="topology of all runs, for directories without run.json")
+                        help="topology of all runs, where directories have no run.json")
     parser.add_argument("--tables", nargs="+", metavar="TABLE", choices=[*MAKER_OF],
                         help=f"print only these: {' '.join(MAKER_OF)}")
     given = parser.parse_args(arguments)

@@ -4,9 +4,9 @@
     scripts/calibrate.py -np 4 --provider tcp -o results/calibration
     scripts/calibrate.py -np 16 --mpirun '--hostfile hosts' --largest 1G -o results/calibration
 
-AllReduces of sizes from --smallest to --largest are measured. What the hosts are is fitted to every other size: the
-rate and the latency of their links, and, as far as the errors tell, what a message costs the CPU. The sizes between
-check them. Writes into the directory:
+It measures AllReduces of sizes from --smallest to --largest, and fits a model of the hosts to every other size: the
+rate and the latency of their links, and, as far as the errors tell, the CPU's time for a message. The sizes between
+check the model. Writes into the directory:
 
 topology         a star of hosts with the fitted rate and latency, for -n of all programs
 hosts.yaml       the type of these hosts with the costs of messages, for --gpu-table
@@ -44,17 +44,20 @@ def size(text: str) -> int:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-np", type=int, required=True, help="ranks, one process each")
-    parser.add_argument("--provider", default="auto", help="libfabric's provider, as for SimAI_phynet (auto)")
-    parser.add_argument("--nic", help="RDMA devices, as for SimAI_phynet")
-    parser.add_argument("--interface", help="network interfaces, as for SimAI_phynet")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=command.HelpFormatter)
+    parser.add_argument("-np", type=int, required=True, help="number of ranks, one process each")
+    parser.add_argument("--provider", default="auto", help="libfabric's provider, as for SimAI_phynet (default: auto)")
+    parser.add_argument("--nic", help="RDMA devices, as for SimAI_phynet (default: libfabric's choice)")
+    parser.add_argument("--interface", help="network interfaces, as for SimAI_phynet (default: libfabric's choice)")
     parser.add_argument("--mpirun", default="", help="further arguments of mpirun, such as '--hostfile F'")
-    parser.add_argument("--smallest", type=size, default=1 << 10, help="bytes, such as 1K (1K)")
-    parser.add_argument("--largest", type=size, default=1 << 26, help="bytes, such as 1G (64M)")
-    parser.add_argument("--iterations", type=int, default=7, help="measurements of each size (7)")
-    parser.add_argument("--bound", type=float, default=0.15, help="largest median error (0.15)")
-    parser.add_argument("-o", "--output", default="results/calibration", help="directory of the results")
+    parser.add_argument("--smallest", type=size, default=1 << 10, help="smallest size to measure (default: 1K)")
+    parser.add_argument("--largest", type=size, default=1 << 26,
+                        help="largest size to measure, such as 1G (default: 64M)")
+    parser.add_argument("--iterations", type=int, default=7, help="measurements of each size (default: 7)")
+    parser.add_argument("--bound", type=float, default=0.15,
+                        help="largest median error for exit status 0 (default: 0.15)")
+    parser.add_argument("-o", "--output", default="results/calibration",
+                        help="directory for the results (default: results/calibration)")
     given = parser.parse_args(arguments)
     if given.np < 2:
         parser.error(f"-np is {given.np}; expected 2 or more")

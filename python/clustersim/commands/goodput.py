@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How much of a week a training job trains, with failures, restarts and checkpoints.
+"""Computes the share of the time in which a job trains, with failures, restarts and checkpoints (its goodput).
 
     scripts/goodput.py --part GPU=1024:50000 --part NIC=1024:300000 --part switch=96:150000 \\
       --checkpoint 60 --restart 600 --run results/first
@@ -53,16 +53,19 @@ def above_zero(text: str) -> float:
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+                                     formatter_class=command.HelpFormatter)
     add = parser.add_argument
-    add("--part", type=part, action="append", required=True, metavar="NAME=COUNT:HOURS", help="may repeat")
+    add("--part", type=part, action="append", required=True, metavar="NAME=COUNT:HOURS",
+        help="kind of part, number of such parts, and hours until one fails; may repeat")
     add("--checkpoint", type=above_zero, required=True, metavar="S", help="seconds that a checkpoint stops the job")
     add("--restart", type=above_zero, required=True, metavar="S", help="seconds from a failure until the job trains")
-    add("--interval", type=above_zero, metavar="S", help="seconds of work between checkpoints (Daly's optimum)")
-    add("--days", type=above_zero, default=7.0, help="length of a history (%(default)g)")
-    add("--histories", type=int, default=1000, help="histories to simulate (%(default)s)")
-    add("--seed", type=int, default=1, help="of the random numbers (%(default)s)")
-    add("--run", type=pathlib.Path, metavar="RUN", help="directory of a run of one iteration")
+    add("--interval", type=above_zero, metavar="S",
+        help="seconds of work between checkpoints (default: Daly's optimum)")
+    add("--days", type=above_zero, default=7.0, metavar="N", help="days of a history (default: %(default)g)")
+    add("--histories", type=int, default=1000, metavar="N", help="histories to simulate (default: %(default)s)")
+    add("--seed", type=int, default=1, metavar="N", help="seed of the random numbers (default: %(default)s)")
+    add("--run", type=pathlib.Path, metavar="RUN",
+        help="directory of a run of one iteration; the number of such iterations is printed")
     given = parser.parse_args(arguments)
     if given.histories < 1 or not 0 <= given.seed < 1 << 64:
         parser.error("--histories or --seed is out of range; expected 1 or more, and 0 to 2^64 - 1")

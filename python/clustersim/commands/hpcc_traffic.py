@@ -153,20 +153,22 @@ def make_flows(rates: dict[int, float], sizes: SizeDistribution, options: argpar
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0],
                                      epilog=__doc__.split("\n\n")[1],
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+                                     formatter_class=command.HelpFormatter)
     parser.add_argument("--topology", required=True, help="file with the hosts and their links")
-    parser.add_argument("--sizes", required=True, help="distribution of flow sizes")
-    parser.add_argument("--load", type=float, default=0.5, help="share of each host's rate (0.5)")
+    parser.add_argument("--sizes", required=True, help="file with the distribution of flow sizes")
+    parser.add_argument("--load", type=float, default=0.5,
+                        help="share of each host's rate that background flows take (default: 0.5)")
     parser.add_argument("--duration", type=float, default=0.005,
-                        help="seconds within which flows start (0.005)")
+                        help="seconds within which flows start (default: 0.005)")
     parser.add_argument("--incast-load", type=float, default=0.0,
-                        help="share of all hosts' rates that incast takes (0)")
-    parser.add_argument("--incast-senders", type=int, default=60, help="hosts that send at once (60)")
+                        help="share of all hosts' rates that incast takes (default: 0)")
+    parser.add_argument("--incast-senders", type=int, default=60, help="hosts that send at once (default: 60)")
     parser.add_argument("--incast-bytes", type=int, default=500_000,
-                        help="bytes of each of them (500000)")
-    parser.add_argument("--priority", type=int, default=3, help="priority group of all flows (3)")
-    parser.add_argument("--seed", type=int, default=1, help="another seed gives other flows (1)")
-    parser.add_argument("-o", "--output", default="-", help="flow file (standard output)")
+                        help="bytes that each of these hosts sends (default: 500000)")
+    parser.add_argument("--priority", type=int, default=3, help="priority group of all flows (default: 3)")
+    parser.add_argument("--seed", type=int, default=1,
+                        help="seed of the random numbers; another one gives other flows (default: 1)")
+    parser.add_argument("-o", "--output", default="-", help="flow file to write (default: standard output)")
     options = parser.parse_args(arguments)
     for name, value, low, high in (("--load", options.load, 0, 1),
                                    ("--incast-load", options.incast_load, 0, 1),

@@ -28,21 +28,23 @@ if TYPE_CHECKING:
 def parse(arguments: list[str]) -> argparse.Namespace:
     kinds = "\n".join(f"  {name:12} {kind.summary}{'; compares runs' if kind.compares else ''}"
                       for name, kind in KINDS.items())
-    parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = argparse.ArgumentParser(formatter_class=command.HelpFormatter,
                                      description=f"{__doc__}\nkinds of plots:\n  all          every kind\n{kinds}",
                                      allow_abbrev=False)
-    parser.add_argument("kind", choices=[*KINDS, "all"], metavar="KIND", help="what to draw, see above")
+    parser.add_argument("kind", choices=[*KINDS, "all"], metavar="KIND", help="kind of plot, see above")
     parser.add_argument("runs", nargs="+", metavar="RUN",
                         help="output directory of a run, or the PREFIXEndToEnd.csv of "
                         "one whose files have a prefix (SimAI_analytical -r)")
     parser.add_argument("-o", "--output", type=pathlib.Path,
-                        help="directory for the files; else plots in the directory of the run, or, for "
-                             "several, results/plots")
-    parser.add_argument("--format", default="png,svg", help="png, svg, pdf: one or more (%(default)s)")
-    parser.add_argument("--theme", choices=THEMES, default="light")
-    parser.add_argument("--topology", metavar="FILE", help="the topology, if it is not where it was")
+                        help="directory for the files (default: plots/ in the directory of the run, for several "
+                             "runs results/plots)")
+    parser.add_argument("--format", default="png,svg",
+                        help="formats of the files, of png, svg, pdf (default: %(default)s)")
+    parser.add_argument("--theme", choices=THEMES, default="light", help="colours of the plots (default: light)")
+    parser.add_argument("--topology", metavar="FILE", help="topology of the runs, if its file has been moved")
     parser.add_argument("--published", metavar="FILE",
-                        help="busbw: measurements to compare with (CSV), or none; else those that come along")
+                        help="busbw: file with measurements to compare with (CSV), or none (default: measurements that "
+                        "the project brings)")
     options = parser.parse_args(arguments)
     options.formats = options.format.split(",")
     wrong = set(options.formats) - {"png", "svg", "pdf"}

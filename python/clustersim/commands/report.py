@@ -3,8 +3,8 @@
 
     scripts/report.py results/a results/b -o results/report.html
 
-The page is self-contained: it opens from disk, without a network, on a phone too. The first run is the
-one that others are compared with.
+The page is self-contained: it opens from disk, without a network, on a phone too. It compares the other
+runs with the first one.
 """
 import argparse
 import pathlib
@@ -21,16 +21,17 @@ from clustersim.whole_file import write_text
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="run directories")
+                                     formatter_class=command.HelpFormatter)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
     parser.add_argument("-o", "--output", type=pathlib.Path, metavar="FILE",
-                        help="the page (default: report.html in the run, or, of several, results/report.html)")
-    parser.add_argument("--title", help="heading of the page")
+                        help="file for the page (default: report.html in the run, for several runs "
+                        "results/report.html)")
+    parser.add_argument("--title", help="heading of the page (default: from the runs)")
     parser.add_argument("--topology", metavar="FILE",
-                        help="topology of all runs, for directories without run.json")
+                        help="topology of all runs, where directories have no run.json")
     parser.add_argument("--plots-of-each", action="store_true",
-                        help="draw queues, pauses, rates, ... of each run, also of more than four (slow)")
-    parser.add_argument("--no-plots", action="store_true", help="tables only: faster and smaller")
+                        help="draw queues, pauses, rates, ... of each run also for more than four runs, which is slow")
+    parser.add_argument("--no-plots", action="store_true", help="write tables only, which is faster and smaller")
     given = parser.parse_args(arguments)
     command.tell_idle(parser, given, ((not given.no_plots, "nothing is drawn", ("plots_of_each",)),))
     from clustersim.results import open_runs  # these load pandas and matplotlib

@@ -64,17 +64,18 @@ def positive(text: str) -> float:
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=command.name(), description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("grid", type=pathlib.Path, help="the sweep file (YAML)")
+                                     formatter_class=command.HelpFormatter)
+    parser.add_argument("grid", type=pathlib.Path, help="file with the grid (YAML)")
     parser.add_argument("-o", "--output", type=pathlib.Path,
-                        help="directory of the results; else results/<name of the sweep file>")
+                        help="directory for the results (default: results/<name of the sweep file>)")
     parser.add_argument("-j", "--jobs", type=int,
-                        help="largest number of runs at the same time (the cores here; with --profile, what that says)")
+                        help="most runs at a time (default: the cores of this machine; with --profile, the profile's "
+                        "number)")
     parser.add_argument("--memory", type=positive, metavar="GB",
-                        help="memory of all runs together (80%% of what is free now)")
+                        help="memory of all runs together (default: 80%% of the free memory)")
     parser.add_argument("--profile", metavar="NAME",
                         help="Snakemake's profile of a cluster: a directory with a config.yaml")
-    parser.add_argument("--dry-run", action="store_true", help="list the runs, and why each is to be done")
+    parser.add_argument("--dry-run", action="store_true", help="list the runs, and why each has to be done")
     parser.add_argument("--any-build", action="store_true",
                         help="keep complete runs of another build of the program")
     parser.add_argument("snakemake", nargs="*", metavar="-- ARGUMENT", help="further arguments of Snakemake")

@@ -4,8 +4,8 @@
     scripts/why.py RUN
 
 The path goes from the last rank's end back to the start, through computations, collectives (to the rank that joined
-last) and messages (to their senders). What-ifs are worked out on the path, then run: each repeats the run with one
-thing faster. If RUN has no timeline of all ranks, it is repeated once with one. Results are in RUN/why.
+last) and messages (to their senders). What-ifs are estimated on the path, then run: each repeats the run with one
+kind of part faster. If RUN has no timeline of all ranks, it is repeated once with one. Results are in RUN/why.
 """
 from clustersim.required_modules import require
 
@@ -28,13 +28,18 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser(description: str) -> Parser:
     parser = Parser(prog="why.py", description=description, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter)
+                    formatter_class=command.HelpFormatter)
     parser.add_argument("run", metavar="RUN", help="directory of a run of SimAI_simulator")
-    parser.add_argument("-o", "--output", metavar="DIR", help="for path.csv, why.json and the runs (RUN/why)")
-    parser.add_argument("--factor", type=float, default=1.1, metavar="X", help="how much faster in what-ifs (1.1)")
-    parser.add_argument("--no-confirm", action="store_true", help="work the what-ifs out, but do not run them")
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="longest parts of the path to show (10)")
-    parser.add_argument("--program", metavar="FILE", help="the simulator (bin/, or on the PATH)")
+    parser.add_argument("-o", "--output", metavar="DIR",
+                        help="directory for path.csv, why.json and the runs (default: RUN/why)")
+    parser.add_argument("--factor", type=float, default=1.1, metavar="X",
+                        help="factor on rates in what-ifs (default: 1.1)")
+    parser.add_argument("--no-confirm", action="store_true",
+                        help="estimate the what-ifs on the path, but do not run them")
+    parser.add_argument("--top", type=int, default=10, metavar="N",
+                        help="number of the longest parts of the path to show (default: 10)")
+    parser.add_argument("--program", metavar="FILE",
+                        help="program that simulates (default: bin/SimAI_simulator, or the PATH)")
     return parser
 
 

@@ -71,75 +71,83 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser(description: str) -> Parser:
     # Names may be cut, as SimAI's generator lets them: --topo is --topology.
-    parser = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=description, formatter_class=command.HelpFormatter)
     topologies = [*rails.TEMPLATES, *OTHERS]
     add = parser.add_argument
-    add("-topo", "--topology", choices=topologies, metavar="NAME", help=", ".join(topologies))
+    add("-topo", "--topology", choices=topologies, metavar="NAME",
+        help=f"template of the network (default: none), of {', '.join(topologies)}")
     add("--preset", metavar="NAME",
-        help=f"sets GPU type and NVLink rate; those with a dash also a server's GPUs and NICs: "
-             f"{', '.join(presets())}")
-    add("-g", "--gpu", type=int, help="number of GPUs")
+        help="kind of server, which sets the GPU type and the NVLink rate; those with a dash also the GPUs and NICs "
+        f"of a server: {', '.join(presets())}")
+    add("-g", "--gpu", type=int, help="number of GPUs (default: the template's)")
     add("-ro", "--ro", "--rail_optimized", dest="rail_optimized", action="store_true", default=None,
         help="GPU k of every server of a segment is on the same access switch")
     add("-dt", "--dt", "--dual_ToR", dest="dual_tor", action="store_true", default=None,
         help="every NIC is on two access switches")
     add("-dp", "--dp", "--dual_plane", dest="dual_plane", action="store_true", default=None,
         help="the two access switches belong to separate planes")
-    add("-gps", "--gpu_per_server", type=int, help="GPUs per server (8)")
-    add("-gt", "--gpu_type", help="GPU type (H100)")
-    add("--gpu_table", metavar="FILE", help="rows of GPU types besides the built-in ones (YAML); the simulator's "
-        "--gpu-table")
+    add("-gps", "--gpu_per_server", type=int, help="GPUs per server (default: 8)")
+    add("-gt", "--gpu_type", help="GPU type (default: H100)")
+    add("--gpu_table", metavar="FILE", help="file with further GPU types (YAML), as --gpu-table of the simulator")
     add("-nsps", "--nv_switch_per_server", type=int,
-        help="NVSwitches per server (1; 0 of a mesh; of MI250X one for each GPU)")
+        help="NVSwitches per server (default: 1; with a mesh 0; with MI250X one for each GPU)")
     add("--mesh", action="store_true", default=None,
-        help=f"a link between every two GPUs of a server, without NVSwitches (as of {', '.join(mesh())})")
-    add("-nvbw", "--nvlink_bw", help="GPU to NVSwitch, or each link of a mesh or lane of a link (the GPU's; of "
-        "SimAI's types 2880Gbps)")
-    add("-nl", "--nv_latency", help="delay of NVLinks (0.000025ms)")
-    add("-l", "--latency", help="delay of all other links (0.0005ms)")
-    add("-bw", "--bandwidth", help="NIC to ASW")
-    add("--nics_per_gpu", type=int, help="NICs of each GPU (1), the k-th ones on the k-th copy of all switches (a "
-        "plane)")
-    add("--gpus_per_nic", type=int, help="GPUs that share a NIC (1), neighbours in a server")
-    add("-apbw", "--ap_bandwidth", help="ASW to PSW, or switch to switch (400Gbps)")
-    add("-er", "--error_rate", help="packet error rate of every link (0)")
-    add("-asn", "-asw", "--asw_switch_num", type=int, help="access switches: as many as the GPUs need, or a warning")
-    add("-npa", "-nps", "--nics_per_aswitch", type=int, help="NICs per access switch")
-    add("-psn", "--psw_switch_num", type=int, help="aggregation switches, of each pod (SimAI's; --fit where -g is "
-        "above the "
-        "template's size)")
+        help=f"a link between every two GPUs of a server, without NVSwitches (default for {', '.join(mesh())})")
+    add("-nvbw", "--nvlink_bw", help="rate of a link between GPU and NVSwitch, of each link of a mesh, or of a lane "
+        "(default: the GPU's; for SimAI's types 2880Gbps)")
+    add("-nl", "--nv_latency", help="delay of NVLinks (default: 0.000025ms)")
+    add("-l", "--latency", help="delay of all other links (default: 0.0005ms)")
+    add("-bw", "--bandwidth", help="rate of a link between NIC and ASW (default: the template's)")
+    add("--nics_per_gpu", type=int, help="NICs of each GPU (default: 1); the k-th NICs are on the k-th copy of all "
+        "switches (a plane)")
+    add("--gpus_per_nic", type=int, help="GPUs that share a NIC, neighbours in a server (default: 1)")
+    add("-apbw", "--ap_bandwidth",
+        help="rate of a link between ASW and PSW, or between two switches (default: 400Gbps)")
+    add("-er", "--error_rate", help="packet error rate of every link (default: 0)")
+    add("-asn", "-asw", "--asw_switch_num", type=int, help="number of access switches; another number than the GPUs "
+        "need brings a warning (default: as many as they need)")
+    add("-npa", "-nps", "--nics_per_aswitch", type=int, help="NICs per access switch (default: the template's)")
+    add("-psn", "--psw_switch_num", type=int, help="number of aggregation switches of each pod (default: SimAI's; "
+        "--fit where -g is above the template's size)")
     add("--fit", action="store_true", default=None,
-        help="as many aggregation switches as take what comes from below, 1:1")
-    add("-app", "--asw_per_psw", type=int, help="access switches that an aggregation switch holds")
+        help="take as many aggregation switches as make capacity up and down equal (1:1)")
+    add("-app", "--asw_per_psw", type=int,
+        help="access switches that an aggregation switch joins (default: the template's)")
     pods = parser.add_argument_group("several pods").add_argument
     pods("-csn", "--core_switch_num", type=int,
-         help="core switches over the pods, a multiple of -psn (0: one pod)")
-    pods("-cbw", "--core_bandwidth", help="PSW to core, or spine to core, or group to group (400Gbps)")
-    pods("--rails", type=int, help="rails when rail-optimised (GPUs per server; 4 for NVL36, NVL72)")
+         help="number of core switches over the pods, a multiple of -psn (default: 0, one pod)")
+    pods("-cbw", "--core_bandwidth",
+         help="rate of a link between PSW or spine and core, or between groups (default: 400Gbps)")
+    pods("--rails", type=int, help="number of rails of a rail-optimised network (default: GPUs per server; 4 for "
+         "NVL36, NVL72)")
     other = parser.add_argument_group("other architectures").add_argument
-    other("--radix", type=int, help="FatTree: ports of each switch (8)")
-    other("--nics_per_leaf", type=int, help="Clos2, Clos3: NICs on a leaf (32)")
-    other("--leaves_per_pod", type=int, help="Clos3: leaves of a pod (8)")
-    other("--oversubscription", type=float, help="Clos2, Clos3: capacity down over up, per tier (1)")
-    other("--routers_per_group", type=int, help="Dragonfly: routers of a group (4)")
-    other("--gpus_per_router", type=int, help="Dragonfly: GPUs on a router (2)")
-    other("--global_links", type=int, help="Dragonfly: links of a router to other groups (2)")
-    other("--groups", type=int, help="Dragonfly: groups (as many as the global links reach)")
-    other("--dims", help="Torus: servers in each dimension (4x4)")
+    other("--radix", type=int, help="FatTree: ports of each switch (default: 8)")
+    other("--nics_per_leaf", type=int, help="Clos2, Clos3: NICs on a leaf (default: 32)")
+    other("--leaves_per_pod", type=int, help="Clos3: leaves of a pod (default: 8)")
+    other("--oversubscription", type=float,
+          help="Clos2, Clos3: capacity down over capacity up, of each tier (default: 1)")
+    other("--routers_per_group", type=int, help="Dragonfly: routers of a group (default: 4)")
+    other("--gpus_per_router", type=int, help="Dragonfly: GPUs on a router (default: 2)")
+    other("--global_links", type=int, help="Dragonfly: links of a router to other groups (default: 2)")
+    other("--groups", type=int, help="Dragonfly: number of groups (default: as many as the global links reach)")
+    other("--dims", help="Torus: servers in each dimension (default: 4x4)")
     made = parser.add_argument_group("the file that is made").add_argument
     made("-o", "--output", metavar="FILE",
-         help="write FILE; DIR/: into that directory, under the name that follows from the flags (default: into "
-              "the current one); --draw: FILE.png and FILE.svg")
+         help="file to write; with DIR/, a file in that directory, named after the flags (default: in the "
+              "current directory); with --draw, FILE.png and FILE.svg")
     made("--force", action="store_true", help="overwrite a file that holds another topology")
     astra = parser.add_argument_group("from ASTRA-sim").add_argument
     astra("--astra_network", metavar="FILE",
-          help="the topology that a network file of ASTRA-sim's analytical back ends describes (YAML); with -gt")
-    astra("--decimal_gb", action="store_true", help="its GB/s are 10^9 bytes/s (ASTRA-sim's are 2^30)")
+          help="network file of ASTRA-sim's analytical back ends (YAML), from which the topology is made; with -gt")
+    astra("--decimal_gb", action="store_true",
+          help="GB/s of that file are 10^9 bytes/s (default: 2^30, as in ASTRA-sim)")
     files = parser.add_argument_group("instead of generating").add_argument
-    files("--check", metavar="FILE", help="check every rule of the format")
-    files("--describe", metavar="FILE", help="layers, oversubscription, path lengths, bisection, parts")
-    files("--prices", metavar="FILE", help="--describe: also what the parts cost and draw, such as prices.yaml")
-    files("--draw", metavar="FILE", help="draw up to 1,024 GPUs, into FILE.png and FILE.svg")
+    files("--check", metavar="FILE", help="check a topology by every rule of the format")
+    files("--describe", metavar="FILE",
+          help="print layers, oversubscription, path lengths, bisection and parts of a topology")
+    files("--prices", metavar="FILE",
+          help="price list, such as prices.yaml: --describe also prints prices and watts of the parts")
+    files("--draw", metavar="FILE", help="draw a topology of up to 1,024 GPUs, into FILE.png and FILE.svg")
     return parser
 
 
@@ -251,9 +259,10 @@ def uneven_tiers(tiers: Sequence[tuple[int, float]], options: Options, build: Bu
         if build is rails.build and not options.core_switch_num
         else "other numbers of switches, or other rates"
     )
-    return [f"tier {tier} has {ratio:.3g} times the capacity downwards that it has upwards, so comparisons with other "
-            f"networks "
-            f"compare that; expected {hint}" for tier, ratio in uneven]
+    shares = ((tier, f"{ratio:.3g} times as much capacity down as up" if ratio > 1 else
+               f"{1 / ratio:.3g} times as much capacity up as down") for tier, ratio in uneven)
+    return [f"the switches of tier {tier} have {share}, which counts in comparisons with other networks; expected "
+            f"{hint}" for tier, share in shares]
 
 
 def oversubscription_line(tiers: Sequence[tuple[int, float]]) -> str:

@@ -19,7 +19,7 @@ WITHOUT_SPREAD = "all experts are on each rank (--ep)"
 
 def add_imbalance(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--moe_imbalance", default="none", metavar="none|zipf:S[:SEED]|FILE",
-                       help="how uneven experts' shares are: not (default), Zipf with exponent S, or a file with "
+                       help="imbalance of the experts: none (default), Zipf's law with exponent S, or a file with the "
                        "tokens of each expert, one a line")
 
 
@@ -28,22 +28,22 @@ def add(parser: "Parser") -> None:
     flag = group.add_argument
     flag("--moe_dispatcher", "--moe_token_dispatcher_type", "--moe-token-dispatcher-type", default="alltoall",
          metavar="NAME",
-         help="alltoall (default): a token goes once to each of its experts; deepep (Megatron's flex): once to each "
-         "server; deepep_ll: DeepEP's "
-              "low-latency kernels")
+         help="how tokens reach their experts. alltoall (default): once to each expert; deepep (Megatron's flex): once "
+         "to each server; deepep_ll: DeepEP's low-latency kernels")
     flag("--moe_flex_dispatcher_backend", "--moe-flex-dispatcher-backend", metavar="NAME",
-         help="of Megatron's flex: deepep")
+         help="back end of Megatron's flex dispatcher: deepep")
     flag("--moe_dispatch_dtype", default="bf16", metavar="TYPE",
-         help="of dispatched tokens: bf16 (default) or fp8; results are combined in bf16")
+         help="type of the tokens that are sent to experts: bf16 (default) or fp8; results come back in bf16")
     flag("--moe_node_limit", "--moe_router_group_topk", "--moe-router-group-topk", type=int, default=0, metavar="N",
-         help="servers that a token's experts are on at most (any); DeepSeek-V3: 4")
-    flag("--moe_gpus_per_server", type=int, default=8, metavar="N", help="GPUs between which a token is forwarded (8)")
+         help="most servers that have a token's experts (default: any number; DeepSeek-V3: 4)")
+    flag("--moe_gpus_per_server", type=int, default=8, metavar="N",
+         help="GPUs that forward tokens to each other (default: 8)")
     add_imbalance(group)
     flag("--moe_capacity_factor", "--moe_expert_capacity_factor", "--moe-expert-capacity-factor", type=float,
          default=0.0, metavar="X",
-         help="an expert takes at most X times the mean and drops the rest (0: nothing is dropped)")
+         help="most tokens of an expert, as a multiple of the mean; the rest is dropped (default: 0, no limit)")
     flag("--moe_pad_expert_input_to_capacity", "--moe-pad-expert-input-to-capacity", action="store_true",
-         help="each expert computes its whole capacity")
+         help="each expert computes its whole capacity, padded")
 
 
 def _loads(text: str, experts: int) -> tuple[float, ...]:

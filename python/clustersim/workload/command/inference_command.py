@@ -40,36 +40,39 @@ DISPATCH_BYTES = {"bf16": exchange.BYTES["bf16"], "fp8": exchange.BYTES["fp8"], 
 
 def make_parser() -> "Parser":
     parser = training_command.Parser(prog="workload.py --inference", description=DESCRIPTION, allow_abbrev=False,
-                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+                                 formatter_class=command.HelpFormatter)
     parser.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--workload_type", choices=["inference"], help=argparse.SUPPRESS)
     training_command.add_model_flags(parser)
     group = parser.add_argument_group("instances")
-    group.add_argument("--world_size", "--gpus", type=int, metavar="N", help="GPUs of colocated instances")
+    group.add_argument("--world_size", "--gpus", type=int, metavar="N",
+                       help="GPUs of instances that both prefill and decode")
     for role in ("", "prefill_", "decode_"):
         what = f"of {role[:-1]} instances" if role else "of an instance"
         if role:
             group.add_argument(f"--{role}gpus", type=int, metavar="N", help=f"GPUs {what}")
-        for size, text in (("tp", "tensor parallel"), ("pp", "pipeline stages"), ("ep", "expert parallel")):
+        for size, text in (("tp", "GPUs of a tensor-parallel group"), ("pp", "pipeline stages"),
+                           ("ep", "ranks that share out the experts")):
             default = None if role else 1
-            group.add_argument(f"--{role}{size}", type=int, default=default, metavar="N", help=f"{text}, {what}")
-    group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
+            group.add_argument(f"--{role}{size}", type=int, default=default, metavar="N",
+                               help=f"{text} {what} (default: {f'--{size}' if role else 1})")
+    group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU",
+                       help=f"GPU that computes (default: H100), of {', '.join(gpus.names())}")
     training_command.add_gpu_table(group)
     group.add_argument("--gpu_memory_utilization", type=float, default=0.9, metavar="X",
-                       help="share of a GPU's memory for weights and cache (0.9)")
+                       help="share of a GPU's memory for weights and cache (default: 0.9)")
     group.add_argument("--dtype", default="bfloat16", metavar="TYPE",
-                       help=f"of weights and products: {', '.join(DTYPES)} (bfloat16)")
+                       help=f"type of weights and of the numbers of GEMMs: {', '.join(DTYPES)} (default: bfloat16)")
     group.add_argument("--kv_cache_dtype", "--kv-cache-dtype", default="auto", choices=["auto", "bfloat16", "fp8"],
-                       help="of keys and values: auto and bfloat16 are the same (auto)")
+                       help="type of keys and values in the cache (default: auto, which is bfloat16)")
     group.add_argument("--kernels", choices=gpus.KERNELS, default="roofline",
-                       help="times of a step's operators: from tables of measured kernels, written as lines of times, "
-                       "or rooflines (roofline)")
+                       help="source of operators' times: measured kernels or a roofline (default: roofline)")
     training_command.add_operator_dtype(group)
     group.add_argument("--moe_dispatcher", default="alltoall", choices=DISPATCHERS,
-                       help="alltoall (default): a token goes once to each of its experts; deepep: to each rank that "
-                       "has some; allgather: to all ranks")
+                       help="how tokens reach their experts. alltoall (default): once to each expert; deepep: once to "
+                       "each rank that has some; allgather: to all ranks")
     group.add_argument("--moe_dispatch_dtype", default="bf16", choices=DISPATCH_BYTES,
-                       help="of tokens on their way to experts; results come back in bf16 (bf16)")
+                       help="type of the tokens that are sent to experts; results come back in bf16 (default: bf16)")
     exchange_flags.add_imbalance(group)
     for title, keys in (("requests", {**REQUESTS, **COUNTS}), ("serving", SERVING), ("each instance", POOL)):
         group = parser.add_argument_group(title)
@@ -77,8 +80,9 @@ def make_parser() -> "Parser":
             group.add_argument(f"--{key}", *OTHER_SPELLINGS.get(key, []), metavar="V", help=flag.text)
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
-                       help="directory (results/workload)")
-    group.add_argument("--name", metavar="NAME", help="of the files, without ending")
+                       help="directory for the files (default: results/workload)")
+    group.add_argument("--name", metavar="NAME",
+                       help="name of the files, without ending (default: from model and instances)")
     return parser
 
 
@@ -140,13 +144,8 @@ def _trace(given: argparse.Namespace, directory: pathlib.Path) -> None:
 def _kept_lines(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str, Instance]]") -> list[str]:
     """@return lines of windows; refuses what is not modelled for layers that do not keep all tokens"""
     kept = pools[0][1].kept
-    what = (
-        "layers with a window"
-        if kept.window_layers
-        else "layers with a state"
-        if kept.has_states
-        else "layers that keep different numbers of bytes"
-    )
+    what = ("layers with a window" if kept.window_layers else "layers with a state" if kept.has_states else
+            "layers that keep different numbers of bytes")
     if kept.moves:
         return []
     if len(pools) > 1:
@@ -237,8 +236,7 @@ def _run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     for (role, pool), count in zip(pools, blocks):
         number = pool.gpus // (pool.tp * pool.pp * pool.ep)
         print(f"{number} {role} instance{'s' if number > 1 else ''} of TP {pool.tp}, PP {pool.pp}, EP {pool.ep} on "
-              f"{pool.gpus} "
-              f"{gpu.name}: {count} blocks of the cache on each replica")
+              f"{pool.gpus} {gpu.name}: {count} blocks of the cache on each replica")
     print(f"written: {directory / name}.txt")
 
 

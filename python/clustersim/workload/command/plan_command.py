@@ -50,50 +50,59 @@ Row = dict[str, Any]  # the cells of a plan by COLUMNS
 
 def make_parser(description: str) -> argparse.ArgumentParser:
     parser = training_command.Parser(prog="plan.py", description=description, allow_abbrev=False,
-                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+                                 formatter_class=command.HelpFormatter)
     training_command.add_model_flags(parser)
     exchange_flags.add(parser)
     add = parser.add_argument
     add("--gpus", "--world_size", type=int, metavar="N", help="number of GPUs")
-    add("--framework", metavar="NAME", help="time plans as a framework overlaps and launches: "
+    add("--framework", metavar="NAME", help="framework whose overlaps and launches count in times: "
         + ", ".join(frameworks.names()) +
-        "; without: SimAI_analytical, nothing overlaps but gradients")
-    add("--topology", "-n", metavar="FILE", help="gives GPU type, GPUs per server and the links' rates")
-    add("--gpu_type", default=None, metavar="GPU", help=f"without a topology (H100): {', '.join(gpus.names())}")
+        " (default: none; only gradients overlap)")
+    add("--topology", "-n", metavar="FILE", help="topology that gives the GPU type, GPUs per server and rates of links")
+    add("--gpu_type", default=None, metavar="GPU",
+        help=f"GPU type where no topology gives it (default: H100), of {', '.join(gpus.names())}")
     training_command.add_gpu_table(parser)
-    add("--gpus_per_server", type=int, default=None, metavar="N", help="without a topology (8)")
-    add("--nic_type", choices=NIC_GBPS, help="without a topology (cx7: 400 Gb/s)")
+    add("--gpus_per_server", type=int, default=None, metavar="N",
+        help="GPUs per server where no topology gives them (default: 8)")
+    add("--nic_type", choices=NIC_GBPS, help="NIC where no topology gives its rate (default: cx7, 400 Gb/s)")
     add("--network_kind", "--network-kind", metavar="NAME",
-        help="what joins the servers, as of SimAI_simulator (AS_NETWORK_KIND, or none)")
-    add("--global_batch", type=int, metavar="N", help="sequences of an iteration (as many as GPUs)")
-    add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (4096)")
+        help="kind of network between servers, as for SimAI_simulator (default: AS_NETWORK_KIND, or none)")
+    add("--global_batch", type=int, metavar="N", help="sequences of an iteration (default: as many as GPUs)")
+    add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (default: 4096)")
     add("--objective", choices=OBJECTIVES, default="time",
-        help="time (default) takes all GPUs; the others also try halves, quarters, ...")
-    add("--gpu_hour", type=float, default=None, metavar="PRICE", help="price of a GPU for an hour, for the cost (2)")
-    add("--prices", metavar="FILE", help="instead: prices and watts of the topology's parts, such as "
-        "topologies/prices.yaml")
-    add("--years", type=float, default=4.0, metavar="N", help="in which the parts' prices are written off (4)")
-    add("--kwh", type=float, default=0.1, metavar="PRICE", help="price of a kilowatt-hour (0.1)")
+        help="measure of the best plan: time (default) takes all GPUs; the others also try half of them, a "
+        "quarter, ...")
+    add("--gpu_hour", type=float, default=None, metavar="PRICE", help="price of a GPU for an hour (default: 2)")
+    add("--prices", metavar="FILE", help="file with prices and watts of the topology's parts, such as "
+        "topologies/prices.yaml, in the place of --gpu_hour")
+    add("--years", type=float, default=4.0, metavar="N",
+        help="years in which the parts' prices are written off (default: 4)")
+    add("--kwh", type=float, default=0.1, metavar="PRICE", help="price of a kilowatt-hour (default: 0.1)")
     training_command.add_kernel_flags(parser)
-    add("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {training_command.DTYPES} (bfloat16)")
+    add("--dtype", default="bfloat16", metavar="TYPE",
+        help=f"type of the numbers of GEMMs: {training_command.DTYPES} (default: bfloat16)")
     add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
-        help="memory that the job cannot have (5)")
-    add("--top", type=int, default=10, metavar="N", help="plans to show (10)")
-    add("--simulate", type=int, default=0, metavar="N", help="simulate the best N on the topology (0)")
-    add("--network", choices=["packet", "flow", "analytical"], default="packet", help="how to simulate them (packet)")
+        help="memory of each GPU that is left to CUDA and NCCL (default: 5)")
+    add("--top", type=int, default=10, metavar="N", help="number of plans to show (default: 10)")
+    add("--simulate", type=int, default=0, metavar="N",
+        help="simulate the best N plans on the topology, and rank them by that (default: 0)")
+    add("--network", choices=["packet", "flow", "analytical"], default="packet",
+        help="back end of these simulations (default: packet)")
     add("--conf", "-c", default=str(CONF) if CONF.is_file() else None, metavar="FILE",
-        help="of the simulation (conf/SimAI.conf)")
-    add("--time_limit", type=float, default=600, metavar="S", help="seconds for each simulation (600)")
-    add("--output_dir", "-o", default="results/plan", metavar="DIR", help="plans.csv, plans.json, plans.png, workloads")
+        help="configuration of these simulations (default: conf/SimAI.conf)")
+    add("--time_limit", type=float, default=600, metavar="S",
+        help="seconds that each simulation may take (default: 600)")
+    add("--output_dir", "-o", default="results/plan", metavar="DIR",
+        help="directory for plans.csv, plans.json, plans.png and workloads (default: results/plan)")
     for group in OVERLAPS:
         add(f"--{group}_overlap", type=float, metavar="X",
-            help=f"share of {group.upper()} communication that is hidden, 0 to 1")
+            help=f"share of {group.upper()} communication that computation hides, 0 to 1")
     add("--print_arguments", "--print-arguments", metavar="NAME",
-        help=f"print the best plan that a framework can carry out as its arguments: "
+        help="print the best plan that a framework can carry out, as arguments of "
         f"{', '.join(launch_arguments.WRITERS)}")
-    add("--against", metavar="FILE", help="instead: time the layouts of a CSV file with published speeds, and compare "
-        "the order")
-    add("--bin", metavar="DIR", help="the programs (bin, or on the PATH)")
+    add("--against", metavar="FILE", help="time the layouts of a CSV file with published speeds in the place of a "
+        "search, and compare their order")
+    add("--bin", metavar="DIR", help="directory of the programs (default: bin, or the PATH)")
     parser.set_defaults(frame="Megatron", tp=1)
     return parser
 
@@ -245,8 +254,7 @@ def _search(given: argparse.Namespace, model: "Model", machine: plans.Machine, g
         found, timed = found + some, timed + runs
     if not found:
         raise InputError(f"{model.name} fits on {given.gpus} {gpu.name} in none of {seen} plans; expected more GPUs, "
-                         f"more "
-                         "memory or a --global_batch that can be shared out")
+                         "more memory or a --global_batch that can be shared out")
     found.sort(key=lambda each: _value(given, each))
     return found[:given.top], seen, timed
 
@@ -267,10 +275,8 @@ def _arguments(framework: str, model: "Model", best: "Sequence[Parallelism]", gp
         except InputError as error:
             refusal = error
             continue
-        return (
-            "arguments of"
-            f" {framework}{'' if rank == 1 else f' for plan {rank}, the best that it can carry out'}:\n{text}"
-        )
+        which = "" if rank == 1 else f" for plan {rank}, the best that it can carry out"
+        return f"arguments of {framework}{which}:\n{text}"
     raise InputError(f"{refusal}, or more plans (--top)")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TYPE_CHECKING
 
 from clustersim import command, gpu_rows
+from clustersim.aicb_flags import VALUES_WITHOUT_EFFECT, WITHOUT_EFFECT
 from clustersim.errors import InputError, nearest
 from clustersim.pydantic_v1 import pydantic
 from clustersim.whole_file import write_text
@@ -33,28 +34,6 @@ if TYPE_CHECKING:
     from clustersim.workload.training.megatron import Iteration
     from clustersim.workload.training.memory import Memory
 
-# AICB's flags that change nothing here, and why.
-WITHOUT_EFFECT = {
-    "--use_flash_attn": "attention is always fused", "--flash_attn": "attention is always fused",
-    "--moe_grouped_gemm": "experts are always grouped", "--grouped_gemm": "experts are always grouped",
-    "--moe_enable": "a model with experts has them",
-    "--overlap_grad_reduce": "gradients are always reduced beside backward",
-    "--overlap_version": "rows do not depend on it", "--computation_enable": "it is for GPUs",
-    "--enable_visual": "scripts/plot.py draws results", "--workload_only": "there is nothing else",
-    "--openai_gelu": "a GELU takes its bytes' time",
-    "--squared_relu": "a GELU takes its bytes' time", "--bias_gelu_fusion": "kernels are always fused",
-    "--contiguous_gradients": "it moves no byte", "--amp_enabled": "bfloat16 is assumed",
-}
-VALUES_WITHOUT_EFFECT = {
-    "--pp_rank": "all stages are written", "--epoch_num": "--passes of the simulators repeats a workload",
-    "--activation_func": "--swiglu says it", "--onnx_safe": "it changes no size",
-    "--reduce_bucket_size": "gradients are reduced layer by layer",
-    "--allgather_bucket_size": "weights are gathered at once",
-    "--param_persistence_threshold": "all weights are sharded",
-    "--model_persistence_threshold": "all weights are sharded",
-    "--max_live_parameters": "layers are gathered one by one",
-    "--prefetch_bucket_size": "layers are gathered one by one",
-}
 # Sizes of a model that flags may give or change: flag, and field of Model.
 SIZES = {"--num_layers": "layers", "--hidden_size": "hidden", "--num_attention_heads": "heads",
          "--num_query_groups": "kv_heads",
@@ -65,7 +44,8 @@ SIZES = {"--num_layers": "layers", "--hidden_size": "hidden", "--num_attention_h
 NUMBERS = (("--main_grads_dtype", "fp32", "in which gradients add up"),
            ("--grad_reduce_dtype", None, "in which ranks reduce gradients"),
            ("--main_params_dtype", "fp32", "of the optimizer's weights"),
-           ("--exp_avg_dtype", "fp32", "of its first moment"), ("--exp_avg_sq_dtype", "fp32", "of its second moment"))
+           ("--exp_avg_dtype", "fp32", "of the optimizer's first moment"),
+           ("--exp_avg_sq_dtype", "fp32", "of the optimizer's second moment"))
 OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"],
                    "--n_dense_layers": ["--n_dense_layer"]}
 OTHER_SPELLINGS |= {"--qk_nope_dim": ["--qk_head_dim", "--qk-head-dim"],
@@ -92,6 +72,14 @@ class Parser(argparse.ArgumentParser):
         return given
 
 
+class ListModels(argparse.Action):
+    """Prints the catalogue and ends the program, as --help does."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(catalogue.listing())
+        parser.exit()
+
+
 def mixer_flags() -> list[tuple[str, str]]:
     """@return flags of sizes of mixers, and the fields that have them"""
     return [flag for mixer in mixers.known().values() for flag in mixer.flags.items()]
@@ -106,10 +94,11 @@ def _spellings(name: str) -> list[str]:
 def add_model_flags(parser: "Parser") -> None:
     group = parser.add_argument_group("the model")
     group.add_argument("--model_name", "--model-name", "--model", metavar="NAME",
-                       help=f"of the catalogue: {', '.join(catalogue.entries())}")
+                       help=f"a model of the catalogue; --list_models shows all {len(catalogue.entries())}")
+    group.add_argument("--list_models", "--list-models", nargs=0, action=ListModels, help="show the catalogue and exit")
     group.add_argument("-m", "--model_size", metavar="SIZE",
-                       help="AICB's: 7, 13, 22, 65, 175, 405, moe, deepseek671, ...")
-    group.add_argument("--config", metavar="FILE", help="config.json of a Hugging Face model")
+                       help="the same by AICB's sizes: 7, 13, 22, 65, 175, 405, moe, deepseek671, ...")
+    group.add_argument("--config", metavar="FILE", help="the model is that of a config.json of Hugging Face")
     for flag, field in SIZES.items():
         group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
     for flag, field in mixer_flags():
@@ -122,7 +111,7 @@ def add_model_flags(parser: "Parser") -> None:
     group.add_argument("--add_bias_linear", "--add-bias-linear", action="store_true", help=argparse.SUPPRESS)
     megatron_line.add_model_flags(group)
     group.add_argument("--make_vocab_size_divisible_by", "--make-vocab-size-divisible-by", type=int, metavar="N",
-                       help="pad the vocabulary (1; in a pasted line 128)")
+                       help="the vocabulary is padded to a multiple of N (default: 1; in a pasted line 128)")
 
 
 def add_plan_flags(parser: "Parser") -> None:
@@ -131,128 +120,138 @@ def add_plan_flags(parser: "Parser") -> None:
     add = group.add_argument
     add("--world_size", "--world-size", "--gpus", type=int, metavar="N", help="number of GPUs")
     add("--tp", "--tensor_model_parallel_size", "--tensor-model-parallel-size", type=int, default=1, metavar="N",
-        help="tensor parallel")
+        help="GPUs of a tensor-parallel group (default: 1)")
     add("--pp", "--pipeline_model_parallel", "--pipeline-model-parallel", "--pipeline_model_parallel_size",
         "--pipeline-model-parallel-size", type=int,
-        default=1, metavar="N", help="pipeline stages")
+        default=1, metavar="N", help="stages of the pipeline (default: 1)")
     add("--vpp", "--virtual_pipeline", "--num-virtual-stages-per-pipeline-rank", type=int, metavar="N",
-        help="interleaved chunks of layers per stage (those of a layout, or 1)")
+        help="interleaved chunks of layers on each stage (default: those of the layout, or 1)")
     add("--ep", "--expert_model_parallel_size", "--expert-model-parallel-size", type=int, default=1, metavar="N",
-        help="expert parallel")
+        help="ranks that share out the experts (default: 1)")
     add("--cp", "--context_parallel_size", "--context-parallel-size", type=int, default=1, metavar="N",
-        help="context parallel")
+        help="ranks that share out a sequence, context parallelism (default: 1)")
     add("--etp", "--expert_tensor_parallel_size", "--expert-tensor-parallel-size", type=int, metavar="N",
-        help="parts that an expert is cut into: TP, or 1, with which EP spans TP, too")
+        help="parts that an expert is cut into: TP (default), or 1, with which EP spans TP, too")
     add(*_spellings("--decoder_first_pipeline_num_layers"), type=int, default=0, metavar="N",
-        help="layers of the first stage")
+        help="the first stage has N layers (default: its share)")
     add(*_spellings("--decoder_last_pipeline_num_layers"), type=int, default=0, metavar="N",
-        help="layers of the last stage")
+        help="the last stage has N layers (default: its share)")
     add(*_spellings("--account_for_embedding_in_pipeline_split"), action="store_true",
-        help="the embedding counts as a layer")
-    add(*_spellings("--account_for_loss_in_pipeline_split"), action="store_true", help="the loss counts as a layer")
+        help="the embedding counts as a layer of the first chunk")
+    add(*_spellings("--account_for_loss_in_pipeline_split"), action="store_true",
+        help="the loss counts as a layer of the last chunk")
     add(*_spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT",
-        help='chunks, in Megatron-Core\'s language: "Et|(tt|)*30L"')
+        help='the layers of each chunk, in Megatron-Core\'s language: "Et|(tt|)*30L"')
     add("--pipeline_schedule", "--pipeline-schedule", default=schedules.USUAL, metavar="NAME",
-        help=f"{', '.join(schedules.names())} ({schedules.USUAL}; with --vpp interleaved)")
+        help=f"the order of micro-batches in the pipeline: {', '.join(schedules.names())} (default: {schedules.USUAL})")
     add("--pipeline_split_by_cost", "--pipeline-split-by-cost", action="store_true",
-        help="stages of equal cost, as Nanotron has them")
-    add("--dp", "--data_parallel_size", type=int, metavar="N", help="data parallel: what is left, or an error")
+        help="stages have equal costs instead of equal numbers of layers, as with Nanotron")
+    add("--dp", "--data_parallel_size", type=int, metavar="N",
+        help="replicas of the model (default: the GPUs over TP, PP and CP; another number is an error)")
     add("--sp", "--sp-enable", "--sequence-parallel", "--enable_sequence_parallel", "--enable-sequence-parallel",
-        dest="sequence_parallel", action="store_true", help="sequence parallel")
+        dest="sequence_parallel", action="store_true",
+        help="sequence parallelism: AllGather and ReduceScatter take the place of AllReduce")
     add("--zero", "--zero_stage", "--stage", type=int, metavar="0..3",
-        help="stage of ZeRO (1: Megatron's distributed optimizer)")
+        help="stage of ZeRO (default: 1, Megatron's distributed optimizer)")
     add(*_spellings("--data_parallel_replicate_degree"), "--parallelism.data_parallel_replicate_degree",
-        "--num_distributed_optimizer_instances",
-        "--num-distributed-optimizer-instances", dest="replicate", type=int, metavar="N",
-        help="hybrid sharding: ZeRO shards within DP / N replicas, and N groups of them hold copies (1)")
+        *_spellings("--num_distributed_optimizer_instances"), dest="replicate", type=int, metavar="N",
+        help="hybrid sharding: ZeRO shards within DP / N replicas, and N such groups have a copy each (default: 1)")
     add(*_spellings("--data_parallel_shard_degree"), "--parallelism.data_parallel_shard_degree", dest="shard", type=int,
-        metavar="N", help="the same, said by the replicas among which ZeRO shards")
+        metavar="N", help="hybrid sharding, too: ZeRO shards within N replicas (default: all)")
     add("--use-distributed-optimizer", "--use_distributed_optimizer", action="store_true", help="the same as --zero 1")
     add("--recompute", "--recompute_activations", "--recompute-activations", "--recompute-granularity", nargs="?",
-        const="selective", default="none", metavar="KIND", help=f"{', '.join(RECOMPUTATION)}; without KIND selective")
+        const="selective", default="none", metavar="KIND", help="activations that the backward pass computes again: "
+        f"{', '.join(RECOMPUTATION)} (default: none; without KIND: selective)")
     add("--recompute_modules", "--recompute-modules", nargs="+", default=[], metavar="MODULE",
-        help=f"of selective recomputation, of {', '.join(recompute.MODULES)} ({' '.join(recompute.DEFAULT)})")
+        help=f"modules that selective recomputation computes again, of {', '.join(recompute.MODULES)} "
+        f"(default: {' '.join(recompute.DEFAULT)})")
     add("--recompute_num_layers", "--recompute-num-layers", type=int, default=0, metavar="N",
-        help="full recomputation of the first N layers of each chunk alone")
+        help="full recomputation of the first N layers of each chunk alone (default: of all)")
     add("--offload_num_layers", "--cpu_offloading_num_layers", "--cpu-offloading-num-layers", type=int, default=0,
-        metavar="N", help="the first N layers of each chunk keep their activations in the host's memory")
+        metavar="N", help="the first N layers of each chunk keep their activations in the host's memory (default: 0)")
     add("--micro_batch", "--micro-batch", "--micro-batch-size", type=int, default=1, metavar="N",
-        help="sequences of a micro-batch")
+        help="sequences of a micro-batch (default: 1)")
     add("--global_batch", "--global-batch", "--global-batch-size", type=int, default=0, metavar="N",
-        help="sequences of an iteration")
+        help="sequences of an iteration (default: a micro-batch for each replica, with a pipeline four for each stage)")
     add("--seq_length", "--seq-length", "--seq_len", type=int, default=2048, metavar="N",
-        help="tokens of a sequence (2048)")
+        help="tokens of a sequence (default: 2048)")
     add("--document_length", "--document-length", type=int, default=0, metavar="N",
-        help="tokens of a document: a sequence is packed with several that do not attend to each other")
+        help="a sequence is packed with documents of N tokens that do not attend to each other (default: one document)")
     add("--lora_rank", "--lora-rank", type=int, metavar="R",
-        help="train low-rank adapters alone; all other weights are frozen")
+        help="low-rank adapters of rank R are trained alone (LoRA); all other weights are frozen")
     add("--lora_targets", "--lora-targets", nargs="+", default=[], metavar="LAYER",
-        help=f"layers with adapters, of {', '.join(adapters.TARGETS)} (linear_qkv linear_proj)")
+        help=f"layers that have adapters, of {', '.join(adapters.TARGETS)} (default: linear_qkv linear_proj)")
     add("--frame", choices=["Megatron", "DeepSpeed", "DeepSeek"], default="Megatron",
-        help="AICB's; DeepSpeed means ZeRO of --stage (3)")
+        help="AICB's name of a framework (default: Megatron); with DeepSpeed, ZeRO's stage is --stage (default: 3)")
 
 
 def add_gpu_table(group: argparse._ActionsContainer) -> None:
     group.add_argument("--gpu_table", "--gpu-table", metavar="FILE",
-                       help="rows of GPU types besides the built-in ones (YAML)")
+                       help="file with further GPU types (YAML)")
 
 
 def add_kernel_flags(group: argparse._ActionsContainer) -> None:
     group.add_argument("--kernels", choices=gpus.KERNELS, default=gpus.KERNELS[0],
-                       help="times of operators: from tables of measured kernels, or peaks times the best kernels' "
-                       "shares (measured)")
+                       help="source of operators' times: tables of measured kernels, or the GPU's peaks times the "
+                       "share that the best kernels reach (default: measured)")
     group.add_argument("--measured", "--comp_filepath", metavar="FILE",
-                       help="times of operators: CSV, or what AICB's AIOB writes; or a directory of kernel_tables.py")
+                       help="your operators' times: CSV, AICB's AIOB file, or a directory of kernel_tables.py")
 
 
 def add_operator_dtype(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--operator_dtype", "--operator-dtype", nargs="+", default=[], metavar="OPERATOR=TYPE",
-                       help="type of an operator's factors, such as linear_qkv=bf16 mamba_out=mxfp8")
+                       help="other types of numbers for some GEMMs, such as linear_qkv=bf16 mamba_out=mxfp8")
 
 
 def make_parser(description: str) -> "Parser":
     parser = Parser(prog="workload.py", description=description, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter,
-                    epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *dict(mixer_flags())])} "
-                    f"--n_shared_expert "
-                           "--max_position_embeddings --swiglu --add_bias_linear.")
+                    formatter_class=command.HelpFormatter,
+                    epilog="These sizes change the model, or describe a new one: "
+                    f"{' '.join([*SIZES, *dict(mixer_flags())])} --n_shared_expert --max_position_embeddings --swiglu "
+                    "--add_bias_linear.")
     parser.add_argument("--workload_type", choices=["training"], help=argparse.SUPPRESS)  # of AICB's main program
     add_model_flags(parser)
     add_plan_flags(parser)
     group = parser.add_argument_group("time and memory")
-    group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
+    group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU",
+                       help=f"GPU that computes (default: H100), of {', '.join(gpus.names())}")
     add_gpu_table(group)
     add_kernel_flags(group)
-    group.add_argument("--framework", metavar="NAME", help="whose kernels and overlaps these are (none): "
-                       f"{', '.join(frameworks.names())}; the estimate of the step is printed, too")
+    group.add_argument("--framework", metavar="NAME", help="framework whose kernels and overlaps count in times: "
+                       f"{', '.join(frameworks.names())}; an estimate of the step is printed, too (default: none)")
     group.add_argument("--aiob_enable", "--aiob", action="store_true",
-                       help="AICB's; with --layout aicb its profiled rows")
+                       help="AICB's: with --layout aicb, its profiled rows are written")
     group.add_argument("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
-                       help=f"memory of a GPU that the job cannot have ({memory.RESERVED_GB:g})")
-    group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {DTYPES} (bfloat16)")
-    for flag, what in (("--fp8_param_gather", "weights are stored and gathered in the type of matrix products"),
+                       help=f"memory of each GPU that is left to CUDA and NCCL (default: {memory.RESERVED_GB:g})")
+    group.add_argument("--dtype", default="bfloat16", metavar="TYPE",
+                       help=f"type of the numbers of GEMMs: {DTYPES} (default: bfloat16)")
+    for flag, what in (("--fp8_param_gather", "weights are stored and gathered in the type of GEMMs"),
                        ("--grad_reduce_in_bf16", "gradients add up and are reduced in bfloat16")):
         group.add_argument(*_spellings(flag), action="store_true", help=what)
     for flag, what in (("--num_layers_at_start_in_bf16", "first"), ("--num_layers_at_end_in_bf16", "last")):
         group.add_argument(*_spellings(flag), type=int, metavar="N",
-                           help=f"products of the {what} N layers keep bfloat16 (0)")
+                           help=f"GEMMs of the {what} N layers keep bfloat16 (default: 0)")
     group.add_argument(*_spellings("--keep_mtp_spec_in_bf16"), action="store_true",
-                       help="so do those of layers that predict further tokens")
+                       help="GEMMs of layers that predict further tokens keep bfloat16")
     add_operator_dtype(group)
     for flag, default, what in NUMBERS:
         group.add_argument(*_spellings(flag), default=default, metavar="TYPE",
-                           help=f"{what} ({default or 'as they add up'})")
+                           help=f"type of the numbers {what} (default: {default or 'as they add up'})")
     group.add_argument("--keeps", default="megatron", metavar="FRAMEWORK",
-                       help=f"whose habits say what stays in memory: {', '.join(keeping.FRAMEWORKS)} (megatron)")
-    group.add_argument("--force", action="store_true", help="write plans that do not fit into memory, with a warning")
+                       help="framework whose memory layout counts, which tensors it keeps: "
+                       f"{', '.join(keeping.FRAMEWORKS)} (default: megatron)")
+    group.add_argument("--force", action="store_true",
+                       help="write a plan that does not fit into memory, with a warning")
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
-                       help="directory (results/workload)")
-    group.add_argument("--name", metavar="NAME", help="of the files, without ending (from model and parallelism)")
+                       help="directory for the files (default: results/workload)")
+    group.add_argument("--name", metavar="NAME",
+                       help="name of the files, without ending (default: from model and parallelism)")
     group.add_argument("--format", choices=["text", "chakra", "both"], default="text",
-                       help="SimAI text, Chakra traces or both")
+                       help="SimAI's text, Chakra traces or both (default: text)")
     group.add_argument("--layout", choices=["megatron", *(f"aicb-{r}" for r in aicb.RELEASES), "aicb"],
-                       default="megatron", help="rows: Megatron-LM's, or AICB's with its errors (aicb: 2.1)")
+                       default="megatron", help="rows as Megatron-LM's layers have them, or as a release of AICB "
+                       "writes them, with its errors (default: megatron; aicb: 2.1)")
     megatron_line.add_flags(parser)
     for flag in WITHOUT_EFFECT:
         parser.add_argument(*_spellings(flag), dest="no_effect", action="append_const", const=flag,
@@ -348,8 +347,7 @@ def _derived(base: Mapping[str, Any], fields: Mapping[str, Any], changes: Mappin
     if moved and "head_dim" not in changes and (not base or base["head_dim"] == base["hidden"] // base["heads"]):
         if fields["heads"] > 0 and fields["hidden"] % fields["heads"]:
             raise InputError(f"{fields['heads']} heads do not divide a hidden size of {fields['hidden']}; expected a "
-                             f"divisor, "
-                             "or --kv_channels")
+                             "divisor, or --kv_channels")
         found["head_dim"] = max(1, fields["hidden"] // max(1, fields["heads"]))
     if "heads" in moved and "kv_heads" not in changes and base.get("kv_heads") == base.get("heads"):
         found["kv_heads"] = fields["heads"]
@@ -504,8 +502,7 @@ def _split(given: argparse.Namespace, model: "Model") -> "Split":
                          f"such flag")
     if sum(map(bool, (first or last, any(counted), layout, given.pipeline_split_by_cost))) > 1:
         raise InputError("the layers of stages are given in several ways; expected uneven ends, embedding and loss as "
-                         "layers, stages of "
-                         "equal cost, or a layout")
+                         "layers, stages of equal cost, or a layout")
     costs = (model.layer_parameters(0), model.vocabulary * model.hidden) if given.pipeline_split_by_cost else (0.0, 0.0)
     return pipeline.Split(first, last, *counted, layout, costs)
 

@@ -48,8 +48,26 @@ def find(name: str) -> "Model":
     """@return the Model called `name`, in any case, with blanks, hyphens or underscores"""
     word = _known_as(name)
     if word not in entries():
-        raise InputError(f'"{name}" is not a model of the catalogue; expected one of {", ".join(entries())}, or '
-                         f'--config'
+        raise InputError(f'"{name}" is not a model of the catalogue; expected one of --list_models, or --config'
                          f'{nearest(word, entries())}')
     fields = {key: value for key, value in entries()[word].items() if key not in ("published", "outside")}
     return Model(name=word, **fields)
+
+
+COLUMNS = ("model", "parameters", "active", "layers", "hidden size", "experts")
+
+
+def table() -> list[tuple[str, ...]]:
+    """@return a row of COLUMNS for each model; parameters in 10^9, without layers that predict further tokens"""
+    models = map(find, entries())
+    return [(model.name, f"{model.parameters() / 1e9:.2f}", f"{model.active_parameters() / 1e9:.2f}", str(model.layers),
+             str(model.hidden), f"{model.experts_per_token} of {model.experts}" if model.experts else "")
+            for model in models]
+
+
+def listing() -> str:
+    """@return the table as lines of text"""
+    rows = [COLUMNS, *table()]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join("  ".join([f"{name:{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(cells, widths[1:]))])
+                     for name, *cells in rows)

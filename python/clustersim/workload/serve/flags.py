@@ -76,48 +76,53 @@ def _milliseconds(text: str) -> "Flag":
 
 
 REQUESTS = {
-    "requests": _whole("number of requests; of a trace, the first so many", most=MOST_REQUESTS),
-    "rate": _real("Poisson arrivals per second"),
-    "seed": _whole("of what is drawn at random (1)", 0, (1 << 63) - 1),
-    "trace": Flag("CSV of requests: Azure's, Vidur's, BurstGPT's columns, or "
+    "requests": _whole("number of requests (default with a trace: all of it)", most=MOST_REQUESTS),
+    "rate": _real("requests per second; arrivals are a Poisson process"),
+    "seed": _whole("seed of the random numbers (default: 1)", 0, (1 << 63) - 1),
+    "trace": Flag("file with requests: CSV with Azure's, Vidur's or BurstGPT's columns, or with "
                   "arrival_s,prompt_tokens,output_tokens; or Mooncake's JSON lines", lambda path: True, ""),
-    "time_scale": _real("what a trace's times are multiplied by"),
-    "shared_prefix_tokens": _whole("tokens at the beginning of each prompt that others have, too", most=MOST_TOKENS),
-    "shared_prefixes": _whole("how many such beginnings there are (1)")}
-COUNTS = {"prompt_tokens": _tokens("N, \"uniform LOW HIGH\" or \"exponential MEAN\""),
-          "output_tokens": _tokens("the same")}
-ROUTER = _policy("router", "chooses the instance of a request", "least_loaded")
+    "time_scale": _real("factor on the arrival times of a trace (default: 1)"),
+    "shared_prefix_tokens": _whole("tokens at the beginning of each prompt that other prompts share", most=MOST_TOKENS),
+    "shared_prefixes": _whole("number of different beginnings (default: 1)")}
+COUNTS = {"prompt_tokens": _tokens("tokens of a prompt: N, \"uniform LOW HIGH\" or \"exponential MEAN\""),
+          "output_tokens": _tokens("tokens of an output: N, \"uniform LOW HIGH\" or \"exponential MEAN\"")}
+ROUTER = _policy("router", "policy that chooses the instance of a request", "least_loaded")
 SERVING = {
     "router": ROUTER,
-    "decode_router": Flag("the same, for caches that move", ROUTER.is_valid, ROUTER.expected),
-    "ttft_limit_ms": _milliseconds("limit of the time to the first token"),
-    "tpot_limit_ms": _milliseconds("limit of the time per token after it"),
-    "e2e_limit_ms": _milliseconds("limit of the whole time"),
-    "max_model_len": _whole("tokens of a request, prompt and output; longer ones are refused", 2, 2 * MOST_TOKENS),
-    "kv_transfer": _one_of("layers (default) or whole", "layers", "whole"),
-    "kv_layers_per_message": _whole("layers of a cache that leave together (1)", most=100_000),
-    "first_token": _one_of("the side that answers with the first token: decode (default), from the cache it is sent, "
+    "decode_router": Flag("policy that chooses the decoding instance of a request (default: --router's)",
+                          ROUTER.is_valid, ROUTER.expected),
+    "ttft_limit_ms": _milliseconds("limit of the time to the first token, for the goodput (default: none)"),
+    "tpot_limit_ms": _milliseconds("limit of the time per further token, for the goodput (default: none)"),
+    "e2e_limit_ms": _milliseconds("limit of the time of a request, for the goodput (default: none)"),
+    "max_model_len": _whole("most tokens of a request, prompt and output; longer ones are refused (default: no limit)",
+                            2, 2 * MOST_TOKENS),
+    "kv_transfer": _one_of("when a cache moves: each layer when it is computed (layers, default), or all at once "
+    "(whole)",
+                           "layers", "whole"),
+    "kv_layers_per_message": _whole("layers of a cache that leave together (default: 1)", most=100_000),
+    "first_token": _one_of("side that answers with the first token: decode (default), from the cache that it receives, "
                            "as vLLM, SGLang and Dynamo report it; "
                            "or prefill", "decode", "prefill")}
 DECODE_KEYS = ("decode_router", "kv_transfer", "kv_layers_per_message",
                "first_token")  # of no use without instances that decode alone
 POOL = {
-    "max_num_seqs": _whole("sequences that run at a time (256)"),
-    "max_num_batched_tokens": _whole("tokens of a step (8192)", most=MOST_TOKENS),
-    "block_size": _whole("tokens of a block of the cache (16)", most=MOST_TOKENS),
-    "num_gpu_blocks": _whole("blocks of a replica; default: what fits", most=MOST - 1),
-    "enable_chunked_prefill": _one_of("0 or 1 (default)", "0", "1"),
-    "enable_prefix_caching": _one_of("0 or 1 (default)", "0", "1"),
-    "scheduling_policy": _policy("scheduling_policy", "chooses the sequence that begins next", "fcfs"),
-    "preemption_mode": _policy("preemption_mode", "makes room in the cache", "recompute"),
-    "capacity_scheduler_policy": _policy("capacity_scheduler_policy", "decides when a sequence begins",
+    "max_num_seqs": _whole("most sequences that run at a time (default: 256)"),
+    "max_num_batched_tokens": _whole("most tokens of a step (default: 8192)", most=MOST_TOKENS),
+    "block_size": _whole("tokens of a block of the cache (default: 16)", most=MOST_TOKENS),
+    "num_gpu_blocks": _whole("blocks of a replica's cache (default: as many as fit)", most=MOST - 1),
+    "enable_chunked_prefill": _one_of("whether a step may compute parts of prompts: 0 or 1 (default)", "0", "1"),
+    "enable_prefix_caching": _one_of("whether prompts reuse the caches of equal beginnings: 0 or 1 (default)",
+                                     "0", "1"),
+    "scheduling_policy": _policy("scheduling_policy", "policy that chooses the sequence that begins next", "fcfs"),
+    "preemption_mode": _policy("preemption_mode", "policy that makes room in a full cache", "recompute"),
+    "capacity_scheduler_policy": _policy("capacity_scheduler_policy", "policy that decides when a sequence begins",
                                          "max_utilization"),
-    "swap_gbps": _real("GB/s between a GPU and its host (25)"),
-    "step_overhead_ns": _real("before each step (0)", 0, 9e15),
-    "launch_ns": _real("of the CPU to launch a kernel, each row being one; steps take no less (0)", 0, 9e15),
-    "cudagraph_capture_sizes": _sizes("decoding sequences, in ascending order; a step that only decodes takes the "
-                                      "next larger size, and one launch "
-                                      "(no graphs)")}
+    "swap_gbps": _real("GB/s between a GPU and its host (default: 25)"),
+    "step_overhead_ns": _real("nanoseconds of the scheduler before each step (default: 0)", 0, 9e15),
+    "launch_ns": _real("nanoseconds of the CPU to launch a kernel; a step takes no less than its launches (default: 0)",
+                       0, 9e15),
+    "cudagraph_capture_sizes": _sizes("numbers of sequences with a CUDA graph, in ascending order; a step that only "
+                                      "decodes takes the next larger one, and one launch (default: no graphs)")}
 
 
 def check(given: argparse.Namespace) -> None:
