@@ -100,7 +100,9 @@ TEST(MeasuredFigures, MistakesNameFileAndLine)
     };
     expect("x: y\n", "figures.yaml:1: this is not a list");
     expect("- {name: pair_cpu_us}\n", "figures.yaml:1: this figure lacks its name or its value");
-    expect("- {name: x, is: 1}\n", "figures.yaml:1: there is no figure 'x'; expected one of ll_");
+    expect("- {name: nvls_hunkus, is: 1}\n", "figures.yaml:1: name is 'nvls_hunkus'; expected ll_");
+    expect("- {name: nvls_hunkus, is: 1}\n", "the nearest is nvls_hunk_us");
+    expect("- {name: pair_cpu_us, is: 1}\n---\n[]\n", "figures.yaml:3: holds several documents");
     expect("- {name: pair_cpu_us, is: -1}\n", "figures.yaml:1: pair_cpu_us is '-1'");
     expect("- {name: pair_cpu_us, is: 1, of: [Hopper]}\n", "is the same for all GPUs");
     expect("- {name: nvls_hunk_us, is: 1}\n", "nvls_hunk_us is of generations of GPUs");

@@ -4,14 +4,14 @@
 #include "astra-network-file.h"
 
 #include "ns3/clock-range.h"
-#include "ns3/input-error.h"
+#include "ns3/input-file.h"
+#include "ns3/rows.h"
+#include "ns3/yaml-rows.h"
 
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 #include <vector>
-#include <yaml-cpp/yaml.h>
 
 namespace AstraSim
 {
@@ -19,47 +19,28 @@ namespace AstraSim
 namespace
 {
 
-using ns3::InputError;
-
 constexpr uint64_t MOST_NPUS = 1 << 20;
 constexpr double BYTES_PER_NS_OF_GB = 1.073741824; // 2^30 bytes a second
+constexpr const char* FORMAT = "topology, npus_count, bandwidth and latency, a list each";
 
 /// Reads one file; a mistake names its line.
 class Reader
 {
   public:
     explicit Reader(const std::string& path)
-        : m_path(path)
+        : m_rows(ns3::ReadInputFile(path, "a network of ASTRA-sim (YAML)"), path, FORMAT, true)
     {
-        try
-        {
-            const std::vector<YAML::Node> documents = YAML::LoadAllFromFile(path);
-            if (documents.size() > 1)
-            {
-                Fail(documents[1], "holds several documents", "one");
-            }
-            m_root = documents.empty() ? YAML::Node() : documents.front();
-        }
-        catch (const YAML::BadFile&)
-        {
-            throw InputError(path, 0, "cannot be read", "a network of ASTRA-sim (YAML)");
-        }
-        catch (const YAML::Exception& error)
-        {
-            throw InputError(path,
-                             static_cast<std::size_t>(error.mark.line + 1),
-                             "is not YAML: " + error.msg,
-                             "topology, npus_count, bandwidth and latency, a list each");
-        }
-        if (!m_root.IsMap())
-        {
-            throw InputError(path, 1, "has no keys", "topology, npus_count, bandwidth and latency");
-        }
     }
 
     std::vector<NetworkDimension> Read() const
     {
-        RefuseOtherKeys();
+        const ns3::RowValue list = ns3::YamlRows::ForPeople();
+        ns3::Rows keys(m_rows.GetSource(),
+                       {{"topology", list, ""},
+                        {"npus_count", list, ""},
+                        {"bandwidth", list, ""},
+                        {"latency", list, ""}});
+        m_rows.ReadInto(m_rows.GetAll(), keys);
         const YAML::Node shapes = List("topology", 0);
         const std::size_t count = shapes.size();
         const YAML::Node npus = List("npus_count", count);
@@ -74,9 +55,9 @@ class Reader
             const double size = Number(npus[i], "npus_count", 2);
             if (size != std::floor(size) || size * static_cast<double>(all) > MOST_NPUS)
             {
-                Fail(npus[i],
-                     "npus_count is " + npus[i].Scalar(),
-                     "whole numbers whose product is at most " + std::to_string(MOST_NPUS));
+                m_rows.Fail(npus[i],
+                            "npus_count is " + npus[i].Scalar(),
+                            "whole numbers whose product is at most " + std::to_string(MOST_NPUS));
             }
             dimension.npus = static_cast<uint32_t>(size);
             all *= dimension.npus;
@@ -86,10 +67,10 @@ class Reader
             dimension.latency = ns3::RoundToPs(Number(latencies[i], "latency", 0) * 1000);
             if (dimension.latency == ns3::CLOCK_END_PS)
             {
-                Fail(latencies[i],
-                     "a latency of " + latencies[i].Scalar() +
-                         " ns ends past the end of the simulated clock",
-                     "less than 9.2e15 ns (106 days)");
+                m_rows.Fail(latencies[i],
+                            "a latency of " + latencies[i].Scalar() +
+                                " ns ends past the end of the simulated clock",
+                            "less than 9.2e15 ns (106 days)");
             }
             dimensions.push_back(dimension);
         }
@@ -97,44 +78,17 @@ class Reader
     }
 
   private:
-    [[noreturn]] void Fail(const YAML::Node& node,
-                           const std::string& what,
-                           const std::string& expected) const
-    {
-        throw InputError(m_path, static_cast<std::size_t>(node.Mark().line + 1), what, expected);
-    }
-
-    void RefuseOtherKeys() const
-    {
-        std::set<std::string> seen;
-        for (const auto& entry : m_root)
-        {
-            const std::string key = entry.first.Scalar();
-            if (!seen.insert(key).second)
-            {
-                Fail(entry.first, "the key '" + key + "' occurs twice", "each key once");
-            }
-            if (key != "topology" && key != "npus_count" && key != "bandwidth" && key != "latency")
-            {
-                Fail(entry.first,
-                     "unknown key '" + key + "'",
-                     "topology, npus_count, bandwidth or latency");
-            }
-        }
-    }
-
     /// @param count entries it must have; 0 for one or more
     YAML::Node List(const std::string& key, std::size_t count) const
     {
-        const YAML::Node list = m_root[key];
+        const YAML::Node list = m_rows.GetAll()[key];
         if (!list || !list.IsSequence() || list.size() == 0 || (count && list.size() != count))
         {
             const std::string expected =
                 count ? std::to_string(count) + " entries, as topology has" : "a list";
-            throw InputError(m_path,
-                             list ? static_cast<std::size_t>(list.Mark().line + 1) : 1,
-                             !list ? "has no " + key : key + " is not such a list",
-                             expected);
+            m_rows.Fail(list ? list : m_rows.GetAll(),
+                        !list ? "has no " + key : key + " is not such a list",
+                        expected);
         }
         return list;
     }
@@ -149,9 +103,10 @@ class Reader
         const auto found = node.IsScalar() ? SHAPES.find(node.Scalar()) : SHAPES.end();
         if (found == SHAPES.end())
         {
-            Fail(node,
-                 "'" + (node.IsScalar() ? node.Scalar() : "a list") + "' is not a valid topology",
-                 "Ring, FullyConnected or Switch");
+            m_rows.Fail(node,
+                        "'" + (node.IsScalar() ? node.Scalar() : "a list") +
+                            "' is not a valid topology",
+                        "Ring, FullyConnected or Switch");
         }
         return found->second;
     }
@@ -162,17 +117,16 @@ class Reader
         if (!node.IsScalar() || !YAML::convert<double>::decode(node, value) ||
             !std::isfinite(value) || value < least)
         {
-            Fail(node,
-                 key + " has an entry that is not valid",
-                 key == "npus_count"  ? "2 or more NPUs"
-                 : key == "bandwidth" ? "GB/s above 0"
-                                      : "nanoseconds, 0 or more");
+            m_rows.Fail(node,
+                        key + " has an entry that is not valid",
+                        key == "npus_count"  ? "2 or more NPUs"
+                        : key == "bandwidth" ? "GB/s above 0"
+                                             : "nanoseconds, 0 or more");
         }
         return value;
     }
 
-    std::string m_path;
-    YAML::Node m_root;
+    ns3::YamlRows m_rows;
 };
 
 } // namespace

@@ -11,13 +11,14 @@
 #include "whole-expression.h"
 
 #include "ns3/input-error.h"
+#include "ns3/rows.h"
+#include "ns3/yaml-rows.h"
 
 #include <algorithm>
 #include <array>
 #include <deque>
 #include <sstream>
 #include <string_view>
-#include <yaml-cpp/yaml.h>
 
 namespace AstraSim
 {
@@ -25,29 +26,19 @@ namespace AstraSim
 namespace
 {
 
-std::size_t
-LineOf(const YAML::Node& node)
-{
-    return static_cast<std::size_t>(node.Mark().line + 1);
-}
-
 /// Appends the keys and values of a mapping.
 void
-ReadPairs(const YAML::Node& node,
-          const std::string& source,
+ReadPairs(const ns3::YamlRows& rows,
+          const YAML::Node& node,
           std::vector<std::pair<std::string, std::string>>& pairs)
 {
     if (!node.IsMap())
     {
-        throw ns3::InputError(source, LineOf(node), "this has no keys", "KEY: VALUE");
+        rows.Fail(node, "this has no keys", "KEY: VALUE");
     }
     for (const auto& item : node)
     {
-        if (!item.second.IsScalar())
-        {
-            throw ns3::InputError(source, LineOf(item.second), "this is no word", "KEY: VALUE");
-        }
-        pairs.emplace_back(item.first.Scalar(), item.second.Scalar());
+        pairs.emplace_back(item.first.Scalar(), rows.Text(item.second, item.first.Scalar()));
     }
 }
 
@@ -201,7 +192,7 @@ class PassOrder
 
 /// Refuses words that are no passes: letters, with an end if there are two of them.
 void
-CheckPasses(const YAML::Node& node, const std::string& source, uint32_t directions)
+CheckPasses(const ns3::YamlRows& rows, const YAML::Node& node, uint32_t directions)
 {
     const std::string& text = node.Scalar();
     const auto isLegal = [&](const std::string& pass) {
@@ -224,12 +215,10 @@ CheckPasses(const YAML::Node& node, const std::string& source, uint32_t directio
     if (!any || text.front() == '+' || text.back() == '+' || text.find("++") != text.npos ||
         text.find(" +") != text.npos || text.find("+ ") != text.npos)
     {
-        throw ns3::InputError(source,
-                              LineOf(node),
-                              "'" + text + "' is not an order of passes",
-                              directions == 2 ? "F0, F1, B0, B1, I0, I1 and W, joined by + if they "
-                                                "overlap"
-                                              : "F, B, I and W, joined by + if they overlap");
+        rows.Fail(node,
+                  "'" + text + "' is not an order of passes",
+                  directions == 2 ? "F0, F1, B0, B1, I0, I1 and W, joined by + if they overlap"
+                                  : "F, B, I and W, joined by + if they overlap");
     }
 }
 
@@ -238,47 +227,34 @@ CheckPasses(const YAML::Node& node, const std::string& source, uint32_t directio
 PipelineSchedule::Schedules
 PipelineSchedule::Read(const std::string& text, const std::string& source)
 {
-    YAML::Node all;
-    try
-    {
-        all = YAML::Load(text);
-    }
-    catch (const YAML::Exception& error)
-    {
-        throw ns3::InputError(source,
-                              static_cast<std::size_t>(error.mark.line + 1),
-                              "is not YAML: " + error.msg,
-                              "schedules of pipelines");
-    }
+    const ns3::YamlRows rows(text, source, "schedules of pipelines", true);
     Schedules found;
-    for (const auto& item : all)
+    for (const auto& item : rows.GetAll())
     {
         PipelineSchedule schedule;
         schedule.m_source = source;
         const YAML::Node& fields = item.second;
-        if (!fields.IsMap() || !fields["order"] || !fields["order"].IsSequence())
+        const auto pairs = [&](const char* key, Lines& lines) {
+            return rows.FromNode(fields, key, "KEY: VALUE", [&](const YAML::Node& node) {
+                ReadPairs(rows, node, lines);
+            });
+        };
+        ns3::Rows keys(source,
+                       {{"names", pairs("names", schedule.m_names), ""},
+                        {"needs", pairs("needs", schedule.m_needs), ""},
+                        {"directions", ns3::Whole(schedule.m_directions, 1, 2), ""},
+                        {"order", ns3::YamlRows::ForPeople(), ""}});
+        rows.ReadInto(fields, keys);
+        if (!keys.IsGiven("order") || !fields["order"].IsSequence())
         {
-            throw ns3::InputError(source,
-                                  LineOf(item.first),
-                                  "schedule " + item.first.Scalar() + " has no order",
-                                  "order: and a list of numbers of times with passes");
-        }
-        if (const auto directions = fields["directions"])
-        {
-            schedule.m_directions = directions.Scalar() == "2" ? 2 : 1;
-        }
-        for (const auto& [key, lines] :
-             {std::pair{"names", &schedule.m_names}, std::pair{"needs", &schedule.m_needs}})
-        {
-            if (fields[key])
-            {
-                ReadPairs(fields[key], source, *lines);
-            }
+            rows.Fail(item.first,
+                      "schedule " + item.first.Scalar() + " has no order",
+                      "order: and a list of numbers of times with passes");
         }
         for (const auto& line : fields["order"])
         {
-            ReadPairs(line, source, schedule.m_order);
-            CheckPasses(line.begin()->second, source, schedule.m_directions);
+            ReadPairs(rows, line, schedule.m_order);
+            CheckPasses(rows, line.begin()->second, schedule.m_directions);
         }
         found.emplace(item.first.Scalar(), std::move(schedule));
     }

@@ -4,14 +4,15 @@
 #include "gpu-table.h"
 
 #include "built-in-gpus.h"
-#include "yaml-rows.h"
 
 #include "ns3/input-file.h"
 #include "ns3/rows.h"
+#include "ns3/yaml-rows.h"
 
 #include <algorithm>
 #include <array>
 #include <fmt/ranges.h>
+#include <functional>
 #include <ranges>
 #include <set>
 #include <span>
@@ -49,7 +50,7 @@ class GpuReader
 {
   public:
     /// @param foreign names of fields, those of other readers among them
-    GpuReader(const YamlRows& rows, const std::vector<std::string>& foreign)
+    GpuReader(const ns3::YamlRows& rows, const std::vector<std::string>& foreign)
         : m_rows(rows),
           m_foreign(foreign)
     {
@@ -89,10 +90,7 @@ class GpuReader
             return ns3::Real(target, MIN_GBPS, MAX_GBPS, "GB/s");
         };
         const auto node = [this, &entry](const char* key, const char* expected, auto read) {
-            return ns3::RowValue{expected, [this, &entry, key, read](std::string_view) {
-                                     (this->*read)(m_rows.ValueOf(entry[key]));
-                                     return true;
-                                 }};
+            return m_rows.FromNode(entry, key, expected, std::bind_front(read, this));
         };
         std::vector<ns3::Row> rows = {
             {"generation",
@@ -118,7 +116,7 @@ class GpuReader
         {
             if (!own.contains(name))
             {
-                rows.push_back({name, {"", [](std::string_view) { return true; }}, ""});
+                rows.push_back({name, ns3::YamlRows::ForPeople(), ""});
             }
         }
         return rows;
@@ -166,14 +164,14 @@ class GpuReader
         return cost;
     }
 
-    const YamlRows& m_rows;
+    const ns3::YamlRows& m_rows;
     const std::vector<std::string>& m_foreign;
     GpuProfile m_gpu;
 };
 
 /// @return the names of the fields that rows have
 std::vector<std::string>
-FieldsOf(const YamlRows& rows)
+FieldsOf(const ns3::YamlRows& rows)
 {
     std::set<std::string> names;
     for (const auto& row : rows.GetAll())
@@ -242,7 +240,7 @@ GpuTable::Read(const std::string& path)
 void
 GpuTable::AddRows(const std::string& text, const std::string& source)
 {
-    const YamlRows rows(text, source, GPUS_FORMAT, true);
+    const ns3::YamlRows rows(text, source, GPUS_FORMAT, true);
     m_fields = m_fields.empty() ? FieldsOf(rows) : m_fields;
     GpuReader reader(rows, m_fields);
     for (const auto& row : rows.GetAll())

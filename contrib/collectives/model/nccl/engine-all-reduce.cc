@@ -4,11 +4,18 @@
 #include "engine-all-reduce.h"
 
 #include "builtin-tables.h"
-#include "collectives/model/gpu/yaml-rows.h"
+
+#include "ns3/input-error.h"
+#include "ns3/rows.h"
+#include "ns3/yaml-rows.h"
 
 #include <cmath>
 #include <fmt/ranges.h>
+#include <map>
+#include <optional>
 #include <ranges>
+#include <string>
+#include <vector>
 
 namespace AstraSim
 {
@@ -50,24 +57,45 @@ class EngineAllReduce::Table
 
     Stage StageOf(const YAML::Node& node) const
     {
-        m_rows.RequireKeys(node, {"us", "peer_us", "gbps"});
-        const auto number = [&](const char* key) {
-            return m_rows.Number<double>(node[key], key, 0, LARGEST_TIME);
-        };
-        return {number("us"), number("peer_us"), number("gbps")};
+        Stage stage;
+        ns3::Rows keys(ENGINES_FILE,
+                       {{"us", ns3::Real(stage.us, 0, LARGEST_TIME), ""},
+                        {"peer_us", ns3::Real(stage.peerUs, 0, LARGEST_TIME), ""},
+                        {"gbps", ns3::Real(stage.GBps, 0, LARGEST_TIME), ""}});
+        m_rows.ReadInto(node, keys);
+        return stage;
     }
 
     void AddKernel(const YAML::Node& row)
     {
-        m_rows.RequireKeys(row, {"kernel", "of", "one_shot", "two_shots"});
-        Kernel& kernel = m_kernels[m_rows.Text(row["kernel"], "kernel")];
-        for (const GpuGeneration generation :
-             m_rows.Words(row["of"], "of", ParseGpuGeneration, ListGpuGenerations()))
+        std::string name;
+        std::vector<GpuGeneration> generations;
+        Stage one;
+        std::optional<Stage> two;
+        const auto node = [&](const char* key, auto read) {
+            return m_rows.FromNode(row, key, ENGINES_FORMAT, read);
+        };
+        ns3::Rows keys(
+            ENGINES_FILE,
+            {{"kernel", ns3::Text(name, "a name"), ""},
+             {"of",
+              node("of",
+                   [&](const YAML::Node& list) {
+                       generations =
+                           m_rows.Words(list, "of", ParseGpuGeneration, ListGpuGenerations());
+                   }),
+              ""},
+             {"one_shot", node("one_shot", [&](const auto& stage) { one = StageOf(stage); }), ""},
+             {"two_shots",
+              node("two_shots", [&](const auto& stage) { two = StageOf(stage); }),
+              ""}});
+        m_rows.ReadInto(row, keys);
+        for (const GpuGeneration generation : generations)
         {
-            kernel.one[generation] = StageOf(row["one_shot"]);
-            if (const YAML::Node two = row["two_shots"])
+            m_kernels[name].one[generation] = one;
+            if (two)
             {
-                kernel.two[generation] = StageOf(two);
+                m_kernels[name].two[generation] = *two;
             }
         }
     }
@@ -85,19 +113,28 @@ class EngineAllReduce::Table
 
     void AddEngine(const YAML::Node& row)
     {
-        m_rows.RequireKeys(row, {"engine", "kernel", "one_shot_bytes", "two_shots_bytes", "by"});
-        const std::string name = m_rows.Text(row["engine"], "engine");
-        const Kernel& kernel = m_kernels.at(m_rows.Text(row["kernel"], "kernel"));
-        EngineAllReduce& engine = m_engines[name];
-        engine.m_name = name;
-        engine.m_one = {kernel.one, LimitsOf(row["one_shot_bytes"])};
-        if (const YAML::Node limits = row["two_shots_bytes"])
-        {
-            engine.m_two = {kernel.two, LimitsOf(limits)};
-        }
+        EngineAllReduce engine;
+        std::string kernel;
+        const auto limits = [&](const char* key, Shots& shots) {
+            return m_rows.FromNode(
+                row,
+                key,
+                ENGINES_FORMAT,
+                [this, &shots](const YAML::Node& node) { shots.mostBytes = LimitsOf(node); });
+        };
+        ns3::Rows keys(ENGINES_FILE,
+                       {{"engine", ns3::Text(engine.m_name, "a name"), ""},
+                        {"kernel", ns3::Text(kernel, "a name"), ""},
+                        {"one_shot_bytes", limits("one_shot_bytes", engine.m_one), ""},
+                        {"two_shots_bytes", limits("two_shots_bytes", engine.m_two), ""},
+                        {"by", ns3::YamlRows::ForPeople(), ""}});
+        m_rows.ReadInto(row, keys);
+        engine.m_one.stages = m_kernels.at(kernel).one;
+        engine.m_two.stages = m_kernels.at(kernel).two;
+        m_engines[engine.m_name] = engine;
     }
 
-    YamlRows m_rows;
+    ns3::YamlRows m_rows;
     std::map<std::string, Kernel> m_kernels;
     std::map<std::string, EngineAllReduce> m_engines;
 };

@@ -4,13 +4,13 @@
 #include "measured-figures.h"
 
 #include "builtin-tables.h"
-#include "collectives/model/gpu/yaml-rows.h"
 
 #include "ns3/input-file.h"
+#include "ns3/rows.h"
+#include "ns3/yaml-rows.h"
 
-#include <fmt/ranges.h>
-#include <map>
-#include <ranges>
+#include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -26,48 +26,45 @@ constexpr double LARGEST_FIGURE = 1e9;
 using Member =
     std::variant<double MeasuredFigures::*, MeasuredFigures::ByGeneration MeasuredFigures::*>;
 
-const std::map<std::string, Member>&
-Members()
-{
-    static const std::map<std::string, Member> MEMBERS = {
-        {"ll_step_us", &MeasuredFigures::llStepUs},
-        {"ll_step_direct_us", &MeasuredFigures::llStepDirectUs},
-        {"ll_hidden_bytes", &MeasuredFigures::llHiddenBytes},
-        {"pair_efficiency", &MeasuredFigures::pairEfficiency},
-        {"pair_block_efficiency", &MeasuredFigures::pairBlockEfficiency},
-        {"pair_net_us", &MeasuredFigures::pairNetUs},
-        {"pair_cpu_us", &MeasuredFigures::pairCpuUs},
-        {"pair_again_us", &MeasuredFigures::pairAgainUs},
-        {"msccl_block_gbps", &MeasuredFigures::mscclBlockGBps},
-        {"nvls_sync_us", &MeasuredFigures::nvlsSyncUs},
-        {"nvls_link_efficiency", &MeasuredFigures::nvlsLinkEfficiency},
-        {"nvls_hunk_us", &MeasuredFigures::nvlsHunkUs},
-        {"nvls_tree_hunk_us", &MeasuredFigures::nvlsTreeHunkUs},
-        {"nvls_alone_us", &MeasuredFigures::nvlsAloneUs},
-        {"nvls_more_us", &MeasuredFigures::nvlsMoreUs},
-    };
-    return MEMBERS;
-}
+const std::vector<std::pair<std::string, Member>> MEMBERS = {
+    {"ll_step_us", &MeasuredFigures::llStepUs},
+    {"ll_step_direct_us", &MeasuredFigures::llStepDirectUs},
+    {"ll_hidden_bytes", &MeasuredFigures::llHiddenBytes},
+    {"pair_efficiency", &MeasuredFigures::pairEfficiency},
+    {"pair_block_efficiency", &MeasuredFigures::pairBlockEfficiency},
+    {"pair_net_us", &MeasuredFigures::pairNetUs},
+    {"pair_cpu_us", &MeasuredFigures::pairCpuUs},
+    {"pair_again_us", &MeasuredFigures::pairAgainUs},
+    {"msccl_block_gbps", &MeasuredFigures::mscclBlockGBps},
+    {"nvls_sync_us", &MeasuredFigures::nvlsSyncUs},
+    {"nvls_link_efficiency", &MeasuredFigures::nvlsLinkEfficiency},
+    {"nvls_hunk_us", &MeasuredFigures::nvlsHunkUs},
+    {"nvls_tree_hunk_us", &MeasuredFigures::nvlsTreeHunkUs},
+    {"nvls_alone_us", &MeasuredFigures::nvlsAloneUs},
+    {"nvls_more_us", &MeasuredFigures::nvlsMoreUs},
+};
 
 void
-TakeFigure(const YamlRows& rows, const YAML::Node& row, MeasuredFigures& figures)
+TakeFigure(const ns3::YamlRows& rows, const YAML::Node& row, MeasuredFigures& figures)
 {
-    rows.RequireKeys(row, {"name", "of", "is", "by", "tables", "others"});
-    if (!row["name"] || !row["is"])
+    Member member;
+    const ns3::RowValue apart = ns3::YamlRows::ForPeople();
+    ns3::Rows keys(rows.GetSource(),
+                   {{"name", ns3::Word(member, MEMBERS), ""},
+                    {"of", apart, ""},
+                    {"is", apart, ""},
+                    {"by", apart, ""},
+                    {"tables", apart, ""},
+                    {"others", apart, ""}});
+    rows.ReadInto(row, keys);
+    if (!keys.IsGiven("name") || !keys.IsGiven("is"))
     {
         rows.Fail(row, "this figure lacks its name or its value", "{name: NAME, is: VALUE}");
     }
-    const std::string name = rows.Text(row["name"], "name");
-    const auto member = Members().find(name);
-    if (member == Members().end())
-    {
-        rows.Fail(row["name"],
-                  "there is no figure '" + name + "'",
-                  fmt::format("one of {}", fmt::join(Members() | std::views::keys, ", ")));
-    }
+    const std::string name = row["name"].Scalar();
     const double value = rows.Number<double>(row["is"], name, 0, LARGEST_FIGURE);
     const YAML::Node of = row["of"];
-    if (const auto* one = std::get_if<double MeasuredFigures::*>(&member->second))
+    if (const auto* one = std::get_if<double MeasuredFigures::*>(&member))
     {
         if (of)
         {
@@ -80,7 +77,7 @@ TakeFigure(const YamlRows& rows, const YAML::Node& row, MeasuredFigures& figures
     {
         rows.Fail(row, name + " is of generations of GPUs", "of, such as [Hopper, Blackwell]");
     }
-    auto& all = figures.*std::get<MeasuredFigures::ByGeneration MeasuredFigures::*>(member->second);
+    auto& all = figures.*std::get<MeasuredFigures::ByGeneration MeasuredFigures::*>(member);
     for (const GpuGeneration generation :
          rows.Words(of, "of", ParseGpuGeneration, ListGpuGenerations()))
     {
@@ -112,7 +109,7 @@ MeasuredFigures::Read(const std::string& path)
 void
 MeasuredFigures::Take(const std::string& text, const std::string& source)
 {
-    const YamlRows rows(text, source, FIGURES_FORMAT);
+    const ns3::YamlRows rows(text, source, FIGURES_FORMAT);
     for (const YAML::Node& row : rows.GetAll())
     {
         TakeFigure(rows, row, *this);

@@ -4,14 +4,16 @@
 #include "network-table.h"
 
 #include "builtin-tables.h"
-#include "collectives/model/gpu/yaml-rows.h"
 #include "tuner-table.h"
 
 #include "ns3/input-file.h"
+#include "ns3/rows.h"
+#include "ns3/yaml-rows.h"
 
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <fmt/ranges.h>
+#include <functional>
 #include <map>
 #include <ranges>
 #include <set>
@@ -35,7 +37,7 @@ constexpr uint64_t MAX_BYTES = uint64_t{1} << 50;
 class KindReader
 {
   public:
-    KindReader(const YamlRows& rows, const NetworkTable& table)
+    KindReader(const ns3::YamlRows& rows, const NetworkTable& table)
         : m_rows(rows),
           m_table(table)
     {
@@ -67,12 +69,9 @@ class KindReader
             return ns3::Word(target, {{"true", true}, {"false", false}});
         };
         const auto node = [this, &entry](const char* key, const char* expected, auto read) {
-            return ns3::RowValue{expected, [this, &entry, key, read](std::string_view) {
-                                     (this->*read)(m_rows.ValueOf(entry[key]));
-                                     return true;
-                                 }};
+            return m_rows.FromNode(entry, key, expected, std::bind_front(read, this));
         };
-        const ns3::RowValue forPeople{"text", [](std::string_view) { return true; }};
+        const ns3::RowValue forPeople = ns3::YamlRows::ForPeople();
         return {
             {"name", ns3::Text(m_kind.name, "a name"), "with the version: ``EFA-p4d``"},
             {"like",
@@ -193,7 +192,7 @@ class KindReader
     NetworkKind::SlowStart ReadSlowStart(const YAML::Node& item) const
     {
         NetworkKind::SlowStart slow{0, 0, false};
-        const ns3::RowValue forPeople{"text", [](std::string_view) { return true; }};
+        const ns3::RowValue forPeople = ns3::YamlRows::ForPeople();
         ns3::Rows keys(
             m_rows.GetSource(),
             {{"above", ns3::Whole(slow.above, 0, MAX_BYTES), ""},
@@ -209,7 +208,7 @@ class KindReader
         return slow;
     }
 
-    const YamlRows& m_rows;
+    const ns3::YamlRows& m_rows;
     const NetworkTable& m_table;
     NetworkKind m_kind;
 };
@@ -238,7 +237,7 @@ NetworkTable::Read(const std::string& path)
 void
 NetworkTable::AddRows(const std::string& text, const std::string& source)
 {
-    const YamlRows rows(text, source, KINDS_FORMAT);
+    const ns3::YamlRows rows(text, source, KINDS_FORMAT);
     KindReader reader(rows, *this);
     std::set<std::string> seen;
     for (const YAML::Node& row : rows.GetAll())
@@ -280,7 +279,7 @@ NetworkTable::GetNames() const
 std::string
 NetworkTable::DescribeKeys()
 {
-    return KindReader(YamlRows("[]", "", KINDS_FORMAT), NetworkTable()).Describe();
+    return KindReader(ns3::YamlRows("[]", "", KINDS_FORMAT), NetworkTable()).Describe();
 }
 
 std::string

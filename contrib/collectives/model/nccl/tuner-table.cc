@@ -3,12 +3,12 @@
  */
 #include "tuner-table.h"
 
-#include "collectives/model/gpu/yaml-rows.h"
 #include "nccl-algorithm.h"
 
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
 #include "ns3/rows.h"
+#include "ns3/yaml-rows.h"
 
 #include <algorithm>
 #include <array>
@@ -146,11 +146,11 @@ ReadLine(const ns3::InputLines& lines, const std::vector<std::string>& fields)
 }
 
 TunerRow
-ReadEntry(const YamlRows& rows, const YAML::Node& entry)
+ReadEntry(const ns3::YamlRows& rows, const YAML::Node& entry)
 {
     TunerRow row;
     std::vector<ns3::Row> fields = FieldsOf(row);
-    fields.push_back({"region", {"", [](std::string_view) { return true; }}, ""});
+    fields.push_back({"region", ns3::YamlRows::ForPeople(), ""});
     ns3::Rows keys(rows.GetSource(), std::move(fields));
     rows.ReadInto(entry, keys);
     for (const char* needed : {"collective", "algorithm", "protocol"})
@@ -206,10 +206,10 @@ TunerTable::Read(std::istream& text, const std::string& name)
 }
 
 TunerTable
-TunerTable::Read(const YamlRows& rows, const YAML::Node& entry)
+TunerTable::Read(const ns3::YamlRows& rows, const YAML::Node& entry)
 {
     TunerTable table;
-    const ns3::RowValue apart{"", [](std::string_view) { return true; }};
+    const ns3::RowValue apart = ns3::YamlRows::ForPeople();
     ns3::Rows keys(
         rows.GetSource(),
         {{"name", ns3::Text(table.m_name, "a name"), ""},

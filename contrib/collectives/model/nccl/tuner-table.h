@@ -22,11 +22,15 @@ namespace YAML
 class Node;
 }
 
+namespace ns3
+{
+class YamlRows;
+}
+
 namespace AstraSim
 {
 
 class NcclAlgorithm;
-class YamlRows;
 
 /// A collective, as NCCL asks a tuner about it: alone, and with buffers that are not registered.
 struct TunerQuestion
@@ -100,7 +104,7 @@ class TunerTable
     static TunerTable Read(std::istream& text, const std::string& name);
 
     /// Read the entry "tuner" of a kind of network. @throw ns3::InputError if it is wrong
-    static TunerTable Read(const YamlRows& rows, const YAML::Node& entry);
+    static TunerTable Read(const ns3::YamlRows& rows, const YAML::Node& entry);
 
     /// @return the row that decides; null: NCCL does
     const TunerRow* Find(const TunerQuestion& question, const Available& available) const;

@@ -4,31 +4,30 @@
 #ifndef YAML_ROWS_H
 #define YAML_ROWS_H
 
-#include "ns3/input-error.h"
-#include "ns3/rows.h"
+#include "input-error.h"
+#include "rows.h"
 
-#include <algorithm>
 #include <charconv>
-#include <fmt/ranges.h>
-#include <set>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 #include <yaml-cpp/yaml.h>
 
-namespace AstraSim
+namespace ns3
 {
 
 /**
- * @ingroup collectives
- * @brief A table of ours in YAML: a list of rows, each with keys, or rows by name. A mistake names
- * its line.
+ * @ingroup base
+ * @brief A text in YAML: a list of rows, each with keys, or rows by name. A mistake names its line.
+ * The only reader of YAML.
  */
 class YamlRows
 {
   public:
     /// @param source the text's name in errors @param format description of a valid text
     /// @param areNamed each row stands behind its name
-    /// @throw ns3::InputError if the text is no list, or has no names
+    /// @throw InputError if the text is no list, or has no names
     YamlRows(const std::string& text,
              const std::string& source,
              const std::string& format,
@@ -37,14 +36,16 @@ class YamlRows
     {
         try
         {
-            m_rows = YAML::Load(text);
+            const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+            if (documents.size() > 1)
+            {
+                Fail(documents[1], "holds several documents", "one");
+            }
+            m_rows = documents.empty() ? YAML::Node() : documents.front();
         }
         catch (const YAML::Exception& error)
         {
-            throw ns3::InputError(source,
-                                  static_cast<std::size_t>(error.mark.line + 1),
-                                  "is not YAML: " + error.msg,
-                                  format);
+            throw InputError(source, LineAt(error.mark), "is not YAML: " + error.msg, format);
         }
         if (areNamed ? !m_rows.IsMap() : !m_rows.IsSequence())
         {
@@ -61,33 +62,7 @@ class YamlRows
                            const std::string& what,
                            const std::string& expected) const
     {
-        throw ns3::InputError(m_source,
-                              static_cast<std::size_t>(node.Mark().line + 1),
-                              what,
-                              expected);
-    }
-
-    /// Make sure that an entry has keys, each once and none but those of @p known.
-    void RequireKeys(const YAML::Node& entry, const std::vector<std::string>& known) const
-    {
-        const auto names = [&known] { return fmt::format("{}", fmt::join(known, ", ")); };
-        if (!entry.IsMap())
-        {
-            Fail(entry, "this entry has no keys", names());
-        }
-        std::set<std::string> seen;
-        for (const auto& item : entry)
-        {
-            const std::string key = Text(item.first, "a key");
-            if (!seen.insert(key).second)
-            {
-                Fail(item.first, "the key '" + key + "' occurs twice", "each key once");
-            }
-            if (std::ranges::find(known, key) == known.end())
-            {
-                Fail(item.first, "unknown key '" + key + "'", names());
-            }
-        }
+        throw InputError(m_source, LineAt(node.Mark()), what, expected);
     }
 
     /// @return the value of an entry, which may be `{is: VALUE, by: SOURCE, tables: [NAME, ...]}`
@@ -97,22 +72,42 @@ class YamlRows
         {
             return node;
         }
-        RequireKeys(node, {"is", "by", "tables"});
+        Rows keys(m_source,
+                  {{"is", ForPeople(), ""}, {"by", ForPeople(), ""}, {"tables", ForPeople(), ""}});
+        ReadInto(node, keys);
         return node["is"];
     }
 
+    /// A value that people read, or that is read apart.
+    static RowValue ForPeople()
+    {
+        return {"text", [](std::string_view) { return true; }};
+    }
+
+    /// A value that a function reads: a list, or keys. @param entry has it, and outlives the row
+    RowValue FromNode(const YAML::Node& entry,
+                      const std::string& key,
+                      const std::string& expected,
+                      std::function<void(const YAML::Node& value)> read) const
+    {
+        return {expected, [this, &entry, key, read = std::move(read)](std::string_view) {
+                    read(ValueOf(entry[key]));
+                    return true;
+                }};
+    }
+
     /// Store the values of an entry's keys.
-    void ReadInto(const YAML::Node& entry, ns3::Rows& rows) const
+    void ReadInto(const YAML::Node& entry, Rows& rows) const
     {
         if (!entry.IsMap())
         {
-            Fail(entry, "this entry has no keys", ns3::ListWords(rows.GetNames()));
+            Fail(entry, "this entry has no keys", ListWords(rows.GetNames()));
         }
         for (const auto& item : entry)
         {
             const std::string key = Text(item.first, "a key");
-            const auto line = static_cast<std::size_t>(item.first.Mark().line + 1);
-            const bool isOwn = rows.Get(key, line).value.kind == ns3::RowValue::Kind::Own;
+            const std::size_t line = LineAt(item.first.Mark());
+            const bool isOwn = rows.Get(key, line).value.kind == RowValue::Kind::Own;
             rows.Read(key, isOwn ? "" : Text(ValueOf(item.second), key), line);
         }
     }
@@ -172,10 +167,15 @@ class YamlRows
     }
 
   private:
+    static std::size_t LineAt(const YAML::Mark& mark)
+    {
+        return static_cast<std::size_t>(mark.line + 1);
+    }
+
     std::string m_source;
     YAML::Node m_rows;
 };
 
-} // namespace AstraSim
+} // namespace ns3
 
 #endif /* YAML_ROWS_H */
