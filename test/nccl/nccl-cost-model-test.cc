@@ -168,6 +168,64 @@ TEST(NcclCostModel, AStepOfSimpleIsAnEighthOfItsBuffer)
     EXPECT_EQ(options.GetSimpleStep(), 128U << 10);
 }
 
+TEST(NcclCostModel, ChunksOfNvlsFollowVariablesNetworkAndRelease)
+{
+    // NCCL src/transport/nvls.cc, ncclNvlsTuning: at most 128 KiB, in NVLS-Tree 64 KiB from four
+    // nodes on; a variable wins, and NVLS-Tree never has more than NVLS. aws-ofi-nccl sets both
+    // variables to 512 KiB (platform-aws.cpp).
+    constexpr uint64_t KIB = 1024;
+    Cluster cluster("H100", 8, 50);
+    const auto chunk = [&](uint32_t servers) {
+        return cluster.Model().GetSearch().TuneNvls(cluster.Servers(servers)).chunk / KIB;
+    };
+    EXPECT_EQ(chunk(1), 128U);
+    EXPECT_EQ(chunk(2), 128U);
+    EXPECT_EQ(chunk(4), 64U);
+    cluster.options.nvlsTreeChunk = 512 * KIB; // as the plug-in until 1.8
+    EXPECT_EQ(chunk(1), 128U);
+    EXPECT_EQ(chunk(2), 128U);
+    EXPECT_EQ(chunk(4), 128U);
+    cluster.options.nvlsTreeChunk = 0;
+    cluster.options.SetNetworkKind("EFA-p5", "test", "kind");
+    EXPECT_EQ(chunk(1), 512U);
+    EXPECT_EQ(chunk(2), 512U);
+    EXPECT_EQ(chunk(4), 512U);
+    cluster.options.bufferBytes = 2048 * KIB;
+    EXPECT_EQ(chunk(1), 256U) << "an eighth of the buffer";
+    cluster.options.nvlsChunk = 64 * KIB;
+    EXPECT_EQ(chunk(1), 64U) << "the user's word counts";
+    EXPECT_EQ(chunk(2), 64U);
+
+    // Before 2.21 NVLS has no variable, and NVLS-Tree the chunk of other collectives.
+    cluster.options = {};
+    cluster.options.release = NcclRelease::V2_20;
+    cluster.options.nvlsChunk = 512 * KIB;
+    EXPECT_EQ(chunk(1), 128U);
+    EXPECT_EQ(chunk(2), 512U);
+    EXPECT_EQ(chunk(4), 64U);
+    cluster.options.nvlsTreeChunk = 256 * KIB;
+    EXPECT_EQ(chunk(4), 256U);
+}
+
+TEST(NcclCostModel, AnEfaPairsChunkIsThePlugIns)
+{
+    constexpr uint64_t KIB = 1024;
+    Cluster cluster("H100", 8, 50);
+    const auto chunk = [&] {
+        const NcclPlan plan =
+            cluster.Model().EvaluatePairs(CollectiveOp::AllToAll, cluster.Servers(2), 1 << 26);
+        return plan.Of<PairPlan>().layout.chunk / KIB;
+    };
+    EXPECT_EQ(chunk(), 128U);
+    for (const char* kind : {"EFA-p4d", "EFA-p5", "EFA-p6-b200", "EFA-p5en", "EFA-p6-b300"})
+    {
+        cluster.options.SetNetworkKind(kind, "test", "kind");
+        EXPECT_EQ(chunk(), 512U) << kind;
+    }
+    cluster.options.pairNetChunk = 64 * KIB;
+    EXPECT_EQ(chunk(), 64U) << "the user's word counts";
+}
+
 TEST(NcclCostModel, TreeOfH800HasTheBandwidthThatNcclPrints)
 {
     // NVIDIA/nccl issue 1154: Tree Simple 68.8 GB/s with 8 NICs of 400 Gb/s.
@@ -1158,6 +1216,8 @@ TEST(NcclOptions, RefuseIllegalValuesOfEveryVariable)
         {"NCCL_BUFFSIZE", {"65535", "1073741825"}, "bytes from 65536 to 1073741824"},
         {"NCCL_P2P_NET_CHUNKSIZE", {"1023", "1073741825"}, "bytes from 1024 to 1073741824"},
         {"NCCL_P2P_NVL_CHUNKSIZE", {"1023", "1073741825"}, "bytes from 1024 to 1073741824"},
+        {"NCCL_NVLS_CHUNKSIZE", {"16383", "1073741825"}, "bytes from 16384 to 1073741824"},
+        {"NCCL_NVLSTREE_MAX_CHUNKSIZE", {"16383", "0"}, "bytes from 16384 to 1073741824"},
         {"NCCL_PROTO",
          {"LL256", "allreduces:LL", "LL;;", "^"},
          "such lists after AllReduce:, AllGather:, ReduceScatter:, Broadcast:, Reduce:, with ';' "

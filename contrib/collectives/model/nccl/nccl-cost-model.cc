@@ -157,11 +157,10 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     NcclPlan plan = Evaluate(NcclAlgorithm::Ring, NcclProtocol::Simple, op, shape, bytes);
     PairPlan pairs{{.channels = channels, .perPair = m_search.GetChannelsPerPair(shape)}, {}};
     // NCCL src/init.cc, computeBuffSizes: no more than a step of other collectives.
-    pairs.layout.chunk =
-        std::min(m_options.GetSimpleStep(),
-                 shape.GetNodes() > 1
-                     ? m_options.pairNetChunk.value_or(m_traits.PairNetChunk(shape.GetRanks()))
-                     : m_options.pairNvlinkChunk);
+    pairs.layout.chunk = std::min(
+        m_options.GetSimpleStep(),
+        shape.GetNodes() > 1 ? m_options.GetPairNetChunk(m_traits.PairNetChunk(shape.GetRanks()))
+                             : m_options.pairNvlinkChunk);
     pairs.speeds.rankGBps = figures.pairEfficiency[generation] * m_search.NvlinkGBps(shape);
     pairs.layout.step = pairs.layout.chunk;
     pairs.speeds.blockGBps =

@@ -341,12 +341,21 @@ class NcclVariables
              "rings (4194304, or as the network's plug-in sets it)"},
             {"NCCL_P2P_NET_CHUNKSIZE",
              bytes(options.pairNetChunk, 1024),
-             "a chunk of AllToAll, SendRecv and their like in groups of several servers (131072; "
-             "AMD's GPUs have RCCL's, which grows with the group); no more than an eighth of "
-             "``NCCL_BUFFSIZE`` counts"},
+             "a chunk of AllToAll, SendRecv and their like in groups of several servers (131072, "
+             "or "
+             "as the network's plug-in sets it; AMD's GPUs have RCCL's, which grows with the "
+             "group); no more than an eighth of ``NCCL_BUFFSIZE`` counts"},
             {"NCCL_P2P_NVL_CHUNKSIZE",
              bytes(options.pairNvlinkChunk, 1024),
              "the same in groups within a server"},
+            {"NCCL_NVLS_CHUNKSIZE",
+             bytes(options.nvlsChunk, 16384),
+             "a chunk of NVLS and NVLS-Tree at most (131072, or as the network's plug-in sets it); "
+             "by it NCCL also counts from which size on chunks are larger than 64 KiB"},
+            {"NCCL_NVLSTREE_MAX_CHUNKSIZE",
+             bytes(options.nvlsTreeChunk, 16384),
+             "a chunk of NVLS-Tree at most (65536 from four servers on, or as the network's "
+             "plug-in sets it)"},
         };
     }
 

@@ -62,6 +62,8 @@ struct NcclOptions : LibraryOptions
     /// between pairs in groups of several nodes, and of one.
     std::optional<uint64_t> pairNetChunk; ///< empty: NCCL's, or RCCL's
     uint64_t pairNvlinkChunk{524288};
+    uint64_t nvlsChunk{0};     ///< NCCL_NVLS_CHUNKSIZE; 0: the network's, or NCCL's
+    uint64_t nvlsTreeChunk{0}; ///< NCCL_NVLSTREE_MAX_CHUNKSIZE; 0: the network's, or NCCL's
     /// NCCL_BUFFSIZE: bytes of a connection with Simple; 0: the network's, or NCCL's
     uint64_t bufferBytes{0};
     /// NCCL_NCHANNELS_PER_NET_PEER: of a pair in groups of several nodes; 0: NCCL's
@@ -96,6 +98,24 @@ struct NcclOptions : LibraryOptions
         constexpr uint64_t STEPS = 8;
         const uint64_t bytes = bufferBytes ? bufferBytes : networkKind.bufferBytes;
         return bytes ? bytes / STEPS : SIMPLE_STEP;
+    }
+
+    /// @return bytes of a step of sends and receives between nodes @param libraryBytes by default
+    uint64_t GetPairNetChunk(uint64_t libraryBytes) const
+    {
+        return pairNetChunk.value_or(networkKind.pairChunk ? networkKind.pairChunk : libraryBytes);
+    }
+
+    /// @return bytes of a chunk of NVLS at most; 0: NCCL's
+    uint64_t GetNvlsChunk() const
+    {
+        return nvlsChunk ? nvlsChunk : networkKind.nvlsChunk;
+    }
+
+    /// @return bytes of a chunk of NVLS-Tree at most; 0: NCCL's
+    uint64_t GetNvlsTreeChunk() const
+    {
+        return nvlsTreeChunk ? nvlsTreeChunk : networkKind.nvlsTreeChunk;
     }
 
     /// @return the file of NCCL_TUNER_CONFIG_FILE; empty: none

@@ -26,6 +26,7 @@ namespace AstraSim
 namespace
 {
 
+constexpr uint64_t KIB = 1024;
 constexpr double ARM_LINK_GBPS = 6; ///< of a link between Arm CPUs (topo.h, ARM_BW)
 
 bool
@@ -221,40 +222,61 @@ NcclSearch::SearchNvls(const GroupShape& shape) const
 }
 
 NcclSearch::NvlsTuning
-NcclSearch::TuneNvls(const GroupShape& shape) const
+NcclSearch::TuneNvlsTree(const GroupShape& shape) const
 {
-    // NCCL src/transport/nvls.cc: ncclNvlsTuning, ncclNvlsTreeSm100Tuning.
-    constexpr uint64_t KIB = 1024;
+    // NCCL src/transport/nvls.cc: ncclNvlsTreeSm100Tuning.
     constexpr double NDR = 48; ///< GB/s of a NIC of 400 Gb/s
     constexpr double XDR = 96;
-    const uint32_t nodes = shape.GetNodes();
     const uint32_t perNode = shape.GetFewestRanks();
     const double nic = m_machine.nicGBps;
     const bool nearNic = !m_machine.gpu.onGrace;
-    if (m_machine.gpu.generation != GpuGeneration::Blackwell)
-    {
-        return {16, (nodes >= 4 ? 64 : 128) * KIB};
-    }
-    NvlsTuning tuning{nodes > 1 ? 32U : 24U, (nodes >= 4 ? 64 : 128) * KIB};
-    if (nodes == 1 || !m_tuning.tunesNvlsTree)
-    {
-        return tuning;
-    }
-    if (nodes == 2 && nic >= NDR)
+    if (shape.GetNodes() == 2 && nic >= NDR)
     {
         const bool small = perNode >= 16 || (perNode <= 8 && nearNic && nic < XDR);
-        tuning.chunk = (perNode <= 4 ? 256 : small ? 64 : 128) * KIB;
+        return {32, (perNode <= 4 ? 256 : small ? 64 : 128) * KIB};
     }
-    else if (nic >= XDR)
+    if (nic >= XDR)
     {
-        tuning.channels = perNode <= 8 ? 24 : 32;
-        tuning.chunk = (perNode <= 8 ? 256 : perNode < 32 ? 128 : 64) * KIB;
+        return perNode <= 8 ? NvlsTuning{24, 256 * KIB}
+                            : NvlsTuning{32, (perNode < 32 ? 128 : 64) * KIB};
     }
-    else if (nic >= NDR)
+    return nic >= NDR ? NvlsTuning{24, (nearNic ? 64 : 128) * KIB} : NvlsTuning{32, 0};
+}
+
+NcclSearch::NvlsTuning
+NcclSearch::TuneNvls(const GroupShape& shape) const
+{
+    // NCCL src/transport/nvls.cc, ncclNvlsTuning, and src/enqueue.cc, calcCollChunking: variables
+    // win. NCCL_NVLS_CHUNKSIZE came with 2.21, NCCL_NVLSTREE_MAX_CHUNKSIZE with 2.20; before 2.21 a
+    // chunk of NVLS-Tree was one of other collectives.
+    constexpr uint32_t MANY_NODES = 4;
+    constexpr uint64_t CHUNK = 128 * KIB;
+    const uint32_t nodes = shape.GetNodes();
+    const bool isBlackwell = m_machine.gpu.generation == GpuGeneration::Blackwell;
+    const uint64_t step = m_options.GetSimpleStep();
+    const uint64_t given = m_tuning.readsNvlsChunk ? m_options.GetNvlsChunk() : 0;
+    NvlsTuning tuning{isBlackwell ? (nodes > 1 ? 32U : 24U) : 16U, 0};
+    if (nodes == 1)
     {
-        tuning.channels = 24;
-        tuning.chunk = (nearNic ? 64 : 128) * KIB;
+        tuning.chunk = std::min(step, given ? given : CHUNK);
+        return tuning;
     }
+    uint64_t most = m_tuning.readsNvlsChunk ? CHUNK : step;
+    if (isBlackwell && m_tuning.tunesNvlsTree)
+    {
+        tuning = TuneNvlsTree(shape);
+        most = std::max(most, tuning.chunk);
+    }
+    most = given ? given : most;
+    if (const uint64_t ofTree = m_tuning.readsNvlsTreeChunk ? m_options.GetNvlsTreeChunk() : 0)
+    {
+        tuning.chunk = ofTree;
+    }
+    else if (tuning.chunk == 0)
+    {
+        tuning.chunk = nodes >= MANY_NODES ? 64 * KIB : most;
+    }
+    tuning.chunk = std::min(tuning.chunk, most);
     return tuning;
 }
 

@@ -49,7 +49,7 @@ class NcclSearch
         }
     };
 
-    /// NCCL's settings of NVLS-Tree between Blackwell nodes.
+    /// NCCL's settings of NVLS in a node, or of NVLS-Tree between nodes.
     struct NvlsTuning
     {
         uint32_t channels{0};
@@ -89,6 +89,9 @@ class NcclSearch
         return m_options.networkKind.groupsNics ? 1 : m_machine.nicsPerGpu;
     }
 
+    /// @return channels and chunks of NVLS-Tree that 2.30 has for Blackwell; no chunk: the common
+    /// one
+    NvlsTuning TuneNvlsTree(const GroupShape& shape) const;
     /// @return channels that rings and trees of a group have
     uint32_t CommonChannels(const GroupShape& shape) const;
     /// @return whether rings leave a node by links between its CPUs

@@ -100,6 +100,8 @@ constexpr Row<bool Tuning::*, bool> RULES[] = {
     {&Tuning::nvlsHalves, Release::V2_28, LAST, true},
     {&Tuning::correctsNvlsTree, Release::V2_29, LAST, true},
     {&Tuning::ringsAsNvls, Release::V2_20, Release::V2_23, true},
+    {&Tuning::readsNvlsChunk, Release::V2_23, LAST, true},
+    {&Tuning::readsNvlsTreeChunk, Release::V2_20, LAST, true},
     {&Tuning::tunesNvlsTree, Release::V2_30, LAST, true},
     {&Tuning::relaysBehindCpus, Release::V2_28, LAST, true},
     {&Tuning::hasPat, Release::V2_23, LAST, true},

@@ -57,10 +57,12 @@ struct NcclTuning
     double ringLlOneNode{0};                ///< the same of AllGather and ReduceScatter in one node
     bool extraInterStep{false}; ///< AllReduce counts 2 N steps between N nodes, not 2 (N - 1)
     bool nvlsHalves{false}; ///< NVLS by the halves of its pipeline, not as 5/6 of a channel's speed
-    bool correctsNvlsTree{false}; ///< NVLS-Tree by size as trees are: Blackwell on x86 hosts
-    bool ringsAsNvls{false};      ///< where NVLS has more channels, rings and trees have as many
-    bool tunesNvlsTree{false};    ///< channels and chunks of NVLS-Tree for Blackwell's NICs
-    bool relaysBehindCpus{false}; ///< a GPU may relay to a NIC behind its CPU (PXN over C2C)
+    bool correctsNvlsTree{false};   ///< NVLS-Tree by size as trees are: Blackwell on x86 hosts
+    bool ringsAsNvls{false};        ///< where NVLS has more channels, rings and trees have as many
+    bool readsNvlsChunk{false};     ///< NCCL_NVLS_CHUNKSIZE counts
+    bool readsNvlsTreeChunk{false}; ///< NCCL_NVLSTREE_MAX_CHUNKSIZE counts
+    bool tunesNvlsTree{false};      ///< channels and chunks of NVLS-Tree for Blackwell's NICs
+    bool relaysBehindCpus{false};   ///< a GPU may relay to a NIC behind its CPU (PXN over C2C)
     bool hasPat{false};
     bool gathersByNvls{false};     ///< NVLS also for AllGather and ReduceScatter
     bool countsPairsByRate{false}; ///< channels of a pair between nodes follow the NIC's rate

@@ -53,11 +53,15 @@ struct NetworkKind
     /// receiver each have their buffer to themselves for a trip, more where messages are agreed
     /// upon and acknowledged.
     uint32_t slotTrips{1};
-    uint64_t bufferBytes{0}; ///< NCCL_BUFFSIZE as its plug-in sets it; 0: NCCL's
-    bool groupsNics{false};  ///< whether its plug-in shows a GPU's NICs to NCCL as one device
-    bool allowsLl{true};     ///< whether LL may be used
-    bool allowsLl128{true};  ///< whether LL128 may be used
-    bool allowsNvls{true};   ///< whether its vendor's settings leave NVLS and NVLS-Tree on
+    // Variables of NCCL's as its plug-in, or its vendor's settings, have them; 0: NCCL's defaults.
+    uint64_t bufferBytes{0};   ///< NCCL_BUFFSIZE
+    uint64_t pairChunk{0};     ///< NCCL_P2P_NET_CHUNKSIZE
+    uint64_t nvlsChunk{0};     ///< NCCL_NVLS_CHUNKSIZE
+    uint64_t nvlsTreeChunk{0}; ///< NCCL_NVLSTREE_MAX_CHUNKSIZE
+    bool groupsNics{false};    ///< whether its plug-in shows a GPU's NICs to NCCL as one device
+    bool allowsLl{true};       ///< whether LL may be used
+    bool allowsLl128{true};    ///< whether LL128 may be used
+    bool allowsNvls{true};     ///< whether its vendor's settings leave NVLS and NVLS-Tree on
     /// Bytes that each rank brings or gets from which on the vendor's tuner leaves LL128 to Simple;
     /// 0: NCCL chooses.
     uint64_t simpleFrom{0};

@@ -33,6 +33,7 @@ namespace AstraSim
  *   without: [LL]
  *   groups_nics: true     # NCCL sees the NICs of a GPU as one
  *   buffer_bytes: 8388608 # NCCL_BUFFSIZE as the plug-in sets it
+ *   pair_chunk_bytes: 524288 # NCCL_P2P_NET_CHUNKSIZE
  *   tuner: none           # or a table: see TunerTable
  * @endcode
  */
