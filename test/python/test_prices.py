@@ -60,6 +60,39 @@ def test_nvlinks_are_no_cables(place):
     assert parts["NVSwitch"] == 4 and sum(count for name, count in parts.items() if name.startswith("switch")) == 8 + 2
 
 
+def test_several_links_between_two_switches_are_as_many_cables_and_ports(place):
+    # 4 uplinks of each leaf to a single spine: 8 ports there, and 16 + 8 cables as before.
+    run(place, *"-topo Clos2 -g 16 --nics_per_leaf 8 --oversubscription 2 -lpp 4 -o one".split())
+    parts = {part.name: part.count for part in parts_of(read(place / "one"), Prices(place / "prices.yaml"))}
+    assert parts["cable"] == 24 and parts["switch, tier 2 (16 x 400Gbps)"] == 1
+
+
+def test_a_spine_with_all_its_ports_in_use_takes_the_place_of_32_with_two(place):
+    """64 GPUs, 1:1: 2 leaves of 64 ports, and 32 spines of the smallest kind (32 ports) or one of 64."""
+    leaves, nics, cables = 2 * 40000, 64 * 1500, 128 * (2 * 900 + 30)
+    for flags, spines in (((), 32 * 22000), (("-sp", "64"), 40000), (("-psn", "2"), 2 * 22000)):
+        run(place, "-topo", "Clos2", "-g", "64", *flags, "-o", "some", "--force")
+        parts = parts_of(read(place / "some"), Prices(ROOT / "topologies/prices.yaml"))
+        assert sum(part.count * part.price for part in parts if part.network) == leaves + nics + cables + spines
+
+
+def test_a_nic_that_gpus_share_is_one_nic(place):
+    # 16 GPUs, 4 to a NIC: 4 NICs, 4 cables to leaves, no switch of 5 ports. A leaf has 2 of these NICs and 8 uplinks.
+    run(place, "-topo", "Clos2", "-g", "16", "--nics_per_leaf", "8", "--gpus_per_nic", "4", "-o", "shared")
+    parts = {part.name: part.count for part in parts_of(read(place / "shared"), Prices(place / "prices.yaml"))}
+    assert parts == {"GPU": 16, "NIC 400 Gb/s": 4, "switch, tier 2 (16 x 400Gbps)": 2,
+                     "switch, tier 3 (16 x 400Gbps)": 8, "transceiver 400 Gb/s": 2 * (4 + 16), "cable": 4 + 16}
+    assert "parts           10 switches, 4 NICs that GPUs share, 20 cables" in run(place, "--describe", "shared").stdout
+
+
+def test_links_of_a_mesh_are_no_cables(place):
+    # 2 servers of 8 GPUs with 28 links each between them; 2 leaves of 8 NICs and 8 uplinks.
+    run(place, "-topo", "Clos2", "-g", "16", "--nics_per_leaf", "8", "--mesh", "-o", "mesh")
+    parts = {part.name: part.count for part in parts_of(read(place / "mesh"), Prices(place / "prices.yaml"))}
+    assert parts["cable"] == 16 + 16
+    assert "32 cables, 64 optics" in run(place, "--describe", "mesh").stdout
+
+
 def test_cables_without_a_price_are_part_of_others(place):
     (place / "prices.yaml").write_text(PRICES.replace("cable: {price: 2}\n", ""))
     assert "cable" not in {part.name for part in parts_of(read(place / "clos"), Prices(place / "prices.yaml"))}

@@ -89,3 +89,15 @@ def test_rates_and_oversubscription_stand_between_the_layers(tmp_path):
         texts = [text.get_text() for text in figure_of(read(tmp_path / "clos")).axes[0].texts]
     assert "4 × 400 Gb/s\n4:1 oversubscribed" in texts
     assert "16 × 400 Gb/s" in texts and "16 × 2880 Gb/s" in texts
+
+
+def test_layers_switches_and_bundles_have_their_names_and_numbers(tmp_path):
+    # 16 GPUs, 2 NVSwitches, 2 leaves, 2 spines with 4 links to each leaf.
+    run(tmp_path, *"-topo Clos2 -g 16 --nics_per_leaf 8 -lpp 4 -o clos".split())
+    texts = [text.get_text() for text in figure_of(read(tmp_path / "clos")).axes[0].texts]
+    assert {"16 GPUs\nnodes 0-15", "2 NVSwitches\nnodes 16-17", "2 access switches\nnodes 18-19",
+            "2 aggregation switches\nnodes 20-21", "18", "19", "20", "21"} <= {*texts}
+    assert "16 × 400 Gb/s\n4 between two\nnot oversubscribed" in texts
+    run(tmp_path, *"-topo Torus --dims 2x2 -o torus".split())
+    texts = " ".join(text.get_text().replace("\n", " ") for text in figure_of(read(tmp_path / "torus")).axes[0].texts)
+    assert "GPUs: nodes 0-31; NVSwitches: nodes 32-35" in texts and "36 37 38 39" in texts

@@ -47,6 +47,7 @@ class Cluster:
     gpu_type: str
     links: Iterable[Cable]  # in the order of the file
     error_rate: str = "0"
+    shared_nics: int = 0  # the last of the switches, which are NICs that several GPUs share
 
 
 @functools.cache
@@ -101,6 +102,7 @@ def with_nics(cluster: Cluster, nics_per_gpu: int, gpus_per_nic: int) -> Cluster
                              f"server; expected a divisor")
         return dataclasses.replace(cluster, name=f"{cluster.name}_1nic{gpus_per_nic}g",
                                    switches=cluster.switches + cluster.gpus // gpus_per_nic,
+                                   shared_nics=cluster.gpus // gpus_per_nic,
                                    links=_shared_nics(cluster, gpus_per_nic))
     return cluster
 
@@ -165,13 +167,22 @@ def text_of(cluster: Cluster) -> str:
             + "".join(f"{node} " for node in range(cluster.gpus, nodes)) + "\n" + "".join(lines))
 
 
+def _attachments(cluster: Cluster) -> tuple[range, tiers.Capacities, tiers.Capacities]:
+    """@return the switches, and what tiers.attachments() finds of them"""
+    first = cluster.gpus + cluster.nvswitches
+    switches = range(first, first + cluster.switches)
+    return switches, *tiers.attachments(range(cluster.gpus), switches,
+                                        ((a, b, rate_bps(rate)) for a, b, rate, _ in cluster.links))
+
+
+def tier_of(cluster: Cluster) -> dict[int, int]:
+    """@return the tier of each switch: 1 of those that GPUs are linked to"""
+    return tiers.tier_of(*_attachments(cluster))
+
+
 def oversubscription_of(cluster: Cluster) -> list[tuple[int, float]]:
     """@return each tier that has another above it, and its capacity down over its capacity up"""
-    gpus = range(cluster.gpus)
-    first = cluster.gpus + cluster.nvswitches
-    neighbours, tors = tiers.attachments(gpus, range(first, first + cluster.switches),
-                                         ((a, b, rate_bps(rate)) for a, b, rate, _ in cluster.links))
-    switches = range(first, first + cluster.switches)
+    switches, neighbours, tors = _attachments(cluster)
     return list(tiers.oversubscription(tiers.tier_of(switches, neighbours, tors), neighbours, tors))
 
 

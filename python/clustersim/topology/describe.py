@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Says what a topology is: layers, links, oversubscription, path lengths, bisection, parts."""
+"""Says what a topology is: layers with their node ids, links, oversubscription, path lengths, bisection, parts."""
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from clustersim.topology.graph import Graph
     from clustersim.topology.reader import Topology
+
 
 def rate(bps: float) -> str:
     """@return bit/s with a unit"""
@@ -18,19 +20,23 @@ def describe(topology: "Topology") -> Iterator[str]:
     yield f"{topology.path}"
     servers = len(topology.gpus) // topology.gpus_per_server
     yield (f"GPUs            {len(topology.gpus)} {topology.gpu_type} in {servers} servers of "
-           f"{topology.gpus_per_server}").replace("  in", " in")
+           f"{topology.gpus_per_server}: {nodes(topology.gpus)}").replace("  in", " in")
     if topology.nvswitches:
-        yield f"NVSwitches      {len(topology.nvswitches)}"
+        yield f"NVSwitches      {len(topology.nvswitches)}: {nodes(topology.nvswitches)}"
     for tier in sorted(graph.tiers):
         members = graph.tiers[tier]
         ports = [graph.degree[node] for node in members]
-        yield f"switch tier {tier}   {len(members)} switches, {span(ports)} ports used"
+        yield f"switch tier {tier}   {len(members)} switches, {span(ports)} ports used: {nodes(members)}"
+    yield f"network         {network_of_gpus(graph)}"
     if graph.planes > 1:
         yield f"planes          {graph.planes} (they meet only in the GPUs)"
 
     yield "links"
+    bundles = graph.bundles()
     for (low, high, bps), count in sorted(graph.link_kinds().items()):
-        yield f"  {low} - {high}: {count} x {rate(bps)}"
+        sizes = bundles.get((low, high), {1})
+        yield f"  {low} - {high}: {count} x {rate(bps)}" + (
+            f", {span(sorted(sizes))} between two switches" if sizes != {1} else "")
 
     yield "oversubscription (capacity down / capacity up; 1 is none)"
     ratios = list(graph.oversubscription())
@@ -51,9 +57,29 @@ def describe(topology: "Topology") -> Iterator[str]:
         yield (f"bisection       {rate(cut)} from the first half of the servers to the second, "
                f"{100 * cut / half:.3g} % of what their NICs can send" if half else
                f"bisection       {rate(cut)}")
-    cables = sum(count for (low, _, _), count in graph.link_kinds(nvlinks=False).items())
-    yield (f"parts           {len(topology.switches)} switches, {cables} cables, {2 * cables} optics "
+    cables, shared = len(graph.cables()), len(topology.shared_nics)
+    nics = f"{shared} NICs that GPUs share, " if shared else ""
+    yield (f"parts           {len(topology.switches) - shared} switches, {nics}{cables} cables, {2 * cables} optics "
            f"(two for each cable that is not an NVLink)")
+
+
+def network_of_gpus(graph: "Graph") -> str:
+    """@return the rate at which a GPU reaches the network, and over how many links"""
+    kinds = sorted({(sum(tors.values()), len(tors)) for tors in graph.tors.values()})
+    return "; ".join(f"{rate(bps)} for each GPU" + (f" over {links} links" if links > 1 else "")
+                     for bps, links in kinds)
+
+
+def nodes(ids: Sequence[int]) -> str:
+    """@return node ids as ranges, such as "nodes 0-63, 72" """
+    runs: list[list[int]] = []
+    for node in sorted(ids):
+        if runs and node == runs[-1][1] + 1:
+            runs[-1][1] = node
+        else:
+            runs.append([node, node])
+    return f"node{'s' if len(ids) > 1 else ''} " + ", ".join(f"{first}" if first == last else f"{first}-{last}"
+                                                             for first, last in runs)
 
 
 def span(numbers: Sequence[int]) -> str:

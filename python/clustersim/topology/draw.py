@@ -12,10 +12,12 @@ import matplotlib
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from clustersim.command import printable
 from clustersim.plain_text import plain_text
 from clustersim.topology.cluster import InputError
+from clustersim.topology.describe import nodes, rate, span
 from clustersim.topology.graph import NVSWITCH, Graph
 from clustersim.topology.layout import layout_of
 from clustersim.whole_file import whole_file
@@ -35,6 +37,7 @@ OF_TIER = {1: "#0072B2", 2: "#009E73", 3: "#D55E00", 4: "#CC79A7"}
 OF_GPU = "#56B4E9"
 SHAPES = ("s", "D", "^", "v")
 LONGEST_LINE = 130  # characters under the title
+MOST_NUMBERED = 40  # switches of a tier that have their node ids beside them
 NO_BREAK = "\u00a0"
 MOST_COLUMNS = 12  # of the legend
 # Both grow steadily away from the paper, so that the busiest stands out in grey as well.
@@ -106,7 +109,7 @@ def figure_of(topology: "Topology", link_values: Mapping[Ends, float] | None = N
     else:
         _measured_links(figure, axes, topology, layout, link_values, value_name, top)
     _nodes(axes, topology, graph, layout.place, rail, link_values is not None)
-    axes.margins(0.015)
+    axes.margins(0.015, 0.04)
     axes.set_title(printable(title or topology.path.rsplit("/", 1)[-1]) + "\n" * len(remark.splitlines()), loc="left",
                    fontsize=13, weight="bold")
     if remark:
@@ -132,18 +135,17 @@ def without_idle(topology: "Topology", values: Mapping[Ends, float]) -> "tuple[T
     return dataclasses.replace(topology, links=used, switches=switches, nvswitches=nvswitches), remark
 
 
-def _rate_text(bps: float) -> str:
-    return f"{bps / 1e9:g} Gb/s"
-
-
 def _say_rates(axes: "Axes", graph: Graph, layout: "Layout") -> str:
     """Writes between two layers how many links of which rate join them, and how far the lower is oversubscribed.
 
     @return the same as a sentence where nodes stand in no layers
     """
     kinds = collections.defaultdict(list)
+    bundles = graph.bundles()
     for (low, high, bps), count in sorted(graph.link_kinds().items()):
-        kinds[frozenset((low, high))].append(f"{count} × {_rate_text(bps)}")
+        sizes = bundles.get((low, high), {1})
+        between = f"\n{span(sorted(sizes))} between two" if sizes != {1} else ""
+        kinds[frozenset((low, high))].append(f"{count} × {rate(bps)}{between}")
     over = {tier: ratio for tier, ratio in graph.oversubscription()}
     if layout.square:
         def named(ends: frozenset[str]) -> str:
@@ -151,6 +153,8 @@ def _say_rates(axes: "Axes", graph: Graph, layout: "Layout") -> str:
             return " to ".join(sorted(ends, reverse=True) if len(ends) > 1 else (same, same))
         words = "; ".join(f"{named(ends)}: {', '.join(text.replace(' ', NO_BREAK) for text in texts)}" for ends,
                           texts in kinds.items())
+        words += "".join(f"; {name}: {nodes(ids)}".replace(" ", NO_BREAK).replace(";" + NO_BREAK, "; ") for name, ids in
+                         (("GPUs", graph.topology.gpus), ("NVSwitches", graph.topology.nvswitches)) if ids)
         return textwrap.fill(words, LONGEST_LINE).replace(NO_BREAK, " ")
     heights: dict[str, list[float]] = {}
     for node, (_, y) in layout.place.items():
@@ -239,6 +243,15 @@ def round_up(value: float) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-12))
 
 
+def _number(axes: "Axes", graph: Graph, place: "Mapping[int, Point]") -> None:
+    """Writes a switch's node id beside it where there is room: keys such as LINK_DOWN name links by these."""
+    for members in graph.tiers.values():
+        for node in members if len(members) <= MOST_NUMBERED else ():
+            axes.annotate(str(node), place[node], (0, 7), textcoords="offset points", fontsize=7, ha="center",
+                          color=matplotlib.rcParams["text.color"], zorder=3,
+                          path_effects=[withStroke(linewidth=2, foreground=matplotlib.rcParams["figure.facecolor"])])
+
+
 def _nodes(axes: "Axes", topology: "Topology", graph: Graph, place: "Mapping[int, Point]", rail: Rails,
            plain: bool) -> None:
     size = max(7, min(80, 4000 / max(1, len(topology.gpus))))
@@ -269,6 +282,7 @@ def _nodes(axes: "Axes", topology: "Topology", graph: Graph, place: "Mapping[int
                          marker=shape, c=[colour(n) for n in nodes], edgecolors=ink,
                          linewidths=0.5 if area > 12 else 0.2, zorder=2)
             axes.scatter([], [], marker=shape, c=[paper], edgecolors=ink, label=name)
+    _number(axes, graph, place)
     numbers = [] if plain else sorted({number for number in rail.values() if number is not None})
     for number in numbers[:len(COLOURS)]:
         again = " and on" if len(numbers) > len(COLOURS) else ""

@@ -9,7 +9,7 @@ import networkx
 from clustersim.topology import tiers
 
 if TYPE_CHECKING:
-    from clustersim.topology.reader import Topology
+    from clustersim.topology.reader import Link, Topology
 
 GPU, NVSWITCH = "GPU", "NVSwitch"
 
@@ -18,6 +18,7 @@ class Graph:
     def __init__(self, topology: "Topology") -> None:
         self.topology = topology
         self.gpus, self.nvswitches = set(topology.gpus), set(topology.nvswitches)
+        self.server_of = {gpu: i // topology.gpus_per_server for i, gpu in enumerate(topology.gpus)}
         switches = set(topology.switches)
         self.neighbours, self.tors = tiers.attachments(topology.gpus, switches,
                                                        ((link.a, link.b, link.rate_bps) for link in topology.links))
@@ -57,13 +58,33 @@ class Graph:
             return GPU
         return NVSWITCH if node in self.nvswitches else f"tier {self.tier[node]}"
 
-    def link_kinds(self, nvlinks: bool = True) -> collections.Counter[tuple[str, str, float]]:
+    def cables(self) -> "list[Link]":
+        """@return the links that leave a server, or join switches: no NVLinks, and none from a GPU to a NIC that it
+        shares"""
+        inside = self.gpus | self.topology.shared_nics
+
+        def is_of_server(ends: set[int]) -> bool:
+            servers = {self.server_of[node] for node in ends & self.gpus}
+            return bool(ends & self.nvswitches) or (ends <= inside and len(servers) == 1)
+        return [link for link in self.topology.links if not is_of_server({link.a, link.b})]
+
+    def link_kinds(self) -> collections.Counter[tuple[str, str, float]]:
         kinds: collections.Counter[tuple[str, str, float]] = collections.Counter()
         for link in self.topology.links:
-            if nvlinks or not (link.a in self.nvswitches or link.b in self.nvswitches):
-                low, high = sorted((self.name(link.a), self.name(link.b)))
-                kinds[low, high, link.rate_bps] += 1
+            low, high = sorted((self.name(link.a), self.name(link.b)))
+            kinds[low, high, link.rate_bps] += 1
         return kinds
+
+    def bundles(self) -> dict[tuple[str, str], set[int]]:
+        """@return how many links join two switches, by the names of the two"""
+        switches = set(self.topology.switches)
+        pairs = collections.Counter((min(link.a, link.b), max(link.a, link.b)) for link in self.topology.links
+                                    if link.a in switches and link.b in switches)
+        sizes: dict[tuple[str, str], set[int]] = collections.defaultdict(set)
+        for (a, b), count in pairs.items():
+            low, high = sorted((self.name(a), self.name(b)))
+            sizes[low, high].add(count)
+        return sizes
 
     def oversubscription(self) -> Iterator[tuple[int, float]]:
         """Yields each tier that has another above it, and the ratio of its capacities."""

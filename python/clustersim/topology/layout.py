@@ -4,8 +4,11 @@ import collections
 import dataclasses
 import itertools
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from clustersim.topology.describe import nodes
 
 if TYPE_CHECKING:
     from clustersim.topology.graph import Graph
@@ -15,12 +18,13 @@ Point = tuple[float, float]
 ONE_ROW = 64  # GPUs that stand side by side; of more, each server is a block of rows
 ROWS = 8
 MOST_DIMENSIONS = 3
+LONGEST_IDS = 24  # characters under the name of a layer
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
     place: dict[int, Point]  # of each node
-    labels: dict[float, str] = dataclasses.field(default_factory=dict)  # y -> name of the layer there
+    labels: dict[float, str] = dataclasses.field(default_factory=dict)  # y -> name of the layer there, node ids
     square: bool = False  # one unit is as long in both directions
     curved: frozenset[tuple[int, int]] = frozenset()  # links (low, high) that would run through other nodes
 
@@ -42,6 +46,10 @@ def _count(number: int, name: str) -> str:
     return f"{number} {name}" if number != 1 else f"1 {name.removesuffix('es' if name.endswith('ches') else 's')}"
 
 
+def _layer(ids: Sequence[int], name: str) -> str:
+    return _count(len(ids), name) + "\n" + textwrap.shorten(nodes(ids), LONGEST_IDS, placeholder=" ...")
+
+
 def _layers(graph: "Graph") -> Layout:
     topology = graph.topology
     gpus, per_server = topology.gpus, topology.gpus_per_server
@@ -61,20 +69,20 @@ def _layers(graph: "Graph") -> Layout:
         x = (server * (columns + gap) + gap / 2 + (column + aslant) + 0.5) / width
         place[gpu] = (x, base + (tall * row / (rows - 1) if rows > 1 else 0))
         middle[server] = (server * (columns + gap) + (columns + gap) / 2) / width
-    labels = {base + tall / 2: _count(len(gpus), "GPUs")}
+    labels = {base + tall / 2: _layer(gpus, "GPUs")}
     if topology.nvswitches:
-        labels[0] = _count(len(topology.nvswitches), "NVSwitches")
+        labels[0] = _layer(topology.nvswitches, "NVSwitches")
         for server, mine in _nvswitches_by_server(graph).items():
             for k, nv in enumerate(mine):
                 spread = (k - (len(mine) - 1) / 2) * columns / max(len(mine), 1)
                 place[nv] = (middle[server] + spread / width, 0)
     names = {1: "access switches", 2: "aggregation switches", 3: "core switches"}
     for tier in sorted(graph.tiers):
-        nodes = sorted(graph.tiers[tier])
+        members = sorted(graph.tiers[tier])
         y = base + tall + tier
-        labels[y] = _count(len(nodes), names.get(tier, f"switches of tier {tier}"))
-        for i, node in enumerate(nodes):
-            place[node] = ((i + 0.5) / len(nodes), y)
+        labels[y] = _layer(members, names.get(tier, f"switches of tier {tier}"))
+        for i, node in enumerate(members):
+            place[node] = ((i + 0.5) / len(members), y)
     return Layout(place, labels)
 
 

@@ -4,7 +4,8 @@
     currency: EUR
     gpu: {price: 30000, watts: 700}
     nvswitch: {price: 5000, watts: 300}              # left out: part of the GPU's price
-    nic: {400Gbps: {price: 1500, watts: 25}}         # one for each GPU, by the rate of all its links
+    nic: {400Gbps: {price: 1500, watts: 25}}         # one for each GPU, by the rate of all its links, or one that
+                                                     # GPUs share, by the rate of its link to the network
     switch:                                          # the cheapest that has the ports and their rate is taken
       - {ports: 64, rate: 400Gbps, price: 40000, watts: 1500}
     transceiver: {400Gbps: {price: 900, watts: 8}}   # two for each link that is not an NVLink
@@ -99,18 +100,20 @@ def parts_of(topology: "Topology", prices: Prices) -> list[Part]:
     """@return the Parts of a topology"""
     from clustersim.topology.graph import Graph  # loads networkx
     graph = Graph(topology)
-    special = set(topology.nvswitches)
     parts = [prices.part("GPU", "gpu", len(topology.gpus), False)]
     if topology.nvswitches and "nvswitch" in prices.entries:
         parts.append(prices.part("NVSwitch", "nvswitch", len(topology.nvswitches), False))
-    nics = collections.Counter(sum(tors.values()) for tors in graph.tors.values() if tors)
+    shared = topology.shared_nics
+    nics = collections.Counter(sum(tors.values()) for tors in graph.tors.values() if tors and not shared & tors.keys())
+    nics.update(sum(graph.neighbours[nic].values()) for nic in shared)
     parts += [prices.part(f"NIC {bps / 1e9:g} Gb/s", "nic", count, True, bps) for bps, count in sorted(nics.items())]
-    cables = [link for link in topology.links if link.a not in special and link.b not in special]
+    cables = graph.cables()
     fastest: dict[int, float] = collections.defaultdict(float)
     for link in cables:
         for node in (link.a, link.b):
             fastest[node] = max(fastest[node], link.rate_bps)
-    kinds = collections.Counter((graph.tier[node], graph.degree[node], fastest[node]) for node in topology.switches)
+    kinds = collections.Counter((graph.tier[node], graph.degree[node], fastest[node]) for node in topology.switches
+                                if node not in shared)
     parts += [prices.switch(f"switch, tier {tier}", count, ports, bps)
               for (tier, ports, bps), count in sorted(kinds.items())]
     optics = collections.Counter(link.rate_bps for link in cables)

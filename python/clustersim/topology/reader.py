@@ -46,6 +46,21 @@ class Topology:
                 joined.union(link.a, link.b)
         return {nv: joined[nv] for nv in self.nvswitches}
 
+    @functools.cached_property
+    def shared_nics(self) -> set[int]:
+        """@return switches that are NICs which GPUs share: several GPUs of a single server, and one other link"""
+        servers: dict[int, list[int]] = {switch: [] for switch in self.switches}
+        others = dict.fromkeys(self.switches, 0)
+        server_of = {gpu: i // self.gpus_per_server for i, gpu in enumerate(self.gpus)}
+        for link in self.links:
+            for switch, end in ((link.a, link.b), (link.b, link.a)):
+                if switch in servers and end in server_of:
+                    servers[switch].append(server_of[end])
+                elif switch in servers:
+                    others[switch] += 1
+        return {switch for switch, mine in servers.items() if len(mine) > 1 and len(set(mine)) == 1
+                and others[switch] == 1}
+
 
 class _Lines:
     """The lines of a file without comments, each with its number."""

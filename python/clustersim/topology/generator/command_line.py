@@ -13,12 +13,14 @@ from clustersim.topology.cluster import (
     InputError,
     check_units,
     oversubscription_of,
+    rate_bps,
     require_at_least_one,
     with_nics,
     write,
 )
-from clustersim.topology.describe import describe
+from clustersim.topology.describe import describe, rate
 from clustersim.topology.generator import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
+from clustersim.topology.generator.bundles import check_ports
 from clustersim.topology.presets import choose_mesh, mesh, preset, presets, set_nvlink_rate
 from clustersim.topology.prices import Prices, cost_lines
 from clustersim.topology.reader import find_unreachable, read
@@ -26,7 +28,8 @@ from clustersim.topology.reader import find_unreachable, read
 SHARED = dict(preset=None, gpu=None, gpu_per_server=8, gpu_type="H100", nv_switch_per_server=None, mesh=None,
               nvlink_bw=None, nv_latency="0.000025ms", latency="0.0005ms",
               bandwidth="400Gbps", ap_bandwidth="400Gbps", core_bandwidth="400Gbps", error_rate="0",
-              rails=None, core_switch_num=0, radix=8, nics_per_leaf=32, leaves_per_pod=8,
+              rails=None, psw_switch_num=None, core_switch_num=0, links_per_psw=None, links_per_core=None,
+              switch_ports=None, radix=8, nics_per_leaf=None, leaves_per_pod=None,
               oversubscription=1.0, routers_per_group=4, gpus_per_router=2, global_links=2,
               groups=None, dims="4x4", nics_per_gpu=1, gpus_per_nic=1)
 OTHERS = {
@@ -39,15 +42,17 @@ OTHERS = {
 }
 # Flags that only some architectures read; another would silently ignore them.
 OF_RAILS = {"rail_optimized", "dual_tor", "dual_plane", "asw_switch_num", "nics_per_aswitch",
-            "psw_switch_num", "asw_per_psw", "core_switch_num", "rails", "fit"}
+            "psw_switch_num", "asw_per_psw", "core_switch_num", "rails", "fit", "links_per_psw", "links_per_core"}
 OF_OTHERS: dict[str, set[str]] = {
     "FatTree": {"radix"},
-    "Clos2": {"nics_per_leaf", "oversubscription"},
-    "Clos3": {"nics_per_leaf", "oversubscription", "leaves_per_pod"},
+    "Clos2": {"nics_per_leaf", "oversubscription", "psw_switch_num", "links_per_psw"},
+    "Clos3": {"nics_per_leaf", "oversubscription", "psw_switch_num", "links_per_psw", "leaves_per_pod",
+              "core_switch_num", "links_per_core"},
     "Dragonfly": {"routers_per_group", "gpus_per_router", "global_links", "groups"},
     "Torus": {"dims"},
     "RailOnly": set(),
 }
+COUNTS = ("switch_ports", "links_per_psw", "links_per_core")  # 1 or more where they are given
 MOST_GPUS = 1 << 20
 Builder = Callable[["Options"], tuple[Cluster, list[str]]]
 
@@ -97,7 +102,8 @@ def make_parser(description: str) -> Parser:
         "(default: the GPU's; for SimAI's types 2880Gbps)")
     add("-nl", "--nv_latency", help="delay of NVLinks (default: 0.000025ms)")
     add("-l", "--latency", help="delay of all other links (default: 0.0005ms)")
-    add("-bw", "--bandwidth", help="rate of a link between NIC and ASW (default: the template's)")
+    add("-bw", "--bandwidth", help="rate of a link between NIC and ASW; with --dt, as in AlibabaHPN, each NIC has two "
+        "(default: the template's)")
     add("--nics_per_gpu", type=int, help="NICs of each GPU (default: 1); the k-th NICs are on the k-th copy of all "
         "switches (a plane)")
     add("--gpus_per_nic", type=int, help="GPUs that share a NIC, neighbours in a server (default: 1)")
@@ -107,23 +113,33 @@ def make_parser(description: str) -> Parser:
     add("-asn", "-asw", "--asw_switch_num", type=int, help="number of access switches; another number than the GPUs "
         "need brings a warning (default: as many as they need)")
     add("-npa", "-nps", "--nics_per_aswitch", type=int, help="NICs per access switch (default: the template's)")
-    add("-psn", "--psw_switch_num", type=int, help="number of aggregation switches of each pod (default: SimAI's; "
-        "--fit where -g is above the template's size)")
+    add("-psn", "--psw_switch_num", type=int, help="number of aggregation switches, or spines, of each pod (default: "
+        "SimAI's; --fit where -g is above the template's size; in Clos2 and Clos3 one for each uplink of a leaf)")
     add("--fit", action="store_true", default=None,
         help="take as many aggregation switches as make capacity up and down equal (1:1)")
     add("-app", "--asw_per_psw", type=int,
         help="access switches that an aggregation switch joins (default: the template's)")
+    add("-lpp", "--links_per_psw", type=int, help="links between an access switch, or leaf, and each aggregation "
+        "switch, or spine, above it (default: 1; with --switch_ports, Clos2, Clos3 and --fit take as many as ports "
+        "allow)")
+    add("-sp", "--switch_ports", type=int, help="ports of every switch; a network that needs more is refused, and "
+        "Clos2, Clos3 and --fit take the fewest switches that have the ports (default: any number)")
     pods = parser.add_argument_group("several pods").add_argument
     pods("-csn", "--core_switch_num", type=int,
-         help="number of core switches over the pods, a multiple of -psn (default: 0, one pod)")
+         help="number of core switches over the pods, a multiple of -psn (default: 0, one pod; in Clos3 "
+         "one for each uplink of a spine)")
     pods("-cbw", "--core_bandwidth",
          help="rate of a link between PSW or spine and core, or between groups (default: 400Gbps)")
+    pods("-lpc", "--links_per_core", type=int, help="links between an aggregation switch, or spine, and each core "
+         "switch above it (default: 1; with --switch_ports, Clos3 takes as many as ports allow)")
     pods("--rails", type=int, help="number of rails of a rail-optimised network (default: GPUs per server; 4 for "
          "NVL36, NVL72)")
     other = parser.add_argument_group("other architectures").add_argument
     other("--radix", type=int, help="FatTree: ports of each switch (default: 8)")
-    other("--nics_per_leaf", type=int, help="Clos2, Clos3: NICs on a leaf (default: 32)")
-    other("--leaves_per_pod", type=int, help="Clos3: leaves of a pod (default: 8)")
+    other("--nics_per_leaf", type=int, help="Clos2, Clos3: NICs on a leaf (default: 32; with --switch_ports "
+          "as many as leave ports for their uplinks)")
+    other("--leaves_per_pod", type=int, help="Clos3: leaves of a pod (default: 8; with --switch_ports as many "
+          "as spines have ports for, in at least two pods)")
     other("--oversubscription", type=float,
           help="Clos2, Clos3: capacity down over capacity up, of each tier (default: 1)")
     other("--routers_per_group", type=int, help="Dragonfly: routers of a group (default: 4)")
@@ -174,7 +190,8 @@ def options_of(given: dict[str, Any]) -> tuple[Builder, Options, list[str]]:
     choose_mesh(options)
     warnings = set_nvlink_rate(options)
     check_units(options)
-    require_at_least_one(options, "nics_per_gpu", "gpus_per_nic")
+    require_at_least_one(options, "nics_per_gpu", "gpus_per_nic",
+                         *(name for name in COUNTS if getattr(options, name) is not None))
     return OTHERS.get(topology, rails.build), options, warnings
 
 
@@ -221,13 +238,13 @@ def with_all_links(cluster: Cluster) -> Cluster:
     return dataclasses.replace(cluster, links=list(cluster.links))
 
 
-def generate(given: dict[str, Any]) -> tuple[pathlib.Path, list[tuple[int, float]], list[str]]:
-    """Writes the file that the flags ask for. @return its path, the oversubscription of its tiers, and warnings"""
+def generate(given: dict[str, Any]) -> tuple[pathlib.Path, list[str], list[str]]:
+    """Writes the file that the flags ask for. @return its path, lines about it, and warnings"""
     with gpu_rows.using(given["gpu_table"]):
         return _generate(given)
 
 
-def _generate(given: dict[str, Any]) -> tuple[pathlib.Path, list[tuple[int, float]], list[str]]:
+def _generate(given: dict[str, Any]) -> tuple[pathlib.Path, list[str], list[str]]:
     warnings: list[str] = []
     if given["gpu_type"]:
         check_gpu_type(given["gpu_type"])
@@ -240,14 +257,35 @@ def _generate(given: dict[str, Any]) -> tuple[pathlib.Path, list[tuple[int, floa
         options.looked_at.clear()
         cluster, more = build(options)
         cluster = with_all_links(with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic))
-        warnings += more + idle(given, options)
+        if options.switch_ports:
+            check_ports(cluster, options.switch_ports)
+        warnings += more + idle(given, options) + two_ports(given, options)
     warnings += gpu_rows.idle(cluster.gpu_type)
     tiers = oversubscription_of(cluster)
     if not given["astra_network"] and given["oversubscription"] is None:
         warnings += uneven_tiers(tiers, options, build)
     path = output_path(given["output"], cluster.name)
     write(cluster, path, given["force"])
-    return path, tiers, warnings
+    return path, [network_line(cluster), oversubscription_line(tiers)], warnings
+
+
+def two_ports(given: Mapping[str, Any], options: Options) -> list[str]:
+    """@return a warning of a rate that was asked for where the template, not a flag, gives each NIC two links"""
+    if given["bandwidth"] is None or given["dual_tor"] or not getattr(options, "dual_tor", False):
+        return []
+    bps = rate_bps(given["bandwidth"])
+    return [f"-bw {given['bandwidth']} is the rate of each of two links of a NIC, to two access switches (dual ToR), so "
+            f"a GPU has {rate(2 * bps)}; expected -bw {bps / 2e9:g}Gbps for {rate(bps)}"]
+
+
+def network_line(cluster: Cluster) -> str:
+    """@return the rate at which a GPU reaches the network, whatever the architecture makes of -bw"""
+    first = cluster.gpus + cluster.nvswitches
+    own = [(b, rate_bps(bps)) for a, b, bps, _ in cluster.links if a == 0 and b >= first]
+    total = rate(sum(bps for _, bps in own))
+    sharing = sum(1 for _, b, *_ in cluster.links if own and b == own[0][0]) if cluster.shared_nics else 1
+    return ("network of each GPU: " + (f"{len(own)} x {rate(own[0][1])} = {total}" if len(own) > 1 else total)
+            + (f", shared by {sharing} GPUs" if sharing > 1 else ""))
 
 
 def uneven_tiers(tiers: Sequence[tuple[int, float]], options: Options, build: Builder) -> list[str]:
@@ -255,7 +293,7 @@ def uneven_tiers(tiers: Sequence[tuple[int, float]], options: Options, build: Bu
     # NICs that GPUs share are a tier, and leave some access switches without a NIC, as the flag asks for.
     uneven = [(tier, ratio) for tier, ratio in tiers if not 0.5 <= ratio <= 2 and options.gpus_per_nic == 1]
     hint = (
-        f"--fit or -psn {rails.balanced_psws(options)} for 1:1"
+        f"--fit or -psn {rails.balanced(options)[0]} for 1:1"
         if build is rails.build and not options.core_switch_num
         else "other numbers of switches, or other rates"
     )
@@ -315,8 +353,8 @@ def main(arguments: list[str], description: str) -> int:
         if given["check"] or given["describe"] or given["draw"]:
             look(given)
         else:
-            path, tiers, warnings = generate(given)
-            print(oversubscription_line(tiers), file=sys.stderr)  # so that $(...) has the path alone
+            path, lines, warnings = generate(given)
+            print("\n".join(lines), file=sys.stderr)  # so that $(...) has the path alone
             warn(warnings)
             print(path)
     except InputError as error:

@@ -67,11 +67,19 @@ def outgrows(family: str, template: Mapping[str, Any], given: Mapping[str, Any])
     return given["gpu"] > (template["gpu"] if family else POD)
 
 
-def balanced_psws(options: argparse.Namespace) -> int:
-    """@return PSWs by which the fullest access switch sends up what it takes from its NICs, or a little more"""
+def balanced(options: argparse.Namespace) -> tuple[int, int]:
+    """@return PSWs by which the fullest access switch sends up what it takes from its NICs, or a little more, and the
+    links to each: as asked for, or with --switch_ports as many as make the fewest PSWs"""
     s = shape(options)
     nics = min(options.nics_per_aswitch, math.ceil(options.gpu / s.rails))
-    return s.planes * math.ceil(nics * rate_bps(options.bandwidth) / rate_bps(options.ap_bandwidth))
+    up = math.ceil(nics * rate_bps(options.bandwidth) / rate_bps(options.ap_bandwidth))
+    links = options.links_per_psw or 1
+    if options.switch_ports and not options.links_per_psw:
+        below = min(s.segments_per_pod, math.ceil(options.gpu / s.segment_gpus)) * s.asws_per_segment // s.planes
+        links = next((size for size in range(up, 1, -1) if below * size <= options.switch_ports
+                      and nics + math.ceil(up / size) * size <= options.switch_ports), 1)
+    psws = math.ceil(up / links)
+    return s.planes * psws, options.links_per_psw or math.ceil(up / psws)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +113,12 @@ def check(options: argparse.Namespace) -> tuple[int, Shape, list[str]]:
     """@return the number of access switches that the GPUs need, the shape, and warnings"""
     require_at_least_one(options, "gpu", "nics_per_aswitch", "asw_per_psw")
     if options.psw_switch_num is None:
-        options.psw_switch_num = balanced_psws(options)
+        options.psw_switch_num, options.links_per_psw = balanced(options)
+    if options.links_per_core is not None and not options.core_switch_num:
+        raise InputError(f"--links_per_core {options.links_per_core} is for several pods; expected --core_switch_num "
+                         f"too")
+    options.links_per_psw = options.links_per_psw or 1
+    options.links_per_core = options.links_per_core or 1
     if options.asw_switch_num is not None:
         require_at_least_one(options, "asw_switch_num")
     require_at_least_one(options, "psw_switch_num")
@@ -170,7 +183,7 @@ def links(options: argparse.Namespace, s: Shape, nvswitches: int, asws: int) -> 
         pod = asw % asws_per_tor // asws_per_pod
         first = first_psw + (plane * s.pods + pod) * psws
         for psw in range(first, first + psws):
-            yield first_asw + asw, psw, options.ap_bandwidth, options.latency
+            yield from [(first_asw + asw, psw, options.ap_bandwidth, options.latency)] * options.links_per_psw
 
     # The PSWs at the same place of their pods share their core switches, so planes stay apart.
     cores = options.core_switch_num // options.psw_switch_num
@@ -181,7 +194,7 @@ def links(options: argparse.Namespace, s: Shape, nvswitches: int, asws: int) -> 
                 psw = first_psw + (plane * s.pods + pod) * psws + place
                 first = first_core + (plane * psws + place) * cores
                 for switch in range(first, first + cores):
-                    yield psw, switch, options.core_bandwidth, options.latency
+                    yield from [(psw, switch, options.core_bandwidth, options.latency)] * options.links_per_core
 
 
 def file_name(options: argparse.Namespace, s: Shape) -> str:
