@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -34,6 +35,32 @@ DeclaredBy(TypeId type, const std::string& attribute)
         }
     }
     return std::nullopt;
+}
+
+/// @return the subclasses of a class. Parameters ask hundreds of times in a run's first
+/// milliseconds, and ns-3 knows only the parent of a class.
+std::vector<TypeId>
+FindSubclasses(TypeId type)
+{
+    static std::map<uint16_t, std::vector<TypeId>> known; // by the number of the class
+    static std::size_t registered = 0;                    // classes when they were found
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    if (registered != TypeId::GetRegisteredN())
+    {
+        known.clear();
+        registered = TypeId::GetRegisteredN();
+    }
+    const auto [entry, isNew] = known.try_emplace(type.GetUid());
+    for (std::size_t i = 0; isNew && i < registered; ++i)
+    {
+        const TypeId each = TypeId::GetRegistered(i);
+        if (each.IsChildOf(type))
+        {
+            entry->second.push_back(each);
+        }
+    }
+    return entry->second;
 }
 
 GlobalValue*
@@ -114,15 +141,11 @@ FindAttributes(const std::string& name)
             break;
         }
     }
-    for (std::size_t i = 0; i < TypeId::GetRegisteredN(); ++i)
+    for (const TypeId& each : FindSubclasses(type))
     {
-        const TypeId each = TypeId::GetRegistered(i);
-        if (each.IsChildOf(type))
+        if (const auto declared = DeclaredBy(each, attribute))
         {
-            if (const auto declared = DeclaredBy(each, attribute))
-            {
-                found.push_back(*declared);
-            }
+            found.push_back(*declared);
         }
     }
     return found;
