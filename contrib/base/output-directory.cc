@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
-#include <regex>
 #include <string_view>
 #include <sys/file.h>
 #include <system_error>
@@ -27,41 +26,62 @@ namespace
 namespace fs = std::filesystem;
 
 /// Results that have the same name in every run.
-constexpr auto RESULTS = std::to_array<std::string_view>({"EndToEnd.csv",
-                                                          "collectives.csv",
-                                                          "requests.csv",
-                                                          "inference.csv",
-                                                          "instances.csv",
-                                                          "timeline.json",
-                                                          "links.csv",
-                                                          "pauses.csv",
-                                                          "breakdown.svg",
-                                                          "fct.txt",
-                                                          "pfc.txt",
-                                                          "queue.txt",
-                                                          "qlen.txt",
-                                                          "bandwidth.txt",
-                                                          "rate.txt",
-                                                          "cnp.txt",
-                                                          "mix.tr",
-                                                          "passes.csv",
-                                                          "passes.json"});
+constexpr auto RESULTS =
+    std::to_array<std::string_view>({"EndToEnd.csv",
+                                     "collectives.csv",
+                                     "requests.csv",
+                                     "inference.csv",
+                                     "instances.csv",
+                                     "timeline.json",
+                                     "links.csv",
+                                     "pauses.csv",
+                                     "breakdown.svg",
+                                     "fct.txt",
+                                     "pfc.txt",
+                                     "queue.txt",
+                                     "qlen.txt",
+                                     "bandwidth.txt",
+                                     "rate.txt",
+                                     "cnp.txt",
+                                     "mix.tr",
+                                     "passes.csv",
+                                     "passes.json",
+                                     "ncclFlowModel_EndToEnd.csv",
+                                     "ncclFlowModel__dimension_utilization_0.csv"});
 
-/// Those of which there may be several.
-const std::regex&
-NumberedResults()
+/// Those of which there may be several. A star stands for a number.
+constexpr auto NUMBERED_RESULTS =
+    std::to_array<std::string_view>({"EndToEnd.*.csv",
+                                     "requests.*.csv",
+                                     "inference.*.csv",
+                                     "instances.*.csv",
+                                     "node-*-port-*.pcap",
+                                     "ncclFlowModel_EndToEnd.*.csv",
+                                     "ncclFlowModel__dimension_utilization_0.*.csv"});
+
+/// A std::regex instead would take a tenth of a small run's instructions to compile.
+bool
+Matches(std::string_view name, std::string_view pattern)
 {
-    static const std::regex pattern(
-        R"((EndToEnd|requests|inference|instances)\.[0-9]+\.csv|node-[0-9]+-port-[0-9]+\.pcap|)"
-        R"(ncclFlowModel_(EndToEnd|_dimension_utilization_0)(\.[0-9]+)?\.csv)");
-    return pattern;
+    for (const char expected : pattern)
+    {
+        const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+        const std::size_t matching = expected == '*' ? digits : name.starts_with(expected);
+        if (matching == 0)
+        {
+            return false;
+        }
+        name.remove_prefix(matching);
+    }
+    return name.empty();
 }
 
 bool
 IsResult(const std::string& name, const std::vector<std::string>& others)
 {
     return std::find(RESULTS.begin(), RESULTS.end(), name) != RESULTS.end() ||
-           std::regex_match(name, NumberedResults()) ||
+           std::ranges::any_of(NUMBERED_RESULTS,
+                               [&name](auto pattern) { return Matches(name, pattern); }) ||
            std::any_of(others.begin(), others.end(), [&name](const std::string& other) {
                return fs::path(other).filename() == name;
            });

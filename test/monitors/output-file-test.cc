@@ -190,10 +190,14 @@ TEST(OutputDirectory, RemovesWhatRunsLeaveAndNothingElse)
     for (const char* name : {"fct.txt",
                              "EndToEnd.12.csv",
                              "node-3-port-0.pcap",
+                             "ncclFlowModel__dimension_utilization_0.3.csv",
+                             "ncclFlowModel_EndToEnd.csv",
                              "my_fct.txt",
                              "pauses.csv.part",
                              "notes.txt",
                              "film.part",
+                             "node-3-port-.pcap",
+                             "EndToEnd.12.csv.gz",
                              "EndToEnd.old.csv"})
     {
         std::ofstream(directory / name) << "";
@@ -210,6 +214,8 @@ TEST(OutputDirectory, RemovesWhatRunsLeaveAndNothingElse)
     EXPECT_THAT(left,
                 testing::UnorderedElementsAre("notes.txt",
                                               "film.part",
+                                              "node-3-port-.pcap",
+                                              "EndToEnd.12.csv.gz",
                                               "EndToEnd.old.csv",
                                               "links.csv.part"));
 }
