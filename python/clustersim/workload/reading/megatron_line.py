@@ -71,8 +71,10 @@ def add_model_flags(group: argparse._ArgumentGroup) -> None:
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Adds all flags of Megatron-LM beside those of the model and the plan."""
+    hidden = parser.add_argument_group()  # of a flag of a parser itself, argparse makes the help, to see whether it can
+
     def add(flag: str, **what: Any) -> None:
-        parser.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
+        hidden.add_argument(*_spellings(flag), dest=_dest(flag), help=argparse.SUPPRESS, **what)
     for table in (WITHOUT, *WARNED.values()):
         for flag, mark in table.items():
             add(flag, **HOW[mark])
