@@ -8,10 +8,6 @@
 # Headers are reachable as "ns3/<name>.h" through one-line stubs, as in an ns-3 build directory.
 
 include(${CMAKE_CURRENT_LIST_DIR}/find-ns3.cmake)
-foreach(target ${ns3_modules})
-  string(REPLACE "ns3::" "" module ${target})
-  set(${module} ${target})
-endforeach()
 
 set(NS3_MODULE_HEADERS ${CMAKE_BINARY_DIR}/include)
 

@@ -53,7 +53,7 @@ def call(command, **options):
     try:
         failed = subprocess.run(command, **options).returncode
     except FileNotFoundError:
-        raise StepFailed(f"{command[0]}: no such program; expected what scripts/setup.sh installs") from None
+        raise StepFailed(f"{command[0]}: no such program; expected what scripts/setup.sh --develop installs") from None
     if failed:
         raise StepFailed(shlex.join(map(str, command)))
 

@@ -76,7 +76,11 @@ if [ -z "$jobs" ]; then
   [ "$by_memory" -ge "$jobs" ] || jobs=$((by_memory > 0 ? by_memory : 1))
 fi
 
-scripts/setup.sh
+if [ "$profile" = trained ]; then # it has benchmarks
+  scripts/setup.sh --tests
+else
+  scripts/setup.sh
+fi
 link_time_optimization=OFF
 [ "$profile" != trained ] || link_time_optimization=ON
 options+=(-DLINK_TIME_OPTIMIZATION=$link_time_optimization)

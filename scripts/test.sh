@@ -41,7 +41,7 @@ build_and_run() {
   return $status
 }
 
-step "packages" scripts/setup.sh
+step "packages" scripts/setup.sh --tests
 if [ "$profile" = release ]; then
   step "style" scripts/maintain/check-style.sh
   step "sources that changed last, each alone" scripts/maintain/check-alone.py --most 12

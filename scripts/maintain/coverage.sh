@@ -20,7 +20,7 @@ case ${1:-} in
   "" | --report | --update) mode=${1:-} ;;
   *) echo "coverage.sh: unknown argument '$1'; expected --report, --update or nothing" >&2; exit 2 ;;
 esac
-command -v gcovr > /dev/null || { echo "coverage.sh: gcovr is not installed; expected what scripts/setup.sh installs" >&2; exit 2; }
+command -v gcovr > /dev/null || { echo "coverage.sh: gcovr is not installed; expected what scripts/setup.sh --tests installs" >&2; exit 2; }
 
 build=build/debug
 if [ "$mode" != --report ]; then

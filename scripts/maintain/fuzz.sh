@@ -29,7 +29,7 @@ for target in $targets; do
     exit 2
   fi
 done
-command -v clang++ > /dev/null || { echo "fuzz.sh: clang++ is not installed; expected what scripts/setup.sh installs" >&2; exit 2; }
+command -v clang++ > /dev/null || { echo "fuzz.sh: clang++ is not installed; expected what scripts/setup.sh --develop installs" >&2; exit 2; }
 
 build=build/fuzz
 cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_COMPILER=clang++ \

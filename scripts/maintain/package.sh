@@ -20,7 +20,8 @@ case ${1:-} in
   *) echo "package.sh: unknown argument '$1'; expected --no-checks or nothing" >&2; exit 2 ;;
 esac
 
-scripts/setup.sh
+if $checks; then scripts/setup.sh --develop; else scripts/setup.sh; fi
+command -v help2man > /dev/null || { echo "package.sh: help2man is not installed; expected what scripts/setup.sh --develop installs" >&2; exit 2; }
 build=build/package
 version=$(cat VERSION)
 programs=()

@@ -29,7 +29,7 @@ from clustersim.whole_file import write_text  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LICENCE = "GPL-2.0-only"
 # Packages whose headers are compiled into the programs, so that no library says so.
-HEADERS = ("libboost1.81-dev", "libfmt-dev", "nlohmann-json3-dev", "libns3-dev")
+HEADERS = ("libboost1.81-dev", "libboost1.83-dev", "libfmt-dev", "nlohmann-json3-dev", "libns3-dev")
 PYTHON = ("python3-numpy", "python3-pandas", "python3-matplotlib", "python3-yaml", "python3-jinja2", "python3-networkx",
           "python3-pydantic", "python3-protobuf")
 # Debian's names of licences that SPDX calls otherwise.

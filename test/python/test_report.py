@@ -47,7 +47,7 @@ def page(directories, tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     if not CHROMIUM:
-        pytest.skip("chromium is not installed (scripts/setup.sh installs it)")
+        pytest.skip("chromium is not installed (scripts/setup.sh --develop)")
     with Browser(tmp_path_factory.mktemp("profile")) as browser:
         yield browser
 
