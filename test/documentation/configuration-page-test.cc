@@ -1,10 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-// The documentation's tables of keys are what the parsers' own tables say, and every configuration
-// that we ship is one that the parser takes without a word.
+// The documentation's tables of keys and flags are what the parsers' own tables say, and every
+// configuration that we ship is one that the parser takes without a word.
 //
-// After a change to the keys: UPDATE_DOCUMENTATION=1 test-documentation rewrites the tables.
+// After a change to the keys or flags: UPDATE_DOCUMENTATION=1 test-documentation rewrites the
+// tables.
 
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "astra-frontend/model/inference/serving-results.h"
@@ -12,7 +13,12 @@
 #include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/workload/kv-cache-workload.h"
 #include "collectives/model/nccl/network-table.h"
+#include "programs/flows/flows-options.h"
+#include "simulator/options/analytical-options.h"
+#include "simulator/options/collective-perf-options.h"
 #include "simulator/options/run-environment.h"
+#include "simulator/options/run-options.h"
+#include "simulator/options/simccl-options.h"
 #include "simulator/records/collectives-writer.h"
 
 #include "ns3/fabric-conf.h"
@@ -24,6 +30,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -103,6 +110,19 @@ TEST(TablesOfKeys, ListExactlyTheRowsOfTheReaders)
     ExpectFile("keys/remote-memory.csv", AstraSim::DescribeRemoteMemoryKeys());
     ExpectFile("keys/simai-text.csv", AstraSim::DescribeLayerTableKeys());
     ExpectFile("keys/system.csv", AstraSim::DescribeSystemKeys());
+}
+
+TEST(PageOfPrograms, HasTheHelpOfEachProgram)
+{
+    using namespace AstraSim;
+    const std::vector<std::string> question{"--help"};
+    const auto unset = [](const std::string&) -> std::optional<std::string> { return {}; };
+    ExpectFile("keys/help-SimAI_simulator.txt", RunOptions::Parse(question, unset).answer);
+    ExpectFile("keys/help-SimAI_analytical.txt", AnalyticalOptions::Parse(question, unset).answer);
+    ExpectFile("keys/help-collective-perf.txt",
+               CollectivePerfOptions::Parse("collective-perf", question, unset).run.answer);
+    ExpectFile("keys/help-SimCCL.txt", SimCclOptions::Parse(question).answer);
+    ExpectFile("keys/help-qbb-flows.txt", FlowsOptions::Parse(question).answer);
 }
 
 TEST(TablesOfColumns, ListExactlyTheColumnsOfTheWriters)

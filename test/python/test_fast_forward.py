@@ -198,7 +198,7 @@ def test_what_makes_it_approximate_is_told(tmp_path, name, make, flags, reason):
 
 
 @pytest.mark.parametrize("flags, message", [
-    (("--fast-forward", "fast"), "--fast-forward fast"),
+    (("--fast-forward", "fast"), "--fast-forward is 'fast'; expected off"),
     (("--fast-forward-memory", "0"), "--fast-forward-memory is 0"),
     (("--fast-forward", "--rendezvous-protocol", "1"), "messages wait for their receives"),
     (("--fast-forward", "--pcap", "0:0"), "cannot be captured or traced"),

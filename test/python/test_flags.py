@@ -292,6 +292,8 @@ def spellings(line):
 def test_the_page_of_programs_has_every_flag(inputs, program, section):
     page = (ROOT / "docs/source/reference/programs.rst").read_text()
     text = re.search(rf"^{section}\n-+\n(.*?)(?=^[^\n]+\n---+\n|\Z)", page, re.MULTILINE | re.DOTALL)[1]
+    for name in re.findall("literalinclude:: (.*)", text):
+        text += (ROOT / "docs/source/reference" / name).read_text()
     written = set(re.findall(r"(?<![\w-])--?\w[\w-]*", text))
     help_lines = run(inputs, program, "--help").stdout.splitlines()
     flags = [names for names in map(spellings, help_lines) if names and not names & COMMON]

@@ -154,7 +154,7 @@ TEST(SimulatorFlags, ThatMayChangeHowTrafficIsCarriedAreKept)
     EXPECT_EQ(options.fastForwardStore, "d");
 }
 
-TEST(FlagTable, AnswersFromItsRows)
+TEST(ProgramFlags, AnswersFromItsRows)
 {
     enum class Colour : uint8_t
     {
@@ -170,27 +170,33 @@ TEST(FlagTable, AnswersFromItsRows)
         std::optional<double> part;
         Words files;
         bool loud{false};
+        bool truth{false};
+        bool asks{false};
         Colour colour{Colour::Red};
     };
 
     const auto read = [](const Words& words, const auto& look) {
         Values values;
-        FlagTable flags("program [flags]");
-        flags.Add(FlagSubject::Traffic, "count,n", values.count, "how many").AtLeast(1).Record("n");
-        flags.Add(FlagSubject::Model, "part", values.part, "how much").Within(0, 1, "0 to 1");
+        ProgramFlags flags("program [flags]");
+        flags.Add(FlagSubject::Traffic, {"count,n", AtLeast(values.count, 1), "how many"})
+            .Record("n", values.count);
+        flags.Add(FlagSubject::Model, {"part", Within(values.part, 0, 1, "0 to 1"), "how much"});
         flags.Add(FlagSubject::Model, "file-name", values.files, "what").Alias({"f-n"});
         flags.Add(FlagSubject::Output, "loud", values.loud, "say it").Needs("--part", [&values] {
             return values.part.has_value();
         });
-        flags
-            .AddChoice(FlagSubject::Model, "colour", values.colour, COLOURS, "red or blue", "blue");
+        flags.Add(FlagSubject::Model, {"colour", Choice(values.colour, COLOURS), "red or blue"})
+            .Alone("blue");
+        flags.Add(FlagSubject::Model, {"truth", Truth(values.truth), "on or off"});
+        flags.Add(FlagSubject::Model, "files", values.files, "the same").SameAs("file-name");
+        flags.Add(FlagSubject::Question, "help,h", values.asks, "this text");
         const Words unknown = flags.Read(words);
-        const Words warnings = flags.Check();
+        const Words warnings = flags.DescribeIdle();
         look(values, flags, unknown, warnings);
     };
     read({"-n", "4", "-f_n=a", "--file_name", "b", "--colour", "--loud", "--other=1"},
          [](const Values& values,
-            const FlagTable& flags,
+            const ProgramFlags& flags,
             const Words& unknown,
             const Words& warned) {
              EXPECT_EQ(values.count, 4U);
@@ -210,13 +216,19 @@ TEST(FlagTable, AnswersFromItsRows)
                  EXPECT_THAT(flags.Help(), HasSubstr(word));
              }
          });
+    read({"-n", "0", "-h"}, [](const Values& values, const auto&...) { EXPECT_TRUE(values.asks); });
+    read({"--truth=ON"}, [](const Values& values, const auto&...) { EXPECT_TRUE(values.truth); });
     const auto parse = [&read](const Words& words) { read(words, [](const auto&...) {}); };
     ExpectRefusals(parse,
                    {{{"-n", "0"}, "-n is 0; expected 1 or more"},
                     {{"--part", "1.5"}, "--part is 1.5; expected 0 to 1"},
-                    {{"--part", "nan"}, "--part is nan; expected 0 to 1"},
-                    {{"--colour", "green"}, "--colour green; expected red or blue"},
-                    {{"-n", "-1"}, "a number that is not negative"},
+                    {{"--part", "nan"}, "--part is 'nan'; expected 0 to 1"},
+                    {{"--part", "x"}, "--part is 'x'; expected 0 to 1"},
+                    {{"--colour", "bleu"}, "'bleu'; expected red or blue; the nearest is blue"},
+                    {{"-n", "-1"}, "-n is -1; expected 1 or more"},
+                    {{"-n", "1", "--count=2"}, "-n is given twice"},
+                    {{"--truth", "maybe"}, "--truth is 'maybe'; expected true or false"},
+                    {{"--file-name", "a", "--files", "b"}, "are the same flag"},
                     {{"-word"}, "unknown flag '-word'"}});
 }
 
@@ -239,13 +251,13 @@ TEST(SimulatorFlags, AreRefusedByName)
     ExpectRefusals(Simulator,
                    {{{}, "workload"},
                     {{"-w", "w", "-n", "n", "--bogus"}, "--bogus"},
-                    {{"-w", "w", "-n", "n", "--network", "smoke"}, "--network smoke"},
-                    {{"-w", "w", "-n", "n", "--progress", "soon"}, "--progress soon"},
+                    {{"-w", "w", "-n", "n", "--network", "smoke"}, "--network is 'smoke'"},
+                    {{"-w", "w", "-n", "n", "--progress", "soon"}, "--progress is 'soon'"},
                     {{"-w", "w", "-n", "n", "--passes", "0"}, "--passes"},
                     {{"-w", "w", "-n", "n", "--passes", "x"}, "--passes"},
                     {{"-w", "w", "-n", "n", "--comm-scale", "-1"}, "--comm-scale"},
                     {{"-w", "w", "-n", "n", "--num-queues-per-dim", "0"}, "--num-queues-per-dim"},
-                    {{"-w", "w", "-n", "n", "--fast-forward=warp"}, "--fast-forward warp"},
+                    {{"-w", "w", "-n", "n", "--fast-forward=warp"}, "--fast-forward is 'warp'"},
                     {{"-w", "w", "-n", "n", "--fast-forward-memory", "0"}, "--fast-forward-memory"},
                     {{"-w", "w", "-n", "n", "--max-time", "never"}, "--max-time"},
                     {{"-w", "w", "-n", "n", "--check", "--fast-forward"}, "--check"},
@@ -366,14 +378,16 @@ TEST(PerfFlags, AreThoseOfNcclTests)
                     {{"-b", "x"}, "\"x\" is not a valid size"},
                     {{"--fast-forward-store-size", "0"}, "--fast-forward-store-size is 0"},
                     {{"-b", "1", "-e", "2", "-i", "0"}, "do not grow"},
-                    {{"-d", "quad"}, "-d quad"},
-                    {{"-o", "xor"}, "-o xor"},
+                    {{"-d", "flot"}, "-d is 'flot'; expected int8, "},
+                    {{"-d", "flot"}, "the nearest is float"},
+                    {{"-o", "xor"}, "-o is 'xor'; expected sum, "},
                     {{"-n", "0"}, "-n is 0"},
                     {{"-g", "0"}, "-g is 0"},
                     {{"-m", "0"}, "-m is 0"},
-                    {{"-z", "4"}, "-z 4"},
-                    {{"-a", "4"}, "-a 4"},
-                    {{"-r", "x"}, "-r x"},
+                    {{"-z", "4"}, "-z is 4"},
+                    {{"-a", "4"}, "-a is 4"},
+                    {{"-r", "x"}, "-r is 'x'"},
+                    {{"-r", "-2"}, "-r is -2; expected a rank, or -1 for each in turn"},
                     {{"--launch-us", "-1"}, "--launch-us"},
                     {{"--bogus"}, "--bogus"}});
     const auto unnamed = [](const Words& words) {

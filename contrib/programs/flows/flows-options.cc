@@ -19,7 +19,7 @@ constexpr const char* NOTES = "\nAny ns-3 attribute default or global value is a
                               "  --ns3::RdmaHw::DataOverhead=52 --RngRun=3\n";
 
 void
-DescribeFlags(FlagTable& flags, FlowsOptions& options)
+DescribeFlags(ProgramFlags& flags, FlowsOptions& options)
 {
     using enum FlagSubject;
     flags.Add(Model, "network-conf,c", options.conf, "configuration file (SimAI.conf syntax)");
@@ -34,12 +34,10 @@ DescribeFlags(FlagTable& flags, FlowsOptions& options)
               "check",
               options.check,
               "check invariants throughout the run, such as that no byte is lost unnoticed");
-    flags
-        .Add(Limit,
-             "thread,t",
-             options.threads,
-             "threads to run on, at most one per server; results do not depend on their number")
-        .AtLeast(1, "1 or more threads");
+    flags.Add(Limit,
+              {"thread,t",
+               AtLeast(options.threads, 1, "1 or more threads"),
+               "threads to run on, at most one per server; results do not depend on their number"});
     flags.Add(Model, "pcap", options.pcap, "NODE:PORT to capture; may repeat");
     AddLimits(flags, options.limits);
     flags.Add(Output, "quiet,q", options.quiet, "print nothing but warnings and errors");
@@ -52,7 +50,7 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
 {
     FlowsOptions options;
     options.check = RunFailures::IsDefault();
-    FlagTable flags(USAGE_OF_FLOWS);
+    ProgramFlags flags(USAGE_OF_FLOWS);
     ProgramQuestions questions;
     AddQuestions(flags, questions, true);
     DescribeFlags(flags, options);
@@ -78,7 +76,6 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
     {
         RefuseFlag("no configuration file", "qbb-flows CONF or -c CONF");
     }
-    flags.Check();
     return options;
 }
 

@@ -9,9 +9,9 @@
 #include "ns3/units.h"
 
 #include <algorithm>
+#include <boost/algorithm/string/case_conv.hpp>
 #include <boost/algorithm/string/join.hpp>
 #include <cctype>
-#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -22,24 +22,6 @@ namespace
 {
 
 namespace po = boost::program_options;
-
-/// None of the numbers that flags take may be negative; unsigned parsing would wrap them.
-void
-RefuseNegatives(const po::parsed_options& parsed)
-{
-    for (const auto& option : parsed.options)
-    {
-        for (const std::string& value : option.value)
-        {
-            if (!option.unregistered && value.size() > 1 && value[0] == '-' &&
-                std::isdigit(static_cast<unsigned char>(value[1])))
-            {
-                RefuseFlag("--" + option.string_key + " is " + value,
-                           "a number that is not negative");
-            }
-        }
-    }
-}
 
 /// A flag's name in some programs or simulators, and its name here.
 const std::map<std::string, std::string> ALIASES_OF_ALL = {
@@ -65,185 +47,156 @@ RefuseFlag(const std::string& what, const std::string& expected)
     throw ns3::InputError("command line", 0, what, expected);
 }
 
-FlagTable::Row&
-FlagTable::Row::Alias(std::initializer_list<const char*> names)
+ns3::RowValue
+Truth(bool& target)
 {
-    aliases.assign(names.begin(), names.end());
+    const auto parse = [](std::string_view text) -> std::optional<bool> {
+        const std::string word = boost::algorithm::to_lower_copy(std::string(text));
+        const bool isTrue = word == "true" || word == "yes" || word == "on" || word == "1";
+        const bool isFalse = word == "false" || word == "no" || word == "off" || word == "0";
+        return isTrue || isFalse ? std::optional(isTrue) : std::nullopt;
+    };
+    return ns3::Parsed(target, parse, "true or false");
+}
+
+ns3::RowValue
+Ignored()
+{
+    return {"a text", [](std::string_view) { return true; }};
+}
+
+ns3::RowValue
+Any(std::string& target)
+{
+    return {"a text",
+            [&target](std::string_view text) {
+                target = text;
+                return true;
+            },
+            target};
+}
+
+ns3::RowValue
+Any(std::vector<std::string>& target)
+{
+    return {"a text", [&target](std::string_view text) {
+                target.emplace_back(text);
+                return true;
+            }};
+}
+
+ProgramFlags::Flag&
+ProgramFlags::Flag::Alias(std::initializer_list<const char*> others)
+{
+    names.insert(names.end(), others.begin(), others.end());
     return *this;
 }
 
-FlagTable::Row&
-FlagTable::Row::Record(const char* newKey)
+ProgramFlags::Flag&
+ProgramFlags::Flag::Alone(const char* word)
 {
-    key = newKey;
+    alone = word;
+    return *this;
+}
+
+ProgramFlags::Flag&
+ProgramFlags::Flag::SameAs(const char* other)
+{
+    sameAs = other;
+    return *this;
+}
+
+ProgramFlags::Flag&
+ProgramFlags::Flag::Needs(const char* other, std::function<bool()> hasEffect)
+{
+    idle = [other = std::string(other), hasEffect = std::move(hasEffect)] {
+        return hasEffect() ? "" : "without " + other;
+    };
+    return *this;
+}
+
+ProgramFlags::Flag&
+ProgramFlags::Flag::HasNone(const std::string& reason, std::function<bool()> isAsked)
+{
+    idle = [reason, isAsked = std::move(isAsked)] { return isAsked() ? ": " + reason : ""; };
     return *this;
 }
 
 std::string
-FlagTable::Row::Spelt() const
+ProgramFlags::Flag::Spelt() const
 {
     return letter ? std::string("-") + letter : "--" + name;
 }
 
-FlagTable::Row&
-FlagTable::Row::Expect(std::function<bool(double)> holds, const char* joint, std::string expected)
+ProgramFlags::ProgramFlags(std::string usage, bool showsDefaults)
+    : m_usage(std::move(usage)),
+      m_showsDefaults(showsDefaults)
 {
-    checks.emplace_back([this, holds = std::move(holds), joint, expected = std::move(expected)] {
-        if (!holds(number()))
-        {
-            RefuseFlag(Spelt() + joint + text(), expected);
-        }
+}
+
+ProgramFlags::Flag&
+ProgramFlags::Add(FlagSubject subject, ns3::Row row)
+{
+    Flag& flag = m_flags.emplace_back(Flag{std::move(row)});
+    const std::size_t comma = flag.name.find(',');
+    flag.letter = comma == std::string::npos ? '\0' : flag.name.back();
+    flag.name = flag.name.substr(0, comma);
+    flag.names = {flag.name};
+    flag.subject = subject;
+    return flag;
+}
+
+ProgramFlags::Flag&
+ProgramFlags::Add(FlagSubject subject, const char* names, bool& target, const std::string& help)
+{
+    const auto take = [&target](std::string_view) { return target = true; };
+    Flag& flag = Add(subject, {names, {"no value", take}, help});
+    flag.isSwitch = true;
+    return flag;
+}
+
+const ProgramFlags::Flag*
+ProgramFlags::Find(const std::string& written) const
+{
+    const auto dashed = [](std::string name) {
+        std::replace(name.begin(), name.end(), '_', '-');
+        return name;
+    };
+    const auto alias = ALIASES_OF_ALL.find(dashed(written));
+    const std::string wanted = dashed(alias == ALIASES_OF_ALL.end() ? written : alias->second);
+    const auto flag = std::ranges::find_if(m_flags, [&](const Flag& each) {
+        return std::ranges::find(each.names, wanted, dashed) != each.names.end();
     });
-    return *this;
+    return flag == m_flags.end() ? nullptr : &*flag;
 }
 
-FlagTable::Row&
-FlagTable::Row::AtLeast(uint64_t least, const std::string& expected)
+po::options_description
+ProgramFlags::Describe() const
 {
-    return Expect([least](double given) { return given >= static_cast<double>(least); },
-                  " is ",
-                  expected.empty() ? std::to_string(least) + " or more" : expected);
-}
-
-FlagTable::Row&
-FlagTable::Row::Within(double least, double most, const std::string& expected)
-{
-    return Expect([least, most](double given) { return given >= least && given <= most; },
-                  " is ",
-                  expected);
-}
-
-FlagTable::Row&
-FlagTable::Row::AboveZero()
-{
-    return Expect([](double given) { return std::isfinite(given) && given > 0; },
-                  " is ",
-                  "a number above 0");
-}
-
-FlagTable::Row&
-FlagTable::Row::Choices(double most, const std::string& expected)
-{
-    return Expect([most](double given) { return given <= most; }, " ", expected);
-}
-
-FlagTable::Row&
-FlagTable::Row::Needs(const char* other, std::function<bool()> newHasEffect)
-{
-    idle = "has no effect without " + std::string(other);
-    hasEffect = std::move(newHasEffect);
-    return *this;
-}
-
-FlagTable::Row&
-FlagTable::Row::HasNone(const std::string& reason, std::function<bool()> isAsked)
-{
-    idle = "has no effect: " + reason;
-    hasEffect = [isAsked = std::move(isAsked)] { return !isAsked(); };
-    return *this;
-}
-
-FlagTable::FlagTable(const std::string& usage)
-    : m_description(usage)
-{
-}
-
-FlagTable::Row&
-FlagTable::AddRow(FlagSubject subject,
-                  const char* names,
-                  const po::value_semantic* semantic,
-                  const std::string& help)
-{
-    m_description.add_options()(names, semantic, help.c_str());
-    Row& row = m_rows.emplace_back();
-    const std::string all = names;
-    row.name = all.substr(0, all.find(','));
-    row.letter = row.name.size() < all.size() ? all.back() : '\0';
-    row.subject = subject;
-    return row;
-}
-
-FlagTable::Row&
-FlagTable::AddText(FlagSubject subject,
-                   const char* names,
-                   std::function<void(const std::string& text)> read,
-                   const std::string& help)
-{
-    Row& row = AddRow(subject, names, po::value<std::string>(), help);
-    row.checks.emplace_back(
-        [this, &row, read = std::move(read)] { read(m_values[row.name].as<std::string>()); });
-    return row;
-}
-
-FlagTable::Row&
-FlagTable::AddBool(FlagSubject subject, const char* names, bool& target, const std::string& help)
-{
-    return AddRow(subject, names, po::value(&target), help, target);
-}
-
-FlagTable::Row&
-FlagTable::AddWord(FlagSubject subject,
-                   const char* names,
-                   std::vector<std::string> words,
-                   std::function<void(std::size_t index)> take,
-                   const std::string& help,
-                   const char* alone)
-{
-    auto* semantic = po::value<std::string>();
-    Row& row = AddRow(subject, names, alone ? semantic->implicit_value(alone) : semantic, help);
-    row.checks.emplace_back([this, &row, words = std::move(words), take = std::move(take)] {
-        const auto& word = m_values[row.name].as<std::string>();
-        const auto found = std::find(words.begin(), words.end(), word);
-        if (found == words.end())
-        {
-            RefuseFlag("--" + row.name + " " + word, ns3::ListWords(words));
-        }
-        take(static_cast<std::size_t>(found - words.begin()));
-    });
-    return row;
-}
-
-FlagTable::Row&
-FlagTable::AddIdle(const char* names, const std::string& help)
-{
-    Row& row = AddRow(FlagSubject::Output, names, po::value<std::string>(), help);
-    row.idle = "is accepted and has no effect";
-    row.hasEffect = [] { return false; };
-    return row;
-}
-
-std::string
-FlagTable::KnownName(const std::string& written) const
-{
-    std::string dashed = written;
-    std::replace(dashed.begin(), dashed.end(), '_', '-');
-    std::string underscored = written;
-    std::replace(underscored.begin(), underscored.end(), '-', '_');
-    std::vector<std::string> candidates = {written, dashed, underscored};
-    for (const Row& row : m_rows)
+    po::options_description all(m_usage);
+    for (const Flag& flag : m_flags)
     {
-        if (std::find(row.aliases.begin(), row.aliases.end(), dashed) != row.aliases.end())
+        auto* value = flag.isSwitch ? nullptr : po::value<std::string>();
+        if (value && !flag.alone.empty())
         {
-            candidates.push_back(row.name);
+            value->implicit_value(flag.alone);
         }
-    }
-    if (const auto alias = ALIASES_OF_ALL.find(dashed); alias != ALIASES_OF_ALL.end())
-    {
-        candidates.push_back(alias->second);
-    }
-    for (const std::string& name : candidates)
-    {
-        if (name.size() > 1 && m_description.find_nothrow(name, false))
+        if (value && m_showsDefaults && !flag.value.standard.empty())
         {
-            return name;
+            value->default_value(flag.value.standard);
         }
+        const std::string names = flag.name + (flag.letter ? std::string(",") + flag.letter : "");
+        const po::value_semantic* semantic = value;
+        all.add_options()(names.c_str(),
+                          semantic ? semantic : po::bool_switch(),
+                          flag.sentence.c_str());
     }
-    return "";
+    return all;
 }
 
 /// @return the arguments with every known flag of several letters as --its-name
 std::vector<std::string>
-FlagTable::Normalise(const std::vector<std::string>& arguments) const
+ProgramFlags::Normalise(const std::vector<std::string>& arguments) const
 {
     std::vector<std::string> result;
     for (const std::string& argument : arguments)
@@ -256,11 +209,11 @@ FlagTable::Normalise(const std::vector<std::string>& arguments) const
         }
         const auto equals = argument.find('=');
         const std::string written = argument.substr(begin, equals - begin);
-        const std::string name = KnownName(written);
+        const Flag* flag = Find(written);
         const std::string value = equals == std::string::npos ? "" : argument.substr(equals);
-        if (!name.empty())
+        if (flag)
         {
-            result.push_back("--" + name + value);
+            result.push_back("--" + flag->name + value);
         }
         else if (begin == 1 && IsWord(written))
         {
@@ -279,127 +232,141 @@ FlagTable::Normalise(const std::vector<std::string>& arguments) const
 }
 
 std::vector<std::string>
-FlagTable::Read(const std::vector<std::string>& arguments)
+ProgramFlags::Read(const std::vector<std::string>& arguments)
 {
     try
     {
+        const po::options_description known = Describe();
         const auto style =
             po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-        const po::parsed_options parsed = po::command_line_parser(Normalise(arguments))
-                                              .options(m_description)
-                                              .style(style)
-                                              .allow_unregistered()
-                                              .run();
-        RefuseNegatives(parsed);
-        po::store(parsed, m_values);
-        po::notify(m_values);
-        m_given = parsed.options;
-        return po::collect_unrecognized(parsed.options, po::include_positional);
+        m_given = po::command_line_parser(Normalise(arguments))
+                      .options(known)
+                      .style(style)
+                      .allow_unregistered()
+                      .run()
+                      .options;
     }
     catch (const po::error& error)
     {
         RefuseFlag(error.what(), "flags as --help says");
     }
+    const auto asked = [](const auto& flag) { return flag.isGiven; };
+    for (const bool isQuestion : {true, false})
+    {
+        for (const po::option& option : m_given)
+        {
+            const auto flag = std::ranges::find(m_flags, option.string_key, &Flag::name);
+            if (flag != m_flags.end() && (flag->subject == FlagSubject::Question) == isQuestion)
+            {
+                Take(*flag, option.value.empty() ? flag->alone : option.value.front());
+            }
+        }
+        if (std::ranges::any_of(m_flags, asked) && isQuestion)
+        {
+            break;
+        }
+    }
+    RefuseTwice();
+    return po::collect_unrecognized(m_given, po::include_positional);
 }
 
 void
-FlagTable::RefuseTwice() const
+ProgramFlags::Take(Flag& flag, const std::string& text)
 {
-    std::map<const void*, const Row*> firsts;
-    for (const Row& row : m_rows)
+    if (flag.isGiven && !flag.repeats)
     {
-        if (!row.target || !IsGiven(row.name))
+        RefuseFlag(flag.Spelt() + " is given twice", "each flag once");
+    }
+    flag.isGiven = true;
+    if (!flag.value.take(text))
+    {
+        const bool isNumber = ns3::ParseReal(text).has_value();
+        RefuseFlag(flag.Spelt() + " is " + (isNumber ? text : "'" + text + "'"),
+                   flag.value.expected +
+                       (isNumber ? "" : ns3::NearestHint(text, flag.value.words)));
+    }
+}
+
+void
+ProgramFlags::RefuseTwice() const
+{
+    for (const Flag& flag : m_flags)
+    {
+        if (!flag.sameAs.empty() && flag.isGiven && IsGiven(flag.sameAs))
         {
-            continue;
-        }
-        const auto [first, isFirst] = firsts.emplace(row.target, &row);
-        if (!isFirst)
-        {
-            RefuseFlag(first->second->Spelt() + " and " + row.Spelt() + " are the same flag",
+            RefuseFlag(Find(flag.sameAs)->Spelt() + " and " + flag.Spelt() + " are the same flag",
                        "one of them");
         }
     }
 }
 
 std::vector<std::string>
-FlagTable::Check() const
+ProgramFlags::DescribeIdle() const
 {
-    RefuseTwice();
     std::vector<std::string> warnings;
-    for (const Row& row : m_rows)
+    for (const Flag& flag : m_flags)
     {
-        for (const auto& check : row.checks)
+        const std::string reason = flag.isGiven && flag.idle ? flag.idle() : "";
+        if (!reason.empty())
         {
-            if (IsGiven(row.name))
-            {
-                check();
-            }
-        }
-    }
-    for (const Row& row : m_rows)
-    {
-        if (row.hasEffect && IsGiven(row.name) && !row.hasEffect())
-        {
-            warnings.push_back("--" + row.name + " " + row.idle);
+            const char* joint = reason.starts_with(':') ? "" : " ";
+            warnings.push_back("--" + flag.name + " has no effect" + joint + reason);
         }
     }
     return warnings;
 }
 
+bool
+ProgramFlags::IsGiven(const std::string& name) const
+{
+    const Flag* flag = Find(name);
+    return flag && flag->isGiven;
+}
+
 std::vector<std::string>
-FlagTable::GetModelFlags() const
+ProgramFlags::GetModelFlags() const
 {
     std::vector<std::string> flags;
-    for (const auto& option : m_given)
+    for (const po::option& option : m_given)
     {
+        const auto flag = std::ranges::find(m_flags, option.string_key, &Flag::name);
         if (option.unregistered)
         {
             flags.push_back(boost::algorithm::join(option.original_tokens, " "));
-            continue;
         }
-        const auto row = std::find_if(m_rows.begin(), m_rows.end(), [&option](const Row& each) {
-            return each.name == option.string_key;
-        });
-        if (row != m_rows.end() && row->subject != FlagSubject::Model)
+        else if (flag == m_flags.end() || flag->subject == FlagSubject::Model)
         {
-            continue;
-        }
-        if (option.value.empty())
-        {
-            flags.push_back(option.string_key);
-        }
-        for (const std::string& value : option.value)
-        {
-            flags.push_back(option.string_key + "=" + value);
+            const std::string value = boost::algorithm::join(option.value, " ");
+            flags.push_back(option.string_key + (value.empty() ? "" : "=" + value));
         }
     }
     return flags;
 }
 
 nlohmann::ordered_json
-FlagTable::GetRecorded() const
+ProgramFlags::GetRecorded() const
 {
     auto recorded = nlohmann::ordered_json::object();
-    for (const Row& row : m_rows)
+    for (const Flag& flag : m_flags)
     {
-        if (!row.key.empty())
+        if (flag.recorded)
         {
-            recorded[row.key] = row.value();
+            recorded[flag.recordedAs] = flag.recorded();
         }
     }
     return recorded;
 }
 
 std::string
-FlagTable::Help() const
+ProgramFlags::Help() const
 {
     std::ostringstream text;
-    text << m_description;
+    text << Describe();
     return text.str();
 }
 
 void
-FlagTable::RefuseUnknown(const std::string& flag) const
+ProgramFlags::RefuseUnknown(const std::string& flag) const
 {
     if (!flag.starts_with('-'))
     {
@@ -408,13 +375,10 @@ FlagTable::RefuseUnknown(const std::string& flag) const
     std::string name = flag.substr(0, flag.find('='));
     name.erase(0, name.find_first_not_of('-'));
     std::vector<std::string> known;
-    for (const Row& row : m_rows)
-    {
-        known.push_back(row.name);
-    }
+    std::ranges::transform(m_flags, std::back_inserter(known), &Flag::name);
     for (const auto& [alias, target] : ALIASES_OF_ALL)
     {
-        if (m_description.find_nothrow(target, false))
+        if (Find(target))
         {
             known.push_back(alias);
         }
@@ -423,29 +387,27 @@ FlagTable::RefuseUnknown(const std::string& flag) const
                "a flag of --help" + ns3::NearestHint(name, known, "--"));
 }
 
+std::optional<int64_t>
+ParseBytes(std::string_view text, std::initializer_list<SizeUnit> units)
+{
+    int64_t scale = 1;
+    for (const auto& [suffix, bytes] : units)
+    {
+        if (text.ends_with(suffix))
+        {
+            text.remove_suffix(suffix.size());
+            scale = bytes;
+            break;
+        }
+    }
+    return ns3::ParseScaled(text, scale);
+}
+
 uint64_t
 ParseSizeFlag(const std::string& flag, const std::string& text)
 {
-    int64_t unit = 1;
-    std::string number = text;
-    switch (text.empty() ? ' ' : std::toupper(static_cast<unsigned char>(text.back())))
-    {
-    case 'G':
-        unit = 1 << 30;
-        number.pop_back();
-        break;
-    case 'M':
-        unit = 1 << 20;
-        number.pop_back();
-        break;
-    case 'K':
-        unit = 1 << 10;
-        number.pop_back();
-        break;
-    default:
-        break;
-    }
-    const auto bytes = ns3::ParseScaled(number, unit);
+    const auto bytes = ParseBytes(boost::algorithm::to_upper_copy(text),
+                                  {{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}});
     if (!bytes)
     {
         RefuseFlag(flag + ": \"" + text + "\" is not a valid size",

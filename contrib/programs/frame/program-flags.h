@@ -4,6 +4,8 @@
 #ifndef PROGRAM_FLAGS_H
 #define PROGRAM_FLAGS_H
 
+#include "ns3/rows.h"
+
 #include <boost/program_options.hpp>
 #include <cstdint>
 #include <deque>
@@ -11,10 +13,11 @@
 #include <functional>
 #include <initializer_list>
 #include <iterator>
-#include <map>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -32,195 +35,187 @@ inline constexpr const char* SPELLING_NOTE =
 /// The subject of a flag.
 enum class FlagSubject : uint8_t
 {
-    Model,   ///< way in which a network carries traffic
-    Traffic, ///< the traffic itself; files count by their contents
-    Output,  ///< place and kind of the results and messages
-    Limit,   ///< time, memory and threads that a run may use
+    Model,    ///< way in which a network carries traffic
+    Traffic,  ///< the traffic itself; files count by their contents
+    Output,   ///< place and kind of the results and messages
+    Limit,    ///< time, memory and threads that a run may use
+    Question, ///< answered instead of a run; other flags are not looked at
 };
+
+/// A number within bounds. @param target outlives the row, here and below
+/// @param expected description of legal values
+template <typename T>
+ns3::RowValue
+Within(T& target, double least, double most, const std::string& expected)
+{
+    using Held = typename decltype(std::optional(std::declval<T>()))::value_type;
+    if constexpr (std::is_integral_v<Held>)
+    {
+        ns3::RowValue value =
+            ns3::Whole(target, static_cast<uint64_t>(least), static_cast<uint64_t>(most));
+        value.expected = expected;
+        return value;
+    }
+    else
+    {
+        const auto parse = [=](std::string_view text) {
+            return ns3::RealWithin(text, least, most);
+        };
+        const std::optional<double> now = target;
+        const auto standard = now && *now >= least && *now <= most ? fmt::format("{:g}", *now) : "";
+        return ns3::Parsed(target, parse, expected, standard, ns3::RowValue::Kind::Number);
+    }
+}
+
+/// A whole number of @p least or more. @param expected "1 or more" if empty
+template <typename T>
+ns3::RowValue
+AtLeast(T& target, uint64_t least, const std::string& expected = "")
+{
+    using Held = typename decltype(std::optional(std::declval<T>()))::value_type;
+    ns3::RowValue value =
+        ns3::Whole(target, least, static_cast<uint64_t>(std::numeric_limits<Held>::max()));
+    value.expected = expected.empty() ? std::to_string(least) + " or more" : expected;
+    return value;
+}
+
+/// A number above 0.
+template <typename T>
+ns3::RowValue
+AboveZero(T& target)
+{
+    using Held = typename decltype(std::optional(std::declval<T>()))::value_type;
+    constexpr const char* EXPECTED = "a number above 0";
+    if constexpr (std::is_integral_v<Held>)
+    {
+        return AtLeast(target, 1, EXPECTED);
+    }
+    else
+    {
+        using Limits = std::numeric_limits<double>;
+        return Within(target, Limits::denorm_min(), Limits::max(), EXPECTED);
+    }
+}
+
+/// One of some words. @param choices each word and its value
+template <typename T, std::size_t N>
+ns3::RowValue
+Choice(T& target, const std::pair<const char*, T> (&choices)[N])
+{
+    const std::vector<std::pair<std::string, T>> words(std::begin(choices), std::end(choices));
+    return ns3::Word(target, words);
+}
+
+/// true or false, in one of the ways in which ASTRA-sim's scripts write them.
+ns3::RowValue Truth(bool& target);
+
+/// A value that is read elsewhere, or not at all.
+ns3::RowValue Ignored();
+
+/// Any text, which a list gets as one more, or any whole number.
+ns3::RowValue Any(std::string& target);
+ns3::RowValue Any(std::vector<std::string>& target);
+
+template <typename T>
+requires std::is_integral_v<T> ns3::RowValue
+Any(T& target)
+{
+    return ns3::Whole(target, 0, static_cast<uint64_t>(std::numeric_limits<T>::max()));
+}
 
 /**
  * @ingroup programs
- * @brief The flags of a program, a row each: name, subject, target of the value and a sentence for
- * --help, and for some rows further names, a check and a name in run.json.
+ * @brief The flags of a program, a row of the parameters' each. Values, --help and errors come from
+ * it.
  *
  * All programs spell flags alike: a flag of several letters has one dash or two, and underscores or
  * dashes within; --topology and --topo are --network-topo, --conf and --config are --network-conf,
  * where a program has these.
  *
  * @code
- * FlagTable flags("program FILE [flags]");
- * flags.Add(FlagSubject::Traffic, "passes,p", options.passes, "number of iterations")
- *     .AtLeast(1)
- *     .Record("passes");
+ * ProgramFlags flags("program FILE [flags]");
+ * flags.Add(FlagSubject::Traffic, {"passes,p", AtLeast(options.passes, 1), "number of iterations"})
+ *     .Record("passes", options.passes);
  * const auto unknown = flags.Read({"-p", "3"});
- * flags.Check();
  * @endcode
  */
-class FlagTable
+class ProgramFlags
 {
   public:
-    /// One flag. Its checks are made by FlagTable::Check(), if the flag is given.
-    class Row
+    /// A flag: its row, and its part in a program.
+    struct Flag : ns3::Row
     {
-      public:
         /// It has these names, too, written with dashes.
-        Row& Alias(std::initializer_list<const char*> names);
-        /// run.json has its value among the options, by that name.
-        Row& Record(const char* key);
-        /// Refuse a whole number below @p least. @param expected "1 or more" if empty
-        Row& AtLeast(uint64_t least, const std::string& expected = "");
-        /// Refuse a number outside the range.
-        Row& Within(double least, double most, const std::string& expected);
-        /// Refuse text that is no number above 0.
-        Row& AboveZero();
-        /// Refuse a number above @p most, for a number that stands for a choice.
-        Row& Choices(double most, const std::string& expected);
+        Flag& Alias(std::initializer_list<const char*> names);
+
+        /// run.json has the value among the options, by that name. @param target outlives the row
+        template <typename T>
+        Flag& Record(const char* key, const T& target)
+        {
+            recordedAs = key;
+            recorded = [&target] { return nlohmann::ordered_json(target); };
+            return *this;
+        }
+
+        /// Without a word, the flag stands for that one.
+        Flag& Alone(const char* word);
+        /// It is another name of a flag of --help.
+        Flag& SameAs(const char* other);
         /// Warn that it has no effect without @p other unless @p hasEffect.
-        Row& Needs(const char* other, std::function<bool()> hasEffect);
+        Flag& Needs(const char* other, std::function<bool()> hasEffect);
         /// Warn that it has no effect, for that reason, if it @p isAsked for something.
-        Row& HasNone(const std::string& reason, std::function<bool()> isAsked);
+        Flag& HasNone(const std::string& reason, std::function<bool()> isAsked);
 
-      private:
-        friend class FlagTable;
-
-        /// Refuse a number that does not hold. @param joint between the name and the number
-        Row& Expect(std::function<bool(double)> holds, const char* joint, std::string expected);
         /// @return the name as people write it: its letter, or its long name
         std::string Spelt() const;
 
-        std::string name;
-        char letter{0};
-        const void* target{nullptr}; ///< where the value goes; null: to a function
         FlagSubject subject{FlagSubject::Model};
-        std::vector<std::string> aliases;
-        std::string key;                               ///< in run.json; empty: it is not there
-        std::function<nlohmann::ordered_json()> value; ///< for run.json
-        std::function<double()> number;                ///< empty: the flag is none
-        std::function<std::string()> text;             ///< of a number, for errors
-        std::vector<std::function<void()>> checks;
-        std::string idle;                ///< warning where it has no effect
-        std::function<bool()> hasEffect; ///< empty: it has
+        std::vector<std::string> names{}; ///< the long one first
+        char letter{0};
+        bool isSwitch{false}; ///< without a value
+        std::string alone{};
+        std::string sameAs{};
+        std::string recordedAs{}; ///< empty: run.json does not have it
+        std::function<nlohmann::ordered_json()> recorded{};
+        bool isGiven{false};
     };
 
-    /// @param usage first line of --help
-    explicit FlagTable(const std::string& usage);
+    /// @param usage first line of --help @param showsDefaults whether --help has all defaults
+    explicit ProgramFlags(std::string usage, bool showsDefaults = false);
 
-    FlagTable(const FlagTable&) = delete;
-    FlagTable& operator=(const FlagTable&) = delete;
+    ProgramFlags(const ProgramFlags&) = delete;
+    ProgramFlags& operator=(const ProgramFlags&) = delete;
 
-    /**
-     * Add a flag.
-     * @param names the long name, or "name,l" with a letter
-     * @param target where the value goes if the flag is given: a bool becomes true; a list gets one
-     * value more each time; outlives the table
-     */
+    /// Add a flag. @param row its name is the long name, or "name,l" with a letter
+    Flag& Add(FlagSubject subject, ns3::Row row);
+
+    /// Add a flag with any text or any whole number. A list gets one value more each time.
     template <typename T>
-    Row& Add(FlagSubject subject, const char* names, T& target, const std::string& help)
+    Flag& Add(FlagSubject subject, const char* names, T& target, const std::string& help)
     {
-        namespace po = boost::program_options;
-        if constexpr (std::is_same_v<T, bool>)
-        {
-            return AddRow(subject,
-                          names,
-                          po::bool_switch()->notifier(
-                              [&target](bool isGiven) { target = target || isGiven; }),
-                          help,
-                          target);
-        }
-        else if constexpr (requires {
-                               typename T::value_type;
-                               target.push_back(*target.begin());
-                           } &&
-                           !std::is_same_v<T, std::string>)
-        {
-            return AddRow(subject, names, po::value(&target)->composing(), help, target);
-        }
-        else if constexpr (requires { target.has_value(); })
-        {
-            return AddRow(subject,
-                          names,
-                          po::value<typename T::value_type>()->notifier(
-                              [&target](const auto& value) { target = value; }),
-                          help,
-                          target);
-        }
-        else
-        {
-            return AddRow(subject, names, po::value(&target), help, target);
-        }
+        constexpr bool IS_LIST = std::is_same_v<T, std::vector<std::string>>;
+        return Add(subject, {names, Any(target), help, IS_LIST});
     }
 
-    /// Add a flag with a function that reads its value. @param read called by Check(), for its
-    /// errors
-    Row& AddText(FlagSubject subject,
-                 const char* names,
-                 std::function<void(const std::string& text)> read,
-                 const std::string& help);
-
-    /// Add a flag that is true or false, as its value says.
-    Row& AddBool(FlagSubject subject, const char* names, bool& target, const std::string& help);
-
-    /// Add a flag that shows its default in --help.
-    template <typename T>
-    Row& AddDefault(FlagSubject subject,
-                    const char* names,
-                    T& target,
-                    const T& value,
-                    const std::string& help)
-    {
-        namespace po = boost::program_options;
-        return AddRow(subject, names, po::value(&target)->default_value(value), help, target);
-    }
-
-    /**
-     * Add a flag that takes one of some words.
-     * @param choices each word and its value
-     * @param alone word that the flag stands for without one; null: it needs one
-     */
-    template <typename T, std::size_t N>
-    Row& AddChoice(FlagSubject subject,
-                   const char* names,
-                   T& target,
-                   const std::pair<const char*, T> (&choices)[N],
-                   const std::string& help,
-                   const char* alone = nullptr)
-    {
-        std::vector<std::string> words;
-        for (const auto& choice : choices)
-        {
-            words.emplace_back(choice.first);
-        }
-        return AddWord(
-            subject,
-            names,
-            std::move(words),
-            [&target, &choices](std::size_t index) { target = choices[index].second; },
-            help,
-            alone);
-    }
-
-    /// Add a flag that other programs have: it is accepted, and Check() warns that it does nothing.
-    Row& AddIdle(const char* names, const std::string& help);
+    /// Add a flag without a value: a given one is true.
+    Flag& Add(FlagSubject subject, const char* names, bool& target, const std::string& help);
 
     /**
      * Read flags.
      * @return arguments that are no known flag
-     * @throw ns3::InputError for a value that cannot be read, a negative number, or an unknown word
+     * @throw ns3::InputError for an illegal value, a flag that is given twice, and an unknown word
      * with one dash
      */
     std::vector<std::string> Read(const std::vector<std::string>& arguments);
 
-    /// Check the values that were read. @return warnings, a line each @throw ns3::InputError
-    std::vector<std::string> Check() const;
+    /// @return warnings about flags that have no effect, a line each
+    std::vector<std::string> DescribeIdle() const;
 
     /// Refuse @p flag and name the nearest one. @throw ns3::InputError
     [[noreturn]] void RefuseUnknown(const std::string& flag) const;
 
     /// @return whether a flag was given, by any of its names
-    bool IsGiven(const std::string& name) const
-    {
-        return m_values.count(name) > 0 && !m_values[name].defaulted();
-    }
+    bool IsGiven(const std::string& name) const;
 
     /**
      * @return the flags of the subject Model that were given, unknown ones included, however they
@@ -228,62 +223,32 @@ class FlagTable
      */
     std::vector<std::string> GetModelFlags() const;
 
-    /// @return the values of Row::Record(), given or not, by their names
+    /// @return the values of Flag::Record(), given or not, by their names
     nlohmann::ordered_json GetRecorded() const;
 
     /// @return the flags with their sentences, for --help
     std::string Help() const;
 
   private:
-    Row& AddRow(FlagSubject subject,
-                const char* names,
-                const boost::program_options::value_semantic* semantic,
-                const std::string& help);
-
-    template <typename T>
-    Row& AddRow(FlagSubject subject,
-                const char* names,
-                const boost::program_options::value_semantic* semantic,
-                const std::string& help,
-                const T& target)
-    {
-        Row& row = AddRow(subject, names, semantic, help);
-        row.target = &target;
-        if constexpr (requires { target.has_value(); })
-        {
-            row.number = [&target] { return static_cast<double>(*target); };
-            row.text = [&target] { return fmt::format("{}", *target); };
-        }
-        else
-        {
-            row.value = [&target] { return nlohmann::ordered_json(target); };
-            if constexpr (std::is_arithmetic_v<T>)
-            {
-                row.number = [&target] { return static_cast<double>(target); };
-                row.text = [&target] { return fmt::format("{}", target); };
-            }
-        }
-        return row;
-    }
-
-    Row& AddWord(FlagSubject subject,
-                 const char* names,
-                 std::vector<std::string> words,
-                 std::function<void(std::size_t index)> take,
-                 const std::string& help,
-                 const char* alone);
-
+    /// @return the flag of a name, written with dashes or underscores; null if there is none
+    const Flag* Find(const std::string& written) const;
+    boost::program_options::options_description Describe() const;
+    std::vector<std::string> Normalise(const std::vector<std::string>& arguments) const;
+    static void Take(Flag& flag, const std::string& text);
     /// Refuse two flags that set one value: one of them would win without a word.
     void RefuseTwice() const;
-    /// @return the name that the table has for a flag, or an empty string
-    std::string KnownName(const std::string& written) const;
-    std::vector<std::string> Normalise(const std::vector<std::string>& arguments) const;
 
-    boost::program_options::options_description m_description;
-    std::deque<Row> m_rows; ///< a row stays where it is
-    boost::program_options::variables_map m_values;
+    std::string m_usage;
+    bool m_showsDefaults;
+    std::deque<Flag> m_flags; ///< a flag stays where it is
     std::vector<boost::program_options::option> m_given;
 };
+
+/// The unit of a size, and its bytes.
+using SizeUnit = std::pair<std::string_view, int64_t>;
+
+/// @return the bytes of a number with a unit, or without one
+std::optional<int64_t> ParseBytes(std::string_view text, std::initializer_list<SizeUnit> units);
 
 /**
  * @param flag that has it, for the error

@@ -14,24 +14,27 @@ namespace AstraSim
 {
 
 void
-AddQuestions(FlagTable& flags, ProgramQuestions& questions, bool hasFabric)
+AddQuestions(ProgramFlags& flags, ProgramQuestions& questions, bool hasFabric)
 {
     using enum FlagSubject;
-    flags.Add(Output, "help,h", questions.help, "this text");
+    flags.Add(Question, "help,h", questions.help, "this text");
     if (hasFabric)
     {
-        flags.Add(Output, "help-conf", questions.configuration, "the keys of a configuration file");
-        flags.Add(Output,
+        flags.Add(Question,
+                  "help-conf",
+                  questions.configuration,
+                  "the keys of a configuration file");
+        flags.Add(Question,
                   "PrintAttributes",
                   questions.attributes,
                   "the attributes of a class of ns-3, such as ns3::RdmaDcqcn");
     }
-    flags.Add(Output, "version", questions.version, "the version of the program");
+    flags.Add(Question, "version", questions.version, "the version of the program");
 }
 
 std::string
 Answer(const ProgramQuestions& questions,
-       const FlagTable& flags,
+       const ProgramFlags& flags,
        const std::string& program,
        const std::string& notes)
 {

@@ -25,7 +25,7 @@ struct ProgramQuestions
  * @param questions outlives the table
  * @param hasFabric whether the program has packets: --help-conf and --PrintAttributes, too
  */
-void AddQuestions(FlagTable& flags, ProgramQuestions& questions, bool hasFabric);
+void AddQuestions(ProgramFlags& flags, ProgramQuestions& questions, bool hasFabric);
 
 /**
  * @param program its name @param notes that follow the flags in --help
@@ -33,7 +33,7 @@ void AddQuestions(FlagTable& flags, ProgramQuestions& questions, bool hasFabric)
  * @throw ns3::InputError if there is no such class
  */
 std::string Answer(const ProgramQuestions& questions,
-                   const FlagTable& flags,
+                   const ProgramFlags& flags,
                    const std::string& program,
                    const std::string& notes);
 

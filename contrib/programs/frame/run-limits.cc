@@ -4,10 +4,10 @@
 #include "run-limits.h"
 
 #include "ns3/clock-range.h"
+#include "ns3/rows.h"
 #include "ns3/units.h"
 
 #include <string_view>
-#include <utility>
 
 namespace AstraSim
 {
@@ -15,83 +15,66 @@ namespace AstraSim
 namespace
 {
 
-int64_t
-ReadTime(const std::string& flag, const std::string& text)
+constexpr const char* TIMES = "a time above 0, such as 90s, 10min or 2ms";
+constexpr const char* SIZES = "a size above 0, such as 512MiB or 4GiB";
+
+std::optional<int64_t>
+ReadTime(std::string_view text)
 {
     const auto time = ns3::ParseTimePs(text);
-    if (!time || *time == 0)
-    {
-        RefuseFlag(flag + " is '" + text + "'", "a time above 0, such as 90s, 10min or 2ms");
-    }
-    return *time;
+    return time == 0 ? std::nullopt : time;
 }
 
-uint64_t
-ReadMemory(const std::string& text)
+std::optional<double>
+ReadSeconds(std::string_view text)
 {
-    std::string_view number = text;
-    int64_t unit = 1;
-    for (const auto& [name, bytes] : {std::pair<std::string_view, int64_t>{"KiB", int64_t{1} << 10},
-                                      {"MiB", int64_t{1} << 20},
-                                      {"GiB", int64_t{1} << 30},
-                                      {"TiB", int64_t{1} << 40},
-                                      {"kB", 1'000},
-                                      {"MB", 1'000'000},
-                                      {"GB", 1'000'000'000},
-                                      {"TB", 1'000'000'000'000},
-                                      {"B", 1}})
-    {
-        if (number.ends_with(name))
-        {
-            number.remove_suffix(name.size());
-            unit = bytes;
-            break;
-        }
-    }
-    const auto bytes = ns3::ParseScaled(number, unit);
-    if (!bytes || *bytes == 0)
-    {
-        RefuseFlag("--max-memory is '" + text + "'", "a size above 0, such as 512MiB or 4GiB");
-    }
-    return static_cast<uint64_t>(*bytes);
+    const auto time = ReadTime(text);
+    return time ? std::optional(static_cast<double>(*time) / 1e12) : std::nullopt;
+}
+
+std::optional<int64_t>
+ReadMemory(std::string_view text)
+{
+    const auto bytes = ParseBytes(text,
+                                  {{"KiB", int64_t{1} << 10},
+                                   {"MiB", int64_t{1} << 20},
+                                   {"GiB", int64_t{1} << 30},
+                                   {"TiB", int64_t{1} << 40},
+                                   {"kB", 1'000},
+                                   {"MB", 1'000'000},
+                                   {"GB", 1'000'000'000},
+                                   {"TB", 1'000'000'000'000},
+                                   {"B", 1}});
+    return bytes == 0 ? std::nullopt : bytes;
 }
 
 } // namespace
 
 void
-AddTimeLimit(FlagTable& flags, RunLimits& limits, const std::string& help)
+AddTimeLimit(ProgramFlags& flags, RunLimits& limits, const std::string& help)
 {
-    flags.AddText(
-        FlagSubject::Limit,
-        "max-time",
-        [&limits](const std::string& text) {
-            limits.seconds = static_cast<double>(ReadTime("--max-time", text)) / 1e12;
-        },
-        help);
+    flags.Add(FlagSubject::Limit,
+              {"max-time", ns3::Parsed(limits.seconds, ReadSeconds, TIMES), help});
 }
 
 void
-AddMemoryLimit(FlagTable& flags, RunLimits& limits, const std::string& help)
+AddMemoryLimit(ProgramFlags& flags, RunLimits& limits, const std::string& help)
 {
-    flags.AddText(
-        FlagSubject::Limit,
-        "max-memory",
-        [&limits](const std::string& text) { limits.memoryBytes = ReadMemory(text); },
-        help);
+    flags.Add(FlagSubject::Limit,
+              {"max-memory", ns3::Parsed(limits.memoryBytes, ReadMemory, SIZES), help});
 }
 
 void
-AddLimits(FlagTable& flags, RunLimits& limits)
+AddLimits(ProgramFlags& flags, RunLimits& limits)
 {
     AddTimeLimit(
         flags,
         limits,
         "stop after this wall time (90s, 10min), write results so far and say what is missing");
-    flags.AddText(
-        FlagSubject::Model, // as it cuts off traffic
-        "max-sim-time",
-        [&limits](const std::string& text) { limits.simulated = ReadTime("--max-sim-time", text); },
-        "the same after this simulated time (2ms)");
+    flags.Add(FlagSubject::Model, // as it cuts off traffic
+              {"max-sim-time",
+               ns3::Parsed(limits.simulated, ReadTime, TIMES),
+               "the same after this simulated time (2ms)"});
     AddMemoryLimit(flags, limits, "the same when this much memory is in use (4GiB)");
 }
 

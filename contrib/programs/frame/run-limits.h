@@ -22,13 +22,13 @@ struct RunLimits
 };
 
 /// Add --max-time. @param limits outlives the table
-void AddTimeLimit(FlagTable& flags, RunLimits& limits, const std::string& help);
+void AddTimeLimit(ProgramFlags& flags, RunLimits& limits, const std::string& help);
 
 /// Add --max-memory, likewise.
-void AddMemoryLimit(FlagTable& flags, RunLimits& limits, const std::string& help);
+void AddMemoryLimit(ProgramFlags& flags, RunLimits& limits, const std::string& help);
 
 /// Add --max-time, --max-sim-time and --max-memory. @param limits outlives the table
-void AddLimits(FlagTable& flags, RunLimits& limits);
+void AddLimits(ProgramFlags& flags, RunLimits& limits);
 
 } // namespace AstraSim
 

@@ -25,17 +25,20 @@ constexpr const char* NOTES_OF_ANALYTICAL =
 
 /// Add the flags of the machine.
 void
-AddMachine(FlagTable& flags, AnalyticalOptions& options)
+AddMachine(ProgramFlags& flags, AnalyticalOptions& options)
 {
     using enum FlagSubject;
     flags.Add(Model,
               "network-topo,n",
               options.topology,
               "topology file that GPUs, GPUs per server, types and bandwidths are taken from");
-    flags.Add(Model, "gpus,g", options.gpus, "GPUs; else the workload's").AboveZero();
-    flags.Add(Model, "gpus-per-server", options.gpusPerServer, "[-g_p_s] GPUs per server; else 8")
-        .Alias({"g-p-s"})
-        .AboveZero();
+    flags.Add(Model, {"gpus,g", AboveZero(options.gpus), "GPUs; else the workload's"});
+    flags
+        .Add(Model,
+             {"gpus-per-server",
+              AboveZero(options.gpusPerServer),
+              "[-g_p_s] GPUs per server; else 8"})
+        .Alias({"g-p-s"});
     flags
         .Add(Model, "gpu-type", options.gpuType, "[-g_type] A100 A800 H100 H800 H20 ...; else H100")
         .Alias({"g-type"});
@@ -43,19 +46,22 @@ AddMachine(FlagTable& flags, AnalyticalOptions& options)
               "gpu-table",
               options.gpuTable,
               "rows of GPU types besides the built-in ones (YAML)");
-    flags.Add(Model, "nvlink", options.nvlinkGBps, "[-nv] GB/s of a GPU's NVLinks; else the type's")
-        .Alias({"nv"})
-        .AboveZero();
-    flags.Add(Model, "nic-busbw", options.nicGBps, "[-nic] GB/s of a NIC; else the type's")
-        .Alias({"nic"})
-        .AboveZero();
     flags
         .Add(Model,
-             "nic-per-server",
-             options.nicsPerServer,
-             "[-n_p_s] NICs; else the topology's, or one per GPU")
-        .Alias({"n-p-s"})
-        .AboveZero();
+             {"nvlink",
+              AboveZero(options.nvlinkGBps),
+              "[-nv] GB/s of a GPU's NVLinks; else the type's"})
+        .Alias({"nv"});
+    flags
+        .Add(Model,
+             {"nic-busbw", AboveZero(options.nicGBps), "[-nic] GB/s of a NIC; else the type's"})
+        .Alias({"nic"});
+    flags
+        .Add(Model,
+             {"nic-per-server",
+              AboveZero(options.nicsPerServer),
+              "[-n_p_s] NICs; else the topology's, or one per GPU"})
+        .Alias({"n-p-s"});
     flags.Add(Model, "nic-type", options.nicType, "[-nic_t] cx6, cx7 or bf3; else cx7")
         .Alias({"nic-t"});
     flags
@@ -68,15 +74,14 @@ AddMachine(FlagTable& flags, AnalyticalOptions& options)
 
 /// Add the parts of communication that computation hides.
 void
-AddOverlaps(FlagTable& flags, AnalyticalOptions& options)
+AddOverlaps(ProgramFlags& flags, AnalyticalOptions& options)
 {
     const auto add = [&](const char* name,
                          std::initializer_list<const char*> aliases,
                          auto& ratio,
                          const char* help) {
-        flags.Add(FlagSubject::Model, name, ratio, help)
-            .Alias(aliases)
-            .Within(0, 1, "a ratio from 0 to 1");
+        flags.Add(FlagSubject::Model, {name, Within(ratio, 0, 1, "a ratio from 0 to 1"), help})
+            .Alias(aliases);
     };
     const auto of = [&](GroupKind kind) -> double& {
         return options.overlap[static_cast<std::size_t>(kind)];
@@ -97,7 +102,7 @@ AddOverlaps(FlagTable& flags, AnalyticalOptions& options)
 }
 
 void
-DescribeFlags(FlagTable& flags, AnalyticalOptions& options, int& visual)
+DescribeFlags(ProgramFlags& flags, AnalyticalOptions& options)
 {
     using enum FlagSubject;
     flags.Add(Traffic, "workload,w", options.workload, "workload file");
@@ -111,10 +116,11 @@ DescribeFlags(FlagTable& flags, AnalyticalOptions& options, int& visual)
              options.folder,
              "[-r_f] directory; else results, without -r results/<workload>_analytical")
         .Alias({"r-f", "o", "output"});
-    flags.Add(Output, "visual", visual, "[-v] 1: also draw where the time goes (SVG)")
-        .Alias({"v"})
-        .Within(0, 1, "0 or 1");
-    flags.Add(Traffic, "passes", options.passes, "number of iterations").AtLeast(1);
+    flags
+        .Add(Output,
+             {"visual", ns3::Flag(options.visual), "[-v] 1: also draw where the time goes (SVG)"})
+        .Alias({"v"});
+    flags.Add(Traffic, {"passes", AtLeast(options.passes, 1), "number of iterations"});
     flags.Add(Traffic, "tp", options.sizes.tp, "tensor parallel size, for micro lines");
     flags.Add(Traffic, "ep", options.sizes.ep, "expert parallel size, for micro lines");
     flags.Add(Traffic, "pp", options.sizes.pp, "pipeline stages, for micro lines");
@@ -148,11 +154,10 @@ AnalyticalOptions::Parse(const std::vector<std::string>& arguments,
                          const NcclOptions::Lookup& environment)
 {
     AnalyticalOptions options;
-    int visual = 0;
-    FlagTable flags(USAGE_OF_ANALYTICAL);
+    ProgramFlags flags(USAGE_OF_ANALYTICAL);
     ProgramQuestions questions;
     AddQuestions(flags, questions, false);
-    DescribeFlags(flags, options, visual);
+    DescribeFlags(flags, options);
     const auto unknown = flags.Read(CompleteVisual(arguments));
     if (!unknown.empty())
     {
@@ -176,8 +181,6 @@ AnalyticalOptions::Parse(const std::vector<std::string>& arguments,
     {
         RefuseFlag("no workload", "-w FILE");
     }
-    flags.Check();
-    options.visual = visual == 1;
     options.overlap[static_cast<std::size_t>(GroupKind::DpEp)] =
         options.overlap[static_cast<std::size_t>(GroupKind::Dp)];
     return options;

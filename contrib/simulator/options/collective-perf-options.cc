@@ -8,7 +8,7 @@
 #include "run-environment.h"
 
 #include "ns3/nearest-name.h"
-#include "ns3/units.h"
+#include "ns3/rows.h"
 
 #include <algorithm>
 #include <array>
@@ -92,71 +92,97 @@ struct RawPerfFlags
     std::string stepBytes{"1M"};
     std::string type{"float"};
     std::string reduction{"sum"};
-    std::string root{"0"};
-    uint32_t average{1};
     std::array<uint32_t, std::size(ABSENT)> absent{};
     std::array<uint32_t, std::size(IDLE)> idle{};
 };
 
 /// Add the flags of nccl-tests that choose sizes, and how often they run.
 void
-AddSizes(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
+AddSizes(ProgramFlags& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
 {
     using enum FlagSubject;
     flags.Add(Traffic, "minbytes,b", raw.minBytes, "smallest size: 8, 64K, 32M, 1G");
     flags.Add(Traffic, "maxbytes,e", raw.maxBytes, "largest size");
     flags.Add(Traffic, "stepbytes,i", raw.stepBytes, "bytes added to each size to get the next");
-    flags.Add(Traffic, "stepfactor,f", options.stepFactor, "factor from each size to the next")
-        .AtLeast(1);
-    flags.Add(Traffic, "iters,n", options.iterations, "timed iterations").AtLeast(1);
-    flags
-        .Add(Traffic,
-             "agg_iters,m",
-             options.aggregated,
-             "collectives of one launch; times are those of one of them")
-        .AtLeast(1);
+    flags.Add(
+        Traffic,
+        {"stepfactor,f", AtLeast(options.stepFactor, 1), "factor from each size to the next"});
+    flags.Add(Traffic, {"iters,n", AtLeast(options.iterations, 1), "timed iterations"});
+    flags.Add(Traffic,
+              {"agg_iters,m",
+               AtLeast(options.aggregated, 1),
+               "collectives of one launch; times are those of one of them"});
     flags.Add(Traffic,
               "warmup_iters,w",
               options.warmUps,
               "0: none; else one iteration per size is not timed");
-    flags
-        .Add(Traffic,
-             "run_cycles,N",
-             options.cycles,
-             "how many times to run and print the whole table")
-        .AtLeast(1);
+    flags.Add(Traffic,
+              {"run_cycles,N",
+               AtLeast(options.cycles, 1),
+               "how many times to run and print the whole table"});
+}
+
+/// One of some words, or "all".
+ns3::RowValue
+OneOrAll(std::string& target, const std::vector<std::string>& words)
+{
+    std::vector<std::pair<std::string, std::string>> choices;
+    for (const std::string& word : words)
+    {
+        choices.emplace_back(word, word);
+    }
+    choices.emplace_back("all", "all");
+    return ns3::Word(target, choices);
 }
 
 /// Add the flags of nccl-tests that choose ranks, threads, checks and operations.
 void
-AddRanks(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
+AddRanks(ProgramFlags& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
 {
     using enum FlagSubject;
-    flags.Add(Traffic, "nthreads,t", options.threads, "threads of a process").AtLeast(1);
-    flags.Add(Traffic, "ngpus,g", options.gpusPerThread, "GPUs of a thread").AtLeast(1);
+    flags.Add(Traffic, {"nthreads,t", AtLeast(options.threads, 1), "threads of a process"});
+    flags.Add(Traffic, {"ngpus,g", AtLeast(options.gpusPerThread, 1), "GPUs of a thread"});
     flags.Add(Traffic,
               "processes",
               options.processes,
               "as mpirun -np; else as many as the topology has GPUs for");
     flags.Add(Traffic, "check,c", options.checks, "0: #wrong is N/A; else it is 0");
-    flags.Add(Traffic, "op,o", raw.reduction, "sum, prod, max, min, avg, mulsum or all");
-    flags.Add(Traffic, "datatype,d", raw.type, "float, half, ... or all");
-    flags.Add(Traffic, "root,r", raw.root, "root; -1: each rank in turn");
-    flags
-        .Add(Traffic,
-             "blocking,z",
-             options.blocking,
-             "0, 2: iterations follow each other on each rank; 1, 3: all ranks finish one before "
-             "the next")
-        .Choices(3, "0, 1, 2 or 3");
-    flags
-        .Add(Traffic, "average,a", raw.average, "time of rank 0 (0), average (1), min (2), max (3)")
-        .Choices(3, "0, 1, 2 or 3");
+    flags.Add(Traffic,
+              {"op,o",
+               OneOrAll(raw.reduction, {std::begin(REDUCTIONS), std::end(REDUCTIONS)}),
+               "sum, prod, max, min, avg, mulsum or all"});
+    std::vector<std::string> types;
+    std::ranges::transform(TYPES, std::back_inserter(types), &ElementType::name);
+    flags.Add(Traffic, {"datatype,d", OneOrAll(raw.type, types), "float, half, ... or all"});
+    const auto parseRoot = [](std::string_view text) -> std::optional<int64_t> {
+        if (text == "-1" || text == "all")
+        {
+            return -1;
+        }
+        return ns3::WholeWithin(text, 0, INT32_MAX);
+    };
+    flags.Add(Traffic,
+              {"root,r",
+               ns3::Parsed(options.root, parseRoot, "a rank, or -1 for each in turn"),
+               "root; -1: each rank in turn"});
+    flags.Add(Traffic,
+              {"blocking,z",
+               Within(options.blocking, 0, 3, "0, 1, 2 or 3"),
+               "0, 2: iterations follow each other on each rank; 1, 3: all ranks finish one before "
+               "the next"});
+    flags.Add(Traffic,
+              {"average,a",
+               ns3::Word(options.rankTime,
+                         {{"0", RankTime::Rank0},
+                          {"1", RankTime::Average},
+                          {"2", RankTime::Smallest},
+                          {"3", RankTime::Largest}}),
+               "time of rank 0 (0), average (1), min (2), max (3)"});
 }
 
 /// Add the flags of nccl-tests that do nothing here, and those that are refused.
 void
-AddOthers(FlagTable& flags, RawPerfFlags& raw)
+AddOthers(ProgramFlags& flags, RawPerfFlags& raw)
 {
     using enum FlagSubject;
     for (std::size_t i = 0; i < std::size(IDLE); ++i)
@@ -167,21 +193,20 @@ AddOthers(FlagTable& flags, RawPerfFlags& raw)
     for (std::size_t i = 0; i < std::size(ABSENT); ++i)
     {
         const std::string expected = "0: " + std::string(ABSENT[i].why);
-        flags.Add(Model, ABSENT[i].names, raw.absent[i], "0 only: " + std::string(ABSENT[i].why))
-            .Choices(0, expected);
+        flags.Add(Model,
+                  {ABSENT[i].names,
+                   Within(raw.absent[i], 0, 0, expected),
+                   "0 only: " + std::string(ABSENT[i].why)});
     }
-    flags.AddText(
-        Output,
-        "output_file,J",
-        [](const std::string& text) {
-            RefuseFlag("-J " + text, "no -J: the table goes to standard output");
-        },
-        "refused: the table goes to standard output");
+    flags.Add(Output,
+              {"output_file,J",
+               {"no -J: the table goes to standard output", [](std::string_view) { return false; }},
+               "refused: the table goes to standard output"});
 }
 
 /// Add the flags of the simulated machine and of the kind of simulation.
 void
-AddSimulation(FlagTable& flags, CollectivePerfOptions& options)
+AddSimulation(ProgramFlags& flags, CollectivePerfOptions& options)
 {
     using enum FlagSubject;
     RunOptions& run = options.run;
@@ -199,22 +224,18 @@ AddSimulation(FlagTable& flags, CollectivePerfOptions& options)
              "set",
              run.confKeys,
              "KEY=VALUE of the configuration, wins over the file; may repeat")
-        .Record("set");
+        .Record("set", run.confKeys);
     flags.Add(Output, "output", run.output, "directory for fct.txt, links.csv, ...; else none");
-    flags
-        .Add(Model,
-             "launch-us",
-             options.launchUs,
-             "microseconds that a thread takes to launch a collective on one of its -g GPUs, one "
-             "after the other; 0: none")
-        .Within(0, MAX_LAUNCH_US, "0 to 1000000");
-    flags
-        .Add(Model,
-             "launch-channel-us",
-             options.launchChannelUs,
-             "microseconds that it takes more for each channel of the collective but the first; "
-             "0: none")
-        .Within(0, MAX_LAUNCH_US, "0 to 1000000");
+    flags.Add(Model,
+              {"launch-us",
+               Within(options.launchUs, 0, MAX_LAUNCH_US, "0 to 1000000"),
+               "microseconds that a thread takes to launch a collective on one of its -g GPUs, one "
+               "after the other; 0: none"});
+    flags.Add(Model,
+              {"launch-channel-us",
+               Within(options.launchChannelUs, 0, MAX_LAUNCH_US, "0 to 1000000"),
+               "microseconds that it takes more for each channel of the collective but the first; "
+               "0: none"});
     flags.Add(Output,
               "quiet,q",
               run.quiet,
@@ -227,7 +248,7 @@ AddSimulation(FlagTable& flags, CollectivePerfOptions& options)
 }
 
 void
-DescribeFlags(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
+DescribeFlags(ProgramFlags& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
 {
     using enum FlagSubject;
     AddSizes(flags, options, raw);
@@ -301,20 +322,6 @@ ReadTypes(const RawPerfFlags& raw, CollectivePerfOptions& options)
             options.types.push_back(type);
         }
     }
-    if (options.types.empty())
-    {
-        RefuseFlag("-d " + raw.type + " is not a valid type",
-                   "int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, "
-                   "f8e4m3, f8e5m2 or all");
-    }
-    const bool known = raw.reduction == "all" ||
-                       std::find(std::begin(REDUCTIONS), std::end(REDUCTIONS), raw.reduction) !=
-                           std::end(REDUCTIONS);
-    if (!known)
-    {
-        RefuseFlag("-o " + raw.reduction + " is not a valid operation",
-                   "sum, prod, max, min, avg, mulsum or all");
-    }
     if (!options.test->reduces)
     {
         options.reductions = {options.test->op == CollectiveOp::None ? "" : "none"};
@@ -326,40 +333,6 @@ ReadTypes(const RawPerfFlags& raw, CollectivePerfOptions& options)
     else
     {
         options.reductions = {raw.reduction};
-    }
-}
-
-void
-ReadRoot(const RawPerfFlags& raw, CollectivePerfOptions& options)
-{
-    if (raw.root == "all")
-    {
-        options.root = -1;
-        return;
-    }
-    const auto root = ns3::ParseScaled(raw.root, 1);
-    if (!root || *root > INT32_MAX)
-    {
-        RefuseFlag("-r " + raw.root + " is not a valid rank", "a rank, or -1 for each in turn");
-    }
-    options.root = static_cast<int>(*root);
-}
-
-/// -1, which nccl-tests takes for all roots, is the only negative number of any flag.
-void
-SpellAllRoots(std::vector<std::string>& arguments)
-{
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-    {
-        const bool isRoot = i > 0 && (arguments[i - 1] == "-r" || arguments[i - 1] == "--root");
-        if (isRoot && arguments[i] == "-1")
-        {
-            arguments[i] = "all";
-        }
-        else if (arguments[i] == "-r-1" || arguments[i] == "--root=-1")
-        {
-            arguments[i] = "--root=all";
-        }
     }
 }
 
@@ -391,7 +364,7 @@ CollectivePerfOptions::Parse(const std::string& program,
     const RunEnvironment read = RunEnvironment::Read(environment);
     options.run.Take(read);
     options.run.fastForward = FastForwardMode::Off;
-    FlagTable flags(USAGE_OF_PERF);
+    ProgramFlags flags(USAGE_OF_PERF);
     ProgramQuestions questions;
     AddQuestions(flags, questions, true);
     DescribeFlags(flags, options, raw);
@@ -400,7 +373,6 @@ CollectivePerfOptions::Parse(const std::string& program,
     const bool isQuestion =
         !arguments.empty() && arguments[0].starts_with('-') && !FindTest(program);
     options.test = isQuestion ? &TESTS[0] : TakeTest(program, arguments);
-    SpellAllRoots(arguments);
     for (const std::string& flag : flags.Read(arguments))
     {
         if (!flag.starts_with("--ns3::"))
@@ -418,14 +390,12 @@ CollectivePerfOptions::Parse(const std::string& program,
     {
         TakeTest(program, arguments); // refuses
     }
-    const std::vector<std::string> warnings = flags.Check();
+    const std::vector<std::string> warnings = flags.DescribeIdle();
     options.run.warnings.insert(options.run.warnings.end(), warnings.begin(), warnings.end());
     options.run.modelFlags = flags.GetModelFlags();
     options.run.recorded = flags.GetRecorded();
-    options.rankTime = static_cast<RankTime>(raw.average);
     ReadSizes(raw, options);
     ReadTypes(raw, options);
-    ReadRoot(raw, options);
     return options;
 }
 

@@ -9,7 +9,7 @@ namespace AstraSim
 {
 
 void
-NetworkKindFlags::AddTo(FlagTable& flags)
+NetworkKindFlags::AddTo(ProgramFlags& flags)
 {
     flags.Add(FlagSubject::Model,
               "network-kind",

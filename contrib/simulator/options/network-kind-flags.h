@@ -21,7 +21,7 @@ struct NetworkKindFlags
     std::string kind;
     std::string table;
 
-    void AddTo(FlagTable& flags);
+    void AddTo(ProgramFlags& flags);
 
     /// @throw ns3::InputError for an unknown kind, a wrong table, or a table of which no kind is
     /// taken

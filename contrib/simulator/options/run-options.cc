@@ -85,7 +85,7 @@ struct RawRunFlags
 
 /// Add the inputs by their own names, and by ASTRA-sim's.
 void
-AddInputs(FlagTable& flags, RunOptions& options, RawRunFlags& raw)
+AddInputs(ProgramFlags& flags, RunOptions& options, RawRunFlags& raw)
 {
     using enum FlagSubject;
     flags.Add(Traffic,
@@ -101,32 +101,35 @@ AddInputs(FlagTable& flags, RunOptions& options, RawRunFlags& raw)
               options.simaiFiles,
               "also write ncclFlowModel_EndToEnd.csv and "
               "ncclFlowModel__dimension_utilization_0.csv");
-    flags
-        .Add(Limit,
-             "thread,t",
-             options.threads,
-             "threads to run on, at most one per server; results do not depend on their number")
-        .AtLeast(1, "1 or more threads");
+    flags.Add(Limit,
+              {"thread,t",
+               AtLeast(options.threads, 1, "1 or more threads"),
+               "threads to run on, at most one per server; results do not depend on their number"});
     flags.Add(Model, "system-configuration", options.system, "ASTRA-sim system file (JSON)");
-    flags.Add(Traffic,
-              "network-configuration",
-              options.conf,
-              "ASTRA-sim's name of -c; names the topology, or is a network of its analytical back "
-              "ends (F.yml)");
+    flags
+        .Add(Traffic,
+             "network-configuration",
+             options.conf,
+             "ASTRA-sim's name of -c; names the topology, or is a network of its analytical back "
+             "ends (F.yml)")
+        .SameAs("network-conf");
     flags.Add(Traffic,
               "logical-topology-configuration",
               options.logicalTopology,
               "logical dimensions (JSON)");
-    flags.Add(Traffic,
-              "workload-configuration",
-              raw.workloads,
-              "ASTRA-sim's name of -w; PREFIX of Chakra traces PREFIX.<rank>.et");
+    flags
+        .Add(Traffic,
+             "workload-configuration",
+             raw.workloads,
+             "ASTRA-sim's name of -w; PREFIX of Chakra traces PREFIX.<rank>.et")
+        .SameAs("workload");
     flags.Add(Traffic, "remote-memory-configuration", options.remoteMemory, "remote memory (JSON)");
     flags.Add(Traffic,
               "comm-group-configuration",
               options.communicators,
               "communicators of Chakra traces (JSON), or empty");
-    flags.AddIdle("logging-configuration", "accepted, no effect");
+    flags.Add(Output, {"logging-configuration", Ignored(), "accepted, no effect"})
+        .HasNone("ASTRA-sim's logs are not written", [] { return true; });
     flags.Add(Traffic,
               "gpu-table",
               options.nccl.gpuTable,
@@ -140,7 +143,7 @@ AddInputs(FlagTable& flags, RunOptions& options, RawRunFlags& raw)
 
 /// Add the flags of how much is simulated, and how much of it is shown.
 void
-AddAmounts(FlagTable& flags, RunOptions& options)
+AddAmounts(ProgramFlags& flags, RunOptions& options)
 {
     using enum FlagSubject;
     AddFastForward(flags,
@@ -149,10 +152,9 @@ AddAmounts(FlagTable& flags, RunOptions& options)
                    "with --network analytical, else off (auto)");
     flags
         .Add(Limit,
-             "fast-forward-memory",
-             options.fastForwardMemoryMib,
-             "MiB for what --fast-forward keeps (1024)")
-        .AtLeast(1, "MiB, 1 or more")
+             {"fast-forward-memory",
+              AtLeast(options.fastForwardMemoryMib, 1, "MiB, 1 or more"),
+              "MiB for what --fast-forward keeps (1024)"})
         .Needs("--fast-forward", [&options] {
             return options.IsFastForwarded() || options.network == NetworkModel::Analytical;
         });
@@ -171,84 +173,94 @@ AddAmounts(FlagTable& flags, RunOptions& options)
 
 /// Add the flags about the contents of workloads.
 void
-AddWork(FlagTable& flags, RunOptions& options)
+AddWork(ProgramFlags& flags, RunOptions& options)
 {
     using enum FlagSubject;
-    flags.Add(Traffic, "num-queues-per-dim", options.queuesPerDimension, "stream queues")
-        .Within(1, MAX_QUEUES, "1 to " + std::to_string(MAX_QUEUES))
-        .Record("queues_per_dimension");
-    flags.Add(Traffic, "comm-scale", options.commScale, "multiplies every collective's bytes")
-        .AboveZero()
-        .Record("comm_scale");
-    flags.Add(Model, "injection-scale", options.injectionScale, "multiplies the endpoint delay")
-        .AboveZero()
-        .Record("injection_scale");
+    flags
+        .Add(Traffic,
+             {"num-queues-per-dim",
+              Within(options.queuesPerDimension,
+                     1,
+                     MAX_QUEUES,
+                     "1 to " + std::to_string(MAX_QUEUES)),
+              "stream queues"})
+        .Record("queues_per_dimension", options.queuesPerDimension);
+    flags
+        .Add(Traffic,
+             {"comm-scale", AboveZero(options.commScale), "multiplies every collective's bytes"})
+        .Record("comm_scale", options.commScale);
+    flags
+        .Add(
+            Model,
+            {"injection-scale", AboveZero(options.injectionScale), "multiplies the endpoint delay"})
+        .Record("injection_scale", options.injectionScale);
     flags
         .Add(Model,
-             "gpu-spread",
-             options.gpuSpread,
-             "how far GPUs differ: standard deviation of the logarithm of their kernels' times (0)")
-        .Within(0, 1, "0 to 1; 0.015 is usual")
-        .Record("gpu_spread");
+             {"gpu-spread",
+              Within(options.gpuSpread, 0, 1, "0 to 1; 0.015 is usual"),
+              "how far GPUs differ: standard deviation of the logarithm of their kernels' times "
+              "(0)"})
+        .Record("gpu_spread", options.gpuSpread);
     flags
-        .AddBool(Model,
-                 "rendezvous-protocol",
-                 options.rendezvous,
-                 "messages wait for their receive")
-        .Record("rendezvous");
-    flags.Add(Traffic, "passes", options.passes, "number of iterations")
-        .AtLeast(1)
-        .Record("passes");
+        .Add(Model,
+             {"rendezvous-protocol", Truth(options.rendezvous), "messages wait for their receive"})
+        .Record("rendezvous", options.rendezvous);
+    flags.Add(Traffic, {"passes", AtLeast(options.passes, 1), "number of iterations"})
+        .Record("passes", options.passes);
     flags.Add(Traffic,
               "separate-passes",
               options.separatePasses,
               "each iteration on an idle network, with results of its own in DIR/pass-K; see "
               "--resume");
-    flags.AddText(
-        Output,
-        "resume",
-        [](const std::string&) {}, // RunOptions::Parse() has put the run's own flags in its place
-        "output directory of an interrupted run with --separate-passes: simulate what is missing");
+    flags.Add(Output,
+              {"resume",
+               Ignored(), // RunOptions::Parse() has put the run's own flags in its place
+               "output directory of an interrupted run with --separate-passes: simulate what is "
+               "missing"});
     flags.Add(Traffic, "tp", options.sizes.tp, "tensor parallel size, for micro lines")
-        .Record("tp");
+        .Record("tp", options.sizes.tp);
     flags.Add(Traffic, "ep", options.sizes.ep, "expert parallel size, for micro lines")
-        .Record("ep");
-    flags.Add(Traffic, "pp", options.sizes.pp, "pipeline stages, for micro lines").Record("pp");
+        .Record("ep", options.sizes.ep);
+    flags.Add(Traffic, "pp", options.sizes.pp, "pipeline stages, for micro lines")
+        .Record("pp", options.sizes.pp);
 }
 
 void
-Describe(FlagTable& flags, RunOptions& options, RawRunFlags& raw)
+Describe(ProgramFlags& flags, RunOptions& options, RawRunFlags& raw)
 {
     using enum FlagSubject;
     AddInputs(flags, options, raw);
     AddAmounts(flags, options);
     AddWork(flags, options);
-    flags.Add(Model, "seed", options.seed, "random seed; wins over SEED of the configuration")
-        .AtLeast(1);
+    flags.Add(
+        Model,
+        {"seed", AtLeast(options.seed, 1), "random seed; wins over SEED of the configuration"});
     flags
         .Add(Model,
              "set",
              options.confKeys,
              "KEY=VALUE of the configuration, wins over the file; may repeat")
-        .Record("set");
+        .Record("set", options.confKeys);
     flags.Add(Model,
               "check",
               options.check,
               "check invariants throughout the run, such as that no byte is lost unnoticed");
     flags.Add(Model, "pcap", options.pcap, "NODE:PORT to capture; may repeat");
     AddLimits(flags, options.limits);
-    flags.AddText(
-        Output,
-        "replay",
-        [](const std::string&) {}, // as with --resume
-        "run.json of an earlier run: repeat it; -o and further flags may be added");
-    flags.AddChoice(Output, "progress", options.progress, PROGRESS_MODES, "auto, always or never");
+    flags.Add(Output,
+              {"replay",
+               Ignored(), // as with --resume
+               "run.json of an earlier run: repeat it; -o and further flags may be added"});
+    flags.Add(Output,
+              {"progress", Choice(options.progress, PROGRESS_MODES), "auto, always or never"});
     flags.Add(Output, "quiet,q", options.quiet, "print nothing but warnings and errors");
 }
 
 /// ns-3's own flags name a TypeId or one of its global values; all else is a mistake.
 void
-SortOutUnknown(const std::vector<std::string>& unknown, const FlagTable& flags, RunOptions& options)
+SortOutUnknown(const std::vector<std::string>& unknown,
+               const ProgramFlags& flags,
+               RunOptions& options)
 {
     for (const std::string& flag : unknown)
     {
@@ -262,7 +274,7 @@ SortOutUnknown(const std::vector<std::string>& unknown, const FlagTable& flags, 
 
 /// A network file of ASTRA-sim describes a network of its own.
 void
-TakeNetworkFile(RunOptions& options, const FlagTable& flags)
+TakeNetworkFile(RunOptions& options, const ProgramFlags& flags)
 {
     if (!IsAstraNetworkFile(options.conf))
     {
@@ -331,24 +343,22 @@ ToString(NetworkModel network)
 }
 
 void
-AddNetwork(FlagTable& flags, RunOptions& options, const std::string& help)
+AddNetwork(ProgramFlags& flags, RunOptions& options, const std::string& help)
 {
-    flags.AddChoice(FlagSubject::Model, "network", options.network, NETWORKS, help);
+    flags.Add(FlagSubject::Model, {"network", Choice(options.network, NETWORKS), help});
 }
 
 void
-AddFastForward(FlagTable& flags, RunOptions& options, const std::string& help)
+AddFastForward(ProgramFlags& flags, RunOptions& options, const std::string& help)
 {
-    flags.AddChoice(FlagSubject::Limit,
-                    "fast-forward",
-                    options.fastForward,
-                    FAST_FORWARD_MODES,
-                    help,
-                    "on");
+    flags
+        .Add(FlagSubject::Limit,
+             {"fast-forward", Choice(options.fastForward, FAST_FORWARD_MODES), help})
+        .Alone("on");
 }
 
 void
-AddFastForwardStore(FlagTable& flags, RunOptions& options)
+AddFastForwardStore(ProgramFlags& flags, RunOptions& options)
 {
     using enum FlagSubject;
     flags
@@ -359,10 +369,9 @@ AddFastForwardStore(FlagTable& flags, RunOptions& options)
         .Needs("--fast-forward", [&options] { return options.IsFastForwarded(); });
     flags
         .Add(Limit,
-             "fast-forward-store-size",
-             options.fastForwardStoreMib,
-             "MiB that the file may take (1024)")
-        .AtLeast(1, "MiB, 1 or more")
+             {"fast-forward-store-size",
+              AtLeast(options.fastForwardStoreMib, 1, "MiB, 1 or more"),
+              "MiB that the file may take (1024)"})
         .Needs("--fast-forward-store", [&options] { return !options.fastForwardStore.empty(); });
 }
 
@@ -401,7 +410,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     options.Take(read);
     options.threads = read.threads;
     RawRunFlags raw;
-    FlagTable flags(USAGE);
+    ProgramFlags flags(USAGE);
     ProgramQuestions questions;
     AddQuestions(flags, questions, true);
     Describe(flags, options, raw);
@@ -416,7 +425,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     {
         return options;
     }
-    const std::vector<std::string> warnings = flags.Check();
+    const std::vector<std::string> warnings = flags.DescribeIdle();
     options.warnings.insert(options.warnings.end(), warnings.begin(), warnings.end());
     options.modelFlags = flags.GetModelFlags();
     options.recorded = flags.GetRecorded();

@@ -127,11 +127,11 @@ struct RunOptions
 };
 
 /// Add --network. @param options where it goes
-void AddNetwork(FlagTable& flags, RunOptions& options, const std::string& help);
+void AddNetwork(ProgramFlags& flags, RunOptions& options, const std::string& help);
 
 /// Add --fast-forward, which alone means "on", --fast-forward-store and its size.
-void AddFastForward(FlagTable& flags, RunOptions& options, const std::string& help);
-void AddFastForwardStore(FlagTable& flags, RunOptions& options);
+void AddFastForward(ProgramFlags& flags, RunOptions& options, const std::string& help);
+void AddFastForwardStore(ProgramFlags& flags, RunOptions& options);
 
 } // namespace AstraSim
 

@@ -16,38 +16,33 @@ namespace
 {
 
 constexpr const char* USAGE_OF_SIMCCL = "SimCCL [flags]";
+constexpr double MOST_GBPS = 1e9;
 
 /// Other names of flags are those that other programs use.
 void
-DescribeFlags(FlagTable& flags, SimCclOptions& options, std::string& size)
+DescribeFlags(ProgramFlags& flags, SimCclOptions& options, std::string& size)
 {
     using enum FlagSubject;
-    using Text = std::string;
     flags.Add(Output, "quiet,q", options.quiet, "write the files and print nothing");
-    flags.AddDefault(Traffic,
-                     "op",
-                     options.op,
-                     Text("AllReduce"),
-                     "AllReduce AllGather ReduceScatter AllToAll AllToAllV Broadcast Reduce Gather "
-                     "Scatter SendRecv Barrier");
-    flags.AddDefault(Traffic, "size", size, Text("4194304"), "bytes, as nccl-tests counts: 8, 32M");
-    flags.AddDefault(Traffic, "nRanks", options.ranks, 0U, "ranks; 0: as many as GPUs");
-    flags.AddDefault(Model, "nNodes", options.nodes, 1U, "nodes").AtLeast(1);
-    flags.AddDefault(Model, "gpus_per_node", options.gpusPerNode, 8U, "GPUs of a node")
-        .AtLeast(1)
+    flags.Add(Traffic,
+              "op",
+              options.op,
+              "AllReduce AllGather ReduceScatter AllToAll AllToAllV Broadcast Reduce Gather "
+              "Scatter SendRecv Barrier");
+    flags.Add(Traffic, "size", size, "bytes, as nccl-tests counts: 8, 32M");
+    flags.Add(Traffic, "nRanks", options.ranks, "ranks; 0: as many as GPUs");
+    flags.Add(Model, {"nNodes", AtLeast(options.nodes, 1), "nodes"});
+    flags.Add(Model, {"gpus_per_node", AtLeast(options.gpusPerNode, 1), "GPUs of a node"})
         .Alias({"g-p-s", "gpus-per-server"});
-    flags.AddDefault(Model, "gpu_type", options.gpuType, Text("H100"), "A100, H100, B200, ...")
-        .Alias({"g-type"});
+    flags.Add(Model, "gpu_type", options.gpuType, "A100, H100, B200, ...").Alias({"g-type"});
     flags
-        .AddDefault(Model,
-                    "nvlink",
-                    options.nvlinkGBps,
-                    0.0,
-                    "NVLink GB/s of a GPU in one direction; 0: the GPU type's")
+        .Add(Model,
+             {"nvlink",
+              Within(options.nvlinkGBps, 0, MOST_GBPS, "GB/s, 0 or more"),
+              "NVLink GB/s of a GPU in one direction; 0: the GPU type's"})
         .Alias({"nv"});
-    flags.AddDefault(Model, "nic", options.nicGbps, 400.0, "Gb/s of a GPU's NICs together")
-        .AboveZero();
-    flags.AddDefault(Traffic, "root", options.root, 0, "root of Broadcast, Reduce, ...");
+    flags.Add(Model, {"nic", AboveZero(options.nicGbps), "Gb/s of a GPU's NICs together"});
+    flags.Add(Traffic, "root", options.root, "root of Broadcast, Reduce, ...");
     flags.Add(Traffic,
               "pairs",
               options.pairs,
@@ -58,17 +53,13 @@ DescribeFlags(FlagTable& flags, SimCclOptions& options, std::string& size)
               "rows of GPU types besides the built-in ones (YAML)");
     flags.Add(Traffic, "workload,w", options.workload, "show every collective of a text workload");
     flags.Add(Model, "network-topo,n", options.topology, "take the machine from a topology file");
-    flags.AddDefault(Output, "output,o", options.output, Text("."), "where files are written");
-    flags.AddDefault(Limit,
-                     "max-flows",
-                     options.maxFlows,
-                     uint64_t{2000000},
-                     "refuse to write more flows than that");
+    flags.Add(Output, "output,o", options.output, "where files are written");
+    flags.Add(Limit, "max-flows", options.maxFlows, "refuse to write more flows than that");
 }
 
 /// Refuse flags beside a file that has the same settings.
 void
-RefuseBeside(const FlagTable& flags,
+RefuseBeside(const ProgramFlags& flags,
              const std::string& file,
              std::initializer_list<const char*> names,
              const std::string& what)
@@ -89,8 +80,8 @@ SimCclOptions
 SimCclOptions::Parse(const std::vector<std::string>& arguments)
 {
     SimCclOptions options;
-    std::string size;
-    FlagTable flags(USAGE_OF_SIMCCL);
+    std::string size{"4194304"};
+    ProgramFlags flags(USAGE_OF_SIMCCL, true);
     ProgramQuestions questions;
     AddQuestions(flags, questions, false);
     DescribeFlags(flags, options, size);
@@ -105,7 +96,6 @@ SimCclOptions::Parse(const std::vector<std::string>& arguments)
     {
         return options;
     }
-    flags.Check();
     if (!options.workload.empty())
     {
         RefuseBeside(flags,

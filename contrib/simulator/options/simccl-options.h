@@ -14,21 +14,21 @@ namespace AstraSim
 /// The command line of SimCCL.
 struct SimCclOptions
 {
-    std::string op;
-    uint64_t size;
-    uint32_t ranks;
-    uint32_t nodes;
-    uint32_t gpusPerNode;
-    std::string gpuType;
-    double nvlinkGBps;
-    double nicGbps;
-    int root;
+    std::string op{"AllReduce"};
+    uint64_t size{0};
+    uint32_t ranks{0};
+    uint32_t nodes{1};
+    uint32_t gpusPerNode{8};
+    std::string gpuType{"H100"};
+    double nvlinkGBps{0};
+    double nicGbps{400};
+    int root{0};
     std::string gpuTable;
     std::string pairs;
     std::string workload;
     std::string topology;
-    std::string output;
-    uint64_t maxFlows;
+    std::string output{"."};
+    uint64_t maxFlows{2'000'000};
     bool quiet{false};
     std::string answer; ///< text to print instead of a run; empty: run
 

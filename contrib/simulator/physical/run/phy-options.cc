@@ -44,7 +44,7 @@ struct RawFlags
 
 /// Add the flags that real traffic has and a simulation has not.
 void
-AddTraffic(FlagTable& flags, PhyOptions& options, RawFlags& raw)
+AddTraffic(ProgramFlags& flags, PhyOptions& options, RawFlags& raw)
 {
     using enum FlagSubject;
     flags.Add(Model,
@@ -56,29 +56,25 @@ AddTraffic(FlagTable& flags, PhyOptions& options, RawFlags& raw)
               raw.nics,
               "RDMA devices, separated by commas; rank i of a host takes the i-th of them");
     flags.Add(Model, "interface", raw.interfaces, "the same for network interfaces, with tcp");
-    flags.AddChoice(
-        Model,
-        "compute",
-        options.compute,
-        COMPUTE_MODES,
-        "computation: spin keeps the core busy, sleep (default) leaves it to others, skip");
+    flags.Add(Model,
+              {"compute",
+               Choice(options.compute, COMPUTE_MODES),
+               "computation: spin keeps the core busy, sleep (default) leaves it to others, skip"});
     flags.Add(Model, "verify", options.verify, "fill payloads, and check them on arrival");
     flags.Add(Model,
               "reduce",
               options.reduce,
               "carry out the collectives on real data, and check the results");
     flags.Add(Traffic, "warmup", options.warmup, "iterations before those that count (1)");
-    flags.Add(Traffic, "iterations", options.iterations, "iterations that count (1)").AtLeast(1);
-    flags
-        .Add(Limit,
-             "timeout",
-             options.timeoutSeconds,
-             "seconds after which a silent rank counts as dead (5)")
-        .Within(1, MAX_TIMEOUT, "seconds, from 1 to 3600");
+    flags.Add(Traffic, {"iterations", AtLeast(options.iterations, 1), "iterations that count (1)"});
+    flags.Add(Limit,
+              {"timeout",
+               Within(options.timeoutSeconds, 1, MAX_TIMEOUT, "seconds, from 1 to 3600"),
+               "seconds after which a silent rank counts as dead (5)"});
 }
 
 void
-Describe(FlagTable& flags, PhyOptions& options, RawFlags& raw)
+Describe(ProgramFlags& flags, PhyOptions& options, RawFlags& raw)
 {
     using enum FlagSubject;
     RunOptions& run = options.run;
@@ -97,7 +93,8 @@ Describe(FlagTable& flags, PhyOptions& options, RawFlags& raw)
               "SimAI.conf; only TOPOLOGY_FILE and GPUS_PER_SERVER count");
     flags.Add(Output, "output,o", run.output, "output directory; else ./results/<w>_<n>_physical/");
     AddTraffic(flags, options, raw);
-    flags.Add(Traffic, "passes", run.passes, "passes over the workload in an iteration").AtLeast(1);
+    flags.Add(Traffic,
+              {"passes", AtLeast(run.passes, 1), "passes over the workload in an iteration"});
     flags.Add(Traffic, "tp", run.sizes.tp, "tensor parallel size, for micro lines");
     flags.Add(Traffic, "ep", run.sizes.ep, "expert parallel size, for micro lines");
     flags.Add(Traffic, "pp", run.sizes.pp, "pipeline stages, for micro lines");
@@ -145,7 +142,7 @@ PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::
     run.arguments = arguments;
     run.Take(read);
     RawFlags raw;
-    FlagTable flags(USAGE);
+    ProgramFlags flags(USAGE);
     ProgramQuestions questions;
     AddQuestions(flags, questions, true);
     Describe(flags, options, raw);
@@ -176,7 +173,6 @@ PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::
     {
         run.communicators.clear();
     }
-    flags.Check();
     options.devices = SplitNames("--nic", raw.nics);
     if (!raw.interfaces.empty())
     {
