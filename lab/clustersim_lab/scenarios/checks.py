@@ -131,21 +131,23 @@ class Run:
                 if path.name != "run.json"}
 
 
-def sanitizer_options(leaks: bool) -> dict[str, str]:
-    """@return variables that tell programs of a checking build whether to look for leaks; the rest is as the user has
-    it"""
-    return {"ASAN_OPTIONS": ":".join(filter(None, (os.environ.get("ASAN_OPTIONS"), f"detect_leaks={int(leaks)}")))}
+def checking_options(is_first: bool) -> dict[str, str]:
+    """@return variables for programs of a checking build; the rest is as the user has it
+    @param is_first whether this run of a scenario looks for leaks and adds to the counts of what is run: a
+    repetition has no others, and both take long"""
+    options = {"ASAN_OPTIONS": ":".join(filter(None, (os.environ.get("ASAN_OPTIONS"),
+                                                      f"detect_leaks={int(is_first)}")))}
+    return options if is_first else options | {"GCOV_PREFIX": os.devnull, "GCOV_ERROR_FILE": os.devnull}
 
 
 def _execute(scenario: Scenario, programs: pathlib.Path, directory: pathlib.Path, output: str, network: str = "packet",
              extra: Sequence[str] = ()) -> Run:
     shutil.rmtree(directory / output, ignore_errors=True)
     arguments = command(scenario, programs, output, network, extra)
-    leaks = output != "again"  # a repetition has none that the first had not, and looking for them takes long
     try:
         result = subprocess.run(arguments, cwd=directory, capture_output=True, text=True,
                                 timeout=TIME_LIMIT_S, check=False,
-                                env=os.environ | sanitizer_options(leaks))
+                                env=os.environ | checking_options(output != "again"))
     except subprocess.TimeoutExpired:
         raise Failed("ends", f"{network}: not done after {TIME_LIMIT_S} s") from None
     said = result.stderr.strip().splitlines()

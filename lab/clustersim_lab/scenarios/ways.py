@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clustersim.simulation import environment
-from clustersim_lab.scenarios.checks import Failed, Refused, in_its_folder, require, sanitizer_options
+from clustersim_lab.scenarios.checks import Failed, Refused, checking_options, in_its_folder, require
 from clustersim_lab.scenarios.wide import WideScenario
 
 TIME_LIMIT_S = 120
@@ -103,7 +103,7 @@ def execute(scenario: WideScenario, programs: pathlib.Path, directory: pathlib.P
     arguments = command(scenario, programs, output, flags, processes)
     with tempfile.TemporaryFile("w+") as told, tempfile.TemporaryFile("w+") as said:
         with subprocess.Popen(arguments, cwd=directory, stdout=told, stderr=said, text=True, start_new_session=True,
-                              env=environment(MPI_ENVIRONMENT | sanitizer_options(leaks=False))) as process:
+                              env=environment(MPI_ENVIRONMENT | checking_options(is_first=False))) as process:
             cpu_s = _wait(process, shlex.join(arguments))
         for file in (told, said):
             file.seek(0)
