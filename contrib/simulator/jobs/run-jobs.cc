@@ -51,16 +51,16 @@ SystemOf(const RunOptions& options)
     return config;
 }
 
-/// @return the values of COLLECTIVE_ENGINE without classes, for messages
+/// @return the values of COLLECTIVE_ENGINE without classes, for the message about @p engine
 std::string
-NamesOf(const std::vector<const CollectiveEngine::Kind*>& engines)
+ExpectedInPlaceOf(const std::string& engine)
 {
     std::string names = "NCCL";
-    for (const CollectiveEngine::Kind* engine : engines)
+    for (const std::string& name : CollectiveEngine::Kind::GetNames())
     {
-        names += " or " + engine->GetName();
+        names += " or " + name;
     }
-    return names;
+    return names + CollectiveEngine::Kind::HintFor(engine);
 }
 
 } // namespace
@@ -193,15 +193,12 @@ RunJobs::SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend)
     {
         return;
     }
-    const auto& kinds = CollectiveEngine::GetKinds();
-    const auto kind =
-        choice ? std::ranges::find(kinds, choice->engine, &CollectiveEngine::Kind::GetName)
-               : kinds.end();
-    if (kind == kinds.end())
+    const auto* kind = choice ? CollectiveEngine::Kind::Find(choice->engine) : nullptr;
+    if (!kind)
     {
         conf.FailAt({"COLLECTIVE_ENGINE"},
                     "COLLECTIVE_ENGINE cannot be '" + text + "'",
-                    choice ? NamesOf(kinds) : ns3::CollectiveOffload::EXPECTED);
+                    choice ? ExpectedInPlaceOf(choice->engine) : ns3::CollectiveOffload::EXPECTED);
     }
     const auto& engines = backend.GetCapabilities().engines;
     if (!engines)
@@ -211,7 +208,7 @@ RunJobs::SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend)
                     "the packet-level network, without --fast-forward");
     }
     m_choice =
-        std::make_unique<CollectiveEngineChoice>(m_nccl, engines->of(**kind), choice->classes);
+        std::make_unique<CollectiveEngineChoice>(m_nccl, engines->of(*kind), choice->classes);
 }
 
 RankNetwork&

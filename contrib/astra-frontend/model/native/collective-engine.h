@@ -5,13 +5,13 @@
 #define COLLECTIVE_ENGINE_H
 
 #include "ns3/collective-implementation.h"
+#include "ns3/named-kind.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace ns3
 {
@@ -43,7 +43,7 @@ class CollectiveEngine : public CollectiveImplementation
     using Report = std::function<void(const std::string& what)>;
 
     /// An engine by its name.
-    class Kind
+    class Kind : public ns3::NamedKind<Kind>
     {
       public:
         /// @param fabric built; outlives the engine
@@ -52,14 +52,10 @@ class CollectiveEngine : public CollectiveImplementation
                                                                      Report report)>;
 
         /// @param name in capital letters; no other engine has it
-        Kind(std::string name, Make make);
-        ~Kind();
-        Kind(const Kind&) = delete;
-        Kind& operator=(const Kind&) = delete;
-
-        const std::string& GetName() const
+        Kind(std::string name, Make make)
+            : NamedKind(std::move(name)),
+              m_make(std::move(make))
         {
-            return m_name;
         }
 
         std::unique_ptr<CollectiveEngine> MakeOn(ns3::RdmaFabric& fabric, Report report) const
@@ -68,15 +64,11 @@ class CollectiveEngine : public CollectiveImplementation
         }
 
       private:
-        std::string m_name;
         Make m_make;
     };
 
     /// @return the engine of a network
     using Lookup = std::function<CollectiveEngine&(const Kind& kind)>;
-
-    /// @return all engines that the program has, in the order of their names
-    static const std::vector<const Kind*>& GetKinds();
 
     /// @return collectives with results compared on all ranks
     virtual uint64_t GetChecked() const = 0;

@@ -3,7 +3,6 @@
  */
 #include "native-algorithm.h"
 
-#include <boost/algorithm/string/case_conv.hpp>
 #include <charconv>
 
 namespace AstraSim
@@ -29,14 +28,9 @@ ParseNativeAlgorithm(std::string_view name)
     {
         return NativeAlgorithm{};
     }
-    for (const CollectiveEngine::Kind* engine : CollectiveEngine::GetKinds())
+    if (const CollectiveEngine::Kind* engine = CollectiveEngine::Kind::Find(name))
     {
-        if (boost::to_lower_copy(engine->GetName()) == name)
-        {
-            return NativeAlgorithm{.kind = Kind::Engine,
-                                   .acrossDimensions = true,
-                                   .engine = engine};
-        }
+        return NativeAlgorithm{.kind = Kind::Engine, .acrossDimensions = true, .engine = engine};
     }
     for (const std::string_view prefix : {"direct", "oneDirect"})
     {

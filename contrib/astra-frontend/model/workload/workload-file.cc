@@ -112,8 +112,8 @@ OpenWorkload(const std::string& path, const WorkloadOptions& options)
     {
         return std::make_unique<InferenceWorkload>(ReadServingConfig(path));
     }
-    const auto read = WorkloadFormat::Find(kind);
-    return std::make_unique<LayerWorkload>(read ? read(path) : ReadLayerTable(path),
+    const WorkloadFormat* format = WorkloadFormat::Find(kind);
+    return std::make_unique<LayerWorkload>(format ? format->Read(path) : ReadLayerTable(path),
                                            options.sizes,
                                            options.passes,
                                            options.waitsForGradients);

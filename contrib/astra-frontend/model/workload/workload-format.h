@@ -6,8 +6,11 @@
 
 #include "layer-table.h"
 
+#include "ns3/named-kind.h"
+
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace AstraSim
 {
@@ -23,17 +26,26 @@ namespace AstraSim
  * const WorkloadFormat steps("STEPS", ReadSteps);
  * @endcode
  */
-class WorkloadFormat
+class WorkloadFormat : public ns3::NamedKind<WorkloadFormat>
 {
   public:
     /// @param path of the file @return its contents
     using Reader = std::function<LayerTable(const std::string& path)>;
 
     /// @param word that no other format has
-    WorkloadFormat(const std::string& word, Reader read);
+    WorkloadFormat(std::string word, Reader read)
+        : NamedKind(std::move(word)),
+          m_read(std::move(read))
+    {
+    }
 
-    /// @return the reader of files that begin with @p word; empty if no object has made it known
-    static Reader Find(const std::string& word);
+    LayerTable Read(const std::string& path) const
+    {
+        return m_read(path);
+    }
+
+  private:
+    Reader m_read;
 };
 
 } // namespace AstraSim

@@ -7,13 +7,14 @@
 #include "collective-types.h"
 #include "gpu-model.h"
 
+#include "ns3/named-kind.h"
+
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -85,7 +86,7 @@ struct CollectiveTask
  * MakeOneShot});
  * @endcode
  */
-class CollectiveAlgorithm
+class CollectiveAlgorithm : public ns3::NamedKind<CollectiveAlgorithm>
 {
   public:
     /// Conditions on which it is chosen where it can carry out a collective.
@@ -131,14 +132,10 @@ class CollectiveAlgorithm
     };
 
     /// @param name that no other algorithm has, in upper or lower case
-    CollectiveAlgorithm(std::string name, Rules rules);
-    ~CollectiveAlgorithm();
-    CollectiveAlgorithm(const CollectiveAlgorithm&) = delete;
-    CollectiveAlgorithm& operator=(const CollectiveAlgorithm&) = delete;
-
-    const std::string& GetName() const
+    CollectiveAlgorithm(std::string name, Rules rules)
+        : NamedKind(std::move(name)),
+          m_rules(std::move(rules))
     {
-        return m_name;
     }
 
     const Rules& GetRules() const
@@ -146,14 +143,7 @@ class CollectiveAlgorithm
         return m_rules;
     }
 
-    /// @return the algorithm of a name, in upper or lower case; null if there is none
-    static const CollectiveAlgorithm* Find(std::string_view name);
-
-    /// @return all there are, in the order of their names
-    static const std::vector<const CollectiveAlgorithm*>& GetAll();
-
   private:
-    std::string m_name;
     Rules m_rules;
 };
 

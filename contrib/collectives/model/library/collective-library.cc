@@ -3,43 +3,16 @@
  */
 #include "collective-library.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace AstraSim
 {
 
-namespace
-{
-
-std::vector<const CollectiveLibrary::Kind*>&
-KnownKinds()
-{
-    // Made by the first kind: objects of other files may be constructed before this one's.
-    static std::vector<const CollectiveLibrary::Kind*> known;
-    return known;
-}
-
-} // namespace
-
-CollectiveLibrary::Kind::Kind(std::string name, Open open)
-    : m_name(std::move(name)),
-      m_open(std::move(open))
-{
-    auto& known = KnownKinds();
-    known.insert(std::ranges::upper_bound(known, m_name, {}, &Kind::GetName), this);
-}
-
-CollectiveLibrary::Kind::~Kind()
-{
-    std::erase(KnownKinds(), this);
-}
-
 std::vector<std::unique_ptr<CollectiveLibrary>>
 CollectiveLibrary::OpenAll(const Inputs& inputs)
 {
     std::vector<std::unique_ptr<CollectiveLibrary>> libraries;
-    for (const Kind* kind : KnownKinds())
+    for (const Kind* kind : Kind::GetAll())
     {
         if (auto library = kind->m_open(inputs))
         {

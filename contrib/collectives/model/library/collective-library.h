@@ -11,11 +11,13 @@
 #include "ns3/collective-choice.h"
 #include "ns3/collective-types.h"
 #include "ns3/gpu-model.h"
+#include "ns3/named-kind.h"
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -78,27 +80,22 @@ class CollectiveLibrary
     };
 
     /// A library by its name.
-    class Kind
+    class Kind : public ns3::NamedKind<Kind>
     {
       public:
         /// @return the library; null if it does not serve the machine's GPUs
         /// @throw ns3::InputError if the user asks for more than it can do there
         using Open = std::function<std::unique_ptr<CollectiveLibrary>(const Inputs&)>;
 
-        Kind(std::string name, Open open);
-        ~Kind();
-        Kind(const Kind&) = delete;
-        Kind& operator=(const Kind&) = delete;
-
-        const std::string& GetName() const
+        Kind(std::string name, Open open)
+            : NamedKind(std::move(name)),
+              m_open(std::move(open))
         {
-            return m_name;
         }
 
       private:
         friend class CollectiveLibrary;
 
-        std::string m_name;
         Open m_open;
     };
 

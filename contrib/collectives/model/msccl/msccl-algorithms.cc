@@ -75,10 +75,7 @@ LoadMscclAlgorithm(const std::string& path)
     const auto text = ns3::OpenInputFile(path, "a program of MSCCL's");
     const auto program = std::make_shared<const MscclProgram>(MscclProgram::Read(*text, path));
     const std::string name = std::filesystem::path(path).stem().string();
-    const bool isTaken = std::ranges::any_of(CollectiveAlgorithm::GetAll(), [&](const auto* known) {
-        return boost::algorithm::iequals(known->GetName(), name);
-    });
-    if (isTaken)
+    if (CollectiveAlgorithm::Find(name))
     {
         throw ns3::InputError(path,
                               0,

@@ -12,14 +12,6 @@ namespace AstraSim
 namespace
 {
 
-std::vector<const NcclAlgorithm*>&
-KnownToNccl()
-{
-    // Made by the first algorithm: objects of other files may be constructed before this one's.
-    static std::vector<const NcclAlgorithm*> known;
-    return known;
-}
-
 CollectiveAlgorithm::Rules
 RulesOfNccl(CollectiveAlgorithm::Growth growth)
 {
@@ -30,25 +22,13 @@ RulesOfNccl(CollectiveAlgorithm::Growth growth)
     return rules;
 }
 
-uint32_t
-OrderOf(const NcclAlgorithm* algorithm)
-{
-    return algorithm->GetMethod().order;
-}
-
 } // namespace
 
 NcclAlgorithm::NcclAlgorithm(std::string name, Method method)
     : CollectiveAlgorithm(std::move(name), RulesOfNccl(method.growth)),
+      Listed<NcclAlgorithm, uint32_t>(method.order),
       m_method(std::move(method))
 {
-    auto& known = KnownToNccl();
-    known.insert(std::ranges::upper_bound(known, m_method.order, {}, OrderOf), this);
-}
-
-NcclAlgorithm::~NcclAlgorithm()
-{
-    std::erase(KnownToNccl(), this);
 }
 
 const NcclTuning::Latencies&
@@ -59,12 +39,6 @@ NcclAlgorithm::LatenciesIn(NcclRelease release) const
         return each.since <= release && release <= each.until;
     });
     return row == m_method.latencies.end() ? NONE : row->latencies;
-}
-
-const std::vector<const NcclAlgorithm*>&
-NcclAlgorithm::GetAll()
-{
-    return KnownToNccl();
 }
 
 } // namespace AstraSim

@@ -38,9 +38,11 @@ struct NcclCase
  * NCCL compares protocols, too, and counts latencies that its releases differ in: so these
  * algorithms are asked about a case of a cost model, and answer with a plan.
  */
-class NcclAlgorithm : public CollectiveAlgorithm
+class NcclAlgorithm : public CollectiveAlgorithm, public ns3::Listed<NcclAlgorithm, uint32_t>
 {
   public:
+    using Listed<NcclAlgorithm, uint32_t>::GetAll; ///< all there are, in NCCL's order
+
     /// Latencies in the releases from `since` to `until`.
     struct LatencyRow
     {
@@ -80,7 +82,6 @@ class NcclAlgorithm : public CollectiveAlgorithm
     static const NcclAlgorithm& Pat;
 
     NcclAlgorithm(std::string name, Method method);
-    ~NcclAlgorithm();
 
     const Method& GetMethod() const
     {
@@ -89,9 +90,6 @@ class NcclAlgorithm : public CollectiveAlgorithm
 
     /// @return the latencies that a release counts
     const NcclTuning::Latencies& LatenciesIn(NcclRelease release) const;
-
-    /// @return all there are, in NCCL's order
-    static const std::vector<const NcclAlgorithm*>& GetAll();
 
     /// @return whether it is the same
     bool operator==(const NcclAlgorithm& other) const

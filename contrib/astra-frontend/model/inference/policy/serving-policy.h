@@ -5,9 +5,9 @@
 #define SERVING_POLICY_H
 
 #include "ns3/csv-cell.h"
+#include "ns3/named-kind.h"
 #include "ns3/rows.h"
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -72,7 +72,7 @@ struct PolicyChoice
 
 /// A policy by its name. @tparam Contract its base class
 template <typename Contract>
-class PolicyKind
+class PolicyKind : public ns3::NamedKind<PolicyKind<Contract>>
 {
   public:
     using Make = std::function<std::unique_ptr<Contract>()>;
@@ -80,25 +80,10 @@ class PolicyKind
     /// @param name that no other policy of its contract has
     /// @param sentence for users
     PolicyKind(std::string name, std::string sentence, Make make)
-        : m_name(std::move(name)),
+        : ns3::NamedKind<PolicyKind>(std::move(name)),
           m_sentence(std::move(sentence)),
           m_make(std::move(make))
     {
-        auto& known = Known();
-        known.insert(std::ranges::upper_bound(known, m_name, {}, &PolicyKind::GetName), this);
-    }
-
-    ~PolicyKind()
-    {
-        std::erase(Known(), this);
-    }
-
-    PolicyKind(const PolicyKind&) = delete;
-    PolicyKind& operator=(const PolicyKind&) = delete;
-
-    const std::string& GetName() const
-    {
-        return m_name;
     }
 
     std::unique_ptr<Contract> Create() const
@@ -109,7 +94,7 @@ class PolicyKind
     /// @return the policy that a user has chosen by the name of one that exists, with its keys
     static std::unique_ptr<Contract> Create(const PolicyChoice& choice)
     {
-        auto policy = (*std::ranges::find(Known(), choice.name, &PolicyKind::GetName))->Create();
+        auto policy = PolicyKind::Find(choice.name)->Create();
         for (const ns3::Row& row : policy->GetKeys())
         {
             const auto given = choice.keys.find(row.name);
@@ -121,33 +106,18 @@ class PolicyKind
         return policy;
     }
 
-    /// @return all that exist, in the order of their names
-    static const std::vector<const PolicyKind*>& GetAll()
-    {
-        return Known();
-    }
-
     /// @return a line for each policy: @p key, name, meaning; the documentation's
     static std::string ToCsv(const std::string& key)
     {
         std::string lines;
-        for (const PolicyKind* kind : Known())
+        for (const PolicyKind* kind : PolicyKind::GetAll())
         {
-            lines += key + "," + kind->m_name + "," + ns3::CsvCell(kind->m_sentence) + "\n";
+            lines += key + "," + kind->GetName() + "," + ns3::CsvCell(kind->m_sentence) + "\n";
         }
         return lines;
     }
 
   private:
-    static std::vector<const PolicyKind*>& Known()
-    {
-        // Made by the first kind: objects of several files may be constructed in any order. Never
-        // destroyed: kinds of a library may be destroyed after static objects of the program.
-        static auto* known = new std::vector<const PolicyKind*>;
-        return *known;
-    }
-
-    std::string m_name;
     std::string m_sentence;
     Make m_make;
 };
