@@ -146,7 +146,12 @@ TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
         {R"({"all-reduce-implementation": []})", "expected a list with one entry per dimension"},
         {R"({"all-reduce-implementation": ["nccl", "ring"]})",
          "names others beside the first algorithm, which carries out all dimensions"},
-        {R"({"all-reduce-implementation": ["rings"]})", "names the unknown algorithm 'rings'"},
+        {R"({"all-reduce-implementation": ["rings"]})",
+         "names the unknown algorithm 'rings'; expected direct[N], doubleBinaryTree, "
+         "halvingDoubling, "
+         "ring, one of these after \"one\" (oneRing), nccl, or the name of a collective engine; "
+         "the "
+         "nearest is ring"},
         {R"({"all-reduce-implementation-custom": ["x/y"]})",
          "names 'x/y'; expected files x/y.0.et"},
         {R"({"collective-optimization": "best"})", "expected baseline or localBWAware"},

@@ -3,68 +3,78 @@
  */
 #include "native-algorithm.h"
 
-#include <charconv>
+#include "ns3/units.h"
+
+#include <algorithm>
+#include <cstdint>
 
 namespace AstraSim
 {
 
+namespace
+{
+
+/// The name of an algorithm before that of one flat group over all dimensions.
+constexpr std::string_view FLAT = "one";
+
+/// @return the algorithm of a name without a window
+std::optional<NativeAlgorithm>
+FindSchedule(std::string_view name)
+{
+    NativeAlgorithm algorithm{NativeAlgorithm::Kind::Native};
+    algorithm.schedule = NativeSchedule::Kind::Find(name);
+    if (!algorithm.schedule && name.starts_with(FLAT))
+    {
+        algorithm.schedule = NativeSchedule::Kind::Find(name.substr(FLAT.size()));
+        algorithm.acrossDimensions = true;
+    }
+    return algorithm.schedule ? std::optional(algorithm) : std::nullopt;
+}
+
+} // namespace
+
+std::string
+DescribeNativeAlgorithms()
+{
+    std::string names;
+    for (const NativeSchedule::Kind* kind : NativeSchedule::Kind::GetAll())
+    {
+        names += kind->GetName() + (kind->TakesWindow() ? "[N], " : ", ");
+    }
+    return names + "one of these after \"one\" (oneRing), nccl, or the name of a collective engine";
+}
+
 std::optional<NativeAlgorithm>
 ParseNativeAlgorithm(std::string_view name)
 {
-    using Kind = NativeAlgorithm::Kind;
-    if (name == "ring" || name == "oneRing")
-    {
-        return NativeAlgorithm{Kind::Ring, name == "oneRing"};
-    }
-    if (name == "halvingDoubling" || name == "oneHalvingDoubling")
-    {
-        return NativeAlgorithm{Kind::HalvingDoubling, name == "oneHalvingDoubling"};
-    }
-    if (name == "doubleBinaryTree")
-    {
-        return NativeAlgorithm{Kind::DoubleBinaryTree};
-    }
     if (name == "nccl")
     {
         return NativeAlgorithm{};
     }
     if (const CollectiveEngine::Kind* engine = CollectiveEngine::Kind::Find(name))
     {
-        return NativeAlgorithm{.kind = Kind::Engine, .acrossDimensions = true, .engine = engine};
+        return NativeAlgorithm{.kind = NativeAlgorithm::Kind::Engine,
+                               .acrossDimensions = true,
+                               .engine = engine};
     }
-    for (const std::string_view prefix : {"direct", "oneDirect"})
+    const std::size_t letters = std::min(name.find_first_of("[0123456789"), name.size());
+    std::optional<NativeAlgorithm> algorithm = FindSchedule(name.substr(0, letters));
+    std::string_view window = name.substr(letters);
+    if (!algorithm || window.empty())
     {
-        if (!name.starts_with(prefix))
-        {
-            continue;
-        }
-        NativeAlgorithm algorithm{Kind::Direct, prefix == "oneDirect"};
-        std::string_view window = name.substr(prefix.size());
-        if (window.starts_with('[') && window.ends_with(']'))
-        {
-            window = window.substr(1, window.size() - 2);
-        }
-        if (!window.empty())
-        {
-            const auto [end, error] =
-                std::from_chars(window.data(), window.data() + window.size(), algorithm.window);
-            if (error != std::errc() || end != window.data() + window.size() ||
-                algorithm.window < 1)
-            {
-                return std::nullopt;
-            }
-        }
         return algorithm;
     }
-    return std::nullopt;
-}
-
-const char*
-ToString(NativeAlgorithm::Kind kind)
-{
-    static constexpr const char* NAMES[] =
-        {"NCCL", "Ring", "DoubleBinaryTree", "HalvingDoubling", "Direct", "Custom", "Engine"};
-    return NAMES[static_cast<uint8_t>(kind)];
+    if (window.starts_with('[') && window.ends_with(']'))
+    {
+        window = window.substr(1, window.size() - 2);
+    }
+    const auto steps = ns3::ParseUnsigned(window);
+    if (!steps || *steps < 1 || *steps > INT32_MAX || !algorithm->schedule->TakesWindow())
+    {
+        return std::nullopt;
+    }
+    algorithm->window = static_cast<int>(*steps);
+    return algorithm;
 }
 
 } // namespace AstraSim

@@ -5,6 +5,7 @@
 #define NATIVE_ALGORITHM_H
 
 #include "collective-engine.h"
+#include "native-schedule.h"
 
 #include <cstdint>
 #include <optional>
@@ -19,35 +20,27 @@ struct NativeAlgorithm
 {
     enum class Kind : uint8_t
     {
-        Nccl, ///< MockNcclGroup chooses
-        Ring,
-        DoubleBinaryTree,
-        HalvingDoubling,
-        Direct,
+        Nccl,   ///< MockNcclGroup chooses
+        Native, ///< a NativeSchedule is the algorithm
         Custom, ///< a Chakra file per rank holds the algorithm
         Engine, ///< engines beside the GPUs carry it out
     };
 
     Kind kind{Kind::Nccl};
     bool acrossDimensions{false}; ///< the "one" forms: one flat group over all dimensions
-    int window{-1};               ///< Direct: messages in flight at a time; -1 for all
+    int window{-1};               ///< Native: steps under way at a time; -1 for all
     std::string customPath{};     ///< Custom: the files' prefix
     const CollectiveEngine::Kind* engine{nullptr}; ///< Engine: which
+    const NativeSchedule::Kind* schedule{nullptr}; ///< Native: which
 
     bool operator==(const NativeAlgorithm&) const = default;
 };
 
-/// Names that ParseNativeAlgorithm() accepts.
-inline constexpr const char* NATIVE_ALGORITHM_NAMES =
-    "ring, oneRing, doubleBinaryTree, halvingDoubling, oneHalvingDoubling, direct[N], "
-    "oneDirect[N], nccl, or the name of a collective engine";
+/// @return the names that ParseNativeAlgorithm() accepts, for documentation and messages
+std::string DescribeNativeAlgorithms();
 
 /// @param name "ring", "oneDirect4", ... @return the algorithm, or nullopt if there is none
 std::optional<NativeAlgorithm> ParseNativeAlgorithm(std::string_view name);
-
-/// @return "Ring", "HalvingDoubling", ...
-const char* ToString(NativeAlgorithm::Kind kind);
-
 } // namespace AstraSim
 
 #endif /* NATIVE_ALGORITHM_H */

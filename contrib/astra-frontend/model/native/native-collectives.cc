@@ -5,8 +5,8 @@
 
 #include "native-custom.h"
 #include "native-rank.h"
-#include "native-schedule-factory.h"
 
+#include <cctype>
 #include <map>
 
 namespace AstraSim
@@ -69,12 +69,13 @@ class NativeImplementation : public CollectiveImplementation
         auto& [schedule, choice] = m_schedules[{ranks, request.op, request.bytes}];
         if (!schedule)
         {
-            schedule = MakeNativeSchedule(m_algorithm, ranks, request);
-            choice = {ToString(m_algorithm.kind),
+            schedule = m_algorithm.schedule->MakeFor(ranks, request, m_algorithm.window);
+            choice = {m_algorithm.schedule->GetName(),
                       "-",
                       schedule->LaneCount(),
                       schedule->MessageCount(),
                       0};
+            choice.algorithm.front() = static_cast<char>(std::toupper(choice.algorithm.front()));
         }
         return std::make_shared<NativePlan>(group, schedule, choice, m_busOf);
     }

@@ -5,9 +5,13 @@
 #define NATIVE_SCHEDULE_H
 
 #include "ns3/collective-types.h"
+#include "ns3/named-kind.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -31,10 +35,48 @@ struct NativeStep
  * A rank works through one or several lanes at the same time; in a lane, up to Window() steps are
  * under way, in order. The buffer is cut in blocks of equal size; BlocksSent() says which of them a
  * message carries, so that tests can follow the data.
+ *
+ * A static NativeSchedule::Kind makes one known to system files, from any file of a program. They
+ * say "ring", or "oneRing" for one flat group over all dimensions.
  */
 class NativeSchedule
 {
   public:
+    /// An algorithm by its name, of letters. Records begin it with a capital one.
+    class Kind : public ns3::NamedKind<Kind>
+    {
+      public:
+        /// @param ranks of the group
+        /// @param window the number after the name, -1 if none: steps that may be under way
+        /// @throw ns3::InputError if it cannot carry out the request
+        using Make = std::function<std::unique_ptr<NativeSchedule>(uint32_t ranks,
+                                                                   const CollectiveRequest& request,
+                                                                   int window)>;
+
+        Kind(std::string name, bool takesWindow, Make make)
+            : NamedKind(std::move(name)),
+              m_takesWindow(takesWindow),
+              m_make(std::move(make))
+        {
+        }
+
+        bool TakesWindow() const
+        {
+            return m_takesWindow;
+        }
+
+        std::unique_ptr<NativeSchedule> MakeFor(uint32_t ranks,
+                                                const CollectiveRequest& request,
+                                                int window) const
+        {
+            return m_make(ranks, request, window);
+        }
+
+      private:
+        bool m_takesWindow;
+        Make m_make;
+    };
+
     /// @param ranks of the group @param request the collective
     NativeSchedule(uint32_t ranks, const CollectiveRequest& request)
         : m_ranks(ranks),

@@ -80,15 +80,16 @@ class SystemFile
         for (const auto& [operation, algorithms] : operations)
         {
             const auto value =
-                [&, target = algorithms](const std::string& key, const char* expected, auto read) {
-                    return ns3::RowValue{expected, [this, key, target, read](std::string_view) {
+                [&, target = algorithms](const std::string& key, std::string expected, auto read) {
+                    return ns3::RowValue{std::move(expected),
+                                         [this, key, target, read](std::string_view) {
                                              (this->*read)(key, *target);
                                              return true;
                                          }};
                 };
             const std::string key = operation + "-implementation";
             rows.push_back({key,
-                            value(key, NATIVE_ALGORITHM_NAMES, &SystemFile::ReadAlgorithms),
+                            value(key, DescribeNativeAlgorithms(), &SystemFile::ReadAlgorithms),
                             "algorithm of each dimension, or one of all; NCCL's if not given"});
             rows.push_back({key + "-custom",
                             value(key + "-custom", "paths", &SystemFile::ReadCustom),
@@ -263,12 +264,14 @@ class SystemFile
             const auto algorithm = ParseNativeAlgorithm(name);
             if (!algorithm)
             {
-                Fail(key, "names the unknown algorithm '" + name + "'", NATIVE_ALGORITHM_NAMES);
+                Fail(key,
+                     "names the unknown algorithm '" + name + "'",
+                     DescribeNativeAlgorithms() + NativeSchedule::Kind::HintFor(name));
             }
             algorithms.push_back(*algorithm);
         }
         using Kind = NativeAlgorithm::Kind;
-        const Kind first = algorithms.empty() ? Kind::Ring : algorithms.front().kind;
+        const Kind first = algorithms.empty() ? Kind::Native : algorithms.front().kind;
         const bool takesAll = first == Kind::Nccl || first == Kind::Engine;
         if (takesAll && std::ranges::any_of(algorithms, [first](const auto& each) {
                 return each.kind != first;
