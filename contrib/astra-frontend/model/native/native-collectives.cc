@@ -4,7 +4,7 @@
 #include "native-collectives.h"
 
 #include "native-custom.h"
-#include "native-rank.h"
+#include "native-plan.h"
 
 #include <cctype>
 #include <map>
@@ -14,43 +14,6 @@ namespace AstraSim
 
 namespace
 {
-
-/// A schedule on one group.
-class NativePlan : public CollectivePlan
-{
-  public:
-    NativePlan(const CommGroup& group,
-               std::shared_ptr<const NativeSchedule> schedule,
-               const CollectiveChoice& choice,
-               const MemoryBusLookup& busOf)
-        : CollectivePlan(choice),
-          m_ranks(group.ranks),
-          m_schedule(std::move(schedule)),
-          m_busOf(busOf)
-    {
-    }
-
-    std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               RankNetwork& network,
-                                               int tagBase,
-                                               const MessageInfo& info,
-                                               std::function<void()> done) const override
-    {
-        return std::make_unique<NativeRank>(*m_schedule,
-                                            m_ranks,
-                                            rankIndex,
-                                            network,
-                                            m_busOf(m_ranks[rankIndex]),
-                                            tagBase,
-                                            info,
-                                            std::move(done));
-    }
-
-  private:
-    const std::vector<int>& m_ranks;
-    std::shared_ptr<const NativeSchedule> m_schedule;
-    const MemoryBusLookup& m_busOf;
-};
 
 /// One native algorithm; schedules do not depend on which ranks form the group, so they are shared.
 class NativeImplementation : public CollectiveImplementation
@@ -77,7 +40,7 @@ class NativeImplementation : public CollectiveImplementation
                       0};
             choice.algorithm.front() = static_cast<char>(std::toupper(choice.algorithm.front()));
         }
-        return std::make_shared<NativePlan>(group, schedule, choice, m_busOf);
+        return MakeNativePlan(group, schedule, choice, m_busOf);
     }
 
   private:

@@ -5,20 +5,16 @@
 #define NATIVE_COLLECTIVES_H
 
 #include "native-algorithm.h"
-#include "native-memory-bus.h"
+#include "native-plan.h"
 
 #include "ns3/collective-implementation.h"
 
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 namespace AstraSim
 {
-
-/// Finds the memory bus of a rank of the network.
-using MemoryBusLookup = std::function<NativeMemoryBus&(int rank)>;
 
 /// ASTRA-sim's native algorithms of a job, each made at its first use.
 class NativeCollectives

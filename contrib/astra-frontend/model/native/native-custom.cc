@@ -45,7 +45,10 @@ class CustomRank : public RankCollective
         if (m_window.Done())
         {
             // The done handler may run from the event loop only.
-            m_network.Schedule(0, &CustomRank::NothingToDo, this);
+            m_network.Schedule(
+                0,
+                [](void* self) { static_cast<CustomRank*>(self)->m_done(); },
+                this);
         }
     }
 
@@ -78,10 +81,10 @@ class CustomRank : public RankCollective
     void Begin(const ChakraNode& node)
     {
         auto* event = new Event{this, node.id};
+        MessageInfo info = m_info;
         switch (node.type)
         {
-        case ChakraNode::Type::Send: {
-            MessageInfo info = m_info;
+        case ChakraNode::Type::Send:
             m_network.Send({.dst = PeerOf(node, node.destination),
                             .tag = TagOf(node),
                             .bytes = node.commBytes,
@@ -89,9 +92,7 @@ class CustomRank : public RankCollective
                             .handler = &CustomRank::Ended,
                             .arg = event});
             break;
-        }
-        case ChakraNode::Type::Receive: {
-            MessageInfo info = m_info;
+        case ChakraNode::Type::Receive:
             m_network.Receive({.src = PeerOf(node, node.source),
                                .tag = TagOf(node),
                                .bytes = node.commBytes,
@@ -99,7 +100,6 @@ class CustomRank : public RankCollective
                                .handler = &CustomRank::Ended,
                                .arg = event});
             break;
-        }
         case ChakraNode::Type::Compute:
         case ChakraNode::Type::Metadata:
             m_network.Schedule(node.duration, &CustomRank::Ended, event);
@@ -141,11 +141,6 @@ class CustomRank : public RankCollective
         {
             rank.m_done();
         }
-    }
-
-    static void NothingToDo(void* argument)
-    {
-        static_cast<CustomRank*>(argument)->m_done();
     }
 
     ChakraWindow m_window;
