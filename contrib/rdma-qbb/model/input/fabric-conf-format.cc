@@ -28,8 +28,8 @@ namespace
 constexpr int64_t PS_PER_US = 1'000'000;
 
 using Format = FabricConfFormat;
-using Key = FabricConfKey;
-using Line = InputLines;
+using Key = KeyRow;
+using Fields = Format::Fields;
 using Value = FabricConfValue;
 using Settings = Format::Settings;
 using Values = Format::Values;
@@ -126,14 +126,14 @@ WordWriter(const Words& words)
     };
 }
 
-/// @return a value of the line @throw InputError if it is illegal
+/// @return the value of a field @throw InputError if it is illegal
 template <typename T>
 T
-Legal(const std::optional<T>& value, const Line& line, const Key& key, std::size_t field)
+Legal(const std::optional<T>& value, const FabricConf& conf, const Key& key, std::string_view field)
 {
     if (!value)
     {
-        Refuse(line, key, line.Fields()[field]);
+        Refuse(conf, key, field);
     }
     return *value;
 }
@@ -169,17 +169,19 @@ Change(const char* type, const char* range, bool up, bool isOfNode)
     {
         format.fields.push_back(format.fields.back());
     }
-    format.take = [=](FabricConf& conf, const Values& values, const Line& line, const Key& key) {
+    format.take = [=](FabricConf& conf, const Values& values, const Fields&, const Key& key) {
         const auto a = static_cast<uint32_t>(Int(values[1]));
         const auto b = isOfNode ? LinkEvent::ALL_LINKS : static_cast<uint32_t>(Int(values[2]));
         const bool isNone = Int(values[0]) == 0 && a == 0 && b == 0;
         if (a == b && !isNone)
         {
-            line.Fail(fmt::format("{} names node {} twice", key.name, a), "the two ends of a link");
+            conf.FailAt({key.name},
+                        fmt::format("{} names node {} twice", key.name, a),
+                        "the two ends of a link");
         }
         if (!isNone)
         {
-            conf.linkEvents.push_back({Int(values[0]), a, b, up, line.Line()});
+            conf.linkEvents.push_back({Int(values[0]), a, b, up, conf.origins.back().line});
         }
         return Settings{};
     };
@@ -202,9 +204,11 @@ Change(const char* type, const char* range, bool up, bool isOfNode)
 } // namespace
 
 void
-Refuse(const Line& line, const Key& key, std::string_view value)
+Refuse(const FabricConf& conf, const Key& key, std::string_view value)
 {
-    line.Fail(fmt::format("{} cannot be '{}'", key.name, value), key.type + ", " + key.range);
+    conf.FailAt({key.name},
+                fmt::format("{} cannot be '{}'", key.name, value),
+                key.type + ", " + key.value.expected);
 }
 
 std::string
@@ -370,25 +374,27 @@ Format
 ByRate(const Scale& scale)
 {
     Format format{"n, then n times: rate in bit/s, value", scale.range};
-    format.take = [scale](FabricConf&, const Values&, const Line& line, const Key& key) {
-        const auto& fields = line.Fields();
-        const auto count = WholeWithin(fields[1], 1, 1'000'000);
-        const std::size_t values = fields.size() - 2;
+    format.take = [scale](FabricConf& conf, const Values&, const Fields& fields, const Key& key) {
+        const auto count = WholeWithin(fields[0], 1, 1'000'000);
+        const std::size_t values = fields.size() - 1;
         if (!count || values != static_cast<std::size_t>(*count) * 2)
         {
-            line.Fail(
-                fmt::format("{} says {} pairs and has {} values", key.name, fields[1], values),
+            conf.FailAt(
+                {key.name},
+                fmt::format("{} says {} pairs and has {} values", key.name, fields[0], values),
                 "n, then 2 n values");
         }
         std::map<uint64_t, double> map;
-        for (std::size_t i = 2; i < fields.size(); i += 2)
+        for (std::size_t i = 1; i < fields.size(); i += 2)
         {
             const auto rate = ParseDataRateBps(fields[i]);
-            const uint64_t bps = Legal(rate == 0 ? std::nullopt : rate, line, key, i);
-            const double value = Legal(Parser(scale)(fields[i + 1]), line, key, i + 1);
+            const uint64_t bps = Legal(rate == 0 ? std::nullopt : rate, conf, key, fields[i]);
+            const double value = Legal(Parser(scale)(fields[i + 1]), conf, key, fields[i + 1]);
             if (!map.emplace(bps, value).second)
             {
-                line.Fail(fmt::format("{} lists {} twice", key.name, fields[i]), "each rate once");
+                conf.FailAt({key.name},
+                            fmt::format("{} lists {} twice", key.name, fields[i]),
+                            "each rate once");
             }
         }
         return Settings{{key.attributes.front(), Create<RateMapValue>(RateMap(std::move(map)))}};
@@ -411,7 +417,7 @@ QueueWeight()
     Format format{"priority and weight",
                   "a priority from 1 to 7 and a weight from 1 to 1000; may be repeated",
                   {WholeIn(1, 7), WholeIn(1, QueueWeights::MAX_WEIGHT)}};
-    format.take = [](FabricConf& conf, const Values& values, const Line&, const Key& key) {
+    format.take = [](FabricConf& conf, const Values& values, const Fields&, const Key& key) {
         const std::string& attribute = key.attributes.front();
         const Ptr<const AttributeValue> given = conf.FindSetting(attribute);
         auto weights =
@@ -438,7 +444,7 @@ Format
 PfcEnabled()
 {
     Format format = Flag();
-    format.take = [](FabricConf&, const Values& values, const Line&, const Key& key) {
+    format.take = [](FabricConf&, const Values& values, const Fields&, const Key& key) {
         return Int(values[0]) ? Settings{}
                               : Settings{{key.attributes.front(), Create<UintegerValue>(0)}};
     };
@@ -451,21 +457,23 @@ RoutingAt(const Words& policies)
     Format format{"policy and switches",
                   "a word of ROUTING, then asw, psw, core, node ids or ranges of them such as "
                   "40-47; may be repeated"};
-    format.take = [policies](FabricConf& conf, const Values&, const Line& line, const Key& key) {
-        const auto& fields = line.Fields();
-        const auto policy = TypeNameOf(fields[1], policies, "ns3::RoutingPolicy");
-        FabricConf::RoutingChoice choice{Legal(policy, line, key, 1), {}, line.Line()};
-        if (fields.size() < 3)
-        {
-            line.Fail(key.name + " names no switches", key.range);
-        }
-        for (std::size_t i = 2; i < fields.size(); ++i)
-        {
-            choice.places.push_back(Legal(ParseRoutingPlace(fields[i]), line, key, i));
-        }
-        conf.routingAt.Edit().push_back(std::move(choice));
-        return Settings{};
-    };
+    format.take =
+        [policies](FabricConf& conf, const Values&, const Fields& fields, const Key& key) {
+            const auto policy = TypeNameOf(fields[0], policies, "ns3::RoutingPolicy");
+            FabricConf::RoutingChoice choice{Legal(policy, conf, key, fields[0]),
+                                             {},
+                                             conf.origins.back().line};
+            if (fields.size() < 2)
+            {
+                conf.FailAt({key.name}, key.name + " names no switches", key.value.expected);
+            }
+            for (std::size_t i = 1; i < fields.size(); ++i)
+            {
+                choice.places.push_back(Legal(ParseRoutingPlace(fields[i]), conf, key, fields[i]));
+            }
+            conf.routingAt.Edit().push_back(std::move(choice));
+            return Settings{};
+        };
     format.get = [policies](const FabricConf& conf, const Key&) {
         std::string text;
         for (const FabricConf::RoutingChoice& choice : conf.routingAt.Look())
@@ -488,7 +496,7 @@ Monitor()
                            "a class derived from ns3::FabricMonitor; may be repeated",
                            "ns3::FabricMonitor",
                            {});
-    format.take = [](FabricConf& conf, const Values& values, const Line&, const Key&) {
+    format.take = [](FabricConf& conf, const Values& values, const Fields&, const Key&) {
         conf.monitors.Edit().push_back(std::get<std::string>(values[0]));
         return Settings{};
     };
@@ -505,9 +513,10 @@ PlaneOfClass()
                   "TP, DP, EP, DP_EP, PP, CP, CUSTOM, MESSAGES or KV, then a NIC of the hosts from "
                   "0; may be repeated"};
     format.fields = {Path().fields.front(), WholeIn(0, UINT16_MAX)};
-    format.take = [](FabricConf& conf, const Values& values, const Line& line, const Key&) {
-        conf.planes.Edit().push_back(
-            {std::get<std::string>(values[0]), static_cast<uint32_t>(Int(values[1])), line.Line()});
+    format.take = [](FabricConf& conf, const Values& values, const Fields&, const Key&) {
+        conf.planes.Edit().push_back({std::get<std::string>(values[0]),
+                                      static_cast<uint32_t>(Int(values[1])),
+                                      conf.origins.back().line});
         return Settings{};
     };
     format.get = [](const FabricConf& conf, const Key&) {

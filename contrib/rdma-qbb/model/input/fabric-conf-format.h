@@ -6,8 +6,9 @@
 
 #include "fabric-conf.h"
 
-#include "ns3/input-lines.h"
+#include "ns3/rows.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -23,6 +24,27 @@ namespace ns3
 /// One value of a configuration: a flag, a count, picoseconds or bit/s; a real number; a text.
 using FabricConfValue = std::variant<int64_t, double, std::string>;
 
+namespace conf_format
+{
+
+/// A key of the configuration: its row, and its part in a fabric.
+struct KeyRow : Row
+{
+    std::string type{};                    ///< "flag", "microseconds", ...
+    std::vector<std::string> attributes{}; ///< that it stands for; the first has the value in force
+    bool hasEffect{true};                  ///< false: accepted for compatibility only
+    std::string sameAs{}; ///< the key that it is another name of: the last one counts
+    std::size_t place{0}; ///< of that key, or of this one, in the order in which they are applied
+    /// A warning that it is idle comes also if a file has the key: it is no parameter of one
+    /// algorithm among others, which a file lists in case it is chosen.
+    bool isToldOfFiles{false};
+    const ParameterNote* note{nullptr}; ///< of the member that has the value; null: there is none
+    /// @return the value in force as the file would have it; empty if there is none
+    std::function<std::string()> getInForce{};
+};
+
+} // namespace conf_format
+
 /**
  * @ingroup rdma-qbb
  * @brief Notation of the values of a key.
@@ -32,21 +54,24 @@ using FabricConfValue = std::variant<int64_t, double, std::string>;
 struct FabricConfFormat
 {
     using Values = std::vector<FabricConfValue>;
+    using Fields = std::vector<std::string>;
     using Settings = std::vector<AttributeSetting>;
 
-    std::string type;  ///< as FabricConfKey has it
-    std::string range; ///< as FabricConfKey has it
+    std::string type;  ///< as KeyRow has it
+    std::string range; ///< legal values, for people
     /// Read the fields of a line, of which there are as many: nullopt if a text is illegal.
     std::vector<std::function<std::optional<FabricConfValue>(std::string_view text)>> fields{};
     /// Write the only value; empty: as WriteValue() does.
     std::function<std::string(const FabricConfValue& value)> write{};
     bool hasBlanks{false}; ///< the only value reaches to the end of the line
     /// Put the values where they belong; empty: the only value is the field's or the attributes'.
-    std::function<
-        Settings(FabricConf&, const Values&, const InputLines& line, const FabricConfKey& key)>
+    std::function<Settings(FabricConf& conf,
+                           const Values& values,
+                           const Fields& fields,
+                           const conf_format::KeyRow& key)>
         take{};
     /// @return the values in force that `take` has put somewhere
-    std::function<std::string(const FabricConf& conf, const FabricConfKey& key)> get{};
+    std::function<std::string(const FabricConf& conf, const conf_format::KeyRow& key)> get{};
     std::string defaultValue{}; ///< of the key that `take` reads
 };
 
@@ -107,8 +132,8 @@ std::string WriteValue(const FabricConfValue& value);
 /// @return the words as a sentence lists them: "a or b"
 std::string Listed(const Words& words);
 
-/// @throw InputError that the key cannot be @p value
-[[noreturn]] void Refuse(const InputLines& line, const FabricConfKey& key, std::string_view value);
+/// @throw InputError that the key, which was given last, cannot be @p value
+[[noreturn]] void Refuse(const FabricConf& conf, const KeyRow& key, std::string_view value);
 
 } // namespace conf_format
 

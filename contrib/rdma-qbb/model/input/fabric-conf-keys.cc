@@ -15,7 +15,10 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <boost/algorithm/string.hpp>
 #include <cmath>
+#include <fmt/format.h>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <type_traits>
@@ -28,6 +31,17 @@ namespace
 
 using C = FabricConf;
 
+/// @return why a key changes nothing beside other keys: "without HAS_WIN"; empty if it does
+using IdleReason = std::function<std::string(FabricConf& conf, const ConfUse& use)>;
+
+/// Writes the value of a key for a run's record.
+enum class KeyTold : uint8_t
+{
+    InForce,  ///< as it is in force
+    OfChosen, ///< as the chosen congestion control has it, as each has a default of its own
+    Never,    ///< not shown: another key includes it
+};
+
 /// Destination of a key's value: none, a member of FabricConf, or attributes.
 struct Target
 {
@@ -36,17 +50,15 @@ struct Target
     template <typename T>
     Target(Parameter<T> FabricConf::*member)
     {
-        field.note = [member](const FabricConf& conf) -> const ParameterNote& {
-            return conf.*member;
-        };
+        note = [member](const FabricConf& conf) { return &(conf.*member); };
         if constexpr (std::is_convertible_v<int64_t, T> || std::is_same_v<T, std::string>)
         {
             using Held = std::conditional_t<std::is_arithmetic_v<T>, int64_t, T>;
             using Given = std::conditional_t<std::is_same_v<T, std::string>, T, int64_t>;
-            field.set = [member](FabricConf& conf, const FabricConfValue& value) {
+            set = [member](FabricConf& conf, const FabricConfValue& value) {
                 (conf.*member).Edit() = static_cast<T>(std::get<Given>(value));
             };
-            field.get = [member](const FabricConf& conf) { return Held{(conf.*member).Look()}; };
+            get = [member](const FabricConf& conf) { return Held{(conf.*member).Look()}; };
         }
     }
 
@@ -60,12 +72,14 @@ struct Target
     {
     }
 
-    Member field;
+    std::function<void(FabricConf& conf, const FabricConfValue& value)> set;
+    std::function<std::optional<FabricConfValue>(const FabricConf& conf)> get;
+    std::function<const ParameterNote*(const FabricConf& conf)> note;
     std::vector<std::string> attributes;
 };
 
 /// A row as it is written below.
-struct Row
+struct Entry
 {
     struct
     {
@@ -77,6 +91,7 @@ struct Row
     } key;
 
     std::string sentence;
+    /// Flags that get a value of their own when the key is given.
     std::vector<std::pair<std::string, bool>> alongside{};
     const char* sameAs{""};
 };
@@ -92,8 +107,9 @@ As(const AttributeValue& value)
 AttributeSetting
 MakeSetting(const std::string& attribute,
             const FabricConfValue& value,
-            const InputLines& line,
-            const FabricConfKey& key)
+            const FabricConf& conf,
+            const KeyRow& key,
+            std::string_view text)
 {
     const auto prototype = GetDefault(attribute);
     AttributeSetting setting{attribute, Create<StringValue>(WriteValue(value))};
@@ -110,9 +126,10 @@ MakeSetting(const std::string& attribute,
     const auto checker = declared.empty() ? nullptr : declared.front().information.checker;
     if (!IsLegal(setting))
     {
-        line.Fail(key.name + " cannot be '" + std::string(line.RestFrom(1)) + "'",
-                  checker ? "as " + attribute + ": " + checker->GetUnderlyingTypeInformation()
-                          : "a value that " + attribute + " takes");
+        conf.FailAt({key.name},
+                    fmt::format("{} cannot be '{}'", key.name, text),
+                    checker ? "as " + attribute + ": " + checker->GetUnderlyingTypeInformation()
+                            : "a value that " + attribute + " takes");
     }
     if (checker)
     {
@@ -152,52 +169,120 @@ TextOf(const FabricConfFormat& format, const std::optional<FabricConfValue>& val
     return !value ? "" : format.write ? format.write(*value) : WriteValue(*value);
 }
 
-/// @return the default of the key's first attribute, for the chosen congestion control
+/// @return the default of the first attribute, for the chosen congestion control
 std::string
-TextOfChosen(const KeyRow& row)
+TextOfChosen(const FabricConfFormat& format, const std::vector<std::string>& attributes)
 {
     const TypeId chosen = LookAtDefault<TypeIdValue>("ns3::RdmaHw::CongestionControl");
-    for (const std::string& attribute : row.key.attributes)
+    for (const std::string& attribute : attributes)
     {
         for (const DeclaredAttribute& each : FindAttributes(attribute))
         {
             if (each.type == chosen || chosen.IsChildOf(each.type))
             {
-                return TextOf(row.format, ValueOf(*each.information.initialValue, attribute));
+                return TextOf(format, ValueOf(*each.information.initialValue, attribute));
             }
         }
     }
     return "";
 }
 
+/// @param look gives an attribute's default
 std::string
-DefaultText(const FabricConfFormat& format, const Target& target)
+TextOf(const Entry& entry,
+       const FabricConf& conf,
+       Ptr<const AttributeValue> (*look)(const std::string& name))
 {
-    if (format.take)
-    {
-        return format.defaultValue;
-    }
+    const auto& [name, format, target, idle, isToldOfFiles] = entry.key;
     if (target.attributes.empty())
     {
-        return target.field.get ? TextOf(format, target.field.get(FabricConf())) : "";
+        return target.get ? TextOf(format, target.get(conf)) : "";
     }
     const std::string& attribute = target.attributes.front();
-    return TextOf(format, ValueOf(*GetOriginalDefault(attribute), attribute));
+    return TextOf(format, ValueOf(*look(attribute), attribute));
+}
+
+/// @return the values in force as the file would have them; empty if there are none
+std::string
+TextInForce(const Entry& entry, const KeyRow& key, const FabricConf& conf, KeyTold told)
+{
+    const FabricConfFormat& format = entry.key.format;
+    if (told == KeyTold::Never || format.get)
+    {
+        return format.get ? format.get(conf, key) : "";
+    }
+    return told == KeyTold::OfChosen && !key.attributes.empty()
+               ? TextOfChosen(format, key.attributes)
+               : TextOf(entry, conf, GetDefault);
+}
+
+/// Store the values of a key. @throw InputError if they are illegal
+void
+Take(const Entry& entry, const KeyRow& key, FabricConf& conf, std::string_view text)
+{
+    const FabricConfFormat& format = entry.key.format;
+    std::vector<std::string> fields{std::string(text)};
+    if (!format.hasBlanks)
+    {
+        boost::split(fields, text, boost::is_any_of(" \t\r\v\f"), boost::token_compress_on);
+    }
+    const std::size_t count = format.fields.size();
+    if (count && count != fields.size())
+    {
+        conf.FailAt({key.name},
+                    fmt::format("{} has {} values", key.name, fields.size()),
+                    (count == 1 ? "one" : std::to_string(count)) + ": " + key.type);
+    }
+    FabricConfFormat::Values values;
+    for (std::size_t i = 0; i < count; ++i)
+    {
+        const auto value = format.fields[i](fields[i]);
+        if (!value)
+        {
+            Refuse(conf, key, fields[i]);
+        }
+        values.push_back(*value);
+    }
+    FabricConfFormat::Settings settings;
+    if (format.take)
+    {
+        settings = format.take(conf, values, fields, key);
+    }
+    else
+    {
+        for (const std::string& attribute : key.attributes)
+        {
+            settings.push_back(MakeSetting(attribute, values.front(), conf, key, text));
+        }
+        for (const auto& [attribute, isOn] : entry.alongside)
+        {
+            settings.push_back({attribute, Create<BooleanValue>(isOn)});
+        }
+        if (entry.key.target.set)
+        {
+            entry.key.target.set(conf, values.front());
+        }
+    }
+    if (!key.attributes.empty())
+    {
+        conf.settings[key.place] = std::move(settings);
+    }
 }
 
 /// @return a reason that holds "with" another key or "without" it: one that is empty, or 0
 IdleReason
 If(const std::string& word, const char* key)
 {
-    return [word, key](const FabricConf& conf, const ConfUse&) {
-        const std::string value = AllRows()[PlaceOf(key)].Get(conf);
+    return [word, key](FabricConf& conf, const ConfUse&) {
+        const auto keys = KeyRows(conf);
+        const std::string value = std::ranges::find(keys, key, &KeyRow::name)->getInForce();
         const bool isWith = !value.empty() && value != "0";
         return isWith == (word == "with") ? word + " " + key : "";
     };
 }
 
 std::string
-WithoutWorkload(const FabricConf&, const ConfUse& use)
+WithoutWorkload(FabricConf&, const ConfUse& use)
 {
     return use.hasWorkload ? "" : "without a workload";
 }
@@ -206,14 +291,14 @@ constexpr const char* ENGINE = "ns3::CollectiveOffload::Engine";
 
 /// @return a reason where a program asks nobody for the engine of collectives
 std::string
-WithoutEngines(const FabricConf&, const ConfUse& use)
+WithoutEngines(FabricConf&, const ConfUse& use)
 {
     return WasRead(ENGINE) || LookAtDefault<StringValue>(ENGINE) == "NCCL" ? "" : use.unread;
 }
 
 /// @return a reason where no switch has a policy under which frames overtake each other
 std::string
-WhereFramesKeepOrder(const FabricConf& conf, const ConfUse&)
+WhereFramesKeepOrder(FabricConf& conf, const ConfUse&)
 {
     std::vector<std::string> policies{
         LookAtDefault<TypeIdValue>("ns3::SwitchNode::RoutingPolicyType").GetName()};
@@ -226,7 +311,7 @@ WhereFramesKeepOrder(const FabricConf& conf, const ConfUse&)
     return mayReorder ? "" : "where no switch routes frame by frame";
 }
 
-std::vector<Row>
+std::vector<Entry>
 InputAndOutput()
 {
     return {
@@ -249,7 +334,7 @@ InputAndOutput()
     };
 }
 
-std::vector<Row>
+std::vector<Entry>
 Marking()
 {
     constexpr const char* KMIN = "ns3::SwitchMmu::EcnKmin";
@@ -276,7 +361,7 @@ Marking()
     };
 }
 
-std::vector<Row>
+std::vector<Entry>
 Switches()
 {
     const Words routings{{"ecmp", "ns3::EcmpRouting"},
@@ -343,7 +428,7 @@ Switches()
     };
 }
 
-std::vector<Row>
+std::vector<Entry>
 Transport()
 {
     const auto recovery = PlugIn("word or TypeId",
@@ -403,7 +488,7 @@ Transport()
     };
 }
 
-std::vector<Row>
+std::vector<Entry>
 Congestion()
 {
     const auto mode =
@@ -435,7 +520,7 @@ Congestion()
 }
 
 /// Keys that are parameters of algorithms, which have defaults of their own.
-std::vector<Row>
+std::vector<Entry>
 Algorithms()
 {
     // A configuration's rates are for its own links: nothing is scaled.
@@ -445,7 +530,7 @@ Algorithms()
     const auto exact = [](const auto&, const auto&) { return "as telemetry is exact here"; };
     auto increase = unscaled;
     increase.emplace_back("ns3::RdmaHpccBase::RateBased", true);
-    std::vector<Row> rows{
+    std::vector<Entry> rows{
         {{"FAST_REACT", Flag(), "ns3::RdmaHpccBase::FastReact"},
          "HPCC reacts to each ACK, otherwise once per RTT."},
         {{"ALPHA_RESUME_INTERVAL", Micros(false), "ns3::RdmaDcqcnBase::AlphaResumeInterval"},
@@ -494,14 +579,14 @@ Algorithms()
         {{"PINT_PROB", Real(0, 1, false), "ns3::RdmaHpccPint::FeedbackProbability"},
          "HPCC-PINT: share of ACKs that count."},
     };
-    for (Row& row : rows)
+    for (Entry& row : rows)
     {
         row.sentence += row.key.target.attributes.empty() ? "" : " Not given: the algorithm's own.";
     }
     return rows;
 }
 
-std::vector<Row>
+std::vector<Entry>
 MonitorsAndRun()
 {
     return {
@@ -520,7 +605,7 @@ MonitorsAndRun()
 }
 
 /// Keys of ConWeave's simulator, which is made from HPCC's, that have an equal here.
-std::vector<Row>
+std::vector<Entry>
 Conweave()
 {
     const auto routing = OneOf(
@@ -544,117 +629,75 @@ Conweave()
     };
 }
 
-/// Add the rows of a group.
-void
-AddTo(std::vector<KeyRow>& all, std::vector<Row> group, KeyTold told)
+/// The keys of a configuration, under way.
+struct Keys
 {
-    for (Row& row : group)
+    /// Add those of a group.
+    void Add(const std::vector<Entry>& group, KeyTold told = KeyTold::InForce)
     {
-        auto& [name, format, target, idle, isToldOfFiles] = row.key;
-        const bool hasDefault = told == KeyTold::InForce;
-        FabricConfKey key{name,
-                          format.type,
-                          format.range,
-                          hasDefault ? DefaultText(format, target) : "",
-                          std::move(row.sentence),
-                          !format.fields.empty() || format.take,
-                          std::move(target.attributes)};
-        all.push_back({std::move(key),
-                       std::move(format),
-                       target.field,
-                       std::move(row.alongside),
-                       row.sameAs,
-                       told,
-                       std::move(idle),
-                       isToldOfFiles});
+        for (const Entry& entry : group)
+        {
+            const auto& [name, format, target, idle, isToldOfFiles] = entry.key;
+            KeyRow key{{name, {format.range, {}}, entry.sentence}};
+            key.repeats = format.range.ends_with("may be repeated");
+            key.type = format.type;
+            key.attributes = target.attributes;
+            key.hasEffect = !format.fields.empty() || format.take;
+            key.sameAs = entry.sameAs;
+            key.isToldOfFiles = isToldOfFiles;
+            key.note = target.note ? target.note(conf) : nullptr;
+            const auto meant = std::ranges::find(all, key.sameAs, &KeyRow::name);
+            key.place = static_cast<std::size_t>(meant - all.begin()); // the end: its own
+            if (told == KeyTold::InForce)
+            {
+                key.value.standard =
+                    format.take ? format.defaultValue : TextOf(entry, conf, GetOriginalDefault);
+            }
+            Bind(key, entry, told);
+            all.push_back(std::move(key));
+        }
     }
-}
+
+    /// Let a row take values, and tell them, and why they change nothing.
+    void Bind(KeyRow& row, const Entry& entry, KeyTold told) const
+    {
+        row.getInForce = [entry, key = row, told, &target = conf] {
+            return TextInForce(entry, key, target, told);
+        };
+        row.value.take = [entry, key = row, &target = conf](std::string_view text) {
+            Take(entry, key, target, text);
+            return true;
+        };
+        row.idle = [reasons = entry.key.idle, use = use, &target = conf] {
+            std::string reason;
+            for (auto each = reasons.begin(); each != reasons.end() && reason.empty(); ++each)
+            {
+                reason = (*each)(target, use);
+            }
+            return reason;
+        };
+    }
+
+    FabricConf& conf;
+    ConfUse use;
+    std::vector<KeyRow> all{};
+};
 
 } // namespace
 
-std::vector<AttributeSetting>
-KeyRow::Set(FabricConf& conf, const InputLines& line) const
+std::vector<KeyRow>
+KeyRows(FabricConf& conf, const ConfUse& use)
 {
-    const std::size_t given = line.Fields().size() - 1;
-    const std::size_t count = format.fields.size();
-    if (count && count != given && !format.hasBlanks)
-    {
-        line.Fail(key.name + " has " + std::to_string(given) + " values",
-                  (count == 1 ? "one" : std::to_string(count)) + ": " + key.type);
-    }
-    FabricConfFormat::Values values;
-    for (std::size_t i = 0; i < count; ++i)
-    {
-        const std::string_view text = format.hasBlanks ? line.RestFrom(1) : line.Fields()[1 + i];
-        const auto value = format.fields[i](text);
-        if (!value)
-        {
-            Refuse(line, key, text);
-        }
-        values.push_back(*value);
-    }
-    if (format.take)
-    {
-        return format.take(conf, values, line, key);
-    }
-    std::vector<AttributeSetting> settings;
-    for (const std::string& attribute : key.attributes)
-    {
-        settings.push_back(MakeSetting(attribute, values.front(), line, key));
-    }
-    for (const auto& [attribute, isOn] : alongside)
-    {
-        settings.push_back({attribute, Create<BooleanValue>(isOn)});
-    }
-    if (field.set)
-    {
-        field.set(conf, values.front());
-    }
-    return settings;
-}
-
-std::string
-KeyRow::Get(const FabricConf& conf) const
-{
-    if (told == KeyTold::Never || format.get)
-    {
-        return format.get ? format.get(conf, key) : "";
-    }
-    if (key.attributes.empty())
-    {
-        return field.get ? TextOf(format, field.get(conf)) : "";
-    }
-    const std::string& attribute = key.attributes.front();
-    return told == KeyTold::OfChosen ? TextOfChosen(*this)
-                                     : TextOf(format, ValueOf(*GetDefault(attribute), attribute));
-}
-
-const std::vector<KeyRow>&
-AllRows()
-{
-    static const std::vector<KeyRow> rows = [] {
-        using enum KeyTold;
-        std::vector<KeyRow> all;
-        AddTo(all, InputAndOutput(), InForce);
-        AddTo(all, Marking(), InForce);
-        AddTo(all, Switches(), InForce);
-        AddTo(all, Transport(), InForce);
-        AddTo(all, Congestion(), InForce);
-        AddTo(all, Algorithms(), OfChosen);
-        AddTo(all, MonitorsAndRun(), InForce);
-        AddTo(all, Conweave(), Never);
-        return all;
-    }();
-    return rows;
-}
-
-std::size_t
-PlaceOf(std::string_view name)
-{
-    const auto& rows = AllRows();
-    const auto row =
-        std::ranges::find_if(rows, [&](const auto& each) { return each.key.name == name; });
-    return static_cast<std::size_t>(row - rows.begin());
+    Keys keys{conf, use};
+    keys.Add(InputAndOutput());
+    keys.Add(Marking());
+    keys.Add(Switches());
+    keys.Add(Transport());
+    keys.Add(Congestion());
+    keys.Add(Algorithms(), KeyTold::OfChosen);
+    keys.Add(MonitorsAndRun());
+    keys.Add(Conweave(), KeyTold::Never);
+    return std::move(keys.all);
 }
 
 } // namespace ns3::conf_format

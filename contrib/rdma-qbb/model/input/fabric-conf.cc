@@ -23,67 +23,52 @@ namespace ns3
 namespace
 {
 
-using conf_format::PlaceOf;
+using conf_format::KeyRow;
+using conf_format::KeyRows;
+using Keys = std::vector<KeyRow>;
 
-std::vector<std::string>
-KeyNames()
+/// @return the key of a name; null if there is none
+const KeyRow*
+Find(const Keys& keys, std::string_view name)
 {
-    std::vector<std::string> names;
-    const auto& rows = conf_format::AllRows();
-    std::transform(rows.begin(), rows.end(), std::back_inserter(names), [](const auto& each) {
-        return each.key.name;
-    });
-    return names;
+    const auto key = std::ranges::find(keys, name, &KeyRow::name);
+    return key == keys.end() ? nullptr : &*key;
 }
 
-/// A line with an unknown key.
-class UnknownKeyError : public InputError
+/// Refuse the unknown key of a line, and those of all lines after it: another simulator's file may
+/// have several, and one error names all of them.
+[[noreturn]] void
+RefuseUnknown(InputLines& lines, const Keys& keys)
 {
-  public:
-    /// @param others words about further keys
-    UnknownKeyError(const InputLines& lines,
-                    std::size_t line,
-                    const std::string& key,
-                    const std::string& others = "")
-        : InputError(lines.Name(),
+    constexpr std::size_t MOST = 20; // names in an error about another program's file
+    std::vector<std::string> names;
+    std::ranges::transform(keys, std::back_inserter(names), &KeyRow::name);
+    const std::string key(lines.Fields()[0]);
+    const std::size_t line = lines.Line();
+    std::string others;
+    std::size_t count = 0;
+    while (lines.Next())
+    {
+        const std::string_view name = lines.Fields()[0];
+        if (!Find(keys, name) && ++count <= MOST)
+        {
+            others += fmt::format("{} {} (line {})", others.empty() ? "" : ",", name, lines.Line());
+        }
+    }
+    others = count == 0
+                 ? ""
+                 : fmt::format(" and {} more:{}{}", count, others, count > MOST ? ", ..." : "");
+    throw InputError(lines.Name(),
                      line,
                      "unknown key " + key + others,
-                     "a known key" + NearestHint(key, KeyNames())),
-          m_line(line),
-          m_key(key)
-    {
-    }
-
-    /// @return the same with words about further keys
-    UnknownKeyError With(const InputLines& lines, const std::string& others) const
-    {
-        return {lines, m_line, m_key, others};
-    }
-
-  private:
-    std::size_t m_line;
-    std::string m_key;
-};
-
-bool
-MayBeRepeated(const FabricConfKey& key)
-{
-    return key.range.ends_with("may be repeated");
-}
-
-/// @return the place of the key that it is another name of, or its own
-std::size_t
-PlaceOfMeant(std::string_view name)
-{
-    const std::string& sameAs = conf_format::AllRows()[PlaceOf(name)].sameAs;
-    return PlaceOf(sameAs.empty() ? name : std::string_view(sameAs));
+                     "a known key" + NearestHint(key, names));
 }
 
 /// A key that occurs twice in a file has its last value: say so.
 void
-WarnOfRepetition(FabricConf& conf, const InputLines& line, const FabricConfKey& key)
+WarnOfRepetition(FabricConf& conf, const InputLines& line, const KeyRow& key)
 {
-    if (line.Line() == 0 || MayBeRepeated(key))
+    if (line.Line() == 0 || key.repeats)
     {
         return; // line 0: --set replaces the file's value on purpose
     }
@@ -99,70 +84,65 @@ WarnOfRepetition(FabricConf& conf, const InputLines& line, const FabricConfKey& 
 }
 
 void
-SetFromLine(FabricConf& conf, const InputLines& line)
+SetFromLine(FabricConf& conf, const Keys& keys, InputLines& line)
 {
-    const std::string_view name = line.Fields()[0];
-    const auto& rows = conf_format::AllRows();
-    const std::size_t place = PlaceOf(name);
-    if (place == rows.size())
+    const std::string name(line.Fields()[0]);
+    const KeyRow* key = Find(keys, name);
+    if (!key)
     {
-        throw UnknownKeyError(line, line.Line(), std::string(name));
+        RefuseUnknown(line, keys);
     }
-    const conf_format::KeyRow& row = rows[place];
-    WarnOfRepetition(conf, line, row.key);
-    if (line.Fields().size() < 2)
+    WarnOfRepetition(conf, line, *key);
+    const std::string_view value = line.RestFrom(1);
+    if (value.empty())
     {
-        line.Fail(row.key.name + " has no value", row.key.range);
+        line.Fail(name + " has no value", key->value.expected);
     }
-    if (!row.key.hasEffect)
+    if (!key->hasEffect)
     {
         conf.warnings.push_back(line.Name() + ":" +
-                                (line.Line() ? std::to_string(line.Line()) + ": " : " ") +
-                                row.key.name + " is accepted and has no effect");
+                                (line.Line() ? std::to_string(line.Line()) + ": " : " ") + name +
+                                " is accepted and has no effect");
     }
-    auto settings = row.Set(conf, line);
-    if (!row.key.attributes.empty())
-    {
-        conf.settings[PlaceOfMeant(name)] = std::move(settings);
-    }
-    conf.given.push_back(row.key.name);
+    conf.given.push_back(name);
     conf.origins.push_back({line.Name(), line.Line()});
-}
-
-/// @return words about the unknown keys of the rest of a file
-std::string
-DescribeUnknown(InputLines& lines)
-{
-    constexpr std::size_t MOST = 20; // names in an error about another program's file
-    std::string named;
-    std::size_t count = 0;
-    while (lines.Next())
+    if (!key->value.take(value))
     {
-        const std::string_view name = lines.Fields()[0];
-        if (PlaceOf(name) == conf_format::AllRows().size() && ++count <= MOST)
-        {
-            named += fmt::format("{} {} (line {})", named.empty() ? "" : ",", name, lines.Line());
-        }
+        conf_format::Refuse(conf, *key, value);
     }
-    return count == 0 ? ""
-                      : fmt::format(" and {} more:{}{}", count, named, count > MOST ? ", ..." : "");
 }
 
-/// Sets the keys of all lines. Another simulator's file may have several keys that are unknown
-/// here: one error names all of them.
+/// Set one key. @param origin its name in errors
+void
+SetFromText(FabricConf& conf, const Keys& keys, std::string text, const std::string& givenAs)
+{
+    // The origin in errors is cut: a command line may be long.
+    constexpr std::size_t longest = 80;
+    const std::string origin =
+        givenAs.size() > longest ? givenAs.substr(0, longest) + "..." : givenAs;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos && text.find(' ') > equals)
+    {
+        text[equals] = ' ';
+    }
+    std::istringstream stream(text);
+    InputLines line(stream, origin);
+    line.LeaveOutNumbers();
+    if (!line.Next())
+    {
+        throw InputError(origin, 0, "'" + text + "' names no key", "KEY=value");
+    }
+    SetFromLine(conf, keys, line);
+}
+
+/// Set the keys of all lines.
 void
 SetFromLines(FabricConf& conf, InputLines& lines)
 {
+    const Keys keys = KeyRows(conf);
     while (lines.Next())
     {
-        try
-        {
-            SetFromLine(conf, lines);
-        }
-        catch (const UnknownKeyError& error)
-        {
-            throw error.With(lines, DescribeUnknown(lines));
-        }
+        SetFromLine(conf, keys, lines);
     }
 }
 
@@ -228,47 +208,27 @@ FabricConf::Read(std::istream& text, const std::string& name)
 }
 
 void
-FabricConf::Set(const std::string& keyAndValue, const std::string& givenAs)
+FabricConf::Set(const std::string& keyAndValue, const std::string& origin)
 {
-    // The origin in errors is cut: a command line may be long.
-    constexpr std::size_t longest = 80;
-    const std::string origin =
-        givenAs.size() > longest ? givenAs.substr(0, longest) + "..." : givenAs;
-    std::string text = keyAndValue;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string::npos && text.find(' ') > equals)
-    {
-        text[equals] = ' ';
-    }
-    std::istringstream stream(text);
-    InputLines line(stream, origin);
-    line.LeaveOutNumbers();
-    if (!line.Next())
-    {
-        throw InputError(origin, 0, "'" + keyAndValue + "' names no key", "KEY=value");
-    }
-    SetFromLine(*this, line);
+    SetFromText(*this, KeyRows(*this), keyAndValue, origin);
 }
 
 void
-FabricConf::SetFromFlags(const std::vector<std::string>& settings)
+FabricConf::SetFromFlags(const std::vector<std::string>& values)
 {
-    const auto first = static_cast<std::ptrdiff_t>(given.size());
-    for (const std::string& setting : settings)
+    const Keys keys = KeyRows(*this);
+    std::map<std::size_t, std::string> firsts; // by the key's place
+    for (const std::string& setting : values)
     {
-        Set(setting, "--set " + setting);
-        const auto last = given.end() - 1;
-        const std::size_t place = PlaceOfMeant(*last);
-        const auto before = std::find_if(given.begin() + first, last, [place](const auto& name) {
-            return PlaceOfMeant(name) == place;
-        });
-        if (before != last && !MayBeRepeated(conf_format::AllRows()[place].key))
+        SetFromText(*this, keys, setting, "--set " + setting);
+        const KeyRow& key = *Find(keys, given.back());
+        const auto [first, isFirst] = firsts.emplace(key.place, origins.back().file);
+        if (!isFirst && !key.repeats)
         {
-            throw InputError(
-                origins.back().file,
-                0,
-                fmt::format("{} sets the same key", origins[before - given.begin()].file),
-                "each key once");
+            throw InputError(origins.back().file,
+                             0,
+                             fmt::format("{} sets the same key", first->second),
+                             "each key once");
         }
     }
 }
@@ -405,10 +365,17 @@ FabricConf::Apply() const
 std::vector<FabricConfKey>
 FabricConfKeys()
 {
+    FabricConf conf;
     std::vector<FabricConfKey> keys;
-    for (const conf_format::KeyRow& row : conf_format::AllRows())
+    for (const KeyRow& row : KeyRows(conf))
     {
-        keys.push_back(row.key);
+        keys.push_back({row.name,
+                        row.type,
+                        row.value.expected,
+                        row.value.standard,
+                        row.sentence,
+                        row.hasEffect,
+                        row.attributes});
     }
     return keys;
 }
@@ -416,13 +383,14 @@ FabricConfKeys()
 std::vector<std::pair<std::string, std::string>>
 FabricConfValues(const FabricConf& conf)
 {
+    FabricConf copy = conf;
     std::vector<std::pair<std::string, std::string>> values;
-    for (const conf_format::KeyRow& row : conf_format::AllRows())
+    for (const KeyRow& key : KeyRows(copy))
     {
-        std::string value = row.Get(conf);
+        std::string value = key.getInForce();
         if (!value.empty())
         {
-            values.emplace_back(row.key.name, std::move(value));
+            values.emplace_back(key.name, std::move(value));
         }
     }
     return values;

@@ -18,6 +18,9 @@ namespace ns3
 namespace
 {
 
+using conf_format::KeyRow;
+using conf_format::KeyRows;
+
 /// A kind of plug-in of which a run has one.
 struct PlugInKind
 {
@@ -61,12 +64,9 @@ NotOfTheChosen(const std::vector<std::string>& attributes)
 /// @return why one of the attributes, or the member, that a key stands for changes nothing; empty
 /// if it does
 std::string
-WhyIdle(const conf_format::KeyRow& row,
-        const std::vector<std::string>& attributes,
-        const FabricConf& conf,
-        const ConfUse& use)
+WhyIdle(const KeyRow& key, const std::vector<std::string>& attributes, const ConfUse& use)
 {
-    const ParameterNote* note = row.field.note ? &row.field.note(conf) : nullptr;
+    const ParameterNote* note = key.note;
     if (note && !note->replacedBy.empty())
     {
         return "with " + note->replacedBy;
@@ -75,29 +75,26 @@ WhyIdle(const conf_format::KeyRow& row,
         note ? note->wasRead->load()
              : attributes.empty() || use.makesObjects || std::ranges::any_of(attributes, WasRead);
     std::string reason = isRead || use.makesObjects ? "" : use.unread;
-    for (auto each = row.idle.begin(); each != row.idle.end() && reason.empty(); ++each)
-    {
-        reason = (*each)(conf, use);
-    }
+    reason = reason.empty() && key.idle ? key.idle() : reason;
     reason = reason.empty() ? NotOfTheChosen(attributes) : reason;
     return reason.empty() && !isRead ? use.unread : reason;
 }
 
 /// @return why a default changes nothing: none of the keys that stand for the attribute would
 std::string
-WhyIdle(const std::string& attribute, const FabricConf& conf, const ConfUse& use)
+WhyIdle(const std::string& attribute, const std::vector<KeyRow>& keys, const ConfUse& use)
 {
     std::vector<std::string> reasons;
-    for (const conf_format::KeyRow& row : conf_format::AllRows())
+    for (const KeyRow& key : keys)
     {
-        if (std::ranges::find(row.key.attributes, attribute) != row.key.attributes.end())
+        if (std::ranges::find(key.attributes, attribute) != key.attributes.end())
         {
-            reasons.push_back(WhyIdle(row, {attribute}, conf, use));
+            reasons.push_back(WhyIdle(key, {attribute}, use));
         }
     }
     if (reasons.empty())
     {
-        return WhyIdle(conf_format::KeyRow{}, {attribute}, conf, use);
+        return WhyIdle(KeyRow{}, {attribute}, use);
     }
     return std::ranges::find(reasons, "") == reasons.end() ? reasons.front() : "";
 }
@@ -109,22 +106,24 @@ DescribeIdle(const FabricConf& conf,
              const std::vector<GivenAttribute>& attributes,
              const ConfUse& use)
 {
+    FabricConf copy = conf;
+    const auto keys = KeyRows(copy, use);
     std::vector<std::string> warnings;
     for (std::size_t i = 0; i < conf.given.size(); ++i)
     {
-        const auto& row = conf_format::AllRows()[conf_format::PlaceOf(conf.given[i])];
+        const auto& key = *std::ranges::find(keys, conf.given[i], &KeyRow::name);
         const auto& [file, line] = conf.origins[i];
-        const bool isTold = (line == 0 || row.isToldOfFiles) && row.key.hasEffect;
-        const std::string reason = isTold ? WhyIdle(row, row.key.attributes, conf, use) : "";
+        const bool isTold = (line == 0 || key.isToldOfFiles) && key.hasEffect;
+        const std::string reason = isTold ? WhyIdle(key, key.attributes, use) : "";
         if (!reason.empty())
         {
             const std::string place = line == 0 ? file : fmt::format("{}:{}", file, line);
-            warnings.push_back(fmt::format("{}: {} has no effect {}", place, row.key.name, reason));
+            warnings.push_back(fmt::format("{}: {} has no effect {}", place, key.name, reason));
         }
     }
     for (const GivenAttribute& given : attributes)
     {
-        const std::string reason = WhyIdle(given.name, conf, use);
+        const std::string reason = WhyIdle(given.name, keys, use);
         if (!reason.empty())
         {
             warnings.push_back(given.origin + " has no effect " + reason);
@@ -136,10 +135,11 @@ DescribeIdle(const FabricConf& conf,
 void
 RefuseSetTwice(const FabricConf& conf, const std::vector<GivenAttribute>& attributes)
 {
+    FabricConf copy = conf;
+    const auto keys = KeyRows(copy);
     for (std::size_t i = 0; i < conf.given.size(); ++i)
     {
-        const auto& ofKey =
-            conf_format::AllRows()[conf_format::PlaceOf(conf.given[i])].key.attributes;
+        const auto& ofKey = std::ranges::find(keys, conf.given[i], &KeyRow::name)->attributes;
         for (const GivenAttribute& given : attributes)
         {
             if (conf.origins[i].line == 0 && std::ranges::find(ofKey, given.name) != ofKey.end())
