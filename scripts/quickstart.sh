@@ -15,7 +15,7 @@ results=results/quickstart
 topology=Spectrum-X_128g_8gps_100Gbps_A100
 mkdir -p "$results"
 (cd "$results" && ../../topologies/gen_Topo_Template.py \
-  -topo Spectrum-X -g 128 -gt A100 -bw 100Gbps -nvbw 2400Gbps)
+  -topo Spectrum-X -g 128 -gt A100 -bw 100Gbps -nvbw 2400Gbps --fit)
 
 bin/SimAI_simulator -w workloads/microAllReduce.txt -n "$results/$topology" -c conf/SimAI.conf -o "$results"
 

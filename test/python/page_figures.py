@@ -11,7 +11,8 @@ A mark is a comment, which no reader of the page sees: in reStructuredText `.. p
 The first one quotes words of the text before it, which have a number, and says where that number comes from: a Python
 expression with the functions of `Sources`. The number must be the value, rounded to as many digits as the page shows;
 `within 20%` behind it allows more, as words for numbers (half, a sixth) always do. The second one stands before a block
-of text. The block is the paragraph of the commands' output that begins with a line that matches the regular expression.
+of text. The block is the paragraph of the commands' output that begins with a line that matches the regular expression;
+` to ` and a second one bring it to an end earlier.
 The third one stands before a picture, which must look like the one that the commands drew.
 """
 import csv
@@ -19,13 +20,13 @@ import dataclasses
 import json
 import pathlib
 import re
-import shutil
 import statistics
 
 import matplotlib.image
 import numpy as np
+from PIL import Image
 
-MARK = re.compile(r"^(?:\.\. |<!-- )(printed|printed below|drawn): (.*(?:\n   +\S.*)*?)(?: -->)?$", re.MULTILINE)
+MARK = re.compile(r"^(?:\.\. |<!-- )(printed|printed below|drawn): (.*?(?:\n   +\S.*?)*?)(?: -->)?$", re.MULTILINE)
 SAID = re.compile(r'"(?P<words>[^"]+)"\s+is\s+(?P<value>.*?)(?:\s+within\s+(?P<tolerance>[\d.]+)%)?', re.DOTALL)
 BLOCK = {".rst": re.compile(r"\.\. code-block:: text\n\n((?:(?:   .*)?\n)+?)(?=\S|\Z)"),
          ".md": re.compile(r"```(?:text)?\n(.*?)```\n", re.DOTALL)}
@@ -49,15 +50,22 @@ class Sources:
         return float(found[-1].replace(",", ""))
 
     def cells(self, file: str, column: str, **where: str) -> list[float]:
-        """@return a column of a CSV file, of the rows whose columns have those values"""
+        """@return a column of a CSV file, of the rows whose columns match those regular expressions"""
         with (self._directory / file).open(newline="", encoding="utf-8") as stream:
-            rows = [row for row in csv.DictReader(stream) if all(row[name] == value for name, value in where.items())]
+            rows = [row for row in csv.DictReader(stream)
+                    if all(re.fullmatch(value, row[name]) for name, value in where.items())]
         return [float(row[column]) for row in rows if row[column]]
 
     def cell(self, file: str, column: str, **where: str) -> float:
         """@return the only such cell"""
         value, = self.cells(file, column, **where)
         return value
+
+    def word(self, file: str, pattern: str, number: int) -> float:
+        """@return a word, counted from 1, of the only line of a file that matches"""
+        line, = [line for line in (self._directory / file).read_text(encoding="utf-8").splitlines()
+                 if re.search(pattern, line)]
+        return float(line.split()[number - 1])
 
     def record(self, file: str, *path: str | int) -> float:
         """@return a number of a JSON file, by the names that lead to it"""
@@ -67,8 +75,8 @@ class Sources:
         return value
 
     def value(self, expression: str) -> float:
-        names = {name: getattr(self, name) for name in ("printed", "cells", "cell", "record")}
-        return eval(" ".join(expression.split()), names | {"median": statistics.median})  # our own pages
+        names = {name: getattr(self, name) for name in ("printed", "cells", "cell", "word", "record")}
+        return eval(re.sub(r"\n\s+", " ", expression), names | {"median": statistics.median})  # our own pages
 
 
 @dataclasses.dataclass
@@ -101,7 +109,7 @@ class Page:
         if self.edits:
             self.path.write_text(self.text, encoding="utf-8")
         for kept, drawn in self.pictures:
-            shutil.copyfile(drawn, kept)
+            Image.open(drawn).convert("RGB").quantize(128).save(kept, optimize=True)  # a quarter of the bytes
 
     def _fault(self, mark, sentence):
         self.faults.append(f"{self.path.name}:{self.text.count(chr(10), 0, mark.start()) + 1}: {sentence}")
@@ -128,8 +136,10 @@ class Page:
 
     def _check_block(self, mark, _, output):
         block = BLOCK[self.path.suffix].search(self.text, mark.end())
-        found = re.findall(rf"^(?=.*{mark[2]})(.+(?:\n.+)*)", output, re.MULTILINE)
-        assert block and found, "no block of text follows" if found else f"no line of the output matches {mark[2]}"
+        first, _, last = mark[2].partition(" to ")
+        end = rf"?\n.*{last}.*" if last else ""
+        found = re.findall(rf"^(?=.*{first})(.+(?:\n.+)*{end})", output, re.MULTILINE)
+        assert block and found, "no block of text follows" if found else f"no output matches {mark[2]}"
         indent = "   " if self.path.suffix == ".rst" else ""
         lines = "".join(f"{indent}{line.rstrip()}\n" for line in found[-1].splitlines())
         if block[1].strip("\n") != lines.strip("\n"):
@@ -154,7 +164,7 @@ def rounded(value: float, like: str) -> str:
 def alike(one: pathlib.Path, other: pathlib.Path) -> bool:
     """@return whether two pictures show the same: their fonts may differ, and so edges by some pixels"""
     first, second = (matplotlib.image.imread(path)[..., :3] for path in (one, other))
-    if abs(np.divide(first.shape, second.shape) - 1).max() > 0.05:
+    if abs(np.divide(*first.shape[:2]) / np.divide(*second.shape[:2]) - 1) > 0.05:
         return False
     return float(np.sqrt(np.mean((coarse(first) - coarse(second)) ** 2))) < 0.02
 
