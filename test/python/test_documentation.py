@@ -275,11 +275,12 @@ COMMANDS = [*filter(lambda path: os.access(path, os.X_OK), sorted((ROOT / "scrip
 
 
 @pytest.mark.parametrize("script", COMMANDS, ids=lambda path: path.name)
-def test_help_names_defaults_as_such(script):
+def test_help_says_first_what_a_command_does_and_names_defaults_as_such(script):
     """"(default: 8)", not "(8)"."""
     text = subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
     bare = re.findall(r"\((?:\d[\w./]*|[a-z]\w+)\)", re.sub(r"\s+", " ", text.partition("options:")[2]))
     assert set(bare) <= {"(default)"}
+    assert text.index(".\n") < 700, "the first sentence comes after flags"
 
 
 def test_the_site_builds_without_a_warning(checkout):

@@ -76,7 +76,7 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser(description: str) -> Parser:
     # Names may be cut, as SimAI's generator lets them: --topo is --topology.
-    parser = Parser(description=description, formatter_class=command.HelpFormatter)
+    parser = Parser(usage="%(prog)s [flags]", description=description, formatter_class=command.HelpFormatter)
     topologies = [*rails.TEMPLATES, *OTHERS]
     add = parser.add_argument
     add("-topo", "--topology", choices=topologies, metavar="NAME",

@@ -39,8 +39,9 @@ DISPATCH_BYTES = {"bf16": exchange.BYTES["bf16"], "fp8": exchange.BYTES["fp8"], 
 
 
 def make_parser() -> "Parser":
-    parser = training_command.Parser(prog="workload.py --inference", description=DESCRIPTION, allow_abbrev=False,
-                                 formatter_class=command.HelpFormatter)
+    parser = training_command.Parser(prog="workload.py --inference", usage="%(prog)s [flags]",
+                                     description=DESCRIPTION, allow_abbrev=False,
+                                     formatter_class=command.HelpFormatter)
     parser.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--workload_type", choices=["inference"], help=argparse.SUPPRESS)
     training_command.add_model_flags(parser)

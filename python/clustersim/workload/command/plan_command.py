@@ -49,8 +49,8 @@ Row = dict[str, Any]  # the cells of a plan by COLUMNS
 
 
 def make_parser(description: str) -> argparse.ArgumentParser:
-    parser = training_command.Parser(prog="plan.py", description=description, allow_abbrev=False,
-                                 formatter_class=command.HelpFormatter)
+    parser = training_command.Parser(prog="plan.py", usage="%(prog)s [flags]", description=description,
+                                     allow_abbrev=False, formatter_class=command.HelpFormatter)
     training_command.add_model_flags(parser)
     exchange_flags.add(parser)
     add = parser.add_argument

@@ -204,7 +204,7 @@ def add_operator_dtype(group: argparse._ArgumentGroup) -> None:
 
 
 def make_parser(description: str) -> "Parser":
-    parser = Parser(prog="workload.py", description=description, allow_abbrev=False,
+    parser = Parser(prog="workload.py", usage="%(prog)s [flags]", description=description, allow_abbrev=False,
                     formatter_class=command.HelpFormatter,
                     epilog="These sizes change the model, or describe a new one: "
                     f"{' '.join([*SIZES, *dict(mixer_flags())])} --n_shared_expert --max_position_embeddings --swiglu "
