@@ -287,6 +287,19 @@ ParseReal(std::string_view text)
     return value;
 }
 
+std::optional<double>
+ParseShare(std::string_view text)
+{
+    const bool isPercent = text.ends_with('%');
+    if (isPercent)
+    {
+        text.remove_suffix(1);
+    }
+    const auto value = ParseReal(text);
+    const double whole = isPercent ? 100 : 1;
+    return value && *value >= 0 && *value <= whole ? std::optional(*value / whole) : std::nullopt;
+}
+
 std::string
 FormatDataRate(uint64_t rateBps)
 {

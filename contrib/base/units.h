@@ -63,6 +63,9 @@ std::optional<uint64_t> ParseWhole(std::string_view text);
 /// @param text a finite decimal number @return its value, or nullopt
 std::optional<double> ParseReal(std::string_view text);
 
+/// @param text a share of 1 as "1%" or "0.01" @return it, 0 to 1, or nullopt
+std::optional<double> ParseShare(std::string_view text);
+
 /// @param rateBps a rate in bit/s @return short text such as "400Gbps" that ParseDataRateBps reads
 /// back
 std::string FormatDataRate(uint64_t rateBps);

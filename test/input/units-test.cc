@@ -112,6 +112,18 @@ TEST(Units, ANumberEndsWhereItsTextEnds)
     EXPECT_EQ(ParseTimePs(longer.substr(0, 6)), std::nullopt) << "12345n";
 }
 
+TEST(Units, SharesArePercentOrParts)
+{
+    EXPECT_EQ(ParseShare("1%"), 0.01);
+    EXPECT_EQ(ParseShare("0.25"), 0.25);
+    EXPECT_EQ(ParseShare("0"), 0.0);
+    EXPECT_EQ(ParseShare("100%"), 1.0);
+    for (const char* text : {"", "%", "1.5", "101%", "-1%", "1 %", "1%%", "nan", "one"})
+    {
+        EXPECT_EQ(ParseShare(text), std::nullopt) << text;
+    }
+}
+
 TEST(Units, DigitsBeyondThoseThatFitCountByTheirPlace)
 {
     const std::string zeros(35, '0');

@@ -256,3 +256,73 @@ TEST(FluidTransfers, ALinkThatIsDownFromTheStartCarriesNothing)
     EXPECT_EQ(run.CarriedByFirst(), 0);
     EXPECT_NEAR(run.CarriedBySecond(), CutTransfers::BYTES, 1e-6);
 }
+
+namespace
+{
+
+/// A message from one host to another over a switch.
+struct OneMessage
+{
+    uint32_t src;
+    uint32_t dst;
+    TimePs start;
+    double bytes;
+};
+
+/// @return FluidTransfers::GetUncertainPs() after messages between 4 hosts
+TimePs
+UncertainPsOf(const std::vector<OneMessage>& messages)
+{
+    constexpr uint32_t HOSTS = 4;
+    EventLoop loop;
+    FluidTransfers transfers(loop);
+    for (uint32_t link = 0; link < 2 * HOSTS; ++link)
+    {
+        transfers.AddLink(FLUID_RATE_BPS);
+    }
+    for (const OneMessage& message : messages)
+    {
+        loop.Schedule(message.start, [&transfers, message] {
+            const MaxMinSolver::Use links[] = {{message.src, 1}, {HOSTS + message.dst, 1}};
+            FluidTransfers::Request request;
+            request.uses = links;
+            request.bytes = message.bytes;
+            request.frameBytes = 1000;
+            request.idleRate = FLUID_BYTES_PER_PS;
+            request.onReached = [](void*) {};
+            request.onDrained = [](void*) {};
+            transfers.Start(request);
+        });
+    }
+    loop.Run();
+    return transfers.GetUncertainPs();
+}
+
+} // namespace
+
+TEST(FluidTransfers, PacketsWouldQueueWhereSendersShareALinkBehindTheirOwn)
+{
+    constexpr double BYTES = 1e6;
+    constexpr auto ALONE = static_cast<TimePs>(BYTES / FLUID_BYTES_PER_PS);
+    EXPECT_EQ(UncertainPsOf({{0, 1, 0, BYTES}}), 0);
+    EXPECT_EQ(UncertainPsOf({{0, 1, 0, BYTES}, {2, 3, 0, BYTES}}), 0) << "no link in common";
+    EXPECT_EQ(UncertainPsOf({{0, 1, 0, BYTES}, {0, 2, 0, BYTES}}), 0) << "turns at one NIC";
+    EXPECT_EQ(UncertainPsOf({{0, 1, 0, BYTES}, {0, 1, ALONE / 2, BYTES}}), 0) << "turns at one NIC";
+    // The first has half of its bytes left when the second begins, and has half of the link then.
+    EXPECT_NEAR(UncertainPsOf({{0, 1, 0, BYTES}, {2, 1, ALONE / 2, BYTES}}), ALONE, 1000);
+    // Three share from the start; the short one is through after 3 * 0.5, the others 2 * 0.5 later.
+    EXPECT_NEAR(UncertainPsOf({{0, 1, 0, BYTES}, {2, 1, 0, BYTES}, {3, 1, 0, BYTES / 2}}),
+                1.5 * ALONE + ALONE,
+                1000);
+    // A sender of two messages gives each half; the receiver of one of them has another one, too.
+    EXPECT_GT(UncertainPsOf({{0, 1, 0, BYTES}, {0, 2, 0, BYTES}, {3, 1, 0, BYTES}}), ALONE);
+    // Times that are apart add up, times that overlap count once.
+    EXPECT_NEAR(UncertainPsOf({{0, 1, 0, BYTES},
+                               {2, 1, 0, BYTES},
+                               {1, 0, 0, BYTES},
+                               {3, 0, 0, BYTES},
+                               {0, 1, 10 * ALONE, BYTES},
+                               {2, 1, 10 * ALONE, BYTES}}),
+                4 * ALONE,
+                1000);
+}

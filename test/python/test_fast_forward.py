@@ -4,12 +4,12 @@ import csv
 import json
 import os
 import pathlib
-import random
 import re
 import subprocess
 
 import pytest
-from repeating_job import CONF, MIB, all_to_alls, backends, clos, congested_all_to_alls, job_of_two_servers
+from repeating_job import (CONF, MIB, all_to_alls, backends, clos, congested_all_to_alls, job_of_two_servers,
+                           random_job)
 from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
@@ -72,30 +72,6 @@ def test_layers_that_repeat_after_others_are_reused(tmp_path):
     assert forward["simulated"] - forward["of_which_again"] + forward["reused"] == whole["packet_hops"]
     # Messages of an AllToAll meet at NICs, where queues mark packets at random.
     assert record(tmp_path / "on")["simulated_ns"] == pytest.approx(whole["simulated_ns"], rel=0.01)
-
-
-def random_job(directory, seed):
-    """Arguments of a job of 4 to 16 GPUs with groups, collectives, sizes and micro-batches drawn at random."""
-    draw = random.Random(seed)
-    servers, gpus = draw.choice((2, 4)), draw.choice((2, 4))
-    ranks = servers * gpus
-    tp = draw.choice([size for size in (1, 2, 4) if size <= gpus])
-    pp = draw.choice([size for size in (1, 2) if ranks // tp % size == 0])
-    ep = draw.choice([size for size in (1, 2) if ranks // tp // pp % size == 0])
-    forward = ["NONE", "ALLREDUCE", "ALLGATHER", "REDUCESCATTER", *(["ALLTOALL_EP"] if ep > 1 else [])]
-    lines = []
-    for layer in range(draw.randint(2, 5)):
-        cells = [f"l{layer}", -1]
-        for kinds in (forward, ["NONE"], ["NONE", "ALLREDUCE", "ALLGATHER"]):
-            kind = draw.choice(kinds)
-            cells += [draw.randrange(1000, 200_000), kind, 0 if kind == "NONE" else draw.randrange(64, 4096) << 10]
-        lines.append("\t".join(map(str, [*cells, 1])) + "\n")
-    head = (f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: {pp} vpp: 1 "
-            f"ga: {draw.choice((1, 2, 4))} all_gpus: {ranks} checkpoints: 0 checkpoint_initiates: 0 "
-            f"pp_comm: {draw.randrange(64, 4096) << 10}\n{len(lines)}\n")
-    (directory / "w.txt").write_text(head + "".join(lines))
-    backends.servers(directory / "topology", servers, gpus=gpus)
-    return "-w", directory / "w.txt", "-n", directory / "topology"
 
 
 def durations(out):
@@ -179,6 +155,8 @@ def lossy_overlaps(directory):
 @pytest.mark.parametrize("name, make, flags, reason", [
     ("marks", congested_small, (), r"\d+ congestion notifications"),
     ("losses", lossy, (), r"\d+ links lose packets at random"),
+    ("losses of all links", lambda place: job_of_collectives(place, *[MIB] * 6),
+     ("--set", "ERROR_RATE_PER_LINK=0.000001"), r"\d+ links lose packets at random"),
     ("telemetry", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=3"), "HPCC keeps no rate"),
     ("delays", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=7"),
      "TIMELY-hpcc-artifact keeps no rate"),

@@ -175,7 +175,7 @@ SIMULATED = {"simai-files": [], "system-configuration": ["system.json"],
              "passes": ["2"], "separate-passes": [], "tp": ["4"], "ep": ["2"], "pp": ["4"],
              "set": ["PACKET_PAYLOAD_SIZE=500"], "check": [],
              "pcap": ["0:1"], "fast-forward-memory": ["2"], "fast-forward-store": ["store"],
-             "fast-forward-store-size": ["5"],
+             "fast-forward-store-size": ["5"], "max-error": ["2%"],
              "timeline-limit": ["5"], "network-table": ["kinds.yaml"], "remote-memory-configuration": ["memory.json"],
              "comm-group-configuration": ["groups.json"], "thread": ["2"]}
 # Inputs of each run and limits that it does not reach; a seed, where nothing is drawn; how fast, and not what, is
@@ -184,7 +184,7 @@ OF_EACH_RUN = {"help", "help-conf", "version", "workload", "network-topo", "netw
                "network-configuration",
                "workload-configuration", "gpu-table", "resume", "replay", "progress", "quiet", "max-time",
                "max-sim-time", "max-memory", "seed",
-               "fast-forward", "ns3", "logging-configuration"}
+               "fast-forward", "fidelity", "ns3", "logging-configuration"}
 SAME_RESULTS = {"thread", "check", "fast-forward-memory"}
 FILES = {"train.txt": "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 2 vpp: 1 ga: 2 all_gpus: "
          "16 checkpoints: 0 "

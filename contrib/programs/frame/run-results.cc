@@ -55,6 +55,10 @@ RunResults::WriteTo(RunRecord& record) const
     {
         record.Set("flows", totals.flows);
     }
+    if (totals.uncertainPs)
+    {
+        record.Set("uncertain_ns", InRecord(*totals.uncertainPs));
+    }
     RecordThreads(record);
     if (totals.backgroundFlows)
     {

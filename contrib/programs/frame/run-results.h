@@ -19,6 +19,8 @@ struct NetworkTotals : ns3::CarriedTraffic
 {
     uint64_t events{0};
     std::optional<uint64_t> backgroundFlows; ///< finished; nothing where there are none
+    /// Of flows: time in which packets might have done otherwise.
+    std::optional<int64_t> uncertainPs{};
 };
 
 /// The end of a simulation.

@@ -3,11 +3,15 @@
  */
 #include "fast-forward-backend.h"
 
+#include "flow-level-backend.h"
 #include "rdma-qbb/model/routing/ecmp-routing.h"
 #include "rdma-qbb/model/routing/routing-policy-factory.h"
 #include "simulator/inputs/model-configuration.h"
 
 #include "ns3/attribute-default.h"
+#include "ns3/boolean.h"
+#include "ns3/double.h"
+#include "ns3/fabric-frame-sizes.h"
 #include "ns3/input-error.h"
 #include "ns3/link-changes.h"
 #include "ns3/object-factory.h"
@@ -93,6 +97,7 @@ PatienceOn(NetworkModel network)
     patience.work = (copies ? 60 : 5) * perMs;
     patience.perPattern = copies ? 10 * perMs : perMs / 20;
     patience.perConnection = hasPackets ? perMs / 500 : 0;
+    patience.perFlow = hasPackets ? 20 : 0; // 1 us
     return patience;
 }
 
@@ -131,9 +136,13 @@ FindRandomness(const RunOptions& options, const RunInputs& inputs)
         return found;
     }
     const auto& links = inputs.topology.links;
-    const auto lossy = std::count_if(links.begin(), links.end(), [](const auto& link) {
-        return link.errorRate > 0;
-    });
+    const bool allAreLossy =
+        ns3::AttributeDefault<ns3::DoubleValue>("ns3::RdmaFabric::ErrorRatePerLink") > 0;
+    std::size_t lossy = 0;
+    for (uint32_t link = 0; link < links.size(); ++link)
+    {
+        lossy += links[link].errorRate > 0 || (allAreLossy && !inputs.topology.IsNvLink(link));
+    }
     if (lossy > 0)
     {
         found.push_back(fmt::format("{} links lose packets at random", lossy));
@@ -144,6 +153,29 @@ FindRandomness(const RunOptions& options, const RunInputs& inputs)
     if (control->GetName() != "none" && !control->UsesEcn())
     {
         found.push_back(control->GetName() + " keeps no rate from one pattern to the next");
+    }
+    return found;
+}
+
+/// @return inputs that slow packets down where no message meets another one, in words
+std::vector<std::string>
+FindUnproven(const RunOptions& options, const RunInputs& inputs)
+{
+    std::vector<std::string> found = FindRandomness(options, inputs);
+    if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::InNetworkReduction"))
+    {
+        found.emplace_back("switches reduce in the network");
+    }
+    const auto frames = ns3::FabricFrameSizes::OfDefaults();
+    if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaDriver::HasWindow") &&
+        ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::AckInterval") >
+            frames.network.mtuPayload)
+    {
+        found.emplace_back("windows wait for acknowledgements of several frames");
+    }
+    if (ns3::PathUseOf(ns3::RoutingBySwitch(inputs.topology, inputs.conf)) != ns3::PathUse::Fixed)
+    {
+        found.emplace_back("switches choose paths frame by frame");
     }
     return found;
 }
@@ -219,7 +251,7 @@ FastForwardBackend::ChoosePatterns(const RunOptions& options,
                                    const RunInputs& inputs,
                                    const NcclOf& ncclOf)
 {
-    PatternSimulation& patterns = ChooseSimulation(options.network, inputs, ncclOf);
+    PatternSimulation& patterns = ChooseSimulation(options, inputs, ncclOf);
     if (options.fastForwardStore.empty())
     {
         return patterns;
@@ -232,21 +264,40 @@ FastForwardBackend::ChoosePatterns(const RunOptions& options,
 }
 
 PatternSimulation&
-FastForwardBackend::ChooseSimulation(NetworkModel network,
+FastForwardBackend::ChooseSimulation(const RunOptions& options,
                                      const RunInputs& inputs,
                                      const NcclOf& ncclOf)
 {
-    if (network == NetworkModel::Packet)
+    if (options.network == NetworkModel::Packet)
     {
-        return MakeSide(ncclOf);
+        return options.fidelity == Fidelity::Auto ? ChooseByPattern(options, inputs, ncclOf)
+                                                  : MakeSide(ncclOf);
     }
     FreshSimulation& fresh = m_fresh.emplace([this] { return MakeUnused(); }, ncclOf(0));
-    if (network == NetworkModel::Analytical)
+    if (options.network == NetworkModel::Analytical)
     {
         return fresh;
     }
     // A copy takes 4 ms with 1,024 GPUs (bench/RESULTS.md), as long as a flow for each of them.
     return m_cheapest.emplace(fresh, MakeSide(ncclOf), inputs.topology.hostCount);
+}
+
+PatternSimulation&
+FastForwardBackend::ChooseByPattern(const RunOptions& options,
+                                    const RunInputs& inputs,
+                                    const NcclOf& ncclOf)
+{
+    SideSimulation& packets = MakeSide(ncclOf);
+    m_unproven = FindUnproven(options, inputs);
+    if (!m_unproven.empty())
+    {
+        return packets;
+    }
+    FlowLevelConfig config = FlowLevelConfigOf(inputs.conf, inputs.topology);
+    config.quietBytes = m_inner->GetCapabilities().quietBytes;
+    m_flows = std::make_unique<FlowLevelFabric>(m_flowLoop, inputs.topology, std::move(config));
+    FreshSimulation& flows = m_fresh.emplace([this] { return MakeUnused(); }, ncclOf(0), true);
+    return m_proven.emplace(flows, packets, options.maxError);
 }
 
 SideSimulation&
@@ -266,8 +317,8 @@ FastForwardBackend::MakeSide(const NcclOf& ncclOf)
 UnusedNetwork
 FastForwardBackend::MakeUnused()
 {
-    const auto unused =
-        std::make_shared<const UnusedNetwork>(m_inner->GetCapabilities().makeUnused());
+    const auto unused = std::make_shared<const UnusedNetwork>(
+        m_flows ? m_flows->MakeUnused(ns3::TIME_PS_MAX) : m_inner->GetCapabilities().makeUnused());
     m_unused = unused;
     if (m_isInterrupted)
     {
@@ -342,6 +393,11 @@ FastForwardBackend::TakeWarnings()
 {
     std::vector<std::string> warnings =
         m_disk ? m_disk->TakeWarnings() : std::vector<std::string>();
+    if (!m_unproven.empty() && !MustBeginAnew())
+    {
+        warnings.push_back(fmt::format("--fidelity auto takes packets throughout: {}",
+                                       fmt::join(m_unproven, "; ")));
+    }
     if (m_hasLinks && !MustBeginAnew())
     {
         warnings.emplace_back("--fast-forward: the files of the network (fct.txt, links.csv, "
@@ -378,6 +434,20 @@ FastForwardBackend::DescribeTraffic(double wallSeconds) const
                                    report.simulatedWork,
                                    report.simulations,
                                    report.reusedWork);
+    if (report.largestDoubt > 0 && !m_proven)
+    {
+        text += fmt::format("; packets may differ for up to {:.2g}% of the time of a pattern, when "
+                            "messages met",
+                            100 * report.largestDoubt);
+    }
+    if (m_proven)
+    {
+        text +=
+            fmt::format("; {} of the patterns by flows, which differ from packets by {:.2g}% at "
+                        "most",
+                        m_proven->CountProven(),
+                        100 * report.largestDoubt);
+    }
     const auto store = GetStoreReport();
     if (store)
     {

@@ -11,12 +11,15 @@
 #include "astra-frontend/model/fastforward/fresh-simulation.h"
 #include "astra-frontend/model/fastforward/patterns/disk-store.h"
 #include "astra-frontend/model/fastforward/patterns/stored-simulation.h"
+#include "astra-frontend/model/fastforward/proven-simulation.h"
 #include "astra-frontend/model/fastforward/side-simulation.h"
+#include "astra-frontend/model/flow/flow-level-network.h"
 #include "simulation-backend.h"
 #include "simulator/inputs/run-inputs.h"
 #include "simulator/options/run-options.h"
 
 #include "ns3/collective-implementation.h"
+#include "ns3/event-loop.h"
 
 #include <atomic>
 #include <functional>
@@ -107,6 +110,12 @@ class FastForwardBackend : public SimulationBackend
     /// @return a line with these reasons, after @p mark; empty if there is none
     std::string SayApproximations(const std::string& mark) const;
 
+    /// @return patterns that --fidelity auto simulated by flows; nothing without that
+    std::optional<uint64_t> CountByFlows() const
+    {
+        return m_proven ? std::optional(m_proven->CountProven()) : std::nullopt;
+    }
+
     /// @return the totals of the store; nothing without one
     std::optional<StoreReport> GetStoreReport() const;
 
@@ -151,10 +160,14 @@ class FastForwardBackend : public SimulationBackend
                                       const RunInputs& inputs,
                                       const NcclOf& ncclOf);
     /// @return the simulator of patterns
-    PatternSimulation& ChooseSimulation(NetworkModel network,
+    PatternSimulation& ChooseSimulation(const RunOptions& options,
                                         const RunInputs& inputs,
                                         const NcclOf& ncclOf);
     SideSimulation& MakeSide(const NcclOf& ncclOf);
+    /// @return flows where they do for --fidelity auto, packets elsewhere
+    PatternSimulation& ChooseByPattern(const RunOptions& options,
+                                       const RunInputs& inputs,
+                                       const NcclOf& ncclOf);
     std::string DescribeTraffic(double wallSeconds) const;
     /// @return the partition of a rank in the other network; 0 if that is not divided
     uint32_t PartitionOf(int rank) const;
@@ -165,6 +178,10 @@ class FastForwardBackend : public SimulationBackend
     std::optional<FreshSimulation> m_fresh;       ///< of flows and formulas
     std::optional<SideSimulation> m_side;         ///< of packets, and of flows that go on for long
     std::optional<CheapestSimulation> m_cheapest; ///< of flows: one of these two
+    EventLoop m_flowLoop;                         ///< of the next
+    std::unique_ptr<FlowLevelFabric> m_flows;     ///< of --fidelity auto: to make others like it
+    std::optional<ProvenSimulation> m_proven;     ///< of --fidelity auto: flows or packets
+    std::vector<std::string> m_unproven;          ///< why --fidelity auto takes packets throughout
     std::atomic<std::shared_ptr<const UnusedNetwork>> m_unused; ///< that of the last pattern
     std::atomic<bool> m_isInterrupted{false};
     std::optional<DiskStore> m_disk;

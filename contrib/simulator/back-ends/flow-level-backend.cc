@@ -31,36 +31,6 @@ namespace
 
 using ns3::AttributeDefault;
 
-FlowLevelConfig
-MakeConfig(const FabricConf& conf, const ns3::ClusterTopology& topology)
-{
-    const auto frames = ns3::FabricFrameSizes::OfDefaults();
-    FlowLevelConfig config;
-    config.networkFrames = frames.network;
-    config.nvlinkFrames = frames.nvlink;
-    config.ackIntervalBytes = AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::AckInterval");
-    config.queuePairs = static_cast<uint32_t>(
-        AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
-    config.persistentConnections =
-        AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PersistentQueuePairs");
-    const auto routing = ns3::RoutingBySwitch(topology, conf);
-    config.pathUse = ns3::PathUseOf(routing);
-    if (config.pathUse == ns3::PathUse::All)
-    {
-        config.spreading.resize(routing.size());
-        std::transform(routing.begin(),
-                       routing.end(),
-                       config.spreading.begin(),
-                       ns3::ReordersFrames);
-    }
-    config.ecmpSeed =
-        static_cast<uint32_t>(AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
-    config.routeUpdateDelay =
-        AttributeDefault<ns3::TimeValue>("ns3::RdmaFabric::RouteUpdateDelay").GetPicoSeconds();
-    config.linkChanges = ns3::FindLinkChanges(conf, topology);
-    return config;
-}
-
 void
 WarnOfNoEffect(const RunInputs& inputs, std::vector<std::string>& warnings)
 {
@@ -91,6 +61,36 @@ WarnOfNoEffect(const RunInputs& inputs, std::vector<std::string>& warnings)
 
 } // namespace
 
+FlowLevelConfig
+FlowLevelConfigOf(const FabricConf& conf, const ns3::ClusterTopology& topology)
+{
+    const auto frames = ns3::FabricFrameSizes::OfDefaults();
+    FlowLevelConfig config;
+    config.networkFrames = frames.network;
+    config.nvlinkFrames = frames.nvlink;
+    config.ackIntervalBytes = AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::AckInterval");
+    config.queuePairs = static_cast<uint32_t>(
+        AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
+    config.persistentConnections =
+        AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PersistentQueuePairs");
+    const auto routing = ns3::RoutingBySwitch(topology, conf);
+    config.pathUse = ns3::PathUseOf(routing);
+    if (config.pathUse == ns3::PathUse::All)
+    {
+        config.spreading.resize(routing.size());
+        std::transform(routing.begin(),
+                       routing.end(),
+                       config.spreading.begin(),
+                       ns3::ReordersFrames);
+    }
+    config.ecmpSeed =
+        static_cast<uint32_t>(AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
+    config.routeUpdateDelay =
+        AttributeDefault<ns3::TimeValue>("ns3::RdmaFabric::RouteUpdateDelay").GetPicoSeconds();
+    config.linkChanges = ns3::FindLinkChanges(conf, topology);
+    return config;
+}
+
 FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
                                    const RunInputs& inputs,
                                    const BackgroundFlows& background,
@@ -109,7 +109,7 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
                               "--network packet for that");
     }
     WarnOfNoEffect(inputs, warnings);
-    FlowLevelConfig config = MakeConfig(inputs.conf, inputs.topology);
+    FlowLevelConfig config = FlowLevelConfigOf(inputs.conf, inputs.topology);
     m_overhead = {config.networkFrames,
                   config.nvlinkFrames,
                   config.ackIntervalBytes,
@@ -250,6 +250,7 @@ FlowLevelBackend::GetTotals() const
     NetworkTotals totals;
     totals.events = m_loop.GetEventCount();
     totals.flows = m_fabric->GetDelivered();
+    totals.uncertainPs = m_fabric->GetTransfers().GetUncertainPs();
     if (m_background)
     {
         totals.backgroundFlows = m_background->GetFinished();
@@ -260,13 +261,19 @@ FlowLevelBackend::GetTotals() const
 NetworkDescription
 FlowLevelBackend::Describe(double wallSeconds, std::size_t limit) const
 {
-    return {fmt::format("{} flows in {:.2f} s ({:.2f} million/s), max-min fair, without packets",
-                        m_fabric->GetDelivered(),
-                        wallSeconds,
-                        static_cast<double>(m_fabric->GetDelivered()) / wallSeconds / 1e6),
-            m_fabric->DescribeCutOff(limit),
-            m_fabric->DescribeReceives(limit),
-            ns3::DescribeIdleChanges(m_conf, m_finishPs.value_or(m_loop.Now()))};
+    const double passed = static_cast<double>(std::max<TimePs>(m_loop.Now(), 1));
+    const double uncertain =
+        static_cast<double>(m_fabric->GetTransfers().GetUncertainPs()) / passed;
+    return {
+        fmt::format("{} flows in {:.2f} s ({:.2f} million/s), max-min fair; packets may differ for "
+                    "{:.2g}% of the time, when messages met",
+                    m_fabric->GetDelivered(),
+                    wallSeconds,
+                    static_cast<double>(m_fabric->GetDelivered()) / wallSeconds / 1e6,
+                    100 * uncertain),
+        m_fabric->DescribeCutOff(limit),
+        m_fabric->DescribeReceives(limit),
+        ns3::DescribeIdleChanges(m_conf, m_finishPs.value_or(m_loop.Now()))};
 }
 
 TimePs

@@ -23,6 +23,10 @@
 namespace AstraSim
 {
 
+/// @return the settings of a network of flows that has what packets would have
+FlowLevelConfig FlowLevelConfigOf(const ns3::FabricConf& conf,
+                                  const ns3::ClusterTopology& topology);
+
 /**
  * @ingroup simulator
  * @brief No packets: messages share the links of their paths max-min fairly (see FlowLevelFabric).

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace AstraSim
@@ -148,6 +149,11 @@ PacketBackend::SetCapabilities()
         };
     }
     m_can.copyable = {[this] { RunInitialEvents(); }, [this] { m_monitors.reset(); }};
+    m_can.quietBytes = [this](uint32_t node, uint16_t port) {
+        const ns3::SwitchNode* there = m_fabric->GetSwitch(node);
+        return there ? static_cast<double>(there->GetMmu()->QuietBytes(port))
+                     : std::numeric_limits<double>::infinity();
+    };
     m_can.engines = {
         [this](const CollectiveEngine::Kind& kind) -> CollectiveEngine& { return EngineOf(kind); },
         [this] { return CountChecked(); },

@@ -91,6 +91,8 @@ class SimulationBackend : public SimulationClock
         std::optional<Divided> divided;
         std::optional<Copyable> copyable;
         std::optional<Engines> engines;
+        /// @return bytes that may queue at a port before a switch marks a frame or pauses a sender
+        std::function<double(uint32_t node, uint16_t port)> quietBytes;
         /// Makes a network like this one on which nothing has happened yet, at little cost.
         std::function<UnusedNetwork()> makeUnused;
         /// Checks invariants of any simulation; before Run(). @p report receives violations.

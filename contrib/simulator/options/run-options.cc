@@ -14,6 +14,7 @@
 
 #include "ns3/input-error.h"
 #include "ns3/rows.h"
+#include "ns3/units.h"
 
 #include <optional>
 #include <utility>
@@ -55,6 +56,12 @@ constexpr std::pair<const char*, FastForwardMode> FAST_FORWARD_MODES[] = {
     {"on", FastForwardMode::On},
     {"exact", FastForwardMode::Exact},
     {"verify", FastForwardMode::Verify},
+};
+
+/// Values of --fidelity.
+constexpr std::pair<const char*, Fidelity> FIDELITIES[] = {
+    {"network", Fidelity::Network},
+    {"auto", Fidelity::Auto},
 };
 
 /// The words of --progress.
@@ -141,6 +148,28 @@ AddInputs(ProgramFlags& flags, RunOptions& options, RawRunFlags& raw)
               "flow file that runs beside the workloads; else FLOW_FILE");
 }
 
+/// Add the flags about parts of a run that need no packets.
+void
+AddFidelity(ProgramFlags& flags, RunOptions& options)
+{
+    using enum FlagSubject;
+    flags.Add(Model,
+              {"fidelity",
+               Choice(options.fidelity, FIDELITIES),
+               "network: all is simulated as --network says; auto: --fast-forward simulates a "
+               "pattern by flows if packets cannot differ by more than --max-error (network)"});
+    flags
+        .Add(Model,
+             {"max-error",
+              ns3::Parsed(options.maxError,
+                          &ns3::ParseShare,
+                          "a share such as 1% or 0.01",
+                          "1%",
+                          ns3::RowValue::Kind::Number),
+              "most by which times of --fidelity auto may differ from those of packets (1%)"})
+        .Needs("--fidelity auto", [&options] { return options.fidelity == Fidelity::Auto; });
+}
+
 /// Add the flags of how much is simulated, and how much of it is shown.
 void
 AddAmounts(ProgramFlags& flags, RunOptions& options)
@@ -159,6 +188,7 @@ AddAmounts(ProgramFlags& flags, RunOptions& options)
             return options.IsFastForwarded() || options.network == NetworkModel::Analytical;
         });
     AddFastForwardStore(flags, options);
+    AddFidelity(flags, options);
     flags.Add(Output,
               "timeline-ranks",
               options.timelineRanks,
@@ -301,6 +331,28 @@ TakeNetworkFile(RunOptions& options, const ProgramFlags& flags)
     options.network = NetworkModel::Analytical;
 }
 
+/// Parts of a run are simulated by themselves when it is fast-forwarded.
+void
+TakeFidelity(RunOptions& options)
+{
+    if (options.fidelity == Fidelity::Network)
+    {
+        return;
+    }
+    if (options.network != NetworkModel::Packet)
+    {
+        RefuseFlag(std::string("--fidelity auto with --network ") + ToString(options.network),
+                   "--network packet, the default: it chooses between packets and flows");
+    }
+    if (options.fastForward == FastForwardMode::Off)
+    {
+        RefuseFlag("--fidelity auto with --fast-forward=off",
+                   "one of the two: it chooses for each pattern of traffic");
+    }
+    options.fastForward =
+        options.fastForward == FastForwardMode::Auto ? FastForwardMode::On : options.fastForward;
+}
+
 /// Whether the run is checked, unless a flag says so.
 void
 TakeCheck(RunOptions& options)
@@ -431,6 +483,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     options.recorded = flags.GetRecorded();
     options.reportsRanks = flags.IsGiven("workload-configuration");
     TakeNetworkFile(options, flags);
+    TakeFidelity(options);
     TakeCheck(options);
     TakeJobs(options, raw);
     return options;

@@ -49,6 +49,13 @@ enum class FastForwardMode : uint8_t
     Verify, ///< a sample of the reused again, to know the errors
 };
 
+/// Whether parts of a run may be simulated without packets.
+enum class Fidelity : uint8_t
+{
+    Network, ///< all is as --network says
+    Auto,    ///< by flows where these cannot differ from packets by more than an error
+};
+
 /// @return the name that --network takes
 const char* ToString(NetworkModel network);
 
@@ -80,6 +87,8 @@ struct RunOptions
     double gpuSpread{0}; ///< --gpu-spread
     bool rendezvous{false};
     FastForwardMode fastForward{FastForwardMode::Auto};
+    Fidelity fidelity{Fidelity::Network};
+    double maxError{0.01};               ///< --max-error: of --fidelity auto, as a share
     uint64_t fastForwardMemoryMib{1024}; ///< --fast-forward-memory
     std::string fastForwardStore;        ///< --fast-forward-store: a file; empty for none
     uint64_t fastForwardStoreMib{1024};  ///< --fast-forward-store-size

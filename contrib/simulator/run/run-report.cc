@@ -109,6 +109,12 @@ RecordReuse(RunRecord& record, FastForwardBackend& forward, const RunOptions& op
         {"forgotten_patterns", report.forgottenPatterns},
         {"approximate", forward.DescribeApproximations()},
     };
+    if (const auto byFlows = forward.CountByFlows())
+    {
+        entry["by_flows"] = report.workByFlows;
+        entry["patterns_by_flows"] = *byFlows;
+        entry["largest_difference"] = report.largestDoubt;
+    }
     if (options.fastForward == FastForwardMode::Verify)
     {
         entry["verified_ends"] = report.verified;

@@ -97,6 +97,7 @@ struct FastForward::Part
     bool isMerged{false};        ///< its operations belong to another
     bool wasSimulated{false};    ///< its present ends come from a simulation, not from the store
     uint64_t simulatedWork{0};   ///< work of all simulations of this part
+    uint64_t workByFlows{0};     ///< of its traffic, if flows stand for packets
     uint64_t learned{0};         ///< its share of m_learned
     uint64_t saved{0};           ///< its share of m_saved
     ns3::CarriedTraffic traffic; ///< as of the last evaluation
@@ -485,8 +486,10 @@ FastForward::End(Part& part)
         const uint64_t work = part.traffic.Work();
         m_report.carried += part.traffic;
         ++m_report.parts;
+        const uint64_t simulated = part.wasSimulated ? work - part.workByFlows : 0;
         m_report.reusedWork += part.wasSimulated ? 0 : work;
-        m_report.repeatedWork += part.simulatedWork - (part.wasSimulated ? work : 0);
+        m_report.workByFlows += part.wasSimulated ? part.workByFlows : 0;
+        m_report.repeatedWork += part.simulatedWork - simulated;
     }
     m_parts.erase(part.self);
 }
@@ -747,8 +750,11 @@ FastForward::Infer(Part& part, const Digest& key, const std::vector<TimePs>& tim
 const PartOutcome&
 FastForward::FindNew(Part& part, const Digest& kind, const Digest& key, std::vector<TimePs> times)
 {
-    PartOutcome outcome =
-        InOrderOfLikeness(part, m_patterns.SimulateLonger(PatternOf(part), part.traffic.Work()));
+    PartOutcome simulated = m_patterns.SimulateLonger(PatternOf(part), part.traffic.Work());
+    const auto last = static_cast<double>(std::max<TimePs>(simulated.LastEnd(), 1));
+    m_report.largestDoubt =
+        std::max(m_report.largestDoubt, static_cast<double>(simulated.doubtPs) / last);
+    PartOutcome outcome = InOrderOfLikeness(part, std::move(simulated));
     if (m_config.tolerance > 0 && IsOneCollective(part))
     {
         const auto bounds = m_store.BoundEnds(key, times);
@@ -761,11 +767,14 @@ FastForward::FindNew(Part& part, const Digest& kind, const Digest& key, std::vec
     LearnTimes(part, made);
     const uint64_t work = made.traffic.Work();
     part.wasSimulated = true;
-    part.simulatedWork += work;
-    m_report.simulatedWork += work;
+    part.workByFlows = made.isByFlows ? work : 0;
+    part.simulatedWork += work - part.workByFlows;
+    m_report.simulatedWork += work - part.workByFlows;
     ++m_report.simulations;
-    m_overhead += OverheadOf(part);
-    Account(part, m_kinds.insert_or_assign(kind, work).second ? work : 0, 0);
+    const uint64_t cost = CostOf(part, made);
+    m_spent += cost;
+    const bool isNew = m_kinds.insert_or_assign(kind, Effort{work, cost}).second;
+    Account(part, isNew ? work : 0, 0);
     return made;
 }
 
@@ -821,6 +830,13 @@ FastForward::OverheadOf(const Part& part) const
     return work;
 }
 
+uint64_t
+FastForward::CostOf(const Part& part, const PartOutcome& outcome) const
+{
+    return outcome.isByFlows ? outcome.traffic.flows * m_config.patience.perFlow
+                             : outcome.traffic.Work() + OverheadOf(part);
+}
+
 double
 FastForward::WholeOfBegun() const
 {
@@ -846,12 +862,13 @@ FastForward::WouldBeInVain(const Part& part, const Digest& kind) const
     const auto known = m_kinds.find(kind);
     const bool isNew = known == m_kinds.end();
     const uint64_t before = part.learned + part.saved;
-    const uint64_t work = isNew ? std::max(part.traffic.Work(), before) : known->second;
-    // So far the run has m_learned and m_saved of work. Everything else that was simulated is in
-    // vain, and m_saved makes up for it.
-    const auto useful = static_cast<double>(m_learned + m_saved - before + (isNew ? work : 0));
-    const auto spent =
-        static_cast<double>(m_report.simulatedWork + m_overhead + work + OverheadOf(part));
+    const uint64_t least = std::max(part.traffic.Work(), before);
+    const Effort effort = isNew ? Effort{least, least + OverheadOf(part)} : known->second;
+    // So far the run has m_learned and m_saved of work. Everything else that was spent is in vain,
+    // and m_saved makes up for it.
+    const auto useful =
+        static_cast<double>(m_learned + m_saved - before + (isNew ? effort.work : 0));
+    const auto spent = static_cast<double>(m_spent + effort.cost);
     const double margin =
         static_cast<double>(patience.work) + patience.share * useful * WholeOfBegun();
     return spent - useful > margin;

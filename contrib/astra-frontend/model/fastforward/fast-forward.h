@@ -30,6 +30,7 @@ struct ReusePatience
     double share{0.1};         ///< and this share of the run's expected work
     uint64_t perPattern{0};    ///< that a simulation takes besides its traffic, to make its network
     uint64_t perConnection{0}; ///< and to open a connection on it
+    uint64_t perFlow{0};       ///< of flows that stand for packets, which take nothing else
 };
 
 /// Options of fast-forward.
@@ -49,6 +50,7 @@ struct FastForwardReport
 {
     ns3::CarriedTraffic carried; ///< all together
     uint64_t simulatedWork{0};   ///< packet-hops (flows without packets) that were simulated
+    uint64_t workByFlows{0};     ///< packet-hops for which flows stood
     uint64_t reusedWork{0};      ///< and that were not, as they repeat
     uint64_t repeatedWork{0};    ///< of the simulated: again, as something began in a part
     uint64_t parts{0};
@@ -64,6 +66,9 @@ struct FastForwardReport
     std::size_t storedPatterns{0};
     uint64_t storedBytes{0};
     uint64_t forgottenPatterns{0};
+    /// The most by which a part's ends may differ from those of packets, as a share of its time;
+    /// infinite if flows do not tell.
+    double largestDoubt{0};
 };
 
 /**
@@ -206,9 +211,18 @@ class FastForward
     void LearnTimes(const Part& part, const PartOutcome& outcome);
 
     // whether reuse pays
+    /// Work of a simulation's traffic, and what the simulation took, in the same units.
+    struct Effort
+    {
+        uint64_t work;
+        uint64_t cost;
+    };
+
     void Account(Part& part, uint64_t learned, uint64_t saved);
     /// @return the work of simulating a part, besides its traffic
     uint64_t OverheadOf(const Part& part) const;
+    /// @return what a simulation of a part took, in units of work
+    uint64_t CostOf(const Part& part, const PartOutcome& outcome) const;
     /// @return all collectives of the run over those that have begun, 1 or more
     double WholeOfBegun() const;
     /// @return whether the simulation of @p part would exceed the work that may be in vain
@@ -232,11 +246,11 @@ class FastForward
     uint64_t m_opened{0};        ///< of these
     double m_collectiveBytes{0}; ///< of the run; 0: unknown
     double m_openedBytes{0};     ///< of those that have begun
-    /// By kind of part that was simulated: its work, the last time.
-    boost::unordered_flat_map<Digest, uint64_t, Digest::Hash> m_kinds;
+    /// By kind of part that was simulated: the last time.
+    boost::unordered_flat_map<Digest, Effort, Digest::Hash> m_kinds;
     uint64_t m_learned{0}; ///< work that was simulated for kinds of parts that were new, and of use
     uint64_t m_saved{0};   ///< work that was reused, of parts as they are now or ended
-    uint64_t m_overhead{0}; ///< of simulations, besides their traffic
+    uint64_t m_spent{0};   ///< on simulations, in units of work
     bool m_hasGivenUp{false};
 
     uint64_t m_nextOrder{0};

@@ -134,9 +134,11 @@ class FreshSimulation::Execution
 };
 
 FreshSimulation::FreshSimulation(std::function<UnusedNetwork()> make,
-                                 CollectiveImplementation& nccl)
+                                 CollectiveImplementation& nccl,
+                                 bool standsForPackets)
     : m_make(std::move(make)),
-      m_nccl(nccl)
+      m_nccl(nccl),
+      m_standsForPackets(standsForPackets)
 {
 }
 
@@ -154,7 +156,14 @@ FreshSimulation::Simulate(const PartPattern& pattern)
     }
     execution.Start();
     const bool isWhole = network.run();
-    return execution.TakeOutcome(isWhole);
+    PartOutcome outcome = execution.TakeOutcome(isWhole);
+    outcome.doubtPs = network.doubtPs();
+    if (m_standsForPackets)
+    {
+        outcome.isByFlows = true;
+        outcome.traffic.packetHops = network.packetHops();
+    }
+    return outcome;
 }
 
 } // namespace AstraSim

@@ -32,8 +32,11 @@ class FreshSimulation : public PatternSimulation
     /**
      * @param make makes networks; each is gone when its functions are
      * @param nccl carries collectives out; borrowed
+     * @param standsForPackets whether outcomes are those of packets, whose hops their traffic has
      */
-    FreshSimulation(std::function<UnusedNetwork()> make, CollectiveImplementation& nccl);
+    FreshSimulation(std::function<UnusedNetwork()> make,
+                    CollectiveImplementation& nccl,
+                    bool standsForPackets = false);
 
     PartOutcome Simulate(const PartPattern& pattern) override;
 
@@ -42,6 +45,7 @@ class FreshSimulation : public PatternSimulation
 
     std::function<UnusedNetwork()> m_make;
     CollectiveImplementation& m_nccl;
+    bool m_standsForPackets;
     /// Number of an operation. Plans keep the state of an unfinished one by its number, so it is
     /// unique among all networks.
     uint32_t m_next{0};

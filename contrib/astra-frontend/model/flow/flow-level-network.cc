@@ -5,6 +5,7 @@
  */
 #include "flow-level-network.h"
 
+#include "collectives/model/collective/divide-up.h"
 #include "collectives/model/collective/traffic-purpose.h"
 
 #include "ns3/clock-range.h"
@@ -95,8 +96,8 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
 {
     for (const auto& link : topology.links)
     {
-        m_transfers.AddLink(link.rateBps);
-        m_transfers.AddLink(link.rateBps);
+        AddLink(link.a, link.portA, link.rateBps);
+        AddLink(link.b, link.portB, link.rateBps);
     }
     ScheduleLinkEvents();
 }
@@ -156,7 +157,25 @@ FlowLevelFabric::MakeUnused(TimePs limit) const
                 }
                 return true;
             },
-            [&self] { self.loop.Interrupt(); }};
+            [&self] { self.loop.Interrupt(); },
+            [&self] { return self.fabric.FindDoubtPs(); },
+            [&self] { return self.fabric.GetPacketHops(); }};
+}
+
+void
+FlowLevelFabric::CountHops(const Part& part, const ns3::FrameSizes& sizes, bool nvlink)
+{
+    // On NVLink, an acknowledgement is due for a MiB, or a message.
+    const uint64_t perAck = std::max<uint64_t>(sizes.mtuPayload, m_config.ackIntervalBytes);
+    const uint64_t acks =
+        nvlink ? m_path.hops.size() : DivideUp(part.bytes, perAck) * m_back.size();
+    m_packetHops += DivideUp(part.bytes, sizes.mtuPayload) * m_path.hops.size() + acks;
+}
+
+TimePs
+FlowLevelFabric::FindDoubtPs() const
+{
+    return m_transfers.HasLongQueues() ? NO_BOUND : m_transfers.GetUncertainPs();
 }
 
 bool
@@ -180,9 +199,18 @@ FlowLevelFabric::LinkOf(uint32_t directedLink)
     const auto [link, isNew] = m_links->try_emplace(directedLink);
     if (isNew)
     {
-        link->second = m_transfers.AddLink(GetTopology().links[directedLink / 2].rateBps);
+        const auto& both = GetTopology().links[directedLink / 2];
+        link->second = directedLink % 2 ? AddLink(both.b, both.portB, both.rateBps)
+                                        : AddLink(both.a, both.portA, both.rateBps);
     }
     return link->second;
+}
+
+uint32_t
+FlowLevelFabric::AddLink(uint32_t node, uint16_t port, uint64_t rateBps)
+{
+    return m_config.quietBytes ? m_transfers.AddLink(rateBps, m_config.quietBytes(node, port))
+                               : m_transfers.AddLink(rateBps);
 }
 
 // --- from a message to its parts
@@ -380,6 +408,7 @@ FlowLevelFabric::Begin(Part* part, bool keepsTurn)
     const ns3::FrameSizes& sizes = nvlink ? m_config.nvlinkFrames : m_config.networkFrames;
     FluidTransfers::Request request;
     Plan(*part, nvlink, sizes, request);
+    CountHops(*part, sizes, nvlink);
     request.keepsTurn = keepsTurn;
     request.onReached = [](void* arg) {
         auto* reached = static_cast<Part*>(arg);
@@ -937,6 +966,7 @@ FlowLevelFabric::Stream(Operation& operation,
     request.uses = use;
     Time(*part, path, operation.frames, operation.rateCapBps, request);
     part->ackDelay = ns3::OneWayPs(path, operation.frames.ackWireBytes);
+    m_packetHops += DivideUp(part->bytes, operation.frames.mtuPayload) + 1;
     request.onReached = onReached;
     request.onDrained = [](void* arg) {
         auto* left = static_cast<Part*>(arg);

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,6 +44,9 @@ struct FlowLevelConfig
     std::vector<bool> spreading{};             ///< by node: spreads frames; empty: no switch does
     TimePs routeUpdateDelay{100'000'000};      ///< from a link's change to the routes'
     std::vector<ns3::LinkChange> linkChanges{};
+    /// @return bytes that packets may have queued at a node's port without a sender being told;
+    /// empty: any number
+    std::function<double(uint32_t node, uint16_t port)> quietBytes{};
 };
 
 /// A message, or a part of one, that its sender has the acknowledgement of.
@@ -105,6 +109,18 @@ class FlowLevelFabric : public SharedNetwork
      * @throw ns3::InputError if so, and nothing else limits the time
      */
     bool EndsBeyondClock(TimePs limit) const;
+
+    /// @return packet-hops that packets would have had for all that has begun, about
+    uint64_t GetPacketHops() const
+    {
+        return m_packetHops;
+    }
+
+    static constexpr TimePs NO_BOUND = std::numeric_limits<TimePs>::max();
+
+    /// @return the most by which ends up to now may differ from those of packets: the time in which
+    /// packets would have queued inside the network. NO_BOUND if they may have slowed senders down
+    TimePs FindDoubtPs() const;
 
     /// A flow that belongs to no rank's program.
     struct Background
@@ -259,6 +275,9 @@ class FlowLevelFabric : public SharedNetwork
     void OnPartAcknowledged(Part* part);
     void Release(Part* part);
     void Acknowledge(Message* message);
+    uint32_t AddLink(uint32_t node, uint16_t port, uint64_t rateBps);
+    /// Count the hops of a part's frames over m_path, and of their acknowledgements over m_back.
+    void CountHops(const Part& part, const ns3::FrameSizes& sizes, bool nvlink);
     /// @return the number in m_transfers of a direction of a link
     uint32_t LinkOf(uint32_t directedLink);
 
@@ -349,6 +368,7 @@ class FlowLevelFabric : public SharedNetwork
     std::vector<std::unique_ptr<Operation>> m_allOperations;
     std::vector<Operation*> m_freeOperations;
     std::vector<Part*> m_withoutPath;
+    uint64_t m_packetHops{0};
     std::function<void(const FlowLevelRecord&)> m_observer;
 
     // Kept between calls for their memory.

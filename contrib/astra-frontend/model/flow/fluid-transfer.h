@@ -10,6 +10,7 @@
 
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -46,9 +47,13 @@ struct FluidTransfer
 struct FluidBundle
 {
     MaxMinSolver::FlowId flow{0};
-    uint64_t key{0};       ///< in the map of bundles
-    bool inUse{false};     ///< has transfers
-    bool isRenewed{false}; ///< ends of its transfers have changed since rates were worked out
+    uint64_t key{0};         ///< in the map of bundles
+    bool inUse{false};       ///< has transfers
+    bool isRenewed{false};   ///< ends of its transfers have changed since rates were worked out
+    bool isUncertain{false}; ///< packets might do otherwise just now
+    double excess{0}; ///< bytes per picosecond that each sender would put into queues, as packets
+    /// Such bytes of all transfers, by the link before which they would queue.
+    boost::container::small_vector<std::pair<uint32_t, double>, 2> queued;
     boost::container::small_vector<MaxMinSolver::Use, 10> uses;
     double cap{0};
     double moved{0};     ///< bytes that each transfer has moved since the bundle began

@@ -35,6 +35,9 @@ constexpr double MANY_FLOWS = 32;
 /// A link that is as full as this is full: the solver lets that much pass.
 constexpr double FULL_LINK = 0.99;
 
+/// A transfer with this part of a rate has that rate: acknowledgements take the rest.
+constexpr double NEARLY = 0.97;
+
 /// @return bytes its bundle will have moved when the transfer gets somewhere
 double
 NextMark(const FluidTransfer& transfer)
@@ -86,8 +89,10 @@ FluidTransfers::FluidTransfers(EventLoop& loop)
 }
 
 uint32_t
-FluidTransfers::AddLink(uint64_t rateBps)
+FluidTransfers::AddLink(uint64_t rateBps, double quietBytes)
 {
+    m_quietBytes.push_back(quietBytes);
+    m_queued.push_back(0);
     m_carried.push_back(0);
     m_turns.emplace_back();
     return m_solver.AddResource(static_cast<double>(rateBps) / PS_BITS_PER_BYTE);
@@ -220,11 +225,15 @@ void
 FluidTransfers::Leave(FluidTransfer& transfer)
 {
     FluidBundle& bundle = *transfer.bundle;
+    Unqueue(bundle);
     if (!bundle.transfers.empty())
     {
         m_solver.SetCount(bundle.flow, static_cast<uint32_t>(bundle.transfers.size()));
         return;
     }
+    SetUncertain(bundle, false);
+    bundle.excess = 0;
+    bundle.queued.clear();
     m_solver.Remove(bundle.flow);
     m_byFlow[bundle.flow] = nullptr;
     bundle.inUse = false;
@@ -268,7 +277,12 @@ void
 FluidTransfers::Advance(FluidBundle& bundle)
 {
     const TimePs now = m_loop.Now();
-    bundle.moved += bundle.rate * static_cast<double>(now - bundle.updatedPs);
+    const auto passed = static_cast<double>(now - bundle.updatedPs);
+    bundle.moved += bundle.rate * passed;
+    if (bundle.excess > 0)
+    {
+        Queue(bundle, bundle.excess * passed);
+    }
     bundle.updatedPs = now;
 }
 
@@ -425,6 +439,81 @@ FluidTransfers::Correct(FluidBundle& bundle, double newRate)
     bundle.moved += (newRate - bundle.rate) * missed;
 }
 
+double
+FluidTransfers::FindShare(const FluidBundle& bundle) const
+{
+    const uint32_t first = bundle.uses.front().resource;
+    const auto sharing = static_cast<double>(std::max<std::size_t>(m_turns[first].Count(), 1));
+    return std::min(m_solver.GetCapacity(first) / sharing, bundle.cap);
+}
+
+void
+FluidTransfers::Judge(FluidBundle& bundle)
+{
+    const std::optional<uint32_t> bottleneck = m_solver.GetBottleneck(bundle.flow);
+    const uint32_t first = bundle.uses.front().resource;
+    bool isUncertain = false;
+    double excess = 0;
+    if (bundle.inUse && bottleneck == first)
+    {
+        const FluidTurns& turns = m_turns[first];
+        isUncertain = turns.Count() > 1 && !turns.TakesTurns() && bundle.rate < NEARLY * bundle.cap;
+    }
+    else if (bundle.inUse && bottleneck)
+    {
+        // Two that begin at one NIC and end at another one are held by both, in either's turns.
+        const double share = FindShare(bundle);
+        isUncertain = bundle.rate < NEARLY * share;
+        excess = isUncertain ? share - bundle.rate : 0;
+    }
+    SetUncertain(bundle, isUncertain);
+    bundle.excess = excess;
+    if (excess > 0 && (bundle.queued.empty() || bundle.queued.back().first != *bottleneck))
+    {
+        bundle.queued.emplace_back(*bottleneck, 0);
+    }
+}
+
+void
+FluidTransfers::SetUncertain(FluidBundle& bundle, bool isUncertain)
+{
+    if (isUncertain == bundle.isUncertain)
+    {
+        return;
+    }
+    const TimePs now = m_loop.Now();
+    bundle.isUncertain = isUncertain;
+    if (isUncertain)
+    {
+        m_uncertainSincePs = m_uncertain++ == 0 ? now : m_uncertainSincePs;
+    }
+    else if (--m_uncertain == 0)
+    {
+        m_uncertainPs += now - m_uncertainSincePs;
+    }
+}
+
+void
+FluidTransfers::Queue(FluidBundle& bundle, double bytes)
+{
+    auto& [link, queued] = bundle.queued.back();
+    const double more = bytes * static_cast<double>(bundle.transfers.size());
+    queued += more;
+    m_queued[link] += more;
+    m_hasLongQueues |= m_queued[link] > m_quietBytes[link];
+}
+
+void
+FluidTransfers::Unqueue(FluidBundle& bundle)
+{
+    const auto transfers = static_cast<double>(bundle.transfers.size() + 1);
+    for (auto& [link, bytes] : bundle.queued)
+    {
+        m_queued[link] -= bytes / transfers;
+        bytes -= bytes / transfers;
+    }
+}
+
 void
 FluidTransfers::UpdateRates()
 {
@@ -451,6 +540,7 @@ FluidTransfers::UpdateRates()
     m_changedLinks.clear();
     for (const MaxMinSolver::FlowId flow : changed)
     {
+        Judge(*m_byFlow[flow]);
         Plan(*m_byFlow[flow]);
     }
     constexpr double SMOOTHING = 0.125;

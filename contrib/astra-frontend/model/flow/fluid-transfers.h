@@ -66,8 +66,12 @@ class FluidTransfers
     /// @param loop outlives the object, which takes its hook
     explicit FluidTransfers(EventLoop& loop);
 
-    /// @return number of a new link, from 0 @param rateBps bit/s
-    uint32_t AddLink(uint64_t rateBps);
+    /**
+     * @param rateBps bit/s
+     * @param quietBytes that packets may have queued before it without a sender being told
+     * @return number of a new link, from 0
+     */
+    uint32_t AddLink(uint64_t rateBps, double quietBytes = NO_RATE);
 
     /// Change a link's rate; 0 stops its transfers.
     void SetLinkRate(uint32_t link, uint64_t rateBps);
@@ -121,6 +125,22 @@ class FluidTransfers
         }
     }
 
+    /**
+     * Fluids have no queues and share a link in no order. As long as packets have queues only at
+     * the links where they begin, and take turns there, both take the same time.
+     * @return time up to now in which packets might have done otherwise
+     */
+    TimePs GetUncertainPs() const
+    {
+        return m_uncertainPs + (m_uncertain > 0 ? m_loop.Now() - m_uncertainSincePs : 0);
+    }
+
+    /// @return whether queues may have become so long that marks or pauses slowed senders down
+    bool HasLongQueues() const
+    {
+        return m_hasLongQueues;
+    }
+
     /// @return whether a transfer moves so slowly that it has no end before that of the clock. It
     /// may still become faster, when others end.
     bool IsBeyondClock() const;
@@ -156,6 +176,15 @@ class FluidTransfers
     bool MayWait();
     void UpdateRates();
     void Correct(FluidBundle& bundle, double newRate);
+    /// @return the rate at which its first link would send each transfer of a bundle
+    double FindShare(const FluidBundle& bundle) const;
+    /// Rates have changed: find out whether packets might do otherwise.
+    void Judge(FluidBundle& bundle);
+    void SetUncertain(FluidBundle& bundle, bool isUncertain);
+    /// Senders have put bytes into queues. @param bytes of each transfer
+    void Queue(FluidBundle& bundle, double bytes);
+    /// A transfer of a bundle has left, and its bytes no queue.
+    void Unqueue(FluidBundle& bundle);
     /// The first transfer of a bundle has got somewhere.
     void Progress(FluidBundle& bundle);
 
@@ -171,6 +200,13 @@ class FluidTransfers
     std::vector<FluidBundle*> m_grown; ///< bundles with transfers that have no event yet
     uint64_t m_order{0};
     FluidWatch* m_watch{nullptr};
+
+    std::vector<double> m_quietBytes; ///< by link
+    std::vector<double> m_queued;     ///< by link, an upper bound
+    bool m_hasLongQueues{false};
+    uint32_t m_uncertain{0};      ///< bundles that are
+    TimePs m_uncertainSincePs{0}; ///< while there are some
+    TimePs m_uncertainPs{0};      ///< until the last time that there were none
 
     double m_waitingShare{0.04};
 

@@ -50,6 +50,13 @@ class FluidTurns
         return std::min(m_live + m_others, MAX_TURNS);
     }
 
+    /// @return whether transfers end when their last frames leave, as of the last Renew(); else
+    /// they are fluids
+    bool TakesTurns() const
+    {
+        return m_takesTurns;
+    }
+
     /// Call it while the counters of all bundles are up to date. @return bytes that a transfer has
     /// not sent
     double FindLeft(const FluidTransfer& transfer) const;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -108,6 +109,13 @@ class MaxMinSolver
     double GetRate(FlowId flow) const
     {
         return m_flows[flow].rate;
+    }
+
+    /// @return the full resource that holds a flow, as of the last Solve(); nothing: its cap does
+    std::optional<uint32_t> GetBottleneck(FlowId flow) const
+    {
+        const uint32_t resource = m_flows[flow].bottleneck;
+        return resource == NONE ? std::nullopt : std::optional(resource);
     }
 
     /// @return sum of rate x weight of the flows on a resource

@@ -19,6 +19,9 @@ struct UnusedNetwork
     /// Simulate until nothing is left. @return false if it was interrupted
     std::function<bool()> run;
     std::function<void()> interrupt; ///< have run() return soon; may be called from any thread
+    /// @return the most by which ends up to now may differ from those of packets
+    std::function<TimePs()> doubtPs{[] { return TimePs{0}; }};
+    std::function<uint64_t()> packetHops{[] { return 0; }}; ///< that packets would have had so far
 };
 
 } // namespace AstraSim

@@ -213,6 +213,13 @@ class SwitchMmu : public Object
         return PauseThresholdAt(port, Present().m_sharedUsed);
     }
 
+    /// @return bytes that may queue at a port before a frame is marked or a sender paused; several
+    /// ports may have as many
+    uint64_t QuietBytes(uint32_t port) const
+    {
+        return std::min(m_ports[port].ecn.kminBytes, PauseThreshold(port) / 2);
+    }
+
     /// @return the priorities that PFC protects (bit p: priority p)
     uint8_t GetLosslessMask() const
     {

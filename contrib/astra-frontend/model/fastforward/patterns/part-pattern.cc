@@ -3,6 +3,8 @@
  */
 #include "part-pattern.h"
 
+#include <algorithm>
+
 namespace AstraSim
 {
 
@@ -23,6 +25,20 @@ NeedsAllRanks(const PartOperation& what)
     default:
         return false;
     }
+}
+
+TimePs
+PartOutcome::LastEnd() const
+{
+    TimePs last = 0;
+    for (const auto& operation : ends)
+    {
+        for (const TimePs end : operation)
+        {
+            last = std::max(last, end);
+        }
+    }
+    return last;
 }
 
 uint64_t

@@ -47,6 +47,11 @@ struct PartOutcome
     std::vector<std::vector<TimePs>> ends;
     ns3::CarriedTraffic traffic;
     bool isInterrupted{false}; ///< its simulation was: ends are missing
+    TimePs doubtPs{0};     ///< the most by which ends may differ from those of packets, if known
+    bool isByFlows{false}; ///< in place of packets, whose hops its traffic has
+
+    /// @return the last end; 0 if nothing has ended
+    TimePs LastEnd() const;
 
     /// @return bytes of memory it takes
     uint64_t MemoryBytes() const;

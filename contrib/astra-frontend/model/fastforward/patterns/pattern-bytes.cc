@@ -85,6 +85,8 @@ ToBytes(const PartOutcome& outcome)
 {
     ns3::QbbBytes bytes;
     ns3::PutValue(bytes, outcome.traffic);
+    ns3::PutValue(bytes, outcome.doubtPs);
+    ns3::PutValue(bytes, outcome.isByFlows);
     ns3::PutValue(bytes, uint64_t{outcome.ends.size()});
     for (const auto& ends : outcome.ends)
     {
@@ -99,6 +101,8 @@ OutcomeFromBytes(const ns3::QbbBytes& bytes)
     ns3::QbbByteReader reader(bytes);
     PartOutcome outcome;
     reader.GetTo(outcome.traffic);
+    reader.GetTo(outcome.doubtPs);
+    reader.GetTo(outcome.isByFlows);
     outcome.ends.resize(reader.Get<uint64_t>());
     for (auto& ends : outcome.ends)
     {
