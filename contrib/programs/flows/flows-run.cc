@@ -32,6 +32,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -167,6 +168,8 @@ class FlowsRun : public RunDriver
     int Report() override;
     void Interrupt() override;
     void Release() override;
+    ProgressSample SampleProgress() override;
+    ProgressMode GetProgressMode() const override;
 
     std::optional<StopCause> WhyUnfinished() const;
     int ReportUnfinished(const StopCause& cause);
@@ -190,6 +193,7 @@ class FlowsRun : public RunDriver
     LinkCountersOf m_links;           ///< when the last flow was done
     EventId m_stop;                   ///< at SIMULATOR_STOP_TIME or --max-sim-time
     bool m_outOfTime{false};
+    std::function<int64_t()> m_reached; ///< time, for any thread
 };
 
 bool
@@ -278,6 +282,7 @@ FlowsRun::Build()
     m_use.emplace(m_topology);
     m_useHere.emplace(LinkUse::PartOf(*m_use));
     m_runner->CountIn(*m_useHere, 0);
+    m_reached = WatchSimulator();
 }
 
 void
@@ -314,6 +319,20 @@ FlowsRun::Simulate()
         m_check->Finish(m_runner->Finished() == m_runner->Announced() &&
                         m_failures.GetFailures().empty());
     }
+}
+
+ProgressSample
+FlowsRun::SampleProgress()
+{
+    return {m_reached()};
+}
+
+ProgressMode
+FlowsRun::GetProgressMode() const
+{
+    const QbbProcesses* processes = QbbProcesses::Get();
+    return m_options.quiet || (processes && processes->GetRank() > 0) ? ProgressMode::Never
+                                                                      : ProgressMode::Auto;
 }
 
 void

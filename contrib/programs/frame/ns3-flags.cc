@@ -11,6 +11,7 @@
 #include "ns3/input-error.h"
 #include "ns3/make-event.h"
 #include "ns3/nearest-name.h"
+#include "ns3/qbb-simulator-impl.h"
 #include "ns3/simulator.h"
 #include "ns3/string.h"
 #include "ns3/type-id.h"
@@ -409,6 +410,13 @@ PrepareSimulator()
     Time::SetResolution(Time::PS);
     UseHugePages();
     UseFastSimulator();
+}
+
+std::function<int64_t()>
+WatchSimulator()
+{
+    const QbbSimulatorImpl* simulator = QbbSimulatorImpl::Get();
+    return [simulator] { return simulator ? simulator->GetReachedPs() : 0; };
 }
 
 void

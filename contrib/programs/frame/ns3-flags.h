@@ -58,6 +58,10 @@ void UseFastSimulator();
 /// anything makes a Time or schedules an event.
 void PrepareSimulator();
 
+/// @return a function that returns the time that Simulator::Run() has reached, in picoseconds, to
+/// any thread; 0 with other simulators than QbbSimulatorImpl, which do not tell
+std::function<int64_t()> WatchSimulator();
+
 /// End Simulator::Run() after the current event. Any thread may call it, the simulator's included.
 void StopSimulatorFromAnyThread();
 

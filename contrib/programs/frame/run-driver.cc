@@ -279,10 +279,16 @@ RunDriver::DescribeEnd(SimulationEnd end, bool isFlag) const
 void
 RunDriver::Execute()
 {
-    m_supervisor.Watch([this] { Interrupt(); });
-    BOOST_SCOPE_EXIT_ALL(this)
+    RunProgress progress(
+        GetProgressMode(),
+        [this] { return SampleProgress(); },
+        m_record ? &*m_record : nullptr);
+    m_supervisor.Watch([this] { Interrupt(); },
+                       [&progress] { progress.Look(RunProgress::Clock::now()); });
+    BOOST_SCOPE_EXIT_ALL(this, &progress)
     {
         m_supervisor.EndWatch();
+        progress.End();
     };
     Start();
     const auto begin = std::chrono::steady_clock::now();

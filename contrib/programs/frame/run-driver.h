@@ -6,6 +6,7 @@
 
 #include "guarded-main.h"
 #include "process-link.h"
+#include "run-progress.h"
 #include "run-record.h"
 #include "run-results.h"
 #include "run-supervisor.h"
@@ -71,6 +72,18 @@ class RunDriver
 
     /// Has Simulate() return soon. Called by another thread.
     virtual void Interrupt() = 0;
+
+    /// @return how far Simulate() is. Called by another thread while it goes on
+    virtual ProgressSample SampleProgress()
+    {
+        return {};
+    }
+
+    /// @return when progress is shown
+    virtual ProgressMode GetProgressMode() const
+    {
+        return ProgressMode::Never;
+    }
 
     /// Gives up all that simulates and writes: the run is refused, or memory has run out.
     virtual void Release()

@@ -101,6 +101,29 @@ RunRecord::AddInput(const std::string& role, const std::string& path)
 void
 RunRecord::Write(const std::string& status)
 {
+    const std::lock_guard lock(m_mutex);
+    m_json.erase("progress"); // it is over, or has not begun
+    WriteAs(status);
+}
+
+void
+RunRecord::WriteProgress(const nlohmann::ordered_json& progress)
+{
+    const std::lock_guard lock(m_mutex);
+    m_json["progress"] = progress;
+    try
+    {
+        WriteAs("running");
+    }
+    catch (const ns3::InputError&)
+    {
+        // The end of the run finds out, too.
+    }
+}
+
+void
+RunRecord::WriteAs(const std::string& status)
+{
     m_json["status"] = status;
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - m_begin;
     m_json["wall_s"] = wall.count();

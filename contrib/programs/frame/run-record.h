@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ class RunRecord
     template <typename T>
     void Set(const std::string& key, const T& value)
     {
+        const std::lock_guard lock(m_mutex);
         m_json[key] = value;
     }
 
@@ -68,7 +70,15 @@ class RunRecord
     /// @throw ns3::InputError if it cannot be written
     void Write(const std::string& status);
 
+    /// Write the file while the run goes on. May be called by another thread than the others; a
+    /// disk that is full will be told by Write(). @param progress how far it is
+    void WriteProgress(const nlohmann::ordered_json& progress);
+
   private:
+    /// The rest of Write(), with the lock.
+    void WriteAs(const std::string& status);
+
+    std::mutex m_mutex; ///< of the values: another thread writes them while the run goes on
     std::string m_path;
     nlohmann::ordered_json m_json;
     std::chrono::steady_clock::time_point m_begin;

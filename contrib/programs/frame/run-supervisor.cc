@@ -21,7 +21,8 @@ namespace AstraSim
 namespace
 {
 
-constexpr int LOOK_MS = 50; ///< between two looks at time and memory
+constexpr int LIMITS_MS = 50; ///< between two looks at time and memory
+constexpr int LOOK_MS = 200;  ///< at how far the run is
 /// timeout(1) signals a program and then its group, and mpirun passes on a group's signals, so one
 /// request arrives as several signals.
 constexpr std::chrono::seconds ONE_WISH{1};
@@ -77,10 +78,11 @@ RunSupervisor::Hold()
 }
 
 void
-RunSupervisor::Watch(std::function<void()> stop)
+RunSupervisor::Watch(std::function<void()> stop, std::function<void()> look)
 {
     const std::lock_guard lock(m_mutex);
     m_stop = std::move(stop);
+    m_look = std::move(look);
     m_phase = Phase::Simulating;
     if (m_cause)
     {
@@ -94,6 +96,7 @@ RunSupervisor::EndWatch()
     const std::lock_guard lock(m_mutex);
     m_phase = Phase::Writing;
     m_stop = {};
+    m_look = {};
 }
 
 std::optional<StopCause>
@@ -110,7 +113,7 @@ RunSupervisor::Run()
     while (true)
     {
         pollfd descriptors[] = {{m_signals, POLLIN, 0}, {m_end, POLLIN, 0}};
-        poll(descriptors, 2, hasLimits ? LOOK_MS : -1);
+        poll(descriptors, 2, hasLimits ? LIMITS_MS : LOOK_MS);
         if (descriptors[1].revents)
         {
             return;
@@ -125,6 +128,7 @@ RunSupervisor::Run()
         {
             CheckLimits();
         }
+        Look();
     }
 }
 
@@ -165,6 +169,16 @@ RunSupervisor::CheckLimits()
         Stop({"stopped",
               fmt::format("--max-memory of {} MiB is used up", *m_limits.memoryBytes >> 20),
               1});
+    }
+}
+
+void
+RunSupervisor::Look()
+{
+    const std::lock_guard lock(m_mutex);
+    if (m_look)
+    {
+        m_look();
     }
 }
 

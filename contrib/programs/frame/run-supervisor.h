@@ -60,8 +60,8 @@ class RunSupervisor
     void Hold();
 
     /// @param stop called at most once: from another thread, or at once after a signal that was
-    /// held
-    void Watch(std::function<void()> stop);
+    /// held @param look called a few times a second from another thread, until EndWatch()
+    void Watch(std::function<void()> stop, std::function<void()> look = {});
 
     /// The simulation is over and its results are being written: only a later signal cuts that
     /// off.
@@ -82,6 +82,7 @@ class RunSupervisor
     void Run();
     void OnSignal(int signal);
     void CheckLimits();
+    void Look();
     void Stop(StopCause cause);
 
     RunLimits m_limits;
@@ -93,6 +94,7 @@ class RunSupervisor
     Phase m_phase{Phase::Preparing};
     std::optional<std::chrono::steady_clock::time_point> m_firstSignal;
     std::function<void()> m_stop;
+    std::function<void()> m_look;
     std::optional<StopCause> m_cause;
     std::thread m_thread;
 };

@@ -130,21 +130,15 @@ AnalyticalBackend::Describe(double wallSeconds, std::size_t limit) const
 }
 
 TimePs
-AnalyticalBackend::Now() const
+AnalyticalBackend::GetReached() const
 {
     return m_network.GetLoop().Now();
 }
 
-void
-AnalyticalBackend::Schedule(TimePs delay, std::function<void()> action)
+TimePs
+AnalyticalBackend::Now() const
 {
-    m_network.GetLoop().Schedule(delay, std::move(action));
-}
-
-bool
-AnalyticalBackend::IsIdle() const
-{
-    return m_network.GetLoop().IsIdle();
+    return m_network.GetLoop().Now();
 }
 
 } // namespace AstraSim

@@ -42,8 +42,7 @@ class AnalyticalBackend : public SimulationBackend
     NetworkDescription Describe(double wallSeconds, std::size_t limit) const override;
 
     TimePs Now() const override;
-    void Schedule(TimePs delay, std::function<void()> action) override;
-    bool IsIdle() const override;
+    TimePs GetReached() const override;
 
   private:
     AnaSim m_network;

@@ -142,14 +142,9 @@ class FastForwardBackend : public SimulationBackend
         return m_inner->Now();
     }
 
-    void Schedule(TimePs delay, std::function<void()> action) override
+    TimePs GetReached() const override
     {
-        m_inner->Schedule(delay, std::move(action));
-    }
-
-    bool IsIdle() const override
-    {
-        return m_inner->IsIdle();
+        return m_inner->GetReached();
     }
 
   private:

@@ -282,17 +282,10 @@ FlowLevelBackend::Now() const
     return m_loop.Now();
 }
 
-void
-FlowLevelBackend::Schedule(TimePs delay, std::function<void()> action)
+TimePs
+FlowLevelBackend::GetReached() const
 {
-    m_loop.Schedule(delay, std::move(action));
-}
-
-bool
-FlowLevelBackend::IsIdle() const
-{
-    // A transfer that has just begun has no event before its rate is known.
-    return m_loop.IsIdle() && !m_fabric->GetTransfers().GetSolver().IsDirty();
+    return m_loop.Now();
 }
 
 } // namespace AstraSim

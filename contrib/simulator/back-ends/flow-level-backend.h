@@ -60,8 +60,7 @@ class FlowLevelBackend : public SimulationBackend
     NetworkDescription Describe(double wallSeconds, std::size_t limit) const override;
 
     TimePs Now() const override;
-    void Schedule(TimePs delay, std::function<void()> action) override;
-    bool IsIdle() const override;
+    TimePs GetReached() const override;
 
   private:
     /// Set the capabilities that only some networks have.

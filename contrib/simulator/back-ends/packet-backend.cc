@@ -65,6 +65,7 @@ PacketBackend::PacketBackend(const RunOptions& options,
     }
     MakeNetworks();
     SetCapabilities();
+    m_reached = ns3::WatchSimulator();
     if (!m_output.empty())
     {
         m_monitors = std::make_unique<ns3::FabricMonitors>(*m_fabric,
@@ -370,21 +371,15 @@ PacketBackend::DescribeWaits(std::size_t limit) const
 }
 
 TimePs
+PacketBackend::GetReached() const
+{
+    return m_reached();
+}
+
+TimePs
 PacketBackend::Now() const
 {
     return Simulator::Now().GetPicoSeconds();
-}
-
-void
-PacketBackend::Schedule(TimePs delay, std::function<void()> action)
-{
-    Simulator::Schedule(ns3::PicoSeconds(delay), std::move(action));
-}
-
-bool
-PacketBackend::IsIdle() const
-{
-    return Simulator::IsFinished();
 }
 
 } // namespace AstraSim

@@ -15,6 +15,7 @@
 #include "ns3/rdma-fabric.h"
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,8 +68,7 @@ class PacketBackend : public SimulationBackend
     NetworkDescription Describe(double wallSeconds, std::size_t limit) const override;
 
     TimePs Now() const override;
-    void Schedule(TimePs delay, std::function<void()> action) override;
-    bool IsIdle() const override;
+    TimePs GetReached() const override;
 
   private:
     /// Set the capabilities that only some networks have.
@@ -102,8 +102,9 @@ class PacketBackend : public SimulationBackend
     std::unique_ptr<ns3::FabricMonitors> m_monitors;
     std::unique_ptr<ns3::FabricCheck> m_check; ///< null if nothing is checked
     ns3::EventId m_stop;
-    ns3::LinkCountersOf m_links;      ///< when the last workload was done
-    std::optional<TimePs> m_finishPs; ///< when the workloads were done
+    std::function<int64_t()> m_reached; ///< time, for any thread
+    ns3::LinkCountersOf m_links;        ///< when the last workload was done
+    std::optional<TimePs> m_finishPs;   ///< when the workloads were done
     bool m_outOfTime{false};
     bool m_stoppedEarly{false}; ///< flows beside the workloads go on
     bool m_drained{false};      ///< Run() has left nothing to simulate

@@ -6,10 +6,10 @@
 
 #include "astra-frontend/model/network/unused-network.h"
 #include "programs/frame/run-results.h"
-#include "simulation-clock.h"
 #include "simulator/records/run-verdict.h"
 
 #include "ns3/collective-engine.h"
+#include "ns3/rank-network.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +53,7 @@ struct NetworkDescription
  * }
  * @endcode
  */
-class SimulationBackend : public SimulationClock
+class SimulationBackend
 {
   public:
     /// For a network in partitions: ranks of different partitions share nothing during Run().
@@ -102,6 +102,14 @@ class SimulationBackend : public SimulationClock
         /// Completes the network's own files, and its checks.
         std::function<void()> finish;
     };
+
+    virtual ~SimulationBackend() = default;
+
+    /// @return the simulated time
+    virtual TimePs Now() const = 0;
+
+    /// @return the simulated time that was reached lately; may be called by any thread
+    virtual TimePs GetReached() const = 0;
 
     const Capabilities& GetCapabilities() const
     {

@@ -8,6 +8,7 @@
 #include "collectives/model/nccl/nccl-options.h"
 #include "programs/frame/program-flags.h"
 #include "programs/frame/run-limits.h"
+#include "programs/frame/run-progress.h"
 #include "run-environment.h"
 
 #include "ns3/layer-table.h"
@@ -22,14 +23,6 @@
 
 namespace AstraSim
 {
-
-/// When progress is shown.
-enum class ProgressMode : uint8_t
-{
-    Auto, ///< if standard error is a terminal
-    Always,
-    Never,
-};
 
 /// Kinds of simulation of a network.
 enum class NetworkModel : uint8_t

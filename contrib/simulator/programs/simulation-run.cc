@@ -9,7 +9,6 @@
 #include "simulator/back-ends/backend-factory.h"
 #include "simulator/inputs/run-inputs.h"
 #include "simulator/jobs/run-jobs.h"
-#include "simulator/run/run-progress.h"
 #include "simulator/run/run-report.h"
 #include "simulator/run/workload-threads.h"
 
@@ -18,13 +17,13 @@
 #include "ns3/qbb-processes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <unistd.h>
 
 namespace AstraSim
 {
@@ -56,6 +55,8 @@ class SimulationRun : public RunDriver
     int Report() override;
     void Interrupt() override;
     void Release() override;
+    ProgressSample SampleProgress() override;
+    ProgressMode GetProgressMode() const override;
 
     SimulationBackend& Backend() const
     {
@@ -76,7 +77,8 @@ class SimulationRun : public RunDriver
     std::optional<RunNetwork> m_network;
     std::unique_ptr<RunCheck> m_check; ///< null if nothing is checked
     std::unique_ptr<RunJobs> m_jobs;
-    std::unique_ptr<RunProgress> m_progress;
+    std::atomic<uint64_t> m_collectivesTotal{0}; ///< 0: unknown
+    ProgressSample m_sample;                     ///< the last one
     SimulationEnd m_end{SimulationEnd::Drained};
     std::mutex m_exchange;       ///< of the backend, while another thread may interrupt it
     bool m_isInterrupted{false}; ///< by another thread
@@ -188,44 +190,23 @@ SimulationRun::MakeSimulation(const BackgroundFlows& background, bool mayReuse)
 void
 SimulationRun::Start()
 {
-    // Progress depends on wall time, and all processes of a run must have the same events.
-    const bool show = !ns3::QbbProcesses::Get() &&
-                      (m_options.progress == ProgressMode::Always ||
-                       (m_options.progress == ProgressMode::Auto && ::isatty(STDERR_FILENO)));
-    m_progress = std::make_unique<RunProgress>(Backend(), [this] {
-        const JobProgress jobs = m_jobs->Progress();
-        const NetworkTotals totals = Backend().GetTotals();
-        return ProgressSample{jobs.collectivesDone,
-                              jobs.collectivesTotal,
-                              totals.flows,
-                              totals.packetHops,
-                              totals.events};
-    });
+    m_collectivesTotal = m_jobs->Progress().collectivesTotal;
     if (FastForwardBackend* forward = m_network->GetForward())
     {
         forward->AllowBeginningAnew();
-        forward->Start(m_jobs->Progress().collectivesTotal);
+        forward->Start(m_collectivesTotal);
     }
-    m_jobs->Start([this] {
-        m_progress->Stop();
-        Backend().FinishWorkloads();
-    });
-    if (show)
-    {
-        m_progress->Start();
-    }
+    m_jobs->Start([this] { Backend().FinishWorkloads(); });
 }
 
 void
 SimulationRun::Simulate()
 {
     m_end = Backend().Run();
-    m_progress->Stop();
     if (const auto* forward = m_network->GetForward(); forward && forward->MustBeginAnew())
     {
         BeginAnew();
         m_end = Backend().Run();
-        m_progress->Stop();
     }
 }
 
@@ -247,6 +228,30 @@ SimulationRun::BeginAnew()
     }
 }
 
+ProgressSample
+SimulationRun::SampleProgress()
+{
+    const std::unique_lock lock(m_exchange, std::try_to_lock);
+    if (lock) // else the run begins anew just now
+    {
+        m_sample = {Backend().GetReached(),
+                    m_jobs->GetSummary().GetCount(),
+                    m_collectivesTotal,
+                    "collectives"};
+    }
+    return m_sample;
+}
+
+ProgressMode
+SimulationRun::GetProgressMode() const
+{
+    // One process speaks for all.
+    const ns3::QbbProcesses* processes = ns3::QbbProcesses::Get();
+    const bool isAutoAndQuiet = m_options.progress == ProgressMode::Auto && m_options.quiet;
+    return isAutoAndQuiet || (processes && processes->GetRank() > 0) ? ProgressMode::Never
+                                                                     : m_options.progress;
+}
+
 void
 SimulationRun::Interrupt()
 {
@@ -258,7 +263,6 @@ SimulationRun::Interrupt()
 void
 SimulationRun::Release()
 {
-    m_progress.reset();
     m_jobs.reset();
     m_check.reset();
     m_network.reset();

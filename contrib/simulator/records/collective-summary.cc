@@ -14,7 +14,7 @@ namespace AstraSim
 void
 CollectiveSummary::CollectiveEnded(const CollectiveRecord& record)
 {
-    ++m_count;
+    m_count.store(GetCount() + 1, std::memory_order_relaxed);
     Row& row = m_rows[{record.op,
                        record.group->kind,
                        static_cast<uint32_t>(record.group->ranks.size()),

@@ -6,6 +6,7 @@
 
 #include "astra-frontend/model/system/run-observer.h"
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -25,10 +26,10 @@ class CollectiveSummary : public RunObserver
     /// they differ.
     std::string Table() const;
 
-    /// @return collectives that have ended
+    /// @return collectives that have ended; may be called by any thread
     uint64_t GetCount() const
     {
-        return m_count;
+        return m_count.load(std::memory_order_relaxed);
     }
 
   private:
@@ -47,7 +48,7 @@ class CollectiveSummary : public RunObserver
     bool StartsLate() const;
 
     std::map<Key, Row> m_rows;
-    uint64_t m_count{0};
+    std::atomic<uint64_t> m_count{0}; ///< changed by one thread
 };
 
 } // namespace AstraSim

@@ -50,7 +50,7 @@ void
 EventLoop::RefuseDelay(TimePs delay) const
 {
     ns3::RefuseBeyondClock("time",
-                           "what begins at " + std::to_string(m_now / 1000) + " ns and takes " +
+                           "what begins at " + std::to_string(Now() / 1000) + " ns and takes " +
                                std::to_string(delay / 1000) + " ns or more ends");
 }
 
@@ -87,10 +87,10 @@ EventLoop::Run(TimePs limit)
         const TimePs next = m_future.GetFirstTime();
         if (next > limit)
         {
-            m_now = limit;
+            m_now.store(limit, std::memory_order_relaxed);
             return false;
         }
-        m_now = next;
+        m_now.store(next, std::memory_order_relaxed);
         m_future.Take(next, m_present);
     }
 }

@@ -42,10 +42,10 @@ class EventLoop
     EventLoop(const EventLoop&) = delete;
     EventLoop& operator=(const EventLoop&) = delete;
 
-    /// @return the current simulated time
+    /// @return the current simulated time; may be called by any thread
     TimePs Now() const
     {
-        return m_now;
+        return m_now.load(std::memory_order_relaxed);
     }
 
     /**
@@ -56,15 +56,15 @@ class EventLoop
     {
         if (delay == 0)
         {
-            m_present.push_back({m_now, handler, arg});
+            m_present.push_back({Now(), handler, arg});
         }
-        else if (delay >= NO_LIMIT - m_now) [[unlikely]]
+        else if (delay >= NO_LIMIT - Now()) [[unlikely]]
         {
             RefuseDelay(delay);
         }
         else
         {
-            m_future.Add({m_now + delay, handler, arg});
+            m_future.Add({Now() + delay, handler, arg});
         }
     }
 
@@ -122,7 +122,7 @@ class EventLoop
     std::size_t m_nextPresent{0};
     MessageHandler m_hook{nullptr};
     void* m_hookArg{nullptr};
-    TimePs m_now{0};
+    std::atomic<TimePs> m_now{0};
     uint64_t m_count{0};
     bool m_stopped{false};
     std::atomic<bool> m_interrupted{false};

@@ -276,6 +276,8 @@ QbbPartitions::Run()
             {
                 break;
             }
+            m_simulator.m_reachedPs.store(static_cast<int64_t>(std::min(earliest, global)),
+                                          std::memory_order_relaxed);
             if (global <= earliest)
             {
                 RunStep([&] { RunGlobalEvents(global); });

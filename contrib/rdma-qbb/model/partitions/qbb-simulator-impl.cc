@@ -162,6 +162,7 @@ QbbSimulatorImpl::Run()
     Scheduler::Event next;
     while (!m_stop.load(std::memory_order_relaxed) && m_timeline.TakeNext(next))
     {
+        m_reachedPs.store(static_cast<int64_t>(next.key.m_ts), std::memory_order_relaxed);
         Execute(m_timeline, next);
         if (m_hasForeign.load(std::memory_order_acquire))
         {

@@ -150,6 +150,12 @@ class QbbSimulatorImpl final : public SimulatorImpl
         return static_cast<int64_t>(Present().nowTs);
     }
 
+    /// @return the time that Run() has reached; may be called by any thread
+    int64_t GetReachedPs() const
+    {
+        return m_reachedPs.load(std::memory_order_relaxed);
+    }
+
     /**
      * Run the nodes in partitions from now on, which is before Run(). Only nodes that share nothing
      * but wires may be in different partitions; their ports say so when they are joined
@@ -245,6 +251,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
     uint32_t m_places{1}; ///< the next place for TakePlace(); between processes, 0 ends a window
     std::unordered_map<uint32_t, QbbTimedEvent*> m_wires; ///< that lead elsewhere, by place
     std::atomic<bool> m_stop{false};
+    std::atomic<int64_t> m_reachedPs{0};
     std::list<EventId> m_destroyEvents;
     std::thread::id m_thread;
     std::atomic<bool> m_hasForeign{false};
