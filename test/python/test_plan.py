@@ -132,15 +132,19 @@ def test_fewer_gpus_serve_the_other_objectives(tmp_path):
     assert min(int(row["gpus"]) for row in rows) < 16
 
 
-def test_the_best_plans_are_simulated_on_the_topology(tmp_path):
+@pytest.mark.parametrize("network", ["packet", "flow"])
+def test_the_best_plans_are_simulated_on_the_topology(tmp_path, network):
     lines = [f"{gpu} 8 2880Gbps 25ns 0\n{gpu} 9 400Gbps 500ns 0\n" for gpu in range(8)]
     (tmp_path / "server").write_text("10 8 1 1 16 H100\n8 9\n" + "".join(lines))
     plan("--model", "llama2_7b", "--num_layers", 2, "--gpus", 8, "--topology", tmp_path / "server", "--global_batch", 8,
-         "--seq_length", 1024, "--top", 2, "--simulate", 1, "--network", "flow", "-o", tmp_path / "out")
+         "--seq_length", 1024, "--top", 2, "--simulate", 1, "--network", network, "-o", tmp_path / "out")
     rows = list(csv.DictReader(open(tmp_path / "out/plans.csv")))
     # The estimate and the simulation model the same machine.
     assert float(rows[0]["simulated_ms"]) == pytest.approx(float(rows[0]["time_ms"]), rel=0.2)
     assert rows[1]["simulated_ms"] == ""
+    # An iteration repeats itself; only one that gains nothing by that is simulated whole.
+    record = json.loads((tmp_path / "out/plan1/run.json").read_text())
+    assert "fast_forward" in record or "fast_forward_given_up" in record
 
 
 @pytest.mark.parametrize("arguments, message", [

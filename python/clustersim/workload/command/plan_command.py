@@ -36,6 +36,9 @@ OVERLAPS = ("tp", "dp", "ep", "pp")
 LARGEST = 1_000_000_000  # of what is counted; more would be searched for hours
 CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
+# How a network of a kind simulates an iteration, which repeats itself; formulas do so by themselves.
+REUSE = {"packet": ("--fidelity", "auto"), "flow": ("--fast-forward",), "analytical": ()}
+
 # Peaks of NICs in GB/s, one direction, where no topology says them.
 NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
 COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch",
@@ -331,7 +334,7 @@ def _simulate(given: argparse.Namespace, best: Sequence[search.Timed], rows: Seq
         command = [find_program("SimAI_simulator", given.bin), "-w", directory / f"plan{number}.txt", "-n",
                    given.topology,
                    *(["-c", given.conf] if given.conf else []), "-o", result, "--network", given.network, "--quiet",
-                   "--progress", "never"]
+                   "--progress", "never", *REUSE[given.network]]
         if timed.plan.world_size != len(read_topology(given.topology).gpus):
             raise InputError(f"--simulate: {given.topology} has another number of GPUs than plan {number}; expected "
                              f"{timed.plan.world_size}")
