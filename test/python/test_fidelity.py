@@ -81,7 +81,7 @@ def test_inputs_that_slow_lone_packets_down_are_named(tmp_path, flags, reason):
 @pytest.mark.parametrize("flags, told", [
     (("--network", "flow"), "--fidelity auto with --network flow; expected --network packet"),
     (("--fast-forward=off",), "--fidelity auto with --fast-forward=off; expected one of the two"),
-    (("--max-error", "2"), "--max-error is '2'; expected a share such as 1% or 0.01"),
+    (("--max-error", "2"), "--max-error is 2; expected a share such as 1% or 0.01"),
     (("--max-error", "little"), "--max-error is 'little'; expected a share such as 1% or 0.01"),
 ])
 def test_what_contradicts_it_is_refused(tmp_path, flags, told):
