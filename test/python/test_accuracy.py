@@ -64,12 +64,43 @@ def test_a_tenth_of_each_batch_is_held_out_by_name_and_not_by_result():
     found = tables.read_tables(MEASUREMENTS)
     batches = {table.machine.batch for table in found}
     assert batches == set(range(1, len(batches) + 1))
-    for batch in batches:
+    for batch in batches & set(range(1, 6)):
         of_batch = [table for table in found if table.machine.batch == batch]
         by_hash = sorted((hashlib.sha256(table.name.encode()).hexdigest(), table.name) for table in of_batch)
         held_out = {table.name for table in of_batch if table.machine.held_out}
         assert held_out == {name for _, name in by_hash[:len(held_out)]}
         assert len(held_out) >= len(of_batch) / 10
+
+
+def test_whole_kinds_are_held_out_from_the_sixth_batch_on():
+    found = tables.read_tables(MEASUREMENTS)
+    of_kind = {}
+    for table in found:
+        if table.machine.batch >= 6:
+            of_kind.setdefault(table.machine.kind, set()).add(table.machine.held_out)
+    assert all(len(choices) == 1 for choices in of_kind.values())
+
+
+def test_a_held_out_table_is_of_a_kind_not_seen_unless_another_table_shows_the_kind():
+    def table(name, gpu, test, held_out, servers=2):
+        machine = tables.Machine(gpu=gpu, nvlink_gbps=0, test=test, servers=servers, held_out=held_out)
+        return tables.Table(name, machine, {}, ())
+    found = [table("a", "H100", "all_reduce_perf", True), table("b", "H100", "all_gather_perf", True),
+             table("c", "B200", "all_reduce_perf", True), table("d", "H100", "all_reduce_perf", True, servers=1),
+             table("e", "H100", "all_reduce_perf", False, servers=4)]
+    assert tables.of_kinds_not_seen(found) == {"b", "c", "d"}, "e shows a's kind: several servers of H100"
+
+
+def test_the_readme_has_all_three_ranges_of_the_card():
+    frame, found = card.read(CARD), tables.read_tables(MEASUREMENTS)
+    means = card.summarize(frame)
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    looked_at = {table.name for table in found if not table.machine.held_out}
+    for names, measure in ((looked_at, "mean"), (tables.of_kinds_not_seen(found), "mean"),
+                           (tables.of_kinds_not_seen(found), "median")):
+        cells = [f"{100 * getattr(means[means['table'].isin(names) & (means['band'] == band)]['mean'], measure)():.0f}%"
+                 for band in card.BANDS]
+        assert f"{cells[0]}, {cells[1]} and {cells[2]}" in readme, "README.md quotes another card"
 
 
 def test_a_time_that_the_source_leaves_out_follows_from_the_bandwidth(tmp_path):
@@ -220,7 +251,7 @@ def test_a_recorded_card_is_the_frame_that_was_written(tmp_path):
 
 def test_the_page_begins_with_what_the_recorded_errors_come_to(text):
     frame = card.read(CARD)
-    short = page.short_section(frame)
+    short = page.short_section(tables.read_tables(MEASUREMENTS), frame)
     assert short in text and text.index(short) < text.index("Comparison")
     means = card.summarize(frame)
     means = means[(means["band"] == "large") & ~means["held out"]]["mean"]

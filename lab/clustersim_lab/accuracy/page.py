@@ -10,7 +10,7 @@ from clustersim_lab.accuracy.card import BAND_NAMES, BANDS, GOALS, overall, summ
 from clustersim_lab.accuracy.leave_out import LeftOut
 from clustersim_lab.accuracy.plots import size_name
 from clustersim_lab.accuracy.reviewer import reviewer_section
-from clustersim_lab.accuracy.tables import Machine, Table
+from clustersim_lab.accuracy.tables import Machine, Table, of_kinds_not_seen
 
 BASELINES = (  # columns of summarize(), and the bands in which they say anything
     ("links", "rates of links alone", ("large",)),
@@ -33,7 +33,9 @@ Published nccl-tests tables, and the same machines simulated: error by size, mea
 - The **error** is that of the bus bandwidth: simulated over measured, minus one. Means are of its magnitude.
 - Sizes are reported apart: up to 32 KiB, where latencies count; 64 to 512 KiB; and from 1 MiB, where bandwidths do.
 - A tenth of the tables, @HELD_OUT@, chosen by the SHA-256 of their names, are **held out**: no model may be changed by
-  looking at them, and they are reported apart. They are the better estimate of the error on your machine. Tables came
+  looking at them, and they are reported apart. Those of a **kind** (type of machine and collective) of which no other
+  table may be looked at are the estimate of the error on a machine that is not here. From the sixth batch on, whole kinds
+  are held out, by the SHA-256 of GPU, network, number of servers and test. Tables came
   in batches; each batch's tenth was chosen before any of it was simulated, but the third's, of AMD's GPUs: the same
   rule chose it afterwards. The fourth's, of clouds' networks, and the fifth's, of Ascend's NPUs, were chosen before
   these were simulated, but after their sources had been read.
@@ -89,12 +91,16 @@ def cell_of(summary: pd.DataFrame, name: str, band: str) -> list[str]:
     return [percent(found["mean"].iloc[0]), percent(found["max"].iloc[0])] if len(found) else ["", ""]
 
 
-def short_section(frame: pd.DataFrame) -> str:
+def short_section(tables: Sequence[Table], frame: pd.DataFrame) -> str:
     """Summary of the page: means and medians of the tables, and the worst of them."""
     summary = summarize(frame)
+    held_out = summary["held out"].astype(bool)
+    not_seen = summary["table"].isin(of_kinds_not_seen(tables))
     rows = []
-    for label, held_out in (("those that may be looked at", False), ("those held out", True)):
-        chosen = {band: summary[(summary["band"] == band) & (summary["held out"] == held_out)] for band in BANDS}
+    for label, which in (("those that may be looked at", ~held_out), ("those held out", held_out),
+                         ("those held out, of kinds not seen", not_seen)):
+        chosen = {band: summary[(summary["band"] == band) & which] for band in BANDS}
+        rows.append([f"number of {label}", *(str(len(chosen[band])) for band in BANDS)])
         for name, column, measure, form in (("mean", "mean", "mean", percent), ("median", "mean", "median", percent),
                                             ("mean with its sign (bias)", "bias", "mean", signed)):
             cells = [getattr(chosen[band][column], measure)() for band in BANDS]
@@ -238,7 +244,7 @@ def render(tables: Sequence[Table], frame: pd.DataFrame, left_out: Sequence[Left
     @return the page's text; image_of(table) is the path of its plot, seen from the page"""
     held_out = sum(table.machine.held_out for table in tables)
     text = INTRODUCTION.replace("@NETWORK@", f"``--network {network}``").replace("@HELD_OUT@", f"{held_out} in all")
-    text = text.replace("@SHORT@", short_section(frame))
+    text = text.replace("@SHORT@", short_section(tables, frame))
     text += summary_section(tables, frame) + reviewer_section(tables, summarize(frame),
         left_out) + missed_section(tables, frame)
     text += "Table by table\n--------------\n\n"

@@ -65,6 +65,11 @@ class Machine:
         """GPUs of all servers"""
         return self.servers * self.gpus_per_server
 
+    @property
+    def kind(self) -> tuple[str, str, bool, str]:
+        """type of machine x collective: what a table that may be looked at tells of others"""
+        return self.gpu, self.network, self.servers > 1, self.test
+
     def links_us(self, size: int) -> float:
         """@return what the vendors' rates of links alone make a size take: the baseline that knows nothing of NCCL"""
         nic = self.nic_gbps / 8 * self.nics_per_gpu / self.gpus_per_nic  # GB/s of a GPU
@@ -165,6 +170,12 @@ def read_table(path: pathlib.Path, machine: Machine) -> Table:
             doubt = "a larger size was faster"
         rows.append(Row(size, times[i], factor * size / times[i] / 1e3, doubt))
     return Table(path.stem, machine, header, tuple(rows))
+
+
+def of_kinds_not_seen(tables: Sequence[Table]) -> set[str]:
+    """@return the held-out tables of whose kind none may be looked at"""
+    seen = {table.machine.kind for table in tables if not table.machine.held_out}
+    return {table.name for table in tables if table.machine.held_out and table.machine.kind not in seen}
 
 
 def read_tables(directory: str | os.PathLike) -> list[Table]:
