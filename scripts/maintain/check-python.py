@@ -43,7 +43,7 @@ ROOMS = {
     "clustersim/workload/estimate": {".", "simulation", "workload/kernels", "workload/model", "workload/plan",
                                      "workload/training", "workload/write"},
     "clustersim/workload/serve": {".", "workload/kernels", "workload/model", "workload/plan", "workload/training"},
-    "clustersim/workload/command": {".", "results", "results/plots", "simulation", "topology", "workload/estimate",
+    "clustersim/workload/command": {".", "results/plots", "simulation", "topology", "workload/estimate",
                                     "workload/kernels",
                                     "workload/model", "workload/plan", "workload/reading", "workload/serve",
                                     "workload/training", "workload/write"},

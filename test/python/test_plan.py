@@ -16,8 +16,8 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.results import breakdown  # noqa: E402
-from clustersim.results.plots import style  # noqa: E402
-from clustersim.workload.command import plan_command, plan_picture  # noqa: E402
+from clustersim.results.plots import plan_picture, style  # noqa: E402
+from clustersim.workload.command import plan_command  # noqa: E402
 from clustersim.workload.estimate import plans, search  # noqa: E402
 from clustersim.workload.kernels import gpus  # noqa: E402
 from clustersim.workload.model import catalogue  # noqa: E402
@@ -108,7 +108,8 @@ def test_plans_are_written_as_table_picture_and_workloads(tmp_path):
 
 
 def test_the_picture_has_the_colours_of_other_pictures_and_its_legend_covers_nothing():
-    row = {"rank": 1, "tp": 2, "pp": 1, "vpp": 1, "dp": 2, "ep": 1, "cp": 1, "micro_batch": 1, "time_ms": 10,
+    row = {"rank": 1, "tp": 2, "pp": 1, "vpp": 1, "dp": 2, "ep": 1, "etp": 2, "cp": 1, "zero": 0, "copies": 1,
+           "recompute": "none", "micro_batch": 1, "time_ms": 10,
            **dict.fromkeys(("DP_EP", "EP", "CP", "PP"), 0), "computation": 0.5, "TP": 0.2, "DP": 0.2, "bubble": 0.1}
     figure = plan_picture.draw([row], "a title")
     figure.draw_without_rendering()
@@ -119,6 +120,18 @@ def test_the_picture_has_the_colours_of_other_pictures_and_its_legend_covers_not
     assert [to_hex(bars.patches[0].get_facecolor()).upper() for bars in handles] == [
         style.COLOURS[colours[name]] for name in names]
     assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
+
+
+def test_no_two_plans_of_a_picture_have_one_name(tmp_path):
+    """Bars 1 and 5 had the same label, as ZeRO and the tensor parallelism of experts were left out."""
+    plan("--model", "mixtral_8x7b", "--num_layers", 4, "--gpus", 16, "--global_batch", 16, "--top", 24, "-o", tmp_path)
+    rows = json.loads((tmp_path / "plans.json").read_text())
+    names = [plan_picture.name_of(row) for row in rows]
+    assert len({*names}) == len(rows) == 24
+    assert len({row["zero"] for row in rows}) > 1 and any(row["etp"] != row["tp"] for row in rows)
+    for row, name in zip(rows, names):
+        assert (f"ZeRO-{row['zero']}" in name) == bool(row["zero"])
+        assert (f"ETP {row['etp']}" in name) == (row["etp"] != row["tp"])
 
 
 def test_fewer_gpus_serve_the_other_objectives(tmp_path):

@@ -414,12 +414,13 @@ def test_names_are_text_in_the_pictures_of_other_commands(tmp_path):
     """The topology's name, a plan's title, and layers beside each other."""
     from clustersim.topology import draw as topology_drawing
     from clustersim.topology.reader import read
-    from clustersim.workload.command import plan_picture
+    from clustersim.results.plots import plan_picture
     from clustersim_lab.comparisons import compare_backends, offload
     path = tmp_path / os.fsdecode(os.fsencode(HOSTILE))
     path.write_text(TOPOLOGY.replace("6 2 1 1", "6 4 1 1"))
     shares = {part: 0.125 for part in ("computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")}
-    row = {**{key: 1 for key in ("rank", "tp", "pp", "vpp", "dp", "ep", "cp", "micro_batch")}, **shares, "time_ms": 3.0}
+    numbers = ("rank", "tp", "pp", "vpp", "dp", "ep", "etp", "cp", "zero", "copies", "micro_batch")
+    row = {**{key: 1 for key in numbers}, **shares, "recompute": "none", "time_ms": 3.0}
     with matplotlib.rc_context({"svg.fonttype": "none"}):
         topology_drawing.draw(read(str(path)), str(tmp_path / "topology"))
         plan_picture.write([row], style.shorten(HOSTILE), tmp_path)

@@ -13,6 +13,7 @@ from clustersim_lab.outcomes.card import WITHIN
 from clustersim_lab.outcomes.scaling import Point
 
 MARKERS = "o+x^vsD*<p1"
+COLOURS = (*style.COLOURS, "#332288", "#882255")  # of ten families; the last two are Tol's indigo and wine
 COLUMNS = 3  # of scaling curves
 SPREAD = 0.3  # of points of a family, up and down
 
@@ -30,9 +31,10 @@ def times(frame: pd.DataFrame) -> Figure:
         axes.plot(ends, [end * factor for end in ends], color=style.soft_colour(), linewidth=0.8, linestyle=":")
     for number, family in enumerate(_families(frame)):
         rows = frame[frame["family"] == family]
-        axes.plot(rows["published_s"], rows["predicted_s"], MARKERS[number % len(MARKERS)], color=style.colour(number),
-                  markersize=4, label=family, markerfacecolor="none")
-    axes.set(xscale="log", yscale="log", xlabel="published seconds of a step", ylabel="predicted", title="Step times")
+        axes.plot(rows["published_s"], rows["predicted_s"], MARKERS[number % len(MARKERS)],
+                  color=COLOURS[number % len(COLOURS)], markersize=4, label=family, markerfacecolor="none")
+    axes.set(xscale="log", yscale="log", xlabel="published time of a step (s)", ylabel="predicted time of a step (s)",
+             title="Step times")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(LogFormatter())

@@ -374,7 +374,7 @@ def _write(given: argparse.Namespace, rows: Sequence[Row], best: Sequence[search
         writer.writerows(rows)
     write_text(directory / "plans.json", json.dumps([{**row, "plan": dataclasses.asdict(timed.plan)}
                                                       for row, timed in zip(rows, best)], indent=1) + "\n")
-    from clustersim.workload.command import (
+    from clustersim.results.plots import (
         plan_picture,
     )  # loads matplotlib and pandas, which takes longer than most plans that are refused
     plan_picture.write(rows, title, directory)

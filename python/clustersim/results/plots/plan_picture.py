@@ -11,28 +11,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def name_of(row: Mapping[str, Any]) -> str:
+    """@return the plan, with everything in which two of a search may differ"""
+    more = ((row["zero"], f"ZeRO-{row['zero']} "), (row["copies"] > 1, f"in {row['copies']} copies "),
+            (row["recompute"] != "none", f"{row['recompute']} recomputation "))
+    experts = f" ETP {row['etp']}" if row["etp"] != row["tp"] else ""
+    return (f"TP {row['tp']} PP {row['pp']}x{row['vpp']} DP {row['dp']} EP {row['ep']}{experts} CP {row['cp']} "
+            + "".join(text for is_so, text in more if is_so) + f"mb {row['micro_batch']}")
+
+
 def draw(rows: Sequence[Mapping[str, Any]], title: str) -> "Figure":
     """@return a Figure: where the time of each plan goes"""
     colours = {name.removeprefix("exposed "): number for _, name, number in breakdown.PARTS}
     parts = ("computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")
     with style.theme():
         figure, axes = style.new_figure(10.5, 1.5 + 0.42 * len(rows))
-        left = [0.0] * len(rows)
-        places = range(len(rows))
+        left, places = [0.0] * len(rows), range(len(rows))
         for part in parts:
             widths = [row[part] * row["time_ms"] for row in rows]
             if max(widths) > 0:
-                axes.barh(places, widths, left=left, label=part,
-                          color=style.colour(colours[part]))
+                axes.barh(places, widths, left=left, label=part, color=style.colour(colours[part]))
                 left = [start + width for start, width in zip(left, widths)]
-        names = [f"{row['rank']}: TP {row['tp']} PP {row['pp']}x{row['vpp']} DP {row['dp']} EP {row['ep']} CP "
-                 f"{row['cp']} "
-                 f"mb {row['micro_batch']}" for row in rows]
-        axes.set_yticks(list(places), names)
+        axes.set_yticks(list(places), [f"{row['rank']}: {name_of(row)}" for row in rows])
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel("time of an iteration (ms)")
-        axes.set_title(title)
+        axes.set(xlabel="time of an iteration (ms)", title=title)
         style.legend(axes, len(parts))
     return figure
 
