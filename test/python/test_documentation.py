@@ -34,7 +34,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/s
 DONE_ELSEWHERE = re.compile(
     r"^(git "
     r"clone|scripts/(?:maintain/)?(setup|build|test|quickstart|check-in-tree|package|nightly|coverage|fuzz)\.sh|make "
-    r"-C docs|cmake |ctest |build/release/bin/accl-allreduce )")
+    r"-C docs|cmake |ctest |docker |build/release/bin/accl-allreduce )")
 
 
 BLOCKS = {".md": re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE),
