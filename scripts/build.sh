@@ -7,11 +7,13 @@ cd "$(dirname "$0")/.."
 
 usage() {
   cat << TEXT
-Usage: scripts/build.sh -c ns3|analytical|phy|all [--profile release|trained|debug] [--werror] [-j N]
+Usage: scripts/build.sh -c ns3|analytical|phy|rdma-qbb|all [--profile release|trained|debug] [--werror] [-j N]
 
   -c, --component  ns3         SimAI_simulator, qbb-flows, SimCCL and the other packet-level programs
                    analytical  SimAI_analytical
                    phy         SimAI_phynet
+                   rdma-qbb    no program: the libraries of the fabric, into build/rdma-qbb (debug: build/rdma-qbb-debug),
+                               for find_package(cluster-sim COMPONENTS rdma-qbb) of your own ns-3 program
                    all         every program there is
   --profile        release (default): optimised
                    trained: optimised across files, and a second time with profiles from short
@@ -63,11 +65,11 @@ for source in scratch/*.cc; do
   fi
 done
 case $component in
-  ns3 | analytical | phy | all) ;;
+  ns3 | analytical | phy | rdma-qbb | all) ;;
   "") usage >&2; fail "-c is missing" ;;
-  *) fail "unknown component '$component'; expected ns3, analytical, phy or all" ;;
+  *) fail "unknown component '$component'; expected ns3, analytical, phy, rdma-qbb or all" ;;
 esac
-[ ${#programs[@]} -gt 0 ] || fail "the '$component' backend is not part of this version"
+[ $component = rdma-qbb ] || [ ${#programs[@]} -gt 0 ] || fail "the '$component' backend is not part of this version"
 
 if [ -z "$jobs" ]; then
   # A C++ compiler process needs up to 1.5 GB.
@@ -76,6 +78,15 @@ if [ -z "$jobs" ]; then
   [ "$by_memory" -ge "$jobs" ] || jobs=$((by_memory > 0 ? by_memory : 1))
 fi
 
+if [ $component = rdma-qbb ]; then
+  folder=build/rdma-qbb
+  [ "$profile" = release ] || folder+=-$profile
+  scripts/setup.sh --fabric
+  cmake --preset "$profile" -B "$folder" -DFABRIC_ONLY=ON ${options[@]+"${options[@]}"} > /dev/null
+  cmake --build "$folder" -j "$jobs" --target rdma-qbb base
+  echo "$folder: find_package(cluster-sim REQUIRED COMPONENTS rdma-qbb PATHS $PWD/$folder NO_DEFAULT_PATH)"
+  exit 0
+fi
 if [ "$profile" = trained ]; then # it has benchmarks
   scripts/setup.sh --tests
 else

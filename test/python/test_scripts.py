@@ -17,7 +17,7 @@ SPDX = "// SPDX-License-Identifier: GPL-2.0-only\n"
 
 @pytest.mark.parametrize("arguments, message", [
     ([], "-c is missing"),
-    (["-c", "gpu"], "unknown component 'gpu'; expected ns3, analytical, phy or all"),
+    (["-c", "gpu"], "unknown component 'gpu'; expected ns3, analytical, phy, rdma-qbb or all"),
     (["-c", "ns3", "--profile", "fast"], "unknown profile 'fast'; expected release, trained or debug"),
     (["--fast"], "unknown argument '--fast'"),
     (["-c", "ns3", "-j", "many"], "-j 'many' is not a number"),
