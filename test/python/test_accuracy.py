@@ -436,5 +436,5 @@ def test_the_page_of_kinds_has_every_row_of_the_table():
 
 def test_a_row_of_the_page_of_kinds_has_what_the_row_it_is_like_has():
     rows = {row["name"]: row for row in networks.read(ROOT)}
-    assert rows["Slingshot-16M"]["efficiency"] == rows["Slingshot"]["efficiency"]
-    assert len(rows["Slingshot-16M"]["slow_starts"]) == len(rows["Slingshot"]["slow_starts"]) - 1
+    assert rows["EFA-p6-b200"]["nvls_chunk_bytes"] == rows["EFA-p5"]["nvls_chunk_bytes"]
+    assert rows["EFA-p6-b200"]["step_us"] != rows["EFA-p5"]["step_us"]
