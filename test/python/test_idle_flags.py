@@ -53,7 +53,8 @@ WORDS = {"dtype": "fp8", "gpu_type": "H200", "kernels": "roofline", "framework":
          "cudagraph_capture_sizes": "1,2,4", "time_scale": "2", "prompt_tokens": "99", "output_tokens": "99",
          "conf": "SimAI.conf", "gpu_hour": "3", "years": "3", "kwh": "3"}
 # They name inputs or outputs, or the subject of the test is another one.
-APART = {"help", "output_dir", "output", "name", "model_name", "model_size", "config", "measured", "trace", "topology",
+APART = {"help", "list_models", "output_dir", "output", "name", "model_name", "model_size", "config", "measured",
+         "trace", "topology",
          "preset", "check",
          "describe", "draw", "astra_network", "prices", "gpu_table", "against", "bin", "world_size"}
 # They say what is so already: the plan fits and is sharded, the model is gated, the vocabulary divides, the mode is
