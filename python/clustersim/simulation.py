@@ -51,6 +51,8 @@ def find_program(name: str = "SimAI_simulator", directory: os.PathLike | str | N
     @raise FileNotFoundError if it is not there; one that somebody named is not replaced by another
     """
     expected = "expected the program that scripts/build.sh -c all builds"
+    if not (CHECKOUT / "scripts/build.sh").is_file():  # installed by pip, which brings no programs
+        expected += " in a checkout, whose bin/ the variable PROGRAM_DIR names; or the Debian package cluster-sim"
     named = directory or os.environ.get("PROGRAM_DIR")
     program = pathlib.Path(named or CHECKOUT / "bin") / name
     if program.is_file() and os.access(program, os.X_OK):

@@ -57,6 +57,15 @@ def test_the_version_is_in_one_place():
         assert VERSION not in (ROOT / name).read_text(), name
 
 
+def test_an_installed_package_says_how_to_get_the_programs_that_it_lacks(tmp_path):
+    subprocess.run(["cp", "-rL", ROOT / "python/clustersim", tmp_path], check=True)
+    code = "from clustersim.simulation import find_program\nfind_program('SimAI_analytical')"
+    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
+                            env={"PATH": "/nowhere"})
+    assert result.stderr.endswith("expected the program that scripts/build.sh -c all builds in a checkout, whose bin/ the "
+                                  "variable PROGRAM_DIR names; or the Debian package cluster-sim\n"), result.stderr
+
+
 def test_an_installed_package_finds_programs_and_its_own_files(tmp_path):
     """As from a wheel: a copy of the package, links followed, without the checkout around it."""
     subprocess.run(["cp", "-rL", ROOT / "python/clustersim", tmp_path], check=True)
