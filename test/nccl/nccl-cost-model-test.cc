@@ -1022,6 +1022,7 @@ TEST(NcclCostModel, BlackwellsFiguresAreThoseOfTheRelease)
     const Case cases[] = {
         {"2.23", 0.92 * 384, 0, 14},
         {"2.28", 8 * 34.6, 43.8, 20.9},
+        {"2.29.2", 8 * 34.6, 43.8, 20.9},
         {"2.29", 8 * 40.0, 43.8, 20.9},
         {"2.30", 8 * 40.0, 80, 20.9},
     };
@@ -1066,6 +1067,28 @@ TEST(NcclCostModel, BlackwellsFiguresAreThoseOfTheRelease)
                                                8);
         EXPECT_EQ(tree.speeds.net.latency, item.nvlsTreeUs * PS_PER_US) << item.release;
     }
+}
+
+// src/graph/tuning.cc, perChMaxRingLL128Bws: LL128 of 16 channels in one server of B200 counts for
+// 0.92 x 720 = 662 GB/s until 2.28, 16 x 34.5 = 552 in 2.29.2 and 2.29.3, 16 x 40 = 640 from 2.29.7
+// on. Simple has 720 and 4.9 us more of latency: with 16 MiB it takes 52.6 us, LL128 49.5, 53.9
+// and 50.2.
+TEST(NcclCostModel, SimpleReplacesLl128EarlierOnBlackwellWith2292)
+{
+    const auto choice = [](const char* release) {
+        Cluster cluster("B200", 8, 50);
+        cluster.SetNvLinkGBps(900);
+        cluster.options = OptionsOf({{"NCCL_TUNING", release}, {"NCCL_NVLS_ENABLE", "0"}});
+        const NcclPlan plan =
+            NcclChooser(cluster.Model())
+                .Choose(CollectiveOp::AllGather, cluster.Servers(1), GroupKind::Dp, 16 << 20)
+                .value();
+        return std::string(ToString(plan.protocol));
+    };
+    EXPECT_EQ(choice("2.28"), "LL128");
+    EXPECT_EQ(choice("2.29.2"), "Simple");
+    EXPECT_EQ(choice("2.29"), "LL128");
+    EXPECT_EQ(choice("2.30"), "LL128");
 }
 
 TEST(NcclCostModel, NvlsTreeOfBlackwellIsCorrectedBySizeSince229)
@@ -1201,7 +1224,7 @@ TEST(NcclOptions, RefuseIllegalValuesOfEveryVariable)
         {"AS_NVLSTREE_ENABLE", {"2"}, "0 or 1"},
         {"AS_PXN_ENABLE", {"-1"}, "0 or 1"},
         {"AS_HOST_CPU", {"amd"}, "Intel, AMD or Arm; the nearest is AMD"},
-        {"NCCL_TUNING", {"2.19"}, "2.18, 2.20, 2.23, 2.28, 2.29 or 2.30"},
+        {"NCCL_TUNING", {"2.19"}, "2.18, 2.20, 2.23, 2.28, 2.29.2, 2.29 or 2.30"},
         {"NCCL_SELECT", {"Rules"}, "model or rules; the nearest is rules"},
         {"OFI_NCCL_TUNER_TYPE", {"Tree"}, "Internal or Region"},
         {"NCCL_NVLS_ENABLE", {"3"}, "a whole number from 0 to 2"},

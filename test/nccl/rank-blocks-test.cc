@@ -24,6 +24,7 @@ constexpr NcclRelease RELEASES[] = {NcclRelease::V2_18,
                                     NcclRelease::V2_20,
                                     NcclRelease::V2_23,
                                     NcclRelease::V2_28,
+                                    NcclRelease::V2_29_2,
                                     NcclRelease::V2_29,
                                     NcclRelease::V2_30};
 constexpr NcclProtocol PROTOCOLS[] = {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple};

@@ -13,7 +13,9 @@ from clustersim.topology.presets import mesh as meshes
 from clustersim.whole_file import write_text
 from clustersim_lab.accuracy.tables import AccuracyError, Machine, Table
 
-RELEASES = ("2.18", "2.20", "2.23", "2.28", "2.29", "2.30")  # of the cost models that NCCL_TUNING knows
+# Cost models that NCCL_TUNING knows, with the first release that each stands for. The first also stands for older ones.
+RELEASES = {"2.18": (2, 18), "2.20": (2, 20), "2.23": (2, 23), "2.28": (2, 28), "2.29.2": (2, 29), "2.29": (2, 29, 7),
+            "2.30": (2, 30)}
 ROW = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ")
 CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\S+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}(?: time "
                     r"([\d.]+))?")
@@ -79,9 +81,9 @@ def environment_of(machine: Machine) -> dict[str, str]:
     settings = {"AS_NETWORK_KIND": machine.network}
     settings |= {name: str(value) for name, value in machine.environment.items()}
     if machine.nccl:
-        version = tuple(map(int, machine.nccl.split(".")[:2]))
-        older = [release for release in RELEASES if tuple(map(int, release.split("."))) <= version]
-        settings["NCCL_TUNING"] = older[-1] if older else RELEASES[0]
+        version = tuple(map(int, machine.nccl.split(".")))
+        older = [release for release, first in RELEASES.items() if first <= version]
+        settings["NCCL_TUNING"] = older[-1] if older else next(iter(RELEASES))
     return environment(settings)
 
 

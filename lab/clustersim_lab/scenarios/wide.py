@@ -58,7 +58,7 @@ ENVIRONMENT = {
     "NCCL_SELECT": ("rules",),
     "AS_PXN_ENABLE": ("1",),
     "AS_SEND_LAT": ("3", "0.7"),
-    "NCCL_TUNING": ("2.18", "2.20", "2.23", "2.28", "2.29"),
+    "NCCL_TUNING": ("2.18", "2.20", "2.23", "2.28", "2.29.2", "2.29"),
 }
 
 

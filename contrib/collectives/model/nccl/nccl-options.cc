@@ -276,9 +276,11 @@ class NcclVariables
                         {"2.20", V2_20},
                         {"2.23", V2_23},
                         {"2.28", V2_28},
+                        {"2.29.2", V2_29_2},
                         {"2.29", V2_29},
                         {"2.30", V2_30}}),
-             "release whose cost model is used; ``2.23`` stands for those up to 2.27"},
+             "release whose cost model is used; ``2.23`` stands for those up to 2.27, ``2.29.2`` "
+             "also for 2.29.3, and ``2.29`` for 2.29.7"},
             {"NCCL_SELECT",
              ns3::Word(options.selectByRules, {{"model", false}, {"rules", true}}),
              "``rules``: fixed rules like SimAI's, with NVLS and NVLS-Tree off unless "

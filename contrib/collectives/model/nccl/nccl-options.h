@@ -35,11 +35,12 @@ enum class NcclRelease : uint8_t
     V2_20,
     V2_23,
     V2_28,
-    V2_29,
+    V2_29_2, ///< and 2.29.3
+    V2_29,   ///< 2.29.7
     V2_30,
 };
 
-constexpr std::size_t NCCL_RELEASES = 6;
+constexpr std::size_t NCCL_RELEASES = 7;
 constexpr NcclRelease FIRST_NCCL_RELEASE = NcclRelease::V2_18;
 constexpr NcclRelease LAST_NCCL_RELEASE = NcclRelease::V2_30;
 

@@ -66,6 +66,10 @@ constexpr Row<Limit, Tuning::ByNodes> LIMITS[] = {
     {{&Tuning::ringLl128Max, Generation::Hopper}, FIRST, LAST, {36.7, 36.7, 36.7}},
     {{&Tuning::ringLl128Max, Generation::Blackwell}, Release::V2_29, LAST, {40, 40, 40}},
     {{&Tuning::ringLl128Max, Generation::Blackwell},
+     Release::V2_29_2,
+     Release::V2_29_2,
+     {34.5, 34.6, 34.5}},
+    {{&Tuning::ringLl128Max, Generation::Blackwell},
      Release::V2_28,
      Release::V2_28,
      {73.4, 34.6, 73.4}},
@@ -98,7 +102,7 @@ constexpr Row<double Tuning::*, double> PARTS[] = {
 constexpr Row<bool Tuning::*, bool> RULES[] = {
     {&Tuning::extraInterStep, FIRST, Release::V2_20, true},
     {&Tuning::nvlsHalves, Release::V2_28, LAST, true},
-    {&Tuning::correctsNvlsTree, Release::V2_29, LAST, true},
+    {&Tuning::correctsNvlsTree, Release::V2_29_2, LAST, true},
     {&Tuning::ringsAsNvls, Release::V2_20, Release::V2_23, true},
     {&Tuning::readsNvlsChunk, Release::V2_23, LAST, true},
     {&Tuning::readsNvlsTreeChunk, Release::V2_20, LAST, true},
@@ -106,18 +110,18 @@ constexpr Row<bool Tuning::*, bool> RULES[] = {
     {&Tuning::relaysBehindCpus, Release::V2_28, LAST, true},
     {&Tuning::hasPat, Release::V2_23, LAST, true},
     {&Tuning::gathersByNvls, Release::V2_20, LAST, true},
-    {&Tuning::countsPairsByRate, Release::V2_29, LAST, true},
+    {&Tuning::countsPairsByRate, Release::V2_29_2, LAST, true},
     {&Tuning::roundsChunks, FIRST, Release::V2_18, true},
     {&Tuning::treeCutsChunks, FIRST, Release::V2_18, true},
 };
 
 // Blackwell came with 2.26, which 2.23 stands for.
 constexpr Row<std::span<const double> Tuning::*, std::span<const double>> SPEEDS[] = {
-    {&Tuning::blackwellIntra, Release::V2_29, LAST, BLACKWELL_INTRA_229},
+    {&Tuning::blackwellIntra, Release::V2_29_2, LAST, BLACKWELL_INTRA_229},
     {&Tuning::blackwellIntra, FIRST, Release::V2_28, BLACKWELL_INTRA_226},
     {&Tuning::blackwellInter, Release::V2_30, LAST, BLACKWELL_INTER_230},
     {&Tuning::blackwellInter, Release::V2_29, Release::V2_29, BLACKWELL_INTER_229},
-    {&Tuning::blackwellInter, FIRST, Release::V2_28, BLACKWELL_INTER_227},
+    {&Tuning::blackwellInter, FIRST, Release::V2_29_2, BLACKWELL_INTER_227},
 };
 
 /// Set a release's figures of a table; of several rows for one figure the last counts.
