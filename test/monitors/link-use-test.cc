@@ -358,3 +358,36 @@ TEST(TrafficPurpose, NamesAreOperationAndKindOfGroup)
     EXPECT_EQ(names[0], "messages");
     EXPECT_EQ(names[BACKGROUND_PURPOSE], "background flows");
 }
+
+TEST(Bundle, FlowsOutliveTheFailureOfOneOfTwoLinks)
+{
+    // Hosts 0 and 1 at switch 4, 2 and 3 at switch 5; links 4 and 5 join the switches. 64 flows of
+    // 200 frames from left to right at once.
+    constexpr uint32_t FLOWS = 64;
+    constexpr uint32_t FRAMES = 200;
+    std::string flows = std::to_string(FLOWS) + "\n";
+    for (uint32_t flow = 0; flow < FLOWS; ++flow)
+    {
+        flows += std::to_string(flow % 2) + " " + std::to_string(2 + flow % 2) + " 3 " +
+                 std::to_string(1000 + flow) + " " + std::to_string(FRAMES * PAYLOAD) + " 0\n";
+    }
+    FlowRun run("6 2 6\n4 5\n0 4 400Gbps 1us 0\n1 4 400Gbps 1us 0\n2 5 400Gbps 1us 0\n"
+                "3 5 400Gbps 1us 0\n4 5 200Gbps 1us 0\n4 5 200Gbps 1us 0\n",
+                LINE_RATE,
+                flows);
+    RdmaFabric& fabric = run.Fabric();
+    // Later than the first acknowledgements, long before the end: a link needs 277 us for half.
+    constexpr int64_t DOWN_US = 50;
+    Simulator::Schedule(MicroSeconds(DOWN_US), &RdmaFabric::SetLinkUp, &fabric, 4, false);
+    run.Run();
+    EXPECT_EQ(run.Lines("fct.txt").size(), FLOWS) << "every flow ends";
+    const auto sentBy = [&](uint16_t port) {
+        return fabric.GetDevice(4, port).GetCounters(Simulator::Now().GetTimeStep()).txBytes;
+    };
+    // Ports 0 and 1 of switch 4 lead to its hosts.
+    const uint64_t all = uint64_t{FLOWS} * FRAMES * (PAYLOAD + OVERHEAD);
+    const uint64_t untilThen = 200'000 / 8 * DOWN_US;
+    EXPECT_GT(sentBy(2), untilThen / 2) << "it carried its part before";
+    EXPECT_LE(sentBy(2), untilThen + PAYLOAD + OVERHEAD) << "and nothing afterwards";
+    EXPECT_GE(sentBy(3), all - untilThen) << "the other carried the rest";
+}
