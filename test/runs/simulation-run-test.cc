@@ -294,7 +294,7 @@ TEST_F(SimulationRunTest, WarningsNameWhatHasNoEffect)
     const Outcome outcome =
         RunWith({"--network", "analytical", "-t", "8", "--logging-configuration", "x"});
     ExpectFinished(outcome);
-    EXPECT_THAT(outcome.err, HasSubstr("--logging-configuration is accepted and has no effect"));
+    EXPECT_THAT(outcome.err, HasSubstr("--logging-configuration has no effect"));
     EXPECT_THAT(outcome.out, HasSubstr("runs on one thread, as --network analytical needs"));
 }
 
