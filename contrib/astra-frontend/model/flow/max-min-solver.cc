@@ -141,13 +141,20 @@ MaxMinSolver::Add(std::span<const Use> uses, double cap)
     Demand& demand = m_demands[id];
     demand.cap = cap;
     demand.places.clear();
-    for (const Use& use : uses)
+    for (const bool follows : {false, true})
     {
-        auto& members = m_resources[use.resource].members;
-        const auto place = static_cast<uint32_t>(demand.places.size());
-        demand.places.push_back(
-            {use.resource, use.weight, static_cast<uint32_t>(members.size()), use.follows});
-        members.push_back({id, place, use.weight, use.follows});
+        for (const Use& use : uses)
+        {
+            if (use.follows == follows)
+            {
+                auto& members = m_resources[use.resource].members;
+                const auto place = static_cast<uint32_t>(demand.places.size());
+                demand.places.push_back(
+                    {use.resource, use.weight, static_cast<uint32_t>(members.size()), follows});
+                members.push_back({id, place, use.weight, follows});
+            }
+        }
+        demand.sharing = follows ? demand.sharing : static_cast<uint32_t>(demand.places.size());
     }
     m_new.push_back(id);
     return id;
@@ -327,11 +334,11 @@ MaxMinSolver::FillOne()
     const double count = m_flows[id].count;
     double rate = m_demands[id].cap;
     uint32_t bottleneck = NONE;
-    for (const Place& place : m_demands[id].places)
+    for (const Place& place : m_demands[id].Sharing())
     {
         const double share =
             std::max(m_resources[place.resource].residual, 0.0) / (place.weight * count);
-        if (share < rate && !place.follows)
+        if (share < rate)
         {
             rate = share;
             bottleneck = place.resource;
@@ -350,20 +357,19 @@ MaxMinSolver::FindContested()
         Demand& demand = m_demands[id];
         demand.alone = demand.cap;
         demand.aloneAt = NONE;
-        for (const Place& place : demand.places)
+        for (const Place& place : demand.Sharing())
         {
             const double share =
                 std::max(m_resources[place.resource].residual, 0.0) / (place.weight * count);
-            if (share < demand.alone && !place.follows)
+            if (share < demand.alone)
             {
                 demand.alone = share;
                 demand.aloneAt = place.resource;
             }
         }
-        for (const Place& place : demand.places)
+        for (const Place& place : demand.Sharing())
         {
-            m_resources[place.resource].demand +=
-                place.follows ? 0 : place.weight * count * demand.alone;
+            m_resources[place.resource].demand += place.weight * count * demand.alone;
         }
     }
     m_levels.clear();
@@ -387,9 +393,9 @@ MaxMinSolver::FillMany()
     {
         const Demand& demand = m_demands[id];
         const auto isContested = [this](const Place& place) {
-            return m_resources[place.resource].contested && !place.follows;
+            return m_resources[place.resource].contested;
         };
-        if (std::ranges::any_of(demand.places, isContested))
+        if (std::ranges::any_of(demand.Sharing(), isContested))
         {
             m_bounded.push_back({demand.alone, id});
         }
@@ -506,17 +512,17 @@ void
 MaxMinSolver::CheckResource(uint32_t index)
 {
     Resource& resource = m_resources[index];
-    SumUp(resource);
-    const bool full = IsFull(resource);
-    const bool shifted = resource.following > 0 && std::abs(ExcessOf(resource)) > m_shift;
-    const bool overfull = shifted && resource.load - resource.following > RoomOf(resource);
-    m_shifted |= shifted;
+    double load = 0;
+    double following = 0;
     double fastest = 0;
     double slowest = NO_CAP; // of those that this resource holds
     double held = NO_CAP;    // of these, the affected ones
     for (const Member& member : resource.members)
     {
         const Flow& flow = m_flows[member.flow];
+        const double rate = member.weight * flow.count * flow.rate;
+        load += rate;
+        following += member.follows ? rate : 0;
         if (!member.follows)
         {
             fastest = std::max(fastest, flow.rate);
@@ -527,6 +533,13 @@ MaxMinSolver::CheckResource(uint32_t index)
             }
         }
     }
+    resource.load = load; // summed up, as by SumUp()
+    resource.following = following;
+    resource.updates = 0;
+    const bool full = IsFull(resource);
+    const bool shifted = resource.following > 0 && std::abs(ExcessOf(resource)) > m_shift;
+    const bool overfull = shifted && resource.load - resource.following > RoomOf(resource);
+    m_shifted |= shifted;
     const double least = fastest * (1 - m_tolerance);
     const double most = held * (1 + m_tolerance);
     if (!overfull && full && !shifted && slowest >= least && fastest <= most)

@@ -160,7 +160,14 @@ class MaxMinSolver
         double before{0};       ///< rate when Solve() began, of affected flows
         double alone{0};        ///< rate if no other affected flow had one
         uint32_t aloneAt{NONE}; ///< the resource that limits `alone`; NONE: the cap does
-        boost::container::small_vector<Place, 16> places;
+        boost::container::small_vector<Place, 16> places; ///< those that follow come last
+        uint32_t sharing{0};                              ///< places before them
+
+        /// @return the resources that may hold the flow
+        std::span<const Place> Sharing() const
+        {
+            return {places.data(), sharing};
+        }
     };
 
     /// A flow in a resource's list; place is the index in the flow's own list.
