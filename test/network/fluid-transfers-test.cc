@@ -158,25 +158,6 @@ TEST(FluidTransfers, ChangesThatConcernManyFlowsWaitForEachOther)
     }
 }
 
-TEST(FluidTransfers, TransfersAreNeitherEarlyNorLateOnAverageHoweverLongChangesWait)
-{
-    for (const double share : {0.04, 0.1, 0.2})
-    {
-        AllToAll each(24, 4, 0);
-        AllToAll together(24, 4, share);
-        each.Run();
-        together.Run();
-        const auto exact = each.Ends();
-        const auto batched = together.Ends();
-        double sum = 0;
-        for (std::size_t i = 0; i < exact.size(); ++i)
-        {
-            sum += batched[i] / exact[i] - 1;
-        }
-        EXPECT_NEAR(sum / static_cast<double>(exact.size()), 0, 0.0005) << share;
-    }
-}
-
 TEST(FluidTransfers, FewFlowsAreSolvedAtOnce)
 {
     AllToAll each(4, 8, 0);

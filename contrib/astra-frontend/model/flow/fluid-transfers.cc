@@ -20,7 +20,7 @@ namespace AstraSim
 // Just before the clock goes on, UpdateRates() solves once for all of them, advances the
 // counters of the changed bundles at their old rates and plans their events anew. Where a change
 // touches many flows, updates wait a little and gather changes (MayWait); Correct() then adds
-// the bytes of the new rates since the mean time of these changes, or since a flow began.
+// the bytes of the new rates since the mean time of these changes.
 
 namespace
 {
@@ -435,8 +435,7 @@ FluidTransfers::Correct(FluidBundle& bundle, double newRate)
 {
     const TimePs now = m_loop.Now();
     const double mean = static_cast<double>(now - m_firstChangePs) - m_changeTimes / m_changes;
-    const bool isNew = bundle.beganPs >= m_firstChangePs;
-    const double missed = isNew ? static_cast<double>(now - bundle.beganPs) : mean;
+    const double missed = std::min(mean, static_cast<double>(now - bundle.beganPs));
     bundle.moved += (newRate - bundle.rate) * missed;
 }
 

@@ -33,11 +33,10 @@ inline constexpr double PS_BITS_PER_BYTE = 8e12;
  * serves all of them.
  *
  * Where each beginning or end changes the rates of dozens of flows, as in an AllToAll, several of
- * them are worked out together, within a tenth of the time that the shortest of those transfers
- * takes. A flow's bytes are then corrected as if the new rates had held from the mean time of the
- * changes on, and those of a new flow as if its rate had held since it began. So on average others
- * lose what new ones get. In shorter times there are more groups of changes, which differ from rank
- * to rank: with a hundredth, ranks of an AllToAll between equals drift apart.
+ * them are worked out together, within a twenty-fifth of the time that the shortest of those
+ * transfers takes. A flow's bytes are then corrected as if the new rates had held from the
+ * mean time of the changes on. In shorter times there are more groups of changes, which differ from
+ * rank to rank: with a hundredth, ranks of an AllToAll between equals drift apart.
  *
  * Transfers take turns frame by frame at the link where they begin: FluidTurns. The difference to
  * fluids, which move at the same time, is small, but at every meeting it moves two apart. That is
@@ -209,7 +208,7 @@ class FluidTransfers
     TimePs m_uncertainSincePs{0}; ///< while there are some
     TimePs m_uncertainPs{0};      ///< until the last time that there were none
 
-    double m_waitingShare{0.1};
+    double m_waitingShare{0.04};
 
     // Changes since rates were worked out.
     uint32_t m_changes{0};
