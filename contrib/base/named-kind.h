@@ -64,6 +64,7 @@ class Listed
 };
 
 /**
+ * @ingroup base
  * @brief The base of a class of plug-ins that inputs name. A static object makes one known, from
  * any file of a program:
  *

@@ -173,7 +173,7 @@ def test_wrong_inputs_are_refused_in_one_line(tmp_path):
             (inputs, 3, "is made for 2 ranks and 3 are running; expected mpirun -np 2"),
             ([*inputs, "--provider", "psm9"], 2, "no provider psm9 here; expected one of"),
             ([*inputs, "--provider", "tcp", "--interface", "eth77"], 2, "no device eth77; expected one of"),
-            ([*inputs, "--compute", "never"], 1, "--compute never; expected spin, sleep or skip"),
+            ([*inputs, "--compute", "never"], 1, "--compute is 'never'; expected spin, sleep or skip"),
             ([*inputs, "--iterations", "0"], 1, "--iterations"),
             ([*inputs, "--providr", "tcp"], 1, "--provider")]:
         result = phynet(ranks, *arguments, "-o", tmp_path / "out")

@@ -271,7 +271,7 @@ def test_limits_stop_a_run_with_a_report(folder, flags, reason, network):
 @pytest.mark.parametrize("flags", [["--max-time", "never"], ["--max-time", "0"], ["--max-memory", "much"],
                                    ["--max-memory", "0GiB"], ["--max-sim-time", "1 parsec"]])
 def test_limits_that_are_none_are_refused(folder, flags):
-    assert f"{flags[0]} is '{flags[1]}'" in refusal(simulate(folder, *flags))
+    assert f"{flags[0]} is {flags[1]}" in refusal(simulate(folder, *flags)).replace("'", "")
 
 
 def test_a_run_can_be_repeated_from_its_record(folder):

@@ -28,7 +28,9 @@ MEASURED = {
     "A100": {1: 36.22, 4: 71.43, 16: 109.22, 64: 166.63, 256: 213.87, 1024: 228.10},
     "H100": {1: 43.70, 4: 128.73, 16: 234.45, 64: 361.78, 256: 423.38, 1024: 466.35},
 }
-NIC_GBPS = {"A100": 200, "H100": 400}
+# The machines by their GPUs, and what a GPU's NIC carries there.
+MACHINES = {"A100": "ND A100 v4", "H100": "ND H100 v5"}
+NIC_GBPS = {"ND A100 v4": 200, "ND H100 v5": 400}
 ENVIRONMENT = {
     "A100": {"NCCL_TUNING": "2.18"},
     "H100": {"NCCL_TUNING": "2.18"},
@@ -44,7 +46,8 @@ def write_topology(path: pathlib.Path, gpu: str) -> None:
     """Writes a server of 8 GPUs of this type at an NVSwitch."""
     lines = [f"10 8 1 1 16 {gpu}", "8 9 "]
     for rank in range(8):
-        lines += [f"{rank} 8 {nvlink_gbps(gpu)}Gbps 0.000025ms 0", f"{rank} 9 {NIC_GBPS[gpu]}Gbps 0.0005ms 0"]
+        lines += [f"{rank} 8 {nvlink_gbps(gpu)}Gbps 0.000025ms 0",
+                  f"{rank} 9 {NIC_GBPS[MACHINES[gpu]]}Gbps 0.0005ms 0"]
     write_text(path, "\n".join(lines) + "\n")
 
 
