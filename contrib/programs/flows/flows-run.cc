@@ -330,9 +330,7 @@ FlowsRun::SampleProgress()
 ProgressMode
 FlowsRun::GetProgressMode() const
 {
-    const QbbProcesses* processes = QbbProcesses::Get();
-    return m_options.quiet || (processes && processes->GetRank() > 0) ? ProgressMode::Never
-                                                                      : ProgressMode::Auto;
+    return m_options.quiet ? ProgressMode::Never : ProgressMode::Auto;
 }
 
 void

@@ -279,8 +279,9 @@ RunDriver::DescribeEnd(SimulationEnd end, bool isFlag) const
 void
 RunDriver::Execute()
 {
+    const ns3::QbbProcesses* processes = ns3::QbbProcesses::Get();
     RunProgress progress(
-        GetProgressMode(),
+        processes && processes->GetRank() > 0 ? ProgressMode::Never : GetProgressMode(),
         [this] { return SampleProgress(); },
         m_record ? &*m_record : nullptr);
     m_supervisor.Watch([this] { Interrupt(); },

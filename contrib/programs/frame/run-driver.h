@@ -79,7 +79,7 @@ class RunDriver
         return {};
     }
 
-    /// @return when progress is shown
+    /// @return when progress is shown, by the first of several processes
     virtual ProgressMode GetProgressMode() const
     {
         return ProgressMode::Never;

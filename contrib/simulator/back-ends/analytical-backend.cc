@@ -130,12 +130,6 @@ AnalyticalBackend::Describe(double wallSeconds, std::size_t limit) const
 }
 
 TimePs
-AnalyticalBackend::GetReached() const
-{
-    return m_network.GetLoop().Now();
-}
-
-TimePs
 AnalyticalBackend::Now() const
 {
     return m_network.GetLoop().Now();

@@ -42,7 +42,6 @@ class AnalyticalBackend : public SimulationBackend
     NetworkDescription Describe(double wallSeconds, std::size_t limit) const override;
 
     TimePs Now() const override;
-    TimePs GetReached() const override;
 
   private:
     AnaSim m_network;

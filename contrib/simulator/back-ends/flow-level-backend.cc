@@ -282,10 +282,4 @@ FlowLevelBackend::Now() const
     return m_loop.Now();
 }
 
-TimePs
-FlowLevelBackend::GetReached() const
-{
-    return m_loop.Now();
-}
-
 } // namespace AstraSim

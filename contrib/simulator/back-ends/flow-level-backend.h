@@ -60,7 +60,6 @@ class FlowLevelBackend : public SimulationBackend
     NetworkDescription Describe(double wallSeconds, std::size_t limit) const override;
 
     TimePs Now() const override;
-    TimePs GetReached() const override;
 
   private:
     /// Set the capabilities that only some networks have.

@@ -109,7 +109,10 @@ class SimulationBackend
     virtual TimePs Now() const = 0;
 
     /// @return the simulated time that was reached lately; may be called by any thread
-    virtual TimePs GetReached() const = 0;
+    virtual TimePs GetReached() const
+    {
+        return Now();
+    }
 
     const Capabilities& GetCapabilities() const
     {

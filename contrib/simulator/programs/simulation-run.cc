@@ -14,7 +14,6 @@
 
 #include "ns3/fabric-monitors.h"
 #include "ns3/legible.h"
-#include "ns3/qbb-processes.h"
 
 #include <algorithm>
 #include <atomic>
@@ -245,11 +244,8 @@ SimulationRun::SampleProgress()
 ProgressMode
 SimulationRun::GetProgressMode() const
 {
-    // One process speaks for all.
-    const ns3::QbbProcesses* processes = ns3::QbbProcesses::Get();
     const bool isAutoAndQuiet = m_options.progress == ProgressMode::Auto && m_options.quiet;
-    return isAutoAndQuiet || (processes && processes->GetRank() > 0) ? ProgressMode::Never
-                                                                     : m_options.progress;
+    return isAutoAndQuiet ? ProgressMode::Never : m_options.progress;
 }
 
 void

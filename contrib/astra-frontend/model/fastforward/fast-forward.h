@@ -66,8 +66,7 @@ struct FastForwardReport
     std::size_t storedPatterns{0};
     uint64_t storedBytes{0};
     uint64_t forgottenPatterns{0};
-    /// The most by which a part's ends may differ from those of packets, as a share of its time;
-    /// infinite if flows do not tell.
+    /// The most by which a part's ends may differ from those of packets, as a share of its time.
     double largestDoubt{0};
 };
 

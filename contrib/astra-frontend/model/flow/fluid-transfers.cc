@@ -464,7 +464,8 @@ FluidTransfers::Judge(FluidBundle& bundle)
         // Two that begin at one NIC and end at another one are held by both, in either's turns.
         const double share = FindShare(bundle);
         isUncertain = bundle.rate < NEARLY * share;
-        excess = isUncertain ? share - bundle.rate : 0;
+        const bool isBounded = m_quietBytes[*bottleneck] < NO_RATE; // else nobody asks for queues
+        excess = isUncertain && isBounded ? share - bundle.rate : 0;
     }
     SetUncertain(bundle, isUncertain);
     bundle.excess = excess;
