@@ -39,11 +39,15 @@ LICENCE = (
 )
 
 
+def files_of(folder, system, operation, engine="*"):
+    """@return files of an engine, or of all"""
+    return sorted(folder.glob(f"{system}__{engine}_*__{operation}_perf.csv.gz")) or sorted(
+        folder.glob(f"**/{system}/{engine}/*/{operation}_perf.txt"))
+
+
 def read(folder, system, operation):
     """@return rows of all engines"""
-    paths = sorted(folder.glob(f"{system}__*__{operation}_perf.csv.gz")) or sorted(
-        folder.glob(f"**/{system}/*/*/{operation}_perf.txt")
-    )
+    paths = files_of(folder, system, operation)
     if not paths:
         raise SystemExit(f"{folder}: no {operation} of {system}; expected a checkout of AIConfigurator")
     return pd.concat([pd.read_csv(path) for path in paths])

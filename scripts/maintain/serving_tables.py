@@ -8,9 +8,10 @@ AICONFIGURATOR is a checkout of github.com/ai-dynamo/aiconfigurator (Apache-2.0)
 SYSTEM__ENGINE_VERSION__OP.csv.gz. It writes shares of the rooflines of clustersim.workload.kernels.serving:
 
 products-fp8-GPU.csv, products-nvfp4-GPU.csv   products by n, k (rows) and m (columns), with the quantization of their
-input experts-GPU.csv    gated experts of a rank by precision, hidden size and width (those of models, or any), 2^20
-weights of a projection, experts
-                   (rows) and rows of each (columns), balanced
+input
+experts-GPU.csv.gz microseconds of a rank's gated experts by engine, precision, whether tokens choose experts equally or
+by a power law, hidden size, width after tensor parallelism, experts of the rank, of a token and of all ranks (rows),
+                   and tokens (columns)
 decoding-GPU.csv   attention of decoding sequences by type of the cache, numbers of a token and key-value head, query
 heads of each,
                    cached tokens (rows), sequences x key-value heads (columns)
@@ -19,25 +20,30 @@ head_dim (rows; latent attention's
                    is 192) and tokens (columns)
 serving-errors.csv how far all measurements are from the tables: points, median of measured / table's, 10th and 90th
 percentile
+expert-errors.csv  experts' predicted / measured times: median, and the part within 15%, of all measurements by rows of
+                   an expert; with the shape in the table, and with all shapes of its model left out
 """
 import argparse
+import gzip
 import itertools
 import pathlib
 import sys
 
 import numpy as np
 import pandas as pd
-from kernel_tables import LICENCE, SYSTEMS, TOKENS, fastest, read, text
+from kernel_tables import LICENCE, SYSTEMS, TOKENS, fastest, files_of, read, text
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload.kernels import gpus, serving  # noqa: E402
+from clustersim.workload.kernels import experts, gpus, serving  # noqa: E402
 
 N, K = (256, 1024, 2048, 4096, 8192, 16384, 65536), (256, 1024, 2048, 4096, 8192, 16384)
 M = (1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
-SIZES, EXPERTS, ROWS = (1, 2, 4, 8, 16, 32), (1, 4, 16, 64, 256), (1, 4, 16, 64, 128, 256, 512, 1024)
-LOCAL = (4, 16, 32, 64, 128)  # experts of a rank, of the shapes that models have
+# Tokens of experts' curves, rows of an expert that begin a regime of the errors, and ways to cut an expert.
+AT = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192, 16384)
+REGIMES, CUTS = (1, 4, 64), (1, 2, 4, 8, 16, 32)
+ENGINES = {"trtllm": "TensorRT-LLM", "vllm": "vLLM"}
 WIDTHS, GROUPS, CACHED, TOGETHER = (128, 256, 512), (1, 4, 8, 16), (16, 128, 512, 1024, 2048, 4096, 16384, 65536), (1,
     4, 16, 64, 256, 1024, 4096)
 LATENT_HEADS = (16, 32, 64, 128)
@@ -91,46 +97,72 @@ def product_errors(gpu, table, precision):
 
 # -- experts
 
-def expert_rows(folder, system):
-    table = read(folder, system, "moe")
-    table = table[~table.kernel_source.str.contains("nongated") & (table.distribution
-        == "balanced") & (table.moe_ep_size <= table.num_experts)]
-    table = table.assign(width=table.inter_size // table.moe_tp_size, local=table.num_experts // table.moe_ep_size,
-                         rows=table.num_tokens * table.topk / table.moe_ep_size)
-    table = table[(table["rows"] >= table.local)]  # all experts get some
-    keys = ["moe_dtype", "hidden_size", "width", "local", "rows"]
-    return table.groupby(keys).agg({"latency": "min", "moe_tp_size": "min"}).reset_index()
+def expert_curves(folder, system):
+    """@return microseconds of gated experts: a row for each engine and shape, a column for each number of tokens"""
+    table = pd.concat([pd.read_csv(path).assign(engine=name) for engine, name in ENGINES.items()
+                       for path in files_of(folder, system, "moe", engine)])
+    table = table[~table.kernel_source.str.contains("nongated") & (table.moe_ep_size <= table.num_experts)]
+    is_whole = table.moe_ep_size == 1
+    table = table[(table.distribution == "balanced") | is_whole & (table.distribution == "power_law_1.01")]
+    table = table.assign(routing=np.where(table.distribution == "balanced", experts.BALANCED, experts.UNEVEN),
+                         width=table.inter_size // table.moe_tp_size, local=table.num_experts // table.moe_ep_size,
+                         us=1000 * table.latency)
+    wide = table.pivot_table(index=["engine", "moe_dtype", "routing", "hidden_size", "width", "local", "topk",
+                                    "num_experts"], columns="num_tokens", values="us", aggfunc="median")
+    return wide, table
 
 
-def experts(gpu, table, output):
-    rows = []
-    for precision in ("bfloat16", "fp8", "nvfp4"):
-        part = table[table.moe_dtype == precision]
-        if part.empty:
-            continue
-        least = np.asarray([serving.experts_roofline_ns(gpu, precision, row.rows, row.hidden_size, row.width, row.local)
-                            for row in part.itertuples()])
-        part = part.assign(share=least / (part.latency * 1e6),
-                           size=nearest(SIZES, part.hidden_size * part.width / serving.MEBI),
-                           of=nearest(EXPERTS, part.local), each=nearest(ROWS, part["rows"] / part.local))
-        whole = filled(part.groupby(["size", "of", "each"]).share.median().to_dict(), (SIZES, EXPERTS, ROWS))
-        rows += [[precision, "any", "any", size, count, *(text(whole[size, count, each]) for each in ROWS)] for size,
-                 count in itertools.product(SIZES, EXPERTS)]
-        for (hidden, width), shape in part[(part.moe_tp_size == 1) & part.local.isin(LOCAL)].groupby(["hidden_size",
-            "width"]):
-            whole = filled(shape.groupby(["local", "each"]).share.median().to_dict(), (LOCAL, ROWS))
-            rows += [[precision, hidden, width, 1, count, *(text(whole[count, each]) for each in ROWS)]
-                     for count in LOCAL]
-    if rows:
-        write(output / f"experts-{gpu.name}.csv", ["precision", "hidden", "width", "size", "experts", *ROWS], rows)
+def microseconds(time):
+    return "" if np.isnan(time) else f"{time:.3g}" if time < 100 else f"{time:.0f}"
 
 
-def expert_errors(gpu, table, precision):
-    part = table[(table.moe_dtype == precision)]
-    part = part.sample(min(len(part), 4000), random_state=1)
-    mild = gpu.copy(update={"loaded": 1.0})
-    return part.latency * 1e6 / [serving.experts_ns(mild, precision, row.rows, row.hidden_size, row.width, row.local)
-                                 for row in part.itertuples()]
+def write_experts(gpu, wide, output):
+    rows = [[*key, *map(microseconds, times)] for key, times in zip(wide.index, wide[list(AT)].to_numpy())]
+    header = ["engine", "precision", "routing", "hidden", "width", "experts", "topk", "of", *AT]
+    lines = LICENCE.replace("kernel_tables", "serving_tables") + "".join(
+        ",".join(map(str, row)) + "\n" for row in (header, *rows))
+    path = output / f"experts-{gpu.name}.csv.gz"
+    path.write_bytes(gzip.compress(lines.encode("ascii"), 9, mtime=0))
+    print(path, path.stat().st_size, "bytes")
+    return experts.curves(header, rows)
+
+
+def left_out(found, model):
+    """@return the curves without those of a model: its hidden and inner size, and experts"""
+    def is_of(shape):
+        cut = model[1] / shape.width
+        return (shape.hidden, shape.chosen, shape.total) == (model[0], *model[2:]) and cut in CUTS
+
+    return {key: [curve for curve in of_key if not is_of(curve.shape)] for key, of_key in found.items()}
+
+
+def expert_errors(gpu, found, table):
+    """@return rows of expert-errors.csv: all measurements against the table, and against one that lacks their model"""
+    shown = {"TensorRT-LLM": {}, "vLLM": {}}
+    keys = ["engine", "moe_dtype", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size",
+            "routing"]
+    without = {}
+    for key, part in table.groupby(keys):
+        engine, precision, hidden, inner, topk, total, cut, ranks, routing = key
+        model = hidden, inner, topk, total
+        without.setdefault(model, left_out(found, model))
+        shape = experts.Shape(hidden, inner // cut, total // ranks, topk, total)
+        own = {name: {of: curves for of, curves in those.items() if of[2] == routing}
+               for name, those in (("all", found), ("rest", without[model]))}
+        curves = [experts.nearest(those, engine, precision, shape) for those in own.values()]
+        for tokens, time in zip(part.num_tokens, part.us):
+            rows = tokens * topk / ranks
+            regime = sum(rows / shape.local >= least for least in REGIMES)
+            shown[engine].setdefault((cut > 1, regime), []).append(
+                [experts.of_curve(gpu, precision, rows, shape, curve) / (1e3 * time) if curve else np.nan
+                 for curve in curves])
+    for engine, regimes in shown.items():
+        for cut in (True, False) if regimes else ():
+            for column, name in enumerate(("yes", "no")):
+                ratios = [np.asarray(regimes[cut, regime])[:, column] for regime in range(1 + len(REGIMES))]
+                ratios = [ratio[~np.isnan(ratio)] for ratio in ratios]
+                yield [gpu.name, engine, "cut" if cut else "whole", name,
+                       *(f"{np.median(ratio):.2f} ({np.mean(np.abs(ratio - 1) <= 0.15):.0%})" for ratio in ratios)]
 
 
 # -- attention
@@ -194,25 +226,26 @@ def main():
     parser.add_argument("measurements", type=pathlib.Path)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=REPOSITORY / "python/clustersim/workload/kernels")
     given = parser.parse_args()
-    errors, eight_bit = [], []
+    errors, of_experts, eight_bit = [], [], []
     for name, system in SYSTEMS.items():
         gpu, gemm = gpus.find(name), fastest(read(given.measurements, system, "gemm"))
-        moe, caches = expert_rows(given.measurements, system), decoding_rows(given.measurements, system)
+        caches = decoding_rows(given.measurements, system)
         precisions = [each for each in ("fp8", "nvfp4") if each in set(gemm.gemm_dtype)]
         for precision in precisions:
             products(gpu, gemm, precision, given.output)
-        experts(gpu, moe, given.output)
+        wide, moe = expert_curves(given.measurements, system)
+        of_experts += expert_errors(gpu, write_experts(gpu, wide, given.output), moe)
         decoding(gpu, caches, given.output)
         eight_bit += prompts(gpu, given.measurements)
         write(given.output / "prompts.csv", ["gpu", "head_dim", "one", *TOKENS], eight_bit)
         found = [("products", each, product_errors(gpu, gemm, each)) for each in ("bfloat16", *precisions)]
-        found += [("experts", each, expert_errors(gpu, moe, each)) for each in ("bfloat16", *precisions)
-                  if each in set(moe.moe_dtype)]
         found += [("decoding", each, decoding_errors(gpu, caches, each)) for each in ("bfloat16", "fp8")
                   if each in set(caches.kv_cache_dtype)]
         errors += [[name, table, kind, len(ratio), *(f"{np.quantile(ratio, at):.3f}" for at in (0.5, 0.1, 0.9))]
                    for table, kind, ratio in found]
     write(given.output / "serving-errors.csv", ["gpu", "table", "type", "points", "median", "p10", "p90"], errors)
+    write(given.output / "expert-errors.csv", ["gpu", "engine", "experts", "in the table", "less than 1 row", "1 to 4",
+                                               "4 to 64", "64 and more"], of_experts)
 
 
 if __name__ == "__main__":

@@ -3,18 +3,21 @@
 import bisect
 import csv
 import functools
+import gzip
 import itertools
 import math
+import os
 import pathlib
 from collections.abc import Sequence
 
 HERE = pathlib.Path(__file__).parent
 
 
-def rows(name: str) -> tuple[list[str], list[list[str]]]:
+def rows(name: str | os.PathLike[str]) -> tuple[list[str], list[list[str]]]:
     """@return header and rows of a table, all of them text; a name without a directory is one of this package"""
-    with open(HERE / name, encoding="ascii", newline="") as file:
-        header, *found = csv.reader(line for line in file if not line.startswith("#"))
+    written = (HERE / name).read_bytes()
+    text = (gzip.decompress(written) if os.fspath(name).endswith(".gz") else written).decode("ascii")
+    header, *found = csv.reader(line for line in text.splitlines() if not line.startswith("#"))
     return header, found
 
 

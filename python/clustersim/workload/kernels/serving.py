@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Times of the kernels of a step that serves requests: products of few tokens, experts, and attention that reads
-caches.
+"""Times of the kernels of a step that serves requests: products of few tokens, and attention that reads caches.
 
 Tables have the share of the roofline that the fastest engine (TensorRT-LLM, vLLM) reaches;
 scripts/maintain/serving_tables.py makes them from AIConfigurator's measurements. Where a GPU lacks one, times are those
-of training's tables (products, experts) or of a roofline (attention).
+of training's tables (products) or of a roofline (attention). `experts` has the times of experts.
 """
 import csv
 import functools
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from clustersim.workload.kernels.grid import Grid
     from clustersim.workload.kernels.work import AttentionHeads
 
-MEBI = 1 << 20
 LATENT = 576  # numbers of a token in the tables' latent caches, DeepSeek's
 # Bytes that copy a token's queries, keys and values, rotated, and into the cache: each number is read and written
 # (kernel_tables.py).
@@ -60,38 +58,6 @@ def roofline_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float) -> flo
     """@return nanoseconds of a product at the peak, or of its bytes at the memory's rate"""
     peak, _ = gpu.peak_and_ceiling(precision)
     return max(2 * m * n * k / (peak * 1e3), roofline.product_bytes(m, n, k, 1, precision) / gpu.memory_gbps)
-
-
-def experts_roofline_ns(gpu: "Gpu", precision: str, rows: float, hidden: float, width: float, experts: float,
-                        inward: int = 2) -> float:
-    """@return nanoseconds of a rank's routed experts at the peak, or of their bytes at the memory's rate
-
-    @param rows that come, over all experts @param width of an expert's inner layer @param experts that get any @param
-    inward 2 if gated
-    """
-    peak, _ = gpu.peak_and_ceiling(precision)
-    factor, size = roofline.FACTOR_BYTES[precision], (inward + 1) * hidden * width
-    moved = factor * experts * size + rows * ((factor + 2) * hidden + (factor + 2) * width)
-    return max(2 * rows * size / (peak * 1e3), moved / gpu.memory_gbps)
-
-
-def experts_ns(gpu: "Gpu", precision: str, rows: float, hidden: float, width: float, experts: float,
-               inward: int = 2) -> float:
-    """@return nanoseconds of a rank's routed experts, their tokens' permutations and activations included; as
-    experts_roofline_ns()"""
-    name = gpu.table("experts")
-    tables = _keyed(name, 3) if _has(name) else {}
-    table = tables.get((precision, str(hidden), str(width))) or tables.get((precision, "any", "any"))
-    if table is None:
-        m = max(1, math.ceil(rows / experts))
-        moved = 2 * rows * (4 * hidden + (inward + 1) * width) / gpu.stream_rate
-        return moved + sum(products.product_ns(gpu, precision, m, n, k, experts) for n,
-                           k in ((inward * width, hidden), (hidden, width)))
-    least = experts_roofline_ns(gpu, precision, rows, hidden, width, experts, inward)
-    peak, _ = gpu.peak_and_ceiling(precision)
-    compute = 2 * rows * (inward + 1) * hidden * width / (peak * 1e3)
-    return max(least / table.at(hidden * width / MEBI, experts, rows / experts) * products.loaded(gpu, compute, least),
-               SHORTEST_NS)
 
 
 def prompts_ns(gpu: "Gpu", cache: str, heads: "AttentionHeads", news: int, attended: float) -> float:

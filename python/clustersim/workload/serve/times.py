@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from clustersim.workload.kernels import fused, serving
+from clustersim.workload.kernels import experts, fused, serving
 from clustersim.workload.kernels.products import SHORTEST_NS
 from clustersim.workload.model.reach import WHOLE
 from clustersim.workload.serve.flags import MOST_TOKENS
@@ -127,10 +127,9 @@ class Timed:
         model, (columns, hidden, local, share) = self.instance.model, row.figures
         inward = 2 if model.gated else 1
         found = []
+        shape = experts.Shape(hidden, columns // inward, local, model.experts_per_token, model.experts)
         for tokens in points(self.most * self.instance.ep):
-            arriving = max(tokens * share, 1)
-            found.append((tokens, serving.experts_ns(self.gpu, self._dtype(row), arriving, hidden, columns // inward,
-                                                     min(local, arriving), inward)))
+            found.append((tokens, experts.time_ns(self.gpu, self._dtype(row), tokens * share, shape, inward)))
         return [_line(["tokens"], found)]
 
     def _moved(self, row: "Row") -> list[str]:
