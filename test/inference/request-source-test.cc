@@ -5,8 +5,6 @@
 
 #include "ns3/input-error.h"
 
-#include <algorithm>
-#include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -206,44 +204,21 @@ TEST(RequestTrace, SaysWhatIsWrongInMooncakesLines)
                 HasSubstr("trace.csv:1: none of its 1 requests has both a prompt and output"));
 }
 
-TEST(PoissonRequests, HaveTheRateAndSizesAskedFor)
+TEST(RequestTrace, TurnsOfASessionBeginWithTheConversation)
 {
-    PoissonRequests description;
-    description.count = 100'000;
-    description.perSecond = 40;
-    description.prompt = {TokenCount::Kind::Uniform, 10, 30};
-    description.output = {TokenCount::Kind::Exponential, 50, 0};
-    const auto requests = DrawRequests(description);
-    double prompts = 0;
-    double outputs = 0;
-    for (const auto& request : requests)
-    {
-        ASSERT_GE(request.promptTokens, 10);
-        ASSERT_LE(request.promptTokens, 30);
-        prompts += request.promptTokens;
-        outputs += request.outputTokens;
-    }
-    // Standard deviations of the means: 0.3 % of gaps, 0.02 of prompts, 0.16 of outputs.
-    const double seconds = static_cast<double>(requests.back().arrival) / 1e12;
-    EXPECT_NEAR(100'000 / seconds, 40, 0.4);
-    EXPECT_NEAR(prompts / 100'000, 20, 0.08);
-    EXPECT_NEAR(outputs / 100'000, 50.5, 0.7); // rounding up adds a half
-    EXPECT_EQ(DrawRequests(description)[777].arrival, requests[777].arrival);
-    // So does a common beginning: one of four, drawn evenly.
-    description.sharedTokens = 16;
-    description.sharedPrefixes = 4;
-    const auto shared = DrawRequests(description);
-    std::array<double, 4> drawn{};
-    for (const auto& request : shared)
-    {
-        ++drawn.at(request.prefix.at(0));
-    }
-    EXPECT_NEAR(*std::min_element(drawn.begin(), drawn.end()), 25'000, 600); // 4 deviations
-    EXPECT_EQ(shared[777].arrival, requests[777].arrival);
-    EXPECT_EQ(shared[777].outputTokens, requests[777].outputTokens);
-    // Other sizes leave the arrivals as they are; another seed does not.
-    description.prompt = {TokenCount::Kind::Fixed, 10, 0};
-    EXPECT_EQ(DrawRequests(description)[777].arrival, requests[777].arrival);
-    description.seed = 2;
-    EXPECT_NE(DrawRequests(description)[777].arrival, requests[777].arrival);
+    const auto requests = Trace("arrival_s,prompt_tokens,output_tokens,session_id\n"
+                                "0,100,30,7\n1,100,30,8\n2,150,10,7\n3,40,5,7\n4,9,9,\n5,60,5,7\n");
+    EXPECT_EQ(requests[0].session, 7U);
+    EXPECT_FALSE(requests[4].session);
+    // 130 tokens are eight whole blocks of 16; the output's belong to them.
+    EXPECT_TRUE(requests[0].ContentOf(7, 16));
+    EXPECT_EQ(requests[0].ContentOf(7, 16), requests[2].ContentOf(7, 16));
+    EXPECT_NE(requests[0].ContentOf(0, 16), requests[1].ContentOf(0, 16));
+    EXPECT_FALSE(requests[0].ContentOf(8, 16));
+    EXPECT_FALSE(requests[4].ContentOf(0, 16));
+    // A prompt shorter than the conversation begins another one.
+    EXPECT_NE(requests[2].ContentOf(0, 16), requests[3].ContentOf(0, 16));
+    EXPECT_EQ(requests[3].ContentOf(0, 16), requests[5].ContentOf(0, 16));
+    EXPECT_THAT(ErrorOf("arrival_s,prompt_tokens,output_tokens,session_id\n0,1,1,x\n"),
+                HasSubstr("trace.csv:2: 'x' is not a valid session_id"));
 }

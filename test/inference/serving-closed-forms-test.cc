@@ -87,6 +87,72 @@ TEST(Serving, APoissonQueueOfPromptsWaitsAsMD1Does)
     EXPECT_NEAR(run.Of("instances", "0", "utilization"), 0.5, 0.01);
 }
 
+TEST(Serving, AClosedLoopKeepsItsUsersBusy)
+{
+    // One prompt at a time, 1 ms each, for 8 users: the first 8 requests take 1, 2, ... 8 ms, each
+    // further one 8 ms.
+    ServingRun run("requests 1000\nmax_concurrency 8\nprompt_tokens 10\noutput_tokens 1\n"
+                   "max_num_seqs 1\ninstances colocated 0\nrow all all linear 1e6 0 0 0 NONE 0\n");
+    EXPECT_NEAR(run.Of("inference", "duration_us", "mean"), 1e6, 1e-3);
+    EXPECT_NEAR(run.Of("inference", "e2e_us", "mean"), (36 + 992 * 8) * 1000.0 / 1000, 1e-3);
+    EXPECT_NEAR(run.Of("inference", "concurrency", "mean"), (36 + 992 * 8) / 1000.0, 1e-6);
+    EXPECT_EQ(run.Request(999, "e2e_us"), 8000);
+}
+
+TEST(Serving, AClosedLoopObeysLittlesLaw)
+{
+    // Users = throughput x (latency + time of thinking), but for the beginning and the end.
+    for (const char* think : {"", "think_ms exponential 40\n"})
+    {
+        ServingRun run(std::string("requests 20000\nmax_concurrency 16\n") + think +
+                       "prompt_tokens lognormal 200 300\noutput_tokens exponential 20\n"
+                       "instances colocated 0\nrow all all linear 1e5 1000 1e5 10 NONE 0\n");
+        const double perSecond = run.Of("inference", "requests_per_second", "mean");
+        const double latency = run.Of("inference", "e2e_us", "mean") / 1e6;
+        const double thinking = *think ? 0.0405 : 0; // rounding up adds half a millisecond
+        EXPECT_NEAR(perSecond * (latency + thinking), 16, 0.01 * 16);
+        EXPECT_NEAR(run.Of("inference", "concurrency", "mean"), perSecond * latency, 1e-3);
+    }
+}
+
+TEST(Serving, TokensThatWereGeneratedAreInTheCacheOfTheNextTurn)
+{
+    // A session of three turns: prompts of 100, 150 and 200 tokens, outputs of 20. When a turn has
+    // ended, all tokens but the last one generated have keys and values: 119, 169; in whole blocks
+    // of 16, 112 and 160 tokens.
+    const std::string text = "requests 3\nrate inf\nturns 3\nturn_tokens 30\nprompt_tokens 100\n"
+                             "output_tokens 20\nlayers 4\ninstances colocated 0\n"
+                             "row all all linear 1000 2 50 0 NONE 0\n";
+    ServingRun run(text);
+    EXPECT_EQ(run.Request(0, "cached_tokens"), 0);
+    EXPECT_EQ(run.Request(1, "cached_tokens"), 112);
+    EXPECT_EQ(run.Request(2, "cached_tokens"), 160);
+    EXPECT_NEAR(run.Request(1, "prefill_us"), 4 * (1000 + 2 * (150 - 112)) / 1e3, 1e-6);
+    // Each turn comes when the one before it has been answered.
+    EXPECT_NEAR(run.Request(1, "arrival_us"), run.Request(0, "e2e_us"), 1e-6);
+    EXPECT_NEAR(run.Request(2, "arrival_us"),
+                run.Request(1, "arrival_us") + run.Request(1, "e2e_us"),
+                1e-6);
+    ServingRun without("enable_prefix_caching 0\n" + text);
+    EXPECT_EQ(without.Request(2, "cached_tokens"), 0);
+}
+
+TEST(Serving, ATurnIsSentOnlyWhatTheDecodingInstanceDoesNotHave)
+{
+    // The prefilling instance has the prompt of the turn before, 96 of 100 tokens in whole blocks;
+    // the decoding one also has the 19 tokens that it made itself, 112 of 119.
+    ServingRun run("requests 2\nrate inf\nturns 2\nturn_tokens 30\nprompt_tokens 100\n"
+                   "output_tokens 20\nlayers 4\nkv_heads 2\nkv_bytes 50\n"
+                   "instances prefill 0\nrow all all linear 1000 2 0 0 NONE 0\n"
+                   "instances decode 1\nrow all all linear 2000 0 0 0 NONE 0\n",
+                   2,
+                   1000,
+                   10e9);
+    EXPECT_EQ(run.Request(1, "cached_tokens"), 96);
+    EXPECT_EQ(run.Request(0, "bytes"), 4 * 100 * 100);
+    EXPECT_EQ(run.Request(1, "bytes"), 4 * 100 * (150 - 112));
+}
+
 TEST(Serving, AWholeCacheOnAnIdleNetworkTakesOneMessagesTime)
 {
     // 4 layers x 2 heads x 50 bytes x 100 tokens = 40 kB in one message: 1 us + 40 kB / 10

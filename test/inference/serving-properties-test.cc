@@ -55,6 +55,10 @@ RandomServing(std::mt19937& random)
         key("max_num_batched_tokens", OneOf(random, {7, 16, 100})) +
         key("enable_chunked_prefill", OneOf(random, {0, 1})) +
         key("preemption_mode", OneOf(random, {"recompute", "swap"}));
+    text += random() % 2 == 0 ? key("shared_prefix_tokens", prompt) : "";
+    text += random() % 2 == 0 ? key("max_concurrency", OneOf(random, {1, 3, 20})) : "";
+    // Turns that do not fit are refused.
+    text += random() % 3 == 0 ? "turns uniform 1 3\nturn_tokens 5\nthink_ms 1\n" : "";
     if (random() % 4 == 0)
     {
         return text + RandomPool(random, "colocated", 0);
@@ -62,7 +66,6 @@ RandomServing(std::mt19937& random)
     text += random() % 2 == 0 ? "first_token prefill\n" : "";
     text += random() % 2 == 0 ? "kv_transfer whole\n"
                               : key("kv_layers_per_message", OneOf(random, {1, 2, 9}));
-    text += random() % 2 == 0 ? key("shared_prefix_tokens", prompt) : "";
     return text + RandomPool(random, "prefill", 0) + RandomPool(random, "decode", 8);
 }
 

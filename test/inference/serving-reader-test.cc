@@ -7,6 +7,7 @@
 
 #include <array>
 #include <gmock/gmock.h>
+#include <map>
 
 using namespace AstraSim;
 using ::testing::HasSubstr;
@@ -186,10 +187,27 @@ TEST(ServingFile, SaysWhatIsWrong)
                                "normal 3",
                                ""})
     {
-        EXPECT_THAT(ReaderErrorOf(std::string("prompt_tokens ") + tokens + "\n"),
-                    HasSubstr("prompt_tokens is '" + std::string(tokens) +
-                              "'; expected N, uniform LOW HIGH, or exponential MEAN"));
+        EXPECT_THAT(
+            ReaderErrorOf(std::string("prompt_tokens ") + tokens + "\n"),
+            HasSubstr("prompt_tokens is '" + std::string(tokens) +
+                      "'; expected N, uniform LOW HIGH, exponential MEAN, or lognormal MEAN "
+                      "DEVIATION"));
     }
+    for (const auto& [key, why] : std::map<std::string, std::string>{
+             {"burstiness 2", "burstiness has no effect without a finite rate"},
+             {"burst 2", "burst has no effect without a finite rate"},
+             {"turn_tokens 2", "turn_tokens has no effect without turns"},
+             {"think_ms 2", "think_ms has no effect without turns or max_concurrency"}})
+    {
+        EXPECT_THAT(ReaderErrorOf("requests 3\nrate inf\nprompt_tokens 7\noutput_tokens 2\n" + key +
+                                  "\n" + colocated + ROW),
+                    HasSubstr("serve.txt:6: " + why));
+    }
+    EXPECT_THAT(ReaderErrorOf("requests 999\nrate 1\nprompt_tokens 100000\noutput_tokens 2\n"
+                              "turns 999\n" +
+                              colocated + ROW),
+                HasSubstr("serve.txt:6: a session has prompts of more than 16777216 tokens"));
+    EXPECT_THAT(ReaderErrorOf("rate infinite\n"), HasSubstr("to 1e+18, or inf"));
     EXPECT_THAT(ReaderErrorOf("windw 3\n"), HasSubstr("the nearest is window"));
     EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated),
                 HasSubstr("serve.txt:6: the instances have no rows"));

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """INFERENCE workloads from outside: the generator, the simulator on every network, and what is made of the results."""
 import csv
+import itertools
 import json
 import os
 import pathlib
@@ -522,10 +523,52 @@ def test_the_flags_of_aicb_s_main_program_are_read(tmp_path):
     assert (tmp_path / "aicb.txt").read_text() == (tmp_path / "ours.txt").read_text()
 
 
+def test_the_flags_of_vllm_bench_serve_are_read(tmp_path):
+    common = ["--model_name", "llama2_7b", "--world_size", "1"]
+    theirs = generate(tmp_path, *common, "--num-prompts", "9", "--max-concurrency", "4", "--request-rate", "inf",
+                      "--random-input-len", "1025", "--random-output-len", "2", "--random-range-ratio", "0.5",
+                      "--random-prefix-len", "64")
+    # From the length times 0.5, rounded down, to the length times 1.5, rounded up; the prefix comes on top.
+    ours = generate(tmp_path, *common, "--requests", "9", "--max_concurrency", "4", "--rate", "inf",
+                    "--prompt_tokens", "uniform 576 1602", "--output_tokens", "uniform 1 3",
+                    "--shared_prefix_tokens", "64")
+    assert theirs == ours
+    assert "--random_range_ratio \"1\" is not valid" in generate(
+        tmp_path, *common, "--requests", "9", "--rate", "1", "--prompt_tokens", "9", "--output_tokens", "9",
+        "--random-range-ratio", "1", status=2)
+    assert "need one length; expected a number in --prompt_tokens" in generate(
+        tmp_path, *common, "--requests", "9", "--rate", "1", "--prompt_tokens", "exponential 9", "--output_tokens", "9",
+        "--random-range-ratio", "0.1", status=2)
+
+
+def test_a_closed_loop_needs_no_rate(tmp_path):
+    text = generate(tmp_path, "--model_name", "llama2_7b", "--world_size", "1", "--num_layers", "1", "--requests", "40",
+                    "--concurrency", "4", "--prompt_tokens", "64", "--output_tokens", "8")
+    run = simulate(tmp_path, text, network="analytical")
+    served = rows(run / "requests.csv")
+    changes = [(round(float(row["arrival_us"]) + delay, 3), change) for row in served
+               for delay, change in ((0, 1), (float(row["e2e_us"]), -1))]
+    most = max(itertools.accumulate(change for _, change in sorted(changes)))
+    assert most == 4
+    metrics = [row["metric"] for row in rows(run / "inference.csv")]
+    assert metrics[:5] == ["ttft_us", "tpot_us", "e2e_us", "requests_per_second", "output_tokens_per_second"]
+
+
+def test_a_turn_of_a_session_finds_its_conversation_in_the_cache(tmp_path):
+    trace = tmp_path / "turns.csv"
+    trace.write_text("arrival_s,prompt_tokens,output_tokens,session_id\n0,100,29,1\n0,150,5,1\n9,150,5,\n")
+    text = f"INFERENCE\ntrace {trace}\ninstances colocated 0\n" + LINEAR.format(1000)
+    served = {row["request"]: row for row in rows(simulate(tmp_path, text, network="analytical") / "requests.csv")}
+    assert [served[each]["cached_tokens"] for each in "012"] == ["0", "128", "0"]
+    assert float(served["1"]["arrival_us"]) == float(served["0"]["e2e_us"])
+
+
 @pytest.mark.parametrize("flags, line", [
     (["--time_scale", "2"], "--time_scale has no effect without --trace; expected both or neither"),
     (["--shared_prefixes", "2"], "--shared_prefixes has no effect without --shared_prefix_tokens; expected both or "
      "neither"),
+    (["--turn_tokens", "2"], "--turn_tokens has no effect without --turns; expected both or neither"),
+    (["--think_ms", "2"], "--think_ms has no effect without --turns or --max_concurrency; expected both or neither"),
     (["--swap_gbps", "2"], "--swap_gbps has no effect without --preemption_mode swap; expected both or neither"),
     (["--kv_transfer", "whole"], "--kv_transfer has no effect without --decode_gpus; expected both or neither"),
     (["--kv_layers_per_message", "2"], "--kv_layers_per_message has no effect without --decode_gpus; expected both or "
@@ -546,10 +589,14 @@ NO_NAMES = [each for each in NEITHER if not each.isalpha()]
 
 @pytest.mark.parametrize("key, good, bad", [
     ("requests", ("1", "007"), ("0", "10000001", "1.0", *NEITHER)),
-    ("rate", ("1", "1e18", ".5"), ("0", "1e-10", "1.1e18", *NEITHER)),
+    ("rate", ("1", "1e18", ".5", "inf"), ("0", "1e-10", "1.1e18", "infinity", *NEITHER)),
+    ("max_concurrency", ("1", str(2**32 - 1)), ("0", str(2**32), "inf", *NEITHER)),
+    ("burstiness", ("0.01", "1", "inf"), ("0", "0.009", *NEITHER)),
+    ("burst", ("1", "10000000"), ("0", "10000001", *NEITHER)),
+    ("turns", ("2", "uniform 1 3"), ("0", "uniform 3 1", *NEITHER)),
     ("seed", ("0", str(2**63 - 1)), (str(2**63), *NEITHER)),
-    ("prompt_tokens", ("2", "uniform 2 2", "uniform 2 3", "exponential 2"),
-     ("0", "uniform 3 2", "uniform 2", "exponential 2 2", "16777217", *NEITHER)),
+    ("prompt_tokens", ("2", "uniform 2 2", "uniform 2 3", "exponential 2", "lognormal 3 2"),
+     ("0", "uniform 3 2", "uniform 2", "exponential 2 2", "lognormal 2", "16777217", *NEITHER)),
     ("router", ("kv_aware", "round_robin"), NO_NAMES),
     ("kv_transfer", ("whole",), ("both", *NEITHER)),
     ("first_token", ("prefill", "decode"), ("both", *NEITHER)),

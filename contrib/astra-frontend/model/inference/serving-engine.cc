@@ -65,6 +65,7 @@ ServingEngine::ServingEngine(const ServingConfig& config)
         sequence.output = request.outputTokens;
         sequence.arrival = request.arrival;
     }
+    m_feed = std::make_unique<RequestFeed>(m_sequences, config.maxConcurrency);
     if (config.IsDisaggregated())
     {
         m_transfers = std::make_unique<CacheTransfers>(
@@ -166,32 +167,38 @@ ServingEngine::Start(Sys& clock)
     if (!m_clock)
     {
         m_clock = &clock;
-        ScheduleArrival();
+        AwaitRequests();
     }
 }
 
 void
-ServingEngine::ScheduleArrival()
+ServingEngine::AwaitRequests()
 {
-    const TimePs wait = std::max<TimePs>(m_sequences[m_arrived].arrival - m_clock->Now(), 0);
-    m_clock->CheckDelay(wait, "request " + std::to_string(m_arrived));
-    m_clock->Schedule(wait, &ServingEngine::Arrive, this);
+    const auto next = m_feed->GetNext();
+    if (!next || (m_wake && *m_wake <= *next))
+    {
+        return;
+    }
+    m_wake = next;
+    const TimePs wait = std::max<TimePs>(*next - m_clock->Now(), 0);
+    m_clock->CheckDelay(wait, "the next request");
+    m_clock->Schedule(wait, &ServingEngine::SendRequests, this);
 }
 
 void
-ServingEngine::Arrive(void* argument)
+ServingEngine::SendRequests(void* argument)
 {
     auto& engine = *static_cast<ServingEngine*>(argument);
     const TimePs now = engine.m_clock->Now();
-    while (engine.m_arrived < engine.m_sequences.size() &&
-           engine.m_sequences[engine.m_arrived].arrival <= now)
+    while (Sequence* sequence = engine.m_feed->Send(now))
     {
-        engine.Route(engine.m_sequences[engine.m_arrived++]);
+        engine.Route(*sequence);
     }
-    if (engine.m_arrived < engine.m_sequences.size())
+    if (engine.m_wake && *engine.m_wake <= now)
     {
-        engine.ScheduleArrival();
+        engine.m_wake.reset(); // else an earlier request has come in between
     }
+    engine.AwaitRequests();
 }
 
 void
@@ -319,7 +326,10 @@ ServingEngine::End(Sequence& sequence, ServingInstance& instance, uint32_t repli
     if (++m_ended == m_sequences.size())
     {
         FinishAll();
+        return;
     }
+    m_feed->Ended(sequence, now);
+    AwaitRequests();
 }
 
 void

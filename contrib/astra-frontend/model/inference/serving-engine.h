@@ -6,6 +6,7 @@
 
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "cache-transfers.h"
+#include "request-feed.h"
 #include "serving-instance.h"
 #include "serving-results.h"
 #include "step-cost.h"
@@ -15,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,8 +92,9 @@ class ServingEngine
 
   private:
     void NameLayers();
-    void ScheduleArrival();
-    static void Arrive(void* engine);
+    /// Wake up when users send the next request.
+    void AwaitRequests();
+    static void SendRequests(void* engine);
     void Route(Sequence& sequence);
     /// @return whether the cache of @p sequence leaves @p instance, for another to decode
     bool MovesCache(const Sequence& sequence, const ServingInstance& instance) const;
@@ -107,13 +110,14 @@ class ServingEngine
     std::unique_ptr<CacheTransfers> m_transfers; ///< null where instances are colocated
     ServingResults m_results;
     std::vector<Sequence> m_sequences;
+    std::unique_ptr<RequestFeed> m_feed;
     std::vector<std::string> m_layerNames;
     std::vector<uint32_t> m_firstName; ///< by pool: of its rows in m_layerNames
     std::vector<int> m_networkRanks;
     std::vector<Sys*> m_systems;       ///< by rank of the job; borrowed
     std::vector<ServingRank*> m_ranks; ///< by rank of the job; borrowed
     Sys* m_clock{nullptr};
-    std::size_t m_arrived{0};
+    std::optional<TimePs> m_wake; ///< for the next request
     std::size_t m_ended{0};
 };
 

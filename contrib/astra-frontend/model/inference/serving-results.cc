@@ -78,34 +78,42 @@ struct TimeOf
     const char* name;
     const char* meaning;
     TimePs (*get)(const Sequence& each);
+    bool isUsers; ///< seen by users; else the time of a phase
     bool isAlwaysKnown{true};
 };
 
 constexpr std::array TIMES = {
     TimeOf{"queue_us",
            "until its first step began",
-           [](const Sequence& each) { return each.scheduled - each.arrival; }},
+           [](const Sequence& each) { return each.scheduled - each.arrival; },
+           false},
     TimeOf{"prefill_us",
            "from there until its prompt was computed",
-           [](const Sequence& each) { return each.promptEnded - each.scheduled; }},
+           [](const Sequence& each) { return each.promptEnded - each.scheduled; },
+           false},
     TimeOf{"transfer_us",
            "from there until all of its cache had reached the decoding instance",
-           [](const Sequence& each) { return DecodingFrom(each) - each.promptEnded; }},
+           [](const Sequence& each) { return DecodingFrom(each) - each.promptEnded; },
+           false},
     TimeOf{"decode_us",
            "from there to its last token",
-           [](const Sequence& each) { return each.finished - DecodingFrom(each); }},
+           [](const Sequence& each) { return each.finished - DecodingFrom(each); },
+           false},
     TimeOf{"ttft_us",
            "from its arrival to its first token. Where instances prefill and others decode, the "
            "first token comes from the decoding instance's first step, after the transfer, or, "
            "with ``first_token prefill``, from the prefilling instance before it",
-           [](const Sequence& each) { return each.firstToken - each.arrival; }},
+           [](const Sequence& each) { return each.firstToken - each.arrival; },
+           true},
     TimeOf{"tpot_us",
            "mean time of each token after the first, empty if there is none",
            PerToken,
+           true,
            false},
     TimeOf{"e2e_us",
            "from its arrival to its last token",
-           [](const Sequence& each) { return each.finished - each.arrival; }},
+           [](const Sequence& each) { return each.finished - each.arrival; },
+           true},
 };
 
 const ns3::Columns<Served>&
@@ -203,6 +211,7 @@ ServingResults::RequestEnded(const Sequence& sequence, RunObserver& observer)
             m_times[i].push_back(*time);
         }
     }
+    m_underWay += static_cast<double>(sequence.finished - sequence.arrival) / 1e12;
     m_withinLimits += served.IsWithinLimits();
     m_cachedTokens += sequence.cached;
     m_promptTokens += sequence.prompt;
@@ -210,16 +219,11 @@ ServingResults::RequestEnded(const Sequence& sequence, RunObserver& observer)
 }
 
 void
-ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& instances,
-                       TimePs now,
-                       RunObserver& observer)
+ServingResults::WriteTimes(bool ofUsers, RunObserver& observer)
 {
-    observer.WorkloadResult("inference", "metric,mean,p50,p90,p99,max");
-    m_summary =
-        fmt::format("{:>12} {:>14} {:>14} {:>14} {:>14}\n", "", "mean", "p50", "p90", "p99");
     for (std::size_t i = 0; i < TIMES.size(); ++i)
     {
-        if (m_times[i].empty())
+        if (m_times[i].empty() || TIMES[i].isUsers != ofUsers)
         {
             continue;
         }
@@ -239,6 +243,11 @@ ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& inst
                                  all.p90,
                                  all.p99);
     }
+}
+
+void
+ServingResults::WriteRates(TimePs now, RunObserver& observer)
+{
     const double seconds = static_cast<double>(now - m_config.requests.front().arrival) / 1e12;
     const auto single = [&](const char* name, double value) {
         observer.WorkloadResult("inference", fmt::format("{},{:.6f},,,,", name, value));
@@ -248,17 +257,18 @@ ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& inst
     };
     const double cachedShare =
         static_cast<double>(m_cachedTokens) / static_cast<double>(m_promptTokens);
-    single("requests", static_cast<double>(m_requests));
-    single("duration_us", seconds * 1e6);
+    const double concurrency = seconds > 0 ? m_underWay / seconds : 0;
     single("requests_per_second", perSecond(m_requests));
-    single("prompt_tokens_per_second", perSecond(m_promptTokens));
     single("output_tokens_per_second", perSecond(m_outputTokens));
-    single("cached_prompt_share", cachedShare);
-    single("refused", static_cast<double>(m_config.refused));
-    m_summary += fmt::format("{} requests, {:.3f} per second, {:.1f} output tokens per second",
+    single("prompt_tokens_per_second", perSecond(m_promptTokens));
+    single("total_tokens_per_second", perSecond(m_promptTokens + m_outputTokens));
+    m_summary += fmt::format("{} requests, {:.3f} per second, {:.1f} output tokens per second, "
+                             "{:.1f} with prompts, {:.1f} requests at a time",
                              m_requests,
                              perSecond(m_requests),
-                             perSecond(m_outputTokens));
+                             perSecond(m_outputTokens),
+                             perSecond(m_promptTokens + m_outputTokens),
+                             concurrency);
     if (m_config.limits.Any())
     {
         const double share = static_cast<double>(m_withinLimits) /
@@ -275,6 +285,24 @@ ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& inst
         m_summary += fmt::format("{:.1f}% of the prompts' tokens were in a cache already\n",
                                  100 * cachedShare);
     }
+    single("requests", static_cast<double>(m_requests));
+    single("duration_us", seconds * 1e6);
+    single("concurrency", concurrency);
+    single("cached_prompt_share", cachedShare);
+    single("refused", static_cast<double>(m_config.refused));
+}
+
+void
+ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& instances,
+                       TimePs now,
+                       RunObserver& observer)
+{
+    observer.WorkloadResult("inference", "metric,mean,p50,p90,p99,max");
+    m_summary =
+        fmt::format("{:>12} {:>14} {:>14} {:>14} {:>14}\n", "", "mean", "p50", "p90", "p99");
+    WriteTimes(true, observer);
+    WriteRates(now, observer);
+    WriteTimes(false, observer);
     WriteInstances(instances, now, observer);
 }
 

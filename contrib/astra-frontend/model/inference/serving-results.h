@@ -56,6 +56,9 @@ class ServingResults
     }
 
   private:
+    /// @param ofUsers the times that users see, else those of phases
+    void WriteTimes(bool ofUsers, RunObserver& observer);
+    void WriteRates(TimePs now, RunObserver& observer);
     void WriteInstances(const std::vector<std::unique_ptr<ServingInstance>>& instances,
                         TimePs now,
                         RunObserver& observer) const;
@@ -67,6 +70,7 @@ class ServingResults
     uint64_t m_promptTokens{0};
     uint64_t m_cachedTokens{0}; ///< of those, in a cache when their request began
     uint64_t m_outputTokens{0};
+    double m_underWay{0}; ///< seconds of all requests from arrival to end
     std::string m_summary;
 };
 

@@ -14,7 +14,7 @@ from clustersim.workload.command import exchange_flags, training_command
 from clustersim.workload.kernels import gpus
 from clustersim.workload.kernels.roofline import FACTOR_BYTES
 from clustersim.workload.plan import exchange, precision
-from clustersim.workload.serve.flags import COUNTS, POOL, REQUESTS, SERVING, check
+from clustersim.workload.serve.flags import COUNTS, POOL, RANDOM, REQUESTS, SERVING, check, draw_as_benchmarks
 from clustersim.workload.serve.instance import DISPATCHERS, DTYPES, Instance
 from clustersim.workload.serve.times import Timed, with_reaches
 
@@ -27,13 +27,17 @@ DESCRIPTION = """Writes the workload of instances that serve requests, without a
 
     scripts/workload.py --inference --model_name llama3_8b --world_size 8 --tp 2 \\
       --requests 100 --rate 8 --prompt_tokens 1024 --output_tokens 128
+    scripts/workload.py --inference --model_name llama3_8b --world_size 1 --num-prompts 500 \\
+      --max-concurrency 16 --random-input-len 1024 --random-output-len 128
     scripts/workload.py --inference --model_name llama3_8b --prefill_gpus 4 --prefill_tp 2 \\
       --decode_gpus 4 --decode_tp 4 --trace AzureLLMInferenceTrace_conv.csv
 
 Without --prefill_gpus and --decode_gpus, instances of TP x PP x EP on all GPUs do both (colocated).
 """
-# Of AICB's main program.
-OTHER_SPELLINGS = {"prompt_tokens": ["--num_prefill_tokens"], "output_tokens": ["--num_decode_tokens"]}
+# Of AICB's main program, and of `vllm bench serve`.
+OTHER_NAMES = {"prompt_tokens": ["num_prefill_tokens", "random_input_len"],
+               "output_tokens": ["num_decode_tokens", "random_output_len"],
+               "requests": ["num_prompts"], "rate": ["request_rate"], "max_concurrency": ["concurrency"]}
 
 DISPATCH_BYTES = {"bf16": exchange.BYTES["bf16"], "fp8": exchange.BYTES["fp8"], "nvfp4": FACTOR_BYTES["nvfp4"]}
 
@@ -75,16 +79,22 @@ def make_parser() -> "Parser":
     group.add_argument("--moe_dispatch_dtype", default="bf16", choices=DISPATCH_BYTES,
                        help="type of the tokens that are sent to experts; results come back in bf16 (default: bf16)")
     exchange_flags.add_imbalance(group)
-    for title, keys in (("requests", {**REQUESTS, **COUNTS}), ("serving", SERVING), ("each instance", POOL)):
+    for title, keys in (("requests", {**REQUESTS, **COUNTS, **RANDOM}), ("serving", SERVING), ("each instance", POOL)):
         group = parser.add_argument_group(title)
         for key, flag in keys.items():
-            group.add_argument(f"--{key}", *OTHER_SPELLINGS.get(key, []), metavar="V", help=flag.text)
+            group.add_argument(*_spellings(key), metavar="V", help=flag.text)
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
                        help="directory for the files (default: results/workload)")
     group.add_argument("--name", metavar="NAME",
                        help="name of the files, without ending (default: from model and instances)")
     return parser
+
+
+def _spellings(key: str) -> list[str]:
+    """@return a flag's names, each with underscores and with hyphens"""
+    names = [key, *OTHER_NAMES.get(key, [])]
+    return list(dict.fromkeys(f"--{spelt}" for name in names for spelt in (name, name.replace("_", "-"))))
 
 
 def find_pools(given: argparse.Namespace, model: "Model") -> "list[tuple[str, Instance]]":
@@ -211,6 +221,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    draw_as_benchmarks(given)
     check(given)
     model, gpu = training_command.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type,
         training_command.dtype_of(given), given.kernels)

@@ -3,6 +3,7 @@
 import argparse
 import csv
 import dataclasses
+import math
 import pathlib
 import re
 import typing
@@ -40,6 +41,11 @@ def _real(text: str, least: float = 1e-9, most: float = 1e18) -> "Flag":
     return Flag(text, lambda value: _is_real(value, least, most), f"a number from {least:g} to {most:g}")
 
 
+def _real_or_inf(text: str, least: float) -> "Flag":
+    return Flag(text, lambda value: value == "inf" or _is_real(value, least, 1e18),
+                f"a number from {least:g} to 1e+18, or inf")
+
+
 def _one_of(text: str, *values: str) -> "Flag":
     return Flag(text, lambda value: value in values, f"{', '.join(values[:-1])} or {values[-1]}")
 
@@ -52,14 +58,18 @@ def _policy(key: str, text: str, standard: str) -> "Flag":
                 lambda value: bool(re.fullmatch("[A-Za-z_]+[A-Za-z0-9_]*", value)), "a policy's name")
 
 
-def _tokens(text: str) -> "Flag":
+DISTRIBUTIONS = {"fixed": 1, "uniform": 2, "exponential": 1, "lognormal": 2}  # and their numbers
+
+
+def _count(text: str, unit: str = "tokens") -> "Flag":
     def is_valid(value: str) -> bool:
         words = value.split()
-        kind = words.pop(0) if words and words[0] in ("uniform", "exponential") else "fixed"
+        kind = words.pop(0) if words and words[0] in DISTRIBUTIONS and words[0] != "fixed" else "fixed"
         counts = [int(word) for word in words if _is_whole(word, 1, MOST_TOKENS)]
-        return len(counts) == len(words) == (2 if kind == "uniform" else 1) and counts == sorted(counts)
+        return len(counts) == len(words) == DISTRIBUTIONS[kind] and (kind != "uniform" or counts == sorted(counts))
 
-    return Flag(text, is_valid, f'N, "uniform LOW HIGH" or "exponential MEAN", of 1 to {MOST_TOKENS} tokens')
+    return Flag(text, is_valid, 'N, "uniform LOW HIGH", "exponential MEAN" or "lognormal MEAN DEVIATION", '
+                f'of 1 to {MOST_TOKENS} {unit}')
 
 
 def _sizes(text: str) -> "Flag":
@@ -77,15 +87,25 @@ def _milliseconds(text: str) -> "Flag":
 
 REQUESTS = {
     "requests": _whole("number of requests (default with a trace: all of it)", most=MOST_REQUESTS),
-    "rate": _real("requests per second; arrivals are a Poisson process"),
+    "rate": _real_or_inf("requests per second; arrivals are a Poisson process. inf: all at once (default with "
+                         "--max_concurrency)", 1e-9),
+    "max_concurrency": _whole("closed loop: most requests under way; others arrive when one ends (default: no limit)"),
+    "burstiness": _real_or_inf("shape of the gamma distribution of the gaps between arrivals: 1 is a Poisson process "
+                               "(default), less is more uneven, inf has equal gaps", 0.01),
+    "burst": _whole("requests that arrive together (default: 1)", most=MOST_REQUESTS),
     "seed": _whole("seed of the random numbers (default: 1)", 0, (1 << 63) - 1),
     "trace": Flag("file with requests: CSV with Azure's, Vidur's or BurstGPT's columns, or with "
                   "arrival_s,prompt_tokens,output_tokens; or Mooncake's JSON lines", lambda path: True, ""),
     "time_scale": _real("factor on the arrival times of a trace (default: 1)"),
+    "turns": _count("requests of a session, each of which begins with the conversation so far and comes when the one "
+                    "before it has been answered (default: no sessions)", "turns"),
+    "turn_tokens": _count("tokens that each further turn adds to the conversation (default: as --prompt_tokens)"),
+    "think_ms": _count("milliseconds from an answer to the user's next request (default: 0)", "milliseconds"),
     "shared_prefix_tokens": _whole("tokens at the beginning of each prompt that other prompts share", most=MOST_TOKENS),
     "shared_prefixes": _whole("number of different beginnings (default: 1)")}
-COUNTS = {"prompt_tokens": _tokens("tokens of a prompt: N, \"uniform LOW HIGH\" or \"exponential MEAN\""),
-          "output_tokens": _tokens("tokens of an output: N, \"uniform LOW HIGH\" or \"exponential MEAN\"")}
+_FORMS = 'N, "uniform LOW HIGH", "exponential MEAN" or "lognormal MEAN DEVIATION"'
+COUNTS = {"prompt_tokens": _count(f"tokens of a prompt (of a session, of its first one): {_FORMS}"),
+          "output_tokens": _count(f"tokens of an output: {_FORMS}")}
 ROUTER = _policy("router", "policy that chooses the instance of a request", "least_loaded")
 SERVING = {
     "router": ROUTER,
@@ -103,6 +123,13 @@ SERVING = {
     "first_token": _one_of("side that answers with the first token: decode (default), from the cache that it receives, "
                            "as vLLM, SGLang and Dynamo report it; "
                            "or prefill", "decode", "prefill")}
+# Of `vllm bench serve`, for its random requests.
+RANDOM = {
+    "random_range_ratio": Flag("tokens of prompts and outputs are drawn evenly from (1 - X) to (1 + X) of their number",
+                               lambda value: _is_real(value, 0, 1) and float(value) < 1,
+                               "a number from 0 to below 1"),
+    "random_prefix_len": _whole("tokens before each prompt that all prompts share, besides --prompt_tokens",
+                                most=MOST_TOKENS)}
 DECODE_KEYS = ("decode_router", "kv_transfer", "kv_layers_per_message",
                "first_token")  # of no use without instances that decode alone
 POOL = {
@@ -131,21 +158,55 @@ def check(given: argparse.Namespace) -> None:
         value = getattr(given, key)
         if value is not None and not flag.is_valid(value):
             raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
-    for key, needed, does in (("time_scale", "trace", given.trace),
-                              ("shared_prefixes", "shared_prefix_tokens", given.shared_prefix_tokens),
-                              ("seed", "rate", given.trace is None),
-                              ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap"),
-                              *((key, "decode_gpus", given.decode_gpus) for key in DECODE_KEYS)):
-        if getattr(given, key) is not None and not does:
-            raise InputError(f"--{key} has no effect without --{needed}; expected both or neither")
+    _check_partners(given)
     drawn = ("requests", "rate", *COUNTS)
     if given.trace is None:
-        missing = [key for key in drawn if getattr(given, key) is None]
+        missing = [key for key in drawn if getattr(given, key) is None
+                   and not (key == "rate" and given.max_concurrency)]
         if missing:
             raise InputError(
                 f"--{missing[0]} is missing; expected --trace, or {', '.join('--' + key for key in drawn)}"
             )
         return
-    for key in ("rate", *COUNTS, "shared_prefix_tokens"):
+    for key in ("rate", *COUNTS, "shared_prefix_tokens", "turns", "think_ms", *RANDOM):
         if getattr(given, key) is not None:
             raise InputError(f"--trace and --{key} exclude each other; expected one of them")
+
+
+def _check_partners(given: argparse.Namespace) -> None:
+    """@raise InputError for a flag that has no effect without another one"""
+    is_paced = given.rate is not None and given.rate != "inf"
+    for key, needed, does in (("time_scale", "trace", given.trace),
+                              ("shared_prefixes", "shared_prefix_tokens",
+                               given.shared_prefix_tokens or given.random_prefix_len),
+                              ("seed", "rate", given.trace is None),
+                              ("burstiness", "rate below inf", is_paced), ("burst", "rate below inf", is_paced),
+                              ("turn_tokens", "turns", given.turns),
+                              ("think_ms", "turns or --max_concurrency", given.turns or given.max_concurrency),
+                              ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap"),
+                              *((key, "decode_gpus", given.decode_gpus) for key in DECODE_KEYS)):
+        if getattr(given, key) is not None and not does:
+            raise InputError(f"--{key} has no effect without --{needed}; expected both or neither")
+
+
+def draw_as_benchmarks(given: argparse.Namespace) -> None:
+    """Turns --random_range_ratio and --random_prefix_len of `vllm bench serve` into keys of the file: tokens are drawn
+    from LENGTH * (1 - RATIO) to LENGTH * (1 + RATIO), and prompts begin with a common prefix of further tokens."""
+    for key, flag in RANDOM.items():
+        value = getattr(given, key)
+        if value is not None and not flag.is_valid(value):
+            raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
+    ratio, prefix = float(given.random_range_ratio or 0), int(given.random_prefix_len or 0)
+    if prefix and given.shared_prefix_tokens is not None:
+        raise InputError("--random_prefix_len and --shared_prefix_tokens exclude each other; expected one of them")
+    for key, added in zip(COUNTS, (prefix, 0)):
+        text = getattr(given, key)
+        if text is None or not (added or given.random_range_ratio):
+            continue
+        if not text.isdigit():
+            raise InputError(f'--random_range_ratio and --random_prefix_len need one length; expected a number in '
+                             f'--{key}, not "{text[:60]}"')
+        low, high = max(math.floor(int(text) * (1 - ratio)), 1) + added, math.ceil(int(text) * (1 + ratio)) + added
+        setattr(given, key, f"uniform {low} {high}" if high > low else str(low))
+    if prefix:
+        given.shared_prefix_tokens = str(prefix)

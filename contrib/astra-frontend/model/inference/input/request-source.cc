@@ -12,54 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
-#include <random>
+#include <unordered_map>
 
 namespace AstraSim
 {
 
 namespace
 {
-
-/// Draws the same numbers on every machine.
-class Draw
-{
-  public:
-    explicit Draw(uint64_t seed)
-        : m_engine(seed)
-    {
-    }
-
-    /// @return a number above 0 and below 1
-    double Uniform()
-    {
-        return (static_cast<double>(m_engine() >> 11) + 0.5) * 0x1.0p-53;
-    }
-
-    double Exponential(double mean)
-    {
-        return -std::log(Uniform()) * mean;
-    }
-
-    uint32_t Tokens(const TokenCount& count)
-    {
-        switch (count.kind)
-        {
-        case TokenCount::Kind::Fixed:
-            return count.low;
-        case TokenCount::Kind::Uniform:
-            return count.low + static_cast<uint32_t>(
-                                   Uniform() * (static_cast<double>(count.high - count.low) + 1));
-        case TokenCount::Kind::Exponential:
-            return static_cast<uint32_t>(
-                std::clamp(std::ceil(Exponential(count.low)), 1.0, 0x1.0p24));
-        }
-        return 1;
-    }
-
-  private:
-    std::mt19937_64 m_engine;
-};
 
 struct ColumnNames
 {
@@ -82,6 +41,7 @@ constexpr std::array<std::string_view, 5> OTHER_COLUMNS = {"Model",
                                                            "Elapsed time"};
 constexpr std::string_view PREFIX_ID = "prefix_id";
 constexpr std::string_view PREFIX_TOKENS = "prefix_tokens";
+constexpr std::string_view SESSION_ID = "session_id";
 
 std::vector<std::string_view>
 Cells(std::string_view line)
@@ -100,6 +60,36 @@ Cells(std::string_view line)
             return cells;
         }
         line.remove_prefix(comma + 1);
+    }
+}
+
+/// Give requests of a session the contents of its conversation. A prompt that is shorter than the
+/// conversation before it begins another one.
+void
+NameConversations(std::vector<ServingRequest>& requests)
+{
+    struct Conversation
+    {
+        uint64_t number;
+        uint64_t tokens;
+    };
+
+    std::unordered_map<uint32_t, Conversation> conversations; // by session
+    uint64_t next = 0;
+    for (ServingRequest& request : requests)
+    {
+        if (!request.session)
+        {
+            continue;
+        }
+        const auto [found, isFirst] = conversations.try_emplace(*request.session);
+        auto& [number, tokens] = found->second;
+        if (isFirst || request.promptTokens < tokens)
+        {
+            number = next++;
+        }
+        tokens = uint64_t{request.promptTokens} + request.outputTokens;
+        request.conversation = number;
     }
 }
 
@@ -133,6 +123,7 @@ FromZero(RequestTrace trace, const std::string& name, std::size_t line, double t
     {
         request.arrival = ns3::RoundToPs(static_cast<double>(request.arrival - first) * timeScale);
     }
+    NameConversations(requests);
     return trace;
 }
 
@@ -189,6 +180,7 @@ class TraceReader
             {
                 m_prefixId = place(PREFIX_ID);
                 m_prefixTokens = place(PREFIX_TOKENS);
+                m_session = place(SESSION_ID);
                 CheckOthers(cells, names);
                 return;
             }
@@ -209,8 +201,8 @@ class TraceReader
             {
                 Fail("column '" + std::string(cell.substr(0, 80)) + "' is there twice", "one");
             }
-            if (cell != PREFIX_ID && cell != PREFIX_TOKENS && cell != names.arrival &&
-                cell != names.prompt && cell != names.output &&
+            if (cell != PREFIX_ID && cell != PREFIX_TOKENS && cell != SESSION_ID &&
+                cell != names.arrival && cell != names.prompt && cell != names.output &&
                 std::find(OTHER_COLUMNS.begin(), OTHER_COLUMNS.end(), cell) == OTHER_COLUMNS.end())
             {
                 Fail("unknown column '" + std::string(cell) + "'",
@@ -238,16 +230,26 @@ class TraceReader
         ServingRequest request{*arrival, Tokens(cells[m_prompt]), Tokens(cells[m_output])};
         if (m_prefixId < m_columns)
         {
-            const auto id = ns3::ParseUnsigned(cells[m_prefixId]);
-            if (!id || *id > MOST_PREFIXES)
-            {
-                Fail("'" + std::string(cells[m_prefixId]) + "' is not a valid prefix_id",
-                     "a whole number from 0 to " + std::to_string(MOST_PREFIXES));
-            }
+            const uint64_t id = Id(cells[m_prefixId], PREFIX_ID, MOST_PREFIXES);
             request.prefixTokens = Tokens(cells[m_prefixTokens]);
-            request.prefix.assign(request.prefixTokens > 0, *id);
+            request.prefix.assign(request.prefixTokens > 0, id);
+        }
+        if (m_session < m_columns && !cells[m_session].empty())
+        {
+            request.session = static_cast<uint32_t>(Id(cells[m_session], SESSION_ID, UINT32_MAX));
         }
         return request;
+    }
+
+    uint64_t Id(std::string_view cell, std::string_view column, uint64_t most) const
+    {
+        const auto id = ns3::ParseUnsigned(cell);
+        if (!id || *id > most)
+        {
+            Fail("'" + std::string(cell) + "' is not a valid " + std::string(column),
+                 "a whole number from 0 to " + std::to_string(most));
+        }
+        return *id;
     }
 
     uint32_t Tokens(std::string_view cell) const
@@ -271,6 +273,7 @@ class TraceReader
     std::size_t m_output{0};
     std::size_t m_prefixId{0};
     std::size_t m_prefixTokens{0};
+    std::size_t m_session{0};
     std::optional<int64_t> m_originDay;
 };
 
@@ -342,34 +345,6 @@ ParseArrival(std::string_view text, std::optional<int64_t>& originDay)
     }
     const int64_t minutes = (days * 24 + *hour) * 60 + *minute;
     return 60 * ns3::PS_PER_SECOND * minutes + *seconds;
-}
-
-std::vector<ServingRequest>
-DrawRequests(const PoissonRequests& description)
-{
-    // Arrivals do not depend on how sizes are drawn.
-    Draw arrivals(description.seed);
-    Draw sizes(description.seed ^ 0x9E3779B97F4A7C15ULL);
-    Draw prefixes(description.seed ^ 0xC2B2AE3D27D4EB4FULL);
-    std::vector<ServingRequest> requests;
-    double seconds = 0;
-    for (uint64_t i = 0; i < description.count; ++i)
-    {
-        seconds += arrivals.Exponential(1 / description.perSecond);
-        const uint32_t prompt = sizes.Tokens(description.prompt);
-        const uint32_t output = sizes.Tokens(description.output);
-        ServingRequest& request = requests.emplace_back();
-        request.arrival = ns3::RoundToPs(seconds * static_cast<double>(ns3::PS_PER_SECOND));
-        request.promptTokens = prompt;
-        request.outputTokens = output;
-        if (description.sharedTokens > 0)
-        {
-            request.prefixTokens = description.sharedTokens;
-            const double drawn = prefixes.Uniform() * description.sharedPrefixes;
-            request.prefix.push_back(static_cast<uint64_t>(drawn));
-        }
-    }
-    return requests;
 }
 
 RequestTrace

@@ -225,6 +225,8 @@ struct ServingConfig
     uint64_t leftOut{0};                  ///< requests of the trace without a prompt or output
     std::string whyLeftOut;               ///< a warning that counts them; empty if there are none
     uint64_t maxModelLen{UINT64_MAX};     ///< tokens of a request, prompt and output together
+    /// Requests or sessions under way; others wait until one has ended, and begin then.
+    uint64_t maxConcurrency{UINT64_MAX};
     uint32_t layers{1};
     uint32_t kvHeads{1};
     uint64_t kvBytes{0}; ///< of a token, a layer and a head

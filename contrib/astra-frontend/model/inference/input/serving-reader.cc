@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/system/rank-list.h"
+#include "drawn-requests.h"
 #include "operator-rows.h"
 #include "policy-rows.h"
 #include "request-source.h"
@@ -19,9 +20,11 @@
 #include "ns3/rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -37,30 +40,29 @@ constexpr int64_t PS_PER_NS = 1000;
 constexpr int64_t PS_PER_MS = 1'000'000'000;
 constexpr uint64_t MOST_REQUESTS = 10'000'000;
 constexpr uint64_t MOST_LAYERS = 100'000;
-constexpr uint64_t MOST_TOKENS = 1U << 24;
+constexpr uint64_t MOST_TOKENS = DrawnCount::MOST;
 constexpr double LEAST_REAL = 1e-9;
+constexpr double LEAST_BURSTINESS = 0.01;
 constexpr double MOST_REAL = 1e18;
-constexpr const char* TOKENS = "N, uniform LOW HIGH, or exponential MEAN";
 
-/// @return a number of tokens, or how it is drawn
-std::optional<TokenCount>
-ParseTokens(std::string_view text)
+/// @return a number from @p least on, or infinity for "inf"
+std::optional<double>
+ParseReal(std::string_view text, double least)
 {
-    using enum TokenCount::Kind;
-    const std::string_view kind = text.substr(0, text.find(' '));
-    const bool isDrawn = kind == "uniform" || kind == "exponential";
-    const std::size_t count = kind == "uniform" ? 2 : 1;
-    const auto numbers =
-        ns3::WholesWithin(isDrawn ? text.substr(kind.size()) : text, 1, MOST_TOKENS, count);
-    if (!numbers || numbers->size() != count || numbers->back() < numbers->front())
-    {
-        return std::nullopt;
-    }
-    return TokenCount{!isDrawn     ? Fixed
-                      : count == 2 ? Uniform
-                                   : Exponential,
-                      numbers->front(),
-                      count == 2 ? numbers->back() : 0};
+    return text == "inf" ? std::numeric_limits<double>::infinity()
+                         : ns3::RealWithin(text, least, MOST_REAL);
+}
+
+/// A number, or "inf". @param standard as users see it
+ns3::RowValue
+RealOrInfinite(double& target, double least, const std::string& standard = "")
+{
+    return ns3::Parsed(
+        target,
+        [least](std::string_view text) { return ParseReal(text, least); },
+        ns3::RangeText("a number", least, MOST_REAL) + ", or inf",
+        standard,
+        ns3::RowValue::Kind::Number);
 }
 
 /// @return sizes in ascending order
@@ -131,24 +133,69 @@ class ServingReader
             return m_config.IsDisaggregated() ? "" : "without instances decode";
         };
         ServingConfig& config = m_config;
-        PoissonRequests& drawn = m_poisson;
+        DrawnRequests& drawn = m_drawn;
+        const auto count = [](DrawnCount& target) {
+            return ns3::Parsed(target, DrawnCount::Parse, DrawnCount::EXPECTED);
+        };
+        const auto unpaced = [this] { return IsPaced() ? "" : "without a finite rate"; };
+        const auto aloneInTurns = [this] { return m_drawn.turns.IsGiven() ? "" : "without turns"; };
         std::vector<ns3::Row> rows = {
             {"requests",
              ns3::Whole(drawn.count, 1, MOST_REQUESTS),
              "how many; of a trace, from its beginning"},
             {"rate",
-             ns3::Real(drawn.perSecond, LEAST_REAL, MOST_REAL),
-             "Poisson arrivals per second"},
+             RealOrInfinite(drawn.perSecond, LEAST_REAL),
+             "arrivals per second of a Poisson process; ``inf``: all at once, which is the default "
+             "with ``max_concurrency``. With ``turns``, sessions arrive"},
+            {"max_concurrency",
+             ns3::Whole(config.maxConcurrency, 1, UINT32_MAX),
+             "closed loop: at most so many requests are under way; others wait until one has "
+             "ended, and arrive then. A session counts as one from its first request to its last "
+             "(no limit)"},
+            {"burstiness",
+             RealOrInfinite(drawn.burstiness, LEAST_BURSTINESS, "1"),
+             "gaps between arrivals are gamma distributed with this shape: 1 is a Poisson process, "
+             "less is more uneven, ``inf`` has equal gaps. The coefficient of variation is "
+             "1 / sqrt(burstiness)",
+             false,
+             unpaced},
+            {"burst",
+             ns3::Whole(drawn.burst, 1, MOST_REQUESTS),
+             "requests (or sessions) that arrive together; ``rate`` counts each of them",
+             false,
+             unpaced},
             {"seed",
              ns3::Whole(drawn.seed, 0, UINT64_MAX / 2),
              "seed of what is drawn",
              false,
              [this] { return m_trace.empty() ? "" : "without rate"; }},
-            {"prompt_tokens", ns3::Parsed(drawn.prompt, ParseTokens, TOKENS), "of each request"},
-            {"output_tokens", ns3::Parsed(drawn.output, ParseTokens, TOKENS), "of each request"},
+            {"prompt_tokens",
+             count(drawn.prompt),
+             "of each request; with ``turns``, of the first one of a session"},
+            {"output_tokens", count(drawn.output), "of each request"},
+            {"turns",
+             count(drawn.turns),
+             "requests of a session: each has the prompt and the output of the one before at the "
+             "beginning of its prompt, and comes when that has been answered"},
+            {"turn_tokens",
+             count(drawn.turnTokens),
+             "that each further turn adds to the conversation, such as the result of a tool (as "
+             "``prompt_tokens``)",
+             false,
+             aloneInTurns},
+            {"think_ms",
+             count(drawn.thinkMs),
+             "milliseconds from an answer to the user's next request (0)",
+             false,
+             [this] {
+                 return m_drawn.turns.IsGiven() || m_config.maxConcurrency != UINT64_MAX
+                            ? ""
+                            : "without turns or max_concurrency";
+             }},
             {"trace",
              ns3::Text(m_trace, "a file"),
-             "instead of Poisson arrivals: a file of requests (CSV, or Mooncake's JSON lines). "
+             "instead of requests that are drawn: a file of requests (CSV, or Mooncake's JSON "
+             "lines). "
              "Requests with 0 tokens of prompt or output, such as calls that failed, are left out; "
              "a warning and ``requests_left_out`` of ``run.json`` count them"},
             {"time_scale",
@@ -163,7 +210,7 @@ class ServingReader
              ns3::Whole(drawn.sharedPrefixes, 1, UINT32_MAX),
              "number of shared texts, all equally likely",
              false,
-             [this] { return m_poisson.sharedTokens ? "" : "without shared_prefix_tokens"; }},
+             [this] { return m_drawn.sharedTokens ? "" : "without shared_prefix_tokens"; }},
             {"ttft_limit_ms",
              limit(config.limits.firstToken),
              "a request counts as within limits if its first token takes no longer; without "
@@ -393,36 +440,62 @@ class ServingReader
         m_pools.emplace_back(m_lines.Name(), PoolRows(added));
     }
 
+    /// @return whether requests arrive one after another
+    bool IsPaced() const
+    {
+        return m_drawn.perSecond > 0 && std::isfinite(m_drawn.perSecond);
+    }
+
     void MakeRequests()
     {
-        if (m_trace.empty())
+        m_trace.empty() ? Draw() : ReadTrace();
+    }
+
+    void Draw()
+    {
+        if (m_drawn.perSecond == 0 && m_config.maxConcurrency != UINT64_MAX)
         {
-            if (m_poisson.count == 0 || m_poisson.perSecond == 0 || m_poisson.prompt.low == 0 ||
-                m_poisson.output.low == 0)
-            {
-                throw ns3::InputError(m_config.file,
-                                      0,
-                                      "the file does not say which requests come",
-                                      "trace, or requests, rate, prompt_tokens and output_tokens");
-            }
-            m_config.requests = DrawRequests(m_poisson);
-            return;
+            m_drawn.perSecond = std::numeric_limits<double>::infinity();
         }
-        if (m_poisson.perSecond > 0 || m_poisson.prompt.low > 0 || m_poisson.output.low > 0 ||
-            m_poisson.sharedTokens > 0)
+        if (m_drawn.count == 0 || m_drawn.perSecond == 0 || !m_drawn.prompt.IsGiven() ||
+            !m_drawn.output.IsGiven())
+        {
+            throw ns3::InputError(m_config.file,
+                                  0,
+                                  "the file does not say which requests come",
+                                  "trace, or requests, rate or max_concurrency, prompt_tokens and "
+                                  "output_tokens");
+        }
+        m_config.requests = DrawRequests(m_drawn);
+        const auto longest =
+            std::ranges::max(m_config.requests, {}, &ServingRequest::promptTokens).promptTokens;
+        if (longest > MOST_TOKENS)
+        {
+            throw ns3::InputError(m_config.file,
+                                  m_file.LineOf("turns"),
+                                  "a session has prompts of more than " +
+                                      std::to_string(MOST_TOKENS) + " tokens",
+                                  "fewer turns, or fewer tokens in each");
+        }
+    }
+
+    void ReadTrace()
+    {
+        if (m_drawn.perSecond > 0 || m_drawn.prompt.IsGiven() || m_drawn.output.IsGiven() ||
+            m_drawn.sharedTokens > 0 || m_drawn.turns.IsGiven() || m_drawn.thinkMs.IsGiven())
         {
             throw ns3::InputError(m_config.file,
                                   m_file.LineOf("trace"),
-                                  "a trace and Poisson arrivals exclude each other",
-                                  "trace, or rate, prompt_tokens, output_tokens and "
-                                  "shared_prefix_tokens");
+                                  "a trace and requests that are drawn exclude each other",
+                                  "trace, or rate, prompt_tokens, output_tokens, "
+                                  "shared_prefix_tokens, turns and think_ms");
         }
         const auto beside = std::filesystem::path(m_config.file).parent_path() / m_trace;
         const std::string path = ns3::InputExists(beside.string()) ? beside.string() : m_trace;
         const auto text = ns3::OpenInputFile(path, "a trace of requests");
         RequestTrace trace = ReadRequestTrace(*text,
                                               path,
-                                              m_poisson.count > 0 ? m_poisson.count : MOST_REQUESTS,
+                                              m_drawn.count > 0 ? m_drawn.count : MOST_REQUESTS,
                                               m_timeScale);
         m_config.leftOut = trace.CountLeftOut();
         m_config.whyLeftOut = DescribeLeftOut(trace, path);
@@ -433,7 +506,7 @@ class ServingReader
     ServingValues m_values;
     ServingConfig m_config;
     InstancePool m_defaults;
-    PoissonRequests m_poisson;
+    DrawnRequests m_drawn;
     std::string m_trace;
     double m_timeScale{1};
     ns3::Rows m_file;

@@ -13,8 +13,8 @@
 namespace AstraSim
 {
 
-/// Names of contents leave room for the number of a block.
-constexpr uint64_t MOST_PREFIXES = (uint64_t{1} << 39) - 1;
+/// Names of contents leave room for the number of a block, and for those of conversations.
+constexpr uint64_t MOST_PREFIXES = (uint64_t{1} << 38) - 1;
 
 /// A request as users send it.
 struct ServingRequest
@@ -27,9 +27,16 @@ struct ServingRequest
     std::vector<uint64_t> prefix{};
     uint32_t prefixTokens{0};
     uint32_t number{0}; ///< by arrival, from 0, those that are refused included
+    /// Requests of the same session come one after another, each when the one before has been
+    /// answered; `arrival` is then the earliest time.
+    std::optional<uint32_t> session{};
+    TimePs think{0}; ///< from its answer until its user sends another request
+    /// Contents of all tokens after the prefix, those of the output included: requests with the
+    /// same number have the same tokens, as far as both have them.
+    std::optional<uint64_t> conversation{};
 
     /**
-     * @param block of the prompt @param blockTokens of a block
+     * @param block of the prompt and the output @param blockTokens of a block
      * @return a name of its content and of all tokens before it; nothing if no other request can
      * have them
      */
@@ -38,11 +45,15 @@ struct ServingRequest
         constexpr unsigned BLOCK_BITS = 25;
         const uint64_t end = (block + 1) * blockTokens;
         const uint64_t part = prefixTokens > 0 ? (end - 1) / prefixTokens : prefix.size();
-        if (part >= prefix.size() || end > promptTokens)
+        if (part < prefix.size() && end <= promptTokens)
         {
-            return std::nullopt;
+            return prefix[part] << BLOCK_BITS | block;
         }
-        return prefix[part] << BLOCK_BITS | block;
+        if (conversation && end <= uint64_t{promptTokens} + outputTokens)
+        {
+            return (MOST_PREFIXES + 1 + *conversation) << BLOCK_BITS | block;
+        }
+        return std::nullopt;
     }
 };
 
