@@ -163,11 +163,11 @@ TEST(RateMonitor, ListsEachSendingPairAtEachSample)
     run.Run();
     // 1000 frames of 86.56 ns and one path of delays: samples at 20, 40, 60 and 80 us see it.
     EXPECT_THAT(run.Lines("rate.txt"),
-                ElementsAre("time, src, dst, sport, dport, size, curr_rate",
-                            "20000, 0, 1, 10000, 100, 1000000, 100.000000",
-                            "40000, 0, 1, 10000, 100, 1000000, 100.000000",
-                            "60000, 0, 1, 10000, 100, 1000000, 100.000000",
-                            "80000, 0, 1, 10000, 100, 1000000, 100.000000"));
+                ElementsAre("time, src, dst, sport, dport, size, curr_rate, qpn",
+                            "20000, 0, 1, 10000, 100, 1000000, 100.000000, 0",
+                            "40000, 0, 1, 10000, 100, 1000000, 100.000000, 0",
+                            "60000, 0, 1, 10000, 100, 1000000, 100.000000, 0",
+                            "80000, 0, 1, 10000, 100, 1000000, 100.000000, 0"));
 }
 
 TEST(RateMonitor, PairsThatDifferInOneNumberEachHaveTheirOwnLine)
@@ -178,11 +178,11 @@ TEST(RateMonitor, PairsThatDifferInOneNumberEachHaveTheirOwnLine)
                 "0 2 3 200 2000000 0\n");
     run.Run();
     EXPECT_THAT(run.Lines("rate.txt"),
-                ElementsAre("time, src, dst, sport, dport, size, curr_rate",
-                            "20000, 0, 1, 10000, 100, 1000000, 100.000000",
-                            "20000, 0, 2, 10000, 100, 1000000, 100.000000",
-                            "20000, 0, 2, 10001, 100, 2000000, 100.000000",
-                            "20000, 0, 2, 10002, 200, 2000000, 100.000000"));
+                ElementsAre("time, src, dst, sport, dport, size, curr_rate, qpn",
+                            "20000, 0, 1, 10000, 100, 1000000, 100.000000, 0",
+                            "20000, 0, 2, 10000, 100, 1000000, 100.000000, 1",
+                            "20000, 0, 2, 10001, 100, 2000000, 100.000000, 2",
+                            "20000, 0, 2, 10002, 200, 2000000, 100.000000, 3"));
 }
 
 TEST(CnpMonitor, LastLineOfEachPairHasAllItsNotifications)

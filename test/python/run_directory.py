@@ -40,12 +40,12 @@ BANDWIDTH = """time, node_id, port_id, bandwidth
 100000, 0, 2, 99.500000
 100000, 6, 1, 50.250000
 """
-RATE = """time, src, dst, sport, dport, size, curr_rate
-100000, 0, 2, 10001, 100, 1000000, 100.000000
-200000, 0, 2, 10001, 100, 1000000, 50.000000
+RATE = """time, src, dst, sport, dport, size, curr_rate, qpn
+100000, 0, 2, 10001, 100, 1000000, 100.000000, 4
+200000, 0, 2, 10001, 100, 1000000, 50.000000, 4
 """
-CNP = """time, src, dst, sport, dport, size, cnp_number
-200000, 0, 2, 10001, 100, 1000000, 7
+CNP = """time, src, dst, sport, dport, size, cnp_number, qpn
+200000, 0, 2, 10001, 100, 1000000, 7, 4
 """
 END_TO_END = """File name, Expose DP comm, Expose DP_EP comm, Expose TP comm, Expose_EP_comm, Expose_PP_comm, Expose_CP_comm, Expose_other_comm, bubble time, total comp, total exposed comm, Total time
 job,100.000000 (25.00%),0.000000 (0.00%),40.000000 (10.00%),0.000000 (0.00%),0.000000 (0.00%),0.000000 (0.00%),0.000000 (0.00%),0.000000 (0.00%),260.000000 (65.00%),140.000000 (35.00%),400.000000

@@ -172,7 +172,21 @@ def test_rates_have_gaps_where_a_pair_was_not_sampled(directory):
     assert list(y[:3]) == [100, 80, 90] and np.isnan(y[3]) and y[4] == 95
     assert list(below.lines[0].get_ydata()) == [2, 5, 5], "notifications add up and stay to the end"
     run = open_run(directory)
-    assert pairs.interesting(run.rates, run.cnps)[0] == (0, 3, 10000, 100), "the pair with notifications first"
+    assert pairs.interesting(run.rates, run.cnps)[0] == (0, 3, 10000, 100, 0), "the pair with notifications first"
+
+
+def test_two_pairs_of_the_same_hosts_and_ports_have_a_line_each(directory):
+    (directory / "rate.txt").write_text("time, src, dst, sport, dport, size, curr_rate, qpn\n" + "".join(
+        f"{t}, 0, 3, 10000, 100, 5000, {rate}, {qpn}\n{t}, 1, 3, 10000, 100, 5000, 100.0, 2\n"
+        for t in (0, 1000, 2000) for qpn, rate in ((4, 203.1), (9, 400.0))))
+    (directory / "cnp.txt").write_text("time, src, dst, sport, dport, size, cnp_number, qpn\n"
+                                       "1000, 0, 3, 10000, 100, 5000, 2, 4\n1000, 0, 3, 10000, 100, 5000, 3, 9\n")
+    above, below = draw("rates", directory).axes
+    lines = labelled(above)
+    assert list(lines["GPU 0 → GPU 3 :10000 QP 4"].get_ydata()) == [203.1] * 3
+    assert list(lines["GPU 0 → GPU 3 :10000 QP 9"].get_ydata()) == [400] * 3
+    assert "GPU 1 → GPU 3 :10000" in lines, "addresses tell it from the others"
+    assert sorted(line.get_ydata()[-1] for line in below.lines) == [2, 3]
 
 
 def test_rates_without_notifications_have_one_panel_that_says_so(directory):

@@ -15,7 +15,7 @@ namespace ns3
 {
 
 CnpMonitor::CnpMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times)
-    : SamplingMonitor(times, path, "time, src, dst, sport, dport, size, cnp_number\n"),
+    : SamplingMonitor(times, path, "time, src, dst, sport, dport, size, cnp_number, qpn\n"),
       m_fabric(fabric),
       m_endPs(times.endPs),
       m_counts(fabric.GetTopology().hostCount)
@@ -110,6 +110,8 @@ CnpMonitor::List(const RdmaQueuePair& qp, Count& count, int64_t nowPs)
         .Decimal(qp.endSeq)
         .Comma()
         .Decimal(count.total)
+        .Comma()
+        .Decimal(count.qpn)
         .End();
     Write(qp.hw->GetNodeId(), line);
 }

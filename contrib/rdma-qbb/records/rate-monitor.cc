@@ -9,7 +9,7 @@ namespace ns3
 {
 
 RateMonitor::RateMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times)
-    : SamplingMonitor(times, path, "time, src, dst, sport, dport, size, curr_rate\n"),
+    : SamplingMonitor(times, path, "time, src, dst, sport, dport, size, curr_rate, qpn\n"),
       m_fabric(fabric)
 {
 }
@@ -43,7 +43,9 @@ RateMonitor::Sample(int64_t nowPs, bool first)
                 .Decimal(topology.NodeOfHost(qp.dst))
                 .Comma()
                 .Decimal(qp.sport)
-                .Text(m_last.end);
+                .Text(m_last.text)
+                .Decimal(qp.qpn)
+                .End();
             Write(host.GetNodeId(), line);
         });
     });
@@ -56,14 +58,14 @@ RateMonitor::Spell(const RdmaQueuePair& qp)
     m_last.posted = qp.endSeq;
     m_last.rateBps = qp.GetRate();
     m_last.dport = qp.dport;
-    m_last.end = TextLine(room)
+    m_last.text = TextLine(room)
                      .Comma()
                      .Decimal(qp.dport)
                      .Comma()
                      .Decimal(qp.endSeq)
                      .Comma()
                      .Fixed<6>(static_cast<double>(qp.GetRate()) / 1e9)
-                     .End()
+                     .Comma()
                      .View();
 }
 

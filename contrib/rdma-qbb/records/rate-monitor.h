@@ -18,8 +18,8 @@ class RdmaQueuePair;
  * @ingroup rdma-qbb
  * @brief Writes rate.txt: the rate that congestion control allows each queue pair, by time.
  *
- * `time, src, dst, sport, dport, size, curr_rate`: nanoseconds, node ids, bytes posted so far, Gb/s
- * (10^9). Queue pairs with nothing left to send or to be acknowledged, and those on NVLink, which
+ * `time, src, dst, sport, dport, size, curr_rate, qpn`: nanoseconds, node ids, bytes posted so far,
+ * Gb/s (10^9), the pair's number at its source. Queue pairs with nothing left to send or to be acknowledged, and those on NVLink, which
  * run no congestion control, are not listed.
  */
 class RateMonitor : public SamplingMonitor
@@ -32,20 +32,20 @@ class RateMonitor : public SamplingMonitor
     void Sample(int64_t nowPs, bool first) override;
 
   private:
-    /// End of a line; many pairs have posted as much and send as fast as the one before.
-    struct LastEnd
+    /// Middle of a line; many pairs have posted as much and send as fast as the one before.
+    struct LastPiece
     {
         uint64_t posted{0};
         uint64_t rateBps{0};
         uint16_t dport{0};
-        TextPiece<56> end; ///< ", dport, size, curr_rate" and the end of the line
+        TextPiece<56> text; ///< ", dport, size, curr_rate, "
     };
 
-    /// Make m_last the end of a pair's line.
+    /// Make m_last the middle of a pair's line.
     void Spell(const RdmaQueuePair& qp);
 
     RdmaFabric& m_fabric;
-    LastEnd m_last;
+    LastPiece m_last;
 };
 
 } // namespace ns3

@@ -174,7 +174,7 @@ def _cnps(run: "Run") -> int:
         return int(run.info["cnps"])
     if run.cnps is None or run.cnps.empty:
         return 0
-    return int(run.cnps.groupby(["src", "dst", "sport", "dport"])["cnps"].max().sum())
+    return int(run.cnps.groupby(["src", "dst", "sport", "dport", "qpn"])["cnps"].max().sum())
 
 
 def _identity(run: "Run") -> tuple[str, ...] | None:

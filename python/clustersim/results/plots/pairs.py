@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Pair = tuple[int, int, int, int]
-PAIR = ["src", "dst", "sport", "dport"]  # columns of a Pair
+Pair = tuple[int, int, int, int, int]
+KEY = ["src", "dst", "sport", "dport", "qpn"]  # columns of a Pair
 FEW = 12  # pairs, of which every one is shown
 
 
 def interesting(rates: "pd.DataFrame", cnps: "pd.DataFrame | None", most: int = 6) -> list[Pair]:
     """@return the pairs to show: those with most notifications, then those at the lowest mean rate"""
-    heard = {} if cnps is None or not len(cnps) else cnps.groupby(PAIR)["cnps"].max().to_dict()
-    mean = rates.groupby(PAIR)["gbps"].mean()
+    heard = {} if cnps is None or not len(cnps) else cnps.groupby(KEY)["cnps"].max().to_dict()
+    mean = rates.groupby(KEY)["gbps"].mean()
     order = sorted(mean.index, key=lambda pair: (-heard.get(pair, 0), mean[pair], pair))
     return order[:most]
 
@@ -42,8 +42,11 @@ def at_line_rate(run: "Run", samples: "pd.DataFrame") -> bool:
     return bool((samples["gbps"] >= 0.999 * line).all())
 
 
-def _name(run: "Run", pair: Pair) -> str:
-    return f"{run.nodes.name(pair[0])} → {run.nodes.name(pair[1])} :{pair[2]}"
+def _name(run: "Run", pair: Pair, pairs: list[Pair]) -> str:
+    """@return hosts and source port of a pair, with its number if another pair has the same"""
+    source, destination, sport, _, qpn = pair
+    alike = sum(other[:4] == pair[:4] for other in pairs)
+    return f"{run.nodes.name(source)} → {run.nodes.name(destination)} :{sport}" + (f" QP {qpn}" if alike > 1 else "")
 
 
 def _draw_line_rates(axes: "Axes", samples: "pd.DataFrame", factor: float, interval: float) -> int:
@@ -52,7 +55,7 @@ def _draw_line_rates(axes: "Axes", samples: "pd.DataFrame", factor: float, inter
     for i, (rate, mine) in enumerate(groups):
         times = np.unique(mine["time_ns"].to_numpy())
         x, y = with_gaps(times, np.full(len(times), rate), interval)
-        count = mine.groupby(PAIR).ngroups
+        count = mine.groupby(KEY).ngroups
         axes.plot(x / factor, y, linewidth=1.3, marker="." if len(times) < 3 else None,
                   label=f"{count} queue pairs" if count > 1 else "1 queue pair", **style.line(i))
     return len(groups)
@@ -83,7 +86,7 @@ def rates(run: "Run") -> "Figure":
     by_time = samples.groupby("time_ns")["gbps"]
     times = np.array(sorted(by_time.groups))
     interval = np.diff(times).min() if len(times) > 1 else 1
-    count = samples.groupby(PAIR).ngroups
+    count = samples.groupby(KEY).ngroups
     if not heard and at_line_rate(run, samples):
         lines = _draw_line_rates(above, samples, factor, interval)
         _finish_rates(above, run, span / factor)
@@ -98,12 +101,12 @@ def rates(run: "Run") -> "Figure":
         above.plot(x / factor, with_gaps(times, middle, interval)[1], color=style.soft_colour(), linewidth=1.2,
                    label="median of all")
     shown = interesting(samples, cnps, 6 if count > FEW else FEW)
-    groups = samples.groupby(PAIR)
+    groups = samples.groupby(KEY)
     for i, pair in enumerate(shown):
         mine = groups.get_group(pair)
         x, y = with_gaps(mine["time_ns"].to_numpy(), mine["gbps"].to_numpy(), interval)
-        above.plot(x / factor, y, linewidth=1.3, marker="." if len(mine) < 3 else None, label=_name(run, pair),
-                   **style.line(i))
+        above.plot(x / factor, y, linewidth=1.3, marker="." if len(mine) < 3 else None,
+                   label=_name(run, pair, list(groups.groups)), **style.line(i))
     _finish_rates(above, run, span / factor)
     style.legend(above, len(shown), title="queue pairs" + (" with most CNPs" if heard and count > FEW else ""))
     if not heard:
@@ -111,7 +114,7 @@ def rates(run: "Run") -> "Figure":
         return figure
     below.set_ylabel("CNPs so far")
     assert cnps is not None  # it was heard
-    got = cnps.groupby(PAIR)
+    got = cnps.groupby(KEY)
     for i, pair in enumerate(shown):
         if pair in got.groups:
             mine = got.get_group(pair)
