@@ -418,10 +418,38 @@ TEST(FabricConf, ChangesOfLinksAreThoseOfALinkOrOfANode)
     EXPECT_TRUE(changes[2].up);
     EXPECT_THAT(DescribeIdleChanges(conf, 2'000'000),
                 ElementsAre("NODE_UP of 2 at 3.5 us never fell due: the run ended at 2 us"));
+    const FabricConf one = ParseConf("LINK_DOWN 1 3 2 2\nLINK_UP 2 2 3 2\n");
+    EXPECT_THAT(FindLinkChanges(one, topology)[0].links, ElementsAre(3U)) << "in the file's order";
+    EXPECT_THAT(FindLinkChanges(one, topology)[1].links, ElementsAre(3U)) << "from either end";
+    EXPECT_THAT(DescribeIdleChanges(one, 1'500'000),
+                ElementsAre("LINK_UP of 2 3 2 at 2 us never fell due: the run ended at 1.5 us"));
     for (const char* line : {"LINK_DOWN 1 0 1", "NODE_DOWN 1 9", "LINK_UP 1 0 9"})
     {
         EXPECT_THROW(FindLinkChanges(ParseConf(line), topology), InputError) << line;
     }
+}
+
+TEST(FabricConf, ALinkThatABundleDoesNotHaveIsRefusedWithItsSize)
+{
+    const ClusterTopology topology = ReadTopology("4 2 4\n2 3\n0 2 100Gbps 1us 0\n"
+                                                  "1 2 100Gbps 1us 0\n2 3 100Gbps 1us 0\n"
+                                                  "3 2 100Gbps 1us 0\n");
+    std::string error;
+    try
+    {
+        FindLinkChanges(ParseConf("LINK_DOWN 1 3 2 3\n"), topology);
+    }
+    catch (const InputError& refused)
+    {
+        error = refused.what();
+    }
+    EXPECT_THAT(error,
+                HasSubstr(":1: LINK_DOWN names link 3 of 3 and 2, which 2 join; expected 1 to 2, "
+                          "or no number for all"));
+    EXPECT_THAT(ConfErrorOf("LINK_DOWN 1 3\n"),
+                HasSubstr("LINK_DOWN has 2 values; expected 3 to 4: microseconds"));
+    EXPECT_THAT(ConfErrorOf("LINK_DOWN 1 3 2 0\n"), HasSubstr("LINK_DOWN cannot be '0'"));
+    EXPECT_THAT(ConfErrorOf("LINK_DOWN 1 3 2 1 1\n"), HasSubstr("has 5 values"));
 }
 
 TEST(FabricConf, ALinkThatComesUpWithoutAFailureIsSaidToChangeNothing)
@@ -436,6 +464,9 @@ TEST(FabricConf, ALinkThatComesUpWithoutAFailureIsSaidToChangeNothing)
     EXPECT_THAT(idle("LINK_DOWN 3 2 3\nLINK_UP 4 3 2\n"), testing::IsEmpty());
     EXPECT_THAT(idle("NODE_DOWN 3 2\nLINK_UP 4 3 2\n"), testing::IsEmpty());
     EXPECT_THAT(idle("LINK_DOWN 3 2 3\nNODE_UP 4 2\n"), testing::IsEmpty());
+    EXPECT_THAT(idle("LINK_DOWN 3 2 3 1\nLINK_UP 4 2 3\n"), testing::IsEmpty());
+    EXPECT_THAT(idle("LINK_DOWN 3 2 3\nLINK_UP 4 2 3 2\n"), testing::IsEmpty());
+    EXPECT_THAT(idle("LINK_DOWN 3 2 3 1\nLINK_UP 4 2 3 2\n"), testing::SizeIs(1));
 }
 
 TEST(FabricConf, MarkingMayBeAStepAndNoMore)

@@ -80,7 +80,29 @@ def test_ecmp_spreads_flows_over_a_bundle_and_each_link_has_its_rows(tmp_path):
     assert utilisations(frame)[4, 5] == pytest.approx(100, abs=1), "the picture has the busiest of the bundle"
 
 
-def all_to_all(directory, links, network):
+def test_one_link_of_a_bundle_fails_and_the_other_carries_the_rest(tmp_path):
+    both, _ = run(tmp_path / "both", 2)
+    rows, last = run(tmp_path / "one", 2, "LINK_DOWN 100 5 4 1", "RTO 300")
+    cut, whole = (int(row["tx_bytes"]) for row in rows)
+    frame_ns = WIRE * 8 / RATE * 1e9
+    assert 0 < cut <= 100_000 / frame_ns * WIRE, "until 100 us"
+    assert cut + whole >= FLOWS * FRAMES * WIRE
+    lost = sum(int(row["tx_bytes"]) for row in both) - FLOWS * FRAMES * WIRE
+    assert lost == 0, "nothing is sent again if nothing fails"
+    assert last > on_the_wire_us(FLOWS * FRAMES - cut / WIRE), "one link carries what the two have not"
+
+
+@pytest.mark.parametrize("network", ["packet", "flow"])
+def test_a_bundle_whose_link_is_missing_from_the_start_is_one_of_fewer_links(tmp_path, network):
+    expected, _ = all_to_all(tmp_path, 1, network)
+    keys = [key for leaf in (18, 19) for key in ("--set", f"LINK_DOWN=0 {leaf} 20 2")]
+    # Routes know of it at once: nothing is lost.
+    found, rows = all_to_all(tmp_path, 2, network, *keys, "--ns3::RdmaFabric::RouteUpdateDelay=0ns")
+    assert [int(row["tx_bytes"]) > 0 for row in rows] == [True, False, True, False]
+    assert found == pytest.approx(expected, rel=0.03)
+
+
+def all_to_all(directory, links, network, *flags):
     """An AllToAll between two servers on leaves of their own under one spine, with so many links to each leaf.
 
     @return when it ends in ns, and the rows of the links from a leaf to the spine"""
@@ -88,7 +110,7 @@ def all_to_all(directory, links, network):
     out = directory / f"{network}-{links}"
     workload = all_to_alls(directory / "w.txt", 16, 16 << 20, 1, 1)
     done = subprocess.run([PROGRAMS / "SimAI_simulator", "-c", CONF, "-w", workload, "-n", topology, "-o", out,
-                           "--network", network], capture_output=True, text=True, timeout=HANGS, check=False)
+                           "--network", network, *flags], capture_output=True, text=True, timeout=HANGS, check=False)
     assert done.returncode == 0, done.stderr
     with open(out / "links.csv", newline="") as file:
         rows = [row for row in csv.DictReader(file) if (row["node"], row["peer"]) in (("18", "20"), ("19", "20"))]

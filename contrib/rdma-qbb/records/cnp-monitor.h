@@ -21,8 +21,8 @@ class RdmaQueuePair;
  * @brief Writes cnp.txt: congestion notifications that reached each queue pair.
  *
  * `time, src, dst, sport, dport, size, cnp_number, qpn`: nanoseconds, node ids, bytes posted so
- * far, notifications since the queue pair was opened, the pair's number at its source. A pair is listed at a sampling time if it had some
- * since the one before, and when it ends.
+ * far, notifications since the queue pair was opened, the pair's number at its source. A pair is
+ * listed at a sampling time if it had some since the one before, and when it ends.
  */
 class CnpMonitor : public SamplingMonitor
 {

@@ -59,14 +59,14 @@ RateMonitor::Spell(const RdmaQueuePair& qp)
     m_last.rateBps = qp.GetRate();
     m_last.dport = qp.dport;
     m_last.text = TextLine(room)
-                     .Comma()
-                     .Decimal(qp.dport)
-                     .Comma()
-                     .Decimal(qp.endSeq)
-                     .Comma()
-                     .Fixed<6>(static_cast<double>(qp.GetRate()) / 1e9)
-                     .Comma()
-                     .View();
+                      .Comma()
+                      .Decimal(qp.dport)
+                      .Comma()
+                      .Decimal(qp.endSeq)
+                      .Comma()
+                      .Fixed<6>(static_cast<double>(qp.GetRate()) / 1e9)
+                      .Comma()
+                      .View();
 }
 
 } // namespace ns3

@@ -19,8 +19,8 @@ class RdmaQueuePair;
  * @brief Writes rate.txt: the rate that congestion control allows each queue pair, by time.
  *
  * `time, src, dst, sport, dport, size, curr_rate, qpn`: nanoseconds, node ids, bytes posted so far,
- * Gb/s (10^9), the pair's number at its source. Queue pairs with nothing left to send or to be acknowledged, and those on NVLink, which
- * run no congestion control, are not listed.
+ * Gb/s (10^9), the pair's number at its source. Queue pairs with nothing left to send or to be
+ * acknowledged, and those on NVLink, which run no congestion control, are not listed.
  */
 class RateMonitor : public SamplingMonitor
 {

@@ -3,6 +3,7 @@
  */
 #include "fabric-conf-format.h"
 
+#include "link-changes.h"
 #include "rdma-qbb/model/attribute/collective-offload.h"
 
 #include "ns3/clock-range.h"
@@ -168,6 +169,8 @@ Change(const char* type, const char* range, bool up, bool isOfNode)
     if (!isOfNode)
     {
         format.fields.push_back(format.fields.back());
+        format.fields.push_back(WholeIn(1, UINT32_MAX));
+        format.optional = 1;
     }
     format.take = [=](FabricConf& conf, const Values& values, const Fields&, const Key& key) {
         const auto a = static_cast<uint32_t>(Int(values[1]));
@@ -181,7 +184,8 @@ Change(const char* type, const char* range, bool up, bool isOfNode)
         }
         if (!isNone)
         {
-            conf.linkEvents.push_back({Int(values[0]), a, b, up, conf.origins.back().line});
+            const auto number = values.size() > 3 ? static_cast<uint32_t>(Int(values[3])) : 0;
+            conf.linkEvents.push_back({Int(values[0]), a, b, up, conf.origins.back().line, number});
         }
         return Settings{};
     };
@@ -191,8 +195,7 @@ Change(const char* type, const char* range, bool up, bool isOfNode)
         {
             if (event.up == up && (event.b == LinkEvent::ALL_LINKS) == isOfNode)
             {
-                texts.push_back(fmt::format("{} {}", MicrosText(event.timePs), event.a) +
-                                (isOfNode ? "" : fmt::format(" {}", event.b)));
+                texts.push_back(MicrosText(event.timePs) + " " + EndsOf(event));
             }
         }
         return fmt::format("{}", fmt::join(texts, "; "));
@@ -533,7 +536,11 @@ PlaneOfClass()
 Format
 ChangeOfLink(bool up)
 {
-    return Change("microseconds and two node ids", "0 0 0 for none; may be repeated", up, false);
+    return Change("microseconds, two node ids and a number of a link",
+                  "a number from 1, or none: all links between the two; 0 0 0 for none; may be "
+                  "repeated",
+                  up,
+                  false);
 }
 
 Format

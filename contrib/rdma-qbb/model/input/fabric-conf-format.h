@@ -73,6 +73,7 @@ struct FabricConfFormat
     /// @return the values in force that `take` has put somewhere
     std::function<std::string(const FabricConf& conf, const conf_format::KeyRow& key)> get{};
     std::string defaultValue{}; ///< of the key that `take` reads
+    std::size_t optional{0};    ///< of the fields, the last ones, which a line may leave out
 };
 
 /// The formats of keys.
@@ -121,7 +122,8 @@ FabricConfFormat RoutingAt(const Words& policies);
 FabricConfFormat Monitor();
 /// `class plane`: the plane that a class of traffic takes; may be repeated.
 FabricConfFormat PlaneOfClass();
-/// `t a b`: at t microseconds the link between nodes a and b changes; `0 0 0` means none.
+/// `t a b [n]`: at t microseconds the links between nodes a and b change, or the nth of them;
+/// `0 0 0` means none.
 FabricConfFormat ChangeOfLink(bool up);
 /// `t node`: at t microseconds all links of a node change.
 FabricConfFormat ChangeOfNode(bool up);

@@ -227,14 +227,16 @@ Take(const Entry& entry, const KeyRow& key, FabricConf& conf, std::string_view t
         boost::split(fields, text, boost::is_any_of(" \t\r\v\f"), boost::token_compress_on);
     }
     const std::size_t count = format.fields.size();
-    if (count && count != fields.size())
+    if (count && (fields.size() > count || fields.size() + format.optional < count))
     {
+        const std::string least =
+            format.optional ? std::to_string(count - format.optional) + " to " : "";
         conf.FailAt({key.name},
                     fmt::format("{} has {} values", key.name, fields.size()),
-                    (count == 1 ? "one" : std::to_string(count)) + ": " + key.type);
+                    (count == 1 ? "one" : least + std::to_string(count)) + ": " + key.type);
     }
     FabricConfFormat::Values values;
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < std::min(count, fields.size()); ++i)
     {
         const auto value = format.fields[i](fields[i]);
         if (!value)
@@ -405,8 +407,11 @@ Switches()
          "An engine, by its name, carries out the collectives of these classes of traffic, all if "
          "none is named, where a system file does not say otherwise; NCCL: NCCL does. "
          "SimAI_simulator only."},
-        {{"LINK_DOWN", ChangeOfLink(false)}, "At that time from the start, the link goes down."},
-        {{"LINK_UP", ChangeOfLink(true)}, "At that time from the start, the link comes up again."},
+        {{"LINK_DOWN", ChangeOfLink(false)},
+         "At that time from the start, the link goes down. Of a bundle, all links do, or the one "
+         "with that number, from 1 in the order of the topology file."},
+        {{"LINK_UP", ChangeOfLink(true)},
+         "At that time from the start, the link comes up again; of a bundle as LINK_DOWN says."},
         {{"NODE_DOWN", ChangeOfNode(false)},
          "At that time from the start, all links of a node go down."},
         {{"NODE_UP", ChangeOfNode(true)},

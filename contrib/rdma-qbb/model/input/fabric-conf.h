@@ -32,6 +32,8 @@ struct LinkEvent
     uint32_t b;       ///< node id at the other; ALL_LINKS: every link of a
     bool up;          ///< whether it comes up or goes down
     std::size_t line; ///< where the file says so
+    /// Of several links between a and b, from 1 in the order of the topology; 0: all of them.
+    uint32_t number{0};
 };
 
 /**

@@ -21,7 +21,14 @@ LinksOf(const LinkEvent& event, const ClusterTopology& topology)
     }
     if (event.b != LinkEvent::ALL_LINKS)
     {
-        return event.b < topology.nodeCount ? topology.LinksBetween(event.a, event.b)
+        std::vector<uint32_t> links = event.b < topology.nodeCount
+                                          ? topology.LinksBetween(event.a, event.b)
+                                          : std::vector<uint32_t>();
+        if (event.number == 0)
+        {
+            return links;
+        }
+        return event.number <= links.size() ? std::vector{links[event.number - 1]}
                                             : std::vector<uint32_t>();
     }
     std::vector<uint32_t> links;
@@ -38,12 +45,49 @@ MayHaveFailed(const LinkEvent& up, const FabricConf& conf)
 {
     return std::any_of(conf.linkEvents.begin(), conf.linkEvents.end(), [&up](const auto& event) {
         const bool isOfNodes = up.b == LinkEvent::ALL_LINKS || event.b == LinkEvent::ALL_LINKS;
+        const bool isOfAll = up.number == 0 || event.number == 0;
         return !event.up && event.timePs <= up.timePs &&
-               (isOfNodes || std::minmax(event.a, event.b) == std::minmax(up.a, up.b));
+               (isOfNodes || std::minmax(event.a, event.b) == std::minmax(up.a, up.b)) &&
+               (isOfNodes || isOfAll || event.number == up.number);
     });
 }
 
+/// @throw InputError that an event names no link
+[[noreturn]] void
+RefuseEvent(const LinkEvent& event, const FabricConf& conf, const ClusterTopology& topology)
+{
+    const bool ofNode = event.b == LinkEvent::ALL_LINKS;
+    LinkEvent bundle = event;
+    bundle.number = 0;
+    const std::size_t links = LinksOf(bundle, topology).size();
+    if (links > 0)
+    {
+        conf.FailAtLine(event.line,
+                        KeyOf(event),
+                        fmt::format("names link {} of {} and {}, which {} join{}",
+                                    event.number,
+                                    event.a,
+                                    event.b,
+                                    links,
+                                    links == 1 ? "s" : ""),
+                        fmt::format("1 to {}, or no number for all", links));
+    }
+    conf.FailAtLine(event.line,
+                    KeyOf(event),
+                    ofNode ? fmt::format("names {}, which no link joins", event.a)
+                           : fmt::format("names {} and {}, which no link joins", event.a, event.b),
+                    (ofNode ? "a node of " : "the ends of a link of ") + topology.source);
+}
+
 } // namespace
+
+std::string
+EndsOf(const LinkEvent& event)
+{
+    return event.b == LinkEvent::ALL_LINKS ? fmt::format("{}", event.a)
+           : event.number                  ? fmt::format("{} {} {}", event.a, event.b, event.number)
+                                           : fmt::format("{} {}", event.a, event.b);
+}
 
 std::string
 KeyOf(const LinkEvent& event)
@@ -60,17 +104,10 @@ FindLinkChanges(const FabricConf& conf, const ClusterTopology& topology)
     {
         LinkChange& change = changes.emplace_back();
         change = {event.timePs, LinksOf(event, topology), event.up};
-        if (!change.links.empty())
+        if (change.links.empty())
         {
-            continue;
+            RefuseEvent(event, conf, topology);
         }
-        const bool ofNode = event.b == LinkEvent::ALL_LINKS;
-        conf.FailAtLine(event.line,
-                        KeyOf(event),
-                        ofNode
-                            ? fmt::format("names {}, which no link joins", event.a)
-                            : fmt::format("names {} and {}, which no link joins", event.a, event.b),
-                        (ofNode ? "a node of " : "the ends of a link of ") + topology.source);
     }
     return changes;
 }
@@ -86,15 +123,12 @@ DescribeIdleChanges(const FabricConf& conf, int64_t endPs)
         {
             continue;
         }
-        const std::string ends = event.b == LinkEvent::ALL_LINKS
-                                     ? fmt::format("{}", event.a)
-                                     : fmt::format("{} {}", event.a, event.b);
         const std::string why = isLate ? fmt::format("never fell due: the run ended at {:.12g} us",
                                                      static_cast<double>(endPs) / 1e6)
                                        : "changed nothing, as nothing had failed there";
         lines.push_back(fmt::format("{} of {} at {:.12g} us {}",
                                     KeyOf(event),
-                                    ends,
+                                    EndsOf(event),
                                     static_cast<double>(event.timePs) / 1e6,
                                     why));
     }

@@ -24,7 +24,7 @@ struct LinkChange
 
 /**
  * Find the links that LINK_DOWN, LINK_UP, NODE_DOWN and NODE_UP mean. Parallel links between the
- * same nodes change together, as a line cannot tell them apart.
+ * same nodes change together unless a line has the number of one.
  * @return a change for each line, in the order of the configuration
  * @throw InputError for a link or a node that is not there
  */
@@ -32,6 +32,9 @@ std::vector<LinkChange> FindLinkChanges(const FabricConf& conf, const ClusterTop
 
 /// @return a line for each change that changed nothing: the run ended before, or nothing had failed
 std::vector<std::string> DescribeIdleChanges(const FabricConf& conf, int64_t endPs);
+
+/// @return the nodes of an event as its line names them, and the number of a link of a bundle
+std::string EndsOf(const LinkEvent& event);
 
 /// @return the key that a change of links was given by
 std::string KeyOf(const LinkEvent& event);
