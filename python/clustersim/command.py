@@ -14,6 +14,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
 
+from clustersim import notices
 from clustersim.errors import InputError
 from clustersim.message import Messages, printable, shortened_path  # noqa: F401 (printable is for others)
 from clustersim.version import __version__
@@ -48,7 +49,7 @@ def tell_idle(parser: argparse.ArgumentParser, given: argparse.Namespace,
         for dest in names:
             if not has_effect and getattr(given, dest) != parser.get_default(dest):
                 flag = next(action.option_strings[0] for action in parser._actions if action.dest == dest)
-                print(f"{parser.prog}: warning: {flag} has no effect: {why}", file=sys.stderr)
+                notices.warn(f"{flag} has no effect: {why}", parser.prog)
 
 
 def tell_repetitions(parser: argparse.ArgumentParser, words: Sequence[object]) -> None:
@@ -66,7 +67,7 @@ def tell_repetitions(parser: argparse.ArgumentParser, words: Sequence[object]) -
         if action is None or action.nargs == 0 or isinstance(action, argparse._AppendAction):
             continue
         if action.dest in names:
-            print(f"{parser.prog}: warning: {flag} replaces the {names[action.dest]} before it", file=sys.stderr)
+            notices.warn(f"{flag} replaces the {names[action.dest]} before it", parser.prog)
         names[action.dest] = flag
 
 

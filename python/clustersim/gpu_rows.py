@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from clustersim import yaml_file
+from clustersim import variables, yaml_file
 from clustersim.errors import InputError, nearest
 
 PATH = pathlib.Path(__file__).with_name("gpus.yaml")
@@ -88,8 +88,13 @@ def _check(name: str, row: Any, place: str) -> None:
         raise InputError(f"{place}: GPU {name} is joined in several ways; expected one of {', '.join(JOINED)}")
 
 
+def _changed(path: str | pathlib.Path | None) -> int:
+    """@return when a file was changed, in ns; 0 of none"""
+    return os.stat(path).st_mtime_ns if path and os.path.isfile(path) else 0
+
+
 @functools.lru_cache(None)
-def _read(path: str | pathlib.Path) -> Table:
+def _read(path: str | pathlib.Path, _: int) -> Table:
     found, lines = yaml_file.load(path, "rows of GPUs, such as MyGpu: {generation: Hopper, tflops: 989}", InputError)
     if not isinstance(found, dict):
         raise InputError(f"{path}:1: has no rows; expected a GPU a line, such as MyGpu: {{generation: Hopper, tflops: "
@@ -104,16 +109,9 @@ def _read(path: str | pathlib.Path) -> Table:
 def using(path: str | os.PathLike | None) -> Iterator[None]:
     """Adds the rows of a user's file, here and in the programs that are started meanwhile. @param path None: that of
     AS_GPU_TABLE, if it is set"""
-    before = os.environ.get(VARIABLE)
-    if path:
-        os.environ[VARIABLE] = os.fspath(path)
-    try:
+    with variables.setting(**{VARIABLE: path}):
         table()  # refuses a wrong file at once
         yield
-    finally:
-        if path:
-            os.environ.pop(VARIABLE)
-            os.environ.update({VARIABLE: before} if before else {})
 
 
 def _user_file() -> str | None:
@@ -122,12 +120,13 @@ def _user_file() -> str | None:
 
 def table() -> Table:
     """@return built-in rows and those of the user's file"""
-    return _joined(PATH, _user_file())
+    user_file = _user_file()
+    return _joined(user_file, _changed(user_file))
 
 
 @functools.lru_cache(None)
-def _joined(path: pathlib.Path, user_file: str | None) -> Table:
-    found = [_read(each) for each in (path, user_file) if each]
+def _joined(user_file: str | None, changed: int) -> Table:
+    found = [_read(PATH, 0), *([_read(user_file, changed)] if user_file else [])]
     rows = {name: row for each in found for name, row in each.rows.items()}
     for name, row in rows.items():
         other = rows.get(row.get("like", ""), {})
@@ -163,4 +162,6 @@ def reduces(name: str) -> bool:
 def idle(name: str) -> list[str]:
     """@return a warning if there is a user's file without a row of the type"""
     path = _user_file()
-    return [f"{path} has no effect: it has no row of {name}"] if path and name not in _read(path).rows else []
+    if path is None or name in _read(path, _changed(path)).rows:
+        return []
+    return [f"{path} has no effect: it has no row of {name}"]

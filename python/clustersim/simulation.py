@@ -68,18 +68,23 @@ def command_line(workload: os.PathLike | str, topology: os.PathLike | str, *, ou
                  conf: os.PathLike | str | None = None, program: os.PathLike | str | None = None,
                  **flags: object) -> list[str]:
     """@return the words of the command that simulate() runs; see there"""
-    words = [str(program or find_program()), "-w", str(workload), "-n", str(topology), "-o", str(output), "-q"]
+    words = [str(program or find_program()), "-w", os.fspath(workload), "-n", os.fspath(topology), "-o",
+             os.fspath(output), "-q"]
     if conf is not None:
         words += ["-c", str(conf)]
     return words + flag_words({name.replace("_", "-"): value for name, value in flags.items()})
 
 
 def flag_words(flags: Mapping[str, object]) -> list[str]:
-    """@return the words of flags by name: True is the flag alone; None and False leave it out"""
+    """@return the words of flags by name: True is the flag alone; None and False leave it out; a list is many"""
     words = []
     for name, value in flags.items():
         if value is True:
             words.append(f"--{name}")
+        elif isinstance(value, (list, tuple)):
+            words += [f"--{name}", *map(str, value)]
+        elif isinstance(value, os.PathLike):
+            words += [f"--{name}", os.fspath(value)]
         elif value is not None and value is not False:
             words += [f"--{name}", str(value)]
     return words

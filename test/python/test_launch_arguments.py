@@ -13,7 +13,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.errors import InputError  # noqa: E402
-from clustersim.workload.command import plan_command, training_command  # noqa: E402
+from clustersim.workload.command import training_command  # noqa: E402
 from clustersim.workload.estimate import plans, search  # noqa: E402
 from clustersim.workload.estimate.collective_times import Machine as CollectiveMachine  # noqa: E402
 from clustersim.workload.kernels import frameworks, gpus  # noqa: E402
@@ -21,6 +21,7 @@ from clustersim.workload.model import catalogue  # noqa: E402
 from clustersim.workload.plan import pipeline, precision  # noqa: E402
 from clustersim.workload.plan.exchange import Exchange  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism, check  # noqa: E402
+from clustersim.workload.result import plans as plans_found  # noqa: E402
 from clustersim.workload.training import megatron, memory  # noqa: E402
 from clustersim.workload.write import launch_arguments, simai_text  # noqa: E402
 
@@ -134,12 +135,12 @@ def test_torchtitan_makes_the_stages_of_the_plan(layers, pp, virtual):
 
 def test_arguments_are_of_the_best_plan_that_the_framework_can_carry_out():
     sharded, plain = Parallelism(world_size=8, zero=3), Parallelism(world_size=8, zero=1)
-    found = plan_command._arguments("nemo", DENSE, [sharded, plain], 4)
+    found = plans_found.arguments_of("nemo", DENSE, [sharded, plain], 4)
     assert found.startswith("arguments of nemo for plan 2, the best that it can carry out:\n"
                             "trainer.num_nodes=2 trainer.devices=4")
-    assert plan_command._arguments("nemo", DENSE, [plain, sharded], 4).startswith("arguments of nemo:\n")
+    assert plans_found.arguments_of("nemo", DENSE, [plain, sharded], 4).startswith("arguments of nemo:\n")
     with pytest.raises(InputError, match="or more plans"):
-        plan_command._arguments("nemo", DENSE, [sharded], 4)
+        plans_found.arguments_of("nemo", DENSE, [sharded], 4)
 
 
 def test_hybrid_sharding_has_the_frameworks_degrees():
@@ -216,7 +217,7 @@ def row(rank, time, simulated=None, **parts):
 
 
 def test_differences_add_up_to_the_whole():
-    lines = plan_command.differences([row(1, 100, TP=10), row(2, 130, TP=25, bubble=10)]).splitlines()
+    lines = plans_found.differences([row(1, 100, TP=10), row(2, 130, TP=25, bubble=10)]).splitlines()
     head, second = (line.split() for line in lines)
     assert head == ["rank", "total", "computation", "TP", "bubble"]
     total, *parts = map(float, second[1:])
@@ -227,7 +228,7 @@ def test_simulated_plans_come_in_the_order_of_their_simulation(tmp_path):
     for number in (1, 2, 3):
         (tmp_path / f"plan{number}.txt").write_text(f"{number}")
         (tmp_path / f"plan{number}").mkdir()
-    best, rows = plan_command._by_simulation(["a", "b", "c"], [row(1, 10, 22), row(2, 11, 21), row(3, 12)], tmp_path)
+    best, rows = plans_found.by_simulation(["a", "b", "c"], [row(1, 10, 22), row(2, 11, 21), row(3, 12)], tmp_path)
     assert best == ["b", "a", "c"] and [each["rank"] for each in rows] == [1, 2, 3]
     assert [(tmp_path / f"plan{number}.txt").read_text() for number in (1, 2, 3)] == ["2", "1", "3"]
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["plan1", "plan2", "plan3"]

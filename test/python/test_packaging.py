@@ -74,7 +74,7 @@ def test_an_installed_package_finds_programs_and_its_own_files(tmp_path):
         from clustersim.simulation import find_program
         from clustersim.workload.command import plan_command
         from clustersim.workload.write import chakra
-        from clustersim.commands import why as command
+        from clustersim.why import flags as command
         assert pathlib.Path(clustersim.__file__).is_relative_to(sys.argv[1])
         assert chakra.messages().Node
         given = plan_command.make_parser("").parse_args(["--model_name", "llama2_7b", "--gpus", "8"])

@@ -70,7 +70,8 @@ def test_the_example_of_the_documentation_runs(tmp_path):
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(block)], cwd=tmp_path, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, check=False)
     assert done.returncode == 0, done.stderr
-    assert f"{clustersim.__version__} finished" in done.stdout and "AllReduce" in done.stdout
+    assert f"{clustersim.__version__} finished" in done.stdout and "AllGather" in done.stdout
+    assert "the busiest links" in done.stdout
     assert all(f"``{name}" in page for name in clustersim.__all__), "every public name is described"
 
 

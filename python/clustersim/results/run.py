@@ -3,7 +3,7 @@
 import functools
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TYPE_CHECKING
 
 import pandas as pd
@@ -12,6 +12,7 @@ from clustersim import input_file
 from clustersim.approximation import approximations_of
 from clustersim.errors import InputError
 from clustersim.results import files
+from clustersim.results.breakdown import breakdowns
 from clustersim.results.nodes import Nodes, find_topology, read_topology
 from clustersim.results.reading import end_to_end, run_json
 from clustersim.results.reading.collectives import read_collectives
@@ -24,6 +25,7 @@ from clustersim.results.reading.requests import (is_memory_trace, is_served, rea
                                                  read_memory, read_requests, read_served)
 from clustersim.results.reading.samples import read_bandwidth, read_cnps, read_rates
 from clustersim.results.reading.timeline import read_timeline
+from clustersim.shown import Shown, Table
 
 if TYPE_CHECKING:
     from clustersim.topology.reader import Topology
@@ -34,7 +36,7 @@ END_TO_END = "EndToEnd.csv"
 Reader = Callable[[pathlib.Path, Problems], "pd.DataFrame | None"]
 
 
-class Run:
+class Run(Shown):
     """A run directory; see the package's description for its properties."""
 
     def __init__(self, directory: str | os.PathLike, name: str | None = None,
@@ -74,6 +76,43 @@ class Run:
                   or any(files.find_monitor(self.directory, kind, {}) for kind in files.MONITORS)):
             raise ResultsError(f"{self.directory}: holds no results; expected the output directory of a "
                                f"run (run.json, EndToEnd.csv, fct.txt, ...)")
+
+    def __repr__(self) -> str:
+        return self.headline()
+
+    def headline(self) -> str:
+        """@return the status, what was simulated and how long it took"""
+        parts = [str(self.info.get("status", "no run.json"))]
+        if self.simulated_ns is not None:
+            parts.append(f"{self.simulated_ns / 1e3:,.3f} us simulated")
+        parts += [f"{word} {value}" for word, value in (("workload", self.workload), ("topology", self.topology_name),
+                                                        ("network", self.backend)) if value]
+        return f"{self.directory}: {', '.join(parts)}"
+
+    def lines(self) -> Iterator[str]:
+        yield self.headline()
+        for title, frame in self.tables():
+            yield title
+            yield frame.to_string(index=False)
+        yield from map(str, self.problems)
+
+    @property
+    def parts(self) -> pd.DataFrame:
+        """Where the time of each job went: job, part, us, share (of 1); without rows if the run had no iteration"""
+        return pd.DataFrame([(job.name, part.name, part.us, part.us / job.total_us)
+                             for job in breakdowns([self]) for part in job.parts],
+                            columns=["job", "part", "us", "share"])
+
+    def tables(self) -> Iterator[Table]:
+        if len(self.parts) and not self.serves_requests:
+            yield "where the time goes", self.parts
+        if self.inference is not None:
+            yield "requests (times in us)", self.inference
+        elif self.collectives is not None and len(self.collectives):
+            groups = self.collectives.groupby(["op", "kind", "ranks", "bytes"], as_index=False)
+            yield "collectives, medians (ns, GB/s)", groups[["duration_ns", "algbw", "busbw"]].median()
+        elif self.flows is not None:
+            yield "flows", self.flows
 
     def _path(self, name: str) -> pathlib.Path:
         return self.directory / (self.prefix + name)

@@ -2,6 +2,7 @@
 """Flags, and what they lead to."""
 import argparse
 import dataclasses
+import os
 import pathlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from clustersim.topology.generator import astra_network, clos, dragonfly, fat_tr
 from clustersim.topology.generator.bundles import check_ports
 from clustersim.topology.presets import choose_mesh, mesh, preset, presets, set_nvlink_rate
 from clustersim.topology.prices import Prices, cost_lines
-from clustersim.topology.reader import find_unreachable, read
+from clustersim.topology.reader import Topology, find_unreachable, read
 
 SHARED = dict(preset=None, gpu=None, gpu_per_server=8, gpu_type="H100", nv_switch_per_server=None, mesh=None,
               nvlink_bw=None, nv_latency="0.000025ms", latency="0.0005ms",
@@ -313,14 +314,21 @@ def warn(warnings: Sequence[str]) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
+def checked(path: str, gpu_table: str | os.PathLike | None) -> tuple[Topology, list[str]]:
+    """@return a topology by every rule of the format, and warnings"""
+    topology, warnings = read(path), []
+    if topology.gpu_type:
+        with gpu_rows.using(gpu_table):
+            warnings = gpu_rows.idle(topology.gpu_type)
+            check_gpu_type(topology.gpu_type, f"{path}:1:")
+    return topology, warnings
+
+
 def look(given: Mapping[str, Any]) -> None:
     path = given["check"] or given["describe"] or given["draw"]
-    topology = read(path)
     if given["check"]:
-        if topology.gpu_type:
-            with gpu_rows.using(given["gpu_table"]):
-                warn(gpu_rows.idle(topology.gpu_type))
-                check_gpu_type(topology.gpu_type, f"{path}:1:")
+        topology, warnings = checked(path, given["gpu_table"])
+        warn(warnings)
         print(f"{path}: {len(topology.gpus)} GPUs, {len(topology.nvswitches)} NVSwitches, "
               f"{len(topology.switches)} switches, {len(topology.links)} links: no mistake")
         pair = find_unreachable(topology, over_nvlink=False)
@@ -328,7 +336,7 @@ def look(given: Mapping[str, Any]) -> None:
             print(f"{path}: GPU {pair[0]} and GPU {pair[1]} meet only in another GPU's NVLink (rail-only): "
                   "no message passes between them but those of an AllToAll, by PXN")
     elif given["describe"]:
-        prices = Prices(given["prices"]) if given["prices"] else None
+        topology, prices = read(path), Prices(given["prices"]) if given["prices"] else None
         print("\n".join([*describe(topology), *(cost_lines(topology, prices) if prices else ())]))
     else:
         try:
@@ -336,7 +344,7 @@ def look(given: Mapping[str, Any]) -> None:
         except ModuleNotFoundError as missing:
             raise InputError(f"{sys.executable} has no module '{missing.name}'; expected a Python that has it, "
                              f"such as /usr/bin/python3 with the package python3-{missing.name}") from missing
-        print("\n".join(draw(topology, given["output"] or path)))
+        print("\n".join(draw(read(path), given["output"] or path)))
 
 
 def main(arguments: list[str], description: str) -> int:

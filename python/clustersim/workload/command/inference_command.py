@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/workload.py --inference: writes an INFERENCE file from a model's name, GPUs and requests."""
 import argparse
-import json
 import pathlib
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TYPE_CHECKING
 
-from clustersim import command, gpu_rows
+from clustersim import command, gpu_rows, notices
 from clustersim.errors import InputError
 from clustersim.whole_file import write_text
 from clustersim.workload.command import exchange_flags, training_command
 from clustersim.workload.kernels import gpus
 from clustersim.workload.kernels.roofline import FACTOR_BYTES
 from clustersim.workload.plan import exchange, precision
+from clustersim.workload.result.written import Workload, write_facts
 from clustersim.workload.serve.flags import COUNTS, POOL, RANDOM, REQUESTS, SERVING, check, draw_as_benchmarks
 from clustersim.workload.serve.instance import DISPATCHERS, DTYPES, Instance
 from clustersim.workload.serve.times import Timed, with_reaches
@@ -213,43 +212,56 @@ def file_name(model: "Model", pools: "Sequence[tuple[str, Instance]]") -> str:
     return "-".join([model.name, *(f"{role}{pool.gpus}_tp{pool.tp}_pp{pool.pp}_ep{pool.ep}" for role, pool in pools)])
 
 
-def run(arguments: Sequence[str]) -> None:
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """@return the flags @raise InputError one of them is wrong"""
     parser = make_parser()
     given = parser.parse_args(arguments)
+    given.parser = parser
+    return given
+
+
+def run(arguments: Sequence[str]) -> None:
+    print(write(parse(arguments)))
+
+
+def write(given: argparse.Namespace) -> Workload:
+    """Writes the instances and requests that the flags describe. @param given what parse() returned"""
     with gpu_rows.using(given.gpu_table):
-        _run(parser, given)
+        return _write(given)
 
 
-def _run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+def _write(given: argparse.Namespace) -> Workload:
     draw_as_benchmarks(given)
     check(given)
     model, gpu = training_command.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type,
         training_command.dtype_of(given), given.kernels)
     pools = find_pools(given, model)
-    command.tell_idle(parser, given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
-                                       ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
+    command.tell_idle(given.parser, given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
+                                             ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
     for line in gpu_rows.idle(gpu.name):
-        print(f"{parser.prog}: warning: {line}", file=sys.stderr)
+        notices.warn(line, given.parser.prog)
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)
     text, blocks = render(given, model, pools, gpu)
     name = given.name or file_name(model, pools)
+    path = directory / f"{name}.txt"
     directory.mkdir(parents=True, exist_ok=True)
-    write_text(directory / f"{name}.txt", text)
+    write_text(path, text)
     facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
              "gpu_type": gpu.name, "world_size": sum(pool.gpus for _, pool in pools),
              "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "ep": pool.ep, "blocks": count,
                         "cache_bytes_per_token_and_rank": pool.kept.of_fullest(pool),
                         "state_bytes_per_sequence_and_rank": pool.kept.of_fullest(pool, "states")}
                        for (role, pool), count in zip(pools, blocks)]}
-    write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
-    print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} "
-          f"active")
+    write_facts(facts, directory / f"{name}.json")
+    return Workload(path, [path], facts, [model.headline(), *_pool_lines(pools, blocks, gpu), f"written: {path}"])
+
+
+def _pool_lines(pools: "Sequence[tuple[str, Instance]]", blocks: Sequence[int], gpu: "Gpu") -> Iterator[str]:
     for (role, pool), count in zip(pools, blocks):
         number = pool.gpus // (pool.tp * pool.pp * pool.ep)
-        print(f"{number} {role} instance{'s' if number > 1 else ''} of TP {pool.tp}, PP {pool.pp}, EP {pool.ep} on "
-              f"{pool.gpus} {gpu.name}: {count} blocks of the cache on each replica")
-    print(f"written: {directory / name}.txt")
+        yield (f"{number} {role} instance{'s' if number > 1 else ''} of TP {pool.tp}, PP {pool.pp}, EP {pool.ep} on "
+               f"{pool.gpus} {gpu.name}: {count} blocks of the cache on each replica")
 
 
 def _with_all_sizes(given: argparse.Namespace) -> argparse.Namespace:

@@ -1,35 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Flags and output of scripts/plan.py."""
 import argparse
-import csv
-import dataclasses
-import json
-import os
+import contextlib
 import pathlib
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from typing import Any, TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from clustersim import command, gpu_rows
+from clustersim import command, gpu_rows, notices, variables
 from clustersim.errors import InputError
 from clustersim.simulation import SimulationError, find_program, run_program
 from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
-from clustersim.whole_file import whole_file, write_text
 from clustersim.workload.command import exchange_flags, training_command
 from clustersim.workload.estimate import against, plans, search
 from clustersim.workload.estimate.collective_times import Machine as CollectiveMachine
 from clustersim.workload.kernels import frameworks, gpus
-from clustersim.workload.plan import precision, recompute
+from clustersim.workload.plan import precision
+from clustersim.workload.result.plans import Plans, Row, by_simulation, row_of
 from clustersim.workload.training import memory
 from clustersim.workload.write import launch_arguments, simai_text
 
 if TYPE_CHECKING:
     from clustersim.workload.model.transformer import Model
-    from clustersim.workload.plan.parallel import Parallelism
     from clustersim.workload.training.megatron import Iteration
 
 OVERLAPS = ("tp", "dp", "ep", "pp")
@@ -41,14 +36,6 @@ REUSE = {"packet": ("--fidelity", "auto"), "flow": ("--fast-forward",), "analyti
 
 # Peaks of NICs in GB/s, one direction, where no topology says them.
 NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
-COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch",
-           "micro_batches", "memory_gb",
-           "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP",
-           "bubble", "bound_by", "simulated_ms")
-SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "etp", "cp", "zero", "copies", "recompute", "micro_batch",
-         "memory_gb", "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "bubble", "bound_by", "simulated_ms")
-
-Row = dict[str, Any]  # the cells of a plan by COLUMNS
 
 
 def make_parser(description: str) -> argparse.ArgumentParser:
@@ -164,10 +151,9 @@ def find_machine(given: argparse.Namespace) -> tuple[plans.Machine, gpus.Gpu, li
     """@return Machine, the Gpu, and the flags of SimAI_analytical that mean the same"""
     if given.network_kind:
         _require_network_kind(given)
-        os.environ["AS_NETWORK_KIND"] = given.network_kind  # the programs that time plans read it
     machine, gpu, flags = _machine_of_topology(given) if given.topology else _machine_of_flags(given)
     for line in gpu_rows.idle(gpu.name):
-        print(f"plan.py: warning: {line}", file=sys.stderr)
+        notices.warn(line, "plan.py")
     return machine, gpu, flags
 
 
@@ -226,8 +212,6 @@ def _timers(given: argparse.Namespace, machine: plans.Machine, gpu: gpus.Gpu, fl
             framework: frameworks.Framework | None) -> Callable[[int], search.Timer]:
     """@return a function that gives what times plans of a number of GPUs"""
     if framework:
-        if given.bin:
-            os.environ["PROGRAM_DIR"] = given.bin  # where estimates find the cost model
         timer = search.Estimated(CollectiveMachine(gpu.name, machine.gpus_per_server, machine.nic,
                                                    nvlink_gbps=machine.nvlink), framework)
         return lambda count: timer
@@ -262,71 +246,6 @@ def _search(given: argparse.Namespace, model: "Model", machine: plans.Machine, g
     return found[:given.top], seen, timed
 
 
-def _recomputed(plan: "Parallelism") -> str:
-    """@return what is computed again, as in `full:2` (layers of each chunk) or `selective:mla_up_proj`"""
-    more = [str(plan.recompute_layers)] if plan.recompute_layers else []
-    more += [",".join(name for name in plan.modules if name not in recompute.DEFAULT)] if plan.modules else []
-    return ":".join([plan.recompute, *more])
-
-
-def _arguments(framework: str, model: "Model", best: "Sequence[Parallelism]", gpus_per_server: int) -> str:
-    """@return the arguments of the first of the best plans that the framework can carry out"""
-    refusal = None
-    for rank, plan in enumerate(best, 1):
-        try:
-            text = launch_arguments.text(framework, model, plan, gpus_per_server)
-        except InputError as error:
-            refusal = error
-            continue
-        which = "" if rank == 1 else f" for plan {rank}, the best that it can carry out"
-        return f"arguments of {framework}{which}:\n{text}"
-    raise InputError(f"{refusal}, or more plans (--top)")
-
-
-def differences(rows: Sequence[Row]) -> str:
-    """@return for people, what each plan takes more than the best, in ms, and which parts of it"""
-    keys = ("computation", *search.COMMUNICATION, "bubble")
-    best = rows[0]
-    lines: list[tuple[str, ...]] = [("rank", "total", *keys)]
-    for row in rows[1:]:
-        more = [row[key] * row["time_ms"] - best[key] * best["time_ms"] for key in keys]
-        lines.append((str(row["rank"]), *(f"{value:+.1f}" for value in (row["time_ms"] - best["time_ms"], *more))))
-    kept = [0, 1, *(column for column in range(2, len(lines[0]))
-                    if any(line[column] not in ("+0.0", "-0.0") for line in lines[1:]))]
-    widths = {column: max(len(line[column]) for line in lines) for column in kept}
-    return "\n".join("  ".join(line[column].rjust(widths[column]) for column in kept) for line in lines)
-
-
-def _row(number: int, timed: search.Timed, gpu: gpus.Gpu, hour: float) -> Row:
-    plan = timed.plan
-    share = {key: timed.parts.get(key, 0.0) / timed.total_ns for key in (*search.COMMUNICATION, "bubble")}
-    cost = plan.world_size * timed.total_ns / 3.6e12 * hour / (plan.sequences * plan.sequence) * 1e9
-    return {"rank": number, "gpus": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp, "vpp": plan.virtual,
-            "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "copies": plan.copies,
-            "recompute": _recomputed(plan), "micro_batch": plan.micro_batch,
-            "micro_batches": plan.micro_batches, "memory_gb": timed.candidate.memory.total / 1e9,
-            "time_ms": timed.total_ns / 1e6, "tokens_per_s_per_gpu": timed.tokens_per_s / plan.world_size,
-            "mfu": timed.utilisation(gpu), "cost": cost, "computation": 1 - sum(share.values()), **share,
-            "bound_by": timed.bound_by, "simulated_ms": None}
-
-
-def _text(key: str, value: Any) -> str:
-    if value is None:
-        return "-"
-    if key in ("mfu", "bubble", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP"):
-        return f"{100 * value:.1f}%"
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
-def table(rows: Sequence[Row], costs: bool = False) -> str:
-    """@param costs whether to show the price of 10^9 tokens @return the table for people"""
-    shown = [key for key in SHOWN if (key != "simulated_ms" or any(row[key] for row in rows))
-             and (key != "cost" or costs)]
-    cells = [shown] + [[_text(key, row[key]) for key in shown] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in cells)
-
-
 def _simulate(given: argparse.Namespace, best: Sequence[search.Timed], rows: Sequence[Row],
               directory: pathlib.Path) -> None:
     for number, (timed, row) in enumerate(zip(best[:given.simulate], rows), 1):
@@ -341,43 +260,10 @@ def _simulate(given: argparse.Namespace, best: Sequence[search.Timed], rows: Seq
         try:
             run_program(command, timeout=given.time_limit)
         except subprocess.TimeoutExpired:
-            print(f"plan.py: warning: plan {number} was not simulated within {given.time_limit:g} s (--time_limit); "
-                  "--network flow is faster", file=sys.stderr)
+            notices.warn(f"plan {number} was not simulated within {given.time_limit:g} s (--time_limit); --network "
+                         f"flow is faster", "plan.py")
             continue
         row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6
-
-
-def _by_simulation(best: Sequence[search.Timed], rows: Sequence[Row],
-                   directory: pathlib.Path) -> tuple[list[search.Timed], list[Row]]:
-    """Sorts the simulated plans by their simulated times, ahead of all others, and renames their files."""
-    order = sorted(range(len(rows)), key=lambda i: (rows[i]["simulated_ms"] is None, rows[i]["simulated_ms"] or i))
-    for number in range(1, len(rows) + 1):
-        for ending in (".txt", ""):
-            path = directory / f"plan{number}{ending}"
-            if path.exists():
-                path.rename(directory / f"plan{number}-as-estimated{ending}")
-    for number, old in enumerate(order, 1):
-        for ending in (".txt", ""):
-            path = directory / f"plan{old + 1}-as-estimated{ending}"
-            if path.exists():
-                path.rename(directory / f"plan{number}{ending}")
-    for number, old in enumerate(order, 1):
-        rows[old]["rank"] = number
-    return [best[i] for i in order], [rows[i] for i in order]
-
-
-def _write(given: argparse.Namespace, rows: Sequence[Row], best: Sequence[search.Timed], directory: pathlib.Path,
-           title: str) -> None:
-    with whole_file(directory / "plans.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
-    write_text(directory / "plans.json", json.dumps([{**row, "plan": dataclasses.asdict(timed.plan)}
-                                                      for row, timed in zip(rows, best)], indent=1) + "\n")
-    from clustersim.results.plots import (
-        plan_picture,
-    )  # loads matplotlib and pandas, which takes longer than most plans that are refused
-    plan_picture.write(rows, title, directory)
 
 
 def _against(given: argparse.Namespace) -> None:
@@ -409,19 +295,40 @@ def _against(given: argparse.Namespace) -> None:
     print(f"every layout is in {directory / 'against.csv'}")
 
 
-def run(arguments: Sequence[str], description: str) -> None:
+def parse(arguments: Sequence[str], description: str = "") -> argparse.Namespace:
+    """@return the flags, checked @raise InputError one of them is wrong, or they contradict each other"""
     parser = make_parser(description)
     given = parser.parse_args(arguments)
     _check(given)
     tell_idle(parser, given)
-    with gpu_rows.using(given.gpu_table):
-        _run(given)
+    return given
 
 
-def _run(given: argparse.Namespace) -> None:
+@contextlib.contextmanager
+def _settings(given: argparse.Namespace) -> Iterator[None]:
+    """Tells the programs that time plans the user's GPU types and kind of network, and where the cost model is."""
+    with gpu_rows.using(given.gpu_table), variables.setting(AS_NETWORK_KIND=given.network_kind, PROGRAM_DIR=given.bin):
+        yield
+
+
+def run(arguments: Sequence[str], description: str) -> None:
+    given = parse(arguments, description)
     if given.against:
-        _against(given)
+        with _settings(given):
+            _against(given)
         return
+    for line in find(given).lines():
+        print(line)
+
+
+def find(given: argparse.Namespace) -> Plans:
+    """Searches for the best plans, simulates some if the flags say so, and writes them to --output_dir.
+    @param given what parse() returned"""
+    with _settings(given):
+        return _find(given)
+
+
+def _find(given: argparse.Namespace) -> Plans:
     model = training_command.find_model(given)
     try:
         machine, gpu, flags = find_machine(given)
@@ -429,22 +336,17 @@ def _run(given: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
             best, seen, timed = _search(given, model, machine, gpu, flags, scratch)
         hour = gpu_hour(given)
-        rows = [_row(number, each, gpu, hour) for number, each in enumerate(best, 1)]
+        rows = [row_of(number, each, gpu, hour) for number, each in enumerate(best, 1)]
         directory = pathlib.Path(given.output_dir)
         directory.mkdir(parents=True, exist_ok=True)
         for number, each in enumerate(best, 1):
             simai_text.write(each.candidate.iteration, directory / f"plan{number}.txt")
         _simulate(given, best, rows, directory)
-        best, rows = _by_simulation(best, rows, directory)
+        best, rows = by_simulation(best, rows, directory)
     except TopologyError as error:
         raise InputError(str(error)) from None
     title = f"{model.name} on {given.gpus} {gpu.name}, {given.global_batch or given.gpus} x {given.seq_length} tokens"
-    _write(given, rows, best, directory, title)
-    print(f"{title}: {seen} plans, {timed} timed, the others cannot be better")
-    print(table(rows, costs=given.objective == "cost" or bool(given.prices)))
-    if len(rows) > 1:
-        print("ms that each plan takes more than the best, as estimated:")
-        print(differences(rows))
-    if given.print_arguments:
-        print(_arguments(given.print_arguments, model, [each.plan for each in best], machine.gpus_per_server))
-    print(f"results in {directory}; the best plan's workload is {directory / 'plan1.txt'}")
+    found = Plans(title, model, rows, best, seen, timed, directory, machine.gpus_per_server,
+                  given.objective == "cost" or bool(given.prices), given.print_arguments)
+    found.write()
+    return found

@@ -2,13 +2,12 @@
 """Flags of scripts/workload.py: AICB's, in both of its spellings, and ours."""
 import argparse
 import dataclasses
-import json
 import pathlib
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TYPE_CHECKING
 
-from clustersim import command, gpu_rows
+from clustersim import command, gpu_rows, notices
 from clustersim.aicb_flags import VALUES_WITHOUT_EFFECT, WITHOUT_EFFECT
 from clustersim.errors import InputError, nearest
 from clustersim.pydantic_v1 import pydantic
@@ -22,6 +21,7 @@ from clustersim.workload.model.transformer import Model
 from clustersim.workload.plan import adapters, keeping, pipeline, precision, recompute, schedules
 from clustersim.workload.plan.parallel import RECOMPUTATION, Parallelism
 from clustersim.workload.reading import hugging_face, megatron_line
+from clustersim.workload.result.written import Workload, write_facts
 from clustersim.workload.training import megatron, memory
 from clustersim.workload.write import aicb, chakra, simai_text
 
@@ -264,7 +264,7 @@ def make_parser(description: str) -> "Parser":
 def _tell_idle(reasons: Mapping[str, str]) -> None:
     """Warns of flags that change nothing. @param reasons of each, why"""
     for flag, why in reasons.items():
-        print(f"{command.name()}: warning: {flag} has no effect: {why}", file=sys.stderr)
+        notices.warn(f"{flag} has no effect: {why}", command.name())
 
 
 def _warn(parser: "Parser", given: argparse.Namespace) -> None:
@@ -275,7 +275,7 @@ def _warn(parser: "Parser", given: argparse.Namespace) -> None:
         stage = f"--zero {given.zero}" if given.zero else f"ZeRO-{_zero(given)} of --frame {given.frame}"
         reasons[stage] = "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"
     _tell_idle(reasons)
-    megatron_line.tell(given, lambda line: print(f"{command.name()}: {line}", file=sys.stderr))
+    megatron_line.tell(given, lambda line: notices.remark(line, command.name()))
     command.tell_idle(parser, given, (
         (given.recompute == "selective", "it is for --recompute selective", ("recompute_modules",)),
         (given.recompute == "full", "it is for --recompute full", ("recompute_num_layers",)),
@@ -294,12 +294,13 @@ def find_model(given: argparse.Namespace) -> "Model":
     name = given.model_name or given.model_size
     changes = {field: getattr(given, field) for field in SIZES.values() if getattr(given, field) is not None}
     if given.config:
-        base = hugging_face.read(given.config, lambda line: print(f"warning: {line}", file=sys.stderr)).fields_by_name()
+        base = hugging_face.read(given.config, notices.warn).fields_by_name()
     elif {"layers", "hidden"} <= changes.keys() and (not name or "heads" in changes and not catalogue.has(name)):
         base = {}
         if "heads" not in changes:
             changes["heads"] = changes["layers"]
-            print(f"{changes['heads']} attention heads: as many as layers, as AICB takes them to be")
+            notices.remark(f"{changes['heads']} attention heads: as many as layers, as AICB takes them to be",
+                           stream=sys.stdout)
     elif not name:
         raise InputError("there is no model; expected --model_name, --config, or --num_layers and --hidden_size")
     else:
@@ -580,7 +581,7 @@ def estimate_step(given: argparse.Namespace, iteration: "Iteration") -> estimate
     try:
         return estimate.estimate(iteration, estimate.usual_machine(iteration.gpu, iteration.plan), _framework(given))
     except FileNotFoundError as error:
-        print(f"workload.py: warning: no estimate of the step: {error}", file=sys.stderr)
+        notices.warn(f"no estimate of the step: {error}", "workload.py")
         return None
 
 
@@ -607,39 +608,48 @@ def _write(given: argparse.Namespace, iteration: "Iteration", directory: pathlib
     return written
 
 
-def run(arguments: Sequence[str], description: str) -> None:
+def parse(arguments: Sequence[str], description: str = "") -> argparse.Namespace:
+    """@return the flags, also those of a pasted line of Megatron-LM @raise InputError one of them is wrong"""
     parser = make_parser(description)
     words, pasted = megatron_line.without_launcher(arguments)
     given = parser.parse_args(words)
-    given.pasted = pasted
+    given.pasted, given.parser = pasted, parser
     megatron_line.apply(given)
+    return given
+
+
+def run(arguments: Sequence[str], description: str) -> None:
+    print(write(parse(arguments, description)))
+
+
+def write(given: argparse.Namespace) -> Workload:
+    """Writes the workload that the flags describe. @param given what parse() returned"""
     with gpu_rows.using(given.gpu_table):
-        _run(parser, given)
+        return _write_all(given)
 
 
-def _run(parser: "Parser", given: argparse.Namespace) -> None:
+def _write_all(given: argparse.Namespace) -> Workload:
     model = find_model(given)
     gpu = find_gpu(given, model)
     plan = find_plan(given, model)
     iteration = _iteration(given, model, plan, gpu)
     used, warnings = check_memory(given, iteration)
-    _warn(parser, given)
+    _warn(given.parser, given)
     for line in warnings + gpu_rows.idle(gpu.name):
-        print(f"workload.py: warning: {line}", file=sys.stderr)
+        notices.warn(line, "workload.py")
     directory, name = pathlib.Path(given.output_dir), given.name or file_name(model, plan)
     written = _write(given, iteration, directory, name)
     facts = summary(iteration, used, gpu, warnings)
     step = estimate_step(given, iteration)
     if step:
         facts["estimate"] = {"step_ns": step.total_ns, "framework": given.framework, **step.shares}
-    write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
-    print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} "
-          f"active")
-    print(f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} "
-          f"micro-batch{'es' if plan.micro_batches > 1 else ''} of {plan.micro_batch} x "
-          f"{plan.sequence} tokens")
-    print(f"memory of a GPU: {used.describe()}")
-    print(f"computation of a GPU: {facts['compute_ns'] / 1e6:.1f} ms of an iteration")
+    write_facts(facts, directory / f"{name}.json")
+    text = [model.headline(),
+            f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} "
+            f"micro-batch{'es' if plan.micro_batches > 1 else ''} of {plan.micro_batch} x {plan.sequence} tokens",
+            f"memory of a GPU: {used.describe()}",
+            f"computation of a GPU: {facts['compute_ns'] / 1e6:.1f} ms of an iteration"]
     if step:
-        print(f"estimated step with {given.framework}: {step.describe()}")
-    print("written: " + ", ".join(map(str, written)))
+        text.append(f"estimated step with {given.framework}: {step.describe()}")
+    text.append("written: " + ", ".join(map(str, written)))
+    return Workload(directory / (name if given.format == "chakra" else f"{name}.txt"), written, facts, text)

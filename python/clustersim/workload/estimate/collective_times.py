@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import functools
+import os
 import pathlib
 import tempfile
 from collections.abc import Iterable
@@ -46,9 +47,14 @@ class Machine:
         return found + (["--nvlink", self.nvlink_gbps] if self.nvlink_gbps else [])
 
 
+def _variables() -> tuple[tuple[str, str], ...]:
+    """@return the variables on which the times depend, besides the machine: the program reads them"""
+    return tuple(sorted(item for item in os.environ.items() if item[0].startswith(("AS_", "NCCL_", "PROGRAM_DIR"))))
+
+
 @functools.lru_cache(4096)
 def _times(sizes: tuple[tuple[str, int], ...], pipeline_bytes: int, collectives: tuple[Collective, ...],
-           world_size: int, machine: Machine) -> dict[Collective, float]:
+           world_size: int, machine: Machine, _: tuple[tuple[str, str], ...]) -> dict[Collective, float]:
     header = [*sizes, ("vpp", 1), ("ga", 1), ("all_gpus", world_size), ("pp_comm", pipeline_bytes)]
     text = simai_text.text(header, [Row(f"c{number}", forward=collective) for number,
                                     collective in enumerate(collectives)])
@@ -70,7 +76,7 @@ def _times_on(plan: Parallelism, pipeline_bytes: int, collectives: Iterable[Coll
     """@return nanoseconds of the collectives, and of the pipeline's message, where groups are those of the plan"""
     # Without a collective there is still the pipeline's message.
     asked = tuple(sorted(collectives, key=dataclasses.astuple)) or (Collective("ALLREDUCE", "TP", 1),)
-    return _times(tuple(simai_text.sizes(plan)), pipeline_bytes, asked, plan.world_size, machine)
+    return _times(tuple(simai_text.sizes(plan)), pipeline_bytes, asked, plan.world_size, machine, _variables())
 
 
 def _of_copies(plan: Parallelism, collectives: Iterable[Collective], machine: Machine) -> dict[Collective, float]:

@@ -338,6 +338,11 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         unused = (self.vocabulary + self.positions) * self.hidden
         return self.parameters() - self.layer_embedding - (idle if self.experts else 0) - (0 if self.tied else unused)
 
+    def headline(self) -> str:
+        """@return name and size for people"""
+        return (f"{self.name}: {self.parameters() / 1e9:.2f} billion parameters, "
+                f"{self.active_parameters() / 1e9:.2f} active")
+
 
 @functools.lru_cache(4096)
 def _shaped(model: "Model", index: int) -> "Model":

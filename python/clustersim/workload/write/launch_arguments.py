@@ -173,10 +173,15 @@ def nemo(model: "Model", plan: "Parallelism", per_server: int) -> list[str]:
 WRITERS = {"megatron": megatron, "torchtitan": torchtitan, "nemo": nemo}
 
 
-def text(name: str, model: "Model", plan: "Parallelism", gpus_per_server: int = 8) -> str:
-    """@return the arguments of framework `name`, a few on each line, with backslashes between them"""
+def check(name: str) -> None:
+    """@raise InputError for a framework whose arguments are not known"""
     if name not in WRITERS:
         raise InputError(f'"{name}" is not a framework whose arguments are known; expected one of {", ".join(WRITERS)}')
+
+
+def text(name: str, model: "Model", plan: "Parallelism", gpus_per_server: int = 8) -> str:
+    """@return the arguments of framework `name`, a few on each line, with backslashes between them"""
+    check(name)
     if plan.schedule != schedules.USUAL and not (name == "torchtitan" and plan.schedule == "gpipe"
                                                  and plan.virtual == 1):
         raise InputError(f"no argument of {name} is known to mean schedule {plan.schedule} with VPP {plan.virtual}; "

@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Output of scripts/why.py."""
+"""Why a run takes as long as it does: the answer of scripts/why.py."""
 import argparse
 import collections
 import csv
 import dataclasses
+import functools
 import json
 import pathlib
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
+from clustersim.shown import Shown, Table
 from clustersim.simulation import find_program
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.whole_file import whole_file, write_text
 from clustersim.why import path as paths, records as recorded
 from clustersim.why.machine import CARRIERS, Machine
 from clustersim.why.what_if import CHANGES, Runner, bound_us, worked_out
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Share = tuple[str, float, float, int]  # of a label: microseconds, the part of the whole, how many segments
 PHASES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
@@ -55,12 +61,6 @@ def _shares(segments: Sequence[paths.Segment], total: float, label: Callable[[pa
         counts[label(segment)] += 1
     return [(name, microseconds, microseconds / total, counts[name]) for name,
             microseconds in sorted(sums.items(), key=lambda item: -item[1])]
-
-
-def _lines(rows: Sequence[Share], limit: int | None = None) -> list[str]:
-    return [f"  {100 * share:6.2f}%  {microseconds:14.3f} us  {count:6d} x  {name}" for name, microseconds, share,
-            count in
-            rows[:limit]]
 
 
 def _flow_text(segment: paths.Segment) -> str:
@@ -120,7 +120,112 @@ def _confirm(runner: Runner, machine: Machine, factor: float, output: pathlib.Pa
     return measured
 
 
-def run(given: argparse.Namespace) -> None:
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Explanation(Shown):
+    """Where the time of a run's iteration goes, by its critical path; times in microseconds."""
+    run: pathlib.Path
+    output: pathlib.Path  # directory of path.csv, why.json and the what-ifs' runs
+    total_us: float
+    segments: Sequence[paths.Segment]
+    ranks: int
+    kinds: Sequence[Share]
+    whats: Sequence[Share]  # the longest first
+    busiest: Sequence[str]
+    factor: float
+    bound: Mapping[str, float]  # microseconds that each resource is to blame for
+    top: int
+    confirms: bool
+    runner: Runner
+    machine: Machine
+
+    @functools.cached_property
+    def expected(self) -> Mapping[str, float]:
+        """Change of the iteration by what is faster, as a share of it, worked out on the path"""
+        return worked_out(self.bound, self.total_us, self.factor)
+
+    @functools.cached_property
+    def measured(self) -> Mapping[str, float]:
+        """Microseconds of the iteration by what is faster: runs them when it is first asked for, unless --no-confirm
+        says otherwise, and writes why.json"""
+        found = _confirm(self.runner, self.machine, self.factor, self.output) if self.confirms else {}
+        facts = {"total_us": self.total_us,
+                 "parts": [dict(zip(("name", "us", "share", "count"), row)) for row in self.kinds],
+                 "bound_us": self.bound, "factor": self.factor, "worked_out": self.expected,
+                 "run": {name: value / self.total_us - 1 for name, value in found.items()}} | (
+                     {"tuner": self.tuner} if self.tuner else {})
+        write_text(self.output / "why.json", json.dumps(facts, indent=1) + "\n")
+        return found
+
+    @property
+    def tuner(self) -> str | None:
+        """NCCL's tuner that chose algorithms, or None"""
+        return self.runner.record["options"].get("tuner")
+
+    @property
+    def parts(self) -> "pd.DataFrame":
+        """A row per kind of part, the longest first: part, us, share (of 1), count"""
+        return self._frame(self.kinds)
+
+    @property
+    def longest(self) -> "pd.DataFrame":
+        """The same by layers and operations"""
+        return self._frame(self.whats)
+
+    @property
+    def what_if(self) -> "pd.DataFrame":
+        """A row per what-if: what is faster; the relative change of the iteration, worked out on the path and as run
+        (missing where it was not run)"""
+        import pandas as pd
+        return pd.DataFrame([(change.name, self.factor, self.expected[change.name], self._run(change.name))
+                             for change in CHANGES], columns=["faster", "factor", "worked_out", "run"])
+
+    @property
+    def path(self) -> "pd.DataFrame":
+        """Every part of the path in time order, the columns of path.csv; times in us"""
+        import pandas as pd
+        return pd.read_csv(self.output / "path.csv")
+
+    @staticmethod
+    def _frame(rows: Sequence[Share]) -> "pd.DataFrame":
+        import pandas as pd
+        return pd.DataFrame(rows, columns=["part", "us", "share", "count"])
+
+    def _run(self, name: str) -> float | None:
+        return self.measured[name] / self.total_us - 1 if name in self.measured else None
+
+    def headline(self) -> str:
+        return (f"{self.run}: {self.total_us:.3f} us; the critical path has {len(self.segments)} parts on "
+                f"{len({segment.rank for segment in self.segments})} of {self.ranks} ranks")
+
+    def lines(self) -> Iterator[str]:
+        def shares(rows: Sequence[Share]) -> Iterator[str]:
+            for name, microseconds, share, count in rows:
+                yield f"  {100 * share:6.2f}%  {microseconds:14.3f} us  {count:6d} x  {name}"
+
+        yield self.headline()
+        yield "where the time goes"
+        yield from shares(self.kinds)
+        yield "the longest parts"
+        yield from shares(self.whats[:self.top])
+        yield "the busiest links"
+        yield from self.busiest
+        if self.tuner:
+            yield f"NCCL's choices: by the tuner {self.tuner} where it has a row, else by the cost model"
+        yield (f"what if, {100 * (self.factor - 1):+.0f}%: worked out on the path"
+               + (", and as run" if self.measured else ""))
+        for change in CHANGES:
+            told = self._run(change.name)
+            yield (f"  {change.name:17} {100 * self.expected[change.name]:+.2f}%"
+                   + (f", run {100 * told:+.2f}%" if told is not None else ""))
+        yield f"every part of the path: {self.output / 'path.csv'}"
+
+    def tables(self) -> Iterator[Table]:
+        yield "where the time goes", self.parts
+        yield "the longest parts", self.longest.head(self.top)
+        yield "what if", self.what_if
+
+
+def explain(given: argparse.Namespace) -> Explanation:
     """Explains a run. @param given what commands/why.py has parsed"""
     directory = pathlib.Path(given.run)
     output = pathlib.Path(given.output) if given.output else directory / "why"
@@ -136,25 +241,8 @@ def run(given: argparse.Namespace) -> None:
         segments = [dataclasses.replace(segment, detail="") if segment.kind == "compute" else segment
                     for segment in segments]
     bound = bound_us(segments, known, machine)
-    expected = worked_out(bound, total, given.factor)
     _write_path(segments, machine, known, output)
-    print(f"{directory}: {total:.3f} us; the critical path has {len(segments)} parts on "
-          f"{len({segment.rank for segment in segments})} of {len(known.spans)} ranks")
-    kinds = _shares(segments, total, lambda segment: _kind(segment, machine, known))
-    print("\n".join(["where the time goes", *_lines(kinds)]))
-    print("\n".join(["the longest parts", *_lines(_shares(segments, total, _what), given.top)]))
-    print("\n".join(["the busiest links", *_links(machine)]))
-    tuner = runner.record["options"].get("tuner")
-    if tuner:
-        print(f"NCCL's choices: by the tuner {tuner} where it has a row, else by the cost model")
-    measured = {} if given.no_confirm else _confirm(runner, machine, given.factor, output)
-    print(f"what if, {100 * (given.factor - 1):+.0f}%: worked out on the path"
-          + ("" if given.no_confirm else ", and as run"))
-    for change in CHANGES:
-        told = f", run {100 * (measured[change.name] / total - 1):+.2f}%" if change.name in measured else ""
-        print(f"  {change.name:17} {100 * expected[change.name]:+.2f}%{told}")
-    facts = {"total_us": total, "parts": [dict(zip(("name", "us", "share", "count"), row)) for row in kinds],
-             "bound_us": bound, "factor": given.factor, "worked_out": expected,
-             "run": {name: value / total - 1 for name, value in measured.items()}} | ({"tuner": tuner} if tuner else {})
-    write_text(output / "why.json", json.dumps(facts, indent=1) + "\n")
-    print(f"every part of the path: {output / 'path.csv'}")
+    return Explanation(directory, output, total, segments, len(known.spans),
+                       _shares(segments, total, lambda segment: _kind(segment, machine, known)),
+                       _shares(segments, total, _what), _links(machine), given.factor, bound, given.top,
+                       not given.no_confirm, runner, machine)
