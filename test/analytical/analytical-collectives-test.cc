@@ -173,7 +173,8 @@ TEST(AnalyticalCollectives, AGivenSendLatencyStandsBeforeEachMessageOfTheRow)
     const CollectiveRequest all{CollectiveOp::AllToAll, 1'600'000'000};
     const auto time = static_cast<double>(AnalyticalCollectives(with, {}, {}).GetTime(group, all));
     EXPECT_GE(time, (5 + WITH_HEADERS * 800e6 / 50e9 * 1e6) * 1e6);
-    EXPECT_LE(time, (5 + WITH_ACKS * 800e6 / 50e9 * 1e6) * 1e6);
+    constexpr double UNFAIR = 1.005; // of shares where many messages meet
+    EXPECT_LE(time, UNFAIR * (5 + WITH_ACKS * 800e6 / 50e9 * 1e6) * 1e6);
     AnalyticalCollectives given(with, Table("TP:\nallreduce: 300\n"), {});
     EXPECT_EQ(given.GetTime(Group(GroupKind::Tp, 8), {CollectiveOp::AllReduce, 960'000'000}),
               5'600'000'000 + 5'000'000);

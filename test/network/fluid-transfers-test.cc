@@ -158,6 +158,19 @@ TEST(FluidTransfers, ChangesThatConcernManyFlowsWaitForEachOther)
     }
 }
 
+// The next message of a pair begins as the last one ends, so no rate changes.
+TEST(FluidTransfers, MessagesInARowAreSolvedOnce)
+{
+    AllToAll one(2, 1, 0);
+    AllToAll many(2, 100, 0);
+    one.Run();
+    many.Run();
+    EXPECT_EQ(many.GetTransfers().GetSolver().GetFillCount(),
+              one.GetTransfers().GetSolver().GetFillCount());
+    const double bytes = many.BytesOf(0);
+    EXPECT_NEAR(many.Ends()[99], bytes / FLUID_BYTES_PER_PS, 100);
+}
+
 TEST(FluidTransfers, FewFlowsAreSolvedAtOnce)
 {
     AllToAll each(4, 8, 0);

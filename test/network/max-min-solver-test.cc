@@ -261,14 +261,51 @@ struct Reference
     }
 };
 
-/// Random flows come, go and have their links' capacities changed, in batches; after each batch
-/// every rate must be that of the reference.
+/// No rate is off by more than a tolerance: no link carries more than that above its capacity, and
+/// each flow has its cap or crosses a link that is as full, and on which none is faster.
 void
-CompareWithReference(uint32_t seed, uint32_t resources, uint32_t pathLength, uint32_t batches)
+CheckFairWithin(double tolerance, const MaxMinSolver& solver, const Reference& reference)
+{
+    std::vector<double> loads(reference.capacities.size());
+    std::vector<double> fastest(reference.capacities.size());
+    for (const auto& [id, flow] : reference.flows)
+    {
+        for (const Use& use : flow.uses)
+        {
+            loads[use.resource] += use.weight * solver.GetRate(id);
+            fastest[use.resource] = std::max(fastest[use.resource], solver.GetRate(id));
+        }
+    }
+    constexpr double ROUNDING = 1e-9;
+    for (std::size_t r = 0; r < loads.size(); ++r)
+    {
+        ASSERT_LE(loads[r], reference.capacities[r] * (1 + tolerance) + ROUNDING);
+    }
+    for (const auto& [id, flow] : reference.flows)
+    {
+        const double rate = solver.GetRate(id);
+        ASSERT_LE(rate, flow.cap);
+        const bool isHeld = std::ranges::any_of(flow.uses, [&, id = id](const Use& use) {
+            const uint32_t r = use.resource;
+            return loads[r] >= reference.capacities[r] * (1 - tolerance) - ROUNDING &&
+                   rate >= fastest[r] * (1 - tolerance) - ROUNDING;
+        });
+        ASSERT_TRUE(isHeld || rate >= flow.cap * (1 - ROUNDING)) << "flow " << id;
+    }
+}
+
+/// Random flows come, go and have their links' capacities changed, in batches; after each batch
+/// every rate must be that of the reference, or as fair within a tolerance.
+void
+CompareWithReference(uint32_t seed,
+                     uint32_t resources,
+                     uint32_t pathLength,
+                     uint32_t batches,
+                     double tolerance = 0)
 {
     std::mt19937 random(seed);
     const auto draw = [&](uint32_t bound) { return static_cast<uint32_t>(random() % bound); };
-    MaxMinSolver solver;
+    MaxMinSolver solver(tolerance > 0 ? tolerance : 1e-9);
     Reference reference;
     for (uint32_t r = 0; r < resources; ++r)
     {
@@ -313,6 +350,12 @@ CompareWithReference(uint32_t seed, uint32_t resources, uint32_t pathLength, uin
             }
         }
         solver.Solve();
+        if (tolerance > 0)
+        {
+            SCOPED_TRACE(testing::Message() << "seed " << seed << ", batch " << batch);
+            ASSERT_NO_FATAL_FAILURE(CheckFairWithin(tolerance, solver, reference));
+            continue;
+        }
         for (const auto& [id, rate] : reference.Rates())
         {
             ASSERT_NEAR(solver.GetRate(id), rate, 1e-6 * (1 + rate))
@@ -326,6 +369,44 @@ TEST(MaxMinSolver, AgreesWithProgressiveFillingOnRandomInput)
     for (uint32_t seed = 1; seed <= 20; ++seed)
     {
         CompareWithReference(seed, 3 + seed % 12, 1 + seed % 4, 60);
+    }
+}
+
+TEST(MaxMinSolver, IsFairWithinItsTolerance)
+{
+    for (uint32_t seed = 1; seed <= 40; ++seed)
+    {
+        for (const double tolerance : {0.001, 0.005, 0.02})
+        {
+            CompareWithReference(seed, 3 + seed % 12, 1 + seed % 4, 200, tolerance);
+        }
+    }
+}
+
+// Each flow has a NIC of its own and all share an uplink: one that comes takes a hundredth of each
+// of the others' rates. Within the tolerance it does so without touching them.
+TEST(MaxMinSolver, SmallChangesAddUpUntilTheyReachTheTolerance)
+{
+    constexpr double TOLERANCE = 0.05;
+    MaxMinSolver solver(TOLERANCE);
+    const uint32_t uplink = solver.AddResource(100);
+    std::vector<FlowId> flows;
+    for (int i = 0; i < 100; ++i)
+    {
+        flows.push_back(AddFlow(solver, {{uplink, 1}, {solver.AddResource(10), 1}}));
+    }
+    solver.Solve();
+    for (int i = 1; i <= 5; ++i)
+    {
+        flows.push_back(AddFlow(solver, {{uplink, 1}, {solver.AddResource(10), 1}}));
+        EXPECT_EQ(solver.Solve().size(), 1U) << i;
+        EXPECT_DOUBLE_EQ(solver.GetRate(flows.back()), 1);
+    }
+    flows.push_back(AddFlow(solver, {{uplink, 1}, {solver.AddResource(10), 1}}));
+    EXPECT_EQ(solver.Solve().size(), flows.size());
+    for (const FlowId flow : flows)
+    {
+        EXPECT_NEAR(solver.GetRate(flow), 100.0 / 106, 1e-9);
     }
 }
 

@@ -124,8 +124,8 @@ def test_estimates_of_servers_of_amds_gpus_are_not_what_steers_rccls_choice(dire
     for size in (16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB):
         flow, messages = simulated(directory, path, op, size, "flow", *flags)
         estimate = estimated_us(directory, path, op, size, 32, *flags)
-        # The simulation's four groups of TP 4 meet on the links between switches.
-        check_estimate(estimate, flow, messages, 0.07, size, exact=1e-4 if flags else 1e-6)
+        # The four groups of TP 4 meet on the links between switches, where shares may be half a percent off.
+        check_estimate(estimate, flow, messages, 0.07, size, exact=5e-4 if flags else 1e-6)
         assert estimate > before, size
         before = estimate
 

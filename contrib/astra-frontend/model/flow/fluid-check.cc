@@ -17,9 +17,6 @@ namespace
 /// Sums of many terms differ in their last digits.
 constexpr double CHECK_ROUNDING = 1e-6;
 
-/// Part by which the share of acknowledgements may change before flows get new shares.
-constexpr double SHIFT = 1e-3;
-
 /// A link above this part of its capacity counts as full: the solver leaves that much free, and
 /// acknowledgements take their own share.
 constexpr double FULL = 0.99;
@@ -153,7 +150,7 @@ FluidCheck::CheckRates()
     for (uint32_t link = 0; link < m_load.size(); ++link)
     {
         const double capacity = solver.GetCapacity(link);
-        if (m_load[link] > capacity * (1 + SHIFT))
+        if (m_load[link] > capacity * (1 + FluidTransfers::SHARE_TOLERANCE))
         {
             Fail(fmt::format("{} carries {:.6g} of {:.6g} bit/s",
                              m_nameOf(link),

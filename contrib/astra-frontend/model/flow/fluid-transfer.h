@@ -47,10 +47,14 @@ struct FluidTransfer
 struct FluidBundle
 {
     MaxMinSolver::FlowId flow{0};
-    uint64_t key{0};         ///< in the map of bundles
-    bool inUse{false};       ///< has transfers
-    bool isRenewed{false};   ///< ends of its transfers have changed since rates were worked out
-    bool isUncertain{false}; ///< packets might do otherwise just now
+    uint64_t key{0};          ///< in the map of bundles
+    bool inUse{false};        ///< has transfers
+    bool isNew{true};         ///< the solver has it since just now
+    bool isChanged{false};    ///< transfers have come or gone just now
+    bool isRenewed{false};    ///< ends of its transfers have just changed
+    bool isUncertain{false};  ///< packets might do otherwise just now
+    uint32_t known{1};        ///< transfers that the solver counts
+    double changeLengthPs{0}; ///< shortest time of those that came or went
     double excess{0}; ///< bytes per picosecond that each sender would put into queues, as packets
     /// Such bytes of all transfers, by the link before which they would queue.
     boost::container::small_vector<std::pair<uint32_t, double>, 2> queued;

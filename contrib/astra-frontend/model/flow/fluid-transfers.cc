@@ -16,18 +16,15 @@ namespace AstraSim
 // Transfers over the same links with the same cap are a bundle: one flow of the solver and one
 // counter, the bytes that each of them has moved. A transfer ends when the counter reaches its
 // own mark, so a heap orders the bundle's transfers, and one event per bundle, for the first of
-// the heap, serves all (Plan, Progress). Begins, ends and moves only mark flows in the solver.
-// Just before the clock goes on, UpdateRates() solves once for all of them, advances the
-// counters of the changed bundles at their old rates and plans their events anew. Where a change
-// touches many flows, updates wait a little and gather changes (MayWait); Correct() then adds
-// the bytes of the new rates since the mean time of these changes.
+// the heap, serves all (Plan, Progress). Begins, ends and moves only mark bundles. Just before
+// the clock goes on, TellSolver() says how many transfers each has now: as many as before where
+// one message follows another. UpdateRates() then solves once for all, advances the counters of
+// the changed bundles at their old rates and plans their events anew. Where a change touches many
+// flows, updates wait a little and gather changes (MayWait); Correct() then adds the bytes of the
+// new rates since the mean time of these changes.
 
 namespace
 {
-
-/// Acknowledgements, a hundredth of the bytes, join all links of a ring; in most messages they
-/// change the shares of the link after the next by less than a frame.
-constexpr double SHARE_TOLERANCE = 1e-3;
 
 /// Flows that a change concerns, on average, from which on changes wait for each other.
 constexpr double MANY_FLOWS = 32;
@@ -123,8 +120,8 @@ FluidTransfers::Start(const Request& request)
     transfer->owner = request.owner;
     JoinTurns(*transfer, request.keepsTurn);
     const auto sharing = static_cast<double>(m_turns[transfer->firstLink].Count());
-    NoteChange(request.bytes / request.idleRate * std::max(sharing, 1.0));
     Enter(*transfer, request.uses, request.cap, request.bytes);
+    MarkChanged(*transfer->bundle, request.bytes / request.idleRate * std::max(sharing, 1.0));
     if (m_watch)
     {
         m_watch->Started(*transfer, request.uses, request.bytes);
@@ -166,10 +163,26 @@ FluidTransfers::RenewTurns(uint32_t link)
         if (!bundle.isRenewed)
         {
             bundle.isRenewed = true;
-            std::make_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
-            m_grown.push_back(&bundle);
+            m_renewed.push_back(&bundle);
         }
     });
+    for (FluidBundle* bundle : m_renewed)
+    {
+        bundle->isRenewed = false;
+        std::make_heap(bundle->transfers.begin(), bundle->transfers.end(), LATER);
+        Plan(*bundle);
+    }
+    m_renewed.clear();
+}
+
+void
+FluidTransfers::RenewAllTurns()
+{
+    for (const uint32_t link : m_changedLinks)
+    {
+        RenewTurns(link);
+    }
+    m_changedLinks.clear();
 }
 
 FluidBundle&
@@ -185,6 +198,8 @@ FluidTransfers::FindBundle(std::span<const MaxMinSolver::Use> uses, double cap)
     it->second = bundle; // of two with one hash, the later can be joined
     bundle->key = key;
     bundle->inUse = true;
+    bundle->isNew = true;
+    bundle->known = 1;
     bundle->uses.assign(uses.begin(), uses.end());
     bundle->cap = cap;
     bundle->beganPs = m_loop.Now();
@@ -214,23 +229,50 @@ FluidTransfers::Enter(FluidTransfer& transfer,
     transfer.credited = 0;
     bundle.transfers.push_back(&transfer);
     std::push_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
-    if (bundle.transfers.size() > 1)
-    {
-        m_solver.SetCount(bundle.flow, static_cast<uint32_t>(bundle.transfers.size()));
-    }
-    m_grown.push_back(&bundle);
 }
 
 void
-FluidTransfers::Leave(FluidTransfer& transfer)
+FluidTransfers::MarkChanged(FluidBundle& bundle, double lengthPs)
 {
-    FluidBundle& bundle = *transfer.bundle;
-    Unqueue(bundle);
-    if (!bundle.transfers.empty())
+    if (!bundle.isChanged)
     {
-        m_solver.SetCount(bundle.flow, static_cast<uint32_t>(bundle.transfers.size()));
-        return;
+        bundle.isChanged = true;
+        bundle.changeLengthPs = lengthPs;
+        m_changedBundles.push_back(&bundle);
     }
+    bundle.changeLengthPs = std::min(bundle.changeLengthPs, lengthPs);
+}
+
+void
+FluidTransfers::TellSolver()
+{
+    for (FluidBundle* bundle : m_changedBundles)
+    {
+        bundle->isChanged = false;
+        const auto count = static_cast<uint32_t>(bundle->transfers.size());
+        if (bundle->isNew || count != bundle->known)
+        {
+            NoteChange(bundle->changeLengthPs);
+        }
+        bundle->isNew = false;
+        if (count == 0)
+        {
+            Remove(*bundle);
+            continue;
+        }
+        if (count != bundle->known)
+        {
+            m_solver.SetCount(bundle->flow, count);
+            bundle->known = count;
+        }
+        Plan(*bundle);
+    }
+    m_changedBundles.clear();
+}
+
+void
+FluidTransfers::Remove(FluidBundle& bundle)
+{
     SetUncertain(bundle, false);
     bundle.excess = 0;
     bundle.queued.clear();
@@ -242,6 +284,7 @@ FluidTransfers::Leave(FluidTransfer& transfer)
     {
         m_bundles.erase(it);
     }
+    GiveBackIfUnused(bundle);
 }
 
 void
@@ -266,11 +309,12 @@ FluidTransfers::Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use>
     }
     std::erase(bundle.transfers, &transfer);
     std::make_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
-    Leave(transfer);
-    GiveBackIfUnused(bundle);
+    Unqueue(bundle);
+    MarkChanged(bundle, 0);
     transfer.firstLink = uses.front().resource;
     JoinTurns(transfer, false);
     Enter(transfer, uses, cap, left);
+    MarkChanged(*transfer.bundle, 0);
 }
 
 void
@@ -380,9 +424,9 @@ FluidTransfers::Progress(FluidBundle& bundle)
         return;
     }
     bundle.moved = std::max(bundle.moved, transfer.end); // to the picosecond
-    NoteChange(static_cast<double>(m_loop.Now() - transfer.beganPs));
+    MarkChanged(bundle, static_cast<double>(m_loop.Now() - transfer.beganPs));
     Credit(transfer, 0);
-    Leave(transfer);
+    Unqueue(bundle);
     LeaveTurns(transfer);
     if (m_watch)
     {
@@ -518,7 +562,15 @@ FluidTransfers::Unqueue(FluidBundle& bundle)
 void
 FluidTransfers::UpdateRates()
 {
-    if (!m_solver.IsDirty() || MayWait())
+    TellSolver();
+    if (!m_solver.IsDirty())
+    {
+        m_changes = 0;
+        m_changeTimes = 0;
+        RenewAllTurns();
+        return;
+    }
+    if (MayWait())
     {
         return;
     }
@@ -534,11 +586,7 @@ FluidTransfers::UpdateRates()
         }
         bundle.rate = m_solver.GetRate(flow);
     }
-    for (const uint32_t link : m_changedLinks)
-    {
-        RenewTurns(link);
-    }
-    m_changedLinks.clear();
+    RenewAllTurns();
     for (const MaxMinSolver::FlowId flow : changed)
     {
         Judge(*m_byFlow[flow]);
@@ -548,15 +596,6 @@ FluidTransfers::UpdateRates()
     m_flowsPerChange += SMOOTHING * (static_cast<double>(changed.size()) - m_flowsPerChange);
     m_changes = 0;
     m_changeTimes = 0;
-    for (FluidBundle* bundle : m_grown)
-    {
-        bundle->isRenewed = false;
-        if (bundle->inUse)
-        {
-            Plan(*bundle);
-        }
-    }
-    m_grown.clear();
     if (m_watch)
     {
         m_watch->RatesChanged();

@@ -48,6 +48,10 @@ class FluidTransfers
   public:
     static constexpr double NO_RATE = 1e300; ///< no limit
 
+    /// Part by which rates may differ from fair ones: a transfer that comes or goes concerns those
+    /// whose rates it changes by more. A link may carry as much above its capacity meanwhile.
+    static constexpr double SHARE_TOLERANCE = 5e-3;
+
     /// A transfer to be started.
     struct Request
     {
@@ -156,12 +160,19 @@ class FluidTransfers
     void LeaveTurns(FluidTransfer& transfer);
     /// Transfers that begin at a link have come or gone, and rates are worked out.
     void RenewTurns(uint32_t link);
+    void RenewAllTurns();
     FluidBundle& FindBundle(std::span<const MaxMinSolver::Use> uses, double cap);
     void Enter(FluidTransfer& transfer,
                std::span<const MaxMinSolver::Use> uses,
                double cap,
                double bytes);
-    void Leave(FluidTransfer& transfer);
+    /// Transfers of a bundle have come or gone: the solver is told before the clock goes on.
+    /// @param lengthPs time of such a transfer
+    void MarkChanged(FluidBundle& bundle, double lengthPs);
+    /// Tell it how many transfers the changed bundles have now.
+    void TellSolver();
+    /// A bundle has no transfers any more.
+    void Remove(FluidBundle& bundle);
     void Advance(FluidBundle& bundle);
     /// @return bytes that a transfer has not moved yet
     double LeftBytes(const FluidTransfer& transfer);
@@ -197,7 +208,8 @@ class FluidTransfers
     std::vector<uint32_t> m_changedLinks; ///< where turns have changed since rates were worked out
     ObjectPool<FluidTransfer> m_pool;
     ObjectPool<FluidBundle> m_bundlePool;
-    std::vector<FluidBundle*> m_grown; ///< bundles with transfers that have no event yet
+    std::vector<FluidBundle*> m_renewed;        ///< of one link
+    std::vector<FluidBundle*> m_changedBundles; ///< where transfers came or went just now
     uint64_t m_order{0};
     FluidWatch* m_watch{nullptr};
 

@@ -16,8 +16,11 @@ namespace AstraSim
 // meet no contested resource get their rate alone, without that loop (FindContested).
 // FindViolations() then looks at the touched resources for flows that max-min fairness forbids:
 // held by a resource that is not full, slower there than the fastest, or faster than the flows
-// that it holds; these become affected, too. A change thus costs the flows that it reaches, not
-// all. After MAX_STEPS rounds, all flows connected by full resources are taken in at once.
+// that it holds; these become affected, too. On a resource that also holds flows that are not
+// affected, the others may have the rate of these as long as that overfills it by no more than the
+// tolerance (ShareOf): without this, one flow that becomes faster would meet a resource without
+// room and take in all that are there. A change thus costs the flows that it reaches, not all.
+// After MAX_STEPS rounds, all flows connected by full resources are taken in at once.
 
 namespace
 {
@@ -30,6 +33,9 @@ constexpr int MAX_STEPS = 16;
 
 /// Changes of a load after which it is summed up anew, against rounding errors.
 constexpr uint32_t MAX_UPDATES = 1024;
+
+/// A resource that holds fewer flows is soon shared anew: it has less than the whole tolerance.
+constexpr uint32_t MANY_HELD = 5;
 
 /// Equal flows reach equal rates by different sums; cutting the last bits off makes them equal.
 double
@@ -66,9 +72,16 @@ MaxMinSolver::SetCapacity(uint32_t resource, double capacity)
 }
 
 double
+MaxMinSolver::ShareOf(const Resource& resource, double weight)
+{
+    const double lent = std::min(resource.level * weight, resource.residual + resource.slack);
+    return std::max({resource.residual, lent, 0.0}) / weight;
+}
+
+double
 MaxMinSolver::LevelOf(const Resource& resource)
 {
-    return std::max(resource.residual, 0.0) / resource.open;
+    return ShareOf(resource, resource.open);
 }
 
 double
@@ -86,7 +99,26 @@ MaxMinSolver::ExcessOf(const Resource& resource)
 bool
 MaxMinSolver::IsFull(const Resource& resource) const
 {
-    return resource.load - resource.following >= RoomOf(resource) - resource.capacity * m_tolerance;
+    return resource.load - resource.following >= RoomOf(resource) - SlackOf(resource);
+}
+
+double
+MaxMinSolver::ToleranceOf(const Resource& resource) const
+{
+    const uint32_t held = std::clamp(resource.bottlenecked, 1U, MANY_HELD);
+    return m_tolerance * held / MANY_HELD;
+}
+
+double
+MaxMinSolver::SlackOf(const Resource& resource) const
+{
+    return resource.capacity * ToleranceOf(resource);
+}
+
+double
+MaxMinSolver::ShiftOf(const Resource& resource) const
+{
+    return ToleranceOf(resource) * (resource.slack > 0 ? 1 : m_precision);
 }
 
 void
@@ -195,7 +227,7 @@ MaxMinSolver::Remove(FlowId id)
             resource.load = 0;
             resource.following = 0;
         }
-        if (resource.bottlenecked > 0 && (!place.follows || load > resource.capacity * m_tolerance))
+        if (resource.bottlenecked > 0 && (!place.follows || load > SlackOf(resource)))
         {
             Relax(place.resource);
         }
@@ -239,7 +271,7 @@ MaxMinSolver::Solve()
     {
         known = m_affected.size();
         m_shifted = false;
-        m_shift = step == 0 ? m_tolerance : m_tolerance / 16; // each filling brings it nearer
+        m_precision = step == 0 ? 1 : 1.0 / 16; // each filling brings followers nearer
         Fill();
         FindViolations();
         if (known < m_affected.size() && step == MAX_STEPS)
@@ -264,8 +296,8 @@ MaxMinSolver::SeedFromRelaxed()
     {
         Resource& resource = m_resources[index];
         resource.relaxed = false;
-        const bool tooFull = resource.load > resource.capacity * (1 + RATE_ROUNDING);
-        if (resource.bottlenecked == 0 && !tooFull)
+        const bool tooFull = resource.load > resource.capacity + SlackOf(resource);
+        if (!tooFull && (resource.bottlenecked == 0 || IsFull(resource)))
         {
             continue;
         }
@@ -312,6 +344,7 @@ MaxMinSolver::Touch()
                 resource.open = 0;
                 resource.openFlows = 0;
                 resource.demand = 0;
+                resource.openHeld = 0;
                 resource.residual = RoomOf(resource) - (resource.load - resource.following);
                 m_touched.push_back(place.resource);
             }
@@ -323,7 +356,14 @@ MaxMinSolver::Touch()
             resource.residual += weight * flow.rate;
             resource.open += weight;
             ++resource.openFlows;
+            resource.openHeld += flow.bottleneck == place.resource ? 1 : 0;
         }
+    }
+    for (const uint32_t index : m_touched)
+    {
+        Resource& resource = m_resources[index];
+        const bool holdsOthers = resource.bottlenecked > resource.openHeld;
+        resource.slack = holdsOthers ? SlackOf(resource) : 0;
     }
 }
 
@@ -336,8 +376,7 @@ MaxMinSolver::FillOne()
     uint32_t bottleneck = NONE;
     for (const Place& place : m_demands[id].Sharing())
     {
-        const double share =
-            std::max(m_resources[place.resource].residual, 0.0) / (place.weight * count);
+        const double share = ShareOf(m_resources[place.resource], place.weight * count);
         if (share < rate)
         {
             rate = share;
@@ -359,8 +398,7 @@ MaxMinSolver::FindContested()
         demand.aloneAt = NONE;
         for (const Place& place : demand.Sharing())
         {
-            const double share =
-                std::max(m_resources[place.resource].residual, 0.0) / (place.weight * count);
+            const double share = ShareOf(m_resources[place.resource], place.weight * count);
             if (share < demand.alone)
             {
                 demand.alone = share;
@@ -376,7 +414,8 @@ MaxMinSolver::FindContested()
     for (const uint32_t index : m_touched)
     {
         Resource& resource = m_resources[index];
-        resource.contested = resource.openFlows > 1 && resource.demand > resource.residual;
+        resource.contested =
+            resource.openFlows > 1 && resource.demand > resource.residual + resource.slack;
         if (resource.contested)
         {
             m_levels.push_back({LevelOf(resource), index});
@@ -475,6 +514,11 @@ MaxMinSolver::Freeze(FlowId id, double rate, uint32_t bottleneck)
     }
     flow.rate = trimmed;
     SetBottleneck(flow, bottleneck);
+    if (bottleneck != NONE)
+    {
+        Resource& resource = m_resources[bottleneck];
+        resource.level = resource.slack > 0 ? std::max(resource.level, trimmed) : trimmed;
+    }
 }
 
 void
@@ -501,7 +545,8 @@ MaxMinSolver::FindViolations()
             SumUp(resource);
         }
         // Followers may overfill a resource that limits no flow.
-        if (resource.bottlenecked > 0 || (resource.following > 0 && ExcessOf(resource) > m_shift))
+        if (resource.bottlenecked > 0 ||
+            (resource.following > 0 && ExcessOf(resource) > ShiftOf(resource)))
         {
             CheckResource(index);
         }
@@ -537,7 +582,7 @@ MaxMinSolver::CheckResource(uint32_t index)
     resource.following = following;
     resource.updates = 0;
     const bool full = IsFull(resource);
-    const bool shifted = resource.following > 0 && std::abs(ExcessOf(resource)) > m_shift;
+    const bool shifted = resource.following > 0 && std::abs(ExcessOf(resource)) > ShiftOf(resource);
     const bool overfull = shifted && resource.load - resource.following > RoomOf(resource);
     m_shifted |= shifted;
     const double least = fastest * (1 - m_tolerance);

@@ -59,9 +59,9 @@ class MaxMinSolver
     };
 
     /**
-     * @param tolerance relative difference from fair that is let pass; changes that travel from
-     * resource to resource and fade, as those of small weights do, end there. Capacities are kept
-     * at any tolerance, but for changes of followers, which pass within it.
+     * @param tolerance relative difference from fair that is let pass. Flows of a changed rate may
+     * overfill, or leave free, this part of a resource before the others that it holds are given
+     * new rates. So a change ends where it has faded, and changes that cancel out concern nobody.
      */
     explicit MaxMinSolver(double tolerance = 1e-9);
 
@@ -183,11 +183,14 @@ class MaxMinSolver
     {
         double capacity{0};
         double load{0};
-        double following{0};      ///< part of the load that follows flows
-        double residual{0};       ///< left for affected flows without a rate yet
-        double open{0};           ///< their weights
-        double demand{0};         ///< of affected flows, if each had its rate alone
+        double following{0}; ///< part of the load that follows flows
+        double residual{0};  ///< left for affected flows without a rate yet
+        double slack{0};     ///< by which these may overfill it, so that others that it holds stay
+        double level{0};     ///< rate of the flows that it holds
+        double open{0};      ///< their weights
+        double demand{0};    ///< of affected flows, if each had its rate alone
         uint32_t openFlows{0};    ///< their number
+        uint32_t openHeld{0};     ///< those of them that it held
         uint32_t filling{0};      ///< number of the last filling that touched it
         uint32_t bottlenecked{0}; ///< flows that it holds
         uint32_t takenIn{0};      ///< number of the last Solve() that took in all its flows
@@ -210,11 +213,19 @@ class MaxMinSolver
         FlowId flow;
     };
 
+    /// @return the rate that a weight of affected flows may have
+    static double ShareOf(const Resource& resource, double weight);
     static double LevelOf(const Resource& resource);
     /// @return the room left for flows besides their followers
     static double RoomOf(const Resource& resource);
     /// @return the load of flows beyond their room, as a part of the capacity
     static double ExcessOf(const Resource& resource);
+    /// @return the part of a resource's capacity by which its load may be off
+    double ToleranceOf(const Resource& resource) const;
+    /// @return that load
+    double SlackOf(const Resource& resource) const;
+    /// @return the excess from which on a resource shares its room anew
+    double ShiftOf(const Resource& resource) const;
     bool IsFull(const Resource& resource) const;
     static void AddLoad(Resource& resource, bool follows, double load);
     void Relax(uint32_t resource);
@@ -246,7 +257,7 @@ class MaxMinSolver
     std::vector<FlowId> m_changed;
     uint32_t m_solve{0};
     uint32_t m_filling{0};
-    double m_shift{0};     ///< change of the followers' load up to which rates stay
+    double m_precision{1}; ///< part of the slack by which the followers' load may be off
     bool m_shifted{false}; ///< whether the load has changed by more, so that Fill() runs again
     uint64_t m_fillCount{0};
 };
