@@ -5,9 +5,10 @@ mmdebstrap and chroot.
 
     packaging/image-without-engine.py ROOT                            every stage, from an empty root
     packaging/image-without-engine.py ROOT --package cluster-sim.deb  what the build stage makes is there already
+    packaging/image-without-engine.py ROOT --build-arg DEBIAN=12      on another Debian than the file says
 
 ROOT/STAGE is what a stage leaves; the last one is the image, and its programs must print their help. Needs root,
-mmdebstrap, and the Debian 12 archive that this machine uses. Exit status: 0 it works; 1 a step failed, which is named;
+mmdebstrap, and the Debian archive that this machine uses. Exit status: 0 it works; 1 a step failed, which is named;
 2 a wrong argument.
 """
 import argparse
@@ -16,12 +17,13 @@ import pathlib
 import re
 import shlex
 import shutil
+import string
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d/debian.sources")
-SUITES = {"debian:12": "bookworm"}
+SUITES = {"debian:12": "bookworm", "debian:13": "trixie"}
 
 
 class StepFailed(Exception):
@@ -35,15 +37,19 @@ def steps_of(text):
     return [tuple(line.split(maxsplit=1)) for line in joined.splitlines()]
 
 
-def stages_of(steps):
+def stages_of(steps, arguments=()):
     """@return name of each stage -> (image it begins with, its further steps); the last one is "image" if it has no
-    name"""
-    stages, name = {}, None
+    name
+    @param arguments NAME=VALUE, for ARG instead of its own"""
+    stages, name, values = {}, None, {}
     for word, rest in steps:
-        if word == "FROM":
+        if word == "ARG":
+            wanted = rest.partition("=")[0] + "="
+            values |= dict(each.split("=", 1) for each in (rest, *arguments) if each.startswith(wanted))
+        elif word == "FROM":
             image, *alias = rest.split()
             name = alias[1] if alias else "image"
-            stages[name] = (image, [])
+            stages[name] = (string.Template(image).substitute(values), [])
         else:
             stages[name][1].append((word, rest))
     return stages
@@ -62,7 +68,12 @@ def new_root(image, folder):
     if image not in SUITES:
         raise StepFailed(f"FROM {image}; expected one of {', '.join(SUITES)}")
     sources = next((path for path in SOURCES if os.path.exists(path)), None)
-    call(["mmdebstrap", "--quiet", "--variant=minbase", SUITES[image], folder, *([sources] if sources else [])])
+    if not sources:
+        call(["mmdebstrap", "--quiet", "--variant=minbase", SUITES[image], folder])
+        return
+    text = pathlib.Path(sources).read_text(encoding="utf-8")
+    text = re.sub(rf"\b({'|'.join(SUITES.values())})\b", SUITES[image], text)
+    call(["mmdebstrap", "--quiet", "--variant=minbase", SUITES[image], folder, "-"], input=text, text=True)
 
 
 def in_root(folder, place, variables, command):
@@ -114,12 +125,14 @@ def main(arguments):
     parser.add_argument("root", type=pathlib.Path, help="an empty or new folder")
     parser.add_argument("--package", type=pathlib.Path,
                         help="a .deb that scripts/maintain/package.sh has made: skips the build stage")
+    parser.add_argument("--build-arg", action="append", default=[], metavar="NAME=VALUE",
+                        help="as docker build takes it")
     given = parser.parse_args(arguments)
     if given.root.exists() and (not given.root.is_dir() or any(given.root.iterdir())):
         parser.error(f"{given.root} is not an empty folder")
     if given.package and not given.package.is_file():
         parser.error(f"--package is '{given.package}', which is not a file")
-    stages = stages_of(steps_of((ROOT / "packaging/Dockerfile").read_text()))
+    stages = stages_of(steps_of((ROOT / "packaging/Dockerfile").read_text()), given.build_arg)
     try:
         for name, (image, steps) in stages.items():
             folder = given.root.resolve() / name

@@ -19,7 +19,7 @@ set -euo pipefail
 longest_wait=600 # seconds for another program that installs packages
 
 # ns-3's CMake files name the programs of the package ns3.
-fabric=(build-essential cmake ninja-build ccache git libns3-dev ns3 BOOST libfmt-dev libssl-dev)
+fabric=(build-essential cmake ninja-build ccache git libns3-dev ns3 BOOST libfmt-dev libmd-dev)
 simulator=(
   BOOST-PROGRAM-OPTIONS nlohmann-json3-dev libsqlite3-dev libyaml-cpp-dev zlib1g-dev
   libprotobuf-dev protobuf-compiler python3-protobuf

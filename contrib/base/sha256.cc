@@ -9,27 +9,21 @@ namespace AstraSim
 {
 
 Sha256::Sha256()
-    : m_context(EVP_MD_CTX_new())
 {
-    EVP_DigestInit_ex(m_context, EVP_sha256(), nullptr);
-}
-
-Sha256::~Sha256()
-{
-    EVP_MD_CTX_free(m_context);
+    SHA256Init(&m_context);
 }
 
 void
 Sha256::Add(const void* bytes, std::size_t count)
 {
-    EVP_DigestUpdate(m_context, bytes, count);
+    SHA256Update(&m_context, static_cast<const uint8_t*>(bytes), count);
 }
 
 Sha256::Value
 Sha256::Finish()
 {
     Value value;
-    EVP_DigestFinal_ex(m_context, value.data(), nullptr);
+    SHA256Final(value.data(), &m_context);
     return value;
 }
 

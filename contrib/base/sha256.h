@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <openssl/evp.h>
+#include <sha2.h>
 #include <string>
 #include <string_view>
 
@@ -24,9 +24,6 @@ class Sha256
     using Value = std::array<uint8_t, 32>;
 
     Sha256();
-    ~Sha256();
-    Sha256(const Sha256&) = delete;
-    Sha256& operator=(const Sha256&) = delete;
 
     void Add(const void* bytes, std::size_t count);
 
@@ -42,7 +39,7 @@ class Sha256
     static std::string ToHex(const Value& value);
 
   private:
-    EVP_MD_CTX* m_context;
+    SHA2_CTX m_context;
 };
 
 } // namespace AstraSim

@@ -66,7 +66,8 @@ run_packages() {
   local root status=0
   scripts/maintain/package.sh || return 1
   root=$(mktemp -d) || return 1
-  packaging/image-without-engine.py "$root" --package build/package/cluster-sim_*.deb || status=1
+  packaging/image-without-engine.py "$root" --package build/package/cluster-sim_*.deb \
+    --build-arg DEBIAN="$(. /etc/os-release && echo "$VERSION_ID")" || status=1
   rm -rf "$root"
   return $status
 }

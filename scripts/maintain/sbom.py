@@ -28,8 +28,8 @@ from clustersim.whole_file import write_text  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LICENCE = "GPL-2.0-only"
-# Packages whose headers are compiled into the programs, so that no library says so.
-HEADERS = ("libboost1.81-dev", "libboost1.83-dev", "libfmt-dev", "nlohmann-json3-dev", "libns3-dev")
+# Packages (patterns) whose headers are compiled into the programs, so that no library says so.
+HEADERS = ("libboost[0-9]*-dev", "libfmt-dev", "nlohmann-json3-dev", "libns3-dev")
 PYTHON = ("python3-numpy", "python3-pandas", "python3-matplotlib", "python3-yaml", "python3-jinja2", "python3-networkx",
           "python3-pydantic", "python3-protobuf")
 # Debian's names of licences that SPDX calls otherwise.
@@ -38,11 +38,11 @@ SPDX_NAMES = {"Expat": "MIT", "X11": "MIT", "BSD-3-clause": "BSD-3-Clause", "BSD
               "BSD-3-Clause~Google": "BSD-3-Clause", "GPL": "GPL-1.0-or-later", "GPL-2+": "GPL-2.0-or-later",
               "GPL-2.0+": "GPL-2.0-or-later", "GPL-3+": "GPL-3.0-or-later", "LGPL-2.1+": "LGPL-2.1-or-later",
               "public-domain": "LicenseRef-public-domain", "zlib": "Zlib"}
-# Of packages whose copyright file says it in prose.
-IN_PROSE = {"libc6": "LGPL-2.1-or-later", "libgcc-s1": "GPL-3.0-or-later WITH GCC-exception-3.1",
-            "libstdc++6": "GPL-3.0-or-later WITH GCC-exception-3.1", "libns3-dev": LICENCE, "libns3.37": LICENCE,
-            "libgsl27": "GPL-3.0-or-later", "libgslcblas0": "GPL-3.0-or-later", "libfmt-dev": "MIT", "libfmt9": "MIT",
-            "python3-numpy": "BSD-3-Clause", "python3-jinja2": "BSD-3-Clause", "python3-yaml": "MIT",
+# Of packages, without the version in their names, whose copyright file says it in prose.
+IN_PROSE = {"libc": "LGPL-2.1-or-later", "libgcc-s": "GPL-3.0-or-later WITH GCC-exception-3.1",
+            "libstdc++": "GPL-3.0-or-later WITH GCC-exception-3.1", "libns3-dev": LICENCE, "libns": LICENCE,
+            "libgsl": "GPL-3.0-or-later", "libgslcblas": "GPL-3.0-or-later", "libfmt-dev": "MIT", "libfmt": "MIT",
+            "python3-numpy": "BSD-3-Clause", "python3-jinja": "BSD-3-Clause", "python3-yaml": "MIT",
             "python3-matplotlib": "LicenseRef-matplotlib"}
 
 
@@ -94,14 +94,21 @@ def package_of(file):
 def licence_of(package):
     """@return the licence of most of a package: of `Files: *` in its copyright file; NOASSERTION if none is named"""
     path = pathlib.Path("/usr/share/doc", package, "copyright")
-    if package in IN_PROSE or not path.is_file():
-        return IN_PROSE.get(package, "NOASSERTION")
+    name = re.sub(r"[\d.]+(t64)?$", "", package)
+    if name in IN_PROSE or not path.is_file():
+        return IN_PROSE.get(name, "NOASSERTION")
     text = path.read_text(encoding="utf-8", errors="replace")
     found = re.search(r"^Files:[ \t]*\*[ \t]*\n(?:(?!Files:|\n).*\n)*?License:[ \t]*(\S.*)$", text, re.MULTILINE)
     if not found:
         return "NOASSERTION"
     names = re.split(r"\s+(and|or)\s+", found[1].strip().replace(",", ""))
     return " ".join(name.upper() if name in ("and", "or") else SPDX_NAMES.get(name, name) for name in names)
+
+
+def installed(pattern):
+    """@return packages of this system by a pattern of their names"""
+    found = output_of("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\\n", pattern)
+    return re.findall(r"^installed (\S+)$", found, re.MULTILINE)
 
 
 def identifier(package):
@@ -122,8 +129,8 @@ def entry(package):
 def document(programs):
     """@return the bill of materials"""
     version = (ROOT / "VERSION").read_text(encoding="ascii").strip()
-    uses = [("", kind, package) for kind, each in (("STATIC_LINK", HEADERS), ("DEPENDS_ON", PYTHON)) for package in each
-            if output_of("dpkg-query", "-W", package)]
+    uses = [("", kind, package) for kind, patterns in (("STATIC_LINK", HEADERS), ("DEPENDS_ON", PYTHON))
+            for pattern in patterns for package in installed(pattern)]
     uses += [(who, "DYNAMIC_LINK", package) for who, package in dynamic_links(programs)]
     packages = sorted({package for _, _, package in uses})
     digest = hashlib.sha256("".join(f"{package}{entry(package)['versionInfo']}"

@@ -177,8 +177,8 @@ def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
 
 
 def test_the_bill_of_materials_says_who_needs_what(tmp_path):
-    """The programs do not link GSL, whose licence is another; Debian's ns-3 does. A walk along the needs finds every
-    package."""
+    """The programs do not link GSL, whose licence is GPL-3; Debian's ns-3 does. No library is under Apache-2.0, which
+    GPL-2.0-only does not go with either. A walk along the needs finds every package."""
     subprocess.run([ROOT / "scripts/maintain/sbom.py", PROGRAMS / "SimAI_simulator", "-o", tmp_path / "bill.json"],
                    check=True)
     bill = json.loads((tmp_path / "bill.json").read_text())
@@ -187,6 +187,8 @@ def test_the_bill_of_materials_says_who_needs_what(tmp_path):
         needs.setdefault(relation["spdxElementId"], set()).add(relation["relatedSpdxElement"])
     [ns3] = [package for package in needs["SPDXRef-cluster-sim"] if re.match(r"SPDXRef-libns3\.", package)]
     assert not any("libgsl" in package for package in needs["SPDXRef-cluster-sim"])
+    assert "libfmt-dev" in [package["name"] for package in bill["packages"] if package["licenseDeclared"] == "MIT"]
+    assert not [package["name"] for package in bill["packages"] if "Apache" in package["licenseDeclared"]]
     assert any("libgsl" in package for package in needs[ns3])
     found, left = set(), ["SPDXRef-DOCUMENT"]
     while left:
@@ -246,6 +248,24 @@ def test_a_dockerfile_is_read_as_stages_of_steps():
     text = "# why\nFROM debian:12 AS build\nRUN a \\\n    b\n\nFROM debian:12\nCOPY --from=build /x /y/\n"
     assert follower().stages_of(follower().steps_of(text)) == {
         "build": ("debian:12", [("RUN", "a b")]), "image": ("debian:12", [("COPY", "--from=build /x /y/")])}
+
+
+@pytest.mark.parametrize("given, image", [((), "debian:13"), (("DEBIAN=12", "OTHER=1"), "debian:12")])
+def test_the_command_line_may_name_another_debian(given, image):
+    steps = follower().steps_of("ARG DEBIAN=13\nFROM debian:$DEBIAN\n")
+    assert follower().stages_of(steps, given) == {"image": (image, [])}
+
+
+@pytest.mark.parametrize("image, suite", [("debian:12", "bookworm"), ("debian:13", "trixie")])
+def test_a_root_has_the_archive_of_this_machine_and_its_own_suite(tmp_path, monkeypatch, image, suite):
+    sources = tmp_path / "debian.sources"
+    sources.write_text("URIs: http://mirror/debian\nSuites: bookworm bookworm-updates\n")
+    module, asked = follower(), {}
+    monkeypatch.setattr(module, "SOURCES", (sources,))
+    monkeypatch.setattr(module, "call", lambda command, **options: asked.update(options, command=command))
+    module.new_root(image, tmp_path / "root")
+    assert asked["command"][-3:] == [suite, tmp_path / "root", "-"]
+    assert asked["input"] == f"URIs: http://mirror/debian\nSuites: {suite} {suite}-updates\n"
 
 
 def test_ours_can_be_followed(tmp_path):

@@ -343,8 +343,8 @@ class ProgramCompiler
     {
         if (m_table.schedule.empty())
         {
-            const auto& usual = PipelineSchedule::Find("1f1b");
-            return usual.Lacks(Shape()).empty() ? usual : PipelineSchedule::Find("gpipe");
+            const bool fits = PipelineSchedule::Find("1f1b").Lacks(Shape()).empty();
+            return PipelineSchedule::Find(fits ? "1f1b" : "gpipe");
         }
         const auto& schedule = PipelineSchedule::Find(m_table.schedule);
         const std::string lacking = schedule.Lacks(Shape());

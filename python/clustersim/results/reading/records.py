@@ -97,7 +97,7 @@ def _all_at_once(data: bytes, header_lines: int, columns: Mapping[str, str],
     """@return the records if all lines are records, else None"""
     if not data.strip():
         return _empty(columns)
-    how = {"sep": separator, "skipinitialspace": True} if separator else {"delim_whitespace": True}
+    how = {"sep": separator, "skipinitialspace": True} if separator else {"sep": r"\s+"}
     try:
         with np.errstate(invalid="ignore"):  # pandas tries a cast before it refuses it
             frame = pd.read_csv(io.BytesIO(data), header=None, skiprows=header_lines, index_col=False,
