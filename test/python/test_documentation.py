@@ -97,7 +97,8 @@ def marked(page):
 
 
 # Of commands that show what the warning is about; no other example brings one.
-WARNINGS = re.compile("--fast-forward: the files of the network|--max_position_embeddings has no effect")
+WARNINGS = re.compile("--fast-forward: the files of the network|--max_position_embeddings has no effect|"
+                      "needs 91.3 GB: weights")
 NEXT_BLOCK = "----- next block of the page -----"
 
 

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
-from clustersim.plain_text import plain_text
 from clustersim.shown import Shown, Table
 from clustersim.simulation import flag_words
 
@@ -76,7 +75,8 @@ class Fabric(Shown):
         yield "links", kinds.rename(columns={"size": "links"})
 
     def picture(self) -> bytes | None:
-        from clustersim.topology.draw import MOST_GPUS, figure_of  # loads matplotlib
+        from clustersim.plain_text import plain_text  # loads matplotlib
+        from clustersim.topology.draw import MOST_GPUS, figure_of
         if len(self.topology.gpus) > MOST_GPUS:
             return None
         data = io.BytesIO()
