@@ -29,7 +29,8 @@ SERVING = ["--prefill_gpus", "8", "--decode_gpus", "8", "--tp", "4", "--requests
            "--output_tokens", "10"]
 TRAINING = ["--world_size", "16", "--tp", "2", "--pp", "2", "--global_batch", "32"]
 # Values of flags that take words.
-WORDS = {"dtype": "fp8", "gpu_type": "H200", "kernels": "roofline", "framework": "megatron_2025", "frame": "DeepSpeed",
+WORDS = {"dtype": "fp8", "engine": "SGLang",
+         "gpu_type": "H200", "kernels": "roofline", "framework": "megatron_2025", "frame": "DeepSpeed",
          "recompute": "full",
          "moe_dispatcher": "deepep", "moe_dispatch_dtype": "fp8", "moe_imbalance": "zipf:1",
          "moe_flex_dispatcher_backend": "deepep",
@@ -128,8 +129,7 @@ def test_of_training(tmp_path, capsys, model, more):
 
 
 @pytest.mark.parametrize("model", [DENSE, EXPERTS, [*EXPERTS, "--ep", "2"]], ids=["dense", "experts", "spread experts"])
-def test_of_inference(tmp_path, capsys, monkeypatch, model):
-    monkeypatch.setitem(WORDS, "kernels", "measured")
+def test_of_inference(tmp_path, capsys, model):
     assert not idle_flags(inference.run, inference.make_parser(), [*model, *SERVING, "--name", "w"], tmp_path, capsys)
 
 

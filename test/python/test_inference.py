@@ -45,6 +45,9 @@ def simulate(place, workload, *arguments, network="flow", topology=None, status=
 
 
 def generate(place, *arguments, status=0):
+    """Writes w.txt; without an engine where none is named, so that steps take the time of their rooflines."""
+    if "--engine" not in arguments:
+        arguments = (*arguments, "--engine", "none")
     done = run_script([ROOT / "scripts/workload.py", "--inference", "-o", place, "--name", "w",
                        *map(str, arguments)])
     assert done.returncode == status, done.stderr
@@ -661,9 +664,9 @@ def test_the_tool_asks_for_what_the_simulator_needs_to_know_of_requests(tmp_path
 
 def test_the_figures_of_the_page_are_those_of_its_example(tmp_path):
     page = " ".join((ROOT / "docs/source/howto/inference.rst").read_text().split())
-    common = ("--inference --model_name llama2_7b --num_layers 8 --tp 4 --requests 40 --rate 500 "
+    common = ("--inference --model_name llama2_7b --num_layers 8 --tp 4 --requests 40 --rate 300 "
               "--max_num_batched_tokens 2048 "
-              "--ttft_limit_ms 12 --tpot_limit_ms 1 -o .").split()
+              "--ttft_limit_ms 20 --tpot_limit_ms 2.5 -o .").split()
     lengths = ["--prompt_tokens", "uniform 500 3500", "--output_tokens", "uniform 5 15"]
 
     def script(name, *arguments):
@@ -688,6 +691,7 @@ def test_the_figures_of_the_page_are_those_of_its_example(tmp_path):
     for name, start in (("together", "the 99th percentile of the time per token is"),
                         ("apart", "When they are separate, these are")):
         late, kept = re.search(rf"{start} ([\d.]+) ms,? and ([\d.]+)%", page).groups()
-        assert float(late) == round(serving[name]["tpot p99 ms"], 1) and float(kept) == serving[name]["within limits %"]
+        assert float(late) == round(serving[name]["tpot p99 ms"], 1)
+        assert float(kept) == pytest.approx(serving[name]["within limits %"], abs=0.5)
     one, both = re.search(r"for ([\d.]+) ms on average, instead of ([\d.]+) ms", page).groups()
     assert (float(one), float(both)) == tuple(round(phases[name]["transfer ms"], 2) for name in ("one", "both"))

@@ -97,6 +97,13 @@ def test_a_shape_that_was_not_measured_takes_the_share_of_the_roofline_of_the_ne
     assert experts.time_ns(gpu, "fp8_block", 512, other, engine="vLLM") == pytest.approx(time * ratio[0] / ratio[1])
 
 
+def test_a_model_measured_with_one_kind_of_8_bits_takes_it():
+    """MiniMax M2 has hidden size 3,072 and 256 experts, as another model with a scale for each tensor."""
+    gpu, shape = unloaded("H200"), experts.Shape(3072, 1536, 32, 8, 256)
+    assert experts.time_ns(gpu, "fp8", 512, shape, engine="vLLM") == experts.time_ns(gpu, "fp8_block", 512, shape,
+                                                                                    engine="vLLM")
+
+
 @pytest.mark.parametrize("table", ["yes", "no"])
 def test_experts_are_within_15_percent_in_most_of_each_regime(table):
     """The table of the page: shapes of the table, and shapes whose model was left out of it."""

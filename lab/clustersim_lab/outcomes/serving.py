@@ -18,6 +18,7 @@ from clustersim.workload.kernels.roofline import FACTOR_BYTES
 from clustersim.workload.mixers.latent import LatentAttention
 from clustersim.workload.plan.exchange import Exchange
 from clustersim.workload.plan.precision import Precise
+from clustersim.workload.serve import engine
 from clustersim.workload.serve.instance import CACHE_BYTES, DTYPES, Instance
 from clustersim.workload.training import memory
 from clustersim_lab.accuracy.simulate import write_topology
@@ -36,7 +37,7 @@ POLICY, CACHE_SHARE, BLOCK = "guaranteed_no_evict", 0.9, 32
 # Tokens go to all ranks as factors of products (_torch/modules/fused_moe/fused_moe_cutlass.py: where a token has as
 # many experts as there are ranks, or GPUs have no NVLink between servers).
 DISPATCHER = "allgather"
-ENGINE = {"AS_ENGINE_ALLREDUCE": "TensorRT-LLM"}  # whose kernels add up in a server
+ENGINE = "TensorRT-LLM"
 # nvidia-smi's MiB are the data sheets' GB as GiB: an H100 has 81,559, an H200 143,771, a B200 183,359.
 GIB = 1 << 30
 MOST = (
@@ -120,7 +121,8 @@ def _write(server: Server, directory: pathlib.Path) -> tuple[pathlib.Path, pathl
              "capacity_scheduler_policy": POLICY,
              "launch_ns": LAUNCH_NS, "cudagraph_capture_sizes": " ".join(map(str, GRAPHS))}
     given = inference_command.make_parser().parse_args([f"--{name}={value}" for name, value in flags.items()])
-    text, _ = inference_command.render(given, server.instance.model, [("colocated", server.instance)], server.gpu)
+    text, _ = inference_command.render(given, server.instance.model, [("colocated", server.instance)], server.gpu,
+                                       engine.find(ENGINE))
     workload, topology = directory / "workload.txt", directory / "topology.txt"
     directory.mkdir(parents=True, exist_ok=True)
     write_text(workload, text)
@@ -135,7 +137,7 @@ def rate_of(server: Server, directory: pathlib.Path) -> float:
     """@return output tokens per second and GPU that a server simulates to"""
     workload, topology = _write(server, directory)
     run = simulate(workload, topology, output=directory / "run", network="analytical", fast_forward=True,
-                   environment=ENGINE)
+                   environment={engine.ALLREDUCE: ENGINE})
     assert run.inference is not None
     return run.inference.set_index("metric").loc["output_tokens_per_second", "mean"] / server.instance.gpus
 

@@ -13,9 +13,10 @@ from clustersim.workload.kernels import gpus
 from clustersim.workload.kernels.roofline import FACTOR_BYTES
 from clustersim.workload.plan import exchange, precision
 from clustersim.workload.result.written import Workload, write_facts
+from clustersim.workload.serve import engine
 from clustersim.workload.serve.flags import COUNTS, POOL, RANDOM, REQUESTS, SERVING, check, draw_as_benchmarks
 from clustersim.workload.serve.instance import DISPATCHERS, DTYPES, Instance
-from clustersim.workload.serve.times import Timed, with_reaches
+from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
 
 if TYPE_CHECKING:
     from clustersim.workload.command.training_command import Parser
@@ -63,14 +64,19 @@ def make_parser() -> "Parser":
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU",
                        help=f"GPU that computes (default: H100), of {', '.join(gpus.names())}")
     training_command.add_gpu_table(group)
-    group.add_argument("--gpu_memory_utilization", type=float, default=0.9, metavar="X",
-                       help="share of a GPU's memory for weights and cache (default: 0.9)")
+    group.add_argument("--engine", default="vLLM", metavar="ENGINE",
+                       help=f"engine whose kernels, limits and time beside kernels count: {', '.join(engine.names())}, "
+                       f"or {engine.NONE}: rooflines, and steps that take the time of their kernels (default: vLLM). "
+                       "Other flags win over its defaults")
+    group.add_argument("--gpu_memory_utilization", type=float, metavar="X",
+                       help="share of a GPU's memory for weights and cache (default: the engine's, or 0.9)")
     group.add_argument("--dtype", default="bfloat16", metavar="TYPE",
                        help=f"type of weights and of the numbers of GEMMs: {', '.join(DTYPES)} (default: bfloat16)")
     group.add_argument("--kv_cache_dtype", "--kv-cache-dtype", default="auto", choices=["auto", "bfloat16", "fp8"],
                        help="type of keys and values in the cache (default: auto, which is bfloat16)")
-    group.add_argument("--kernels", choices=gpus.KERNELS, default="roofline",
-                       help="source of operators' times: measured kernels or a roofline (default: roofline)")
+    group.add_argument("--kernels", choices=gpus.KERNELS,
+                       help="source of operators' times: measured kernels (default with an engine) or a roofline "
+                       "(default without)")
     training_command.add_operator_dtype(group)
     group.add_argument("--moe_dispatcher", default="alltoall", choices=DISPATCHERS,
                        help="how tokens reach their experts. alltoall (default): once to each expert; deepep: once to "
@@ -172,9 +178,10 @@ def _kept_lines(given: argparse.Namespace, model: "Model", pools: "Sequence[tupl
     return [f"window {pools[0][1].window}", f"window_layers {kept.window_layers}"] if kept.window_layers else []
 
 
-def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str, Instance]]", gpu: "Gpu") -> tuple[str,
-    list[int]]:
-    """@return the file's text and, for each pool, its blocks"""
+def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str, Instance]]", gpu: "Gpu",
+           served_by: engine.Engine | None) -> tuple[str, list[int]]:
+    """Sets the flags that were not given. @return the file's text and, for each pool, its blocks"""
+    engine.apply(served_by, gpu, max(pool.tp for _, pool in pools), given)
     if not 0 < given.gpu_memory_utilization <= 1:
         raise InputError(f"--gpu_memory_utilization {given.gpu_memory_utilization:g} is not valid; expected above 0, "
                          f"at most 1")
@@ -200,10 +207,9 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
                   f"num_gpu_blocks {counts[-1]}"]
         if pool.pp > 1:
             lines.append(f"pp_comm {2 * model.hidden}")
-        measured = gpu.kernels == "measured"
-        rows = Timed(pool, gpu, tokens, sequences).rows() if measured else with_reaches(pool.rows(), gpu, tokens,
-            sequences)
-        lines += [row.text() for row in rows]
+        rows = (Timed(pool, gpu, tokens, sequences, served_by).rows()
+                if gpu.kernels == "measured" else with_reaches(pool.rows(), gpu, tokens, sequences))
+        lines += [row.text() for row in (beside_kernels(rows, served_by) if served_by else rows)]
         first += pool.gpus
     return "\n".join(lines) + "\n", counts
 
@@ -233,8 +239,10 @@ def write(given: argparse.Namespace) -> Workload:
 def _write(given: argparse.Namespace) -> Workload:
     draw_as_benchmarks(given)
     check(given)
-    model, gpu = training_command.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type,
-        training_command.dtype_of(given), given.kernels)
+    served_by = engine.find(given.engine)
+    model = training_command.find_model(_with_all_sizes(given))
+    gpu = gpus.find(given.gpu_type, training_command.dtype_of(given),
+                    given.kernels or ("measured" if served_by else "roofline"))
     pools = find_pools(given, model)
     command.tell_idle(given.parser, given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
                                              ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
@@ -242,19 +250,23 @@ def _write(given: argparse.Namespace) -> Workload:
         notices.warn(line, given.parser.prog)
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)
-    text, blocks = render(given, model, pools, gpu)
+    text, blocks = render(given, model, pools, gpu, served_by)
     name = given.name or file_name(model, pools)
     path = directory / f"{name}.txt"
     directory.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
+    environment = _environment(served_by, pools, gpu)
     facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
-             "gpu_type": gpu.name, "world_size": sum(pool.gpus for _, pool in pools),
+             "gpu_type": gpu.name, "engine": given.engine, "kernels": gpu.kernels, "environment": environment,
+             "world_size": sum(pool.gpus for _, pool in pools),
              "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "ep": pool.ep, "blocks": count,
                         "cache_bytes_per_token_and_rank": pool.kept.of_fullest(pool),
                         "state_bytes_per_sequence_and_rank": pool.kept.of_fullest(pool, "states")}
                        for (role, pool), count in zip(pools, blocks)]}
     write_facts(facts, directory / f"{name}.json")
-    return Workload(path, [path], facts, [model.headline(), *_pool_lines(pools, blocks, gpu), f"written: {path}"])
+    return Workload(path, [path], facts, [model.headline(), *_pool_lines(pools, blocks, gpu),
+                                          *(f"simulate with {name}={value}, the engine's AllReduce in a server"
+                                            for name, value in environment.items()), f"written: {path}"])
 
 
 def _pool_lines(pools: "Sequence[tuple[str, Instance]]", blocks: Sequence[int], gpu: "Gpu") -> Iterator[str]:
@@ -262,6 +274,13 @@ def _pool_lines(pools: "Sequence[tuple[str, Instance]]", blocks: Sequence[int], 
         number = pool.gpus // (pool.tp * pool.pp * pool.ep)
         yield (f"{number} {role} instance{'s' if number > 1 else ''} of TP {pool.tp}, PP {pool.pp}, EP {pool.ep} on "
                f"{pool.gpus} {gpu.name}: {count} blocks of the cache on each replica")
+
+
+def _environment(served_by: engine.Engine | None, pools: "Sequence[tuple[str, Instance]]",
+                 gpu: "Gpu") -> dict[str, str]:
+    """@return variables that an engine stands for in a simulation, where its kernels add up"""
+    adds = gpu.generation in engine.GENERATIONS and any(pool.tp > 1 for _, pool in pools)
+    return {engine.ALLREDUCE: served_by.allreduce} if served_by and adds else {}
 
 
 def _with_all_sizes(given: argparse.Namespace) -> argparse.Namespace:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Nanoseconds beside the roofline by which shapes are compared: a few kernels that only start.
 STARTS_NS = 10_000
+EIGHT_BITS = ("fp8", "fp8_block")  # with one scale for a tensor, and for each block
 # A rank that has all experts was measured with tokens that choose experts as they do in engines (a power law with the
 # exponent 1.01). Of a share of the experts, the measured rank is then the fullest: such ranks take equal choices.
 UNEVEN, BALANCED = "uneven", "balanced"
@@ -99,11 +100,13 @@ def nearest(found: Curves, engine: str, precision: str, shape: Shape) -> Curve |
 
     def is_of_model(curve: Curve) -> bool:
         known = curve.shape
-        return (known.hidden, known.chosen, known.total) == (shape.hidden, shape.chosen, shape.total)
+        is_cut = math.log2(known.width / shape.width).is_integer()
+        return is_cut and (known.hidden, known.chosen, known.total) == (shape.hidden, shape.chosen, shape.total)
 
     known: list[Curve] = of(precision)
-    if precision == "fp8" and not any(map(is_of_model, known)):  # measured with a scale for each block alone
-        known = [curve for curve in of("fp8_block") if is_of_model(curve)] or known
+    if precision in EIGHT_BITS and not any(map(is_of_model, known)):  # measured with the other scales alone
+        other = next(kind for kind in EIGHT_BITS if kind != precision)
+        known = [curve for curve in of(other) if is_of_model(curve)] or known
     return min(known, key=lambda curve: shape.distance(curve.shape)) if known else None
 
 

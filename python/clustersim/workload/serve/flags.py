@@ -133,11 +133,12 @@ RANDOM = {
 DECODE_KEYS = ("decode_router", "kv_transfer", "kv_layers_per_message",
                "first_token")  # of no use without instances that decode alone
 POOL = {
-    "max_num_seqs": _whole("most sequences that run at a time (default: 256)"),
-    "max_num_batched_tokens": _whole("most tokens of a step (default: 8192)", most=MOST_TOKENS),
-    "block_size": _whole("tokens of a block of the cache (default: 16)", most=MOST_TOKENS),
+    "max_num_seqs": _whole("most sequences that run at a time (default: the engine's, or 256)"),
+    "max_num_batched_tokens": _whole("most tokens of a step (default: the engine's, or 8192)", most=MOST_TOKENS),
+    "block_size": _whole("tokens of a block of the cache (default: the engine's, or 16)", most=MOST_TOKENS),
     "num_gpu_blocks": _whole("blocks of a replica's cache (default: as many as fit)", most=MOST - 1),
-    "enable_chunked_prefill": _one_of("whether a step may compute parts of prompts: 0 or 1 (default)", "0", "1"),
+    "enable_chunked_prefill": _one_of("whether a step may compute parts of prompts: 0 or 1 (default: the engine's, or "
+                                      "1)", "0", "1"),
     "enable_prefix_caching": _one_of("whether prompts reuse the caches of equal beginnings: 0 or 1 (default)",
                                      "0", "1"),
     "scheduling_policy": _policy("scheduling_policy", "policy that chooses the sequence that begins next", "fcfs"),
@@ -145,11 +146,13 @@ POOL = {
     "capacity_scheduler_policy": _policy("capacity_scheduler_policy", "policy that decides when a sequence begins",
                                          "max_utilization"),
     "swap_gbps": _real("GB/s between a GPU and its host (default: 25)"),
-    "step_overhead_ns": _real("nanoseconds of the scheduler before each step (default: 0)", 0, 9e15),
-    "launch_ns": _real("nanoseconds of the CPU to launch a kernel; a step takes no less than its launches (default: 0)",
+    "step_overhead_ns": _real("nanoseconds of the scheduler before each step (default: the engine's, or 0)", 0, 9e15),
+    "launch_ns": _real("nanoseconds of the CPU to launch a kernel; a step takes no less than its launches (default: "
+                       "the engine's, or 0)",
                        0, 9e15),
     "cudagraph_capture_sizes": _sizes("numbers of sequences with a CUDA graph, in ascending order; a step that only "
-                                      "decodes takes the next larger one, and one launch (default: no graphs)")}
+                                      "decodes takes the next larger one, and one launch (default: the engine's, or "
+                                      "none)")}
 
 
 def check(given: argparse.Namespace) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
     from clustersim.workload.model.operator import Heads, Operator
     from clustersim.workload.model.reach import Reach
+    from clustersim.workload.serve.engine import Engine
     from clustersim.workload.serve.instance import Instance
 
 LONGEST = 1 << 17  # tokens that a token attends to; beyond, times grow in proportion
@@ -78,14 +79,28 @@ def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int) ->
         yield _line(["decoding", decoding], found)
 
 
+def beside_kernels(rows: "Iterable[Row]", engine: "Engine") -> "Iterator[Row]":
+    """@return the rows with those of an engine's time: for each sequence and token, and of kernels that it does not
+    fuse"""
+    if engine.sequence_ns or engine.token_ns:
+        yield Row("host", "first", "linear", (0, engine.token_ns, engine.sequence_ns, 0))
+    for row in rows:
+        if engine.extra_kernels and row.kind.startswith("attention") and row.heads:
+            yield Row(f"{row.name}_unfused", row.layers, "linear", (engine.extra_kernels * SHORTEST_NS, 0, 0, 0))
+        yield row
+
+
 class Timed:
     """Adds times to the rows of an Instance.
 
-    @param most tokens of a step of a replica @param sequences that decode at a time at most
+    @param most tokens of a step of a replica @param sequences that decode at a time at most @param engine whose
+    experts compute; those of the fastest if None
     """
 
-    def __init__(self, instance: "Instance", gpu: "Gpu", most: int, sequences: int) -> None:
+    def __init__(self, instance: "Instance", gpu: "Gpu", most: int, sequences: int,
+                 engine: "Engine | None" = None) -> None:
         self.instance, self.gpu, self.most, self.sequences = instance, gpu, most, min(sequences, most)
+        self.engine = engine
 
     def rows(self) -> "list[Row]":
         """@return the Instance's rows with times"""
@@ -128,8 +143,12 @@ class Timed:
         inward = 2 if model.gated else 1
         found = []
         shape = experts.Shape(hidden, columns // inward, local, model.experts_per_token, model.experts)
+        dtype, engine = self._dtype(row), self.engine
+        if engine and dtype == "fp8":
+            dtype = engine.fp8_experts
         for tokens in points(self.most * self.instance.ep):
-            found.append((tokens, experts.time_ns(self.gpu, self._dtype(row), tokens * share, shape, inward)))
+            found.append((tokens, experts.time_ns(self.gpu, dtype, tokens * share, shape, inward,
+                                                  engine.experts if engine else "")))
         return [_line(["tokens"], found)]
 
     def _moved(self, row: "Row") -> list[str]:
