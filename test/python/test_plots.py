@@ -23,7 +23,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from clustersim.results import ResultsError, open_run, open_runs  # noqa: E402
 from clustersim.results.page import figures  # noqa: E402
-from clustersim.results.plots import KINDS, bandwidths, pairs, pauses, queues, style, timelines  # noqa: E402
+from clustersim.results import breakdown as breakdown_of_time  # noqa: E402
+from clustersim.results.plots import KINDS, bandwidths, pairs, pauses, queues, serving, style, timelines  # noqa: E402
+from clustersim.workload.estimate.estimate import SHARES  # noqa: E402
 
 TOPOLOGY = "\n".join(["6 2 1 1 8 A100", "4 5 ", *(f"{g} 4 2400Gbps 0.000025ms 0\n{g} 5 100Gbps 0.0005ms 0"
                                                   for g in range(4))]) + "\n"
@@ -543,3 +545,15 @@ def test_a_figure_is_drawn_once_for_each_format(tmp_path, monkeypatch):
     for name in ("a.png", "a.svg"):
         style.save(figure, tmp_path / name)
     assert len(drawn) == 2 and len(laid) == 1
+
+
+def test_a_colour_means_one_thing_in_every_picture_that_divides_a_time(directory):
+    names = [*style.OTHERS, *(title.removeprefix("exposed ") for _, title, _ in breakdown_of_time.PARTS)]
+    assert len({style.colour_of(name) for name in names}) == len(names)
+    computation = style.colour(next(place for _, title, place in breakdown_of_time.PARTS if title == "computation"))
+    assert {style.colour_of(name) for name in ("computation", "compute", "kernels")} == {computation}
+    assert {name for _, name in serving.PHASES} | set(SHARES) - {"kernels"} <= set(names)
+    for kind in ("collectives", "ranks"):
+        handles, labels = draw(kind, directory).axes[0].get_legend_handles_labels()
+        drawn = [matplotlib.colors.to_hex(handle.get_facecolor()[0]).upper() for handle in handles]
+        assert labels and drawn == [style.colour_of(text) for text in labels], kind

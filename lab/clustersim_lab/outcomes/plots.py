@@ -90,9 +90,8 @@ def shares(frame: pd.DataFrame) -> Figure:
     means = frame.groupby("family")[list(SHARES)].mean()
     figure, axes = style.new_figure(8, 1.4 + 0.45 * len(means))
     left = [0.0] * len(means)
-    for number, name in enumerate(SHARES):
-        axes.barh(range(len(means)), means[name], left=left, color=style.colour(number),
-                  hatch="" if number < 8 else "///", label=name)
+    for name in SHARES:
+        axes.barh(range(len(means)), means[name], left=left, color=style.colour_of(name), label=name)
         left = [a + b for a, b in zip(left, means[name])]
     axes.set_yticks(range(len(means)), means.index)
     axes.invert_yaxis()

@@ -4,7 +4,6 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, TYPE_CHECKING
 
-from clustersim.results import breakdown
 from clustersim.results.plots import style
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ def name_of(row: Mapping[str, Any]) -> str:
 
 def draw(rows: Sequence[Mapping[str, Any]], title: str) -> "Figure":
     """@return a Figure: where the time of each plan goes"""
-    colours = {name.removeprefix("exposed "): number for _, name, number in breakdown.PARTS}
     parts = ("computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")
     with style.theme():
         figure, axes = style.new_figure(10.5, 1.5 + 0.42 * len(rows))
@@ -30,7 +28,7 @@ def draw(rows: Sequence[Mapping[str, Any]], title: str) -> "Figure":
         for part in parts:
             widths = [row[part] * row["time_ms"] for row in rows]
             if max(widths) > 0:
-                axes.barh(places, widths, left=left, label=part, color=style.colour(colours[part]))
+                axes.barh(places, widths, left=left, label=part, color=style.colour_of(part))
                 left = [start + width for start, width in zip(left, widths)]
         axes.set_yticks(list(places), [f"{row['rank']}: {name_of(row)}" for row in rows])
         axes.invert_yaxis()

@@ -66,13 +66,13 @@ def phases(runs: "Sequence[Run]") -> "Figure":
     longest = max(1e3 * frame["e2e_us"].mean() for _, frame in found)
     factor, unit = style.time_unit(longest)
     left = np.zeros(len(found))
-    for i, (column, name) in enumerate(PHASES):
+    for column, name in PHASES:
         widths = np.array([1e3 * frame[column].mean() / factor for _, frame in found])
-        axes.barh(range(len(found)), widths, left=left, color=style.colour(i), label=name)
+        axes.barh(range(len(found)), widths, left=left, color=style.colour_of(name), label=name)
         for row, (start, width) in enumerate(zip(left, widths)):
             if width > 0.06 * longest / factor:
                 axes.text(start + width / 2, row, style.number_text(width), ha="center", va="center", fontsize=8,
-                          color=style.on_colour(style.colour(i)))
+                          color=style.on_colour(style.colour_of(name)))
         left += widths
     style.name_rows(axes, [style.shorten(run.name) for run, _ in found])
     axes.set_xlabel(f"mean over requests ({unit})")

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from clustersim.command import printable
 from clustersim.plain_text import plain_text
 from clustersim.results import ResultsError
+from clustersim.results.breakdown import PARTS
 from clustersim.results.plots import THEMES
 from clustersim.whole_file import whole_file
 
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, which people with any colour blindness can tell apart. Yellow comes last: it is
 # pale on white.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#F0E442")
+# Operations, phases of requests and rarer parts of a time have colours of their own, Tol's and some between them:
+# Okabe and Ito's stand for the parts of breakdown.PARTS. One colour means one thing in all pictures that divide a time.
+OTHERS = {"exposed communication": "#CC6677", "AllReduce": "#AA4499", "AllGather": "#44AA99",
+          "ReduceScatter": "#DDCC77", "AllToAll": "#999933", "AllToAllV": "#777711", "SendRecv": "#BBCC33",
+          "Broadcast": "#EE8866", "Reduce": "#FFAABB", "Gather": "#882255", "Scatter": "#AA7744", "Barrier": "#AAAAAA",
+          "queue": "#EEDD88", "prefill": "#77AADD", "transfer of the cache": "#99DDFF", "decode": "#4477AA",
+          "recomputation": "#117733", "launch": "#BBBBBB", "optimizer": "#332288", "host": "#AA4466",
+          "stragglers": "#661100"}
+SAME_AS = {"compute": "computation", "kernels": "computation"}
 LINES = ("-", "--", ":", "-.")
 SEQUENTIAL = "cividis"  # made for colour-blind people; its darkest is the smallest value
 MOST_ROWS = 32  # of a picture with a row per port or group: more cannot be read
@@ -98,6 +108,13 @@ def save(figure: Figure, path: pathlib.Path) -> None:
 
 def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
+
+
+def colour_of(name: str) -> str:
+    """@return the colour of a part of a time, an operation or a phase: the same in every picture"""
+    parts = {title.removeprefix("exposed "): colour(place) for _, title, place in PARTS}
+    known = OTHERS | parts
+    return known.get(SAME_AS.get(name, name)) or list(known.values())[sum(map(ord, name)) % len(known)]
 
 
 def line(index: int) -> dict[str, str]:

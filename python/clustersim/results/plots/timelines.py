@@ -70,8 +70,8 @@ def _bars(axes: "Axes", row: int, intervals: Sequence[tuple[float, float]], fact
 
 
 def _key(axes: "Axes", names: Sequence[str]) -> None:
-    for i, name in enumerate(names):
-        axes.broken_barh([], (0, 0), facecolor=style.colour(i), label=style.shorten(name))
+    for name in names:
+        axes.broken_barh([], (0, 0), facecolor=style.colour_of(name), label=style.shorten(name))
 
 
 def collectives(run: "Run") -> "Figure":
@@ -95,7 +95,7 @@ def collectives(run: "Run") -> "Figure":
         wide = mine["duration_ns"] > 0.055 * span
         labels = [texts[size] if fits else "" for size, fits in zip(mine["bytes"], wide)]
         _bars(axes, row, list(zip(mine["start_ns"], mine["end_ns"])), factor,
-              [style.colour(operations.index(op)) for op in mine["op"]], labels, points)
+              [style.colour_of(op) for op in mine["op"]], labels, points)
     ranks_of = table.groupby("group")["ranks"].first()
     style.name_rows(axes, [f"{style.shorten(group)} ({ranks_of[group]} ranks)" for group in shown])
     axes.set_title(f"Collectives: {style.shorten(run.name)}")
@@ -130,7 +130,7 @@ def ranks(run: "Run") -> "Figure":
             kinds = mine["category"].where(mine["category"] == "compute", mine["name"])
             intervals = [(start * 1000, (start + length) * 1000)
                          for start, length in zip(mine["start_us"], mine["duration_us"])]
-            _bars(axes, len(names), intervals, factor, [style.colour(keys.index(kind)) for kind in kinds])
+            _bars(axes, len(names), intervals, factor, [style.colour_of(kind) for kind in kinds])
             names.append("streams" if of_stream else f"rank {rank}")
         axes.axhline(len(names) - 0.5, color=style.soft_colour(), linewidth=0.5)
     style.name_rows(axes, names)
