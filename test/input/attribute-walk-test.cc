@@ -15,6 +15,7 @@
 #include "ns3/object-factory.h"
 #include "ns3/pointer.h"
 #include "ns3/qbb-helper.h"
+#include "ns3/rdma-transport.h"
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
 
@@ -58,6 +59,20 @@ const std::set<std::string> OF_NVSWITCHES{"ns3::SwitchNode::EcnEnabled",
                                           "ns3::SwitchNode::RoutingPolicyType",
                                           "ns3::SwitchMmu::BufferBytes",
                                           "ns3::SwitchMmu::DynamicThreshold"};
+
+/// The tree has no transport but RoCE.
+struct OtherTransport : public RdmaTransport
+{
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("ns3::OtherTransport")
+                                .SetParent<RdmaTransport>()
+                                .AddConstructor<OtherTransport>();
+        return tid;
+    }
+};
+
+NS_OBJECT_ENSURE_REGISTERED(OtherTransport);
 
 /// Restores all defaults in the end.
 class Defaults : public testing::Test
@@ -107,7 +122,11 @@ ChangeByFlag(const std::string& name)
                              "ns3::RdmaIrn",
                              "ns3::RdmaGoBackN",
                              "ns3::FlowletRouting",
-                             "ns3::SprayRouting"})
+                             "ns3::SprayRouting",
+                             "ns3::StaticThresholds",
+                             "ns3::DynamicThresholds",
+                             "ns3::OtherTransport",
+                             "ns3::RdmaTransport"})
     {
         const bool isType = std::string(text).starts_with("ns3::");
         const bool wantsType = name.ends_with("Type") || name.ends_with("::CongestionControl");
@@ -117,7 +136,9 @@ ChangeByFlag(const std::string& name)
              (std::string(text) == "ns3::RdmaHpcc" || std::string(text) == "ns3::RdmaSwift")) ||
             (name.ends_with("RecoveryType") &&
              (std::string(text) == "ns3::RdmaIrn" || std::string(text) == "ns3::RdmaGoBackN")) ||
-            (name.ends_with("PolicyType") && std::string(text).ends_with("Routing"));
+            (name.ends_with("RoutingPolicyType") && std::string(text).ends_with("Routing")) ||
+            (name.ends_with("BufferPolicyType") && std::string(text).ends_with("Thresholds")) ||
+            (name.ends_with("TransportType") && std::string(text).ends_with("Transport"));
         if (isType != wantsType || !rightType)
         {
             continue;
@@ -173,6 +194,8 @@ ReadAnother(const FabricConfKey& key)
                              "1.01",
                              "irn",
                              "spray",
+                             "static",
+                             "OtherTransport",
                              "drop",
                              "persistent",
                              "acknowledged",

@@ -181,7 +181,7 @@ Look(bool sendEvents, bool asks)
                                          mmu->GetIngressBytes(0, 3),
                                          mmu->GetHeadroomBytes(0, 3),
                                          mmu->GetEgressBytes(2, 3),
-                                         mmu->PauseThreshold(0)})
+                                         mmu->GetThreshold(0, 3)})
             {
                 seen.answers.push_back(value);
             }

@@ -95,8 +95,8 @@ TEST(SwitchMmu, WithoutAStaticThresholdPortsHaveEqualShares)
     const auto mmu = MakeMmu(false);
     mmu->SetAttribute("StaticThreshold", UintegerValue(0));
     // (100,000 - 2 x 4000 - 2 x 27,165) / 2
-    EXPECT_EQ(mmu->PauseThreshold(0), 37'670U / 2);
-    EXPECT_EQ(mmu->PauseThreshold(1), 37'670U / 2);
+    EXPECT_EQ(mmu->GetThreshold(0, 3), 37'670U / 2);
+    EXPECT_EQ(mmu->GetThreshold(1, 3), 37'670U / 2);
 }
 
 TEST(SwitchMmu, ReservesAndHeadroomThatTakeAllLeaveNothingToShare)

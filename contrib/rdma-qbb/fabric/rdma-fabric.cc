@@ -378,6 +378,16 @@ RdmaFabric::CheckRates(uint32_t longestFrame) const
 void
 RdmaFabric::ConfigureHosts()
 {
+    uint32_t fieldBytes = 0;
+    for (const SwitchNode* node : m_parts.switches)
+    {
+        const Ptr<RoutingPolicy> policy = node ? node->GetRoutingPolicy() : nullptr;
+        fieldBytes = std::max(fieldBytes, policy ? policy->GetFieldBytes() : 0);
+    }
+    for (uint32_t host = 0; host < m_parts.drivers.size(); ++host)
+    {
+        GetHw(host).SetRoutingFieldBytes(fieldBytes);
+    }
     const uint32_t mtu = GetHw(0).GetMtu();
     const uint32_t longest =
         std::max(GetHw(0).GetDataWireBytes(mtu, false), GetHw(0).GetDataWireBytes(mtu, true));
@@ -496,7 +506,7 @@ RdmaFabric::WarnOfThresholds()
                 fmt::format("ns3::SwitchMmu::StaticThreshold of {} bytes is more than the {} bytes "
                             "that all ports of switch {} share: its partners are paused only when "
                             "none of these is left",
-                            mmu.PauseThreshold(0),
+                            mmu.GetThreshold(0, 3),
                             mmu.GetSharedBytes(),
                             id));
             return; // one warning is enough

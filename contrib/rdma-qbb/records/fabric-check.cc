@@ -35,7 +35,7 @@ const char*
 NameOf(QbbFrameKind kind)
 {
     static constexpr const char* NAMES[] =
-        {"data frame", "ACK", "NACK", "CNP", "PFC frame", "frame"};
+        {"data frame", "ACK", "NACK", "CNP", "PFC frame", "frame", "control frame"};
     return NAMES[static_cast<uint8_t>(kind)];
 }
 
@@ -95,11 +95,13 @@ FabricCheck::Attach(bool connect)
         attach(device, pfc, MakeCallback(&FabricCheck::OnPfc, this).Bind(index));
     }
     const TraceSource<SwitchNode> drop("Drop");
+    const TraceSource<SwitchNode> trim("Trim");
     for (uint32_t node = 0; node < m_firstPort.size(); ++node)
     {
         if (SwitchNode* at = m_fabric.GetSwitch(node))
         {
             attach(*at, drop, MakeCallback(&FabricCheck::OnDrop, this).Bind(node));
+            attach(*at, trim, MakeCallback(&FabricCheck::OnTrim, this));
         }
     }
     const TraceSource<RdmaHw> open("QpOpen");
@@ -409,6 +411,13 @@ FabricCheck::OnDrop(uint32_t node, Ptr<const SwitchNode> at, const QbbFrame& fra
                          NameOf(frame.kind),
                          +frame.priority));
     }
+}
+
+void
+FabricCheck::OnTrim(Ptr<const SwitchNode>, const QbbFrame& frame)
+{
+    Tick();
+    Arrived(frame); // its payload ends here
 }
 
 void

@@ -128,6 +128,7 @@ class FabricCheck
     /// Note the rate of the pair that a frame is an answer to, before the answer changes it.
     void NoteRate(const QbbFrame& answer);
     void Arrived(const QbbFrame& frame);
+    void OnTrim(Ptr<const SwitchNode> at, const QbbFrame& frame);
     void CheckBuffer(uint32_t node);
     void CheckCounters(const Port& port, bool drained);
 

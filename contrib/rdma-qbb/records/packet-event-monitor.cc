@@ -31,6 +31,8 @@ KindLetter(QbbFrameKind kind)
         return 'C';
     case QbbFrameKind::Pfc:
         return 'P';
+    case QbbFrameKind::Control:
+        return 'T';
     default:
         return 'O';
     }

@@ -139,7 +139,8 @@ RdmaHpccBase::InitRound(RdmaQueuePair& qp, RoundState& state) const
     // A configured window above B x T leaves room for delayed acknowledgements: the window grows, T
     // stays the idle path's.
     const double paperBytes = lineBps * state.baseRttPs / 8e12;
-    const double hostBytes = m_baseRtt.IsZero() ? static_cast<double>(qp.GetWindow()) : 0;
+    const bool widens = m_baseRtt.IsZero() && qp.GetWindow() != RdmaQueuePair::NO_WINDOW;
+    const double hostBytes = widens ? static_cast<double>(qp.GetWindow()) : 0;
     state.windowPs = state.baseRttPs * std::max(1.0, hostBytes / paperBytes);
     state.whole = {.referenceBps = lineBps};
     state.roundEndSeq = qp.GetSndNxt();

@@ -49,6 +49,8 @@ QbbFramePool::AllocateTelemetry()
     telemetry->switchCount = 0;
     telemetry->pintPower = 0;
     telemetry->wantsHops = false;
+    telemetry->routingField = 0;
+    telemetry->transportField = 0;
     return telemetry;
 }
 

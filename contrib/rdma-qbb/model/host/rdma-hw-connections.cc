@@ -110,6 +110,10 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         m_controlled.set(qp.qpn & INDEX_MASK);
         m_congestion->OnQpInit(qp);
     }
+    if (HasTransport(qp))
+    {
+        m_transport->OnQpInit(qp);
+    }
     NoteMisfits(qp, config);
     qp.m_open = true;
     NS_LOG_INFO("opens " << qp.Describe() << " at " << qp.GetRate() << " bps, window "
@@ -164,7 +168,7 @@ RdmaHw::Configure(RdmaQueuePair& qp, const RdmaQueuePairConfig& config)
     qp.moreOverhead = config.moreOverhead;
     qp.SetPaced(config.paced);
     qp.SetVariableWindow(config.variableWindow);
-    qp.SetWindow(config.windowBytes);
+    qp.SetWindow(config.windowBytes ? config.windowBytes : RdmaQueuePair::NO_WINDOW);
     qp.SetRate(qp.lineRateBps);
     if (!qp.m_timer.IsMade())
     {
@@ -315,6 +319,10 @@ RdmaHw::Accept(const RdmaPeer& peer)
     rx.peer = peer;
     rx.peer.hash = FlowHash(peer.host, m_hostIndex, peer.sport, peer.dport);
     m_recovery->OnReceiverInit(rx);
+    if (m_transport && !rx.lossless)
+    {
+        m_transport->OnReceiverInit(rx);
+    }
     return {m_hostIndex, rx.qpn, rx.messages};
 }
 
@@ -326,6 +334,10 @@ RdmaHw::Close(RdmaQueuePair& qp)
     if (!qp.lossless)
     {
         m_congestion->OnQpClose(qp);
+    }
+    if (HasTransport(qp))
+    {
+        m_transport->OnQpClose(qp);
     }
     qp.nic->Deactivate(qp);
     qp.m_timer.Stop();
@@ -373,6 +385,10 @@ RdmaHw::Disconnect(uint32_t qpn)
 {
     const uint32_t index = qpn & INDEX_MASK;
     RdmaRxQueuePair& rx = m_receivers[index];
+    if (m_transport && !rx.lossless)
+    {
+        m_transport->OnReceiverClose(rx);
+    }
     // The memory stays for the next connection.
     std::unique_ptr<RdmaMessageWire> messageWire = std::move(rx.messageWire);
     messageWire->Clear();

@@ -73,6 +73,9 @@ RdmaHw::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
     case QbbFrameKind::Other:
         m_devices[port]->ReceiveOther(frame);
         return;
+    case QbbFrameKind::Control:
+        OnControl(port, frame, nowPs);
+        return;
     default:
         OnAck(frame, nowPs);
         return;
@@ -126,6 +129,12 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         }
     }
 
+    const bool asksTransport = m_transport && !rx->lossless;
+    if (asksTransport) [[unlikely]]
+    {
+        rx->nic = port;
+        m_transport->OnData(*rx, *frame, nowPs);
+    }
     const uint64_t end = frame->seq + frame->payloadBytes;
     if (frame->seq <= rx->expectedSeq && rx->expectedSeq < end)
     {
@@ -138,11 +147,16 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
             messageEnd |= HasPassedLaterEnd(*rx);
         }
         const uint64_t interval = rx->lossless ? m_losslessAckInterval : m_ackInterval;
-        if (messageEnd || mark || rx->unacknowledged >= interval ||
-            (frame->flags & QBB_FLAG_ACK_REQUEST))
+        bool answers = messageEnd || mark || rx->unacknowledged >= interval ||
+                       (frame->flags & QBB_FLAG_ACK_REQUEST);
+        if (asksTransport) [[unlikely]]
+        {
+            answers = m_transport->ShouldAcknowledge(*rx, *frame, answers);
+        }
+        if (answers)
         {
             rx->unacknowledged = 0;
-            Answer(port, *rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
+            Answer(port, *rx, frame, QbbFrameKind::Ack, mark, 0, nowPs);
         }
         else
         {
@@ -160,6 +174,11 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
 void
 RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark, int64_t nowPs)
 {
+    if (frame->payloadBytes == 0) [[unlikely]]
+    {
+        OnTrimmed(port, rx, frame, mark, nowPs);
+        return;
+    }
     const uint64_t end = frame->seq + frame->payloadBytes;
     const uint64_t before = rx.expectedSeq;
     if (end > before)
@@ -180,7 +199,7 @@ RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool m
         Free(frame);
         break;
     case RdmaLossRecovery::Verdict::Ack:
-        Answer(port, rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
+        Answer(port, rx, frame, QbbFrameKind::Ack, mark, 0, nowPs);
         break;
     case RdmaLossRecovery::Verdict::Nack:
     case RdmaLossRecovery::Verdict::SelectiveNack:
@@ -189,7 +208,7 @@ RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool m
                frame,
                QbbFrameKind::Nack,
                mark,
-               verdict == RdmaLossRecovery::Verdict::SelectiveNack,
+               verdict == RdmaLossRecovery::Verdict::SelectiveNack ? QBB_ANSWER_SELECTIVE : 0,
                nowPs);
         break;
     }
@@ -201,12 +220,31 @@ RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool m
 }
 
 void
+RdmaHw::OnTrimmed(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark, int64_t nowPs)
+{
+    // The answer has the priority of the header: 0.
+    switch (m_recovery->OnTrimmed(rx, *frame, nowPs))
+    {
+    case RdmaLossRecovery::Verdict::Silent:
+        Free(frame);
+        break;
+    case RdmaLossRecovery::Verdict::Ack:
+        Answer(port, rx, frame, QbbFrameKind::Ack, mark, 0, nowPs);
+        break;
+    default:
+        rx.namedSeq = std::max(frame->seq, rx.expectedSeq);
+        Answer(port, rx, frame, QbbFrameKind::Nack, mark, QBB_ANSWER_TRIMMED, nowPs);
+        break;
+    }
+}
+
+void
 RdmaHw::Answer(uint16_t port,
                RdmaRxQueuePair& rx,
                QbbFrame* frame,
                QbbFrameKind kind,
                bool mark,
-               bool selective,
+               uint8_t naming,
                int64_t nowPs)
 {
     LinkPort& device = *m_devices[port];
@@ -220,10 +258,10 @@ RdmaHw::Answer(uint16_t port,
     // The way back is another 5-tuple; its hash differs from the way there.
     frame->hash = ~frame->hash;
     frame->ecn = EcnCodepoint::NotEct;
-    frame->answerFlags = (mark ? QBB_ANSWER_MARKED : 0) | (selective ? QBB_ANSWER_SELECTIVE : 0);
+    frame->answerFlags = (mark ? QBB_ANSWER_MARKED : 0) | naming;
     Prioritize(*frame);
     frame->wireBytes = m_ackBytes + (frame->telemetry ? m_wishes.telemetryBytes : 0);
-    if (selective)
+    if (naming)
     {
         NameFrame(*frame, rx, device.GetPool());
     }

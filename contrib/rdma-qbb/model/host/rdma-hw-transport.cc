@@ -110,6 +110,10 @@ RdmaHw::PostMessage(RdmaQueuePair& qp,
         }
         RestartTimer(qp, nowPs);
     }
+    if (HasTransport(qp))
+    {
+        m_transport->OnPost(qp, nowPs);
+    }
     qp.nic->Activate(qp, nowPs);
 }
 
@@ -189,7 +193,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     {
         frame->flags |= qp.m_namesItself ? QBB_FLAG_FROM_AFAR : 0;
         frame->ecn = m_wishes.ecn;
-        if (m_wishes.telemetry != RdmaCongestionOps::Telemetry::None)
+        if (m_wishes.carriesRecord)
         {
             frame->telemetry = port.GetPool().AllocateTelemetry();
             frame->telemetry->sentPs = nowPs;
@@ -210,6 +214,10 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
                                  // none is lost
     }
 
+    if (HasTransport(qp)) [[unlikely]]
+    {
+        m_transport->OnSend(qp, *frame, nowPs);
+    }
     NS_LOG_LOGIC(qp.Describe() << (frame->flags & QBB_FLAG_RETRANSMIT ? " sends again " : " sends ")
                                << *frame);
     qp.NoteSent(frame->wireBytes, nowPs);
@@ -352,14 +360,30 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
                                    isMeasured ? frame->telemetry : nullptr};
             m_congestion->OnAck(*qp, view);
         }
-        if (qp->m_place == RdmaQueuePair::Place::Ready && !CanSend(*qp))
+        if (HasTransport(*qp)) [[unlikely]]
         {
-            qp->nic->Deactivate(*qp);
+            m_transport->OnAnswer(*qp, *frame, nowPs);
         }
-        qp->nic->Activate(*qp, nowPs);
+        Reconsider(*qp, nowPs);
     }
     Free(frame);
     CompleteMessages(*qp);
+}
+
+void
+RdmaHw::Reconsider(RdmaQueuePair& qp, int64_t nowPs)
+{
+    if (qp.m_place == RdmaQueuePair::Place::Ready && !CanSend(qp))
+    {
+        qp.nic->Deactivate(qp);
+    }
+    qp.nic->Activate(qp, nowPs);
+}
+
+void
+RdmaHw::Wake(RdmaQueuePair& qp)
+{
+    Reconsider(qp, NowPs());
 }
 
 void

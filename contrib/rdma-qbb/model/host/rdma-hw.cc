@@ -105,6 +105,18 @@ RdmaHw::GetTypeId()
                           PointerValue(),
                           MakePointerAccessor(&RdmaHw::GetLossRecovery),
                           MakePointerChecker<RdmaLossRecovery>())
+            .AddAttribute("TransportType",
+                          "Class of the transport, an RdmaTransport; that itself: RoCE",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
+                          StringValue("ns3::RdmaTransport"),
+                          MakeTypeIdAccessor(&RdmaHw::SetTransportType, &RdmaHw::GetTransportType),
+                          MakeTypeIdChecker())
+            .AddAttribute("Transport",
+                          "The object of that class; null for RoCE",
+                          TypeId::ATTR_GET,
+                          PointerValue(),
+                          MakePointerAccessor(&RdmaHw::GetTransport),
+                          MakePointerChecker<RdmaTransport>())
             .AddAttribute("MaxRetries",
                           "Timeouts in a row after which a queue pair gives up; 0: never",
                           UintegerValue(10),
@@ -229,9 +241,42 @@ RdmaHw::PrepareForPair()
     GetCongestionOps();
     GetLossRecovery();
     m_wishes.cnpIntervalPs = m_congestion->GetCnpIntervalPs();
-    m_wishes.telemetryBytes = m_congestion->GetTelemetryWireBytes();
+    m_wishes.telemetryBytes = GetRecordBytes();
     m_wishes.telemetry = m_congestion->GetTelemetry();
     m_wishes.ecn = m_congestion->UsesEcn() ? EcnCodepoint::Ect0 : EcnCodepoint::NotEct;
+    m_wishes.carriesRecord = m_wishes.telemetry != RdmaCongestionOps::Telemetry::None ||
+                             m_routingFieldBytes > 0 ||
+                             (m_transport && m_transport->GetFieldBytes() > 0);
+}
+
+uint32_t
+RdmaHw::GetRecordBytes() const
+{
+    return GetCongestionOps()->GetTelemetryWireBytes() + m_routingFieldBytes +
+           (m_transport ? m_transport->GetFieldBytes() : 0);
+}
+
+void
+RdmaHw::SetTransportType(TypeId type)
+{
+    const TypeId base = RdmaTransport::GetTypeId();
+    NS_ABORT_MSG_IF(m_freeSenders.size() < m_senders.Size(),
+                    "queue pairs have state of the transport there was");
+    NS_ABORT_MSG_UNLESS(type == base || type.IsChildOf(base),
+                        type.GetName() << " is not an RdmaTransport");
+    m_transport = nullptr;
+    if (type != base)
+    {
+        ObjectFactory factory;
+        factory.SetTypeId(type);
+        m_transport = factory.Create<RdmaTransport>();
+    }
+}
+
+TypeId
+RdmaHw::GetTransportType() const
+{
+    return m_transport ? m_transport->GetInstanceTypeId() : RdmaTransport::GetTypeId();
 }
 
 void
@@ -338,14 +383,13 @@ RdmaHw::GetDataWireBytes(uint32_t payload, bool lossless) const
     {
         return payload + m_nvlinkOverhead;
     }
-    return std::max(payload + m_dataOverhead + GetCongestionOps()->GetTelemetryWireBytes(),
-                    QbbNetDevice::MIN_WIRE_BYTES);
+    return std::max(payload + m_dataOverhead + GetRecordBytes(), QbbNetDevice::MIN_WIRE_BYTES);
 }
 
 uint32_t
 RdmaHw::GetAckWireBytes(bool lossless) const
 {
-    return m_ackBytes + (lossless ? 0 : GetCongestionOps()->GetTelemetryWireBytes());
+    return m_ackBytes + (lossless ? 0 : GetRecordBytes());
 }
 
 int64_t

@@ -16,6 +16,7 @@
 #include "ns3/qbb-net-device.h"
 #include "ns3/rdma-congestion-ops.h"
 #include "ns3/rdma-loss-recovery.h"
+#include "ns3/rdma-transport.h"
 #include "ns3/stable-array.h"
 #include "ns3/traced-callback.h"
 #include "ns3/watched-trace.h"
@@ -142,6 +143,19 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     Ptr<RdmaLossRecovery> GetLossRecovery() const
     {
         return m_recovery ? m_recovery : MakeLossRecovery();
+    }
+
+    /// @return the transport, of the type that attribute TransportType says; null for RoCE
+    Ptr<RdmaTransport> GetTransport() const
+    {
+        return m_transport;
+    }
+
+    /// Let data frames and their acknowledgements carry QbbTelemetry::routingField; before the
+    /// first queue pair. @param bytes on the wire; 0: they do not carry it
+    void SetRoutingFieldBytes(uint32_t bytes)
+    {
+        m_routingFieldBytes = bytes;
     }
 
     /**
@@ -275,6 +289,9 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
         return m_watched;
     }
 
+    /// A pair may have become able to send, or may not send any more.
+    void Wake(RdmaQueuePair& qp);
+
     /// The rate of a pair has changed.
     void TraceRate(const RdmaQueuePair& qp, uint64_t beforeBps) const;
 
@@ -285,6 +302,19 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     void OnWatched()
     {
         m_watched = true;
+    }
+
+    // --- for RdmaTransport
+    /// Send a control frame to the receiver of a queue pair.
+    void SendControl(const RdmaQueuePair& qp, const RdmaControl& control, int64_t nowPs);
+
+    /// Send a control frame to the sender of a connection to this host.
+    void SendControl(const RdmaRxQueuePair& rx, const RdmaControl& control, int64_t nowPs);
+
+    /// @return NIC port @p index
+    LinkPort& GetNicPort(uint16_t index) const
+    {
+        return m_nics[index]->GetPort();
     }
 
     // --- for RdmaLossRecovery
@@ -324,19 +354,35 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     static constexpr uint32_t INDEX_BITS = 20;
     static constexpr uint32_t INDEX_MASK = (1U << INDEX_BITS) - 1;
 
-    /// The congestion control's demands on frames: asked once per connection, not per frame.
+    /// The plug-ins' demands on frames: asked once per connection, not per frame.
     struct FrameWishes
     {
         int64_t cnpIntervalPs{0};
         uint32_t telemetryBytes{0};
         RdmaCongestionOps::Telemetry telemetry{RdmaCongestionOps::Telemetry::None};
         EcnCodepoint ecn{EcnCodepoint::NotEct};
+        bool carriesRecord{false}; ///< a QbbTelemetry, for telemetry or fields
     };
 
     /// Make the plug-ins if need be, and ask the congestion control for its telemetry.
     void PrepareForPair();
     Ptr<RdmaCongestionOps> MakeCongestionOps() const;
     Ptr<RdmaLossRecovery> MakeLossRecovery() const;
+    void SetTransportType(TypeId type);
+    TypeId GetTransportType() const;
+    /// @return bytes on the wire that telemetry and fields add to data frames and acknowledgements
+    uint32_t GetRecordBytes() const;
+
+    /// @return whether a queue pair has a transport
+    bool HasTransport(const RdmaQueuePair& qp) const
+    {
+        return m_transport && !qp.lossless && !qp.contribution;
+    }
+
+    void OnControl(uint16_t port, QbbFrame* frame, int64_t nowPs);
+    /// Put a pair among those that want to send, or take it away, as it may send now.
+    void Reconsider(RdmaQueuePair& qp, int64_t nowPs);
+    void SendControl(LinkPort& port, QbbFrame* frame, const RdmaControl& control, int64_t nowPs);
     void SetCongestionType(TypeId type);
     TypeId GetCongestionType() const;
     void SetLossRecoveryType(TypeId type);
@@ -361,14 +407,17 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
                       int64_t nowPs);
     void OnAck(QbbFrame* frame, int64_t nowPs);
     void OnTimeout(RdmaQueuePair& qp);
-    /// Answer @p frame, which becomes the answer or is freed.
+    /// Answer @p frame, which becomes the answer.
+    /// @param naming 0, or which QbbAnswerFlags say that it names the frame at rx.namedSeq
     void Answer(uint16_t port,
                 RdmaRxQueuePair& rx,
                 QbbFrame* frame,
                 QbbFrameKind kind,
                 bool mark,
-                bool selective,
+                uint8_t naming,
                 int64_t nowPs);
+    /// A data frame without its payload.
+    void OnTrimmed(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark, int64_t nowPs);
     /// Make a frame from receiver to sender that answers no frame.
     /// Give an answer that has its data's priority the one that it waits in at this host.
     void Prioritize(QbbFrame& answer) const;
@@ -475,6 +524,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     uint8_t m_maxPausedTimeouts{0};
     mutable Ptr<RdmaCongestionOps> m_congestion; ///< made when first asked for: many hosts idle
     mutable Ptr<RdmaLossRecovery> m_recovery;    ///< likewise
+    Ptr<RdmaTransport> m_transport;              ///< null for RoCE
     std::array<RdmaMisfit, 2> m_misfits;         ///< of congestion control and of loss recovery
 
     Ptr<InNetworkHook> m_inNetwork;
@@ -483,6 +533,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     Time m_lossTime;      ///< see ExpectReordering()
     TypeId m_congestionType;
     TypeId m_recoveryType;
+    uint32_t m_routingFieldBytes{0};                          ///< see SetRoutingFieldBytes()
     bool m_reorders{false};                                   ///< see ExpectReordering()
     std::optional<uint32_t> m_server;                         ///< see SetDivided()
     boost::unordered_flat_map<uint64_t, uint32_t> m_fromAfar; ///< receivers' numbers by AfarKey()

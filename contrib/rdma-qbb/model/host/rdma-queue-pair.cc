@@ -111,6 +111,12 @@ RdmaQueuePair::SetWindow(uint64_t bytes)
 }
 
 void
+RdmaQueuePair::Wake()
+{
+    Present(*hw).Wake(*this);
+}
+
+void
 RdmaQueuePair::SetVariableWindow(bool variable)
 {
     m_variableWindow = variable;
@@ -121,11 +127,7 @@ void
 RdmaQueuePair::UpdateEffectiveWindow()
 {
     const uint64_t before = m_effectiveWindow;
-    if (m_windowBytes == 0)
-    {
-        m_effectiveWindow = UINT64_MAX;
-    }
-    else if (m_variableWindow && lineRateBps)
+    if (m_variableWindow && lineRateBps && m_windowBytes != 0 && m_windowBytes != NO_WINDOW)
     {
         const double scaled =
             static_cast<double>(m_windowBytes) * m_rateBps / static_cast<double>(lineRateBps);

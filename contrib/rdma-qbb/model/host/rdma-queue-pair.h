@@ -27,12 +27,14 @@ class RdmaNic;
  * @brief Sender side of an RDMA connection: a stream of bytes cut into messages.
  *
  * Sequence numbers are 64-bit byte offsets. Rate (bit/s on the wire) and window (payload bytes in
- * flight, 0 for none) bound the sender together; a congestion control sets both through SetRate()
- * and SetWindow(), so that the packet path reads plain fields.
+ * flight; 0 lets nothing go, NO_WINDOW everything) bound the sender together; a congestion control
+ * sets both through SetRate() and SetWindow(), so that the packet path reads plain fields.
  */
 class alignas(64) RdmaQueuePair
 {
   public:
+    static constexpr uint64_t NO_WINDOW = UINT64_MAX; ///< argument of SetWindow()
+
     RdmaQueuePair();
     ~RdmaQueuePair();
     RdmaQueuePair(RdmaQueuePair&&) noexcept;
@@ -45,7 +47,7 @@ class alignas(64) RdmaQueuePair
 
   private: // seldom touched; they fill the first cache line
     uint64_t m_minRateBps{0};
-    uint64_t m_windowBytes{0};
+    uint64_t m_windowBytes{NO_WINDOW};
 
   public:
     std::unique_ptr<RdmaCongestionState> congestion; ///< owned by the congestion control
@@ -143,10 +145,15 @@ class alignas(64) RdmaQueuePair
         m_minRateBps = rateBps;
     }
 
-    /// Set the window in payload bytes; 0 means unlimited.
+    /// Set the window in payload bytes: 0 lets nothing go, NO_WINDOW everything. Outside of a
+    /// plug-in's hooks for this queue pair, Wake() follows.
     void SetWindow(uint64_t bytes);
 
-    /// @return the window set, before scaling by rate
+    /// Look again at whether the pair may send: its window, or what its plug-ins answer about it,
+    /// has changed. Sends at once if the port is free.
+    void Wake();
+
+    /// @return the window set, before scaling by rate; NO_WINDOW for none
     uint64_t GetWindow() const
     {
         return m_windowBytes;

@@ -7,6 +7,7 @@
 #include "rdma-message-wire.h"
 
 #include "ns3/rdma-loss-recovery.h"
+#include "ns3/rdma-transport.h"
 
 #include <cstdint>
 #include <memory>
@@ -61,6 +62,8 @@ struct alignas(64) RdmaRxQueuePair
     std::unique_ptr<RdmaRecoveryState> recovery; ///< owned by the loss recovery
 
     // --- the rest
+    std::unique_ptr<RdmaTransportState> transport; ///< owned by the transport
+    uint16_t nic{0};     ///< with a transport: NIC port that the last frame came by
     RdmaHw* hw{nullptr}; ///< the host it is at
     RdmaPeer peer;
     std::unique_ptr<RdmaMessageWire> messageWire; ///< stays for the next connection

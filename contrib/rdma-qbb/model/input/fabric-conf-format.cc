@@ -108,12 +108,14 @@ TypeNameOf(std::string_view text, const Words& words, const char* base)
 {
     const auto number = WholeWithin(text);
     const std::string word = number ? std::to_string(*number) : std::string(text);
-    std::string name = MeaningOf(word, words).value_or(word);
+    const auto meaning = MeaningOf(word, words);
+    std::string name = meaning.value_or(word);
     TypeId type;
     const bool exists = TypeId::LookupByNameFailSafe(name, &type) ||
                         TypeId::LookupByNameFailSafe(name = "ns3::" + name, &type);
     const bool isLegal =
-        exists && type.HasConstructor() && type.IsChildOf(TypeId::LookupByName(base));
+        exists &&
+        (meaning || (type.HasConstructor() && type.IsChildOf(TypeId::LookupByName(base))));
     return isLegal ? std::optional(name) : std::nullopt;
 }
 

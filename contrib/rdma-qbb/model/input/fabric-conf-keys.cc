@@ -372,6 +372,13 @@ Switches()
                          {"adaptive", "ns3::AdaptiveRouting"},
                          {"spray", "ns3::SprayRouting"},
                          {"random-spray", "ns3::RandomSprayRouting"}};
+    const Words policies{{"thresholds", "ns3::BufferPolicy"},
+                         {"dynamic", "ns3::DynamicThresholds"},
+                         {"static", "ns3::StaticThresholds"}};
+    const auto buffering = PlugIn("word or TypeId",
+                                  "thresholds, dynamic or static, or a TypeId",
+                                  "ns3::BufferPolicy",
+                                  policies);
     const Words actions{{"alert", "Alert"}, {"drop", "Drop"}, {"forward", "Forward"}};
     const auto routing = PlugIn("word or TypeId",
                                 Listed(routings) + ", or a TypeId",
@@ -386,6 +393,9 @@ Switches()
          "ENABLE_QCN"},
         {{"USE_DYNAMIC_PFC_THRESHOLD", Flag(), "ns3::SwitchMmu::DynamicThreshold"},
          "The PFC threshold is a fraction of the free shared buffer; otherwise it is fixed."},
+        {{"BUFFER_POLICY", buffering, "ns3::SwitchMmu::BufferPolicyType"},
+         "Decides which frames a switch admits, marks, trims or drops: thresholds as "
+         "USE_DYNAMIC_PFC_THRESHOLD says, dynamic or static ones, or a class of one's own."},
         {{"BUFFER_SIZE", BufferSize(), "ns3::SwitchMmu::BufferBytes"},
          "Packet buffer of a switch."},
         {{"ERROR_RATE_PER_LINK", Real(0, 1, true), "ns3::RdmaFabric::ErrorRatePerLink"},
@@ -458,6 +468,14 @@ Transport()
         {{"ACK_HIGH_PRIO", Flag(), "ns3::RdmaHw::AckIgnoresPause"},
          "As in the HPCC simulator: NICs send acknowledgements in spite of a pause of their data's "
          "queue. In switches, they wait with the data."},
+        {{"TRANSPORT",
+          PlugIn("word or TypeId",
+                 "roce, or a TypeId",
+                 "ns3::RdmaTransport",
+                 {{"roce", "ns3::RdmaTransport"}}),
+          "ns3::RdmaHw::TransportType"},
+         "Protocol of connections beside congestion control and loss recovery: none, or a class of "
+         "one's own, which may let receivers grant what senders send."},
         {{"LOSS_RECOVERY", recovery, "ns3::RdmaHw::LossRecoveryType"},
          "Go-back-N, or selective repeat as IRN does."},
         {{"REORDER_FRAMES",

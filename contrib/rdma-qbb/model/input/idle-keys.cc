@@ -31,7 +31,9 @@ struct PlugInKind
 
 constexpr PlugInKind PLUG_INS[] = {
     {"ns3::RdmaCongestionOps", "ns3::RdmaHw::CongestionControl", "CC_MODE"},
-    {"ns3::RdmaLossRecovery", "ns3::RdmaHw::LossRecoveryType", "LOSS_RECOVERY"}};
+    {"ns3::RdmaLossRecovery", "ns3::RdmaHw::LossRecoveryType", "LOSS_RECOVERY"},
+    {"ns3::BufferPolicy", "ns3::SwitchMmu::BufferPolicyType", "BUFFER_POLICY"},
+    {"ns3::RdmaTransport", "ns3::RdmaHw::TransportType", "TRANSPORT"}};
 
 /// @return the reason why attributes of plug-ins change nothing, if the chosen plug-in has none of
 /// them; else an empty text

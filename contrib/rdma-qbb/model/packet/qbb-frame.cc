@@ -22,6 +22,9 @@ operator<<(std::ostream& text, const QbbFrame& frame)
     case QbbFrameKind::Nack:
         text << "NACK of byte " << frame.expectedSeq;
         break;
+    case QbbFrameKind::Control:
+        text << "control frame " << frame.controlType << " of value " << frame.value;
+        break;
     case QbbFrameKind::Cnp:
         text << "CNP";
         break;

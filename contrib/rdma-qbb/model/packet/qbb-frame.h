@@ -16,12 +16,13 @@ namespace ns3
 /// Kind of a QbbFrame.
 enum class QbbFrameKind : uint8_t
 {
-    Data,  ///< RoCEv2 data (RDMA WRITE)
-    Ack,   ///< acknowledgement (AETH)
-    Nack,  ///< negative acknowledgement: go back to seq
-    Cnp,   ///< congestion notification packet (opcode 0x81)
-    Pfc,   ///< 802.1Qbb MAC control: pause or resume of one priority; never forwarded
-    Other, ///< an ordinary ns-3 Packet
+    Data,    ///< RoCEv2 data (RDMA WRITE)
+    Ack,     ///< acknowledgement (AETH)
+    Nack,    ///< negative acknowledgement: go back to seq
+    Cnp,     ///< congestion notification packet (opcode 0x81)
+    Pfc,     ///< 802.1Qbb MAC control: pause or resume of one priority; never forwarded
+    Other,   ///< an ordinary ns-3 Packet
+    Control, ///< a transport's own frame between the two ends of a connection
 };
 
 /// ECN field of the IP header (RFC 3168).
@@ -51,6 +52,13 @@ enum QbbAnswerFlags : uint8_t
 {
     QBB_ANSWER_MARKED = 1,    ///< the receiver saw CE and echoes it here (no CNP frame)
     QBB_ANSWER_SELECTIVE = 2, ///< Nack: names the frame that came out of order (IRN)
+    QBB_ANSWER_TRIMMED = 4,   ///< Nack: names the frame that came without its payload
+};
+
+/// Bits of QbbFrame::flags, of Control; QBB_FLAG_FROM_AFAR has its meaning there, too.
+enum QbbControlFlags : uint8_t
+{
+    QBB_CONTROL_TO_RECEIVER = 1, ///< from the connection's sender; else to it
 };
 
 /// The bits from here on of QbbFrame::answerFlags have its priority while it waits at its host.
@@ -69,9 +77,9 @@ struct QbbIntHop
  * @ingroup rdma-qbb
  * @brief Per-packet state that few frames need: allocated only for those.
  *
- * A congestion control asks for it; then it travels with a Data frame to the receiver and back on
- * the answer. A selective Nack has it, too, where the frame that it names is too far off for
- * QbbFrame::namedMtus.
+ * A congestion control, a routing policy or a transport asks for it; then it travels with a Data
+ * frame to the receiver and back on the answer. A selective Nack has it, too, where the frame that
+ * it names is too far off for QbbFrame::namedMtus.
  *
  * The records of a path of more than PART_HOPS switches go on in further parts, of which nothing
  * but the hops counts.
@@ -84,12 +92,14 @@ struct QbbTelemetry
     QbbTelemetry* next{nullptr}; ///< the part that follows; in the free list: the next one there
     int64_t sentPs{NEVER}; ///< when the sender's NIC began to send the frame; NEVER: no Data frame
     int64_t receivedPs{0}; ///< when the receiver's NIC had it
-    int64_t acknowledgedPs{0}; ///< when the receiver's NIC began to send the acknowledgement
-    uint64_t namedMtus{0};     ///< selective Nack: the value that QbbFrame::namedMtus cannot hold
-    uint32_t hopCount{0};      ///< records of all parts
-    uint32_t switchCount{0};   ///< switches passed on the way to the receiver
-    uint16_t pintPower{0};     ///< HPCC-PINT's encoded utilisation
-    bool wantsHops{false};     ///< whether switches add their records
+    int64_t acknowledgedPs{0};  ///< when the receiver's NIC began to send the acknowledgement
+    uint64_t namedMtus{0};      ///< selective Nack: the value that QbbFrame::namedMtus cannot hold
+    uint32_t hopCount{0};       ///< records of all parts
+    uint32_t switchCount{0};    ///< switches passed on the way to the receiver
+    uint16_t pintPower{0};      ///< HPCC-PINT's encoded utilisation
+    bool wantsHops{false};      ///< whether switches add their records
+    uint64_t routingField{0};   ///< the routing policies': RoutingPolicy::GetFieldBytes()
+    uint64_t transportField{0}; ///< the transport's: RdmaTransport::GetFieldBytes()
     std::array<QbbIntHop, PART_HOPS> hops;
 
     /// @return record number @p index, below hopCount
@@ -124,10 +134,11 @@ struct alignas(64) QbbFrame
     union {
         uint64_t seq;         ///< Data: first byte's offset in the queue pair's stream
         uint64_t expectedSeq; ///< Ack, Nack: next byte that the receiver expects
+        uint64_t value;       ///< Control: what the transport has put there
     };
 
     union {
-        QbbTelemetry* telemetry; ///< Data, Ack: null unless the congestion control asked for it
+        QbbTelemetry* telemetry; ///< Data, Ack: null unless a plug-in asked for it
         void* packet;            ///< Other: a Packet, holding one reference
     };
 
@@ -147,8 +158,9 @@ struct alignas(64) QbbFrame
     uint32_t wireBytes; ///< bytes it occupies on a link, preamble and gap included
 
     union {
-        uint16_t payloadBytes; ///< Data: bytes of message data
-        uint16_t namedMtus;    ///< selective Nack: see GetNamedMtus()
+        uint16_t payloadBytes; ///< Data: bytes of message data; 0: a switch has cut them off
+        uint16_t namedMtus;    ///< Nack that names a frame: see GetNamedMtus()
+        uint16_t controlType;  ///< Control: which one, of the transport's own
     };
 
     union {
@@ -168,11 +180,11 @@ struct alignas(64) QbbFrame
     EcnCodepoint ecn;
 
     union {
-        uint8_t flags;       ///< Data: QbbDataFlags
+        uint8_t flags;       ///< Data: QbbDataFlags; Control: QbbControlFlags
         uint8_t answerFlags; ///< Ack, Nack, Cnp: QbbAnswerFlags
     };
 
-    /// @return selective Nack: whole MTUs from expectedSeq to the frame that came out of order
+    /// @return Nack that names a frame: whole MTUs from expectedSeq to that frame
     uint64_t GetNamedMtus() const
     {
         return namedMtus == NAMED_APART ? telemetry->namedMtus : namedMtus;

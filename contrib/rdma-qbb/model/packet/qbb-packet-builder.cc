@@ -174,6 +174,10 @@ QbbPacketBuilder::BuildTransport(const QbbFrame& frame) const
     {
         return BuildData(frame);
     }
+    if (frame.kind == QbbFrameKind::Control)
+    {
+        return BuildControl(frame);
+    }
     if (frame.kind != QbbFrameKind::Cnp)
     {
         return BuildAck(frame);
@@ -208,6 +212,26 @@ QbbPacketBuilder::BuildData(const QbbFrame& frame) const
         reth.dmaLength = frame.payloadBytes;
         packet->AddHeader(reth);
     }
+    packet->AddHeader(bth);
+    return packet;
+}
+
+Ptr<Packet>
+QbbPacketBuilder::BuildControl(const QbbFrame& frame) const
+{
+    RoceBth bth;
+    bth.opcode = RoceOpcode::Control;
+    bth.destinationQp = QueuePairNumber(frame.qpn);
+    bth.psn = frame.controlType;
+    // The value in network byte order, and zeros.
+    std::array<uint8_t, 8> value;
+    for (std::size_t i = 0; i < value.size(); ++i)
+    {
+        value[i] = static_cast<uint8_t>(frame.value >> (56 - 8 * i));
+    }
+    Ptr<Packet> packet = Create<Packet>(value.data(), static_cast<uint32_t>(value.size()));
+    const uint32_t least = DATA_OVERHEAD + packet->GetSize();
+    packet->AddAtEnd(Create<Packet>(frame.wireBytes > least ? (frame.wireBytes - least) & ~3U : 0));
     packet->AddHeader(bth);
     return packet;
 }

@@ -71,6 +71,7 @@ class QbbPacketBuilder
     Ptr<Packet> BuildTransport(const QbbFrame& frame) const;
     Ptr<Packet> BuildData(const QbbFrame& frame) const;
     Ptr<Packet> BuildAck(const QbbFrame& frame) const;
+    Ptr<Packet> BuildControl(const QbbFrame& frame) const;
     uint32_t PsnAt(uint64_t seq) const;
 
     uint32_t m_mtu;

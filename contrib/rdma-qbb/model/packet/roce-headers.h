@@ -23,6 +23,7 @@ enum class RoceOpcode : uint8_t
     RcWriteOnly = 0x0a,
     RcAcknowledge = 0x11,
     Cnp = 0x81,
+    Control = 0xc0, ///< the first of those that InfiniBand leaves to manufacturers
 };
 
 /// @return whether packets with this opcode carry a RoceReth after the RoceBth

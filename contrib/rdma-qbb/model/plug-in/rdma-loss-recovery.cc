@@ -88,6 +88,12 @@ RdmaLossRecovery::DescribeReordering(int64_t spreadPs, double aheadFrames) const
 }
 
 RdmaLossRecovery::Verdict
+RdmaLossRecovery::OnTrimmed(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
+{
+    return Verdict::Nack;
+}
+
+RdmaLossRecovery::Verdict
 RdmaLossRecovery::AnswerToKept(const QbbFrame& frame)
 {
     return frame.telemetry || frame.ecn == EcnCodepoint::Ce ? Verdict::Ack : Verdict::Silent;

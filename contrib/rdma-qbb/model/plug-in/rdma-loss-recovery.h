@@ -84,6 +84,13 @@ class RdmaLossRecovery : public Object
     /// A data frame with seq != rx.expectedSeq. May keep it, and may move expectedSeq.
     virtual Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) = 0;
 
+    /**
+     * A data frame came of which a switch has kept the header only (BufferPolicy), while others may
+     * still be under way. A NACK names the frame: QBB_ANSWER_TRIMMED.
+     * @return Ack, Nack or Silent; by default a NACK
+     */
+    virtual Verdict OnTrimmed(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs);
+
     /// expectedSeq has advanced by a frame in order and may pass frames that were kept.
     virtual void OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs)
     {

@@ -22,6 +22,13 @@ class SwitchNode;
  *
  * One object serves one switch, made by SwitchNode from its attribute RoutingPolicyType. Plain ECMP
  * (EcmpRouting) is built into SwitchNode; other policies are one file pair each.
+ *
+ * A policy that learns from frames says so (WatchesFrames()) and is then told of each frame that
+ * its switch forwards: data, acknowledgements and all others, also where one port alone leads on.
+ * One that writes into frames declares the bytes that these grow by (GetFieldBytes()). Data frames
+ * then carry QbbTelemetry::routingField, which is 0 at the sender, and bring it back on their
+ * acknowledgements. It is up to the policy to keep state per flow (by QbbFrame::hash) or per
+ * destination (by QbbFrame::dst).
  */
 class RoutingPolicy : public Object
 {
@@ -39,6 +46,30 @@ class RoutingPolicy : public Object
                             const QbbFrame& frame,
                             const SwitchNode& node,
                             int64_t nowPs) = 0;
+
+    /// @return whether OnForward() is to be called
+    virtual bool WatchesFrames() const
+    {
+        return false;
+    }
+
+    /**
+     * A frame has arrived and will leave by @p outPort, unless the buffer has no room for it.
+     * @param frame any kind but Pfc; frame.inPort is the port it came in by. Its telemetry, which
+     * may be null, has the policy's field.
+     */
+    virtual void OnForward([[maybe_unused]] QbbFrame& frame,
+                           [[maybe_unused]] uint16_t outPort,
+                           [[maybe_unused]] const SwitchNode& node,
+                           [[maybe_unused]] int64_t nowPs)
+    {
+    }
+
+    /// @return bytes on the wire of QbbTelemetry::routingField; 0: frames do not carry it
+    virtual uint32_t GetFieldBytes() const
+    {
+        return 0;
+    }
 
     /// @return whether frames of one queue pair may overtake each other
     virtual bool Reorders() const

@@ -103,6 +103,18 @@ RdmaGoBackN::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t no
     {
         return AnswerToKept(frame);
     }
+    return AskAgain(rx, nowPs);
+}
+
+RdmaLossRecovery::Verdict
+RdmaGoBackN::OnTrimmed(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
+{
+    return frame.seq < rx.expectedSeq ? Verdict::Ack : AskAgain(rx, nowPs);
+}
+
+RdmaLossRecovery::Verdict
+RdmaGoBackN::AskAgain(RdmaRxQueuePair& rx, int64_t nowPs) const
+{
     if (rx.nackedSeq == rx.expectedSeq && nowPs < rx.nackPs + GetNackIntervalPs(rx))
     {
         return Verdict::Silent;

@@ -27,6 +27,7 @@ class RdmaGoBackN : public RdmaLossRecovery
 
     void OnReceiverInit(RdmaRxQueuePair& rx) override;
     Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
+    Verdict OnTrimmed(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
     void OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs) override;
     void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;
     void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
@@ -37,6 +38,8 @@ class RdmaGoBackN : public RdmaLossRecovery
                                int64_t spreadPs) const override;
 
   private:
+    /// @return a NACK, unless the last one for this gap is young
+    Verdict AskAgain(RdmaRxQueuePair& rx, int64_t nowPs) const;
     /// @return the least time between two NACKs for one gap
     int64_t GetNackIntervalPs(const RdmaRxQueuePair& rx) const;
     /// Send again from a byte, or from its chunk's first one.

@@ -49,10 +49,16 @@ struct IrnSender : public RdmaRecoveryState
     uint64_t recoveryEnd{0}; ///< recovery ends when this is acknowledged
     uint64_t resendNext{0};  ///< next frame to send again, if below resendEnd
     uint64_t resendEnd{0};   ///< frames from here on are not taken for lost
+    SeqRanges trimmed;       ///< frames that came without their payload, to be sent again
+    SeqRanges again;         ///< those of them that have been
 
     void SkipArrived()
     {
-        resendNext = arrived.FirstMissing(resendNext);
+        for (uint64_t before = UINT64_MAX; before != resendNext;)
+        {
+            before = resendNext;
+            resendNext = again.FirstMissing(arrived.FirstMissing(before));
+        }
     }
 };
 
@@ -126,9 +132,9 @@ class FrameCursor
     uint64_t m_seq;
 };
 
-/// Note the frame that a NACK names, unless several fit.
+/// Note the frame that a NACK names, from @p least on, unless several fit.
 void
-NoteArrived(const RdmaQueuePair& qp, const QbbFrame& nack, SeqRanges& arrived)
+NoteNamed(const RdmaQueuePair& qp, const QbbFrame& nack, uint64_t least, SeqRanges& frames)
 {
     const uint64_t low = nack.expectedSeq + nack.GetNamedMtus() * qp.mtu;
     FrameCursor cursor(qp, qp.sndUna);
@@ -139,9 +145,9 @@ NoteArrived(const RdmaQueuePair& qp, const QbbFrame& nack, SeqRanges& arrived)
     const uint64_t begin = cursor.GetBegin();
     const uint64_t end = cursor.GetEnd();
     const bool another = cursor.Seek(end) && cursor.GetBegin() < low + qp.mtu;
-    if (!another && begin > qp.sndUna)
+    if (!another && begin >= least)
     {
-        arrived.Add(begin, end);
+        frames.Add(begin, end);
     }
 }
 
@@ -238,6 +244,12 @@ RdmaIrn::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
     return Verdict::SelectiveNack;
 }
 
+RdmaLossRecovery::Verdict
+RdmaIrn::OnTrimmed(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
+{
+    return frame.seq < rx.expectedSeq ? Verdict::Ack : Verdict::Nack;
+}
+
 void
 RdmaIrn::OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs)
 {
@@ -272,7 +284,12 @@ RdmaIrn::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
         return; // late: everything has been acknowledged since
     }
     IrnSender& sender = SenderState(qp);
-    NoteArrived(qp, nack, sender.arrived);
+    if (nack.answerFlags & QBB_ANSWER_TRIMMED)
+    {
+        NoteNamed(qp, nack, qp.sndUna, sender.trimmed);
+        return;
+    }
+    NoteNamed(qp, nack, qp.sndUna + 1, sender.arrived);
     // The expected frame, and all unacknowledged ones before the highest arrived frame, are lost.
     uint64_t lostBelow = nack.expectedSeq == qp.sndUna ? qp.sndUna + 1 : 0;
     if (!sender.arrived.IsEmpty())
@@ -299,6 +316,8 @@ RdmaIrn::OnAck(RdmaQueuePair& qp, int64_t nowPs)
 {
     IrnSender& sender = SenderState(qp);
     sender.arrived.TrimBelow(qp.sndUna);
+    sender.trimmed.TrimBelow(qp.sndUna);
+    sender.again.TrimBelow(qp.sndUna);
     if (!sender.recovering)
     {
         return;
@@ -321,6 +340,7 @@ RdmaIrn::OnTimeout(RdmaQueuePair& qp, int64_t nowPs)
     sender.recoveryEnd = qp.GetSndNxt();
     sender.resendNext = qp.sndUna;
     sender.resendEnd = qp.GetSndNxt();
+    sender.again = SeqRanges();
     sender.SkipArrived();
 }
 
@@ -328,13 +348,21 @@ bool
 RdmaIrn::HasRetransmission(const RdmaQueuePair& qp) const
 {
     const IrnSender& sender = SenderState(qp);
-    return sender.recovering && sender.resendNext < sender.resendEnd;
+    return !sender.trimmed.IsEmpty() || (sender.recovering && sender.resendNext < sender.resendEnd);
 }
 
 uint64_t
 RdmaIrn::NextRetransmission(RdmaQueuePair& qp, int64_t nowPs)
 {
     IrnSender& sender = SenderState(qp);
+    if (!sender.trimmed.IsEmpty())
+    {
+        const FrameCursor frame(qp, sender.trimmed.LowestBegin());
+        sender.trimmed.TrimBelow(frame.GetEnd());
+        sender.again.Add(frame.GetBegin(), frame.GetEnd());
+        sender.SkipArrived();
+        return frame.GetBegin();
+    }
     const FrameCursor frame(qp, sender.resendNext);
     sender.resendNext = frame.GetEnd();
     sender.SkipArrived();

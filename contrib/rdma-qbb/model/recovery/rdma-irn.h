@@ -41,6 +41,7 @@ class RdmaIrn : public RdmaLossRecovery
                                int64_t spreadPs) const override;
     void OnReceiverInit(RdmaRxQueuePair& rx) override;
     Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
+    Verdict OnTrimmed(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
     void OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs) override;
     void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;
     void OnAck(RdmaQueuePair& qp, int64_t nowPs) override;

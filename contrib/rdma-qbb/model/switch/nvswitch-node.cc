@@ -56,6 +56,7 @@ NVSwitchNode::NotifyConstructionCompleted()
     // Defaults of switches are those of the network's.
     SetEcnEnabled(false);
     RouteByEcmp();
+    GetMmu()->SetPolicyType(BufferPolicy::GetTypeId());
 }
 
 void

@@ -3,11 +3,16 @@
  */
 #include "switch-mmu.h"
 
+#include "ns3/abort.h"
 #include "ns3/boolean.h"
 #include "ns3/double.h"
 #include "ns3/log.h"
 #include "ns3/nstime.h"
+#include "ns3/object-factory.h"
+#include "ns3/pointer.h"
 #include "ns3/rng-seed-manager.h"
+#include "ns3/string.h"
+#include "ns3/type-id.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -35,6 +40,10 @@ namespace
 
 /// A PFC frame with preamble and gap.
 constexpr uint32_t PFC_WIRE_BYTES = 84;
+
+// Carried out here, without objects.
+constexpr const char* DYNAMIC = "ns3::DynamicThresholds";
+constexpr const char* STATIC = "ns3::StaticThresholds";
 
 } // namespace
 
@@ -76,6 +85,19 @@ SwitchMmu::GetTypeId()
                 MakeBooleanAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_dynamic, bool>,
                                     &SwitchMmu::Get<&SwitchMmu::m_dynamic, bool>),
                 MakeBooleanChecker())
+            .AddAttribute("BufferPolicyType",
+                          "Class of the plug-in that decides about the frames of a switch, a "
+                          "BufferPolicy; ns3::BufferPolicy itself: as DynamicThreshold says",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
+                          StringValue("ns3::BufferPolicy"),
+                          MakeTypeIdAccessor(&SwitchMmu::SetPolicyType, &SwitchMmu::GetPolicyType),
+                          MakeTypeIdChecker())
+            .AddAttribute("BufferPolicy",
+                          "The object of BufferPolicyType; null if that is built in",
+                          TypeId::ATTR_GET,
+                          PointerValue(),
+                          MakePointerAccessor(&SwitchMmu::m_policyRef),
+                          MakePointerChecker<BufferPolicy>())
             .AddAttribute(
                 "StaticThreshold",
                 "Shared bytes of an ingress at which its partner is paused; 0: the "
@@ -149,6 +171,39 @@ SwitchMmu::SwitchMmu()
 }
 
 SwitchMmu::~SwitchMmu() = default;
+
+void
+SwitchMmu::SetPolicyType(TypeId type)
+{
+    const TypeId base = BufferPolicy::GetTypeId();
+    NS_ABORT_MSG_UNLESS(type == base || type.IsChildOf(base),
+                        type.GetName() << " is not a BufferPolicy");
+    const bool isDynamic = type.GetName() == DYNAMIC;
+    const bool isStatic = type.GetName() == STATIC;
+    m_dynamic = isDynamic || (m_dynamic && !isStatic);
+    m_policyRef = nullptr;
+    if (type != base && !isDynamic && !isStatic)
+    {
+        ObjectFactory factory;
+        factory.SetTypeId(type);
+        m_policyRef = factory.Create<BufferPolicy>();
+    }
+    m_policy = PeekPointer(m_policyRef);
+    if (m_partitioned)
+    {
+        Partition();
+    }
+}
+
+TypeId
+SwitchMmu::GetPolicyType() const
+{
+    if (m_policy)
+    {
+        return m_policy->GetInstanceTypeId();
+    }
+    return TypeId::LookupByName(m_dynamic ? DYNAMIC : STATIC);
+}
 
 void
 SwitchMmu::SetPorts(uint32_t ports)
@@ -257,12 +312,16 @@ SwitchMmu::Partition()
 uint64_t
 SwitchMmu::WorkOutEasyBytes() const
 {
+    if (m_policy)
+    {
+        return 0;
+    }
     // An ingress holds at most the switch's bytes. Thresholds fall as the switch fills, so where
     // the total meets the lowest of them is found by bisection.
     const auto isEasy = [this](uint64_t total) {
         for (uint32_t port = 0; port < m_ports.size(); ++port)
         {
-            if (total >= PauseThresholdAt(port, total))
+            if (total >= LosslessThresholdAt(port, total))
             {
                 return false;
             }
@@ -331,14 +390,13 @@ SwitchMmu::Take(uint32_t inPort, uint8_t priority, uint32_t bytes)
     bool fits;
     if (IsLossless(priority))
     {
-        fits =
-            after == 0 || (after <= PauseThresholdAt(inPort, m_sharedUsed) && Fits(after - before));
+        fits = after == 0 ||
+               (after <= ThresholdAt(inPort, priority, m_sharedUsed) && Fits(after - before));
     }
     else
     {
-        const uint64_t free = m_sharedUsed < m_sharedBytes ? m_sharedBytes - m_sharedUsed : 0;
-        fits =
-            Fits(bytes) && (after == before || after <= static_cast<uint64_t>(m_lossyAlpha * free));
+        fits = Fits(bytes) &&
+               (after == before || after <= ThresholdAt(inPort, priority, m_sharedUsed));
     }
     if (fits)
     {
@@ -364,7 +422,7 @@ SwitchMmu::SetPaused(uint32_t port, uint8_t priority, bool paused)
     Ingress& in = m_ingress[IndexOf(port, priority)];
     NS_LOG_INFO(this << (paused ? " pauses" : " resumes") << " port " << port << " priority "
                      << +priority << ": " << SharedOf(in) << " shared bytes, threshold "
-                     << PauseThresholdAt(port, m_sharedUsed) << ", " << in.headroomBytes
+                     << ThresholdAt(port, priority, m_sharedUsed) << ", " << in.headroomBytes
                      << " bytes in headroom");
     in.paused = paused;
     m_pressed |= paused;
@@ -395,7 +453,7 @@ SwitchMmu::StaysPaused(uint32_t port,
         }
     }
     return m_ingress[IndexOf(port, priority)].paused &&
-           !MayResume(after(port, priority), PauseThresholdAt(port, sharedUsed), sharedUsed);
+           !MayResume(after(port, priority), ThresholdAt(port, priority, sharedUsed), sharedUsed);
 }
 
 bool
@@ -425,7 +483,7 @@ SwitchMmu::AssignStreams(int64_t stream)
 {
     m_markStream = stream;
     m_markVariable = nullptr;
-    return 1;
+    return 1 + (m_policy ? m_policy->AssignStreams(stream + 1) : 0);
 }
 
 } // namespace ns3

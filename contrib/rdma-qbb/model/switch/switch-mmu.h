@@ -5,6 +5,7 @@
 #define SWITCH_MMU_H
 
 #include "ns3/assert.h"
+#include "ns3/buffer-policy.h"
 #include "ns3/link-node.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
@@ -39,10 +40,11 @@ struct EcnThresholds
  * headroom, which holds the frames between the pause and its effect. Priority 0 (control) is
  * never paused and not accounted to the ingress.
  *
- * The pause threshold is dynamic, alpha * (free shared bytes), or static. No threshold gives out
- * room that is taken: a frame of a lossless priority goes to its headroom instead, which pauses the
- * partner, and one of a lossy priority is dropped. So the switch never holds more than its buffer.
- * Next to lossless priorities, lossy ones have their reserves in the shared pool, if it has room.
+ * The pause threshold is dynamic, alpha * (free shared bytes), or static, or a BufferPolicy says
+ * it. No threshold gives out room that is taken: a frame of a lossless priority goes to its
+ * headroom instead, which pauses the partner, and one of a lossy priority is dropped. So the switch
+ * never holds more than its buffer. Next to lossless priorities, lossy ones have their reserves in
+ * the shared pool, if it has room.
  *
  * Headroom of a lossless priority is 2 * delay * rate + 2 MTU + response time * rate, so that a
  * pause never comes too late: the frame in flight in each direction, the bytes on the wire, and
@@ -74,6 +76,16 @@ class SwitchMmu : public Object
     void SetNode(const LinkNode* node)
     {
         m_node = node;
+    }
+
+    /// Use a policy of this type, an object of which is made for this buffer; BufferPolicy's own
+    /// type: DynamicThresholds or StaticThresholds, as attribute DynamicThreshold says.
+    void SetPolicyType(TypeId type);
+
+    /// @return the policy; null for DynamicThresholds and StaticThresholds, which are built in
+    BufferPolicy* GetPolicy() const
+    {
+        return m_policy;
     }
 
     /// Set the number of ports; before any other configuration.
@@ -186,14 +198,14 @@ class SwitchMmu : public Object
     {
         const Ingress& in = m_ingress[IndexOf(port, priority)];
         return !in.paused && IsLossless(priority) &&
-               (in.headroomBytes > 0 || SharedOf(in) >= PauseThresholdAt(port, m_sharedUsed));
+               (in.headroomBytes > 0 || SharedOf(in) >= ThresholdAt(port, priority, m_sharedUsed));
     }
 
     /// @return whether the partner of an ingress is paused and may be resumed
     bool ShouldResume(uint32_t port, uint8_t priority) const
     {
         const Ingress& in = m_ingress[IndexOf(port, priority)];
-        return in.paused && MayResume(in, PauseThresholdAt(port, m_sharedUsed), m_sharedUsed);
+        return in.paused && MayResume(in, ThresholdAt(port, priority, m_sharedUsed), m_sharedUsed);
     }
 
     /// Remember that the partner of an ingress has been paused or resumed.
@@ -207,17 +219,41 @@ class SwitchMmu : public Object
     }
 
     // --- state for observers, as of the present moment
-    /// @return shared bytes at which an ingress of @p port pauses its partner
-    uint64_t PauseThreshold(uint32_t port) const
+    /// @return shared bytes at which an ingress of @p port and of a lossless priority pauses its
+    /// partner, and beyond which frames of a lossy one are dropped
+    uint64_t GetThreshold(uint32_t port, uint8_t priority) const
     {
-        return PauseThresholdAt(port, Present().m_sharedUsed);
+        return ThresholdAt(port, priority, Present().m_sharedUsed);
     }
 
     /// @return bytes that may queue at a port before a frame is marked or a sender paused; several
-    /// ports may have as many
+    /// ports may have as many. 0 with a policy that is not built in: only that knows.
     uint64_t QuietBytes(uint32_t port) const
     {
-        return std::min(m_ports[port].ecn.kminBytes, PauseThreshold(port) / 2);
+        return m_policy ? 0
+                        : std::min(m_ports[port].ecn.kminBytes,
+                                   LosslessThresholdAt(port, Present().m_sharedUsed) / 2);
+    }
+
+    // --- for buffer policies
+    /// @return DynamicThresholds' limit of an ingress while so many shared bytes are used
+    uint64_t DynamicThreshold(uint32_t port, uint8_t priority, uint64_t sharedUsed) const
+    {
+        const double alpha = IsLossless(priority) ? m_ports[port].alpha : m_lossyAlpha;
+        const uint64_t free = sharedUsed < m_sharedBytes ? m_sharedBytes - sharedUsed : 0;
+        return static_cast<uint64_t>(alpha * static_cast<double>(free));
+    }
+
+    /// @return StaticThresholds' limit of an ingress
+    uint64_t GetStaticThreshold() const
+    {
+        return m_staticThreshold;
+    }
+
+    /// @return number of ports
+    uint32_t GetPortCount() const
+    {
+        return static_cast<uint32_t>(m_ports.size());
     }
 
     /// @return the priorities that PFC protects (bit p: priority p)
@@ -278,7 +314,7 @@ class SwitchMmu : public Object
     /// only when nothing is left
     bool IsThresholdOutOfReach() const
     {
-        return !m_dynamic && m_staticThreshold > m_sharedBytes;
+        return !m_policy && !m_dynamic && m_staticThreshold > m_sharedBytes;
     }
 
     /// @return bytes of the shared pool
@@ -311,7 +347,7 @@ class SwitchMmu : public Object
         return Present().m_peakBytes;
     }
 
-    /// Fix the random stream of marking. @return 1
+    /// Fix the random streams of marking and of the policy. @return how many were used
     int64_t AssignStreams(int64_t stream);
 
   private:
@@ -405,7 +441,8 @@ class SwitchMmu : public Object
     /// @return bytes outside the reserves and headroom of lossless priorities
     uint64_t CountCommonBytes() const;
 
-    uint64_t PauseThresholdAt(uint32_t port, uint64_t sharedUsed) const
+    /// The built-in policies' limit at a lossless priority.
+    uint64_t LosslessThresholdAt(uint32_t port, uint64_t sharedUsed) const
     {
         if (!m_dynamic)
         {
@@ -414,6 +451,19 @@ class SwitchMmu : public Object
         const uint64_t free = sharedUsed < m_sharedBytes ? m_sharedBytes - sharedUsed : 0;
         return static_cast<uint64_t>(m_ports[port].alpha * static_cast<double>(free));
     }
+
+    /// @return the limit of an ingress while so many shared bytes are used
+    uint64_t ThresholdAt(uint32_t port, uint8_t priority, uint64_t sharedUsed) const
+    {
+        if (m_policy) [[unlikely]]
+        {
+            return m_policy->GetThreshold(*this, port, priority, sharedUsed);
+        }
+        return IsLossless(priority) ? LosslessThresholdAt(port, sharedUsed)
+                                    : DynamicThreshold(port, priority, sharedUsed);
+    }
+
+    TypeId GetPolicyType() const;
 
     /// @return where m_ingress and m_egress have a port's counters of a priority. Few priorities
     /// are in use, so those of one priority lie together.
@@ -436,8 +486,9 @@ class SwitchMmu : public Object
     uint64_t m_totalBytes{0};
     uint64_t m_controlBytes{0};
     uint64_t m_peakBytes{0};
-    uint64_t m_easyBytes{0}; ///< up to here IsEasy() need not look closer
-    bool m_pressed{false};   ///< some ingress has been paused or has used headroom
+    uint64_t m_easyBytes{0};         ///< up to here IsEasy() need not look closer
+    bool m_pressed{false};           ///< some ingress has been paused or has used headroom
+    BufferPolicy* m_policy{nullptr}; ///< of m_policyRef
 
     const LinkNode* m_node{nullptr}; ///< see SetNode()
     uint64_t m_bufferBytes{0};
@@ -454,6 +505,7 @@ class SwitchMmu : public Object
     RateMap m_ecnKmin;
     RateMap m_ecnKmax;
     RateMap m_ecnPmax;
+    Ptr<BufferPolicy> m_policyRef; ///< null if the policy is built in
     int64_t m_markStream{-1};
     Ptr<UniformRandomVariable> m_markVariable; ///< made for the first frame that it decides on
 };

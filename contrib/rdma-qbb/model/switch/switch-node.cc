@@ -80,6 +80,10 @@ SwitchNode::GetTypeId()
                             "A frame found no room in the buffer, or no path",
                             MakeTraceSourceAccessor(&SwitchNode::m_drop),
                             "ns3::SwitchNode::DropCallback")
+            .AddTraceSource("Trim",
+                            "A buffer policy cuts off the payload of a frame, which still has it",
+                            MakeTraceSourceAccessor(&SwitchNode::m_trim),
+                            "ns3::SwitchNode::DropCallback")
             .AddTraceSource("Mark",
                             "A frame is marked CE as it begins to be sent",
                             MakeTraceSourceAccessor(&SwitchNode::m_mark),
@@ -111,12 +115,14 @@ SwitchNode::SetRoutingPolicyType(TypeId type)
     ObjectFactory factory;
     factory.SetTypeId(type);
     m_policy = factory.Create<RoutingPolicy>();
+    m_policyWatches = m_policy->WatchesFrames();
 }
 
 void
 SwitchNode::RouteByEcmp()
 {
     m_policy = nullptr;
+    m_policyWatches = false;
 }
 
 TypeId
@@ -232,7 +238,10 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
     const uint8_t priority = frame->priority;
     if (!m_mmu->AdmitEasily(inPort, outPort, priority, frame->wireBytes))
     {
-        if (!m_mmu->Admit(inPort, outPort, priority, frame->wireBytes))
+        const bool admitted = m_mmu->GetPolicy()
+                                  ? Admit(*frame, outPort, nowPs)
+                                  : m_mmu->Admit(inPort, outPort, priority, frame->wireBytes);
+        if (!admitted)
         {
             ++m_bufferDrops;
             m_losslessDrops += m_mmu->IsLossless(priority);
@@ -249,6 +258,61 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
     }
     NS_LOG_LOGIC("switch " << GetId() << " stores " << *frame);
     m_ports[outPort]->Enqueue(frame, nowPs);
+}
+
+bool
+SwitchNode::Admit(QbbFrame& frame, uint16_t outPort, int64_t nowPs)
+{
+    switch (m_mmu->GetPolicy()->OnArrival(frame, outPort, *this, nowPs))
+    {
+    case BufferPolicy::Verdict::Drop:
+        return false;
+    case BufferPolicy::Verdict::Trim:
+        if (!Trim(frame))
+        {
+            return false;
+        }
+        break;
+    case BufferPolicy::Verdict::Mark:
+        Mark(frame, outPort);
+        break;
+    case BufferPolicy::Verdict::Admit:
+        break;
+    }
+    return m_mmu->Admit(frame.inPort, outPort, frame.priority, frame.wireBytes);
+}
+
+bool
+SwitchNode::Trim(QbbFrame& frame)
+{
+    if (frame.kind != QbbFrameKind::Data || frame.payloadBytes == 0)
+    {
+        return false;
+    }
+    NS_LOG_LOGIC("switch " << GetId() << " trims " << frame);
+    m_trim(this, frame);
+    ++m_trims;
+    m_droppedPayload += frame.payloadBytes;
+    frame.payloadBytes = 0;
+    frame.wireBytes = QbbNetDevice::MIN_WIRE_BYTES;
+    frame.priority = 0;
+    return true;
+}
+
+void
+SwitchNode::Mark(QbbFrame& frame, uint16_t outPort)
+{
+    if (frame.ecn == EcnCodepoint::NotEct)
+    {
+        return;
+    }
+    frame.ecn = EcnCodepoint::Ce;
+    ++m_marks[outPort];
+    NS_LOG_LOGIC("switch " << GetId() << " marks " << frame);
+    if (m_marksWatched) [[unlikely]]
+    {
+        m_mark(this, outPort, frame);
+    }
 }
 
 void
@@ -269,6 +333,10 @@ SwitchNode::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
     }
     NS_LOG_LOGIC("switch " << GetId() << " forwards " << *frame << " from port " << port
                            << " to port " << outPort);
+    if (m_policyWatches) [[unlikely]]
+    {
+        m_policy->OnForward(*frame, outPort, *this, nowPs);
+    }
     Forward(frame, outPort, nowPs);
 }
 
@@ -313,6 +381,10 @@ SwitchNode::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
         return;
     }
     m_mmu->Release(inPort, port, priority, frame.wireBytes);
+    if (BufferPolicy* policy = m_mmu->GetPolicy()) [[unlikely]]
+    {
+        policy->OnDeparture(frame, port, *this, nowPs);
+    }
     if (m_mmu->ShouldResume(inPort, priority))
     {
         ResumePartner(inPort, priority, nowPs);
@@ -320,13 +392,7 @@ SwitchNode::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
     if (frame.ecn != EcnCodepoint::NotEct && m_ecnEnabled && priority != 0 &&
         m_mmu->ShouldMark(port, priority))
     {
-        frame.ecn = EcnCodepoint::Ce;
-        ++m_marks[port];
-        NS_LOG_LOGIC("switch " << GetId() << " marks " << frame);
-        if (m_marksWatched) [[unlikely]]
-        {
-            m_mark(this, port, frame);
-        }
+        Mark(frame, port);
     }
     Record(port, frame, nowPs);
 }

@@ -97,7 +97,7 @@ class SwitchNode : public Node, public LinkNode
         return static_cast<uint16_t>(m_ports.size());
     }
 
-    /// @return frames marked CE as they left by a port
+    /// @return frames marked CE that left by a port
     uint64_t GetMarks(uint16_t port) const
     {
         return m_marks[port];
@@ -121,13 +121,19 @@ class SwitchNode : public Node, public LinkNode
         return m_losslessDrops;
     }
 
+    /// @return data frames forwarded without their payload
+    uint64_t GetTrims() const
+    {
+        return m_trims;
+    }
+
     /// @return frames without a path to their destination
     uint64_t GetRouteDrops() const
     {
         return m_routeDrops;
     }
 
-    /// @return RDMA payload bytes in all frames dropped here
+    /// @return RDMA payload bytes in all frames dropped or trimmed here
     uint64_t GetDroppedPayload() const
     {
         return m_droppedPayload;
@@ -181,9 +187,10 @@ class SwitchNode : public Node, public LinkNode
     ArrivalCall GetArrivalCall() const override;
     void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs) override;
 
-    /// Signature of "Drop".
+    /// Signature of "Drop" and "Trim".
     typedef void (*DropCallback)(Ptr<const SwitchNode> node, const QbbFrame& frame);
-    /// Signature of "Mark": port @p port of @p node marks @p frame, which it begins to send.
+    /// Signature of "Mark": @p node marks @p frame, which port @p port begins to send, or queues if
+    /// a buffer policy marks it.
     typedef void (*MarkCallback)(Ptr<const SwitchNode> node, uint16_t port, const QbbFrame& frame);
 
   protected:
@@ -195,6 +202,11 @@ class SwitchNode : public Node, public LinkNode
     void Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs);
     /// Admit @p frame and queue it at @p outPort, or drop it.
     void Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs);
+    /// Admit a frame if the buffer policy has it so, and there is room. @return whether it is
+    bool Admit(QbbFrame& frame, uint16_t outPort, int64_t nowPs);
+    void Mark(QbbFrame& frame, uint16_t outPort);
+    /// Cut off a frame's payload. @return whether it had one
+    bool Trim(QbbFrame& frame);
     /// Count and free a frame.
     void Drop(QbbFrame* frame);
     uint16_t Route(const QbbFrame& frame, int64_t nowPs) const;
@@ -218,6 +230,7 @@ class SwitchNode : public Node, public LinkNode
     uint32_t m_seed{0}; ///< of attribute and node id
     bool m_ecnEnabled{true};
     bool m_marksWatched{false};
+    bool m_policyWatches{false}; ///< m_policy->OnForward() is to be called
 
     // seldom
     Ptr<InNetworkHook> m_inNetwork;
@@ -225,10 +238,12 @@ class SwitchNode : public Node, public LinkNode
     std::vector<uint64_t> m_marks; ///< by port
     uint64_t m_bufferDrops{0};
     uint64_t m_losslessDrops{0};
+    uint64_t m_trims{0};
     uint64_t m_routeDrops{0};
     uint64_t m_droppedPayload{0};
     std::vector<PintPortState> m_pintPorts;
     TracedCallback<Ptr<const SwitchNode>, const QbbFrame&> m_drop;
+    TracedCallback<Ptr<const SwitchNode>, const QbbFrame&> m_trim;
     WatchedTrace<SwitchNode, Ptr<const SwitchNode>, uint16_t, const QbbFrame&> m_mark{*this};
 };
 
