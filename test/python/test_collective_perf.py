@@ -115,6 +115,7 @@ def test_packets_without_a_configuration_are_those_of_todays_networks_and_the_ta
     assert payload("--network-conf", tmp_path / "conf") == "1500"
     assert payload("--set", "PACKET_PAYLOAD_SIZE=256") == "256"
     assert payload(AS_NETWORK_KIND="Slingshot") == "2048"
+    assert payload("--network-kind", "Slingshot") == "2048"
 
 
 def test_simais_rules_obey_the_switches_of_nvls(two_servers):

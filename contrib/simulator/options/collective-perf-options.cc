@@ -3,6 +3,7 @@
  */
 #include "collective-perf-options.h"
 
+#include "network-kind-flags.h"
 #include "programs/frame/program-flags.h"
 #include "programs/frame/program-questions.h"
 #include "run-environment.h"
@@ -94,6 +95,7 @@ struct RawPerfFlags
     std::string reduction{"sum"};
     std::array<uint32_t, std::size(ABSENT)> absent{};
     std::array<uint32_t, std::size(IDLE)> idle{};
+    NetworkKindFlags network;
 };
 
 /// Add the flags of nccl-tests that choose sizes, and how often they run.
@@ -206,7 +208,7 @@ AddOthers(ProgramFlags& flags, RawPerfFlags& raw)
 
 /// Add the flags of the simulated machine and of the kind of simulation.
 void
-AddSimulation(ProgramFlags& flags, CollectivePerfOptions& options)
+AddSimulation(ProgramFlags& flags, CollectivePerfOptions& options, NetworkKindFlags& network)
 {
     using enum FlagSubject;
     RunOptions& run = options.run;
@@ -219,6 +221,7 @@ AddSimulation(ProgramFlags& flags, CollectivePerfOptions& options)
               "gpu-table",
               run.nccl.gpuTable,
               "rows of GPU types besides the built-in ones (YAML)");
+    network.AddTo(flags);
     flags
         .Add(Model,
              "set",
@@ -254,7 +257,7 @@ DescribeFlags(ProgramFlags& flags, CollectivePerfOptions& options, RawPerfFlags&
     AddSizes(flags, options, raw);
     AddRanks(flags, options, raw);
     AddOthers(flags, raw);
-    AddSimulation(flags, options);
+    AddSimulation(flags, options, raw.network);
 }
 
 /// @return the test of that name, with or without "_perf" and a path; null if there is none
@@ -394,6 +397,7 @@ CollectivePerfOptions::Parse(const std::string& program,
     options.run.warnings.insert(options.run.warnings.end(), warnings.begin(), warnings.end());
     options.run.modelFlags = flags.GetModelFlags();
     options.run.recorded = flags.GetRecorded();
+    raw.network.Take(options.run.nccl);
     ReadSizes(raw, options);
     ReadTypes(raw, options);
     return options;
