@@ -186,10 +186,10 @@ def test_the_cpu_runs_ahead_of_the_gpu_but_for_the_counts_of_experts_tokens():
     def launch(name, launch_ns, **plan):
         profile = frameworks.find("megatron_2025").copy(update={"launch_ns": launch_ns})
         job = iteration(name, framework=profile, world_size=8, global_batch=8, sequence=4096, zero=0, **plan)
-        passes = estimate._Passes(job, estimate.CollectiveTimes(job, Machine("H100"), ()), profile)
+        passes = estimate.Passes(job, estimate.CollectiveTimes(job, Machine("H100"), ()), profile)
         [chunk] = job.blocks(0)
         gpu = [passes.of_block(layer, rows) for layer, rows in chunk]
-        return chunk, gpu, [passes.launches_ns(layer) for layer, _ in chunk], estimate._Stage(job, 0, passes,
+        return chunk, gpu, [passes.launches_ns(layer) for layer, _ in chunk], estimate.Stage(job, 0, passes,
             passes.times, profile)
 
     chunk, gpu, host, stage = launch("nemotron_3_nano", 20_000.0, ep=8)

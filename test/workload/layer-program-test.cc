@@ -221,6 +221,23 @@ TEST(LayerProgram, GradientsOfEachMicroBatchRunBesideTheNext)
     EXPECT_EQ(Spell(CompileProgram(table, 1, 0)), "[w0] F0 I0 W0 (w0) F0 I0 W0 (w0) [all] ");
 }
 
+TEST(LayerProgram, CollectivesRunBesideComputationUntilTheRowThatNeedsThem)
+{
+    // Row 0 once per pass, then two of a micro-batch, of which row 1 is computed again.
+    const auto table =
+        ReadProgram(Header(1,
+                           1,
+                           2,
+                           "stage_rows: 2 1 3 checkpoints: 1 1 checkpoint_initiates: 1 3 "
+                           "forward_until: 4 0 2 1 2 input_until: 4 2 2 3 1") +
+                    Layers(4, true, true, false));
+    EXPECT_EQ(Spell(CompileProgram(table, 1, 0)),
+              "F0 (f0) F1 (f1) [f0] [f1] F2 f2 F3 f3 F1 (f1) [f1] F2 f2 "
+              "I3 (i3) W3 I2 (i2) W2 [i2] [i3] I1 i1 W1 "
+              "F1 (f1) [f1] F2 f2 F3 f3 F1 (f1) [f1] F2 f2 "
+              "I3 (i3) W3 I2 (i2) W2 [i2] [i3] I1 i1 W1 [all] I0 i0 W0 ");
+}
+
 TEST(LayerProgram, ChunksHaveTheRowsThatTheHeaderGivesThem)
 {
     for (uint32_t stages = 2; stages <= 4; ++stages)

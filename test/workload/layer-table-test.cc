@@ -226,6 +226,18 @@ TEST(LayerTable, NamesFileLineAndExpectation)
         {"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 tied_comm: 8\n1\n" + LAYER,
          "w.txt:1: tied_comm and reduce_each are for rows of stages"},
         {"DATA reduce_each: 2\n1\n" + LAYER, "w.txt:1: reduce_each is '2'"},
+        {"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 input_until: 2 0 0\n1\n" +
+             LAYER,
+         "w.txt:1: input_until is for rows of stages"},
+        {"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 stage_rows: 2 0 1 "
+         "forward_until: 2 0 0\n1\n" +
+             LAYER,
+         "w.txt:1: forward_until has row 0 and row 0; expected rows of the table, the second one "
+         "after the first"},
+        {"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 stage_rows: 2 0 1 "
+         "input_until: 1 0\n1\n" +
+             LAYER,
+         "w.txt:1: input_until has 1 numbers; expected pairs of rows"},
         {"1 ALLREDUCE 8\n", "w.txt:1: a micro line with 3 fields"},
         {"0 ALLREDUCE 8 DP\n", "w.txt:1: the number of passes is 0"},
         {"1 NONE 8 DP\n", "w.txt:1: 'NONE' is not a valid collective of a micro line"},

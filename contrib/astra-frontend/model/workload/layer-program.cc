@@ -34,6 +34,14 @@ struct Rows
     uint32_t end;
 };
 
+/// A collective of a row that later computation does not wait for.
+struct Beside
+{
+    uint32_t row;
+    TrainingPhase phase;
+    uint32_t until; ///< the row that does
+};
+
 /// Writes the steps of one stage; its methods go from the whole pass down to a layer's phase.
 class ProgramCompiler
 {
@@ -221,8 +229,7 @@ class ProgramCompiler
             {
                 Wait(row, TrainingPhase::WeightGradient);
             }
-            Compute(row, TrainingPhase::Forward);
-            Collective(row, TrainingPhase::Forward, Kind::Collective);
+            ComputeAndExchange(row, TrainingPhase::Forward);
         }
     }
 
@@ -242,13 +249,13 @@ class ProgramCompiler
                 {
                     Recompute(row, rows.begin);
                 }
-                Compute(row, TrainingPhase::InputGradient);
-                Collective(row, TrainingPhase::InputGradient, Kind::Collective);
+                ComputeAndExchange(row, TrainingPhase::InputGradient);
             }
             if (weight)
             {
                 Compute(row, TrainingPhase::WeightGradient);
             }
+            WaitUntil(row, TrainingPhase::InputGradient); // its own, beside its weight gradient
             if (weight && lastMicroBatch)
             {
                 Collective(row, TrainingPhase::WeightGradient, Kind::IssueCollective);
@@ -263,12 +270,13 @@ class ProgramCompiler
         {
             --row;
         }
+        const uint32_t first = row;
         do
         {
-            Compute(row, TrainingPhase::Forward);
-            Collective(row, TrainingPhase::Forward, Kind::Collective);
+            ComputeAndExchange(row, TrainingPhase::Forward);
             ++row;
         } while (row <= initiator && !m_table.layers[row].initiates);
+        WaitForAllOf({first, row});
     }
 
     /// Rows of one list for all stages.
@@ -458,6 +466,7 @@ class ProgramCompiler
         {
             // Later micro-batches do not wait for gradients of this pass that are under way.
             Forward(rows, !m_table.reducesEach || pass.microBatch == 0);
+            WaitForAllOf(rows);
             if (isLastUnit)
             {
                 Forward(m_after);
@@ -473,6 +482,46 @@ class ProgramCompiler
                      input,
                      pass.kind != PassKind::InputGradient,
                      m_listed || m_table.reducesEach || pass.isLast);
+        WaitForAllOf(rows);
+    }
+
+    /// A row's computation and the collective after it, which may run beside later rows.
+    void ComputeAndExchange(uint32_t row, TrainingPhase phase)
+    {
+        WaitUntil(row, phase);
+        Compute(row, phase);
+        const int32_t until = m_table.layers[row].until[static_cast<std::size_t>(phase)];
+        Collective(row, phase, until < 0 ? Kind::Collective : Kind::IssueCollective);
+        if (until >= 0)
+        {
+            m_beside.push_back({row, phase, static_cast<uint32_t>(until)});
+        }
+    }
+
+    /// Wait for the collectives that must be over before @p row computes @p phase.
+    void WaitUntil(uint32_t row, TrainingPhase phase)
+    {
+        WaitIf(
+            [row, phase](const Beside& each) { return each.until == row && each.phase == phase; });
+    }
+
+    void WaitForAllOf(Rows rows)
+    {
+        WaitIf(
+            [rows](const Beside& each) { return each.row >= rows.begin && each.row < rows.end; });
+    }
+
+    template <typename Condition>
+    void WaitIf(Condition condition)
+    {
+        std::erase_if(m_beside, [&](const Beside& each) {
+            const bool ends = condition(each);
+            if (ends)
+            {
+                Wait(each.row, each.phase);
+            }
+            return ends;
+        });
     }
 
     void Compute(uint32_t row, TrainingPhase phase)
@@ -524,6 +573,7 @@ class ProgramCompiler
     bool m_listed{false};          ///< each has rows of its own
     std::vector<Rows> m_chunkRows; ///< by chunk, and by micro-batch before that if they are listed
     Rows m_after{0, 0};            ///< rows after the last micro-batch
+    std::vector<Beside> m_beside;  ///< collectives that run beside computation here
     std::vector<ProgramStep> m_steps;
 };
 

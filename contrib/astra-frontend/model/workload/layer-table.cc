@@ -115,6 +115,7 @@ class LayerTableReader
         ReadLayers();
         CheckCheckpoints();
         CheckStageRows();
+        TakeOverlaps();
         return std::move(m_table);
     }
 
@@ -169,6 +170,14 @@ class LayerTableReader
              ns3::Flag(table.reducesEach),
              "1: weight gradients are reduced after each micro-batch, not after the last (ZeRO-2 "
              "and 3)"},
+            {"forward_until",
+             ns3::Wholes(m_until[0], 0, INT32_MAX, 0),
+             "``K r1 u1 r2 u2 ...``: the forward collective of row r runs beside later rows, until "
+             "row u begins to compute forward, or its chunk ends; others are waited for at once"},
+            {"input_until",
+             ns3::Wholes(m_until[1], 0, INT32_MAX, 0),
+             "the same of input gradients, until row u begins to compute its own; of row r itself, "
+             "until its weight gradient is computed"},
         };
     }
 
@@ -542,9 +551,45 @@ class LayerTableReader
         }
     }
 
+    /// Collectives that run beside computation.
+    void TakeOverlaps()
+    {
+        static constexpr const char* KEYS[] = {"forward_until", "input_until"};
+        for (std::size_t phase = 0; phase < std::size(KEYS); ++phase)
+        {
+            const auto& pairs = m_until[phase];
+            const std::string key = KEYS[phase];
+            if (!pairs.empty() && m_table.stageRows.empty())
+            {
+                FailHeader(key + " is for rows of stages",
+                           "stage_rows with the rows of each stage");
+            }
+            if (pairs.size() % 2 != 0)
+            {
+                FailHeader(key + " has " + std::to_string(pairs.size()) + " numbers",
+                           "pairs of rows");
+            }
+            for (std::size_t i = 0; i < pairs.size(); i += 2)
+            {
+                const uint32_t row = pairs[i];
+                const uint32_t until = pairs[i + 1];
+                const bool isLater = phase == 0 ? until > row : until <= row;
+                if (std::max(row, until) >= m_table.layers.size() || !isLater)
+                {
+                    FailHeader(key + " has row " + std::to_string(row) + " and row " +
+                                   std::to_string(until),
+                               std::string("rows of the table, the second one ") +
+                                   (phase == 0 ? "after the first" : "not after the first"));
+                }
+                m_table.layers[row].until[phase] = static_cast<int32_t>(until);
+            }
+        }
+    }
+
     ns3::InputLines& m_lines;
     LayerTable m_table;
     std::size_t m_headerLine{1};
+    std::array<std::vector<uint32_t>, 2> m_until; ///< of forward and input gradient: pairs of rows
     std::vector<uint32_t> m_checkpoints;
     std::vector<uint32_t> m_initiates;
     ns3::Rows m_header;

@@ -52,6 +52,9 @@ struct Layer
     uint32_t repeat{1};     ///< micro lines: how often it is done
     bool checkpoint{false}; ///< its input is kept
     bool initiates{false};  ///< its backward first computes forward again from the last checkpoint
+    /// Forward and input gradient: the row before whose computation the collective must be over;
+    /// -1: it is waited for at once. An input gradient's own row: after its weight gradient.
+    std::array<int32_t, 2> until{-1, -1};
 };
 
 /// Sizes of the parallel groups; 0 where the file says nothing.

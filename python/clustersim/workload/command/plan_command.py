@@ -15,7 +15,7 @@ from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
 from clustersim.workload.command import exchange_flags, training_command
-from clustersim.workload.estimate import against, plans, search
+from clustersim.workload.estimate import against, overlapped, plans, search
 from clustersim.workload.estimate.collective_times import Machine as CollectiveMachine
 from clustersim.workload.kernels import frameworks, gpus
 from clustersim.workload.plan import precision
@@ -208,12 +208,30 @@ def _value(given: argparse.Namespace, timed: search.Timed) -> float:
     return timed.total_ns if given.objective == "time" else -timed.tokens_per_s / timed.plan.world_size
 
 
+def _collective_machine(machine: plans.Machine, gpu: gpus.Gpu) -> CollectiveMachine:
+    return CollectiveMachine(gpu.name, machine.gpus_per_server, machine.nic, nvlink_gbps=machine.nvlink)
+
+
+def _framework(given: argparse.Namespace) -> frameworks.Framework | None:
+    return frameworks.find(given.framework) if given.framework else None
+
+
+def write_workload(given: argparse.Namespace, timed: search.Timed, machine: plans.Machine,
+                   path: pathlib.Path) -> None:
+    """Writes a plan's workload, with what the framework overlaps if there is one."""
+    written: simai_text.Written = timed.candidate.iteration
+    framework = _framework(given)
+    if framework:
+        gpu = timed.candidate.iteration.gpu
+        written = overlapped.Iteration(timed.candidate.iteration, _collective_machine(machine, gpu), framework)
+    simai_text.write(written, path)
+
+
 def _timers(given: argparse.Namespace, machine: plans.Machine, gpu: gpus.Gpu, flags: Sequence[str], directory: str,
             framework: frameworks.Framework | None) -> Callable[[int], search.Timer]:
     """@return a function that gives what times plans of a number of GPUs"""
     if framework:
-        timer = search.Estimated(CollectiveMachine(gpu.name, machine.gpus_per_server, machine.nic,
-                                                   nvlink_gbps=machine.nvlink), framework)
+        timer = search.Estimated(_collective_machine(machine, gpu), framework)
         return lambda count: timer
     program = find_program("SimAI_analytical", given.bin)
     for group in OVERLAPS:
@@ -225,7 +243,7 @@ def _timers(given: argparse.Namespace, machine: plans.Machine, gpu: gpus.Gpu, fl
 def _search(given: argparse.Namespace, model: "Model", machine: plans.Machine, gpu: gpus.Gpu, flags: Sequence[str],
             directory: str) -> tuple[list[search.Timed], int, int]:
     """@return the best plans, and counts of what was looked at"""
-    framework = frameworks.find(given.framework) if given.framework else None
+    framework = _framework(given)
     gpu = frameworks.apply(gpu, framework) if framework else gpu
     timer_of = _timers(given, machine, gpu, flags, directory, framework)
     exchange = exchange_flags.find(given, model)
@@ -263,7 +281,8 @@ def _simulate(given: argparse.Namespace, best: Sequence[search.Timed], rows: Seq
             notices.warn(f"plan {number} was not simulated within {given.time_limit:g} s (--time_limit); --network "
                          f"flow is faster", "plan.py")
             continue
-        row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6
+        slowest = overlapped.waiting_for_the_slowest(timed.candidate.iteration)
+        row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6 * slowest
 
 
 def _against(given: argparse.Namespace) -> None:
@@ -275,7 +294,7 @@ def _against(given: argparse.Namespace) -> None:
             f"{given.against}: no layout of {given.model_name} on {given.gpus} GPUs; expected at least one"
         )
     machine, gpu, flags = find_machine(given)
-    framework = frameworks.find(given.framework) if given.framework else None
+    framework = _framework(given)
     gpu = frameworks.apply(gpu, framework) if framework else gpu
 
     def iteration(layout: against.Layout) -> "Iteration":
@@ -340,7 +359,7 @@ def _find(given: argparse.Namespace) -> Plans:
         directory = pathlib.Path(given.output_dir)
         directory.mkdir(parents=True, exist_ok=True)
         for number, each in enumerate(best, 1):
-            simai_text.write(each.candidate.iteration, directory / f"plan{number}.txt")
+            write_workload(given, each, machine, directory / f"plan{number}.txt")
         _simulate(given, best, rows, directory)
         best, rows = by_simulation(best, rows, directory)
     except TopologyError as error:

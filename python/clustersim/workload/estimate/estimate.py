@@ -80,7 +80,7 @@ class Estimate:
         return f"{self.total_ns / 1e6:.1f} ms: {', '.join(parts)}"
 
 
-class _Beside:
+class Beside:
     """How long computation and communication take together."""
 
     def __init__(self, framework: "Framework", gpu: "Gpu") -> None:
@@ -89,16 +89,19 @@ class _Beside:
 
     def excess(self, compute_ns: float, communication_ns: float) -> float:
         """@return nanoseconds beyond the computation alone"""
-        communication = communication_ns * self.slower
-        return max(communication - compute_ns, self.taken * min(communication, compute_ns / (1 - self.taken)))
+        return max(communication_ns * self.slower - compute_ns, self.slowed(compute_ns, communication_ns))
+
+    def slowed(self, compute_ns: float, communication_ns: float) -> float:
+        """@return nanoseconds that the computation alone takes longer"""
+        return self.taken * min(communication_ns * self.slower, compute_ns / (1 - self.taken))
 
 
-class _Passes:
+class Passes:
     """Forward and backward pass of a layer's rows, as Shares."""
 
     def __init__(self, iteration: "Iteration", times: CollectiveTimes, framework: "Framework | None") -> None:
         self.iteration, self.plan, self.times, self.framework = iteration, iteration.plan, times, framework
-        self.beside = _Beside(framework, iteration.gpu) if framework else None
+        self.beside = Beside(framework, iteration.gpu) if framework else None
         self.known: dict[object, tuple[Shares, Shares]] = {}
 
     def of_block(self, layer: int | None, rows: Sequence[Row]) -> tuple[Shares, Shares]:
@@ -109,16 +112,16 @@ class _Passes:
         return self.known[key]
 
     def _of_block(self, layer: int | None, rows: Sequence[Row]) -> tuple[Shares, Shares]:
-        products = self._products(layer)
+        products = self.products(layer)
         forward, backward = Shares(), Shares()
         for number, row in enumerate(rows):
             forward["kernels"] += row.forward_ns
             backward["kernels"] += row.input_ns + row.weight_ns
             for again in rows[number - row.again:number]:
                 backward["recomputation"] += again.forward_ns
-                if not _Stage.gathers(again):
+                if not Stage.gathers(again):
                     self._add(backward, again, again.forward, products, 0)
-            if not _Stage.gathers(row):
+            if not Stage.gathers(row):
                 self._add(forward, row, row.forward, products, 0)
                 self._add(backward, row, row.input, products, 1)
         if self.framework and layer is not None:
@@ -152,7 +155,7 @@ class _Passes:
                 if o.name in ("mlp_down", "expert_down")]
         return sum(self.iteration.gpu.times_ns(o)[0] for o in last)
 
-    def _products(self, layer: int | None) -> Products:
+    def products(self, layer: int | None) -> Products:
         """@return by row's name the nanoseconds of products: forward, input gradient, weight gradient"""
         model = self.iteration.model
         beside: Mapping[str, tuple[str, ...]] = PRODUCTS
@@ -208,7 +211,7 @@ class _Passes:
         return count * framework.launch_ns
 
 
-def _gradients(chunk: Chunk, framework: "Framework | None") -> list[Collective]:
+def gradients(chunk: Chunk, framework: "Framework | None") -> list[Collective]:
     """@return the collectives of a chunk's gradients: a framework fills buckets with those of many layers"""
     each = [row.weight for _, rows in chunk for row in rows if row.weight.op != "NONE"]
     if not framework:
@@ -219,10 +222,10 @@ def _gradients(chunk: Chunk, framework: "Framework | None") -> list[Collective]:
     return [Collective(op, group, size) for (op, group), size in sizes.items()]
 
 
-class _Stage:
+class Stage:
     """A stage's chunks: what each takes, and what it reduces and gathers."""
 
-    def __init__(self, iteration: "Iteration", stage: int, passes: _Passes, times: CollectiveTimes,
+    def __init__(self, iteration: "Iteration", stage: int, passes: Passes, times: CollectiveTimes,
                  framework: "Framework | None") -> None:
         self.iteration, self.stage, self.framework, self.times = iteration, stage, framework, times
         self.beside = passes.beside
@@ -240,9 +243,9 @@ class _Stage:
             self._add_launches(chunk, passes, forward, backward)
             self.forward.append(forward)
             self.backward.append(backward)
-            gradients = _gradients(chunk, framework)
-            self.reduced.append(sum(times(each) for each in gradients if each.group != "DP_COPIES"))
-            self.copied.append(sum(times(each) for each in gradients if each.group == "DP_COPIES"))
+            reduced = gradients(chunk, framework)
+            self.reduced.append(sum(times(each) for each in reduced if each.group != "DP_COPIES"))
+            self.copied.append(sum(times(each) for each in reduced if each.group == "DP_COPIES"))
             self.gathered.append(gathered)
         if iteration.reduces_each or iteration.plan.shards_weights:
             self._add_sharded()
@@ -260,7 +263,7 @@ class _Stage:
         """@return whether a row gathers weights of ZeRO-3"""
         return row.name.removeprefix("prediction_").startswith(("weights", "expert_weights"))
 
-    def _add_launches(self, chunk: Chunk, passes: _Passes, forward: Shares, backward: Shares) -> None:
+    def _add_launches(self, chunk: Chunk, passes: Passes, forward: Shares, backward: Shares) -> None:
         """Adds what the CPU takes longer to launch kernels than the GPU takes for them. The CPU runs ahead of the GPU,
         but waits for it where it reads how many tokens experts get."""
         spans, experts = [Shares()], self.iteration.model.experts
@@ -310,7 +313,7 @@ def _came(group: Sequence[schedules.Pass], done: Mapping[schedules.Result, float
     return latest
 
 
-def _run_pipeline(stages: Sequence[_Stage], plan: "Parallelism", send_ns: float,
+def _run_pipeline(stages: Sequence[Stage], plan: "Parallelism", send_ns: float,
                   blocks: float) -> tuple[list[Shares], list[float], Sequence[Last]]:
     """@return per stage the Shares until its last pass, and when the last gradients of weights of each chunk begin and
     end"""
@@ -351,7 +354,7 @@ def _run_pipeline(stages: Sequence[_Stage], plan: "Parallelism", send_ns: float,
     return waits, now, last
 
 
-def _reduce(stage: _Stage, framework: "Framework | None", ended: float, last: Last) -> float:
+def _reduce(stage: Stage, framework: "Framework | None", ended: float, last: Last) -> float:
     """@return nanoseconds between a stage's last backward pass and the end of its gradients' reduction"""
     if not framework or framework.dp == "exposed":
         return sum(map(stage.gradients_ns, range(len(stage.reduced))))
@@ -368,7 +371,7 @@ def _reduce(stage: _Stage, framework: "Framework | None", ended: float, last: La
     return max(0.0, free - ended) + slowed
 
 
-def _once(stage: _Stage, framework: "Framework | None", times: CollectiveTimes, first_forward_ns: float) -> Shares:
+def _once(stage: Stage, framework: "Framework | None", times: CollectiveTimes, first_forward_ns: float) -> Shares:
     """@return Shares of the work that a stage does once an iteration: the optimizer's step and collectives on
     weights"""
     shares = Shares()
@@ -386,14 +389,14 @@ def _once(stage: _Stage, framework: "Framework | None", times: CollectiveTimes, 
     return shares
 
 
-def _collectives(iteration: "Iteration", framework: "Framework | None") -> set[Collective]:
+def collectives(iteration: "Iteration", framework: "Framework | None") -> set[Collective]:
     """@return every collective that an iteration asks for"""
     found: set[Collective] = set()
     seen: set[int] = set()
     for stage in range(iteration.plan.pp):
         found.update(each for row in iteration.once(stage) for each in (row.input, row.weight))
         for chunk in iteration.blocks(stage):
-            found.update(_gradients(chunk, framework))
+            found.update(gradients(chunk, framework))
             for _, rows in chunk:
                 if id(rows) not in seen:
                     seen.add(id(rows))
@@ -405,7 +408,7 @@ def _collectives(iteration: "Iteration", framework: "Framework | None") -> set[C
 class _Place:
     """A place in the pipeline: its stage, what it waits for, when its last pass ends, and by chunk when the last
     backward pass does."""
-    stage: _Stage
+    stage: Stage
     waits: Shares
     ended: float
     last: Last
@@ -427,9 +430,9 @@ def _of_place(place: _Place, iteration: "Iteration", framework: "Framework | Non
 def estimate(iteration: "Iteration", machine: Machine, framework: "Framework | None" = None) -> Estimate:
     """@return the Estimate of an iteration on a Machine"""
     plan = iteration.plan
-    times = CollectiveTimes(iteration, machine, _collectives(iteration, framework))
-    passes = _Passes(iteration, times, framework)
-    stages = [_Stage(iteration, stage, passes, times, framework) for stage in range(plan.pp)]
+    times = CollectiveTimes(iteration, machine, collectives(iteration, framework))
+    passes = Passes(iteration, times, framework)
+    stages = [Stage(iteration, stage, passes, times, framework) for stage in range(plan.pp)]
     send = times.pipeline_ns if framework else 0.0
     blocks = send if framework and framework.pp == "exposed" else 0.0
     places = [_Place(*each) for each in zip(stages, *_run_pipeline(stages, plan, send, blocks))]

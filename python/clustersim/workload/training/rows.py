@@ -29,6 +29,8 @@ class Row:
     update_ns: float = 0.0  # after the weight gradient's collective
     layer: Optional[int] = None  # of the model
     gathers: int = 0  # weights that the forward collective gathers, with ZeRO-3
+    forward_rows: int = 0  # 0: the forward collective blocks; N: the Nth row from here waits for it before it computes
+    input_rows: int = -1  # the same backward, of earlier rows; 0: the row's own weight gradient runs beside, -1: blocks
     again: int = 0  # rows before this one whose forward pass is carried out again before its backward pass
 
     def of_layer(self, number: int) -> "Row":

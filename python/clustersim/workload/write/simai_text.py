@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Writes rows as SimAI's text."""
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 
-from typing import TYPE_CHECKING
+from typing import Protocol, TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.whole_file import write_text
@@ -11,8 +12,25 @@ from clustersim.workload.plan import schedules
 from clustersim.workload.training.rows import Row
 
 if TYPE_CHECKING:
+    from clustersim.workload.model.transformer import Model
     from clustersim.workload.plan.parallel import Parallelism
-    from clustersim.workload.training.megatron import Iteration
+
+class Written(Protocol):
+    """An iteration of a model: rows of each pipeline stage."""
+    model: "Model"
+    plan: "Parallelism"
+
+    @property
+    def pipeline_bytes(self) -> int: ...
+    @property
+    def tied_bytes(self) -> int: ...
+    @property
+    def reduces_each(self) -> bool: ...
+    def once(self, stage: int) -> list[Row]: ...
+    def chunks(self, stage: int) -> list[list[Row]]: ...
+    def stage_rows(self, stage: int) -> list[Row]: ...
+    def checkpoints(self, stage: int) -> list[tuple[int, int]]: ...
+
 
 _DEFAULT_GROUP = {"forward": "TP", "input": "TP", "weight": "DP"}
 
@@ -52,7 +70,7 @@ def sizes(plan: "Parallelism") -> list[tuple[str, int]]:
     return found + ([("cp", plan.cp)] if plan.cp > 1 else [])
 
 
-def render(iteration: "Iteration") -> str:
+def render(iteration: Written) -> str:
     """@return the iteration as text, with rows of each stage"""
     plan = iteration.plan
     if plan.copies > 1 and iteration.model.experts:
@@ -69,16 +87,31 @@ def render(iteration: "Iteration") -> str:
     header += [(key, _list(numbers)) for key, numbers in (("checkpoints", [first for first, _ in spans]),
                                                           ("checkpoint_initiates", [last for _, last in spans]),
                                                           ("stage_rows", counts))]
+    header += [(key, _list(pairs)) for key, pairs in _overlaps(rows, counts) if pairs]
     header += [("schedule", plan.schedule)] if plan.schedule != schedules.USUAL else []
     header += [("tied_comm", iteration.tied_bytes)] if iteration.tied_bytes else []
     header += [("reduce_each", 1)] if iteration.reduces_each else []
     return text([*header, ("pp_comm", iteration.pipeline_bytes)], rows, _HYBRID if plan.copies > 1 else None)
 
 
+def _overlaps(rows: Sequence[Row], counts: Sequence[int]) -> list[tuple[str, list[int]]]:
+    """@param counts of rows, of each chunk @return the rows whose collectives run beside others, each with the row that
+    waits; a chunk waits at its end for what none of its rows waits for"""
+    forward, backward = [], []
+    first = [number - within for count, end in zip(counts, itertools.accumulate(counts))
+             for within, number in enumerate(range(end - count, end))]
+    for number, row in enumerate(rows):
+        if row.forward_rows > 0 and row.forward.bytes and number + 1 < len(rows):
+            forward += [number, min(number + row.forward_rows, len(rows) - 1)]
+        if row.input_rows >= 0 and row.input.bytes:
+            backward += [number, max(number - row.input_rows, first[number])]
+    return [("forward_until", forward), ("input_until", backward)]
+
+
 def _list(numbers: Sequence[int]) -> str:
     return " ".join(map(str, [len(numbers), *numbers]))
 
 
-def write(iteration: "Iteration", path: str | os.PathLike) -> None:
+def write(iteration: Written, path: str | os.PathLike) -> None:
     """Writes SimAI's text format. @raise OSError"""
     write_text(path, render(iteration))
