@@ -174,6 +174,23 @@ def test_plans_are_simulated_with_the_overlaps_of_their_framework(tmp_path):
     assert simulated == sorted(simulated)
 
 
+def test_the_readers_own_layout_stands_beside_the_best(tmp_path):
+    job = ("--model", "llama2_7b", "--num_layers", 4, "--gpus", 16, "--global_batch", 32, "--seq_length", 2048,
+           "--top", 2)
+    by_flags = plan(*job, "--tp", 8, "--pp", 2, "--micro-batch", 2, "-o", tmp_path / "flags")
+    rows = list(csv.DictReader(open(tmp_path / "flags/plans.csv")))
+    assert [row["rank"] for row in rows] == ["1", "2", "here"]
+    here = rows[2]
+    assert [here[key] for key in ("tp", "pp", "dp", "micro_batch", "micro_batches")] == ["8", "2", "1", "2", "16"]
+    ratio = float(here["time_ms"]) / float(rows[0]["time_ms"])
+    assert ratio > 1 and f"you are here: {float(here['time_ms']):.1f} ms, {ratio:.2f} times" in by_flags.stdout
+    # The workload that is written is read back as the same layout; a flag wins over it.
+    plan(*job, "--here", tmp_path / "flags/here.txt", "-o", tmp_path / "file")
+    assert (tmp_path / "file/here.txt").read_bytes() == (tmp_path / "flags/here.txt").read_bytes()
+    plan(*job, "--here", tmp_path / "flags/here.txt", "--tp", 4, "-o", tmp_path / "both")
+    assert list(csv.DictReader(open(tmp_path / "both/plans.csv")))[2]["tp"] == "4"
+
+
 @pytest.mark.parametrize("arguments, message", [
     (["--model", "deepseek_v3", "--gpus", 16], "fits on 16 H100 in none of"),
     (["--model", "llama2_7b", "--gpus", 0], "--gpus is 0"),
@@ -185,6 +202,11 @@ def test_plans_are_simulated_with_the_overlaps_of_their_framework(tmp_path):
     (["--model", "llama2_7b", "--gpus", 8, "--time_limit", -1], "--time_limit is -1"),
     (["--model", "llama2_7b", "--gpus", 8, "--gpus_per_server", 3], "--gpus 8 is no multiple of --gpus_per_server 3"),
     (["--model", "llama2_7b", "--gpus", 8, "--network-kind", "Foo"], "is 'Foo'"),
+    (["--model", "llama2_7b", "--gpus", 8, "--tp", 0], "--tp is 0"),
+    (["--model", "llama2_7b", "--gpus", 8, "--tp", 16], "TP 16 x PP 1"),
+    (["--model", "llama2_7b", "--gpus", 8, "--here", REPOSITORY / "README.md"], "has no model_parallel_NPU_group"),
+    (["--model", "llama2_7b", "--gpus", 8, "--here", REPOSITORY / "workloads/gpt_1024g_tp8_pp8.txt"],
+     "is for 1024 GPUs; expected --gpus 8"),
 ])
 def test_what_cannot_be_planned_is_refused_in_one_line(arguments, message, tmp_path):
     done = plan(*arguments, "-o", tmp_path / "out", status=2)

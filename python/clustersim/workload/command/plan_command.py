@@ -2,6 +2,7 @@
 """Flags and output of scripts/plan.py."""
 import argparse
 import contextlib
+import dataclasses
 import pathlib
 import subprocess
 import tempfile
@@ -16,12 +17,13 @@ from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
 from clustersim.workload.command import exchange_flags, training_command
 from clustersim.workload.estimate import against, overlapped, plans, search
-from clustersim.workload.estimate.collective_times import Machine as CollectiveMachine
 from clustersim.workload.kernels import frameworks, gpus
 from clustersim.workload.plan import precision
+from clustersim.workload.plan.exchange import Exchange
+from clustersim.workload.planning import carried_out, own_layout
 from clustersim.workload.result.plans import Plans, Row, by_simulation, row_of
 from clustersim.workload.training import memory
-from clustersim.workload.write import launch_arguments, simai_text
+from clustersim.workload.write import launch_arguments
 
 if TYPE_CHECKING:
     from clustersim.workload.model.transformer import Model
@@ -31,57 +33,76 @@ OVERLAPS = ("tp", "dp", "ep", "pp")
 LARGEST = 1_000_000_000  # of what is counted; more would be searched for hours
 CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
-# How a network of a kind simulates an iteration, which repeats itself; formulas do so by themselves.
-REUSE = {"packet": ("--fidelity", "auto"), "flow": ("--fast-forward",), "analytical": ()}
 
 # Peaks of NICs in GB/s, one direction, where no topology says them.
 NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
 
 
-def make_parser(description: str) -> argparse.ArgumentParser:
-    parser = training_command.Parser(prog="plan.py", usage="%(prog)s [flags]", description=description,
-                                     allow_abbrev=False, formatter_class=command.HelpFormatter)
+def add_job_flags(parser: training_command.Parser) -> None:
+    """Adds what says which model is trained on how many GPUs, and how."""
     training_command.add_model_flags(parser)
     exchange_flags.add(parser)
+    own_layout.add_flags(parser)
     add = parser.add_argument
     add("--gpus", "--world_size", type=int, metavar="N", help="number of GPUs")
     add("--framework", metavar="NAME", help="framework whose overlaps and launches count in times: "
         + ", ".join(frameworks.names()) +
         " (default: none; only gradients overlap)")
-    add("--topology", "-n", metavar="FILE", help="topology that gives the GPU type, GPUs per server and rates of links")
-    add("--gpu_type", default=None, metavar="GPU",
-        help=f"GPU type where no topology gives it (default: H100), of {', '.join(gpus.names())}")
     training_command.add_gpu_table(parser)
-    add("--gpus_per_server", type=int, default=None, metavar="N",
-        help="GPUs per server where no topology gives them (default: 8)")
-    add("--nic_type", choices=NIC_GBPS, help="NIC where no topology gives its rate (default: cx7, 400 Gb/s)")
     add("--network_kind", "--network-kind", metavar="NAME",
         help="kind of network between servers, as for SimAI_simulator (default: AS_NETWORK_KIND, or none)")
     add("--global_batch", type=int, metavar="N", help="sequences of an iteration (default: as many as GPUs)")
     add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (default: 4096)")
-    add("--objective", choices=OBJECTIVES, default="time",
-        help="measure of the best plan: time (default) takes all GPUs; the others also try half of them, a "
-        "quarter, ...")
-    add("--gpu_hour", type=float, default=None, metavar="PRICE", help="price of a GPU for an hour (default: 2)")
-    add("--prices", metavar="FILE", help="file with prices and watts of the topology's parts, such as "
-        "topologies/prices.yaml, in the place of --gpu_hour")
-    add("--years", type=float, default=4.0, metavar="N",
-        help="years in which the parts' prices are written off (default: 4)")
-    add("--kwh", type=float, default=0.1, metavar="PRICE", help="price of a kilowatt-hour (default: 0.1)")
     training_command.add_kernel_flags(parser)
     add("--dtype", default="bfloat16", metavar="TYPE",
         help=f"type of the numbers of GEMMs: {training_command.DTYPES} (default: bfloat16)")
     add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
         help="memory of each GPU that is left to CUDA and NCCL (default: 5)")
+    add("--bin", metavar="DIR", help="directory of the programs (default: bin, or the PATH)")
+    parser.set_defaults(frame="Megatron", tp=1)
+
+
+def add_price_flags(parser: training_command.Parser, instead: str) -> None:
+    """@param instead what the prices take the place of"""
+    add = parser.add_argument
+    add("--prices", metavar="FILE", help="file with prices and watts of the topology's parts, such as "
+        f"topologies/prices.yaml{instead}")
+    add("--years", type=float, default=4.0, metavar="N",
+        help="years in which the parts' prices are written off (default: 4)")
+    add("--kwh", type=float, default=0.1, metavar="PRICE", help="price of a kilowatt-hour (default: 0.1)")
+
+
+def add_simulation_flags(parser: training_command.Parser, network: str) -> None:
+    """@param network the usual back end"""
+    add = parser.add_argument
+    add("--network", choices=list(carried_out.REUSE), default=network,
+        help=f"back end of the simulations (default: {network})")
+    add("--conf", "-c", default=str(CONF) if CONF.is_file() else None, metavar="FILE",
+        help="configuration of the simulations (default: conf/SimAI.conf)")
+    add("--time_limit", type=float, default=600, metavar="S",
+        help="seconds that each simulation may take (default: 600)")
+
+
+def make_parser(description: str) -> argparse.ArgumentParser:
+    parser = training_command.Parser(prog="plan.py", usage="%(prog)s [flags]", description=description,
+                                     allow_abbrev=False, formatter_class=command.HelpFormatter)
+    add_job_flags(parser)
+    add_price_flags(parser, ", in the place of --gpu_hour")
+    add_simulation_flags(parser, "packet")
+    add = parser.add_argument
+    add("--topology", "-n", metavar="FILE", help="topology that gives the GPU type, GPUs per server and rates of links")
+    add("--gpu_type", default=None, metavar="GPU",
+        help=f"GPU type where no topology gives it (default: H100), of {', '.join(gpus.names())}")
+    add("--gpus_per_server", type=int, default=None, metavar="N",
+        help="GPUs per server where no topology gives them (default: 8)")
+    add("--nic_type", choices=NIC_GBPS, help="NIC where no topology gives its rate (default: cx7, 400 Gb/s)")
+    add("--objective", choices=OBJECTIVES, default="time",
+        help="measure of the best plan: time (default) takes all GPUs; the others also try half of them, a "
+        "quarter, ...")
+    add("--gpu_hour", type=float, default=None, metavar="PRICE", help="price of a GPU for an hour (default: 2)")
     add("--top", type=int, default=10, metavar="N", help="number of plans to show (default: 10)")
     add("--simulate", type=int, default=0, metavar="N",
         help="simulate the best N plans on the topology, and rank them by that (default: 0)")
-    add("--network", choices=["packet", "flow", "analytical"], default="packet",
-        help="back end of these simulations (default: packet)")
-    add("--conf", "-c", default=str(CONF) if CONF.is_file() else None, metavar="FILE",
-        help="configuration of these simulations (default: conf/SimAI.conf)")
-    add("--time_limit", type=float, default=600, metavar="S",
-        help="seconds that each simulation may take (default: 600)")
     add("--output_dir", "-o", default="results/plan", metavar="DIR",
         help="directory for plans.csv, plans.json, plans.png and workloads (default: results/plan)")
     for group in OVERLAPS:
@@ -92,15 +113,12 @@ def make_parser(description: str) -> argparse.ArgumentParser:
         f"{', '.join(launch_arguments.WRITERS)}")
     add("--against", metavar="FILE", help="time the layouts of a CSV file with published speeds in the place of a "
         "search, and compare their order")
-    add("--bin", metavar="DIR", help="directory of the programs (default: bin, or the PATH)")
-    parser.set_defaults(frame="Megatron", tp=1)
     return parser
 
 
-def _check(given: argparse.Namespace) -> None:
-    if given.gpus is None and not given.against:
-        raise InputError("there is no number of GPUs; expected --gpus")
-    for flag in ("gpus", "top", "seq_length", "gpus_per_server", "global_batch"):
+def check_numbers(given: argparse.Namespace, counts: Sequence[str]) -> None:
+    """Refuses numbers of a job, its prices and simulations that are out of range. @param counts flags of counts"""
+    for flag in counts:
         if getattr(given, flag) is not None and getattr(given, flag) < 1:
             raise InputError(f"--{flag} is {getattr(given, flag)}; expected at least 1")
         if getattr(given, flag) is not None and getattr(given, flag) > LARGEST:
@@ -108,6 +126,14 @@ def _check(given: argparse.Namespace) -> None:
     for flag in ("time_limit", "reserved_gb"):
         if not 0 <= getattr(given, flag) < float("inf"):
             raise InputError(f"--{flag} is {getattr(given, flag):g}; expected a number, 0 or more")
+    if not 0 < given.years < float("inf") or not 0 <= given.kwh < float("inf"):
+        raise InputError("--years or --kwh is not valid; expected years above 0 and a price of 0 or more")
+
+
+def _check(given: argparse.Namespace) -> None:
+    if given.gpus is None and not given.against:
+        raise InputError("there is no number of GPUs; expected --gpus")
+    check_numbers(given, ("gpus", "top", "seq_length", "gpus_per_server", "global_batch"))
     shares = [getattr(given, f"{group}_overlap") for group in OVERLAPS]
     if any(share is not None and not 0 <= share <= 1 for share in shares):
         raise InputError("a share of hidden communication is not valid; expected --tp_overlap and its like from 0 to 1")
@@ -118,8 +144,6 @@ def _check(given: argparse.Namespace) -> None:
                          f'{", ".join(launch_arguments.WRITERS)}')
     if given.simulate < 0 or (given.gpu_hour is not None and not 0 <= given.gpu_hour < float("inf")):
         raise InputError("--simulate or --gpu_hour is not valid; expected a number, 0 or more")
-    if not 0 < given.years < float("inf") or not 0 <= given.kwh < float("inf"):
-        raise InputError("--years or --kwh is not valid; expected years above 0 and a price of 0 or more")
     if given.prices and (not given.topology or given.gpu_hour is not None):
         raise InputError("--prices counts the parts of a topology; expected --topology, and no --gpu_hour")
     if given.simulate and not given.topology:
@@ -208,30 +232,15 @@ def _value(given: argparse.Namespace, timed: search.Timed) -> float:
     return timed.total_ns if given.objective == "time" else -timed.tokens_per_s / timed.plan.world_size
 
 
-def _collective_machine(machine: plans.Machine, gpu: gpus.Gpu) -> CollectiveMachine:
-    return CollectiveMachine(gpu.name, machine.gpus_per_server, machine.nic, nvlink_gbps=machine.nvlink)
-
-
 def _framework(given: argparse.Namespace) -> frameworks.Framework | None:
     return frameworks.find(given.framework) if given.framework else None
-
-
-def write_workload(given: argparse.Namespace, timed: search.Timed, machine: plans.Machine,
-                   path: pathlib.Path) -> None:
-    """Writes a plan's workload, with what the framework overlaps if there is one."""
-    written: simai_text.Written = timed.candidate.iteration
-    framework = _framework(given)
-    if framework:
-        gpu = timed.candidate.iteration.gpu
-        written = overlapped.Iteration(timed.candidate.iteration, _collective_machine(machine, gpu), framework)
-    simai_text.write(written, path)
 
 
 def _timers(given: argparse.Namespace, machine: plans.Machine, gpu: gpus.Gpu, flags: Sequence[str], directory: str,
             framework: frameworks.Framework | None) -> Callable[[int], search.Timer]:
     """@return a function that gives what times plans of a number of GPUs"""
     if framework:
-        timer = search.Estimated(_collective_machine(machine, gpu), framework)
+        timer = search.Estimated(carried_out.collective_machine(machine, gpu), framework)
         return lambda count: timer
     program = find_program("SimAI_analytical", given.bin)
     for group in OVERLAPS:
@@ -240,22 +249,52 @@ def _timers(given: argparse.Namespace, machine: plans.Machine, gpu: gpus.Gpu, fl
     return lambda count: search.Analytical(program, ["-g", str(count), *flags], directory)
 
 
-def _search(given: argparse.Namespace, model: "Model", machine: plans.Machine, gpu: gpus.Gpu, flags: Sequence[str],
-            directory: str) -> tuple[list[search.Timed], int, int]:
-    """@return the best plans, and counts of what was looked at"""
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A model on a machine, for which plans are made, and their timers."""
+    model: "Model"
+    machine: plans.Machine
+    gpu: gpus.Gpu  # with the framework's kernels
+    framework: frameworks.Framework | None
+    exchange: Exchange
+    numbers: precision.Precision
+    timer_of: Callable[[int], search.Timer]
+
+
+def job_of(given: argparse.Namespace, model: "Model", machine: plans.Machine, gpu: gpus.Gpu, flags: Sequence[str],
+         directory: str) -> Job:
     framework = _framework(given)
     gpu = frameworks.apply(gpu, framework) if framework else gpu
-    timer_of = _timers(given, machine, gpu, flags, directory, framework)
-    exchange = exchange_flags.find(given, model)
     numbers = precision.of(training_command.dtype_of(given), reads_either_order=bool(gpu.fp4))
+    return Job(model, machine, gpu, framework, exchange_flags.find(given, model), numbers,
+                _timers(given, machine, gpu, flags, directory, framework))
+
+
+def own_timed(given: argparse.Namespace, job: Job) -> search.Timed | None:
+    """@return the reader's own layout, timed as the others are; None without one"""
+    plan = own_layout.find(given, given.global_batch or given.gpus, job.exchange, job.numbers)
+    if plan is None:
+        return None
+    recomputes = plan.recompute != "none" or given.own_recompute is not None
+    candidate, fits = own_layout.candidate(plan, recomputes, job.model, job.gpu, job.machine, given.reserved_gb,
+                                           job.framework)
+    if not fits:
+        notices.warn(f"your layout needs {candidate.memory.describe()} on a GPU, which has less", "plan.py")
+    return job.timer_of(plan.world_size).time(candidate, "here")
+
+
+def find_best(given: argparse.Namespace, job: Job) -> tuple[list[search.Timed], int, int]:
+    """@return the best plans, and counts of what was looked at"""
+    model, gpu = job.model, job.gpu
     hidden = any(getattr(given, f"{group}_overlap") for group in OVERLAPS)
     found: list[search.Timed] = []
     seen, timed = 0, 0
     for count in _counts(given):
-        listed, too_large = plans.candidates(model, gpu, machine, count, given.global_batch or given.gpus,
-                                             given.seq_length, given.reserved_gb, framework, exchange, hidden, numbers)
+        listed, too_large = plans.candidates(model, gpu, job.machine, count, given.global_batch or given.gpus,
+                                             given.seq_length, given.reserved_gb, job.framework, job.exchange, hidden,
+                                             job.numbers)
         seen += len(listed) + too_large
-        some, runs = search.best(listed, timer_of(count), given.top)
+        some, runs = search.best(listed, job.timer_of(count), given.top)
         found, timed = found + some, timed + runs
     if not found:
         raise InputError(f"{model.name} fits on {given.gpus} {gpu.name} in none of {seen} plans; expected more GPUs, "
@@ -264,25 +303,26 @@ def _search(given: argparse.Namespace, model: "Model", machine: plans.Machine, g
     return found[:given.top], seen, timed
 
 
-def _simulate(given: argparse.Namespace, best: Sequence[search.Timed], rows: Sequence[Row],
+def _file_of(row: Row) -> str:
+    return "here" if row["rank"] == "here" else f"plan{row['rank']}"
+
+
+def _simulate(given: argparse.Namespace, plans_and_rows: Sequence[tuple[search.Timed, Row]],
               directory: pathlib.Path) -> None:
-    for number, (timed, row) in enumerate(zip(best[:given.simulate], rows), 1):
-        result = directory / f"plan{number}"
-        command = [find_program("SimAI_simulator", given.bin), "-w", directory / f"plan{number}.txt", "-n",
-                   given.topology,
-                   *(["-c", given.conf] if given.conf else []), "-o", result, "--network", given.network, "--quiet",
-                   "--progress", "never", *REUSE[given.network]]
+    simulator = carried_out.Simulator(given.network, given.conf, given.bin, given.time_limit)
+    for timed, row in plans_and_rows:
+        name = _file_of(row)
         if timed.plan.world_size != len(read_topology(given.topology).gpus):
-            raise InputError(f"--simulate: {given.topology} has another number of GPUs than plan {number}; expected "
+            raise InputError(f"--simulate: {given.topology} has another number of GPUs than plan {row['rank']}; expected "
                              f"{timed.plan.world_size}")
         try:
-            run_program(command, timeout=given.time_limit)
+            simulated = simulator.run(directory / f"{name}.txt", given.topology, directory / name)
         except subprocess.TimeoutExpired:
-            notices.warn(f"plan {number} was not simulated within {given.time_limit:g} s (--time_limit); --network "
+            notices.warn(f"plan {row['rank']} was not simulated within {given.time_limit:g} s (--time_limit); --network "
                          f"flow is faster", "plan.py")
             continue
         slowest = overlapped.waiting_for_the_slowest(timed.candidate.iteration)
-        row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6 * slowest
+        row["simulated_ms"] = simulated / 1e6 * slowest
 
 
 def _against(given: argparse.Namespace) -> None:
@@ -353,15 +393,19 @@ def _find(given: argparse.Namespace) -> Plans:
         machine, gpu, flags = find_machine(given)
         gpu = training_command.with_times(gpu, given, model)
         with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
-            best, seen, timed = _search(given, model, machine, gpu, flags, scratch)
+            job = job_of(given, model, machine, gpu, flags, scratch)
+            here = own_timed(given, job)
+            best, seen, timed = find_best(given, job)
         hour = gpu_hour(given)
         rows = [row_of(number, each, gpu, hour) for number, each in enumerate(best, 1)]
         directory = pathlib.Path(given.output_dir)
         directory.mkdir(parents=True, exist_ok=True)
-        for number, each in enumerate(best, 1):
-            write_workload(given, each, machine, directory / f"plan{number}.txt")
-        _simulate(given, best, rows, directory)
+        own = [(here, row_of("here", here, gpu, hour))] if here else []
+        for each, row in [*zip(best, rows), *own]:
+            carried_out.write(each.candidate.iteration, machine, job.framework, directory / f"{_file_of(row)}.txt")
+        _simulate(given, [*zip(best[:given.simulate], rows), *(own if given.simulate else [])], directory)
         best, rows = by_simulation(best, rows, directory)
+        best, rows = best + [each for each, _ in own], rows + [row for _, row in own]
     except TopologyError as error:
         raise InputError(str(error)) from None
     title = f"{model.name} on {given.gpus} {gpu.name}, {given.global_batch or given.gpus} x {given.seq_length} tokens"

@@ -162,11 +162,11 @@ def _recomputations(model: "Model", plan: Parallelism) -> Iterator[dict[str, Any
     yield {"recompute": "full"}
 
 
-def _fitting(model: "Model", plan: Parallelism, gpu: "Gpu", machine: Machine, reserved_gb: float,
+def fitting(model: "Model", plan: Parallelism, gpu: "Gpu", machine: Machine, reserved_gb: float,
              framework: "Framework | None") -> tuple[megatron.Iteration, memory.Memory] | None:
     """@return the iteration of the plan with the least recomputation that fits, and its memory, or None"""
     *lighter, last = _recomputations(model, plan)
-    fitting = None
+    chosen = None
     for changes in (last, *lighter):  # the last one needs least: if it does not fit, none does
         iteration = iteration_of(framework, model, dataclasses.replace(plan, **changes), gpu, machine)
         needed = iteration.needed()
@@ -174,10 +174,10 @@ def _fitting(model: "Model", plan: Parallelism, gpu: "Gpu", machine: Machine, re
         if changes is last:
             if not fits:
                 return None
-            fitting = iteration, needed
+            chosen = iteration, needed
         elif fits:
             return iteration, needed
-    return fitting
+    return chosen
 
 
 def _splits(model: "Model", pp: int, virtual: int) -> Sequence[pipeline.Split]:
@@ -246,12 +246,12 @@ def candidates(model: "Model", gpu: "Gpu", machine: Machine, world_size: int, gl
             continue
         layout = dataclasses.replace(plan, micro_batch=1)
         # A plan that is too large for a micro-batch is so for larger ones, which come after it.
-        fitting = None if layout in full else _fitting(model, plan, gpu, machine, reserved_gb, framework)
-        if fitting is None:
+        found_one = None if layout in full else fitting(model, plan, gpu, machine, reserved_gb, framework)
+        if found_one is None:
             full.add(layout)
             too_large += 1
             continue
-        iteration, needed = fitting
+        iteration, needed = found_one
         bound = bound_ns(iteration, machine, overlapped or framework is not None,
                          framework is not None and framework.stops_early)
         found.append(Candidate(iteration, needed, bound))

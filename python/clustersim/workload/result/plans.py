@@ -37,7 +37,7 @@ def _recomputed(plan: "Parallelism") -> str:
     return ":".join([plan.recompute, *more])
 
 
-def row_of(number: int, timed: search.Timed, gpu: "Gpu", hour: float) -> Row:
+def row_of(number: int | str, timed: search.Timed, gpu: "Gpu", hour: float) -> Row:
     """@param number its rank @param hour price of a GPU for an hour"""
     plan = timed.plan
     share = {key: timed.parts.get(key, 0.0) / timed.total_ns for key in (*search.COMMUNICATION, "bubble")}
@@ -87,6 +87,16 @@ def differences(rows: Sequence[Row]) -> str:
     return "\n".join("  ".join(line[column].rjust(widths[column]) for column in kept) for line in lines)
 
 
+def comparison(rows: Sequence[Row]) -> str:
+    """@return how the reader's layout, the last row, stands beside the best, in a line"""
+    here, best = rows[-1], rows[0]
+    key = "simulated_ms" if here["simulated_ms"] and best["simulated_ms"] else "time_ms"
+    ratio = here[key] / best[key] * best["gpus"] / here["gpus"]
+    return (f"you are here: {here[key]:.1f} ms, "
+            f"{f'{ratio:.2f} times as long as the best plan' if ratio > 1 else 'as fast as the best plan, or faster'}"
+            f"{', simulated' if key == 'simulated_ms' else ''}")
+
+
 def arguments_of(framework: str, model: "Model", best: "Sequence[Parallelism]", gpus_per_server: int) -> str:
     """@return the arguments of the first of the best plans that the framework can carry out"""
     refusal = None
@@ -105,7 +115,8 @@ def arguments_of(framework: str, model: "Model", best: "Sequence[Parallelism]", 
 class Plans(Shown):
     """The best plans of a search; the workload of plan N is directory/planN.txt.
 
-    rows have a dictionary for each plan, best the plans themselves with their iterations.
+    rows have a dictionary for each plan, best the plans themselves with their iterations. The reader's own layout, if
+    the flags describe one, is the last, with the rank "here" and the workload here.txt.
     """
     title: str
     model: "Model"
@@ -134,7 +145,8 @@ class Plans(Shown):
         """@param framework such as "megatron" @return its arguments for the best plan that it can carry out
         @raise InputError it can carry out none"""
         launch_arguments.check(framework)
-        return arguments_of(framework, self.model, [each.plan for each in self.best], self.gpus_per_server)
+        found = [each.plan for each, row in zip(self.best, self.rows) if row["rank"] != "here"]
+        return arguments_of(framework, self.model, found, self.gpus_per_server)
 
     def headline(self) -> str:
         return f"{self.title}: {self.seen} plans, {self.timed} timed, the others cannot be better"
@@ -147,6 +159,8 @@ class Plans(Shown):
             yield differences(self.rows)
         if self.framework:
             yield self.arguments(self.framework)
+        if self.rows[-1]["rank"] == "here":
+            yield comparison(self.rows)
         yield f"results in {self.directory}; the best plan's workload is {self.workload}"
 
     def tables(self) -> Iterable[Table]:
