@@ -19,7 +19,7 @@ from clustersim.results.page.figures import draws_each, figures_of
 from clustersim.results.page.glance import glance_of
 from clustersim.results.page.parameters import parameters_of
 from clustersim.results.tables import all_tables
-from clustersim.results.tables.table import as_cell, is_number
+from clustersim.results.tables.table import Table, as_cell, is_number
 
 if TYPE_CHECKING:
     from clustersim.results.run import Run
@@ -29,7 +29,8 @@ __all__ = ["render"]
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-SHORT = {"runs": "Runs", "differences": "Differences", "completion": "Completion", "verdict": "What limits it",
+SHORT = {"fabrics": "Fabrics", "runs": "Runs", "differences": "Differences", "completion": "Completion",
+         "verdict": "What limits it",
          "layers": "Layers",
          "busbw": "Bus bandwidth", "requests": "KV-cache", "serving": "Requests", "phases": "Their time",
          "instances": "Instances", "slowdown": "Slowdown", "pfc": "PFC", "origins": "Origins of pauses",
@@ -55,14 +56,17 @@ def _sort_key(value: object) -> str:
     return repr(float(value)) if is_number(value) else as_cell(value)
 
 
-def render(runs: "Sequence[Run]", title: str | None = None, plots: bool = True, each: bool | None = None) -> str:
+def render(runs: "Sequence[Run]", title: str | None = None, plots: bool = True, each: bool | None = None,
+           first: Sequence[Table] = ()) -> str:
     """
     @param plots whether to draw plots (the slow part)
     @param each whether to draw those of each run, too (default: of four runs or fewer)
+    @param first tables that stand before all others, and in the place of those of the same keys
     @return the page
     """
     each = draws_each(runs) if each is None else each
-    tables = [table.for_people() for table in all_tables(runs)]
+    own = {table.key for table in first}
+    tables = [table.for_people() for table in [*first, *(each for each in all_tables(runs) if each.key not in own)]]
     figures = figures_of(runs, each) if plots else []
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True,
                                      trim_blocks=True, lstrip_blocks=True,

@@ -364,7 +364,7 @@ def parse(arguments: Sequence[str], description: str = "") -> argparse.Namespace
 
 
 @contextlib.contextmanager
-def _settings(given: argparse.Namespace) -> Iterator[None]:
+def settings(given: argparse.Namespace) -> Iterator[None]:
     """Tells the programs that time plans the user's GPU types and kind of network, and where the cost model is."""
     with gpu_rows.using(given.gpu_table), variables.setting(AS_NETWORK_KIND=given.network_kind, PROGRAM_DIR=given.bin):
         yield
@@ -373,7 +373,7 @@ def _settings(given: argparse.Namespace) -> Iterator[None]:
 def run(arguments: Sequence[str], description: str) -> None:
     given = parse(arguments, description)
     if given.against:
-        with _settings(given):
+        with settings(given):
             _against(given)
         return
     for line in find(given).lines():
@@ -383,7 +383,7 @@ def run(arguments: Sequence[str], description: str) -> None:
 def find(given: argparse.Namespace) -> Plans:
     """Searches for the best plans, simulates some if the flags say so, and writes them to --output_dir.
     @param given what parse() returned"""
-    with _settings(given):
+    with settings(given):
         return _find(given)
 
 
