@@ -427,12 +427,10 @@ def test_a_server_that_cannot_be_written_down_says_why(changes, group):
 
 
 def test_one_sequence_is_served_nearly_as_fast_as_memory_reads_the_weights(tmp_path):
-    """Measured kernels of one token take 1.1 to 1.25 times what their bytes take at the rate of a copy.
-    TensorRT-LLM has twelve more of 2 us in each of 32 layers."""
+    """Measured kernels of one token take 1.1 to 1.25 times what their bytes take at the rate of a copy."""
     server = serving.write_down(a_server())
     read = 2 * (server.instance.model.parameters() - 128256 * 4096)  # bfloat16, all but the table of embeddings
-    of_kernels = 1e9 / serving.rate_of(server, tmp_path) - 32 * 12 * 2000
-    assert 0.8 < read / (server.gpu.memory_gbps * server.gpu.stream) / of_kernels < 0.91
+    assert 0.8 < serving.rate_of(server, tmp_path) / (server.gpu.memory_gbps * server.gpu.stream * 1e9 / read) < 0.91
 
 
 def test_the_script_simulates_servers(tmp_path):

@@ -174,7 +174,7 @@ def serving(frame: pd.DataFrame, refused: Sequence[Refused]) -> str:
     text = ("Servers\n-------\n\nPublished output tokens per second and GPU of servers with all requests in their "
             "queue, and the same requests simulated\n"
             "(``lab/outcomes.py --serve``, :doc:`../howto/inference`): measured kernels of each step "
-            "(:doc:`kernels`), TensorRT-LLM's\n"
+            "(:doc:`kernels`) without an engine's time beside them, TensorRT-LLM's\n"
             "AllReduce in a server (:doc:`nccl`), and other collectives on the simulated machine.\n"
             "No constant was fitted to these rows. Servers run as trtllm-bench runs them: with the source's CUDA "
             "graphs, TensorRT-LLM's default\n"

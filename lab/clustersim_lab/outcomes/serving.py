@@ -122,7 +122,7 @@ def _write(server: Server, directory: pathlib.Path) -> tuple[pathlib.Path, pathl
              "launch_ns": LAUNCH_NS, "cudagraph_capture_sizes": " ".join(map(str, GRAPHS))}
     given = inference_command.make_parser().parse_args([f"--{name}={value}" for name, value in flags.items()])
     text, _ = inference_command.render(given, server.instance.model, [("colocated", server.instance)], server.gpu,
-                                       engine.find(ENGINE))
+                                       None)  # kernels and launches alone
     workload, topology = directory / "workload.txt", directory / "topology.txt"
     directory.mkdir(parents=True, exist_ok=True)
     write_text(workload, text)
