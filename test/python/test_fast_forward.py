@@ -13,6 +13,7 @@ from repeating_job import (CONF, MIB, all_to_alls, backends, clos, congested_all
 from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(out, *arguments):
@@ -60,6 +61,21 @@ def job_of_collectives(directory, *sizes):
     backends.servers(directory / "topology", 2, gpus=4)
     (directory / "w.txt").write_text("".join(f"1 ALLREDUCE {size} DP\n1 ALLTOALL {size} DP\n" for size in sizes))
     return "-w", directory / "w.txt", "--tp", "1", "-n", directory / "topology"
+
+
+def test_reductions_in_switches_count_as_work_that_reuse_saves(tmp_path):
+    """On a network of flows they are no messages. Eight sizes, each of which occurs 30 times: reuse pays."""
+    topology = tmp_path / "topology"
+    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "8", "-gt", "H100",
+                    "-psn", "1", "-o", str(topology)], check=True, capture_output=True)
+    (tmp_path / "w.txt").write_text("".join(f"30 ALLREDUCE {(16 + size) * MIB} TP\n" for size in range(8)))
+    for name, flags in (("whole", ("--fast-forward", "off")), ("on", ("--fast-forward",))):
+        result = run(tmp_path / name, "-w", tmp_path / "w.txt", "--tp", "8", "-n", topology, "--network", "flow",
+                     *flags)
+        assert result.returncode == 0, result.stderr
+    assert "NVLS" in (tmp_path / "on/collectives.csv").read_text()
+    assert record(tmp_path / "on")["fast_forward"]["patterns_reused"] == 8 * 29
+    assert times(tmp_path / "on") == times(tmp_path / "whole")
 
 
 def test_layers_that_repeat_after_others_are_reused(tmp_path):

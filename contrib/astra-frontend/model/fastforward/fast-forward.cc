@@ -714,7 +714,7 @@ FastForward::Find(Part& part)
     }
     part.wasSimulated = false;
     ++m_report.reuses;
-    Account(part, 0, found->traffic.Work());
+    Account(part, 0, WorkOf(part, *found));
     return found;
 }
 
@@ -773,8 +773,9 @@ FastForward::FindNew(Part& part, const Digest& kind, const Digest& key, std::vec
     ++m_report.simulations;
     const uint64_t cost = CostOf(part, made);
     m_spent += cost;
-    const bool isNew = m_kinds.insert_or_assign(kind, Effort{work, cost}).second;
-    Account(part, isNew ? work : 0, 0);
+    const uint64_t effort = WorkOf(part, made);
+    const bool isNew = m_kinds.insert_or_assign(kind, Effort{effort, cost}).second;
+    Account(part, isNew ? effort : 0, 0);
     return made;
 }
 
@@ -831,10 +832,22 @@ FastForward::OverheadOf(const Part& part) const
 }
 
 uint64_t
+FastForward::WorkOf(const Part& part, const PartOutcome& outcome)
+{
+    // On networks of flows, reductions in switches are no messages, but take as long to simulate.
+    uint64_t connections = 0;
+    for (const auto& operation : part.operations)
+    {
+        connections += operation->shape->connections;
+    }
+    return std::max(outcome.traffic.Work(), connections);
+}
+
+uint64_t
 FastForward::CostOf(const Part& part, const PartOutcome& outcome) const
 {
     return outcome.isByFlows ? outcome.traffic.flows * m_config.patience.perFlow
-                             : outcome.traffic.Work() + OverheadOf(part);
+                             : WorkOf(part, outcome) + OverheadOf(part);
 }
 
 double

@@ -218,6 +218,8 @@ class FastForward
     };
 
     void Account(Part& part, uint64_t learned, uint64_t saved);
+    /// @return the work that a run without reuse has with the part
+    static uint64_t WorkOf(const Part& part, const PartOutcome& outcome);
     /// @return the work of simulating a part, besides its traffic
     uint64_t OverheadOf(const Part& part) const;
     /// @return what a simulation of a part took, in units of work
