@@ -18,7 +18,7 @@ namespace
 {
 
 const EngineAllReduce&
-Engine(const std::string& name)
+Engine(const char* name)
 {
     return EngineAllReduce::Find(name, "environment", "AS_ENGINE_ALLREDUCE");
 }
