@@ -469,6 +469,42 @@ TEST(FabricConf, ALinkThatComesUpWithoutAFailureIsSaidToChangeNothing)
     EXPECT_THAT(idle("LINK_DOWN 3 2 3 1\nLINK_UP 4 2 3 2\n"), testing::SizeIs(1));
 }
 
+TEST(FabricConf, OutagesLastFromAFailureUntilTheSameLinksComeBack)
+{
+    // Host 0 has two links to the network, host 1 has one.
+    const ClusterTopology topology = ReadTopology("4 2 4\n2 3\n0 2 100Gbps 1us 0\n"
+                                                  "0 3 100Gbps 1us 0\n1 2 100Gbps 1us 0\n"
+                                                  "2 3 100Gbps 1us 0\n");
+    const auto find = [&](const char* text) { return FindOutages(ParseConf(text), topology); };
+    constexpr int64_t US = 1'000'000;
+
+    const auto flap = find("LINK_UP 5 2 0\nLINK_DOWN 2 0 2\nLINK_DOWN 3 0 2\n");
+    ASSERT_EQ(flap.size(), 1U) << "what is down does not fail again";
+    EXPECT_EQ(flap[0].fromPs, 2 * US);
+    EXPECT_EQ(flap[0].toPs, 5 * US);
+    EXPECT_THAT(flap[0].cutOff, testing::IsEmpty());
+    EXPECT_EQ(flap[0].PathBackPs(0, 1, US), 3 * US) << "by the other link";
+
+    const auto both = find("LINK_DOWN 1 0 2\nLINK_DOWN 2 0 3\nLINK_UP 9 0 3\n");
+    ASSERT_EQ(both.size(), 2U);
+    EXPECT_EQ(both[0].toPs, LinkOutage::FOR_GOOD);
+    EXPECT_THAT(both[1].cutOff, ElementsAre(0U));
+    EXPECT_EQ(both[1].PathBackPs(1, 0, US), 10 * US) << "when routes lead there again";
+    EXPECT_EQ(both[1].PathBackPs(1, 1, US), 3 * US) << "others have lost nothing";
+
+    const auto node = find("NODE_DOWN 1 2\nLINK_UP 4 2 3\nNODE_UP 6 2\n");
+    ASSERT_EQ(node.size(), 2U);
+    EXPECT_THAT(node[0].links, ElementsAre(0U, 2U));
+    EXPECT_TRUE(node[0].isOfNode);
+    EXPECT_THAT(node[0].cutOff, ElementsAre(1U));
+    EXPECT_EQ(node[0].toPs, 6 * US);
+    EXPECT_THAT(node[1].links, ElementsAre(3U));
+    EXPECT_EQ(node[1].ends, "2 3");
+    EXPECT_EQ(node[1].toPs, 4 * US);
+    EXPECT_EQ(DescribeOutage(node[0], false).substr(0, 41),
+              "node 2 (2 links) was down from 1 to 6 us;");
+}
+
 TEST(FabricConf, MarkingMayBeAStepAndNoMore)
 {
     for (const char* step :

@@ -420,9 +420,15 @@ FlowsRun::Report()
     RunResults{m_runner->LastFinishPs(), GetWallSeconds(), results, std::nullopt}.WriteTo(
         GetRecord());
     WarnOfTrouble(totals);
+    const std::vector<LinkOutage> outages = m_fabric->GetOutages();
+    RecordOutages(GetRecord(), outages, true);
     if (!m_options.quiet)
     {
         PrintSummary(*m_runner, totals, GetWallSeconds());
+        for (const LinkOutage& outage : outages)
+        {
+            std::cout << DescribeOutage(outage, true) << "\n";
+        }
         std::cout << "results in " << GetDirectory().Path()
                   << DescribeFlowsFolder(m_conf, GetDirectory().Path()) << "\n";
     }

@@ -5,6 +5,8 @@
 
 #include "thread-report.h"
 
+#include <utility>
+
 namespace AstraSim
 {
 
@@ -63,6 +65,34 @@ RunResults::WriteTo(RunRecord& record) const
     if (totals.backgroundFlows)
     {
         record.Set("background_flows", *totals.backgroundFlows);
+    }
+}
+
+void
+RecordOutages(RunRecord& record, const std::vector<ns3::LinkOutage>& outages, bool knowsPackets)
+{
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const ns3::LinkOutage& outage : outages)
+    {
+        nlohmann::ordered_json entry = {{"nodes", outage.ends},
+                                        {"links", outage.links.size()},
+                                        {"from_ns", InRecord(outage.fromPs)},
+                                        {"to_ns", nullptr}};
+        if (outage.toPs != ns3::LinkOutage::FOR_GOOD)
+        {
+            entry["to_ns"] = InRecord(outage.toPs);
+        }
+        if (knowsPackets)
+        {
+            entry["drops"] = outage.losses.drops;
+            entry["timeouts"] = outage.losses.timeouts;
+            entry["timer_ns"] = InRecord(outage.losses.timerPs);
+        }
+        list.push_back(std::move(entry));
+    }
+    if (!list.empty())
+    {
+        record.Set("outages", list);
     }
 }
 

@@ -7,9 +7,11 @@
 #include "run-record.h"
 
 #include "ns3/carried-traffic.h"
+#include "ns3/link-changes.h"
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace AstraSim
 {
@@ -47,6 +49,11 @@ struct RunResults
     /// Set them, and how well threads were used.
     void WriteTo(RunRecord& record) const;
 };
+
+/// Set the outages of links. @param knowsPackets whether their losses were counted
+void RecordOutages(RunRecord& record,
+                   const std::vector<ns3::LinkOutage>& outages,
+                   bool knowsPackets);
 
 } // namespace AstraSim
 

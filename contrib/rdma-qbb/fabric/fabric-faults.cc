@@ -27,7 +27,8 @@ FabricFaults::FabricFaults(const FabricParts& fabric,
       m_paths(paths),
       m_updateDelay(updateDelay),
       m_changed(std::move(changed)),
-      m_links(fabric.topology->links.size())
+      m_links(fabric.topology->links.size()),
+      m_outages(fabric, updateDelay.GetTimeStep())
 {
 }
 
@@ -36,6 +37,7 @@ FabricFaults::FabricFaults(const FabricParts& fabric,
 void
 FabricFaults::ScheduleLinkEvents()
 {
+    m_outages.Start();
     for (const LinkChange& change : FindLinkChanges(*m_fabric.conf, *m_fabric.topology))
     {
         for (const uint32_t link : change.links)
@@ -54,6 +56,7 @@ FabricFaults::SetLinkUp(uint32_t link, bool up)
 {
     NS_LOG_INFO("link " << link << " goes " << (up ? "up" : "down"));
     m_links.Set(link, up);
+    m_outages.OnChange(link, up);
     m_fabric.channels[link]->SetUp(up);
     // Links that change together, as a switch's do, cost one update.
     const Time due = Simulator::Now() + m_updateDelay;

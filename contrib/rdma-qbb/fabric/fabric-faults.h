@@ -4,6 +4,8 @@
 #ifndef FABRIC_FAULTS_H
 #define FABRIC_FAULTS_H
 
+#include "fabric-outages.h"
+
 #include "ns3/fabric-routes.h"
 #include "ns3/nstime.h"
 
@@ -45,6 +47,12 @@ class FabricFaults
     /// Cut or mend a link now; routes follow.
     void SetLinkUp(uint32_t link, bool up);
 
+    /// @return the outages of the configuration so far
+    std::vector<LinkOutage> GetOutages() const
+    {
+        return m_outages.GetSoFar();
+    }
+
     /// @return which links are up
     const LinkState& GetLinks() const
     {
@@ -65,6 +73,7 @@ class FabricFaults
     Time m_updateDelay;
     std::function<void()> m_changed;
     LinkState m_links;
+    FabricOutages m_outages;
     Time m_routesDue{-1}; ///< when the newest update of the routes is due
 };
 

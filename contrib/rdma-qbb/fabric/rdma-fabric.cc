@@ -467,6 +467,12 @@ RdmaFabric::SetLinkUp(uint32_t link, bool up)
     m_faults->SetLinkUp(link, up);
 }
 
+std::vector<LinkOutage>
+RdmaFabric::GetOutages() const
+{
+    return m_faults->GetOutages();
+}
+
 bool
 RdmaFabric::PlanInNetwork(const std::vector<uint32_t>& hosts,
                           uint32_t stripe,

@@ -25,6 +25,7 @@ namespace ns3
 {
 
 class FabricFaults;
+struct LinkOutage;
 class InNetworkPlanner;
 class PfcWatchdog;
 
@@ -201,6 +202,9 @@ class RdmaFabric : public Object
 
     /// @return sums over all nodes
     FabricTotals GetTotals() const;
+
+    /// @return the outages that the configuration asked for and that have begun, with their losses
+    std::vector<LinkOutage> GetOutages() const;
 
     /// @return lines on results that users seldom mean, after a run. @param totals GetTotals()
     /// @param endPs when the traffic of interest was done

@@ -273,7 +273,16 @@ FlowLevelBackend::Describe(double wallSeconds, std::size_t limit) const
                     100 * uncertain),
         m_fabric->DescribeCutOff(limit),
         m_fabric->DescribeReceives(limit),
-        ns3::DescribeIdleChanges(m_conf, m_finishPs.value_or(m_loop.Now()))};
+        ns3::DescribeIdleChanges(m_conf, m_finishPs.value_or(m_loop.Now())),
+        GetOutages()};
+}
+
+std::vector<ns3::LinkOutage>
+FlowLevelBackend::GetOutages() const
+{
+    std::vector<ns3::LinkOutage> outages = ns3::FindOutages(m_conf, m_fabric->GetTopology());
+    std::erase_if(outages, [this](const auto& outage) { return outage.fromPs > m_loop.Now(); });
+    return outages;
 }
 
 TimePs

@@ -68,6 +68,7 @@ class FlowLevelBackend : public SimulationBackend
     void Finish();
     void WriteMessage(const FlowLevelRecord& record);
     ns3::LinkCountersOf CountersOfLinks() const;
+    std::vector<ns3::LinkOutage> GetOutages() const;
 
     ns3::FabricConf m_conf;
     TimePs m_limit; ///< ns3::TIME_PS_MAX: none

@@ -12,7 +12,9 @@
 #include "ns3/fabric-check.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
+#include "ns3/link-changes.h"
 #include "ns3/links-writer.h"
+#include "ns3/nstime.h"
 #include "ns3/qbb-mail.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/qbb-processes.h"
@@ -58,6 +60,7 @@ PacketBackend::PacketBackend(const RunOptions& options,
     m_fabric = ns3::CreateObject<ns3::RdmaFabric>();
     m_fabric->SetThreads(threads.value_or(0));
     m_fabric->Build(inputs.topology, m_conf);
+    WaitAsNcclDoes(options.nccl.GetPatience());
     if (!background.file.empty())
     {
         m_background = std::make_unique<ns3::FlowRunner>(*m_fabric, background.file);
@@ -85,6 +88,26 @@ PacketBackend::PacketBackend(const RunOptions& options,
             m_outOfTime = true;
             Simulator::Stop();
         });
+    }
+}
+
+/// Where a link comes back, NICs must not have given up before NCCL's would.
+void
+PacketBackend::WaitAsNcclDoes(TimePs patience)
+{
+    if (std::ranges::none_of(m_conf.linkEvents, &ns3::LinkEvent::up))
+    {
+        return;
+    }
+    for (uint32_t host = 0; host < m_fabric->GetTopology().hostCount; ++host)
+    {
+        ns3::TimeValue own;
+        m_fabric->GetHw(host).GetAttribute("GiveUpTime", own);
+        if (own.Get().IsZero())
+        {
+            m_fabric->GetHw(host).SetAttribute("GiveUpTime",
+                                               ns3::TimeValue(ns3::PicoSeconds(patience)));
+        }
     }
 }
 
@@ -330,7 +353,8 @@ PacketBackend::Describe(double wallSeconds, std::size_t limit) const
                         totals.drops),
             DescribeObstacles(limit),
             DescribeWaits(limit),
-            m_fabric->DescribeTrouble(m_fabric->GetTotals(), m_finishPs.value_or(Now()))};
+            m_fabric->DescribeTrouble(m_fabric->GetTotals(), m_finishPs.value_or(Now())),
+            m_fabric->GetOutages()};
 }
 
 std::vector<std::string>

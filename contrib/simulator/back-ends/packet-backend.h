@@ -82,6 +82,7 @@ class PacketBackend : public SimulationBackend
     std::vector<std::string> DescribeObstacles(std::size_t limit) const;
     std::vector<std::string> DescribeWaits(std::size_t limit) const;
     /// Make the networks of the ranks: one, or, in a divided run, one per server.
+    void WaitAsNcclDoes(TimePs patience);
     void MakeNetworks();
     /// Merge the message counts of all parts.
     void MergeUse();

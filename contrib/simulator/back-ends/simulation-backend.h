@@ -9,6 +9,7 @@
 #include "simulator/records/run-verdict.h"
 
 #include "ns3/collective-engine.h"
+#include "ns3/link-changes.h"
 #include "ns3/rank-network.h"
 
 #include <cstddef>
@@ -33,6 +34,7 @@ struct NetworkDescription
     /// Unexpected losses, constants that do not suit a path, failures scheduled after the end, a
     /// line each; complete after Finish().
     std::vector<std::string> trouble{};
+    std::vector<ns3::LinkOutage> outages{}; ///< that have begun
 };
 
 /**

@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "collectives/model/collective/lost-switches.h"
 #include "program-runs.h"
 #include "programs/frame/run-console.h"
 #include "programs/frame/run-driver.h"
@@ -14,6 +15,7 @@
 
 #include "ns3/fabric-monitors.h"
 #include "ns3/legible.h"
+#include "ns3/link-changes.h"
 
 #include <algorithm>
 #include <atomic>
@@ -23,6 +25,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace AstraSim
 {
@@ -68,6 +72,20 @@ class SimulationRun : public RunDriver
     void BeginAnew();
     void RecordResults();
     int ReportUnfinished();
+    /// A group has lost its NVSwitch: the run ends as NCCL would. @param group its name
+    int ReportLostSwitches(const std::string& group);
+    /// @return a line for each outage
+    std::vector<std::string> DescribeOutages(const std::vector<ns3::LinkOutage>& outages) const;
+    /// @return when NCCL ends with an error as NICs give up, for people; empty if it does not
+    std::string DescribeNcclsEnd(const std::vector<ns3::LinkOutage>& outages);
+    /// @return the same where operations by NVLS were under way, and everybody has a path
+    std::string DescribeNvlsEnd(const std::vector<ns3::LinkOutage>& outages);
+
+    bool KnowsPackets() const
+    {
+        return m_options.network == NetworkModel::Packet;
+    }
+
     void SayVerdict() const;
 
     const RunOptions& m_options;
@@ -79,8 +97,9 @@ class SimulationRun : public RunDriver
     std::atomic<uint64_t> m_collectivesTotal{0}; ///< 0: unknown
     ProgressSample m_sample;                     ///< the last one
     SimulationEnd m_end{SimulationEnd::Drained};
-    std::mutex m_exchange;       ///< of the backend, while another thread may interrupt it
-    bool m_isInterrupted{false}; ///< by another thread
+    std::optional<std::string> m_lost; ///< group that has lost its NVSwitch
+    std::mutex m_exchange;             ///< of the backend, while another thread may interrupt it
+    bool m_isInterrupted{false};       ///< by another thread
 };
 
 bool
@@ -201,7 +220,20 @@ SimulationRun::Start()
 void
 SimulationRun::Simulate()
 {
-    m_end = Backend().Run();
+    try
+    {
+        m_end = Backend().Run();
+    }
+    catch (const LostSwitches& lost)
+    {
+        const auto outages = Backend().Describe(0, 0).outages;
+        if (std::ranges::none_of(outages, &ns3::LinkOutage::isNvLink))
+        {
+            throw; // there has never been one
+        }
+        m_lost = lost.GetGroup();
+        return;
+    }
     if (const auto* forward = m_network->GetForward(); forward && forward->MustBeginAnew())
     {
         BeginAnew();
@@ -282,6 +314,81 @@ SimulationRun::RecordResults()
     }
 }
 
+std::vector<std::string>
+SimulationRun::DescribeOutages(const std::vector<ns3::LinkOutage>& outages) const
+{
+    std::vector<std::string> lines;
+    for (const ns3::LinkOutage& outage : outages)
+    {
+        lines.push_back(ns3::DescribeOutage(outage, KnowsPackets()));
+    }
+    return lines;
+}
+
+std::string
+SimulationRun::DescribeNcclsEnd(const std::vector<ns3::LinkOutage>& outages)
+{
+    const NcclOptions& nccl = m_options.nccl;
+    const TimePs patience = nccl.GetPatience();
+    const auto outlasts = [patience](const ns3::LinkOutage& outage) {
+        return outage.toPs - outage.fromPs > patience;
+    };
+    auto fatal = std::ranges::find_if(outages, [&](const auto& outage) {
+        return outlasts(outage) && !outage.cutOff.empty();
+    });
+    if (fatal == outages.end())
+    {
+        fatal = std::ranges::find_if(outages, outlasts);
+    }
+    if (fatal == outages.end() || nccl.networkKind.name != NetworkKind().name)
+    {
+        return "";
+    }
+    const TimePs end = fatal->fromPs + patience;
+    GetRecord().Set("nccl_error_ns", static_cast<double>(end) / 1e3);
+    return fmt::format("NCCL ends with an error at {:.2f} s: its NICs give up {:.2f} s after link "
+                       "{} has failed (NCCL_IB_TIMEOUT {}, NCCL_IB_RETRY_CNT {})",
+                       static_cast<double>(end) / 1e12,
+                       static_cast<double>(patience) / 1e12,
+                       fatal->ends,
+                       nccl.GetIbTimeout(),
+                       nccl.ibRetryCount);
+}
+
+std::string
+SimulationRun::DescribeNvlsEnd(const std::vector<ns3::LinkOutage>& outages)
+{
+    const auto fatal = std::ranges::find_if(outages, &ns3::LinkOutage::isNvLink);
+    if (fatal == outages.end())
+    {
+        return "";
+    }
+    GetRecord().Set("nccl_error_ns", static_cast<double>(fatal->fromPs) / 1e3);
+    return fmt::format(
+        "NCCL ends with an error at {:.3f} us: operations by NVLS end when a link of "
+        "theirs fails",
+        static_cast<double>(fatal->fromPs) / 1e6);
+}
+
+int
+SimulationRun::ReportLostSwitches(const std::string& group)
+{
+    const TimePs now = Backend().Now();
+    const auto outages = Backend().Describe(0, 0).outages;
+    RecordOutages(GetRecord(), outages, KnowsPackets());
+    GetRecord().Set("simulated_ns", static_cast<double>(now) / 1e3);
+    GetRecord().Set("nccl_error_ns", static_cast<double>(now) / 1e3);
+    const std::string reason =
+        fmt::format("the workload cannot finish: group {} lost its NVSwitch at {:.3f} us, and NCCL "
+                    "ends with an error there",
+                    group,
+                    static_cast<double>(now) / 1e6);
+    EndRecord("stuck", reason);
+    std::cerr << reason << ":\n";
+    PrintIndented(DescribeOutages(outages), MAX_WARNINGS);
+    return 1;
+}
+
 int
 SimulationRun::ReportUnfinished()
 {
@@ -295,12 +402,17 @@ SimulationRun::ReportUnfinished()
         return 1;
     }
     const NetworkDescription network = Backend().Describe(GetWallSeconds(), MAX_WAITS_OF_RANKS);
+    std::vector<std::string> causes = DescribeOutages(network.outages);
+    if (m_end == SimulationEnd::Drained)
+    {
+        const std::string end = network.obstacles.empty() ? DescribeNvlsEnd(network.outages)
+                                                          : DescribeNcclsEnd(network.outages);
+        causes.insert(causes.end(), end.empty() ? 0 : 1, end);
+    }
+    causes.insert(causes.end(), network.obstacles.begin(), network.obstacles.end());
     std::vector<std::string> lines = m_jobs->DescribeWaits();
     lines.insert(lines.end(), network.waits.begin(), network.waits.end());
-    RunDriver::ReportUnfinished(cause,
-                                Backend().Now(),
-                                {network.obstacles, lines},
-                                MAX_WAITS_OF_RANKS);
+    RunDriver::ReportUnfinished(cause, Backend().Now(), {causes, lines}, MAX_WAITS_OF_RANKS);
     if (m_network->ReusesByItself())
     {
         std::cerr << "--fast-forward=off tells which messages are waited for\n";
@@ -331,13 +443,19 @@ SimulationRun::SayVerdict() const
 int
 SimulationRun::Report()
 {
+    if (m_lost)
+    {
+        return ReportLostSwitches(*m_lost);
+    }
     Backend().Finish();
     m_jobs->Finish();
     RecordResults();
-    std::vector<std::string> trouble = Backend().Describe(GetWallSeconds(), 0).trouble;
+    const NetworkDescription network = Backend().Describe(GetWallSeconds(), MAX_WARNINGS);
+    std::vector<std::string> trouble = network.trouble;
     std::vector<std::string> recorded = m_jobs->GetWarnings();
     recorded.insert(recorded.end(), trouble.begin(), trouble.end());
     GetRecord().Set("warnings", recorded);
+    RecordOutages(GetRecord(), network.outages, KnowsPackets());
     m_console.Warn(trouble);
     if (m_check)
     {
@@ -355,7 +473,6 @@ SimulationRun::Report()
         return ReportUnfinished();
     }
     EndRecord("finished");
-    const NetworkDescription network = Backend().Describe(GetWallSeconds(), MAX_WARNINGS);
     for (const std::string& line : network.obstacles)
     {
         std::cerr << "warning: " << ns3::Legible(line) << "\n";
@@ -366,6 +483,10 @@ SimulationRun::Report()
     if (const FastForwardBackend* forward = m_network->GetForward())
     {
         m_console.Say(forward->SayApproximations(""));
+    }
+    for (const std::string& line : DescribeOutages(network.outages))
+    {
+        m_console.Say(line + "\n");
     }
     m_console.Say(DescribeThreads());
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",

@@ -3,6 +3,8 @@
  */
 #include "flow-executor.h"
 
+#include "lost-switches.h"
+
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
@@ -426,11 +428,7 @@ FlowExecutor::Join(const Lane& lane,
                                           .arg = arg});
     if (!hasBegun)
     {
-        throw ns3::InputError("network",
-                              0,
-                              "its switches no longer carry out an operation of rank " +
-                                  std::to_string(root),
-                              "links between the members and their switches that stay up");
+        throw LostSwitches("network", m_execution.group->name);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "mock-nccl-group.h"
 
 #include "collectives/model/collective/flow-executor.h"
+#include "collectives/model/collective/lost-switches.h"
 
 #include "ns3/input-error.h"
 
@@ -101,11 +102,7 @@ class GraphPlan : public CollectivePlan
                     "the packet-level network, IN_NETWORK_REDUCTION 1 in "
                     "its configuration, and links that lose nothing");
             }
-            throw ns3::InputError("AS_NVLS_ENABLE",
-                                  0,
-                                  "no NVSwitch joins the ranks of group " + m_group.name,
-                                  "ranks of one server whose links to an NVSwitch are up, or "
-                                  "NCCL_NVLS_ENABLE=0");
+            throw LostSwitches("AS_NVLS_ENABLE", m_group.name);
         }
     }
 

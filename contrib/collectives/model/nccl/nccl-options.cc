@@ -306,6 +306,13 @@ class NcclVariables
             {"NCCL_PXN_DISABLE",
              ns3::Flag(m_pxnDisable),
              "PXN on (0) or off (1), whatever ``AS_PXN_ENABLE`` says"},
+            {"NCCL_IB_TIMEOUT",
+             ns3::Whole(options.ibTimeout, 1, 31, "an exponent"),
+             "NICs wait 4.096 us x 2^this for an answer (20; 18 before NCCL 2.23). A run that a "
+             "failed link keeps from finishing says when NCCL would end with an error"},
+            {"NCCL_IB_RETRY_CNT",
+             ns3::Whole(options.ibRetryCount, 0, 7, "times"),
+             "how often they then send again (7)"},
             {"NCCL_CROSS_NIC",
              ns3::Word(options.crossNic, {{"2", true}, {"1", true}, {"0", false}}),
              "1, 2: a ring may enter and leave a server on different rails, so that it stays on "

@@ -69,6 +69,9 @@ struct NcclOptions : LibraryOptions
     uint64_t bufferBytes{0};
     /// NCCL_NCHANNELS_PER_NET_PEER: of a pair in groups of several nodes; 0: NCCL's
     uint32_t channelsPerNetPeer{0};
+    /// NCCL_IB_TIMEOUT: a NIC waits 4.096 us x 2^this for an answer; empty: as the release has it
+    std::optional<uint32_t> ibTimeout;
+    uint32_t ibRetryCount{7};                ///< NCCL_IB_RETRY_CNT: times that it sends again
     bool crossNic{true};                     ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
     NcclRelease release{NcclRelease::V2_30}; ///< NCCL_TUNING
     NetworkKind networkKind;                 ///< AS_NETWORK_KIND: the network between nodes
@@ -117,6 +120,19 @@ struct NcclOptions : LibraryOptions
     uint64_t GetNvlsTreeChunk() const
     {
         return nvlsTreeChunk ? nvlsTreeChunk : networkKind.nvlsTreeChunk;
+    }
+
+    /// @return NCCL_IB_TIMEOUT in force
+    uint32_t GetIbTimeout() const
+    {
+        return ibTimeout.value_or(release < NcclRelease::V2_23 ? 18 : 20);
+    }
+
+    /// @return the time without an answer after which NICs give up, and NCCL ends with an error
+    TimePs GetPatience() const
+    {
+        constexpr TimePs UNIT = 4'096'000;
+        return (UNIT << GetIbTimeout()) * (ibRetryCount + 1);
     }
 
     /// @return the file of NCCL_TUNER_CONFIG_FILE; empty: none

@@ -244,6 +244,26 @@ RdmaHw::TimeoutPs(const RdmaQueuePair& qp) const
     return m_recovery->GetTimeoutPs(qp) << std::min(qp.retries, m_maxBackoff);
 }
 
+int64_t
+RdmaHw::GetTimerLengthPs(const RdmaQueuePair& qp) const
+{
+    const int64_t longestPs = AddPs(2 * qp.baseRttPs, m_drainPs[qp.qpn & INDEX_MASK]);
+    return std::max(TimeoutPs(qp), qp.m_hasWaited ? longestPs : 0);
+}
+
+bool
+RdmaHw::GivesUp(const RdmaQueuePair& qp, int64_t nowPs)
+{
+    if (m_giveUpTime.IsZero())
+    {
+        return m_maxRetries && qp.retries >= m_maxRetries;
+    }
+    int64_t& sincePs = m_silentSincePs[qp.qpn];
+    sincePs = qp.retries == 0 ? nowPs - GetTimerLengthPs(qp) : sincePs;
+    return m_maxRetries && qp.retries >= m_maxRetries &&
+           nowPs - sincePs >= m_giveUpTime.GetTimeStep();
+}
+
 bool
 RdmaHw::WaitForQueues(RdmaQueuePair& qp, int64_t nowPs)
 {
@@ -287,7 +307,7 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
     {
         return;
     }
-    if (m_maxRetries && qp.retries >= m_maxRetries)
+    if (GivesUp(qp, nowPs))
     {
         NS_LOG_INFO("gives up on " << qp.Describe());
         qp.failed = true;
@@ -296,8 +316,8 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
     }
     NS_LOG_INFO("timeout of " << qp.Describe());
     ++m_counters.timeouts;
+    m_timeout(qp); // before the next timeout, which may be twice as long
     qp.retries = std::min<uint8_t>(qp.retries + 1, UINT8_MAX - 1);
-    m_timeout(qp);
     m_recovery->OnTimeout(qp, nowPs);
     SeekSendMessage(qp);
     if (!qp.lossless)

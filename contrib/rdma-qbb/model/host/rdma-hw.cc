@@ -122,6 +122,12 @@ RdmaHw::GetTypeId()
                           UintegerValue(10),
                           MakeUintegerAccessor(&RdmaHw::m_maxRetries),
                           MakeUintegerChecker<uint8_t>())
+            .AddAttribute("GiveUpTime",
+                          "Time without an answer before which a queue pair does not give up, "
+                          "however often it has sent again; 0: MaxRetries alone counts",
+                          TimeValue(Time(0)),
+                          MakeTimeAccessor(&RdmaHw::m_giveUpTime),
+                          MakeTimeChecker(Time(0)))
             .AddAttribute("MaxBackoff",
                           "How often the timeout doubles while nothing is acknowledged",
                           UintegerValue(6),

@@ -215,6 +215,9 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
         return FindSender(qpn);
     }
 
+    /// @return the time for which the retransmission timer of @p qp was set
+    int64_t GetTimerLengthPs(const RdmaQueuePair& qp) const;
+
     /// End a connection, both sides; messages that are not complete are forgotten.
     void Close(RdmaQueuePair& qp);
 
@@ -429,6 +432,8 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     void CompleteMessages(RdmaQueuePair& qp);
     void RestartTimer(RdmaQueuePair& qp, int64_t nowPs);
     int64_t TimeoutPs(const RdmaQueuePair& qp) const;
+    /// @return whether a queue pair that has timed out so often gives up now
+    bool GivesUp(const RdmaQueuePair& qp, int64_t nowPs);
     /// A timer has expired: let it run on while frames may wait in a full buffer on the path.
     /// @return whether it does
     bool WaitForQueues(RdmaQueuePair& qp, int64_t nowPs);
@@ -537,6 +542,9 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     bool m_reorders{false};                                   ///< see ExpectReordering()
     std::optional<uint32_t> m_server;                         ///< see SetDivided()
     boost::unordered_flat_map<uint64_t, uint32_t> m_fromAfar; ///< receivers' numbers by AfarKey()
+    Time m_giveUpTime;
+    /// By number of a queue pair: since when nothing has been acknowledged, with m_giveUpTime.
+    boost::unordered_flat_map<uint32_t, int64_t> m_silentSincePs;
     std::vector<uint32_t> m_freeSenders;
     std::vector<uint32_t> m_freeReceivers;
     std::vector<int64_t> m_drainPs;       ///< of m_senders: RdmaQueuePairConfig::drainPs

@@ -22,6 +22,45 @@ struct LinkChange
     bool up{false};              ///< whether they come up or go down
 };
 
+/// A time during which links were down together.
+struct LinkOutage
+{
+    static constexpr int64_t FOR_GOOD = INT64_MAX;
+
+    std::string ends;               ///< as the configuration names them: "0 18", or one node
+    bool isOfNode{false};           ///< whether they are all links of a node
+    std::vector<uint32_t> links;    ///< into ClusterTopology::links
+    int64_t fromPs{0};              ///< from the start of the simulation
+    int64_t toPs{FOR_GOOD};         ///< likewise
+    std::vector<uint32_t> cutOff{}; ///< hosts without another link to the network, in order
+    bool isNvLink{false};           ///< whether a link is one
+
+    /// Losses of packets on account of it.
+    struct Losses
+    {
+        uint64_t drops{0};    ///< frames lost on these links meanwhile
+        uint64_t timeouts{0}; ///< retransmission timers that still ran when there was a path again
+        int64_t timerPs{0};   ///< from then, until the last of them ran out
+    };
+
+    Losses losses{};
+
+    /**
+     * @param updateDelayPs from a change of links until routes have changed
+     * @return when a pair of hosts has a path again: when routes lead elsewhere, or back
+     */
+    int64_t PathBackPs(uint32_t src, uint32_t dst, int64_t updateDelayPs) const;
+};
+
+/// @return the outages that a configuration asks for, by their begin
+std::vector<LinkOutage> FindOutages(const FabricConf& conf, const ClusterTopology& topology);
+
+/**
+ * @param knowsPackets whether losses were counted
+ * @return a line for people, such as "link 0 18 was down from 200 to 2200 us, ..."
+ */
+std::string DescribeOutage(const LinkOutage& outage, bool knowsPackets);
+
 /**
  * Find the links that LINK_DOWN, LINK_UP, NODE_DOWN and NODE_UP mean. Parallel links between the
  * same nodes change together unless a line has the number of one.
