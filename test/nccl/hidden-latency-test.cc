@@ -89,6 +89,30 @@ TEST(HiddenLatency, OfAChainInAServerCountsForTheFirstChunk)
     EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, 3000), LaneTimes::NONE);
 }
 
+// 32 KiB of LL at 4 GB/s of data take 8.2 us, which the first GPU of a server pays. The next ones
+// pass words on as they arrive and add a step of 0.6 us.
+TEST(HiddenLatency, HidesDataOfLlThatAChainPassesOnInAServer)
+{
+    constexpr uint64_t MESSAGE = 32768;
+    CollectiveRequest request;
+    request.op = CollectiveOp::Broadcast;
+    request.bytes = 4 * MESSAGE;
+    const ChannelSpeeds speeds{.channelGBps = 8, .intraLatency = 600'000};
+    const auto time = [&](uint32_t rank, uint64_t message) {
+        const ChainGraph graph(request, MakeShape(4, 4), OneChannel<ChainLayout>(NcclProtocol::Ll));
+        const LaneTimes times = TimesOf<ChainTimes>(graph, speeds, std::nullopt).Out(rank, 0);
+        const CopyTime copy = CopyTimeOf(times, MESSAGE, 2, message);
+        return static_cast<double>(copy.latency + copy.duration);
+    };
+    EXPECT_NEAR(time(0, 0), 600'000 + 8'192'000, 1);
+    EXPECT_NEAR(time(0, 1), 8'192'000, 1);
+    for (const uint32_t rank : {1, 2})
+    {
+        EXPECT_NEAR(time(rank, 0), 600'000, 1);
+        EXPECT_LE(time(rank, 1), 600'001) << "its predecessor sets the pace";
+    }
+}
+
 TEST(HiddenLatency, OfAChainOfLl128CountsForItsFirstWordsUnlessABlockWaitsInEachPass)
 {
     CollectiveRequest request;

@@ -360,6 +360,49 @@ TEST(TreeGraph, ThreadsThatWorkUpwardsAndDownwardsHaveLimitsOfTheirOwn)
     EXPECT_EQ(fromRoot, 1U);
 }
 
+// 16 KiB of LL at 2 GB/s of data take 8.2 us, of which a step's 0.6 us are a part. They are paid
+// where data enter a node: by the leaf of its chain, and by the head that has a chunk from another
+// node. All others pass words on as they arrive and add a step each. A single node's root passes on
+// the words of its chain, too.
+TEST(TreeGraph, WordsOfLlArePaidOnceInANode)
+{
+    struct Case
+    {
+        uint32_t nodes, whole, passing;
+    };
+
+    constexpr uint64_t BYTES = 16384;
+    constexpr uint32_t INFLATION = 2;
+    ChannelSpeeds speeds{.channelGBps = INFLATION, .intraLatency = 600'000};
+    speeds.passes.hiddenBytes = 1200; // 0.6 us
+    TreeLayout layout;
+    layout.protocol = NcclProtocol::Ll;
+    layout.channels = 1;
+    for (const auto& [nodes, whole, passing] : {Case{1, 1, 5}, Case{2, 4, 8}})
+    {
+        const TreeGraph graph(Request(CollectiveOp::AllReduce, BYTES),
+                              MakeShape(4 * nodes, 4),
+                              layout);
+        const TimedLanes times = TimesOf<TreeTimes>(graph, speeds, TreeThreads{}, std::nullopt);
+        std::map<TimePs, uint32_t> lanes;
+        for (uint32_t rank = 0; rank < 4 * nodes; ++rank)
+        {
+            for (uint32_t index = 0; index < graph.GetLaneCount(); ++index)
+            {
+                const Lane lane = graph.GetOutbound(rank, index);
+                if (lane.messages && lane.peer / 4 == rank / 4)
+                {
+                    const CopyTime copy = CopyTimeOf(times.Out(rank, index), BYTES, INFLATION);
+                    ++lanes[(copy.latency + copy.duration + 500) / 1000]; // in ns
+                }
+            }
+        }
+        EXPECT_EQ(lanes[600], passing) << nodes;
+        EXPECT_EQ(lanes[8192], whole) << nodes;
+        EXPECT_EQ(lanes.size(), 2U) << nodes;
+    }
+}
+
 TEST(PatGraph, NobodyIsWokenInVain)
 {
     ChannelLayout layout;

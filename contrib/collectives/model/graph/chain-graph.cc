@@ -68,6 +68,13 @@ ChainGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
     return lane;
 }
 
+bool
+ChainGraph::ForwardsWithinNode(uint32_t rank, uint32_t channel) const
+{
+    const uint32_t previous = m_rings.PreviousOf(rank, channel);
+    return DepthOf(rank, channel) > 0 && GetShape().NodeOf(rank) == GetShape().NodeOf(previous);
+}
+
 uint64_t
 ChainGraph::GetMessagesAtOnce(uint32_t rank, uint32_t channel) const
 {

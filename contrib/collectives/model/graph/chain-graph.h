@@ -58,6 +58,9 @@ class ChainGraph : public ChannelGraph
         return m_messageBytes;
     }
 
+    /// @return whether @p rank passes on data from a GPU of the same node
+    bool ForwardsWithinNode(uint32_t rank, uint32_t channel) const;
+
     /// @return how many messages have to come before @p rank passes on the first of them
     uint64_t GetMessagesAtOnce(uint32_t rank, uint32_t channel) const;
 

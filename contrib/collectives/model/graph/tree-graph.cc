@@ -116,11 +116,13 @@ TreeGraph::ForwardsWithinNode(uint32_t rank, uint32_t index) const
     const auto isNear = [&](uint32_t peer) {
         return peer != NONE && GetShape().NodeOf(peer) == GetShape().NodeOf(rank);
     };
-    if (index % LANES != 0)
+    if (!GoesUp(index) && place.parent != NONE)
     {
-        return isNear(place.parent); // down: data from above
+        return isNear(place.parent);
     }
-    return std::any_of(place.children, place.children + place.childCount, isNear);
+    // Sums of the children, which the root sends down itself.
+    return place.childCount > 0 &&
+           std::all_of(place.children, place.children + place.childCount, isNear);
 }
 
 Lane

@@ -61,7 +61,7 @@ class TreeGraph : public ChannelGraph
         return index % LANES == 0;
     }
 
-    /// @return whether a lane passes on data from a GPU of the same node
+    /// @return whether a lane passes on data from GPUs of the same node
     bool ForwardsWithinNode(uint32_t rank, uint32_t index) const;
 
     /// @return the rank above @p rank in a channel's tree; nothing for the root

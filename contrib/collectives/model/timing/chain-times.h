@@ -19,7 +19,7 @@ namespace AstraSim
  * @brief Times of blocks in a ChainGraph.
  *
  * In a server, a block moves one message while it waits for the flag of the next: the latency
- * counts for the first.
+ * counts for the first. With LL a rank passes on words from its node as they arrive.
  */
 class ChainTimes : public ChannelTimes
 {
@@ -27,7 +27,8 @@ class ChainTimes : public ChannelTimes
     ChainTimes(std::shared_ptr<const ChainGraph> graph,
                const ChannelSpeeds& speeds,
                std::optional<TimePs> givenLatency)
-        : ChannelTimes(std::move(graph), speeds, givenLatency)
+        : ChannelTimes(graph, speeds, givenLatency),
+          m_graph(std::move(graph))
     {
     }
 
@@ -44,8 +45,16 @@ class ChainTimes : public ChannelTimes
         {
             times.withLatency = 1;
         }
+        const uint32_t sender = outbound ? rank : lane.peer;
+        if (GetProtocol() == NcclProtocol::Ll && m_graph->ForwardsWithinNode(sender, index))
+        {
+            PassOnWords(times, m_graph->GetMessageBytes());
+        }
         return times;
     }
+
+  private:
+    std::shared_ptr<const ChainGraph> m_graph;
 };
 
 } // namespace AstraSim

@@ -3,6 +3,10 @@
  */
 #include "channel-times.h"
 
+#include "collectives/model/graph/nccl-protocol.h"
+
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -43,6 +47,21 @@ ChannelTimes::GetTimes(uint32_t rank, uint32_t, bool, const Lane& lane) const
         times.wholePasses = speeds.passes.areWhole;
     }
     return times;
+}
+
+void
+ChannelTimes::PassOnWords(LaneTimes& times, uint64_t bytes) const
+{
+    if (!HasOwnLatency() || times.rateCapBps == 0)
+    {
+        return;
+    }
+    const double wireBits =
+        8 * static_cast<double>(bytes) * WireInflation(m_graph->GetLayout().protocol);
+    const double latencyPs = static_cast<double>(std::max<TimePs>(1, times.latency));
+    const auto withinLatency = static_cast<uint64_t>(wireBits / latencyPs * ns3::PS_PER_SECOND);
+    times.rateCapBps = std::max(times.rateCapBps, withinLatency);
+    times.hiddenBytes = UINT32_MAX;
 }
 
 } // namespace AstraSim

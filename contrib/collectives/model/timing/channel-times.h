@@ -35,6 +35,13 @@ class ChannelTimes : public StepTimes
                        const Lane& lane) const override;
 
   protected:
+    /**
+     * Let a lane pass words of LL on as they arrive. Its messages take their latency alone: the
+     * GPU where the data entered the node has taken their time.
+     * @param bytes most data of a message
+     */
+    void PassOnWords(LaneTimes& times, uint64_t bytes) const;
+
     const GroupShape& GetShape() const
     {
         return m_graph->GetShape();

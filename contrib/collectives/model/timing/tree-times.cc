@@ -20,7 +20,7 @@ TreeTimes::TreeTimes(std::shared_ptr<const TreeGraph> graph,
 }
 
 double
-TreeTimes::SpeedUp(uint32_t rank, uint32_t index, const Lane& lane) const
+TreeTimes::SpeedUp(const Lane& lane) const
 {
     // A block works on a chunk twice, on its way up and on its way down from the root. It works on
     // two chunks at once except at the beginning and at the end, for as many chunks as the way to
@@ -28,29 +28,23 @@ TreeTimes::SpeedUp(uint32_t rank, uint32_t index, const Lane& lane) const
     const double way = GetShape().GetRanksPerNode() + std::bit_width(GetShape().GetNodes()) - 1.0;
     const auto chunks = static_cast<double>(std::max<uint64_t>(1, lane.messages));
     const double both = std::max(0.0, 1 - way / chunks);
-    double speedUp = 2 / (1 + both);
-    // With LL a chunk goes on, half a block's words at a time, while the rest of it is on its way.
-    const uint64_t ahead = GetSpeeds().passes.bytes / 2;
-    const uint64_t chunk =
-        std::min(m_graph->GetChunkBytes(), m_graph->GetSplit().GetBytes(lane.channel));
-    if (GetProtocol() == NcclProtocol::Ll && m_graph->ForwardsWithinNode(rank, index) &&
-        chunk > ahead)
-    {
-        speedUp *= static_cast<double>(chunk) / static_cast<double>(std::max<uint64_t>(1, ahead));
-    }
-    return speedUp;
+    return 2 / (1 + both);
 }
 
 LaneTimes
 TreeTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& lane) const
 {
     LaneTimes times = ChannelTimes::GetTimes(rank, index, outbound, lane);
-    times.rateCapBps =
-        static_cast<uint64_t>(static_cast<double>(times.rateCapBps) * SpeedUp(rank, index, lane));
+    times.rateCapBps = static_cast<uint64_t>(static_cast<double>(times.rateCapBps) * SpeedUp(lane));
     const double threadsGBps = TreeGraph::GoesUp(index) ? m_threads.upGBps : m_threads.downGBps;
     if (threadsGBps > 0 && m_graph->GetParent(rank, lane.channel))
     {
         times.rateCapBps = std::min(times.rateCapBps, static_cast<uint64_t>(threadsGBps * 8e9));
+    }
+    if (GetProtocol() == NcclProtocol::Ll && m_graph->ForwardsWithinNode(rank, index))
+    {
+        PassOnWords(times,
+                    std::min(m_graph->GetChunkBytes(), m_graph->GetSplit().GetBytes(lane.channel)));
     }
     return times;
 }

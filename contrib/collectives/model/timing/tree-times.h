@@ -38,7 +38,7 @@ class TreeTimes : public ChannelTimes
 
   private:
     /// @return how much faster than the plan's rate a lane's block is
-    double SpeedUp(uint32_t rank, uint32_t index, const Lane& lane) const;
+    double SpeedUp(const Lane& lane) const;
 
     std::shared_ptr<const TreeGraph> m_graph;
     TreeThreads m_threads;
