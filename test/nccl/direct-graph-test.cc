@@ -282,6 +282,54 @@ TEST(DirectGraph, APairsRateIsThatOfItsBusierEnd)
     EXPECT_EQ(graph.GetOutbound(1, 0).messages, 0U) << "nothing to send";
 }
 
+// NCCL src/include/channel.h, ncclP2pChannelBaseForRound: between nodes the channels of a round go
+// by the receiver's group of the schedule, so the pairs of a rank with a node have the same ones.
+// Each has its share of a block's warps, which write one chunk after the other and wait for the
+// slot of each. Two nodes of two GPUs: two pairs share two blocks.
+TEST(DirectGraph, PairsWithTheRanksOfANodeShareBlocks)
+{
+    constexpr uint64_t CHUNK = 131072;
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllToAll;
+    request.bytes = 4 * 64 * CHUNK;
+    const PairLayout layout{.channels = 4, .perPair = 2, .chunk = CHUNK, .step = CHUNK};
+    const PairSpeeds pairs{.rankGBps = 333,
+                           .blockGBps = 100,
+                           .sharedBlockGBps = 22.5,
+                           .chunkLatency = 3'400'000};
+    const DirectGraph graph(request, MakeShape(4, 2), layout);
+    const TimedLanes times = TimesOf<DirectTimes>(graph, ChannelSpeeds{}, pairs, std::nullopt);
+    ASSERT_EQ(graph.GetOutbound(0, 1).peer, 2U);
+    EXPECT_EQ(graph.PairsOfBlock(0, 2), 2U);
+    // A chunk takes 2 x 5.8 + 3.4 us. Two blocks write one each in this time: 17.4 GB/s for a pair.
+    const double chunkPs = 2 * CHUNK / 22.5 * 1000 + 3'400'000;
+    EXPECT_NEAR(times.Out(0, 1).psPerAccess, chunkPs / CHUNK / 2, 1e-9);
+    EXPECT_EQ(times.Get().gpu->GetSendAccesses(0, 1, 0), 1U);
+    EXPECT_EQ(times.In(0, 1).psPerAccess, 0) << "the sender's blocks set the pace";
+    // The pair in the node has the blocks with the rank's copy to itself.
+    EXPECT_EQ(graph.PairsOfBlock(0, 1), 2U);
+    EXPECT_NEAR(static_cast<double>(times.Out(0, 0).rateCapBps), 2 * CHUNK * 8e12 / chunkPs, 1);
+    // With a single node each round has channels of its own.
+    PairSpeeds alone = pairs;
+    alone.sharedBlockGBps = 0;
+    const DirectGraph one(request, MakeShape(4, 4), layout);
+    EXPECT_EQ(TimesOf<DirectTimes>(one, ChannelSpeeds{}, alone, std::nullopt).Out(0, 0).rateCapBps,
+              111ULL * 8'000'000'000);
+}
+
+// A receiver's warps are divided as well: eight ranks of a node send to one of the next.
+TEST(DirectGraph, AReceiverSharesItsBlocksAmongSenders)
+{
+    CollectiveRequest request;
+    request.op = CollectiveOp::Gather;
+    request.bytes = 16 << 20;
+    request.root = 0;
+    const DirectGraph graph(request, MakeShape(16, 8), ALL_CHANNELS);
+    EXPECT_EQ(graph.PairsOfBlock(9, 0), 8U);
+    request.op = CollectiveOp::SendRecv;
+    EXPECT_EQ(DirectGraph(request, MakeShape(2, 1), ALL_CHANNELS).PairsOfBlock(0, 1), 1U);
+}
+
 TEST(DirectGraph, MessagesWithLlAreHalfOfItsSteps)
 {
     CollectiveRequest request;

@@ -109,6 +109,18 @@ class Border : public GpuModel
     }
 };
 
+/// A GPU whose blocks write each byte once into a buffer that the NIC reads.
+class Writer : public UniformGpu
+{
+  public:
+    using UniformGpu::UniformGpu;
+
+    uint32_t GetSendAccesses(uint32_t, uint32_t, uint64_t) const override
+    {
+        return 1;
+    }
+};
+
 /// The ranks of a graph on a network in memory.
 class Chain
 {
@@ -218,6 +230,29 @@ TEST(FlowExecutor, ACpuThatServesANicStartsOneMessageAfterTheOther)
     EXPECT_EQ(doneAt(true, BYTES - 1, 1000), ((3 + 1) * (MESSAGES - 1) + 3 + 1) * MICROSECOND);
     EXPECT_EQ(doneAt(true, BYTES, 1000), 1 * MICROSECOND);
     EXPECT_EQ(doneAt(false, BYTES - 1, 1000), (3 + 1) * MICROSECOND);
+}
+
+TEST(FlowExecutor, ACpuServesAMessageOnceTheBlockHasWrittenIt)
+{
+    const auto doneAt = [](TimePs block, TimePs cpu, uint64_t empty) {
+        LaneTimes lane;
+        lane.slots = MESSAGES;
+        lane.psPerAccess = static_cast<double>(block) / BYTES;
+        lane.slowStarts[0] = {0, cpu, true};
+        Chain chain(std::make_shared<Line>(2, false, false, empty), std::make_shared<Writer>(lane));
+        chain.network.DelayStarts();
+        chain.Start(0);
+        chain.Start(1);
+        chain.network.Run();
+        return chain.DoneAt(1);
+    };
+    constexpr TimePs NETWORK = 1 * MICROSECOND;
+    constexpr auto ALL = static_cast<TimePs>(MESSAGES);
+    constexpr TimePs SHORT = 2 * MICROSECOND;
+    constexpr TimePs LONG = 5 * MICROSECOND;
+    EXPECT_EQ(doneAt(SHORT, LONG, 0), SHORT + ALL * LONG + NETWORK) << "the CPU sets the pace";
+    EXPECT_EQ(doneAt(LONG, SHORT, 0), ALL * LONG + SHORT + NETWORK) << "the block sets the pace";
+    EXPECT_EQ(doneAt(LONG, SHORT, 1), (ALL - 1) * LONG + SHORT + NETWORK) << "one without bytes";
 }
 
 TEST(FlowExecutor, TheFirstMessageOfAConnectionTakesACpuLonger)

@@ -59,6 +59,9 @@ TEST(MeasuredFigures, EveryFigureOfEveryGenerationThatUsesItIsBuiltIn)
         EXPECT_GT(figures.llStepUs[generation], 0) << generation;
         EXPECT_GT(figures.pairEfficiency[generation], 0) << generation;
         EXPECT_GT(figures.pairBlockEfficiency[generation], 0) << generation;
+        EXPECT_EQ(figures.pairChunkUs[generation] > 0,
+                  !IsAmd(static_cast<GpuGeneration>(generation)))
+            << generation;
     }
     for (const std::size_t generation : {HOPPER, BLACKWELL}) // the only ones with NVLS
     {

@@ -311,26 +311,63 @@ FlowExecutor::Send(Outbound& outbound)
     const Lane& lane = outbound.lane;
     const LaneTimes& times = outbound.times;
     const uint64_t bytes = outbound.nextBytes;
-    const MessageHandler sent = [](void* arg) {
-        auto* lane = static_cast<Outbound*>(arg);
-        lane->owner->OnSent(*lane);
-    };
     if (bytes == 0)
     {
-        Defer(sent, &outbound);
+        Defer(OnSentOf, &outbound);
         return;
     }
     if (lane.kind == LaneKind::Copy)
     {
-        Copy(outbound, bytes, sent);
+        Copy(outbound, bytes, OnSentOf);
         return;
     }
     if (lane.kind != LaneKind::Message)
     {
-        Join(lane, times, bytes, sent, &outbound);
+        Join(lane, times, bytes, OnSentOf, &outbound);
         return;
     }
     const uint64_t message = outbound.sent - 1;
+    if (times.psPerAccess == 0)
+    {
+        Post(outbound, message, bytes, 0);
+        return;
+    }
+    const uint32_t accesses = m_execution.gpu->GetSendAccesses(m_rank, outbound.index, message);
+    const TimePs work = OccupyBlock(outbound, bytes, accesses);
+    const auto occupiesCpu = [](const SlowStart& slow) { return slow.Applies() && slow.occupies; };
+    if (m_isPhysical || std::ranges::none_of(times.slowStarts, occupiesCpu))
+    {
+        Post(outbound, message, bytes, work);
+        return;
+    }
+    // The CPU turns to messages in the order in which blocks have written them.
+    m_network.Schedule(
+        work,
+        [](void* arg) {
+            auto* lane = static_cast<Outbound*>(arg);
+            lane->owner->PostWritten(*lane);
+        },
+        &outbound);
+}
+
+void
+FlowExecutor::PostWritten(Outbound& outbound)
+{
+    uint64_t message = 0;
+    uint64_t bytes = 0;
+    while (bytes == 0) // messages without bytes have not come here
+    {
+        message = outbound.written++;
+        bytes = m_execution.graph->GetBytes(m_rank, outbound.index, message);
+    }
+    Post(outbound, message, bytes, 0);
+}
+
+void
+FlowExecutor::Post(Outbound& outbound, uint64_t message, uint64_t bytes, TimePs work)
+{
+    const Lane& lane = outbound.lane;
+    const LaneTimes& times = outbound.times;
     if (outbound.latencyBytes != bytes || message == 0 || message == times.connections ||
         message == times.withLatency)
     {
@@ -343,18 +380,14 @@ FlowExecutor::Send(Outbound& outbound)
     info.channel = lane.channel;
     info.sendLatency =
         outbound.busy ? OccupyCpu(outbound.busy) + outbound.latency : outbound.latency;
-    if (times.psPerAccess > 0)
-    {
-        const uint32_t accesses = m_execution.gpu->GetSendAccesses(m_rank, outbound.index, message);
-        info.sendLatency = ns3::AddPs(info.sendLatency, OccupyBlock(outbound, bytes, accesses));
-    }
+    info.sendLatency = ns3::AddPs(info.sendLatency, work);
     info.rateCapBps = times.rateCapBps;
     info.stream = outbound.stream;
     m_network.Send({.dst = m_execution.group->ranks[lane.peer],
                     .tag = m_tagBase + lane.tag,
                     .bytes = bytes,
                     .info = &info,
-                    .handler = sent,
+                    .handler = OnSentOf,
                     .arg = &outbound,
                     .buffer = m_data ? m_data->GetOutgoing(outbound.index, message) : nullptr});
     outbound.stream = info.stream;
@@ -430,6 +463,13 @@ FlowExecutor::Join(const Lane& lane,
     {
         throw LostSwitches("network", m_execution.group->name);
     }
+}
+
+void
+FlowExecutor::OnSentOf(void* outbound)
+{
+    auto* lane = static_cast<Outbound*>(outbound);
+    lane->owner->OnSent(*lane);
 }
 
 void

@@ -111,6 +111,7 @@ class FlowExecutor : public RankCollective
         TimePs latency{0};              ///< StartOf() latencyBytes
         TimePs busy{0};                 ///< part of latency in which no other message starts
         uint32_t creditsToCome{0};      ///< credit messages that a far receiver still sends
+        uint32_t written{0};            ///< messages that PostWritten() has handed to the CPU
         TimePs blockFree{0};            ///< when the channel's block has finished its work
         Lane lane;
         LaneTimes times;
@@ -149,6 +150,7 @@ class FlowExecutor : public RankCollective
     void SendByTurns();
     /// Wait for the next message of a lane, if there is one.
     void Expect(Inbound& inbound);
+    static void OnSentOf(void* outbound);
     void OnSent(Outbound& outbound);
     void OnArrived(Inbound& inbound);
     /// Copy the message that has arrived on a lane, when the GPU is free to.
@@ -185,6 +187,10 @@ class FlowExecutor : public RankCollective
     bool HasData(const Outbound& outbound) const;
     /// Send the next message of a lane.
     void Send(Outbound& outbound);
+    /// Let the CPU take up the message that a lane's block has written next.
+    void PostWritten(Outbound& outbound);
+    /// Give a message to the network. @param work time until the channel's block has written it
+    void Post(Outbound& outbound, uint64_t message, uint64_t bytes, TimePs work);
     /// @return the time between the moment when a message may go and its first packet
     CopyTime StartOf(const LaneTimes& times, uint64_t bytes, uint64_t message) const;
     /// @return how long a message waits until the CPU that serves the NIC is free

@@ -74,6 +74,19 @@ DirectGraph::ChannelsOf(uint32_t from, uint32_t to) const
                : 1;
 }
 
+uint32_t
+DirectGraph::PairsOfBlock(uint32_t from, uint32_t to) const
+{
+    uint32_t sends = 0;
+    uint32_t receives = 0;
+    for (uint32_t place = 0; place < m_schedule.GetGroupRanks(); ++place)
+    {
+        sends += PairBytesOf(from, m_schedule.InGroupOf(to, place)) > 0;
+        receives += PairBytesOf(m_schedule.InGroupOf(from, place), to) > 0;
+    }
+    return std::max(sends, receives);
+}
+
 uint64_t
 DirectGraph::MessageBytesOf(uint32_t from, uint32_t to) const
 {

@@ -94,9 +94,17 @@ class DirectGraph : public FlowGraph
     /// @return channels of a pair: connections, each with a proxy of its own between nodes
     uint32_t ChannelsOf(uint32_t from, uint32_t to) const;
 
-  private:
+    /**
+     * @return pairs whose data one block of a pair's channels moves at once, in a group of several
+     * nodes (NCCL src/include/channel.h, ncclP2pChannelBaseForRound): those of the sender with the
+     * receiver's group of the schedule, or of the receiver with the sender's, whichever are more
+     */
+    uint32_t PairsOfBlock(uint32_t from, uint32_t to) const;
+
     /// @return most bytes of a message
     uint64_t MessageBytesOf(uint32_t from, uint32_t to) const;
+
+  private:
     bool AreInOneNode(uint32_t from, uint32_t to) const;
     Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
     /// @return the peer of a rank's lane

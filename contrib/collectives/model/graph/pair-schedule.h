@@ -36,6 +36,19 @@ class PairSchedule
     /// @return the rank that another one receives from. @param round 0 to the number of ranks - 2
     uint32_t ReceivesFrom(uint32_t rank, uint32_t round) const;
 
+    /// @return ranks of the schedule's groups. Pairs of a rank with those of a group share
+    /// channels.
+    uint32_t GetGroupRanks() const
+    {
+        return m_groupRanks;
+    }
+
+    /// @return the rank at a place of another rank's group
+    uint32_t InGroupOf(uint32_t rank, uint32_t place) const
+    {
+        return m_ranks[m_places[rank] / m_groupRanks * m_groupRanks + place];
+    }
+
   private:
     /// @return the rank that is so many groups, and places in its group, further than another one
     uint32_t Further(uint32_t rank, uint32_t groupDelta, uint32_t placeDelta) const;

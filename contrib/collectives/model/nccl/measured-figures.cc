@@ -32,6 +32,7 @@ const std::vector<std::pair<std::string, Member>> MEMBERS = {
     {"ll_hidden_bytes", &MeasuredFigures::llHiddenBytes},
     {"pair_efficiency", &MeasuredFigures::pairEfficiency},
     {"pair_block_efficiency", &MeasuredFigures::pairBlockEfficiency},
+    {"pair_chunk_us", &MeasuredFigures::pairChunkUs},
     {"pair_net_us", &MeasuredFigures::pairNetUs},
     {"pair_cpu_us", &MeasuredFigures::pairCpuUs},
     {"pair_again_us", &MeasuredFigures::pairAgainUs},

@@ -34,6 +34,7 @@ struct MeasuredFigures
     double llHiddenBytes{};
     ByGeneration pairEfficiency{};
     ByGeneration pairBlockEfficiency{};
+    ByGeneration pairChunkUs{};
     double pairNetUs{};
     double pairCpuUs{};
     double pairAgainUs{};

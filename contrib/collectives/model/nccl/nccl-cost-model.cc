@@ -165,6 +165,11 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     pairs.layout.step = pairs.layout.chunk;
     pairs.speeds.blockGBps =
         figures.pairBlockEfficiency[generation] * NcclBlockGBps(m_machine.gpu.generation);
+    if (shape.GetNodes() > 1 && !IsAmd(m_machine.gpu.generation))
+    {
+        pairs.speeds.sharedBlockGBps = NcclBlockGBps(m_machine.gpu.generation);
+        pairs.speeds.chunkLatency = FromMicroseconds(figures.pairChunkUs[generation]);
+    }
     plan.speeds.net.latency = InterLatency(figures.pairNetUs - figures.pairCpuUs);
     // A network, a host or a user may have figures of their own.
     if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&

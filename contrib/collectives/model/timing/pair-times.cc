@@ -44,16 +44,31 @@ DirectTimes::CountPeers()
     }
 }
 
+double
+DirectTimes::PsPerByte(uint32_t from, uint32_t to) const
+{
+    const uint64_t chunk =
+        AreInOneNode(from, to) ? m_graph->GetLayout().chunk : m_graph->MessageBytesOf(from, to);
+    const double writing = 1000 * m_graph->PairsOfBlock(from, to) / m_pairs.sharedBlockGBps;
+    const double waiting = static_cast<double>(m_pairs.chunkLatency) / static_cast<double>(chunk);
+    return (writing + waiting) / m_graph->ChannelsOf(from, to);
+}
+
 LaneTimes
 DirectTimes::GetTimes(uint32_t rank, uint32_t, bool outbound, const Lane& lane) const
 {
     LaneTimes times;
+    const uint32_t from = outbound ? rank : lane.peer;
+    const uint32_t to = outbound ? lane.peer : rank;
+    const bool sharesBlocks = HasOwnLatency() && m_pairs.sharedBlockGBps > 0 &&
+                              m_graph->GetLayout().channels > 0 &&
+                              m_graph->PairBytesOf(from, to) > 0;
     if (!AreInOneNode(rank, lane.peer))
     {
         times.latency = NetLatency();
         times.slowStarts = GetSpeeds().net.slowStarts;
-        times.connections =
-            outbound ? m_graph->ChannelsOf(rank, lane.peer) : m_graph->ChannelsOf(lane.peer, rank);
+        times.connections = m_graph->ChannelsOf(from, to);
+        times.psPerAccess = sharesBlocks && outbound ? PsPerByte(from, to) : 0;
         return times;
     }
     times.latency = NodeLatency();
@@ -65,11 +80,13 @@ DirectTimes::GetTimes(uint32_t rank, uint32_t, bool outbound, const Lane& lane) 
     {
         times.latency = 0; // the copy out of a slot follows the arrival at once
     }
-    const uint32_t from = outbound ? rank : lane.peer;
-    const uint32_t to = outbound ? lane.peer : rank;
     const double share = m_pairs.rankGBps / std::max(m_peersOut[from], m_peersIn[to]);
-    const double blocks =
+    double blocks =
         m_graph->GetLayout().channels ? m_pairs.blockGBps * m_graph->ChannelsOf(from, to) : share;
+    if (sharesBlocks)
+    {
+        blocks = std::min(blocks, 1000 / PsPerByte(from, to));
+    }
     times.rateCapBps = static_cast<uint64_t>(std::min(share, blocks) * 8e9);
     return times;
 }

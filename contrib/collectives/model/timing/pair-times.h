@@ -20,13 +20,18 @@ struct PairSpeeds
 {
     double rankGBps{0};  ///< of a rank to all others of its node
     double blockGBps{0}; ///< of a channel at most
+    /// In groups of several nodes: of a block, whose pairs share it; 0: pairs share none.
+    double sharedBlockGBps{0};
+    TimePs chunkLatency{0}; ///< of each chunk of a pair whose block is shared
 };
 
 /**
  * @ingroup collectives
  * @brief Times of GPUs in a DirectGraph.
  *
- * Within a node a pair has the rate of its channels, at most its share of all pairs' rate.
+ * Within a node a pair has the rate of its channels, at most its share of all pairs' rate. In a
+ * group of several nodes the pairs of a rank with a node share its channels' blocks, each with
+ * warps of its own, which write one chunk after the other.
  */
 class DirectTimes : public StepTimes
 {
@@ -41,7 +46,15 @@ class DirectTimes : public StepTimes
                        bool outbound,
                        const Lane& lane) const override;
 
+    uint32_t GetSendAccesses(uint32_t, uint32_t, uint64_t) const override
+    {
+        return 1; // into the buffer that the NIC reads
+    }
+
   private:
+    /// @return time of a pair's blocks for a byte, where pairs share them
+    double PsPerByte(uint32_t from, uint32_t to) const;
+
     /// Count with how many others of its node each rank exchanges data.
     void CountPeers();
     bool AreInOneNode(uint32_t rank, uint32_t peer) const;
