@@ -19,6 +19,7 @@ GBPS = 100
 # Derived from the plug-ins of the tree, and the same as these; and two that decide by a queue's length.
 PLAIN = """
 #include "ns3/buffer-thresholds.h"
+#include "ns3/rdma-queue-pair.h"
 #include "ns3/rdma-transport.h"
 #include "ns3/switch-mmu.h"
 #include "ns3/switch-node.h"
@@ -47,10 +48,23 @@ struct Above : public DynamicThresholds
         return frame.priority > 0 && queue > 80'000 ? VERDICT : Verdict::Admit;
     }
 };
+struct Silent : public RdmaTransport // never lets anything go
+{
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("ns3::Silent").SetParent<RdmaTransport>().AddConstructor<Silent>();
+        return tid;
+    }
+    void OnQpInit(RdmaQueuePair& qp) override
+    {
+        qp.SetVariableWindow(false);
+        qp.SetWindow(0);
+    }
+};
 constexpr char DYNAMIC[] = "ns3::SameDynamic", STATIC[] = "ns3::SameStatic", TRANSPORT[] = "ns3::SameTransport";
 constexpr char MARK[] = "ns3::MarkAbove", DROP[] = "ns3::DropAbove";
 const TypeId types[] = {Same<DynamicThresholds, DYNAMIC>::GetTypeId(), Same<StaticThresholds, STATIC>::GetTypeId(),
-                        Same<RdmaTransport, TRANSPORT>::GetTypeId(),
+                        Same<RdmaTransport, TRANSPORT>::GetTypeId(), Silent::GetTypeId(),
                         Above<BufferPolicy::Verdict::Mark, MARK>::GetTypeId(),
                         Above<BufferPolicy::Verdict::Drop, DROP>::GetTypeId()};
 } // namespace ns3
@@ -79,15 +93,20 @@ def star(hosts):
     return f"{hosts + 1} 1 {hosts}\n{hosts}\n" + "".join(f"{host} {hosts} {GBPS}Gbps 1us 0\n" for host in range(hosts))
 
 
-def run(program, folder, topology, flows, conf, *flags):
-    """Simulate the flows in the folder, which gets all files. Returns the results of run.json."""
+def start(program, folder, topology, flows, conf, *flags):
+    """Simulate the flows in the folder, which gets all files."""
     folder.mkdir()
     (folder / "topology.txt").write_text(topology)
     (folder / "flow.txt").write_text(f"{len(flows)}\n" + "".join(
         f"{src} {dst} 3 {100 + number} {size} {start:.9f}\n" for number, (src, dst, size, start) in enumerate(flows)))
     (folder / "run.conf").write_text("PACKET_PAYLOAD_SIZE 1000\n" + conf)
-    done = subprocess.run([program, folder / "run.conf", "-n", folder / "topology.txt", "-f", folder / "flow.txt", "-o",
+    return subprocess.run([program, folder / "run.conf", "-n", folder / "topology.txt", "-f", folder / "flow.txt", "-o",
                            folder / "out", *flags], capture_output=True, text=True, timeout=HANGS, check=False)
+
+
+def run(program, folder, *given):
+    """Returns the results of run.json."""
+    done = start(program, folder, *given)
     assert done.returncode == 0, done.stderr
     return json.loads((folder / "out/run.json").read_text())
 
@@ -178,6 +197,13 @@ def test_credits_keep_an_incast_at_line_rate_and_its_queue_short(program, tmp_pa
     expected = 3 * 2 * (1000 + control) + 2 * (1000 + frame) + (senders * size // 1000 - 1) * frame
     assert last_fct(tmp_path / "run") == pytest.approx(expected, rel=0.005)
     assert max(queues(tmp_path / "run", senders + 1).values(), default=0) <= 4 * FRAME
+
+
+def test_a_run_whose_credits_never_come_ends_and_says_so(program, tmp_path):
+    done = start(program, tmp_path / "run", star(3), [(0, 2, 100_000, 0), (1, 2, 100_000, 0)],
+                 "CC_MODE 0\nTRANSPORT ns3::Silent\n")
+    assert done.returncode == 1
+    assert "cannot finish" in done.stderr, done.stderr
 
 
 def test_without_credits_the_same_incast_queues_a_window_of_each_sender(program, tmp_path):

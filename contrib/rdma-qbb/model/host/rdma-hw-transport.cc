@@ -297,10 +297,13 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
     if (device.IsLinkUp() && (qp.GetInFlight() == 0 || paused) &&
         qp.pausedTimeouts < m_maxPausedTimeouts)
     {
-        // Frames that have not been sent cannot have been lost. A pause that never ends is a
-        // deadlock.
-        qp.pausedTimeouts += paused;
-        RestartTimer(qp, nowPs);
+        // Frames that have not been sent cannot have been lost: the timer starts with the next one.
+        // A pause that never ends is a deadlock.
+        if (paused)
+        {
+            ++qp.pausedTimeouts;
+            RestartTimer(qp, nowPs);
+        }
         return;
     }
     if (device.IsLinkUp() && WaitForQueues(qp, nowPs))
