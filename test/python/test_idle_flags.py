@@ -272,14 +272,14 @@ KEYS = {
     "PMAX": ["1", "KMIN=1000", "KMAX=900000"], "KMAX_MAP": ["1 100000000000 20", "KMIN_MAP=1 100000000000 1"],
     "KMIN_MAP": ["1 100000000000 1"], "PMAX_MAP": ["1 100000000000 1", "KMIN_MAP=1 100000000000 1",
                                                    "KMAX_MAP=1 100000000000 900"],
-    "ENABLE_QCN": ["0"], "ECN_ENABLED": ["0"], "USE_DYNAMIC_PFC_THRESHOLD": ["0"], "BUFFER_SIZE": ["4"],
+    "ENABLE_QCN": ["0"], "ECN_ENABLED": ["0"], "USE_DYNAMIC_PFC_THRESHOLD": ["0"], "BUFFER_SIZE": ["2"],
     "BUFFER_POLICY": ["static"], "TRANSPORT": ["roce"],
     "ERROR_RATE_PER_LINK": ["0.001"],
     "ROUTING": ["spray"], "IN_NETWORK_REDUCTION": ["1"], "ROUTING_AT": ["spray asw"], "PLANE": ["TP 0"],
     "COLLECTIVE_ENGINE": ["ACCL"],
     "LINK_DOWN": ["1 8 10"], "LINK_UP": ["9 8 10", "LINK_DOWN=1 8 10"], "NODE_DOWN": ["1 10"],
     "NODE_UP": ["9 10", "NODE_DOWN=1 10"],
-    "QUEUE_WEIGHT": ["4 5"], "PAUSE_TIME": ["9", "BUFFER_SIZE=4"],
+    "QUEUE_WEIGHT": ["4 5"], "PAUSE_TIME": ["9", "BUFFER_SIZE=2"],
     "PFC_WATCHDOG": ["20", "BUFFER_SIZE=4", "NIC_TOTAL_PAUSE_TIME=100"],
     "PFC_WATCHDOG_ACTION": ["drop", "PFC_WATCHDOG=20", "NIC_TOTAL_PAUSE_TIME=100"], "PACKET_PAYLOAD_SIZE": ["500"],
     "L2_CHUNK_SIZE": ["9000", "L2_BACK_TO_ZERO=1", "ERROR_RATE_PER_LINK=0.001"], "L2_ACK_INTERVAL": ["9000"],
@@ -305,7 +305,7 @@ KEYS = {
     "QLEN_MON_INTERVAL": ["3"], "BW_MON_INTERVAL": ["3"], "QLEN_MON_START": ["10", "QLEN_MON_INTERVAL=3"],
     "QLEN_MON_END": ["20", "QLEN_MON_INTERVAL=3"], "GPUS_PER_SERVER": ["4"], "SEED": ["7", "ROUTING=random-spray"],
     "LB_MODE": ["6"],
-    "ENABLE_IRN": ["1", "ERROR_RATE_PER_LINK=0.001"], "ENABLE_PFC": ["0", "BUFFER_SIZE=4"],
+    "ENABLE_IRN": ["1", "ERROR_RATE_PER_LINK=0.001"], "ENABLE_PFC": ["0", "BUFFER_SIZE=2"],
     "RANDOM_SEED": ["7", "ERROR_RATE_PER_LINK=0.001"]}
 # They change something on other topologies, with other workloads and with link failures; MONITOR and TRANSPORT need a
 # class of the user's.

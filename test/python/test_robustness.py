@@ -173,8 +173,10 @@ def test_memory_that_runs_out_is_told(folder, program, flags, hosts):
         return run(folder, "-q", *flags, *more, program=PROGRAMS / program, **options)
 
     (folder / "conf").write_text("CC_MODE 1\nBUFFER_SIZE 1000\n")
-    (folder / "big").write_text(f"{hosts + 1} 1 {hosts}\n{hosts}\n"
-                                + "".join(f"{hosts} {host} 100Gbps 1us 0\n" for host in range(hosts)))
+    each = 20_000  # hosts of a switch
+    switches = range(hosts, hosts + hosts // each)
+    (folder / "big").write_text(f"{switches.stop} {len(switches)} {hosts}\n{' '.join(map(str, switches))}\n" + "".join(
+        f"{switches[host // each]} {host} 100Gbps 1us 0\n" for host in range(hosts)))
     result = start("-n", "big", "-o", "out", preexec_fn=limit)
     assert result.returncode == 1 and result.stderr.startswith("out of memory"), result.stderr
     assert len(result.stderr.splitlines()) == 1

@@ -45,7 +45,10 @@ struct DrawnCount
 };
 
 /**
- * Requests as load generators make them. Gaps between arrivals are exponential, or gamma
+ * @ingroup astra-frontend
+ * @brief Requests as load generators make them.
+ *
+ * Gaps between arrivals are exponential, or gamma
  * distributed as in `vllm bench serve`.
  *
  * A session is a user's or an agent's conversation. Each of its requests, the turns, has the
