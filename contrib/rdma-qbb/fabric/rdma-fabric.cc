@@ -512,7 +512,7 @@ RdmaFabric::WarnOfThresholds()
                 fmt::format("ns3::SwitchMmu::StaticThreshold of {} bytes is more than the {} bytes "
                             "that all ports of switch {} share: its partners are paused only when "
                             "none of these is left",
-                            mmu.GetThreshold(0, 3),
+                            mmu.GetStaticThreshold(),
                             mmu.GetSharedBytes(),
                             id));
             return; // one warning is enough
