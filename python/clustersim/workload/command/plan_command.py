@@ -16,11 +16,14 @@ from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
 from clustersim.workload.command import exchange_flags, training_command
+from clustersim.workload.contention import uplinks
+from clustersim.workload.contention.demand import Contention
 from clustersim.workload.estimate import against, overlapped, plans, search
 from clustersim.workload.kernels import frameworks, gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.plan.exchange import Exchange
 from clustersim.workload.planning import carried_out, own_layout
+from clustersim.workload.planning.contended import Contended
 from clustersim.workload.result.plans import Plans, Row, by_simulation, row_of
 from clustersim.workload.training import memory
 from clustersim.workload.write import launch_arguments
@@ -90,7 +93,8 @@ def make_parser(description: str) -> argparse.ArgumentParser:
     add_price_flags(parser, ", in the place of --gpu_hour")
     add_simulation_flags(parser, "packet")
     add = parser.add_argument
-    add("--topology", "-n", metavar="FILE", help="topology that gives the GPU type, GPUs per server and rates of links")
+    add("--topology", "-n", metavar="FILE",
+        help="topology that gives the GPU type, GPUs per server, rates of links and what switches carry up")
     add("--gpu_type", default=None, metavar="GPU",
         help=f"GPU type where no topology gives it (default: H100), of {', '.join(gpus.names())}")
     add("--gpus_per_server", type=int, default=None, metavar="N",
@@ -239,14 +243,25 @@ def _framework(given: argparse.Namespace) -> frameworks.Framework | None:
 def _timers(given: argparse.Namespace, machine: plans.Machine, gpu: gpus.Gpu, flags: Sequence[str], directory: str,
             framework: frameworks.Framework | None) -> Callable[[int], search.Timer]:
     """@return a function that gives what times plans of a number of GPUs"""
+    shared = uplinks.find(read_topology(given.topology)) if given.topology else None
+    servers = carried_out.collective_machine(machine, gpu)
     if framework:
-        timer = search.Estimated(carried_out.collective_machine(machine, gpu), framework)
+        timer = search.Estimated(dataclasses.replace(servers, contention=Contention(shared) if shared else None),
+                                 framework)
         return lambda count: timer
     program = find_program("SimAI_analytical", given.bin)
-    for group in OVERLAPS:
-        share = getattr(given, f"{group}_overlap")
-        flags = [*flags, f"-{group}_o", str(share)] if share is not None else flags
-    return lambda count: search.Analytical(program, ["-g", str(count), *flags], directory)
+    shares = {group: getattr(given, f"{group}_overlap") for group in OVERLAPS}
+    hidden = {group.upper(): share for group, share in shares.items() if share is not None}
+    for group, share in hidden.items():
+        flags = [*flags, f"-{group.lower()}_o", str(share)]
+
+    def analytical(count: int) -> search.Analytical:
+        return search.Analytical(program, ["-g", str(count), *flags], directory)
+    if not shared:
+        return analytical
+    on_topology = dataclasses.replace(servers, topology=given.topology)
+    contention = Contention(shared, alone_counts=True)
+    return lambda count: Contended(analytical(count), on_topology, contention, hidden)
 
 
 @dataclasses.dataclass(frozen=True)

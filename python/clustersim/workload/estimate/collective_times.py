@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clustersim import gpu_rows
 from clustersim.simulation import find_program, run_program
+from clustersim.workload.contention.demand import NO_CONTENTION, Contention
 from clustersim.workload.estimate import plans
 from clustersim.workload.plan import pipeline
 from clustersim.workload.plan.parallel import Parallelism
@@ -32,6 +33,9 @@ class Machine:
     nic_gbps: float = 50  # of a NIC
     nics_per_server: int = 0  # 0: one for each GPU
     nvlink_gbps: float = 0  # of a GPU; 0: that of the type
+    topology: str | None = None  # whose links collectives take, and whose GPUs these are
+    contention: Contention | None = None  # of groups that send at once
+    hidden: tuple[tuple[str, float], ...] = ()  # shares of the times of kinds of groups that nothing waits for
 
     def line_rates(self) -> plans.Machine:
         """@return the plans.Machine whose bandwidths are the links'"""
@@ -41,6 +45,8 @@ class Machine:
 
     def flags(self) -> list[str | float]:
         """@return the flags of SimAI_analytical that mean the same"""
+        if self.topology:
+            return ["-n", self.topology]
         found: list[str | float] = ["--gpu-type", self.gpu_type, "--gpus-per-server", self.gpus_per_server,
                                     "--nic-busbw", self.nic_gbps]
         found += ["--nic-per-server", self.nics_per_server] if self.nics_per_server else []
@@ -102,9 +108,14 @@ class CollectiveTimes:
         self.found = dict(_times_on(dataclasses.replace(iteration.plan, copies=1), iteration.pipeline_bytes,
                                     wanted - apart, machine))
         self.found.update(_of_copies(iteration.plan, apart, machine) if apart else {})
-        tied = iteration.tied_bytes
-        self.tied_ns = _times_on(iteration.plan, tied, (), machine).get(PIPELINE,
-            0.0) if tied else 0.0  # of the ends' exchange of gradients
+        tied, exposed = iteration.tied_bytes, {group: 1 - share for group, share in machine.hidden}
+        shared = machine.contention or NO_CONTENTION
+        # The ends of a pipeline exchange gradients.
+        self.tied_ns = (_times_on(iteration.plan, tied, (), machine).get(PIPELINE, 0.0)
+                        + shared.extra_ns(iteration.plan, PIPELINE, tied)) if tied else 0.0
+        for each, alone in self.found.items():
+            more = shared.extra_ns(iteration.plan, each, iteration.pipeline_bytes if each == PIPELINE else each.bytes)
+            self.found[each] = (alone + more) * exposed.get(each.group, 1.0)
 
     def __call__(self, collective: Collective) -> float:
         return self.found.get(collective, 0.0) if collective.op != "NONE" else 0.0

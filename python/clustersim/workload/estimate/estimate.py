@@ -433,7 +433,7 @@ def estimate(iteration: "Iteration", machine: Machine, framework: "Framework | N
     times = CollectiveTimes(iteration, machine, collectives(iteration, framework))
     passes = Passes(iteration, times, framework)
     stages = [Stage(iteration, stage, passes, times, framework) for stage in range(plan.pp)]
-    send = times.pipeline_ns if framework else 0.0
+    send = times.pipeline_ns if framework or "PP" in dict(machine.hidden) else 0.0
     blocks = send if framework and framework.pp == "exposed" else 0.0
     places = [_Place(*each) for each in zip(stages, *_run_pipeline(stages, plan, send, blocks))]
     best = None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TYPE_CHECKING
 
 from clustersim.errors import InputError
+from clustersim.workload.contention.demand import factor
 from clustersim.workload.plan import keeping, pipeline, recompute
 from clustersim.workload.plan.exchange import Exchange
 from clustersim.workload.plan.parallel import Parallelism, check
@@ -56,23 +57,16 @@ def _divisors(number: int) -> list[int]:
     return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
 
 
-def _factor(op: str, ranks: int) -> float:
-    return {"ALLREDUCE": 2 * (ranks - 1) / ranks, "ALLGATHER": (ranks - 1) / ranks,
-            "REDUCESCATTER": (ranks - 1) / ranks, "ALLTOALL": (ranks - 1) / ranks}.get(op, 1)
-
-
 def _duration_ns(plan: Parallelism, machine: Machine) -> "Callable[[Collective], float]":
     """@return the least time of a collective, as a function of it"""
-    groups = {"TP": (1, plan.tp), "EP": (plan.expert_tp, plan.ep), "CP": (plan.tp, plan.cp),
-              "DP": (plan.tp, plan.shards), "DP_EP": (plan.expert_tp * plan.ep, plan.expert_shards),
-              "DP_COPIES": (plan.tp * plan.shards, plan.copies)}
+    groups = plan.groups
     speeds = {group: machine.bandwidth(stride, size) for group, (stride, size) in groups.items()}
 
     def duration(collective: "Collective") -> float:
         size = groups[collective.group][1]
         if collective.op == "NONE" or size < 2:
             return 0.0
-        return collective.bytes * _factor(collective.op, size) / speeds[collective.group]
+        return collective.bytes * factor(collective.op, size) / speeds[collective.group]
     return duration
 
 

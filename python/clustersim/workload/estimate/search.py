@@ -101,8 +101,8 @@ class Analytical:
 class Estimated:
     """Times iterations as a framework carries them out, with what it overlaps."""
 
-    def __init__(self, machine: "Machine", framework: "Framework") -> None:
-        """@param machine a collective_times.Machine @param framework a frameworks.Framework"""
+    def __init__(self, machine: "Machine", framework: "Framework | None") -> None:
+        """@param machine a collective_times.Machine @param framework a frameworks.Framework, or None"""
         self.machine, self.framework = machine, framework
 
     def time(self, candidate: Candidate, name: str) -> Timed:

@@ -77,6 +77,14 @@ class Parallelism:
         return self.expert_replicas // self.copies
 
     @property
+    def groups(self) -> dict[str, tuple[int, int]]:
+        """How far apart the ranks of a group are, and their number, by the kind of group"""
+        return {"TP": (1, self.tp), "ETP": (1, self.expert_tp), "EP": (self.expert_tp, self.ep),
+                "CP": (self.tp, self.cp), "DP": (self.tp, self.shards),
+                "DP_EP": (self.expert_tp * self.ep, self.expert_shards),
+                "DP_COPIES": (self.tp * self.shards, self.copies), "PP": (self.world_size // self.pp, self.pp)}
+
+    @property
     def shards_weights(self) -> bool:
         """Whether a layer's weights are gathered for each pass. A pipeline keeps them whole, as torchtitan does."""
         return self.zero == 3 and self.pp == 1
