@@ -170,7 +170,7 @@ def test_plans_on_an_oversubscribed_fabric_take_about_the_time_of_their_simulati
     found, job = timed(topology, *flags)
     iteration = found.candidate.iteration
     carried_out.write(iteration, job.machine, job.framework, tmp_path / "w.txt")
-    simulator = carried_out.Simulator("flow", str(REPOSITORY / "conf/SimAI.conf"), str(PROGRAMS), 600)
+    simulator = carried_out.Simulator("flow", str(plan_command.CONF), str(PROGRAMS), 600)
     simulated = simulator.run(tmp_path / "w.txt", topology, tmp_path / "run")
     assert found.total_ns == pytest.approx(simulated, rel=bound)
 

@@ -161,6 +161,12 @@ def test_the_best_plans_are_simulated_on_the_topology(tmp_path, network):
     assert "fast_forward" in record or "fast_forward_given_up" in record
 
 
+def test_simulations_have_the_configuration_that_help_names():
+    """It was looked for in python/, so they had the program's own defaults."""
+    given = plan_command.parse(["--model", "llama2_7b", "--gpus", "8"])
+    assert pathlib.Path(given.conf) == REPOSITORY / "conf/SimAI.conf"
+
+
 def test_plans_are_simulated_with_the_overlaps_of_their_framework(tmp_path):
     """They were simulated without: 22% longer than estimated."""
     topology = generate("Spectrum-X", gpu=16, gpu_type="H100", bandwidth="400Gbps", fit=True, output=tmp_path / "n.txt")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clustersim import command, gpu_rows, notices, variables
 from clustersim.errors import InputError
-from clustersim.simulation import SimulationError, find_program, run_program
+from clustersim.simulation import CHECKOUT, SimulationError, find_program, run_program
 from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 OVERLAPS = ("tp", "dp", "ep", "pp")
 LARGEST = 1_000_000_000  # of what is counted; more would be searched for hours
-CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
+CONF = CHECKOUT / "conf/SimAI.conf"
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
 
 # Peaks of NICs in GB/s, one direction, where no topology says them.
