@@ -6,7 +6,7 @@ import functools
 import os
 import pathlib
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from clustersim import gpu_rows
@@ -53,14 +53,15 @@ class Machine:
         return found + (["--nvlink", self.nvlink_gbps] if self.nvlink_gbps else [])
 
 
-def _variables() -> tuple[tuple[str, str], ...]:
+def _variables(engine: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """@return the variables on which the times depend, besides the machine: the program reads them"""
-    return tuple(sorted(item for item in os.environ.items() if item[0].startswith(("AS_", "NCCL_", "PROGRAM_DIR"))))
+    given = {**os.environ, **engine}
+    return tuple(sorted(item for item in given.items() if item[0].startswith(("AS_", "NCCL_", "PROGRAM_DIR"))))
 
 
 @functools.lru_cache(4096)
 def _times(sizes: tuple[tuple[str, int], ...], pipeline_bytes: int, collectives: tuple[Collective, ...],
-           world_size: int, machine: Machine, _: tuple[tuple[str, str], ...]) -> dict[Collective, float]:
+           world_size: int, machine: Machine, variables: tuple[tuple[str, str], ...]) -> dict[Collective, float]:
     header = [*sizes, ("vpp", 1), ("ga", 1), ("all_gpus", world_size), ("pp_comm", pipeline_bytes)]
     text = simai_text.text(header, [Row(f"c{number}", forward=collective) for number,
                                     collective in enumerate(collectives)])
@@ -68,8 +69,8 @@ def _times(sizes: tuple[tuple[str, int], ...], pipeline_bytes: int, collectives:
     with tempfile.TemporaryDirectory(prefix="collectives-") as directory:
         path = pathlib.Path(directory, "collectives.txt")
         path.write_text(text, encoding="utf-8")
-        run_program([find_program("SimAI_analytical"), *map(str, (
-            "-w", path, "-g", world_size, "-r_f", directory, "--quiet", "-pp_o", 0, *machine.flags()))])
+        run_program([find_program("SimAI_analytical"), *map(str, ("-w", path, "-g", world_size, "-r_f", directory,
+            "--quiet", "-pp_o", 0, *machine.flags()))], dict(variables))
         with open(pathlib.Path(directory, "collectives.csv"), newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 key = PIPELINE if row["op"] == "SendRecv" else collectives[int(row["layer"][1:])]
@@ -77,12 +78,12 @@ def _times(sizes: tuple[tuple[str, int], ...], pipeline_bytes: int, collectives:
     return found
 
 
-def _times_on(plan: Parallelism, pipeline_bytes: int, collectives: Iterable[Collective],
-              machine: Machine) -> dict[Collective, float]:
-    """@return nanoseconds of the collectives, and of the pipeline's message, where groups are those of the plan"""
+def of_groups(plan: Parallelism, pipeline_bytes: int, collectives: Iterable[Collective], machine: Machine,
+              engine: Mapping[str, str] = {}) -> dict[Collective, float]:
+    """@param engine variables of an engine that serves @return nanoseconds of collectives and the pipeline's message"""
     # Without a collective there is still the pipeline's message.
     asked = tuple(sorted(collectives, key=dataclasses.astuple)) or (Collective("ALLREDUCE", "TP", 1),)
-    return _times(tuple(simai_text.sizes(plan)), pipeline_bytes, asked, plan.world_size, machine, _variables())
+    return _times(tuple(simai_text.sizes(plan)), pipeline_bytes, asked, plan.world_size, machine, _variables(engine))
 
 
 def _of_copies(plan: Parallelism, collectives: Iterable[Collective], machine: Machine) -> dict[Collective, float]:
@@ -90,11 +91,11 @@ def _of_copies(plan: Parallelism, collectives: Iterable[Collective], machine: Ma
     between copies"""
     copy = dataclasses.replace(plan, world_size=plan.tp * plan.shards, pp=1, virtual=1, split=pipeline.Split(),
                                copies=1)
-    found = _times_on(copy, 0, [each for each in collectives if each.group in ("DP", "DP_EP")], machine)
+    found = of_groups(copy, 0, [each for each in collectives if each.group in ("DP", "DP_EP")], machine)
     # Ranks at the same place of all copies are as far apart as a copy has ranks.
     between = Parallelism(plan.world_size // plan.pp, tp=plan.tp * plan.shards)
     renamed = {dataclasses.replace(each, group="DP"): each for each in collectives if each.group == "DP_COPIES"}
-    times = _times_on(between, 0, renamed, machine)
+    times = of_groups(between, 0, renamed, machine)
     return {**found, **{theirs: times[ours] for ours, theirs in renamed.items()}}
 
 
@@ -105,13 +106,13 @@ class CollectiveTimes:
         """@param collectives Collectives that will be asked for"""
         wanted = {c for c in collectives if c.op != "NONE" and c.bytes > 0}
         apart = {c for c in wanted if c.group.startswith("DP")} if iteration.plan.copies > 1 else set()
-        self.found = dict(_times_on(dataclasses.replace(iteration.plan, copies=1), iteration.pipeline_bytes,
+        self.found = dict(of_groups(dataclasses.replace(iteration.plan, copies=1), iteration.pipeline_bytes,
                                     wanted - apart, machine))
         self.found.update(_of_copies(iteration.plan, apart, machine) if apart else {})
         tied, exposed = iteration.tied_bytes, {group: 1 - share for group, share in machine.hidden}
         shared = machine.contention or NO_CONTENTION
         # The ends of a pipeline exchange gradients.
-        self.tied_ns = (_times_on(iteration.plan, tied, (), machine).get(PIPELINE, 0.0)
+        self.tied_ns = (of_groups(iteration.plan, tied, (), machine).get(PIPELINE, 0.0)
                         + shared.extra_ns(iteration.plan, PIPELINE, tied)) if tied else 0.0
         for each, alone in self.found.items():
             more = shared.extra_ns(iteration.plan, each, iteration.pipeline_bytes if each == PIPELINE else each.bytes)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Layouts of an instance that fit into memory, with the times of their steps."""
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator
+
+from clustersim.errors import InputError
+from clustersim.serving_plan.estimate import Layout, Load
+from clustersim.serving_plan.steps import Steps
+from clustersim.workload.command import inference_command, training_command
+from clustersim.workload.estimate.collective_times import Machine
+from clustersim.workload.kernels import gpus
+from clustersim.workload.model.transformer import Model
+from clustersim.workload.serve import engine
+from clustersim.workload.serve.engine import Engine
+
+DOMAINS = {"GB200": 72, "GB300": 72}  # GPUs that NVLinks join, where they are not 8
+LARGEST = 64  # GPUs of an instance
+FLAGS = ("max_num_batched_tokens", "max_num_seqs", "launch_ns", "step_overhead_ns")
+
+
+def domain(gpu: str) -> int:
+    """@return GPUs of a server"""
+    return DOMAINS.get(gpu, 8)
+
+
+def dtype_of(gpu: str) -> str:
+    """@return fp8 where the GPU has it"""
+    try:
+        gpus.find(gpu, "fp8")
+    except InputError:
+        gpus.find(gpu)  # refuses an unknown GPU
+        return "bfloat16"
+    return "fp8"
+
+
+def sizes(model: Model) -> Iterator[tuple[int, int]]:
+    """@return TP and EP of instances: powers of two"""
+    powers = [1 << power for power in range(int(math.log2(LARGEST)) + 1)]
+    for tp in powers[:4]:
+        for ep in powers if model.experts else powers[:1]:
+            if tp * ep <= (LARGEST if tp == 1 else LARGEST // 2):
+                yield tp, ep
+
+
+def words_of(tp: int, ep: int, common: tuple[str, ...]) -> tuple[str, ...]:
+    """@return flags of an instance, which are those of workload.py --inference"""
+    return (*common, "--tp", str(tp), "--ep", str(ep))
+
+
+def _layout(words: tuple[str, ...], world: int, load: Load, nic_gbps: float, served_by: Engine) -> Layout:
+    given = inference_command.parse([*words, "--world_size", str(world), "--rate", str(load.rate), "--requests", "1",
+                                     "--prompt_tokens", str(load.prompt), "--output_tokens", str(load.output)])
+    given.frame = "Megatron"
+    model = training_command.find_model(given)
+    gpu = gpus.find(given.gpu_type, training_command.dtype_of(given), "measured")
+    instance = inference_command.find_pools(given, model)[0][1]
+    engine.apply(served_by, gpu, instance.tp, given)
+    flags = {key: float(getattr(given, key)) for key in FLAGS}
+    blocks = instance.blocks(gpu, given.gpu_memory_utilization, int(given.block_size),
+                             int(flags["max_num_batched_tokens"]), int(flags["max_num_seqs"]))
+    steps = Steps(instance, gpu, served_by, flags, list(map(int, given.cudagraph_capture_sizes.split())),
+                  Machine(gpu.name, domain(gpu.name), nic_gbps))
+    return Layout("colocated", gpu.name, steps, blocks, int(given.block_size), given.enable_chunked_prefill == "1",
+                  words)
+
+
+def find(model: Model, common: tuple[str, ...], load: Load, nic_gbps: float,
+         served_by: Engine) -> tuple[list[Layout], str]:
+    """@return the colocated layouts that the model and the GPU's memory allow, and why the last other one is none"""
+    found, why = [], ""
+    for tp, ep in sizes(model):
+        try:
+            found.append(_layout(words_of(tp, ep, common), tp * ep, load, nic_gbps, served_by))
+        except InputError as error:
+            why = str(error)
+    return found, why
+
+
+def in_role(found: Iterable[Layout], role: str) -> list[Layout]:
+    """@return the layouts in another role, which takes caches that can move"""
+    return [dataclasses.replace(layout, role=role) for layout in found if layout.steps.instance.kept.moves]
