@@ -65,7 +65,7 @@ TEST(FlowFile, NodeIdsBecomeHostNumbersAndSecondsPicoseconds)
     EXPECT_EQ(flows[0].dport, 100u);
     EXPECT_EQ(flows[0].bytes, 5'000'000'000u);
     EXPECT_EQ(flows[0].startPs, 2'000'000'001'000);
-    EXPECT_EQ(flows[1].dport, FlowFile::DEFAULT_DPORT) << "a line of five fields has no port";
+    EXPECT_EQ(flows[1].dport, FlowRecord::DEFAULT_DPORT) << "a line of five fields has no port";
     EXPECT_EQ(flows[1].bytes, 2000u);
     EXPECT_EQ(flows[1].startPs, 2'500'000'000'000);
 }

@@ -9,6 +9,7 @@
 #include "ns3/uinteger.h"
 
 #include <gmock/gmock.h>
+#include <sstream>
 
 using namespace ns3;
 using testing::ElementsAre;
@@ -81,6 +82,31 @@ TEST(FlowRunner, PairsOfTheirOwnHavePortsOfTheirOwn)
     FlowRun run(Star(2), LINE_RATE, "2\n0 1 3 100 1000 0\n0 1 3 100 1000 0.001\n");
     run.Run();
     EXPECT_THAT(run.Lines("fct.txt")[1], HasSubstr(" 10001 100 "));
+}
+
+TEST(FlowRunner, TriggersStartFlowsWhenOthersAreSentOrDelivered)
+{
+    const auto startsOf = [](const char* key) {
+        FlowRun run(Star(3),
+                    std::string(LINE_RATE) + "QPS_PER_CONNECTION 2\n",
+                    "Nodes 3\nConnections 2\nTriggers 1\ntrigger id 1 oneshot\n0->1 id 1 start 0 "
+                    "size 2000 " +
+                        std::string(key) + " 1\n1->2 id 2 trigger 1 size 1000\n");
+        run.Run();
+        EXPECT_EQ(run.Runner().Finished(), 2u);
+        EXPECT_EQ(run.Runner().FinishedBytes(), 3000u);
+        std::istringstream last(run.Lines("fct.txt").back());
+        std::string cell;
+        for (int column = 0; column < 6; ++column)
+        {
+            last >> cell;
+        }
+        return cell;
+    };
+    // Two frames of 1082 bytes at 100 Gb/s, one of them once more at the switch, and two links of
+    // 1 us; an acknowledgement of 84 bytes takes 2 x (6.72 ns + 1 us) back.
+    EXPECT_EQ(startsOf("recv_done_trigger"), "2260");
+    EXPECT_EQ(startsOf("send_done_trigger"), "4273");
 }
 
 TEST(FlowRunner, AFlowWithoutAPathIsNamed)

@@ -257,9 +257,13 @@ FlowsRun::Build()
                                   !m_options.pcap.empty(),
                                   !traceNodes.empty(),
                                   !m_conf.monitors->empty()};
-    if (const auto threads = ChooseThreads(m_options.threads, watchers, m_console))
+    const ThreadObstacle triggers[] = {{summary.hasTriggers, "a connection matrix with triggers"}};
+    if (!StaysWhole(triggers, m_options.threads.value_or(1), m_console))
     {
-        m_fabric->SetThreads(*threads);
+        if (const auto threads = ChooseThreads(m_options.threads, watchers, m_console))
+        {
+            m_fabric->SetThreads(*threads);
+        }
     }
     m_fabric->Build(m_topology, m_conf);
     m_monitors = std::make_unique<FabricMonitors>(*m_fabric,

@@ -26,9 +26,12 @@ FlowRunner::~FlowRunner()
 {
     m_fabric.TraceDisconnectWithoutContext("RoutesChanged",
                                            MakeCallback(&FlowRunner::OnRoutesChanged, this));
-    if (!m_startEvent.IsExpired())
+    for (EventId* event : {&m_startEvent, &m_triggeredEvent})
     {
-        Simulator::Remove(m_startEvent);
+        if (!event->IsExpired())
+        {
+            Simulator::Remove(*event);
+        }
     }
 }
 
@@ -108,7 +111,7 @@ FlowRunner::StartFlow(const FlowRecord& flow)
     const RdmaHw& hw = m_fabric.GetHw(flow.src);
     const auto parts = static_cast<uint32_t>(m_cut.Divide(flow.bytes, hw.GetMtu(), 0).size());
     const uint32_t place = TakePlace();
-    m_active[place] = {flow, parts, false};
+    m_active[place] = {flow, parts, parts, false};
     if (!m_fabric.IsHere(m_fabric.GetTopology().NodeOfHost(flow.src)))
     {
         return; // its end is told
@@ -141,6 +144,11 @@ FlowRunner::Launch(uint32_t place)
     RdmaHw& hw = m_fabric.GetHw(flow.src);
     const MessageCut::Parts cut = m_cut.Divide(flow.bytes, hw.GetMtu(), 0);
     const auto pairs = Connect(flow, static_cast<uint32_t>(cut.size()));
+    std::function<void()> delivered;
+    if (flow.whenDelivered != 0)
+    {
+        delivered = [this, place] { OnPartDelivered(place); };
+    }
     for (uint32_t i = 0; i < pairs.size(); ++i)
     {
         if (m_counter)
@@ -153,7 +161,7 @@ FlowRunner::Launch(uint32_t place)
             [this, place, context = hw.GetNodeId()] {
                 QbbMail::Note(context, *this, PartSent{place});
             },
-            nullptr,
+            delivered,
             flow.startPs);
     }
     return !pairs.empty();
@@ -170,10 +178,43 @@ FlowRunner::OnPartSent(uint32_t place)
     ++m_finished;
     m_finishedBytes += active.flow.bytes;
     m_lastFinishPs = Simulator::Now().GetPicoSeconds();
+    Activate(active.flow.whenSent);
     m_freePlaces.push_back(place);
     if (m_finished == m_file.Count())
     {
         QbbMail::Post(m_allDone);
+    }
+}
+
+void
+FlowRunner::OnPartDelivered(uint32_t place)
+{
+    Active& active = m_active[place];
+    if (--active.partsUndelivered == 0)
+    {
+        Activate(active.flow.whenDelivered);
+    }
+}
+
+void
+FlowRunner::Activate(uint32_t trigger)
+{
+    const auto flows = m_file.Triggers().Activate(trigger);
+    m_triggered.insert(m_triggered.end(), flows.begin(), flows.end());
+    // In an event of its own, as the one that ends a flow is still at work at its host.
+    if (!flows.empty() && m_triggeredEvent.IsExpired())
+    {
+        m_triggeredEvent = Simulator::ScheduleNow(&FlowRunner::StartTriggered, this);
+    }
+}
+
+void
+FlowRunner::StartTriggered()
+{
+    for (FlowRecord& flow : std::exchange(m_triggered, {}))
+    {
+        flow.startPs = Simulator::Now().GetPicoSeconds();
+        StartFlow(flow);
     }
 }
 

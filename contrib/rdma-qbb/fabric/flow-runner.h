@@ -30,7 +30,8 @@ namespace ns3
  * A flow is split evenly over QPS_PER_CONNECTION queue pairs, or as many as it has frames; with
  * QP_MODE persistent the flows between two hosts with the same port and priority share their queue
  * pairs. A flow that finds no path waits for one. Only the next flow and those under way are in
- * memory.
+ * memory, and all of a connection matrix. Its triggers need a network without partitions, as a flow
+ * then starts at the moment at which another ends elsewhere.
  */
 class FlowRunner : public QbbAddressee
 {
@@ -84,7 +85,8 @@ class FlowRunner : public QbbAddressee
     struct Active
     {
         FlowRecord flow{};
-        uint32_t partsLeft{0}; ///< 0: the place is free
+        uint32_t partsLeft{0};        ///< 0: the place is free
+        uint32_t partsUndelivered{0}; ///< counted if the flow has a trigger for that
         bool waitsForPath{false};
     };
 
@@ -119,6 +121,10 @@ class FlowRunner : public QbbAddressee
     bool Launch(uint32_t place);
     void OnRoutesChanged();
     void OnPartSent(uint32_t place);
+    void OnPartDelivered(uint32_t place);
+    /// Schedule the flows of a trigger for now. @param trigger 0: none
+    void Activate(uint32_t trigger);
+    void StartTriggered();
     uint32_t TakePlace();
     /// @return the queue pairs to use; empty if no path leads there
     std::vector<RdmaQueuePair*> Connect(const FlowRecord& flow, uint32_t count);
@@ -135,6 +141,8 @@ class FlowRunner : public QbbAddressee
     std::vector<uint32_t> m_waiting; ///< places of this process's flows without a path, by start
     std::map<Connection, std::vector<RdmaQueuePair*>> m_connections; ///< QP_MODE persistent
     EventId m_startEvent;
+    EventId m_triggeredEvent;
+    std::vector<FlowRecord> m_triggered; ///< flows to start at that event
     uint64_t m_finished{0};
     uint64_t m_finishedBytes{0};
     int64_t m_lastFinishPs{0};

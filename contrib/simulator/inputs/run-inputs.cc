@@ -274,6 +274,13 @@ BackgroundFlows::Find(const RunOptions& options, const RunInputs& inputs)
     if (!flows.file.empty())
     {
         const auto summary = ns3::CheckFlowFile(flows.file, inputs.topology);
+        if (summary.hasTriggers)
+        {
+            throw ns3::InputError(flows.file,
+                                  0,
+                                  "flows that triggers start do not run beside workloads",
+                                  "flows with start times (bin/qbb-flows runs triggers)");
+        }
         flows.count = summary.flows;
         flows.warnings = summary.warnings;
         if (options.network == NetworkModel::Packet)

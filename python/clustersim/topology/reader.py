@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from clustersim import input_file
+from clustersim.htsim_topology import FatTree
 from clustersim.topology.cluster import NUMBER, InputError, parse_rate
 
 TIME_UNITS = {"fs": 1e-3, "ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12, "": 1e12,
@@ -97,8 +98,7 @@ def _header(lines: _Lines) -> tuple[int, int, int, int, int, str]:
                           "<switches> <links> <gpu_type>")
     if len(fields) == 6:
         names = ("nodes", "gpus_per_server", "nvswitches", "switches", "links")
-        nodes, per_server, nv, switches, links = (
-            _count(lines, text, name) for text, name in zip(fields, names))
+        nodes, per_server, nv, switches, links = (_count(lines, text, name) for text, name in zip(fields, names))
         gpu_type = fields[5]
         if per_server < 1:
             raise lines.error("<gpus_per_server> is 0; expected 1 or more")
@@ -117,8 +117,7 @@ def _header(lines: _Lines) -> tuple[int, int, int, int, int, str]:
     if gpus % per_server:
         raise lines.error(f"{gpus} GPUs do not fill servers of {per_server}; expected a multiple")
     if nv % (gpus // per_server):
-        raise lines.error(f"{nv} NVSwitches for {gpus // per_server} servers; expected the same number "
-                          f"in each server")
+        raise lines.error(f"{nv} NVSwitches for {gpus // per_server} servers; expected the same number in each server")
     return nodes, per_server, nv, switches, links, gpu_type
 
 
@@ -169,6 +168,10 @@ def _link(lines: _Lines, fields: Sequence[str], nodes: int) -> Link:
 def read(path: str | os.PathLike) -> Topology:
     """Reads and checks a file, by the same rules as the simulator."""
     lines = _Lines(path)
+    if FatTree.begins(lines.lines):
+        hosts, switch_count, raw = FatTree(path, lines.lines).expand()
+        return Topology(str(path), hosts + switch_count, 1, [], list(range(hosts, hosts + switch_count)),
+                        list(range(hosts)), "", [Link(*link) for link in raw])
     nodes, per_server, nv, switches, link_count, gpu_type = _header(lines)
     ids = _switch_ids(lines, nodes, nv + switches)
     # Two switches may have a bundle of links; a GPU's cable listed twice is a mistake.
@@ -179,8 +182,7 @@ def read(path: str | os.PathLike) -> Topology:
         if len(links) == link_count:
             if not gpu_type:
                 break  # the HPCC simulator's files go on with spare links and notes for people
-            raise lines.error(f"more links than the {link_count} of the first line; expected the end "
-                              f"of the file")
+            raise lines.error(f"more links than the {link_count} of the first line; expected the end of the file")
         link = _link(lines, fields, nodes)
         pair = (min(link.a, link.b), max(link.a, link.b))
         if pair in seen and not (link.a in special and link.b in special):

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "cluster-topology.h"
+#include "htsim-topology.h"
 
 #include "ns3/foreign-file.h"
 #include "ns3/input-error.h"
@@ -27,6 +28,9 @@ using NodeKind = ClusterTopology::NodeKind;
 constexpr uint64_t MAX_NODES = 10'000'000;
 constexpr uint64_t MAX_LINKS = 100'000'000;
 constexpr std::size_t MAX_PORTS = UINT16_MAX;
+constexpr const char* TOPOLOGY_HEADER =
+    "6 fields (nodes, GPUs per server, NVSwitches, switches, links, "
+    "GPU type) or 3 (nodes, switches, links)";
 
 /// Reads one topology file; its member functions follow the file from top to bottom.
 class TopologyFile
@@ -40,9 +44,20 @@ class TopologyFile
 
     ClusterTopology Read(uint32_t gpusPerServer)
     {
-        ReadHeader();
-        ReadSwitchIds();
-        ReadLinks();
+        if (!m_lines.Next())
+        {
+            m_lines.Fail("the topology is empty", TOPOLOGY_HEADER);
+        }
+        if (BeginsHtsimTopology(m_lines.Fields()[0]))
+        {
+            m_topology = ReadHtsimTopology(m_lines);
+        }
+        else
+        {
+            ReadHeader();
+            ReadSwitchIds();
+            ReadLinks();
+        }
         if (gpusPerServer != 0)
         {
             m_topology.gpusPerServer = gpusPerServer;
@@ -78,17 +93,11 @@ class TopologyFile
 
     void ReadHeader()
     {
-        const char* expected = "6 fields (nodes, GPUs per server, NVSwitches, switches, links, "
-                               "GPU type) or 3 (nodes, switches, links)";
-        if (!m_lines.Next())
-        {
-            m_lines.Fail("the topology is empty", expected);
-        }
         const auto& fields = m_lines.Fields();
         if (fields.size() != 6 && fields.size() != 3)
         {
             m_lines.Fail("the first line has " + std::to_string(fields.size()) + " fields",
-                         expected);
+                         TOPOLOGY_HEADER);
         }
         m_sixFields = fields.size() == 6;
         m_topology.nodeCount = Number(fields[0], "number of nodes", MAX_NODES);

@@ -19,10 +19,10 @@ namespace ns3
  * @ingroup rdma-qbb
  * @brief A cluster's nodes and links, as read from a topology file.
  *
- * Two forms are read: SimAI's with six fields in its first line (nodes, GPUs per server,
- * NVSwitches, switches, links, GPU type) and the HPCC simulator's with three (nodes, switches,
- * links). A host is a node that originates and ends traffic: a GPU with its NICs in the first form,
- * a server in the second. Hosts never forward.
+ * Three forms are read: SimAI's with six fields in its first line (nodes, GPUs per server,
+ * NVSwitches, switches, links, GPU type), the HPCC simulator's with three (nodes, switches,
+ * links), and htsim's fat trees (ReadHtsimTopology). A host is a node that originates and ends
+ * traffic: a GPU with its NICs in the first form, a server in the second. Hosts never forward.
  *
  * @code
  * const ClusterTopology topology = ClusterTopology::Read("Spectrum-X_128g_8gps_100Gbps_A100");

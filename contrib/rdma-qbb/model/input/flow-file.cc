@@ -77,6 +77,13 @@ FlowFile::ReadCount()
     {
         m_lines.Fail("the flow file is empty", expected);
     }
+    if (ConnectionMatrix::BeginsWith(m_lines.Fields()[0]))
+    {
+        m_isMatrix = true;
+        m_matrix = ConnectionMatrix::Read(m_lines, m_topology);
+        m_count = m_matrix.count;
+        return;
+    }
     const auto count = ParseUnsigned(m_lines.Fields()[0]);
     if (!count || m_lines.Fields().size() != 1)
     {
@@ -106,6 +113,11 @@ FlowFile::Host(std::string_view text, const char* role) const
 std::optional<FlowRecord>
 FlowFile::Next()
 {
+    if (m_isMatrix)
+    {
+        return m_read < m_matrix.flows.size() ? std::optional(m_matrix.flows[m_read++])
+                                              : std::nullopt;
+    }
     if (m_read == m_count)
     {
         return std::nullopt;
@@ -140,7 +152,7 @@ FlowFile::Next()
                      "1 to 7");
     }
     flow.priority = *priority;
-    flow.dport = DEFAULT_DPORT;
+    flow.dport = FlowRecord::DEFAULT_DPORT;
     if (fields.size() == 6)
     {
         const auto dport = ParseUnsigned(fields[3]);
@@ -196,14 +208,23 @@ CheckFlowFile(const std::string& path, const ClusterTopology& topology)
 {
     FlowFileSummary summary;
     FlowFile file(path, topology);
+    const auto add = [&summary](const FlowRecord& flow) {
+        ++summary.flows;
+        summary.bytes += flow.bytes;
+        summary.priorityMask |= 1U << flow.priority;
+    };
     while (const auto flow = file.Next())
     {
         summary.firstStartPs = summary.flows ? summary.firstStartPs : flow->startPs;
-        ++summary.flows;
-        summary.bytes += flow->bytes;
-        summary.priorityMask |= 1U << flow->priority;
         summary.lastStartPs = flow->startPs;
+        add(*flow);
     }
+    summary.hasTriggers = file.Triggers().GetCount() > 0;
+    for (uint32_t trigger = 1; trigger <= file.Triggers().GetCount(); ++trigger)
+    {
+        std::ranges::for_each(file.Triggers().GetWaiting(trigger), add);
+    }
+    summary.warnings = file.Warnings();
     if (const std::size_t line = file.FindSurplus())
     {
         summary.warnings.push_back(path + ":" + std::to_string(line) +

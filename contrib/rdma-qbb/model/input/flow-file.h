@@ -5,6 +5,9 @@
 #define FLOW_FILE_H
 
 #include "cluster-topology.h"
+#include "connection-matrix.h"
+#include "flow-record.h"
+#include "flow-triggers.h"
 
 #include "ns3/input-lines.h"
 
@@ -17,21 +20,10 @@
 namespace ns3
 {
 
-/// A message from one host to another.
-struct FlowRecord
-{
-    uint32_t src;     ///< host number (not node id)
-    uint32_t dst;     ///< host number (not node id)
-    uint8_t priority; ///< priority group, 1..7
-    uint16_t dport;   ///< UDP destination port
-    uint64_t bytes;   ///< message size
-    int64_t startPs;  ///< from the start of the simulation
-    std::size_t line; ///< where it stands in the file
-};
-
 /**
  * @ingroup rdma-qbb
- * @brief Reads the HPCC simulator's flow file, one flow at a time.
+ * @brief Reads the HPCC simulator's flow file, one flow at a time, or htsim's connection matrix
+ * (ConnectionMatrix).
  *
  * The first line says how many flows follow; lines after them are notes and are not read. A flow is
  * `src dst pg dport bytes start_seconds`, or without dport; src and dst are node ids. Flows must be
@@ -48,9 +40,6 @@ struct FlowRecord
 class FlowFile
 {
   public:
-    /// Destination port of flows without one in their line.
-    static constexpr uint16_t DEFAULT_DPORT = 100;
-
     /**
      * @param path flow file
      * @param topology tells which nodes are hosts; must outlive the object
@@ -61,7 +50,8 @@ class FlowFile
     /// As above, from a stream. @param name its name in errors
     FlowFile(std::istream& text, const std::string& name, const ClusterTopology& topology);
 
-    /// @return the next flow, or nothing after the last @throw InputError for a bad line
+    /// @return the next flow with a start time, or nothing after the last
+    /// @throw InputError for a bad line
     std::optional<FlowRecord> Next();
 
     /// @return the line of a flow behind those that the file announces, which Next() leaves out; 0
@@ -74,12 +64,27 @@ class FlowFile
         return m_count;
     }
 
+    /// @return the triggers, with the flows that have no start time; only a connection matrix has
+    /// any
+    FlowTriggers& Triggers()
+    {
+        return m_matrix.triggers;
+    }
+
+    /// @return for the user, a line each
+    const std::vector<std::string>& Warnings() const
+    {
+        return m_matrix.warnings;
+    }
+
   private:
     void ReadCount();
     uint32_t Host(std::string_view text, const char* role) const;
 
     InputLines m_lines;
     const ClusterTopology& m_topology;
+    bool m_isMatrix{false};
+    ConnectionMatrix m_matrix; ///< empty if the file is none
     uint64_t m_count{0};
     uint64_t m_read{0};
     int64_t m_lastStartPs{0};
@@ -93,7 +98,8 @@ struct FlowFileSummary
     uint8_t priorityMask{0}; ///< bit p: some flow has priority group p
     int64_t firstStartPs{0};
     int64_t lastStartPs{0};
-    std::vector<std::string> warnings; ///< about lines that are left out
+    bool hasTriggers{false};           ///< flows start when others end
+    std::vector<std::string> warnings; ///< about lines and words that have no effect
 };
 
 /// Read a whole flow file. @return its summary @throw InputError for its first mistake
