@@ -151,7 +151,9 @@ def circles():
         if state.get(room) == "done":
             return
         if room in path:
-            errors.append("ROOMS has a circle: " + " -> ".join([*path[path.index(room):], room]))
+            circle = path[path.index(room):]
+            first = circle.index(min(circle))
+            errors.append("ROOMS has a circle: " + " -> ".join([*circle[first:], *circle[:first + 1]]))
             return
         for other in sorted(allowed(room)):
             visit(other, [*path, room])
