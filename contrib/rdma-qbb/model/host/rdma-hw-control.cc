@@ -65,12 +65,7 @@ RdmaHw::SendControl(const RdmaQueuePair& qp, const RdmaControl& control, int64_t
 {
     LinkPort& port = qp.nic->GetPort();
     QbbFrame* frame = port.GetPool().Allocate();
-    frame->src = qp.src;
-    frame->dst = qp.dst;
-    frame->qpn = qp.peerQpn;
-    frame->hash = qp.hash;
-    frame->sport = qp.sport;
-    frame->dport = qp.dport;
+    Address(*frame, qp);
     frame->flags = QBB_CONTROL_TO_RECEIVER | (qp.m_namesItself ? QBB_FLAG_FROM_AFAR : 0);
     SendControl(port, frame, control, nowPs);
 }

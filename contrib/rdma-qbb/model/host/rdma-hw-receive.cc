@@ -193,25 +193,8 @@ RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool m
         }
     }
     const auto verdict = m_recovery->OnUnexpected(rx, *frame, nowPs);
-    switch (verdict)
-    {
-    case RdmaLossRecovery::Verdict::Silent:
-        Free(frame);
-        break;
-    case RdmaLossRecovery::Verdict::Ack:
-        Answer(port, rx, frame, QbbFrameKind::Ack, mark, 0, nowPs);
-        break;
-    case RdmaLossRecovery::Verdict::Nack:
-    case RdmaLossRecovery::Verdict::SelectiveNack:
-        Answer(port,
-               rx,
-               frame,
-               QbbFrameKind::Nack,
-               mark,
-               verdict == RdmaLossRecovery::Verdict::SelectiveNack ? QBB_ANSWER_SELECTIVE : 0,
-               nowPs);
-        break;
-    }
+    const bool isSelective = verdict == RdmaLossRecovery::Verdict::SelectiveNack;
+    Answer(port, rx, frame, verdict, mark, isSelective ? QBB_ANSWER_SELECTIVE : 0, nowPs);
     if (rx.expectedSeq != before)
     {
         HasPassedLaterEnd(rx);
@@ -223,7 +206,24 @@ void
 RdmaHw::OnTrimmed(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark, int64_t nowPs)
 {
     // The answer has the priority of the header: 0.
-    switch (m_recovery->OnTrimmed(rx, *frame, nowPs))
+    const auto verdict = m_recovery->OnTrimmed(rx, *frame, nowPs);
+    if (verdict != RdmaLossRecovery::Verdict::Silent && verdict != RdmaLossRecovery::Verdict::Ack)
+    {
+        rx.namedSeq = std::max(frame->seq, rx.expectedSeq);
+    }
+    Answer(port, rx, frame, verdict, mark, QBB_ANSWER_TRIMMED, nowPs);
+}
+
+void
+RdmaHw::Answer(uint16_t port,
+               RdmaRxQueuePair& rx,
+               QbbFrame* frame,
+               RdmaLossRecovery::Verdict verdict,
+               bool mark,
+               uint8_t naming,
+               int64_t nowPs)
+{
+    switch (verdict)
     {
     case RdmaLossRecovery::Verdict::Silent:
         Free(frame);
@@ -231,9 +231,9 @@ RdmaHw::OnTrimmed(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark
     case RdmaLossRecovery::Verdict::Ack:
         Answer(port, rx, frame, QbbFrameKind::Ack, mark, 0, nowPs);
         break;
-    default:
-        rx.namedSeq = std::max(frame->seq, rx.expectedSeq);
-        Answer(port, rx, frame, QbbFrameKind::Nack, mark, QBB_ANSWER_TRIMMED, nowPs);
+    case RdmaLossRecovery::Verdict::Nack:
+    case RdmaLossRecovery::Verdict::SelectiveNack:
+        Answer(port, rx, frame, QbbFrameKind::Nack, mark, naming, nowPs);
         break;
     }
 }

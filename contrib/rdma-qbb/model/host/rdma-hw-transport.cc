@@ -163,12 +163,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
         CutNext(qp, *frame);
     }
     frame->kind = QbbFrameKind::Data;
-    frame->src = qp.src;
-    frame->dst = qp.dst;
-    frame->qpn = qp.peerQpn;
-    frame->hash = qp.hash;
-    frame->sport = qp.sport;
-    frame->dport = qp.dport;
+    Address(*frame, qp);
     frame->priority = qp.priority;
     frame->wireBytes = WireBytesOf(qp, frame->payloadBytes);
     if (qp.contribution)

@@ -391,6 +391,17 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     void SetLossRecoveryType(TypeId type);
     TypeId GetLossRecoveryType() const;
 
+    /// Address a frame to the receiver of the pair.
+    static void Address(QbbFrame& frame, const RdmaQueuePair& qp)
+    {
+        frame.src = qp.src;
+        frame.dst = qp.dst;
+        frame.qpn = qp.peerQpn;
+        frame.hash = qp.hash;
+        frame.sport = qp.sport;
+        frame.dport = qp.dport;
+    }
+
     /// @return bytes on the wire of a data frame of the pair
     uint32_t WireBytesOf(const RdmaQueuePair& qp, uint32_t payloadBytes) const
     {
@@ -419,11 +430,19 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
                 bool mark,
                 uint8_t naming,
                 int64_t nowPs);
+    /// The same, as the loss recovery wants it. @param naming of a NACK
+    void Answer(uint16_t port,
+                RdmaRxQueuePair& rx,
+                QbbFrame* frame,
+                RdmaLossRecovery::Verdict verdict,
+                bool mark,
+                uint8_t naming,
+                int64_t nowPs);
     /// A data frame without its payload.
     void OnTrimmed(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark, int64_t nowPs);
-    /// Make a frame from receiver to sender that answers no frame.
     /// Give an answer that has its data's priority the one that it waits in at this host.
     void Prioritize(QbbFrame& answer) const;
+    /// Make a frame from receiver to sender that answers no frame.
     QbbFrame* MakeAnswer(LinkPort& port, const RdmaRxQueuePair& rx, QbbFrameKind kind);
     void SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs);
     void Deliver(RdmaRxQueuePair& rx);

@@ -239,9 +239,7 @@ class SwitchMmu : public Object
     /// @return DynamicThresholds' limit of an ingress while so many shared bytes are used
     uint64_t DynamicThreshold(uint32_t port, uint8_t priority, uint64_t sharedUsed) const
     {
-        const double alpha = IsLossless(priority) ? m_ports[port].alpha : m_lossyAlpha;
-        const uint64_t free = sharedUsed < m_sharedBytes ? m_sharedBytes - sharedUsed : 0;
-        return static_cast<uint64_t>(alpha * static_cast<double>(free));
+        return PartOfFree(IsLossless(priority) ? m_ports[port].alpha : m_lossyAlpha, sharedUsed);
     }
 
     /// @return StaticThresholds' limit of an ingress
@@ -441,15 +439,17 @@ class SwitchMmu : public Object
     /// @return bytes outside the reserves and headroom of lossless priorities
     uint64_t CountCommonBytes() const;
 
+    /// @return alpha times the shared bytes that are free while so many are used
+    uint64_t PartOfFree(double alpha, uint64_t sharedUsed) const
+    {
+        const uint64_t free = sharedUsed < m_sharedBytes ? m_sharedBytes - sharedUsed : 0;
+        return static_cast<uint64_t>(alpha * static_cast<double>(free));
+    }
+
     /// The built-in policies' limit at a lossless priority.
     uint64_t LosslessThresholdAt(uint32_t port, uint64_t sharedUsed) const
     {
-        if (!m_dynamic)
-        {
-            return m_staticThreshold;
-        }
-        const uint64_t free = sharedUsed < m_sharedBytes ? m_sharedBytes - sharedUsed : 0;
-        return static_cast<uint64_t>(m_ports[port].alpha * static_cast<double>(free));
+        return m_dynamic ? PartOfFree(m_ports[port].alpha, sharedUsed) : m_staticThreshold;
     }
 
     /// @return the limit of an ingress while so many shared bytes are used
