@@ -7,6 +7,7 @@
 #include "ns3/header.h"
 #include "ns3/log.h"
 #include "ns3/object.h"
+#include "ns3/rdma-transport.h"
 #include "ns3/test.h"
 #include "ns3/type-id.h"
 
@@ -44,7 +45,8 @@ HasLog(TypeId tid)
 }
 
 /// Every class of the module whose objects a program can make logs what they do, but for headers,
-/// which print themselves, and for a store of parameters, which does nothing.
+/// which print themselves, and for a store of parameters and the transport that adds nothing to
+/// RoCE, which do nothing.
 class ModelsLogTestCase : public TestCase
 {
   public:
@@ -61,7 +63,8 @@ class ModelsLogTestCase : public TestCase
         {
             const TypeId tid = TypeId::GetRegistered(i);
             if (tid.GetGroupName() != "RdmaQbb" || !tid.HasConstructor() ||
-                tid.IsChildOf(Header::GetTypeId()) || tid == CollectiveOffload::GetTypeId())
+                tid.IsChildOf(Header::GetTypeId()) || tid == CollectiveOffload::GetTypeId() ||
+                tid == RdmaTransport::GetTypeId())
             {
                 continue;
             }

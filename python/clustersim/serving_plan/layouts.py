@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from clustersim.errors import InputError
 from clustersim.serving_plan.estimate import Layout, Load
 from clustersim.serving_plan.steps import Steps
+from clustersim.topology.presets import MACHINES
 from clustersim.workload.command import inference_command, training_command
 from clustersim.workload.estimate.collective_times import Machine
 from clustersim.workload.kernels import gpus
@@ -14,14 +15,14 @@ from clustersim.workload.model.transformer import Model
 from clustersim.workload.serve import engine
 from clustersim.workload.serve.engine import Engine
 
-DOMAINS = {"GB200": 72, "GB300": 72}  # GPUs that NVLinks join, where they are not 8
 LARGEST = 64  # GPUs of an instance
 FLAGS = ("max_num_batched_tokens", "max_num_seqs", "launch_ns", "step_overhead_ns")
 
 
 def domain(gpu: str) -> int:
-    """@return GPUs of a server"""
-    return DOMAINS.get(gpu, 8)
+    """@return GPUs that NVLinks join: those of the largest machine of the type, 8 where no preset says"""
+    return max((int(machine["gpu_per_server"]) for of, machine in MACHINES.values()
+                if of == gpu and "gpu_per_server" in machine), default=8)
 
 
 def dtype_of(gpu: str) -> str:
