@@ -205,6 +205,14 @@ def test_sentences_say_where_bytes_went_and_what_to_change(tmp_path):
     assert "NVLS is off" not in sentence(run, "AllReduce TP")
 
 
+def test_the_hint_at_nvls_knows_the_gpu_table_of_the_run(tmp_path):
+    run, = open_runs([write(tmp_path / "run")])
+    table = tmp_path / "gpus.yaml"
+    table.write_text("H100: {generation: Hopper, nvswitch: false}\n")
+    run.info["inputs"].append({"role": "GPU table", "path": str(table)})
+    assert "NVLS is off" not in sentence(run, "AllReduce TP")
+
+
 def test_the_verdict_is_a_table_with_its_sentences(tmp_path):
     runs = open_runs([write(tmp_path / "run")])
     table = verdict_of(runs)

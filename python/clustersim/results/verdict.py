@@ -326,13 +326,20 @@ def _losses(finding: Finding) -> list[str]:
     return found
 
 
+def _switches_reduce(run: "Run", gpu: str) -> bool:
+    """@return whether NVSwitches reduce for a type of GPU, by the table of the run if it had one"""
+    path = run_json.input_of(run.info, "GPU table").get("path")
+    file = next((place for place in run_json.places_of(path, run.info) if place.is_file()), None) if path else None
+    with gpu_rows.using(file):
+        return gpu_rows.reduces(gpu)
+
+
 def _nvls(run: "Run", finding: Finding) -> str:
     topology = run.topology
     if (finding.bound != "NVLink" or topology is None or not topology.nvswitches
-            or not gpu_rows.reduces(topology.gpu_type) or "NVLS" in finding.algorithms
-            or finding.op not in ("AllReduce", "AllGather", "ReduceScatter")):
+            or "NVLS" in finding.algorithms or finding.op not in ("AllReduce", "AllGather", "ReduceScatter")):
         return ""
-    if str(run.options.get("nvls", "")).lower() in ("true", "1"):
+    if str(run.options.get("nvls", "")).lower() in ("true", "1") or not _switches_reduce(run, topology.gpu_type):
         return ""
     return f"NVLS is off, so the NVSwitches of {topology.gpu_type} reduce nothing: try AS_NVLS_ENABLE=1."
 
