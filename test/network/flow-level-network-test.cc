@@ -476,6 +476,50 @@ TEST_F(FlowLevel, OperationsWhoseBytesCountMoreShareLinksAccordingly)
     EXPECT_NEAR(received[3]->at, 2000 * 15'000 + 15'000 + 200'000, 3);
 }
 
+/// Members that join at one time contribute in one transfer, and receive in one. Each of their
+/// links carries what it would with a transfer of its own.
+TEST_F(FlowLevel, MembersThatJoinTogetherAreOneTransfer)
+{
+    Build(SERVERS);
+    const auto countTransfers = [this] {
+        uint32_t count = 0;
+        m_fabric->GetTransfers().ForEach([&count](const auto&) { ++count; });
+        return count;
+    };
+    std::vector<uint32_t> underWay;
+    m_loop.Schedule(1'000'000, [&] { underWay.push_back(countTransfers()); });
+    m_loop.Schedule(21'000'000, [&] { underWay.push_back(countTransfers()); });
+    for (const int rank : {0, 1})
+    {
+        Join(rank, InNetworkOp::ReduceMulticast, {0, 1}, 1'000'000);
+        m_loop.Schedule(20'000'000 + rank * 500'000, [this, rank] {
+            Join(rank, InNetworkOp::ReduceMulticast, {0, 1}, 1'000'000);
+        });
+    }
+    m_loop.Run();
+    EXPECT_EQ(underWay, (std::vector<uint32_t>{2, 3})); // up and down; two up and one down
+    auto& transfers = m_fabric->GetTransfers();
+    transfers.UpdateCarried();
+    for (const uint32_t link : {0, 1, 2, 3})
+    {
+        EXPECT_NEAR(transfers.GetCarried(link), 2 * 1'000'000, 1) << link;
+    }
+}
+
+/// A member whose link others use holds up the rest of its operation, and nobody else.
+TEST_F(FlowLevel, AnOperationHasTheRateOfItsSlowestMember)
+{
+    Build(SERVERS);
+    const Mark* reduced = Join(0, InNetworkOp::ReduceMulticast, {0, 1}, 1'000'000);
+    Join(1, InNetworkOp::ReduceMulticast, {0, 1}, 1'000'000);
+    const Mark* other = Join(0, InNetworkOp::Multicast, {0, 1}, 1'000'000, 0);
+    Join(1, InNetworkOp::Multicast, {0, 1}, 1'000'000, 0);
+    m_loop.Run();
+    // Both leave rank 0 in turns, 0 0 1 0 1 ... 0 1 1, and the frames of the switch follow.
+    EXPECT_NEAR(reduced->at, 1998 * 10'000 + 10'000 + 200'000, 20'000);
+    EXPECT_NEAR(other->at, 2000 * 10'000 + 10'000 + 200'000, 20'000);
+}
+
 TEST_F(FlowLevel, AReductionWaitsForItsLastMember)
 {
     Build(SERVERS);

@@ -24,8 +24,9 @@ namespace AstraSim
 // acknowledgement (ackDelay). Where switches spread frames, a part uses all links of the
 // shortest paths by its share of each (TimeSpread). A part without a path waits for routes to
 // change; a cut link has rate 0, and UpdateRoutes() moves its transfers to other paths. An
-// in-network operation is a transfer per member to its switch, and one per receiver back, which
-// begins a frame after the last contribution has begun.
+// in-network operation is a transfer for all members that join at one time, over the link of each
+// to the switch, and one back over those of all receivers, which begins a frame after the last
+// contribution has begun.
 
 /// An in-network operation in progress; members are in the order of the call that opened it.
 struct FlowLevelFabric::Operation
@@ -36,9 +37,10 @@ struct FlowLevelFabric::Operation
         uint32_t host{0};
         MessageHandler handler{nullptr};
         void* arg{nullptr};
+        TimePs joinPs{std::numeric_limits<TimePs>::max()}; ///< when it joins, once it has asked
+        uint32_t contribution{0};                          ///< number of that which holds its own
         bool joined{false};
-        bool streamArrived{false}; ///< its result has, up to the bytes contributed so far
-        bool complete{false};      ///< it has all that it receives
+        bool complete{false}; ///< it has all that it receives
     };
 
     FlowLevelFabric* fabric{nullptr};
@@ -49,9 +51,13 @@ struct FlowLevelFabric::Operation
     ns3::FrameSizes frames{};
     uint16_t purpose{0};
     std::vector<Member> members;
-    uint32_t toJoin{0};       ///< senders that have not joined
-    uint32_t contributing{0}; ///< senders with a contribution that has not wholly arrived
-    uint32_t unfinished{0};   ///< members that have not been told
+    TimePs joiningPs{-1};      ///< of the event made last for members that join
+    uint32_t contributions{0}; ///< transfers that have begun
+    uint32_t toJoin{0};        ///< senders that have not joined
+    uint32_t contributing{0};  ///< senders with a contribution that has not wholly arrived
+    uint32_t unfinished{0};    ///< members that have not been told
+    TimePs lastFramePs{0};     ///< from the sending of a result's last frame to its arrival
+    bool resultsCame{false};   ///< they have, up to the bytes contributed so far
 
     bool Sends(uint32_t member) const
     {
@@ -776,26 +782,24 @@ FlowLevelFabric::Reroute(FluidTransfer& transfer)
 }
 
 // --- FlowLevelFabric: operations that an NVSwitch carries out. Contributions and results are
-//     streams over one link each. Results begin when the last contribution does, a frame
-//     later, and end when both they and the slowest contribution have passed.
+//     transfers over a link of each of several members. Results begin when the last contribution
+//     does, a frame later, and end when both they and the slowest contribution have passed.
 
 namespace
 {
 
-/// @return a path of one link
-ns3::PathInfo
-OneLink(const ns3::ClusterTopology& topology, uint32_t directedLink)
+/// @return a link as a hop of a path
+ns3::PathHop
+HopOver(const ns3::ClusterTopology& topology, uint32_t directedLink)
 {
     const uint32_t index = directedLink / 2;
     const auto& link = topology.links[index];
     const bool fromB = directedLink % 2;
-    return {{{fromB ? link.b : link.a,
-              fromB ? link.portB : link.portA,
-              index,
-              link.rateBps,
-              link.delayPs}},
-            link.delayPs,
-            link.rateBps};
+    return {fromB ? link.b : link.a,
+            fromB ? link.portB : link.portA,
+            index,
+            link.rateBps,
+            link.delayPs};
 }
 
 } // namespace
@@ -833,7 +837,10 @@ FlowLevelFabric::OpenOperation(const JoinRequest& request,
         operation = m_freeOperations.back();
         m_freeOperations.pop_back();
     }
+    std::vector<Operation::Member> members = std::move(operation->members); // for their memory
     *operation = Operation();
+    members.assign(ports.size(), {});
+    operation->members = std::move(members);
     operation->fabric = this;
     operation->kind = request.op;
     operation->root = root;
@@ -846,7 +853,6 @@ FlowLevelFabric::OpenOperation(const JoinRequest& request,
         operation->frames.dataOverhead += static_cast<uint32_t>(
             std::lround((request.info->wireInflation - 1) * operation->frames.mtuPayload));
     }
-    operation->members.resize(ports.size());
     for (uint32_t member = 0; member < ports.size(); ++member)
     {
         operation->members[member].port = ports[member];
@@ -872,101 +878,115 @@ FlowLevelFabric::Join(int rank, const JoinRequest& request)
     Operation& operation = *m_operations.Join(set, request.tag, place->second, [&] {
         return OpenOperation(request, *ports, root->second);
     });
-    if (request.info && request.info->sendLatency > 0)
+    Operation::Member& member = operation.members[place->second];
+    member.handler = request.handler;
+    member.arg = request.arg;
+    const TimePs latency = request.info ? request.info->sendLatency : 0;
+    member.joinPs = ns3::AddPs(m_loop.Now(), latency);
+    if (operation.joiningPs != member.joinPs)
     {
-        m_loop.Schedule(request.info->sendLatency,
-                        [this,
-                         &operation,
-                         member = place->second,
-                         handler = request.handler,
-                         arg = request.arg] { JoinOperation(operation, member, handler, arg); });
-    }
-    else
-    {
-        JoinOperation(operation, place->second, request.handler, request.arg);
+        operation.joiningPs = member.joinPs;
+        m_loop.Schedule(
+            latency,
+            [](void* arg) {
+                auto* joined = static_cast<Operation*>(arg);
+                joined->fabric->JoinMembers(*joined);
+            },
+            &operation);
     }
     return true;
 }
 
 void
-FlowLevelFabric::JoinOperation(Operation& operation,
-                               uint32_t index,
-                               MessageHandler handler,
-                               void* arg)
+FlowLevelFabric::JoinMembers(Operation& operation)
 {
-    Operation::Member& member = operation.members[index];
-    member.joined = true;
-    member.handler = handler;
-    member.arg = arg;
-    if (operation.Sends(index))
+    m_members.clear();
+    for (uint32_t index = 0; index < operation.members.size(); ++index)
     {
-        CountStream(operation, member.port.up, member.host, operation.members[operation.root].host);
-        Stream(operation, index, member.port.up, [](void* arg) {
-            auto* part = static_cast<Part*>(arg);
-            part->fabric->m_loop.Schedule(
-                part->tail,
-                [](void* arg) {
-                    auto* arrived = static_cast<Part*>(arg);
-                    arrived->fabric->OnContributionArrived(arrived);
-                },
-                part);
-        });
-        if (--operation.toJoin == 0)
+        Operation::Member& member = operation.members[index];
+        if (member.joined || member.joinPs > m_loop.Now())
         {
-            const uint32_t first = static_cast<uint32_t>(
-                std::min<uint64_t>(operation.bytes, operation.frames.mtuPayload));
-            const TimePs oneFrame = ns3::OneWayPs(OneLink(GetTopology(), member.port.up),
-                                                  operation.frames.DataWireBytes(first));
-            m_loop.Schedule(
-                oneFrame,
-                [](void* arg) {
-                    auto* begun = static_cast<Operation*>(arg);
-                    begun->fabric->StartResults(*begun);
-                },
-                &operation);
+            continue;
+        }
+        member.joined = true;
+        if (operation.Sends(index))
+        {
+            member.contribution = operation.contributions;
+            m_members.push_back(index);
+        }
+        else if (member.complete)
+        {
+            m_loop.Schedule(0, [this, &operation, index] { FinishMember(operation, index); });
         }
     }
-    else if (member.complete)
+    if (m_members.empty())
     {
-        m_loop.Schedule(0, [this, &operation, index] { FinishMember(operation, index); });
+        return;
+    }
+    Part* part = Stream(operation, m_members, false, [](void* arg) {
+        auto* reached = static_cast<Part*>(arg);
+        reached->fabric->m_loop.Schedule(
+            reached->tail,
+            [](void* arg) {
+                auto* arrived = static_cast<Part*>(arg);
+                arrived->fabric->OnContributionsArrived(arrived);
+            },
+            reached);
+    });
+    part->number = operation.contributions++;
+    operation.toJoin -= static_cast<uint32_t>(m_members.size());
+    if (operation.toJoin == 0)
+    {
+        const auto first =
+            static_cast<uint32_t>(std::min<uint64_t>(operation.bytes, operation.frames.mtuPayload));
+        m_loop.Schedule(
+            ns3::OneWayPs(m_path, operation.frames.DataWireBytes(first)),
+            [](void* arg) {
+                auto* begun = static_cast<Operation*>(arg);
+                begun->fabric->StartResults(*begun);
+            },
+            &operation);
     }
 }
 
-void
-FlowLevelFabric::CountStream(const Operation& operation,
-                             uint32_t directedLink,
-                             uint32_t src,
-                             uint32_t dst)
-{
-    if (m_use)
-    {
-        const ns3::PathHop hop = OneLink(GetTopology(), directedLink).hops.front();
-        // The bytes of messages are those on the wire, so the protocol's overhead counts here, too.
-        const uint64_t mtu = operation.frames.mtuPayload;
-        const uint64_t added = (operation.bytes + mtu - 1) / mtu *
-                               (operation.frames.dataOverhead - m_config.nvlinkFrames.dataOverhead);
-        m_use->Add(hop.node, hop.port, src, dst, operation.bytes + added, operation.purpose);
-    }
-}
-
-void
+FlowLevelFabric::Part*
 FlowLevelFabric::Stream(Operation& operation,
-                        uint32_t member,
-                        uint32_t directedLink,
+                        std::span<const uint32_t> members,
+                        bool isResult,
                         FluidTransfer::Handler onReached)
 {
+    const uint32_t root = operation.members[operation.root].host;
+    m_uses.clear();
+    m_path = {.hops = std::move(m_path.hops)};
+    m_path.hops.clear();
+    for (const uint32_t index : members)
+    {
+        const uint32_t host = operation.members[index].host;
+        const FlowRouter::SwitchPort& port = operation.members[index].port;
+        const uint32_t directedLink = isResult ? port.down : port.up;
+        const ns3::PathHop hop = HopOver(GetTopology(), directedLink);
+        m_uses.push_back({LinkOf(directedLink), 1});
+        if (m_path.hops.empty() || hop.rateBps < m_path.bottleneckBps)
+        {
+            m_path.hops.assign(1, hop);
+            m_path.bottleneckBps = hop.rateBps;
+        }
+        m_path.delayPs = std::max(m_path.delayPs, hop.delayPs);
+        if (m_use)
+        {
+            CountStream(operation, hop, isResult ? root : host, isResult ? host : root);
+        }
+    }
     Part* part = m_parts.Take();
     part->fabric = this;
     part->operation = &operation;
-    part->member = member;
     part->bytes = operation.bytes;
-    const ns3::PathInfo path = OneLink(GetTopology(), directedLink);
-    const MaxMinSolver::Use use[] = {{LinkOf(directedLink), 1}};
     FluidTransfers::Request request;
-    request.uses = use;
-    Time(*part, path, operation.frames, operation.rateCapBps, request);
-    part->ackDelay = ns3::OneWayPs(path, operation.frames.ackWireBytes);
-    m_packetHops += DivideUp(part->bytes, operation.frames.mtuPayload) + 1;
+    request.uses = m_uses;
+    request.startsOnAll = true;
+    Time(*part, m_path, operation.frames, operation.rateCapBps, request);
+    part->ackDelay = ns3::OneWayPs(m_path, operation.frames.ackWireBytes);
+    m_packetHops += (DivideUp(part->bytes, operation.frames.mtuPayload) + 1) * members.size();
     request.onReached = onReached;
     request.onDrained = [](void* arg) {
         auto* left = static_cast<Part*>(arg);
@@ -975,93 +995,128 @@ FlowLevelFabric::Stream(Operation& operation,
     };
     request.owner = part;
     m_transfers.Start(request);
+    return part;
+}
+
+void
+FlowLevelFabric::CountStream(const Operation& operation,
+                             const ns3::PathHop& hop,
+                             uint32_t src,
+                             uint32_t dst)
+{
+    // The bytes of messages are those on the wire, so the protocol's overhead counts here, too.
+    const uint64_t mtu = operation.frames.mtuPayload;
+    const uint64_t added = (operation.bytes + mtu - 1) / mtu *
+                           (operation.frames.dataOverhead - m_config.nvlinkFrames.dataOverhead);
+    m_use->Add(hop.node, hop.port, src, dst, operation.bytes + added, operation.purpose);
 }
 
 void
 FlowLevelFabric::StartResults(Operation& operation)
 {
-    for (uint32_t member = 0; member < operation.members.size(); ++member)
+    m_members.clear();
+    for (uint32_t index = 0; index < operation.members.size(); ++index)
     {
-        if (operation.Receives(member))
+        if (operation.Receives(index))
         {
-            CountStream(operation,
-                        operation.members[member].port.down,
-                        operation.members[operation.root].host,
-                        operation.members[member].host);
-            Stream(operation, member, operation.members[member].port.down, [](void* arg) {
-                auto* part = static_cast<Part*>(arg);
-                part->fabric->m_loop.Schedule(
-                    part->tail,
-                    [](void* arg) {
-                        auto* arrived = static_cast<Part*>(arg);
-                        arrived->fabric->OnResultArrived(arrived);
-                    },
-                    part);
-            });
+            m_members.push_back(index);
         }
     }
+    Stream(operation, m_members, true, [](void* arg) {
+        auto* part = static_cast<Part*>(arg);
+        part->fabric->m_loop.Schedule(
+            part->tail,
+            [](void* arg) {
+                auto* arrived = static_cast<Part*>(arg);
+                arrived->fabric->OnResultsArrived(arrived);
+            },
+            part);
+    });
+    const uint64_t rest = operation.bytes % operation.frames.mtuPayload;
+    const auto last = static_cast<uint32_t>(rest ? rest : operation.frames.mtuPayload);
+    operation.lastFramePs = ns3::OneWayPs(m_path, operation.frames.DataWireBytes(last));
 }
 
 void
-FlowLevelFabric::OnContributionArrived(Part* part)
+FlowLevelFabric::OnContributionsArrived(Part* part)
 {
     Operation& operation = *part->operation;
-    const uint32_t sender = part->member;
+    const uint32_t number = part->number;
+    const auto isSender = [&operation, number](uint32_t index) {
+        const Operation::Member& member = operation.members[index];
+        return operation.Sends(index) && member.joined && member.contribution == number;
+    };
     const TimePs ackDelay = part->ackDelay;
     part->acknowledged = true;
     Release(part);
-    if (!operation.Receives(sender))
-    {
-        m_loop.Schedule(ackDelay, [this, &operation, sender] { FinishMember(operation, sender); });
-    }
-    if (--operation.contributing > 0)
-    {
-        return;
-    }
-    // Results that were held up by this contribution follow its last frame.
-    const uint64_t rest = operation.bytes % operation.frames.mtuPayload;
-    const uint32_t last = static_cast<uint32_t>(rest ? rest : operation.frames.mtuPayload);
     for (uint32_t index = 0; index < operation.members.size(); ++index)
     {
-        const Operation::Member& member = operation.members[index];
-        if (member.streamArrived)
-        {
-            m_loop.Schedule(ns3::OneWayPs(OneLink(GetTopology(), member.port.down),
-                                          operation.frames.DataWireBytes(last)),
-                            [this, &operation, index] { FinishMember(operation, index); });
-        }
+        operation.contributing -= isSender(index);
+    }
+    if (operation.kind == InNetworkOp::Reduce)
+    {
+        m_loop.Schedule(ackDelay, [this, &operation, isSender] {
+            FinishMembers(operation, [&operation, &isSender](uint32_t index) {
+                return isSender(index) && !operation.Receives(index);
+            });
+        });
+    }
+    if (operation.contributing == 0 && operation.resultsCame)
+    {
+        // Results that were held up by this contribution follow its last frame.
+        m_loop.Schedule(
+            operation.lastFramePs,
+            [](void* arg) {
+                auto* ended = static_cast<Operation*>(arg);
+                ended->fabric->FinishReceivers(*ended);
+            },
+            &operation);
     }
 }
 
 void
-FlowLevelFabric::OnResultArrived(Part* part)
+FlowLevelFabric::OnResultsArrived(Part* part)
 {
     Operation& operation = *part->operation;
-    const uint32_t member = part->member;
     part->acknowledged = true;
     Release(part);
-    if (operation.contributing > 0)
+    operation.resultsCame = true;
+    if (operation.contributing == 0)
     {
-        operation.members[member].streamArrived = true;
+        FinishReceivers(operation);
     }
-    else
+}
+
+template <typename Function>
+void
+FlowLevelFabric::FinishMembers(Operation& operation, Function f)
+{
+    bool isLast = false; // then the next operation may have its memory
+    for (uint32_t index = 0; !isLast && index < operation.members.size(); ++index)
     {
-        FinishMember(operation, member);
+        isLast = f(index) && FinishMember(operation, index);
     }
 }
 
 void
+FlowLevelFabric::FinishReceivers(Operation& operation)
+{
+    FinishMembers(operation, [&operation](uint32_t index) { return operation.Receives(index); });
+}
+
+bool
 FlowLevelFabric::FinishMember(Operation& operation, uint32_t index)
 {
     Operation::Member& member = operation.members[index];
     member.complete = true;
     if (!member.joined)
     {
-        return; // it has not asked yet
+        return false; // it has not asked yet
     }
     const MessageHandler handler = member.handler;
     void* arg = member.arg;
-    if (--operation.unfinished == 0)
+    const bool isLast = --operation.unfinished == 0;
+    if (isLast)
     {
         m_freeOperations.push_back(&operation);
     }
@@ -1069,6 +1124,7 @@ FlowLevelFabric::FinishMember(Operation& operation, uint32_t index)
     {
         handler(arg);
     }
+    return isLast;
 }
 
 } // namespace AstraSim

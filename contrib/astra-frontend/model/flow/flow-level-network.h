@@ -70,8 +70,9 @@ struct FlowLevelRecord
  * exactly as long as its frames would; under contention the fluid rate replaces queues, and the
  * path's latency is added to it.
  *
- * In-network operations stream: each member's contribution goes up to the NVSwitch from the time it
- * joins, results go down when all contributions have begun, and none ends before the slowest.
+ * In-network operations stream: contributions go up to the NVSwitch from the time their members
+ * join, results go down when all contributions have begun, and none ends before the slowest.
+ * Members that join at one time send at one rate, as members receive at one: that of the slowest.
  *
  * Left out: queues (and so queueing delay, PFC, ECN and losses), the ramps of congestion control,
  * scheduling between priorities, unfairness between flows of one bottleneck.
@@ -198,7 +199,8 @@ class FlowLevelFabric : public SharedNetwork
         uint16_t dport{100};
     };
 
-    /// The part of a message on one connection, or a member's share of an in-network operation.
+    /// The part of a message on one connection, or the contributions to an in-network operation or
+    /// its results.
     struct Part
     {
         Part* next{nullptr};
@@ -211,8 +213,7 @@ class FlowLevelFabric : public SharedNetwork
         TimePs tail{0};     ///< from the departure of its last frame to its delivery
         TimePs ackDelay{0}; ///< from there to the acknowledgement
         ns3::ConnectionStart start{};
-        uint32_t member{0};       ///< of the operation
-        uint32_t number{0};       ///< of the message's parts
+        uint32_t number{0};       ///< of the message's parts, or of an operation's contributions
         uint32_t port{0};         ///< see ns3::MessagePart
         uint64_t rateCapBps{0};   ///< its share of the message's
         bool left{false};         ///< all its bytes have left the source
@@ -334,18 +335,28 @@ class FlowLevelFabric : public SharedNetwork
     Operation* OpenOperation(const JoinRequest& request,
                              const std::vector<FlowRouter::SwitchPort>& ports,
                              uint32_t root);
-    void JoinOperation(Operation& operation, uint32_t member, MessageHandler handler, void* arg);
+    /// Members join whose time it is. The contributions of those that send are one transfer.
+    void JoinMembers(Operation& operation);
+    /// Start the contributions or the results of these members. Leaves a link as slow and as long
+    /// as any of theirs in m_path.
+    Part* Stream(Operation& operation,
+                 std::span<const uint32_t> members,
+                 bool isResult,
+                 FluidTransfer::Handler onReached);
     /// Count a member's contribution or result. @param src,dst its sender and its receiver
-    void CountStream(const Operation& operation, uint32_t directedLink, uint32_t src, uint32_t dst);
-    /// Start a member's contribution or result.
-    void Stream(Operation& operation,
-                uint32_t member,
-                uint32_t directedLink,
-                FluidTransfer::Handler onReached);
+    void CountStream(const Operation& operation,
+                     const ns3::PathHop& hop,
+                     uint32_t src,
+                     uint32_t dst);
     void StartResults(Operation& operation);
-    void OnContributionArrived(Part* part);
-    void OnResultArrived(Part* part);
-    void FinishMember(Operation& operation, uint32_t member);
+    void OnContributionsArrived(Part* part);
+    void OnResultsArrived(Part* part);
+    /// Members to which f(index) applies have what they wait for.
+    template <typename Function>
+    void FinishMembers(Operation& operation, Function f);
+    void FinishReceivers(Operation& operation);
+    /// @return whether it is the last
+    bool FinishMember(Operation& operation, uint32_t member);
 
     EventLoop& m_loop;
     FlowLevelConfig m_config;
@@ -376,6 +387,7 @@ class FlowLevelFabric : public SharedNetwork
     std::vector<uint32_t> m_back;
     std::vector<FlowRouter::Share> m_shares;
     std::vector<MaxMinSolver::Use> m_uses;
+    std::vector<uint32_t> m_members; ///< of an operation
 };
 
 } // namespace AstraSim

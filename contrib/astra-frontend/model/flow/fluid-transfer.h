@@ -36,6 +36,7 @@ struct FluidTransfer
     TimePs beganPs{0};            ///< when it began
     double credited{0};           ///< bytes that GetCarried() counts already
     uint32_t firstLink{0};        ///< where it starts
+    bool startsOnAll{false};      ///< it starts on each of its links, on all at the same time
     bool reached{false};          ///< onReached has been told
     Handler onReached{nullptr};   ///< all but the held bytes have left
     Handler onDrained{nullptr};   ///< all have
@@ -53,6 +54,7 @@ struct FluidBundle
     bool isChanged{false};    ///< transfers have come or gone just now
     bool isRenewed{false};    ///< ends of its transfers have just changed
     bool isUncertain{false};  ///< packets might do otherwise just now
+    bool startsOnAll{false};  ///< as its transfers do
     uint32_t known{1};        ///< transfers that the solver counts
     double changeLengthPs{0}; ///< shortest time of those that came or went
     double excess{0}; ///< bytes per picosecond that each sender would put into queues, as packets

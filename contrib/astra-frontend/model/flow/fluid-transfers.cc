@@ -113,12 +113,15 @@ FluidTransfers::Start(const Request& request)
     transfer->soonestPs =
         ns3::AddPs(m_loop.Now(), ns3::RoundToPs((request.bytes - request.held) / request.idleRate));
     transfer->firstLink = request.uses.front().resource;
+    transfer->startsOnAll = request.startsOnAll;
     transfer->beganPs = m_loop.Now();
     transfer->order = m_order++;
     transfer->onReached = request.onReached;
     transfer->onDrained = request.onDrained;
     transfer->owner = request.owner;
-    JoinTurns(*transfer, request.keepsTurn);
+    JoinTurns(*transfer,
+              request.startsOnAll ? request.uses : request.uses.first(1),
+              request.keepsTurn);
     const auto sharing = static_cast<double>(m_turns[transfer->firstLink].Count());
     Enter(*transfer, request.uses, request.cap, request.bytes);
     MarkChanged(*transfer->bundle, request.bytes / request.idleRate * std::max(sharing, 1.0));
@@ -129,21 +132,41 @@ FluidTransfers::Start(const Request& request)
     return transfer;
 }
 
-void
-FluidTransfers::JoinTurns(FluidTransfer& transfer, bool keepsTurn)
+std::span<const MaxMinSolver::Use>
+FluidTransfers::StartsOf(const FluidTransfer& transfer)
 {
-    if (m_turns[transfer.firstLink].Join(transfer, keepsTurn))
+    const std::span<const MaxMinSolver::Use> uses(transfer.bundle->uses);
+    return transfer.startsOnAll ? uses : uses.first(1);
+}
+
+void
+FluidTransfers::JoinTurns(FluidTransfer& transfer,
+                          std::span<const MaxMinSolver::Use> starts,
+                          bool keepsTurn)
+{
+    if (!std::ranges::all_of(starts,
+                             [this](const auto& use) { return m_turns[use.resource].HasPlace(); }))
     {
-        m_changedLinks.push_back(transfer.firstLink);
+        transfer.frameBytes = 0;
+    }
+    for (const auto& [link, weight, follows] : starts)
+    {
+        if (m_turns[link].Join(transfer, keepsTurn, link == transfer.firstLink))
+        {
+            m_changedLinks.push_back(link);
+        }
     }
 }
 
 void
 FluidTransfers::LeaveTurns(FluidTransfer& transfer)
 {
-    if (m_turns[transfer.firstLink].Leave(transfer))
+    for (const auto& [link, weight, follows] : StartsOf(transfer))
     {
-        m_changedLinks.push_back(transfer.firstLink);
+        if (m_turns[link].Leave(transfer))
+        {
+            m_changedLinks.push_back(link);
+        }
     }
 }
 
@@ -223,6 +246,7 @@ FluidTransfers::Enter(FluidTransfer& transfer,
 {
     FluidBundle& bundle = FindBundle(uses, cap);
     Advance(bundle);
+    bundle.startsOnAll = transfer.startsOnAll;
     transfer.bundle = &bundle;
     transfer.bytes = bytes;
     transfer.end = bundle.moved + bytes;
@@ -312,7 +336,8 @@ FluidTransfers::Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use>
     Unqueue(bundle);
     MarkChanged(bundle, 0);
     transfer.firstLink = uses.front().resource;
-    JoinTurns(transfer, false);
+    transfer.startsOnAll = false;
+    JoinTurns(transfer, uses.first(1), false);
     Enter(transfer, uses, cap, left);
     MarkChanged(*transfer.bundle, 0);
 }
@@ -495,12 +520,12 @@ void
 FluidTransfers::Judge(FluidBundle& bundle)
 {
     const std::optional<uint32_t> bottleneck = m_solver.GetBottleneck(bundle.flow);
-    const uint32_t first = bundle.uses.front().resource;
     bool isUncertain = false;
     double excess = 0;
-    if (bundle.inUse && bottleneck == first)
+    if (bundle.inUse && bottleneck &&
+        (bundle.startsOnAll || bottleneck == bundle.uses.front().resource))
     {
-        const FluidTurns& turns = m_turns[first];
+        const FluidTurns& turns = m_turns[*bottleneck];
         isUncertain = turns.Count() > 1 && !turns.TakesTurns() && bundle.rate < NEARLY * bundle.cap;
     }
     else if (bundle.inUse && bottleneck)

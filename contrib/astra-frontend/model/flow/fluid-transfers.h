@@ -60,6 +60,7 @@ class FluidTransfers
         double held{0};                          ///< bytes that onReached does not wait for
         double frameBytes{0};                    ///< of a full frame; 0: it takes no turns
         bool keepsTurn{false};                   ///< it follows one that ends now, without a gap
+        bool startsOnAll{false};                 ///< it starts on each of its links
         double idleRate{NO_RATE};                ///< bytes per picosecond on idle links
         double cap{MaxMinSolver::NO_CAP};        ///< bytes per picosecond
         FluidTransfer::Handler onReached{nullptr};
@@ -156,12 +157,17 @@ class FluidTransfers
     }
 
   private:
-    void JoinTurns(FluidTransfer& transfer, bool keepsTurn);
+    /// @param starts the links where it begins @param keepsTurn see Request
+    void JoinTurns(FluidTransfer& transfer,
+                   std::span<const MaxMinSolver::Use> starts,
+                   bool keepsTurn);
     void LeaveTurns(FluidTransfer& transfer);
     /// Transfers that begin at a link have come or gone, and rates are worked out.
     void RenewTurns(uint32_t link);
     void RenewAllTurns();
     FluidBundle& FindBundle(std::span<const MaxMinSolver::Use> uses, double cap);
+    /// @return the links where a transfer begins
+    static std::span<const MaxMinSolver::Use> StartsOf(const FluidTransfer& transfer);
     void Enter(FluidTransfer& transfer,
                std::span<const MaxMinSolver::Use> uses,
                double cap,

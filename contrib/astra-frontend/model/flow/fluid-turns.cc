@@ -36,11 +36,10 @@ LeftBytes(const FluidTransfer& transfer)
 } // namespace
 
 bool
-FluidTurns::Join(FluidTransfer& transfer, bool keepsTurn)
+FluidTurns::Join(FluidTransfer& transfer, bool keepsTurn, bool endsHere)
 {
-    if (transfer.frameBytes == 0 || m_live >= MAX_TURNS)
+    if (transfer.frameBytes == 0)
     {
-        transfer.frameBytes = 0;
         ++m_others;
         return false;
     }
@@ -48,7 +47,7 @@ FluidTurns::Join(FluidTransfer& transfer, bool keepsTurn)
     {
         m_round[m_kept].heir = &transfer;
     }
-    m_round.push_back({&transfer, transfer.frameBytes});
+    m_round.push_back({&transfer, transfer.frameBytes, endsHere});
     ++m_live;
     return !std::exchange(m_isChanged, true);
 }
@@ -300,7 +299,7 @@ FluidTurns::SetEnds(double nowPs)
         const double alone = bundle.rate * (static_cast<double>(transfer.soonestPs) - nowPs);
         const double share = (turn.end - m_sent) / static_cast<double>(m_live);
         const double end = bundle.moved + std::max({share, alone, 0.0});
-        if (std::abs(end - transfer.end) > FRAME_ROUNDING)
+        if (turn.endsHere && std::abs(end - transfer.end) > FRAME_ROUNDING)
         {
             transfer.end = end;
             isChanged = true;
@@ -324,7 +323,9 @@ FluidTurns::EndAsFluids(double nowPs, bool fromNowOn)
             // The bytes that this link has sent wait where a slower link follows.
             const double behind =
                 transfer.idleRate * (static_cast<double>(transfer.soonestPs) - nowPs);
-            transfer.end = std::max(moved + turn.unsent, transfer.bundle->moved + behind);
+            transfer.end = turn.endsHere
+                               ? std::max(moved + turn.unsent, transfer.bundle->moved + behind)
+                               : transfer.end;
         }
     }
     m_served = nullptr;

@@ -36,9 +36,17 @@ class FluidTurns
     /**
      * A transfer begins, last in the round.
      * @param keepsTurn it is the next of the queue pair that has just sent its last frame
+     * @param endsHere it ends as its turns here do, not as those at another link where it starts,
+     * too
      * @return whether this is the first change since Renew()
      */
-    bool Join(FluidTransfer& transfer, bool keepsTurn);
+    bool Join(FluidTransfer& transfer, bool keepsTurn, bool endsHere = true);
+
+    /// @return whether the round has a place for one more
+    bool HasPlace() const
+    {
+        return m_live < MAX_TURNS;
+    }
 
     /// A transfer is through, or goes elsewhere. Its bundle's bytes are those of now.
     /// @return whether this is the first change since Renew()
@@ -93,6 +101,7 @@ class FluidTurns
     {
         FluidTransfer* transfer; ///< null: it has left since Plan()
         double frame;            ///< bytes of a full frame
+        bool endsHere;           ///< the round says when the transfer ends
         double unsent{0};        ///< bytes of frames that have not begun, as of Plan()
         double end{0};           ///< bytes of all pairs that the link sends from Plan() until the
                                  ///< end of this pair's last frame
