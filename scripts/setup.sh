@@ -9,7 +9,7 @@
 #
 #   (nothing)      what building and running needs: programs, commands, tables and plots
 #   --fabric       what the fabric alone needs (scripts/build.sh -c rdma-qbb)
-#   --tests        also what scripts/test.sh needs, and Snakemake, which runs sweeps
+#   --tests        also what scripts/test.sh needs, and Snakemake, which runs sweeps on clusters
 #   --develop      also packages, style, fuzzing, C++ documentation, and tests with a browser and Wireshark
 #   --with-slurm   also Slurm. It brings daemons, so only CI installs it; without it, its tests are skipped
 #   --dry-run      only say what would be installed

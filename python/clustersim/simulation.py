@@ -8,14 +8,18 @@
 """
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import shutil
 import subprocess
+import time
+import typing
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from clustersim import notices, progress
 
 if TYPE_CHECKING:
     from clustersim.results import Run
@@ -92,20 +96,42 @@ def flag_words(flags: Mapping[str, object]) -> list[str]:
 
 def run_program(words: Sequence[os.PathLike | str], environment: Mapping[str, str] | None = None,
                 timeout: float | None = None) -> list[str]:
-    """Runs a program of this project to its end, silently.
+    """Runs a program of this project to its end. Each minute, standard error gets a line with its progress.
 
     @param environment variables in addition to those of this process
     @param timeout seconds after which it is ended, with subprocess.TimeoutExpired
     @return what it warned of, a line each, without "warning: "
     @raise SimulationError if it ends with another status than 0
     """
-    result = subprocess.run(words, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
-                            capture_output=True, text=True, check=False, timeout=timeout)
-    lines = result.stderr.strip().splitlines()
-    if result.returncode != 0:
+    with subprocess.Popen(words, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            lines = _watched(process, timeout).strip().splitlines()
+        except BaseException:  # also a signal
+            process.kill()
+            raise
+    if process.returncode != 0:
         said = [line for line in lines if not line.startswith(WARNING)]
-        raise SimulationError("\n".join(said) or f"{words[0]} ended with status {result.returncode}", result.returncode)
+        raise SimulationError("\n".join(said) or f"{words[0]} ended with status {process.returncode}",
+                              process.returncode)
     return [line.removeprefix(WARNING) for line in lines if line.startswith(WARNING)]
+
+
+def _watched(process: subprocess.Popen[str], timeout: float | None) -> str:
+    """Says each minute how far a program is. @return standard error, once it has ended @raise TimeoutExpired"""
+    words = [os.fspath(word) for word in typing.cast(Sequence[str | os.PathLike[str]], process.args)]
+    output = next((words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-o", "-r_f")), None)
+    minutes, end = progress.Minutes(), math.inf if timeout is None else time.monotonic() + timeout
+    while True:
+        left = end - time.monotonic()
+        try:
+            return process.communicate(timeout=max(0.0, min(left, minutes.left())))[1]
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= end:
+                raise subprocess.TimeoutExpired(process.args, timeout or 0) from None
+        if minutes.is_over():
+            said = progress.of_run(output) if output else ""
+            notices.remark(f"{pathlib.Path(words[0]).name}{f' {output}' if output else ''}: {said or 'under way'}")
 
 
 def simulate(workload: os.PathLike | str, topology: os.PathLike | str, *, output: os.PathLike | str,

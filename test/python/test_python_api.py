@@ -149,3 +149,18 @@ def test_commands_run_with_pydantic_2(pydantic_2, tmp_path):
     for name in ("plan", "why"):
         subprocess.run([sys.executable, ROOT / f"scripts/{name}.py", "--help"], env=pydantic_2, check=True,
                        capture_output=True)
+
+
+def test_a_long_program_is_said_to_go_on_each_minute(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(ROOT / "python")
+    from clustersim import progress, simulation
+
+    monkeypatch.setattr(progress, "INTERVAL_S", 0.2)
+    record = '{"progress": {"wall_s": 61.2, "simulated_ns": 2.5e6, "done": 3, "of": 0, "unit": "flows"}}'
+    (tmp_path / "run.json").write_text(record)
+    warnings = simulation.run_program(["sh", "-c", "echo warning: slow >&2; sleep 0.5", "-o", str(tmp_path)])
+    assert warnings == ["slow"]
+    assert capsys.readouterr().err.splitlines() == [f"sh {tmp_path}: 61 s, 2.500 ms simulated, 3 flows"] * 2
+    with pytest.raises(subprocess.TimeoutExpired):
+        simulation.run_program(["sleep", "60"], timeout=0.5)
+    assert capsys.readouterr().err.splitlines() == ["sleep: under way"] * 2

@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -277,7 +278,7 @@ def test_a_failing_run_says_why(place):
     ("topologies: [topology]\nworkloads: [{name: a/b, file: one.txt}]\n", ":2: the name 'a/b' cannot name"),
     ("topologies: [topology]\nworkloads: [one.txt]\nworkloads: [one.txt]\n", ":3: 'workloads' occurs twice"),
     ("topologies: [topology]\nworkloads: [one.txt]\nprogram: gone\n", ":3: program "),
-    ("topologies: [{generate: '-g 7'}]\nworkloads: [one.txt]\nprogram: program.py\n", "topology 'g7', -g 7: "),
+    ("topologies: [{generate: '-g 7'}]\nworkloads: [one.txt]\nprogram: program.py\n", ":1: topology 'g7', -g 7: "),
 ])
 def test_a_mistake_in_the_grid_names_file_line_and_what_is_expected(place, text, message):
     (place / "grid.yaml").write_text(text)
@@ -328,6 +329,76 @@ def test_arguments_after_two_dashes_go_to_snakemake(place):
     result = sweep(place, "-j", "2", "--", "--retries", "1")
     assert result.returncode == 1, result.stderr
     assert started(place).count("topology__two") == 2 and len(started(place)) == 4
+
+
+def test_a_hundred_runs_cost_little_more_than_their_programs(place):
+    program = place / "program.py"
+    program.write_text("""#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+printf '{"status": "finished", "inputs": [], "wall_s": 0, "peak_memory_bytes": 1}' > "$2/run.json"
+""")
+    rates = [f"{rate}Gbps" for rate in range(100, 600, 100)]
+    write(place, "conf: [" + ", ".join(f"{{name: c{i}}}" for i in range(20)) + "]\n", "[one.txt]")
+    grid = (place / "grid.yaml").read_text()
+    topologies = ", ".join(f"{{name: n{rate}, generate: -topo Spectrum-X -g 16 -bw {rate}}}" for rate in rates)
+    (place / "grid.yaml").write_text(grid.replace("[topology]", f"[{topologies}]"))
+    before = os.times()
+    assert sweep(place, "-j", "2").returncode == 0
+    used = os.times()
+    rows = table(place)
+    assert len(rows) == 100 and {row["status"] for row in rows} == {"finished"}
+    spent = used.children_user + used.children_system - before.children_user - before.children_system
+    assert spent < 100 * 0.1, "a Python process for each run would take 0.3 s"
+
+
+def test_a_sweep_says_each_minute_how_far_its_runs_are(place):
+    write(place)
+    (place / "held").touch()
+    often = ("from clustersim import progress; progress.INTERVAL_S = 0.1; "
+             "from clustersim.commands import sweep; sweep.run()")
+    process = subprocess.Popen([sys.executable, "-c", often, *command(place, "-j", "1")[1:]], stdout=subprocess.PIPE,
+                               text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "python")})
+    record = place / "out/runs/topology__two/run.json"
+    wait_for(record.parent / "pid")
+    progress = {"wall_s": 61.2, "simulated_ns": 2.5e6, "done": 3, "of": 12, "unit": "collectives"}
+    record.write_text(json.dumps({"status": "running", "progress": progress}))
+    line = next(line for line in process.stdout if line.startswith("topology__two: "))
+    assert line == "topology__two: 61 s, 2.500 ms simulated, 3 of 12 collectives\n"
+    (place / "held").unlink()
+    assert "3/3" in process.communicate(timeout=HANGS)[0]
+
+
+def test_outputs_are_those_of_a_run_alone_and_one_refused_stops_no_other(place):
+    program = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+    (place / "two.txt").write_text("HYBRID_TRANSFORMER model_parallel_NPU_group: x\n")
+    (place / "grid.yaml").write_text(f"""
+program: {program}
+topologies:
+- {{name: slow, generate: -topo Spectrum-X -g 16 -bw 100Gbps}}
+- {{name: fast, generate: -topo Spectrum-X -g 16 -bw 400Gbps}}
+conf: [{ROOT}/conf/SimAI.conf, {ROOT}/conf/HPCC.conf]
+workloads: [{ROOT}/workloads/training_TP8_DP2.txt, two.txt]
+network: [flow, packet]
+flags: --fast-forward --fast-forward-store {place}/store
+""")
+    result = sweep(place, "-j", "2")
+    rows = table(place)
+    assert result.returncode == 1 and len(rows) == 16
+    for row in rows:
+        refused = row["workload"] == "two"
+        assert row["status"] == ("refused" if refused else "finished")
+        assert not refused or f"exit status 2: {place}/two.txt:1: " in row["note"]
+    for directory in (place / "out/runs").glob("*__training*"):
+        record = json.loads((directory / "run.json").read_text())
+        words = record["arguments"]
+        words[words.index("-o") + 1] = str(place / "alone" / directory.name)
+        store = words.index("--fast-forward-store")
+        del words[store:store + 2]
+        subprocess.run([program, *words, "-q"], check=True)
+        alone = place / "alone" / directory.name
+        names = {path.name for path in alone.iterdir()}
+        assert names == {path.name for path in directory.iterdir()} - {"sweep.json", "output.txt"}
+        assert all((alone / name).read_bytes() == (directory / name).read_bytes() for name in names - {"run.json"})
 
 
 def test_the_example_gives_the_results_of_runs_by_hand(place):

@@ -20,10 +20,10 @@ The grid is a YAML file; names of files in it are relative to its own directory:
   time_limit_s: 600                 # of each run
 
 Only topologies and workloads are needed. Writes OUTPUT/runs/NAME/ for each run, and OUTPUT/table.csv
-and OUTPUT/table.md after each. Started again it does only what is not complete: a run counts as complete
+and OUTPUT/table.md as runs end. Started again it does only what is not complete: a run counts as complete
 when its run.json says so and none of its inputs, options and variables, nor the program, changed.
 
-Snakemake does the runs: on this machine, or with --profile by a cluster's scheduler. What follows -- goes
+The runs go side by side on this machine, or with --profile by Snakemake on a cluster. What follows -- goes
 to Snakemake as it is: sweep.py grid.yaml -- --cluster "sbatch --mem={resources.mem_mb}".
 
 Exit status: 0 every run finished, 1 some did not (the table says why), 2 an input is wrong, 129, 130 and 143 ended
@@ -33,8 +33,10 @@ import argparse
 import fcntl
 import os
 import pathlib
+import time
+from collections.abc import Iterable
 
-from clustersim import command, simulation
+from clustersim import command, progress, simulation
 from clustersim.errors import InputError
 from clustersim.required_modules import require
 
@@ -44,6 +46,8 @@ from clustersim.sweep import grid as grids  # noqa: E402
 from clustersim.sweep import runs, table, workflow  # noqa: E402
 from clustersim.sweep.supervisor import Outcome
 from clustersim.whole_file import write_text  # noqa: E402
+
+TABLE_S = 1.0  # from one table to the next: with a thousand rows, each takes tens of milliseconds
 
 
 def available_bytes() -> int:
@@ -148,24 +152,35 @@ class Sweep:
                              f"own (-o)") from None
         topologies = runs.generate_topologies(self.grid, self.output)
         self.runs = runs.make_runs(self.grid, self.output, topologies)
-        self.notes: dict[str, str] = {}
+        self.rows = {run.name: table.row_of(run, "") for run in self.runs}
         self.due = self.ended = 0  # numbers of runs
+        self.written = time.monotonic()
+        self.minutes = progress.Minutes()
 
     def write_table(self) -> list[table.Row]:
         """Writes table.csv and table.md. @return their rows"""
-        rows = [table.row_of(run, self.notes.get(run.name, "")) for run in self.runs]
+        rows = list(self.rows.values())
         table.add_ratios(rows)
         for name, text in (("table.csv", table.to_csv(rows)), ("table.md", table.to_markdown(rows))):
             write_text(self.output / name, text)
+        self.written = time.monotonic()
         return rows
 
     def on_end(self, run: runs.Run, outcome: Outcome | None) -> None:
-        """Notes how a run ended, prints it and writes the table anew. @param outcome None if it left none"""
+        """Reads the results of a run, prints how it ended and renews the table. @param outcome None if it left none"""
         self.ended += 1
-        self.notes[run.name] = describe(run, outcome)
+        note = describe(run, outcome)
+        self.rows[run.name] = table.row_of(run, note)
         cost = f" ({outcome['wall_s']:.1f} s, {outcome['peak_bytes'] / 1e6:.0f} MB)" if outcome else ""
-        print(f"[{self.ended}/{self.due}] {run.name}: {self.notes[run.name] or 'finished'}{cost}", flush=True)
-        self.write_table()
+        print(f"[{self.ended}/{self.due}] {run.name}: {note or 'finished'}{cost}", flush=True)
+        if time.monotonic() - self.written >= TABLE_S:
+            self.write_table()
+
+    def on_look(self, running: Iterable[runs.Run]) -> None:
+        """Prints each minute how far the runs are that are under way."""
+        if self.minutes.is_over():
+            states = [f"{run.name}: {said}" for run in running if (said := progress.of_run(run.directory))]
+            print("\n".join([f"[{self.ended}/{self.due}] under way:", *states]), flush=True)
 
     def execute(self) -> int:
         """@return the exit status"""
@@ -181,10 +196,18 @@ class Sweep:
                 print(f"{name}: {reason or 'complete'}")
             return 0
         if due:
-            workflow.execute(self.output, due, bounds, self.options.profile, self.options.snakemake, self.on_end)
+            self.do(due, bounds)
         rows = self.write_table()
         print(f"\n{table.to_markdown(rows)}\n{self.output / 'table.csv'}\n{self.output / 'table.md'}")
         return 0 if all(row["status"] == "finished" for row in rows) else 1
+
+    def do(self, due: list[runs.Run], bounds: workflow.Bounds) -> None:
+        """Does the runs that are due."""
+        profile, further = self.options.profile, self.options.snakemake
+        if profile or further:
+            workflow.execute_by_snakemake(self.output, due, bounds, profile, further, self.on_end)
+        else:
+            workflow.execute_here(self.output, due, bounds, self.on_end, self.on_look)
 
 
 def main(arguments: list[str]) -> int:

@@ -25,6 +25,7 @@ class Choice:
     generate: tuple[str, ...] = ()  # the generator's flags, for a topology without a file
     settings: tuple[Setting, ...] = ()  # (key, value) of conf keys or of variables
     flags: tuple[str, ...] = ()
+    line: int = 0  # in the sweep file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,20 +69,21 @@ def _default_name(axis: str, file: pathlib.Path | None, generate: Sequence[str],
     return _clean(",".join(part for part in parts if part))
 
 
-def _choice(axis: str, entry: grid_file.Entry, root: pathlib.Path) -> Choice:
+def _choice(axis: str, entry: grid_file.Entry, root: pathlib.Path, line: int) -> Choice:
     """@return the Choice of an entry, whose files may not be there"""
     text = getattr(entry, "file", None)
     file = None if text is None else root / text
     generate = getattr(entry, "generate", ())
     settings = tuple(getattr(entry, "settings", {}).items())
     flags = getattr(entry, "flags", ())
-    return Choice(entry.name or _default_name(axis, file, generate, settings, flags), file, generate, settings, flags)
+    return Choice(entry.name or _default_name(axis, file, generate, settings, flags), file, generate, settings, flags,
+                  line)
 
 
 def _axis(axis: str, entries: Sequence[grid_file.Entry], root: pathlib.Path, lines: grid_file.Lines) -> list[Choice]:
     choices: list[Choice] = []
     for i, entry in enumerate(entries):
-        choice = _choice(axis, entry, root)
+        choice = _choice(axis, entry, root, lines.line((axis, i)))
         if choice.file is not None and not choice.file.is_file():
             where = "file" if lines.holds((axis, i, "file")) else f"an entry of {axis}"
             raise lines.error((axis, i, "file"), f"{where} '{getattr(entry, 'file', None)}' is not a file; expected "

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The runs of a grid: their commands, and which of them are already complete."""
+import contextlib
 import dataclasses
 import functools
 import hashlib
+import io
 import json
 import os
 import pathlib
-import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from clustersim import command
 from clustersim.errors import InputError
+from clustersim.required_modules import require
 from clustersim.sweep.grid import Case, Grid
 from clustersim.sweep.supervisor import Job, Request
-from clustersim.whole_file import write_text
 
 PACKAGES = pathlib.Path(__file__).resolve().parents[2]
-GENERATE = "from clustersim.commands import topology; topology.run()"
 RECORD = "sweep.json"  # in each run's directory: what the sweep asked for
 
 
@@ -38,7 +38,7 @@ class Run:
 def generate_topologies(grid: Grid, output: pathlib.Path) -> dict[str, pathlib.Path]:
     """Writes the topologies that the grid wants generated. @return the file of each by its name"""
     files = {}
-    for choice in {case.topology for case in grid.cases}:
+    for choice in {case.topology: None for case in grid.cases}:
         if choice.file:
             files[choice.name] = choice.file
             continue
@@ -47,13 +47,30 @@ def generate_topologies(grid: Grid, output: pathlib.Path) -> dict[str, pathlib.P
         directory.mkdir(parents=True, exist_ok=True)
         for file in filter(pathlib.Path.is_file, directory.iterdir()):
             file.unlink()  # of an earlier sweep, maybe of other flags
-        made = subprocess.run([sys.executable, "-c", GENERATE, *choice.generate], cwd=directory, text=True,
-                              capture_output=True, env=os.environ | {"PYTHONPATH": str(PACKAGES)})
-        if made.returncode:
-            message = made.stderr.strip().removeprefix("-c: ")
-            raise InputError(f"{grid.path}: topology '{choice.name}', {' '.join(choice.generate)}: {message}")
-        files[choice.name] = directory / made.stdout.strip().splitlines()[-1]
+        try:
+            files[choice.name] = directory / _generate(choice.generate, directory)
+        except InputError as error:
+            raise InputError(f"{grid.path}:{choice.line}: topology '{choice.name}', {' '.join(choice.generate)}: "
+                             f"{error}") from None
     return files
+
+
+def _generate(flags: Sequence[str], directory: pathlib.Path) -> str:
+    """Runs the generator in this process: to start Python costs a hundred times as much as a topology.
+    @return the name of the file @raise InputError"""
+    require("networkx", "yaml")  # only here: sweeps of files need neither
+    from clustersim.topology.generator import command_line
+
+    printed, complaint = io.StringIO(), io.StringIO()
+    with contextlib.chdir(directory), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complaint):
+        try:
+            status: object = command_line.main(list(flags), "")
+        except SystemExit as ended:
+            status = ended.code
+    if status or not printed.getvalue().strip():
+        raise InputError(complaint.getvalue().strip().removeprefix(f"{command.name()}: ") or
+                         "makes no topology; expected flags of one")
+    return printed.getvalue().strip().splitlines()[-1]
 
 
 @functools.lru_cache(maxsize=None)
@@ -119,9 +136,8 @@ def why_results_are_not_whole(directory: pathlib.Path, record: Mapping[str, Any]
     return ""
 
 
-def write_job(run: Run, output: pathlib.Path, memory_bytes: float, time_limit_s: float) -> None:
-    """Writes what clustersim.sweep.supervisor needs to do the run, wherever it does it."""
-    job: Job = {"directory": str(run.directory), "command": run.command, "environment": run.request["environment"],
-                "request": run.request, "memory_bytes": memory_bytes, "time_limit_s": time_limit_s,
-                "outcome": str(output / "outcomes" / f"{run.name}.json")}
-    write_text(output / "jobs" / f"{run.name}.json", json.dumps(job, indent=2) + "\n")
+def make_job(run: Run, output: pathlib.Path, memory_bytes: float, time_limit_s: float) -> Job:
+    """@return all that clustersim.sweep.supervisor needs to do the run, wherever it does it"""
+    return {"directory": str(run.directory), "command": run.command, "environment": run.request["environment"],
+            "request": run.request, "memory_bytes": memory_bytes, "time_limit_s": time_limit_s,
+            "outcome": str(output / "outcomes" / f"{run.name}.json")}

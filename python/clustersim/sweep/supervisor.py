@@ -7,15 +7,18 @@ JOB is what clustersim.sweep.runs.write_job() wrote. How the run ended is writte
 status is 0 if the program's was, so that a workflow manager can repeat a run that failed.
 """
 import argparse
+import ctypes
 import fcntl
 import json
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import sys
 import time
 import types
+from collections.abc import Iterable
 from typing import NoReturn, TypedDict
 
 from clustersim.simulation import environment
@@ -23,6 +26,7 @@ from clustersim.whole_file import write_text
 
 POLL_S = 0.02
 LOCK_POLL_S = 1
+PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 
 
 class Request(TypedDict):
@@ -113,28 +117,66 @@ def prepare(directory: pathlib.Path, request: Request) -> None:
     write_text(directory / "sweep.json", json.dumps(request, indent=2) + "\n")
 
 
+class SupervisedRun:
+    """A run that is under way. Its program gets SIGKILL when this process ends, however that may be."""
+
+    def __init__(self, job: Job, lock: str | None = None) -> None:
+        """Starts the run. @param lock file that somebody has to lock, or the run is killed"""
+        directory = pathlib.Path(job["directory"])
+        prepare(directory, job["request"])
+        with open(directory / "output.txt", "wb") as log:
+            # Of a session of its own: the terminal's signals are for the sweep, which ends its runs.
+            self._process = subprocess.Popen(job["command"], env=environment(job["environment"]),
+                                             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                                             start_new_session=True, preexec_fn=_die_with_parent)
+        self._watch = Watch(job, lock)
+        self._reason = ""
+        self.descriptor = os.pidfd_open(self._process.pid)  # readable once the program has ended
+
+    def poll(self) -> Outcome | None:
+        """Kills the run if it has to be. @return its outcome, once it has ended"""
+        pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
+        if pid == 0:
+            if reason := self._watch.reason(self._process.pid):
+                self.kill(reason)
+            return None
+        os.close(self.descriptor)
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        return {"exit_status": self._process.returncode, "wall_s": time.monotonic() - self._watch.start,
+                "peak_bytes": usage.ru_maxrss * 1024, "reason": self._reason}
+
+    def kill(self, reason: str) -> None:
+        """Kills the program, which poll() then sees end."""
+        self._reason = self._reason or reason
+        self._process.kill()
+
+
+_libc = ctypes.CDLL(None)  # loaded here: a new process must not load anything
+
+
+def _die_with_parent() -> None:
+    """Asks the kernel to kill this process when its parent ends."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def wait_for_any(running: Iterable[SupervisedRun]) -> None:
+    """Waits until a run has ended, or it is time to look at their bounds."""
+    poll = select.poll()
+    for run in running:
+        poll.register(run.descriptor, select.POLLIN)
+    poll.poll(POLL_S * 1000)
+
+
 def supervise(job: Job, lock: str | None = None) -> Outcome:
-    """Runs a job. @return its outcome: exit_status, wall_s, peak_bytes, and why it was killed (reason)"""
-    directory = pathlib.Path(job["directory"])
-    prepare(directory, job["request"])
-    with open(directory / "output.txt", "wb") as log:
-        process = subprocess.Popen(job["command"], env=environment(job["environment"]), stdin=subprocess.DEVNULL,
-                                   stdout=log, stderr=subprocess.STDOUT)
-    watch, reason = Watch(job, lock), ""
-    pid, status, usage = 0, 0, None
-    while pid == 0:
+    """Runs a job. @return its outcome"""
+    run = SupervisedRun(job, lock)
+    while True:
         try:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if pid == 0:
-                reason = reason or watch.reason(process.pid)
-                if reason:
-                    process.kill()
-                time.sleep(POLL_S)
+            if outcome := run.poll():
+                return outcome
+            wait_for_any([run])
         except Interrupted:
-            reason = reason or "interrupted"
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return {"exit_status": process.returncode, "wall_s": time.monotonic() - watch.start,
-            "peak_bytes": usage.ru_maxrss * 1024 if usage else 0, "reason": reason}
+            run.kill("interrupted")
 
 
 def main(arguments: list[str]) -> int:

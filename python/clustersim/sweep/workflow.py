@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Has Snakemake do the runs of a sweep, on this machine or by the cluster of a profile."""
+"""Does the runs of a sweep: on this machine, or by Snakemake, which knows clusters."""
 import dataclasses
 import json
 import os
@@ -9,15 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from clustersim.sweep import runs
 from clustersim.errors import InputError
-from clustersim.sweep.supervisor import Outcome
+from clustersim.sweep.supervisor import Outcome, SupervisedRun, wait_for_any
+from clustersim.whole_file import write_text
 
 SNAKEFILE = pathlib.Path(__file__).with_name("Snakefile")
 POLL_S = 0.1
 GRACE_S = 10
+OnEnd = Callable[[runs.Run, Outcome | None], None]
 REMOTE = ("--cluster", "--drmaa", "--slurm", "--flux", "--tes", "--kubernetes", "--tibanna", "--google-lifesciences")
 
 
@@ -89,16 +91,46 @@ def _complaint(output: pathlib.Path) -> str:
     return next((line for line in lines if "rror" in line), lines[-1] if lines else "it said nothing")
 
 
-def execute(output: pathlib.Path, due: Sequence[runs.Run], bounds: Bounds, profile: str | None, further: Sequence[str],
-            on_end: Callable[[runs.Run, Outcome | None], None]) -> None:
-    """Does the runs that are due; on_end(run, outcome) is called as each ends.
+def execute_here(output: pathlib.Path, due: Sequence[runs.Run], bounds: Bounds, on_end: OnEnd,
+                 on_look: Callable[[Iterable[runs.Run]], None]) -> None:
+    """Does the runs that are due on this machine, as many at a time as bounds say. All end with this process.
+
+    @param on_end called as each run ends
+    @param on_look called from time to time with the runs that are under way
+    """
+    waiting = list(reversed(due))
+    running: dict[SupervisedRun, runs.Run] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < bounds.jobs:
+                run = waiting.pop()
+                job = runs.make_job(run, output, bounds.each_bytes, bounds.time_limit_s)
+                running[SupervisedRun(job)] = run
+            wait_for_any(running)
+            on_look(running.values())
+            for supervised in list(running):
+                if outcome := supervised.poll():
+                    on_end(running.pop(supervised), outcome)
+    finally:
+        for supervised, run in running.items():
+            supervised.kill("interrupted")
+            while not (outcome := supervised.poll()):
+                wait_for_any([supervised])
+            on_end(run, outcome)
+
+
+def execute_by_snakemake(output: pathlib.Path, due: Sequence[runs.Run], bounds: Bounds, profile: str | None,
+                         further: Sequence[str], on_end: OnEnd) -> None:
+    """Has Snakemake do the runs that are due.
 
     @param further further arguments of Snakemake
+    @param on_end called as each run ends; without an outcome if it left none
     @raise InputError if Snakemake ends before any run does
     """
     _clean(output)
     for run in due:
-        runs.write_job(run, output, bounds.each_bytes, bounds.time_limit_s)
+        job = runs.make_job(run, output, bounds.each_bytes, bounds.time_limit_s)
+        write_text(output / "jobs" / f"{run.name}.json", json.dumps(job, indent=2) + "\n")
     waiting = {run.name: run for run in due}
 
     def report() -> None:
