@@ -251,6 +251,19 @@ TEST(Serving, LayersThatLeaveAsTheyAreComputedHideAllButTheLast)
     EXPECT_EQ(pairs.network.Messages(), 2);
 }
 
+TEST(Serving, TheExpertsOfATensorParallelGroupAddUpByAnAllReduce)
+{
+    // Ranks of the group have the same tokens: no exchange.
+    ServingRun run(AtOnce(1, 10, 1) + "instances colocated 0-3 tp: 4 dp: 1 ep: 4\n"
+                                      "row x all linear 1000 0 0 0 ALLREDUCE_TP 8\n",
+                   4,
+                   0,
+                   10e9);
+    EXPECT_EQ(run.network.Bytes(), 2 * 3 * 8 * 10);
+    EXPECT_EQ(run.Cell("instances", "0", "dp"), "1");
+    EXPECT_EQ(run.Cell("instances", "0", "ep"), "4");
+}
+
 TEST(Serving, CachesMoveBetweenInstancesOfDifferentParallelism)
 {
     // 6 layers x 4 heads x 10 bytes x 100 tokens, whatever the two sides look like.

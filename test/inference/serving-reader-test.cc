@@ -130,11 +130,13 @@ TEST(ServingFile, SaysWhatIsWrong)
     EXPECT_THAT(ReaderErrorOf("layers 1 2\n"), HasSubstr("layers is '1 2'; expected a whole"));
     EXPECT_THAT(ReaderErrorOf("router random\n"),
                 HasSubstr("router is 'random'; expected kv_aware, least_loaded or round_robin"));
+    EXPECT_THAT(ReaderErrorOf("instances colocated 0-7 tp: 4 dp: 2 ep: 3\n"),
+                HasSubstr("EP 3 does not divide TP x DP = 8; expected a divisor"));
     EXPECT_THAT(ReaderErrorOf("instances both 0\n"),
                 HasSubstr("role is 'both'; expected colocated"));
     EXPECT_THAT(ReaderErrorOf("instances decode 0-2 tp: 2\n"), HasSubstr("3 ranks are not whole"));
-    EXPECT_THAT(ReaderErrorOf("instances decode 0 dp: 2\n"),
-                HasSubstr("unknown key 'dp:'; expected role, ranks, tp:, "));
+    EXPECT_THAT(ReaderErrorOf("instances decode 0 cp: 2\n"),
+                HasSubstr("unknown key 'cp:'; expected role, ranks, tp:, "));
     EXPECT_THAT(ReaderErrorOf(colocated + colocated), HasSubstr("colocated instances already"));
     EXPECT_THAT(ReaderErrorOf("layers 3\nlayers 4\n"),
                 HasSubstr("serve.txt:3: the key 'layers' occurs twice; expected each key once"));

@@ -33,6 +33,8 @@ WORDS = {"dtype": "fp8", "engine": "SGLang",
          "gpu_type": "H200", "kernels": "roofline", "framework": "megatron_2025", "frame": "DeepSpeed",
          "recompute": "full",
          "moe_dispatcher": "deepep", "moe_dispatch_dtype": "fp8", "moe_imbalance": "zipf:1",
+         **{f"{role}_moe_{name}": value for role in ("prefill", "decode")
+            for name, value in (("dispatcher", "deepep"), ("dispatch_dtype", "fp8"))},
          "moe_flex_dispatcher_backend": "deepep",
          "pipeline_schedule": "dualpipe", "recompute_modules": "mlp", "lora_targets": "linear_qkv",
          "operator_dtype": "linear_qkv=fp8",

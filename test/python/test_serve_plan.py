@@ -35,8 +35,8 @@ def common(model):
     return "--inference", "--model_name", model, "--gpu_type", "H100", "--dtype", "bfloat16", "--engine", "vLLM"
 
 
-def find(role, model="llama3_8b", load=LOAD, more=()):
-    found, _ = layouts.find(catalogue.find(model), (*common(model), *more), load, 50, engine.find("vLLM"))
+def find(role, model="llama3_8b", load=LOAD, sent=(("moe_dispatcher", "deepep"), ("moe_dispatch_dtype", "fp8"))):
+    found, _ = layouts.find(catalogue.find(model), common(model), load, 50, engine.find("vLLM"), sent)
     return found if role == "colocated" else layouts.in_role(found, role)
 
 
@@ -83,20 +83,22 @@ def test_a_server_of_gated_batches_responds_as_the_formula_says():
 # -- estimates
 
 
-@pytest.mark.parametrize("model, tp, ep", [("llama3_8b", 1, 1), ("llama3_8b", 4, 1), ("mixtral_8x7b", 2, 4)])
-def test_an_instance_with_a_request_for_each_replica_has_the_times_of_the_simulation(tmp_path, model, tp, ep):
-    more = ("--moe_dispatcher", "deepep") if ep > 1 else ()
-    [layout] = [each for each in find("colocated", model, more=more)
-                if (each.steps.instance.tp, each.steps.instance.ep) == (tp, ep)]
+@pytest.mark.parametrize("model, name, dp", [("llama3_8b", "TP 1", 1), ("llama3_8b", "TP 4", 1),
+                                             ("mixtral_8x7b", "TP 8", 1), ("mixtral_8x7b", "TP 8 EP 8", 1),
+                                             ("mixtral_8x7b", "TP 2 DP 4 EP 8", 4),
+                                             ("mixtral_8x7b", "TP 1 DP 8 EP 8", 8)])
+def test_an_instance_with_a_request_for_each_replica_has_the_times_of_the_simulation(tmp_path, model, name, dp):
+    [layout] = [each for each in find("colocated", model) if each.name == name]
     estimate = Estimate(layout, LOAD)
     written = inference_command.write(inference_command.parse([
-        *layout.words, "--world_size", str(layout.gpus), "--requests", str(ep), "--rate", "1", "--burst", str(ep),
+        *layout.common, *layout.words(), "--world_size", str(layout.gpus), "--requests", str(dp), "--rate", "1",
+        "--burst", str(dp),
         "--prompt_tokens", "1000", "--output_tokens", "100", "-o", str(tmp_path), "--name", "one"]))
     run = simulate(written.path, simulated.generate("H100", layout.gpus, 50, tmp_path, "fabric"),
                    output=tmp_path / "run", program=PROGRAMS / "SimAI_simulator", network="flow",
                    environment=written.facts["environment"])
     for row in run.served.to_dict("records"):
-        assert estimate.prompts(ep).time / 1e3 == pytest.approx(row["ttft_us"], rel=0.1)
+        assert estimate.prompts(dp).time / 1e3 == pytest.approx(row["ttft_us"], rel=0.1)
         assert estimate.decoding(1).time / 1e3 == pytest.approx(row["tpot_us"], rel=0.1)
 
 
@@ -131,6 +133,10 @@ def test_commands_of_engines_have_the_sizes_of_an_instance():
     assert "--tp-size 8 --dp-size 4 --enable-dp-attention --ep-size 8" in arguments.sglang(pool, LOAD)
     assert arguments.sglang(pool, LOAD).endswith("--disaggregation-mode decode")
     assert "--max-model-len 1100" in arguments.dynamo(pool, LOAD)
+    layout = next(each for each in find("colocated", "mixtral_8x7b") if each.name == "TP 4 EP 4")
+    pool = deployments.Pool(layout, 1)
+    assert "--tensor-parallel-size 4 --enable-expert-parallel --max-model-len" in arguments.vllm(pool, LOAD)
+    assert "--tp-size 4 --ep-size 4 --context-length" in arguments.sglang(pool, LOAD)
 
 
 def test_a_window_begins_with_the_batch_and_ends_all_outputs():

@@ -19,11 +19,17 @@ def _vllm_flags(pool: Pool, load: Load) -> list[str]:
     layout = pool.layout
     instance, flags = layout.steps.instance, layout.steps.flags
     words = ["--tensor-parallel-size", str(instance.tp)]
+    if instance.replicas > 1:
+        words += ["--data-parallel-size", str(instance.replicas)]
     if instance.ep > 1:
-        words += ["--data-parallel-size", str(instance.ep), "--enable-expert-parallel", "--all2all-backend",
-                  "deepep_high_throughput" if layout.role == "prefill" else "deepep_low_latency"]
-    if _servers(pool) > 1 and instance.ep > 1:
-        words += ["--data-parallel-size-local", str(instance.ep // _servers(pool)), "--data-parallel-address", "HOST"]
+        words.append("--enable-expert-parallel")
+    if instance.exchanges:
+        deepep = f"deepep_{'high_throughput' if layout.role == 'prefill' else 'low_latency'}"
+        words += ["--all2all-backend", "allgather_reducescatter" if instance.exchange.dispatcher == "allgather" else
+                  deepep]
+    if _servers(pool) > 1 and instance.replicas > 1:
+        words += ["--data-parallel-size-local", str(instance.replicas // _servers(pool)), "--data-parallel-address",
+                  "HOST"]
     words += ["--max-model-len", str(load.prompt + load.output), "--max-num-seqs", f"{flags['max_num_seqs']:.0f}",
               "--max-num-batched-tokens", f"{flags['max_num_batched_tokens']:.0f}"]
     if layout.role != "colocated":
@@ -41,9 +47,12 @@ def sglang(pool: Pool, load: Load) -> str:
     layout = pool.layout
     instance, flags = layout.steps.instance, layout.steps.flags
     words = ["python3 -m sglang.launch_server --model-path MODEL --tp-size", str(layout.gpus)]
+    if instance.replicas > 1:
+        words += ["--dp-size", str(instance.replicas), "--enable-dp-attention"]
     if instance.ep > 1:
-        words += ["--dp-size", str(instance.ep), "--enable-dp-attention", "--ep-size", str(layout.gpus),
-                  "--moe-a2a-backend", "deepep"]
+        words += ["--ep-size", str(layout.gpus)]
+    if instance.exchange.dispatcher != "allgather" and instance.exchanges:
+        words += ["--moe-a2a-backend", "deepep"]
     if _servers(pool) > 1:
         words += ["--nnodes", str(_servers(pool)), "--node-rank", "RANK", "--dist-init-addr", "HOST:PORT"]
     words += ["--context-length", str(load.prompt + load.output), "--chunked-prefill-size",

@@ -19,12 +19,12 @@ from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.cluster import parse_rate
 from clustersim.topology.reader import read
 from clustersim.workload.command import plan_command, training_command
-from clustersim.workload.command.inference_command import DISPATCH_BYTES
 from clustersim.workload.kernels import gpus
 from clustersim.workload.model.transformer import Model
 from clustersim.workload.serve import engine
 from clustersim.workload.serve.flags import MOST_TOKENS
-from clustersim.workload.serve.instance import DISPATCHERS, DTYPES
+from clustersim.workload.serve.instance import DTYPES
+from clustersim.workload.serve.layout import DISPATCH_BYTES, DISPATCHERS
 
 HOURS = 365 * 24  # of a year
 PROCESSES = 2  # simulations at a time
@@ -148,7 +148,7 @@ def _check(given: argparse.Namespace) -> None:
         raise InputError(f'--engine {engine.NONE} has no kernels; expected one of {", ".join(engine.names())}')
 
 
-def _common(given: argparse.Namespace, model: Model, gpu: str) -> tuple[str, ...]:
+def _common(given: argparse.Namespace, gpu: str) -> tuple[str, ...]:
     """@return the flags of workload.py --inference that all layouts on a GPU share"""
     named = (("model_name", given.model_name), ("model_size", given.model_size), ("config", given.config),
              ("gpu_table", given.gpu_table))
@@ -158,8 +158,6 @@ def _common(given: argparse.Namespace, model: Model, gpu: str) -> tuple[str, ...
     for key, field in training_command.SIZES.items():
         if getattr(given, field) is not None:
             words += [f"--{key}", str(getattr(given, field))]
-    if model.experts:
-        words += ["--moe_dispatcher", given.moe_dispatcher, "--moe_dispatch_dtype", given.moe_dispatch_dtype]
     return tuple(words)
 
 
@@ -168,7 +166,8 @@ def _on_gpu(given: argparse.Namespace, model: Model, gpu: str, load: Load) -> tu
     served_by = engine.find(given.engine)
     assert served_by is not None
     nic = (parse_rate(given.nic) or 0.0) / 8e9
-    bases, why = layouts.find(model, _common(given, model, gpu), load, nic, served_by)
+    sent = tuple((key, getattr(given, key)) for key in ("moe_dispatcher", "moe_dispatch_dtype"))
+    bases, why = layouts.find(model, _common(given, gpu), load, nic, served_by, sent)
     if not bases:
         return [], why
     prefill, decode = (layouts.in_role(bases, role) for role in ("prefill", "decode"))

@@ -38,17 +38,22 @@ class Layout:
     blocks: int  # of a replica's cache
     block_size: int
     chunked: bool
-    words: tuple[str, ...]  # flags of workload.py --inference that say so
+    common: tuple[str, ...]  # flags of workload.py --inference that say so, those of all layouts
+    sizes: tuple[tuple[str, str], ...]  # its own ones, without hyphens
 
     @property
     def gpus(self) -> int:
-        return self.steps.instance.tp * self.steps.instance.ep
+        return self.steps.instance.tp * self.steps.instance.replicas
 
     @property
     def name(self) -> str:
         instance = self.steps.instance
-        experts = f" EP {instance.tp * instance.ep}" if instance.model.experts and instance.ep > 1 else ""
-        return f"TP {instance.tp}" + (f" DP {instance.ep}" if instance.ep > 1 else "") + experts
+        return " ".join([f"TP {instance.tp}", *(f"{name} {size}" for name, size in
+                                                (("DP", instance.replicas), ("EP", instance.ep)) if size > 1)])
+
+    def words(self, role: str = "") -> list[str]:
+        """@return the flags that are its own @param role of a pool: prefill_ or decode_"""
+        return [word for key, value in self.sizes for word in (f"--{role}{key}", value)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +86,7 @@ class Estimate:
 
     def __init__(self, layout: Layout, load: Load) -> None:
         self.layout, self.load, self.steps = layout, load, layout.steps
-        self.replicas = layout.steps.instance.ep
+        self.replicas = layout.steps.instance.replicas
         kept = layout.steps.instance.kept
         self.cache_bytes = kept.of_fullest(layout.steps.instance) * load.prompt
         self.budget = int(self.steps.flags["max_num_batched_tokens"])

@@ -2,7 +2,7 @@
 """Layouts of an instance that fit into memory, with the times of their steps."""
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from clustersim.errors import InputError
 from clustersim.serving_plan.estimate import Layout, Load
@@ -35,21 +35,24 @@ def dtype_of(gpu: str) -> str:
     return "fp8"
 
 
-def sizes(model: Model) -> Iterator[tuple[int, int]]:
-    """@return TP and EP of instances: powers of two"""
+def sizes(model: Model, sent: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], ...]]:
+    """@return flags of instances: TP, and of models with experts DP and EP; powers of two
+
+    @param sent flags of the way of tokens to experts, where they are sent
+    """
     powers = [1 << power for power in range(int(math.log2(LARGEST)) + 1)]
     for tp in powers[:4]:
-        for ep in powers if model.experts else powers[:1]:
-            if tp * ep <= (LARGEST if tp == 1 else LARGEST // 2):
-                yield tp, ep
+        yield (("tp", str(tp)),)
+        for dp in powers if model.experts else ():
+            if 1 < tp * dp <= (LARGEST if tp == 1 else LARGEST // 2):
+                # Ranks of one replica have all its tokens, and add up what their experts make of them.
+                yield (("tp", str(tp)), ("dp", str(dp)), ("ep", str(tp * dp)), *(sent if dp > 1 else ()))
 
 
-def words_of(tp: int, ep: int, common: tuple[str, ...]) -> tuple[str, ...]:
-    """@return flags of an instance, which are those of workload.py --inference"""
-    return (*common, "--tp", str(tp), "--ep", str(ep))
-
-
-def _layout(words: tuple[str, ...], world: int, load: Load, nic_gbps: float, served_by: Engine) -> Layout:
+def _layout(common: tuple[str, ...], own: tuple[tuple[str, str], ...], load: Load, nic_gbps: float,
+            served_by: Engine) -> Layout:
+    words = [*common, *(word for key, value in own for word in (f"--{key}", value))]
+    world = math.prod(int(value) for key, value in own if key in ("tp", "dp"))
     given = inference_command.parse([*words, "--world_size", str(world), "--rate", str(load.rate), "--requests", "1",
                                      "--prompt_tokens", str(load.prompt), "--output_tokens", str(load.output)])
     given.frame = "Megatron"
@@ -63,16 +66,16 @@ def _layout(words: tuple[str, ...], world: int, load: Load, nic_gbps: float, ser
     steps = Steps(instance, gpu, served_by, flags, list(map(int, given.cudagraph_capture_sizes.split())),
                   Machine(gpu.name, domain(gpu.name), nic_gbps))
     return Layout("colocated", gpu.name, steps, blocks, int(given.block_size), given.enable_chunked_prefill == "1",
-                  words)
+                  common, own)
 
 
-def find(model: Model, common: tuple[str, ...], load: Load, nic_gbps: float,
-         served_by: Engine) -> tuple[list[Layout], str]:
+def find(model: Model, common: tuple[str, ...], load: Load, nic_gbps: float, served_by: Engine,
+         sent: Sequence[tuple[str, str]] = ()) -> tuple[list[Layout], str]:
     """@return the colocated layouts that the model and the GPU's memory allow, and why the last other one is none"""
     found, why = [], ""
-    for tp, ep in sizes(model):
+    for own in sizes(model, sent):
         try:
-            found.append(_layout(words_of(tp, ep, common), tp * ep, load, nic_gbps, served_by))
+            found.append(_layout(common, own, load, nic_gbps, served_by))
         except InputError as error:
             why = str(error)
     return found, why

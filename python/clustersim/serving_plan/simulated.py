@@ -26,7 +26,6 @@ from clustersim.workload.command import inference_command
 
 STEPS = 100  # of a window
 FEW = 16  # GPUs of colocated instances that are simulated together
-DISPATCHER = "--moe_dispatcher"  # the first of the flags of experts
 COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "prefix_id", "prefix_tokens")
 
 
@@ -65,11 +64,11 @@ def requests(deployment: Deployment, few: Sequence[int], rate: float, steps: int
     """@return the requests of a window, in the order of their arrivals"""
     load, state = deployment.load, deployment.state
     last = deployment.pools[-1].layout
-    replicas = few[-1] * last.steps.instance.ep
+    replicas = few[-1] * last.steps.instance.replicas
     whole = load.prompt + load.output
     longest = Estimate(deployment.pools[0].layout, dataclasses.replace(load, prompt=whole)).prompts(1).time / 1e9
     random_ = random.Random(1)
-    all_replicas = max(count * pool.layout.steps.instance.ep for count, pool in zip(few, deployment.pools))
+    all_replicas = max(count * pool.layout.steps.instance.replicas for count, pool in zip(few, deployment.pools))
     for _ in range(all_replicas):
         yield Request(0.0, whole, 1, 0, "seed")
     # All prefixes are in the caches by then, even if those of all replicas share a network.
@@ -109,16 +108,13 @@ def generate(gpu: str, gpus: int, nic_gbps: float, directory: pathlib.Path, name
 def _words(deployment: Deployment, few: Sequence[int]) -> list[str]:
     """@return the flags of the instances, of workload.py --inference"""
     pools = deployment.pools
-    common = list(pools[0].layout.words[:-4])
-    if all(pool.layout.steps.instance.ep == 1 for pool in pools) and DISPATCHER in common:
-        del common[common.index(DISPATCHER):]  # nothing is sent to experts
+    words = list(pools[0].layout.common)
     if len(pools) == 1:
-        return [*common, *pools[0].layout.words[-4:], "--world_size", str(few[0] * pools[0].layout.gpus)]
+        return [*words, *pools[0].layout.words(), "--world_size", str(few[0] * pools[0].layout.gpus)]
     for count, pool in zip(few, pools):
-        instance, role = pool.layout.steps.instance, pool.layout.role
-        common += [f"--{role}_gpus", str(count * pool.layout.gpus), f"--{role}_tp", str(instance.tp), f"--{role}_ep",
-                   str(instance.ep)]
-    return common
+        role = pool.layout.role
+        words += [f"--{role}_gpus", str(count * pool.layout.gpus), *pool.layout.words(f"{role}_")]
+    return words
 
 
 def _measured(path: pathlib.Path, found: Sequence[Request], gpus: int) -> Simulated:

@@ -111,7 +111,7 @@ class Steps:
     def crosses(self, group: str) -> bool:
         """@return whether a group's ranks are in several servers"""
         instance, servers = self.instance, self.machine.gpus_per_server
-        return (instance.tp if group == "TP" else instance.tp * instance.ep) > servers
+        return (instance.tp if group == "TP" else instance.tp * instance.replicas) > servers
 
     def _row_ns(self, row: Row, times: _Times, shape: Shape) -> float:
         tokens = shape.decoding + shape.news
@@ -121,7 +121,7 @@ class Steps:
         if row.kind.startswith("attention"):
             return self._attention_ns(row, times, shape)
         if row.kind.startswith("experts"):
-            tokens = shape.decoding * self.instance.ep + shape.all_news
+            tokens = shape.decoding * self.instance.replicas + shape.all_news
         if row.layers == "last":
             tokens = shape.decoding + shape.prompts
         return (times.at("tokens", 1, tokens) or 0.0) if tokens else 0.0
@@ -150,7 +150,7 @@ class Steps:
         time = interpolate(TOKENS, self.collectives[row.collective, row.bytes], tokens)
         if not self.crosses(group):
             return Step(time, 0, 0)
-        ranks = self.instance.tp if group == "TP" else self.instance.ep * self.instance.tp
+        ranks = self.instance.tp if group == "TP" else self.instance.replicas * self.instance.tp
         leaves = 1 - self.machine.gpus_per_server / ranks
         return Step(time, time, leaves * row.bytes * tokens * (2 if operation == "ALLREDUCE" else 1))
 

@@ -51,7 +51,7 @@ CacheTransfers::CacheTransfers(const ServingConfig& config,
         {
             continue;
         }
-        for (uint32_t replica = 0; replica < instance->GetPool().ep; ++replica)
+        for (uint32_t replica = 0; replica < instance->GetPool().dp; ++replica)
         {
             m_destinations.push_back({instance.get(), replica, {}});
             m_targets.push_back(

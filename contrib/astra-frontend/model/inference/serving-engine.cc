@@ -47,7 +47,7 @@ ServingEngine::ServingEngine(const ServingConfig& config)
                                                   cost,
                                                   TokenBytesOf(pool, config),
                                                   *this));
-            for (uint32_t replica = 0; pool.role != InstanceRole::Decode && replica < pool.ep;
+            for (uint32_t replica = 0; pool.role != InstanceRole::Decode && replica < pool.dp;
                  ++replica)
             {
                 m_targets.push_back({{number, replica}, &instance.GetScheduler(replica), 0});

@@ -37,8 +37,8 @@ ServingInstance::ServingInstance(const InstancePool& pool,
       m_engine(engine),
       m_ranks(pool.RanksPerInstance())
 {
-    m_schedulers.reserve(pool.ep); // others point into it
-    for (uint32_t replica = 0; replica < pool.ep; ++replica)
+    m_schedulers.reserve(pool.dp); // others point into it
+    for (uint32_t replica = 0; replica < pool.dp; ++replica)
     {
         m_schedulers.emplace_back(pool, tokenBytes);
     }
@@ -49,7 +49,7 @@ ServingInstance::~ServingInstance() = default;
 uint32_t
 ServingInstance::JobRankAt(uint32_t stage, uint32_t replica, uint32_t shard) const
 {
-    const uint32_t place = (stage * m_pool.ep + replica) * m_pool.tp + shard;
+    const uint32_t place = (stage * m_pool.dp + replica) * m_pool.tp + shard;
     return m_pool.ranks[m_inPool * m_pool.RanksPerInstance() + place];
 }
 
@@ -58,7 +58,7 @@ ServingInstance::MakeGroups(const std::vector<int>& ranks, uint32_t& nextGroup)
 {
     for (uint32_t stage = 0; stage < m_pool.pp; ++stage)
     {
-        for (uint32_t replica = 0; replica < m_pool.ep; ++replica)
+        for (uint32_t replica = 0; replica < m_pool.dp; ++replica)
         {
             CommGroup& group = m_tensorGroups.emplace_back();
             group = {nextGroup++, GroupKind::Tp, "TP", {}};
@@ -67,13 +67,15 @@ ServingInstance::MakeGroups(const std::vector<int>& ranks, uint32_t& nextGroup)
                 group.ranks.push_back(ranks[JobRankAt(stage, replica, shard)]);
             }
         }
-        for (uint32_t shard = 0; shard < m_pool.tp; ++shard)
+        for (uint32_t first = 0; first < m_pool.ExpertStride(); ++first)
         {
             CommGroup& group = m_expertGroups.emplace_back();
             group = {nextGroup++, GroupKind::Ep, "EP", {}};
-            for (uint32_t replica = 0; replica < m_pool.ep; ++replica)
+            for (uint32_t i = 0; i < m_pool.ep; ++i)
             {
-                group.ranks.push_back(ranks[JobRankAt(stage, replica, shard)]);
+                const uint32_t place = first + i * m_pool.ExpertStride();
+                group.ranks.push_back(
+                    ranks[JobRankAt(stage, place / m_pool.tp, place % m_pool.tp)]);
             }
         }
     }
@@ -185,7 +187,7 @@ ServingInstance::BeginStep()
             }
         }
     }
-    const uint32_t perStage = m_pool.tp * m_pool.ep;
+    const uint32_t perStage = m_pool.tp * m_pool.dp;
     step->firstStageLeft = perStage;
     step->lastStageLeft = perStage;
     ++m_totals.steps;
@@ -272,12 +274,18 @@ ServingInstance::End(ServingStep& step)
 const CommGroup&
 ServingInstance::GetGroup(uint32_t place, GroupKind kind) const
 {
-    return kind == GroupKind::Tp ? m_tensorGroups[StageAt(place) * m_pool.ep + ReplicaAt(place)]
-                                 : m_expertGroups[StageAt(place) * m_pool.tp + ShardAt(place)];
+    if (kind == GroupKind::Tp)
+    {
+        return m_tensorGroups[place / m_pool.tp];
+    }
+    const uint32_t stride = m_pool.ExpertStride();
+    return m_expertGroups[StageAt(place) * stride + place % (m_pool.tp * m_pool.dp) % stride];
 }
 
 CollectiveRequest
-ServingInstance::RequestOf(const ServingStep& step, const StepSegment& segment) const
+ServingInstance::RequestOf(const ServingStep& step,
+                           const StepSegment& segment,
+                           uint32_t place) const
 {
     CollectiveRequest request;
     request.op = segment.op;
@@ -288,6 +296,10 @@ ServingInstance::RequestOf(const ServingStep& step, const StepSegment& segment) 
     }
     // Each replica spreads its tokens evenly over the experts' ranks, or gets them back.
     const uint32_t ranks = m_pool.ep;
+    const uint32_t stride = m_pool.ExpertStride();
+    const auto replicaOf = [&](uint32_t member) {
+        return (place % (m_pool.tp * m_pool.dp) % stride + member * stride) / m_pool.tp;
+    };
     const double perToken = m_pool.rows[segment.row].bytesPerToken / ranks;
     request.bytes = 0;
     request.bytesPerPair.reserve(std::size_t{ranks} * ranks);
@@ -296,7 +308,7 @@ ServingInstance::RequestOf(const ServingStep& step, const StepSegment& segment) 
         uint64_t sent = 0;
         for (uint32_t to = 0; to < ranks; ++to)
         {
-            const uint64_t tokens = step.shapes[segment.returns ? to : from].tokens;
+            const uint64_t tokens = step.shapes[replicaOf(segment.returns ? to : from)].tokens;
             const double bytes = std::ceil(perToken * static_cast<double>(tokens));
             sent += request.bytesPerPair.emplace_back(static_cast<uint64_t>(bytes));
         }
@@ -362,7 +374,7 @@ ServingRank::DescribeWaits() const
 const std::vector<StepSegment>&
 ServingRank::GetProgram() const
 {
-    return m_step->programs[m_stage * m_instance->GetPool().ep + m_replica];
+    return m_step->programs[m_stage * m_instance->GetPool().dp + m_replica];
 }
 
 void
@@ -379,7 +391,7 @@ void
 ServingRank::Expect(ServingStep& step)
 {
     const auto& pool = m_instance->GetPool();
-    const uint32_t before = m_place - pool.tp * pool.ep;
+    const uint32_t before = m_place - pool.tp * pool.dp;
     const int source = m_engine.NetworkRank(
         m_instance->JobRankAt(m_instance->StageAt(before), m_replica, m_instance->ShardAt(before)));
     m_sys.ReceiveMessage(source,
@@ -472,7 +484,7 @@ ServingRank::Communicate(const StepSegment& segment)
         Continue();
     };
     m_sys.generate_collective(m_instance->GetGroup(m_place, segment.group),
-                              m_instance->RequestOf(*m_step, segment),
+                              m_instance->RequestOf(*m_step, segment, m_place),
                               PositionOf(segment),
                               0,
                               done);

@@ -57,7 +57,7 @@ struct InstanceTotals
 
 /**
  * @ingroup astra-frontend
- * @brief A model on TP x EP x PP ranks that serves requests, step by step.
+ * @brief A model on TP x DP x PP ranks that serves requests, step by step.
  *
  * Ranks are numbered with tensor parallelism innermost, then the replicas that share experts, then
  * pipeline stages. All replicas step together. A step begins when the first stage is free, there is
@@ -101,7 +101,9 @@ class ServingInstance
     void StageEnded(ServingStep& step, uint32_t stage);
 
     const CommGroup& GetGroup(uint32_t place, GroupKind kind) const;
-    CollectiveRequest RequestOf(const ServingStep& step, const StepSegment& segment) const;
+    CollectiveRequest RequestOf(const ServingStep& step,
+                                const StepSegment& segment,
+                                uint32_t place) const;
     uint64_t PipelineBytes(const ServingStep& step, uint32_t replica) const;
 
     /// @}
@@ -138,12 +140,12 @@ class ServingInstance
 
     uint32_t StageAt(uint32_t place) const
     {
-        return place / (m_pool.tp * m_pool.ep);
+        return place / (m_pool.tp * m_pool.dp);
     }
 
     uint32_t ReplicaAt(uint32_t place) const
     {
-        return place / m_pool.tp % m_pool.ep;
+        return place / m_pool.tp % m_pool.dp;
     }
 
     uint32_t ShardAt(uint32_t place) const
@@ -169,7 +171,7 @@ class ServingInstance
     std::vector<BatchScheduler> m_schedulers;          ///< by replica
     std::vector<ServingRank*> m_ranks;                 ///< by place; borrowed
     std::vector<CommGroup> m_tensorGroups;             ///< by stage, then replica
-    std::vector<CommGroup> m_expertGroups;             ///< by stage, then shard
+    std::vector<CommGroup> m_expertGroups;             ///< by stage, then first place
     std::vector<std::unique_ptr<ServingStep>> m_steps; ///< under way
     bool m_firstStageBusy{false};
     bool m_kicked{false};

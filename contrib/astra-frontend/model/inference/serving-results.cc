@@ -312,7 +312,7 @@ ServingResults::WriteInstances(const std::vector<std::unique_ptr<ServingInstance
                                RunObserver& observer) const
 {
     observer.WorkloadResult("instances",
-                            "instance,role,tp,pp,ep,steps,busy_us,utilization,prompt_tokens,"
+                            "instance,role,tp,pp,dp,ep,steps,busy_us,utilization,prompt_tokens,"
                             "output_tokens,mean_sequences,preemptions,blocks,peak_blocks,"
                             "mean_blocks");
     const TimePs duration = now - m_config.requests.front().arrival;
@@ -333,11 +333,12 @@ ServingResults::WriteInstances(const std::vector<std::unique_ptr<ServingInstance
         observer.WorkloadResult(
             "instances",
             fmt::format(
-                "{},{},{},{},{},{},{:.6f},{:.6f},{},{},{:.6f},{},{},{},{:.6f}",
+                "{},{},{},{},{},{},{},{:.6f},{:.6f},{},{},{:.6f},{},{},{},{:.6f}",
                 instance->GetNumber(),
                 ToString(pool.role),
                 pool.tp,
                 pool.pp,
+                pool.dp,
                 pool.ep,
                 totals.steps,
                 Microseconds(totals.busy),
@@ -346,7 +347,7 @@ ServingResults::WriteInstances(const std::vector<std::unique_ptr<ServingInstance
                 totals.outputTokens,
                 ratio(static_cast<double>(totals.sequences), static_cast<double>(totals.steps)),
                 preemptions,
-                pool.blocks == UINT32_MAX ? "" : std::to_string(pool.blocks * pool.ep),
+                pool.blocks == UINT32_MAX ? "" : std::to_string(pool.blocks * pool.dp),
                 peak,
                 mean));
     }

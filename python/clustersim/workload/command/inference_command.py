@@ -10,12 +10,11 @@ from clustersim.errors import InputError
 from clustersim.whole_file import write_text
 from clustersim.workload.command import exchange_flags, training_command
 from clustersim.workload.kernels import gpus
-from clustersim.workload.kernels.roofline import FACTOR_BYTES
-from clustersim.workload.plan import exchange, precision
+from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
-from clustersim.workload.serve import engine
+from clustersim.workload.serve import engine, layout
 from clustersim.workload.serve.flags import COUNTS, POOL, RANDOM, REQUESTS, SERVING, check, draw_as_benchmarks
-from clustersim.workload.serve.instance import DISPATCHERS, DTYPES, Instance
+from clustersim.workload.serve.instance import DTYPES, Instance
 from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
 
 if TYPE_CHECKING:
@@ -32,14 +31,13 @@ DESCRIPTION = """Writes the workload of instances that serve requests, without a
     scripts/workload.py --inference --model_name llama3_8b --prefill_gpus 4 --prefill_tp 2 \\
       --decode_gpus 4 --decode_tp 4 --trace AzureLLMInferenceTrace_conv.csv
 
-Without --prefill_gpus and --decode_gpus, instances of TP x PP x EP on all GPUs do both (colocated).
+Without --prefill_gpus and --decode_gpus, instances of TP x PP x DP on all GPUs do both (colocated). DP is --ep without
+--dp and --enable_expert_parallel.
 """
 # Of AICB's main program, and of `vllm bench serve`.
 OTHER_NAMES = {"prompt_tokens": ["num_prefill_tokens", "random_input_len"],
                "output_tokens": ["num_decode_tokens", "random_output_len"],
                "requests": ["num_prompts"], "rate": ["request_rate"], "max_concurrency": ["concurrency"]}
-
-DISPATCH_BYTES = {"bf16": exchange.BYTES["bf16"], "fp8": exchange.BYTES["fp8"], "nvfp4": FACTOR_BYTES["nvfp4"]}
 
 
 def make_parser() -> "Parser":
@@ -52,15 +50,7 @@ def make_parser() -> "Parser":
     group = parser.add_argument_group("instances")
     group.add_argument("--world_size", "--gpus", type=int, metavar="N",
                        help="GPUs of instances that both prefill and decode")
-    for role in ("", "prefill_", "decode_"):
-        what = f"of {role[:-1]} instances" if role else "of an instance"
-        if role:
-            group.add_argument(f"--{role}gpus", type=int, metavar="N", help=f"GPUs {what}")
-        for size, text in (("tp", "GPUs of a tensor-parallel group"), ("pp", "pipeline stages"),
-                           ("ep", "ranks that share out the experts")):
-            default = None if role else 1
-            group.add_argument(f"--{role}{size}", type=int, default=default, metavar="N",
-                               help=f"{text} {what} (default: {f'--{size}' if role else 1})")
+    layout.add_flags(group)
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU",
                        help=f"GPU that computes (default: H100), of {', '.join(gpus.names())}")
     training_command.add_gpu_table(group)
@@ -78,11 +68,6 @@ def make_parser() -> "Parser":
                        help="source of operators' times: measured kernels (default with an engine) or a roofline "
                        "(default without)")
     training_command.add_operator_dtype(group)
-    group.add_argument("--moe_dispatcher", default="alltoall", choices=DISPATCHERS,
-                       help="how tokens reach their experts. alltoall (default): once to each expert; deepep: once to "
-                       "each rank that has some; allgather: to all ranks")
-    group.add_argument("--moe_dispatch_dtype", default="bf16", choices=DISPATCH_BYTES,
-                       help="type of the tokens that are sent to experts; results come back in bf16 (default: bf16)")
     exchange_flags.add_imbalance(group)
     for title, keys in (("requests", {**REQUESTS, **COUNTS, **RANDOM}), ("serving", SERVING), ("each instance", POOL)):
         group = parser.add_argument_group(title)
@@ -114,19 +99,19 @@ def find_pools(given: argparse.Namespace, model: "Model") -> "list[tuple[str, In
              "precise": training_command.check_operator_dtypes(given, model, precision.precise(
                  0, 0, False, given.operator_dtype,
                  {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
-             "exchange": exchange_flags.require_experts(exchange.Exchange(
-                 given.moe_dispatcher, DISPATCH_BYTES[given.moe_dispatch_dtype],
-                 loads=exchange_flags.loads_of(given, model)), model),
              "lengths": _lengths(given)}
+    loads = exchange_flags.loads_of(given, model)
+
+    def instance(role: str, size: int) -> Instance:
+        sizes = layout.sizes(given, role)
+        sent = layout.exchange_of(given, role, sizes["dp"], loads)
+        if given.moe_dispatcher or given.moe_dispatch_dtype:
+            exchange_flags.require_experts(sent, model)
+        return Instance(model, size, **sizes, exchange=sent, **kinds)
+
     if given.world_size:
-        return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep, **kinds))]
-
-    def size(role: str, name: str) -> int:
-        value = getattr(given, f"{role}_{name}")
-        return getattr(given, name) if value is None else value
-
-    return [(role, Instance(model, getattr(given, f"{role}_gpus"), tp=size(role, "tp"), pp=size(role, "pp"),
-                            ep=size(role, "ep"), **kinds)) for role in ("prefill", "decode")]
+        return [("colocated", instance("", given.world_size))]
+    return [(role, instance(role, getattr(given, f"{role}_gpus"))) for role in ("prefill", "decode")]
 
 
 def _lengths(given: argparse.Namespace) -> tuple[int, int] | None:
@@ -203,7 +188,8 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
         counts.append(_whole(given, "num_gpu_blocks", 0) or
                       pool.blocks(gpu, given.gpu_memory_utilization, _whole(given, "block_size", 16), tokens,
                                   sequences))
-        lines += ["", f"instances {role} {first}-{first + pool.gpus - 1} tp: {pool.tp} pp: {pool.pp} ep: {pool.ep}",
+        lines += ["", f"instances {role} {first}-{first + pool.gpus - 1} tp: {pool.tp} pp: {pool.pp} "
+                  f"{f'dp: {pool.dp} ' if pool.dp else ''}ep: {pool.exchange_ranks}",
                   f"num_gpu_blocks {counts[-1]}"]
         if pool.pp > 1:
             lines.append(f"pp_comm {2 * model.hidden}")
@@ -215,7 +201,8 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
 
 
 def file_name(model: "Model", pools: "Sequence[tuple[str, Instance]]") -> str:
-    return "-".join([model.name, *(f"{role}{pool.gpus}_tp{pool.tp}_pp{pool.pp}_ep{pool.ep}" for role, pool in pools)])
+    return "-".join([model.name, *(f"{role}{pool.gpus}_tp{pool.tp}_pp{pool.pp}{f'_dp{pool.dp}' if pool.dp else ''}"
+                                 f"_ep{pool.ep}" for role, pool in pools)])
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -244,8 +231,9 @@ def _write(given: argparse.Namespace) -> Workload:
     gpu = gpus.find(given.gpu_type, training_command.dtype_of(given),
                     given.kernels or ("measured" if served_by else "roofline"))
     pools = find_pools(given, model)
-    command.tell_idle(given.parser, given, ((any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD,
-                                             ("moe_dispatcher", "moe_dispatch_dtype", "moe_imbalance")),))
+    command.tell_idle(given.parser, given, [
+        (any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD, ("moe_imbalance",)),
+        *layout.idle_rules(pools)])
     for line in gpu_rows.idle(gpu.name):
         notices.warn(line, given.parser.prog)
     directory = pathlib.Path(given.output_dir)
@@ -259,7 +247,8 @@ def _write(given: argparse.Namespace) -> Workload:
     facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
              "gpu_type": gpu.name, "engine": given.engine, "kernels": gpu.kernels, "environment": environment,
              "world_size": sum(pool.gpus for _, pool in pools),
-             "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "ep": pool.ep, "blocks": count,
+             "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "dp": pool.replicas,
+                        "ep": pool.ep, "blocks": count,
                         "cache_bytes_per_token_and_rank": pool.kept.of_fullest(pool),
                         "state_bytes_per_sequence_and_rank": pool.kept.of_fullest(pool, "states")}
                        for (role, pool), count in zip(pools, blocks)]}
@@ -271,8 +260,8 @@ def _write(given: argparse.Namespace) -> Workload:
 
 def _pool_lines(pools: "Sequence[tuple[str, Instance]]", blocks: Sequence[int], gpu: "Gpu") -> Iterator[str]:
     for (role, pool), count in zip(pools, blocks):
-        number = pool.gpus // (pool.tp * pool.pp * pool.ep)
-        yield (f"{number} {role} instance{'s' if number > 1 else ''} of TP {pool.tp}, PP {pool.pp}, EP {pool.ep} on "
+        number = pool.gpus // (pool.tp * pool.pp * pool.replicas)
+        yield (f"{number} {role} instance{'s' if number > 1 else ''} of {pool.describe()} on "
                f"{pool.gpus} {gpu.name}: {count} blocks of the cache on each replica")
 
 

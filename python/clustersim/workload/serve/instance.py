@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Computation and communication of a serving instance's ranks, as rows of an INFERENCE file.
 
-An instance has TP x EP x PP ranks: EP replicas of the attention layers share their experts. The operators are those of
-training (`operators`), by token: the simulator knows how many tokens a step has, and times each operator's roofline, or
-interpolates the measured times that `serving_times` adds to the rows.
+An instance has TP x DP x PP ranks: DP replicas of the attention layers share their experts, and EP ranks hold different
+ones. Ranks that have the same experts hold parts of each. The operators are those of training (`operators`), by token:
+the simulator knows how many tokens a step has, and times each operator's roofline, or interpolates the measured times
+that `serving_times` adds to the rows.
 """
 import dataclasses
 import functools
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 MOST_BLOCKS = (1 << 32) - 2
 DTYPES = ("bfloat16", "fp8", "nvfp4")  # of products
-DISPATCHERS = ("alltoall", "deepep", "allgather")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +66,9 @@ class Row:
 class Instance:
     """One instance of a model. `gpus` are those of all instances of its pool.
 
+    `dp` are replicas of the attention layers; 0: as many as `ep`, each expert being cut by TP. Else EP is TP x DP for
+    whole experts, or 1 for experts that are cut by TP x DP; with one replica, it is any divisor of TP.
+
     `dtype` is that of weights and factors of products, `cache` that of keys and values. `precise` has products of
     another type, `exchange` says how tokens reach their experts, and how uneven these are. `lengths` are tokens of the
     prompt and the output of requests that are alike.
@@ -80,16 +83,18 @@ class Instance:
     exchange: Exchange = Exchange()
     precise: Precise = Precise()
     lengths: Optional[Tuple[int, int]] = None
+    dp: int = 0
 
     def __post_init__(self) -> None:
-        model, per_instance = self.model, self.tp * self.pp * self.ep
-        for name, size in (("GPUs", self.gpus), ("TP", self.tp), ("PP", self.pp), ("EP", self.ep)):
+        model, per_instance = self.model, self.tp * self.pp * self.replicas
+        for name, size in (("GPUs", self.gpus), ("TP", self.tp), ("PP", self.pp), ("EP", self.ep),
+                           ("DP", self.replicas)):
             if size < 1:
                 raise InputError(f"{name} is {size}; expected at least 1")
         if self.gpus % per_instance:
-            raise InputError(f"TP {self.tp} x PP {self.pp} x EP {self.ep} = {per_instance} does not divide "
-                             f"{self.gpus} GPUs; "
-                             "expected whole instances")
+            raise InputError(f"TP {self.tp} x PP {self.pp} x {f'DP {self.dp}' if self.dp else f'EP {self.ep}'} = "
+                             f"{per_instance} does not divide {self.gpus} GPUs; expected whole instances")
+        self._check_experts()
         for shaped in model.variants():
             self._check_sizes(shaped)
         if max(model.experts, 1) % self.ep:
@@ -97,9 +102,28 @@ class Instance:
         if self.pp > model.layers:
             raise InputError(f"PP {self.pp} is more than {model.layers} layers; expected a layer for every stage")
 
+    def _check_experts(self) -> None:
+        if self.dp and not self.model.experts and self.dp * self.ep > 1:
+            raise InputError(f"{self.model.name} has no experts for replicas or ranks to share; expected --dp 1 and no "
+                             "--enable_expert_parallel")
+        ranks = self.tp * self.replicas
+        if self.ep not in (1, ranks, self.replicas) and (self.replicas > 1 or ranks % self.ep):
+            raise InputError(f"EP {self.ep} does not go with TP {self.tp} and DP {self.replicas}; expected "
+                             f"{f'1 or {ranks}' if self.replicas > 1 else f'a divisor of {ranks}'}")
+        if self.exchange.dispatcher == "allgather":
+            return
+        if self.replicas > 1 and self.ep == 1:
+            raise InputError(f"experts that are cut by TP x DP need the tokens of all replicas; expected "
+                             f"--moe_dispatcher allgather, not {self.exchange.dispatcher}")
+        if self.replicas == 1 and self.ep not in (1, self.tp):
+            raise InputError(f"--moe_dispatcher {self.exchange.dispatcher} sends tokens to whole experts; expected "
+                             f"EP {self.tp}, or --moe_dispatcher allgather")
+
     def _check_sizes(self, model: "Model") -> None:
+        if model.expert_ffn % self.expert_parts:
+            raise InputError(f"TP {self.expert_parts} does not divide {model.expert_ffn} of the experts' columns; "
+                             "expected a divisor")
         for size, what in ((model.heads, "attention heads"), (model.ffn, "of the FFN's columns"),
-                           (model.expert_ffn, "of the experts' columns"),
                            *((count, f"heads of {layers}") for count, layers in model.split_heads())):
             if size % self.tp:
                 raise InputError(f"TP {self.tp} does not divide {size} {what}; expected a divisor")
@@ -107,10 +131,36 @@ class Instance:
             raise InputError(f"TP {self.tp} and {model.kv_heads} key-value heads do not divide one another; "
                              "expected a divisor or a multiple")
 
+    def describe(self, last: str = ",") -> str:
+        """@return its sizes @param last before the last one"""
+        return f"TP {self.tp}, PP {self.pp}{f', DP {self.dp}' if self.dp else ''}{last} EP {self.ep}"
+
+    @property
+    def replicas(self) -> int:
+        """Of the attention layers."""
+        return self.dp or self.ep
+
+    @property
+    def expert_parts(self) -> int:
+        """Ranks that hold parts of the same experts."""
+        return self.tp * self.replicas // self.ep
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether tokens are sent to experts. Without, each rank of a tensor-parallel group has all tokens, and an
+        AllReduce adds up what their experts make of them (vLLM's and TensorRT-LLM's way)."""
+        return self.replicas > 1 or self.ep > 1 and self.exchange.dispatcher != "allgather"
+
+    @property
+    def exchange_ranks(self) -> int:
+        """Of a group that exchanges tokens: if all ranks have parts of all experts, one rank of each replica."""
+        return max(self.ep, self.replicas)
+
     @property
     def one_token(self) -> "Parallelism":
         """A plan of one token, for figures per token."""
-        return Parallelism(world_size=self.tp * self.pp * self.ep, tp=self.tp, pp=self.pp, ep=self.ep, sequence=1)
+        return Parallelism(world_size=self.tp * self.pp * self.replicas, tp=self.tp, pp=self.pp, ep=self.ep,
+                           etp=self.expert_parts, sequence=1)
 
     def stages(self) -> list[slice]:
         """@return the layers of each pipeline stage, as slices of all"""
@@ -198,14 +248,20 @@ class Instance:
         """Tokens that come to the fullest rank's experts / the mean: the others wait for it."""
         return self.exchange.slowest(self.model.experts, self.ep) if self.model.experts else 1
 
-    def _expert_row(self, operator: "Operator") -> "Row":
-        share = self.model.experts_per_token / self.ep * self.fullest  # tokens that come per token of the instance
-        if operator.kind == "memory":
-            # That of one token for each of the rank's experts.
-            local = self.model.experts // self.ep
-            return Row(operator.name, "all", "expert_memory", (operator.bytes / local, share))
-        _, n, k, local = operator.shape
-        return Row(operator.name, "all", f"experts{self._suffix(operator)}", (n, k, local, share))
+    @property
+    def share(self) -> float:
+        """Tokens that come to the fullest rank's experts, per token of the instance."""
+        return self.model.experts_per_token / self.ep * self.fullest
+
+    def _expert_rows(self) -> "Iterator[Row]":
+        work = list(operators.experts(self.model, self.one_token))
+        tokens, _, _, local = work[0].shape  # of each expert
+        for operator in work:
+            if operator.kind == "memory":
+                yield Row(operator.name, "all", "expert_memory", (operator.bytes / (tokens * local), self.share))
+                continue
+            _, n, k, _ = operator.shape
+            yield Row(operator.name, "all", f"experts{self._suffix(operator)}", (n, k, local, self.share))
 
     def _reduced(self, row: "Row") -> "Row":
         return row.followed_by("ALLREDUCE_TP", ELEMENT * self.model.hidden) if self.tp > 1 else row
@@ -234,26 +290,29 @@ class Instance:
         return [self._row(operator) for operator in operators.streams(name, self.model, 1)]
 
     def _sent(self, number_bytes: float) -> float:
-        """@return bytes of a token that a replica sends to all ranks' experts, or gets back from them: an EP-th for
-        each"""
+        """@return bytes of a token that a rank sends to all ranks of its group, or gets back from them: as many to
+        each. The ranks of a tensor-parallel group have the same tokens: each sends its part of them, or, with experts
+        that are cut by all ranks, all to its peers of other replicas."""
         model, dispatcher = self.model, self.exchange.dispatcher
         if dispatcher == "allgather":
-            return number_bytes * self.ep * model.expert_hidden
+            return number_bytes * self.exchange_ranks * model.expert_hidden / (self.tp if self.ep > 1 else 1)
         copies = model.experts_per_token if dispatcher == "alltoall" else distinct(self.ep, model.experts,
             model.experts_per_token)
-        return number_bytes * copies * model.expert_hidden * self.fullest
+        return number_bytes * copies * model.expert_hidden * self.fullest / self.tp
 
     def _experts(self) -> "list[Row]":
         plan, model = self.one_token, self.model
         rows = [self._row(operator) for operator in operators.router(model, plan)]
-        dispatch = self._row(operators.permute("dispatch", model, plan))
-        work = [self._expert_row(operator) for operator in operators.experts(model, plan)]
-        combine = self._row(operators.permute("combine", model, plan))
-        if self.ep > 1:
-            # The ranks of a tensor-parallel group have the same tokens: each sends its part of them.
-            dispatch = dispatch.followed_by("ALLTOALL_EP", self._sent(self.exchange.dispatch_bytes) / self.tp)
-            combine = combine.followed_by("ALLTOALL_EP", self._sent(ELEMENT) / self.tp)
-            if self.tp > 1:
+        dispatch, combine = (self._row(operators.permute(name, model, plan)) for name in ("dispatch", "combine"))
+        work = list(self._expert_rows())
+        if not self.exchanges:
+            # A rank takes the tokens of its own experts.
+            dispatch, combine = (dataclasses.replace(row, figures=(row.figures[0] / self.ep,))
+                                 for row in (dispatch, combine))
+        else:
+            dispatch = dispatch.followed_by("ALLTOALL_EP", self._sent(self.exchange.dispatch_bytes))
+            combine = combine.followed_by("ALLTOALL_EP", self._sent(ELEMENT))
+            if self.expert_parts == self.tp > 1:
                 tokens = ELEMENT * model.experts_per_token * model.expert_hidden * self.fullest
                 work = [Row("gather", "all", "memory", (0,), "ALLGATHER_TP", tokens), *work]
                 work[-1] = work[-1].followed_by("REDUCESCATTER_TP", tokens)
@@ -262,8 +321,9 @@ class Instance:
             rows.append(self._row(operators.latent_up(model, plan)))
         if model.shared_ffn:
             rows += [self._row(operator) for operator in operators.shared_experts(model, plan)]
-        elif self.ep > 1 and self.tp > 1:
-            rows.append(Row("collect", "all", "memory", (0,), "ALLGATHER_TP", ELEMENT * model.hidden))
+        elif self.exchanges and self.tp > 1:
+            collective = "ALLGATHER_TP" if self.ep > 1 else "ALLREDUCE_TP"
+            rows.append(Row("collect", "all", "memory", (0,), collective, ELEMENT * model.hidden))
         return rows
 
     def _embedding(self) -> "list[Row]":
@@ -293,7 +353,7 @@ class Instance:
                          else MOST_BLOCKS if free > 0 else 0)
             if found[-1] < 1:
                 also = f" and the states of {sequences} sequences {states / 1e9:.1f} GB" if states else ""
-                raise InputError(f"{self.model.name} with TP {self.tp}, PP {self.pp} and EP {self.ep} leaves no room "
+                raise InputError(f"{self.model.name} with {self.describe(' and')} leaves no room "
                                  f"for a cache: its "
                                  f"weights take {weights / 1e9:.1f} GB{also} of the {room / 1e9:.1f} GB of {gpu.name} "
                                  f"that may be used; "
@@ -307,7 +367,7 @@ class Instance:
         inward = 2 if model.gated else 1
         ffn = max(shaped.ffn for shaped in model.variants())
         width = max(inward * ffn // self.tp, model.experts_per_token * (model.hidden
-            + inward * model.expert_ffn // self.tp))
+            + inward * model.expert_ffn // self.expert_parts))
         return ELEMENT * tokens * (4 * model.hidden + width) + 4 * sequences * model.vocabulary
 
 

@@ -146,7 +146,7 @@ class Timed:
         dtype, engine = self._dtype(row), self.engine
         if engine and dtype == "fp8":
             dtype = engine.fp8_experts
-        for tokens in points(self.most * self.instance.ep):
+        for tokens in points(self.most * self.instance.replicas):
             found.append((tokens, experts.time_ns(self.gpu, dtype, tokens * share, shape, inward,
                                                   engine.experts if engine else "")))
         return [_line(["tokens"], found)]

@@ -123,14 +123,15 @@ enum class InstanceRole : uint8_t
 /// @return "colocated", "prefill" or "decode"
 const char* ToString(InstanceRole role);
 
-/// Instances that are alike: a set of ranks cut into groups of TP x EP x PP.
+/// Instances that are alike: a set of ranks cut into groups of TP x DP x PP.
 struct InstancePool
 {
     InstanceRole role{InstanceRole::Colocated};
     std::size_t line{0}; ///< of the file
     std::vector<uint32_t> ranks;
     uint32_t tp{1};
-    uint32_t ep{1}; ///< replicas of the attention layers that share experts
+    uint32_t dp{1}; ///< replicas of the attention layers that share experts
+    uint32_t ep{1}; ///< ranks of a group that exchanges tokens: divides TP x DP
     uint32_t pp{1};
     uint64_t blocks{UINT32_MAX}; ///< of the cache, of each replica; UINT32_MAX: no limit
     uint32_t blockTokens{16};
@@ -153,7 +154,13 @@ struct InstancePool
 
     uint32_t RanksPerInstance() const
     {
-        return tp * ep * pp;
+        return tp * dp * pp;
+    }
+
+    /// @return how far apart the ranks of a group are that exchanges tokens
+    uint32_t ExpertStride() const
+    {
+        return tp * dp / ep;
     }
 
     uint32_t CountInstances() const

@@ -270,9 +270,12 @@ class ServingReader
                   return true;
               }},
              "``colocated``, ``prefill`` or ``decode``; ranks such as ``0-7``; then ``tp:`` (or "
-             "``model_parallel_NPU_group:``), ``pp:`` and ``ep:`` with their sizes (1). The ranks "
-             "are cut into instances of TP x EP x PP. The keys below belong to the instances of "
-             "the last such line before them, or, before the first, to all",
+             "``model_parallel_NPU_group:``), ``dp:``, ``ep:`` and ``pp:`` with their sizes (1). "
+             "The "
+             "ranks are cut into instances of TP x DP x PP: DP replicas of the attention layers "
+             "share experts, and groups of EP of their ranks exchange tokens. If only one of "
+             "``dp:`` and ``ep:`` is given, both have it. The keys below belong to the instances "
+             "of the last such line before them, or, before the first, to all",
              true});
         return rows;
     }
@@ -405,7 +408,7 @@ class ServingReader
         if (fields.size() < 3)
         {
             m_lines.Fail("'instances' has " + std::to_string(fields.size() - 1) + " values",
-                         "instances ROLE RANKS tp: 4 pp: 1 ep: 1");
+                         "instances ROLE RANKS tp: 4 dp: 1 ep: 1 pp: 1");
         }
         InstancePool pool = m_defaults;
         pool.line = m_lines.Line();
@@ -420,10 +423,13 @@ class ServingReader
              {"ranks", ns3::Parsed(pool.ranks, ParseRankList, "a list such as 0,2,4-7"), ""},
              {"tp:,model_parallel_NPU_group:", ns3::Whole(pool.tp, 1, 4096), ""},
              {"pp:", ns3::Whole(pool.pp, 1, 4096), ""},
+             {"dp:", ns3::Whole(pool.dp, 1, 4096), ""},
              {"ep:", ns3::Whole(pool.ep, 1, 4096), ""}});
         rows.Read("role", fields[1], pool.line);
         rows.Read("ranks", fields[2], pool.line);
         rows.ReadPairs(std::span(fields).subspan(3), pool.line);
+        pool.dp = rows.IsGiven("dp:") ? pool.dp : pool.ep;
+        pool.ep = rows.IsGiven("ep:") ? pool.ep : pool.dp;
         if (m_config.Find(pool.role))
         {
             m_lines.Fail("there are " + std::string(fields[1]) + " instances already",
@@ -434,7 +440,13 @@ class ServingReader
         {
             m_lines.Fail(std::to_string(pool.ranks.size()) + " ranks are not whole instances of " +
                              std::to_string(perInstance),
-                         "a multiple of TP x PP x EP");
+                         "a multiple of TP x DP x PP");
+        }
+        if (pool.tp * pool.dp % pool.ep != 0)
+        {
+            m_lines.Fail("EP " + std::to_string(pool.ep) +
+                             " does not divide TP x DP = " + std::to_string(pool.tp * pool.dp),
+                         "a divisor");
         }
         InstancePool& added = m_config.pools.emplace_back(std::move(pool));
         m_pools.emplace_back(m_lines.Name(), PoolRows(added));
