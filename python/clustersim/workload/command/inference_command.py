@@ -12,7 +12,7 @@ from clustersim.workload.command import exchange_flags, training_command
 from clustersim.workload.kernels import gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
-from clustersim.workload.serve import engine, layout
+from clustersim.workload.serve import engine, layout, quantization
 from clustersim.workload.serve.flags import COUNTS, POOL, RANDOM, REQUESTS, SERVING, check, draw_as_benchmarks
 from clustersim.workload.serve.instance import DTYPES, Instance
 from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
@@ -62,6 +62,10 @@ def make_parser() -> "Parser":
                        help="share of a GPU's memory for weights and cache (default: the engine's, or 0.9)")
     group.add_argument("--dtype", default="bfloat16", metavar="TYPE",
                        help=f"type of weights and of the numbers of GEMMs: {', '.join(DTYPES)} (default: bfloat16)")
+    group.add_argument("--quantization", choices=quantization.KINDS,
+                       help="4-bit weights whose products compute with bfloat16: awq and gptq (but for the router and "
+                       "the logits), or mxfp4 (experts, as gpt-oss has it). Default: as quantization_config of --config "
+                       "says, or none")
     group.add_argument("--kv_cache_dtype", "--kv-cache-dtype", default="auto", choices=["auto", "bfloat16", "fp8"],
                        help="type of keys and values in the cache (default: auto, which is bfloat16)")
     group.add_argument("--kernels", choices=gpus.KERNELS,
@@ -99,7 +103,7 @@ def find_pools(given: argparse.Namespace, model: "Model") -> "list[tuple[str, In
              "precise": training_command.check_operator_dtypes(given, model, precision.precise(
                  0, 0, False, given.operator_dtype,
                  {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
-             "lengths": _lengths(given)}
+             "lengths": _lengths(given), "quantization": _quantization(given, model)}
     loads = exchange_flags.loads_of(given, model)
 
     def instance(role: str, size: int) -> Instance:
@@ -112,6 +116,18 @@ def find_pools(given: argparse.Namespace, model: "Model") -> "list[tuple[str, In
     if given.world_size:
         return [("colocated", instance("", given.world_size))]
     return [(role, instance(role, getattr(given, f"{role}_gpus"))) for role in ("prefill", "decode")]
+
+
+def _quantization(given: argparse.Namespace, model: "Model") -> quantization.Quantization | None:
+    if given.quantization is None:
+        return None
+    kind = quantization.KINDS[given.quantization]
+    if training_command.dtype_of(given) != "bfloat16":
+        raise InputError(f"--quantization {kind.name} is for products of bfloat16; expected no --dtype {given.dtype}")
+    if kind.experts_only and not model.experts:
+        raise InputError(f"--quantization {kind.name} is that of experts, which {model.name} lacks; expected awq or "
+                         "gptq")
+    return kind
 
 
 def _lengths(given: argparse.Namespace) -> tuple[int, int] | None:
@@ -245,7 +261,8 @@ def _write(given: argparse.Namespace) -> Workload:
     write_text(path, text)
     environment = _environment(served_by, pools, gpu)
     facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
-             "gpu_type": gpu.name, "engine": given.engine, "kernels": gpu.kernels, "environment": environment,
+             "gpu_type": gpu.name, "engine": given.engine, "kernels": gpu.kernels,
+             "quantization": given.quantization or "none", "environment": environment,
              "world_size": sum(pool.gpus for _, pool in pools),
              "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "dp": pool.replicas,
                         "ep": pool.ep, "blocks": count,
@@ -273,6 +290,9 @@ def _environment(served_by: engine.Engine | None, pools: "Sequence[tuple[str, In
 
 
 def _with_all_sizes(given: argparse.Namespace) -> argparse.Namespace:
-    """The flags of training that find_model() reads."""
+    """The flags of training that find_model() reads, and the kind of weights that a config.json says."""
     given.frame = "Megatron"
+    if given.config and given.quantization is None and given.dtype == "bfloat16":
+        given.quantization = quantization.of_config(given.config)
+    given.tell = lambda line: None if given.quantization and "quantization_config has" in line else notices.warn(line)
     return given

@@ -294,7 +294,7 @@ def find_model(given: argparse.Namespace) -> "Model":
     name = given.model_name or given.model_size
     changes = {field: getattr(given, field) for field in SIZES.values() if getattr(given, field) is not None}
     if given.config:
-        base = hugging_face.read(given.config, notices.warn).fields_by_name()
+        base = hugging_face.read(given.config, getattr(given, "tell", notices.warn)).fields_by_name()
     elif {"layers", "hidden"} <= changes.keys() and (not name or "heads" in changes and not catalogue.has(name)):
         base = {}
         if "heads" not in changes:

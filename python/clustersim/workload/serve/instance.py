@@ -24,6 +24,7 @@ from clustersim.workload.plan.parallel import Parallelism
 from clustersim.workload.plan.precision import Precise
 from clustersim.workload.serve import cache
 from clustersim.workload.serve.cache import CACHE_BYTES
+from clustersim.workload.serve.quantization import Quantization
 from clustersim.workload.training import memory
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Row:
     scan: Optional[
         operators.Operator
     ] = None  # of one token, of a state; figures are then the bytes of a sequence's state
+    weight: float = 0.0  # bytes of a weight, if it has fewer bits than what it is multiplied by
 
     def text(self) -> str:
         figures = " ".join(f"{figure:.12g}" for figure in self.figures)
@@ -71,7 +73,7 @@ class Instance:
 
     `dtype` is that of weights and factors of products, `cache` that of keys and values. `precise` has products of
     another type, `exchange` says how tokens reach their experts, and how uneven these are. `lengths` are tokens of the
-    prompt and the output of requests that are alike.
+    prompt and the output of requests that are alike. `quantization` is that of weights alone.
     """
     model: Model
     gpus: int
@@ -84,6 +86,7 @@ class Instance:
     precise: Precise = Precise()
     lengths: Optional[Tuple[int, int]] = None
     dp: int = 0
+    quantization: Optional[Quantization] = None
 
     def __post_init__(self) -> None:
         model, per_instance = self.model, self.tp * self.pp * self.replicas
@@ -210,7 +213,8 @@ class Instance:
         if operator.kind == "memory":
             return Row(operator.name, layers, "memory", (operator.bytes,))
         _, n, k, count = operator.shape
-        return Row(operator.name, layers, f"matmul{self._suffix(operator)}", (n, k, count))
+        return Row(operator.name, layers, f"matmul{self._suffix(operator)}", (n, k, count),
+                   weight=self._few_bits(operator))
 
     def _mixer(self, kind: "LayerKind") -> "Iterator[Row]":
         """@return rows of what mixes a layer's tokens"""
@@ -241,7 +245,14 @@ class Instance:
 
     def weight_bytes(self, operator: "Operator") -> float:
         """Biases and the like count as weights: they are few."""
-        return operator.parameters * FACTOR_BYTES[self.dtype_of(operator)]
+        return operator.parameters * (self._few_bits(operator) or FACTOR_BYTES[self.dtype_of(operator)])
+
+    def _few_bits(self, operator: "Operator") -> float:
+        """@return bytes of a weight of a quantized product that computes with bfloat16; 0: it is another one"""
+        kind = self.quantization
+        if not kind or operator.kind != "matmul" or operator.name in ALWAYS_BFLOAT16:
+            return 0.0
+        return kind.weight_bytes if memory.is_expert(operator) or not kind.experts_only else 0.0
 
     @property
     def fullest(self) -> float:
@@ -261,7 +272,8 @@ class Instance:
                 yield Row(operator.name, "all", "expert_memory", (operator.bytes / (tokens * local), self.share))
                 continue
             _, n, k, _ = operator.shape
-            yield Row(operator.name, "all", f"experts{self._suffix(operator)}", (n, k, local, self.share))
+            yield Row(operator.name, "all", f"experts{self._suffix(operator)}", (n, k, local, self.share),
+                      weight=self._few_bits(operator))
 
     def _reduced(self, row: "Row") -> "Row":
         return row.followed_by("ALLREDUCE_TP", ELEMENT * self.model.hidden) if self.tp > 1 else row

@@ -6,10 +6,11 @@ A line has a row's time at a few numbers of tokens, between which the simulator 
 for each of a few numbers of new tokens or decoding sequences.
 """
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from clustersim.workload.kernels import experts, fused, serving
+from clustersim.workload.kernels import experts, fused, serving, weight_only
 from clustersim.workload.kernels.products import SHORTEST_NS
 from clustersim.workload.model.reach import WHOLE
 from clustersim.workload.serve.flags import MOST_TOKENS
@@ -44,11 +45,24 @@ def _line(words: Sequence[int | str], found: Sequence[tuple[float, float]]) -> s
 
 
 def with_reaches(rows: "Sequence[Row]", gpu: "Gpu", most: int, sequences: int) -> "list[Row]":
-    """@return the rows, those that reach some of a sequence's tokens with lines of their rooflines, and scans with
-    their times"""
+    """@return the rows, those that reach some of a sequence's tokens, and products of weights with few bits, with lines
+    of their rooflines, and scans with their times"""
     return [_scanned(row, row.scan, gpu) if row.scan else
-            dataclasses.replace(row, times=tuple(_reached(row, row.reach, gpu, most, sequences))) if row.reach else row
+            dataclasses.replace(row, times=tuple(_reached(row, row.reach, gpu, most, sequences))) if row.reach else
+            dataclasses.replace(row, times=(_with_few_bits(row, gpu, most),)) if row.weight else row
             for row in rows]
+
+
+def _with_few_bits(row: Row, gpu: "Gpu", most: int) -> str:
+    """A roofline has steps where tiles are full: points are dense."""
+    n, k, count = row.figures[:3]
+    found = []
+    for tokens in points(MOST_TOKENS if row.kind == "experts" else most):  # experts: tokens of all replicas
+        arriving = math.ceil(tokens * row.figures[3]) if row.kind == "experts" else 0
+        active = min(count, arriving) if arriving else count
+        m = math.ceil(arriving / active) if arriving else tokens
+        found.append((tokens, weight_only.grouped_roofline_ns(gpu, m, n, k, active, row.weight)))
+    return _line(["tokens"], found)
 
 
 def _scanned(row: Row, scan: "Operator", gpu: "Gpu") -> "Row":
@@ -136,7 +150,8 @@ class Timed:
     def _products(self, row: "Row") -> list[str]:
         n, k, _ = row.figures
         most = self.sequences if row.layers == "last" else self.most
-        return [_line(["tokens"], [(m, serving.product_ns(self.gpu, self._dtype(row), m, n, k)) for m in points(most)])]
+        return [_line(["tokens"], [(m, weight_only.product_ns(self.gpu, m, n, k, row.weight) if row.weight else
+                                    serving.product_ns(self.gpu, self._dtype(row), m, n, k)) for m in points(most)])]
 
     def _experts(self, row: "Row") -> list[str]:
         model, (columns, hidden, local, share) = self.instance.model, row.figures
@@ -147,8 +162,9 @@ class Timed:
         if engine and dtype == "fp8":
             dtype = engine.fp8_experts
         for tokens in points(self.most * self.instance.replicas):
-            found.append((tokens, experts.time_ns(self.gpu, dtype, tokens * share, shape, inward,
-                                                  engine.experts if engine else "")))
+            name = engine.experts if engine else ""
+            found.append((tokens, weight_only.experts_ns(self.gpu, tokens * share, shape, inward, name, row.weight)
+                          if row.weight else experts.time_ns(self.gpu, dtype, tokens * share, shape, inward, name)))
         return [_line(["tokens"], found)]
 
     def _moved(self, row: "Row") -> list[str]:
