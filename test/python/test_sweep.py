@@ -170,7 +170,10 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(place, number):
 def test_a_sweep_ends_with_its_terminal(place):
     write(place)
     (place / "held").touch()
-    child, terminal = os.forkpty()
+    try:
+        child, terminal = os.forkpty()
+    except OSError as error:  # a root whose /dev/pts is empty, as chroot alone leaves it
+        pytest.skip(f"there is no pseudo-terminal: {error.strerror}")
     if child == 0:
         os.execv(command(place)[0], [str(word) for word in command(place, "-j", "1")])
     pid = wait_for(place / "out/runs/topology__two/pid")

@@ -102,7 +102,7 @@ def simulate(table: Table, sizes: Sequence[int], directory: pathlib.Path, progra
     output = ""
     for first, last in ranges_of(sizes):
         run = [*command, "-b", str(first), "-e", str(last), "-f", "2"]
-        result = subprocess.run(run, env=environment_of(table.machine) | (settings or {}), capture_output=True,
+        result = subprocess.run(run, env=environment_of(table.machine) | dict(settings or {}), capture_output=True,
                                 text=True, check=False)
         if result.returncode != 0:
             raise AccuracyError(f"{table.name}: {' '.join(run)}: {result.stderr.strip() or result.returncode}")

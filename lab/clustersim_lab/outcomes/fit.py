@@ -58,7 +58,8 @@ def _best(errors: np.ndarray, effects: Sequence[np.ndarray], families: Sequence[
             others = errors + sum(e[:, chosen[k]] for k, e in enumerate(effects) if k != number)
             cost = weights @ _loss(np.abs(others[:, None] + effect))
             # Of steps that do equally well, the one nearest to the start.
-            chosen[number] = min(np.flatnonzero(cost <= cost.min() * (1 + 1e-9)), key=lambda step: abs(step - middle))
+            equal = [int(step) for step in np.flatnonzero(cost <= cost.min() * (1 + 1e-9))]
+            chosen[number] = min(equal, key=lambda step: abs(step - middle))
     return chosen
 
 

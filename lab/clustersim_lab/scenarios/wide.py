@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import random
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from clustersim.topology.cluster import Cluster, InputError, text_of, with_nics
 from clustersim.topology.generator.command_line import make_parser, options_of
@@ -283,11 +284,16 @@ def wide_scenario(seed: int | str, number: int) -> WideScenario:
     return dataclasses.replace(drawn, environment=tuple(environment), flags=tuple(flags))
 
 
+def _with(scenario: WideScenario, field: str, value: Any) -> WideScenario:
+    changes: dict[str, Any] = {field: value}
+    return dataclasses.replace(scenario, **changes)
+
+
 def smaller_wide(scenario: WideScenario) -> Iterator[WideScenario]:
     """Yields scenarios that have one thing less, the largest steps first."""
     for field in ("flows", "layers", "micro"):
         for part in halves(getattr(scenario, field)):
-            yield dataclasses.replace(scenario, **{field: part})
+            yield _with(scenario, field, part)
     if scenario.flows and scenario.has_workload:
         yield dataclasses.replace(scenario, flows=())
     for field in ("events", "flags", "environment", "conf", "flows", "layers", "micro"):
@@ -295,10 +301,10 @@ def smaller_wide(scenario: WideScenario) -> Iterator[WideScenario]:
         if field in ("flows", "layers", "micro") and len(entries) == 1:
             continue  # something is to be sent
         for rest in without_one(entries):
-            yield dataclasses.replace(scenario, **{field: rest})
+            yield _with(scenario, field, rest)
     for field in ("pp", "ep", "ga", "tp"):
         if getattr(scenario, field) > 1:
-            yield dataclasses.replace(scenario, **{field: 1})
+            yield _with(scenario, field, 1)
     for number, layer in enumerate(scenario.layers):
         for column, (compute, operation, size) in enumerate(layer):
             changed = [(compute // 2, operation, size)] if compute else []

@@ -24,7 +24,7 @@ class PhysicalError(Exception):
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
     """@return this environment, with which mpirun starts also for root, without settings of NCCL"""
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
-    return TCP_VARIABLES | simulation.environment(as_root) | (changes or {})
+    return TCP_VARIABLES | simulation.environment(as_root) | dict(changes or {})
 
 
 def phynet_words(workload: str | os.PathLike, topology: str | os.PathLike, output: str | os.PathLike,

@@ -237,7 +237,7 @@ def read(path: str | os.PathLike) -> tuple[SweepFile, Lines]:
     if not isinstance(values, dict):
         raise lines.error((), f"a sweep is {_kind(values)}; expected keys, of {', '.join(SweepFile.__fields__)}")
     try:
-        return SweepFile(**values), lines
+        return SweepFile.parse_obj(values), lines
     except pydantic.ValidationError as failure:
         # A key that is not known says more than one that is missing for it.
         first = min(failure.errors(), key=lambda error: (error["type"].endswith("missing"), lines.line(error["loc"])))

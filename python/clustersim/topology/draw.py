@@ -12,6 +12,7 @@ import matplotlib
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patheffects import withStroke
 
 from clustersim.command import printable
@@ -96,9 +97,8 @@ def figure_of(topology: "Topology", link_values: Mapping[Ends, float] | None = N
     graph = Graph(topology)
     rail = rails_of(graph) or {}
     layout = layout_of(graph)
-    figure = Figure(figsize=_size(layout), layout="constrained")
+    figure = Figure(figsize=_size(layout), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
     axes = figure.add_subplot()
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
     if layout.square:
         axes.set_aspect("equal")
     for y, label in layout.labels.items():

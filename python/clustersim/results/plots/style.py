@@ -8,6 +8,7 @@ from typing import Any, TYPE_CHECKING
 
 import matplotlib
 import matplotlib.colors
+import matplotlib.rcsetup
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -66,7 +67,7 @@ def theme(name: str = "light", colours: Mapping[str, str] | None = None) -> Iter
         "axes.spines.top": False, "axes.spines.right": False, "font.size": 10,
         "axes.titlesize": 12, "axes.titleweight": "bold", "axes.titlelocation": "left",
         "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.8,
-        "axes.prop_cycle": matplotlib.cycler(color=COLOURS), "figure.dpi": 100, "savefig.dpi": 150,
+        "axes.prop_cycle": matplotlib.rcsetup.cycler(color=COLOURS), "figure.dpi": 100, "savefig.dpi": 150,
         # The same data give the same file.
         "svg.hashsalt": "cluster-sim",
     }
@@ -117,7 +118,7 @@ def colour_of(name: str) -> str:
     return known.get(SAME_AS.get(name, name)) or list(known.values())[sum(map(ord, name)) % len(known)]
 
 
-def line(index: int) -> dict[str, str]:
+def line(index: int) -> dict[str, Any]:
     """@return the style of the n-th line: colours first, then other dashes"""
     return {"color": colour(index), "linestyle": LINES[index // len(COLOURS) % len(LINES)]}
 
@@ -205,14 +206,14 @@ EQUAL = 0.01  # of a value: what differs by more has a line of its own, wherever
 def merge_coinciding(axes: "Axes") -> int:
     """Hides lines that lie on an earlier one, which then has their names as well. @return lines that are left"""
     left: list[tuple[Any, tuple[np.ndarray, np.ndarray]]] = []
-    low, high = axes.get_ylim()
+
     def scale(values: ArrayLike) -> np.ndarray:
         return np.log(values) if is_log else np.asarray(values)
 
     is_log = axes.get_yscale() == "log"
-    low, high = scale(low), scale(high)
+    low, high = scale(axes.get_ylim())
     for line in axes.get_lines():
-        if line.get_label().startswith("_"):
+        if str(line.get_label()).startswith("_"):
             continue
         x, y = (np.asarray(values, dtype=float) for values in line.get_data())
         twin = next((other for other, (xs, ys) in left if len(xs) == len(x) and np.allclose(xs, x)

@@ -26,7 +26,8 @@ def path_kinds(run: "Run") -> "pd.Categorical":
     topology = run.topology
     assert run.flows is not None
     if topology is None or not topology.nvswitches:
-        codes = np.full(len(run.flows), PATHS.index("all" if topology is None else "network"), dtype=np.int8)
+        kind = "all" if topology is None else "network"
+        codes: np.ndarray = np.full(len(run.flows), PATHS.index(kind), dtype=np.int8)
     else:
         per_server = topology.gpus_per_server
         same = (run.flows["src"] // per_server == run.flows["dst"] // per_server).to_numpy()

@@ -26,5 +26,5 @@ def percentiles(values: ArrayLike, percents: Sequence[float], weights: ArrayLike
     for percent in percents:
         rank = max(math.ceil(total * percent / 100 - 1e-9), 1) - zeros
         found.append(0.0 if rank <= 0 else
-                     float(values[min(np.searchsorted(counts, rank - 1e-9), len(values) - 1)]))
+                     float(values[min(int(np.searchsorted(counts, rank - 1e-9)), len(values) - 1)]))
     return found

@@ -101,7 +101,7 @@ def queues_table(runs: "Sequence[Run]") -> Table:
             lengths = group["port_bytes"].to_numpy() / 1e3
             weights = group["samples"].to_numpy() if histogram else None
             filled = int(group.loc[group["port_bytes"] > 0, "samples"].sum()) if histogram else len(group)
-            total = int(weights.sum()) if histogram else (
+            total = int(weights.sum()) if weights is not None else (
                 run.queue_samples * ports[kind] if run.queue_samples and ports[kind] else None)
             zeros = 0 if histogram or total is None else max(total - len(group), 0)
             rows.append((run.name, kind, total, 100 * filled / total if total else None,

@@ -89,7 +89,7 @@ class Constants(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         return min(1.0, getattr(self, _generation(gpu)) * (clock(gpu.watts, fitted) if gpu.watts and fitted else 1.0))
 
 
-class ProfiledGpu(gpus.Gpu):
+class ProfiledGpu(gpus.Gpu, frozen=True):
     """A GPU that runs a framework's kernels."""
     framework: Framework
     sustained: float

@@ -20,7 +20,7 @@ def attended(model: "Model", plan: "Parallelism", has_window: bool) -> float:
     return plan.sequence // document * model.attended(document, has_window)
 
 
-class AnyAttention(Mixer):
+class AnyAttention(Mixer, frozen=True):
     """Attention by the sizes of a model: heads, groups of heads that share keys and values, and their columns. Kinds of
     attention differ from it."""
     block = "attention"
@@ -187,7 +187,7 @@ class AnyAttention(Mixer):
 
 
 @register
-class Attention(AnyAttention):
+class Attention(AnyAttention, frozen=True):
     """With nothing of its own."""
     name = "attention"
     letter = "*"

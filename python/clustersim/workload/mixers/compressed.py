@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @register
-class CompressedAttention(AnyAttention):
+class CompressedAttention(AnyAttention, frozen=True):
     """Attention to the tokens of a window and to compressed entries of all earlier tokens.
 
     An entry compresses `ratio` tokens to one vector, which serves all heads as key and value. A layer's variant is its
@@ -124,6 +124,6 @@ class CompressedAttention(AnyAttention):
         keys.get("qk_rope_head_dim", "num_hash_layers", "compress_rope_theta", "hc_sinkhorn_iters", "hc_eps",
                  "expert_dtype")
         sizes = cls(q_rank=keys.need("q_lora_rank"), output_rank=keys.need("o_lora_rank"),
-                    output_groups=keys.need("o_groups"), ratios=ratios[:layers])
+                    output_groups=keys.need("o_groups"), ratios=tuple(ratios[:layers]))
         return dict(heads=heads, kv_heads=keys.get("num_key_value_heads", default=1), head_dim=keys.need("head_dim"),
                     compressed=sizes, ffn=keys.need("moe_intermediate_size"), streams=keys.get("hc_mult", default=1))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @register
-class LatentAttention(AnyAttention):
+class LatentAttention(AnyAttention, frozen=True):
     """Keys and values come from a small latent, which is all that serving keeps of a token."""
     name = "latent"
     stands_for = "attention"

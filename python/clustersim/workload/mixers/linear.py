@@ -15,7 +15,7 @@ LIGHTNING = ("minimax", "bailing")  # families with lightning attention
 
 
 @register
-class LinearAttention(Mixer):
+class LinearAttention(Mixer, frozen=True):
     """A gated delta network (Yang et al., arXiv 2412.06464), as in Qwen3-Next; Kimi's delta attention (arXiv
     2510.26692), whose decays are those of channels; or lightning attention (arXiv 2501.08313), without convolution,
     decay and delta rule."""

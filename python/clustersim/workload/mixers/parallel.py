@@ -4,7 +4,7 @@ from clustersim.workload.model.mixer import Keys, Mixer, register
 
 
 @register
-class AttentionBesideStateSpace(Mixer):
+class AttentionBesideStateSpace(Mixer, frozen=True):
     """Attention and a state-space mixer side by side on the output of one norm, as in Falcon-H1 (arXiv 2507.22448)."""
     name = "parallel"
     parts = ("attention", "state_space")
@@ -17,7 +17,7 @@ class AttentionBesideStateSpace(Mixer):
 
 
 @register
-class NoMixer(Mixer):
+class NoMixer(Mixer, frozen=True):
     """Of blocks that are an MLP or experts alone, or whose attention has been taken away."""
     name = "none"
     parts = ()

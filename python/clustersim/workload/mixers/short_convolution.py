@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @register
-class ShortConvolution(Mixer):
+class ShortConvolution(Mixer, frozen=True):
     """Serving keeps the tokens of a sequence that the next one's convolution reads."""
     name = "convolution"
     block = "short"

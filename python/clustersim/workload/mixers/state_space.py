@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @register
-class StateSpace(Mixer):
+class StateSpace(Mixer, frozen=True):
     """A convolution of a few tokens, and heads whose states decay and take up what the input gives."""
     name = "state_space"
     block = "mamba"

@@ -21,15 +21,15 @@ class SparseAttention(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=Tr
 
 class Shape(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """Sizes of layers where those of a model differ; None: the model's."""
-    heads: Optional[PositiveInt]
-    kv_heads: Optional[PositiveInt]
-    head_dim: Optional[PositiveInt]
-    value_dim: Optional[PositiveInt]
-    ffn: Optional[PositiveInt]
-    keys_are_values: Optional[bool]
-    borrows_keys: Optional[bool]
-    indexer: Optional[Literal["own", "shared", "none"]]
-    feeds: Optional[bool]
+    heads: Optional[PositiveInt] = None
+    kv_heads: Optional[PositiveInt] = None
+    head_dim: Optional[PositiveInt] = None
+    value_dim: Optional[PositiveInt] = None
+    ffn: Optional[PositiveInt] = None
+    keys_are_values: Optional[bool] = None
+    borrows_keys: Optional[bool] = None
+    indexer: Optional[Literal["own", "shared", "none"]] = None
+    feeds: Optional[bool] = None
 
 
 class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
