@@ -4,6 +4,7 @@
 #ifndef CONGESTION_FIXTURE_H
 #define CONGESTION_FIXTURE_H
 
+#include "ns3/object-factory.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/rdma-congestion-ops.h"
 #include "ns3/rdma-queue-pair.h"
@@ -28,6 +29,11 @@ class CongestionTest : public testing::Test
         m_qp.mtu = 1000;
         m_qp.endSeq = uint64_t{1} << 40;
         m_qp.SetRate(m_qp.lineRateBps);
+    }
+
+    static Ptr<RdmaCongestionOps> Make(const char* type)
+    {
+        return ObjectFactory(type).Create<RdmaCongestionOps>();
     }
 
     /// Let the algorithm see a full frame acknowledged at a time.

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "congestion-fixture.h"
-#include "rdma-qbb/model/congestion/rdma-hpcc-pint.h"
 
 #include "ns3/double.h"
+#include "ns3/pint-encoder.h"
 #include "ns3/uinteger.h"
 
 #include <cmath>
@@ -106,7 +106,7 @@ TEST(PintEncoder, FrameKeepsTheGreatestDigestOfItsPath)
 
 TEST_F(RdmaHpccPintTest, AppliesHpccsLawToTheDigest)
 {
-    auto pint = CreateObject<RdmaHpccPint>();
+    auto pint = Make("ns3::RdmaHpccPint");
     pint->SetAttribute("MaxStage", UintegerValue(0));
     pint->OnQpInit(m_qp);
     QbbTelemetry telemetry;
@@ -118,7 +118,7 @@ TEST_F(RdmaHpccPintTest, AppliesHpccsLawToTheDigest)
 
 TEST_F(RdmaHpccPintTest, FeedbackProbabilityIsThePartOfDigestsUsed)
 {
-    auto pint = CreateObject<RdmaHpccPint>();
+    auto pint = Make("ns3::RdmaHpccPint");
     pint->SetAttribute("FeedbackProbability", DoubleValue(0.25));
     pint->SetAttribute("MaxStage", UintegerValue(0));
     pint->AssignStreams(1);

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "congestion-fixture.h"
-#include "rdma-qbb/model/congestion/rdma-timely.h"
 
 #include "ns3/boolean.h"
 #include "ns3/data-rate.h"
@@ -44,7 +43,7 @@ class RdmaTimelyTest : public CongestionTest
         Ack(*m_timely, telemetry.sentPs + microseconds * 1000000, false, &telemetry);
     }
 
-    Ptr<RdmaTimely> m_timely = CreateObject<RdmaTimely>();
+    Ptr<RdmaCongestionOps> m_timely = Make("ns3::RdmaTimely");
 };
 
 TEST_F(RdmaTimelyTest, BelowTLowTheRateRisesByDelta)
@@ -157,7 +156,7 @@ TEST_F(RdmaTimelyTest, HyperIncreaseBelowTLowOnRequest)
 
 TEST_F(RdmaTimelyTest, HpccsCodeUpdatesOncePerRoundTripAndHasAStepOfItsOwnFromTheSixthRiseOn)
 {
-    const Ptr<RdmaTimelyHpccArtifact> hpcc = CreateObject<RdmaTimelyHpccArtifact>();
+    const Ptr<RdmaCongestionOps> hpcc = Make("ns3::RdmaTimelyHpccArtifact");
     hpcc->OnQpInit(m_qp);
     QbbTelemetry telemetry;
     telemetry.sentPs = 5000000;
@@ -180,7 +179,7 @@ TEST_F(RdmaTimelyTest, HpccsCodeUpdatesOncePerRoundTripAndHasAStepOfItsOwnFromTh
 
 TEST_F(RdmaTimelyTest, HpccsCodeCutsWithoutABound)
 {
-    const Ptr<RdmaTimelyHpccArtifact> hpcc = CreateObject<RdmaTimelyHpccArtifact>();
+    const Ptr<RdmaCongestionOps> hpcc = Make("ns3::RdmaTimelyHpccArtifact");
     hpcc->OnQpInit(m_qp);
     QbbTelemetry telemetry;
     telemetry.sentPs = 5000000;
@@ -202,7 +201,7 @@ TEST_F(RdmaTimelyTest, NamesConstantsThatTakeLongToRaiseARateFromTheLeast)
 
     m_timely->SetAttribute("SegmentBytes", UintegerValue(9000));
     EXPECT_EQ(m_timely->DescribeMisfit(m_qp, 0), "");
-    EXPECT_EQ(CreateObject<RdmaTimelyHpccArtifact>()->DescribeMisfit(m_qp, 0), "");
+    EXPECT_EQ(Make("ns3::RdmaTimelyHpccArtifact")->DescribeMisfit(m_qp, 0), "");
 }
 
 TEST_F(RdmaTimelyTest, RefusesThresholdsInTheWrongOrder)

@@ -7,8 +7,6 @@
 #include "../support/others-files.h"
 #include "rdma-qbb/fabric/pfc-watchdog.h"
 #include "rdma-qbb/model/congestion/rdma-hpcc.h"
-#include "rdma-qbb/model/recovery/rdma-irn.h"
-#include "rdma-qbb/model/routing/flowlet-routing.h"
 
 #include "ns3/boolean.h"
 #include "ns3/data-rate.h"
@@ -130,8 +128,9 @@ TEST(FabricConf, ValuesBecomeBytesBitsPerSecondAndPicoseconds)
     EXPECT_EQ(kmax.At(100'000'000'000), 1'600'000);
     EXPECT_EQ(*applied.conf.fctOutputFile, "my results/fct.txt");
     EXPECT_EQ(AttributeDefault<TypeIdValue>("ns3::SwitchNode::RoutingPolicyType"),
-              FlowletRouting::GetTypeId());
-    EXPECT_EQ(AttributeDefault<TypeIdValue>("ns3::RdmaHw::LossRecoveryType"), RdmaIrn::GetTypeId());
+              TypeId::LookupByName("ns3::FlowletRouting"));
+    EXPECT_EQ(AttributeDefault<TypeIdValue>("ns3::RdmaHw::LossRecoveryType"),
+              TypeId::LookupByName("ns3::RdmaIrn"));
     EXPECT_EQ(AttributeDefault<TimeValue>("ns3::RdmaGoBackN::Timeout"), MicroSeconds(50));
     EXPECT_EQ(AttributeDefault<TimeValue>("ns3::RdmaIrn::RtoHigh"), MicroSeconds(50));
     EXPECT_EQ(AttributeDefault<QueueWeightsValue>("ns3::QbbNetDevice::QueueWeights").weights,

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "fabric-test-support.h"
-#include "rdma-qbb/model/recovery/rdma-irn.h"
 
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/rdma-rx-queue-pair.h"
@@ -43,7 +42,7 @@ class IrnByHand
                 &message;
         }
         sender.SetSndNxt(sender.endSeq);
-        irn = CreateObject<RdmaIrn>();
+        irn = ObjectFactory("ns3::RdmaIrn").Create<RdmaLossRecovery>();
         irn->OnQpInit(sender, BDP_BYTES);
         irn->OnReceiverInit(receiver);
     }
@@ -99,7 +98,7 @@ class IrnByHand
 
     RdmaQueuePair sender;
     RdmaRxQueuePair receiver;
-    Ptr<RdmaIrn> irn;
+    Ptr<RdmaLossRecovery> irn;
 
   private:
     std::vector<std::unique_ptr<RdmaMessage>> m_messages;

@@ -4,7 +4,6 @@
 #include "flow-level-backend.h"
 
 #include "collectives/model/collective/traffic-purpose.h"
-#include "rdma-qbb/model/routing/flowlet-routing.h"
 #include "rdma-qbb/model/routing/routing-policy-factory.h"
 
 #include "ns3/attribute-default.h"
@@ -45,9 +44,9 @@ WarnOfNoEffect(const RunInputs& inputs, std::vector<std::string>& warnings)
         warnings.emplace_back("--network flow loses nothing: error rates have no effect");
     }
     const auto routing = ns3::RoutingBySwitch(inputs.topology, inputs.conf);
-    if (std::any_of(routing.begin(), routing.end(), [](ns3::TypeId each) {
-            return each.IsChildOf(ns3::FlowletRouting::GetTypeId()) ||
-                   each == ns3::FlowletRouting::GetTypeId();
+    const auto flowlets = ns3::TypeId::LookupByName("ns3::FlowletRouting");
+    if (std::ranges::any_of(routing, [flowlets](ns3::TypeId each) {
+            return each == flowlets || each.IsChildOf(flowlets);
         }))
     {
         warnings.emplace_back(
