@@ -3,24 +3,53 @@
  */
 #include "fabric-monitors.h"
 
-#include "bandwidth-monitor.h"
-#include "cnp-monitor.h"
 #include "fabric-monitor.h"
-#include "fct-monitor.h"
-#include "packet-event-monitor.h"
-#include "pauses-writer.h"
-#include "pfc-monitor.h"
-#include "qlen-monitor.h"
-#include "rate-monitor.h"
+#include "file-monitor.h"
 #include "rdma-qbb/fabric/fabric-identity.h"
+#include "rdma-qbb/fabric/pfc-watchdog.h"
 
 #include "ns3/object-factory.h"
+#include "ns3/output-file.h"
+#include "ns3/rdma-fabric.h"
 
 #include <filesystem>
 #include <system_error>
 
 namespace ns3
 {
+
+namespace
+{
+
+/**
+ * Write the pauses of PFC: a line for each queue that was ever paused, with the pausing port.
+ *
+ * Columns: node, port (from 1), priority, paused_by (a node), pauses, paused_ns (in all),
+ * longest_ns (without a break), storms (pauses that lasted PFC_WATCHDOG).
+ *
+ * @throw InputError if the file cannot be written
+ */
+void
+WritePauses(const RdmaFabric& fabric, const std::string& path)
+{
+    OutputFile file(path);
+    file.Print("node,port,priority,paused_by,pauses,paused_ns,longest_ns,storms\n");
+    for (const PfcPauseRecord& record : fabric.GetPfcWatchdog().GetRecords())
+    {
+        file.Print("%u,%u,%u,%u,%lu,%.3f,%.3f,%lu\n",
+                   record.node,
+                   record.port + 1U,
+                   record.priority,
+                   fabric.GetTopology().Ports(record.node)[record.port].peer,
+                   record.pauses,
+                   static_cast<double>(record.totalPs) / 1000.0,
+                   static_cast<double>(record.longestPs) / 1000.0,
+                   record.storms);
+    }
+    file.Finish();
+}
+
+} // namespace
 
 FabricMonitors::FabricMonitors(RdmaFabric& fabric,
                                const FabricConf& conf,
@@ -33,33 +62,15 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
     std::error_code error; // an unusable directory is reported when the first file is placed in it
     std::filesystem::create_directories(outputDirectory, error);
     std::vector<std::string> moved;
-    const auto place = [&](const char* key, const std::string& path) {
-        return ResolveOutputPath(key, path, outputDirectory, moved);
-    };
-    const SamplingTimes pairs{conf.monStartPs, conf.monEndPs, conf.qpMonIntervalPs};
-    const SamplingTimes bandwidth{conf.monStartPs, conf.monEndPs, conf.bwMonIntervalPs};
-    const SamplingTimes queues{conf.qlenMonStartPs->value_or(conf.monStartPs),
-                               conf.qlenMonEndPs->value_or(conf.monEndPs),
-                               conf.qlenMonIntervalPs};
-
-    m_fct = std::make_unique<FctMonitor>(fabric, place("FCT_OUTPUT_FILE", conf.fctOutputFile));
-    // PFC_OUTPUT_FILE is a key of the HPCC simulator: a file that is asked for has its format.
-    m_pfc = std::make_unique<PfcMonitor>(fabric,
-                                         place("PFC_OUTPUT_FILE", conf.pfcOutputFile),
-                                         !conf.IsGiven("PFC_OUTPUT_FILE"));
-    m_qlen =
-        std::make_unique<QlenMonitor>(fabric, place("QLEN_MON_FILE", conf.qlenMonFile), queues);
-    m_bandwidth =
-        std::make_unique<BandwidthMonitor>(fabric, place("BW_MON_FILE", conf.bwMonFile), bandwidth);
-    m_rate = std::make_unique<RateMonitor>(fabric, place("RATE_MON_FILE", conf.rateMonFile), pairs);
-    m_cnp = std::make_unique<CnpMonitor>(fabric, place("CNP_MON_FILE", conf.cnpMonFile), pairs);
-    if (conf.enableTrace && !traceNodes.empty())
+    for (const FileMonitor::Kind* kind : FileMonitor::Kind::GetAll())
     {
-        static_cast<void>(*conf.traceFile); // the caller has read the nodes from it, if it is given
-        m_packets =
-            std::make_unique<PacketEventMonitor>(fabric,
-                                                 place("TRACE_OUTPUT_FILE", conf.traceOutputFile),
-                                                 traceNodes);
+        const auto path = [&] {
+            return ResolveOutputPath(kind->GetName(), conf.*(kind->file), outputDirectory, moved);
+        };
+        if (auto monitor = kind->make({fabric, conf, traceNodes, path}))
+        {
+            m_files.push_back(std::move(monitor));
+        }
     }
     for (const std::string& type : *conf.monitors)
     {
@@ -74,22 +85,21 @@ FabricMonitors::~FabricMonitors() = default;
 std::vector<std::string>
 FabricMonitors::FileNames(const FabricConf& conf)
 {
-    return {conf.fctOutputFile.Look(),
-            conf.pfcOutputFile.Look(),
-            conf.qlenMonFile.Look(),
-            conf.bwMonFile.Look(),
-            conf.rateMonFile.Look(),
-            conf.cnpMonFile.Look(),
-            conf.traceOutputFile.Look()};
+    std::vector<std::string> names;
+    for (const FileMonitor::Kind* kind : FileMonitor::Kind::GetAll())
+    {
+        names.push_back((conf.*(kind->file)).Look());
+    }
+    return names;
 }
 
 void
 FabricMonitors::StopSampling()
 {
-    m_qlen->Stop();
-    m_bandwidth->Stop();
-    m_rate->Stop();
-    m_cnp->Stop();
+    for (const auto& monitor : m_files)
+    {
+        monitor->StopSampling();
+    }
     for (const Ptr<FabricMonitor>& monitor : m_plugIns)
     {
         monitor->StopSampling();
@@ -100,17 +110,11 @@ void
 FabricMonitors::Finish()
 {
     StopSampling();
-    m_fct->Finish();
-    m_pfc->Finish();
-    m_qlen->Finish();
-    m_bandwidth->Finish();
-    m_rate->Finish();
-    m_cnp->Finish();
-    WritePauses(m_fabric, m_pausesPath);
-    if (m_packets)
+    for (const auto& monitor : m_files)
     {
-        m_packets->Finish();
+        monitor->Finish();
     }
+    WritePauses(m_fabric, m_pausesPath);
     for (const Ptr<FabricMonitor>& monitor : m_plugIns)
     {
         monitor->Finish();

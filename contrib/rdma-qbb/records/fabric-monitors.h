@@ -13,14 +13,8 @@
 namespace ns3
 {
 
-class BandwidthMonitor;
-class CnpMonitor;
 class FabricMonitor;
-class FctMonitor;
-class PacketEventMonitor;
-class PfcMonitor;
-class QlenMonitor;
-class RateMonitor;
+class FileMonitor;
 class RdmaFabric;
 
 /**
@@ -63,13 +57,7 @@ class FabricMonitors
   private:
     const RdmaFabric& m_fabric;
     std::string m_pausesPath;
-    std::unique_ptr<FctMonitor> m_fct;
-    std::unique_ptr<PfcMonitor> m_pfc;
-    std::unique_ptr<QlenMonitor> m_qlen;
-    std::unique_ptr<BandwidthMonitor> m_bandwidth;
-    std::unique_ptr<RateMonitor> m_rate;
-    std::unique_ptr<CnpMonitor> m_cnp;
-    std::unique_ptr<PacketEventMonitor> m_packets;
+    std::vector<std::unique_ptr<FileMonitor>> m_files;
     std::vector<Ptr<FabricMonitor>> m_plugIns; ///< MONITOR
 };
 

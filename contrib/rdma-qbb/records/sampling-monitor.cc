@@ -29,11 +29,11 @@ SamplingMonitor::SamplingMonitor(const SamplingTimes& times,
 
 SamplingMonitor::~SamplingMonitor()
 {
-    Stop();
+    StopSampling();
 }
 
 void
-SamplingMonitor::Stop()
+SamplingMonitor::StopSampling()
 {
     if (!m_event.IsExpired())
     {

@@ -4,6 +4,8 @@
 #ifndef SAMPLING_MONITOR_H
 #define SAMPLING_MONITOR_H
 
+#include "file-monitor.h"
+
 #include "ns3/event-id.h"
 #include "ns3/output-file.h"
 #include "ns3/qbb-call.h"
@@ -31,19 +33,17 @@ struct SamplingTimes
  * Costs one simulator event per sample, however many objects are looked at. Stop() it when the run
  * is over, since the next sample keeps the event list from draining.
  */
-class SamplingMonitor : public QbbAddressee
+class SamplingMonitor : public QbbAddressee, public FileMonitor
 {
   public:
-    virtual ~SamplingMonitor();
+    ~SamplingMonitor() override;
 
     SamplingMonitor(const SamplingMonitor&) = delete;
     SamplingMonitor& operator=(const SamplingMonitor&) = delete;
 
-    /// Take no more samples.
-    void Stop();
+    void StopSampling() override;
 
-    /// Complete the file. @throw InputError if it cannot be written
-    void Finish()
+    void Finish() override
     {
         m_file.Finish();
     }
