@@ -5,8 +5,7 @@
 
 #include "analytical-backend.h"
 #include "astra-frontend/model/network/machine-of-topology.h"
-#include "flow-level-backend.h"
-#include "packet-backend.h"
+#include "networks.h"
 
 #include "ns3/attribute-default.h"
 #include "ns3/uinteger.h"
@@ -30,16 +29,11 @@ MakeBackend(const RunOptions& options,
     switch (options.network)
     {
     case NetworkModel::Packet:
-        return std::make_unique<PacketBackend>(options,
-                                               inputs,
-                                               background,
-                                               output,
-                                               threads,
-                                               warnings);
+        return MakePacketNetwork(options, inputs, background, output, threads, warnings);
     case NetworkModel::Analytical:
         return AnalyticalBackend::Make(options, inputs, background, warnings);
     case NetworkModel::Flow:
-        return std::make_unique<FlowLevelBackend>(options, inputs, background, output, warnings);
+        return MakeFlowNetwork(options, inputs, background, output, warnings);
     }
     return nullptr;
 }

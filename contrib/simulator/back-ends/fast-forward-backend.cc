@@ -3,7 +3,7 @@
  */
 #include "fast-forward-backend.h"
 
-#include "flow-level-backend.h"
+#include "networks.h"
 #include "rdma-qbb/model/routing/ecmp-routing.h"
 #include "rdma-qbb/model/routing/routing-policy-factory.h"
 #include "simulator/inputs/model-configuration.h"
