@@ -104,7 +104,6 @@ RunJobs::RunJobs(const RunOptions& options,
       m_console(console),
       m_system(SystemOf(options)),
       m_collectives(std::make_unique<CollectivesWriter>(m_output + "/collectives.csv")),
-      m_sysReport(console),
       m_customTraces(m_system, [this](const std::string& warning) {
           m_warnings.push_back(warning);
           std::vector<std::string> told{warning};
@@ -322,14 +321,21 @@ RunJobs::Observe(RunningJob& running,
         layers.emplace_back(workload.GetLayerName(i));
     }
     const std::string suffix = m_options.jobs.size() == 1 ? "" : fmt::format(".{}", number);
-    running.results = std::make_unique<WorkloadResultWriter>(m_output, suffix);
-    running.observers.Add(*running.results);
-    if (m_system.trackLocalMemory)
+    const JobRecord::Site site{
+        m_options.reportsRanks,
+        m_options.simaiFiles,
+        m_system,
+        m_console,
+        m_output,
+        suffix,
+        running.job->GetRanks().front(),
+        static_cast<uint32_t>(std::max<std::size_t>(1, m_logicalDimensions.size()))};
+    for (const JobRecord::Kind* kind : JobRecord::Kind::GetAll())
     {
-        const auto trace = std::filesystem::path(m_system.localMemoryTraceFile).filename();
-        running.memory =
-            std::make_unique<LocalMemoryWriter>(m_output + "/" + trace.string() + suffix + ".csv");
-        running.observers.Add(*running.memory);
+        if (auto record = kind->make(site))
+        {
+            running.observers.Add(*running.records.emplace_back(std::move(record)));
+        }
     }
     if (m_timeline)
     {
@@ -349,23 +355,6 @@ RunJobs::Observe(RunningJob& running,
     running.observers.Add(m_summary);
     running.observers.Add(m_verdict);
     running.observers.Add(m_customTraces);
-    if (m_options.reportsRanks)
-    {
-        running.observers.Add(m_sysReport);
-    }
-    if (m_options.simaiFiles)
-    {
-        running.utilization = std::make_unique<DimensionUtilization>(
-            m_output + "/ncclFlowModel__dimension_utilization_0" + suffix + ".csv",
-            running.job->GetRanks().front(),
-            static_cast<uint32_t>(std::max<std::size_t>(1, m_logicalDimensions.size())),
-            m_system.queuesPerDimension);
-        running.observers.Add(*running.utilization);
-    }
-    if (m_console.GetLevel() == LogLevel::Debug)
-    {
-        running.observers.Add(m_log);
-    }
 }
 
 void
@@ -429,19 +418,17 @@ RunJobs::Finish()
     const bool finished = AllFinished();
     for (const auto& running : m_jobs)
     {
-        running->results->Finish();
-        if (running->memory)
+        for (const auto& record : running->records)
         {
-            running->memory->Finish();
+            record->Finish(finished);
         }
         if (!finished)
         {
             continue;
         }
         running->endToEnd->Finish();
-        if (running->utilization)
+        if (m_options.simaiFiles)
         {
-            running->utilization->Finish();
             const std::filesystem::path file = running->endToEnd->GetPath();
             ns3::WriteWholeFile(file.parent_path() / ("ncclFlowModel_" + file.filename().string()),
                                 ns3::ReadInputFile(file));
@@ -477,9 +464,12 @@ RunJobs::GetOwnResults() const
     std::vector<std::string> names;
     for (const auto& running : m_jobs)
     {
-        if (running->memory)
+        for (const auto& record : running->records)
         {
-            names.push_back(running->memory->Path());
+            if (std::string file = record->GetNamedFile(); !file.empty())
+            {
+                names.push_back(std::move(file));
+            }
         }
     }
     return names;

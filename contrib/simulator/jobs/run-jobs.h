@@ -14,17 +14,13 @@
 #include "simulator/back-ends/simulation-backend.h"
 #include "simulator/options/run-check.h"
 #include "simulator/options/run-options.h"
-#include "simulator/records/collective-log.h"
 #include "simulator/records/collective-summary.h"
 #include "simulator/records/collectives-writer.h"
 #include "simulator/records/custom-trace-check.h"
-#include "simulator/records/dimension-utilization.h"
 #include "simulator/records/end-to-end-writer.h"
-#include "simulator/records/local-memory-writer.h"
+#include "simulator/records/job-record.h"
 #include "simulator/records/run-verdict.h"
-#include "simulator/records/sys-report.h"
 #include "simulator/records/timeline-writer.h"
-#include "simulator/records/workload-result-writer.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/collective-implementation.h"
@@ -165,9 +161,7 @@ class RunJobs
     /// One workload with its observers.
     struct RunningJob
     {
-        std::unique_ptr<WorkloadResultWriter> results;
-        std::unique_ptr<LocalMemoryWriter> memory;
-        std::unique_ptr<DimensionUtilization> utilization;
+        std::vector<std::unique_ptr<JobRecord>> records;
         WaitParts observers;
         std::unique_ptr<EndToEndWriter> endToEnd;
         std::unique_ptr<PartitionedJob> job;
@@ -205,8 +199,6 @@ class RunJobs
     std::vector<std::unique_ptr<PlaneNetwork>> m_planed;
     CollectiveSummary m_summary;
     RunVerdict m_verdict;
-    CollectiveLog m_log;
-    SysReport m_sysReport;
     std::vector<std::string> m_warnings;
     CustomTraceCheck m_customTraces;
     std::vector<uint32_t> m_logicalDimensions;
