@@ -323,6 +323,17 @@ CcloFirmware::Dispatch(CcloCall call)
             co_return CcloError::COLLECTIVE_NOT_IMPLEMENTED;
         }
     }
+    if (onNetwork && Size() == 1)
+    {
+        if (call.operation == CcloOperation::Bcast || call.operation == CcloOperation::Barrier)
+        {
+            co_return CcloError::NONE;
+        }
+        if (call.operation >= CcloOperation::Reduce)
+        {
+            co_return co_await Copy(call);
+        }
+    }
     co_return co_await(this->*ROUTINES[number])(call);
 }
 
@@ -365,22 +376,31 @@ CcloFirmware::Configure(CcloCall call)
     co_return CcloError::NONE;
 }
 
+template <typename Try>
 CcloTask
-CcloFirmware::Insist(CcloTask (CcloFirmware::*routine)(CcloCall), CcloCall call)
+CcloFirmware::Await(Wait what, uint32_t rank, Try attempt)
 {
     for (;;)
     {
         const uint64_t seen = m_progress;
-        const uint32_t value = co_await(this->*routine)(call);
+        const uint32_t value = co_await attempt();
         if (value != CcloError::NOT_READY)
         {
             co_return value;
         }
         while (seen == m_progress)
         {
-            co_await WaitFor(Wait::Progress);
+            co_await WaitFor(what, rank);
         }
     }
+}
+
+CcloTask
+CcloFirmware::Insist(CcloTask (CcloFirmware::*routine)(CcloCall), CcloCall call)
+{
+    return Await(Wait::Progress, ANY_RANK, [this, routine, call] {
+        return (this->*routine)(call);
+    });
 }
 
 // --- small facts
@@ -506,10 +526,6 @@ CcloFirmware::DescribeWaits() const
 CcloTask
 CcloFirmware::AllGather(CcloCall call)
 {
-    if (Size() == 1)
-    {
-        co_return co_await Copy(call);
-    }
     if (IsEager(call))
     {
         co_return co_await AllGatherRing(call);
@@ -629,10 +645,6 @@ CcloFirmware::AllGatherWrites(CcloCall call)
 CcloTask
 CcloFirmware::AllToAll(CcloCall call)
 {
-    if (Size() == 1)
-    {
-        co_return co_await Copy(call);
-    }
     if (call.compression != CcloCompression::NONE)
     {
         co_return CcloError::COLLECTIVE_NOT_IMPLEMENTED;
@@ -667,10 +679,6 @@ CcloFirmware::AllToAll(CcloCall call)
 CcloTask
 CcloFirmware::Barrier(CcloCall call)
 {
-    if (Size() == 1)
-    {
-        co_return CcloError::NONE;
-    }
     m_flushRetries = true;
     if (!m_retries.empty())
     {
@@ -977,52 +985,32 @@ CcloFirmware::TryCompletion(uint32_t rank, uint32_t tag, uint64_t begin, uint64_
 CcloTask
 CcloFirmware::AwaitAddress(uint32_t rank, uint32_t tag)
 {
-    for (;;)
-    {
-        const uint64_t seen = m_progress;
-        if (co_await TryAddress(rank, tag) == CcloError::NONE)
-        {
-            co_return CcloError::NONE;
-        }
-        while (seen == m_progress)
-        {
-            co_await WaitFor(Wait::Address, rank);
-        }
-    }
+    return Await(Wait::Address, rank, [this, rank, tag] { return TryAddress(rank, tag); });
 }
 
 CcloTask
 CcloFirmware::AwaitAnyAddress()
 {
-    for (;;)
-    {
-        const uint64_t seen = m_progress;
-        if (co_await TryAnyAddress() == CcloError::NONE)
-        {
-            co_return CcloError::NONE;
-        }
-        while (seen == m_progress)
-        {
-            co_await WaitFor(Wait::Address);
-        }
-    }
+    return Await(Wait::Address, ANY_RANK, [this] { return TryAnyAddress(); });
 }
 
 CcloTask
 CcloFirmware::AwaitCompletion(uint32_t rank, uint64_t begin, uint64_t end)
 {
-    for (;;)
+    return Await(Wait::Completion, rank, [=, this] {
+        return TryCompletion(rank, CCLO_TAG_ANY, begin, end);
+    });
+}
+
+CcloTask
+CcloFirmware::TakeWrite(CcloCall call, uint64_t address, uint32_t tag)
+{
+    if (m_step == 0)
     {
-        const uint64_t seen = m_progress;
-        if (co_await TryCompletion(rank, CCLO_TAG_ANY, begin, end) == CcloError::NONE)
-        {
-            co_return CcloError::NONE;
-        }
-        while (seen == m_progress)
-        {
-            co_await WaitFor(Wait::Completion, rank);
-        }
+        co_await SendAddress(call.peer, address, call.count, tag);
+        m_step = 1;
     }
+    co_return co_await TryCompletion(call.peer, tag, address, address + 1);
 }
 
 // --- Copy, Combine, Send, Recv.
@@ -1094,12 +1082,7 @@ CcloFirmware::Recv(CcloCall call)
     {
         co_return co_await RecvEager(call);
     }
-    if (m_step == 0)
-    {
-        co_await SendAddress(call.peer, call.result, call.count, call.tag);
-        m_step = 1;
-    }
-    co_return co_await TryCompletion(call.peer, call.tag, call.result, call.result + 1);
+    co_return co_await TakeWrite(call, call.result, call.tag);
 }
 
 CcloTask
@@ -1118,8 +1101,7 @@ CcloFirmware::RecvEager(CcloCall call)
                                    : CcloOperand::Stride;
         move.resultAddress = call.result;
         move.resultStride = segment;
-        move.compression = (call.compression & CcloCompression::RESULT) |
-                           (call.compression & CcloCompression::WIRE ? CcloCompression::OP1 : 0);
+        move.compression = OffWire(call.compression);
         move.count = std::min(segment, call.count - begin);
         move.receiveRank = call.peer;
         move.receiveTag = call.tag;
@@ -1158,10 +1140,6 @@ Stored(uint32_t compression)
 CcloTask
 CcloFirmware::Reduce(CcloCall call)
 {
-    if (Size() == 1)
-    {
-        co_return co_await Copy(call);
-    }
     if (IsEager(call))
     {
         co_return co_await ReduceRing(call);
@@ -1315,10 +1293,6 @@ CcloFirmware::ReduceTree(CcloCall call)
 CcloTask
 CcloFirmware::ReduceScatter(CcloCall call)
 {
-    if (Size() == 1)
-    {
-        co_return co_await Copy(call);
-    }
     if (IsEager(call))
     {
         co_return co_await ReduceScatterRing(call);
@@ -1395,10 +1369,6 @@ CcloFirmware::ReduceRounds(CcloCall call,
 CcloTask
 CcloFirmware::AllReduce(CcloCall call)
 {
-    if (Size() == 1)
-    {
-        co_return co_await Copy(call);
-    }
     if (IsEager(call))
     {
         co_return co_await AllReduceRing(call);
@@ -1466,10 +1436,6 @@ CcloFirmware::AllReduceSegmentGather(CcloCall call, RingParts parts)
 CcloTask
 CcloFirmware::Broadcast(CcloCall call)
 {
-    if (Size() == 1)
-    {
-        co_return CcloError::NONE;
-    }
     if (IsEager(call))
     {
         co_return co_await BroadcastEager(call);
@@ -1529,12 +1495,7 @@ CcloFirmware::BroadcastFlat(CcloCall call)
 {
     if (call.peer != LocalRank())
     {
-        if (m_step == 0)
-        {
-            co_await SendAddress(call.peer, call.op0, call.count, CCLO_TAG_ANY);
-            m_step = 1;
-        }
-        co_return co_await TryCompletion(call.peer, CCLO_TAG_ANY, call.op0, call.op0 + 1);
+        co_return co_await TakeWrite(call, call.op0, CCLO_TAG_ANY);
     }
     co_return co_await WriteToReady(call, 0, Size() - 1, 0);
 }
@@ -1577,12 +1538,7 @@ CcloFirmware::Scatter(CcloCall call)
     {
         co_return co_await ScatterRoot(call);
     }
-    if (m_step == 0)
-    {
-        co_await SendAddress(call.peer, call.result, call.count, CCLO_TAG_ANY);
-        m_step = 1;
-    }
-    co_return co_await TryCompletion(call.peer, CCLO_TAG_ANY, call.result, call.result + 1);
+    co_return co_await TakeWrite(call, call.result, CCLO_TAG_ANY);
 }
 
 CcloTask

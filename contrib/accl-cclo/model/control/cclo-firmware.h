@@ -203,9 +203,14 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     CcloTask TryAnyAddress();
     /// Take a rank's word that it has written to an address from @p begin to before @p end.
     CcloTask TryCompletion(uint32_t rank, uint32_t tag, uint64_t begin, uint64_t end);
+    /// Attempt again, in place, until it is ready. @param what,rank waited for, in words for people
+    template <typename Try>
+    CcloTask Await(Wait what, uint32_t rank, Try attempt);
     CcloTask AwaitAddress(uint32_t rank, uint32_t tag);
     CcloTask AwaitAnyAddress();
     CcloTask AwaitCompletion(uint32_t rank, uint64_t begin, uint64_t end);
+    /// Tell a peer where to write, once, and look whether it has.
+    CcloTask TakeWrite(CcloCall call, uint64_t address, uint32_t tag);
     /// Call again until it is ready, in place.
     CcloTask Insist(CcloTask (CcloFirmware::*routine)(CcloCall), CcloCall call);
 
