@@ -173,7 +173,7 @@ class FastForwardBackend : public SimulationBackend
     std::optional<FreshSimulation> m_fresh;       ///< of flows and formulas
     std::optional<SideSimulation> m_side;         ///< of packets, and of flows that go on for long
     std::optional<CheapestSimulation> m_cheapest; ///< of flows: one of these two
-    EventLoop m_flowLoop;                         ///< of the next
+    EventLoop m_flowLoop;                         ///< of m_flows
     std::unique_ptr<FlowLevelFabric> m_flows;     ///< of --fidelity auto: to make others like it
     std::optional<ProvenSimulation> m_proven;     ///< of --fidelity auto: flows or packets
     std::vector<std::string> m_unproven;          ///< why --fidelity auto takes packets throughout

@@ -128,7 +128,7 @@ struct RunOptions
                             const Environment& environment);
 };
 
-/// Add --network. @param options where it goes
+/// Add --network. @param options receives its value
 void AddNetwork(ProgramFlags& flags, RunOptions& options, const std::string& help);
 
 /// Add --fast-forward, which alone means "on", --fast-forward-store and its size.

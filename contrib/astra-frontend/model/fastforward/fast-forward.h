@@ -171,7 +171,7 @@ class FastForward
     void Schedule(TimePs delay, MessageHandler handler, void* arg);
 
     // when the ends of a part are worked out
-    /// Evaluate a part at @p time, unless it is earlier anyway.
+    /// Have a part evaluated at @p time, or at an earlier time if one is planned.
     void Plan(Part& part, TimePs time);
     void OnPlanned(Part& part);
     void Evaluate(Part& part);

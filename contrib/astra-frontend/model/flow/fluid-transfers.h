@@ -187,7 +187,7 @@ class FluidTransfers
     void Plan(FluidBundle& bundle);
     void OnEvent(FluidBundle& bundle);
     void GiveBackIfUnused(FluidBundle& bundle);
-    /// A transfer of such a time begins or ends now.
+    /// A transfer that takes about so long begins or ends now: rates are to follow it.
     void NoteChange(double lengthPs);
     /// @return whether there is time for more changes before rates are worked out
     bool MayWait();

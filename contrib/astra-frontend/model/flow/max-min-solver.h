@@ -160,7 +160,7 @@ class MaxMinSolver
         double before{0};       ///< rate when Solve() began, of affected flows
         double alone{0};        ///< rate if no other affected flow had one
         uint32_t aloneAt{NONE}; ///< the resource that limits `alone`; NONE: the cap does
-        boost::container::small_vector<Place, 16> places; ///< those that follow come last
+        boost::container::small_vector<Place, 16> places; ///< resources that follow it come last
         uint32_t sharing{0};                              ///< places before them
 
         /// @return the resources that may hold the flow

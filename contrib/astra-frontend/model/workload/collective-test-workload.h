@@ -103,8 +103,8 @@ class CollectiveTestWorkload : public Workload
     CommGroup m_group;
     std::vector<Rank*> m_ranks; ///< borrowed from the job
     std::size_t m_point{0};
-    uint32_t m_decided{0};   ///< iterations of the point for which it is known...
-    uint32_t m_planned{0};   ///< ...that so many are simulated
+    uint32_t m_decided{0};   ///< last iteration that Continues() has decided about
+    uint32_t m_planned{0};   ///< iterations of the point that are simulated
     uint32_t m_arrived{0};   ///< ranks at the barrier
     uint32_t m_ranksDone{0}; ///< with the point
     CollectiveTestResult m_result;

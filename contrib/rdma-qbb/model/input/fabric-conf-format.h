@@ -61,7 +61,7 @@ struct FabricConfFormat
     std::string range; ///< legal values, for people
     /// Read the fields of a line, of which there are as many: nullopt if a text is illegal.
     std::vector<std::function<std::optional<FabricConfValue>(std::string_view text)>> fields{};
-    /// Write the only value; empty: as WriteValue() does.
+    /// Writes a line's only value. Empty: WriteValue() does.
     std::function<std::string(const FabricConfValue& value)> write{};
     bool hasBlanks{false}; ///< the only value reaches to the end of the line
     /// Put the values where they belong; empty: the only value is the field's or the attributes'.

@@ -232,7 +232,7 @@ class QbbPartitions
     uint32_t m_parity{0};
     using Clock = std::chrono::steady_clock;
 
-    /// A thread's own, apart from the others'.
+    /// State of a thread in a window, on a cache line that no other thread writes.
     struct alignas(64) WindowTime
     {
         Clock::duration spent{0};

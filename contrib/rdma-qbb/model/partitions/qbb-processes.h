@@ -67,7 +67,7 @@ class QbbProcesses
 /// Failure of a process, as it tells the others.
 struct QbbFailure
 {
-    /// Kinds of it.
+    /// Cause of the failure.
     enum class Kind : uint8_t
     {
         None,

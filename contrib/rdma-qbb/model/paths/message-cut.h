@@ -44,7 +44,7 @@ class MessageCut
 
     static constexpr uint16_t ALL_PLANES = UINT16_MAX;
 
-    /// Of messages that stay whole.
+    /// Leaves messages whole.
     MessageCut() = default;
 
     /// @param rates of the ports of all connections, of any unit

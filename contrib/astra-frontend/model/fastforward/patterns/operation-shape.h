@@ -97,8 +97,8 @@ class ShapeFinder
     void AddPath(const Pair& pair, bool all);
     /// Take in the path that begins at a port. @param all also those of later connections
     void AddPathFrom(const Pair& pair, uint32_t port, bool all);
-    /// Note whether there is a choice of paths from a host's port on. @param all take in the links
-    /// of all of them
+    /// Note whether switches can choose between paths from a host's port. @param all whether the
+    /// shape takes in the links of all these paths
     void AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash, bool all);
     /// Take in the links of m_shares, in an order that does not depend on the path that was chosen.
     void AddShares();
@@ -121,7 +121,7 @@ class ShapeFinder
     Paths m_paths;
     std::vector<uint32_t> m_linkPlaces; ///< by directed link; NOWHERE if it is not there
     std::vector<uint32_t> m_nodePlaces; ///< by node
-    std::vector<uint32_t> m_nodes;      ///< those that have a place
+    std::vector<uint32_t> m_nodes;      ///< nodes that have a place
     /// The places of links by which switches may take frames: by the first switch and the host.
     boost::unordered_flat_map<uint64_t, Digest> m_fans;
 

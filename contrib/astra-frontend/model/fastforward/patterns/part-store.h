@@ -53,7 +53,7 @@ class PartStore
     /// all of them complete; nothing if there is none
     std::optional<EndBounds> BoundEnds(const Digest& key, const std::vector<TimePs>& times) const;
 
-    /// An outcome with that key contradicted the bounds: there are none from now on.
+    /// Give no bounds for that key from now on: an outcome has contradicted them.
     void Distrust(const Digest& key);
 
     /// Count a use of all outcomes with that key. @return how many there have been; 0 if there is
