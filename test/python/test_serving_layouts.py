@@ -16,7 +16,8 @@ sys.path.insert(0, str(ROOT / "python"))
 from clustersim.errors import InputError  # noqa: E402
 from clustersim.workload.kernels import gpus  # noqa: E402
 from clustersim.workload.model import catalogue  # noqa: E402
-from clustersim.workload.plan.exchange import Exchange  # noqa: E402
+from clustersim.workload.plan.exchange import Exchange, zipf  # noqa: E402
+from clustersim.workload.serve import placement  # noqa: E402
 from clustersim.workload.serve.instance import Instance  # noqa: E402
 
 QWEN = catalogue.find("qwen3_235b_a22b")  # 128 experts of 1536, 8 of a token; hidden 4096, no shared experts
@@ -145,3 +146,68 @@ def test_an_instance_refuses_sizes_that_do_not_go():
         rows_of(tp=8, dp=1, ep=4, exchange=Exchange("deepep"))
     with pytest.raises(InputError, match="TP 2 x PP 1 x DP 3 = 6 does not divide 8 GPUs"):
         Instance(QWEN, 8, tp=2, dp=3, ep=1, exchange=ALL)
+
+
+# -- redundant experts, and loads of layers
+
+
+def test_eplb_copies_the_fullest_expert_and_evens_out_the_ranks():
+    loads = (4.0, 1.0, 1.0, 1.0, 0.5, 0.5)  # in order, 6 / 3 ranks: 5, 2 and 1, where the mean is 8 / 3
+    assert placement.fullest(loads, 3, None) == pytest.approx(5 / (8 / 3))
+    assert placement.fullest(loads, 3, 0) == pytest.approx(4.5 / (8 / 3))  # the fullest beside the emptiest
+    # Copies make it 4 / 3 three times: with three each, ranks have 4 / 3 and two others.
+    assert placement.fullest(loads, 3, 3) < 1.2
+    assert placement.fullest((1.0,) * 8, 4, 0) == 1
+
+
+def test_experts_that_do_not_share_out_lie_on_the_first_ranks():
+    """256 experts on 72 ranks: four on 40 of them, three on the others."""
+    assert placement.fullest((1.0,) * 256, 72, None) == pytest.approx(4 * 72 / 256)
+    deepseek = catalogue.find("deepseek_v3")
+    plain = Instance(deepseek, 72, dp=72, ep=72, exchange=ALL)
+    copied = Instance(deepseek, 72, dp=72, ep=72, exchange=ALL, redundant=32)
+    for instance in (plain, copied):
+        [up] = [row for row in instance.rows() if row.name == "expert_up"]
+        assert up.figures[2] == 4  # (256 + 32) / 72, and 256 / 72 rounded up
+
+
+@pytest.mark.parametrize("redundant, most", [(0, 4.6), (32, 1.01), (96, 1.05)])
+def test_copies_of_popular_experts_even_out_zipfs_law(redundant, most):
+    loads = zipf(256, 0.8, 1)
+    uneven = placement.fullest(loads, 48, None)
+    assert 1 <= placement.fullest(loads, 48, redundant) < most < uneven == pytest.approx(4.76, abs=0.1)
+
+
+def test_a_rank_with_copies_keeps_their_weights_and_computes_fewer_tokens():
+    gpu, deepseek = gpus.find("B200", "fp8"), catalogue.find("deepseek_v3")
+    uneven = Exchange("allgather", loads=zipf(256, 0.8, 1))
+    plain, copied = (Instance(deepseek, 32, dp=32, ep=32, dtype="fp8", exchange=uneven, redundant=copies)
+                     for copies in (None, 32))
+    kept = sum(plain.kept.tokens) * 16
+    weights = 58 * 3 * 7168 * 2048  # of one more expert in each of 58 layers
+    assert plain.blocks(gpu, 0.9, 16, 512, 64) - copied.blocks(gpu, 0.9, 16, 512, 64) == pytest.approx(weights / kept,
+                                                                                                    rel=1e-3)
+    assert copied.share < plain.share / 3
+
+
+def test_loads_of_layers_count_with_their_mean(tmp_path):
+    lines = [[1] * 8 for _ in range(4)]
+    lines[2] = [5, 1, 1, 1, 0, 0, 0, 0]  # the first of four ranks gets 6 of 8
+    (tmp_path / "loads").write_text("# layers\n" + "".join(" ".join(map(str, line)) + "\n" for line in lines))
+    words = ("--model_name", "mixtral_8x7b", "--num_layers", 4, "--world_size", 4, "--dp", 4,
+             "--enable_expert_parallel", *LOAD, "--moe_imbalance", tmp_path / "loads")
+    text = generate(tmp_path, *words)
+    [row] = [line.split() for line in text.splitlines() if line.startswith("row expert_up")]
+    assert float(row[7]) == pytest.approx(2 / 4 * (1 + 1 + 6 * 4 / 8 + 1) / 4)
+    (tmp_path / "loads").write_text("1 2 3\n")
+    assert "loads:1: not the tokens of a layer's experts; expected 8 numbers" in generate(tmp_path, *words, status=2)
+    (tmp_path / "loads").write_text("1 2 3 4 5 6 7 8\n")
+    assert "1 lines of loads; expected one for each of 4 layers" in generate(tmp_path, *words, status=2)
+
+
+@pytest.mark.parametrize("flags, line", [
+    (("--redundant_experts", 4), "--redundant_experts 4 with EP 1; expected 0 to"),
+    (("--dp", 256, "--enable_expert_parallel"), "EP 256 is more than 128 experts; expected an expert for each rank")])
+def test_copies_that_have_no_place_are_refused(tmp_path, flags, line):
+    said = generate(tmp_path, "--model_name", "qwen3_235b_a22b", "--world_size", 256, *LOAD, *flags, status=2)
+    assert line in said and said.count("\n") == 1

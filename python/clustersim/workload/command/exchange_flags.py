@@ -20,7 +20,7 @@ WITHOUT_SPREAD = "all experts are on each rank (--ep)"
 def add_imbalance(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--moe_imbalance", default="none", metavar="none|zipf:S[:SEED]|FILE",
                        help="imbalance of the experts: none (default), Zipf's law with exponent S, or a file with the "
-                       "tokens of each expert, one a line")
+                       "tokens of each expert, one a line, or for servers with a line for each layer")
 
 
 def add(parser: "Parser") -> None:

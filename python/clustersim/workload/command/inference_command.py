@@ -12,7 +12,7 @@ from clustersim.workload.command import exchange_flags, training_command
 from clustersim.workload.kernels import gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
-from clustersim.workload.serve import engine, layout, quantization
+from clustersim.workload.serve import engine, layout, placement, quantization
 from clustersim.workload.serve.flags import COUNTS, POOL, RANDOM, REQUESTS, SERVING, check, draw_as_benchmarks
 from clustersim.workload.serve.instance import DTYPES, Instance
 from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
@@ -103,31 +103,22 @@ def find_pools(given: argparse.Namespace, model: "Model") -> "list[tuple[str, In
              "precise": training_command.check_operator_dtypes(given, model, precision.precise(
                  0, 0, False, given.operator_dtype,
                  {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
-             "lengths": _lengths(given), "quantization": _quantization(given, model)}
-    loads = exchange_flags.loads_of(given, model)
+             "lengths": _lengths(given),
+             "quantization": quantization.find(given.quantization, training_command.dtype_of(given), model)}
+    by_layer = placement.of_layers(given.moe_imbalance, model)
+    loads = () if by_layer else exchange_flags.loads_of(given, model)
 
     def instance(role: str, size: int) -> Instance:
         sizes = layout.sizes(given, role)
         sent = layout.exchange_of(given, role, sizes["dp"], loads)
         if given.moe_dispatcher or given.moe_dispatch_dtype:
             exchange_flags.require_experts(sent, model)
-        return Instance(model, size, **sizes, exchange=sent, **kinds)
+        return Instance(model, size, **sizes, exchange=sent, redundant=layout.redundant(given, role),
+                        layer_loads=by_layer, **kinds)
 
     if given.world_size:
         return [("colocated", instance("", given.world_size))]
     return [(role, instance(role, getattr(given, f"{role}_gpus"))) for role in ("prefill", "decode")]
-
-
-def _quantization(given: argparse.Namespace, model: "Model") -> quantization.Quantization | None:
-    if given.quantization is None:
-        return None
-    kind = quantization.KINDS[given.quantization]
-    if training_command.dtype_of(given) != "bfloat16":
-        raise InputError(f"--quantization {kind.name} is for products of bfloat16; expected no --dtype {given.dtype}")
-    if kind.experts_only and not model.experts:
-        raise InputError(f"--quantization {kind.name} is that of experts, which {model.name} lacks; expected awq or "
-                         "gptq")
-    return kind
 
 
 def _lengths(given: argparse.Namespace) -> tuple[int, int] | None:

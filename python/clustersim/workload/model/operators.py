@@ -86,7 +86,7 @@ def permute(name: str, model: "Model", plan: "Parallelism") -> "Operator":
 
 def experts(model: "Model", plan: "Parallelism") -> "Iterator[Operator]":
     """The routed experts of the rank that computes most of them."""
-    local = model.experts // plan.ep
+    local = plan.local_experts(model.experts)
     # Tokens of all ranks that exchange, times the experts of each, over all experts. Sequence parallelism cuts tokens.
     tokens = plan.local_tokens * plan.expert_tp if plan.sequence_parallel else plan.tokens
     arriving = int(tokens * plan.ep * model.experts_per_token

@@ -44,6 +44,11 @@ class Parallelism:
     precise: Precise = Precise()
     keeping: Keeping = Keeping()
     exchange: Exchange = Exchange()
+    redundant_experts: int = 0  # copies of experts that get many tokens, in servers
+
+    def local_experts(self, experts: int) -> int:
+        """@return experts of the rank that has most, copies included"""
+        return -(-(experts + self.redundant_experts) // self.ep)
 
     @property
     def expert_tp(self) -> int:

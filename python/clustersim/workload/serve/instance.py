@@ -22,7 +22,7 @@ from clustersim.workload.model.transformer import Model
 from clustersim.workload.plan.exchange import Exchange, distinct
 from clustersim.workload.plan.parallel import Parallelism
 from clustersim.workload.plan.precision import Precise
-from clustersim.workload.serve import cache
+from clustersim.workload.serve import cache, placement
 from clustersim.workload.serve.cache import CACHE_BYTES
 from clustersim.workload.serve.quantization import Quantization
 from clustersim.workload.training import memory
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clustersim.workload.serve.cache import Cache
 
 MOST_BLOCKS = (1 << 32) - 2
+MOST_COPIES = 1 << 16  # of experts
 DTYPES = ("bfloat16", "fp8", "nvfp4")  # of products
 
 
@@ -74,6 +75,9 @@ class Instance:
     `dtype` is that of weights and factors of products, `cache` that of keys and values. `precise` has products of
     another type, `exchange` says how tokens reach their experts, and how uneven these are. `lengths` are tokens of the
     prompt and the output of requests that are alike. `quantization` is that of weights alone.
+
+    `redundant` are copies of experts that EPLB places; None: experts lie in order. `layer_loads` are those of the
+    experts of each layer, where layers differ.
     """
     model: Model
     gpus: int
@@ -87,6 +91,8 @@ class Instance:
     lengths: Optional[Tuple[int, int]] = None
     dp: int = 0
     quantization: Optional[Quantization] = None
+    redundant: Optional[int] = None
+    layer_loads: Tuple[placement.Loads, ...] = ()
 
     def __post_init__(self) -> None:
         model, per_instance = self.model, self.tp * self.pp * self.replicas
@@ -100,8 +106,6 @@ class Instance:
         self._check_experts()
         for shaped in model.variants():
             self._check_sizes(shaped)
-        if max(model.experts, 1) % self.ep:
-            raise InputError(f"EP {self.ep} does not divide the model's {model.experts} experts; expected a divisor")
         if self.pp > model.layers:
             raise InputError(f"PP {self.pp} is more than {model.layers} layers; expected a layer for every stage")
 
@@ -109,6 +113,12 @@ class Instance:
         if self.dp and not self.model.experts and self.dp * self.ep > 1:
             raise InputError(f"{self.model.name} has no experts for replicas or ranks to share; expected --dp 1 and no "
                              "--enable_expert_parallel")
+        if self.ep > max(self.model.experts, 1) + (self.redundant or 0):
+            raise InputError(f"EP {self.ep} is more than {self.model.experts} experts; expected an expert for each "
+                             "rank")
+        if self.redundant is not None and (self.ep == 1 or not 0 <= self.redundant <= MOST_COPIES):
+            raise InputError(f"--redundant_experts {self.redundant} with EP {self.ep}; expected 0 to {MOST_COPIES}, and "
+                             "experts on several ranks (--ep)")
         ranks = self.tp * self.replicas
         if self.ep not in (1, ranks, self.replicas) and (self.replicas > 1 or ranks % self.ep):
             raise InputError(f"EP {self.ep} does not go with TP {self.tp} and DP {self.replicas}; expected "
@@ -163,7 +173,7 @@ class Instance:
     def one_token(self) -> "Parallelism":
         """A plan of one token, for figures per token."""
         return Parallelism(world_size=self.tp * self.pp * self.replicas, tp=self.tp, pp=self.pp, ep=self.ep,
-                           etp=self.expert_parts, sequence=1)
+                           etp=self.expert_parts, redundant_experts=self.redundant or 0, sequence=1)
 
     def stages(self) -> list[slice]:
         """@return the layers of each pipeline stage, as slices of all"""
@@ -256,8 +266,11 @@ class Instance:
 
     @property
     def fullest(self) -> float:
-        """Tokens that come to the fullest rank's experts / the mean: the others wait for it."""
-        return self.exchange.slowest(self.model.experts, self.ep) if self.model.experts else 1
+        """Tokens that come to the fullest rank's experts / the mean, of layers: the others wait for it."""
+        if not self.model.experts:
+            return 1
+        layers = self.layer_loads or (self.exchange.loads or (1.0,) * self.model.experts,)
+        return sum(placement.fullest(loads, self.ep, self.redundant) for loads in layers) / len(layers)
 
     @property
     def share(self) -> float:

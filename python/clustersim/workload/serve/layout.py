@@ -34,6 +34,10 @@ def add_flags(group: argparse._ArgumentGroup) -> None:
             add("gpus", type=int, metavar="N", help=f"GPUs of {role[:-1]} instances")
         for size, (name, text) in SIZES.items():
             add(size, name, type=int, metavar="N", help=f"{size.upper()} {whose}--{size})" if role else text)
+        add("redundant_experts", "num_redundant_experts", "ep_num_redundant_experts", type=int, metavar="N",
+            help=f"redundant experts {whose}--redundant_experts)" if role else
+            "copies of the experts that get most tokens; EPLB places experts and copies so that ranks get as many tokens "
+            "as each other (0: no copies; default: experts lie in order)")
         add("moe_dispatcher", choices=DISPATCHERS,
             help=f"dispatcher {whose}--moe_dispatcher)" if role else
             "how tokens reach their experts. alltoall (default): once to each expert; deepep: once to each rank that has "
@@ -61,6 +65,12 @@ def sizes(given: argparse.Namespace, role: str) -> dict[str, Any]:
     dp = _own(given, role, "dp", 1)
     return {"tp": tp, "pp": pp, "dp": dp,
             "ep": _own(given, role, "ep", tp * dp if given.enable_expert_parallel else 1)}
+
+
+def redundant(given: argparse.Namespace, role: str) -> int | None:
+    """@return copies of experts, or None without EPLB"""
+    found: int | None = _own(given, role, "redundant_experts")
+    return found
 
 
 def exchange_of(given: argparse.Namespace, role: str, dp: int, loads: tuple[float, ...]) -> Exchange:

@@ -2,9 +2,13 @@
 """Weights of 4 bits whose products compute with bfloat16: AWQ, GPTQ, MXFP4."""
 import json
 import os
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 from clustersim import input_file
+from clustersim.errors import InputError
+
+if TYPE_CHECKING:
+    from clustersim.workload.model.transformer import Model
 
 
 class Quantization(NamedTuple):
@@ -28,3 +32,15 @@ def of_config(path: str | os.PathLike) -> str | None:
     except (ValueError, KeyError, TypeError):  # a reader of models says that it is wrong
         return None
     return found if found in KINDS else None
+
+
+def find(name: str | None, dtype: str, model: "Model") -> Quantization | None:
+    """@return the kind of that name, if there is one @param dtype of products"""
+    if name is None:
+        return None
+    kind = KINDS[name]
+    if dtype != "bfloat16":
+        raise InputError(f"--quantization {name} is for products of bfloat16; expected no --dtype {dtype}")
+    if kind.experts_only and not model.experts:
+        raise InputError(f"--quantization {name} is that of experts, which {model.name} lacks; expected awq or gptq")
+    return kind

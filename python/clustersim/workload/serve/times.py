@@ -157,7 +157,8 @@ class Timed:
         model, (columns, hidden, local, share) = self.instance.model, row.figures
         inward = 2 if model.gated else 1
         found = []
-        shape = experts.Shape(hidden, columns // inward, local, model.experts_per_token, model.experts)
+        shape = experts.Shape(hidden, columns // inward, local, model.experts_per_token,
+                              model.experts + (self.instance.redundant or 0))
         dtype, engine = self._dtype(row), self.engine
         if engine and dtype == "fp8":
             dtype = engine.fp8_experts

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Experts on ranks: in order, or as DeepSeek's EPLB places them (github.com/deepseek-ai/EPLB), with copies of those
+that get most tokens."""
+import functools
+import heapq
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clustersim import input_file
+from clustersim.errors import InputError
+
+if TYPE_CHECKING:
+    from clustersim.workload.model.transformer import Model
+
+Loads = tuple[float, ...]  # of each expert, relative to the mean
+
+
+def _with_copies(loads: Sequence[float], redundant: int) -> list[float]:
+    """@return loads of experts and of their copies, which share them: each next copy is of the fullest"""
+    heap = [(-load, 1, load) for load in loads]
+    heapq.heapify(heap)
+    for _ in range(redundant):
+        _, copies, load = heap[0]
+        heapq.heapreplace(heap, (-load / (copies + 1), copies + 1, load))
+    return [load / copies for _, copies, load in heap for _ in range(copies)]
+
+
+def _packed(loads: Sequence[float], ranks: int) -> list[float]:
+    """@return loads of ranks: the fullest expert next goes to the emptiest rank that has a place"""
+    places = -(-len(loads) // ranks)
+    heap, full = [(0.0, 0, rank) for rank in range(ranks)], []
+    for load in sorted(loads, reverse=True):
+        sum_, count, rank = heapq.heappop(heap)
+        if count + 1 < places:
+            heapq.heappush(heap, (sum_ + load, count + 1, rank))
+        else:
+            full.append(sum_ + load)
+    return full + [sum_ for sum_, _, _ in heap]
+
+
+def _in_order(loads: Sequence[float], ranks: int) -> list[float]:
+    """@return loads of ranks; the first ones have an expert more where experts do not share out (as in vLLM)"""
+    each, more = divmod(len(loads), ranks)
+    ends = [rank * each + min(rank, more) for rank in range(ranks + 1)]
+    return [sum(loads[first:end]) for first, end in zip(ends, ends[1:])]
+
+
+@functools.lru_cache(1024)
+def fullest(loads: Loads, ranks: int, redundant: int | None) -> float:
+    """@return tokens of the fullest rank / the mean @param redundant copies that EPLB places; None: there is no EPLB"""
+    found = _in_order(loads, ranks) if redundant is None else _packed(_with_copies(loads, redundant), ranks)
+    return max(found) * ranks / sum(loads)
+
+
+def read(path: str | os.PathLike, experts: int) -> tuple[Loads, ...]:
+    """@return loads of each layer with experts, from a file with a line of numbers of tokens for each layer; none where
+    lines have one number (exchange.read_loads)"""
+    lines = input_file.read_input(path, "numbers of tokens for the experts of each layer").splitlines()
+    found: list[Loads] = []
+    for number, line in enumerate(lines, 1):
+        words = line.replace(",", " ").split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) == 1 and not found:
+            return ()
+        try:
+            counts = [float(word) for word in words]
+        except ValueError:
+            counts = []
+        if len(counts) != experts or min(counts) < 0 or not 0 < sum(counts) < float("inf"):
+            raise InputError(f"{path}:{number}: not the tokens of a layer's experts; expected {experts} numbers, 0 or "
+                             "more, not all of them 0")
+        found.append(tuple(count * experts / sum(counts) for count in counts))
+    return tuple(found)
+
+
+def of_layers(imbalance: str, model: "Model") -> tuple[Loads, ...]:
+    """@return loads of the experts of each layer, if --moe_imbalance is a file with lines of them"""
+    if not model.experts or imbalance.partition(":")[0] in ("none", "zipf"):
+        return ()
+    found = read(imbalance, model.experts)
+    layers = sum(model.layer_kind(index).experts for index in range(model.layers))
+    if found and len(found) != layers:
+        raise InputError(f"{imbalance}: {len(found)} lines of loads; expected one for each of {layers} layers with "
+                         "experts")
+    return found
