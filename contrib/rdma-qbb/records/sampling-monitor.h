@@ -30,8 +30,8 @@ struct SamplingTimes
  * @ingroup rdma-qbb
  * @brief Base of monitors that look at the fabric at regular times and write rows.
  *
- * Costs one simulator event per sample, however many objects are looked at. Stop() it when the run
- * is over, since the next sample keeps the event list from draining.
+ * Costs one simulator event per sample, however many objects are looked at. StopSampling() when the
+ * run is over, since the next sample keeps the event list from draining.
  */
 class SamplingMonitor : public QbbAddressee, public FileMonitor
 {
