@@ -60,8 +60,8 @@ the others are *apart* from all constants.
   of the tables and launches do not explain the difference, which is as large in 8 bits, and no source tells what it is.
 - **The first token of a short prompt** comes too soon: the profiles have no time of the HTTP server, its templates and its tokenizer. One user of vLLM waits
   60 ms for it, four of SGLang 27 ms (prompts of 230 tokens, which vLLM's profile computes in 10 ms).
-- **Attention by DP with whole experts** (vLLM, MiniMax) is twice too fast: ranks of vLLM agree on the tokens of each step beforehand, which is not modelled, and
-  no source says how long that takes.
+- **Whole experts** (MiniMax on vLLM, attention by DP or by TP) are twice too fast. With DP, ranks of vLLM agree on the tokens of each step beforehand, which is
+  not modelled, and no source says how long that takes.
 """
 LEFT_OUT = """\
 Left out, as far as it is known:

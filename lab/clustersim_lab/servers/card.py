@@ -12,7 +12,7 @@ from clustersim.library.functions import workload
 from clustersim.results.run import Run
 from clustersim.simulation import SimulationWarning, simulate
 from clustersim_lab.outcomes.card import summarize
-from clustersim_lab.servers.rows import INFORMS, MEASURES, Row, flags, why_not
+from clustersim_lab.servers.rows import INFORMS, MEASURES, Row, flags
 
 GROUPS = {"engine": "profile", "GPU": "gpu", "precision": "dtype", "users": "load", "model": "kind",
           "constants": "standing"}  # titles of groups, and their columns
@@ -48,12 +48,9 @@ def settled(users: int, run: Run) -> dict[str, float]:
 def frame_of(rows: Sequence[Row], directory: pathlib.Path, standing: dict[str, str], network: str = "analytical",
              done: Callable[[dict[str, object]], None] = lambda row: None) -> pd.DataFrame:
     """@param standing of each row @param done is called with each row of the frame when it is simulated @return a frame
-    with a row for each Row that flags describe: published and simulated measures, and their ratios, simulated over
-    published"""
+    with a row for each Row: published and simulated measures, and their ratios, simulated over published"""
     made = []
     for row in rows:
-        if why_not(row):
-            continue
         found = simulated(row, directory / row.id, network)
         made.append({"id": row.id, "profile": row.profile, "engine": row.engine, "model": row.model, "kind": row.kind,
                      "gpu": row.gpu, "gpus": row.gpus, "tp": row.tp, "ep": row.ep, "dtype": row.dtype,

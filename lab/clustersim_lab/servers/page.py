@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The tables of servers in the documentation."""
-from collections.abc import Sequence
-
 import pandas as pd
 
 from clustersim.rst import escape, list_table, percent
 from clustersim_lab.outcomes.card import WITHIN
 from clustersim_lab.servers import card
-from clustersim_lab.servers.rows import Row, why_not
 
 NAMES = {"ttft": "first token", "tpot": "further token", "rate": "tokens per second"}
 
@@ -20,7 +17,7 @@ def _length(prompt: object, output: object) -> str:
     return f"{prompt} / {output}".replace("uniform ", "").replace("uniform", "")
 
 
-def tables(frame: pd.DataFrame, left_out: Sequence[Row]) -> str:
+def tables(frame: pd.DataFrame) -> str:
     """@return the summaries and every row, as reStructuredText"""
     text = ".. Written by lab/servers.py --update; do not edit.\n\n"
     cells = [(each["group"], each["value"], NAMES[str(each["measure"])], each["rows"], f"{each['median']:.2f}",
@@ -32,8 +29,5 @@ def tables(frame: pd.DataFrame, left_out: Sequence[Row]) -> str:
                     f"{row['ep']}"), row["users"] or f"{row['requests']} at once",
              _length(row["prompt"], row["output"]), row["standing"],
              *(_ratio(row[f"{measure}_ratio"]) for measure in NAMES)) for _, row in frame.iterrows()]
-    text += list_table(("server", "users", "prompt / output", "constants", *NAMES.values()), rows,
-                       (36, 12, 16, 10, 9, 9, 9))
-    if left_out:
-        text += "Not simulated:\n\n" + "".join(f"- ``{row.id}``: {escape(why_not(row))}.\n" for row in left_out)
-    return text
+    return text + list_table(("server", "users", "prompt / output", "constants", *NAMES.values()), rows,
+                             (36, 12, 16, 10, 9, 9, 9))

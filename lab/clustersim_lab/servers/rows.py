@@ -91,12 +91,8 @@ def standings(rows: list[Row]) -> dict[str, str]:
 def flags(row: Row) -> dict[str, object]:
     """@return flags of workload.py --inference; the engine's profile has all others"""
     load: dict[str, object] = {"max_concurrency": row.users} if row.users else {"rate": "inf"}
+    whole = {"dp": row.gpus // row.tp, "enable_expert_parallel": True} if row.ep > 1 or TEP in row.id else {}
     return {
-        "world_size": row.gpus, "tp": row.tp, "ep": row.ep, "gpu_type": row.gpu, "dtype": row.dtype,
+        "world_size": row.gpus, "tp": row.tp, **whole, "gpu_type": row.gpu, "dtype": row.dtype,
         "kv_cache_dtype": row.kv, "engine": row.profile, "prompt_tokens": row.prompt, "output_tokens": row.output,
         "requests": WAVES * row.users if row.is_steady else row.requests, **load}
-
-
-def why_not(row: Row) -> str:
-    """@return why no flags describe a row; nothing if some do"""
-    return "attention by TP and whole experts" if TEP in row.id else ""
