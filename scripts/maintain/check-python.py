@@ -83,6 +83,7 @@ ROOMS = {
     "clustersim_lab/box": {"clustersim", "clustersim/physical", "clustersim/simulation", "clustersim/topology"},
     "clustersim_lab/hpcc": {"clustersim", "clustersim/commands", "clustersim/results/plots", "clustersim/simulation",
                             "clustersim_lab"},
+    "clustersim_lab/htsim": {"clustersim", "clustersim/simulation", "clustersim_lab"},
     "clustersim_lab/comparisons": {"clustersim", "clustersim/physical", "clustersim/results",
                                    "clustersim/results/plots", "clustersim/simulation",
                                    "clustersim_lab", "clustersim_lab/accuracy", "clustersim_lab/box"},
