@@ -50,7 +50,7 @@ MakeRing(CollectiveOp op,
 
 /// @return when rank 0 of a ring is done, on a network that takes @p latency for any message
 TimePs
-TimeOf(const TimedLanes& ring, TimePs latency)
+TimeOf(const TimedLanes& ring, TimePs latency, double wireInflation = 1)
 {
     const uint32_t ranks = ring.Get().graph->GetRanks();
     const CommGroup group = FirstRanks(ranks);
@@ -59,10 +59,12 @@ TimeOf(const TimedLanes& ring, TimePs latency)
     auto shared = std::make_shared<FlowRanks>(ranks);
     std::vector<std::unique_ptr<FlowExecutor>> executors;
     TimePs done = 0;
+    FlowExecution execution(ring.Get(), group);
+    execution.wireInflation = wireInflation;
     for (uint32_t rank = 0; rank < ranks; ++rank)
     {
         executors.push_back(std::make_unique<FlowExecutor>(
-            FlowExecution(ring.Get(), group),
+            execution,
             shared,
             rank,
             network.At(static_cast<int>(rank)),
@@ -141,6 +143,46 @@ TEST(NetworkBlock, HasItsTimeOnlyWhereBothNeighboursAreInOtherServers)
     EXPECT_EQ(psPerAccess(MakeRing(OP, 4, BYTES, 1, NcclProtocol::Ll128), 0), 0);
     EXPECT_EQ(psPerAccess(MakeRing(OP, 4, BYTES, 1, NcclProtocol::Simple, 3000), 0), 0)
         << "AS_SEND_LAT stands for all that a step takes";
+}
+
+// A block writes all words of a slot before the CPU hands it to the NIC (src/transport/net.cc). Two
+// ranks of an AllGather send at once, and take what has come in one pass more.
+TEST(NetworkBlock, WritesAWholeSlotOfWordsBeforeItLeaves)
+{
+    constexpr TimePs LATENCY = 5000000;
+    constexpr uint64_t CHUNK = 16384; // of LL: 8 slots share 512 KiB, half of which are flags
+    constexpr double PS_PER_BYTE = 240;
+    constexpr uint32_t PASSES = 8; // of 7 steps: NCCL's rates are those of 8 GPUs
+    ChannelSpeeds speeds{.channelGBps = 1000 / PS_PER_BYTE * 2 * 7 / PASSES};
+    RingLayout layout;
+    layout.protocol = NcclProtocol::Ll;
+    const auto ring = [&](uint32_t gpusPerServer) {
+        const RingGraph graph(Request(CollectiveOp::AllGather, 4 * CHUNK),
+                              MakeShape(4, gpusPerServer),
+                              layout);
+        return TimesOf<RingTimes>(graph, speeds, std::optional<TimePs>());
+    };
+    constexpr double PASS = PS_PER_BYTE * CHUNK;
+    constexpr double LL = WireInflation(NcclProtocol::Ll);
+    EXPECT_NEAR(TimeOf(ring(1), LATENCY, LL), 3 * (LATENCY + PASS) + PASS, 2000);
+
+    speeds.passes.hiddenBytes = CHUNK / 2;
+    EXPECT_NEAR(TimeOf(ring(1), LATENCY, LL), 3 * (LATENCY + PASS / 2) + PASS, 2000)
+        << "a step's latency has the first words in it";
+    uint32_t blocks = 0;
+    for (uint32_t rank = 0; rank < 4; ++rank)
+    {
+        const TimedLanes lanes = ring(2);
+        const LaneTimes times = lanes.Out(rank, 0);
+        EXPECT_NE(times.psPerAccess > 0, times.rateCapBps > 0) << "NVLink sets its own pace";
+        if (times.psPerAccess > 0)
+        {
+            ++blocks;
+            EXPECT_EQ(lanes.Get().gpu->GetSendAccesses(rank, 0, 0), 1U) << "the rank's own data";
+            EXPECT_EQ(lanes.Get().gpu->GetSendAccesses(rank, 0, 1), 0U) << "written as they arrive";
+        }
+    }
+    EXPECT_EQ(blocks, 2U) << "one for each server";
 }
 
 TEST(NetworkBlock, PassesOnWhatABlockOfItsGenerationMoves)

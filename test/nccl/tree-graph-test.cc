@@ -403,6 +403,36 @@ TEST(TreeGraph, WordsOfLlArePaidOnceInANode)
     }
 }
 
+// A head sends words of its own server as they come, but sums of other servers' slots once its
+// block has written them.
+TEST(TreeGraph, WordsOfOtherServersArePaidBeforeTheyLeave)
+{
+    const ChannelSpeeds speeds{.channelGBps = 2};
+    TreeLayout layout;
+    layout.protocol = NcclProtocol::Ll;
+    layout.channels = 1;
+    const TreeGraph graph(Request(CollectiveOp::AllReduce, 16384), MakeShape(16, 4), layout);
+    const TimedLanes times = TimesOf<TreeTimes>(graph, speeds, TreeThreads{}, std::nullopt);
+    uint32_t passing = 0;
+    uint32_t whole = 0;
+    for (uint32_t rank = 0; rank < 16; ++rank)
+    {
+        for (uint32_t index = 0; index < graph.GetLaneCount(); ++index)
+        {
+            const Lane lane = graph.GetOutbound(rank, index);
+            if (lane.messages && lane.peer / 4 != rank / 4)
+            {
+                const double psPerByte = times.Out(rank, index).psPerAccess;
+                EXPECT_EQ(psPerByte > 0, !graph.ForwardsWithinNode(rank, index));
+                ++(psPerByte > 0 ? whole : passing);
+            }
+        }
+    }
+    // 4 servers: 0 above 2 above 1 and 3. The leaves 1 and 3 pass on words of their own.
+    EXPECT_EQ(passing, 2U);
+    EXPECT_EQ(whole, 4U) << "one upwards, three downwards";
+}
+
 TEST(PatGraph, NobodyIsWokenInVain)
 {
     ChannelLayout layout;

@@ -762,8 +762,9 @@ TimePs
 FlowExecutor::OccupyBlock(Outbound& outbound, uint64_t bytes, uint32_t accesses)
 {
     const TimePs now = m_network.Now();
-    const TimePs work =
-        ns3::TruncateToPs(outbound.times.psPerAccess * static_cast<double>(bytes) * accesses);
+    const uint64_t hidden = std::min<uint64_t>(bytes, outbound.times.hiddenBytes);
+    const TimePs work = ns3::TruncateToPs(outbound.times.psPerAccess *
+                                          static_cast<double>(bytes - hidden) * accesses);
     outbound.blockFree = ns3::AddPs(std::max(now, outbound.blockFree), work);
     return outbound.blockFree - now;
 }
@@ -805,15 +806,15 @@ FlowExecutor::CopyArrived(Inbound& inbound)
     Outbound& own = m_outbound[inbound.index];
     // A block that serves the network goes on when it has written a slot; others wait until the
     // message has arrived.
-    const bool servesNetwork = inbound.times.psPerAccess > 0;
-    own.delaysCopy = (servesNetwork ? own.sent : own.completed) < inbound.nextOwnCopy.value_or(0);
+    own.delaysCopy =
+        (own.times.psPerAccess > 0 ? own.sent : own.completed) < inbound.nextOwnCopy.value_or(0);
     if (own.delaysCopy)
     {
         return;
     }
     const uint64_t bytes = inbound.nextBytes;
     TimePs duration = 0;
-    if (bytes && !m_isPhysical && servesNetwork)
+    if (bytes && !m_isPhysical && inbound.times.psPerAccess > 0)
     {
         duration = OccupyBlock(own, bytes, inbound.times.takeAccesses);
     }
@@ -821,7 +822,8 @@ FlowExecutor::CopyArrived(Inbound& inbound)
     {
         const CopyTime copy =
             CopyTimeOf(inbound.times, bytes, m_execution.wireInflation, inbound.received);
-        duration = copy.latency + copy.duration / inbound.times.takeSpeed;
+        const TimePs wait = std::max<TimePs>(0, own.blockFree - m_network.Now());
+        duration = wait + copy.latency + copy.duration / inbound.times.takeSpeed;
     }
     m_network.Schedule(
         duration,

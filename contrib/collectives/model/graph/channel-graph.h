@@ -111,12 +111,10 @@ class ChannelGraph : public FlowGraph
                m_shape.NodeOf(rank) == m_shape.NodeOf(peer);
     }
 
-    /// @return whether a block has to take words with flags (LL, LL128) from a peer before it goes
-    /// on
-    bool TakesWordsFrom(uint32_t rank, uint32_t peer) const
+    /// @return whether a block has to take words with flags (LL, LL128) before it goes on
+    bool TakesWords() const
     {
-        return m_layout.byBlocks && m_layout.protocol != NcclProtocol::Simple &&
-               m_shape.NodeOf(rank) == m_shape.NodeOf(peer);
+        return m_layout.byBlocks && m_layout.protocol != NcclProtocol::Simple;
     }
 
   private:

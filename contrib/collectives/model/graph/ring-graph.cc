@@ -139,11 +139,14 @@ RingGraph::GetSlices(uint32_t channel) const
 bool
 RingGraph::ServesNetwork(uint32_t rank, uint32_t channel) const
 {
-    const auto isAcross = [&](uint32_t peer) {
-        return GetShape().NodeOf(rank) != GetShape().NodeOf(peer);
-    };
-    return m_copiesAcross && isAcross(m_rings.PreviousOf(rank, channel)) &&
-           isAcross(m_rings.NextOf(rank, channel));
+    return m_copiesAcross && ReceivesAcross(rank, channel) &&
+           GetShape().NodeOf(rank) != GetShape().NodeOf(m_rings.NextOf(rank, channel));
+}
+
+bool
+RingGraph::ReceivesAcross(uint32_t rank, uint32_t channel) const
+{
+    return GetShape().NodeOf(rank) != GetShape().NodeOf(m_rings.PreviousOf(rank, channel));
 }
 
 uint64_t
@@ -193,8 +196,7 @@ RingGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
     const Position position = Locate(inbound, message);
     const uint32_t previous = m_rings.PreviousOf(rank, inbound);
     if (position.step + 1 != m_steps ||
-        (!CopiesFrom(rank, previous) && !TakesWordsFrom(rank, previous) &&
-         !ServesNetwork(rank, inbound)))
+        (!CopiesFrom(rank, previous) && !TakesWords() && !ServesNetwork(rank, inbound)))
     {
         return std::nullopt;
     }

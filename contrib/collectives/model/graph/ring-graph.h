@@ -68,6 +68,9 @@ class RingGraph : public ChannelGraph
     /// serve the network
     bool ServesNetwork(uint32_t rank, uint32_t channel) const;
 
+    /// @return whether a rank's data come from another server, slot by slot
+    bool ReceivesAcross(uint32_t rank, uint32_t channel) const;
+
     /// Place of a message in the schedule.
     struct Position
     {

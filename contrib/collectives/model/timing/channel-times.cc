@@ -24,7 +24,7 @@ LaneTimes
 ChannelTimes::GetTimes(uint32_t rank, uint32_t, bool, const Lane& lane) const
 {
     LaneTimes times;
-    const bool inter = GetShape().NodeOf(rank) != GetShape().NodeOf(lane.peer);
+    const bool inter = Crosses(rank, lane);
     times.latency = inter ? NetLatency() : NodeLatency();
     // Across a network there are two buffers of NCCL_STEPS, the sender's and the receiver's
     // (src/transport/net.cc): a step's latency is spent in one or in the other.
@@ -47,6 +47,16 @@ ChannelTimes::GetTimes(uint32_t rank, uint32_t, bool, const Lane& lane) const
         times.wholePasses = speeds.passes.areWhole;
     }
     return times;
+}
+
+void
+ChannelTimes::WriteWholeSlots(LaneTimes& times, double wireGBps) const
+{
+    if (HasOwnLatency() && wireGBps > 0)
+    {
+        times.psPerAccess = 1000 * WireInflation(GetProtocol()) / wireGBps;
+        times.hiddenBytes = GetSpeeds().passes.hiddenBytes;
+    }
 }
 
 void

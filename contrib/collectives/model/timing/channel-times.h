@@ -42,6 +42,19 @@ class ChannelTimes : public StepTimes
      */
     void PassOnWords(LaneTimes& times, uint64_t bytes) const;
 
+    /**
+     * Let messages of a lane between nodes leave once the channel's block has written them: the CPU
+     * hands whole slots to the NIC (src/transport/net.cc).
+     * @param wireGBps at which the block writes
+     */
+    void WriteWholeSlots(LaneTimes& times, double wireGBps) const;
+
+    /// @return whether a lane's peer is in another node
+    bool Crosses(uint32_t rank, const Lane& lane) const
+    {
+        return GetShape().NodeOf(rank) != GetShape().NodeOf(lane.peer);
+    }
+
     const GroupShape& GetShape() const
     {
         return m_graph->GetShape();

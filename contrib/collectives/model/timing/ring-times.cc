@@ -41,10 +41,16 @@ RingTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& la
     {
         times.withLatency = static_cast<uint32_t>(inLoop);
     }
-    if (HasOwnLatency() && times.rateCapBps > 0 && GetProtocol() != NcclProtocol::Simple)
+    const double wordsGBps = GetSpeeds().channelGBps * PassesPerStep(m_graph->GetOp());
+    const bool sendsWords =
+        HasOwnLatency() && wordsGBps > 0 && GetProtocol() != NcclProtocol::Simple;
+    if (sendsWords && outbound && Crosses(rank, lane))
     {
-        times.rateCapBps = static_cast<uint64_t>(static_cast<double>(times.rateCapBps) *
-                                                 PassesPerStep(m_graph->GetOp()));
+        WriteWholeSlots(times, wordsGBps);
+    }
+    else if (sendsWords)
+    {
+        times.rateCapBps = static_cast<uint64_t>(wordsGBps * 8e9);
         if (!outbound)
         {
             // Words of LL and LL128 are there when their flags are. Taking them is one more pass.
@@ -62,11 +68,15 @@ RingTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& la
 }
 
 uint32_t
-RingTimes::GetSendAccesses(uint32_t, uint32_t outbound, uint64_t message) const
+RingTimes::GetSendAccesses(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    return SendAccesses(m_graph->GetOp(),
-                        m_graph->GetRanks(),
-                        m_graph->Locate(outbound, message).step);
+    const uint32_t step = m_graph->Locate(outbound, message).step;
+    if (GetProtocol() == NcclProtocol::Simple)
+    {
+        return SendAccesses(m_graph->GetOp(), m_graph->GetRanks(), step);
+    }
+    // Words from the node are written as they arrive; those of the rank or of a slot, all at once.
+    return step == 0 || m_graph->ReceivesAcross(rank, outbound) ? 1 : 0;
 }
 
 uint32_t

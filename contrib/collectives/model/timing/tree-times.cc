@@ -35,13 +35,23 @@ LaneTimes
 TreeTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& lane) const
 {
     LaneTimes times = ChannelTimes::GetTimes(rank, index, outbound, lane);
-    times.rateCapBps = static_cast<uint64_t>(static_cast<double>(times.rateCapBps) * SpeedUp(lane));
+    double GBps = GetSpeeds().channelGBps * SpeedUp(lane);
     const double threadsGBps = TreeGraph::GoesUp(index) ? m_threads.upGBps : m_threads.downGBps;
     if (threadsGBps > 0 && m_graph->GetParent(rank, lane.channel))
     {
-        times.rateCapBps = std::min(times.rateCapBps, static_cast<uint64_t>(threadsGBps * 8e9));
+        GBps = std::min(GBps, threadsGBps);
     }
-    if (GetProtocol() == NcclProtocol::Ll && m_graph->ForwardsWithinNode(rank, index))
+    const bool passesOn = m_graph->ForwardsWithinNode(rank, index);
+    if (Crosses(rank, lane))
+    {
+        if (outbound && GetProtocol() != NcclProtocol::Simple && !passesOn)
+        {
+            WriteWholeSlots(times, GBps);
+        }
+        return times;
+    }
+    times.rateCapBps = static_cast<uint64_t>(GBps * 8e9);
+    if (GetProtocol() == NcclProtocol::Ll && passesOn)
     {
         PassOnWords(times,
                     std::min(m_graph->GetChunkBytes(), m_graph->GetSplit().GetBytes(lane.channel)));

@@ -36,6 +36,11 @@ class TreeTimes : public ChannelTimes
                        bool outbound,
                        const Lane& lane) const override;
 
+    uint32_t GetSendAccesses(uint32_t, uint32_t, uint64_t) const override
+    {
+        return 1; // of a lane that WriteWholeSlots()
+    }
+
   private:
     /// @return how much faster than the plan's rate a lane's block is
     double SpeedUp(const Lane& lane) const;
