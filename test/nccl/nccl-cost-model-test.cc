@@ -902,6 +902,21 @@ TEST(NetworkKind, WithTheProtocolSendrecvAMessageKeepsItsSlotForFourTrips)
     EXPECT_EQ(trips("RoCE"), 1U);
 }
 
+// AWS tells NCCL 75 us for p5, where a step of few bytes with LL128 takes 8.5 + 9.9: four of them.
+// On later types it is 35 us.
+TEST(NetworkKind, WordsKeepTheirSlotsForTheLatencyThatNcclIsTold)
+{
+    const auto trips = [](const char* kind, NcclProtocol protocol) {
+        Cluster cluster("H100", 8, 50);
+        cluster.options = OptionsOf({{"AS_NETWORK_KIND", kind}});
+        return cluster.Model().StartPlan(NcclAlgorithm::Ring, protocol).speeds.net.slotTrips;
+    };
+    EXPECT_EQ(trips("EFA-p5", NcclProtocol::Ll128), 4U);
+    EXPECT_EQ(trips("EFA-p5", NcclProtocol::Simple), 1U);
+    EXPECT_EQ(trips("EFA-p6-b200", NcclProtocol::Ll128), 2U);
+    EXPECT_EQ(trips("InfiniBand", NcclProtocol::Ll128), 1U);
+}
+
 TEST(NetworkKind, ItsWordOnNvlsCountsHoweverItIsChosen)
 {
     // Google's settings of a3-megagpu turn NVLS off, unless the user turns it on.

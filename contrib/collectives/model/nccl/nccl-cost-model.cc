@@ -30,6 +30,16 @@ constexpr double PS_PER_BYTE_AT_1_GBPS = 1000;
 constexpr double NET_OVERHEAD = 1.0;     // microseconds, of Simple three times that
 constexpr double NET_OVERHEAD_AMD = 2.0; // on AMD hosts
 
+/// @return one-way trips for which a message keeps its slot. Plug-ins tell NCCL a latency that
+/// makes its estimates of rings right, which is longer than a step of few bytes: slots are held so
+/// long. With Simple a slot is large, and the links set the pace.
+uint32_t
+TripsOfSlot(const NetworkKind& kind, NcclProtocol protocol, double ncclUs)
+{
+    const double told = protocol == NcclProtocol::Simple ? 0 : kind.toldUs;
+    return std::max(kind.slotTrips, static_cast<uint32_t>(told / (ncclUs + kind.stepUs)));
+}
+
 } // namespace
 
 NcclTuning::Latencies
@@ -51,7 +61,10 @@ NcclCostModel::StartPlan(const NcclAlgorithm& algorithm, NcclProtocol protocol) 
     plan.speeds.baseLatency = FromMicroseconds(latencies.base[p]);
     plan.speeds.intraLatency = FromMicroseconds(latencies.nvlink[p]);
     plan.speeds.net.latency = InterLatency(latencies.net[p]);
-    plan.speeds.net.slotTrips = m_options.networkKind.slotTrips;
+    plan.speeds.net.slotTrips =
+        TripsOfSlot(m_options.networkKind,
+                    protocol,
+                    NcclAlgorithm::Tree.LatenciesIn(m_hardware.release).net[p]);
     plan.speeds.net.slowStarts = GetSlowStarts();
     return plan;
 }

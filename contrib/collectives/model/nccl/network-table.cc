@@ -90,7 +90,9 @@ class KindReader
              "microseconds of a step between nodes beyond NCCL's own"},
             {"told_us",
              ns3::Real(m_kind.toldUs, 0, MAX_US),
-             "latency in microseconds that the plug-in tells NCCL, for its choices"},
+             "latency in microseconds that the plug-in tells NCCL, for its choices; messages of LL "
+             "and "
+             "LL128 keep their slots as long"},
             {"slot_trips",
              ns3::Whole(m_kind.slotTrips, 1, MAX_TRIPS),
              "one-way trips for which a message keeps its slot of the sender's buffer"},
