@@ -32,6 +32,7 @@ def of_run(directory: str | os.PathLike) -> str:
         found = json.loads(pathlib.Path(directory, "run.json").read_text(encoding="utf-8"))["progress"]
         of = f" of {found['of']}" if found["of"] else ""
         work = f", {found['done']}{of} {found['unit']}" if found["unit"] else ""
-        return f"{found['wall_s']:.0f} s, {found['simulated_ns'] / 1e6:.3f} ms simulated{work}"
+        simulated = f", {found['simulated_ns'] / 1e6:.3f} ms simulated" if "simulated_ns" in found else ""
+        return f"{found['wall_s']:.0f} s{simulated}{work}"
     except (OSError, ValueError, KeyError, TypeError):
         return ""

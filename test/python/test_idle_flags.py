@@ -186,7 +186,8 @@ SIMULATED = {"simai-files": [], "system-configuration": ["system.json"],
 # simulated.
 OF_EACH_RUN = {"help", "help-conf", "version", "workload", "network-topo", "network-conf", "network", "output",
                "network-configuration",
-               "workload-configuration", "gpu-table", "resume", "replay", "progress", "quiet", "max-time",
+               "workload-configuration", "gpu-table", "resume", "replay", "progress", "progress-interval", "quiet",
+               "max-time",
                "max-sim-time", "max-memory", "seed",
                "fast-forward", "fidelity", "ns3", "logging-configuration"}
 SAME_RESULTS = {"thread", "check", "fast-forward-memory"}

@@ -115,5 +115,7 @@ TEST(Progress, SaysWhatIsKnown)
     EXPECT_EQ(with({0, 7, 0, "flows"}, 600), "10 min: 0.000 ms simulated, 7 flows");
     EXPECT_EQ(with({0, 1, 10, "flows"}, 7200),
               "2.0 h: 0.000 ms simulated, 1 of 10 flows, about 18.0 h left");
+    EXPECT_EQ(with({ProgressSample::REAL_TIME, 1, 3, "iterations"}, 20),
+              "20 s: 1 of 3 iterations, about 40 s left");
     EXPECT_EQ(with({0, 10, 10, "flows"}, 1), "1 s: 0.000 ms simulated, 10 of 10 flows");
 }

@@ -328,7 +328,7 @@ FlowsRun::Simulate()
 ProgressSample
 FlowsRun::SampleProgress()
 {
-    return {m_reached()};
+    return {m_reached(), m_runner->Finished(), m_runner->Announced(), "flows"};
 }
 
 ProgressMode

@@ -40,6 +40,7 @@ constexpr std::size_t RESERVE_BYTES = 1 << 20;
 
 RunDriver::RunDriver(const RunLimits& limits)
     : m_supervisor(limits),
+      m_progressSeconds(limits.progressSeconds),
       m_reserve(std::make_unique_for_overwrite<char[]>(RESERVE_BYTES))
 {
 }
@@ -283,7 +284,8 @@ RunDriver::Execute()
     RunProgress progress(
         processes && processes->GetRank() > 0 ? ProgressMode::Never : GetProgressMode(),
         [this] { return SampleProgress(); },
-        m_record ? &*m_record : nullptr);
+        m_record ? &*m_record : nullptr,
+        m_progressSeconds);
     m_supervisor.Watch([this] { Interrupt(); },
                        [&progress] { progress.Look(RunProgress::Clock::now()); });
     BOOST_SCOPE_EXIT_ALL(this, &progress)

@@ -74,16 +74,10 @@ class RunDriver
     virtual void Interrupt() = 0;
 
     /// @return how far Simulate() is. Called by another thread while it goes on
-    virtual ProgressSample SampleProgress()
-    {
-        return {};
-    }
+    virtual ProgressSample SampleProgress() = 0;
 
     /// @return when progress is shown, by the first of several processes
-    virtual ProgressMode GetProgressMode() const
-    {
-        return ProgressMode::Never;
-    }
+    virtual ProgressMode GetProgressMode() const = 0;
 
     /// Gives up all that simulates and writes: the run is refused, or memory has run out.
     virtual void Release()
@@ -149,6 +143,7 @@ class RunDriver
     void Execute();
 
     RunSupervisor m_supervisor;
+    double m_progressSeconds; ///< --progress-interval
     std::string m_temporary; ///< directory for the results of a process other than the first, to be
                              ///< removed
     std::string m_theirs;    ///< run.json of that other one

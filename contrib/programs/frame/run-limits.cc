@@ -65,6 +65,15 @@ AddMemoryLimit(ProgramFlags& flags, RunLimits& limits, const std::string& help)
 }
 
 void
+AddProgressInterval(ProgramFlags& flags, RunLimits& limits)
+{
+    flags.Add(FlagSubject::Output,
+              {"progress-interval",
+               ns3::Parsed(limits.progressSeconds, ReadSeconds, TIMES, "1min"),
+               "time between two reports of progress, in run.json and as lines off a terminal"});
+}
+
+void
 AddLimits(ProgramFlags& flags, RunLimits& limits)
 {
     AddTimeLimit(
@@ -76,6 +85,7 @@ AddLimits(ProgramFlags& flags, RunLimits& limits)
                ns3::Parsed(limits.simulated, ReadTime, TIMES),
                "the same after this simulated time (2ms)"});
     AddMemoryLimit(flags, limits, "the same when this much memory is in use (4GiB)");
+    AddProgressInterval(flags, limits);
 }
 
 } // namespace AstraSim

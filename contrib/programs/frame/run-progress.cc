@@ -16,8 +16,6 @@ namespace AstraSim
 namespace
 {
 
-constexpr std::chrono::minutes INTERVAL{1}; ///< of the record, and of lines off a terminal
-
 /// @return a time in the largest unit that it has a few of
 std::string
 InWords(double seconds)
@@ -33,9 +31,11 @@ InWords(double seconds)
 
 RunProgress::RunProgress(ProgressMode mode,
                          std::function<ProgressSample()> sample,
-                         RunRecord* record)
+                         RunRecord* record,
+                         double intervalS)
     : m_sample(std::move(sample)),
       m_record(record),
+      m_interval(intervalS),
       m_rewrites(mode == ProgressMode::Always || ::isatty(STDERR_FILENO)),
       m_shows(mode != ProgressMode::Never),
       m_begin(Clock::now()),
@@ -46,12 +46,17 @@ RunProgress::RunProgress(ProgressMode mode,
 std::string
 RunProgress::Describe(const ProgressSample& sample, double seconds)
 {
-    std::string text = fmt::format("{}: {:.3f} ms simulated",
-                                   InWords(seconds),
-                                   static_cast<double>(sample.simulatedPs) / 1e9);
+    std::string text = InWords(seconds);
+    const char* before = ": ";
+    if (sample.simulatedPs != ProgressSample::REAL_TIME)
+    {
+        text += fmt::format(": {:.3f} ms simulated", static_cast<double>(sample.simulatedPs) / 1e9);
+        before = ", ";
+    }
     if (*sample.unit)
     {
-        text += fmt::format(", {}{} {}",
+        text += fmt::format("{}{}{} {}",
+                            before,
                             sample.done,
                             sample.total ? fmt::format(" of {}", sample.total) : "",
                             sample.unit);
@@ -68,8 +73,8 @@ RunProgress::Describe(const ProgressSample& sample, double seconds)
 void
 RunProgress::Look(Clock::time_point now)
 {
-    const bool isMinute = now - m_recorded >= INTERVAL;
-    if (!isMinute && !(m_shows && m_rewrites))
+    const bool isDue = now - m_recorded >= m_interval;
+    if (!isDue && !(m_shows && m_rewrites))
     {
         return;
     }
@@ -82,7 +87,7 @@ RunProgress::Look(Clock::time_point now)
         std::fflush(stderr);
         m_hasLine = true;
     }
-    if (!isMinute)
+    if (!isDue)
     {
         return;
     }
@@ -93,11 +98,15 @@ RunProgress::Look(Clock::time_point now)
     }
     if (m_record)
     {
-        m_record->WriteProgress({{"wall_s", passed.count()},
-                                 {"simulated_ns", static_cast<double>(sample.simulatedPs) / 1e3},
-                                 {"done", sample.done},
-                                 {"of", sample.total},
-                                 {"unit", sample.unit}});
+        nlohmann::ordered_json progress = {{"wall_s", passed.count()}};
+        if (sample.simulatedPs != ProgressSample::REAL_TIME)
+        {
+            progress["simulated_ns"] = static_cast<double>(sample.simulatedPs) / 1e3;
+        }
+        progress["done"] = sample.done;
+        progress["of"] = sample.total;
+        progress["unit"] = sample.unit;
+        m_record->WriteProgress(progress);
     }
 }
 

@@ -25,10 +25,12 @@ enum class ProgressMode : uint8_t
 /// How far a simulation is.
 struct ProgressSample
 {
-    int64_t simulatedPs{0};
-    uint64_t done{0};     ///< collectives or flows that have ended
-    uint64_t total{0};    ///< of how many; 0: unknown
-    const char* unit{""}; ///< what they are, in the plural; empty: nothing is counted
+    static constexpr int64_t REAL_TIME = -1;
+
+    int64_t simulatedPs{0}; ///< REAL_TIME: nothing is simulated
+    uint64_t done{0};       ///< collectives or flows that have ended
+    uint64_t total{0};      ///< of how many; 0: unknown
+    const char* unit{""};   ///< what they are, in the plural; empty: nothing is counted
 };
 
 /**
@@ -45,7 +47,11 @@ class RunProgress
     using Clock = std::chrono::steady_clock;
 
     /// @param sample may be called by any thread @param record null for none; outlives the object
-    RunProgress(ProgressMode mode, std::function<ProgressSample()> sample, RunRecord* record);
+    /// @param intervalS seconds between two reports in the record, and between lines off a terminal
+    RunProgress(ProgressMode mode,
+                std::function<ProgressSample()> sample,
+                RunRecord* record,
+                double intervalS = 60);
 
     /// Say and record what is due at @p now. To be called a few times a second.
     void Look(Clock::time_point now);
@@ -59,6 +65,7 @@ class RunProgress
   private:
     std::function<ProgressSample()> m_sample;
     RunRecord* m_record;
+    std::chrono::duration<double> m_interval;
     bool m_rewrites; ///< the line, instead of one each minute
     bool m_shows;
     bool m_hasLine{false};

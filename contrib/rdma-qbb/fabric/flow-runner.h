@@ -12,6 +12,7 @@
 #include "ns3/message-cut.h"
 #include "ns3/qbb-call.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -50,7 +51,7 @@ class FlowRunner : public QbbAddressee
     /// Schedule the flows. @param allDone called when the last one has finished
     void Start(std::function<void()> allDone);
 
-    /// @return flows that are complete at their senders
+    /// @return flows that are complete at their senders; may be called by any thread
     uint64_t Finished() const
     {
         return m_finished;
@@ -143,7 +144,7 @@ class FlowRunner : public QbbAddressee
     EventId m_startEvent;
     EventId m_triggeredEvent;
     std::vector<FlowRecord> m_triggered; ///< flows to start at that event
-    uint64_t m_finished{0};
+    std::atomic<uint64_t> m_finished{0}; ///< changed by one thread
     uint64_t m_finishedBytes{0};
     int64_t m_lastFinishPs{0};
 };

@@ -136,7 +136,7 @@ ArgumentsToReplay(const EarlierRun& replay, const RunReplay& run)
         {
             all = WithoutFlags(all, {}, {"q", "quiet"});
         }
-        else if (name == "progress" || name.starts_with("max-"))
+        else if (name.starts_with("progress") || name.starts_with("max-"))
         {
             all = WithoutFlags(all, {name});
         }
@@ -149,21 +149,22 @@ ArgumentsToReplay(const EarlierRun& replay, const RunReplay& run)
 std::vector<std::string>
 ArgumentsToResume(const EarlierRun& resumed, const RunReplay& run)
 {
-    constexpr std::array<std::string_view, 6> ALLOWED =
-        {"q", "quiet", "progress", "max-time", "max-sim-time", "max-memory"};
+    constexpr std::array<std::string_view, 7> ALLOWED =
+        {"q", "quiet", "progress", "progress-interval", "max-time", "max-sim-time", "max-memory"};
     for (const std::string& argument : resumed.others)
     {
         const std::string_view name = FlagName(argument);
         if (!name.empty() && std::find(ALLOWED.begin(), ALLOWED.end(), name) == ALLOWED.end())
         {
             RefuseFlag("--resume with " + argument,
-                       "--resume with no more than -q, --progress, --max-time, --max-sim-time and "
-                       "--max-memory, as all else would change the results");
+                       "--resume with no more than -q, --progress, --progress-interval, "
+                       "--max-time, --max-sim-time and --max-memory, as all else would change the "
+                       "results");
         }
     }
     std::vector<std::string> all =
         WithoutFlags(WithoutOutput(run.arguments),
-                     {"progress", "max-time", "max-sim-time", "max-memory"},
+                     {"progress", "progress-interval", "max-time", "max-sim-time", "max-memory"},
                      {"q", "quiet"});
     all.insert(all.end(), {"-o", resumed.path});
     all.insert(all.end(), resumed.others.begin(), resumed.others.end());
@@ -226,9 +227,10 @@ RunReplay::FindResumed(const std::vector<std::string>& arguments)
 std::vector<std::string>
 WithoutPasses(const std::vector<std::string>& arguments)
 {
-    return WithoutFlags(WithoutOutput(arguments),
-                        {"passes", "progress", "max-time", "max-sim-time", "max-memory"},
-                        {"separate-passes", "q", "quiet"});
+    return WithoutFlags(
+        WithoutOutput(arguments),
+        {"passes", "progress", "progress-interval", "max-time", "max-sim-time", "max-memory"},
+        {"separate-passes", "q", "quiet"});
 }
 
 } // namespace AstraSim

@@ -28,6 +28,7 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
@@ -85,6 +86,26 @@ class AnalyticalRun : public RunDriver
     int Report() override;
     void Interrupt() override;
     void Release() override;
+    ProgressSample SampleProgress() override;
+    ProgressMode GetProgressMode() const override;
+
+    /// Counts collectives for another thread.
+    class Counter : public RunObserver
+    {
+      public:
+        void CollectiveEnded(const CollectiveRecord&) override
+        {
+            ++m_count;
+        }
+
+        uint64_t Get() const
+        {
+            return m_count;
+        }
+
+      private:
+        std::atomic<uint64_t> m_count{0};
+    };
 
     std::string PathOf(const std::string& name) const;
     void RecordInputs();
@@ -108,6 +129,8 @@ class AnalyticalRun : public RunDriver
     std::unique_ptr<EndToEndWriter> m_endToEnd;
     std::unique_ptr<CollectivesWriter> m_collectivesFile;
     std::unique_ptr<Job> m_job;
+    Counter m_counter;
+    std::atomic<uint64_t> m_total{0}; ///< collectives
 };
 
 bool
@@ -287,11 +310,13 @@ AnalyticalRun::Build()
     m_collectivesFile = std::make_unique<CollectivesWriter>(PathOf("collectives.csv"));
     m_observers.Add(*m_endToEnd);
     m_observers.Add(*m_collectivesFile);
+    m_observers.Add(m_counter);
 }
 
 void
 AnalyticalRun::Start()
 {
+    m_total = m_job->Progress().collectivesTotal;
     m_job->Start();
 }
 
@@ -305,6 +330,18 @@ void
 AnalyticalRun::Interrupt()
 {
     m_backend->Interrupt();
+}
+
+ProgressSample
+AnalyticalRun::SampleProgress()
+{
+    return {m_backend->GetReached(), m_counter.Get(), m_total, "collectives"};
+}
+
+ProgressMode
+AnalyticalRun::GetProgressMode() const
+{
+    return m_options.quiet ? ProgressMode::Never : ProgressMode::Auto;
 }
 
 void

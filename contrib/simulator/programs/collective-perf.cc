@@ -20,6 +20,7 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <fmt/format.h>
 #include <iostream>
@@ -27,6 +28,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <unistd.h>
 
 namespace AstraSim
 {
@@ -81,6 +83,8 @@ class CollectivePerf : public RunDriver
     int Report() override;
     void Interrupt() override;
     void Release() override;
+    ProgressSample SampleProgress() override;
+    ProgressMode GetProgressMode() const override;
 
     uint32_t CountRanks() const;
     void CheckRanks() const;
@@ -110,6 +114,8 @@ class CollectivePerf : public RunDriver
     std::unique_ptr<CollectiveTestWorkload> m_workload;
     std::unique_ptr<Job> m_job;
     SimulationEnd m_end{SimulationEnd::Drained};
+    std::atomic<uint64_t> m_done{0}; ///< results
+    ProgressSample m_sample;         ///< the last one
     std::vector<CollectivePerfRow> m_rows;
     std::unique_ptr<CollectivePerfPoints> m_points;
     std::vector<CollectiveTestResult> m_results; ///< by point
@@ -166,6 +172,7 @@ void
 CollectivePerf::PointDone(const CollectiveTestResult& result)
 {
     m_results.push_back(result);
+    m_done = m_results.size();
     if (!m_network->GetForward()) // else the run may begin anew, with other times
     {
         PrintRows();
@@ -323,6 +330,7 @@ CollectivePerf::BeginAnew()
     const std::lock_guard lock(m_exchange);
     Release();
     m_results.clear();
+    m_done = 0;
     MakeSimulation(false);
     StartSimulation();
     if (m_isInterrupted)
@@ -337,6 +345,28 @@ CollectivePerf::Interrupt()
     const std::lock_guard lock(m_exchange);
     m_isInterrupted = true;
     m_network->GetBackend().Interrupt();
+}
+
+ProgressSample
+CollectivePerf::SampleProgress()
+{
+    const std::unique_lock lock(m_exchange, std::try_to_lock);
+    if (lock) // else the run begins anew just now
+    {
+        m_sample = {m_network->GetBackend().GetReached(),
+                    m_done,
+                    m_points->GetAll().size(),
+                    "rows"};
+    }
+    return m_sample;
+}
+
+ProgressMode
+CollectivePerf::GetProgressMode() const
+{
+    // On a terminal the table itself shows how far it is.
+    const bool isSilent = m_options.run.quiet || ::isatty(STDERR_FILENO);
+    return isSilent ? ProgressMode::Never : ProgressMode::Auto;
 }
 
 void

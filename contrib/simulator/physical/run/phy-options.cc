@@ -109,6 +109,7 @@ Describe(ProgramFlags& flags, PhyOptions& options, RawFlags& raw)
     raw.network.AddTo(flags);
     AddTimeLimit(flags, run.limits, "wall time that the run may take, in seconds");
     AddMemoryLimit(flags, run.limits, "memory that a rank may take, such as 8GiB");
+    AddProgressInterval(flags, run.limits);
     flags.Add(Output, "quiet,q", run.quiet, "print nothing but warnings and errors");
 }
 

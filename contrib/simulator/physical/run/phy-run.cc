@@ -30,6 +30,7 @@
 #include "ns3/qbb-notes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <fmt/format.h>
@@ -90,6 +91,17 @@ class PhyRun : public RunDriver
         m_loop.Interrupt();
     }
 
+    ProgressSample SampleProgress() override
+    {
+        const uint64_t all = m_options.warmup + m_options.iterations;
+        return {ProgressSample::REAL_TIME, m_done, all, "iterations"};
+    }
+
+    ProgressMode GetProgressMode() const override
+    {
+        return IsFirst() && !m_options.run.quiet ? ProgressMode::Auto : ProgressMode::Never;
+    }
+
     /// Results of one iteration on this rank.
     struct Iteration
     {
@@ -127,6 +139,7 @@ class PhyRun : public RunDriver
     std::vector<std::unique_ptr<Iteration>> m_iterations;
     std::vector<TimePs> m_totals; ///< of m_iterations, on the slowest rank
     std::unique_ptr<Iteration> m_running;
+    std::atomic<uint64_t> m_done{0};      ///< iterations, with those that do not count
     std::optional<RankFailure> m_failure; ///< the end of the iterations, if they did not finish
     std::vector<std::string> m_processes; ///< of all ranks, JSON
 };
@@ -496,6 +509,7 @@ PhyRun::IterateAll()
             m_iterations.push_back(std::move(m_running));
         }
         m_running.reset();
+        ++m_done;
         if (i == 0 && HasRecord())
         {
             GetRecord().Set("first_iteration", "done");
