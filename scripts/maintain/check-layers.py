@@ -78,6 +78,8 @@ ROOMS = {
     "rdma-qbb/model/recovery": {"model/events", "model/host", "model/packet", "model/plug-in"},
     "rdma-qbb/model/switch": {"model/attribute", "model/engine", "model/packet", "model/partitions", "model/paths",
                               "model/plug-in", "model/port"},
+    "rdma-qbb/model/uec": {"model/host", "model/packet", "model/paths", "model/plug-in", "model/recovery",
+                           "model/switch"},
     "rdma-qbb/helper": {"model/host", "model/packet", "model/port", "model/switch"},
     "rdma-qbb/model/in-network": {"model/host", "model/packet", "model/plug-in", "model/switch"},
     "rdma-qbb/model/routing": {"model/attribute", "model/input", "model/packet", "model/paths", "model/plug-in",

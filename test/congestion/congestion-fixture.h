@@ -45,7 +45,7 @@ class CongestionTest : public testing::Test
     {
         m_qp.sndUna += bytes;
         m_qp.SetSndNxt(std::max(m_qp.GetSndNxt(), m_qp.sndUna));
-        ops.OnAck(m_qp, {nowPs, m_qp.sndUna, bytes, marked, telemetry});
+        ops.OnAck(m_qp, {nowPs, m_qp.sndUna, bytes, marked, telemetry, bytes});
     }
 
     RdmaQueuePair m_qp;

@@ -305,8 +305,11 @@ TEST(FabricConf, KeysOfConweaveStandForOurs)
     const auto mask = off.FindSetting("ns3::SwitchMmu::LosslessMask");
     ASSERT_TRUE(mask);
     EXPECT_EQ(dynamic_cast<const UintegerValue&>(*mask).Get(), 0U);
-    EXPECT_FALSE(
-        ParseConf("ENABLE_PFC 1\nQUEUE_WEIGHT 3 4\n").FindSetting("ns3::SwitchMmu::LosslessMask"));
+    // 1 says so as well, as it keeps PFC where TRANSPORT UEC takes it away.
+    const FabricConf on = ParseConf("ENABLE_PFC 1\nTRANSPORT UEC\n");
+    const auto kept = on.FindSetting("ns3::SwitchMmu::LosslessMask");
+    ASSERT_TRUE(kept);
+    EXPECT_NE(dynamic_cast<const UintegerValue&>(*kept).Get(), 0U);
     EXPECT_THAT(ConfErrorOf("LB_MODE 9\n"), HasSubstr("LB_MODE cannot be '9'"));
 }
 

@@ -276,7 +276,8 @@ KEYS = {
     "KMIN_MAP": ["1 100000000000 1"], "PMAX_MAP": ["1 100000000000 1", "KMIN_MAP=1 100000000000 1",
                                                    "KMAX_MAP=1 100000000000 900"],
     "ENABLE_QCN": ["0"], "ECN_ENABLED": ["0"], "USE_DYNAMIC_PFC_THRESHOLD": ["0"], "BUFFER_SIZE": ["2"],
-    "BUFFER_POLICY": ["static"], "TRANSPORT": ["roce"],
+    "BUFFER_POLICY": ["static"], "TRANSPORT": ["UEC"], "UEC_DELIVERY": ["rod", "TRANSPORT=UEC"],
+    "UEC_SPREADING": ["reps", "TRANSPORT=UEC"],
     "ERROR_RATE_PER_LINK": ["0.001"],
     "ROUTING": ["spray"], "IN_NETWORK_REDUCTION": ["1"], "ROUTING_AT": ["spray asw"], "PLANE": ["TP 0"],
     "COLLECTIVE_ENGINE": ["ACCL"],
@@ -310,9 +311,9 @@ KEYS = {
     "LB_MODE": ["6"],
     "ENABLE_IRN": ["1", "ERROR_RATE_PER_LINK=0.001"], "ENABLE_PFC": ["0", "BUFFER_SIZE=2"],
     "RANDOM_SEED": ["7", "ERROR_RATE_PER_LINK=0.001"]}
-# They change something on other topologies, with other workloads and with link failures; MONITOR and TRANSPORT need a
-# class of the user's.
-SELDOM = {"packet": {"USE_DYNAMIC_PFC_THRESHOLD", "BUFFER_POLICY", "TRANSPORT", "PLANE", "GPUS_PER_SERVER", "MONITOR"},
+# They change something on other topologies, with other workloads and with link failures; MONITOR needs a class of
+# the user's.
+SELDOM = {"packet": {"USE_DYNAMIC_PFC_THRESHOLD", "BUFFER_POLICY", "PLANE", "GPUS_PER_SERVER", "MONITOR"},
           "flow": {"PLANE", "QP_MODE", "GPUS_PER_SERVER", "MONITOR"},
           "analytical": {"PLANE", "GPUS_PER_SERVER", "MONITOR"}}
 SAYS_MORE = {"ERROR_RATE_PER_LINK": "error rates have no effect", "LB_MODE": " has no ",  # effect, or gaps in flows

@@ -135,6 +135,10 @@ PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSe
               << ", dropped queues " << totals.flushed << ", timeouts " << totals.timeouts
               << ", retransmitted bytes " << totals.retransmittedBytes << "\n";
     std::cout << DescribeThreads();
+    if (totals.trims)
+    {
+        std::cout << "trimmed " << totals.trims << " packets\n";
+    }
     if (totals.outOfOrderPackets)
     {
         std::cout << "out of order " << totals.outOfOrderPackets << " packets, at most "

@@ -35,6 +35,9 @@ FabricFrameSizes::OfDefaults()
                                   "ns3::RdmaHw::AckBytes",
                                   "ns3::RdmaHw::NvlinkOverhead",
                                   "ns3::RdmaHw::CongestionControl",
+                                  "ns3::RdmaHw::TransportType",
+                                  "ns3::UecTransport::DataBytes",
+                                  "ns3::UecTransport::AnswerBytes",
                                   "ns3::RdmaCongestionOps::TelemetryBytes"})
     {
         ReadDefault(attribute);

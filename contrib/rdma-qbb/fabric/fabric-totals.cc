@@ -88,6 +88,7 @@ FabricTotals::AddSwitches(const FabricParts& fabric)
             losslessDrops += node->GetLosslessDrops();
             routeDrops += node->GetRouteDrops();
             marks += node->GetMarks();
+            trims += node->GetTrims();
             payloadLost += node->GetDroppedPayload();
         }
     }

@@ -34,6 +34,7 @@
 #include <bit>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -284,6 +285,7 @@ RdmaFabric::Configure(const ClusterTopology& topology, FabricConf& conf)
     ConfigureHosts();
     MakePaths();
     ConfigureSwitches();
+    FitBuffersToPaths();
     m_paths->NoteBuffers();
     WarnOfThresholds();
     WarnOfUnlistedRates();
@@ -378,6 +380,8 @@ RdmaFabric::CheckRates(uint32_t longestFrame) const
 void
 RdmaFabric::ConfigureHosts()
 {
+    const Ptr<RdmaTransport> transport = GetHw(0).GetTransport();
+    m_reorders = m_reorders || (transport && transport->SpreadsFrames());
     uint32_t fieldBytes = 0;
     for (const SwitchNode* node : m_parts.switches)
     {
@@ -432,6 +436,7 @@ RdmaFabric::MakePaths()
     {
         m_parts.conf->warnings.push_back(misfit);
     }
+    FitTransportToPaths();
     m_faults = std::make_unique<FabricFaults>(m_parts, *m_paths, m_routeUpdateDelay, [this] {
         FitRoutingToPaths();
         m_routesChanged();
@@ -459,6 +464,35 @@ RdmaFabric::FitRoutingToPaths()
         }
     }
     return misfit;
+}
+
+void
+RdmaFabric::FitTransportToPaths()
+{
+    if (!GetHw(0).GetTransport())
+    {
+        return;
+    }
+    const int64_t longestRttPs = m_paths->FindExtremes().maxBaseRttPs;
+    for (uint32_t host = 0; host < m_parts.drivers.size(); ++host)
+    {
+        GetHw(host).GetTransport()->FitToPaths(longestRttPs);
+    }
+}
+
+void
+RdmaFabric::FitBuffersToPaths()
+{
+    std::optional<int64_t> longestRttPs;
+    for (uint32_t id = 0; id < m_parts.topology->nodeCount; ++id)
+    {
+        SwitchNode* node = m_parts.switches[id];
+        if (BufferPolicy* policy = node ? node->GetMmu()->GetPolicy() : nullptr)
+        {
+            longestRttPs = longestRttPs ? longestRttPs : m_paths->FindExtremes().maxBaseRttPs;
+            policy->FitToPaths(*node, *longestRttPs);
+        }
+    }
 }
 
 void

@@ -267,6 +267,9 @@ class RdmaFabric : public Object
     /// Tell routing policies how much the delays of paths differ. @return a warning if the settings
     /// of a policy do not fit; else an empty text
     std::string FitRoutingToPaths();
+    /// Tell the transport of each host, and the buffer policies of switches, how long paths are.
+    void FitTransportToPaths();
+    void FitBuffersToPaths();
     /// @return how long receivers wait for a frame that others overtook if the attribute is unset;
     /// 0: for ever
     Time LossTime() const;

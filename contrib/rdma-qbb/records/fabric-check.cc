@@ -346,7 +346,9 @@ FabricCheck::CheckPairTx(const Port& port, const QbbFrame& frame)
     pair->nextSeq = std::max(pair->nextSeq, frame.seq + frame.payloadBytes);
     // A pair keeps its turn at the NIC although its window or rate falls meanwhile.
     const uint64_t window = std::max(pair->lastWindow, qp.GetEffectiveWindow());
-    if (isNew && window < UINT64_MAX - qp.mtu && frame.seq >= qp.sndUna + window + qp.mtu)
+    const uint64_t resolved = qp.recovery ? qp.hw->GetLossRecovery()->GetResolved(qp) : 0;
+    if (isNew && window < UINT64_MAX - qp.mtu - resolved &&
+        frame.seq >= qp.sndUna + resolved + window + qp.mtu)
     {
         Fail(fmt::format("queue pair {} has {} bytes under way and sends more; its window is {}",
                          qp.Describe(),

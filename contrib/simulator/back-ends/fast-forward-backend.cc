@@ -4,7 +4,6 @@
 #include "fast-forward-backend.h"
 
 #include "networks.h"
-#include "rdma-qbb/model/routing/ecmp-routing.h"
 #include "rdma-qbb/model/routing/routing-policy-factory.h"
 #include "simulator/inputs/model-configuration.h"
 
@@ -184,10 +183,10 @@ FindUnproven(const RunOptions& options, const RunInputs& inputs)
 bool
 MessagesKeepPaths(NetworkModel network, const RunInputs& inputs)
 {
-    const auto isEcmp = [](ns3::TypeId each) { return each == ns3::EcmpRouting::GetTypeId(); };
     return ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection") == 1 &&
            (network == NetworkModel::Analytical ||
-            std::ranges::all_of(ns3::RoutingBySwitch(inputs.topology, inputs.conf), isEcmp));
+            ns3::PathUseOf(ns3::RoutingBySwitch(inputs.topology, inputs.conf)) ==
+                ns3::PathUse::Fixed);
 }
 
 } // namespace

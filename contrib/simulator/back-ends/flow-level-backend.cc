@@ -367,14 +367,17 @@ FlowLevelConfigOf(const FabricConf& conf, const ns3::ClusterTopology& topology)
     config.persistentConnections =
         AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PersistentQueuePairs");
     const auto routing = ns3::RoutingBySwitch(topology, conf);
+    ns3::ReadDefault("ns3::UecTransport::Ordered"); // the transport asks it which paths it takes
     config.pathUse = ns3::PathUseOf(routing);
     if (config.pathUse == ns3::PathUse::All)
     {
-        config.spreading.resize(routing.size());
-        std::transform(routing.begin(),
-                       routing.end(),
-                       config.spreading.begin(),
-                       ns3::ReordersFrames);
+        const bool everywhere = ns3::TransportSpreadsFrames();
+        for (uint32_t node = 0; node < routing.size(); ++node)
+        {
+            config.spreading.push_back(
+                everywhere ? topology.Is(node, ns3::ClusterTopology::NodeKind::Switch)
+                           : ns3::ReordersFrames(routing[node]));
+        }
     }
     config.ecmpSeed =
         static_cast<uint32_t>(AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));

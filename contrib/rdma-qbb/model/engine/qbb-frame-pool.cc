@@ -51,6 +51,7 @@ QbbFramePool::AllocateTelemetry()
     telemetry->wantsHops = false;
     telemetry->routingField = 0;
     telemetry->transportField = 0;
+    telemetry->answerField = 0;
     return telemetry;
 }
 

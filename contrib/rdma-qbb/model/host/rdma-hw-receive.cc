@@ -260,10 +260,14 @@ RdmaHw::Answer(uint16_t port,
     frame->ecn = EcnCodepoint::NotEct;
     frame->answerFlags = (mark ? QBB_ANSWER_MARKED : 0) | naming;
     Prioritize(*frame);
-    frame->wireBytes = m_ackBytes + (frame->telemetry ? m_wishes.telemetryBytes : 0);
+    frame->wireBytes = m_ackBytes + (frame->telemetry ? m_wishes.answerBytes : 0);
     if (naming)
     {
         NameFrame(*frame, rx, device.GetPool());
+    }
+    if (m_transport && !rx.lossless) [[unlikely]]
+    {
+        m_transport->WriteAnswer(rx, *frame, nowPs);
     }
     NS_LOG_LOGIC("host " << m_hostIndex << " answers with " << *frame);
     ++(kind == QbbFrameKind::Ack ? m_counters.acksSent : m_counters.nacksSent);

@@ -37,8 +37,16 @@ NS_LOG_COMPONENT_SHARE("RdmaHw");
 bool
 RdmaHw::RecoveryCanSend(const RdmaQueuePair& qp) const
 {
-    return m_recovery->HasRetransmission(qp) ||
-           (qp.MaySend() && qp.InFlight() < m_recovery->GetFlightLimit(qp));
+    if (m_recovery->HasRetransmission(qp))
+    {
+        return true;
+    }
+    if (qp.m_sndNxt >= qp.endSeq)
+    {
+        return false;
+    }
+    const uint64_t inFlight = qp.InFlight() - m_recovery->GetResolved(qp);
+    return inFlight < qp.m_effectiveWindow && inFlight < m_recovery->GetFlightLimit(qp);
 }
 
 inline void
@@ -367,6 +375,8 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
                 m_congestion->OnNack(*qp, nowPs);
             }
         }
+        const uint64_t arrived =
+            qp->recovery ? m_recovery->OnAnswer(*qp, *frame, newly, nowPs) : newly;
         if (!qp->lossless && qp->acksWanted)
         {
             const bool isMeasured =
@@ -375,7 +385,8 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
                                    seq,
                                    newly,
                                    (frame->answerFlags & QBB_ANSWER_MARKED) != 0,
-                                   isMeasured ? frame->telemetry : nullptr};
+                                   isMeasured ? frame->telemetry : nullptr,
+                                   arrived};
             m_congestion->OnAck(*qp, view);
         }
         if (HasTransport(*qp)) [[unlikely]]

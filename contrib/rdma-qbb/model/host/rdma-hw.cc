@@ -248,6 +248,7 @@ RdmaHw::PrepareForPair()
     GetLossRecovery();
     m_wishes.cnpIntervalPs = m_congestion->GetCnpIntervalPs();
     m_wishes.telemetryBytes = GetRecordBytes();
+    m_wishes.answerBytes = GetAnswerRecordBytes();
     m_wishes.telemetry = m_congestion->GetTelemetry();
     m_wishes.ecn = m_congestion->UsesEcn() ? EcnCodepoint::Ect0 : EcnCodepoint::NotEct;
     m_wishes.carriesRecord = m_wishes.telemetry != RdmaCongestionOps::Telemetry::None ||
@@ -260,6 +261,13 @@ RdmaHw::GetRecordBytes() const
 {
     return GetCongestionOps()->GetTelemetryWireBytes() + m_routingFieldBytes +
            (m_transport ? m_transport->GetFieldBytes() : 0);
+}
+
+uint32_t
+RdmaHw::GetAnswerRecordBytes() const
+{
+    return GetCongestionOps()->GetTelemetryWireBytes() + m_routingFieldBytes +
+           (m_transport ? m_transport->GetAnswerFieldBytes() : 0);
 }
 
 void
@@ -345,7 +353,8 @@ Ptr<RdmaLossRecovery>
 RdmaHw::MakeLossRecovery() const
 {
     ObjectFactory factory;
-    factory.SetTypeId(m_recoveryType);
+    factory.SetTypeId(m_transport ? m_transport->ChooseLossRecovery(m_recoveryType)
+                                  : m_recoveryType);
     m_recovery = factory.Create<RdmaLossRecovery>();
     if (m_reorders)
     {
@@ -395,7 +404,7 @@ RdmaHw::GetDataWireBytes(uint32_t payload, bool lossless) const
 uint32_t
 RdmaHw::GetAckWireBytes(bool lossless) const
 {
-    return m_ackBytes + (lossless ? 0 : GetRecordBytes());
+    return m_ackBytes + (lossless ? 0 : GetAnswerRecordBytes());
 }
 
 int64_t

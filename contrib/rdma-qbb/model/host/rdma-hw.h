@@ -247,6 +247,12 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
         return m_mtu;
     }
 
+    /// @return bytes received in order before an acknowledgement is due
+    uint64_t GetAckInterval() const
+    {
+        return m_ackInterval;
+    }
+
     /// @return bytes on the wire of a data frame with @p payload bytes
     uint32_t GetDataWireBytes(uint32_t payload, bool lossless) const;
 
@@ -362,6 +368,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     {
         int64_t cnpIntervalPs{0};
         uint32_t telemetryBytes{0};
+        uint32_t answerBytes{0}; ///< the same, of answers
         RdmaCongestionOps::Telemetry telemetry{RdmaCongestionOps::Telemetry::None};
         EcnCodepoint ecn{EcnCodepoint::NotEct};
         bool carriesRecord{false}; ///< a QbbTelemetry, for telemetry or fields
@@ -373,8 +380,10 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     Ptr<RdmaLossRecovery> MakeLossRecovery() const;
     void SetTransportType(TypeId type);
     TypeId GetTransportType() const;
-    /// @return bytes on the wire that telemetry and fields add to data frames and acknowledgements
+    /// @return bytes on the wire that telemetry and fields add to data frames
     uint32_t GetRecordBytes() const;
+    /// @return the same, of acknowledgements
+    uint32_t GetAnswerRecordBytes() const;
 
     /// @return whether a queue pair has a transport
     bool HasTransport(const RdmaQueuePair& qp) const

@@ -6,10 +6,12 @@
 #include "link-changes.h"
 #include "rdma-qbb/model/attribute/collective-offload.h"
 
+#include "ns3/boolean.h"
 #include "ns3/clock-range.h"
 #include "ns3/nstime.h"
 #include "ns3/queue-weights.h"
 #include "ns3/rate-map.h"
+#include "ns3/string.h"
 #include "ns3/type-id.h"
 #include "ns3/uinteger.h"
 
@@ -39,6 +41,12 @@ int64_t
 Int(const Value& value)
 {
     return std::get<int64_t>(value);
+}
+
+Ptr<AttributeValue>
+Text(const char* text)
+{
+    return Create<StringValue>(text);
 }
 
 std::string
@@ -446,12 +454,39 @@ QueueWeight()
 }
 
 Format
+ChosenTransport()
+{
+    const Words words{{"roce", "ns3::RdmaTransport"}, {"UEC", "ns3::UecTransport"}};
+    Format format =
+        PlugIn("word or TypeId", "roce or UEC, or a TypeId", "ns3::RdmaTransport", words);
+    format.take = [](FabricConf&, const Values& values, const Fields&, const Key& key) {
+        const auto& name = std::get<std::string>(values[0]);
+        Settings settings{{key.attributes.front(), Create<StringValue>(name)}};
+        if (name == "ns3::UecTransport")
+        {
+            settings.push_back({"ns3::RdmaHw::CongestionControl", Text("ns3::UecNscc")});
+            settings.push_back({"ns3::RdmaHw::LossRecoveryType", Text("ns3::UecDelivery")});
+            settings.push_back({"ns3::RdmaHw::AckHighPriority", Create<BooleanValue>(true)});
+            settings.push_back({"ns3::SwitchMmu::BufferPolicyType", Text("ns3::UecTrimming")});
+            settings.push_back({"ns3::SwitchMmu::LosslessMask", Create<UintegerValue>(0)});
+        }
+        return settings;
+    };
+    format.get = [words](const FabricConf&, const Key& key) {
+        return WordOf(LookAtDefault<TypeIdValue>(key.attributes.front()).GetName(), words);
+    };
+    format.defaultValue = "roce";
+    return format;
+}
+
+Format
 PfcEnabled()
 {
     Format format = Flag();
     format.take = [](FabricConf&, const Values& values, const Fields&, const Key& key) {
-        return Int(values[0]) ? Settings{}
-                              : Settings{{key.attributes.front(), Create<UintegerValue>(0)}};
+        const std::string& attribute = key.attributes.front();
+        return Int(values[0]) ? Settings{{attribute, GetOriginalDefault(attribute)}}
+                              : Settings{{attribute, Create<UintegerValue>(0)}};
     };
     return format;
 }

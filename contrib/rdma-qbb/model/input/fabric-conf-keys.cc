@@ -283,6 +283,14 @@ If(const std::string& word, const char* key)
     };
 }
 
+/// @return a reason where TRANSPORT UEC chooses instead
+std::string
+WithUltraEthernet(FabricConf&, const ConfUse&)
+{
+    const TypeId transport = LookAtDefault<TypeIdValue>("ns3::RdmaHw::TransportType");
+    return transport.GetName() == "ns3::UecTransport" ? "with TRANSPORT UEC" : "";
+}
+
 std::string
 WithoutWorkload(FabricConf&, const ConfUse& use)
 {
@@ -343,22 +351,23 @@ Marking()
     constexpr const char* KMAX = "ns3::SwitchMmu::EcnKmax";
     constexpr const char* PMAX = "ns3::SwitchMmu::EcnPmax";
     const IdleReason unmarked = If("without", "ENABLE_QCN");
+    const IdleReason uec = WithUltraEthernet;
     const Scale kilobytes{1000, HUGE_VAL, "KB (1000 bytes), 0 or more"};
     const Scale bytes{1, HUGE_VAL, "0 or more"};
     const Scale probability{1, 1, "from 0 to 1"};
     return {
         // A map wins over the flat value: it is applied later.
-        {{"KMAX", Scaled("bytes", bytes), KMAX, {unmarked, If("with", "KMAX_MAP")}},
+        {{"KMAX", Scaled("bytes", bytes), KMAX, {uec, unmarked, If("with", "KMAX_MAP")}},
          "kmax for all rates without KMAX_MAP."},
-        {{"KMIN", Scaled("bytes", bytes), KMIN, {unmarked, If("with", "KMIN_MAP")}},
+        {{"KMIN", Scaled("bytes", bytes), KMIN, {uec, unmarked, If("with", "KMIN_MAP")}},
          "kmin for all rates without KMIN_MAP."},
-        {{"PMAX", Scaled("number", probability), PMAX, {unmarked, If("with", "PMAX_MAP")}},
+        {{"PMAX", Scaled("number", probability), PMAX, {uec, unmarked, If("with", "PMAX_MAP")}},
          "pmax for all rates without PMAX_MAP."},
-        {{"KMAX_MAP", ByRate(kilobytes), KMAX, {unmarked}},
+        {{"KMAX_MAP", ByRate(kilobytes), KMAX, {uec, unmarked}},
          "By link rate, the queue length from which every frame is marked."},
-        {{"KMIN_MAP", ByRate(kilobytes), KMIN, {unmarked}},
+        {{"KMIN_MAP", ByRate(kilobytes), KMIN, {uec, unmarked}},
          "By link rate, the queue length up to which no frame is marked."},
-        {{"PMAX_MAP", ByRate(probability), PMAX, {unmarked}},
+        {{"PMAX_MAP", ByRate(probability), PMAX, {uec, unmarked}},
          "By link rate, the marking probability just below kmax."},
     };
 }
@@ -393,7 +402,7 @@ Switches()
          "ENABLE_QCN"},
         {{"USE_DYNAMIC_PFC_THRESHOLD", Flag(), "ns3::SwitchMmu::DynamicThreshold"},
          "The PFC threshold is a fraction of the free shared buffer; otherwise it is fixed."},
-        {{"BUFFER_POLICY", buffering, "ns3::SwitchMmu::BufferPolicyType"},
+        {{"BUFFER_POLICY", buffering, "ns3::SwitchMmu::BufferPolicyType", {WithUltraEthernet}},
          "Decides which frames a switch admits, marks, trims or drops: thresholds as "
          "USE_DYNAMIC_PFC_THRESHOLD says, dynamic or static ones, or a class of one's own."},
         {{"BUFFER_SIZE", BufferSize(), "ns3::SwitchMmu::BufferBytes"},
@@ -468,15 +477,7 @@ Transport()
         {{"ACK_HIGH_PRIO", Flag(), "ns3::RdmaHw::AckIgnoresPause"},
          "As in the HPCC simulator: NICs send acknowledgements in spite of a pause of their data's "
          "queue. In switches, they wait with the data."},
-        {{"TRANSPORT",
-          PlugIn("word or TypeId",
-                 "roce, or a TypeId",
-                 "ns3::RdmaTransport",
-                 {{"roce", "ns3::RdmaTransport"}}),
-          "ns3::RdmaHw::TransportType"},
-         "Protocol of connections beside congestion control and loss recovery: none, or a class of "
-         "one's own, which may let receivers grant what senders send."},
-        {{"LOSS_RECOVERY", recovery, "ns3::RdmaHw::LossRecoveryType"},
+        {{"LOSS_RECOVERY", recovery, "ns3::RdmaHw::LossRecoveryType", {WithUltraEthernet}},
          "Go-back-N, or selective repeat as IRN does."},
         {{"REORDER_FRAMES",
           Whole("frames", 0, UINT32_MAX),
@@ -528,7 +529,8 @@ Congestion()
                 // ASTRA-sim's network files write it for a window and nothing else.
                 {"12", "ns3::RdmaNoCongestionControl"}});
     return {
-        {{"CC_MODE", mode, "ns3::RdmaHw::CongestionControl"}, "Congestion control."},
+        {{"CC_MODE", mode, "ns3::RdmaHw::CongestionControl", {WithUltraEthernet}},
+         "Congestion control."},
         {{"HAS_WIN", Flag(), "ns3::RdmaDriver::HasWindow"},
          "Bytes in flight are bounded by a window: those that fill all paths that the packets may "
          "take, even if an acknowledgement waits for a packet of the other direction on each "
@@ -607,6 +609,30 @@ Algorithms()
         row.sentence += row.key.target.attributes.empty() ? "" : " Not given: the algorithm's own.";
     }
     return rows;
+}
+
+/// Applied after the keys that it takes the place of.
+std::vector<Entry>
+UltraEthernet()
+{
+    const auto spreading =
+        OneOf({{"oblivious", "Oblivious"}, {"avoid", "Avoid"}, {"reps", "Recycle"}});
+    const auto delivery = OneOf({{"rud", "false"}, {"rod", "true"}});
+    return {
+        {{"TRANSPORT", ChosenTransport(), "ns3::RdmaHw::TransportType"},
+         "Protocol of connections. UEC: Ultra Ethernet 1.0, with its congestion control (NSCC), "
+         "delivery out of order, a path for each packet, and trimming at switches without PFC "
+         "(ENABLE_PFC 1: with it), whatever CC_MODE, LOSS_RECOVERY, BUFFER_POLICY and KMIN_MAP "
+         "say. roce: as these say. Or a class of one's own, which may let receivers grant what "
+         "senders send."},
+        {{"UEC_DELIVERY", delivery, "ns3::UecTransport::Ordered"},
+         "Ultra Ethernet: packets of a connection take all paths and are delivered as they come "
+         "(rud), or take one path and keep their order (rod)."},
+        {{"UEC_SPREADING", spreading, "ns3::UecTransport::Spreading"},
+         "Ultra Ethernet: which path a packet takes. oblivious: one after the other; avoid: the "
+         "same without those on which packets were marked, trimmed or lost; reps: those again on "
+         "which packets were not marked."},
+    };
 }
 
 std::vector<Entry>
@@ -718,6 +744,7 @@ KeyRows(FabricConf& conf, const ConfUse& use)
     keys.Add(Transport());
     keys.Add(Congestion());
     keys.Add(Algorithms(), KeyTold::OfChosen);
+    keys.Add(UltraEthernet());
     keys.Add(MonitorsAndRun());
     keys.Add(Conweave(), KeyTold::Never);
     return std::move(keys.all);

@@ -57,6 +57,13 @@ class BufferPolicy : public Object
         return Verdict::Admit;
     }
 
+    /// The paths are known. @param longestRttPs of a full frame and its ACK between any two hosts
+    /// on the idle fabric; 0 if only NVLinks join them
+    virtual void FitToPaths([[maybe_unused]] SwitchNode& node,
+                            [[maybe_unused]] int64_t longestRttPs)
+    {
+    }
+
     /// A frame has left its queue, and its bytes are no longer counted.
     virtual void OnDeparture([[maybe_unused]] const QbbFrame& frame,
                              [[maybe_unused]] uint16_t outPort,

@@ -29,6 +29,7 @@ struct RdmaAckView
     uint64_t newlyAcked;           ///< bytes acknowledged for the first time
     bool ecnEcho;                  ///< the acknowledged frame had CE
     const QbbTelemetry* telemetry; ///< null unless GetTelemetry() asked for it
+    uint64_t newlyArrived{0}; ///< bytes reported as arrived for the first time, in order or not
 };
 
 /**

@@ -127,6 +127,20 @@ class RdmaLossRecovery : public Object
     {
     }
 
+    /**
+     * An acknowledgement or a NACK has come, after OnAck() and OnNack(). A recovery whose receiver
+     * names what has come out of order reads that here.
+     * @param newlyAcked bytes that qp.sndUna has moved by
+     * @return bytes known to have arrived since the answer before, in order or not
+     */
+    virtual uint64_t OnAnswer([[maybe_unused]] RdmaQueuePair& qp,
+                              [[maybe_unused]] const QbbFrame& answer,
+                              uint64_t newlyAcked,
+                              [[maybe_unused]] int64_t nowPs)
+    {
+        return newlyAcked;
+    }
+
     /// Nothing was acknowledged for the retransmission timeout.
     virtual void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) = 0;
 
@@ -150,6 +164,13 @@ class RdmaLossRecovery : public Object
     virtual bool AllowsForQueues([[maybe_unused]] const RdmaQueuePair& qp) const
     {
         return false;
+    }
+
+    /// @return bytes beyond qp.sndUna that have been sent and are not in flight: they have
+    /// arrived, or are known to be lost. The window does not count them.
+    virtual uint64_t GetResolved([[maybe_unused]] const RdmaQueuePair& qp) const
+    {
+        return 0;
     }
 
     /// @return most payload bytes in flight, beside the window; UINT64_MAX for no bound

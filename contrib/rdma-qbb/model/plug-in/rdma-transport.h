@@ -46,6 +46,10 @@ struct RdmaControl
  * nothing go. RdmaHw looks at the window again after each hook of a queue pair; after a change in
  * an event of its own, a transport calls RdmaQueuePair::Wake().
  *
+ * A transport that spreads a connection over paths writes another QbbFrame::hash (and sport) into
+ * each data frame in OnSend(), and says so (SpreadsFrames()). Answers take a path that follows from
+ * the hash of the frame that they answer.
+ *
  * Connections on NVLink and contributions to in-network operations have no transport.
  */
 class RdmaTransport : public Object
@@ -58,6 +62,31 @@ class RdmaTransport : public Object
     virtual uint32_t GetFieldBytes() const
     {
         return 0;
+    }
+
+    /// @return the same for acknowledgements
+    virtual uint32_t GetAnswerFieldBytes() const
+    {
+        return GetFieldBytes();
+    }
+
+    /// @return whether the frames of a connection take several paths, and so overtake each other
+    virtual bool SpreadsFrames() const
+    {
+        return false;
+    }
+
+    /// @return class of the loss recovery that goes with it. @param configured by attribute
+    /// LossRecoveryType of RdmaHw
+    virtual TypeId ChooseLossRecovery(TypeId configured) const
+    {
+        return configured;
+    }
+
+    /// The paths are known. @param longestRttPs of a full frame and its ACK between any two hosts
+    /// on the idle fabric; 0 if only NVLinks join them
+    virtual void FitToPaths([[maybe_unused]] int64_t longestRttPs)
+    {
     }
 
     // --- receiver
@@ -87,6 +116,14 @@ class RdmaTransport : public Object
                                    bool isDue)
     {
         return isDue;
+    }
+
+    /// The receiver answers a data frame, by an acknowledgement or a NACK. It may write to the
+    /// answer's fields.
+    virtual void WriteAnswer([[maybe_unused]] RdmaRxQueuePair& rx,
+                             [[maybe_unused]] QbbFrame& answer,
+                             [[maybe_unused]] int64_t nowPs)
+    {
     }
 
     /// A control frame of the sender has come.

@@ -8,6 +8,7 @@
 #include "ns3/attribute-default.h"
 #include "ns3/input-error.h"
 #include "ns3/object-factory.h"
+#include "ns3/rdma-transport.h"
 
 #include <algorithm>
 #include <set>
@@ -84,9 +85,22 @@ ReordersFrames(TypeId policy)
     return factory.Create<RoutingPolicy>()->Reorders();
 }
 
+bool
+TransportSpreadsFrames()
+{
+    const TypeId type = AttributeDefault<TypeIdValue>("ns3::RdmaHw::TransportType");
+    ObjectFactory factory;
+    factory.SetTypeId(type);
+    return factory.Create<RdmaTransport>()->SpreadsFrames();
+}
+
 PathUse
 PathUseOf(const std::vector<TypeId>& routing)
 {
+    if (TransportSpreadsFrames())
+    {
+        return PathUse::All;
+    }
     const std::set<TypeId> policies(routing.begin(), routing.end());
     if (std::any_of(policies.begin(), policies.end(), ReordersFrames))
     {

@@ -23,6 +23,10 @@ namespace ns3
  */
 std::vector<TypeId> RoutingBySwitch(const ClusterTopology& topology, const FabricConf& conf);
 
+/// @return whether frames of one connection take several paths whatever the switches do: they have
+/// hashes of their own
+bool TransportSpreadsFrames();
+
 /// @return how many of the shortest paths a connection takes. @param routing by node id
 PathUse PathUseOf(const std::vector<TypeId>& routing);
 

@@ -1,0 +1,68 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef UEC_TRANSPORT_H
+#define UEC_TRANSPORT_H
+
+#include "uec-entropy.h"
+
+#include "ns3/rdma-transport.h"
+
+#include <cstdint>
+
+namespace ns3
+{
+
+/**
+ * @ingroup rdma-qbb
+ * @brief Ultra Ethernet transport (specification 1.0, 2025): packet numbers, an entropy value for
+ * each packet, selective acknowledgements.
+ *
+ * TRANSPORT UEC of a configuration chooses this class and its companions: UecDelivery (RUD),
+ * UecNscc (congestion control at the sender) and UecTrimming (switches), each a plug-in of its own.
+ *
+ * The entropy value is the UDP source port, from which switches hash. An acknowledgement brings it
+ * back. With Ordered, all packets of a connection have the value of the connection, and delivery is
+ * go-back-N (ROD).
+ *
+ * Sizes: RUD and ROD requests have 12 bytes of packet delivery and 44 of semantics (standard
+ * header); acknowledgements have 32 (with congestion control state and a bitmap of 64 packets) and
+ * 12 of semantics. DataBytes and AnswerBytes are the differences to RoCEv2's frames.
+ *
+ * Left out: packet delivery contexts that several messages share (each connection is one, and has a
+ * congestion control context of its own), RUDI, encryption, LLR and CBFC.
+ */
+class UecTransport : public RdmaTransport
+{
+  public:
+    static TypeId GetTypeId();
+
+    uint32_t GetFieldBytes() const override;
+    uint32_t GetAnswerFieldBytes() const override;
+    bool SpreadsFrames() const override;
+    TypeId ChooseLossRecovery(TypeId configured) const override;
+    void FitToPaths(int64_t longestRttPs) override;
+    void WriteAnswer(RdmaRxQueuePair& rx, QbbFrame& answer, int64_t nowPs) override;
+    void OnQpInit(RdmaQueuePair& qp) override;
+    void OnSend(RdmaQueuePair& qp, QbbFrame& frame, int64_t nowPs) override;
+    void OnAnswer(RdmaQueuePair& qp, const QbbFrame& answer, int64_t nowPs) override;
+
+    /// @return round trip of a full frame and its ACK between the hosts farthest from each other;
+    /// 0 if not known
+    int64_t GetNetworkRttPs() const
+    {
+        return m_networkRttPs;
+    }
+
+  private:
+    UecSpreading m_spreading{UecSpreading::Oblivious};
+    uint32_t m_entropyBits{10};
+    uint32_t m_dataBytes{40};
+    uint32_t m_answerBytes{26};
+    bool m_isOrdered{false};
+    int64_t m_networkRttPs{0};
+};
+
+} // namespace ns3
+
+#endif /* UEC_TRANSPORT_H */

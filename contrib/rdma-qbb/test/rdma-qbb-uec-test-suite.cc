@@ -1,0 +1,363 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Ultra Ethernet: records of packets, closed forms of idle and of shared links, trimming.
+ */
+#include "fabric-test-support.h"
+#include "rdma-qbb/model/uec/packet-set.h"
+#include "rdma-qbb/model/uec/uec-delivery.h"
+
+#include "ns3/fabric-totals.h"
+#include "ns3/rdma-hw.h"
+#include "ns3/string.h"
+#include "ns3/test.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace ns3;
+
+namespace
+{
+
+constexpr int64_t UEC_FRAME_BYTES =
+    1000 + 82 + 40; ///< payload, RoCEv2's overhead, the rest of UEC's
+constexpr int64_t UEC_FRAME_PS = UEC_FRAME_BYTES * 80; ///< at 100 Gb/s
+
+std::string
+UecConf(const std::string& more = "")
+{
+    return "PACKET_PAYLOAD_SIZE 1000\nCC_MODE 1\nTRANSPORT UEC\n" + more;
+}
+
+/// @return two leaves of four hosts each and @p spines spines between them, all at 100 Gb/s
+std::string
+TwoLeaves(uint32_t spines)
+{
+    std::string switches = "8 9";
+    std::string links;
+    for (uint32_t host = 0; host < 8; ++host)
+    {
+        links += std::to_string(host) + (host < 4 ? " 8" : " 9") + " 100Gbps 1us 0\n";
+    }
+    for (uint32_t spine = 10; spine < 10 + spines; ++spine)
+    {
+        switches += " " + std::to_string(spine);
+        for (const char* leaf : {"8 ", "9 "})
+        {
+            links += leaf + std::to_string(spine) + " 100Gbps 1us 0\n";
+        }
+    }
+    return std::to_string(10 + spines) + " " + std::to_string(2 + spines) + " " +
+           std::to_string(8 + 2 * spines) + "\n" + switches + "\n" + links;
+}
+
+/// Totals of the switches and hosts of a fabric.
+struct UecTotals
+{
+    explicit UecTotals(const FabricUnderTest& test)
+        : fabric(test.fabric->GetTotals())
+    {
+        for (uint32_t host = 0; host < test.topology.hostCount; ++host)
+        {
+            const RdmaHwCounters counters = test.fabric->GetHw(host).GetCounters();
+            timeouts += counters.timeouts;
+            nacks += counters.nacksSent;
+            outOfOrder += counters.outOfOrderFrames;
+            retransmitted += counters.retransmitted;
+        }
+    }
+
+    FabricTotals fabric;
+    uint64_t timeouts{0};
+    uint64_t nacks{0};
+    uint64_t outOfOrder{0};
+    uint64_t retransmitted{0};
+};
+
+} // namespace
+
+/// A receiver's record of packets against a plain set of numbers.
+class PacketSetTestCase : public TestCase
+{
+  public:
+    PacketSetTestCase()
+        : TestCase("PacketSet is a set: packets in a random order against std::set")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        std::mt19937 random(7);
+        PacketSet packets;
+        std::set<uint64_t> expected;
+        for (int step = 0; step < 20'000; ++step)
+        {
+            const uint64_t number = packets.GetBound() + random() % 200;
+            packets.Add(number);
+            expected.insert(number);
+            while (packets.Contains(packets.GetBound()))
+            {
+                packets.Advance();
+            }
+            const uint64_t asked = packets.GetBound() + random() % 300;
+            NS_TEST_ASSERT_MSG_EQ(packets.Contains(asked), expected.contains(asked), "membership");
+            const uint64_t bits = packets.Last64(asked);
+            for (uint64_t back = 0; back < 64; ++back)
+            {
+                const bool isIn = asked < back || expected.contains(asked - back);
+                NS_TEST_ASSERT_MSG_EQ((bits >> (63 - back) & 1), isIn, "bit " << back);
+            }
+        }
+        NS_TEST_ASSERT_MSG_GT(packets.GetBound(), 1000u, "the bound moves");
+    }
+};
+
+/// The sender's record: what is in flight, what is lost, what is news.
+class UecSenderTestCase : public TestCase
+{
+  public:
+    UecSenderTestCase()
+        : TestCase("a sender counts each packet once, however often an answer names it")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        UecSender sender;
+        for (uint64_t number = 0; number < 100; ++number)
+        {
+            sender.Append(1000 * number, 1000, static_cast<int64_t>(number));
+        }
+        NS_TEST_ASSERT_MSG_EQ(sender.GetInFlight(), 100'000u, "all");
+        // Packets 69 and 6 to 8 have come; an answer has its own packet's bit on top.
+        const uint64_t bits = uint64_t{1} << 63 | 7;
+        NS_TEST_ASSERT_MSG_EQ(sender.NoteArrived(69, bits), 4000u, "packets 69, 6, 7 and 8");
+        NS_TEST_ASSERT_MSG_EQ(sender.NoteArrived(69, bits), 0u, "no news");
+        NS_TEST_ASSERT_MSG_EQ(sender.GetInFlight(), 96'000u, "less those four");
+
+        NS_TEST_ASSERT_MSG_EQ(sender.NoteLost(69, 69), false, "it has arrived");
+        NS_TEST_ASSERT_MSG_EQ(sender.NoteLost(70, 69), false, "another transmission's NACK");
+        NS_TEST_ASSERT_MSG_EQ(sender.NoteLost(70, 70), true, "in flight");
+        NS_TEST_ASSERT_MSG_EQ(sender.NoteLost(12, 12), true, "in flight");
+        NS_TEST_ASSERT_MSG_EQ(sender.GetResolved(), 6000u, "four arrived, two lost");
+        NS_TEST_ASSERT_MSG_EQ(sender.TakeLost(500).seq, 12'000u, "the first one lost");
+        NS_TEST_ASSERT_MSG_EQ(sender.NoteLost(12, 12),
+                              false,
+                              "the NACK of the time before is late");
+        NS_TEST_ASSERT_MSG_EQ(sender.TakeLost(501).seq, 70'000u, "the next one");
+        NS_TEST_ASSERT_MSG_EQ(sender.HasLost(), false, "no more");
+
+        NS_TEST_ASSERT_MSG_EQ(sender.ForgetBelow(9000), 6000u, "6, 7 and 8 were no news");
+        NS_TEST_ASSERT_MSG_EQ(sender.ForgetBelow(100'000), 90'000u, "all but 69");
+        NS_TEST_ASSERT_MSG_EQ(sender.GetInFlight() + sender.GetResolved(), 0u, "nothing is left");
+    }
+};
+
+/// A message on an idle fabric: frame after frame over two links or four.
+class UecIdleTestCase : public TestCase
+{
+  public:
+    UecIdleTestCase(uint32_t dst, int64_t links)
+        : TestCase("a message over " + std::to_string(links) + " idle links takes its closed form"),
+          m_dst(dst),
+          m_links(links)
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test(TwoLeaves(4), UecConf());
+        test.Build();
+        const auto& flow = test.Send(0, m_dst, 1'000'000);
+        Simulator::Run();
+        const int64_t expectedPs = 999 * UEC_FRAME_PS + m_links * (UEC_FRAME_PS + US);
+        NS_TEST_ASSERT_MSG_EQ(flow.deliveredPs, expectedPs, "1000 frames, store and forward");
+        const UecTotals totals(test);
+        NS_TEST_ASSERT_MSG_EQ(totals.retransmitted, 0u, "nothing is sent twice");
+        NS_TEST_ASSERT_MSG_EQ(totals.outOfOrder, 0u, "paths are alike");
+    }
+
+    uint32_t m_dst;
+    int64_t m_links;
+};
+
+/// Many senders to one receiver: trimming instead of drops, the link never idle, fair shares.
+class UecIncastTestCase : public TestCase
+{
+  public:
+    explicit UecIncastTestCase(uint32_t senders)
+        : TestCase("incast of " + std::to_string(senders) +
+                   ": packets are trimmed, none is dropped, shares are fair"),
+          m_senders(senders)
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        constexpr uint64_t BYTES = 1'000'000;
+        FabricUnderTest test(TextFabric::Star(m_senders + 1, "100Gbps", "1us"), UecConf());
+        test.Build();
+        for (uint32_t sender = 0; sender < m_senders; ++sender)
+        {
+            test.Send(sender, m_senders, BYTES);
+        }
+        Simulator::Run();
+        const auto frames = static_cast<int64_t>(m_senders * BYTES / 1000);
+        const double closedPs = static_cast<double>(frames * UEC_FRAME_PS);
+        double lastPs = 0;
+        double sum = 0;
+        double squares = 0;
+        for (const auto& flow : test.flows)
+        {
+            const auto ps = static_cast<double>(flow->deliveredPs);
+            NS_TEST_ASSERT_MSG_GT(ps, 0, "all are delivered");
+            lastPs = std::max(lastPs, ps);
+            sum += 1 / ps;
+            squares += 1 / ps / ps;
+        }
+        NS_TEST_ASSERT_MSG_GT(lastPs, closedPs, "not faster than the link");
+        NS_TEST_ASSERT_MSG_LT(lastPs, 1.05 * closedPs, "nor much slower");
+        NS_TEST_ASSERT_MSG_GT(sum * sum / m_senders / squares, 0.9, "Jain's index of the rates");
+        const UecTotals totals(test);
+        NS_TEST_ASSERT_MSG_GT(totals.nacks, 0u, "some packets are trimmed");
+        NS_TEST_ASSERT_MSG_EQ(totals.fabric.bufferDrops, 0u, "none is dropped");
+        NS_TEST_ASSERT_MSG_EQ(totals.timeouts, 0u, "NACKs repair all");
+        NS_TEST_ASSERT_MSG_EQ(totals.fabric.payloadLost, totals.retransmitted, "once each");
+        NS_TEST_ASSERT_MSG_EQ(totals.fabric.ConservesPayload(), true, "each byte has its end");
+    }
+
+    uint32_t m_senders;
+};
+
+/// A permutation over as many spines as there are senders: paths by packets share well.
+class UecPermutationTestCase : public TestCase
+{
+  public:
+    explicit UecPermutationTestCase(const std::string& spreading)
+        : TestCase("a permutation spread by " + spreading + " comes near line rate"),
+          m_spreading(spreading)
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test(TwoLeaves(4), UecConf("UEC_SPREADING " + m_spreading + "\n"));
+        test.Build();
+        for (uint32_t host = 0; host < 8; ++host)
+        {
+            test.Send(host, (host + 4) % 8, 4'000'000);
+        }
+        Simulator::Run();
+        const auto closedPs = static_cast<double>(3999 * UEC_FRAME_PS + 4 * (UEC_FRAME_PS + US));
+        for (const auto& flow : test.flows)
+        {
+            NS_TEST_ASSERT_MSG_GT(flow->deliveredPs, 0, "all are delivered");
+            NS_TEST_ASSERT_MSG_LT(static_cast<double>(flow->deliveredPs),
+                                  1.5 * closedPs,
+                                  "where ECMP puts two flows on a link and takes twice as long");
+        }
+        const UecTotals totals(test);
+        NS_TEST_ASSERT_MSG_GT(totals.outOfOrder, 0u, "packets overtake each other");
+        NS_TEST_ASSERT_MSG_EQ(totals.fabric.bufferDrops + totals.timeouts, 0u, "none is dropped");
+        NS_TEST_ASSERT_MSG_EQ(totals.fabric.ConservesPayload(), true, "each byte has its end");
+    }
+
+    std::string m_spreading;
+};
+
+/// Losses without a NACK: the timeout repairs them, and each packet comes to its message.
+class UecLossTestCase : public TestCase
+{
+  public:
+    explicit UecLossTestCase(const std::string& more)
+        : TestCase("links that lose packets: all is delivered, " + more),
+          m_more(more)
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test(TwoLeaves(4), UecConf("ERROR_RATE_PER_LINK 0.01\n" + m_more + "\n"));
+        test.Build();
+        for (uint32_t host = 0; host < 8; ++host)
+        {
+            for (uint64_t bytes : {1ULL, 999ULL, 123'457ULL, 400'000ULL})
+            {
+                test.Send(host, (host + 3) % 8, bytes);
+            }
+        }
+        Simulator::Run();
+        for (const auto& flow : test.flows)
+        {
+            NS_TEST_ASSERT_MSG_GT(flow->deliveredPs, 0, "delivered");
+            NS_TEST_ASSERT_MSG_GT(flow->sentPs, flow->deliveredPs, "and acknowledged");
+        }
+        const UecTotals totals(test);
+        NS_TEST_ASSERT_MSG_GT(totals.timeouts, 0u, "some were lost");
+        NS_TEST_ASSERT_MSG_EQ(totals.fabric.ConservesPayload(), true, "each byte has its end");
+    }
+
+    std::string m_more;
+};
+
+/// ROD: one path, so order stays.
+class UecOrderedTestCase : public TestCase
+{
+  public:
+    UecOrderedTestCase()
+        : TestCase("ROD keeps a connection on one path")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test(TwoLeaves(4), UecConf("UEC_DELIVERY rod\n"));
+        test.Build();
+        const auto& flow = test.Send(0, 4, 1'000'000);
+        test.Send(1, 5, 1'000'000);
+        Simulator::Run();
+        const int64_t expectedPs = 999 * UEC_FRAME_PS + 4 * (UEC_FRAME_PS + US);
+        NS_TEST_ASSERT_MSG_GT_OR_EQ(flow.deliveredPs, expectedPs, "delivered");
+        NS_TEST_ASSERT_MSG_EQ(UecTotals(test).outOfOrder, 0u, "in order");
+    }
+};
+
+/// @brief Ultra Ethernet.
+class UecTestSuite : public TestSuite
+{
+  public:
+    UecTestSuite()
+        : TestSuite("rdma-qbb-uec", Type::UNIT)
+    {
+        AddTestCase(new PacketSetTestCase);
+        AddTestCase(new UecSenderTestCase);
+        AddTestCase(new UecIdleTestCase(1, 2));
+        AddTestCase(new UecIdleTestCase(4, 4));
+        for (const uint32_t senders : {8, 16, 32})
+        {
+            AddTestCase(new UecIncastTestCase(senders));
+        }
+        for (const char* spreading : {"oblivious", "avoid", "reps"})
+        {
+            AddTestCase(new UecPermutationTestCase(spreading));
+        }
+        AddTestCase(new UecLossTestCase("UEC_DELIVERY rud"));
+        AddTestCase(new UecLossTestCase("UEC_DELIVERY rod"));
+        AddTestCase(new UecLossTestCase("L2_ACK_INTERVAL 8000"));
+        AddTestCase(new UecLossTestCase("ENABLE_PFC 1"));
+        AddTestCase(new UecOrderedTestCase);
+    }
+};
+
+static UecTestSuite g_uecTestSuite; //!< registers the suite
