@@ -7,6 +7,7 @@
 
 #include "ns3/boolean.h"
 #include "ns3/flow-hash.h"
+#include "ns3/log.h"
 #include "ns3/rdma-hw.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/rdma-rx-queue-pair.h"
@@ -14,6 +15,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("UecTransport");
 
 // Hot path: OnSend, WriteAnswer and OnAnswer run once per packet.
 
@@ -102,6 +105,7 @@ UecTransport::OnQpInit(RdmaQueuePair& qp)
 {
     if (!m_isOrdered)
     {
+        NS_LOG_INFO(qp.Describe() << " has " << (1U << m_entropyBits) << " entropy values");
         static_cast<UecSender&>(*qp.recovery).entropy =
             UecEntropy::Make(m_spreading, 1U << m_entropyBits, qp.hash);
     }

@@ -5,6 +5,7 @@
 
 #include "ns3/double.h"
 #include "ns3/flow-hash.h"
+#include "ns3/log.h"
 #include "ns3/path-timing.h"
 #include "ns3/switch-mmu.h"
 #include "ns3/switch-node.h"
@@ -14,6 +15,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("UecTrimming");
 
 // Hot path: OnArrival runs once per packet and switch.
 
@@ -102,6 +105,11 @@ UecTrimming::OnArrival(const QbbFrame& frame,
     const uint64_t queue = mmu.GetEgressBytes(outPort, priority);
     const bool isFull =
         queue > 0 && DrawTrim(queue + frame.wireBytes, m_limits[outPort], frame.hash);
+    if (isFull)
+    {
+        NS_LOG_INFO("node " << node.GetId() << " port " << outPort << " trims a frame of "
+                            << frame.wireBytes << " bytes: " << queue << " wait");
+    }
     return isFull ? Verdict::Trim : Verdict::Admit;
 }
 
