@@ -97,11 +97,37 @@ def test_experts_are_those_of_the_engine(tmp_path):
 
 
 def test_the_allreduce_is_named_where_ranks_add_up(tmp_path):
+    for tp, named in ((1, None), (2, "SGLang")):
+        assert of(generate(tmp_path, *ONE, "--world_size", 2, "--tp", tp, "--engine", "SGLang"), "all_reduce") == named
+
+
+def server_of(place, gpu):
     from script_process import run_script
-    for tp, said in ((1, False), (2, True)):
-        done = run_script([REPOSITORY / "scripts/workload.py", "--inference", *map(str, ONE), "--world_size", "2",
-                           "--tp", str(tp), "--engine", "SGLang", "-o", tmp_path])
-        assert ("simulate with AS_ENGINE_ALLREDUCE=SGLang" in done.stdout) == said
+    done = run_script([REPOSITORY / "topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", 2, "-gps", 2, "-gt", gpu,
+                       "-o", place / gpu])
+    assert done.returncode == 0, done.stderr
+    return place / gpu
+
+
+def algorithms_of(run):
+    return {row["algorithm"] for row in rows(run / "collectives.csv") if row["op"] == "AllReduce"}
+
+
+def test_the_simulator_carries_out_the_allreduce_that_a_workload_names(tmp_path):
+    text = generate(tmp_path, *ONE, "--world_size", 2, "--tp", 2, "--engine", "vLLM")
+    for gpu, line, expected in (("H100", "all_reduce vLLM\n", True), ("H100", "", False),
+                                ("MI300X", "all_reduce vLLM\n", False)):
+        run = simulate(tmp_path, text.replace("all_reduce vLLM\n", line), topology=server_of(tmp_path, gpu),
+                       network="analytical")
+        assert (algorithms_of(run) == {"EngineOneShot"}) == expected
+
+
+def test_an_allreduce_of_no_engine_is_refused_in_its_line(tmp_path):
+    text = generate(tmp_path, *ONE, "--world_size", 2, "--tp", 2, "--engine", "vLLM")
+    text = text.replace("all_reduce vLLM", "all_reduce vllm")
+    line = text.splitlines().index("all_reduce vllm") + 1
+    said = simulate(tmp_path, text, topology=server_of(tmp_path, "H100"), network="analytical", status=2)
+    assert f":{line}: all_reduce is 'vllm'; expected one of SGLang, " in said
 
 
 def test_layers_with_a_window_need_no_flag(tmp_path):

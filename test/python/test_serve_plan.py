@@ -95,8 +95,7 @@ def test_an_instance_with_a_request_for_each_replica_has_the_times_of_the_simula
         "--burst", str(dp),
         "--prompt_tokens", "1000", "--output_tokens", "100", "-o", str(tmp_path), "--name", "one"]))
     run = simulate(written.path, simulated.generate("H100", layout.gpus, 50, tmp_path, "fabric"),
-                   output=tmp_path / "run", program=PROGRAMS / "SimAI_simulator", network="flow",
-                   environment=written.facts["environment"])
+                   output=tmp_path / "run", program=PROGRAMS / "SimAI_simulator", network="flow")
     for row in run.served.to_dict("records"):
         assert estimate.prompts(dp).time / 1e3 == pytest.approx(row["ttft_us"], rel=0.1)
         assert estimate.decoding(1).time / 1e3 == pytest.approx(row["tpot_us"], rel=0.1)

@@ -6,6 +6,7 @@
 #include "analytical-backend.h"
 #include "astra-frontend/model/network/machine-of-topology.h"
 #include "networks.h"
+#include "simulator/inputs/engine-of-workloads.h"
 
 #include "ns3/attribute-default.h"
 #include "ns3/uinteger.h"
@@ -62,7 +63,11 @@ RunNetwork::RunNetwork(const RunOptions& options,
                        std::vector<std::string>& warnings)
     : m_options(options),
       m_machine(MachineOf(inputs)),
-      m_nccl(m_machine, options.nccl),
+      m_ncclOptions(WithEngineOf(options.jobs,
+                                 options.nccl,
+                                 MockNcclGroup(m_machine, options.nccl).GetMachine().gpu,
+                                 warnings)),
+      m_nccl(m_machine, m_ncclOptions),
       m_backend(MakeBackend(options, inputs, background, output, threads, warnings)),
       m_reusesByItself(mayReuse && options.fastForward == FastForwardMode::Auto &&
                        FastForwardBackend::IsSafe(options, inputs, background))
@@ -90,7 +95,7 @@ RunNetwork::NcclOf(uint32_t partition)
     auto& nccl = m_partitionNccl[partition];
     if (!nccl)
     {
-        nccl = std::make_unique<MockNcclGroup>(m_machine, m_options.nccl);
+        nccl = std::make_unique<MockNcclGroup>(m_machine, m_ncclOptions);
     }
     return *nccl;
 }

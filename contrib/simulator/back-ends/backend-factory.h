@@ -88,6 +88,7 @@ class RunNetwork
   private:
     const RunOptions& m_options;
     MachineModel m_machine;
+    NcclOptions m_ncclOptions; ///< the user's, with the engine that workloads name
     MockNcclGroup m_nccl;
     std::map<uint32_t, std::unique_ptr<MockNcclGroup>> m_partitionNccl;
     std::unique_ptr<SimulationBackend> m_backend;

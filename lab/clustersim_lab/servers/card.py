@@ -27,8 +27,7 @@ def simulated(row: Row, directory: pathlib.Path, network: str) -> dict[str, floa
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)  # of fast-forward's files
         served = workload(row.model, inference=True, output_dir=directory, name="workload", **flags(row))
-        run = simulate(served, fabric, output=directory / "run", network=network, fast_forward=True,
-                       environment=served.facts["environment"])
+        run = simulate(served, fabric, output=directory / "run", network=network, fast_forward=True)
     if row.is_steady:
         return settled(row.users, run)
     assert run.inference is not None

@@ -101,9 +101,8 @@ def serve(model_name: str | None = None, *, topology: os.PathLike | str, output:
     named: dict[str, object] = {"model_name": model_name, **flags}
     written = _result(lambda: inference_command.parse(_words(inference_command.make_parser(), named)),
                       inference_command.write)
-    of_engine = written.facts["environment"]
     return Serving(written, simulate(written, topology, output=output, conf=conf, program=program,
-                                     environment={**of_engine, **(environment or {})}, network=network))
+                                     environment=environment, network=network))
 
 
 def why(run: Run | os.PathLike | str, **flags: object) -> Explanation:

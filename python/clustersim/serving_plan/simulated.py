@@ -145,7 +145,7 @@ def carry_out(deployment: Deployment, fabric: pathlib.Path, directory: pathlib.P
         find_program("SimAI_simulator", programs), "-w", written.path, "-n", fabric, *(["-c", conf] if conf else []),
         "-o", directory / name, "--network", "flow", "--fast-forward", "--quiet", "--progress", "never"]
     try:
-        run_program(words, written.facts["environment"], time_limit)
+        run_program(words, timeout=time_limit)
     except subprocess.TimeoutExpired:
         return Simulated(why=f"not simulated within {time_limit:g} s")
     except SimulationError as error:

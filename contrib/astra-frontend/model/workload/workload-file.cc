@@ -23,6 +23,7 @@ namespace
 
 constexpr const char* KV_CACHE = "KV_CACHE";
 constexpr const char* INFERENCE = "INFERENCE";
+constexpr const char* ALL_REDUCE = "all_reduce"; ///< a key of an INFERENCE file
 
 /// @return the first word of a file
 std::string
@@ -93,6 +94,25 @@ RanksShareScheduler(const std::string& path)
 {
     const std::string kind = ns3::InputExists(path) && !IsChakraPrefix(path) ? FirstWord(path) : "";
     return kind == KV_CACHE || kind == INFERENCE;
+}
+
+NamedEngine
+AllReduceOf(const std::string& path)
+{
+    NamedEngine found;
+    if (!ns3::InputExists(path) || IsChakraPrefix(path) || FirstWord(path) != INFERENCE)
+    {
+        return found;
+    }
+    ns3::InputLines lines(path);
+    while (lines.Next())
+    {
+        if (lines.Fields()[0] == ALL_REDUCE && lines.Fields().size() > 1)
+        {
+            found = {std::string(lines.Fields()[1]), lines.Line()};
+        }
+    }
+    return found;
 }
 
 std::unique_ptr<Workload>

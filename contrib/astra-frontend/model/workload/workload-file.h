@@ -37,6 +37,16 @@ bool IsChakraPrefix(const std::string& path);
 /// false for a file that is not there
 bool RanksShareScheduler(const std::string& path);
 
+/// A key of a file, and its place.
+struct NamedEngine
+{
+    std::string name; ///< empty: the file names none
+    std::size_t line{0};
+};
+
+/// @return the inference engine whose AllReduce an INFERENCE file names; none of other workloads
+NamedEngine AllReduceOf(const std::string& path);
+
 /**
  * Opens a workload of any kind: SimAI text, ASTRA-sim 1.0 text, micro lines, a KV-cache file, an
  * INFERENCE file, a WorkloadFormat, or the prefix of Chakra traces (if PATH.0.et exists).

@@ -158,7 +158,7 @@ EngineAllReduce::Find(const std::string& name, const std::string& source, const 
 void
 EngineAllReduce::RequireFigures(GpuGeneration generation) const
 {
-    if (m_one.stages.contains(generation))
+    if (Knows(generation))
     {
         return;
     }

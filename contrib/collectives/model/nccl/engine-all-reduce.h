@@ -41,6 +41,12 @@ class EngineAllReduce
                                        const std::string& source,
                                        const std::string& what);
 
+    /// @return whether the engine's kernels on such GPUs are known
+    bool Knows(GpuGeneration generation) const
+    {
+        return m_one.stages.contains(generation);
+    }
+
     /// @throw ns3::InputError if nothing is known of the engine's kernels on such GPUs
     void RequireFigures(GpuGeneration generation) const;
 

@@ -180,6 +180,8 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
     instance = pools[0][1]
     lines = ["INFERENCE", f"# {model.name}: {model.parameters() / 1e9:.2f} billion parameters, on {gpu.name}"]
     lines += _lines(given, [*REQUESTS, *COUNTS, *SERVING])
+    added = _all_reduce(served_by, pools, gpu)
+    lines += [f"all_reduce {added}"] if added else []
     lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
     lines += _kept_lines(given, model, pools)
     lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
@@ -250,10 +252,9 @@ def _write(given: argparse.Namespace) -> Workload:
     path = directory / f"{name}.txt"
     directory.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
-    environment = _environment(served_by, pools, gpu)
     facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
              "gpu_type": gpu.name, "engine": given.engine, "kernels": gpu.kernels,
-             "quantization": given.quantization or "none", "environment": environment,
+             "quantization": given.quantization or "none", "all_reduce": _all_reduce(served_by, pools, gpu),
              "world_size": sum(pool.gpus for _, pool in pools),
              "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "dp": pool.replicas,
                         "ep": pool.ep, "blocks": count,
@@ -261,9 +262,7 @@ def _write(given: argparse.Namespace) -> Workload:
                         "state_bytes_per_sequence_and_rank": pool.kept.of_fullest(pool, "states")}
                        for (role, pool), count in zip(pools, blocks)]}
     write_facts(facts, directory / f"{name}.json")
-    return Workload(path, [path], facts, [model.headline(), *_pool_lines(pools, blocks, gpu),
-                                          *(f"simulate with {name}={value}, the engine's AllReduce in a server"
-                                            for name, value in environment.items()), f"written: {path}"])
+    return Workload(path, [path], facts, [model.headline(), *_pool_lines(pools, blocks, gpu), f"written: {path}"])
 
 
 def _pool_lines(pools: "Sequence[tuple[str, Instance]]", blocks: Sequence[int], gpu: "Gpu") -> Iterator[str]:
@@ -273,11 +272,10 @@ def _pool_lines(pools: "Sequence[tuple[str, Instance]]", blocks: Sequence[int], 
                f"{pool.gpus} {gpu.name}: {count} blocks of the cache on each replica")
 
 
-def _environment(served_by: engine.Engine | None, pools: "Sequence[tuple[str, Instance]]",
-                 gpu: "Gpu") -> dict[str, str]:
-    """@return variables that an engine stands for in a simulation, where its kernels add up"""
+def _all_reduce(served_by: engine.Engine | None, pools: "Sequence[tuple[str, Instance]]", gpu: "Gpu") -> str | None:
+    """@return the engine whose AllReduce adds up what ranks have; None where NCCL's does"""
     adds = gpu.generation in engine.GENERATIONS and any(pool.tp > 1 for _, pool in pools)
-    return {engine.ALLREDUCE: served_by.allreduce} if served_by and adds else {}
+    return served_by.allreduce if served_by and adds else None
 
 
 def _with_all_sizes(given: argparse.Namespace) -> argparse.Namespace:

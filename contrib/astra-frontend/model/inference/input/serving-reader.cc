@@ -221,6 +221,10 @@ class ServingReader
              ns3::Whole(config.maxModelLen, 2, 2 * MOST_TOKENS),
              "most tokens of a request, prompt and output together (no limit); longer requests are "
              "refused, and so are those that the blocks of a replica cannot hold"},
+            {"all_reduce",
+             ns3::Text(config.allReduce, "the name of an inference engine"),
+             "inference engine whose AllReduce within a server takes the place of NCCL's, unless "
+             "``AS_ENGINE_ALLREDUCE`` names one; a warning says where it is not known on the GPUs"},
             {"layers", ns3::Whole(config.layers, 1, MOST_LAYERS), "of the model"},
             {"kv_heads", ns3::Whole(config.kvHeads, 1, MOST_LAYERS), "of the model"},
             {"kv_bytes",
