@@ -11,6 +11,7 @@
 
 using namespace AstraSim;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 namespace
 {
@@ -110,6 +111,22 @@ TEST(BatchScheduler, WithoutChunksPromptsComeBeforeDecoding)
     EXPECT_THAT(run.Step(), ElementsAre("2:20"));
     EXPECT_THAT(run.Step(), ElementsAre("0:1", "1:1"));
     EXPECT_THAT(run.Step(), ElementsAre("0:1"));
+}
+
+TEST(BatchScheduler, DraftsNeedRoomInTheStepAndNoBlocksBeyondTheOutput)
+{
+    InstancePool pool = Pool(2 * 13, 1, 20);
+    pool.speculation = {10, 0, 0}; // nothing is accepted
+    Scheduling run(pool);
+    run.Enqueue(10, 4);
+    run.Enqueue(10, 4);
+    EXPECT_THAT(run.Step(), ElementsAre("0:10", "1:10"));
+    for (const char* first : {"0:11", "0:11", "0:11", "1:11", "1:11", "1:11"})
+    {
+        EXPECT_THAT(run.Step(), ElementsAre(first));
+    }
+    EXPECT_THAT(run.Step(), IsEmpty());
+    EXPECT_EQ(run.scheduler.GetPreemptions(), 0);
 }
 
 TEST(BatchScheduler, AtMostSoManySequencesRun)

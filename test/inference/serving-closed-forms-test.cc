@@ -30,6 +30,35 @@ TEST(Serving, ARequestAloneTakesItsPromptAndItsSteps)
     EXPECT_EQ(run.Of("instances", "0", "steps"), 5);
 }
 
+TEST(Serving, ASpeculatingRequestAloneTakesAStepForTheExpectedTokens)
+{
+    // 1 + 0.5 + 0.25 tokens a step: 11 steps make 19, and 12 the 20 after the first.
+    const std::string text = AtOnce(1, 100, 21) + "layers 4\ninstances colocated 0\n"
+                                                  "row all all linear 1000 0 50 0 NONE 0\n"
+                                                  "row head last linear 700 0 0 0 NONE 0\n";
+    ServingRun run(text + "speculative_decoding 2 0.5 0.25\n");
+    const double verification = 4 * 1050 + 700;
+    const double draft = 2 * (0.25 * 4 * 1050 + 700);
+    EXPECT_NEAR(run.Request(0, "tpot_us"), 12 * (verification + draft) / 1000 / 20, 1e-6);
+    EXPECT_NEAR(run.Request(0, "ttft_us"), (4 * 1000 + 700) / 1000.0, 1e-6) << "no draft";
+    EXPECT_EQ(run.Of("instances", "0", "steps"), 1 + 12);
+    EXPECT_EQ(run.Of("instances", "0", "output_tokens"), 21) << "no more than asked for";
+    EXPECT_NEAR(ServingRun(text).Request(0, "tpot_us"), verification / 1000, 1e-6);
+}
+
+TEST(Serving, AVerificationsCollectivesHaveTheDraftsTokens)
+{
+    // As below, with 1 + 3 tokens in the only step after the first token.
+    ServingRun run(AtOnce(1, 100, 5) + "layers 3\ninstances colocated 0-1 tp: 2\n"
+                                       "speculative_decoding 3 1 0\n"
+                                       "row attention all linear 500 0 0 0 ALLREDUCE_TP 400\n",
+                   2,
+                   1'000'000,
+                   10e9);
+    const double reduce = 2 * (1000 + 4 * 400 / 2 / 10.0);
+    EXPECT_NEAR(run.Request(0, "decode_us"), 3 * (500 + reduce) / 1000, 1e-6);
+}
+
 TEST(Serving, TensorParallelStepsAddTheirCollectives)
 {
     // 2 ranks, 1 us and 10 bytes/ns: a ring's AllReduce of B bytes is two messages of B/2.

@@ -57,6 +57,7 @@ RandomServing(std::mt19937& random)
         key("preemption_mode", OneOf(random, {"recompute", "swap"}));
     text += random() % 2 == 0 ? key("shared_prefix_tokens", prompt) : "";
     text += random() % 2 == 0 ? key("max_concurrency", OneOf(random, {1, 3, 20})) : "";
+    text += random() % 3 == 0 ? "speculative_decoding 3 0.7 0.1\n" : "";
     // Turns that do not fit are refused.
     text += random() % 3 == 0 ? "turns uniform 1 3\nturn_tokens 5\nthink_ms 1\n" : "";
     if (random() % 4 == 0)

@@ -127,6 +127,14 @@ TEST(ServingFile, SaysWhatIsWrong)
                 HasSubstr("serve.txt:2: unknown key 'layer'; expected a known key; the nearest is "
                           "layers"));
     EXPECT_THAT(ReaderErrorOf("layers 0\n"), HasSubstr("layers is '0'; expected a whole"));
+    for (const char* draft : {"3", "3 0.5", "0 0.5 0.1", "65 0.5 0.1", "3 1.5 0.1", "3 0.5 0.1 1"})
+    {
+        EXPECT_THAT(ReaderErrorOf("speculative_decoding " + std::string(draft) + "\n"),
+                    HasSubstr("expected tokens of a draft from 1 to 64, their acceptance"));
+    }
+    EXPECT_THAT(ReaderErrorOf("max_num_batched_tokens 3\nspeculative_decoding 3 0.5 0.1\n" +
+                              colocated + "row a all linear 1 0 0 0 NONE 0\n"),
+                HasSubstr("serve.txt:4: a step of 3 tokens has no room for 3 of a draft"));
     EXPECT_THAT(ReaderErrorOf("layers 1 2\n"), HasSubstr("layers is '1 2'; expected a whole"));
     EXPECT_THAT(ReaderErrorOf("router random\n"),
                 HasSubstr("router is 'random'; expected kv_aware, least_loaded or round_robin"));

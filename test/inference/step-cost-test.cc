@@ -77,6 +77,18 @@ TEST(StepShape, CountsScoresAndCachesOfPromptsAndDecodingSequences)
     EXPECT_EQ(shape.decodeCached, 100);
 }
 
+TEST(StepCost, AVerificationReadsACacheOnceAndComputesEachOfItsTokens)
+{
+    StepShape shape;
+    shape.Add(996, 4, true, true, 3);
+    EXPECT_EQ(shape.tokens, 4);
+    EXPECT_EQ(shape.sampled, 4) << "each has logits";
+    EXPECT_EQ(shape.decodingSequences, 1);
+    // Attention reaches 250 operations a picosecond.
+    EXPECT_EQ(TimeOf(Row(OperatorKind::Attention, {1000, 1, 0}), shape), 4 * 1000 * 1000 / 250);
+    EXPECT_EQ(TimeOf(Row(OperatorKind::Attention, {1, 1000, 10}), shape), 1000 * 1000 + 4 * 10);
+}
+
 TEST(StepShape, AWindowLimitsWhatATokenAttendsTo)
 {
     StepShape shape;

@@ -258,9 +258,19 @@ BatchScheduler::AddRunning(std::vector<BatchItem>& batch, TimePs now)
             continue;
         }
         const uint32_t count = std::min(sequence.Missing(), m_budget);
-        if (MakeRoom(place, count, now))
+        const bool speculates = sequence.generated > 0 && sequence.Missing() == 1;
+        const uint32_t drafts = speculates ? m_pool.speculation.tokens : 0;
+        if (drafts >= m_budget)
         {
-            Add(batch, sequence, count);
+            ++place;
+            continue;
+        }
+        // Tokens of a draft beyond the output's end are not kept.
+        const uint32_t kept =
+            drafts > 0 ? std::min(1 + drafts, sequence.output - sequence.generated) : count;
+        if (MakeRoom(place, kept, now))
+        {
+            Add(batch, sequence, count, drafts);
             ++place;
         }
         else if (place < m_running.size() && m_running[place] == &sequence)
@@ -340,16 +350,25 @@ BatchScheduler::Evict(Sequence& sequence, TimePs now)
 }
 
 void
-BatchScheduler::Add(std::vector<BatchItem>& batch, Sequence& sequence, uint32_t count)
+BatchScheduler::Add(std::vector<BatchItem>& batch,
+                    Sequence& sequence,
+                    uint32_t count,
+                    uint32_t drafts)
 {
     const bool isSampled = count == sequence.Missing();
     // An instance that decodes has the prompt's keys and values before its first token of a
     // sequence.
     const bool isDecoding =
         (sequence.generated > 0 || m_pool.role == InstanceRole::Decode) && isSampled && count == 1;
-    batch.push_back({&sequence, sequence.computed, count, isDecoding, isSampled});
+    uint32_t sampled = isSampled;
+    if (drafts > 0)
+    {
+        sampled = std::min(m_pool.speculation.TokensOf(sequence.verifications),
+                           sequence.output - sequence.generated);
+    }
+    batch.push_back({&sequence, sequence.computed, count + drafts, isDecoding, sampled, drafts});
     sequence.inFlight = true;
-    m_budget -= std::min(count, m_budget);
+    m_budget -= std::min(count + drafts, m_budget);
 }
 
 void
@@ -357,9 +376,10 @@ BatchScheduler::Complete(const BatchItem& item, TimePs now)
 {
     Sequence& sequence = *item.sequence;
     sequence.inFlight = false;
-    sequence.computed += item.count;
+    sequence.computed += item.drafts > 0 ? item.sampled : item.count;
+    sequence.verifications += item.drafts > 0;
     NameFilled(sequence, now);
-    sequence.generated += item.isSampled;
+    sequence.generated += item.sampled;
 }
 
 void

@@ -27,9 +27,10 @@ struct BatchItem
 {
     Sequence* sequence;
     uint32_t before; ///< tokens in its cache
-    uint32_t count;  ///< tokens that are added
+    uint32_t count;  ///< tokens that are computed
     bool isDecoding;
-    bool isSampled; ///< the step makes its next token
+    uint32_t sampled; ///< tokens of the output that the step makes
+    uint32_t drafts;  ///< of those computed, tokens that a draft has proposed
 };
 
 /**
@@ -45,6 +46,10 @@ struct BatchItem
  *
  * A prompt begins after the blocks at its beginning that are in the cache already. Full blocks are
  * there once the step that computes them has ended.
+ *
+ * With speculative decoding, a step verifies a draft's tokens for each decoding sequence, whose
+ * cache and output grow by those that are accepted: after k such steps, by the whole part of k
+ * times the expectation. A sequence waits if the step has no room for all of its draft.
  *
  * With a pipeline, steps overlap, and each takes its share of the sequences.
  */
@@ -122,7 +127,10 @@ class BatchScheduler : public ServingReplica
     Sequence* ChooseVictim(std::size_t place, TimePs now) const;
     void Preempt(Sequence& sequence, TimePs now);
     void Evict(Sequence& sequence, TimePs now);
-    void Add(std::vector<BatchItem>& batch, Sequence& sequence, uint32_t count);
+    void Add(std::vector<BatchItem>& batch,
+             Sequence& sequence,
+             uint32_t count,
+             uint32_t drafts = 0);
     uint64_t BlocksToBegin(const Sequence& sequence) const;
     uint64_t NeededBlocks(const Sequence& sequence, uint64_t tokens) const;
     bool TakeWithCached(const Sequence& sequence, uint64_t blocks, uint64_t cached, TimePs now);

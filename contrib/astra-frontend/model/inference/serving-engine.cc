@@ -272,7 +272,7 @@ ServingEngine::StepEnded(ServingInstance& instance, const ServingStep& step)
         {
             Sequence& sequence = *item.sequence;
             scheduler.Complete(item, now);
-            if (!item.isSampled)
+            if (item.sampled == 0)
             {
                 continue;
             }

@@ -148,7 +148,7 @@ ServingInstance::BeginStep()
         shape.window = m_pool.window;
         for (const BatchItem& item : step->items.emplace_back(scheduler.Form(now)))
         {
-            shape.Add(item.before, item.count, item.isDecoding, item.isSampled);
+            shape.Add(item.before, item.count, item.isDecoding, item.sampled > 0, item.drafts);
             ++m_totals.sequences;
         }
         all.tokens += shape.tokens;
@@ -174,6 +174,7 @@ ServingInstance::BeginStep()
         for (StepShape& shape : step->shapes)
         {
             shape.instanceTokens = instanceTokens;
+            shape.instanceDecoding = all.decodingSequences;
             auto& program = step->programs.emplace_back(m_cost.Program(stage, shape, marksLayers));
             if (stage == 0 && m_pool.stepOverhead > 0)
             {
@@ -226,7 +227,7 @@ ServingInstance::PadToGraph(ServingStep& step, const StepShape& all) const
     }
     for (StepShape& shape : step.shapes)
     {
-        shape.tokens = *size;
+        shape.tokens = uint64_t{*size} * (1 + m_pool.speculation.tokens);
         shape.captured = true;
     }
 }
@@ -263,9 +264,12 @@ ServingInstance::End(ServingStep& step)
     {
         m_totals.busy += Now() - m_busySince;
     }
-    for (const StepShape& shape : ended->shapes)
+    for (const auto& items : ended->items)
     {
-        m_totals.outputTokens += m_engine.AnswersUsers(m_pool) ? shape.sampled : 0;
+        for (const BatchItem& item : items)
+        {
+            m_totals.outputTokens += m_engine.AnswersUsers(m_pool) ? item.sampled : 0;
+        }
     }
     m_engine.StepEnded(*this, *ended);
     Kick();

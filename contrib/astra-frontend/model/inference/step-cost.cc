@@ -41,13 +41,14 @@ constexpr std::array<std::array<double, 2>, 6> TILES = {
 } // namespace
 
 void
-StepShape::Add(uint64_t before, uint64_t count, bool isDecoding, bool isSampled)
+StepShape::Add(uint64_t before, uint64_t count, bool isDecoding, bool isSampled, uint64_t drafts)
 {
     tokens += count;
-    sampled += isSampled;
+    sampled += isSampled ? 1 + drafts : 0;
     if (isDecoding)
     {
         ++decodingSequences;
+        decodingTokens += count;
         decodeCached += before + count;
         windowDecodeCached += std::min<uint64_t>(before + count, window);
         return;
@@ -141,6 +142,7 @@ StepCost::Attention(const OperatorRow& row, const StepShape& shape) const
         static_cast<double>(windowed ? shape.windowDecodeCached : shape.decodeCached);
     const auto news = static_cast<double>(shape.promptTokens);
     const auto decoding = static_cast<double>(shape.decodingSequences);
+    const auto decodingTokens = static_cast<double>(shape.decodingTokens);
     const auto roofline = [&, perScore = perScore](double scores, double bytes) {
         return std::max(perScore * scores / speed, Moved(bytes));
     };
@@ -154,7 +156,8 @@ StepCost::Attention(const OperatorRow& row, const StepShape& shape) const
     if (decoding > 0)
     {
         nanoseconds += row.decodingTimes.IsEmpty()
-                           ? roofline(decodeScores, perCached * decodeScores + perToken * decoding)
+                           ? roofline(decodeScores * decodingTokens / decoding,
+                                      perCached * decodeScores + perToken * decodingTokens)
                            : row.decodingTimes.At(decoding, decodeScores / decoding);
     }
     return nanoseconds;
@@ -206,6 +209,39 @@ StepCost::TimeOf(const OperatorRow& row, const StepShape& shape) const
         break;
     }
     return ns3::RoundToPs(nanoseconds * 1000);
+}
+
+TimePs
+StepCost::DraftTime(const StepShape& shape) const
+{
+    const Speculation& speculation = m_pool.speculation;
+    if (speculation.tokens == 0 || shape.decodingSequences == 0)
+    {
+        return 0;
+    }
+    StepShape draft; // of one token a sequence
+    draft.tokens = shape.decodingSequences;
+    draft.sampled = shape.decodingSequences;
+    draft.decodingSequences = shape.decodingSequences;
+    draft.decodingTokens = shape.decodingSequences;
+    draft.decodeCached = shape.decodeCached;
+    draft.windowDecodeCached = shape.windowDecodeCached;
+    draft.instanceTokens = shape.instanceDecoding;
+    double time = 0;
+    for (const OperatorRow& row : m_pool.rows)
+    {
+        const auto each = static_cast<double>(TimeOf(row, draft));
+        if (row.place == OperatorPlace::Layers)
+        {
+            const uint32_t last = std::min(row.lastLayer, m_layers - 1);
+            time += speculation.draftShare * each * (last - row.firstLayer + 1);
+        }
+        else if (row.place == OperatorPlace::Last)
+        {
+            time += each;
+        }
+    }
+    return ns3::RoundToPs(speculation.tokens * time);
 }
 
 std::vector<StepSegment>
@@ -281,6 +317,12 @@ StepCost::Program(uint32_t stage, const StepShape& shape, bool marksLayers) cons
     if (stage + 1 == m_pool.pp)
     {
         addAll(OperatorPlace::Last, 0);
+        if (const TimePs draft = DraftTime(shape); draft > 0)
+        {
+            open.row = static_cast<uint32_t>(m_pool.rows.size() - 1);
+            open.compute = ns3::AddPs(open.compute, draft);
+            open.launched = ns3::AddPs(std::max(open.launched, launched), draft);
+        }
     }
     close(UINT32_MAX);
     return program;

@@ -18,8 +18,9 @@ struct StepShape
 {
     uint64_t tokens{0};            ///< new ones
     uint64_t promptTokens{0};      ///< of those, in prompts
-    uint64_t decodingSequences{0}; ///< those that add one token
-    uint64_t sampled{0};           ///< sequences that get a token
+    uint64_t decodingSequences{0}; ///< those whose prompt is in the cache
+    uint64_t decodingTokens{0};    ///< new tokens of those, drafts included
+    uint64_t sampled{0};           ///< tokens that have logits
     double promptScores{0};        ///< pairs of a prompt's new token and one it attends to
     uint64_t promptCached{0};      ///< tokens of caches that prompts read, the new ones included
     uint64_t decodeCached{0};      ///< tokens of caches that decoding sequences read
@@ -27,11 +28,13 @@ struct StepShape
     double windowPromptScores{0};  ///< the same three figures in these layers
     uint64_t windowPromptCached{0};
     uint64_t windowDecodeCached{0};
-    uint64_t instanceTokens{0}; ///< new tokens of all replicas of the instance
-    bool captured{false};       ///< a CUDA graph launches the step's kernels
+    uint64_t instanceTokens{0};   ///< new tokens of all replicas of the instance
+    uint64_t instanceDecoding{0}; ///< decoding sequences of all replicas of the instance
+    bool captured{false};         ///< a CUDA graph launches the step's kernels
 
-    /// Add a sequence that has @p before tokens in its cache and gets @p count new ones.
-    void Add(uint64_t before, uint64_t count, bool isDecoding, bool isSampled);
+    /// Add a sequence that has @p before tokens in its cache and gets @p count new ones, of which
+    /// a draft has proposed @p drafts.
+    void Add(uint64_t before, uint64_t count, bool isDecoding, bool isSampled, uint64_t drafts = 0);
 };
 
 /// Computation of a rank, and the collective after it.
@@ -83,6 +86,7 @@ class StepCost
   private:
     double Matmul(const OperatorRow& row, double m, double count) const;
     double Attention(const OperatorRow& row, const StepShape& shape) const;
+    TimePs DraftTime(const StepShape& shape) const;
     double Filled(double m, double n, double count) const;
     double Moved(double bytes) const;
 

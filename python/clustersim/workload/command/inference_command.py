@@ -13,7 +13,8 @@ from clustersim.workload.kernels import gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
 from clustersim.workload.serve import engine, layout, placement, quantization
-from clustersim.workload.serve.flags import COUNTS, POOL, RANDOM, REQUESTS, SERVING, check, draw_as_benchmarks
+from clustersim.workload.serve.flags import (
+    COUNTS, POOL, RANDOM, REQUESTS, SERVING, SPECULATION, check, draw_as_benchmarks)
 from clustersim.workload.serve.instance import DTYPES, Instance
 from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
 
@@ -37,7 +38,8 @@ Without --prefill_gpus and --decode_gpus, instances of TP x PP x DP on all GPUs 
 # Of AICB's main program, and of `vllm bench serve`.
 OTHER_NAMES = {"prompt_tokens": ["num_prefill_tokens", "random_input_len"],
                "output_tokens": ["num_decode_tokens", "random_output_len"],
-               "requests": ["num_prompts"], "rate": ["request_rate"], "max_concurrency": ["concurrency"]}
+               "requests": ["num_prompts"], "rate": ["request_rate"], "max_concurrency": ["concurrency"],
+               "speculative_tokens": ["num_speculative_tokens", "speculative_num_steps"]}
 
 
 def make_parser() -> "Parser":
@@ -73,7 +75,8 @@ def make_parser() -> "Parser":
                        "(default without)")
     training_command.add_operator_dtype(group)
     exchange_flags.add_imbalance(group)
-    for title, keys in (("requests", {**REQUESTS, **COUNTS, **RANDOM}), ("serving", SERVING), ("each instance", POOL)):
+    for title, keys in (("requests", {**REQUESTS, **COUNTS, **RANDOM}), ("serving", SERVING), ("each instance", POOL),
+                        ("speculative decoding", SPECULATION)):
         group = parser.add_argument_group(title)
         for key, flag in keys.items():
             group.add_argument(*_spellings(key), metavar="V", help=flag.text)
@@ -185,6 +188,10 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
     lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
     lines += _kept_lines(given, model, pools)
     lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
+    drafts = int(given.speculative_tokens or 0)
+    if drafts:
+        share = given.draft_share or f"{1 / model.layers:.6g}"
+        lines.append(f"speculative_decoding {drafts} {given.acceptance} {share}")
     used = {pool.dtype for _, pool in pools} | {kind for _, pool in pools for _, kind in pool.precise.operators}
     rates = {bits: gpu.peak_and_ceiling(kind) for bits, kind in ((8, "fp8"), (4, "nvfp4")) if kind in used}
     fewer = "".join(f"fp{bits}_tflops: {peak:g} fp{bits}_matmul: {ceiling:g} " for bits,
@@ -202,8 +209,8 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
                   f"num_gpu_blocks {counts[-1]}"]
         if pool.pp > 1:
             lines.append(f"pp_comm {2 * model.hidden}")
-        rows = (Timed(pool, gpu, tokens, sequences, served_by).rows()
-                if gpu.kernels == "measured" else with_reaches(pool.rows(), gpu, tokens, sequences))
+        rows = (Timed(pool, gpu, tokens, sequences, served_by, 1 + drafts).rows()
+                if gpu.kernels == "measured" else with_reaches(pool.rows(), gpu, tokens, sequences, 1 + drafts))
         lines += [row.text() for row in (beside_kernels(rows, served_by) if served_by else rows)]
         first += pool.gpus
     return "\n".join(lines) + "\n", counts

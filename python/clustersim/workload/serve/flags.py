@@ -130,6 +130,12 @@ RANDOM = {
                                "a number from 0 to below 1"),
     "random_prefix_len": _whole("tokens before each prompt that all prompts share, besides --prompt_tokens",
                                 most=MOST_TOKENS)}
+SPECULATION = {
+    "speculative_tokens": _whole("speculative decoding: tokens that a draft proposes for each decoding sequence, which "
+                                 "the next step verifies (default: 0)", 0, 64),
+    "acceptance": _real("probability that a token of a draft is accepted if those before it are", 0, 1),
+    "draft_share": _real("time of a token of a draft, as a share of that of all layers for one token; its logits come "
+                         "on top (default: one layer's share, as DeepSeek V3's MTP and EAGLE have one layer)", 0, 1)}
 DECODE_KEYS = ("decode_router", "kv_transfer", "kv_layers_per_message",
                "first_token")  # of no use without instances that decode alone
 POOL = {
@@ -157,7 +163,7 @@ POOL = {
 
 def check(given: argparse.Namespace) -> None:
     """@raise InputError if the simulator would refuse what the flags say"""
-    for key, flag in {**REQUESTS, **COUNTS, **SERVING, **POOL}.items():
+    for key, flag in {**REQUESTS, **COUNTS, **SERVING, **POOL, **SPECULATION}.items():
         value = getattr(given, key)
         if value is not None and not flag.is_valid(value):
             raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
@@ -187,9 +193,13 @@ def _check_partners(given: argparse.Namespace) -> None:
                               ("turn_tokens", "turns", given.turns),
                               ("think_ms", "turns or --max_concurrency", given.turns or given.max_concurrency),
                               ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap"),
+                              ("acceptance", "speculative_tokens", given.speculative_tokens is not None),
+                              ("draft_share", "speculative_tokens", given.speculative_tokens is not None),
                               *((key, "decode_gpus", given.decode_gpus) for key in DECODE_KEYS)):
         if getattr(given, key) is not None and not does:
             raise InputError(f"--{key} has no effect without --{needed}; expected both or neither")
+    if int(given.speculative_tokens or 0) and given.acceptance is None:
+        raise InputError("--speculative_tokens needs --acceptance; expected the probability that a token is accepted")
 
 
 def draw_as_benchmarks(given: argparse.Namespace) -> None:

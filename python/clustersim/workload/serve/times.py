@@ -44,11 +44,13 @@ def _line(words: Sequence[int | str], found: Sequence[tuple[float, float]]) -> s
     return " ".join(["times", *map(str, words), *(f"{place:g} {time:.4g}" for place, time in found)])
 
 
-def with_reaches(rows: "Sequence[Row]", gpu: "Gpu", most: int, sequences: int) -> "list[Row]":
+def with_reaches(rows: "Sequence[Row]", gpu: "Gpu", most: int, sequences: int, verified: int = 1) -> "list[Row]":
     """@return the rows, those that reach some of a sequence's tokens, and products of weights with few bits, with lines
-    of their rooflines, and scans with their times"""
-    return [_scanned(row, row.scan, gpu) if row.scan else
-            dataclasses.replace(row, times=tuple(_reached(row, row.reach, gpu, most, sequences))) if row.reach else
+    of their rooflines, and scans with their times @param verified new tokens of a decoding sequence, a draft's included
+    """
+    return [_scanned(row, row.scan, gpu, verified) if row.scan else
+            dataclasses.replace(row, times=tuple(_reached(row, row.reach, gpu, most, sequences,
+                                                          verified))) if row.reach else
             dataclasses.replace(row, times=(_with_few_bits(row, gpu, most),)) if row.weight else row
             for row in rows]
 
@@ -65,14 +67,16 @@ def _with_few_bits(row: Row, gpu: "Gpu", most: int) -> str:
     return _line(["tokens"], found)
 
 
-def _scanned(row: Row, scan: "Operator", gpu: "Gpu") -> "Row":
-    """A prompt's tokens take a scan; each decoding sequence reads and writes its state."""
+def _scanned(row: Row, scan: "Operator", gpu: "Gpu", verified: int) -> "Row":
+    """A prompt's tokens take a scan; each decoding sequence reads and writes its state once."""
     slower = fused.slower(gpu, scan) if gpu.kernels == "measured" else 1.0
     each = slower * max(scan.flops / (gpu.tflops * 1e3), scan.bytes / gpu.stream_rate)
-    return dataclasses.replace(row, figures=(0, each, (2 * row.figures[0] + scan.bytes) / gpu.stream_rate, 0))
+    decoding = (2 * row.figures[0] + verified * scan.bytes) / gpu.stream_rate
+    return dataclasses.replace(row, figures=(0, each, decoding, 0))
 
 
-def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int) -> Iterator[str]:
+def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int,
+             verified: int) -> Iterator[str]:
     """A roofline is in proportion to new tokens and to sequences, as the simulator interpolates between the first and
     the last line."""
     each, cached_bytes, token_bytes = row.figures
@@ -88,8 +92,8 @@ def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int) ->
         found = []
         for cached in places:
             reached = reach.of_decoding(cached)
-            found.append((cached, decoding * slower * max(each * reached / speed,
-                                                          (cached_bytes * reached + token_bytes) / gpu.stream_rate)))
+            moved = cached_bytes * reached + verified * token_bytes
+            found.append((cached, decoding * slower * max(verified * each * reached / speed, moved / gpu.stream_rate)))
         yield _line(["decoding", decoding], found)
 
 
@@ -108,13 +112,13 @@ class Timed:
     """Adds times to the rows of an Instance.
 
     @param most tokens of a step of a replica @param sequences that decode at a time at most @param engine whose
-    experts compute; those of the fastest if None
+    experts compute; those of the fastest if None @param verified new tokens of a decoding sequence
     """
 
     def __init__(self, instance: "Instance", gpu: "Gpu", most: int, sequences: int,
-                 engine: "Engine | None" = None) -> None:
+                 engine: "Engine | None" = None, verified: int = 1) -> None:
         self.instance, self.gpu, self.most, self.sequences = instance, gpu, most, min(sequences, most)
-        self.engine = engine
+        self.engine, self.verified = engine, verified
 
     def rows(self) -> "list[Row]":
         """@return the Instance's rows with times"""
@@ -135,7 +139,7 @@ class Timed:
         if row.name in WITHIN_EXPERTS:
             return dataclasses.replace(row, figures=(0,) * len(row.figures))
         if row.scan or row.reach and row.reach.kernel:
-            return with_reaches([row], self.gpu, self.most, self.sequences)[0]
+            return with_reaches([row], self.gpu, self.most, self.sequences, self.verified)[0]
         kind = row.kind.split("_")[0]
         if kind == "attention":
             # An indexer's scores have no heads.
@@ -149,7 +153,7 @@ class Timed:
 
     def _products(self, row: "Row") -> list[str]:
         n, k, _ = row.figures
-        most = self.sequences if row.layers == "last" else self.most
+        most = self.verified * self.sequences if row.layers == "last" else self.most
         return [_line(["tokens"], [(m, weight_only.product_ns(self.gpu, m, n, k, row.weight) if row.weight else
                                     serving.product_ns(self.gpu, self._dtype(row), m, n, k)) for m in points(most)])]
 
@@ -186,9 +190,17 @@ class Timed:
         width = row.latent_width or heads.head_dim + heads.value_dim
         kv_heads = 1 if row.latent_width else heads.kv_heads
         for sequences in points(self.sequences):
+            # Each token of a draft is a query to the same keys and values, as further heads are.
             times = ((cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached),
-                                                  heads.heads, kv_heads, width, bool(row.latent_width)))
+                                                  self.verified * heads.heads, kv_heads, width,
+                                                  bool(row.latent_width)))
                      for cached in points(longest, reached.places)[4:])
-            found = [(cached, time) for cached, time in times if time is not None]
+            found = [(cached, max(time, self._verifying_ns(row, sequences * reached.of_decoding(cached))))
+                     for cached, time in times if time is not None]
             if found:
                 yield _line(["decoding", sequences], found)
+
+    def _verifying_ns(self, row: Row, scores: float) -> float:
+        """@return the least time of the operations of several tokens; those of one are in the measured times"""
+        speed = self.gpu.tflops * 1e3 * self.gpu.attention[0]
+        return self.verified * row.figures[0] * scores / speed if self.verified > 1 else 0.0

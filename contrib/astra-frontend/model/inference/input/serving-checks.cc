@@ -115,6 +115,14 @@ CheckPool(const ServingConfig& config, const Pool& pool)
         Fail(config, pool.line, "kv_bytes is missing", "bytes of keys and values, to swap them");
     }
     CheckWindow(config, pool);
+    if (pool.speculation.tokens >= pool.maxBatchTokens)
+    {
+        Fail(config,
+             pool.line,
+             "a step of " + std::to_string(pool.maxBatchTokens) + " tokens has no room for " +
+                 std::to_string(pool.speculation.tokens) + " of a draft",
+             "max_num_batched_tokens above the tokens of a draft");
+    }
     if (pool.rows.empty())
     {
         Fail(config, pool.line, "the instances have no rows", "lines that begin with row");

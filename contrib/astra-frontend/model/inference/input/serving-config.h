@@ -112,6 +112,30 @@ struct GpuRoofline
     double fourBitMatmul{1};
 };
 
+/// A draft proposes tokens for each decoding sequence, and the model verifies them in one step.
+struct Speculation
+{
+    uint32_t tokens{0};   ///< of a draft; 0: none
+    double acceptance{0}; ///< probability that a token is accepted if those before it are
+    double draftShare{0}; ///< time of a draft's token, as a share of the layers' for one
+
+    /// @return tokens that a sequence gets in its step number @p step, from 0: the expectation of
+    /// a step is (1 - a^(n + 1)) / (1 - a), and after k steps there is the whole part of k times it
+    uint32_t TokensOf(uint32_t step) const
+    {
+        double expected = 1;
+        for (uint32_t i = 0; i < tokens; ++i)
+        {
+            expected = 1 + acceptance * expected;
+        }
+        constexpr double ROUNDING = 1e-6;
+        const auto after = [expected](double steps) {
+            return static_cast<uint32_t>(steps * expected + ROUNDING);
+        };
+        return after(step + 1.0) - after(step);
+    }
+};
+
 /// Part of a request's work that instances of a pool do.
 enum class InstanceRole : uint8_t
 {
@@ -148,6 +172,7 @@ struct InstancePool
     TimePs launch{0};                   ///< of a kernel by the CPU, outside of CUDA graphs
     std::vector<uint32_t> captureSizes; ///< of CUDA graphs, in decoding sequences, ascending
     TimePs stepOverhead{0};
+    Speculation speculation;
     uint64_t pipelineBytesPerToken{0};
     std::optional<GpuRoofline> gpu;
     std::vector<OperatorRow> rows;

@@ -20,6 +20,7 @@
 #include "ns3/rows.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <filesystem>
@@ -41,6 +42,7 @@ constexpr int64_t PS_PER_MS = 1'000'000'000;
 constexpr uint64_t MOST_REQUESTS = 10'000'000;
 constexpr uint64_t MOST_LAYERS = 100'000;
 constexpr uint64_t MOST_TOKENS = DrawnCount::MOST;
+constexpr uint64_t MOST_DRAFT = 64;
 constexpr double LEAST_REAL = 1e-9;
 constexpr double LEAST_BURSTINESS = 0.01;
 constexpr double MOST_REAL = 1e18;
@@ -73,6 +75,23 @@ ParseAscending(std::string_view text)
     const bool ascend =
         sizes && std::ranges::adjacent_find(*sizes, std::greater_equal()) == sizes->end();
     return ascend ? sizes : std::nullopt;
+}
+
+/// @return tokens of a draft, their acceptance, and the draft's share of the layers' time
+std::optional<Speculation>
+ParseSpeculation(std::string_view text)
+{
+    std::istringstream words{std::string(text)};
+    std::array<std::string, 3> each;
+    words >> each[0] >> each[1] >> each[2] >> std::ws;
+    const auto tokens = ns3::WholeWithin(each[0], 1, MOST_DRAFT);
+    const auto acceptance = ns3::RealWithin(each[1], 0, 1);
+    const auto share = ns3::RealWithin(each[2], 0, 1);
+    if (!tokens || !acceptance || !share || !words.eof())
+    {
+        return std::nullopt;
+    }
+    return Speculation{static_cast<uint32_t>(*tokens), *acceptance, *share};
 }
 
 /// Reads one INFERENCE file. Keys of instances belong to the pool that the last line `instances`
@@ -331,6 +350,16 @@ class ServingReader
              "numbers of decoding sequences (none). A step that only decodes takes the next larger "
              "size of the fullest replica: every replica computes as many tokens, and nothing else "
              "is launched"},
+            {"speculative_decoding",
+             ns3::Parsed(pool.speculation,
+                         ParseSpeculation,
+                         "tokens of a draft from 1 to 64, their acceptance from 0 to 1 and the "
+                         "draft's share of the layers' time from 0 to 1"),
+             "a draft proposes N tokens for each decoding sequence, and a step verifies them. A "
+             "token is accepted with probability A if those before it are, so that a step makes "
+             "(1 - A^(N + 1)) / (1 - A) tokens on average: after k steps, a sequence has the whole "
+             "part of k times as many. Each token of the draft takes the share SHARE of the time "
+             "of all layers for one token a sequence, and the time of the rows after them (none)"},
             {"pp_comm",
              ns3::Whole(pool.pipelineBytesPerToken, 1, UINT32_MAX),
              "bytes per token that a pipeline stage sends to the next"},

@@ -31,11 +31,12 @@ struct Sequence
     uint32_t id{0};
     uint32_t prompt{0};
     uint32_t output{0};
-    uint32_t generated{0}; ///< tokens of the output
-    uint32_t computed{0};  ///< tokens with keys and values in the cache
-    uint64_t blocks{0};    ///< of the cache, held where it is now
-    uint64_t named{0};     ///< of those, from the first on, the ones that others may share
-    uint32_t cached{0};    ///< tokens of the prompt that were in the cache when it began
+    uint32_t generated{0};     ///< tokens of the output
+    uint32_t verifications{0}; ///< steps that verified a draft for it
+    uint32_t computed{0};      ///< tokens with keys and values in the cache
+    uint64_t blocks{0};        ///< of the cache, held where it is now
+    uint64_t named{0};         ///< of those, from the first on, the ones that others may share
+    uint32_t cached{0};        ///< tokens of the prompt that were in the cache when it began
     const ServingRequest* request{nullptr}; ///< borrowed; has the content that others may share
     bool inFlight{false};                   ///< in a batch that has not ended
     TimePs readyAt{0};                      ///< it is being moved between memories until then
