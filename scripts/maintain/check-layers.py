@@ -103,6 +103,7 @@ ROOMS = {
     "collectives/model/group": {"model/collective", "model/gpu", "model/library", "model/nccl", "model/timing"},
     "astra-frontend/model/api": {"collectives/model/collective"},
     "astra-frontend/model/chakra": {"collectives/model/collective"},
+    "astra-frontend/model/goal": set(),
     "astra-frontend/model/network": {"collectives/model/collective", "collectives/model/gpu"},
     "astra-frontend/model/flow": {"collectives/model/collective", "model/network"},
     "astra-frontend/model/formula": {"collectives/model/collective", "model/network"},
@@ -117,8 +118,8 @@ ROOMS = {
     "astra-frontend/model/inference/input": {"collectives/model/collective", "model/inference/policy", "model/system"},
     "astra-frontend/model/inference": {"collectives/model/collective", "model/inference/input",
                                        "model/inference/policy", "model/system"},
-    "astra-frontend/model/workload": {"collectives/model/collective", "model/chakra", "model/inference",
-                                      "model/system"},
+    "astra-frontend/model/workload": {"collectives/model/collective", "model/chakra", "model/goal",
+                                      "model/inference", "model/system"},
     "simulator/options": set(),
     "simulator/physical": set(),
     "simulator/records": set(),
@@ -137,7 +138,8 @@ ROOMS = {
 }
 # Modules and rooms that must not reach ns-3: their models run on any network.
 WITHOUT_NS3 = ("base/", "collectives/", *(f"astra-frontend/model/{room}/"
-                                          for room in ("native", "chakra", "system", "inference", "workload")))
+                                          for room in ("native", "chakra", "goal", "system", "inference",
+                                                       "workload")))
 # Folders beside the rooms.
 BESIDE = ("test", "examples", "doc")
 

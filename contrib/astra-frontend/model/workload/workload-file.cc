@@ -5,6 +5,7 @@
 
 #include "astra-frontend/model/inference/inference-workload.h"
 #include "chakra-workload.h"
+#include "goal-workload.h"
 #include "kv-cache-workload.h"
 #include "layer-workload.h"
 #include "workload-format.h"
@@ -92,7 +93,11 @@ IsChakraPrefix(const std::string& path)
 bool
 RanksShareScheduler(const std::string& path)
 {
-    const std::string kind = ns3::InputExists(path) && !IsChakraPrefix(path) ? FirstWord(path) : "";
+    if (!ns3::InputExists(path) || IsChakraPrefix(path) || GoalSchedule::IsIn(path))
+    {
+        return false;
+    }
+    const std::string kind = FirstWord(path);
     return kind == KV_CACHE || kind == INFERENCE;
 }
 
@@ -123,6 +128,10 @@ OpenWorkload(const std::string& path, const WorkloadOptions& options)
         return std::make_unique<ChakraWorkload>(path, options.communicators, options.memory);
     }
     RefuseOtherForms(path);
+    if (GoalSchedule::IsIn(path))
+    {
+        return std::make_unique<GoalWorkload>(GoalSchedule::Read(path));
+    }
     const std::string kind = FirstWord(path);
     if (kind == KV_CACHE)
     {

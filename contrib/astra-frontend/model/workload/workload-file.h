@@ -49,7 +49,8 @@ NamedEngine AllReduceOf(const std::string& path);
 
 /**
  * Opens a workload of any kind: SimAI text, ASTRA-sim 1.0 text, micro lines, a KV-cache file, an
- * INFERENCE file, a WorkloadFormat, or the prefix of Chakra traces (if PATH.0.et exists).
+ * INFERENCE file, a GOAL schedule, a WorkloadFormat, or the prefix of Chakra traces (if PATH.0.et
+ * exists).
  * @throw ns3::InputError
  */
 std::unique_ptr<Workload> OpenWorkload(const std::string& path, const WorkloadOptions& options);
