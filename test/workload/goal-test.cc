@@ -201,9 +201,10 @@ TEST_F(Goal, CalculationsOfOneCpuFollowEachOtherAndOthersRunBeside)
 TEST_F(Goal, AChainWaitsForEndsAndIrequiresForStarts)
 {
     // b begins with a, c after a, d after b and c.
-    ASSERT_EQ(Run("num_ranks 1\nrank 0 {\na: calc 3000\nb: calc 10000 cpu 1\nb irequires a\n"
-                  "c: calc 4000 cpu 2\nc requires a\nd: calc 1000\nd requires b\nd requires c\n}\n"),
-              "");
+    ASSERT_EQ(
+        Run("num_ranks 1\nrank 0 {\na: calc 3000\nb: calc 10000 cpu 1\nb irequires a\n"
+            "c: calc 4000 cpu 2\nc requires a\nd: calc 1000\nd requires b\nd requires c\n}\n"),
+        "");
     EXPECT_EQ(run->recorder.finished, 11 * MICROSECOND);
 }
 
@@ -224,7 +225,8 @@ TEST_F(Goal, CalculationOverlapsMessages)
                   "rank 1 {\na: recv 100000b from 0\nb: calc 1000\nb requires a\n}\n"),
               "");
     EXPECT_EQ(run->recorder.finished, 4 * MICROSECOND);
-    EXPECT_EQ(run->recorder.exposed, 3 * MICROSECOND + MICROSECOND / 2) << "rank 1 waits 3 us, rank 0 half of one";
+    EXPECT_EQ(run->recorder.exposed, 3 * MICROSECOND + MICROSECOND / 2)
+        << "rank 1 waits 3 us, rank 0 half of one";
 }
 
 TEST_F(Goal, TheBinaryFormSaysTheSame)
@@ -239,7 +241,8 @@ TEST_F(Goal, TheBinaryFormSaysTheSame)
     EXPECT_EQ(run->recorder.compute, 8 * MICROSECOND);
     EXPECT_THAT(Run(file.substr(0, file.size() - 3)), HasSubstr("rank 1 lies outside the file"));
     EXPECT_THAT(Run(file.substr(0, 20)), HasSubstr("ends within a schedule"));
-    EXPECT_THAT(Run(BinaryFile(1).Rank({{0, 7, 0, 0, 0}}).Bytes()), HasSubstr("operation of type 7"));
+    EXPECT_THAT(Run(BinaryFile(1).Rank({{0, 7, 0, 0, 0}}).Bytes()),
+                HasSubstr("operation of type 7"));
     EXPECT_THAT(Run(BinaryFile(1).Rank({{0, 3, 0, 0, 0, {4}}}).Bytes()),
                 HasSubstr("operation 0 precedes operation 4, which is not there"));
     EXPECT_THAT(Run(BinaryFile(2).Rank({{0, 1, 2, 5, 0}}).Rank({}).Bytes()),
@@ -259,16 +262,19 @@ TEST_F(Goal, MistakesAreNamedWithTheirLines)
     EXPECT_THAT(mistake("recv 5b from 1 tag -1"), HasSubstr(":4: a message from any rank or with"));
     EXPECT_THAT(mistake("send 5b to 2"), HasSubstr(":4: rank 0 exchanges a message with rank 2"));
     EXPECT_THAT(mistake("send 5b to 0"), HasSubstr(":4: rank 0 exchanges a message with rank 0"));
-    EXPECT_THAT(mistake("b requires a"), HasSubstr(":4: there is no operation 'b' above this line"));
+    EXPECT_THAT(mistake("b requires a"),
+                HasSubstr(":4: there is no operation 'b' above this line"));
     EXPECT_THAT(mistake("a needs a"), HasSubstr(":4: 'a' begins no statement; expected rank N"));
     EXPECT_THAT(mistake("a: calc 1"), HasSubstr(":4: the label 'a' comes again"));
     EXPECT_THAT(mistake("a: wait 1"), HasSubstr(":4: 'wait' is no operation"));
     EXPECT_THAT(mistake("b: calc 1\na requires b\nb requires a"),
                 HasSubstr(":3: the operation waits for itself"));
     EXPECT_THAT(Run("num_ranks 2\nrank 0 {\n}\n"), HasSubstr(":3: rank 1 of 2 has no schedule"));
-    EXPECT_THAT(Run("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}\n"), HasSubstr(":4: rank 0 comes again"));
+    EXPECT_THAT(Run("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}\n"),
+                HasSubstr(":4: rank 0 comes again"));
     EXPECT_THAT(Run("num_ranks 1\nrank 1 {\n}\n"), HasSubstr(":2: there is no rank 1"));
-    EXPECT_THAT(Run("num_ranks 1\nrank 0 {\ncalc 1\n"), HasSubstr(":3: the file ends within rank 0"));
+    EXPECT_THAT(Run("num_ranks 1\nrank 0 {\ncalc 1\n"),
+                HasSubstr(":3: the file ends within rank 0"));
     EXPECT_THAT(Run("num_ranks 0\n"), HasSubstr(":1: num_ranks is 0"));
 }
 

@@ -11,8 +11,8 @@
 
 // The file, little-endian and without padding: a cookie (8 bytes), the number of ranks (4), the
 // largest cpu and nic (1 each), and for each rank the begin and end of its part (8 each), counted
-// from behind the cookie. A part has the numbers of operations and of those that nothing precedes (4
-// each), the latter's numbers (4 each), the operations (39 bytes each), and the numbers of
+// from behind the cookie. A part has the numbers of operations and of those that nothing precedes
+// (4 each), the latter's numbers (4 each), the operations (39 bytes each), and the numbers of
 // operations that follow others. An operation names its successors by their number and the place of
 // the first among these, once for its end and once for its start.
 
@@ -184,10 +184,11 @@ ReadGoalBinary(std::string_view file, const std::string& path)
         const auto end = head.Take<uint64_t>();
         if (begin > end || end > parts.size())
         {
-            throw ns3::InputError(path,
-                                  0,
-                                  fmt::format("the schedule of rank {} lies outside the file", rank),
-                                  "a GOAL schedule as txt2bin of LogGOPSim writes it");
+            throw ns3::InputError(
+                path,
+                0,
+                fmt::format("the schedule of rank {} lies outside the file", rank),
+                "a GOAL schedule as txt2bin of LogGOPSim writes it");
         }
         programs.push_back(ReadProgram(ByteReader(parts.substr(begin, end - begin), path), path));
     }

@@ -23,12 +23,12 @@ struct GoalOperation
     };
 
     Type type;
-    uint32_t stream;       ///< "cpu": calculations of one stream follow each other
-    uint32_t peer;         ///< of a message
-    uint32_t tag;          ///< of a message
-    uint64_t size;         ///< bytes, or nanoseconds of a calculation
-    uint32_t missing{0};   ///< operations that end or start before it
-    std::size_t line{0};   ///< in the text form
+    uint32_t stream;     ///< "cpu": calculations of one stream follow each other
+    uint32_t peer;       ///< of a message
+    uint32_t tag;        ///< of a message
+    uint64_t size;       ///< bytes, or nanoseconds of a calculation
+    uint32_t missing{0}; ///< operations that end or start before it
+    std::size_t line{0}; ///< in the text form
 };
 
 /// That one operation of a rank comes after another.

@@ -26,11 +26,11 @@ CheckProgram(const std::string& path, GoalProgram& program, uint32_t rank, uint3
 {
     const auto fail = [&](std::size_t operation, const std::string& what, const char* expected) {
         const std::size_t line = program.Operations()[operation].line;
-        throw ns3::InputError(path,
-                              line,
-                              line ? what
-                                   : fmt::format("operation {} of rank {}: {}", operation, rank, what),
-                              expected);
+        throw ns3::InputError(
+            path,
+            line,
+            line ? what : fmt::format("operation {} of rank {}: {}", operation, rank, what),
+            expected);
     };
     for (std::size_t i = 0; i < program.Operations().size(); ++i)
     {

@@ -378,7 +378,7 @@ class GoalTextReader
     GoalWords m_words;
     std::vector<GoalProgram> m_programs;
     std::vector<bool> m_hasProgram;
-    std::optional<uint64_t> m_rank; ///< whose statements come
+    std::optional<uint64_t> m_rank;                     ///< whose statements come
     std::unordered_map<std::string, uint32_t> m_labels; ///< of m_rank
 };
 

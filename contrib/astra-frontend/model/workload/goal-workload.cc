@@ -169,9 +169,7 @@ GoalRank::Calculate(uint32_t operation)
     Release(operation, true);
     const TimePs duration = m_sys.GpuTime(ns3::TimesPs(PS_PER_NS, calculation.size));
     m_sys.CheckDelay(duration, CALCULATE);
-    m_sys.Schedule(duration,
-                   &GoalRank::Calculated,
-                   new Timer{this, operation, m_sys.Now()});
+    m_sys.Schedule(duration, &GoalRank::Calculated, new Timer{this, operation, m_sys.Now()});
 }
 
 void
@@ -204,10 +202,14 @@ GoalRank::Communicate(uint32_t operation)
     Release(operation, true);
     if (message.type == GoalOperation::Type::Send)
     {
-        m_sys.SendMessage(peer, bytes, message.tag, MESSAGES, [this, operation, sent = m_sys.Now()] {
-            m_waits.EndMessage(operation, sent);
-            End(operation);
-        });
+        m_sys.SendMessage(peer,
+                          bytes,
+                          message.tag,
+                          MESSAGES,
+                          [this, operation, sent = m_sys.Now()] {
+                              m_waits.EndMessage(operation, sent);
+                              End(operation);
+                          });
         return;
     }
     m_sys.ReceiveMessage(peer, bytes, message.tag, [this, operation](TimePs sent) {
@@ -248,12 +250,9 @@ GoalRank::DescribeWaits() const
             continue;
         }
         const std::size_t line = m_program.Operations()[i].line;
-        lines.push_back(line ? fmt::format("line {} of {} has not ended",
-                                           line,
-                                           m_workload.GetFileName())
-                             : fmt::format("operation {} of {} has not ended",
-                                           i,
-                                           m_workload.GetFileName()));
+        lines.push_back(
+            line ? fmt::format("line {} of {} has not ended", line, m_workload.GetFileName())
+                 : fmt::format("operation {} of {} has not ended", i, m_workload.GetFileName()));
     }
     return lines;
 }
