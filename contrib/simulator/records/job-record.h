@@ -52,7 +52,7 @@ class JobRecord : public RunObserver
 
     /// The run is over. @param finished whether the job is complete
     /// @throw ns3::InputError if a file cannot be written
-    virtual void Finish(bool /* finished */)
+    virtual void Finish([[maybe_unused]] bool finished)
     {
     }
 
