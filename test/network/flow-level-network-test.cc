@@ -520,6 +520,20 @@ TEST_F(FlowLevel, AnOperationHasTheRateOfItsSlowestMember)
     EXPECT_NEAR(other->at, 2000 * 10'000 + 10'000 + 200'000, 20'000);
 }
 
+TEST_F(FlowLevel, MembersMayAskOneAfterTheOtherInOnePicosecond)
+{
+    Build(SERVERS);
+    Join(0, InNetworkOp::ReduceMulticast, {0, 1}, 1'000'000);
+    Mark* second = nullptr;
+    m_loop.Schedule(0, [&] {
+        m_loop.Schedule(0, [&] {
+            second = Join(1, InNetworkOp::ReduceMulticast, {0, 1}, 1'000'000);
+        });
+    });
+    m_loop.Run();
+    EXPECT_NEAR(second->at, 10'000'000 + 10'000 + 200'000, 2);
+}
+
 TEST_F(FlowLevel, AReductionWaitsForItsLastMember)
 {
     Build(SERVERS);

@@ -900,6 +900,7 @@ FlowLevelFabric::Join(int rank, const JoinRequest& request)
 void
 FlowLevelFabric::JoinMembers(Operation& operation)
 {
+    operation.joiningPs = -1; // those that ask later in this picosecond have an event of their own
     m_members.clear();
     for (uint32_t index = 0; index < operation.members.size(); ++index)
     {
