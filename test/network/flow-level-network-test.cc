@@ -534,6 +534,28 @@ TEST_F(FlowLevel, MembersMayAskOneAfterTheOtherInOnePicosecond)
     EXPECT_NEAR(second->at, 10'000'000 + 10'000 + 200'000, 2);
 }
 
+/// The root's contribution to one reduction arrives after the reduction is over, and says nothing
+/// to the next ones, which have its memory.
+TEST_F(FlowLevel, ReductionsWhoseRootJoinsLastFollowEachOther)
+{
+    Build(SERVERS);
+    std::vector<const Mark*> ends;
+    for (int i = 0; i < 20; ++i)
+    {
+        m_loop.Schedule(i * 400'000, [&] { Join(0, InNetworkOp::Reduce, {0, 1}, 1000, 1); });
+        m_loop.Schedule(i * 400'000 + 150'000, [&] {
+            ends.push_back(Join(1, InNetworkOp::Reduce, {0, 1}, 1000, 1));
+        });
+    }
+    m_loop.Run();
+    ASSERT_EQ(ends.size(), 20U);
+    for (int i = 0; i < 20; ++i)
+    {
+        // A frame up, and one down.
+        EXPECT_NEAR(ends[i]->at, i * 400'000 + 150'000 + 2 * 10'000 + 200'000, 3) << i;
+    }
+}
+
 TEST_F(FlowLevel, AReductionWaitsForItsLastMember)
 {
     Build(SERVERS);

@@ -1050,11 +1050,13 @@ FlowLevelFabric::OnContributionsArrived(Part* part)
     const TimePs ackDelay = part->ackDelay;
     part->acknowledged = true;
     Release(part);
+    bool isAwaited = false; // by a member that receives nothing: its operation is not over
     for (uint32_t index = 0; index < operation.members.size(); ++index)
     {
         operation.contributing -= isSender(index);
+        isAwaited |= isSender(index) && !operation.Receives(index);
     }
-    if (operation.kind == InNetworkOp::Reduce)
+    if (isAwaited)
     {
         m_loop.Schedule(ackDelay, [this, &operation, isSender] {
             FinishMembers(operation, [&operation, &isSender](uint32_t index) {
