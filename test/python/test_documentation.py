@@ -302,7 +302,7 @@ def test_the_site_builds_without_a_warning(checkout):
 
 # Every module, and a class of its group.
 MEMBERS = {"base": "InputError", "rdma-qbb": "RdmaCongestionOps", "programs": "RunDriver", "accl-cclo": "CcloDriver",
-           "collectives": "RankNetwork", "astra-frontend": "AstraNetworkAPI", "simulator": "PacketBackend"}
+           "collectives": "RankNetwork", "astra-frontend": "AstraNetworkAPI", "simulator": "FastForwardBackend"}
 
 
 @pytest.mark.skipif(not shutil.which("doxygen"), reason="doxygen is not installed (scripts/setup.sh --develop)")
