@@ -64,6 +64,16 @@ RefuseOtherForms(const std::string& path)
     }
 }
 
+/// @return the first word of a text, which says of what kind it is; empty for Chakra traces, for
+/// GOAL schedules, which may be binary, and for a file that is not there
+std::string
+KindOf(const std::string& path)
+{
+    const bool isText =
+        ns3::InputExists(path) && !IsChakraPrefix(path) && !GoalSchedule::IsIn(path);
+    return isText ? FirstWord(path) : "";
+}
+
 } // namespace
 
 std::vector<std::string>
@@ -93,11 +103,7 @@ IsChakraPrefix(const std::string& path)
 bool
 RanksShareScheduler(const std::string& path)
 {
-    if (!ns3::InputExists(path) || IsChakraPrefix(path) || GoalSchedule::IsIn(path))
-    {
-        return false;
-    }
-    const std::string kind = FirstWord(path);
+    const std::string kind = KindOf(path);
     return kind == KV_CACHE || kind == INFERENCE;
 }
 
@@ -105,7 +111,7 @@ NamedEngine
 AllReduceOf(const std::string& path)
 {
     NamedEngine found;
-    if (!ns3::InputExists(path) || IsChakraPrefix(path) || FirstWord(path) != INFERENCE)
+    if (KindOf(path) != INFERENCE)
     {
         return found;
     }
