@@ -74,7 +74,7 @@ def recorded(case: Case, options: argparse.Namespace, folder: pathlib.Path) -> F
 
 
 def our_ends(case: Case, program: pathlib.Path, folder: pathlib.Path) -> runs.Ends | None:
-    """@return a case here, or nothing where its transport is not in our program"""
+    """@return a case here, or nothing where its protocol is not modelled here"""
     try:
         return runs.mean(case, lambda seed: runs.ours(case, seed, program, folder))
     except runs.NotThere:

@@ -64,6 +64,7 @@ WIRE = ("--ns3::RdmaHw::DataOverhead=64", "--ns3::RdmaHw::AckBytes=64", "--ns3::
         "--ns3::QbbNetDevice::PauseTime=0")
 ROCE = ("-nodes", str(HOSTS), "-linkspeed", str(RATE_MBPS), "-mtu", str(PAYLOAD), "-q", "10000", "-pfc_thresholds",
         str(RESUME_FRAMES), str(PAUSE_FRAMES), "-paths", "16")
+UEC_WIRE = ("--ns3::RdmaHw::DataOverhead=24", "--ns3::RdmaHw::AckBytes=38")  # and 40 and 26 of UecTransport
 UEC = ("-nodes", str(HOSTS), "-linkspeed", str(RATE_MBPS), "-mtu", str(PAYLOAD + HEADERS))
 
 
@@ -88,8 +89,9 @@ SETTINGS = {setting.name: setting for setting in (
             "The same, and each frame takes a path of its own: htsim goes through the ports of a switch in an order\n"
             "that it draws anew for each round (``ecmp_rr``), and here each frame draws its port (``random-spray``)."),
     Setting("UEC, NSCC", "htsim_uec", (*UEC, "-sender_cc_only", "-sender_cc_algo", "nscc"),
-            f"TRANSPORT UEC\nPACKET_PAYLOAD_SIZE {PAYLOAD}\n", (), False,
-            "Ultra Ethernet with congestion control at senders (NSCC), trimming, and htsim's mixed load balancing."),
+            f"TRANSPORT UEC\nPACKET_PAYLOAD_SIZE {PAYLOAD}\n", UEC_WIRE, True,
+            "Ultra Ethernet with congestion control at senders (NSCC) and trimming. Paths: htsim's mixed load balancing, and\n"
+            "here ``UEC_SPREADING oblivious``."),
     Setting("UEC, RCCC", "htsim_uec", (*UEC, "-receiver_cc_only"), None, (), False,
             "Ultra Ethernet with credits of receivers (RCCC)."),
 )}
