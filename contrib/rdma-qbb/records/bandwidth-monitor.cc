@@ -78,16 +78,9 @@ class BandwidthMonitor : public SamplingMonitor
     std::vector<std::vector<double>> m_lastBits; ///< by node and port: bits sent at the last sample
 };
 
-const FileMonitor::Kind BANDWIDTH(
-    "BW_MON_FILE",
-    &FabricConf::bwMonFile,
-    [](const FileMonitor::Site& site) -> std::unique_ptr<FileMonitor> {
-        const FabricConf& conf = site.conf;
-        return std::make_unique<BandwidthMonitor>(
-            site.fabric,
-            site.path(),
-            SamplingTimes{conf.monStartPs, conf.monEndPs, conf.bwMonIntervalPs});
-    });
+const FileMonitor::Kind BANDWIDTH("BW_MON_FILE",
+                                  &FabricConf::bwMonFile,
+                                  MakeSampled<BandwidthMonitor, &FabricConf::bwMonIntervalPs>);
 
 } // namespace
 

@@ -164,15 +164,7 @@ class CnpMonitor : public SamplingMonitor
 
 const FileMonitor::Kind CNP("CNP_MON_FILE",
                             &FabricConf::cnpMonFile,
-                            [](const FileMonitor::Site& site) -> std::unique_ptr<FileMonitor> {
-                                const FabricConf& conf = site.conf;
-                                return std::make_unique<CnpMonitor>(
-                                    site.fabric,
-                                    site.path(),
-                                    SamplingTimes{conf.monStartPs,
-                                                  conf.monEndPs,
-                                                  conf.qpMonIntervalPs});
-                            });
+                            MakeSampled<CnpMonitor, &FabricConf::qpMonIntervalPs>);
 
 } // namespace
 

@@ -101,15 +101,7 @@ class RateMonitor : public SamplingMonitor
 
 const FileMonitor::Kind RATE("RATE_MON_FILE",
                              &FabricConf::rateMonFile,
-                             [](const FileMonitor::Site& site) -> std::unique_ptr<FileMonitor> {
-                                 const FabricConf& conf = site.conf;
-                                 return std::make_unique<RateMonitor>(
-                                     site.fabric,
-                                     site.path(),
-                                     SamplingTimes{conf.monStartPs,
-                                                   conf.monEndPs,
-                                                   conf.qpMonIntervalPs});
-                             });
+                             MakeSampled<RateMonitor, &FabricConf::qpMonIntervalPs>);
 
 } // namespace
 

@@ -12,6 +12,7 @@
 #include "ns3/qbb-mail.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -88,6 +89,16 @@ class SamplingMonitor : public QbbAddressee, public FileMonitor
     bool m_first{true};
     EventId m_event;
 };
+
+/// Makes a monitor that looks from MON_START to MON_END, for its FileMonitor::Kind.
+/// @tparam interval of the configuration: the time between two samples
+template <typename Monitor, auto interval>
+std::unique_ptr<FileMonitor>
+MakeSampled(const FileMonitor::Site& site)
+{
+    const SamplingTimes times{site.conf.monStartPs, site.conf.monEndPs, site.conf.*interval};
+    return std::make_unique<Monitor>(site.fabric, site.path(), times);
+}
 
 } // namespace ns3
 

@@ -531,9 +531,7 @@ void
 ServingRank::Finish()
 {
     m_finished = true;
-    m_sys.get_observer().PassFinished(m_sys.get_rank(), 0, m_sys.Now());
-    m_sys.get_observer().RankFinished(m_sys.get_rank(), m_sys.Now());
-    m_sys.get_network().NotifyFinished();
+    m_sys.FinishPass(0, true);
 }
 
 } // namespace AstraSim

@@ -73,6 +73,17 @@ Sys::~Sys()
     drop(m_readyList);
 }
 
+void
+Sys::FinishPass(uint32_t pass, bool isLast)
+{
+    get_observer().PassFinished(get_rank(), pass, Now());
+    if (isLast)
+    {
+        get_observer().RankFinished(get_rank(), Now());
+        m_network.NotifyFinished();
+    }
+}
+
 TimePs
 Sys::GpuTime(TimePs duration) const
 {

@@ -192,6 +192,9 @@ class Sys
         return *m_context.observer;
     }
 
+    /// The rank has ended a pass of its workload. @param isLast whether it has no further one
+    void FinishPass(uint32_t pass, bool isLast);
+
     const Workload& get_workload() const
     {
         return *m_context.workload;

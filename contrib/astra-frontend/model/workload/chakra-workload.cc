@@ -383,10 +383,7 @@ ChakraRank::Run()
     if (m_window.Done() && !m_finished)
     {
         m_finished = true;
-        auto& observer = m_sys.get_observer();
-        observer.PassFinished(m_sys.get_rank(), 0, m_sys.Now());
-        observer.RankFinished(m_sys.get_rank(), m_sys.Now());
-        m_sys.get_network().NotifyFinished();
+        m_sys.FinishPass(0, true);
     }
 }
 

@@ -46,9 +46,7 @@ class CollectiveTestWorkload::Rank : public RankWorkload
         if (rank.m_test.m_point == rank.m_test.m_points.size())
         {
             rank.m_finished = true;
-            rank.m_sys.get_observer().PassFinished(rank.m_sys.get_rank(), 0, rank.m_sys.Now());
-            rank.m_sys.get_observer().RankFinished(rank.m_sys.get_rank(), rank.m_sys.Now());
-            rank.m_sys.get_network().NotifyFinished();
+            rank.m_sys.FinishPass(0, true);
             return;
         }
         rank.m_iteration = 0;

@@ -133,10 +133,7 @@ GoalRank::Run()
     if (m_left == 0 && !m_finished)
     {
         m_finished = true;
-        auto& observer = m_sys.get_observer();
-        observer.PassFinished(m_sys.get_rank(), 0, m_sys.Now());
-        observer.RankFinished(m_sys.get_rank(), m_sys.Now());
-        m_sys.get_network().NotifyFinished();
+        m_sys.FinishPass(0, true);
     }
 }
 

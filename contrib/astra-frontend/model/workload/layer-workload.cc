@@ -571,25 +571,20 @@ LayerRank::DoReceive(const ProgramStep& step)
 bool
 LayerRank::EndPass()
 {
-    if (m_pass + 1 == m_workload.GetPassCount() && !WaitForAllIssued())
+    const bool isLast = m_pass + 1 == m_workload.GetPassCount();
+    if (isLast && !WaitForAllIssued())
     {
         return false;
     }
-    if (m_pass + 1 == m_workload.GetPassCount())
+    if (isLast)
     {
         m_waits.GoOn(m_after, m_sys.Now());
-    }
-    m_sys.get_observer().PassFinished(m_sys.get_rank(), m_pass, m_sys.Now());
-    ++m_pass;
-    m_next = 0;
-    if (m_pass == m_workload.GetPassCount())
-    {
         m_state = State::Finished;
-        m_sys.get_observer().RankFinished(m_sys.get_rank(), m_sys.Now());
-        m_sys.get_network().NotifyFinished();
-        return false;
     }
-    return true;
+    const uint32_t pass = m_pass++;
+    m_next = 0;
+    m_sys.FinishPass(pass, isLast);
+    return !isLast;
 }
 
 void

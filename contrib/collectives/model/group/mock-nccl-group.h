@@ -72,10 +72,11 @@ class MockNcclGroup : public CollectiveImplementation
         return m_options;
     }
 
-  private:
     /// @return the machine with the profile of the GPU type that the user or the topology names
+    /// @throw ns3::InputError if there is no such type
     static MachineModel ResolveGpu(MachineModel machine, const NcclOptions& options);
 
+  private:
     using Key =
         std::tuple<std::vector<int>, GroupKind, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
 
