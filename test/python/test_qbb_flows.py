@@ -83,6 +83,8 @@ def test_run_json_tells_inputs_options_and_results(tmp_path):
     ({"conf": "LINK_DOWN 1 0 1\n"}, "run.conf:1: LINK_DOWN names 0 and 1, which no link joins"),
     ({"conf": "ROUTING_AT spray core\n"}, "run.conf:1: ROUTING_AT names core, which no network switch"),
     ({"conf": "CC_MODE ns3::NoSuch\n"}, "run.conf:1: CC_MODE cannot be 'ns3::NoSuch'; expected number or TypeId"),
+    ({"conf": "LOSS_RECOVERY sack\n"}, "run.conf:1: LOSS_RECOVERY cannot be 'sack'; expected word or TypeId, gbn or irn, "
+     "or a class derived from ns3::RdmaLossRecovery\n"),
     ({"flags": ["--set", "SEED=x"]}, "--set SEED=x: SEED cannot be 'x'"),
     ({"conf": "MON_END 5\nCC_MODE 1\nMON_START 6\n"}, "run.conf:3: MON_END is before MON_START; expected a later time"),
     ({"conf": "MON_END 5\n", "flags": ["--set", "MON_START=6"]}, "--set MON_START=6: MON_END is before MON_START"),

@@ -365,10 +365,10 @@ OneOf(const Words& words)
 }
 
 Format
-PlugIn(const char* type, std::string range, const char* base, const Words& words)
+PlugIn(const char* type, const std::string& range, const char* base, const Words& words)
 {
     return {type,
-            std::move(range),
+            fmt::format("{}a class derived from {}", range.empty() ? "" : range + ", or ", base),
             {[words, base](std::string_view text) { return TypeNameOf(text, words, base); }},
             WordWriter(words)};
 }
@@ -457,8 +457,7 @@ Format
 ChosenTransport()
 {
     const Words words{{"roce", "ns3::RdmaTransport"}, {"UEC", "ns3::UecTransport"}};
-    Format format =
-        PlugIn("word or TypeId", "roce or UEC, or a TypeId", "ns3::RdmaTransport", words);
+    Format format = PlugIn("word or TypeId", Listed(words), "ns3::RdmaTransport", words);
     format.take = [](FabricConf&, const Values& values, const Fields&, const Key& key) {
         const auto& name = std::get<std::string>(values[0]);
         Settings settings{{key.attributes.front(), Create<StringValue>(name)}};
@@ -532,10 +531,8 @@ RoutingAt(const Words& policies)
 Format
 Monitor()
 {
-    Format format = PlugIn("TypeId",
-                           "a class derived from ns3::FabricMonitor; may be repeated",
-                           "ns3::FabricMonitor",
-                           {});
+    Format format = PlugIn("TypeId", "", "ns3::FabricMonitor", {});
+    format.range += "; may be repeated";
     format.take = [](FabricConf& conf, const Values& values, const Fields&, const Key&) {
         conf.monitors.Edit().push_back(std::get<std::string>(values[0]));
         return Settings{};

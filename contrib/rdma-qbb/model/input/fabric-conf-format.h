@@ -106,8 +106,11 @@ FabricConfFormat BufferSize();
 FabricConfFormat AckInterval();
 FabricConfFormat Path();
 FabricConfFormat OneOf(const Words& words);
-/// A word, or the TypeId name of a class derived from @p base.
-FabricConfFormat PlugIn(const char* type, std::string range, const char* base, const Words& words);
+/// A word, or the TypeId name of a class derived from @p base. @param range of the words
+FabricConfFormat PlugIn(const char* type,
+                        const std::string& range,
+                        const char* base,
+                        const Words& words);
 /// `ENGINE classes...`: groups with collectives that an engine carries out.
 FabricConfFormat CollectiveEngine();
 /// `n` and n pairs of a link rate and a value.

@@ -384,15 +384,10 @@ Switches()
     const Words policies{{"thresholds", "ns3::BufferPolicy"},
                          {"dynamic", "ns3::DynamicThresholds"},
                          {"static", "ns3::StaticThresholds"}};
-    const auto buffering = PlugIn("word or TypeId",
-                                  "thresholds, dynamic or static, or a TypeId",
-                                  "ns3::BufferPolicy",
-                                  policies);
+    const auto buffering =
+        PlugIn("word or TypeId", Listed(policies), "ns3::BufferPolicy", policies);
     const Words actions{{"alert", "Alert"}, {"drop", "Drop"}, {"forward", "Forward"}};
-    const auto routing = PlugIn("word or TypeId",
-                                Listed(routings) + ", or a TypeId",
-                                "ns3::RoutingPolicy",
-                                routings);
+    const auto routing = PlugIn("word or TypeId", Listed(routings), "ns3::RoutingPolicy", routings);
     return {
         {{"ENABLE_QCN", Flag(), "ns3::SwitchNode::EcnEnabled"},
          "Switches mark ECN and receivers notify senders."},
@@ -455,10 +450,9 @@ Switches()
 std::vector<Entry>
 Transport()
 {
-    const auto recovery = PlugIn("word or TypeId",
-                                 "gbn or irn, or a TypeId",
-                                 "ns3::RdmaLossRecovery",
-                                 {{"gbn", "ns3::RdmaGoBackN"}, {"irn", "ns3::RdmaIrn"}});
+    const Words recoveries{{"gbn", "ns3::RdmaGoBackN"}, {"irn", "ns3::RdmaIrn"}};
+    const auto recovery =
+        PlugIn("word or TypeId", Listed(recoveries), "ns3::RdmaLossRecovery", recoveries);
     const auto mode = OneOf({{"per_flow", "false"}, {"persistent", "true"}});
     const auto delivery = OneOf({{"arrival", "false"}, {"acknowledged", "true"}});
     return {
@@ -518,7 +512,7 @@ Congestion()
     const auto mode =
         PlugIn("number or TypeId",
                "0 or 12 none, 1 DCQCN, 3 HPCC, 7 TIMELY of the HPCC simulator, 8 DCTCP, 10 "
-               "HPCC-PINT, or a TypeId such as ns3::RdmaTimely (the paper's) or ns3::RdmaSwift",
+               "HPCC-PINT, ns3::RdmaTimely (the paper's), ns3::RdmaSwift",
                "ns3::RdmaCongestionOps",
                {{"0", "ns3::RdmaNoCongestionControl"},
                 {"1", "ns3::RdmaDcqcn"},
