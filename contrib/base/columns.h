@@ -116,6 +116,14 @@ class Columns
         m_columns.push_back(std::move(column));
     }
 
+    /// @return these columns with more behind them
+    Columns With(std::initializer_list<Column<Record>> more) const
+    {
+        Columns all = *this;
+        all.m_columns.insert(all.m_columns.end(), more);
+        return all;
+    }
+
     /// @return the names, with commas between them
     std::string GetHeader() const
     {

@@ -131,6 +131,8 @@ TEST(TablesOfColumns, ListExactlyTheColumnsOfTheWriters)
     ExpectFile(folder + "links-columns.csv", ns3::DescribeLinkColumns());
     ExpectFile(folder + "collectives-columns.csv", AstraSim::DescribeCollectiveColumns());
     ExpectFile(folder + "requests-columns.csv", AstraSim::DescribeRequestColumns());
+    ExpectFile("columns/instances.csv", AstraSim::DescribeInstanceColumns());
+    ExpectFile("columns/transfers.csv", AstraSim::DescribeTransferColumns());
 }
 
 TEST(ShippedConfigurations, AreReadWithoutAWarning)

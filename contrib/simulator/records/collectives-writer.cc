@@ -3,7 +3,6 @@
  */
 #include "collectives-writer.h"
 
-#include "ns3/columns.h"
 #include "ns3/csv-cell.h"
 
 #include <algorithm>
@@ -40,8 +39,10 @@ BusBandwidthFrom(TimePs start, const CollectiveRecord& record)
     return BandwidthFrom(start, record) * BusBandwidthFactor(record.op, CountRanks(record));
 }
 
+} // namespace
+
 const ns3::Columns<CollectiveRecord>&
-CollectiveColumns()
+CollectiveNames()
 {
     using Of = const CollectiveRecord&;
     static const ns3::Columns<CollectiveRecord> columns{
@@ -72,6 +73,18 @@ CollectiveColumns()
         {"protocol",
          "NCCL's protocol (LL, LL128, Simple)",
          [](Of each) { return each.choice->protocol; }},
+    };
+    return columns;
+}
+
+namespace
+{
+
+const ns3::Columns<CollectiveRecord>&
+CollectiveColumns()
+{
+    using Of = const CollectiveRecord&;
+    static const ns3::Columns<CollectiveRecord> columns = CollectiveNames().With({
         {"channels", "NCCL's number of channels", [](Of each) { return each.choice->channels; }},
         {"start_ns",
          "first start over the ranks of the group, in nanoseconds",
@@ -96,7 +109,7 @@ CollectiveColumns()
          "some rank started late",
          [](Of each) { return BusBandwidthFrom(each.lastStart, each); },
          6},
-    };
+    });
     return columns;
 }
 

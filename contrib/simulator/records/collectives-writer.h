@@ -6,6 +6,7 @@
 
 #include "astra-frontend/model/system/run-observer.h"
 
+#include "ns3/columns.h"
 #include "ns3/output-file.h"
 
 #include <cstdint>
@@ -37,6 +38,9 @@ class CollectivesWriter : public RunObserver
     TimePs m_end{-1};                                     ///< of the rows that are held
     std::vector<std::pair<uint64_t, std::string>> m_held; ///< by id
 };
+
+/// @return the first columns: those that name a collective and its algorithm
+const ns3::Columns<CollectiveRecord>& CollectiveNames();
 
 /// @return the columns, as Columns::ToCsv() has them
 std::string DescribeCollectiveColumns();

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
+#include <type_traits>
 
 namespace AstraSim
 {
@@ -172,6 +173,100 @@ RequestColumns()
     return columns;
 }
 
+/// An instance, and the time that it served.
+struct Serving
+{
+    const ServingInstance& instance;
+    TimePs begin;
+    TimePs end;
+
+    double Share(TimePs time) const
+    {
+        return end > begin ? static_cast<double>(time) / static_cast<double>(end - begin) : 0;
+    }
+
+    /// @return sum over its replicas
+    template <typename Get>
+    auto Sum(Get get) const
+    {
+        std::invoke_result_t<Get, const BatchScheduler&> sum{};
+        for (const BatchScheduler& scheduler : instance.GetSchedulers())
+        {
+            sum += get(scheduler);
+        }
+        return sum;
+    }
+};
+
+const ns3::Columns<Serving>&
+InstanceColumns()
+{
+    using Of = const Serving&;
+    using Replica = const BatchScheduler&;
+    static const ns3::Columns<Serving> columns{
+        {"instance", "its number", [](Of each) { return each.instance.GetNumber(); }},
+        {"role",
+         "``colocated``, ``prefill`` or ``decode``",
+         [](Of each) { return ToString(each.instance.GetPool().role); }},
+        {"tp", "ranks that share a layer", [](Of each) { return each.instance.GetPool().tp; }},
+        {"pp", "stages of its pipeline", [](Of each) { return each.instance.GetPool().pp; }},
+        {"dp",
+         "replicas of the attention layers",
+         [](Of each) { return each.instance.GetPool().dp; }},
+        {"ep",
+         "ranks of a group that exchanges tokens",
+         [](Of each) { return each.instance.GetPool().ep; }},
+        {"steps", "number of its steps", [](Of each) { return each.instance.GetTotals().steps; }},
+        {"busy_us",
+         "time in which at least one step was under way",
+         [](Of each) { return Microseconds(each.instance.GetTotals().busy); },
+         6},
+        {"utilization",
+         "the share of the run that ``busy_us`` is",
+         [](Of each) { return each.Share(each.instance.GetTotals().busy); },
+         6},
+        {"prompt_tokens",
+         "tokens of prompts that it computed (again, after a preemption)",
+         [](Of each) { return each.instance.GetTotals().promptTokens; }},
+        {"output_tokens",
+         "tokens that it made",
+         [](Of each) { return each.instance.GetTotals().outputTokens; }},
+        {"mean_sequences",
+         "mean number of sequences in a step",
+         [](Of each) {
+             const InstanceTotals& totals = each.instance.GetTotals();
+             return static_cast<double>(totals.sequences) /
+                    static_cast<double>(std::max<uint64_t>(totals.steps, 1));
+         },
+         6},
+        {"preemptions",
+         "number of preemptions of its sequences",
+         [](Of each) {
+             return each.Sum([](Replica replica) { return replica.GetPreemptions(); });
+         }},
+        {"blocks",
+         "blocks in the caches of its replicas; empty: no limit",
+         [](Of each) {
+             const InstancePool& pool = each.instance.GetPool();
+             return pool.blocks == UINT32_MAX ? std::nullopt : std::optional(pool.blocks * pool.dp);
+         }},
+        {"peak_blocks",
+         "most of these blocks in use",
+         [](Of each) {
+             return each.Sum(
+                 [](Replica replica) -> uint64_t { return replica.GetBlocks().GetPeak(); });
+         }},
+        {"mean_blocks",
+         "blocks in use on average over time",
+         [](Of each) {
+             return each.Sum(
+                 [&each](Replica replica) { return replica.GetBlocks().GetMean(each.end); });
+         },
+         6},
+    };
+    return columns;
+}
+
 } // namespace
 
 Distribution
@@ -311,45 +406,11 @@ ServingResults::WriteInstances(const std::vector<std::unique_ptr<ServingInstance
                                TimePs now,
                                RunObserver& observer) const
 {
-    observer.WorkloadResult("instances",
-                            "instance,role,tp,pp,dp,ep,steps,busy_us,utilization,prompt_tokens,"
-                            "output_tokens,mean_sequences,preemptions,blocks,peak_blocks,"
-                            "mean_blocks");
-    const TimePs duration = now - m_config.requests.front().arrival;
+    observer.WorkloadResult("instances", InstanceColumns().GetHeader());
     for (const auto& instance : instances)
     {
-        const auto& pool = instance->GetPool();
-        const auto& totals = instance->GetTotals();
-        uint64_t preemptions = 0;
-        uint64_t peak = 0;
-        double mean = 0;
-        for (const auto& scheduler : instance->GetSchedulers())
-        {
-            preemptions += scheduler.GetPreemptions();
-            peak += scheduler.GetBlocks().GetPeak();
-            mean += scheduler.GetBlocks().GetMean(now);
-        }
-        const auto ratio = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
-        observer.WorkloadResult(
-            "instances",
-            fmt::format(
-                "{},{},{},{},{},{},{},{:.6f},{:.6f},{},{},{:.6f},{},{},{},{:.6f}",
-                instance->GetNumber(),
-                ToString(pool.role),
-                pool.tp,
-                pool.pp,
-                pool.dp,
-                pool.ep,
-                totals.steps,
-                Microseconds(totals.busy),
-                ratio(static_cast<double>(totals.busy), static_cast<double>(duration)),
-                totals.promptTokens,
-                totals.outputTokens,
-                ratio(static_cast<double>(totals.sequences), static_cast<double>(totals.steps)),
-                preemptions,
-                pool.blocks == UINT32_MAX ? "" : std::to_string(pool.blocks * pool.dp),
-                peak,
-                mean));
+        const Serving row{*instance, m_config.requests.front().arrival, now};
+        observer.WorkloadResult("instances", InstanceColumns().RowOf(row));
     }
 }
 
@@ -357,6 +418,12 @@ std::string
 DescribeRequestColumns()
 {
     return RequestColumns().ToCsv();
+}
+
+std::string
+DescribeInstanceColumns()
+{
+    return InstanceColumns().ToCsv();
 }
 
 } // namespace AstraSim

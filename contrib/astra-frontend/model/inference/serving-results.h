@@ -77,6 +77,9 @@ class ServingResults
 /// @return the columns of requests.csv, as Columns::ToCsv() has them
 std::string DescribeRequestColumns();
 
+/// @return those of instances.csv
+std::string DescribeInstanceColumns();
+
 } // namespace AstraSim
 
 #endif /* SERVING_RESULTS_H */

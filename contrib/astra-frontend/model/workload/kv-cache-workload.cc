@@ -7,10 +7,12 @@
 #include "collectives/model/collective/traffic-purpose.h"
 
 #include "ns3/clock-range.h"
+#include "ns3/columns.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
 #include <fmt/core.h>
+#include <optional>
 
 namespace AstraSim
 {
@@ -22,6 +24,54 @@ double
 Microseconds(TimePs time)
 {
     return static_cast<double>(time) / 1e6;
+}
+
+/// A request whose cache has moved, or a percentile of all their times.
+struct TransferRow
+{
+    struct Request
+    {
+        double arrivalUs;
+        uint32_t prefill;
+        uint32_t decode;
+        uint64_t tokens;
+        uint64_t bytes;
+        double startUs;
+        double endUs;
+    };
+
+    std::string name;
+    std::optional<Request> request;
+    TimePs duration;
+};
+
+const ns3::Columns<TransferRow>&
+TransferColumns()
+{
+    using Of = const TransferRow&;
+    using Request = TransferRow::Request;
+    const auto of = [](auto member) {
+        return [member](Of row) {
+            return row.request ? std::optional((*row.request).*member) : std::nullopt;
+        };
+    };
+    static const ns3::Columns<TransferRow> columns{
+        {"request",
+         "number of the request, or ``p50`` to ``p100``",
+         [](Of row) { return row.name; }},
+        {"arrival_us", "time of arrival", of(&Request::arrivalUs), 6},
+        {"prefill_instance", "the instance that computed its prompt", of(&Request::prefill)},
+        {"decode_instance", "the instance that its cache goes to", of(&Request::decode)},
+        {"prompt_tokens", "the length of the prompt", of(&Request::tokens)},
+        {"bytes", "size of its cache", of(&Request::bytes)},
+        {"transfer_start_us", "first byte of the cache sent", of(&Request::startUs), 6},
+        {"transfer_end_us", "last byte of the cache received", of(&Request::endUs), 6},
+        {"transfer_us",
+         "duration of the transfer, or the percentile of all durations",
+         [](Of row) { return Microseconds(row.duration); },
+         6},
+    };
+    return columns;
 }
 
 /// One rank of a prefill or decode instance, or one that takes no part.
@@ -296,23 +346,19 @@ KvCacheWorkload::Report(uint32_t request, RunObserver& observer)
 {
     if (m_done++ == 0)
     {
-        observer.WorkloadResult("requests",
-                                "request,arrival_us,prefill_instance,decode_instance,prompt_tokens,"
-                                "bytes,transfer_start_us,transfer_end_us,transfer_us");
+        observer.WorkloadResult("requests", TransferColumns().GetHeader());
     }
     const auto& arrival = m_config.requests[request];
     const auto& transfer = m_transfers[request];
-    observer.WorkloadResult("requests",
-                            fmt::format("{},{:.6f},{},{},{},{},{:.6f},{:.6f},{:.6f}",
-                                        request,
-                                        Microseconds(arrival.arrival),
-                                        PrefillOf(request),
-                                        DecodeOf(request),
-                                        arrival.tokens,
-                                        m_config.BytesOf(arrival.tokens),
-                                        Microseconds(transfer.start),
-                                        Microseconds(transfer.end),
-                                        Microseconds(transfer.end - transfer.start)));
+    const TransferRow::Request moved{Microseconds(arrival.arrival),
+                                     PrefillOf(request),
+                                     DecodeOf(request),
+                                     arrival.tokens,
+                                     m_config.BytesOf(arrival.tokens),
+                                     Microseconds(transfer.start),
+                                     Microseconds(transfer.end)};
+    const TransferRow row{std::to_string(request), moved, transfer.end - transfer.start};
+    observer.WorkloadResult("requests", TransferColumns().RowOf(row));
     if (m_done == m_config.requests.size())
     {
         ReportPercentiles(observer);
@@ -332,10 +378,15 @@ KvCacheWorkload::ReportPercentiles(RunObserver& observer) const
     {
         // Nearest rank: the smallest value that so many per cent do not exceed.
         const std::size_t rank = (times.size() * percent + 99) / 100;
-        observer.WorkloadResult(
-            "requests",
-            fmt::format("p{},,,,,,,,{:.6f}", percent, Microseconds(times[rank - 1])));
+        const TransferRow row{fmt::format("p{}", percent), std::nullopt, times[rank - 1]};
+        observer.WorkloadResult("requests", TransferColumns().RowOf(row));
     }
+}
+
+std::string
+DescribeTransferColumns()
+{
+    return TransferColumns().ToCsv();
 }
 
 } // namespace AstraSim

@@ -77,6 +77,9 @@ KvCacheConfig ReadKvCacheConfig(std::istream& text, const std::string& name);
 /// @return the keys, as Rows::ToCsv() has them
 std::string DescribeKvCacheKeys();
 
+/// @return the columns of its requests.csv, as Columns::ToCsv() has them
+std::string DescribeTransferColumns();
+
 /**
  * @ingroup astra-frontend
  * @brief Transfers of key-value caches between prefill and decode instances.

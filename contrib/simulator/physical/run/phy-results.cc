@@ -5,14 +5,13 @@
 
 #include "astra-frontend/model/flow/flow-level-network.h"
 
-#include "ns3/csv-cell.h"
+#include "ns3/columns.h"
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/fct-writer.h"
 #include "ns3/output-file.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <fmt/format.h>
 
 namespace AstraSim
 {
@@ -78,6 +77,49 @@ ById(const std::vector<IterationRecords::Collective>& collectives)
     }
     std::ranges::sort(sorted, {}, [](const auto* collective) { return collective->record.id; });
     return sorted;
+}
+
+/// A collective's durations in all iterations.
+struct Durations
+{
+    const CollectiveRecord& record;
+    const std::vector<TimePs>& all;
+
+    double BusBandwidth() const
+    {
+        const TimePs median = MedianOf(all);
+        const double factor =
+            BusBandwidthFactor(record.op, static_cast<uint32_t>(record.group->ranks.size()));
+        return median > 0
+                   ? static_cast<double>(record.bytes) * factor * 1000 / static_cast<double>(median)
+                   : 0;
+    }
+};
+
+const ns3::Columns<Durations>&
+DurationColumns()
+{
+    using Of = const Durations&;
+    const auto microseconds = [](TimePs time) { return static_cast<double>(time) / 1e6; };
+    static const ns3::Columns<Durations> columns{
+        {"iterations",
+         "number of iterations in which it was measured",
+         [](Of each) { return each.all.size(); }},
+        {"min_us",
+         "from the first rank's start to the last rank's end, in the fastest iteration",
+         [=](Of each) { return microseconds(std::ranges::min(each.all)); }},
+        {"median_us",
+         "of an even number of iterations the lower of the middle two",
+         [=](Of each) { return microseconds(MedianOf(each.all)); }},
+        {"max_us",
+         "in the slowest",
+         [=](Of each) { return microseconds(std::ranges::max(each.all)); }},
+        {"median_busbw",
+         "GB/s (10^9) at the median",
+         [](Of each) { return each.BusBandwidth(); },
+         6},
+    };
+    return columns;
 }
 
 } // namespace
@@ -170,36 +212,16 @@ IterationTable::Write(const IterationRecords& chosen,
                       const std::string& path) const
 {
     ns3::OutputFile file(path);
-    file.Write("id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,iterations,min_us,"
-               "median_us,max_us,median_busbw\n");
+    file.Write(CollectiveNames().GetHeader() + "," + DurationColumns().GetHeader() + "\n");
     for (const auto* collective : ById(chosen.GetCollectives()))
     {
-        const auto& [key, record, group, choice] = *collective;
-        const std::vector<TimePs>& durations = m_durations.at(key);
-        const auto [least, most] = std::minmax_element(durations.begin(), durations.end());
-        const TimePs median = MedianOf(durations);
-        const auto ranks = static_cast<uint32_t>(group.ranks.size());
-        const double factor = BusBandwidthFactor(record.op, ranks);
-        const double busbw = median > 0 ? static_cast<double>(record.bytes) * factor * 1000 /
-                                              static_cast<double>(median)
-                                        : 0;
-        file.Write(
-            fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.6f}\n",
-                        record.id,
-                        ns3::CsvCell(std::string(workload.GetLayerName(record.position.layer))),
-                        record.position.pass,
-                        ToString(record.position.phase),
-                        ns3::CsvCell(group.name),
-                        ranks,
-                        ToString(record.op),
-                        record.bytes,
-                        choice.algorithm,
-                        choice.protocol,
-                        durations.size(),
-                        static_cast<double>(*least) / 1e6,
-                        static_cast<double>(median) / 1e6,
-                        static_cast<double>(*most) / 1e6,
-                        busbw));
+        CollectiveRecord record = collective->record;
+        record.layer = workload.GetLayerName(record.position.layer);
+        record.group = &collective->group;
+        record.choice = &collective->choice;
+        const Durations durations{record, m_durations.at(collective->key)};
+        file.Write(CollectiveNames().RowOf(record) + "," + DurationColumns().RowOf(durations) +
+                   "\n");
     }
     file.Finish();
 }
