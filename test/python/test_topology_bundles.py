@@ -196,8 +196,10 @@ def test_descriptions_name_nodes_and_bundles(tmp_path):
     described = run(tmp_path, "--describe", "fabric").stdout
     for line in (r"GPUs +64 H100 in 8 servers of 8: nodes 0-63", r"NVSwitches +8: nodes 64-71",
                  r"switch tier 1 +2 switches, 64 ports used: nodes 72-73",
-                 r"switch tier 2 +4 switches, 16 ports used: nodes 74-77", r"network +400 Gb/s for each GPU",
+                 r"switch tier 2 +4 switches, 16 ports used: nodes 74-77", r"each GPU +400 Gb/s",
                  r"  tier 1 - tier 2: 64 x 400 Gb/s, 8 between two switches", r"  GPU - tier 1: 64 x 400 Gb/s"):
         assert re.search(f"^{line}$", described, re.MULTILINE), described
     made(tmp_path, "-topo AlibabaHPN --dp -g 64")
-    assert "400 Gb/s for each GPU over 2 links" in run(tmp_path, "--describe", "fabric").stdout
+    assert "each GPU        2 x 200 Gb/s = 400 Gb/s\n" in run(tmp_path, "--describe", "fabric").stdout
+    made(tmp_path, "-topo Clos2 -g 64 --gpus_per_nic 4")
+    assert "each GPU        400 Gb/s, shared by 4 GPUs\n" in run(tmp_path, "--describe", "fabric").stdout

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Says what a topology is: layers with their node ids, links, oversubscription, path lengths, bisection, parts."""
-from collections.abc import Iterator, Sequence
+import collections
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clustersim.topology.graph import Graph
     from clustersim.topology.reader import Topology
 
 
@@ -27,7 +27,10 @@ def describe(topology: "Topology") -> Iterator[str]:
         members = graph.tiers[tier]
         ports = [graph.degree[node] for node in members]
         yield f"switch tier {tier}   {len(members)} switches, {span(ports)} ports used: {nodes(members)}"
-    yield f"network         {network_of_gpus(graph)}"
+    outside = set(topology.switches)
+    own = ((gpu, other, link.rate_bps) for link in topology.links
+           for gpu, other in ((link.a, link.b), (link.b, link.a)) if gpu in graph.gpus and other in outside)
+    yield f"each GPU        {network_of_gpus(topology.gpus, own, topology.shared_nics)}"
     if graph.planes > 1:
         yield f"planes          {graph.planes} (they meet only in the GPUs)"
 
@@ -63,11 +66,19 @@ def describe(topology: "Topology") -> Iterator[str]:
            f"(two for each cable that is not an NVLink)")
 
 
-def network_of_gpus(graph: "Graph") -> str:
-    """@return the rate at which a GPU reaches the network, and over how many links"""
-    kinds = sorted({(sum(tors.values()), len(tors)) for tors in graph.tors.values()})
-    return "; ".join(f"{rate(bps)} for each GPU" + (f" over {links} links" if links > 1 else "")
-                     for bps, links in kinds)
+def network_of_gpus(gpus: Iterable[int], links: Iterable[tuple[int, int, float]], shared: Collection[int]) -> str:
+    """@param links as (GPU, NIC or switch, bit/s) @param shared NICs that GPUs share
+    @return the rate at which a GPU reaches the network, and over how many links; each once where GPUs differ"""
+    rates: dict[int, list[float]] = {gpu: [] for gpu in gpus}
+    nic_of, users = {}, collections.Counter[int]()
+    for gpu, other, bps in links:
+        rates[gpu].append(bps)
+        if other in shared:
+            nic_of[gpu] = other
+            users[other] += 1
+    kinds = {(tuple(own), users[nic_of[gpu]] if gpu in nic_of else 1) for gpu, own in rates.items()}
+    return "; ".join((f"{len(own)} x {rate(own[0])} = " if len(own) > 1 else "") + rate(sum(own))
+                     + (f", shared by {sharing} GPUs" if sharing > 1 else "") for own, sharing in sorted(kinds))
 
 
 def nodes(ids: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ the largest bundles that the ports of a switch allow.
 """
 import collections
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from clustersim.topology.cluster import Cluster, InputError, tier_of
 
@@ -45,8 +45,13 @@ def split(uplinks: int, asked: Asked, has_ports: Callable[[int], bool] | None) -
         return Bundles(asked.above, uplinks // asked.above)
     links = asked.links or 1
     if has_ports and not asked.links:
-        links = max((size for size in range(1, uplinks + 1) if uplinks % size == 0 and has_ports(size)), default=1)
+        links = largest((size for size in range(1, uplinks + 1) if uplinks % size == 0), has_ports)
     return Bundles(uplinks // links, links)
+
+
+def largest(sizes: Iterable[int], has_ports: Callable[[int], bool]) -> int:
+    """@return the largest bundle that the switches have ports for: the one with the fewest switches above"""
+    return max(filter(has_ports, sizes), default=1)
 
 
 def check_ports(cluster: Cluster, ports: int) -> None:

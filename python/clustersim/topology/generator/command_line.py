@@ -19,7 +19,7 @@ from clustersim.topology.cluster import (
     with_nics,
     write,
 )
-from clustersim.topology.describe import describe, rate
+from clustersim.topology.describe import describe, network_of_gpus, rate
 from clustersim.topology.generator import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.generator.bundles import check_ports
 from clustersim.topology.presets import choose_mesh, mesh, preset, presets, set_nvlink_rate
@@ -281,12 +281,9 @@ def two_ports(given: Mapping[str, Any], options: Options) -> list[str]:
 
 def network_line(cluster: Cluster) -> str:
     """@return the rate at which a GPU reaches the network, whatever the architecture makes of -bw"""
-    first = cluster.gpus + cluster.nvswitches
-    own = [(b, rate_bps(bps)) for a, b, bps, _ in cluster.links if a == 0 and b >= first]
-    total = rate(sum(bps for _, bps in own))
-    sharing = sum(1 for _, b, *_ in cluster.links if own and b == own[0][0]) if cluster.shared_nics else 1
-    return ("network of each GPU: " + (f"{len(own)} x {rate(own[0][1])} = {total}" if len(own) > 1 else total)
-            + (f", shared by {sharing} GPUs" if sharing > 1 else ""))
+    first, end = cluster.gpus + cluster.nvswitches, cluster.gpus + cluster.nvswitches + cluster.switches
+    own = ((a, b, rate_bps(bps)) for a, b, bps, _ in cluster.links if a < cluster.gpus and b >= first)
+    return "network of each GPU: " + network_of_gpus(range(cluster.gpus), own, range(end - cluster.shared_nics, end))
 
 
 def uneven_tiers(tiers: Sequence[tuple[int, float]], options: Options, build: Builder) -> list[str]:
@@ -294,7 +291,7 @@ def uneven_tiers(tiers: Sequence[tuple[int, float]], options: Options, build: Bu
     # NICs that GPUs share are a tier, and leave some access switches without a NIC, as the flag asks for.
     uneven = [(tier, ratio) for tier, ratio in tiers if not 0.5 <= ratio <= 2 and options.gpus_per_nic == 1]
     hint = (
-        f"--fit or -psn {rails.balanced(options)[0]} for 1:1"
+        f"--fit or -psn {rails.balanced(options).above} for 1:1"
         if build is rails.build and not options.core_switch_num
         else "other numbers of switches, or other rates"
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from clustersim.topology.cluster import (Cable, Cluster, InputError, count_nvswitches, nvlinks, rate_bps,
                                          require_at_least_one)
+from clustersim.topology.generator.bundles import Bundles, largest
 from clustersim.topology.presets import preset
 
 BASE = dict(gpu=32, bandwidth="400Gbps", asw_switch_num=None, nics_per_aswitch=64, psw_switch_num=64,
@@ -67,19 +68,19 @@ def outgrows(family: str, template: Mapping[str, Any], given: Mapping[str, Any])
     return given["gpu"] > (template["gpu"] if family else POD)
 
 
-def balanced(options: argparse.Namespace) -> tuple[int, int]:
-    """@return PSWs by which the fullest access switch sends up what it takes from its NICs, or a little more, and the
-    links to each: as asked for, or with --switch_ports as many as make the fewest PSWs"""
+def balanced(options: argparse.Namespace) -> Bundles:
+    """@return PSWs of all planes by which the fullest access switch sends up what it takes from its NICs, or a little
+    more, and the links to each: as asked for, or with --switch_ports as many as make the fewest PSWs"""
     s = shape(options)
     nics = min(options.nics_per_aswitch, math.ceil(options.gpu / s.rails))
     up = math.ceil(nics * rate_bps(options.bandwidth) / rate_bps(options.ap_bandwidth))
     links = options.links_per_psw or 1
     if options.switch_ports and not options.links_per_psw:
         below = min(s.segments_per_pod, math.ceil(options.gpu / s.segment_gpus)) * s.asws_per_segment // s.planes
-        links = next((size for size in range(up, 1, -1) if below * size <= options.switch_ports
-                      and nics + math.ceil(up / size) * size <= options.switch_ports), 1)
+        links = largest(range(1, up + 1), lambda size: max(below * size, nics + math.ceil(up / size) * size)
+                        <= options.switch_ports)
     psws = math.ceil(up / links)
-    return s.planes * psws, options.links_per_psw or math.ceil(up / psws)
+    return Bundles(s.planes * psws, options.links_per_psw or math.ceil(up / psws))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +114,7 @@ def check(options: argparse.Namespace) -> tuple[int, Shape, list[str]]:
     """@return the number of access switches that the GPUs need, the shape, and warnings"""
     require_at_least_one(options, "gpu", "nics_per_aswitch", "asw_per_psw")
     if options.psw_switch_num is None:
-        options.psw_switch_num, options.links_per_psw = balanced(options)
+        options.psw_switch_num, options.links_per_psw = dataclasses.astuple(balanced(options))
     if options.links_per_core is not None and not options.core_switch_num:
         raise InputError(f"--links_per_core {options.links_per_core} is for several pods; expected --core_switch_num "
                          f"too")
