@@ -10,12 +10,13 @@ from clustersim import command
 from clustersim.commands import workload
 from clustersim.errors import InputError
 from clustersim.workload.command import training_command
+from clustersim.workload.flags import model_flags
 
 
 def file_name(given: argparse.Namespace) -> str:
     """@return the name without ending; sizes of 1 other than TP and DP are left out"""
-    plan = training_command.find_plan(given, training_command.find_model(given))
-    name = given.model_name or training_command.find_model(given).name
+    plan = training_command.find_plan(given, model_flags.find_model(given))
+    name = given.model_name or model_flags.find_model(given).name
     sizes = [("tp", plan.tp), ("dp", plan.dp)]
     sizes += [(key, size) for key, size in (("pp", plan.pp), ("vpp", plan.virtual), ("ep", plan.ep), ("cp", plan.cp))
               if size > 1]

@@ -12,12 +12,13 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.errors import InputError  # noqa: E402
-from clustersim.workload.estimate import against, plans  # noqa: E402
+from clustersim.workload.estimate import plans  # noqa: E402
 from clustersim.workload.estimate.collective_times import Machine as CollectiveMachine  # noqa: E402
-from clustersim.workload.estimate.search import Estimated  # noqa: E402
 from clustersim.workload.kernels import frameworks, gpus  # noqa: E402
 from clustersim.workload.model import catalogue  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
+from clustersim.workload.planning import against  # noqa: E402
+from clustersim.workload.planning.search import Estimated  # noqa: E402
 from clustersim.workload.training import nanotron  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))

@@ -14,7 +14,7 @@ sys.path.insert(0, str(REPOSITORY / "python"))
 from clustersim import generate  # noqa: E402
 from clustersim.fabrics import candidates, compared  # noqa: E402
 from clustersim.results import open_run  # noqa: E402
-from clustersim.workload.estimate import search  # noqa: E402
+from clustersim.workload.planning import search  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
 JOB = ("--model", "llama2_7b", "--num_layers", 2, "--gpus", 16, "--global_batch", 16, "--seq_length", 1024,

@@ -11,14 +11,15 @@ sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim import generate  # noqa: E402
 from clustersim.topology import reader  # noqa: E402
-from clustersim.workload.command import plan_command, training_command  # noqa: E402
+from clustersim.workload.command import plan_command  # noqa: E402
+from clustersim.workload.flags import kernel_flags, model_flags  # noqa: E402
 from clustersim.workload.contention import demand, uplinks  # noqa: E402
-from clustersim.workload.estimate import search  # noqa: E402
 from clustersim.workload.estimate.collective_times import CollectiveTimes, Machine  # noqa: E402
 from clustersim.workload.kernels import gpus  # noqa: E402
 from clustersim.workload.model import catalogue  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
 from clustersim.workload.planning import carried_out  # noqa: E402
+from clustersim.workload.planning import search  # noqa: E402
 from clustersim.workload.training import megatron  # noqa: E402
 from clustersim.workload.training.rows import Collective  # noqa: E402
 from clustersim.workload.write import layout  # noqa: E402
@@ -143,9 +144,9 @@ def timed(topology, *flags):
     directory = topology.parent / "scratch"
     directory.mkdir(exist_ok=True)
     with plan_command.settings(given):
-        model = training_command.find_model(given)
+        model = model_flags.find_model(given)
         machine, gpu, told = plan_command.find_machine(given)
-        job = plan_command.job_of(given, model, machine, training_command.with_times(gpu, given, model), told,
+        job = plan_command.job_of(given, model, machine, kernel_flags.with_times(gpu, given, model), told,
                                   str(directory))
         return plan_command.own_timed(given, job), job
 

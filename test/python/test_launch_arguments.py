@@ -14,13 +14,14 @@ sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.errors import InputError  # noqa: E402
 from clustersim.workload.command import training_command  # noqa: E402
-from clustersim.workload.estimate import plans, search  # noqa: E402
+from clustersim.workload.estimate import plans  # noqa: E402
 from clustersim.workload.estimate.collective_times import Machine as CollectiveMachine  # noqa: E402
 from clustersim.workload.kernels import frameworks, gpus  # noqa: E402
 from clustersim.workload.model import catalogue  # noqa: E402
 from clustersim.workload.plan import pipeline, precision  # noqa: E402
 from clustersim.workload.plan.exchange import Exchange  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism, check  # noqa: E402
+from clustersim.workload.planning import search  # noqa: E402
 from clustersim.workload.result import plans as plans_found  # noqa: E402
 from clustersim.workload.training import megatron, memory  # noqa: E402
 from clustersim.workload.write import launch_arguments, simai_text  # noqa: E402

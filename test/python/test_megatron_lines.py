@@ -16,9 +16,10 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from clustersim.errors import InputError  # noqa: E402
 from clustersim.workload.command import training_command  # noqa: E402
+from clustersim.workload.flags import model_flags  # noqa: E402
+from clustersim.workload.megatron import megatron_flags, megatron_line  # noqa: E402
 from clustersim.workload.model import catalogue  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
-from clustersim.workload.reading import megatron_flags, megatron_line  # noqa: E402
 from clustersim.workload.write import launch_arguments  # noqa: E402
 
 MIXTRAL = """--disable-bias-linear --seq-length 4096 --max-position-embeddings 32768 --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336
@@ -72,7 +73,7 @@ def read(line):
     given = training_command.make_parser("").parse_args(words)
     given.pasted = pasted
     megatron_line.apply(given)
-    model = training_command.find_model(given)
+    model = model_flags.find_model(given)
     return model, training_command.find_plan(given, model)
 
 

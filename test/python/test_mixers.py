@@ -15,6 +15,7 @@ sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.errors import InputError  # noqa: E402
 from clustersim.workload.command import training_command  # noqa: E402
+from clustersim.workload.flags import model_flags  # noqa: E402
 from clustersim.workload.estimate import estimate, plans  # noqa: E402
 from clustersim.workload.kernels import gpus  # noqa: E402
 from clustersim.workload.model import mixer, operators  # noqa: E402
@@ -185,7 +186,7 @@ def test_users_may_measure_its_operators_and_choose_their_types(tmp_path):
     given = training_command.make_parser("").parse_args([
         "--config", str(tmp_path / "config.json"), "--measured", str(tmp_path / "times.csv"), "--operator_dtype",
         "average_out=fp8"])
-    model = training_command.find_model(given)
+    model = model_flags.find_model(given)
     gpu = training_command.find_gpu(given, model)
     scan = [o for o in operators.layer(model, Parallelism(1), 0) if o.name == "average_scan"]
     assert [gpu.times_ns(operator) for operator in scan] == [(7000, 11000, 0)]

@@ -16,17 +16,18 @@ SHORT = ROOT / "docs/source/data/outcomes_short.csv"
 WHOLE = OTHERS_FILES / "outcomes/end_to_end.csv"
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
 from clustersim.errors import InputError  # noqa: E402
-from clustersim_lab.outcomes import card, facts, fit, page, runs, scaling, serving  # noqa: E402
 from clustersim.simulation import find_program, simulate  # noqa: E402
-from clustersim.workload.estimate import collective_times, estimate, plans, search  # noqa: E402
+from clustersim.workload.estimate import collective_times, estimate, plans  # noqa: E402
 from clustersim.workload.estimate.collective_times import Machine  # noqa: E402
 from clustersim.workload.kernels import frameworks, gpus  # noqa: E402
 from clustersim.workload.model import catalogue, operators  # noqa: E402
 from clustersim.workload.plan import adapters  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
+from clustersim.workload.planning import search  # noqa: E402
 from clustersim.workload.training import megatron  # noqa: E402
 from clustersim.workload.training.rows import Collective  # noqa: E402
 from clustersim.workload.write import chakra  # noqa: E402
+from clustersim_lab.outcomes import card, facts, fit, page, runs, scaling, serving  # noqa: E402
 
 PLANS = {
     "tensor parallel": dict(world_size=16, tp=8, sequence_parallel=True, global_batch=8),

@@ -11,11 +11,12 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim import generate, simulate  # noqa: E402
-from clustersim.workload.estimate import estimate, overlapped, plans, search  # noqa: E402
+from clustersim.workload.estimate import estimate, overlapped, plans  # noqa: E402
 from clustersim.workload.estimate.collective_times import Machine  # noqa: E402
 from clustersim.workload.kernels import frameworks, gpus  # noqa: E402
 from clustersim.workload.model import catalogue  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
+from clustersim.workload.planning import search  # noqa: E402
 from clustersim.workload.write import simai_text  # noqa: E402
 
 MACHINE = Machine("H100", nvlink_gbps=360)

@@ -19,10 +19,11 @@ from clustersim import generate  # noqa: E402
 from clustersim.results import breakdown  # noqa: E402
 from clustersim.results.plots import plan_picture, style  # noqa: E402
 from clustersim.workload.command import plan_command  # noqa: E402
-from clustersim.workload.estimate import plans, search  # noqa: E402
+from clustersim.workload.estimate import plans  # noqa: E402
 from clustersim.workload.kernels import gpus  # noqa: E402
 from clustersim.workload.model import catalogue  # noqa: E402
 from clustersim.workload.plan.parallel import Parallelism  # noqa: E402
+from clustersim.workload.planning import search  # noqa: E402
 from clustersim.workload.training import megatron, memory  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))

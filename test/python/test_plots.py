@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "lab")]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from clustersim.results import ResultsError, open_run, open_runs  # noqa: E402
-from clustersim.results.page import figures  # noqa: E402
 from clustersim.results import breakdown as breakdown_of_time  # noqa: E402
+from clustersim.results.page import figures  # noqa: E402
 from clustersim.results.plots import KINDS, bandwidths, pairs, pauses, queues, serving, style, timelines  # noqa: E402
 from clustersim.workload.estimate.estimate import SHARES  # noqa: E402
 
@@ -428,9 +428,9 @@ def test_a_name_is_text_in_every_kind_of_picture(directory, tmp_path, kind):
 @pytest.mark.usefixtures("noise_is_an_error")
 def test_names_are_text_in_the_pictures_of_other_commands(tmp_path):
     """The topology's name, a plan's title, and layers beside each other."""
-    from clustersim.topology import draw as topology_drawing
-    from clustersim.topology.reader import read
     from clustersim.results.plots import plan_picture
+    from clustersim.topology.layers import draw as topology_drawing
+    from clustersim.topology.reader import read
     from clustersim_lab.comparisons import compare_backends, offload
     path = tmp_path / os.fsdecode(os.fsencode(HOSTILE))
     path.write_text(TOPOLOGY.replace("6 2 1 1", "6 4 1 1"))

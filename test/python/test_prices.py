@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
 sys.path.insert(0, str(ROOT / "python"))
 
-from clustersim.topology.prices import Prices, parts_of  # noqa: E402
+from clustersim.topology.layers.prices import Prices, parts_of  # noqa: E402
 from clustersim.topology.reader import read  # noqa: E402
 
 PRICES = """currency: EUR

@@ -12,9 +12,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
 sys.path.insert(0, str(ROOT / "python"))
 
-from clustersim.topology.draw import figure_of, rails_of  # noqa: E402
-from clustersim.topology.graph import Graph  # noqa: E402
-from clustersim.topology.layout import layout_of  # noqa: E402
+from clustersim.topology.layers.draw import figure_of, rails_of  # noqa: E402
+from clustersim.topology.layers.graph import Graph  # noqa: E402
+from clustersim.topology.layers.layout import layout_of  # noqa: E402
 from clustersim.topology.reader import read  # noqa: E402
 
 

@@ -19,6 +19,7 @@ sys.path[:0] = [str(REPOSITORY / "python"), str(REPOSITORY / "lab")]
 from clustersim.errors import InputError  # noqa: E402
 from clustersim_lab.outcomes import facts, runs  # noqa: E402
 from clustersim.workload.command import training_command  # noqa: E402
+from clustersim.workload.flags import model_flags  # noqa: E402
 from clustersim.workload.kernels import gpus, measured  # noqa: E402
 from clustersim.workload.model import catalogue, operators  # noqa: E402
 from clustersim.workload.model.transformer import Model  # noqa: E402
@@ -198,19 +199,19 @@ def test_keys_without_effect_are_read_and_those_that_one_expects_to_count_are_to
 def test_flags_of_a_model_change_one_of_the_catalogue(flags, field, value):
     name = "llama2_7b" if field == "bias" else "gpt_13b"
     given = training_command.make_parser("").parse_args(["--model_name", name, *map(str, flags)])
-    model, known = training_command.find_model(given), catalogue.find(name)
+    model, known = model_flags.find_model(given), catalogue.find(name)
     assert getattr(model, field) == value != getattr(known, field)
     assert model.parameters() != known.parameters()
 
 
 def model_of(*flags):
-    return training_command.find_model(training_command.make_parser("").parse_args([*map(str, flags)]))
+    return model_flags.find_model(training_command.make_parser("").parse_args([*map(str, flags)]))
 
 
 @pytest.mark.parametrize("name", catalogue.entries())
 def test_a_size_that_the_named_model_has_changes_nothing(name):
     known = catalogue.find(name)
-    own = {flag: getattr(known, field) for flag, field in training_command.SIZES.items()}
+    own = {flag: getattr(known, field) for flag, field in model_flags.SIZES.items()}
     own |= {flag: getattr(sizes, field) for _, sizes in known.sizes for flag, field in sizes.flags.items()}
     for flag, value in own.items():
         assert model_of("--model_name", name, flag, value) == known, flag
@@ -241,7 +242,7 @@ def test_a_size_that_a_configuration_has_changes_nothing(tmp_path):
     ("llama2_7b", ["--num_experts", 1], dict(experts=0))])
 def test_derived_sizes_follow_flags_and_others_stay(name, flags, expected):
     known = catalogue.find(name)
-    changed = {training_command.SIZES[flag]: value for flag, value in zip(flags[::2], flags[1::2])}
+    changed = {model_flags.SIZES[flag]: value for flag, value in zip(flags[::2], flags[1::2])}
     assert model_of("--model_name", name, *flags) == known.copy(update={**changed, **expected})
 
 
@@ -685,7 +686,7 @@ def test_weights_of_8_bit_products_alone_have_copies_and_are_gathered_in_8_bits(
     def job(*more):
         given = training_command.make_parser("").parse_args(list(map(str, [
             "--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp8", *flags, *more])))
-        model = training_command.find_model(given)
+        model = model_flags.find_model(given)
         return megatron.Iteration(model, training_command.find_plan(given, model), H100)
     parameters = catalogue.find("llama2_7b").parameters()
     others = parameters - copied

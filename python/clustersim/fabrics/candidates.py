@@ -9,8 +9,8 @@ import sys
 import warnings
 
 from clustersim.errors import InputError
-from clustersim.topology import prices as price_lists
 from clustersim.topology.generator import command_line
+from clustersim.topology.layers import prices as price_lists
 from clustersim.topology.reader import Topology, read
 
 NAME = re.compile(r"([\w.+ -]+?)=(.*)", re.S)

@@ -14,18 +14,21 @@ from clustersim.fabrics import candidates, compared
 from clustersim.fabrics.candidates import Fabric
 from clustersim.fabrics.compared import Outcome, Work
 from clustersim.results.tables.table import as_text, write_csv
-from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
+from clustersim.topology.layers import prices
 from clustersim.whole_file import write_text
-from clustersim.workload.command import plan_command, training_command
-from clustersim.workload.estimate import overlapped, search
+from clustersim.workload.command import plan_command
+from clustersim.workload.flags import kernel_flags, model_flags
+from clustersim.workload.flags.parser import Parser
+from clustersim.workload.estimate import overlapped
 from clustersim.workload.planning import carried_out
+from clustersim.workload.planning import search
 
 OF_LINKS = ("verdict", "hottest", "utilisation")  # tables that need every flow
 
 
 def make_parser(description: str) -> argparse.ArgumentParser:
-    parser = training_command.Parser(prog="compare_fabrics.py", usage="%(prog)s --fabric ... [flags]",
+    parser = Parser(prog="compare_fabrics.py", usage="%(prog)s --fabric ... [flags]",
                                      description=description, allow_abbrev=False, formatter_class=command.HelpFormatter)
     add = parser.add_argument
     add("--fabric", "-f", action="append", default=[], metavar="[NAME=]WHAT",
@@ -57,9 +60,9 @@ def _timed(given: argparse.Namespace, fabric: Fabric) -> tuple[search.Timed, pla
     """@return the reader's own plan, or the best one on the fabric"""
     here = copy.copy(given)
     here.topology = str(fabric.path)
-    model = training_command.find_model(here)
+    model = model_flags.find_model(here)
     machine, gpu, flags = plan_command.find_machine(here)
-    gpu = training_command.with_times(gpu, here, model)
+    gpu = kernel_flags.with_times(gpu, here, model)
     with tempfile.TemporaryDirectory(prefix="fabrics-") as scratch:
         job = plan_command.job_of(here, model, machine, gpu, flags, scratch)
         timed = plan_command.own_timed(here, job)

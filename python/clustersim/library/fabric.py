@@ -49,7 +49,7 @@ class Fabric(Shown):
                 f"{len(it.nvswitches)} NVSwitches, {len(it.switches)} switches, {len(it.links)} links")
 
     def lines(self) -> Iterator[str]:
-        from clustersim.topology.describe import describe  # loads networkx
+        from clustersim.topology.layers.describe import describe  # loads networkx
         return describe(self.topology)
 
     @property
@@ -64,7 +64,7 @@ class Fabric(Shown):
         watts of each, and whether it belongs to the network
         @raise TopologyError a price is missing or wrong"""
         import pandas as pd
-        from clustersim.topology.prices import Prices, parts_of
+        from clustersim.topology.layers.prices import Prices, parts_of
         try:
             return pd.DataFrame(map(dataclasses.asdict, parts_of(self.topology, Prices(prices))))
         except InputError as error:
@@ -76,7 +76,7 @@ class Fabric(Shown):
 
     def picture(self) -> bytes | None:
         from clustersim.plain_text import plain_text  # loads matplotlib
-        from clustersim.topology.draw import MOST_GPUS, figure_of
+        from clustersim.topology.layers.draw import MOST_GPUS, figure_of
         if len(self.topology.gpus) > MOST_GPUS:
             return None
         data = io.BytesIO()

@@ -59,7 +59,7 @@ class Nodes:
         self.topology = topology
         self.graph = None
         if topology:
-            from clustersim.topology.graph import Graph  # loads networkx
+            from clustersim.topology.layers.graph import Graph  # loads networkx
             self.graph = Graph(topology)
         self._host = {node: i for i, node in enumerate(topology.gpus)} if topology else {}
 

@@ -14,11 +14,13 @@ from clustersim.serving_plan import arguments, deployments, layouts, simulated
 from clustersim.serving_plan.deployments import Deployment
 from clustersim.serving_plan.estimate import Load
 from clustersim.serving_plan.simulated import Simulated
-from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.cluster import parse_rate
+from clustersim.topology.layers import prices
 from clustersim.topology.reader import read
-from clustersim.workload.command import plan_command, training_command
+from clustersim.workload.command import plan_command
+from clustersim.workload.flags import kernel_flags, model_flags
+from clustersim.workload.flags.parser import Parser
 from clustersim.workload.kernels import gpus
 from clustersim.workload.model.transformer import Model
 from clustersim.workload.serve import engine
@@ -73,10 +75,10 @@ class Row:
 
 
 def make_parser(description: str) -> argparse.ArgumentParser:
-    parser = training_command.Parser(prog="serve_plan.py", description=description, allow_abbrev=False,
+    parser = Parser(prog="serve_plan.py", description=description, allow_abbrev=False,
                                      usage="%(prog)s --model NAME --isl N --osl N --rate R [flags]",
                                      formatter_class=command.HelpFormatter)
-    training_command.add_model_flags(parser)
+    model_flags.add_model_flags(parser)
     _add_load_flags(parser.add_argument_group("the load"))
     _add_candidate_flags(parser.add_argument_group("candidates"))
     add = parser.add_argument_group("costs and simulations").add_argument
@@ -112,7 +114,7 @@ def _add_candidate_flags(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--gpus", "--gpu_type", "--gpu-type", default="H100", metavar="GPU[,GPU...]",
         help=f"types of GPU to compare (default: H100), of {', '.join(gpus.names())}")
-    training_command.add_gpu_table(group)
+    kernel_flags.add_gpu_table(group)
     add("--engine", default="vLLM", metavar="ENGINE",
         help=f"engine whose kernels, limits and time beside kernels count: {', '.join(engine.names())} "
         "(default: vLLM)")
@@ -155,7 +157,7 @@ def _common(given: argparse.Namespace, gpu: str) -> tuple[str, ...]:
     words = ["--inference", *(word for key, value in named if value for word in (f"--{key}", value)), "--gpu_type", gpu,
              "--dtype", given.dtype or layouts.dtype_of(gpu), "--engine", given.engine, "--kv_cache_dtype",
              given.kv_cache_dtype]
-    for key, field in training_command.SIZES.items():
+    for key, field in model_flags.SIZES.items():
         if getattr(given, field) is not None:
             words += [f"--{key}", str(getattr(given, field))]
     return tuple(words)
@@ -293,7 +295,7 @@ def run(words: Sequence[str], description: str) -> None:
 
 
 def _run(given: argparse.Namespace) -> None:
-    model = training_command.find_model(given)
+    model = model_flags.find_model(given)
     load = Load(given.isl, given.osl, given.rate, given.ttft, given.tpot)
     names = list(dict.fromkeys(gpus.find(name).name for name in given.gpus.split(",")))
     files = _price_files(given, names)

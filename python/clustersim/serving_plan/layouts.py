@@ -8,7 +8,8 @@ from clustersim.errors import InputError
 from clustersim.serving_plan.estimate import Layout, Load
 from clustersim.serving_plan.steps import Steps
 from clustersim.topology.presets import MACHINES
-from clustersim.workload.command import inference_command, training_command
+from clustersim.workload.command import inference_command
+from clustersim.workload.flags import kernel_flags, model_flags
 from clustersim.workload.estimate.collective_times import Machine
 from clustersim.workload.kernels import gpus
 from clustersim.workload.model.transformer import Model
@@ -56,8 +57,8 @@ def _layout(common: tuple[str, ...], own: tuple[tuple[str, str], ...], load: Loa
     given = inference_command.parse([*words, "--world_size", str(world), "--rate", str(load.rate), "--requests", "1",
                                      "--prompt_tokens", str(load.prompt), "--output_tokens", str(load.output)])
     given.frame = "Megatron"
-    model = training_command.find_model(given)
-    gpu = gpus.find(given.gpu_type, training_command.dtype_of(given), "measured")
+    model = model_flags.find_model(given)
+    gpu = gpus.find(given.gpu_type, kernel_flags.dtype_of(given), "measured")
     instance = inference_command.find_pools(given, model)[0][1]
     engine.apply(served_by, gpu, instance.tp, given)
     flags = {key: float(getattr(given, key)) for key in FLAGS}

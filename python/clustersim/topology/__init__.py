@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Topologies of GPU clusters: the file format, checks, descriptions, prices and drawings; generator/ has the
+"""Topologies of GPU clusters: the file format and its checks; layers/ describes them, generator/ has their
 architectures."""

@@ -2,9 +2,9 @@
 """How busy links were, on the drawn topology."""
 from typing import TYPE_CHECKING
 
-from clustersim.results.plots import style
 from clustersim.results.nodes import InputError
-from clustersim.topology import draw
+from clustersim.results.plots import style
+from clustersim.topology.layers import draw
 
 if TYPE_CHECKING:
     import pandas as pd

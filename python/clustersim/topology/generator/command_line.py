@@ -19,11 +19,11 @@ from clustersim.topology.cluster import (
     with_nics,
     write,
 )
-from clustersim.topology.describe import describe, network_of_gpus, rate
 from clustersim.topology.generator import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.generator.bundles import check_ports
+from clustersim.topology.layers.describe import describe, network_of_gpus, rate
+from clustersim.topology.layers.prices import Prices, cost_lines
 from clustersim.topology.presets import choose_mesh, mesh, preset, presets, set_nvlink_rate
-from clustersim.topology.prices import Prices, cost_lines
 from clustersim.topology.reader import Topology, find_unreachable, read
 
 SHARED = dict(preset=None, gpu=None, gpu_per_server=8, gpu_type="H100", nv_switch_per_server=None, mesh=None,
@@ -337,7 +337,7 @@ def look(given: Mapping[str, Any]) -> None:
         print("\n".join([*describe(topology), *(cost_lines(topology, prices) if prices else ())]))
     else:
         try:
-            from clustersim.topology.draw import draw  # matplotlib takes a second to load
+            from clustersim.topology.layers.draw import draw  # matplotlib takes a second to load
         except ModuleNotFoundError as missing:
             raise InputError(f"{sys.executable} has no module '{missing.name}'; expected a Python that has it, "
                              f"such as /usr/bin/python3 with the package python3-{missing.name}") from missing

@@ -8,7 +8,8 @@ from typing import Any, TYPE_CHECKING
 from clustersim import command, gpu_rows, notices
 from clustersim.errors import InputError
 from clustersim.whole_file import write_text
-from clustersim.workload.command import exchange_flags, training_command
+from clustersim.workload.flags import exchange_flags, kernel_flags, model_flags
+from clustersim.workload.flags.parser import Parser
 from clustersim.workload.kernels import gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
@@ -19,7 +20,6 @@ from clustersim.workload.serve.instance import DTYPES, Instance
 from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
 
 if TYPE_CHECKING:
-    from clustersim.workload.command.training_command import Parser
     from clustersim.workload.kernels.gpus import Gpu
     from clustersim.workload.model.transformer import Model
 
@@ -43,19 +43,19 @@ OTHER_NAMES = {"prompt_tokens": ["num_prefill_tokens", "random_input_len"],
 
 
 def make_parser() -> "Parser":
-    parser = training_command.Parser(prog="workload.py --inference", usage="%(prog)s [flags]",
+    parser = Parser(prog="workload.py --inference", usage="%(prog)s [flags]",
                                      description=DESCRIPTION, allow_abbrev=False,
                                      formatter_class=command.HelpFormatter)
     parser.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--workload_type", choices=["inference"], help=argparse.SUPPRESS)
-    training_command.add_model_flags(parser)
+    model_flags.add_model_flags(parser)
     group = parser.add_argument_group("instances")
     group.add_argument("--world_size", "--gpus", type=int, metavar="N",
                        help="GPUs of instances that both prefill and decode")
     layout.add_flags(group)
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU",
                        help=f"GPU that computes (default: H100), of {', '.join(gpus.names())}")
-    training_command.add_gpu_table(group)
+    kernel_flags.add_gpu_table(group)
     group.add_argument("--engine", default="vLLM", metavar="ENGINE",
                        help=f"engine whose kernels, limits and time beside kernels count: {', '.join(engine.names())}, "
                        f"or {engine.NONE}: rooflines, and steps that take the time of their kernels (default: vLLM). "
@@ -73,7 +73,7 @@ def make_parser() -> "Parser":
     group.add_argument("--kernels", choices=gpus.KERNELS,
                        help="source of operators' times: measured kernels (default with an engine) or a roofline "
                        "(default without)")
-    training_command.add_operator_dtype(group)
+    kernel_flags.add_operator_dtype(group)
     exchange_flags.add_imbalance(group)
     for title, keys in (("requests", {**REQUESTS, **COUNTS, **RANDOM}), ("serving", SERVING), ("each instance", POOL),
                         ("speculative decoding", SPECULATION)):
@@ -99,15 +99,15 @@ def find_pools(given: argparse.Namespace, model: "Model") -> "list[tuple[str, In
     disaggregated = given.prefill_gpus, given.decode_gpus
     if any(disaggregated) != all(disaggregated) or any(disaggregated) == bool(given.world_size):
         raise InputError("the instances have no GPUs; expected --world_size, or --prefill_gpus and --decode_gpus")
-    if training_command.dtype_of(given) not in DTYPES:
+    if kernel_flags.dtype_of(given) not in DTYPES:
         raise InputError(f'--dtype "{given.dtype}" is not modelled for inference; expected {", ".join(DTYPES)}')
-    kinds: dict[str, Any] = {"dtype": training_command.dtype_of(given),
+    kinds: dict[str, Any] = {"dtype": kernel_flags.dtype_of(given),
                              "cache": "fp8" if given.kv_cache_dtype == "fp8" else "bfloat16",
-             "precise": training_command.check_operator_dtypes(given, model, precision.precise(
+             "precise": kernel_flags.check_operator_dtypes(given, model, precision.precise(
                  0, 0, False, given.operator_dtype,
                  {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
              "lengths": _lengths(given),
-             "quantization": quantization.find(given.quantization, training_command.dtype_of(given), model)}
+             "quantization": quantization.find(given.quantization, kernel_flags.dtype_of(given), model)}
     by_layer = placement.of_layers(given.moe_imbalance, model)
     loads = () if by_layer else exchange_flags.loads_of(given, model)
 
@@ -243,8 +243,8 @@ def _write(given: argparse.Namespace) -> Workload:
     draw_as_benchmarks(given)
     check(given)
     served_by = engine.find(given.engine)
-    model = training_command.find_model(_with_all_sizes(given))
-    gpu = gpus.find(given.gpu_type, training_command.dtype_of(given),
+    model = model_flags.find_model(_with_all_sizes(given))
+    gpu = gpus.find(given.gpu_type, kernel_flags.dtype_of(given),
                     given.kernels or ("measured" if served_by else "roofline"))
     pools = find_pools(given, model)
     command.tell_idle(given.parser, given, [

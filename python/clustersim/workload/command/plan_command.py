@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 from clustersim import command, gpu_rows, notices, variables
 from clustersim.errors import InputError
 from clustersim.simulation import CHECKOUT, SimulationError, find_program, run_program
-from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
+from clustersim.topology.layers import prices
 from clustersim.topology.reader import read as read_topology
-from clustersim.workload.command import exchange_flags, training_command
+from clustersim.workload.flags import exchange_flags, kernel_flags, model_flags
+from clustersim.workload.flags.parser import Parser
 from clustersim.workload.contention import uplinks
 from clustersim.workload.contention.demand import Contention
-from clustersim.workload.estimate import against, overlapped, plans, search
+from clustersim.workload.estimate import overlapped, plans
 from clustersim.workload.kernels import frameworks, gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.plan.exchange import Exchange
+from clustersim.workload.planning import against, search
 from clustersim.workload.planning import carried_out, own_layout
 from clustersim.workload.planning.contended import Contended
 from clustersim.workload.result.plans import Plans, Row, by_simulation, row_of
@@ -41,9 +43,9 @@ OBJECTIVES = ("time", "tokens/s/GPU", "cost")
 NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
 
 
-def add_job_flags(parser: training_command.Parser) -> None:
+def add_job_flags(parser: Parser) -> None:
     """Adds what says which model is trained on how many GPUs, and how."""
-    training_command.add_model_flags(parser)
+    model_flags.add_model_flags(parser)
     exchange_flags.add(parser)
     own_layout.add_flags(parser)
     add = parser.add_argument
@@ -51,21 +53,21 @@ def add_job_flags(parser: training_command.Parser) -> None:
     add("--framework", metavar="NAME", help="framework whose overlaps and launches count in times: "
         + ", ".join(frameworks.names()) +
         " (default: none; only gradients overlap)")
-    training_command.add_gpu_table(parser)
+    kernel_flags.add_gpu_table(parser)
     add("--network_kind", "--network-kind", metavar="NAME",
         help="kind of network between servers, as for SimAI_simulator (default: AS_NETWORK_KIND, or none)")
     add("--global_batch", type=int, metavar="N", help="sequences of an iteration (default: as many as GPUs)")
     add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (default: 4096)")
-    training_command.add_kernel_flags(parser)
+    kernel_flags.add_kernel_flags(parser)
     add("--dtype", default="bfloat16", metavar="TYPE",
-        help=f"type of the numbers of GEMMs: {training_command.DTYPES} (default: bfloat16)")
+        help=f"type of the numbers of GEMMs: {kernel_flags.DTYPES} (default: bfloat16)")
     add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
         help="memory of each GPU that is left to CUDA and NCCL (default: 5)")
     add("--bin", metavar="DIR", help="directory of the programs (default: bin, or the PATH)")
     parser.set_defaults(frame="Megatron", tp=1)
 
 
-def add_price_flags(parser: training_command.Parser, instead: str) -> None:
+def add_price_flags(parser: Parser, instead: str) -> None:
     """@param instead what the prices take the place of"""
     add = parser.add_argument
     add("--prices", metavar="FILE", help="file with prices and watts of the topology's parts, such as "
@@ -75,7 +77,7 @@ def add_price_flags(parser: training_command.Parser, instead: str) -> None:
     add("--kwh", type=float, default=0.1, metavar="PRICE", help="price of a kilowatt-hour (default: 0.1)")
 
 
-def add_simulation_flags(parser: training_command.Parser, network: str) -> None:
+def add_simulation_flags(parser: Parser, network: str) -> None:
     """@param network the usual back end"""
     add = parser.add_argument
     add("--network", choices=list(carried_out.REUSE), default=network,
@@ -87,7 +89,7 @@ def add_simulation_flags(parser: training_command.Parser, network: str) -> None:
 
 
 def make_parser(description: str) -> argparse.ArgumentParser:
-    parser = training_command.Parser(prog="plan.py", usage="%(prog)s [flags]", description=description,
+    parser = Parser(prog="plan.py", usage="%(prog)s [flags]", description=description,
                                      allow_abbrev=False, formatter_class=command.HelpFormatter)
     add_job_flags(parser)
     add_price_flags(parser, ", in the place of --gpu_hour")
@@ -186,7 +188,7 @@ def find_machine(given: argparse.Namespace) -> tuple[plans.Machine, gpus.Gpu, li
 
 
 def _machine_of_flags(given: argparse.Namespace) -> tuple[plans.Machine, gpus.Gpu, list[str]]:
-    gpu = gpus.find(given.gpu_type or "H100", training_command.dtype_of(given), given.kernels)
+    gpu = gpus.find(given.gpu_type or "H100", kernel_flags.dtype_of(given), given.kernels)
     per_server = given.gpus_per_server or 8
     if (given.gpus or 0) > per_server and given.gpus % per_server:
         raise InputError(
@@ -210,7 +212,7 @@ def _machine_of_topology(given: argparse.Namespace) -> tuple[plans.Machine, gpus
             rates["nic" if other in outside else "nvlink" if other in inside else "nic"] += link.rate_bps / 8e9
     fastest = max(rates.values())
     machine = plans.Machine(topology.gpus_per_server, rates["nvlink"] or fastest, rates["nic"] or fastest)
-    return machine, gpus.find(topology.gpu_type, training_command.dtype_of(given), given.kernels), ["-n",
+    return machine, gpus.find(topology.gpu_type, kernel_flags.dtype_of(given), given.kernels), ["-n",
         given.topology]
 
 
@@ -280,7 +282,7 @@ def job_of(given: argparse.Namespace, model: "Model", machine: plans.Machine, gp
          directory: str) -> Job:
     framework = _framework(given)
     gpu = frameworks.apply(gpu, framework) if framework else gpu
-    numbers = precision.of(training_command.dtype_of(given), reads_either_order=bool(gpu.fp4))
+    numbers = precision.of(kernel_flags.dtype_of(given), reads_either_order=bool(gpu.fp4))
     return Job(model, machine, gpu, framework, exchange_flags.find(given, model), numbers,
                 _timers(given, machine, gpu, flags, directory, framework))
 
@@ -403,10 +405,10 @@ def find(given: argparse.Namespace) -> Plans:
 
 
 def _find(given: argparse.Namespace) -> Plans:
-    model = training_command.find_model(given)
+    model = model_flags.find_model(given)
     try:
         machine, gpu, flags = find_machine(given)
-        gpu = training_command.with_times(gpu, given, model)
+        gpu = kernel_flags.with_times(gpu, given, model)
         with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
             job = job_of(given, model, machine, gpu, flags, scratch)
             here = own_timed(given, job)

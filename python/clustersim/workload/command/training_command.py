@@ -3,115 +3,39 @@
 import argparse
 import dataclasses
 import pathlib
-import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any, TYPE_CHECKING
 
 from clustersim import command, gpu_rows, notices
 from clustersim.aicb_flags import VALUES_WITHOUT_EFFECT, WITHOUT_EFFECT
-from clustersim.errors import InputError, nearest
-from clustersim.pydantic_v1 import pydantic
+from clustersim.errors import InputError
 from clustersim.whole_file import write_text
-from clustersim.workload.command import exchange_flags
 from clustersim.workload.estimate import estimate, plans
-from clustersim.workload.kernels import frameworks, gpus, measured
-from clustersim.workload.model import catalogue, operators
-from clustersim.workload.model import mixer as mixers
+from clustersim.workload.flags import exchange_flags, kernel_flags, model_flags
+from clustersim.workload.flags.parser import Parser, spellings, tell_idle
+from clustersim.workload.kernels import frameworks, gpus
+from clustersim.workload.megatron import megatron_line
 from clustersim.workload.model.transformer import Model
 from clustersim.workload.plan import adapters, keeping, pipeline, precision, recompute, schedules
 from clustersim.workload.plan.parallel import RECOMPUTATION, Parallelism
-from clustersim.workload.reading import hugging_face, megatron_line
 from clustersim.workload.result.written import Workload, write_facts
 from clustersim.workload.training import megatron, memory
 from clustersim.workload.write import aicb, chakra, simai_text
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
-    from clustersim.workload.model.operator import Operator
     from clustersim.workload.plan.pipeline import Split
     from clustersim.workload.plan.precision import Precise
     from clustersim.workload.plan.precision import Precision
     from clustersim.workload.training.megatron import Iteration
     from clustersim.workload.training.memory import Memory
 
-# Sizes of a model that flags may give or change: flag, and field of Model.
-SIZES = {"--num_layers": "layers", "--hidden_size": "hidden", "--num_attention_heads": "heads",
-         "--num_query_groups": "kv_heads",
-         "--kv_channels": "head_dim", "--ffn_hidden_size": "ffn", "--vocab_size": "vocabulary",
-         "--num_experts": "experts", "--moe_router_topk": "experts_per_token", "--n_dense_layers": "dense_layers",
-         "--moe_ffn_hidden_size": "expert_ffn", "--mtp_num_layers": "predictions"}
 # Types of numbers that the optimizer and its communication use, by Megatron-Core's flags.
 NUMBERS = (("--main_grads_dtype", "fp32", "in which gradients add up"),
            ("--grad_reduce_dtype", None, "in which ranks reduce gradients"),
            ("--main_params_dtype", "fp32", "of the optimizer's weights"),
            ("--exp_avg_dtype", "fp32", "of the optimizer's first moment"),
            ("--exp_avg_sq_dtype", "fp32", "of the optimizer's second moment"))
-OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"],
-                   "--n_dense_layers": ["--n_dense_layer"]}
-OTHER_SPELLINGS |= {"--qk_nope_dim": ["--qk_head_dim", "--qk-head-dim"],
-                    "--qk_rope_dim": ["--qk_pos_emb_head_dim", "--qk-pos-emb-head-dim"]}
-DTYPES = "bfloat16, fp8 (a scale per tensor), fp8_blockwise, mxfp8 or nvfp4"
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}; expected the flags of --help")
-
-    def parse_args(self, args: Sequence[str] | None = None,  # type: ignore[override]
-                   namespace: None = None) -> argparse.Namespace:
-        given, more = self.parse_known_args(args, namespace)
-        for word in more:
-            flag = word.partition("=")[0]
-            kind = "flag" if flag.startswith("-") else "word of these flags"
-            raise InputError(f'"{flag}" is not a {kind}; expected the flags of '
-                             f'--help{nearest(flag, self._option_string_actions)}')
-        command.tell_repetitions(self, sys.argv[1:] if args is None else args)  # Megatron-LM takes the last, too
-        for name, value in vars(given).items():
-            if value == "":  # else it would count as left out
-                raise InputError(f"--{name} is empty; expected a value")
-        return given
-
-
-class ListModels(argparse.Action):
-    """Prints the catalogue and ends the program, as --help does."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        print(catalogue.listing())
-        parser.exit()
-
-
-def mixer_flags() -> list[tuple[str, str]]:
-    """@return flags of sizes of mixers, and the fields that have them"""
-    return [flag for mixer in mixers.known().values() for flag in mixer.flags.items()]
-
-
-def _spellings(name: str) -> list[str]:
-    """AICB writes some flags with hyphens and some with underscores; both are read."""
-    hyphens, underscores = "--" + name[2:].replace("_", "-"), "--" + name[2:].replace("-", "_")
-    return list(dict.fromkeys([name, underscores, hyphens, *OTHER_SPELLINGS.get(name, [])]))
-
-
-def add_model_flags(parser: "Parser") -> None:
-    group = parser.add_argument_group("the model")
-    group.add_argument("--model_name", "--model-name", "--model", metavar="NAME",
-                       help=f"a model of the catalogue; --list_models shows all {len(catalogue.entries())}")
-    group.add_argument("--list_models", "--list-models", nargs=0, action=ListModels, help="show the catalogue and exit")
-    group.add_argument("-m", "--model_size", metavar="SIZE",
-                       help="the same by AICB's sizes: 7, 13, 22, 65, 175, 405, moe, deepseek671, ...")
-    group.add_argument("--config", metavar="FILE", help="the model is that of a config.json of Hugging Face")
-    for flag, field in SIZES.items():
-        group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
-    for flag, field in mixer_flags():
-        group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
-    group.add_argument("--n_shared_expert", "--n_shared_experts", type=int, metavar="N", help=argparse.SUPPRESS)
-    group.add_argument("--max_position_embeddings", "--max-position-embeddings", type=int, metavar="N",
-                       help=argparse.SUPPRESS)
-    group.add_argument("--swiglu", "--gated_linear_unit", "--gated-linear-unit", action="store_true",
-                       help=argparse.SUPPRESS)
-    group.add_argument("--add_bias_linear", "--add-bias-linear", action="store_true", help=argparse.SUPPRESS)
-    megatron_line.add_model_flags(group)
-    group.add_argument("--make_vocab_size_divisible_by", "--make-vocab-size-divisible-by", type=int, metavar="N",
-                       help="the vocabulary is padded to a multiple of N (default: 1; in a pasted line 128)")
 
 
 def add_plan_flags(parser: "Parser") -> None:
@@ -132,15 +56,15 @@ def add_plan_flags(parser: "Parser") -> None:
         help="ranks that share out a sequence, context parallelism (default: 1)")
     add("--etp", "--expert_tensor_parallel_size", "--expert-tensor-parallel-size", type=int, metavar="N",
         help="parts that an expert is cut into: TP (default), or 1, with which EP spans TP, too")
-    add(*_spellings("--decoder_first_pipeline_num_layers"), type=int, default=0, metavar="N",
+    add(*spellings("--decoder_first_pipeline_num_layers"), type=int, default=0, metavar="N",
         help="the first stage has N layers (default: its share)")
-    add(*_spellings("--decoder_last_pipeline_num_layers"), type=int, default=0, metavar="N",
+    add(*spellings("--decoder_last_pipeline_num_layers"), type=int, default=0, metavar="N",
         help="the last stage has N layers (default: its share)")
-    add(*_spellings("--account_for_embedding_in_pipeline_split"), action="store_true",
+    add(*spellings("--account_for_embedding_in_pipeline_split"), action="store_true",
         help="the embedding counts as a layer of the first chunk")
-    add(*_spellings("--account_for_loss_in_pipeline_split"), action="store_true",
+    add(*spellings("--account_for_loss_in_pipeline_split"), action="store_true",
         help="the loss counts as a layer of the last chunk")
-    add(*_spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT",
+    add(*spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT",
         help='the layers of each chunk, in Megatron-Core\'s language: "Et|(tt|)*30L"')
     add("--pipeline_schedule", "--pipeline-schedule", default=schedules.USUAL, metavar="NAME",
         help=f"the order of micro-batches in the pipeline: {', '.join(schedules.names())} (default: {schedules.USUAL})")
@@ -153,10 +77,10 @@ def add_plan_flags(parser: "Parser") -> None:
         help="sequence parallelism: AllGather and ReduceScatter take the place of AllReduce")
     add("--zero", "--zero_stage", "--stage", type=int, metavar="0..3",
         help="stage of ZeRO (default: 1, Megatron's distributed optimizer)")
-    add(*_spellings("--data_parallel_replicate_degree"), "--parallelism.data_parallel_replicate_degree",
-        *_spellings("--num_distributed_optimizer_instances"), dest="replicate", type=int, metavar="N",
+    add(*spellings("--data_parallel_replicate_degree"), "--parallelism.data_parallel_replicate_degree",
+        *spellings("--num_distributed_optimizer_instances"), dest="replicate", type=int, metavar="N",
         help="hybrid sharding: ZeRO shards within DP / N replicas, and N such groups have a copy each (default: 1)")
-    add(*_spellings("--data_parallel_shard_degree"), "--parallelism.data_parallel_shard_degree", dest="shard", type=int,
+    add(*spellings("--data_parallel_shard_degree"), "--parallelism.data_parallel_shard_degree", dest="shard", type=int,
         metavar="N", help="hybrid sharding, too: ZeRO shards within N replicas (default: all)")
     add("--use-distributed-optimizer", "--use_distributed_optimizer", action="store_true", help="the same as --zero 1")
     add("--recompute", "--recompute_activations", "--recompute-activations", "--recompute-granularity", nargs="?",
@@ -185,38 +109,20 @@ def add_plan_flags(parser: "Parser") -> None:
         help="AICB's name of a framework (default: Megatron); with DeepSpeed, ZeRO's stage is --stage (default: 3)")
 
 
-def add_gpu_table(group: argparse._ActionsContainer) -> None:
-    group.add_argument("--gpu_table", "--gpu-table", metavar="FILE",
-                       help="file with further GPU types (YAML)")
-
-
-def add_kernel_flags(group: argparse._ActionsContainer) -> None:
-    group.add_argument("--kernels", choices=gpus.KERNELS, default=gpus.KERNELS[0],
-                       help="source of operators' times: tables of measured kernels, or the GPU's peaks times the "
-                       "share that the best kernels reach (default: measured)")
-    group.add_argument("--measured", "--comp_filepath", metavar="FILE",
-                       help="your operators' times: CSV, AICB's AIOB file, or a directory of kernel_tables.py")
-
-
-def add_operator_dtype(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--operator_dtype", "--operator-dtype", nargs="+", default=[], metavar="OPERATOR=TYPE",
-                       help="other types of numbers for some GEMMs, such as linear_qkv=bf16 mamba_out=mxfp8")
-
-
 def make_parser(description: str) -> "Parser":
     parser = Parser(prog="workload.py", usage="%(prog)s [flags]", description=description, allow_abbrev=False,
                     formatter_class=command.HelpFormatter,
                     epilog="These sizes change the model, or describe a new one: "
-                    f"{' '.join([*SIZES, *dict(mixer_flags())])} --n_shared_expert --max_position_embeddings --swiglu "
-                    "--add_bias_linear.")
+                    f"{' '.join([*model_flags.SIZES, *dict(model_flags.mixer_flags())])} --n_shared_expert "
+                    "--max_position_embeddings --swiglu --add_bias_linear.")
     parser.add_argument("--workload_type", choices=["training"], help=argparse.SUPPRESS)  # of AICB's main program
-    add_model_flags(parser)
+    model_flags.add_model_flags(parser)
     add_plan_flags(parser)
     group = parser.add_argument_group("time and memory")
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU",
                        help=f"GPU that computes (default: H100), of {', '.join(gpus.names())}")
-    add_gpu_table(group)
-    add_kernel_flags(group)
+    kernel_flags.add_gpu_table(group)
+    kernel_flags.add_kernel_flags(group)
     group.add_argument("--framework", metavar="NAME", help="framework whose kernels and overlaps count in times: "
                        f"{', '.join(frameworks.names())}; an estimate of the step is printed, too (default: none)")
     group.add_argument("--aiob_enable", "--aiob", action="store_true",
@@ -224,18 +130,18 @@ def make_parser(description: str) -> "Parser":
     group.add_argument("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
                        help=f"memory of each GPU that is left to CUDA and NCCL (default: {memory.RESERVED_GB:g})")
     group.add_argument("--dtype", default="bfloat16", metavar="TYPE",
-                       help=f"type of the numbers of GEMMs: {DTYPES} (default: bfloat16)")
+                       help=f"type of the numbers of GEMMs: {kernel_flags.DTYPES} (default: bfloat16)")
     for flag, what in (("--fp8_param_gather", "weights are stored and gathered in the type of GEMMs"),
                        ("--grad_reduce_in_bf16", "gradients add up and are reduced in bfloat16")):
-        group.add_argument(*_spellings(flag), action="store_true", help=what)
+        group.add_argument(*spellings(flag), action="store_true", help=what)
     for flag, what in (("--num_layers_at_start_in_bf16", "first"), ("--num_layers_at_end_in_bf16", "last")):
-        group.add_argument(*_spellings(flag), type=int, metavar="N",
+        group.add_argument(*spellings(flag), type=int, metavar="N",
                            help=f"GEMMs of the {what} N layers keep bfloat16 (default: 0)")
-    group.add_argument(*_spellings("--keep_mtp_spec_in_bf16"), action="store_true",
+    group.add_argument(*spellings("--keep_mtp_spec_in_bf16"), action="store_true",
                        help="GEMMs of layers that predict further tokens keep bfloat16")
-    add_operator_dtype(group)
+    kernel_flags.add_operator_dtype(group)
     for flag, default, what in NUMBERS:
-        group.add_argument(*_spellings(flag), default=default, metavar="TYPE",
+        group.add_argument(*spellings(flag), default=default, metavar="TYPE",
                            help=f"type of the numbers {what} (default: {default or 'as they add up'})")
     group.add_argument("--keeps", default="megatron", metavar="FRAMEWORK",
                        help="framework whose memory layout counts, which tensors it keeps: "
@@ -254,17 +160,11 @@ def make_parser(description: str) -> "Parser":
                        "writes them, with its errors (default: megatron; aicb: 2.1)")
     megatron_line.add_flags(parser)
     for flag in WITHOUT_EFFECT:
-        parser.add_argument(*_spellings(flag), dest="no_effect", action="append_const", const=flag,
+        parser.add_argument(*spellings(flag), dest="no_effect", action="append_const", const=flag,
                             help=argparse.SUPPRESS)
     for flag in VALUES_WITHOUT_EFFECT:
-        parser.add_argument(*_spellings(flag), dest="no_effect_" + flag[2:], metavar="V", help=argparse.SUPPRESS)
+        parser.add_argument(*spellings(flag), dest="no_effect_" + flag[2:], metavar="V", help=argparse.SUPPRESS)
     return parser
-
-
-def _tell_idle(reasons: Mapping[str, str]) -> None:
-    """Warns of flags that change nothing. @param reasons of each, why"""
-    for flag, why in reasons.items():
-        notices.warn(f"{flag} has no effect: {why}", command.name())
 
 
 def _warn(parser: "Parser", given: argparse.Namespace) -> None:
@@ -274,12 +174,12 @@ def _warn(parser: "Parser", given: argparse.Namespace) -> None:
     if given.pp > 1 and _zero(given) > 1:
         stage = f"--zero {given.zero}" if given.zero else f"ZeRO-{_zero(given)} of --frame {given.frame}"
         reasons[stage] = "with a pipeline, gradients add up whole and weights are gathered once, as --zero 1 says"
-    _tell_idle(reasons)
+    tell_idle(reasons)
     megatron_line.tell(given, lambda line: notices.remark(line, command.name()))
     command.tell_idle(parser, given, (
         (given.recompute == "selective", "it is for --recompute selective", ("recompute_modules",)),
         (given.recompute == "full", "it is for --recompute full", ("recompute_num_layers",)),
-        (dtype_of(given) != "bfloat16" or given.operator_dtype, "all products are bfloat16 (--dtype)",
+        (kernel_flags.dtype_of(given) != "bfloat16" or given.operator_dtype, "all products are bfloat16 (--dtype)",
          ("fp8_param_gather", "num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16", "keep_mtp_spec_in_bf16")),
         (not given.pasted or getattr(given, "megatron_first_last_layers_bf16"),
          "Megatron-LM looks at it with --first-last-layers-bf16 alone",
@@ -287,111 +187,6 @@ def _warn(parser: "Parser", given: argparse.Namespace) -> None:
         (given.layout.startswith("aicb"), "it is for --layout aicb", ("aiob_enable",)),
         (given.layout == "megatron", "AICB's rows have tokens in bfloat16", ("moe_dispatch_dtype",)),
         *exchange_flags.idle_rules(given, given.ep > 1)))
-
-
-def find_model(given: argparse.Namespace) -> "Model":
-    """@return the Model that the flags name and change"""
-    name = given.model_name or given.model_size
-    changes = {field: getattr(given, field) for field in SIZES.values() if getattr(given, field) is not None}
-    if given.config:
-        base = hugging_face.read(given.config, getattr(given, "tell", notices.warn)).fields_by_name()
-    elif {"layers", "hidden"} <= changes.keys() and (not name or "heads" in changes and not catalogue.has(name)):
-        base = {}
-        if "heads" not in changes:
-            changes["heads"] = changes["layers"]
-            notices.remark(f"{changes['heads']} attention heads: as many as layers, as AICB takes them to be",
-                           stream=sys.stdout)
-    elif not name:
-        raise InputError("there is no model; expected --model_name, --config, or --num_layers and --hidden_size")
-    else:
-        base = catalogue.find(name).fields_by_name()
-    try:
-        return _changed(given, base, changes)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])).removeprefix("__root__").removeprefix("sizes.")
-        subject = f"the model's {where}" if where else "the model"
-        raise InputError(f"{subject}: {first['msg']}; expected sizes that agree") from None
-
-
-def _warn_of_lost_sizes(given: argparse.Namespace, fields: Mapping[str, Any]) -> None:
-    """Warns of sizes of experts, or of learned positions, for a model without them."""
-    lost = {} if fields.get("experts") else {"--moe_router_topk": given.experts_per_token,
-                                             "--n_dense_layers": given.dense_layers,
-                                             "--n_shared_expert": given.n_shared_expert,
-                                             "--moe_ffn_hidden_size": given.expert_ffn,
-                                             "--etp": getattr(given, "etp", None), **megatron_line.of_experts(given)}
-    reasons = {flag: "the model has no experts" for flag, value in lost.items() if value}
-    if given.max_position_embeddings is not None and not fields.get("positions"):
-        reasons["--max_position_embeddings"] = "rotary positions have no weights"
-    _tell_idle(reasons)
-
-
-def _warn_of_idle_sizes(model: "Model", base: Mapping[str, Any], changes: Mapping[str, int]) -> None:
-    """Experts with a width of their own do not follow that of dense layers, nor do kinds of attention with sizes of
-    their own."""
-    reasons = {}
-    if "ffn" in changes and model.ffn != model.expert_ffn and not model.has_dense_mlps:
-        reasons["--ffn_hidden_size"] = "every MLP of the model is one of experts (--moe_ffn_hidden_size)"
-    flags = {field: flag for flag, field in SIZES.items()}
-    for field, why in model.attention.replaced_flags.items():
-        if changes.get(field) not in (None, base.get(field)):
-            reasons[flags[field]] = why
-    _tell_idle(reasons)
-
-
-def _derived(base: Mapping[str, Any], fields: Mapping[str, Any], changes: Mapping[str, int]) -> dict[str, int]:
-    """@return sizes that the model derives from others, and that no flag gives; a named model's sizes of its own
-    stay"""
-    found = {}
-    moved = {field for field in ("hidden", "heads") if fields[field] != base.get(field)}
-    if moved and "head_dim" not in changes and (not base or base["head_dim"] == base["hidden"] // base["heads"]):
-        if fields["heads"] > 0 and fields["hidden"] % fields["heads"]:
-            raise InputError(f"{fields['heads']} heads do not divide a hidden size of {fields['hidden']}; expected a "
-                             "divisor, or --kv_channels")
-        found["head_dim"] = max(1, fields["hidden"] // max(1, fields["heads"]))
-    if "heads" in moved and "kv_heads" not in changes and base.get("kv_heads") == base.get("heads"):
-        found["kv_heads"] = fields["heads"]
-    if "hidden" in moved and "ffn" not in changes and base and not base["gated"] and base["ffn"] == 4 * base["hidden"]:
-        found["ffn"] = 4 * fields["hidden"]
-    if fields.get("experts") and "expert_ffn" not in changes and base.get("expert_ffn", 0) in (0, base.get("ffn")):
-        found["expert_ffn"] = found.get("ffn", fields["ffn"])
-    return found
-
-
-def _changed(given: argparse.Namespace, base: Mapping[str, Any], changes: Mapping[str, int]) -> "Model":
-    fields = {**base, **changes}
-    fields.update({field: True for field, wanted in (("gated", given.swiglu), ("bias", given.add_bias_linear))
-                   if wanted})
-    if fields.get("positions") and given.max_position_embeddings is not None:
-        fields["positions"] = given.max_position_embeddings
-    if not base:
-        fields = {"name": given.model_name or "custom", "vocabulary": 32000,
-                  "gated": given.swiglu or given.frame == "DeepSeek", "bias": given.add_bias_linear, **changes}
-        fields.setdefault("ffn", int(8 * fields["hidden"] / 3) // 64 * 64 if fields["gated"] else 4 * fields["hidden"])
-    if fields.get("experts") == 1 and not base.get("experts"):
-        fields["experts"] = 0  # AICB's --num_experts 1 is a dense model
-    fields.update(_derived(base, fields, changes))
-    _warn_of_lost_sizes(given, fields)
-    if fields.get("experts") and "experts_per_token" not in changes:
-        fields["experts_per_token"] = min(fields.get("experts_per_token") or 1, fields["experts"])
-    if not fields.get("experts"):
-        fields.update(experts_per_token=0, expert_ffn=0, shared_ffn=0, dense_layers=0)
-    for name, mixer in mixers.known().items():
-        own = {field: getattr(given, field) for field in mixer.flags.values() if getattr(given, field) is not None}
-        if own:
-            fields[name] = {**fields.get(name, {}), **own}
-    fields.update(megatron_line.model_fields(given, fields))
-    if given.n_shared_expert is not None:
-        fields["shared_ffn"] = given.n_shared_expert * fields["expert_ffn"]
-    if given.make_vocab_size_divisible_by is not None and given.make_vocab_size_divisible_by < 1:
-        raise InputError(f"--make_vocab_size_divisible_by is {given.make_vocab_size_divisible_by}; expected at least 1")
-    multiple = megatron_line.padding(given)
-    step = multiple * given.tp if multiple > 1 else 1
-    fields["vocabulary"] = -(-fields["vocabulary"] // step) * step
-    model = Model(**fields)
-    _warn_of_idle_sizes(model, base, changes)
-    return model
 
 
 def _zero(given: argparse.Namespace) -> int:
@@ -452,29 +247,8 @@ def _adapters(given: argparse.Namespace) -> adapters.Adapters | None:
 
 
 def _precise(given: argparse.Namespace, model: "Model") -> "Precise":
-    return check_operator_dtypes(given, model, precision.precise(*megatron_line.precise_ends(given),
-                                                                 given.keep_mtp_spec_in_bf16, given.operator_dtype,
-        gpus.PRECISIONS))
-
-
-def _operators_of(model: "Model") -> "list[Operator]":
-    """@return operators of all layers"""
-    bare = Parallelism(1)
-    return [operator for kind in set(operators.kinds(model, bare)) for operator in operators.of_kind(model, bare, kind)]
-
-
-def check_operator_dtypes(given: argparse.Namespace, model: "Model", found: "Precise") -> "Precise":
-    """@return the Precise, whose operators are products of the model"""
-    known = {o.name for o in _operators_of(model) if o.kind == "matmul"} - operators.ALWAYS_BFLOAT16
-    for text in given.operator_dtype:
-        name = text.partition("=")[0]
-        if known.isdisjoint(adapters.TARGETS.get(name, (name,))):
-            raise InputError(f'--operator_dtype: "{name}" is not a product of {model.name} whose type can be chosen; '
-                             f'expected one of '
-                             f"{', '.join(sorted(known))}")
-    for _, kind in found.operators:
-        gpus.find(given.gpu_type, kind)  # refuses what it has not got
-    return dataclasses.replace(found, operators=tuple(item for item in found.operators if item[0] in known))
+    return kernel_flags.check_operator_dtypes(given, model, precision.precise(
+        *megatron_line.precise_ends(given), given.keep_mtp_spec_in_bf16, given.operator_dtype, gpus.PRECISIONS))
 
 
 def _precision(given: argparse.Namespace) -> "Precision":
@@ -483,9 +257,9 @@ def _precision(given: argparse.Namespace) -> "Precision":
         if name and name not in precision.BYTES:
             raise InputError(f'{flag} "{name}" is not a type of numbers; expected one of {", ".join(precision.BYTES)}')
     gradient = "bf16" if given.grad_reduce_in_bf16 else types["--main_grads_dtype"]
-    return precision.of(dtype_of(given), given.fp8_param_gather, gradient, types["--grad_reduce_dtype"],
+    return precision.of(kernel_flags.dtype_of(given), given.fp8_param_gather, gradient, types["--grad_reduce_dtype"],
                         types["--main_params_dtype"], (types["--exp_avg_dtype"], types["--exp_avg_sq_dtype"]),
-                        reads_either_order=bool(gpus.find(given.gpu_type, dtype_of(given)).fp4))
+                        reads_either_order=bool(gpus.find(given.gpu_type, kernel_flags.dtype_of(given)).fp4))
 
 
 def _expert_parts(given: argparse.Namespace, model: "Model") -> int:
@@ -508,14 +282,8 @@ def _split(given: argparse.Namespace, model: "Model") -> "Split":
     return pipeline.Split(first, last, *counted, layout, costs)
 
 
-def dtype_of(given: argparse.Namespace) -> str:
-    if given.dtype not in gpus.PRECISIONS:
-        raise InputError(f'--dtype "{given.dtype}" is not supported; expected {DTYPES}')
-    return gpus.PRECISIONS[given.dtype]
-
-
 def find_gpu(given: argparse.Namespace, model: "Model") -> "Gpu":
-    gpu = with_times(gpus.find(given.gpu_type, dtype_of(given), given.kernels), given, model)
+    gpu = kernel_flags.with_times(gpus.find(given.gpu_type, kernel_flags.dtype_of(given), given.kernels), given, model)
     return frameworks.apply(gpu, _framework(given)) if given.framework else gpu
 
 
@@ -523,16 +291,6 @@ def _framework(given: argparse.Namespace) -> frameworks.Framework:
     """@return the profile that the flags name, with CUDA graphs or without, if they say so"""
     found, graphs = frameworks.find(given.framework), megatron_line.graphs(given)
     return found if graphs is None else found.copy(update={"graphs": graphs})
-
-
-def with_times(gpu: "Gpu", given: argparse.Namespace, model: "Model") -> "Gpu":
-    """@return the Gpu with the times of the model's operators, or the tables, of --measured"""
-    if not given.measured:
-        return gpu
-    if pathlib.Path(given.measured).is_dir():
-        return gpu.copy(update={"tables": gpus.tables_of(gpu, given.measured)})
-    return gpu.copy(update={"measured": measured.read(given.measured,
-                                                      {operator.name for operator in _operators_of(model)})})
 
 
 def file_name(model: "Model", plan: "Parallelism") -> str:
@@ -629,7 +387,7 @@ def write(given: argparse.Namespace) -> Workload:
 
 
 def _write_all(given: argparse.Namespace) -> Workload:
-    model = find_model(given)
+    model = model_flags.find_model(given)
     gpu = find_gpu(given, model)
     plan = find_plan(given, model)
     iteration = _iteration(given, model, plan, gpu)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Times training iterations without a simulation, and finds the fastest plan."""
+"""Times training iterations without a simulation."""

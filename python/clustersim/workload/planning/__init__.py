@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Plans carried out on a topology, and a reader's own layout beside them."""
+"""Finds the fastest plans, and carries them out on a topology, with a reader's own layout beside them."""

@@ -6,10 +6,11 @@ import pathlib
 from collections.abc import Sequence
 
 from clustersim.simulation import find_program, run_program
-from clustersim.workload.estimate import overlapped, plans, search
+from clustersim.workload.estimate import overlapped, plans
 from clustersim.workload.estimate.collective_times import Machine
 from clustersim.workload.kernels import gpus
 from clustersim.workload.kernels.frameworks import Framework
+from clustersim.workload.planning import search
 from clustersim.workload.training import megatron
 from clustersim.workload.write import simai_text
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from clustersim.workload.contention.demand import Contention
-from clustersim.workload.estimate import estimate, search
+from clustersim.workload.estimate import estimate
 from clustersim.workload.estimate.collective_times import PIPELINE, Machine
+from clustersim.workload.planning import search
 
 if TYPE_CHECKING:
     from clustersim.workload.estimate.plans import Candidate

@@ -10,8 +10,8 @@ from typing import Any, TYPE_CHECKING
 from clustersim.errors import InputError
 from clustersim.shown import Shown, Table
 from clustersim.whole_file import whole_file, write_text
-from clustersim.workload.estimate import search
 from clustersim.workload.plan import recompute
+from clustersim.workload.planning import search
 from clustersim.workload.write import launch_arguments
 
 if TYPE_CHECKING:

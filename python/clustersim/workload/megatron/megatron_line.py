@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TYPE_CHECKING
 
 from clustersim.errors import InputError
-from clustersim.workload.reading.megatron_flags import CONTRADICT, HOLDS, LIST_HOLDS, WARNED, WITHOUT
+from clustersim.workload.megatron.megatron_flags import CONTRADICT, HOLDS, LIST_HOLDS, WARNED, WITHOUT
 
 if TYPE_CHECKING:
     from clustersim.workload.model.transformer import Model

@@ -98,7 +98,7 @@ class Prices:
 
 def parts_of(topology: "Topology", prices: Prices) -> list[Part]:
     """@return the Parts of a topology"""
-    from clustersim.topology.graph import Graph  # loads networkx
+    from clustersim.topology.layers.graph import Graph  # loads networkx
     graph = Graph(topology)
     parts = [prices.part("GPU", "gpu", len(topology.gpus), False)]
     if topology.nvswitches and "nvswitch" in prices.entries:

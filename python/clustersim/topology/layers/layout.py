@@ -8,10 +8,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from clustersim.topology.describe import nodes
+from clustersim.topology.layers.describe import nodes
 
 if TYPE_CHECKING:
-    from clustersim.topology.graph import Graph
+    from clustersim.topology.layers.graph import Graph
 
 Point = tuple[float, float]
 

@@ -20,10 +20,10 @@ from clustersim.workload.model import catalogue
 from clustersim.workload.plan.parallel import Parallelism
 
 if TYPE_CHECKING:
-    from clustersim.workload.estimate.search import Timer
     from clustersim.workload.kernels.frameworks import Framework
     from clustersim.workload.kernels.gpus import Gpu
     from clustersim.workload.model.transformer import Model
+    from clustersim.workload.planning.search import Timer
     from clustersim.workload.training.megatron import Iteration
 
 NUMBERS = ("gpus", "dp", "tp", "pp", "zero", "micro_batch", "grad_accum", "seq_len")

@@ -15,7 +15,7 @@ def rate(bps: float) -> str:
 
 def describe(topology: "Topology") -> Iterator[str]:
     """@return the description as lines of text"""
-    from clustersim.topology.graph import Graph  # loads networkx
+    from clustersim.topology.layers.graph import Graph  # loads networkx
     graph = Graph(topology)
     yield f"{topology.path}"
     servers = len(topology.gpus) // topology.gpus_per_server

@@ -18,13 +18,13 @@ from matplotlib.patheffects import withStroke
 from clustersim.command import printable
 from clustersim.plain_text import plain_text
 from clustersim.topology.cluster import InputError
-from clustersim.topology.describe import nodes, rate, span
-from clustersim.topology.graph import NVSWITCH, Graph
-from clustersim.topology.layout import layout_of
+from clustersim.topology.layers.describe import nodes, rate, span
+from clustersim.topology.layers.graph import NVSWITCH, Graph
+from clustersim.topology.layers.layout import layout_of
 from clustersim.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from clustersim.topology.layout import Layout, Point
+    from clustersim.topology.layers.layout import Layout, Point
     from clustersim.topology.reader import Topology
     from matplotlib.axes import Axes
 

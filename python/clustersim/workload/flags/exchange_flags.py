@@ -9,7 +9,7 @@ from clustersim.errors import InputError
 from clustersim.workload.plan import exchange
 
 if TYPE_CHECKING:
-    from clustersim.workload.command.training_command import Parser
+    from clustersim.workload.flags.parser import Parser
     from clustersim.workload.model.transformer import Model
     from clustersim.workload.plan.exchange import Exchange
 
