@@ -51,7 +51,8 @@ _TRUTH = Field(lambda value: isinstance(value, bool), "true or false")
 FIELDS = {
     "generation": Field(lambda value: value in GENERATIONS, f"one of {', '.join(GENERATIONS)}"),
     **dict.fromkeys(("nvlink_gbps", "usable_gbps", "channel_gbps", "pcie_gbps", "tflops", "sms", "memory_gb",
-                     "memory_gbps", "watts", "matmul", "stream", "loaded"), Field(_is_number, "a number above 0")),
+                     "memory_mib", "memory_gbps", "watts", "matmul", "stream", "loaded"),
+                    Field(_is_number, "a number above 0")),
     "attention": Field(_is_pair, "the shares of the peak that forward and backward reach, such as [0.75, 0.56]"),
     **dict.fromkeys(("fp8", "fp4"), Field(_is_pair,
                                           "the peak in TFLOP/s and the share of it that products reach, such as "

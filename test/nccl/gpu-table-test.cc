@@ -50,6 +50,7 @@ TEST(GpuTable, KnowsNvidiasTypesByThemselves)
     {
         EXPECT_NE(table.Find(name), nullptr) << name;
     }
+    EXPECT_TRUE(table.Find("H100PCIe")->meshed) << "it has no NVSwitches";
     EXPECT_EQ(table.Find("V100"), nullptr);
 }
 

@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
 from clustersim import gpu_rows  # noqa: E402
+from clustersim.workload.kernels import gpus  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
 # A GPU of next year, and one that has PCIe only, whose rate stands for that of its links.
@@ -42,6 +43,11 @@ COMMANDS = {
                               "--framework", "torchtitan"]}
 GENERATE = ["topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "8", "-bw", "200Gbps", "-o", "topology",
             "--gpu_table", "mine.yaml"]
+
+
+def test_memory_is_what_the_driver_reports_where_that_is_known():
+    assert gpus.find("H100").memory_bytes == 81559 * 2**20 > 1.06 * 80e9  # nvidia-smi
+    assert gpus.find("Ascend910B").memory_bytes == 64e9  # of the data sheet
 
 
 def write(directory, rows):

@@ -342,6 +342,9 @@ def test_gpus_without_tables_take_the_shares_of_the_one_that_they_are_like():
     product, core = operators.matmul("x", 8192, 8192, 8192), heads(8192)
     assert gpus.find("H800").times_ns(product) == H100.times_ns(product)
     assert gpus.find("A800").times_ns(core) == gpus.find("A100").times_ns(core)
+    # The H100PCIe has 756, and draws as much as it may sooner: 495.9 TFLOP/s at best.
+    assert 2e-3 * 4096**3 / gpus.find("H100PCIe").times_ns(operators.matmul("x", 4096, 4096, 4096))[0] == \
+        pytest.approx(495.9, rel=0.1)
     # The H20 has 148 of 989 TFLOP/s, and draws too little power to be slowed down.
     assert gpus.find("H20").times_ns(product)[0] == pytest.approx(H100.times_ns(product)[0] * H100.loaded * 989 / 148,
         rel=1e-3)

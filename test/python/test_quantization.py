@@ -40,7 +40,7 @@ def test_gpt_oss_120b_fits_on_one_h100_as_published():
     """OpenAI: 60.8 GiB of weights (arXiv 2508.10925, table 1)."""
     instance, gpu = Instance(GPT, 1, quantization=KINDS["mxfp4"]), gpus.find("H100")
     kept = sum(instance.kept.tokens) * 16 / instance.kept.parts
-    room = 0.9 * gpu.memory_gb * 1e9 - instance.blocks(gpu, 0.9, 16, 1, 1) * kept
+    room = 0.9 * gpu.memory_bytes - instance.blocks(gpu, 0.9, 16, 1, 1) * kept
     assert room / 2 ** 30 == pytest.approx(60.8, rel=0.02)
 
 

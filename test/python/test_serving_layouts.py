@@ -151,6 +151,13 @@ def test_an_instance_refuses_sizes_that_do_not_go():
 # -- redundant experts, and loads of layers
 
 
+@pytest.mark.parametrize("gpu", ["A100", "H100"])
+def test_a_server_of_qwen3_32b_on_one_gpu_holds_a_prompt_of_32000_tokens(gpu):
+    """As GPUStack's did, with vLLM's defaults (its docs/performance-lab/qwen3-32b)."""
+    instance = Instance(catalogue.find("qwen3_32b"), 1)
+    assert 16 * instance.blocks(gpus.find(gpu), 0.9, 16, 2048, 256) > 32000 + 100
+
+
 def test_eplb_copies_the_fullest_expert_and_evens_out_the_ranks():
     loads = (4.0, 1.0, 1.0, 1.0, 0.5, 0.5)  # in order, 6 / 3 ranks: 5, 2 and 1, where the mean is 8 / 3
     assert placement.fullest(loads, 3, None) == pytest.approx(5 / (8 / 3))

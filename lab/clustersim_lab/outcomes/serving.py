@@ -103,7 +103,7 @@ def limits(server: Server) -> tuple[int, int, int]:
     if model.sizes_of(LatentAttention):  # tuning.py knows no latent caches; the cache alone limits sequences
         sequences, tokens = MOST
     tokens = max(tokens, prompt)  # prompts are not cut into chunks
-    gpu = server.gpu.copy(update={"memory_gb": server.gpu.memory_gb * GIB / 1e9 - memory.RESERVED_GB})
+    gpu = server.gpu.copy(update={"memory_mib": (server.gpu.memory_gb * GIB - memory.RESERVED_GB * 1e9) / 2**20})
     return sequences, tokens, int(CACHE_SHARE * instance.blocks(gpu, 1.0, BLOCK, tokens, sequences))
 
 

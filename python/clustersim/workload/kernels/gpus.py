@@ -30,6 +30,7 @@ class Gpu(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     tflops: float
     sms: int
     memory_gb: float
+    memory_mib: float = 0.0  # that the driver reports; 0: it is not known
     memory_gbps: float
     matmul: float
     attention: Tuple[float, float]
@@ -67,6 +68,11 @@ class Gpu(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         found = {"bfloat16": (self.tflops, self.matmul), "nvfp4": self.fp4}.get(precision, self.fp8)
         assert found is not None  # find() refuses a type of numbers that the GPU lacks
         return found
+
+    @property
+    def memory_bytes(self) -> float:
+        """Bytes that the driver reports, as far as they are known. Data sheets round them."""
+        return self.memory_mib * 2**20 or self.memory_gb * 1e9
 
     @property
     def stream_rate(self) -> float:

@@ -366,7 +366,7 @@ class Instance:
 
     def blocks(self, gpu: "Gpu", utilization: float, block_size: int, batch_tokens: int, sequences: int) -> int:
         """@return blocks of the cache that fit on the GPU that has least room, as vLLM counts them; refuses none"""
-        room, kept = gpu.memory_gb * 1e9 * utilization, self.kept
+        room, kept = gpu.memory_bytes * utilization, self.kept
         found = []
         for stage, own in enumerate(self.stages()):
             operators_of, ends = memory.stage_operators(self.model, self.one_token, stage)
