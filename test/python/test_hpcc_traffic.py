@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""scripts/hpcc_traffic.py and the arithmetic of lab/reproduce_hpcc.py."""
+"""scripts/hpcc_traffic.py and the arithmetic of figure 11."""
 import collections
 import pathlib
 import random
@@ -13,7 +13,7 @@ sys.path.insert(0, str(SCRIPTS))
 sys.path[:0] = [str(SCRIPTS.parent / "python"), str(SCRIPTS.parent / "lab")]
 
 from clustersim.commands import hpcc_traffic  # noqa: E402
-from clustersim_lab.hpcc import reproduce_hpcc  # noqa: E402
+from clustersim_lab.papers import figure_11  # noqa: E402
 
 HOSTS = 80
 TOPOLOGY = (f"{HOSTS + 1} 1 {HOSTS}\n{HOSTS}\n"
@@ -106,7 +106,7 @@ def test_mistakes_end_with_status_2(files, change, expected):
 
 def test_acks_are_spared_pauses_where_the_artifact_spares_them():
     # HPCC's simulation/run.py: ack_prio is 1 with dcqcn, timely and timely_vwin, and 0 with hp, dcqcn_vwin and dctcp.
-    first = {scheme for scheme, conf in reproduce_hpcc.SCHEMES.items() if "ACK_HIGH_PRIO 1\n" in conf}
+    first = {scheme for scheme, conf in figure_11.SCHEMES.items() if "ACK_HIGH_PRIO 1\n" in conf}
     assert first == {"DCQCN", "TIMELY", "TIMELY+win"}
 
 
@@ -115,13 +115,13 @@ def test_buckets_hold_equal_numbers_of_flows_by_size(tmp_path):
     path.write_text("".join(f"0b000001 0b000101 1 100 {size} 0 {fct} 100\n"
                             for size, fct in ((10, 150), (20, 90), (30, 300), (40, 400)))
                     + "0b000001 0b000101 1 200 500000 0 99999 100\n")
-    flows = reproduce_hpcc.slowdowns(path)
+    flows = figure_11.slowdowns(path)
     assert flows == [(10, 1.5), (20, 1.0), (30, 3.0), (40, 4.0)], "incast left out, at least 1"
-    assert list(reproduce_hpcc.bucket_rows(flows, 2)) == [(1, 2, 20, 1.0, 1.5, 1.5),
+    assert list(figure_11.bucket_rows(flows, 2)) == [(1, 2, 20, 1.0, 1.5, 1.5),
                                                           (2, 2, 40, 3.0, 4.0, 4.0)]
 
 
 def test_percentiles_are_values_that_occurred():
     values = list(range(1, 101))
-    assert [reproduce_hpcc.percentile(values, share) for share in (50, 95, 99, 100)] == [50, 95, 99, 100]
-    assert reproduce_hpcc.percentile([7], 50) == 7
+    assert [figure_11.percentile(values, share) for share in (50, 95, 99, 100)] == [50, 95, 99, 100]
+    assert figure_11.percentile([7], 50) == 7

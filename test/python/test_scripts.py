@@ -104,7 +104,7 @@ def test_check_in_tree_refuses_a_directory_without_ns3(tmp_path):
     ("scripts/analyze_results.py", ["--dirs", "."], "numpy"),
     ("scripts/report.py", ["."], "numpy"),
     ("scripts/sweep.py", ["sweep.yaml"], "yaml"),
-    ("lab/reproduce_hpcc.py", [], "matplotlib"),
+    ("lab/reproduce.py", ["HPCC", "--whole"], "matplotlib"),
     ("topologies/gen_Topo_Template.py", ["--draw", "star"], "networkx"),
 ])
 def test_a_python_without_a_module_is_refused_in_one_line(script, arguments, module, tmp_path):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""HPCC: its simulator beside ours, and the comparison of its paper (SIGCOMM 2019)."""
+"""The HPCC simulator beside ours."""

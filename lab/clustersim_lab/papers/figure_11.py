@@ -1,31 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Repeats HPCC's large-scale comparison (SIGCOMM 2019, figure 11) and writes its table and plot.
+"""HPCC's large-scale comparison (SIGCOMM 2019, figure 11): its table and plot.
 
-320 hosts on the fat tree of HPCC's artifact run WebSearch and FB_Hadoop traffic, at 50% load, and at
-30% load with 60-to-1 incast of 2% of the capacity, under six schemes with the parameters of the
-artifact. The result is the slowdown of flows (completion time divided by that of the same flow alone)
-by flow size: the background flows sorted by size, in buckets of equal number.
-
-Example: reproduce_hpcc.py --data ../shared/data/hpcc --output results/hpcc --jobs 2
+320 hosts on the fat tree of HPCC's artifact run WebSearch and FB_Hadoop traffic, at 50% load, and at 30% load with
+60-to-1 incast of 2% of the capacity, under six schemes with the parameters of the artifact. The result is the slowdown
+of flows (completion time divided by that of the same flow alone) by flow size: the background flows sorted by size, in
+buckets of equal number.
 """
-import argparse
 import concurrent.futures
 import csv
 import pathlib
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 
-from clustersim.required_modules import require
+from clustersim.commands import hpcc_traffic
+from clustersim.errors import InputError
+from clustersim.whole_file import whole_file, write_text
+from clustersim_lab.hpcc.against_hpcc import percentile
+from clustersim_lab.papers.runs import Bench
 
-require("matplotlib")
-
-from clustersim import command  # noqa: E402
-from clustersim.commands import hpcc_traffic  # noqa: E402
-from clustersim.whole_file import whole_file, write_text  # noqa: E402
-from clustersim_lab import ROOT  # noqa: E402
-from clustersim_lab.hpcc.against_hpcc import percentile  # noqa: E402
-
+DURATION_S = 0.005  # in which flows start
+BUCKETS = 20  # of flow sizes
 WORKLOADS = {"FB_Hadoop": "FbHdp_distribution.txt", "WebSearch": "WebSearch_distribution.txt"}
 SCENARIOS = {"50% load": (0.5, 0.0), "30% load + incast": (0.3, 0.02)}
 
@@ -104,32 +98,32 @@ def bucket_rows(flows: list[tuple[int, float]], buckets: int) -> Iterator[Bucket
             yield bucket + 1, len(part), part[-1][0], median, high, highest
 
 
-def run_case(options: argparse.Namespace, workload: str, scenario: str, scheme: str) -> tuple[list[Row], Pauses]:
+def run_case(bench: Bench, workload: str, scenario: str, scheme: str) -> tuple[list[Row], Pauses]:
     """Runs one simulation. @return its rows, and its case with the number of pauses"""
     name = file_name(workload, scenario, scheme)
-    conf = options.output / f"{name}.conf"
+    conf = bench.output / f"{name}.conf"
     write_text(conf, COMMON + SCHEMES[scheme])
-    flows = options.output / f"{file_name(workload, scenario)}.flows"
-    results = options.output / name
-    subprocess.run([options.program, "-c", conf, "-n", options.data / "fat.txt", "-f", flows,
+    flows = bench.output / f"{file_name(workload, scenario)}.flows"
+    results = bench.output / name
+    subprocess.run([bench.program, "-c", conf, "-n", bench.data / "fat.txt", "-f", flows,
                     "-o", results], check=True, stdout=subprocess.PIPE)
     with open(results / "pfc.txt", encoding="utf-8") as file:
         pauses = sum(line.split()[4] == "1" for line in file)
     rows = [(workload, scenario, scheme, *row)
-            for row in bucket_rows(slowdowns(results / "fct.txt"), options.buckets)]
+            for row in bucket_rows(slowdowns(results / "fct.txt"), BUCKETS)]
     return rows, (workload, scenario, scheme, pauses)
 
 
-def write_flows(options: argparse.Namespace, workload: str, scenario: str) -> None:
-    """Writes the flow file of a workload and a scenario; exits with the generator's status if it fails."""
+def write_flows(bench: Bench, workload: str, scenario: str) -> None:
+    """Writes the flow file of a workload and a scenario."""
     load, incast_load = SCENARIOS[scenario]
-    status = hpcc_traffic.main(["--topology", str(options.data / "fat.txt"),
-                                "--sizes", str(options.data / WORKLOADS[workload]),
+    status = hpcc_traffic.main(["--topology", str(bench.data / "fat.txt"),
+                                "--sizes", str(bench.data / WORKLOADS[workload]),
                                 "--load", str(load), "--incast-load", str(incast_load),
-                                "--duration", str(options.duration), "--seed", str(options.seed),
-                                "-o", str(options.output / f"{file_name(workload, scenario)}.flows")])
+                                "--duration", str(DURATION_S),
+                                "-o", str(bench.output / f"{file_name(workload, scenario)}.flows")])
     if status:
-        sys.exit(status)
+        raise InputError(f"{bench.data}: hpcc_traffic.py ended with status {status}; expected its flows")
 
 
 def write_csv(path: pathlib.Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -193,43 +187,20 @@ def size_text(size: int) -> str:
     return str(size)
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared/data/hpcc",
-                        help="directory with fat.txt and the distributions of HPCC's artifact")
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "bin/qbb-flows")
-    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("results/hpcc"))
-    parser.add_argument("--duration", type=float, default=0.005,
-                        help="seconds of simulated time in which flows start (0.005)")
-    parser.add_argument("--buckets", type=int, default=20, help="buckets of flow sizes (20)")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=1, help="simulations at the same time (1)")
-    parser.add_argument("--workload", choices=WORKLOADS, action="append", help="only these")
-    parser.add_argument("--scheme", choices=SCHEMES, action="append", help="only these")
-    options = parser.parse_args(arguments)
-    for needed in (options.program, options.data / "fat.txt"):
-        if not needed.is_file():
-            print(f"{needed}: no such file", file=sys.stderr)
-            return 2
-    options.output.mkdir(parents=True, exist_ok=True)
-
-    cases = [(workload, scenario, scheme) for workload in options.workload or WORKLOADS
-             for scenario in SCENARIOS for scheme in options.scheme or SCHEMES]
+def reproduce(bench: Bench, jobs: int) -> None:
+    """Runs all cases, so many at the same time, and writes hpcc-*.csv and the plot."""
+    bench.output.mkdir(parents=True, exist_ok=True)
+    cases = [(workload, scenario, scheme) for workload in WORKLOADS for scenario in SCENARIOS for scheme in SCHEMES]
     for workload, scenario in dict.fromkeys(case[:2] for case in cases):
-        write_flows(options, workload, scenario)
+        write_flows(bench, workload, scenario)
     rows, pauses = [], []
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for case_rows, case_pauses in pool.map(lambda case: run_case(options, *case), cases):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for case_rows, case_pauses in pool.map(lambda case: run_case(bench, *case), cases):
             rows += case_rows
             pauses.append(case_pauses)
             print(*case_pauses, "pauses", flush=True)
-    write_csv(options.output / "hpcc-fct-slowdown.csv", COLUMNS, rows)
-    write_csv(options.output / "hpcc-summary.csv",
+    write_csv(bench.output / "hpcc-fct-slowdown.csv", COLUMNS, rows)
+    write_csv(bench.output / "hpcc-summary.csv",
               ("workload", "scenario", "scheme", "largest median", "95th, small flows",
                "95th, large flows", "PFC pauses"), overall_rows(rows, pauses))
-    plot(options.output / "hpcc-fct-slowdown.svg", rows)
-    return 0
-
-
-def run() -> None:
-    command.run(command.name(), main)
+    plot(bench.output / "hpcc-fct-slowdown.svg", rows)
