@@ -199,6 +199,7 @@ ReadAnother(const FabricConfKey& key)
                              "OtherTransport",
                              "rod",
                              "reps",
+                             "rccc",
                              "drop",
                              "persistent",
                              "acknowledged",

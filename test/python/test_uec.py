@@ -84,15 +84,42 @@ def test_collectives_run_on_it(tmp_path):
     assert record["timeouts"] == 0
 
 
-@pytest.mark.parametrize("more", [(), ("--set", "UEC_DELIVERY=rod"), ("--set", "UEC_SPREADING=reps"),
+def test_credits_give_an_incast_the_rate_of_the_link(tmp_path):
+    senders = 64
+    lines = flows(tmp_path / "run", clos(1, senders + 1, 0), [(host, senders, 900_000) for host in range(senders)],
+                  "--set", "TRANSPORT=UEC", "--set", "UEC_CC=rccc", "--check")
+    record = json.loads((tmp_path / "run/out/run.json").read_text())
+    ends = [int(line[6]) for line in lines]
+    closed = senders * 100 * FRAME_NS + record["trimmed_packets"] * 84 * 8 / GBPS
+    assert closed < max(ends) < 1.005 * closed
+    assert min(ends) > 0.85 * max(ends)  # the first window of one is before all others, and not trimmed
+    assert record["drops"] == record["timeouts"] == 0
+
+
+def test_credits_of_256_senders_and_of_two_messages_of_one(tmp_path):
+    ends = [int(line[6]) for line in flows(
+        tmp_path / "many", clos(1, 257, 0), [(host, 256, 450_000) for host in range(256)],
+        "--set", "TRANSPORT=UEC", "--set", "UEC_CC=rccc", "--check")]
+    assert max(ends) < 1.03 * 256 * 50 * FRAME_NS
+    for mode in ("per_flow", "persistent"):
+        ends = [int(line[6]) for line in flows(
+            tmp_path / mode, clos(1, 3, 0), [(0, 2, 900_000), (0, 2, 900_000), (1, 2, 900_000)],
+            "--set", "TRANSPORT=UEC", "--set", "UEC_CC=rccc", "--set", f"QP_MODE={mode}", "--check")]
+        assert max(ends) == pytest.approx(300 * FRAME_NS + 4 * 500 + FRAME_NS, rel=0.02)
+
+
+@pytest.mark.parametrize("more", [(), ("--set", "UEC_CC=rccc"), ("--set", "UEC_CC=both"),
+                                  ("--set", "UEC_DELIVERY=rod"), ("--set", "UEC_SPREADING=reps"),
                                   ("--set", "ENABLE_PFC=1")])
 def test_collectives_survive_a_failed_link(tmp_path, more):
     micro(tmp_path / "run", clos(2, 4, 4), "--set", "TRANSPORT=UEC", "--set", "LINK_DOWN=50 8 10", "--check", *more)
 
 
-def test_threads_change_nothing(tmp_path):
+@pytest.mark.parametrize("control", ["nscc", "rccc"])
+def test_threads_change_nothing(tmp_path, control):
     pairs = [(host, (host * 5 + 3) % 16, 500_000) for host in range(16)]
-    results = [flows(tmp_path / number, clos(4, 4, 4), pairs, "--set", "TRANSPORT=UEC", "-t", number)
+    results = [flows(tmp_path / number, clos(4, 4, 4), pairs, "--set", "TRANSPORT=UEC", "--set", f"UEC_CC={control}",
+                     "-t", number)
                for number in ("1", "2")]
     assert sorted(results[0]) == sorted(results[1])
 

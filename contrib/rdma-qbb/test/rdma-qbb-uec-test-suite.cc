@@ -3,12 +3,10 @@
  *
  * Ultra Ethernet: records of packets, closed forms of idle and of shared links, trimming.
  */
-#include "fabric-test-support.h"
 #include "rdma-qbb/model/uec/packet-set.h"
 #include "rdma-qbb/model/uec/uec-delivery.h"
+#include "uec-fabric.h"
 
-#include "ns3/fabric-totals.h"
-#include "ns3/rdma-hw.h"
 #include "ns3/string.h"
 #include "ns3/test.h"
 
@@ -19,66 +17,6 @@
 #include <vector>
 
 using namespace ns3;
-
-namespace
-{
-
-constexpr int64_t UEC_FRAME_BYTES =
-    1000 + 82 + 40; ///< payload, RoCEv2's overhead, the rest of UEC's
-constexpr int64_t UEC_FRAME_PS = UEC_FRAME_BYTES * 80; ///< at 100 Gb/s
-
-std::string
-UecConf(const std::string& more = "")
-{
-    return "PACKET_PAYLOAD_SIZE 1000\nCC_MODE 1\nTRANSPORT UEC\n" + more;
-}
-
-/// @return two leaves of four hosts each and @p spines spines between them, all at 100 Gb/s
-std::string
-TwoLeaves(uint32_t spines)
-{
-    std::string switches = "8 9";
-    std::string links;
-    for (uint32_t host = 0; host < 8; ++host)
-    {
-        links += std::to_string(host) + (host < 4 ? " 8" : " 9") + " 100Gbps 1us 0\n";
-    }
-    for (uint32_t spine = 10; spine < 10 + spines; ++spine)
-    {
-        switches += " " + std::to_string(spine);
-        for (const char* leaf : {"8 ", "9 "})
-        {
-            links += leaf + std::to_string(spine) + " 100Gbps 1us 0\n";
-        }
-    }
-    return std::to_string(10 + spines) + " " + std::to_string(2 + spines) + " " +
-           std::to_string(8 + 2 * spines) + "\n" + switches + "\n" + links;
-}
-
-/// Totals of the switches and hosts of a fabric.
-struct UecTotals
-{
-    explicit UecTotals(const FabricUnderTest& test)
-        : fabric(test.fabric->GetTotals())
-    {
-        for (uint32_t host = 0; host < test.topology.hostCount; ++host)
-        {
-            const RdmaHwCounters counters = test.fabric->GetHw(host).GetCounters();
-            timeouts += counters.timeouts;
-            nacks += counters.nacksSent;
-            outOfOrder += counters.outOfOrderFrames;
-            retransmitted += counters.retransmitted;
-        }
-    }
-
-    FabricTotals fabric;
-    uint64_t timeouts{0};
-    uint64_t nacks{0};
-    uint64_t outOfOrder{0};
-    uint64_t retransmitted{0};
-};
-
-} // namespace
 
 /// A receiver's record of packets against a plain set of numbers.
 class PacketSetTestCase : public TestCase
@@ -163,17 +101,19 @@ class UecSenderTestCase : public TestCase
 class UecIdleTestCase : public TestCase
 {
   public:
-    UecIdleTestCase(uint32_t dst, int64_t links)
-        : TestCase("a message over " + std::to_string(links) + " idle links takes its closed form"),
+    UecIdleTestCase(uint32_t dst, int64_t links, const std::string& control)
+        : TestCase("a message over " + std::to_string(links) +
+                   " idle links takes its closed form with " + control),
           m_dst(dst),
-          m_links(links)
+          m_links(links),
+          m_control(control)
     {
     }
 
   private:
     void DoRun() override
     {
-        FabricUnderTest test(TwoLeaves(4), UecConf());
+        FabricUnderTest test(TwoLeaves(4), UecConf("UEC_CC " + m_control + "\n"));
         test.Build();
         const auto& flow = test.Send(0, m_dst, 1'000'000);
         Simulator::Run();
@@ -186,6 +126,7 @@ class UecIdleTestCase : public TestCase
 
     uint32_t m_dst;
     int64_t m_links;
+    std::string m_control;
 };
 
 /// Many senders to one receiver: trimming instead of drops, the link never idle, fair shares.
@@ -342,8 +283,11 @@ class UecTestSuite : public TestSuite
     {
         AddTestCase(new PacketSetTestCase);
         AddTestCase(new UecSenderTestCase);
-        AddTestCase(new UecIdleTestCase(1, 2));
-        AddTestCase(new UecIdleTestCase(4, 4));
+        for (const char* control : {"nscc", "rccc", "both"})
+        {
+            AddTestCase(new UecIdleTestCase(1, 2, control));
+            AddTestCase(new UecIdleTestCase(4, 4, control));
+        }
         for (const uint32_t senders : {8, 16, 32})
         {
             AddTestCase(new UecIncastTestCase(senders));
@@ -356,6 +300,8 @@ class UecTestSuite : public TestSuite
         AddTestCase(new UecLossTestCase("UEC_DELIVERY rod"));
         AddTestCase(new UecLossTestCase("L2_ACK_INTERVAL 8000"));
         AddTestCase(new UecLossTestCase("ENABLE_PFC 1"));
+        AddTestCase(new UecLossTestCase("UEC_CC rccc"));
+        AddTestCase(new UecLossTestCase("UEC_CC both"));
         AddTestCase(new UecOrderedTestCase);
     }
 };

@@ -92,8 +92,9 @@ SETTINGS = {setting.name: setting for setting in (
             f"TRANSPORT UEC\nPACKET_PAYLOAD_SIZE {PAYLOAD}\n", UEC_WIRE, True,
             "Ultra Ethernet with congestion control at senders (NSCC) and trimming. Paths: htsim's mixed load balancing, and\n"
             "here ``UEC_SPREADING oblivious``."),
-    Setting("UEC, RCCC", "htsim_uec", (*UEC, "-receiver_cc_only"), None, (), False,
-            "Ultra Ethernet with credits of receivers (RCCC)."),
+    Setting("UEC, RCCC", "htsim_uec", (*UEC, "-receiver_cc_only"),
+            f"TRANSPORT UEC\nUEC_CC rccc\nPACKET_PAYLOAD_SIZE {PAYLOAD}\n", UEC_WIRE, False,
+            "Ultra Ethernet with credits of receivers (RCCC): ``UEC_CC rccc``."),
 )}
 
 

@@ -297,7 +297,8 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
         return; // a departure that no event marked has restarted it
     }
     const bool paused = device.GetPausedMask() >> qp.priority & 1;
-    if (device.IsLinkUp() && (qp.GetInFlight() == 0 || paused) &&
+    const uint64_t resolved = qp.recovery ? m_recovery->GetResolved(qp) : 0;
+    if (device.IsLinkUp() && (qp.GetInFlight() == resolved || paused) &&
         qp.pausedTimeouts < m_maxPausedTimeouts)
     {
         // Frames that have not been sent cannot have been lost: the timer starts with the next one.
@@ -305,6 +306,10 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
         if (paused)
         {
             ++qp.pausedTimeouts;
+            RestartTimer(qp, nowPs);
+        }
+        else if (HasTransport(qp) && m_transport->OnStarved(qp, nowPs))
+        {
             RestartTimer(qp, nowPs);
         }
         return;

@@ -340,7 +340,8 @@ Ptr<RdmaCongestionOps>
 RdmaHw::MakeCongestionOps() const
 {
     ObjectFactory factory;
-    factory.SetTypeId(m_congestionType);
+    factory.SetTypeId(m_transport ? m_transport->ChooseCongestionControl(m_congestionType)
+                                  : m_congestionType);
     m_congestion = factory.Create<RdmaCongestionOps>();
     if (m_stream >= 0)
     {

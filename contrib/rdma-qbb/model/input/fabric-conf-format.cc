@@ -479,6 +479,25 @@ ChosenTransport()
 }
 
 Format
+UltraEthernetCongestion()
+{
+    // Attributes: whether senders have windows, and whether receivers grant credits.
+    Format format = OneOf({{"nscc", "nscc"}, {"rccc", "rccc"}, {"both", "both"}});
+    format.take = [](FabricConf&, const Values& values, const Fields&, const Key& key) {
+        const auto& word = std::get<std::string>(values[0]);
+        return Settings{{key.attributes[0], Create<BooleanValue>(word != "rccc")},
+                        {key.attributes[1], Create<BooleanValue>(word != "nscc")}};
+    };
+    format.get = [](const FabricConf&, const Key& key) {
+        const bool nscc = LookAtDefault<BooleanValue>(key.attributes[0]);
+        const bool rccc = LookAtDefault<BooleanValue>(key.attributes[1]);
+        return std::string(nscc && rccc ? "both" : rccc ? "rccc" : "nscc");
+    };
+    format.defaultValue = "nscc";
+    return format;
+}
+
+Format
 PfcEnabled()
 {
     Format format = Flag();

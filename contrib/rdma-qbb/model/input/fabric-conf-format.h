@@ -120,6 +120,8 @@ FabricConfFormat QueueWeight();
 /// The TypeId name of a class derived from RdmaTransport, or roce, or UEC: that chooses congestion
 /// control, loss recovery and buffer policy of Ultra Ethernet, too, and takes PFC away.
 FabricConfFormat ChosenTransport();
+/// nscc, rccc or both: the congestion control of Ultra Ethernet.
+FabricConfFormat UltraEthernetCongestion();
 /// 0 takes PFC from all priorities, 1 leaves it to those that carry RDMA.
 FabricConfFormat PfcEnabled();
 /// `policy switches...`: ROUTING for some switches; may be repeated.

@@ -619,6 +619,11 @@ UltraEthernet()
          "(ENABLE_PFC 1: with it), whatever CC_MODE, LOSS_RECOVERY, BUFFER_POLICY and KMIN_MAP "
          "say. roce: as these say. Or a class of one's own, which may let receivers grant what "
          "senders send."},
+        {{"UEC_CC",
+          UltraEthernetCongestion(),
+          {"ns3::UecTransport::Nscc", "ns3::UecTransport::Rccc"}},
+         "Ultra Ethernet: congestion control at senders, by a window (nscc), at receivers, by "
+         "credits (rccc), or both. rccc and both need UEC_DELIVERY rud."},
         {{"UEC_DELIVERY", delivery, "ns3::UecTransport::Ordered"},
          "Ultra Ethernet: packets of a connection take all paths and are delivered as they come "
          "(rud), or take one path and keep their order (rod)."},

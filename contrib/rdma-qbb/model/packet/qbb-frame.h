@@ -100,7 +100,8 @@ struct QbbTelemetry
     bool wantsHops{false};      ///< whether switches add their records
     uint64_t routingField{0};   ///< the routing policies': RoutingPolicy::GetFieldBytes()
     uint64_t transportField{0}; ///< the transport's: RdmaTransport::GetFieldBytes()
-    uint64_t answerField{0};    ///< the same, of answers alone: RdmaTransport::WriteAnswer()
+    uint64_t answerField{
+        0}; ///< a second one, which answers have anew: RdmaTransport::WriteAnswer()
     std::array<QbbIntHop, PART_HOPS> hops;
 
     /// @return record number @p index, below hopCount

@@ -83,6 +83,13 @@ class RdmaTransport : public Object
         return configured;
     }
 
+    /// @return class of the congestion control that goes with it. @param configured by attribute
+    /// CongestionControl of RdmaHw
+    virtual TypeId ChooseCongestionControl(TypeId configured) const
+    {
+        return configured;
+    }
+
     /// The paths are known. @param longestRttPs of a full frame and its ACK between any two hosts
     /// on the idle fabric; 0 if only NVLinks join them
     virtual void FitToPaths([[maybe_unused]] int64_t longestRttPs)
@@ -164,6 +171,16 @@ class RdmaTransport : public Object
                            [[maybe_unused]] const RdmaControl& control,
                            [[maybe_unused]] int64_t nowPs)
     {
+    }
+
+    /**
+     * The retransmission timer has run out while nothing is in flight and data waits. Control
+     * frames may be lost: a sender that waits for its receiver asks again here.
+     * @return whether the timer runs again
+     */
+    virtual bool OnStarved([[maybe_unused]] RdmaQueuePair& qp, [[maybe_unused]] int64_t nowPs)
+    {
+        return false;
     }
 
     /// The queue pair ends. Forget it.

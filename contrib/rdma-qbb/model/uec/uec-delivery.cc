@@ -314,13 +314,17 @@ UecDelivery::OnTimeout(RdmaQueuePair& qp, int64_t nowPs)
             sender.entropy->OnOutcome(packet.entropy, UecEntropy::Outcome::Lost, nowPs);
         }
     }
+    if (sender.credit)
+    {
+        qp.hw->GetTransport()->OnStarved(qp, nowPs); // packets sent again need credit, too
+    }
 }
 
 bool
 UecDelivery::HasRetransmission(const RdmaQueuePair& qp) const
 {
     const UecSender& sender = SenderOf(qp);
-    return sender.HasLost() && sender.GetInFlight() < qp.GetEffectiveWindow();
+    return sender.HasLost() && sender.GetInFlight() < qp.GetEffectiveWindow() && sender.HasCredit();
 }
 
 uint64_t
@@ -346,6 +350,12 @@ uint64_t
 UecDelivery::GetResolved(const RdmaQueuePair& qp) const
 {
     return SenderOf(qp).GetResolved();
+}
+
+uint64_t
+UecDelivery::GetFlightLimit(const RdmaQueuePair& qp) const
+{
+    return SenderOf(qp).HasCredit() ? UINT64_MAX : 0;
 }
 
 } // namespace ns3

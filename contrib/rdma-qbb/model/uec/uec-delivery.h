@@ -5,6 +5,7 @@
 #define UEC_DELIVERY_H
 
 #include "packet-set.h"
+#include "uec-credit.h"
 #include "uec-entropy.h"
 
 #include "ns3/nstime.h"
@@ -103,8 +104,21 @@ class UecSender : public RdmaRecoveryState
         return m_lostPackets > 0;
     }
 
-    std::unique_ptr<UecEntropy> entropy; ///< the transport's
-    uint64_t newlyArrived{0};            ///< bytes since the last answer
+    /// @return packets that are lost and not yet sent again
+    uint64_t GetLostPackets() const
+    {
+        return m_lostPackets;
+    }
+
+    /// @return whether the receiver's credits, if there are such, let a packet go
+    bool HasCredit() const
+    {
+        return !credit || credit->MaySend();
+    }
+
+    std::unique_ptr<UecEntropy> entropy;      ///< the transport's
+    std::unique_ptr<UecCreditAccount> credit; ///< the transport's; null: the receiver grants none
+    uint64_t newlyArrived{0};                 ///< bytes since the last answer
 
   private:
     void Grow();
@@ -182,6 +196,7 @@ class UecDelivery : public RdmaLossRecovery
     int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;
     bool AllowsForQueues(const RdmaQueuePair& qp) const override;
     uint64_t GetResolved(const RdmaQueuePair& qp) const override;
+    uint64_t GetFlightLimit(const RdmaQueuePair& qp) const override;
 
   private:
     Time m_timeout;
