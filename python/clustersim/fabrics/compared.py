@@ -35,7 +35,7 @@ class Outcome:
     links: Run | None
 
     def per_token(self, per_hour: float | None) -> float | None:
-        """@return what something that is counted by the hour comes to for each token, or for each step"""
+        """@return an amount per hour as one per token, or per step where the work has no tokens"""
         if per_hour is None:
             return None
         return per_hour * self.step_ns / 3.6e12 / (self.work.tokens or 1)

@@ -29,7 +29,7 @@ RXM_LIMIT, RXM_DEFAULT = "FI_OFI_RXM_BUFFER_SIZE", 16384
 COPYING_PROVIDERS = ("tcp", "sockets", "udp", "shm")  # whose data the CPU moves
 SEARCHED_LIMITS = tuple(1 << power for power in range(11, 20))
 FIRST_BYTES = 1024
-DISTURBED = 2  # a median above so many minima says what else the machines did
+DISTURBED = 2  # a median above so many minima shows that the machines were busy with something else
 
 
 @dataclasses.dataclass

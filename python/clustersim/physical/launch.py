@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from clustersim import simulation
 from clustersim.simulation import command_line, find_program
 
-# Messages of NCCL's steps go over tcp without asking first. Asked for, data would wait behind what goes the other way
-# on the same connection.
+# tcp sends messages as large as NCCL's steps at once. With a rendezvous, data would wait for a request and an answer
+# behind the data that the same connection carries in the other direction.
 TCP_VARIABLES = {"FI_OFI_RXM_BUFFER_SIZE": "600000", "FI_OFI_RXM_MSG_RX_SIZE": "64", "FI_OFI_RXM_MSG_TX_SIZE": "64"}
 
 

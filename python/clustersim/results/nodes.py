@@ -63,16 +63,6 @@ class Nodes:
             self.graph = Graph(topology)
         self._host = {node: i for i, node in enumerate(topology.gpus)} if topology else {}
 
-    def node_of_host(self, host: int) -> int:
-        """@return the node of host i of fct.txt"""
-        if self.topology and host < len(self.topology.gpus):
-            return self.topology.gpus[host]
-        return host
-
-    def server_of_host(self, host: int) -> int | None:
-        """@return the server of a host, or None if unknown"""
-        return host // self.topology.gpus_per_server if self.topology else None
-
     def kind(self, node: int) -> str:
         """@return "GPU", "NVSwitch", "tier 1", ... or "node" """
         return self.graph.name(node) if self.graph and self.topology and 0 <= node < self.topology.nodes else "node"

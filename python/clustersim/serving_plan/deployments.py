@@ -74,7 +74,7 @@ class Deployment:
 
 
 def fewest(serves: Callable[[int], bool]) -> int | None:
-    """@return the least number of instances that serve, where more serve no worse; None if no number does"""
+    """@return the least number of instances that keep the limits; None if no number does. More never do worse."""
     high = 1
     while not serves(high):
         high *= 2

@@ -50,7 +50,7 @@ def _name(run: "Run", pair: Pair, pairs: list[Pair]) -> str:
 
 
 def _draw_line_rates(axes: "Axes", samples: "pd.DataFrame", factor: float, interval: float) -> int:
-    """One line for all pairs of a line rate: theirs would lie on each other."""
+    """One line for all pairs with the same line rate: separate lines would coincide."""
     groups = samples.groupby(samples["gbps"].round(3))
     for i, (rate, mine) in enumerate(groups):
         times = np.unique(mine["time_ns"].to_numpy())

@@ -4,9 +4,9 @@
 Columns: time_ns, node, port (from 1), queue, queue_bytes, port_bytes (all queues of the port). Empty
 queues have no line: see Run.queue_samples for how many samples there were.
 
-The HPCC simulator writes how often a port's length was how many KB, since the start, instead. Then
-time_ns is that of the last such dump, queue is -1, queue_bytes and port_bytes are the length, and the
-column samples says how often.
+The HPCC simulator writes a histogram of each port's length instead, in KB, since the start. A row is then
+a bar of the last one: time_ns is its time, queue is -1, queue_bytes and port_bytes are the length, and
+the column samples is the number of samples of that length.
 """
 import pathlib
 from typing import TYPE_CHECKING

@@ -41,7 +41,7 @@ class Demand:
     """Nanoseconds for each byte of a collective."""
     nic: float  # on its ranks' NICs
     alone: float  # on the uplinks that one group keeps busy longest
-    together: float  # the same of all groups of the kind
+    together: float  # on the uplinks that all groups of the kind together keep busy longest
 
     def extra(self, alone_counts: bool) -> float:
         """@param alone_counts whether the collective's time is that of its own messages on the uplinks

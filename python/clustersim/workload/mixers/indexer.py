@@ -15,7 +15,7 @@ SCORES, KERNEL = "index_scores", "sparse"
 
 
 def sizes(model: "Model") -> "SparseAttention":
-    """@return those of a model that has an indexer"""
+    """@return the sizes of the model's indexer"""
     assert model.sparse
     return model.sparse
 

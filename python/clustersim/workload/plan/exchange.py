@@ -46,7 +46,8 @@ class Exchange:
         return max(_by_rank(self._kept(experts), ep))
 
     def computed(self, experts: int, ep: int) -> float:
-        """@return the same of tokens that it computes: all of its experts' capacity if they are padded"""
+        """@return tokens that the fullest rank computes, relative to the same mean: padded experts compute their whole
+        capacity"""
         return self.capacity if self.padded else self.slowest(experts, ep)
 
     def dropped(self, experts: int) -> float:
@@ -99,12 +100,6 @@ def copies(model: "Planned", plan: "Parallelism") -> tuple[int, float]:
     if servers == 1:
         return 1, distinct(plan.ep, model.experts, model.experts_per_token)
     return servers, distinct(servers, model.experts, model.experts_per_token, exchange.node_limit)
-
-
-def crossing_bytes(model: "Planned", plan: "Parallelism", number_bytes: float) -> float:
-    """@return bytes that a rank sends to other servers for a micro-batch, experts' loads being equal"""
-    servers, count = copies(model, plan)
-    return model.expert_hidden * number_bytes * plan.local_tokens * count * (servers - 1) / servers
 
 
 def all_to_all_bytes(model: "Planned", plan: "Parallelism", number_bytes: float) -> int:

@@ -95,8 +95,8 @@ def render(iteration: Written) -> str:
 
 
 def _overlaps(rows: Sequence[Row], counts: Sequence[int]) -> list[tuple[str, list[int]]]:
-    """@param counts of rows, of each chunk @return the rows whose collectives run beside others, each with the row that
-    waits; a chunk waits at its end for what none of its rows waits for"""
+    """@param counts rows of each chunk @return each row whose collective runs beside others, with the row that waits
+    for it: the last of the chunk at the latest"""
     forward, backward = [], []
     first = [number - within for count, end in zip(counts, itertools.accumulate(counts))
              for within, number in enumerate(range(end - count, end))]
