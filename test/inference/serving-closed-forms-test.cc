@@ -128,6 +128,16 @@ TEST(Serving, AClosedLoopKeepsItsUsersBusy)
     EXPECT_EQ(run.Request(999, "e2e_us"), 8000);
 }
 
+TEST(Serving, ABurstWaitsForItsServersCpu)
+{
+    // 10 requests of 1 ms of a CPU each and 2 ms beside that; then one after the other takes 1 ms.
+    ServingRun run(AtOnce(10, 100, 1) + "frontend_ns 1e6\nfrontend_latency_ns 2e6\n"
+                                        "max_num_seqs 1\ninstances colocated 0\n"
+                                        "row all all linear 1e6 0 0 0 NONE 0\n");
+    EXPECT_NEAR(run.Request(0, "ttft_us"), 13000, 1e-3);
+    EXPECT_NEAR(run.Request(9, "ttft_us"), 22000, 1e-3);
+}
+
 TEST(Serving, AClosedLoopObeysLittlesLaw)
 {
     // Users = throughput x (latency + time of thinking), but for the beginning and the end.

@@ -666,7 +666,7 @@ def test_the_figures_of_the_page_are_those_of_its_example(tmp_path):
     page = " ".join((ROOT / "docs/source/howto/inference.rst").read_text().split())
     common = ("--inference --model_name llama2_7b --num_layers 8 --tp 4 --requests 40 --rate 300 "
               "--max_num_batched_tokens 2048 "
-              "--ttft_limit_ms 20 --tpot_limit_ms 2.5 -o .").split()
+              "--frontend_ns 0 --frontend_latency_ns 0 --ttft_limit_ms 20 --tpot_limit_ms 2.5 -o .").split()
     lengths = ["--prompt_tokens", "uniform 500 3500", "--output_tokens", "uniform 5 15"]
 
     def script(name, *arguments):

@@ -14,7 +14,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim import simulate  # noqa: E402
-from clustersim.serving_plan import arguments, deployments, layouts, simulated  # noqa: E402
+from clustersim.serving_plan import arguments, command, deployments, layouts, simulated  # noqa: E402
 from clustersim.serving_plan.estimate import Estimate, Load  # noqa: E402
 from clustersim.serving_plan.queueing import fixed_point, gated_response, md1_wait, residual  # noqa: E402
 from clustersim.workload.command import inference_command  # noqa: E402
@@ -32,7 +32,8 @@ def plan(*words, status=0):
 
 
 def common(model):
-    return "--inference", "--model_name", model, "--gpu_type", "H100", "--dtype", "bfloat16", "--engine", "vLLM"
+    return ("--inference", "--model_name", model, "--gpu_type", "H100", "--dtype", "bfloat16", "--engine", "vLLM",
+            *command.WITHOUT_FRONT_END)
 
 
 def find(role, model="llama3_8b", load=LOAD, sent=(("moe_dispatcher", "deepep"), ("moe_dispatch_dtype", "fp8"))):

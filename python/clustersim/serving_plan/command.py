@@ -150,13 +150,16 @@ def _check(given: argparse.Namespace) -> None:
         raise InputError(f'--engine {engine.NONE} has no kernels; expected one of {", ".join(engine.names())}')
 
 
+WITHOUT_FRONT_END = ("--frontend_ns", "0", "--frontend_latency_ns", "0")  # limits begin at the engine
+
+
 def _common(given: argparse.Namespace, gpu: str) -> tuple[str, ...]:
     """@return the flags of workload.py --inference that all layouts on a GPU share"""
     named = (("model_name", given.model_name), ("model_size", given.model_size), ("config", given.config),
              ("gpu_table", given.gpu_table))
     words = ["--inference", *(word for key, value in named if value for word in (f"--{key}", value)), "--gpu_type", gpu,
              "--dtype", given.dtype or layouts.dtype_of(gpu), "--engine", given.engine, "--kv_cache_dtype",
-             given.kv_cache_dtype]
+             given.kv_cache_dtype, *WITHOUT_FRONT_END]
     for key, field in model_flags.SIZES.items():
         if getattr(given, field) is not None:
             words += [f"--{key}", str(getattr(given, field))]

@@ -34,8 +34,10 @@ ServingEngine::ServingEngine(const ServingConfig& config)
       m_results(config)
 {
     uint32_t number = 0;
+    uint32_t answering = 0; // instances that requests arrive at
     for (const InstancePool& pool : config.pools)
     {
+        answering += pool.role == InstanceRole::Decode ? 0 : pool.CountInstances();
         const StepCost& cost =
             *m_costs.emplace_back(std::make_unique<StepCost>(pool, config.layers));
         for (uint32_t inPool = 0; inPool < pool.CountInstances(); ++inPool, ++number)
@@ -66,6 +68,7 @@ ServingEngine::ServingEngine(const ServingConfig& config)
         sequence.arrival = request.arrival;
     }
     m_feed = std::make_unique<RequestFeed>(m_sequences, config.maxConcurrency);
+    m_frontEnd = std::make_unique<FrontEnd>(config.frontEndWork, config.frontEndLatency, answering);
     if (config.IsDisaggregated())
     {
         m_transfers = std::make_unique<CacheTransfers>(
@@ -174,7 +177,9 @@ ServingEngine::Start(Sys& clock)
 void
 ServingEngine::AwaitRequests()
 {
-    const auto next = m_feed->GetNext();
+    const auto sent = m_feed->GetNext();
+    const auto through = m_frontEnd->GetNext();
+    const auto next = sent && through ? std::min(sent, through) : sent ? sent : through;
     if (!next || (m_wake && *m_wake <= *next))
     {
         return;
@@ -191,6 +196,10 @@ ServingEngine::SendRequests(void* argument)
     auto& engine = *static_cast<ServingEngine*>(argument);
     const TimePs now = engine.m_clock->Now();
     while (Sequence* sequence = engine.m_feed->Send(now))
+    {
+        engine.m_frontEnd->Add(*sequence, now);
+    }
+    while (Sequence* sequence = engine.m_frontEnd->Take(now))
     {
         engine.Route(*sequence);
     }

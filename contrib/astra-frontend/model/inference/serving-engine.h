@@ -6,6 +6,7 @@
 
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "cache-transfers.h"
+#include "front-end.h"
 #include "request-feed.h"
 #include "serving-instance.h"
 #include "serving-results.h"
@@ -92,7 +93,7 @@ class ServingEngine
 
   private:
     void NameLayers();
-    /// Wake up when users send the next request.
+    /// Wake up when users send the next request, or one gets through the front end.
     void AwaitRequests();
     static void SendRequests(void* engine);
     void Route(Sequence& sequence);
@@ -111,6 +112,7 @@ class ServingEngine
     ServingResults m_results;
     std::vector<Sequence> m_sequences;
     std::unique_ptr<RequestFeed> m_feed;
+    std::unique_ptr<FrontEnd> m_frontEnd;
     std::vector<std::string> m_layerNames;
     std::vector<uint32_t> m_firstName; ///< by pool: of its rows in m_layerNames
     std::vector<int> m_networkRanks;

@@ -34,6 +34,8 @@ class Engine(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     experts: str
     fp8_experts: str
     allreduce: str
+    frontend_ns: float
+    frontend_latency_ns: float
     launch_ns: float
     step_ns: float
     sequence_ns: float
@@ -61,7 +63,8 @@ class Engine(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
         """@return flags of workload.py --inference, as text @param sequences of --max_num_seqs, if it is given"""
         limit = self.limit(gpu)
         most = sequences or limit.max_num_seqs
-        return {"kernels": "measured", "max_num_seqs": str(most),
+        return {"kernels": "measured", "frontend_ns": f"{self.frontend_ns:.12g}",
+                "frontend_latency_ns": f"{self.frontend_latency_ns:.12g}", "max_num_seqs": str(most),
                 "max_num_batched_tokens": str(limit.max_num_batched_tokens), "launch_ns": f"{self.launch_ns:g}",
                 "step_overhead_ns": f"{self.step_ns:.12g}",
                 "cudagraph_capture_sizes": " ".join(map(str, self.captured(most, tp))),

@@ -114,6 +114,10 @@ SERVING = {
     "ttft_limit_ms": _milliseconds("limit of the time to the first token, for the goodput (default: none)"),
     "tpot_limit_ms": _milliseconds("limit of the time per further token, for the goodput (default: none)"),
     "e2e_limit_ms": _milliseconds("limit of the time of a request, for the goodput (default: none)"),
+    "frontend_ns": _real("nanoseconds of a server's CPU for each request before its instance has it; requests at hand "
+                         "take turns (default: the engine's, or 0)", 0, 9e15),
+    "frontend_latency_ns": _real("nanoseconds of each request beside that, which keep no CPU busy (default: the "
+                                 "engine's, or 0)", 0, 9e15),
     "max_model_len": _whole("most tokens of a request, prompt and output; longer ones are refused (default: no limit)",
                             2, 2 * MOST_TOKENS),
     "kv_transfer": _one_of("when a cache moves: each layer when it is computed (layers, default), or all at once "

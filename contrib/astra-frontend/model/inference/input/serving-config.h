@@ -259,7 +259,9 @@ struct ServingConfig
     uint64_t maxModelLen{UINT64_MAX};     ///< tokens of a request, prompt and output together
     /// Requests or sessions under way; others wait until one has ended, and begin then.
     uint64_t maxConcurrency{UINT64_MAX};
-    std::string allReduce; ///< engine whose AllReduce ranks carry out; the run reads it, too
+    TimePs frontEndWork{0};    ///< of a server's CPU for each request, before its engine has it
+    TimePs frontEndLatency{0}; ///< of each request beside that, which keeps no CPU busy
+    std::string allReduce;     ///< engine whose AllReduce ranks carry out; the run reads it, too
     uint32_t layers{1};
     uint32_t kvHeads{1};
     uint64_t kvBytes{0}; ///< of a token, a layer and a head

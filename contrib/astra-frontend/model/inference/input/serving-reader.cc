@@ -143,6 +143,11 @@ class ServingReader
     }
 
   private:
+    static ns3::RowValue Nanoseconds(TimePs& target)
+    {
+        return ns3::Scaled(target, PS_PER_NS, 0, "nanoseconds");
+    }
+
     std::vector<ns3::Row> FileRows()
     {
         const auto limit = [](std::optional<TimePs>& target) {
@@ -236,6 +241,14 @@ class ServingReader
              "limits, no share and no goodput is given"},
             {"tpot_limit_ms", limit(config.limits.perToken), "the same of each further token"},
             {"e2e_limit_ms", limit(config.limits.endToEnd), "the same of the whole request"},
+            {"frontend_ns",
+             Nanoseconds(config.frontEndWork),
+             "time of a server's CPU for each request before its instance has it, such as for "
+             "templates and tokens. Requests at hand take turns, so those of a burst get through "
+             "together; each instance has a server"},
+            {"frontend_latency_ns",
+             Nanoseconds(config.frontEndLatency),
+             "time of each request beside that, which keeps no CPU busy"},
             {"max_model_len",
              ns3::Whole(config.maxModelLen, 2, 2 * MOST_TOKENS),
              "most tokens of a request, prompt and output together (no limit); longer requests are "
@@ -306,9 +319,6 @@ class ServingReader
     std::vector<ns3::Row> PoolRows(InstancePool& pool)
     {
         const auto tokens = [](uint32_t& target) { return ns3::Whole(target, 1, MOST_TOKENS); };
-        const auto nanoseconds = [](TimePs& target) {
-            return ns3::Scaled(target, PS_PER_NS, 0, "nanoseconds");
-        };
         const auto line = [](const char* format, const std::function<void()>& read) {
             return ns3::RowValue{format, [read](std::string_view) {
                                      read();
@@ -340,9 +350,9 @@ class ServingReader
             {"enable_prefix_caching",
              ns3::Flag(pool.prefixCaching),
              "whether blocks of equal prompts are shared"},
-            {"step_overhead_ns", nanoseconds(pool.stepOverhead), "time before each step"},
+            {"step_overhead_ns", Nanoseconds(pool.stepOverhead), "time before each step"},
             {"launch_ns",
-             nanoseconds(pool.launch),
+             Nanoseconds(pool.launch),
              "time of the CPU to launch a kernel. Each row is a kernel; a step takes at least as "
              "long as its launches"},
             {"cudagraph_capture_sizes",
