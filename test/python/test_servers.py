@@ -37,12 +37,15 @@ def test_a_row_is_the_flags_of_its_source(tmp_path):
     loop, burst, nim, tep = rows.read(written(tmp_path, LOOP, BURST, NIM, TEP))
     assert rows.flags(loop) == {"world_size": 1, "tp": 1, "gpu_type": "H100", "dtype": "bfloat16",
                                 "kv_cache_dtype": "bfloat16", "engine": "vLLM", "prompt_tokens": "100",
-                                "output_tokens": "11", "requests": 4, "max_concurrency": 2}
+                                "output_tokens": "11", "requests": 20, "max_concurrency": 2}
     assert rows.flags(burst)["rate"] == "inf" and "max_concurrency" not in rows.flags(burst)
     assert [(row.profile, row.load, row.kind) for row in (loop, burst, nim)] == [
         ("vLLM", "1 to 4", "dense"), ("SGLang", "all at once", "MoE"), ("TensorRT-LLM", "1 to 4", "dense")]
     assert burst.published == {"rate": 500}
     assert (nim.is_steady, rows.flags(nim)["requests"], loop.is_steady) == (True, 30, False)
+    mixed = rows.read(written(tmp_path, LOOP.replace("a blog", "gpustack/gpustack docs/x.md")))[0]
+    assert {name: rows.flags(mixed)[name] for name in ("prompt_tokens", "output_tokens", "requests")} == {
+        "prompt_tokens": "exponential 100", "output_tokens": "exponential 11", "requests": 100}
     dep = rows.read(written(tmp_path, TEP.replace("tep8", "dep8").replace(",8,8,1,", ",8,1,8,")))[0]
     assert [{name: rows.flags(row)[name] for name in ("tp", "dp", "enable_expert_parallel")} for row in (tep, dep)] == [
         {"tp": 8, "dp": 1, "enable_expert_parallel": True}, {"tp": 1, "dp": 8, "enable_expert_parallel": True}]
@@ -56,6 +59,12 @@ def test_rows_of_the_model_that_informs_a_profile_are_its_family(tmp_path):
     assert found == {INFORMING: "informs", "loop": "family", "other": "apart", "sglang": "apart"}
 
 
+def test_a_gpu_is_the_one_that_its_sources_figures_say(tmp_path):
+    said = LOOP.replace("a blog", "gpustack/gpustack docs/performance-lab/qwen3-32b/h100.md")
+    assert [row.gpu for row in rows.read(written(tmp_path, LOOP, said, said.replace("H100", "A100")))] == [
+        "H100", "H100PCIe", "A100"]
+
+
 def test_a_wrong_row_is_refused_with_its_line(tmp_path):
     with pytest.raises(InputError, match=r"published\.csv:3: .*'four'.* expected a row of published\.csv"):
         rows.read(written(tmp_path, LOOP, LOOP.replace(",2,4,", ",four,4,")))
@@ -64,7 +73,8 @@ def test_a_wrong_row_is_refused_with_its_line(tmp_path):
 
 
 def test_the_command_scores_rows_that_inform_nothing(tmp_path):
-    path = written(tmp_path, LOOP, LOOP.replace("loop,", INFORMING + ",").replace("llama3_8b", "qwen3_8b"))
+    path = written(tmp_path, LOOP.replace("100,11", "uniform 100 900,11"),
+                   LOOP.replace("loop,", INFORMING + ",").replace("llama3_8b", "qwen3_8b"))
     result = run_script([ROOT / "lab/servers.py", "--data", path, "-o", tmp_path / "out", "--rows"], timeout=HANGS)
     assert result.returncode == 0, result.stderr
     made = {row["id"]: row for row in csv.DictReader((tmp_path / "out/servers.csv").read_text().splitlines())}
@@ -72,6 +82,9 @@ def test_the_command_scores_rows_that_inform_nothing(tmp_path):
     # Two sequences read 16 GB of weights at about 3 TB/s for each token.
     assert 5.5 < float(made["loop"]["tpot_simulated"]) < 8
     assert float(made["loop"]["tpot_ratio"]) == pytest.approx(float(made["loop"]["tpot_simulated"]) / 8, abs=1e-3)
+    assert float(made["loop"]["ttft_simulated"]) == pytest.approx(
+        1e-3 * float(pd.read_csv(tmp_path / "out/loop/run/inference.csv", index_col="metric")["p50"]["ttft_us"]),
+        abs=1e-3)  # sources say medians
     summary = [line.split() for line in result.stdout.splitlines() if line.startswith("all ")]
     assert [(words[1], words[2]) for words in summary] == [("ttft", "1"), ("tpot", "1"), ("rate", "1")]
     refused = run_script([ROOT / "lab/servers.py", "--data", path, "--only", "nobody", "-o", tmp_path / "none"],

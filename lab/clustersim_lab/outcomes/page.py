@@ -45,8 +45,9 @@ Servers with an engine's profile
 
 Published times and rates of servers, and the same servers simulated as a user would (``lab/servers.py``): the published model, GPUs, types, lengths and users,
 and ``--engine`` with all that its profile stands for (:doc:`../howto/inference`). Ratios are simulated over published. Users in a closed loop wait for
-their answer before they ask again; *all at once* are bursts, whose requests arrive together. NIM's rows are measured when the loop has settled, so there the
-second half of ten requests of each user counts.
+their answer before they ask again; *all at once* are bursts, whose requests arrive together. Times are medians, as the sources say, but means of NIM's rows,
+which are measured when the loop has settled: there the second half of ten requests of each user counts. Closed loops of ShareGPT have exponential lengths with
+the published means.
 
 A row that *informs* a constant of its profile is in the second table, and in no summary. *Family* are rows of the same model and engine as one that informs;
 the others are *apart* from all constants.
@@ -55,13 +56,16 @@ the others are *apart* from all constants.
 
 :download:`servers.csv <../data/servers.csv>` has every row with its published and simulated figures and its source. As far as it is known:
 
-- Steps of TensorRT-LLM, and of few users of a dense model, are right. **Bursts of prompts on one H100 are twice too fast**, in vLLM and in SGLang, in 16 and in
-  8 bits: a step of 8,192 tokens of Qwen3 14B is simulated as 0.39 s, and vLLM's inter-token latencies say 0.64 s (p99 of prompts of 2,000 and 4,000 tokens). Kernels
-  of the tables and launches do not explain the difference, which is as large in 8 bits, and no source tells what it is.
-- **The first token of a short prompt** comes too soon: the profiles have no time of the HTTP server, its templates and its tokenizer. One user of vLLM waits
-  60 ms for it, four of SGLang 27 ms (prompts of 230 tokens, which vLLM's profile computes in 10 ms).
-- **Whole experts** (MiniMax on vLLM, attention by DP or by TP) are twice too fast. With DP, ranks of vLLM agree on the tokens of each step beforehand, which is
-  not modelled, and no source says how long that takes.
+- Times per token of dense models are right, of few users and of bursts, in three engines, in 16 and 8 bits.
+- **GPUStack's rows of Qwen3 14B and 32B are simulated on an H100 PCIe**, although their pages say H100, and one of them SXM. Their latencies between tokens,
+  which no row is scored by, say so: 43.4 ms for the 64 GB of weights that one or two sequences of Qwen3 32B read, in vLLM and in SGLang. That is 1.5 TB/s;
+  an H100 SXM has 3.35. A100s with 2.04 TB/s take 48.6 to 51.6 ms in the same lab, and an H100PCIe 41 here. Steps of 8,192 tokens of Qwen3 14B take 0.58 s
+  there and 0.49 s here: products in a loop of minutes may lose more of 350 W than in the loop that ``loaded`` is from.
+- **MiniMax on vLLM** is twice too fast, with attention by DP and by TP. Its rows are of an experiment (InferenceX, ``token_position_decode_slo``) that computes
+  prompts at 22,000 tokens per second on eight H200, 3% of their peak, and in which a token takes less time with 48 users than with 16. No source says what
+  else its server did. With DP, ranks of vLLM agree on the tokens of each step beforehand, which is not modelled.
+- **Few users of DeepSeek R1** wait 19 ms for a token, here 12.6.
+- **First tokens** of NIM with 5 to 50 users come later here than there: its prompts do not wait for one another as much.
 """
 LEFT_OUT = """\
 Left out, as far as it is known:

@@ -16,12 +16,13 @@ from clustersim_lab.servers.rows import INFORMS, MEASURES, Row, flags
 
 GROUPS = {"engine": "profile", "GPU": "gpu", "precision": "dtype", "users": "load", "model": "kind",
           "constants": "standing"}  # titles of groups, and their columns
-METRICS = {"ttft": "ttft_us", "tpot": "tpot_us", "rate": "output_tokens_per_second"}  # of inference.csv
+# Metrics of inference.csv, and the column that counts.
+METRICS = {"ttft": ("ttft_us", "p50"), "tpot": ("tpot_us", "p50"), "rate": ("output_tokens_per_second", "mean")}
 US_PER_MS = 1e3
 
 
 def simulated(row: Row, directory: pathlib.Path, network: str) -> dict[str, float]:
-    """@return means of a server, by measure: times in ms, output tokens per second"""
+    """@return a server's figures, by measure: times in ms, output tokens per second"""
     fabric = topology("Spectrum-X", gpu=row.gpus, gpu_per_server=row.gpus, gpu_type=row.gpu, fit=True,
                                  output=directory / "topology", force=True)
     with warnings.catch_warnings():
@@ -31,9 +32,9 @@ def simulated(row: Row, directory: pathlib.Path, network: str) -> dict[str, floa
     if row.is_steady:
         return settled(row.users, run)
     assert run.inference is not None
-    means = run.inference.set_index("metric")["mean"].astype(float)
-    return {measure: means[metric] / (1 if measure == "rate" else US_PER_MS) for measure, metric in METRICS.items()
-            if metric in means.index}
+    found = run.inference.set_index("metric")
+    return {measure: float(found[column][metric]) / (1 if measure == "rate" else US_PER_MS)
+            for measure, (metric, column) in METRICS.items() if metric in found.index}
 
 
 def settled(users: int, run: Run) -> dict[str, float]:

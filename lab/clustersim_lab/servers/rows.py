@@ -13,8 +13,18 @@ PROFILES = {"vLLM": "vLLM", "SGLang": "SGLang", "NIM": "TensorRT-LLM", "TensorRT
 INFORMS, FAMILY, APART = "informs", "family", "apart"  # what a row has to do with the constants of its profile
 BURST = "all at once"
 USERS = ((4, "1 to 4"), (32, "5 to 32"), (1 << 31, "above 32"))  # under way at a time, at most
-STEADY = ("NIM",)  # GenAI-Perf measures windows when rates have settled, the start left out
-WAVES = 10  # requests of each user then, of which the second half counts
+# GenAI-Perf measures windows when rates have settled, the start left out, and says means of times. Other sources say
+# medians (vllm bench serve, InferenceX's own script).
+STEADY = ("NIM",)
+WAVES = 10  # requests of each user (InferenceX's bmk_minimax_sbatch.sh); the second half when rates have settled
+# GPUs by source and by the source's name, where its figures contradict the name. Pages on Qwen3 14B and 32B say "H100",
+# the first one "H100 SXM". But Qwen3 32B decodes one or two sequences in 43.4 ms (median latency between tokens, vLLM
+# and SGLang alike): 1.5 TB/s of weights, close to the A100's 48.6 to 51.6 ms in the same lab, with 2.04 TB/s. An H100
+# SXM has 3.35 TB/s, and decodes with Qwen3 8B (15.1 GB of weights) in 7.2 ms there. These latencies score no row.
+MEANT = {("gpustack/gpustack docs/performance-lab/qwen3-14b/h100.md", "H100"): "H100PCIe",
+         ("gpustack/gpustack docs/performance-lab/qwen3-32b/h100.md", "H100"): "H100PCIe"}
+# Closed loops of GPUStack send 100 prompts of ShareGPT, whose lengths rows have the means of.
+SHAREGPT, PROMPTS = "gpustack", 100
 TEP = "-tep"  # in an id: attention is cut by TP, and experts are whole
 
 
@@ -51,6 +61,11 @@ class Row:
         return self.users > 0 and self.engine.split()[0] in STEADY
 
     @property
+    def is_sharegpt(self) -> bool:
+        """@return whether users send prompts of ShareGPT"""
+        return self.users > 0 and self.source.startswith(SHAREGPT)
+
+    @property
     def load(self) -> str:
         """@return how many requests are under way"""
         return next(name for most, name in USERS if self.users <= most) if self.users else BURST
@@ -72,7 +87,8 @@ def read(path: pathlib.Path) -> list[Row]:
 
 def _row(path: pathlib.Path, line: int, row: dict[str, str]) -> Row:
     try:
-        return Row(row["id"], row["source"], row["engine"], row["model"], row["gpu"], int(row["gpus"]), int(row["tp"]),
+        gpu = MEANT.get((row["source"], row["gpu"]), row["gpu"])
+        return Row(row["id"], row["source"], row["engine"], row["model"], gpu, int(row["gpus"]), int(row["tp"]),
                    int(row["ep"]), row["dtype"], row["kv"], row["inlen"], row["outlen"], int(row["conc"]),
                    int(row["n"]), {name: float(row[column]) for name, column in MEASURES.items() if row[column]})
     except (KeyError, TypeError, ValueError) as error:
@@ -92,7 +108,10 @@ def flags(row: Row) -> dict[str, object]:
     """@return flags of workload.py --inference; the engine's profile has all others"""
     load: dict[str, object] = {"max_concurrency": row.users} if row.users else {"rate": "inf"}
     whole = {"dp": row.gpus // row.tp, "enable_expert_parallel": True} if row.ep > 1 or TEP in row.id else {}
+    drawn = "exponential " if row.is_sharegpt else ""
+    requests = PROMPTS if row.is_sharegpt else WAVES * row.users or row.requests
     return {
         "world_size": row.gpus, "tp": row.tp, **whole, "gpu_type": row.gpu, "dtype": row.dtype,
-        "kv_cache_dtype": row.kv, "engine": row.profile, "prompt_tokens": row.prompt, "output_tokens": row.output,
-        "requests": WAVES * row.users if row.is_steady else row.requests, **load}
+        "kv_cache_dtype": row.kv, "engine": row.profile, "prompt_tokens": drawn + row.prompt,
+        "output_tokens": drawn + row.output,
+        "requests": requests, **load}
