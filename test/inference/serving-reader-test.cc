@@ -256,7 +256,7 @@ TEST(ServingFile, TimesBelongToTheRowBefore)
                                "instances colocated 0\nrow a all matmul 1 2 3 NONE 0\n"
                                "times tokens 1 5 8 9\nrow b all attention 1 2 3 NONE 0\n"
                                "times prompts 1 16 7\ntimes prompts 2 16 8\n"
-                               "times decoding 3 16 9\n");
+                               "times decoding 3 16 9\ntimes mixed 3 16 11\n");
     const InstancePool& pool = config.pools[0];
     EXPECT_EQ(pool.launch, 1500);
     EXPECT_EQ(pool.captureSizes, (std::vector<uint32_t>{1, 2, 8}));
@@ -264,6 +264,7 @@ TEST(ServingFile, TimesBelongToTheRowBefore)
     EXPECT_DOUBLE_EQ(pool.rows[0].times.At(1, 8), 9);
     EXPECT_DOUBLE_EQ(pool.rows[1].times.At(2, 16), 8);
     EXPECT_DOUBLE_EQ(pool.rows[1].decodingTimes.At(3, 16), 9);
+    EXPECT_DOUBLE_EQ(pool.rows[1].mixedTimes.At(3, 16), 11);
 }
 
 TEST(ServingFile, SaysWhatIsWrongWithTimes)

@@ -176,6 +176,9 @@ TEST(StepCost, MeasuredTimesTakeThePlaceOfTheRoofline)
     attention.times.Add(10, {{105.5, 11}});
     attention.decodingTimes.Add(2, {{400, 13}});
     EXPECT_EQ(TimeOf(attention, shape), 24000);
+    attention.mixedTimes.Add(2, {{400, 20}});
+    EXPECT_EQ(TimeOf(attention, shape), 31000) << "the step has a prompt";
+    attention.mixedTimes = {};
     attention.decodingTimes = {};
     EXPECT_LT(TimeOf(attention, shape) - 11000, roofline); // each kind on its own
     EXPECT_GT(TimeOf(attention, shape), 11000);

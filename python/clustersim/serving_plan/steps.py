@@ -132,11 +132,12 @@ class Steps:
             cached = min(cached, self.instance.window)
             mean = min(mean, self.instance.window)
         found = 0.0
-        for kind, number, place in (("prompts", shape.news, mean), ("decoding", shape.decoding, cached)):
+        decoding = "mixed" if shape.news and "mixed" in times.curves else "decoding"
+        for kind, number, place in (("prompts", shape.news, mean), (decoding, shape.decoding, cached)):
             if number:
                 time = times.at(kind, number, place)
                 scores = number * place
-                moved = (row.figures[1] * (scores if kind == "decoding" else number)
+                moved = (row.figures[1] * (number if kind == "prompts" else scores)
                          + row.figures[2] * number) / self.gpu.stream_rate
                 found += time if time is not None else max(
                     row.figures[0] * scores / (self.gpu.tflops * 1e3 * self.gpu.attention[0]), moved)

@@ -155,10 +155,12 @@ StepCost::Attention(const OperatorRow& row, const StepShape& shape) const
     }
     if (decoding > 0)
     {
-        nanoseconds += row.decodingTimes.IsEmpty()
+        const OperatorTimes& times =
+            news > 0 && !row.mixedTimes.IsEmpty() ? row.mixedTimes : row.decodingTimes;
+        nanoseconds += times.IsEmpty()
                            ? roofline(decodeScores * decodingTokens / decoding,
                                       perCached * decodeScores + perToken * decodingTokens)
-                           : row.decodingTimes.At(decoding, decodeScores / decoding);
+                           : times.At(decoding, decodeScores / decoding);
     }
     return nanoseconds;
 }

@@ -60,6 +60,20 @@ def roofline_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float) -> flo
     return max(2 * m * n * k / (peak * 1e3), roofline.product_bytes(m, n, k, 1, precision) / gpu.memory_gbps)
 
 
+def _prompts_compute_ns(gpu: "Gpu", heads: "AttentionHeads", together: float, tokens: float, scores: float) -> float:
+    """@return nanoseconds of the scores of prompts of so many tokens, and of what they weigh"""
+    slower = 1 + attention.LOADED * (1 / gpu.loaded - 1)
+    reached = attention.share(gpu.table("attention"), heads.head_dim, min(tokens, attention.LARGEST), together)
+    return 2 * scores * (heads.head_dim + heads.value_dim) / (gpu.tflops * 1e3) * max(slower / reached, 1)
+
+
+def mixed_ns(gpu: "Gpu", heads: "AttentionHeads", sequences: int, cached: float, rows: int) -> float:
+    """@return nanoseconds of decoding sequences in the kernel of prompts, where each query takes a tile of `rows`. Such
+    tiles have no diagonal, like most of the longest prompts."""
+    return _prompts_compute_ns(gpu, heads, heads.heads * sequences, attention.LARGEST,
+                               rows * sequences * cached * heads.heads)
+
+
 def prompts_ns(gpu: "Gpu", cache: str, heads: "AttentionHeads", news: int, attended: float) -> float:
     """@return nanoseconds of the attention of `news` tokens of prompts, each of which attends to `attended` on average,
     and of their copies
@@ -67,17 +81,11 @@ def prompts_ns(gpu: "Gpu", cache: str, heads: "AttentionHeads", news: int, atten
     @param cache as in decoding_ns() @param heads of a rank, as operators.Heads has them. As in `attention`, they are
     sequences of 2 x attended tokens.
     """
-    def compute_ns(heads_together: float, tokens: float, scores: float) -> float:
-        reached = attention.share(gpu.table("attention"), heads.head_dim, min(tokens, attention.LARGEST),
-                                  heads_together)
-        return 2 * scores * (heads.head_dim + heads.value_dim) / (gpu.tflops * 1e3) * max(slower / reached, 1)
-
-    slower = 1 + attention.LOADED * (1 / gpu.loaded - 1)
     tokens = max(2 * attended, 1)
     copied = COPIED * news * (heads.heads + 2 * heads.kv_heads) * heads.head_dim / gpu.stream_rate
-    shortest = compute_ns(1, FEWEST, FEWEST ** 2 / 2)
-    time = max(compute_ns(heads.heads * max(news / tokens, 1), tokens, news * attended * heads.heads),
-               shortest) + copied
+    shortest = _prompts_compute_ns(gpu, heads, 1, FEWEST, FEWEST ** 2 / 2)
+    time = max(_prompts_compute_ns(gpu, heads, heads.heads * max(news / tokens, 1), tokens,
+                                   news * attended * heads.heads), shortest) + copied
     table = _keyed("prompts.csv", 1).get((gpu.like or gpu.name,)) if cache == "fp8" else None
     return time * table.at(heads.head_dim, 1, tokens) if table else time
 

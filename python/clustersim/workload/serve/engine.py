@@ -41,6 +41,7 @@ class Engine(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     sequence_ns: float
     token_ns: float
     extra_kernels: int
+    mixed_rows: dict[str, int]
     graphs: list[tuple[int, int, int]]
     most_graphs: dict[int, int]
     graphs_per_sequence: int

@@ -5,6 +5,7 @@ those of attention that reaches some of a sequence's tokens.
 A line has a row's time at a few numbers of tokens, between which the simulator interpolates. Of attention there is one
 for each of a few numbers of new tokens or decoding sequences.
 """
+import collections
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -189,6 +190,7 @@ class Timed:
                     for news in points(self.most)[3:])
         width = row.latent_width or heads.head_dim + heads.value_dim
         kv_heads = 1 if row.latent_width else heads.kv_heads
+        alone: dict[tuple[int, float], float] = {}
         for sequences in points(self.sequences):
             # Each token of a draft is a query to the same keys and values, as further heads are.
             times = ((cached, serving.decoding_ns(self.gpu, instance.cache, sequences, reached.of_decoding(cached),
@@ -197,8 +199,20 @@ class Timed:
                      for cached in points(longest, reached.places)[4:])
             found = [(cached, max(time, self._verifying_ns(row, sequences * reached.of_decoding(cached))))
                      for cached, time in times if time is not None]
+            alone |= {(sequences, cached): time for cached, time in found}
             if found:
                 yield _line(["decoding", sequences], found)
+        yield from self._mixed(row, heads, alone)
+
+    def _mixed(self, row: Row, heads: "Heads", alone: dict[tuple[int, float], float]) -> Iterator[str]:
+        """@param alone times of decoding sequences by their number and cached tokens, in kernels of their own"""
+        rows = self.engine.mixed_rows.get(self.gpu.generation, 0) if self.engine and not row.latent_width else 0
+        reached = row.reach or WHOLE
+        found: dict[int, list[tuple[float, float]]] = collections.defaultdict(list)
+        for (sequences, cached), time in alone.items() if rows else ():
+            tiles = serving.mixed_ns(self.gpu, heads, sequences, max(reached.of_decoding(cached), 1), rows)
+            found[sequences].append((cached, max(time, tiles)))
+        yield from (_line(["mixed", sequences], times) for sequences, times in found.items())
 
     def _verifying_ns(self, row: Row, scores: float) -> float:
         """@return the least time of the operations of several tokens; those of one are in the measured times"""

@@ -179,13 +179,18 @@ ReadOperatorTimes(const ServingValues& values, OperatorRow& row)
     const bool isAttention =
         row.kind == OperatorKind::Attention || row.kind == OperatorKind::WindowedAttention;
     const std::string_view axis = fields.size() > 1 ? fields[1] : "";
+    const std::map<std::string_view, OperatorTimes*> ofAttention = {
+        {"prompts", &row.times},
+        {"decoding", &row.decodingTimes},
+        {"mixed", &row.mixedTimes}};
     if (row.kind == OperatorKind::Linear ||
-        (isAttention ? axis != "prompts" && axis != "decoding" : axis != "tokens"))
+        (isAttention ? !ofAttention.contains(axis) : axis != "tokens"))
     {
-        values.GetLine().Fail("these are no times of the row before, " + row.name,
-                              "times tokens TOKENS NS... after a row of products or memory; times "
-                              "prompts TOKENS ATTENDED NS... or times decoding SEQUENCES CACHED "
-                              "NS... after one of attention");
+        values.GetLine().Fail(
+            "these are no times of the row before, " + row.name,
+            "times tokens TOKENS NS... after a row of products or memory; times "
+            "prompts TOKENS ATTENDED NS..., times decoding SEQUENCES CACHED NS... "
+            "or times mixed SEQUENCES CACHED NS... after one of attention");
     }
     const std::size_t begin = isAttention ? 3 : 2;
     if (fields.size() < begin + 2 || (fields.size() - begin) % 2 != 0)
@@ -193,13 +198,14 @@ ReadOperatorTimes(const ServingValues& values, OperatorRow& row)
         values.GetLine().Fail("these times have " + std::to_string(fields.size()) + " fields",
                               "pairs of a coordinate and nanoseconds");
     }
-    OperatorTimes& times = axis == "decoding" ? row.decodingTimes : row.times;
+    OperatorTimes& times = isAttention ? *ofAttention.at(axis) : row.times;
     const double first = isAttention ? values.PositiveReal(2) : 1;
     if (first <= times.Last())
     {
-        values.Refuse(fields[isAttention ? 2 : 1],
-                      "next line of times",
-                      "one line of tokens; lines of prompts and decoding in ascending order");
+        values.Refuse(
+            fields[isAttention ? 2 : 1],
+            "next line of times",
+            "one line of tokens; lines of prompts, decoding and mixed in ascending order");
     }
     OperatorTimes::Curve curve;
     for (std::size_t i = begin; i < fields.size(); i += 2)

@@ -95,6 +95,7 @@ struct OperatorRow
     /// number that each attends to.
     OperatorTimes times;
     OperatorTimes decodingTimes; ///< of attention: by sequences and the mean tokens of their caches
+    OperatorTimes mixedTimes; ///< the same in steps that have prompts, if that makes a difference
 };
 
 /// A GPU's peaks, and the fractions of them that kernels reach (python/clustersim/gpus.yaml).

@@ -394,7 +394,8 @@ class ServingReader
              "TOKENS NS...``. Of attention, lines ``prompts TOKENS ATTENDED NS ATTENDED NS...`` "
              "(new tokens in prompts, mean number that each attends to) and ``decoding SEQUENCES "
              "CACHED NS CACHED NS...`` (decoding sequences, mean tokens in their caches), in "
-             "ascending order",
+             "ascending order. Lines ``mixed`` are like ``decoding``, of steps that have prompts, "
+             "where one kernel attends for both",
              true},
         };
         const auto isChosen = [this, &pool](PolicyChoice InstancePool::*choice) {
