@@ -287,6 +287,33 @@ class Bench:
             "-c", ROOT / "conf" / "SimAI.conf", "-q"])
         print()
 
+    def serving(self):
+        """Llama 3 70B on eight instances of TP 8 (64 H100, uplinks 1 to 1): ranks one by one beside ranks in step, and
+        memory by the number of requests."""
+        if not self.wanted("serving"):
+            return
+        topology = self.inputs.topology(64, "-gt", "H100", "-bw", "400Gbps", "--fit")
+
+        def job(requests):
+            subprocess.run([sys.executable, ROOT / "scripts" / "workload.py", "--inference", "--model_name",
+                            "llama3_70b", "--world_size", "64", "--tp", "8", "--requests", str(requests), "--rate",
+                            "80", "--prompt_tokens", "1000", "--output_tokens", "100", "--output_dir", self.directory,
+                            "--name", "serving"], check=True, stdout=subprocess.DEVNULL)
+            return ["-w", self.directory / "serving.txt", "-n", topology, "-c", ROOT / "conf" / "SimAI.conf", "-q",
+                    "--network", "flow", "--fast-forward"]
+
+        few = 200 if self.quick else 2000
+        one_by_one, time = self.timed(*job(few), "--collectives-limit", str(10 ** 9))
+        in_step, same = self.timed(*job(few), "--collectives-limit", "0")
+        print(f"serving, Llama 3 70B, TP 8, 64 H100, 1 to 1, {few} requests: {one_by_one:.2f} CPU s one by one, "
+              f"{in_step:.2f} in step ({one_by_one / in_step:.0f} times), {'the same' if same == time else 'ANOTHER'} "
+              f"end")
+        for requests in (1000,) if self.quick else (10_000, 20_000, 100_000):
+            seconds, _ = self.timed(*job(requests))
+            record = json.loads((self.directory / "timed" / "run.json").read_text())
+            print(f"{'':8}{requests} requests with 200,000 rows of collectives.csv: {seconds:.2f} CPU s, "
+                  f"{record['peak_memory_bytes'] / 1e6:.0f} MB")
+
     def gpt_1024_on(self, gpu, rate, spines="64"):
         """Arguments of an iteration of GPT on 1,024 GPUs. 16 spines carry what the NICs do, 64 four times as much."""
         return ["-w", ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt", "-n",
@@ -428,7 +455,7 @@ def main():
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
                         help="a case, or instructions, memory, monitors, fast-forward, fast-forward-new, "
-                        "mixture-of-experts, threads, groups, or the name "
+                        "mixture-of-experts, serving, threads, groups, or the name "
                              "of a micro-benchmark; may repeat; fast-forward-1024, fast-forward-1024-h100, "
                         "fast-forward-1024-1-to-1 and gpt-13b (minutes) run only "
                              "if named")
@@ -450,7 +477,7 @@ def main():
         for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward,
                      bench.nothing_repeats,
                      bench.gpt_1024, bench.gpt_1024_h100, bench.gpt_1024_1_to_1, bench.gpt_13b,
-                     bench.mixture_of_experts, bench.threads, bench.groups,
+                     bench.mixture_of_experts, bench.serving, bench.threads, bench.groups,
                      bench.micro):
             part()
             sys.stdout.flush()

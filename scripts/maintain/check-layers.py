@@ -168,7 +168,7 @@ PARTS = {
     ("qbb-net-device", "qbb-channel"),  # the two ends of a cable, and the cable
     ("rdma-hw", "rdma-nic"), ("rdma-hw", "rdma-queue-pair"),
     ("sys", "scheduler-unit"), ("sys", "stream-baseline"),
-    ("serving-engine", "serving-instance"),
+    ("serving-engine", "serving-instance"), ("serving-instance", "stage-in-step"),
 }
 # Types at the level of a namespace, and whatever introduces a name anywhere, functions at the start of a line included.
 ATTRIBUTES = r"(?:alignas\(\w+\)\s+|\[\[\w+\]\]\s+)*"

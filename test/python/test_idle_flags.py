@@ -174,6 +174,7 @@ def test_of_other_commands(tmp_path, name, words, flag, why):
 SIMULATED = {"simai-files": [], "system-configuration": ["system.json"],
              "logical-topology-configuration": ["logical.json"],
              "network-kind": ["EFA-p5"], "background-flows": ["flows.txt"], "timeline-ranks": ["2"],
+             "collectives-limit": ["1"],
              "num-queues-per-dim": ["4"], "comm-scale": ["2"], "injection-scale": ["3"], "gpu-spread": ["0.05"],
              "rendezvous-protocol": ["true"],
              "passes": ["2"], "separate-passes": [], "tp": ["4"], "ep": ["2"], "pp": ["4"],

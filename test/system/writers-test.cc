@@ -118,6 +118,63 @@ TEST_F(Writers, CollectivesHaveARowEachAsTheyEnd)
     }
 }
 
+TEST_F(Writers, CollectivesBeyondTheLimitAreCountedAndNeededNoMore)
+{
+    CollectivesWriter writer(Path("collectives.csv"));
+    writer.SetLimit(2);
+    for (int i = 0; i < 3; ++i)
+    {
+        EXPECT_EQ(writer.NeedsEach(), i < 2);
+        writer.CollectiveEnded(Record(0, 0, 1000, 2000 + i));
+    }
+    writer.WorkedInStep({m_group.ranks, "layer", {}, 0, &m_group, {}, 0, &m_choice, 5});
+    writer.Finish();
+    EXPECT_EQ(CsvRows(Text("collectives.csv")).size(), 2);
+    EXPECT_EQ(writer.CountLeftOut(), 1 + 5);
+}
+
+TEST_F(Writers, WorkInStepIsTheSumOfItsParts)
+{
+    const auto write = [this](const std::string& name, auto tell) {
+        EndToEndWriter writer(Path(name), "run", {"layer"}, 4);
+        tell(writer);
+        for (int rank = 0; rank < 4; ++rank)
+        {
+            writer.RankFinished(rank, 50'000'000);
+        }
+        writer.Finish();
+        return Text(name);
+    };
+    const WorkloadPosition position{0, 3, TrainingPhase::Forward};
+    const auto each = write("each.csv", [&](EndToEndWriter& writer) {
+        for (const TimePs start : {1'000'000, 22'000'000})
+        {
+            const TimePs end = start + 20'000'000;
+            for (int rank = 0; rank < 4; ++rank)
+            {
+                writer.ComputeEnded({rank, "layer", position, start - 1'000'000, start});
+                writer.WaitEnded(
+                    {rank, "layer", position, GroupKind::Tp, WaitReason::Collective, start, end});
+            }
+            writer.CollectiveEnded(Record(0, 3, start, end));
+        }
+    });
+    const auto together = write("together.csv", [&](EndToEndWriter& writer) {
+        writer.WorkedInStep({m_group.ranks,
+                             "layer",
+                             position,
+                             2'000'000,
+                             &m_group,
+                             CollectiveOp::AllReduce,
+                             1'000'000,
+                             &m_choice,
+                             2,
+                             20'000'000,
+                             42'000'000});
+    });
+    EXPECT_EQ(each, together);
+}
+
 TEST_F(Writers, CollectivesThatEndAtOnceComeInTheOrderOfTheirBeginnings)
 {
     CollectivesWriter writer(Path("collectives.csv"));

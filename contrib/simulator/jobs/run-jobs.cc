@@ -76,6 +76,11 @@ class RunJobs::FinishWatcher : public RunObserver
     {
     }
 
+    bool NeedsEach() const override
+    {
+        return false;
+    }
+
     void RankFinished(int, TimePs now) override
     {
         m_jobs.m_finishedPs = std::max(m_jobs.m_finishedPs, now);
@@ -293,6 +298,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     const auto& engines = backend.GetCapabilities().engines;
     description.engines = engines ? engines->of : nullptr;
     description.observer = &running->observers;
+    description.isOnlyJob = m_options.jobs.size() == 1;
     description.check = m_check ? &m_check->GetCollectives() : nullptr;
     running->job =
         std::make_unique<PartitionedJob>(description, SharingOf(option, workload, backend));
@@ -304,6 +310,8 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     std::vector<std::string> leftOut = running->job->GetWorkload().GetWarnings();
     m_console.Warn(leftOut);
     m_console.Say(DescribeMicroGroups(running->job->GetWorkload()));
+    m_collectives->SetLimit(m_options.collectivesLimit.value_or(
+        std::min(m_collectives->GetLimit(), running->job->GetWorkload().GetRowLimit())));
     Observe(*running, option, number, ranks);
     m_jobs.push_back(std::move(running));
 }
@@ -445,6 +453,18 @@ RunJobs::DescribeResults() const
         text += running->job->GetWorkload().GetSummary();
     }
     return text;
+}
+
+std::string
+RunJobs::DescribeLeftOutRows() const
+{
+    const uint64_t rows = m_collectives->CountRows();
+    return CountLeftOutRows() == 0
+               ? ""
+               : fmt::format("collectives.csv has the first {} of {} collectives and messages; "
+                             "--collectives-limit writes more\n",
+                             rows,
+                             rows + CountLeftOutRows());
 }
 
 uint64_t

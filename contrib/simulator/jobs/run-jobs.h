@@ -130,6 +130,15 @@ class RunJobs
     /// @return the workloads' own results, as lines for people
     std::string DescribeResults() const;
 
+    /// @return rows that collectives.csv lacks, for its limit
+    uint64_t CountLeftOutRows() const
+    {
+        return m_collectives->CountLeftOut();
+    }
+
+    /// @return a line about these rows; empty if there are none
+    std::string DescribeLeftOutRows() const;
+
     /// @return warnings that came as the jobs ran
     const std::vector<std::string>& GetWarnings() const
     {

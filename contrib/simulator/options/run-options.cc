@@ -190,6 +190,10 @@ AddAmounts(ProgramFlags& flags, RunOptions& options)
     AddFastForwardStore(flags, options);
     AddFidelity(flags, options);
     flags.Add(Output,
+              {"collectives-limit",
+               AtLeast(options.collectivesLimit, 0, "a number of rows"),
+               "largest number of rows in collectives.csv (200000 for INFERENCE, else no limit)"});
+    flags.Add(Output,
               "timeline-ranks",
               options.timelineRanks,
               "write timeline.json of the ranks below this number");

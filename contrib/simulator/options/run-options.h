@@ -59,14 +59,15 @@ struct RunOptions
     NetworkModel network{NetworkModel::Packet};
     std::string topology;
     std::string conf;
-    std::string system;                ///< --system-configuration
-    std::string logicalTopology;       ///< --logical-topology-configuration
-    std::string communicators;         ///< --comm-group-configuration; empty for none
-    std::string remoteMemory;          ///< --remote-memory-configuration
-    std::string backgroundFlows;       ///< --background-flows; else FLOW_FILE
-    int timelineRanks{0};              ///< --timeline-ranks: ranks shown in timeline.json
-    uint64_t timelineLimit{1'000'000}; ///< --timeline-limit: events of timeline.json
-    std::string output;                ///< empty: ./results/WORKLOAD_TOPOLOGY
+    std::string system;                       ///< --system-configuration
+    std::string logicalTopology;              ///< --logical-topology-configuration
+    std::string communicators;                ///< --comm-group-configuration; empty for none
+    std::string remoteMemory;                 ///< --remote-memory-configuration
+    std::string backgroundFlows;              ///< --background-flows; else FLOW_FILE
+    int timelineRanks{0};                     ///< --timeline-ranks: ranks shown in timeline.json
+    std::optional<uint64_t> collectivesLimit; ///< --collectives-limit: rows of collectives.csv
+    uint64_t timelineLimit{1'000'000};        ///< --timeline-limit: events of timeline.json
+    std::string output;                       ///< empty: ./results/WORKLOAD_TOPOLOGY
     /// -t: threads that simulate packets; empty: one
     std::optional<uint32_t> threads;
     uint32_t passes{1};

@@ -306,6 +306,10 @@ SimulationRun::RecordResults()
     {
         GetRecord().Set("requests_left_out", leftOut);
     }
+    if (const uint64_t leftOut = m_jobs->CountLeftOutRows(); leftOut > 0)
+    {
+        GetRecord().Set("collectives_left_out", leftOut);
+    }
     if (FastForwardBackend* forward = m_network->GetForward())
     {
         RecordReuse(GetRecord(), *forward, m_options);
@@ -488,6 +492,7 @@ SimulationRun::Report()
     {
         m_console.Say(line + "\n");
     }
+    m_console.Say(m_jobs->DescribeLeftOutRows());
     m_console.Say(DescribeThreads());
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
                               static_cast<double>(m_jobs->GetFinishTime()) / 1e6,

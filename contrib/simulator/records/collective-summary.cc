@@ -14,17 +14,43 @@ namespace AstraSim
 void
 CollectiveSummary::CollectiveEnded(const CollectiveRecord& record)
 {
-    m_count.store(GetCount() + 1, std::memory_order_relaxed);
-    Row& row = m_rows[{record.op,
-                       record.group->kind,
-                       static_cast<uint32_t>(record.group->ranks.size()),
-                       record.bytes,
-                       record.choice->algorithm + " " + record.choice->protocol}];
+    Row& row = RowOf(record.op, *record.group, record.bytes, *record.choice, 1);
     const TimePs duration = record.end - record.start;
-    ++row.count;
     row.slowest = std::max(row.slowest, duration);
     row.totalPs += static_cast<double>(duration);
     row.togetherPs += static_cast<double>(record.end - record.lastStart);
+}
+
+void
+CollectiveSummary::WorkedInStep(const InStepRecord& record)
+{
+    if (record.collectives == 0)
+    {
+        return;
+    }
+    Row& row = RowOf(record.op, *record.group, record.bytes, *record.choice, record.collectives);
+    const TimePs duration = record.duration + record.choice->hidden;
+    const double total = static_cast<double>(duration) * static_cast<double>(record.collectives);
+    row.slowest = std::max(row.slowest, duration);
+    row.totalPs += total;
+    row.togetherPs += total;
+}
+
+CollectiveSummary::Row&
+CollectiveSummary::RowOf(CollectiveOp op,
+                         const CommGroup& group,
+                         uint64_t bytes,
+                         const CollectiveChoice& choice,
+                         uint64_t more)
+{
+    m_count.store(GetCount() + more, std::memory_order_relaxed);
+    Row& row = m_rows[{op,
+                       group.kind,
+                       static_cast<uint32_t>(group.ranks.size()),
+                       bytes,
+                       choice.algorithm + " " + choice.protocol}];
+    row.count += more;
+    return row;
 }
 
 bool

@@ -21,6 +21,13 @@ class CollectiveSummary : public RunObserver
   public:
     void CollectiveEnded(const CollectiveRecord& record) override;
 
+    bool NeedsEach() const override
+    {
+        return false;
+    }
+
+    void WorkedInStep(const InStepRecord& record) override;
+
     /// @return a table, a row per operation, kind of group, ranks and bytes; empty without any.
     /// Bandwidths are from the first rank's start; those from the last one's have a column where
     /// they differ.
@@ -46,6 +53,13 @@ class CollectiveSummary : public RunObserver
     /// @return whether some collective's time from its last rank's start is noticeably shorter than
     /// its whole time
     bool StartsLate() const;
+
+    /// @return the row of a kind of collectives, which get @p more
+    Row& RowOf(CollectiveOp op,
+               const CommGroup& group,
+               uint64_t bytes,
+               const CollectiveChoice& choice,
+               uint64_t more);
 
     std::map<Key, Row> m_rows;
     std::atomic<uint64_t> m_count{0}; ///< changed by one thread

@@ -130,6 +130,12 @@ CollectivesWriter::~CollectivesWriter()
 void
 CollectivesWriter::CollectiveEnded(const CollectiveRecord& record)
 {
+    if (m_rows >= m_limit)
+    {
+        ++m_leftOut;
+        return;
+    }
+    ++m_rows;
     if (record.end != m_end)
     {
         WriteHeld();

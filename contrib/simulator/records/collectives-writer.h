@@ -28,6 +28,38 @@ class CollectivesWriter : public RunObserver
 
     void CollectiveEnded(const CollectiveRecord& record) override;
 
+    bool NeedsEach() const override
+    {
+        return m_rows < m_limit;
+    }
+
+    void WorkedInStep(const InStepRecord& record) override
+    {
+        m_leftOut += record.collectives;
+    }
+
+    /// Write @p limit rows at most: the first.
+    void SetLimit(uint64_t limit)
+    {
+        m_limit = limit;
+    }
+
+    uint64_t GetLimit() const
+    {
+        return m_limit;
+    }
+
+    /// @return rows that were not written, for the limit
+    uint64_t CountLeftOut() const
+    {
+        return m_leftOut;
+    }
+
+    uint64_t CountRows() const
+    {
+        return m_rows;
+    }
+
     /// @throw ns3::InputError if something could not be written
     void Finish();
 
@@ -35,6 +67,9 @@ class CollectivesWriter : public RunObserver
     void WriteHeld();
 
     ns3::OutputFile m_file;
+    uint64_t m_limit{UINT64_MAX};
+    uint64_t m_rows{0};
+    uint64_t m_leftOut{0};
     TimePs m_end{-1};                                     ///< of the rows that are held
     std::vector<std::pair<uint64_t, std::string>> m_held; ///< by id
 };

@@ -53,6 +53,12 @@ class CustomTraceCheck : public RunObserver
 
     void CollectiveStarted(const CollectiveRecord& record) override;
 
+    /// Collectives with traces are native, and native ones are never in step.
+    bool NeedsEach() const override
+    {
+        return false;
+    }
+
   private:
     /// A trace, and the state of its check.
     struct Trace

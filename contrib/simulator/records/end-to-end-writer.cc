@@ -62,28 +62,61 @@ void
 EndToEndWriter::CollectiveEnded(const CollectiveRecord& record)
 {
     auto& layer = m_layers[record.position.layer];
-    const auto phase = static_cast<std::size_t>(record.position.phase);
     layer.finished = std::max(layer.finished, record.end - record.choice->hidden);
     layer.seen = true;
     if (record.op == CollectiveOp::SendRecv && record.choice->algorithm == "P2P")
     {
         return; // between layers: in the summary's PP column only
     }
-    if (layer.pass[phase] != record.position.pass)
+    Add(layer,
+        record.position,
+        record.end - record.start,
+        record.bytes,
+        BusBandwidthFactor(record.op, static_cast<uint32_t>(record.group->ranks.size())));
+}
+
+void
+EndToEndWriter::Add(LayerTimes& layer,
+                    const WorkloadPosition& position,
+                    TimePs duration,
+                    uint64_t bytes,
+                    double busFactor)
+{
+    const auto phase = static_cast<std::size_t>(position.phase);
+    if (layer.pass[phase] != position.pass)
     {
         Close(layer, phase);
-        layer.pass[phase] = record.position.pass;
+        layer.pass[phase] = position.pass;
     }
-    const TimePs duration = record.end - record.start;
     if (duration > layer.slowest[phase])
     {
-        const auto bytes = static_cast<double>(record.bytes);
         layer.slowest[phase] = duration;
-        layer.slowBytes[phase] = bytes;
-        layer.slowBusBytes[phase] =
-            bytes *
-            BusBandwidthFactor(record.op, static_cast<uint32_t>(record.group->ranks.size()));
+        layer.slowBytes[phase] = static_cast<double>(bytes);
+        layer.slowBusBytes[phase] = static_cast<double>(bytes) * busFactor;
     }
+}
+
+void
+EndToEndWriter::WorkedInStep(const InStepRecord& record)
+{
+    auto& layer = m_layers[record.position.layer];
+    const auto phase = static_cast<std::size_t>(record.position.phase);
+    const auto ranks = static_cast<uint32_t>(record.ranks.size());
+    layer.seen = true;
+    layer.compute[phase] += ns3::TimeSum(record.compute) * ranks;
+    if (record.collectives == 0)
+    {
+        return;
+    }
+    layer.finished = std::max(layer.finished, record.end);
+    Add(layer,
+        record.position,
+        record.duration + record.choice->hidden,
+        record.bytes,
+        BusBandwidthFactor(record.op, ranks));
+    const ns3::TimeSum exposed = ns3::TimeSum(record.duration) * record.collectives * ranks;
+    m_exposedByGroup[static_cast<std::size_t>(record.group->kind)] += exposed;
+    layer.exposed[phase] += exposed;
 }
 
 void

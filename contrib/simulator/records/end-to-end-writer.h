@@ -61,6 +61,13 @@ class EndToEndWriter : public RunObserver
                    uint32_t ranks);
 
     void CollectiveEnded(const CollectiveRecord& record) override;
+
+    bool NeedsEach() const override
+    {
+        return false;
+    }
+
+    void WorkedInStep(const InStepRecord& record) override;
     void ComputeEnded(const ComputeRecord& record) override;
     void WaitEnded(const WaitRecord& record) override;
     void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override;
@@ -95,6 +102,12 @@ class EndToEndWriter : public RunObserver
         bool seen{false}; ///< something of it has happened
     };
 
+    /// A collective of a layer has ended.
+    static void Add(LayerTimes& layer,
+                    const WorkloadPosition& position,
+                    TimePs duration,
+                    uint64_t bytes,
+                    double busFactor);
     static void Close(LayerTimes& layer, std::size_t phase);
     std::string Summary() const;
     std::string Row(const std::string& name, const LayerTimes& layer) const;

@@ -27,6 +27,11 @@ class LocalMemoryWriter : public JobRecord
         m_file.Flush();
     }
 
+    bool NeedsEach() const override
+    {
+        return false;
+    }
+
     void LocalMemoryChanged(int rank, uint64_t bytes, TimePs now) override
     {
         m_file.Write(fmt::format("{:.3f},{},{}\n", static_cast<double>(now) / 1000, rank, bytes));

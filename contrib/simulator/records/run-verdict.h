@@ -47,6 +47,12 @@ class RunVerdict : public RunObserver
   public:
     void CollectiveEnded(const CollectiveRecord& record) override;
 
+    /// Networks that know the load of links tell of each collective.
+    bool NeedsEach() const override
+    {
+        return false;
+    }
+
     /// The set-up of the run.
     struct Setting
     {

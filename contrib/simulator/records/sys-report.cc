@@ -26,6 +26,19 @@ class SysReport : public JobRecord
         m_computed[record.rank] += record.end - record.start;
     }
 
+    bool NeedsEach() const override
+    {
+        return false;
+    }
+
+    void WorkedInStep(const InStepRecord& record) override
+    {
+        for (const int rank : record.ranks)
+        {
+            m_computed[rank] += record.compute;
+        }
+    }
+
     void RankFinished(int rank, TimePs now) override
     {
         m_console.Say(fmt::format("sys[{}] finished, {} cycles, exposed communication {} cycles.\n",

@@ -29,6 +29,11 @@ class WorkloadResultWriter : public JobRecord
     }
 
     /// @throw ns3::InputError if it cannot be written
+    bool NeedsEach() const override
+    {
+        return false;
+    }
+
     void WorkloadResult(std::string_view table, std::string_view line) override
     {
         auto file = m_files.find(table);

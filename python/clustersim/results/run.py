@@ -304,8 +304,13 @@ class Run(Shown):
     @functools.cached_property
     def collectives(self) -> pd.DataFrame | None:
         """A row per collective and group: its times in ns, and bandwidths in GB/s"""
-        return self._file("collectives.csv", lambda path: read_collectives(path, self.problems),
-                          self._has_collectives)
+        frame = self._file("collectives.csv", lambda path: read_collectives(path, self.problems),
+                           self._has_collectives)
+        if frame is not None and (left_out := self.info.get("collectives_left_out")):
+            self.problems.add(self._path("collectives.csv"), 0,
+                              f"has the first {len(frame)} of {len(frame) + left_out} collectives and messages",
+                              "a run with a larger --collectives-limit")
+        return frame
 
     @functools.cached_property
     def links(self) -> pd.DataFrame | None:

@@ -26,6 +26,22 @@ namespace AstraSim
 // it meanwhile, then tells ranks their ends; an end that was told is final. A part is erased
 // when all its operations are over.
 
+namespace
+{
+
+/// @return the totals of the same traffic @p times times; maxima stay
+ns3::CarriedTraffic
+TimesOver(ns3::CarriedTraffic traffic, uint32_t times)
+{
+    ns3::CarriedTraffic::ForEachField([&](const char*, auto field, auto whole) {
+        const bool adds = whole == ns3::CarriedTraffic::Whole::Sum;
+        traffic.*field = adds ? traffic.*field * times : traffic.*field;
+    });
+    return traffic;
+}
+
+} // namespace
+
 /// A collective or a message that ranks begin and end.
 class FastForward::Operation
 {
@@ -492,6 +508,53 @@ FastForward::End(Part& part)
         m_report.repeatedWork += part.simulatedWork - simulated;
     }
     m_parts.erase(part.self);
+}
+
+// --- operations that are alone
+
+std::optional<FastForward::Alone>
+FastForward::FindAlone(const PartOperation& what, const OperationShape& shape)
+{
+    if (m_config.verifies || HasGivenUp())
+    {
+        return std::nullopt;
+    }
+    Part part;
+    Operation& operation = *part.operations.emplace_back(std::make_unique<Operation>());
+    operation.what = what;
+    operation.shape = &shape;
+    operation.starts.assign(what.group.ranks.size(), Now());
+    operation.begun = operation.CountRanks();
+    SortByLikeness(part);
+    const PartOutcome* outcome = Find(part);
+    if (!outcome)
+    {
+        return std::nullopt;
+    }
+    m_report.repeatedWork += part.simulatedWork; // until CountAlone() needs it
+    const auto [first, last] = std::ranges::minmax(outcome->ends.front());
+    return Alone{first,
+                 last,
+                 outcome->traffic,
+                 WorkOf(part, *outcome),
+                 part.workByFlows,
+                 part.wasSimulated};
+}
+
+void
+FastForward::CountAlone(Alone& alone, uint32_t times)
+{
+    // FindAlone() has accounted for one occurrence as it does for those of Open().
+    const uint64_t found = std::exchange(alone.isCounted, true) ? 0 : std::min<uint32_t>(times, 1);
+    const uint64_t simulated = alone.wasSimulated ? found : 0;
+    m_report.carried += TimesOver(alone.traffic, times);
+    m_report.parts += times;
+    m_report.reuses += times - found;
+    m_report.reusedWork += (times - simulated) * alone.traffic.Work();
+    m_report.workByFlows += simulated * alone.workByFlows;
+    m_report.repeatedWork -= simulated * (alone.traffic.Work() - alone.workByFlows);
+    m_saved += (times - found) * alone.work;
+    m_opened += times;
 }
 
 FastForwardReport

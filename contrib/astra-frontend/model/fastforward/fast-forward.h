@@ -17,6 +17,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace AstraSim
@@ -125,6 +126,25 @@ class FastForward
 
     /// A rank (index in the group) begins its part now.
     void Begin(Operation& operation, uint32_t rank);
+
+    /// An operation that all ranks begin at one time, and that is alone on its links.
+    struct Alone
+    {
+        TimePs first{0}; ///< end of a rank, since the start
+        TimePs last{0};
+        ns3::CarriedTraffic traffic;
+        uint64_t work{0};        ///< that a run without reuse has with it
+        uint64_t workByFlows{0}; ///< of its simulation, if flows stood for packets
+        bool wasSimulated{false};
+        bool isCounted{false}; ///< CountAlone() has taken in the occurrence for which it was found
+    };
+
+    /// @return the course of @p what without anything else on its links, which is simulated unless
+    /// it is known; nothing with FastForwardConfig::verifies or once reuse has given up
+    std::optional<Alone> FindAlone(const PartOperation& what, const OperationShape& shape);
+
+    /// @p alone came @p times times, without Open().
+    void CountAlone(Alone& alone, uint32_t times);
 
     FastForwardReport GetReport() const;
 

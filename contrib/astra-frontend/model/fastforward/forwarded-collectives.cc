@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@ namespace AstraSim
 
 namespace
 {
+
+constexpr std::size_t MOST_PLANS = 4096; ///< 3 kB each
 
 /// One instance of a collective, and the ranks that wait for it.
 struct Instance
@@ -50,7 +53,7 @@ class ForwardedRank : public RankCollective
     uint32_t m_rank;
 };
 
-class ForwardedPlan : public CollectivePlan
+class ForwardedPlan : public CollectivePlan, public std::enable_shared_from_this<ForwardedPlan>
 {
   public:
     ForwardedPlan(std::shared_ptr<const CollectivePlan> inner,
@@ -80,13 +83,33 @@ class ForwardedPlan : public CollectivePlan
             instance->done.resize(instance->left);
             PartOperation what = m_what;
             what.info = info;
-            instance->operation =
-                &m_forward.Open(std::move(what), m_shape, [this, tagBase](uint32_t rank) {
-                    End(tagBase, rank);
-                });
+            // The operation keeps its plan, and so its shape, for as long as its part of the
+            // network knows it.
+            instance->operation = &m_forward.Open(
+                std::move(what),
+                m_shape,
+                [self = shared_from_this(), tagBase](uint32_t rank) { self->End(tagBase, rank); });
         }
         instance->done[rankIndex] = std::move(done);
         return std::make_unique<ForwardedRank>(m_forward, instance, rankIndex);
+    }
+
+    std::optional<CollectiveInStep> FindInStep() const override
+    {
+        if (!m_alone)
+        {
+            m_alone = m_forward.FindAlone(m_what, m_shape);
+        }
+        if (!m_alone || m_alone->first != m_alone->last)
+        {
+            return std::nullopt;
+        }
+        return CollectiveInStep{m_alone->last, m_shape.links};
+    }
+
+    void CountInStep(uint32_t times) const override
+    {
+        m_forward.CountAlone(*m_alone, times);
     }
 
     TimedGraph GetGraph() const override
@@ -120,6 +143,7 @@ class ForwardedPlan : public CollectivePlan
     OperationShape m_shape;
     FastForward& m_forward;
     mutable std::map<int, std::shared_ptr<Instance>> m_instances; ///< by their first tags
+    mutable std::optional<FastForward::Alone> m_alone;            ///< nothing: not asked for yet
 };
 
 } // namespace
@@ -128,6 +152,10 @@ std::shared_ptr<const CollectivePlan>
 ForwardedCollectives::Plan(const CommGroup& group, const CollectiveRequest& request)
 {
     auto inner = m_inner.Plan(group, request);
+    if (m_plans.size() >= MOST_PLANS && !m_plans.contains(inner.get()))
+    {
+        m_plans.clear(); // those in use live on
+    }
     auto& plan = m_plans[inner.get()];
     if (!plan)
     {

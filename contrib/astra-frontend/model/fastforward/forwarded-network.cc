@@ -31,6 +31,12 @@ ForwardedNetwork::Schedule(TimePs delay, MessageHandler handler, void* arg)
     m_inner(0).Schedule(delay, handler, arg);
 }
 
+std::optional<std::vector<uint32_t>>
+ForwardedNetwork::FindLinks(int src, int dst, uint32_t channel)
+{
+    return m_shapes.FindLinks(src, dst, channel);
+}
+
 bool
 ForwardedNetwork::Supports(std::span<const int> members)
 {

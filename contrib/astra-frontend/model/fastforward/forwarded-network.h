@@ -40,6 +40,7 @@ class ForwardedNetwork : public SharedNetwork
     void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
     void Send(uint32_t src, const SendRequest& request) override;
 
+    std::optional<std::vector<uint32_t>> FindLinks(int src, int dst, uint32_t channel) override;
     bool Supports(std::span<const int> members) override;
     bool Join(int rank, const JoinRequest& request) override;
     const OperationShape& ShapeOf(const PartOperation& what);

@@ -92,6 +92,12 @@ InferenceWorkload::CountLeftOut() const
     return m_config.leftOut;
 }
 
+uint64_t
+InferenceWorkload::GetRowLimit() const
+{
+    return 200'000; // 30 MB: some 1,200 steps of Llama 3 70B
+}
+
 std::string
 InferenceWorkload::GetSummary() const
 {

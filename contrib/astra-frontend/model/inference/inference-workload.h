@@ -39,6 +39,7 @@ class InferenceWorkload : public Workload
     const std::string& GetFileName() const override;
     std::vector<std::string> GetWarnings() const override;
     uint64_t CountLeftOut() const override;
+    uint64_t GetRowLimit() const override;
     std::string GetSummary() const override;
 
   private:

@@ -223,6 +223,19 @@ ServingEngine::Route(Sequence& sequence)
     instance.Kick();
 }
 
+const PrivateLinks&
+ServingEngine::GetPrivateLinks()
+{
+    if (!m_links)
+    {
+        m_links =
+            std::make_unique<PrivateLinks>(m_config, m_instances, [this](uint32_t jobRank) -> Sys& {
+                return *m_systems[jobRank];
+            });
+    }
+    return *m_links;
+}
+
 bool
 ServingEngine::AnswersUsers(const InstancePool& pool) const
 {

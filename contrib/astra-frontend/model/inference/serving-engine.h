@@ -7,6 +7,7 @@
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "cache-transfers.h"
 #include "front-end.h"
+#include "private-links.h"
 #include "request-feed.h"
 #include "serving-instance.h"
 #include "serving-results.h"
@@ -78,6 +79,9 @@ class ServingEngine
         return m_results.GetSummary();
     }
 
+    /// @return the links that single stages have to themselves; from the start of the job on
+    const PrivateLinks& GetPrivateLinks();
+
     /// @return whether users get the tokens that instances of @p pool make
     bool AnswersUsers(const InstancePool& pool) const;
 
@@ -109,6 +113,7 @@ class ServingEngine
     std::vector<RequestRouter::Target> m_targets; ///< that requests go to
     std::unique_ptr<RequestRouter> m_router;
     std::unique_ptr<CacheTransfers> m_transfers; ///< null where instances are colocated
+    std::unique_ptr<PrivateLinks> m_links;       ///< null until somebody asks
     ServingResults m_results;
     std::vector<Sequence> m_sequences;
     std::unique_ptr<RequestFeed> m_feed;

@@ -42,6 +42,10 @@ ServingInstance::ServingInstance(const InstancePool& pool,
     {
         m_schedulers.emplace_back(pool, tokenBytes);
     }
+    for (uint32_t stage = 0; stage < pool.pp; ++stage)
+    {
+        m_stages.emplace_back(*this, stage);
+    }
 }
 
 ServingInstance::~ServingInstance() = default;
@@ -275,6 +279,24 @@ ServingInstance::End(ServingStep& step)
     Kick();
 }
 
+bool
+ServingInstance::IsAlone(uint32_t stage) const
+{
+    return m_engine.GetPrivateLinks().IsAlone(m_number, stage);
+}
+
+bool
+ServingInstance::OwnsLinks(uint32_t stage, std::span<const uint32_t> links) const
+{
+    return m_engine.GetPrivateLinks().Belong(links, m_number, stage);
+}
+
+uint32_t
+ServingInstance::LayerOf(const ServingStep& step, const StepSegment& segment) const
+{
+    return m_engine.LayerOf(m_pool, step, segment);
+}
+
 const CommGroup&
 ServingInstance::GetGroup(uint32_t place, GroupKind kind) const
 {
@@ -388,7 +410,13 @@ ServingRank::Begin(ServingStep& step)
     m_begun = m_sys.Now();
     m_next = 0;
     m_computed = false;
+    const auto& program = GetProgram();
+    const bool computes = !program.empty() && program.front().compute > 0;
     Continue();
+    if (computes)
+    {
+        m_instance->RankBegan(step, m_stage);
+    }
 }
 
 void
@@ -446,6 +474,11 @@ void
 ServingRank::ComputeEnded(void* argument)
 {
     auto& rank = *static_cast<ServingRank*>(argument);
+    if (rank.m_dropped > 0)
+    {
+        --rank.m_dropped;
+        return;
+    }
     const WorkloadPosition position = rank.PositionOf(rank.GetProgram()[rank.m_next]);
     rank.m_sys.get_observer().ComputeEnded({rank.m_sys.get_rank(),
                                             rank.m_sys.get_workload().GetLayerName(position.layer),

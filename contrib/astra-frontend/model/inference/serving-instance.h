@@ -7,6 +7,7 @@
 #include "astra-frontend/model/system/run-observer.h"
 #include "astra-frontend/model/system/workload.h"
 #include "batch-scheduler.h"
+#include "stage-in-step.h"
 #include "step-cost.h"
 
 #include "ns3/collective-types.h"
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,6 +90,12 @@ class ServingInstance
     /// @return the job's rank at a place
     uint32_t JobRankAt(uint32_t stage, uint32_t replica, uint32_t shard) const;
 
+    /// @return the job's rank at a place
+    uint32_t JobRankAt(uint32_t place) const
+    {
+        return JobRankAt(StageAt(place), ReplicaAt(place), ShardAt(place));
+    }
+
     /// Tell which object runs the rank at a place.
     void SetRank(uint32_t place, ServingRank& rank);
 
@@ -99,6 +107,27 @@ class ServingInstance
     /// @{
     void LayerComputed(const ServingStep& step, uint32_t place, uint32_t layer);
     void StageEnded(ServingStep& step, uint32_t stage);
+
+    /// A rank of a stage has begun its first computation of @p step.
+    void RankBegan(ServingStep& step, uint32_t stage)
+    {
+        m_stages[stage].RankBegan(step);
+    }
+
+    /// @return the object that runs a rank. @param number in the stage
+    ServingRank& RankAt(uint32_t stage, uint32_t number)
+    {
+        return *m_ranks[stage * CountPlacesPerStage() + number];
+    }
+
+    /// @return whether a stage has all links between its ranks to itself
+    bool IsAlone(uint32_t stage) const;
+
+    /// @return whether only that stage uses these links
+    bool OwnsLinks(uint32_t stage, std::span<const uint32_t> links) const;
+
+    /// @return the number of the layer's name that a segment is recorded under
+    uint32_t LayerOf(const ServingStep& step, const StepSegment& segment) const;
 
     const CommGroup& GetGroup(uint32_t place, GroupKind kind) const;
     CollectiveRequest RequestOf(const ServingStep& step,
@@ -138,9 +167,14 @@ class ServingInstance
         return m_pool.RanksPerInstance();
     }
 
+    uint32_t CountPlacesPerStage() const
+    {
+        return m_pool.tp * m_pool.dp;
+    }
+
     uint32_t StageAt(uint32_t place) const
     {
-        return place / (m_pool.tp * m_pool.dp);
+        return place / CountPlacesPerStage();
     }
 
     uint32_t ReplicaAt(uint32_t place) const
@@ -168,8 +202,9 @@ class ServingInstance
     uint32_t m_inPool;
     const StepCost& m_cost;
     ServingEngine& m_engine;
-    std::vector<BatchScheduler> m_schedulers;          ///< by replica
-    std::vector<ServingRank*> m_ranks;                 ///< by place; borrowed
+    std::vector<BatchScheduler> m_schedulers; ///< by replica
+    std::vector<ServingRank*> m_ranks;        ///< by place; borrowed
+    std::vector<StageInStep> m_stages;
     std::vector<CommGroup> m_tensorGroups;             ///< by stage, then replica
     std::vector<CommGroup> m_expertGroups;             ///< by stage, then first place
     std::vector<std::unique_ptr<ServingStep>> m_steps; ///< under way
@@ -204,6 +239,15 @@ class ServingRank : public RankWorkload
     /// @p step will come from the stage before.
     void Expect(ServingStep& step);
 
+    /// The stage carries out the step that this rank has begun, until it calls EndStage().
+    void JoinStage()
+    {
+        ++m_dropped;
+    }
+
+    /// This rank's part of its step is over.
+    void EndStage();
+
     /// Nothing more will come.
     void Finish();
 
@@ -215,7 +259,6 @@ class ServingRank : public RankWorkload
   private:
     void Continue();
     void Communicate(const StepSegment& segment);
-    void EndStage();
     static void ComputeEnded(void* rank);
     const std::vector<StepSegment>& GetProgram() const;
     WorkloadPosition PositionOf(const StepSegment& segment) const;
@@ -232,6 +275,8 @@ class ServingRank : public RankWorkload
     bool m_computed{false};             ///< of that segment
     TimePs m_begun{0};                  ///< the step
     TimePs m_since{0};
+    uint32_t m_dropped{
+        0}; ///< ends of computations, under way as events, that the stage has taken over
     bool m_finished{false};
 };
 

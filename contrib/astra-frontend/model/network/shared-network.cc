@@ -208,6 +208,12 @@ SharedRankNetwork::EndStream(MessageStream* stream, bool isSender)
     m_network.EndStream(stream, isSender);
 }
 
+std::optional<std::vector<uint32_t>>
+SharedRankNetwork::FindLinks(int dst, uint32_t channel)
+{
+    return m_network.FindLinks(GetRank(), dst, channel);
+}
+
 TimePs
 SharedRankNetwork::GetSentTime() const
 {

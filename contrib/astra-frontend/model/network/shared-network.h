@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ class SharedRankNetwork : public RankNetwork
     bool IsNear(int rank) const override;
     void EndStream(MessageStream* stream, bool isSender) override;
     TimePs GetSentTime() const override;
+    std::optional<std::vector<uint32_t>> FindLinks(int dst, uint32_t channel) override;
 
   private:
     SharedNetwork& m_network;
@@ -186,6 +188,12 @@ class SharedNetwork
     virtual bool AreNear(int rank, int other) const
     {
         return true;
+    }
+
+    /// @return RankNetwork::FindLinks()
+    virtual std::optional<std::vector<uint32_t>> FindLinks(int src, int dst, uint32_t channel)
+    {
+        return std::nullopt;
     }
 
     /// See RankNetwork::EndStream().

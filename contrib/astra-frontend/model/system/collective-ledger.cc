@@ -95,6 +95,26 @@ CollectiveLedger::Join(const CommGroup& group,
     return *slot;
 }
 
+std::shared_ptr<const CollectivePlan>
+CollectiveLedger::FindPlan(const CommGroup& group, const CollectiveRequest& request)
+{
+    const CollectiveSchedule schedule = m_planner.Plan(group, request);
+    const auto& phases = schedule.lastPhases;
+    if (schedule.chunks > 1 || phases.size() != 1 || phases.front().dimension >= 0)
+    {
+        return nullptr;
+    }
+    return phases.front().implementation->Plan(group, phases.front().request);
+}
+
+void
+CollectiveLedger::WorkedInStep(const InStepRecord& record)
+{
+    m_nextId += record.collectives;
+    m_ended += record.collectives;
+    m_observer.WorkedInStep(record);
+}
+
 const CollectiveInstance::Part&
 CollectiveLedger::GetPart(CollectiveInstance& instance,
                           uint32_t chunk,

@@ -103,6 +103,13 @@ class CollectiveLedger
                              int rank,
                              TimePs now);
 
+    /// @return the plan of a collective that is carried out whole, or null
+    std::shared_ptr<const CollectivePlan> FindPlan(const CommGroup& group,
+                                                   const CollectiveRequest& request);
+
+    /// Ranks have worked in step: tell the observer, and count their collectives.
+    void WorkedInStep(const InStepRecord& record);
+
     /// A rank begins its part of @p instance: it has joined, and its turn has come.
     static void Begin(CollectiveInstance& instance, TimePs now)
     {

@@ -118,7 +118,8 @@ Job::Job(JobDescription description)
                 &m_planner,
                 &m_ledger,
                 m_counter.get(),
-                &m_description.ranks}
+                &m_description.ranks,
+                m_description.isOnlyJob && !m_description.isPart && !m_description.sample}
 {
     const auto& ranks = m_description.ranks;
     m_jobRankOf.assign(static_cast<std::size_t>(*std::max_element(ranks.begin(), ranks.end())) + 1,

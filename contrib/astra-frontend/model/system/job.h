@@ -44,6 +44,7 @@ struct JobDescription
     /// Others simulate the other ranks: the observer hears of both ends of every message, and knows
     /// the ranks that a collective still lacks.
     bool isPart{false};
+    bool isOnlyJob{false};              ///< nothing else uses the network
     CollectiveCheck* check{nullptr};    ///< checks all collectives; borrowed; may be null
     CollectiveEngine::Lookup engines{}; ///< of the network; empty if it has none
 };

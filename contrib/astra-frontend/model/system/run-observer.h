@@ -113,6 +113,22 @@ struct AwaitRecord
     std::span<const AwaitedCollective> collectives{}; ///< that it waited for at once
 };
 
+/// Repeated work of ranks in step: they computed, and took part in collectives, at the same times.
+struct InStepRecord
+{
+    std::span<const int> ranks; ///< of the network
+    std::string_view layer;
+    WorkloadPosition position;
+    TimePs compute{0};               ///< of each rank, in all
+    const CommGroup* group{nullptr}; ///< of these ranks; null without collectives
+    CollectiveOp op{CollectiveOp::None};
+    uint64_t bytes{0};
+    const CollectiveChoice* choice{nullptr};
+    uint32_t collectives{0}; ///< one after the other, all alike
+    TimePs duration{0};      ///< of each, on each rank
+    TimePs end{0};           ///< of the last
+};
+
 /// One phase of one stream (chunk) on one rank.
 struct StreamPhaseRecord
 {
@@ -173,6 +189,19 @@ class RunObserver
     }
 
     virtual void CollectiveEnded(const CollectiveRecord& record)
+    {
+    }
+
+    /// @return whether it needs records of each collective, computation and wait, and can do
+    /// without WorkedInStep()
+    virtual bool NeedsEach() const
+    {
+        return true;
+    }
+
+    /// Ranks have worked in step; there are no records of their single collectives, computations
+    /// and waits. Only if no observer of the job needs each.
+    virtual void WorkedInStep(const InStepRecord& record)
     {
     }
 

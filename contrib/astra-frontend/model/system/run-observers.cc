@@ -3,6 +3,8 @@
  */
 #include "run-observers.h"
 
+#include <algorithm>
+
 namespace AstraSim
 {
 
@@ -34,6 +36,21 @@ RunObservers::CollectiveEnded(const CollectiveRecord& record)
     for (auto* observer : m_observers)
     {
         observer->CollectiveEnded(record);
+    }
+}
+
+bool
+RunObservers::NeedsEach() const
+{
+    return std::ranges::any_of(m_observers, &RunObserver::NeedsEach);
+}
+
+void
+RunObservers::WorkedInStep(const InStepRecord& record)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->WorkedInStep(record);
     }
 }
 

@@ -20,6 +20,8 @@ class RunObservers : public RunObserver
 
     void CollectiveStarted(const CollectiveRecord& record) override;
     void CollectiveEnded(const CollectiveRecord& record) override;
+    bool NeedsEach() const override;
+    void WorkedInStep(const InStepRecord& record) override;
     void StreamPhaseEnded(const StreamPhaseRecord& record) override;
     void FlowEnded(const FlowRecord& record) override;
     void MessageLeft(const MessageEndRecord& record) override;

@@ -146,6 +146,14 @@ Sys::generate_collective(const CommGroup& group,
     return id;
 }
 
+bool
+Sys::MayWorkInStep() const
+{
+    const SystemConfig& config = get_config();
+    return m_context.isOnlyJob && config.gpuSpread == 0 && config.commScale == 1 &&
+           !m_context.observer->NeedsEach();
+}
+
 int64_t
 Sys::get_priority(int explicitPriority)
 {

@@ -33,6 +33,7 @@ struct JobContext
     CollectiveLedger* ledger;
     RunObserver* observer;
     const std::vector<int>* ranks; ///< the network's rank of each rank of the job
+    bool isOnlyJob;                ///< of the network
 };
 
 /**
@@ -103,6 +104,13 @@ class Sys
                                  const WorkloadPosition& position,
                                  int explicitPriority,
                                  CollectiveDone done);
+
+    /**
+     * @return whether all ranks of the job compute at one speed, no other job uses the network, and
+     * no observer needs a record of each collective: what ranks do in step may then be told once
+     * (CollectiveLedger::WorkedInStep)
+     */
+    bool MayWorkInStep() const;
 
     /// Send @p bytes to network rank @p dst. @param tag matches the receive's @param done may be
     /// empty @param purpose see traffic-purpose.h; each has its connection

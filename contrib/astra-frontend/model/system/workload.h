@@ -82,6 +82,12 @@ class Workload
         return 0;
     }
 
+    /// @return the rows of collectives.csv that suffice unless the user wants more
+    virtual uint64_t GetRowLimit() const
+    {
+        return UINT64_MAX;
+    }
+
     /// @return its own results as lines for people, once it has finished; empty if it has none
     virtual std::string GetSummary() const
     {

@@ -9,8 +9,11 @@
 #include "gpu-model.h"
 #include "rank-network.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -18,6 +21,13 @@ namespace AstraSim
 {
 
 class CollectiveData;
+
+/// A collective whose ranks begin together, alone on its links, and end together.
+struct CollectiveInStep
+{
+    TimePs duration;
+    std::span<const uint32_t> links; ///< of the network, by its numbers; owned by the plan
+};
 
 /**
  * @ingroup collectives
@@ -72,6 +82,18 @@ class CollectivePlan
     virtual bool ChecksItself() const
     {
         return false;
+    }
+
+    /// @return the course of this collective if all ranks begin together on links that nothing
+    /// else uses; nothing if it is not known beforehand, or if some ranks end later than others
+    virtual std::optional<CollectiveInStep> FindInStep() const
+    {
+        return std::nullopt;
+    }
+
+    /// The collective took FindInStep()'s course @p times times, without CreateRank().
+    virtual void CountInStep(uint32_t times) const
+    {
     }
 
     /**

@@ -5,7 +5,9 @@
 #define RANK_NETWORK_H
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 namespace AstraSim
 {
@@ -167,6 +169,13 @@ class RankNetwork
     /// @param stream MessageInfo::stream of its messages
     virtual void EndStream(MessageStream* stream, bool isSender)
     {
+    }
+
+    /// @return the links that messages to @p dst may take, by their numbers; nothing if the network
+    /// does not know. @param channel of the messages (MessageInfo)
+    virtual std::optional<std::vector<uint32_t>> FindLinks(int dst, uint32_t channel)
+    {
+        return std::nullopt;
     }
 
     /// @return whether messages are real: their times then contain the costs of software and GPUs

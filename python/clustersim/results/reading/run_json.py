@@ -19,7 +19,7 @@ NUMBERS = ("simulated_ns", "wall_s", "simulation_wall_s", "peak_memory_bytes", "
            "packet_hops", "flows",
            "background_flows", "drops", "pauses", "paused_ns", "longest_pause_ns", "pfc_storms", "timeouts",
            "retransmitted_bytes", "nacks", "cnps", "trimmed_packets", "out_of_order_packets", "reorder_bytes",
-           "collectives", "threads")
+           "collectives", "collectives_left_out", "threads")
 MOST = float(1 << 64)  # a seed may be as large
 
 

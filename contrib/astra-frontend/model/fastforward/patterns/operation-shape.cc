@@ -123,6 +123,14 @@ ShapeFinder::Find(const PartOperation& operation, const TimedGraph& timed)
     return shape;
 }
 
+std::vector<uint32_t>
+ShapeFinder::FindLinks(int src, int dst, uint32_t channel)
+{
+    m_pairs.clear();
+    AddPair(src, dst, channel);
+    return MakePaths(true).links;
+}
+
 void
 ShapeFinder::AddLanes(Digest& digest, const PartOperation& operation, const TimedGraph& timed)
 {

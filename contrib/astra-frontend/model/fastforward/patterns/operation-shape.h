@@ -64,6 +64,9 @@ class ShapeFinder
     /// @param timed the flows of a collective; none for a message
     OperationShape Find(const PartOperation& operation, const TimedGraph& timed);
 
+    /// @return the directed links that messages and acknowledgements of a pair may take
+    std::vector<uint32_t> FindLinks(int src, int dst, uint32_t channel);
+
     /// @return number of directed links of the cluster
     uint32_t CountLinks() const
     {
