@@ -296,6 +296,18 @@ def test_only_runs_of_one_workload_are_divided_by_each_other(tmp_path):
     assert [bar.relative for bar in glance.bars] == ["1.00 x", "2.00 x", "1.00 x", "2.00 x"]
 
 
+def test_trimmed_packets_and_how_far_others_ran_ahead_are_told(tmp_path):
+    runs = open_runs([run_directory.write(tmp_path / "uec", trimmed_packets=12, out_of_order_packets=3,
+                                          reorder_bytes=9000),
+                      run_directory.write(tmp_path / "roce", trimmed_packets=0, out_of_order_packets=0,
+                                          reorder_bytes=0)])
+    assert "uec: switches cut the payload off 12 packets." in glance_of(runs).sentences
+    uec, roce = table(runs, "runs")
+    assert (uec["trimmed packets"], uec["out of order"], uec["bytes ahead"]) == (12, 3, 9000)
+    assert roce["trimmed packets"] is None
+    assert "trimmed packets" not in table(runs[1:], "runs")[0]
+
+
 def test_runs_that_serve_requests_are_compared_by_what_users_saw(tmp_path):
     """They last as long as requests come, so the lengths of two of them say nothing of the instances."""
     directories = []

@@ -104,6 +104,8 @@ def _sentences(runs: "Sequence[Run]", jobs: Sequence[Breakdown]) -> list[str]:
                          f"{run.flows['slowdown'].median():.2f}.")
         if run.info.get("drops"):
             found.append(f"{run.name}: {run.info['drops']} frames were lost.")
+        if run.info.get("trimmed_packets"):
+            found.append(f"{run.name}: switches cut the payload off {run.info['trimmed_packets']} packets.")
     if len(runs) == 1:
         found += sentences_of(runs[0])[:VERDICTS]
     return found

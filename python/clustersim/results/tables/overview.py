@@ -30,9 +30,11 @@ def runs_table(runs: "Sequence[Run]") -> Table:
                      None if run.simulated_ns is None else run.simulated_ns / 1e3,
                      info.get("wall_s"), None if memory is None else memory / 1e6,
                      info.get("packet_hops"), info.get("drops"), info.get("pauses"),
-                     info.get("retransmitted_bytes")))
+                     info.get("retransmitted_bytes"), info.get("trimmed_packets") or None,
+                     info.get("out_of_order_packets") or None, info.get("reorder_bytes") or None))
     columns = ("run", "status", "workload", "topology", "CC", "network", "simulated us", "wall s",
-               "memory MB", "packet-hops", "drops", "pauses", "retransmitted bytes")
+               "memory MB", "packet-hops", "drops", "pauses", "retransmitted bytes",
+               "trimmed packets", "out of order", "bytes ahead")
     keep = [i for i in range(len(columns))
             if i < 2 or any(row[i] not in (None, "") for row in rows)]
     return Table("runs", "Runs", tuple(columns[i] for i in keep),
