@@ -40,14 +40,14 @@ const std::string TWO_SERVERS = "7 2 2 1 8 H100\n4 5 6\n"
 
 /// Inputs, outputs and times of a run: no parameters of a model.
 const std::set<std::string> OF_THE_RUN{
-    "TOPOLOGY_FILE",   "FLOW_FILE",       "TRACE_FILE",        "TRACE_OUTPUT_FILE",
-    "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE", "QLEN_MON_FILE",     "BW_MON_FILE",
-    "RATE_MON_FILE",   "CNP_MON_FILE",    "ENABLE_TRACE",      "SIMULATOR_STOP_TIME",
-    "ROUTING_AT",      "LINK_DOWN",       "LINK_UP",           "NODE_DOWN",
-    "NODE_UP",         "L2_WAIT_FOR_ACK", "INT_MULTI",         "MON_START",
-    "MON_END",         "QP_MON_INTERVAL", "QLEN_MON_INTERVAL", "BW_MON_INTERVAL",
-    "QLEN_MON_START",  "QLEN_MON_END",    "GPUS_PER_SERVER",   "PLANE",
-    "MONITOR"};
+    "TOPOLOGY_FILE",   "FLOW_FILE",       "TRACE_FILE",      "TRACE_OUTPUT_FILE",
+    "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE", "QLEN_MON_FILE",   "BW_MON_FILE",
+    "RATE_MON_FILE",   "CNP_MON_FILE",    "ENABLE_TRACE",    "SIMULATOR_STOP_TIME",
+    "ROUTING_AT",      "LINK_DOWN",       "LINK_UP",         "LINK_RATE",
+    "NODE_DOWN",       "NODE_UP",         "L2_WAIT_FOR_ACK", "INT_MULTI",
+    "MON_START",       "MON_END",         "QP_MON_INTERVAL", "QLEN_MON_INTERVAL",
+    "BW_MON_INTERVAL", "QLEN_MON_START",  "QLEN_MON_END",    "GPUS_PER_SERVER",
+    "PLANE",           "MONITOR"};
 
 /// Values that the topology file gives for each link.
 const std::set<std::string> OF_THE_TOPOLOGY{"ns3::QbbNetDevice::DataRate",

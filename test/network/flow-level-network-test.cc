@@ -427,6 +427,24 @@ TEST_F(FlowLevel, ACutLinkStopsAMessageUntilRoutesChange)
     EXPECT_TRUE(m_fabric->DescribeCutOff(10).empty());
 }
 
+TEST_F(FlowLevel, ASlowedLinkCarriesTheRestAtItsNewRate)
+{
+    // A quarter of the rate from 20 us on, half of it from 60 us on. At 40 us it fails for 10 us.
+    FlowLevelConfig config;
+    config.routeUpdateDelay = 1;
+    config.linkChanges = {{20'000'000, {0}, false, 25'000'000'000},
+                          {40'000'000, {0}, false},
+                          {50'000'000, {0}, true},
+                          {60'000'000, {0}, false, 50'000'000'000}};
+    Build(STAR, config);
+    const Mark* received = Send(0, 1, 1'000'000);
+    m_loop.Run();
+    // By then, 20 + 20 / 4 + 10 / 4 us of its 1000 frames' time are over; half the rate for the
+    // rest.
+    const TimePs left = 1000 * FRAME - 27'500'000;
+    EXPECT_NEAR(received->at, 60'000'000 + 2 * left + FRAME + 2 * DELAY, 2);
+}
+
 TEST_F(FlowLevel, SaysWhatHasNoPath)
 {
     FlowLevelConfig config;

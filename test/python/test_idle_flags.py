@@ -283,7 +283,7 @@ KEYS = {
     "ROUTING": ["spray"], "IN_NETWORK_REDUCTION": ["1"], "ROUTING_AT": ["spray asw"], "PLANE": ["TP 0"],
     "COLLECTIVE_ENGINE": ["ACCL"],
     "LINK_DOWN": ["1 8 10"], "LINK_UP": ["9 8 10", "LINK_DOWN=1 8 10"], "NODE_DOWN": ["1 10"],
-    "NODE_UP": ["9 10", "NODE_DOWN=1 10"],
+    "NODE_UP": ["9 10", "NODE_DOWN=1 10"], "LINK_RATE": ["1 8 10 1Gbps"],
     "QUEUE_WEIGHT": ["4 5"], "PAUSE_TIME": ["9", "BUFFER_SIZE=2"],
     "PFC_WATCHDOG": ["20", "BUFFER_SIZE=4", "NIC_TOTAL_PAUSE_TIME=100"],
     "PFC_WATCHDOG_ACTION": ["drop", "PFC_WATCHDOG=20", "NIC_TOTAL_PAUSE_TIME=100"], "PACKET_PAYLOAD_SIZE": ["500"],

@@ -81,6 +81,11 @@ def test_run_json_tells_inputs_options_and_results(tmp_path):
     ({"conf": "CC_MOD 1\n"}, "run.conf:1: unknown key CC_MOD; expected a known key; the nearest is CC_MODE"),
     ({"conf": "EWMA_GAIN 2\n"}, "run.conf:1: EWMA_GAIN cannot be '2'; expected number, above 0 to 1"),
     ({"conf": "LINK_DOWN 1 0 1\n"}, "run.conf:1: LINK_DOWN names 0 and 1, which no link joins"),
+    ({"conf": "LINK_RATE 1 0 1 9Gbps\n"}, "run.conf:1: LINK_RATE names 0 and 1, which no link joins"),
+    ({"conf": "LINK_RATE 1 0 3 101Gbps\n"}, "run.conf:1: LINK_RATE gives 0 and 3 101Gbps; expected at most 100"),
+    ({"conf": "LINK_RATE 1 0 3 0Gbps\n"}, "run.conf:1: LINK_RATE cannot be '0Gbps'"),
+    ({"conf": "LINK_RATE 1 0 3 9Gbps 2\n"}, "run.conf:1: LINK_RATE names link 2 of 0 and 3, which 1 joins"),
+    ({"conf": "LINK_RATE 1 0 3\n"}, "run.conf:1: LINK_RATE"),
     ({"conf": "ROUTING_AT spray core\n"}, "run.conf:1: ROUTING_AT names core, which no network switch"),
     ({"conf": "CC_MODE ns3::NoSuch\n"}, "run.conf:1: CC_MODE cannot be 'ns3::NoSuch'; expected number or TypeId"),
     ({"conf": "LOSS_RECOVERY sack\n"}, "run.conf:1: LOSS_RECOVERY cannot be 'sack'; expected word or TypeId, gbn or irn, "

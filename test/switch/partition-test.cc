@@ -103,6 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Configurations,
                                          "BUFFER_SIZE 200000\n",
                                          "ERROR_RATE_PER_LINK 0.01\n",
                                          "ERROR_RATE_PER_LINK 0.01\nLOSS_RECOVERY irn\n",
-                                         "LINK_DOWN 3 6 7\nLINK_UP 40 6 7\n"));
+                                         "LINK_DOWN 3 6 7\nLINK_UP 40 6 7\n",
+                                         "LINK_RATE 3 6 7 1Gbps\nLINK_RATE 40 6 7 9Gbps\n"));
 
 } // namespace ns3

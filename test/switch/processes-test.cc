@@ -147,7 +147,8 @@ INSTANTIATE_TEST_SUITE_P(Configurations,
                                          "BUFFER_SIZE 1\n",
                                          "ERROR_RATE_PER_LINK 0.01\nLOSS_RECOVERY irn\n",
                                          "ERROR_RATE_PER_LINK 0.01\nLINK_DOWN 12 8 10\n",
-                                         "LINK_DOWN 12 8 10\nLINK_UP 200 8 10\n"));
+                                         "LINK_DOWN 12 8 10\nLINK_UP 200 8 10\n",
+                                         "LINK_RATE 12 8 10 1Gbps\n"));
 
 TEST(ProcessesTogether, StopWhenOneDoes)
 {

@@ -274,7 +274,8 @@ INSTANTIATE_TEST_SUITE_P(Configurations,
                                          "ERROR_RATE_PER_LINK 0.01\n",
                                          "ERROR_RATE_PER_LINK 0.01\nLOSS_RECOVERY irn\n",
                                          "ERROR_RATE_PER_LINK 0.01\nLINK_DOWN 12 12 14\n",
-                                         "LINK_DOWN 12 12 14\nLINK_UP 200 12 14\n"));
+                                         "LINK_DOWN 12 12 14\nLINK_UP 200 12 14\n",
+                                         "LINK_RATE 12 12 14 1Gbps\n"));
 
 TEST(QbbThreadPace, GoesOnWithWhatWasFasterAndTriesAgain)
 {

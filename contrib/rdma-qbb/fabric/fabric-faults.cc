@@ -42,11 +42,10 @@ FabricFaults::ScheduleLinkEvents()
     {
         for (const uint32_t link : change.links)
         {
-            Simulator::Schedule(PicoSeconds(change.timePs) - Simulator::Now(),
-                                &FabricFaults::SetLinkUp,
-                                this,
-                                link,
-                                change.up);
+            const Time after = PicoSeconds(change.timePs) - Simulator::Now();
+            change.rateBps
+                ? Simulator::Schedule(after, &FabricFaults::SetRate, this, link, change.rateBps)
+                : Simulator::Schedule(after, &FabricFaults::SetLinkUp, this, link, change.up);
         }
     }
 }
@@ -65,6 +64,13 @@ FabricFaults::SetLinkUp(uint32_t link, bool up)
         m_routesDue = due;
         Simulator::Schedule(m_updateDelay, &FabricFaults::UpdateRoutes, this);
     }
+}
+
+void
+FabricFaults::SetRate(uint32_t link, uint64_t rateBps)
+{
+    NS_LOG_INFO("link " << link << " gets " << rateBps << " bps");
+    m_fabric.channels[link]->SetRate(rateBps);
 }
 
 void

@@ -22,7 +22,7 @@ struct LinkEvent;
 
 /**
  * @ingroup rdma-qbb
- * @brief Faults that a run asks for: links that fail and come back, and NICs that pause
+ * @brief Faults that a run asks for: links that fail, come back or slow down, and NICs that pause
  * their switch, as slow receivers do.
  */
 class FabricFaults
@@ -46,6 +46,9 @@ class FabricFaults
 
     /// Cut or mend a link now; routes follow.
     void SetLinkUp(uint32_t link, bool up);
+
+    /// Give a link another rate now.
+    void SetRate(uint32_t link, uint64_t rateBps);
 
     /// @return the outages of the configuration so far
     std::vector<LinkOutage> GetOutages() const

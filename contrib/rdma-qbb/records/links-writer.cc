@@ -140,7 +140,8 @@ CountersOf(const RdmaFabric& fabric)
         const QbbNetDevice& device = fabric.GetDevice(node, port);
         const QbbPortCounters counters = device.GetCounters(Simulator::Now().GetTimeStep());
         const SwitchNode* at = fabric.GetSwitch(node);
-        return LinkCounters{device.GetRateBps(),
+        const ClusterTopology& topology = fabric.GetTopology();
+        return LinkCounters{topology.links[topology.Ports(node)[port].link].rateBps,
                             counters.txBytes + counters.pfcBytes,
                             static_cast<double>(counters.busyPs) / 1000.0,
                             at ? at->GetMarks(port) : 0,

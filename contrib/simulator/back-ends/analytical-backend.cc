@@ -58,7 +58,7 @@ AnalyticalBackend::Make(const RunOptions& options,
     }
     if (!inputs.conf.linkEvents.empty())
     {
-        Refuse(ns3::KeyOf(inputs.conf.linkEvents.front()) + " has no effect: no link fails");
+        Refuse(ns3::KeyOf(inputs.conf.linkEvents.front()) + " has no effect: no link changes");
     }
     const auto& links = inputs.topology.links;
     if (ns3::AttributeDefault<ns3::DoubleValue>("ns3::RdmaFabric::ErrorRatePerLink") > 0 ||

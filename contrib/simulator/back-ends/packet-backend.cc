@@ -359,7 +359,9 @@ class PacketBackend : public SimulationBackend
     /// Where a link comes back, NICs must not have given up before NCCL's would.
     void WaitAsNcclDoes(TimePs patience)
     {
-        if (std::ranges::none_of(m_conf.linkEvents, &ns3::LinkEvent::up))
+        if (std::ranges::none_of(m_conf.linkEvents, [](const ns3::LinkEvent& event) {
+                return event.up && event.IsOfState();
+            }))
         {
             return;
         }

@@ -245,7 +245,7 @@ std::string
 RunInputs::DescribeSplitRails() const
 {
     const auto pair = topology.FindUnconnected(false);
-    if (!pair || !conf.linkEvents.empty())
+    if (!pair || std::ranges::any_of(conf.linkEvents, &ns3::LinkEvent::IsOfState))
     {
         return "";
     }

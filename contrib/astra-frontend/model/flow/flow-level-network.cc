@@ -701,19 +701,31 @@ FlowLevelFabric::DescribeCutOff(std::size_t limit) const
     return lines;
 }
 
-// --- FlowLevelFabric: links that fail and come back. A cut link stops its transfers at once;
+// --- FlowLevelFabric: links that fail, come back or change their rate. A cut link stops its
+// transfers at once;
 //     routes follow after routeUpdateDelay, and the transfers then continue from the byte that they
 //     stood at.
 
 void
 FlowLevelFabric::ScheduleLinkEvents()
 {
+    if (!m_config.linkChanges.empty())
+    {
+        for (const auto& link : m_router.GetTopology().links)
+        {
+            m_linkRates.push_back(link.rateBps);
+        }
+    }
     for (const ns3::LinkChange& change : m_config.linkChanges)
     {
         m_loop.Schedule(change.timePs, [this, change] {
             for (const uint32_t link : change.links)
             {
-                SetLinkUp(link, change.up);
+                change.rateBps ? SetLinkRate(link, change.rateBps) : SetLinkUp(link, change.up);
+            }
+            if (change.rateBps)
+            {
+                return; // routes do not depend on rates
             }
             m_loop.Schedule(m_config.routeUpdateDelay, [this] { UpdateRoutes(); });
         });
@@ -723,8 +735,21 @@ FlowLevelFabric::ScheduleLinkEvents()
 void
 FlowLevelFabric::SetLinkUp(uint32_t link, bool up)
 {
-    const uint64_t rate = up ? m_router.GetTopology().links[link].rateBps : 0;
     m_router.SetLinkUp(link, up);
+    ApplyLinkRate(link);
+}
+
+void
+FlowLevelFabric::SetLinkRate(uint32_t link, uint64_t rateBps)
+{
+    m_linkRates[link] = rateBps;
+    ApplyLinkRate(link);
+}
+
+void
+FlowLevelFabric::ApplyLinkRate(uint32_t link)
+{
+    const uint64_t rate = m_router.IsLinkUp(link) ? m_linkRates[link] : 0;
     m_transfers.SetLinkRate(2 * link, rate);
     m_transfers.SetLinkRate(2 * link + 1, rate);
 }

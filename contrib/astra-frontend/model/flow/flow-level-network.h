@@ -322,6 +322,9 @@ class FlowLevelFabric : public SharedNetwork
     // --- links
     void ScheduleLinkEvents();
     void SetLinkUp(uint32_t link, bool up);
+    void SetLinkRate(uint32_t link, uint64_t rateBps);
+    /// Let transfers have a link's rate, or none if it is down.
+    void ApplyLinkRate(uint32_t link);
     void UpdateRoutes();
     void Reroute(FluidTransfer& transfer);
 
@@ -363,6 +366,7 @@ class FlowLevelFabric : public SharedNetwork
     ns3::LinkUse* m_use{nullptr};
     ns3::MessageCut m_backgroundCut; ///< for flows without a channel: the hash chooses the NIC
     FlowRouter m_router;
+    std::vector<uint64_t> m_linkRates; ///< bit/s by link, up or not; empty if none ever changes
     FluidTransfers m_transfers;
     /// Of MakeUnused(): by direction, its number in m_transfers. Elsewhere all are in m_transfers.
     std::optional<boost::unordered_flat_map<uint32_t, uint32_t>> m_links;

@@ -148,6 +148,11 @@ class FlowRouter
         m_links.Set(link, up);
     }
 
+    bool IsLinkUp(uint32_t link) const
+    {
+        return m_links.IsUp(link);
+    }
+
     /// Work out all routes again.
     void Recompute();
 

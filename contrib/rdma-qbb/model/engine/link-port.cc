@@ -493,6 +493,14 @@ LinkPort::SetLinkUp(bool up, int64_t nowPs)
 }
 
 void
+LinkPort::SetRate(uint64_t rateBps)
+{
+    CatchUp();
+    m_rateBps = rateBps;
+    m_hot.serialization = SerializationDelay(rateBps);
+}
+
+void
 LinkPort::Lose(QbbFrame* frame)
 {
     Discard(frame, m_counters.lostFrames);

@@ -324,6 +324,8 @@ class LinkPort
     void Watch();
     /// Send and receive nothing any more, and lose all frames under way or waiting; or work again.
     void SetLinkUp(bool up, int64_t nowPs);
+    /// Send at another rate from the next frame on.
+    void SetRate(uint64_t rateBps);
     /// Queue a PFC frame of a priority for the far end; replaces one that still waits to be sent.
     void QueuePfc(uint8_t priority, uint16_t quanta);
     /// Frames that leave this node may change the next frame of this port at once, and

@@ -203,7 +203,8 @@ Change(const char* type, const char* range, bool up, bool isOfNode)
         std::vector<std::string> texts;
         for (const LinkEvent& event : conf.linkEvents)
         {
-            if (event.up == up && (event.b == LinkEvent::ALL_LINKS) == isOfNode)
+            if (event.IsOfState() && event.up == up &&
+                (event.b == LinkEvent::ALL_LINKS) == isOfNode)
             {
                 texts.push_back(MicrosText(event.timePs) + " " + EndsOf(event));
             }
@@ -594,6 +595,51 @@ ChangeOfLink(bool up)
                   "repeated",
                   up,
                   false);
+}
+
+Format
+RateOfLink()
+{
+    Format format{
+        "microseconds, two node ids, a rate and a number of a link",
+        "a rate with its unit, at most that of the topology; a number from 1, or none: all "
+        "links between the two; may be repeated",
+        {MicrosFrom(0),
+         WholeIn(0, LinkEvent::ALL_LINKS - 1),
+         WholeIn(0, LinkEvent::ALL_LINKS - 1),
+         Rate().fields.front(),
+         WholeIn(1, UINT32_MAX)}};
+    format.optional = 1;
+    format.take = [](FabricConf& conf, const Values& values, const Fields& fields, const Key& key) {
+        const auto number = values.size() > 4 ? static_cast<uint32_t>(Int(values[4])) : 0;
+        const auto rateBps = static_cast<uint64_t>(Int(values[3]));
+        if (rateBps == 0)
+        {
+            conf.FailAt({key.name},
+                        fmt::format("{} cannot be '{}'", key.name, fields[3]),
+                        "a rate above 0, or LINK_DOWN");
+        }
+        conf.linkEvents.push_back({Int(values[0]),
+                                   static_cast<uint32_t>(Int(values[1])),
+                                   static_cast<uint32_t>(Int(values[2])),
+                                   true,
+                                   conf.origins.back().line,
+                                   number,
+                                   rateBps});
+        return Settings{};
+    };
+    format.get = [](const FabricConf& conf, const Key&) {
+        std::vector<std::string> texts;
+        for (const LinkEvent& event : conf.linkEvents)
+        {
+            if (!event.IsOfState())
+            {
+                texts.push_back(MicrosText(event.timePs) + " " + EndsOf(event));
+            }
+        }
+        return fmt::format("{}", fmt::join(texts, "; "));
+    };
+    return format;
 }
 
 Format

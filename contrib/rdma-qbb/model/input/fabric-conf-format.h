@@ -133,6 +133,8 @@ FabricConfFormat PlaneOfClass();
 /// `t a b [n]`: at t microseconds the links between nodes a and b change, or the nth of them;
 /// `0 0 0` means none.
 FabricConfFormat ChangeOfLink(bool up);
+/// `t a b rate [n]`: at t microseconds they have another rate.
+FabricConfFormat RateOfLink();
 /// `t node`: at t microseconds all links of a node change.
 FabricConfFormat ChangeOfNode(bool up);
 

@@ -426,6 +426,10 @@ Switches()
          "with that number, from 1 in the order of the topology file."},
         {{"LINK_UP", ChangeOfLink(true)},
          "At that time from the start, the link comes up again; of a bundle as LINK_DOWN says."},
+        {{"LINK_RATE", RateOfLink()},
+         "At that time from the start, the link gets that rate, in both directions, as a degraded "
+         "cable or its repair: t a b rate. A number after the rate says which link of a bundle, as "
+         "for LINK_DOWN. Routes, windows and buffers stay those of the rate in the topology file."},
         {{"NODE_DOWN", ChangeOfNode(false)},
          "At that time from the start, all links of a node go down."},
         {{"NODE_UP", ChangeOfNode(true)},

@@ -325,11 +325,11 @@ FabricConf::CountLinkEventsAsFlowsDo(int64_t firstStartPs)
     }
     if (moved)
     {
-        const Origin origin = OriginOf({"LINK_DOWN", "LINK_UP", "NODE_DOWN", "NODE_UP"});
-        warnings.push_back(
-            origin.file +
-            ": all flows start at 2 s or later, so the times of "
-            "LINK_DOWN, LINK_UP, NODE_DOWN and NODE_UP count from 2 s, as in the HPCC simulator");
+        const Origin origin =
+            OriginOf({"LINK_DOWN", "LINK_UP", "LINK_RATE", "NODE_DOWN", "NODE_UP"});
+        warnings.push_back(origin.file + ": all flows start at 2 s or later, so the times of "
+                                         "LINK_DOWN, LINK_UP, LINK_RATE, NODE_DOWN and NODE_UP "
+                                         "count from 2 s, as in the HPCC simulator");
     }
 }
 

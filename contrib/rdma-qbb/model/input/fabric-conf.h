@@ -22,7 +22,8 @@
 namespace ns3
 {
 
-/// A link, or a node's links, that change state at a time (LINK_DOWN, LINK_UP, NODE_DOWN, NODE_UP).
+/// A link, or a node's links, that change at a time (LINK_DOWN, LINK_UP, LINK_RATE, NODE_DOWN,
+/// NODE_UP).
 struct LinkEvent
 {
     static constexpr uint32_t ALL_LINKS = UINT32_MAX;
@@ -34,6 +35,13 @@ struct LinkEvent
     std::size_t line; ///< where the file says so
     /// Of several links between a and b, from 1 in the order of the topology; 0: all of them.
     uint32_t number{0};
+    uint64_t rateBps{0}; ///< that it has from then on, up or not; 0: its state changes, see up
+
+    /// @return whether it is a failure, or the end of one
+    bool IsOfState() const
+    {
+        return rateBps == 0;
+    }
 };
 
 /**

@@ -3,6 +3,8 @@
  */
 #include "link-changes.h"
 
+#include "ns3/units.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
@@ -49,7 +51,7 @@ MayHaveFailed(const LinkEvent& up, const FabricConf& conf)
     return std::any_of(conf.linkEvents.begin(), conf.linkEvents.end(), [&up](const auto& event) {
         const bool isOfNodes = up.b == LinkEvent::ALL_LINKS || event.b == LinkEvent::ALL_LINKS;
         const bool isOfAll = up.number == 0 || event.number == 0;
-        return !event.up && event.timePs <= up.timePs &&
+        return event.IsOfState() && !event.up && event.timePs <= up.timePs &&
                (isOfNodes || std::minmax(event.a, event.b) == std::minmax(up.a, up.b)) &&
                (isOfNodes || isOfAll || event.number == up.number);
     });
@@ -82,6 +84,27 @@ RefuseEvent(const LinkEvent& event, const FabricConf& conf, const ClusterTopolog
                     (ofNode ? "a node of " : "the ends of a link of ") + topology.source);
 }
 
+/// @throw InputError for a rate above that of the topology, from which buffers and windows follow
+void
+RefuseFasterThanBuilt(const LinkEvent& event,
+                      const LinkChange& change,
+                      const FabricConf& conf,
+                      const ClusterTopology& topology)
+{
+    for (const uint32_t link : change.links)
+    {
+        const uint64_t builtBps = topology.links[link].rateBps;
+        if (event.rateBps > builtBps)
+        {
+            conf.FailAtLine(
+                event.line,
+                KeyOf(event),
+                fmt::format("gives {} and {} {}", event.a, event.b, FormatDataRate(event.rateBps)),
+                "at most " + FormatDataRate(builtBps) + ", as in " + topology.source);
+        }
+    }
+}
+
 /// Follows the changes of a configuration, in the order of their times.
 class OutageFinder
 {
@@ -94,6 +117,10 @@ class OutageFinder
 
     void Change(const LinkEvent& event, const std::vector<uint32_t>& links)
     {
+        if (!event.IsOfState())
+        {
+            return;
+        }
         event.up ? End(event, links) : Begin(event, links);
     }
 
@@ -271,14 +298,19 @@ DescribeOutage(const LinkOutage& outage, bool knowsPackets)
 std::string
 EndsOf(const LinkEvent& event)
 {
-    return event.b == LinkEvent::ALL_LINKS ? fmt::format("{}", event.a)
-           : event.number                  ? fmt::format("{} {} {}", event.a, event.b, event.number)
-                                           : fmt::format("{} {}", event.a, event.b);
+    std::string text = fmt::format("{}", event.a);
+    text += event.b == LinkEvent::ALL_LINKS ? "" : fmt::format(" {}", event.b);
+    text += event.IsOfState() ? "" : " " + FormatDataRate(event.rateBps);
+    return text + (event.number ? fmt::format(" {}", event.number) : "");
 }
 
 std::string
 KeyOf(const LinkEvent& event)
 {
+    if (!event.IsOfState())
+    {
+        return "LINK_RATE";
+    }
     return std::string(event.b == LinkEvent::ALL_LINKS ? "NODE" : "LINK") +
            (event.up ? "_UP" : "_DOWN");
 }
@@ -290,11 +322,12 @@ FindLinkChanges(const FabricConf& conf, const ClusterTopology& topology)
     for (const LinkEvent& event : conf.linkEvents)
     {
         LinkChange& change = changes.emplace_back();
-        change = {event.timePs, LinksOf(event, topology), event.up};
+        change = {event.timePs, LinksOf(event, topology), event.up, event.rateBps};
         if (change.links.empty())
         {
             RefuseEvent(event, conf, topology);
         }
+        RefuseFasterThanBuilt(event, change, conf, topology);
     }
     return changes;
 }
@@ -306,7 +339,7 @@ DescribeIdleChanges(const FabricConf& conf, int64_t endPs)
     for (const LinkEvent& event : conf.linkEvents)
     {
         const bool isLate = event.timePs > endPs;
-        if (!isLate && (!event.up || MayHaveFailed(event, conf)))
+        if (!isLate && (!event.IsOfState() || !event.up || MayHaveFailed(event, conf)))
         {
             continue;
         }

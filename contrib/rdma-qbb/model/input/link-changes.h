@@ -14,12 +14,14 @@
 namespace ns3
 {
 
-/// Links that fail or come back together: the effect of one line of a configuration.
+/// Links that fail, come back or change their rate together: the effect of one line of a
+/// configuration.
 struct LinkChange
 {
     int64_t timePs{0};           ///< from the start of the simulation
     std::vector<uint32_t> links; ///< into ClusterTopology::links
     bool up{false};              ///< whether they come up or go down
+    uint64_t rateBps{0};         ///< that they have from then on; 0: they go up or down
 };
 
 /// A time during which links were down together.
@@ -62,10 +64,10 @@ std::vector<LinkOutage> FindOutages(const FabricConf& conf, const ClusterTopolog
 std::string DescribeOutage(const LinkOutage& outage, bool knowsPackets);
 
 /**
- * Find the links that LINK_DOWN, LINK_UP, NODE_DOWN and NODE_UP mean. Parallel links between the
- * same nodes change together unless a line has the number of one.
+ * Find the links that LINK_DOWN, LINK_UP, LINK_RATE, NODE_DOWN and NODE_UP mean. Parallel links
+ * between the same nodes change together unless a line has the number of one.
  * @return a change for each line, in the order of the configuration
- * @throw InputError for a link or a node that is not there
+ * @throw InputError for a link or a node that is not there, or a rate above that of the topology
  */
 std::vector<LinkChange> FindLinkChanges(const FabricConf& conf, const ClusterTopology& topology);
 

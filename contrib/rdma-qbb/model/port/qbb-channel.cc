@@ -95,6 +95,19 @@ QbbChannel::SetUp(bool up)
 }
 
 void
+QbbChannel::SetRate(uint64_t rateBps)
+{
+    NS_LOG_FUNCTION(this << rateBps);
+    for (auto& device : m_devices)
+    {
+        if (device)
+        {
+            device->OnRateChange(rateBps);
+        }
+    }
+}
+
+void
 QbbChannel::DoDispose()
 {
     m_devices.fill(nullptr);

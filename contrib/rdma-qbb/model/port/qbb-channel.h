@@ -48,6 +48,9 @@ class QbbChannel : public Channel
     /// Cut the cable or mend it; frames on the wire when it is cut are lost.
     void SetUp(bool up);
 
+    /// Send at another rate, in both directions, from the next frames on.
+    void SetRate(uint64_t rateBps);
+
     /// @return whether the cable carries frames
     bool IsUp() const
     {

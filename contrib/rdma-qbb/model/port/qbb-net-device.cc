@@ -316,6 +316,14 @@ QbbNetDevice::OnLinkChange(bool up)
     m_linkChange();
 }
 
+void
+QbbNetDevice::OnRateChange(uint64_t rateBps)
+{
+    NS_LOG_INFO("node " << GetNodeId() << " port " << GetPort() << " sends at " << rateBps
+                        << " bps");
+    SetRate(rateBps);
+}
+
 int64_t
 QbbNetDevice::AssignStreams(int64_t stream)
 {

@@ -111,6 +111,7 @@ class QbbNetDevice : public NetDevice, public LinkPort
     // --- for QbbChannel
     void JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer);
     void OnLinkChange(bool up);
+    void OnRateChange(uint64_t rateBps);
 
     // --- LinkPort
     void ReceivePfc(const QbbFrame& frame, int64_t nowPs) override;
