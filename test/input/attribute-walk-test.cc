@@ -200,6 +200,7 @@ ReadAnother(const FabricConfKey& key)
                              "rod",
                              "reps",
                              "rccc",
+                             "Trident4",
                              "drop",
                              "persistent",
                              "acknowledged",

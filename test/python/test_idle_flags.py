@@ -277,6 +277,7 @@ KEYS = {
     "KMIN_MAP": ["1 100000000000 1"], "PMAX_MAP": ["1 100000000000 1", "KMIN_MAP=1 100000000000 1",
                                                    "KMAX_MAP=1 100000000000 900"],
     "ENABLE_QCN": ["0"], "ECN_ENABLED": ["0"], "USE_DYNAMIC_PFC_THRESHOLD": ["0"], "BUFFER_SIZE": ["2"],
+    "SWITCH_MODEL": ["Tomahawk5", "BUFFER_SIZE=2"],
     "BUFFER_POLICY": ["static"], "TRANSPORT": ["UEC"], "UEC_DELIVERY": ["rod", "TRANSPORT=UEC"],
     "UEC_SPREADING": ["reps", "TRANSPORT=UEC"], "UEC_CC": ["rccc", "TRANSPORT=UEC"],
     "ERROR_RATE_PER_LINK": ["0.001"],

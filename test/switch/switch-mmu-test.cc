@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
+#include "rdma-qbb/model/attribute/switch-model.h"
 
 #include "ns3/boolean.h"
 #include "ns3/double.h"
@@ -306,26 +307,34 @@ class FillingSwitch
 {
   public:
     explicit FillingSwitch(Ptr<SwitchMmu> mmu)
-        : m_mmu(mmu)
+        : FillingSwitch(mmu, 1082, 100'000'000'000)
     {
-        mmu->SetPorts(PORTS);
-        for (uint32_t port = 0; port < PORTS; ++port)
-        {
-            mmu->ConfigurePort(port, 100'000'000'000, 1'000'000, MTU_WIRE, 1);
-        }
-        mmu->Partition();
         // Room for one reserve per port and lossless priority, and for 20 frames to share.
         const auto classes = std::max(std::popcount(mmu->GetLosslessMask()), 1);
         mmu->SetAttribute("BufferBytes",
                           UintegerValue(mmu->GetAllHeadroom() + PORTS * classes * 4096 +
-                                        uint64_t{20} * MTU_WIRE));
+                                        uint64_t{20} * m_mtuWire));
     }
 
-    void Run()
+    /// With the buffer that it has. @param mtuWire largest frame @param rateBps of each port
+    FillingSwitch(Ptr<SwitchMmu> mmu, uint32_t mtuWire, uint64_t rateBps)
+        : m_mmu(mmu),
+          m_mtuWire(mtuWire),
+          m_onWire(static_cast<uint32_t>(2 * rateBps / 8'000'000)) // 2 x 1 us come after a pause
     {
-        for (int step = 0; step < 2'000; ++step)
+        mmu->SetPorts(PORTS);
+        for (uint32_t port = 0; port < PORTS; ++port)
         {
-            const bool fills = step / 500 % 2 == 0;
+            mmu->ConfigurePort(port, rateBps, 1'000'000, mtuWire, 1);
+        }
+        mmu->Partition();
+    }
+
+    void Run(int round = 500)
+    {
+        for (int step = 0; step < 4 * round; ++step)
+        {
+            const bool fills = step / round % 2 == 0;
             if (random() % 4 != 0 ? fills : !fills)
             {
                 Arrive();
@@ -334,15 +343,22 @@ class FillingSwitch
             {
                 Leave();
             }
-            ASSERT_LE(m_mmu->GetTotalBytes() + m_mmu->GetControlBytes(), m_mmu->GetBufferBytes());
+            const uint64_t held = m_mmu->GetTotalBytes() + m_mmu->GetControlBytes();
+            ASSERT_LE(held, m_mmu->GetBufferBytes());
+            ASSERT_EQ(inBytes, outBytes + dropBytes + held);
         }
         while (!m_held.empty())
         {
             Leave();
         }
         EXPECT_EQ(m_mmu->GetTotalBytes() + m_mmu->GetSharedUsed() + m_mmu->GetControlBytes(), 0U);
-        EXPECT_GT(m_mmu->GetPeakBytes(), uint64_t{20} * MTU_WIRE) << "the test fills the switch";
+        EXPECT_EQ(inBytes, outBytes + dropBytes);
+        EXPECT_GT(m_mmu->GetPeakBytes(), uint64_t{20} * m_mtuWire) << "the test fills the switch";
     }
+
+    uint64_t inBytes{0};
+    uint64_t outBytes{0};
+    uint64_t dropBytes{0};
 
     uint64_t losslessDrops{0};
     uint64_t lossyDrops{0};
@@ -350,8 +366,6 @@ class FillingSwitch
 
   private:
     static constexpr uint32_t PORTS = 4;
-    static constexpr uint32_t MTU_WIRE = 1082;
-    static constexpr uint32_t ON_WIRE = 25'000; ///< 2 x 1 us at 100 Gb/s: comes after a pause
 
     struct Partner
     {
@@ -363,16 +377,18 @@ class FillingSwitch
     {
         const uint32_t in = random() % PORTS;
         const auto priority = static_cast<uint8_t>(1 + random() % 7);
-        const uint32_t bytes = 84 + random() % (MTU_WIRE - 83);
+        const uint32_t bytes = 84 + random() % (m_mtuWire - 83);
         Partner& partner = m_partners[in][priority];
-        if (partner.paused && partner.late + bytes > ON_WIRE)
+        if (partner.paused && partner.late + bytes > m_onWire)
         {
             return;
         }
         partner.late += partner.paused ? bytes : 0;
+        inBytes += bytes;
         if (!m_mmu->AdmitEasily(in, 0, priority, bytes) && !m_mmu->Admit(in, 0, priority, bytes))
         {
             ++(m_mmu->IsLossless(priority) ? losslessDrops : lossyDrops);
+            dropBytes += bytes;
             return;
         }
         m_held.push_back({in, priority, bytes});
@@ -393,6 +409,7 @@ class FillingSwitch
         const auto [in, priority, bytes] = m_held.back();
         m_held.pop_back();
         m_mmu->Release(in, 0, priority, bytes);
+        outBytes += bytes;
         if (m_mmu->ShouldResume(in, priority))
         {
             m_mmu->SetPaused(in, priority, false);
@@ -408,6 +425,8 @@ class FillingSwitch
     };
 
     Ptr<SwitchMmu> m_mmu;
+    uint32_t m_mtuWire;
+    uint32_t m_onWire;
     std::array<std::array<Partner, SwitchMmu::PRIORITIES>, PORTS> m_partners;
     std::vector<Held> m_held;
 };
@@ -434,6 +453,82 @@ TEST(SwitchMmu, NeverHoldsMoreThanItsBufferAndDropsNothingThatPfcProtects)
             }
         }
     }
+}
+
+TEST(SwitchMmu, OfEachModelNeverHoldsMoreThanItsBufferAndLosesNoByteUnnoticed)
+{
+    for (const SwitchModel& model : SwitchModel::All())
+    {
+        for (const uint64_t threshold : {uint64_t{0}, uint64_t{100'000}, model.bufferBytes})
+        {
+            for (const uint32_t mask : {0x00U, 0x08U, 0xfeU})
+            {
+                SCOPED_TRACE(::testing::Message() << model.name << " " << threshold << " " << mask);
+                UsePicoseconds();
+                const auto mmu = CreateObject<SwitchMmu>();
+                mmu->SetAttribute("BufferBytes", UintegerValue(model.bufferBytes));
+                mmu->SetAttribute("Alpha", DoubleValue(model.alpha));
+                mmu->SetAttribute("LossyAlpha", DoubleValue(model.lossyAlpha));
+                mmu->SetAttribute("LossyQueueAlpha", DoubleValue(model.lossyQueueAlpha));
+                mmu->SetAttribute("PfcResponseTime", TimeValue(PicoSeconds(model.pfcResponsePs)));
+                mmu->SetAttribute("DynamicThreshold", BooleanValue(threshold == 0));
+                mmu->SetAttribute("StaticThreshold", UintegerValue(threshold));
+                mmu->SetAttribute("LosslessMask", UintegerValue(mask));
+                FillingSwitch filling(mmu, 65'082, model.portBps);
+                filling.Run(10'000);
+                EXPECT_EQ(filling.losslessDrops, 0U);
+                EXPECT_TRUE(filling.lossyDrops > 0 || mask != 0) << "the test fills the switch";
+            }
+        }
+    }
+}
+
+TEST(SwitchMmu, ALossyQueueTakesItsShareOfTheFreeBufferHoweverManyIngressesFillIt)
+{
+    UsePicoseconds();
+    constexpr uint64_t SHARED = 120'000;
+    for (const double alpha : {0.5, 1.0, 2.0})
+    {
+        const auto mmu = CreateObject<SwitchMmu>();
+        mmu->SetAttribute("BufferBytes", UintegerValue(SHARED));
+        mmu->SetAttribute("ReserveBytes", UintegerValue(0));
+        mmu->SetAttribute("LosslessMask", UintegerValue(0));
+        mmu->SetAttribute("LossyAlpha", DoubleValue(1024));
+        mmu->SetAttribute("LossyQueueAlpha", DoubleValue(alpha));
+        mmu->SetPorts(4);
+        for (uint32_t port = 0; port < 4; ++port)
+        {
+            mmu->ConfigurePort(port, 100'000'000'000, 0, 1, 1);
+        }
+        mmu->Partition();
+        mmu->SetAttribute("BufferBytes", UintegerValue(SHARED + mmu->GetAllHeadroom()));
+        ASSERT_EQ(mmu->GetSharedBytes(), SHARED);
+        uint32_t frames = 0;
+        while (mmu->Admit(frames % 3, 3, PG, FRAME))
+        {
+            ASSERT_LT(++frames, 1000U);
+        }
+        // n frames fit while n F <= alpha (S - (n - 1) F).
+        const double most = alpha * (SHARED / FRAME + 1) / (1 + alpha);
+        EXPECT_EQ(frames, static_cast<uint32_t>(most)) << alpha;
+        EXPECT_TRUE(mmu->Admit(0, 2, PG, FRAME)) << "another queue has a share of its own";
+        EXPECT_TRUE(mmu->Admit(0, 3, 0, FRAME)) << "control frames are not bound";
+    }
+}
+
+TEST(SwitchModel, HasItsPortsAndNoMore)
+{
+    const SwitchModel* model = SwitchModel::Find("Tomahawk5");
+    ASSERT_NE(model, nullptr);
+    EXPECT_EQ(SwitchModel::Find("Tomahawk"), nullptr);
+    constexpr uint64_t G = 1'000'000'000;
+    EXPECT_EQ(model->DescribeMisfit(64, 800 * G, 51'200 * G), "");
+    EXPECT_EQ(model->DescribeMisfit(128, 400 * G, 51'200 * G), "");
+    EXPECT_EQ(model->DescribeMisfit(342, 100 * G, 34'200 * G), "has at most 341 ports, not 342");
+    EXPECT_EQ(model->DescribeMisfit(1, 1'600 * G, 1'600 * G),
+              "has ports of at most 800 Gb/s, not 1600");
+    EXPECT_EQ(model->DescribeMisfit(65, 800 * G, 52'000 * G),
+              "has 51.2 Tb/s for all ports together, not 52");
 }
 
 TEST(SwitchMmu, ControlFramesFindNoRoomWhereTheBufferHasNone)

@@ -9,6 +9,7 @@
 #include "fabric-faults.h"
 #include "in-network-planner.h"
 #include "pfc-watchdog.h"
+#include "rdma-qbb/model/attribute/switch-model.h"
 #include "rdma-qbb/model/routing/ecmp-routing.h"
 #include "rdma-qbb/model/routing/routing-policy-factory.h"
 
@@ -645,6 +646,35 @@ RdmaFabric::ConfigurePorts(uint32_t id, uint64_t nicRateBps)
 }
 
 void
+RdmaFabric::RequirePorts(uint32_t id) const
+{
+    const SwitchModel* model = SwitchModel::Find(*m_parts.conf->switchModel);
+    if (!model)
+    {
+        return;
+    }
+    const auto ports = m_parts.topology->Ports(id);
+    uint64_t fastestBps = 0;
+    uint64_t sumBps = 0;
+    for (const auto& port : ports)
+    {
+        const uint64_t rateBps = m_parts.topology->links[port.link].rateBps;
+        fastestBps = std::max(fastestBps, rateBps);
+        sumBps += rateBps;
+    }
+    const std::string misfit = model->DescribeMisfit(ports.size(), fastestBps, sumBps);
+    if (!misfit.empty())
+    {
+        m_parts.conf->FailAt({"SWITCH_MODEL"},
+                             fmt::format("SWITCH_MODEL {} {}, as switch {} of the topology asks",
+                                         model->name,
+                                         misfit,
+                                         id),
+                             "another model or topology");
+    }
+}
+
+void
 RdmaFabric::RequireShared(uint32_t id) const
 {
     SwitchMmu& mmu = *m_parts.switches[id]->GetMmu();
@@ -661,6 +691,14 @@ RdmaFabric::RequireShared(uint32_t id) const
     if (nvswitch)
     {
         throw InputError("ns3::NVSwitchNode::BufferBytes", 0, bytes + what, expected);
+    }
+    const std::string& model = m_parts.conf->switchModel;
+    if (!model.empty() && !m_parts.conf->IsGiven("BUFFER_SIZE"))
+    {
+        m_parts.conf->FailAt({"SWITCH_MODEL"},
+                             "SWITCH_MODEL " + model + " has a buffer of " + bytes + ", which" +
+                                 what,
+                             "fewer ports, shorter links or another model");
     }
     const auto given = m_parts.conf->FindSetting("ns3::SwitchMmu::BufferBytes");
     if (!given || dynamic_cast<const UintegerValue&>(*given).Get() != mmu.GetBufferBytes())
@@ -694,6 +732,10 @@ RdmaFabric::ConfigureSwitches()
                 return m_parts.topology->Is(port.peer, ClusterTopology::NodeKind::NvSwitch);
             });
             DynamicCast<NVSwitchNode>(m_parts.nodes[id])->ConfigureBuffer(isLinkedToOthers);
+        }
+        else
+        {
+            RequirePorts(id);
         }
         RequireShared(id);
         if (UsesPint() && !nvswitch)

@@ -260,6 +260,8 @@ class RdmaFabric : public Object
     void ConfigureHosts();
     void ConfigureSwitches();
     void ConfigurePorts(uint32_t node, uint64_t nicRateBps);
+    /// @throw InputError if SWITCH_MODEL does not have the ports of a network switch
+    void RequirePorts(uint32_t node) const;
     /// @throw InputError if a switch's buffer is too small for its ports
     void RequireShared(uint32_t node) const;
     /// Find how connections and in-network operations get from host to host.

@@ -5,9 +5,11 @@
 
 #include "link-changes.h"
 #include "rdma-qbb/model/attribute/collective-offload.h"
+#include "rdma-qbb/model/attribute/switch-model.h"
 
 #include "ns3/boolean.h"
 #include "ns3/clock-range.h"
+#include "ns3/double.h"
 #include "ns3/nstime.h"
 #include "ns3/queue-weights.h"
 #include "ns3/rate-map.h"
@@ -495,6 +497,35 @@ UltraEthernetCongestion()
         return std::string(nscc && rccc ? "both" : rccc ? "rccc" : "nscc");
     };
     format.defaultValue = "nscc";
+    return format;
+}
+
+Format
+ChosenSwitchModel()
+{
+    Words words;
+    for (const SwitchModel& model : SwitchModel::All())
+    {
+        words.emplace_back(model.name, model.name);
+    }
+    Format format = OneOf(words);
+    format.take = [](FabricConf& conf, const Values& values, const Fields&, const Key&) {
+        const auto& name = std::get<std::string>(values[0]);
+        const SwitchModel& model = *SwitchModel::Find(name);
+        conf.switchModel.Edit() = name;
+        Settings settings{
+            {"ns3::SwitchMmu::BufferBytes", Create<UintegerValue>(model.bufferBytes)},
+            {"ns3::SwitchMmu::Alpha", Create<DoubleValue>(model.alpha)},
+            {"ns3::SwitchMmu::LossyAlpha", Create<DoubleValue>(model.lossyAlpha)},
+            {"ns3::SwitchMmu::LossyQueueAlpha", Create<DoubleValue>(model.lossyQueueAlpha)}};
+        if (model.pfcResponsePs)
+        {
+            settings.push_back({"ns3::SwitchMmu::PfcResponseTime",
+                                Create<TimeValue>(PicoSeconds(model.pfcResponsePs))});
+        }
+        return settings;
+    };
+    format.get = [](const FabricConf& conf, const Key&) { return conf.switchModel.Look(); };
     return format;
 }
 

@@ -122,6 +122,8 @@ FabricConfFormat QueueWeight();
 FabricConfFormat ChosenTransport();
 /// nscc, rccc or both: the congestion control of Ultra Ethernet.
 FabricConfFormat UltraEthernetCongestion();
+/// The name of a SwitchModel, which has the buffer and the thresholds of all network switches.
+FabricConfFormat ChosenSwitchModel();
 /// 0 takes PFC from all priorities, 1 leaves it to those that carry RDMA.
 FabricConfFormat PfcEnabled();
 /// `policy switches...`: ROUTING for some switches; may be repeated.

@@ -386,6 +386,11 @@ Switches()
                          {"static", "ns3::StaticThresholds"}};
     const auto buffering =
         PlugIn("word or TypeId", Listed(policies), "ns3::BufferPolicy", policies);
+    const Target ofModel{"ns3::SwitchMmu::BufferBytes",
+                         "ns3::SwitchMmu::Alpha",
+                         "ns3::SwitchMmu::LossyAlpha",
+                         "ns3::SwitchMmu::LossyQueueAlpha",
+                         "ns3::SwitchMmu::PfcResponseTime"};
     const Words actions{{"alert", "Alert"}, {"drop", "Drop"}, {"forward", "Forward"}};
     const auto routing = PlugIn("word or TypeId", Listed(routings), "ns3::RoutingPolicy", routings);
     return {
@@ -400,6 +405,10 @@ Switches()
         {{"BUFFER_POLICY", buffering, "ns3::SwitchMmu::BufferPolicyType", {WithUltraEthernet}},
          "Decides which frames a switch admits, marks, trims or drops: thresholds as "
          "USE_DYNAMIC_PFC_THRESHOLD says, dynamic or static ones, or a class of one's own."},
+        // BUFFER_SIZE wins: it is applied later.
+        {{"SWITCH_MODEL", ChosenSwitchModel(), ofModel},
+         "The network switches are of this make: ports, buffer, thresholds and PFC headroom are "
+         "its own. Not given: as many ports as the topology has."},
         {{"BUFFER_SIZE", BufferSize(), "ns3::SwitchMmu::BufferBytes"},
          "Packet buffer of a switch."},
         {{"ERROR_RATE_PER_LINK", Real(0, 1, true), "ns3::RdmaFabric::ErrorRatePerLink"},

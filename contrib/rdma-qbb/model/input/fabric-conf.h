@@ -101,6 +101,9 @@ struct FabricConf
     Parameter<bool> enableTrace{false};
     Parameter<int64_t> stopTimePs{TIME_PS_MAX}; ///< TIME_PS_MAX: no limit
 
+    // --- the switches
+    Parameter<std::string> switchModel; ///< name of a SwitchModel; empty: none
+
     // --- changes at a place or a time
     Parameter<std::vector<RoutingChoice>>
         routingAt;                     ///< in file order: the last that names a switch counts

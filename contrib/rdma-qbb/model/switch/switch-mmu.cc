@@ -27,7 +27,8 @@ NS_LOG_COMPONENT_DEFINE("SwitchMmu");
 // Each frame is counted at its ingress (port, priority), for room and PFC, and at its egress
 // queue, for ECN. An ingress first fills its reserve, then the shared pool (SharedOf,
 // m_sharedUsed) up to its threshold; beyond that, a lossless frame goes to headroom and a lossy
-// one is dropped (Take). Partition() cuts the buffer into reserves, headroom and shared pool;
+// one is dropped (Take). The queue that a lossy frame leaves by may have a bound, too
+// (QueueMayTake). Partition() cuts the buffer into reserves, headroom and shared pool;
 // Derive() sizes the headroom by the port's rate and delay. The dynamic threshold falls as the
 // pool fills, so one total of bytes exists below which no ingress can be at its threshold.
 // WorkOutEasyBytes() finds it, and below it AdmitEasily() and PassThrough(), in the header,
@@ -121,6 +122,15 @@ SwitchMmu::GetTypeId()
                 DoubleValue(1.0),
                 MakeDoubleAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_lossyAlpha, double>,
                                    &SwitchMmu::Get<&SwitchMmu::m_lossyAlpha, double>),
+                MakeDoubleChecker<double>(0.0))
+            .AddAttribute(
+                "LossyQueueAlpha",
+                "Share of the free shared buffer that an egress queue of a lossy priority may "
+                "take before frames for it are dropped; 0: no bound of its own",
+                DoubleValue(0),
+                MakeDoubleAccessor(
+                    &SwitchMmu::SetAndPartition<&SwitchMmu::m_lossyQueueAlpha, double>,
+                    &SwitchMmu::Get<&SwitchMmu::m_lossyQueueAlpha, double>),
                 MakeDoubleChecker<double>(0.0))
             .AddAttribute(
                 "PfcResponseTime",
@@ -318,7 +328,9 @@ SwitchMmu::WorkOutEasyBytes() const
     }
     // An ingress holds at most the switch's bytes. Thresholds fall as the switch fills, so where
     // the total meets the lowest of them is found by bisection.
-    const auto isEasy = [this](uint64_t total) {
+    const double lossyAlpha =
+        m_lossyQueueAlpha > 0 ? std::min(m_lossyAlpha, m_lossyQueueAlpha) : m_lossyAlpha;
+    const auto isEasy = [this, lossyAlpha](uint64_t total) {
         for (uint32_t port = 0; port < m_ports.size(); ++port)
         {
             if (total >= LosslessThresholdAt(port, total))
@@ -327,7 +339,7 @@ SwitchMmu::WorkOutEasyBytes() const
             }
         }
         return total <= m_sharedBytes &&
-               total <= static_cast<uint64_t>(m_lossyAlpha * (m_sharedBytes - total));
+               total <= static_cast<uint64_t>(lossyAlpha * (m_sharedBytes - total));
     };
     uint64_t easy = 0;
     uint64_t beyond = m_sharedBytes + 1;
@@ -358,7 +370,8 @@ bool
 SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes)
 {
     if (m_totalBytes + m_controlBytes + bytes > m_bufferBytes ||
-        (priority > 0 && !Take(inPort, priority, bytes)))
+        (priority > 0 &&
+         (!QueueMayTake(outPort, priority, bytes) || !Take(inPort, priority, bytes))))
     {
         NS_LOG_INFO(this << " has no room for " << bytes << " bytes of port " << inPort
                          << " priority " << +priority << ": " << m_sharedUsed << " of "
@@ -379,6 +392,14 @@ SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t b
                       << " shared bytes are used");
     m_egress[IndexOf(outPort, priority)] += bytes;
     return true;
+}
+
+bool
+SwitchMmu::QueueMayTake(uint32_t outPort, uint8_t priority, uint32_t bytes) const
+{
+    return m_lossyQueueAlpha == 0 || IsLossless(priority) ||
+           m_egress[IndexOf(outPort, priority)] + bytes <=
+               PartOfFree(m_lossyQueueAlpha, m_sharedUsed);
 }
 
 bool

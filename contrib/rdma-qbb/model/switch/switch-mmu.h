@@ -40,6 +40,8 @@ struct EcnThresholds
  * headroom, which holds the frames between the pause and its effect. Priority 0 (control) is
  * never paused and not accounted to the ingress.
  *
+ * An egress queue of a lossy priority may have a dynamic threshold of its own (LossyQueueAlpha).
+ *
  * The pause threshold is dynamic, alpha * (free shared bytes), or static, or a BufferPolicy says
  * it. No threshold gives out room that is taken: a frame of a lossless priority goes to its
  * headroom instead, which pauses the partner, and one of a lossy priority is dropped. So the switch
@@ -408,6 +410,9 @@ class SwitchMmu : public Object
                !(m_pressed && IsPressed(inPort, priority));
     }
 
+    /// @return whether a frame may join its egress queue
+    bool QueueMayTake(uint32_t outPort, uint8_t priority, uint32_t bytes) const;
+
     /// Account a frame to its ingress. @return false if there is no room (nothing is accounted)
     bool Take(uint32_t inPort, uint8_t priority, uint32_t bytes);
 
@@ -501,6 +506,7 @@ class SwitchMmu : public Object
     bool m_dynamic{true};
     bool m_partitioned{false};
     double m_lossyAlpha{1};
+    double m_lossyQueueAlpha{0}; ///< 0: no bound
     double m_alpha{0.125};
     RateMap m_ecnKmin;
     RateMap m_ecnKmax;
