@@ -292,7 +292,7 @@ class Bench:
         memory by the number of requests."""
         if not self.wanted("serving"):
             return
-        topology = self.inputs.topology(64, "-gt", "H100", "-bw", "400Gbps", "--fit")
+        topology = self.inputs.topology(64, "-gt", "H100", "-bw", "400Gbps", "-psn", "8")
 
         def job(requests):
             subprocess.run([sys.executable, ROOT / "scripts" / "workload.py", "--inference", "--model_name",
