@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,7 +20,7 @@ class IdleWorkload : public Workload
 {
   public:
     explicit IdleWorkload(std::string name = "idle")
-        : m_name(std::move(name))
+        : Workload({std::move(name), std::vector<std::string>(100, "layer")})
     {
     }
 
@@ -43,11 +42,6 @@ class IdleWorkload : public Workload
         }
     };
 
-    uint32_t GetRankCount() const override
-    {
-        return 0;
-    }
-
     void Bind(const std::vector<int>& ranks) override
     {
         world = {0, GroupKind::Custom, "all", ranks};
@@ -58,35 +52,7 @@ class IdleWorkload : public Workload
         return std::make_unique<Rank>();
     }
 
-    uint64_t GetCollectiveCount() const override
-    {
-        return 0;
-    }
-
-    uint32_t GetPassCount() const override
-    {
-        return 1;
-    }
-
-    uint32_t GetLayerCount() const override
-    {
-        return 100;
-    }
-
-    std::string_view GetLayerName(uint32_t) const override
-    {
-        return "layer";
-    }
-
-    const std::string& GetFileName() const override
-    {
-        return m_name;
-    }
-
     CommGroup world;
-
-  private:
-    std::string m_name;
 };
 
 } // namespace AstraSim

@@ -11,18 +11,13 @@ namespace AstraSim
 {
 
 InferenceWorkload::InferenceWorkload(ServingConfig config)
-    : m_config(std::move(config)),
+    : Workload({.file = config.file, .layers = ServingEngine::NameLayers(config)}),
+      m_config(std::move(config)),
       m_engine(std::make_unique<ServingEngine>(m_config))
 {
 }
 
 InferenceWorkload::~InferenceWorkload() = default;
-
-uint32_t
-InferenceWorkload::GetRankCount() const
-{
-    return 0;
-}
 
 void
 InferenceWorkload::Bind(const std::vector<int>& ranks)
@@ -34,36 +29,6 @@ std::unique_ptr<RankWorkload>
 InferenceWorkload::CreateRank(uint32_t rank, Sys& sys)
 {
     return m_engine->CreateRank(rank, sys);
-}
-
-uint64_t
-InferenceWorkload::GetCollectiveCount() const
-{
-    return 0;
-}
-
-uint32_t
-InferenceWorkload::GetPassCount() const
-{
-    return 1;
-}
-
-uint32_t
-InferenceWorkload::GetLayerCount() const
-{
-    return static_cast<uint32_t>(m_engine->GetLayerNames().size());
-}
-
-std::string_view
-InferenceWorkload::GetLayerName(uint32_t layer) const
-{
-    return m_engine->GetLayerNames()[layer];
-}
-
-const std::string&
-InferenceWorkload::GetFileName() const
-{
-    return m_config.file;
 }
 
 std::vector<std::string>

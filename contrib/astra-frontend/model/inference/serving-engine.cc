@@ -56,7 +56,13 @@ ServingEngine::ServingEngine(const ServingConfig& config)
             }
         }
     }
-    NameLayers();
+    auto names = static_cast<uint32_t>(STEP_NAMES.size());
+    for (const InstancePool& pool : config.pools)
+    {
+        m_firstName.push_back(names);
+        names += static_cast<uint32_t>(STEP_NAMES.size() * pool.rows.size());
+    }
+    m_firstName.push_back(names);
     m_sequences.reserve(config.requests.size()); // others point into it
     for (const ServingRequest& request : config.requests)
     {
@@ -82,24 +88,24 @@ ServingEngine::ServingEngine(const ServingConfig& config)
 
 ServingEngine::~ServingEngine() = default;
 
-void
-ServingEngine::NameLayers()
+std::vector<std::string>
+ServingEngine::NameLayers(const ServingConfig& config)
 {
     // Computation of a step without a collective has the step's name alone.
-    m_layerNames.assign(STEP_NAMES.begin(), STEP_NAMES.end());
-    for (const InstancePool& pool : m_config.pools)
+    std::vector<std::string> names(STEP_NAMES.begin(), STEP_NAMES.end());
+    for (const InstancePool& pool : config.pools)
     {
-        m_firstName.push_back(static_cast<uint32_t>(m_layerNames.size()));
         for (const char* step : STEP_NAMES)
         {
             for (const OperatorRow& row : pool.rows)
             {
-                m_layerNames.push_back(std::string(step) + "_" + row.name);
+                names.push_back(std::string(step) + "_" + row.name);
             }
         }
     }
-    m_layerNames.emplace_back("kv_transfer");
-    m_layerNames.emplace_back("pipeline");
+    names.emplace_back("kv_transfer");
+    names.emplace_back("pipeline");
+    return names;
 }
 
 uint32_t

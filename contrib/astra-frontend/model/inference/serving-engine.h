@@ -59,10 +59,8 @@ class ServingEngine
         return m_networkRanks[jobRank];
     }
 
-    const std::vector<std::string>& GetLayerNames() const
-    {
-        return m_layerNames;
-    }
+    /// @return the names that computation and communication are recorded under
+    static std::vector<std::string> NameLayers(const ServingConfig& config);
 
     /// @return the number of the layer's name that a segment is recorded under
     uint32_t LayerOf(const InstancePool& pool,
@@ -71,7 +69,7 @@ class ServingEngine
 
     uint32_t GetPipelineLayer() const
     {
-        return static_cast<uint32_t>(m_layerNames.size() - 1);
+        return m_firstName.back() + 1;
     }
 
     const std::string& GetSummary() const
@@ -96,7 +94,6 @@ class ServingEngine
     void StepEnded(ServingInstance& instance, const ServingStep& step);
 
   private:
-    void NameLayers();
     /// Wake up when users send the next request, or one gets through the front end.
     void AwaitRequests();
     static void SendRequests(void* engine);
@@ -118,8 +115,7 @@ class ServingEngine
     std::vector<Sequence> m_sequences;
     std::unique_ptr<RequestFeed> m_feed;
     std::unique_ptr<FrontEnd> m_frontEnd;
-    std::vector<std::string> m_layerNames;
-    std::vector<uint32_t> m_firstName; ///< by pool: of its rows in m_layerNames
+    std::vector<uint32_t> m_firstName; ///< by pool: of its rows in NameLayers(); then of transfers
     std::vector<int> m_networkRanks;
     std::vector<Sys*> m_systems;       ///< by rank of the job; borrowed
     std::vector<ServingRank*> m_ranks; ///< by rank of the job; borrowed

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -42,10 +43,46 @@ class RankWorkload
 class Workload
 {
   public:
+    /// The same for every rank.
+    struct Outline
+    {
+        std::string file; ///< it was read from
+        std::vector<std::string> layers;
+        uint32_t ranks{0};  ///< that it is made for, or 0 if any number will do
+        uint32_t passes{1}; ///< how often the whole is done
+    };
+
+    explicit Workload(Outline outline)
+        : m_outline(std::move(outline))
+    {
+    }
+
     virtual ~Workload() = default;
 
-    /// @return the number of ranks the workload is made for, or 0 if any number will do
-    virtual uint32_t GetRankCount() const = 0;
+    uint32_t GetRankCount() const
+    {
+        return m_outline.ranks;
+    }
+
+    uint32_t GetPassCount() const
+    {
+        return m_outline.passes;
+    }
+
+    uint32_t GetLayerCount() const
+    {
+        return static_cast<uint32_t>(m_outline.layers.size());
+    }
+
+    std::string_view GetLayerName(uint32_t layer) const
+    {
+        return m_outline.layers[layer];
+    }
+
+    const std::string& GetFileName() const
+    {
+        return m_outline.file;
+    }
 
     /**
      * Place the workload on the network; called once, before CreateRank().
@@ -58,16 +95,10 @@ class Workload
     virtual std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) = 0;
 
     /// @return how many collectives and messages all ranks will do in all; 0 if unknown
-    virtual uint64_t GetCollectiveCount() const = 0;
-
-    /// @return how often the whole is done
-    virtual uint32_t GetPassCount() const = 0;
-
-    virtual uint32_t GetLayerCount() const = 0;
-    virtual std::string_view GetLayerName(uint32_t layer) const = 0;
-
-    /// @return the file it was read from
-    virtual const std::string& GetFileName() const = 0;
+    virtual uint64_t GetCollectiveCount() const
+    {
+        return 0;
+    }
 
     /// @return the parts of its inputs that it leaves out, a line each
     virtual std::vector<std::string> GetWarnings() const
@@ -93,6 +124,9 @@ class Workload
     {
         return {};
     }
+
+  private:
+    Outline m_outline;
 };
 
 } // namespace AstraSim

@@ -15,7 +15,6 @@
 #include "ns3/units.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -131,29 +130,56 @@ KindOf(const std::string& name)
     return GroupKind::Custom;
 }
 
+std::string
+TraceOf(const std::string& prefix, uint32_t rank)
+{
+    return prefix + "." + std::to_string(rank) + ".et";
+}
+
+uint32_t
+CountTraces(const std::string& prefix)
+{
+    uint32_t count = 0;
+    while (ns3::InputExists(TraceOf(prefix, count)))
+    {
+        ++count;
+    }
+    return count;
+}
+
+std::vector<std::string>
+LayerNames()
+{
+    std::vector<std::string> names{"compute", "memory"};
+    for (uint32_t op = 1; op <= static_cast<uint32_t>(CollectiveOp::Barrier); ++op)
+    {
+        names.emplace_back(ToString(static_cast<CollectiveOp>(op)));
+    }
+    return names;
+}
+
 } // namespace
 
-ChakraWorkload::ChakraWorkload(std::string prefix,
+ChakraWorkload::ChakraWorkload(const std::string& prefix,
                                std::string communicators,
                                const RemoteMemoryConfig& memory)
-    : m_prefix(std::move(prefix)),
+    : Workload({.file = prefix, .layers = LayerNames(), .ranks = CountTraces(prefix)}),
       m_communicators(std::move(communicators)),
       m_memoryConfig(memory)
 {
-    while (ns3::InputExists(PathOf(m_rankCount)))
+    if (GetRankCount() == 0 || HasLaterTrace())
     {
-        ++m_rankCount;
-    }
-    if (m_rankCount == 0 || HasLaterTrace())
-    {
-        throw ns3::InputError(PathOf(m_rankCount), 0, "does not exist", "a trace for every rank");
+        throw ns3::InputError(PathOf(GetRankCount()),
+                              0,
+                              "does not exist",
+                              "a trace for every rank");
     }
 }
 
 bool
 ChakraWorkload::HasLaterTrace() const
 {
-    const std::filesystem::path prefix(m_prefix);
+    const std::filesystem::path prefix(GetFileName());
     const auto folder = prefix.has_parent_path() ? prefix.parent_path() : ".";
     const std::string start = prefix.filename().string() + ".";
     constexpr std::string_view END = ".et";
@@ -166,20 +192,14 @@ ChakraWorkload::HasLaterTrace() const
         }
         const auto rank = ns3::ParseUnsigned(
             std::string_view(name).substr(start.size(), name.size() - start.size() - END.size()));
-        return rank && *rank > m_rankCount;
+        return rank && *rank > GetRankCount();
     });
 }
 
 std::string
 ChakraWorkload::PathOf(uint32_t rank) const
 {
-    return m_prefix + "." + std::to_string(rank) + ".et";
-}
-
-uint32_t
-ChakraWorkload::GetRankCount() const
-{
-    return m_rankCount;
+    return TraceOf(GetFileName(), rank);
 }
 
 void
@@ -205,38 +225,6 @@ ChakraWorkload::CreateRank(uint32_t rank, Sys& sys)
     return std::make_unique<ChakraRank>(*this, rank, sys);
 }
 
-uint64_t
-ChakraWorkload::GetCollectiveCount() const
-{
-    return 0;
-}
-
-uint32_t
-ChakraWorkload::GetPassCount() const
-{
-    return 1;
-}
-
-uint32_t
-ChakraWorkload::GetLayerCount() const
-{
-    return FIRST_COLLECTIVE_LAYER + static_cast<uint32_t>(CollectiveOp::Barrier) + 1;
-}
-
-std::string_view
-ChakraWorkload::GetLayerName(uint32_t layer) const
-{
-    switch (layer)
-    {
-    case COMPUTE_LAYER:
-        return "compute";
-    case MEMORY_LAYER:
-        return "memory";
-    default:
-        return ToString(static_cast<CollectiveOp>(layer - FIRST_COLLECTIVE_LAYER));
-    }
-}
-
 uint32_t
 ChakraWorkload::LayerOf(const ChakraNode& node)
 {
@@ -258,12 +246,6 @@ ChakraWorkload::LayerOf(const ChakraNode& node)
         break;
     }
     return COMPUTE_LAYER;
-}
-
-const std::string&
-ChakraWorkload::GetFileName() const
-{
-    return m_prefix;
 }
 
 const CommGroup*

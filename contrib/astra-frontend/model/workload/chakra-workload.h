@@ -33,16 +33,12 @@ class ChakraWorkload : public Workload
      * @param memory remote memory
      * @throw ns3::InputError if there is no file of rank 0 or one is missing between others
      */
-    ChakraWorkload(std::string prefix, std::string communicators, const RemoteMemoryConfig& memory);
+    ChakraWorkload(const std::string& prefix,
+                   std::string communicators,
+                   const RemoteMemoryConfig& memory);
 
-    uint32_t GetRankCount() const override;
     void Bind(const std::vector<int>& ranks) override;
     std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) override;
-    uint64_t GetCollectiveCount() const override;
-    uint32_t GetPassCount() const override;
-    uint32_t GetLayerCount() const override;
-    std::string_view GetLayerName(uint32_t layer) const override;
-    const std::string& GetFileName() const override;
 
     /// @return the "layer" of a node
     static uint32_t LayerOf(const ChakraNode& node);
@@ -71,10 +67,8 @@ class ChakraWorkload : public Workload
     /// @return whether a rank has a trace although one below it has none
     bool HasLaterTrace() const;
 
-    std::string m_prefix;
     std::string m_communicators;
     RemoteMemoryConfig m_memoryConfig;
-    uint32_t m_rankCount{0};
     CommGroup m_world;
     std::map<std::string, CommGroup> m_groups;
     std::unique_ptr<RemoteMemory> m_memory;

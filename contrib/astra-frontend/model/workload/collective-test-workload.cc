@@ -142,11 +142,11 @@ class CollectiveTestWorkload::Rank : public RankWorkload
     bool m_finished{false};
 };
 
-CollectiveTestWorkload::CollectiveTestWorkload(std::string name,
+CollectiveTestWorkload::CollectiveTestWorkload(const std::string& name,
                                                std::vector<CollectiveTestPoint> points,
                                                const CollectiveTestIterations& iterations,
                                                PointDone done)
-    : m_name(std::move(name)),
+    : Workload({.file = name, .layers = {name}}),
       m_points(std::move(points)),
       m_iterations(iterations),
       m_done(std::move(done))
@@ -154,12 +154,6 @@ CollectiveTestWorkload::CollectiveTestWorkload(std::string name,
 }
 
 CollectiveTestWorkload::~CollectiveTestWorkload() = default;
-
-uint32_t
-CollectiveTestWorkload::GetRankCount() const
-{
-    return 0;
-}
 
 void
 CollectiveTestWorkload::Bind(const std::vector<int>& ranks)
@@ -177,36 +171,6 @@ CollectiveTestWorkload::CreateRank(uint32_t rank, Sys& sys)
     auto made = std::make_unique<Rank>(*this, rank, sys);
     m_ranks[rank] = made.get();
     return made;
-}
-
-uint64_t
-CollectiveTestWorkload::GetCollectiveCount() const
-{
-    return 0;
-}
-
-uint32_t
-CollectiveTestWorkload::GetPassCount() const
-{
-    return 1;
-}
-
-uint32_t
-CollectiveTestWorkload::GetLayerCount() const
-{
-    return 1;
-}
-
-std::string_view
-CollectiveTestWorkload::GetLayerName(uint32_t) const
-{
-    return m_name;
-}
-
-const std::string&
-CollectiveTestWorkload::GetFileName() const
-{
-    return m_name;
 }
 
 bool

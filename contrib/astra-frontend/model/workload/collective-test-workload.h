@@ -62,20 +62,14 @@ class CollectiveTestWorkload : public Workload
      * @param iterations how often
      * @param done called with each result
      */
-    CollectiveTestWorkload(std::string name,
+    CollectiveTestWorkload(const std::string& name,
                            std::vector<CollectiveTestPoint> points,
                            const CollectiveTestIterations& iterations,
                            PointDone done);
     ~CollectiveTestWorkload() override;
 
-    uint32_t GetRankCount() const override;
     void Bind(const std::vector<int>& ranks) override;
     std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) override;
-    uint64_t GetCollectiveCount() const override;
-    uint32_t GetPassCount() const override;
-    uint32_t GetLayerCount() const override;
-    std::string_view GetLayerName(uint32_t layer) const override;
-    const std::string& GetFileName() const override;
 
     /// @return the communicator of all ranks
     const CommGroup& GetGroup() const
@@ -96,7 +90,6 @@ class CollectiveTestWorkload : public Workload
     /// A rank has come to the end of an iteration that all are to finish.
     void ArriveAtBarrier();
 
-    std::string m_name;
     std::vector<CollectiveTestPoint> m_points;
     CollectiveTestIterations m_iterations;
     PointDone m_done;

@@ -256,12 +256,6 @@ GoalRank::DescribeWaits() const
 
 } // namespace
 
-uint32_t
-GoalWorkload::GetRankCount() const
-{
-    return static_cast<uint32_t>(m_schedule.Programs().size());
-}
-
 void
 GoalWorkload::Bind(const std::vector<int>& ranks)
 {
@@ -272,36 +266,6 @@ std::unique_ptr<RankWorkload>
 GoalWorkload::CreateRank(uint32_t rank, Sys& sys)
 {
     return std::make_unique<GoalRank>(*this, m_schedule.Programs()[rank], sys);
-}
-
-uint64_t
-GoalWorkload::GetCollectiveCount() const
-{
-    return 0;
-}
-
-uint32_t
-GoalWorkload::GetPassCount() const
-{
-    return 1;
-}
-
-uint32_t
-GoalWorkload::GetLayerCount() const
-{
-    return 2;
-}
-
-std::string_view
-GoalWorkload::GetLayerName(uint32_t layer) const
-{
-    return layer == CALCULATIONS.layer ? CALCULATE : "messages";
-}
-
-const std::string&
-GoalWorkload::GetFileName() const
-{
-    return m_schedule.GetPath();
 }
 
 } // namespace AstraSim

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace AstraSim
@@ -26,18 +25,15 @@ class GoalWorkload : public Workload
 {
   public:
     explicit GoalWorkload(GoalSchedule schedule)
-        : m_schedule(std::move(schedule))
+        : Workload({.file = schedule.GetPath(),
+                    .layers = {"calc", "messages"},
+                    .ranks = static_cast<uint32_t>(schedule.Programs().size())}),
+          m_schedule(std::move(schedule))
     {
     }
 
-    uint32_t GetRankCount() const override;
     void Bind(const std::vector<int>& ranks) override;
     std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) override;
-    uint64_t GetCollectiveCount() const override;
-    uint32_t GetPassCount() const override;
-    uint32_t GetLayerCount() const override;
-    std::string_view GetLayerName(uint32_t layer) const override;
-    const std::string& GetFileName() const override;
 
     /// @return the network's rank of a rank of the schedule
     int NetworkRank(uint32_t rank) const

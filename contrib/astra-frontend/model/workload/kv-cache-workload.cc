@@ -215,7 +215,8 @@ class KvCacheRank : public RankWorkload
 } // namespace
 
 KvCacheWorkload::KvCacheWorkload(KvCacheConfig config)
-    : m_config(std::move(config)),
+    : Workload({.file = config.file, .layers = {"prefill", "kv_transfer"}}),
+      m_config(std::move(config)),
       m_transfers(m_config.requests.size())
 {
     for (const uint32_t rank : m_config.decode)
@@ -232,12 +233,6 @@ KvCacheWorkload::KvCacheWorkload(KvCacheConfig config)
 }
 
 KvCacheWorkload::~KvCacheWorkload() = default;
-
-uint32_t
-KvCacheWorkload::GetRankCount() const
-{
-    return 0;
-}
 
 void
 KvCacheWorkload::Bind(const std::vector<int>& ranks)
@@ -266,30 +261,6 @@ uint64_t
 KvCacheWorkload::GetCollectiveCount() const
 {
     return m_config.requests.size() * m_config.ranksPerInstance;
-}
-
-uint32_t
-KvCacheWorkload::GetPassCount() const
-{
-    return 1;
-}
-
-uint32_t
-KvCacheWorkload::GetLayerCount() const
-{
-    return 2;
-}
-
-std::string_view
-KvCacheWorkload::GetLayerName(uint32_t layer) const
-{
-    return layer == 0 ? "prefill" : "kv_transfer";
-}
-
-const std::string&
-KvCacheWorkload::GetFileName() const
-{
-    return m_config.file;
 }
 
 uint64_t

@@ -94,14 +94,9 @@ class KvCacheWorkload : public Workload
     explicit KvCacheWorkload(KvCacheConfig config);
     ~KvCacheWorkload() override;
 
-    uint32_t GetRankCount() const override;
     void Bind(const std::vector<int>& ranks) override;
     std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) override;
     uint64_t GetCollectiveCount() const override;
-    uint32_t GetPassCount() const override;
-    uint32_t GetLayerCount() const override;
-    std::string_view GetLayerName(uint32_t layer) const override;
-    const std::string& GetFileName() const override;
 
     const KvCacheConfig& GetConfig() const
     {

@@ -13,7 +13,6 @@
 #include "ns3/units.h"
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <numeric>

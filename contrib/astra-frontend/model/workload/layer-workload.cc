@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string>
@@ -118,21 +119,28 @@ class LayerRank : public RankWorkload
     std::vector<uint64_t> m_after; ///< communication that was waited for since the rank computed
 };
 
+namespace
+{
+
+std::vector<std::string>
+NamesOf(const std::vector<Layer>& layers)
+{
+    std::vector<std::string> names;
+    std::ranges::transform(layers, std::back_inserter(names), &Layer::name);
+    return names;
+}
+
+} // namespace
+
 LayerWorkload::LayerWorkload(LayerTable table,
                              const ParallelSizes& options,
                              uint32_t passes,
                              bool waits)
-    : m_table(std::move(table)),
+    : Workload({table.file, NamesOf(table.layers), table.sizes.world, passes}),
+      m_table(std::move(table)),
       m_options(options),
-      m_passes(passes),
       m_waits(waits)
 {
-}
-
-uint32_t
-LayerWorkload::GetRankCount() const
-{
-    return m_table.sizes.world;
 }
 
 void
@@ -240,31 +248,7 @@ LayerWorkload::GetCollectiveCount() const
         }
         count += ofStage;
     }
-    return count * m_passes;
-}
-
-uint32_t
-LayerWorkload::GetPassCount() const
-{
-    return m_passes;
-}
-
-uint32_t
-LayerWorkload::GetLayerCount() const
-{
-    return static_cast<uint32_t>(m_table.layers.size());
-}
-
-std::string_view
-LayerWorkload::GetLayerName(uint32_t layer) const
-{
-    return m_table.layers[layer].name;
-}
-
-const std::string&
-LayerWorkload::GetFileName() const
-{
-    return m_table.file;
+    return count * GetPassCount();
 }
 
 LayerRank::LayerRank(const LayerWorkload& workload, uint32_t rank, Sys& sys)

@@ -10,7 +10,6 @@
 #include "rank-layout.h"
 
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace AstraSim
@@ -37,14 +36,9 @@ class LayerWorkload : public Workload
                   uint32_t passes,
                   bool waits = false);
 
-    uint32_t GetRankCount() const override;
     void Bind(const std::vector<int>& ranks) override;
     std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) override;
     uint64_t GetCollectiveCount() const override;
-    uint32_t GetPassCount() const override;
-    uint32_t GetLayerCount() const override;
-    std::string_view GetLayerName(uint32_t layer) const override;
-    const std::string& GetFileName() const override;
 
     const LayerTable& GetTable() const
     {
@@ -82,7 +76,6 @@ class LayerWorkload : public Workload
 
     LayerTable m_table;
     ParallelSizes m_options;
-    uint32_t m_passes;
     bool m_waits;
     bool m_groupsAreServers{false};
     std::unique_ptr<RankLayout> m_layout;
